@@ -1,0 +1,113 @@
+#include "fp_batch.h"
+
+#include <stdlib.h>
+
+/* Which columns each view has, in an order of falling alignment. */
+struct column {
+    size_t field;     /* offset of the pointer in struct fp_batch */
+    uint32_t width;   /* bytes an item */
+    uint32_t views;   /* bit per enum fp_view */
+};
+
+#define BIT(view) (1u << (view))
+#define COL(name, views) \
+    { offsetof(struct fp_batch, name), (uint32_t)sizeof(*((struct fp_batch *)0)->name), views }
+
+static const struct column columns[] = {
+    COL(time, BIT(FP_TIMELINE) | BIT(FP_STACKS)),
+    COL(aux, BIT(FP_TIMELINE)),
+    COL(address, BIT(FP_GRAPH)),
+    COL(bb, BIT(FP_GRAPH)),
+    COL(target_address, BIT(FP_GRAPH)),
+    COL(target_bb, BIT(FP_GRAPH)),
+    COL(count, BIT(FP_GRAPH)),
+    COL(count2, BIT(FP_GRAPH)),
+    COL(function, BIT(FP_TIMELINE) | BIT(FP_GRAPH)),
+    COL(thread, BIT(FP_TIMELINE) | BIT(FP_STACKS)),
+    COL(stack, BIT(FP_STACKS)),
+    COL(label, BIT(FP_STACKS)),
+    COL(file, BIT(FP_GRAPH)),
+    COL(line, BIT(FP_GRAPH)),
+    COL(callee, BIT(FP_GRAPH)),
+    COL(target_file, BIT(FP_GRAPH)),
+    COL(target_line, BIT(FP_GRAPH)),
+    COL(cpu, BIT(FP_TIMELINE)),
+    COL(op, BIT(FP_TIMELINE)),
+    COL(kind, BIT(FP_GRAPH)),
+};
+enum { N_COLUMNS = sizeof columns / sizeof *columns };
+
+/* Columns start on cache lines, so that fills and exports are aligned. */
+static size_t padded(size_t nbytes) { return (nbytes + 63) & ~(size_t)63; }
+
+struct fp_batch *fp_batch_new(uint32_t view, uint32_t cap, uint32_t n_values) {
+    struct fp_batch *b = calloc(1, sizeof *b);
+    if (!b) return NULL;
+    b->view = view;
+    b->cap = cap;
+    size_t total = 64;
+    for (int i = 0; i < N_COLUMNS; i++)
+        if (columns[i].views & BIT(view)) total += padded((size_t)cap * columns[i].width);
+    b->block = calloc(1, total);
+    if (!b->block || fp_batch_set_values(b, n_values)) {
+        fp_batch_free(b);
+        return NULL;
+    }
+    uint8_t *at = (uint8_t *)(((uintptr_t)b->block + 63) & ~(uintptr_t)63);
+    for (int i = 0; i < N_COLUMNS; i++) {
+        if (!(columns[i].views & BIT(view))) continue;
+        void *column = at;
+        memcpy((uint8_t *)b + columns[i].field, &column, sizeof column);
+        at += padded((size_t)cap * columns[i].width);
+    }
+    return b;
+}
+
+void fp_batch_free(struct fp_batch *b) {
+    if (!b) return;
+    free(b->block);
+    free(b->values);
+    free(b->bytes);
+    free(b);
+}
+
+void fp_batch_reset(struct fp_batch *b) {
+#ifdef FP_DEBUG
+    for (int i = 0; i < N_COLUMNS; i++) {
+        if (!(columns[i].views & BIT(b->view))) continue;
+        void *column;
+        memcpy(&column, (uint8_t *)b + columns[i].field, sizeof column);
+        memset(column, 0xa5, (size_t)b->n * columns[i].width);
+    }
+    for (uint32_t k = 0; k < b->n_values; k++)
+        memset(b->values + (size_t)k * b->cap, 0xa5, b->n * sizeof *b->values);
+#endif
+    b->n = 0;
+    b->bytes_n = 0;
+}
+
+int fp_batch_set_values(struct fp_batch *b, uint32_t n_values) {
+    if (n_values > b->values_cap) {
+        int64_t *values = realloc(b->values, (size_t)n_values * b->cap * sizeof *values);
+        if (!values) return FP_E_NOMEM;
+        b->values = values;
+        b->values_cap = n_values;
+    }
+    b->n_values = n_values;
+    return 0;
+}
+
+int fp_batch_payload(struct fp_batch *b, const void *p, size_t n, uint64_t *slice) {
+    if (n > UINT32_MAX || b->bytes_n > UINT32_MAX - n) return FP_E_OVERFLOW;
+    if (n > b->bytes_cap - b->bytes_n) {
+        size_t cap = (b->bytes_n + n) * 2 < 4096 ? 4096 : (b->bytes_n + n) * 2;
+        uint8_t *bytes = realloc(b->bytes, cap);
+        if (!bytes) return FP_E_NOMEM;
+        b->bytes = bytes;
+        b->bytes_cap = cap;
+    }
+    if (n) memcpy(b->bytes + b->bytes_n, p, n);
+    *slice = (uint64_t)b->bytes_n << 32 | n;
+    b->bytes_n += n;
+    return 0;
+}

@@ -1,0 +1,213 @@
+#include "fp_model.h"
+
+#include <stdlib.h>
+
+uint64_t fp_hash_bytes(const void *bytes, size_t n) {
+    const uint8_t *p = bytes;
+    uint64_t h = n;
+    for (; n >= 16; p += 16, n -= 16) h = fp_mix(fp_u64(p) ^ h, fp_u64(p + 8));
+    uint64_t a = 0, b = 0;
+    if (n >= 8) {
+        a = fp_u64(p);
+        memcpy(&b, p + 8, n - 8);
+    } else if (n) {
+        memcpy(&a, p, n);
+    }
+    return fp_mix(a ^ h, b + 0x2545f4914f6cdd1du);
+}
+
+/* Grows an index to twice its size (or 64 slots).  `hash_of` re-hashes entry i. */
+typedef uint64_t hash_of_fn(const void *table, uint32_t id);
+
+static int grow_index(uint32_t **index, uint32_t *mask, const void *table, uint32_t n,
+                      hash_of_fn *hash_of) {
+    uint64_t slots = *index ? ((uint64_t)*mask + 1) * 2 : 64;
+    if (slots > (uint64_t)1 << 31) return FP_E_NOMEM;
+    uint32_t *fresh = calloc((size_t)slots, sizeof *fresh);
+    if (!fresh) return FP_E_NOMEM;
+    uint32_t fresh_mask = (uint32_t)slots - 1;
+    for (uint32_t id = 1; id < n; id++) {
+        uint32_t at = (uint32_t)hash_of(table, id) & fresh_mask;
+        while (fresh[at]) at = (at + 1) & fresh_mask;
+        fresh[at] = id;
+    }
+    free(*index);
+    *index = fresh;
+    *mask = fresh_mask;
+    return 0;
+}
+
+static uint64_t string_hash(const void *table, uint32_t id) {
+    const struct fp_strings *s = table;
+    size_t n;
+    const uint8_t *p = fp_string(s, id, &n);
+    return fp_hash_bytes(p, n);
+}
+
+static int strings_init(struct fp_strings *s) {
+    s->cap = 64;
+    s->bytes_cap = 1024;
+    s->bytes = malloc(s->bytes_cap);
+    s->start = malloc((s->cap + 1) * sizeof *s->start);
+    if (!s->bytes || !s->start) return FP_E_NOMEM;
+    s->start[0] = s->start[1] = 0;
+    s->n = 1; /* id 0: the empty string */
+    return grow_index(&s->index, &s->index_mask, s, s->n, string_hash);
+}
+
+uint32_t fp_strings_intern(struct fp_strings *s, const void *p, size_t n) {
+    if (!n) return 0;
+    uint32_t at = (uint32_t)fp_hash_bytes(p, n) & s->index_mask;
+    for (uint32_t id; (id = s->index[at]); at = (at + 1) & s->index_mask) {
+        size_t have;
+        const uint8_t *q = fp_string(s, id, &have);
+        if (have == n && !memcmp(q, p, n)) return id;
+    }
+    if (s->n == FP_NO_ID - 1) return FP_NO_ID;
+    if (s->n == s->cap) {
+        uint64_t cap = (uint64_t)s->cap * 2 < FP_NO_ID ? (uint64_t)s->cap * 2 : FP_NO_ID;
+        uint64_t *start = realloc(s->start, (size_t)(cap + 1) * sizeof *start);
+        if (!start) return FP_NO_ID;
+        s->start = start;
+        s->cap = (uint32_t)cap;
+    }
+    uint64_t end = s->start[s->n];
+    if (n > s->bytes_cap - end) {
+        uint64_t cap = s->bytes_cap * 2 > end + n ? s->bytes_cap * 2 : (end + n) * 2;
+        uint8_t *bytes = realloc(s->bytes, (size_t)cap);
+        if (!bytes) return FP_NO_ID;
+        s->bytes = bytes;
+        s->bytes_cap = cap;
+    }
+    memcpy(s->bytes + end, p, n);
+    uint32_t id = s->n++;
+    s->start[id + 1] = end + n;
+    s->index[at] = id;
+    if (s->n > s->index_mask / 4 * 3 && grow_index(&s->index, &s->index_mask, s, s->n, string_hash)) {
+        s->n--; /* take the entry back, so that the table stays searchable */
+        s->index[at] = 0;
+        return FP_NO_ID;
+    }
+    return id;
+}
+
+static inline uint64_t row_hash(const uint32_t *row, uint32_t width) {
+    uint64_t h = width;
+    uint32_t i = 0;
+    for (; i + 2 <= width; i += 2) h = fp_mix(h, fp_words_u64(row + i));
+    return i < width ? fp_mix(h, row[i]) : h;
+}
+
+static uint64_t table_hash(const void *table, uint32_t id) {
+    const struct fp_table *t = table;
+    return row_hash(fp_table_row(t, id), t->width);
+}
+
+static int table_init(struct fp_table *t, uint32_t width) {
+    t->width = width;
+    t->cap = 64;
+    t->words = calloc((size_t)t->cap * width, sizeof *t->words);
+    if (!t->words) return FP_E_NOMEM;
+    t->n = 1; /* id 0: nothing */
+    return grow_index(&t->index, &t->index_mask, t, t->n, table_hash);
+}
+
+uint32_t fp_table_intern(struct fp_table *t, const uint32_t *row) {
+    size_t nbytes = t->width * sizeof *row;
+    uint32_t at = (uint32_t)row_hash(row, t->width) & t->index_mask;
+    for (uint32_t id; (id = t->index[at]); at = (at + 1) & t->index_mask)
+        if (!memcmp(fp_table_row(t, id), row, nbytes)) return id;
+    if (t->n == FP_NO_ID - 1) return FP_NO_ID;
+    if (t->n == t->cap) {
+        uint64_t cap = (uint64_t)t->cap * 2 < FP_NO_ID ? (uint64_t)t->cap * 2 : FP_NO_ID;
+        uint32_t *words = realloc(t->words, (size_t)cap * nbytes);
+        if (!words) return FP_NO_ID;
+        t->words = words;
+        t->cap = (uint32_t)cap;
+    }
+    uint32_t id = t->n++;
+    memcpy(t->words + (size_t)id * t->width, row, nbytes);
+    t->index[at] = id;
+    if (t->n > t->index_mask / 4 * 3 && grow_index(&t->index, &t->index_mask, t, t->n, table_hash)) {
+        t->n--;
+        t->index[at] = 0;
+        return FP_NO_ID;
+    }
+    return id;
+}
+
+struct fp_model *fp_model_new(void) {
+    struct fp_model *m = calloc(1, sizeof *m);
+    if (!m) return NULL;
+    if (strings_init(&m->strings) || table_init(&m->objects, FP_OBJECT_WIDTH) ||
+        table_init(&m->mappings, FP_MAPPING_WIDTH) || table_init(&m->functions, FP_FUNCTION_WIDTH) ||
+        table_init(&m->lines, FP_LINE_WIDTH) || table_init(&m->frames, FP_FRAME_WIDTH) ||
+        table_init(&m->stacks, FP_STACK_WIDTH) || table_init(&m->labels, FP_LABEL_WIDTH) ||
+        table_init(&m->threads, FP_THREAD_WIDTH)) {
+        fp_model_free(m);
+        return NULL;
+    }
+    return m;
+}
+
+static void table_free(struct fp_table *t) {
+    free(t->words);
+    free(t->index);
+}
+
+void fp_model_free(struct fp_model *m) {
+    if (!m) return;
+    free(m->strings.bytes);
+    free(m->strings.start);
+    free(m->strings.index);
+    table_free(&m->objects);
+    table_free(&m->mappings);
+    table_free(&m->functions);
+    table_free(&m->lines);
+    table_free(&m->frames);
+    table_free(&m->stacks);
+    table_free(&m->labels);
+    table_free(&m->threads);
+    free(m);
+}
+
+#define LO(v) ((uint32_t)(v))
+#define HI(v) ((uint32_t)((uint64_t)(v) >> 32))
+
+uint32_t fp_model_object(struct fp_model *m, uint32_t name, uint32_t build_id) {
+    return fp_table_intern(&m->objects, (uint32_t[]){name, build_id});
+}
+
+uint32_t fp_model_mapping(struct fp_model *m, uint32_t object, uint64_t start, uint64_t limit,
+                          uint64_t offset, uint32_t flags) {
+    return fp_table_intern(&m->mappings, (uint32_t[]){object, LO(start), HI(start), LO(limit), HI(limit),
+                                                      LO(offset), HI(offset), flags});
+}
+
+uint32_t fp_model_function(struct fp_model *m, uint32_t object, uint32_t file, uint32_t name,
+                           uint32_t system_name, uint32_t line) {
+    return fp_table_intern(&m->functions, (uint32_t[]){object, file, name, system_name, line});
+}
+
+uint32_t fp_model_line(struct fp_model *m, uint32_t function, uint32_t line, uint32_t column,
+                       uint32_t outer) {
+    return fp_table_intern(&m->lines, (uint32_t[]){function, line, column, outer});
+}
+
+uint32_t fp_model_frame(struct fp_model *m, uint32_t mapping, uint64_t address, uint32_t flags,
+                        uint32_t lines) {
+    return fp_table_intern(&m->frames, (uint32_t[]){mapping, LO(address), HI(address), flags, lines});
+}
+
+uint32_t fp_model_stack(struct fp_model *m, uint32_t parent, uint32_t frame) {
+    return fp_table_intern(&m->stacks, (uint32_t[]){parent, frame});
+}
+
+uint32_t fp_model_label(struct fp_model *m, uint32_t next, uint32_t key, uint32_t string,
+                        int64_t number, uint32_t unit) {
+    return fp_table_intern(&m->labels, (uint32_t[]){next, key, string, LO(number), HI(number), unit});
+}
+
+uint32_t fp_model_thread(struct fp_model *m, uint32_t input, uint32_t pid, uint32_t tid) {
+    return fp_table_intern(&m->threads, (uint32_t[]){input, pid, tid});
+}

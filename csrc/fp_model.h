@@ -1,0 +1,164 @@
+/* fp_model.h - the tables behind dense ids: strings, and rows of words.
+ *
+ * Floor 1.  Every table only grows and ids never change, so a writer keeps a
+ * watermark and emits what is new before each batch.  Id 0 of every table is
+ * reserved and means "nothing" (the empty string; no object; an unknown
+ * function; the root of the stack tree).
+ *
+ * Memory: linear in distinct entries, whatever the length of the input.
+ * An entry costs its words plus 4 to 8 bytes of hash index.
+ */
+#ifndef FP_MODEL_H
+#define FP_MODEL_H
+
+#include "fp.h"
+
+/* cffi-begin */
+
+/* Returned by every intern when memory (or the 2^32 ids) ran out. */
+enum { FP_NO_ID = 0xffffffffu };
+
+/* Distinct byte strings.  String i is bytes[start[i] .. start[i+1]). */
+struct fp_strings {
+    uint8_t *bytes;
+    uint64_t *start;
+    uint32_t n;         /* number of strings; start has n + 1 entries */
+    uint32_t cap;
+    uint64_t bytes_cap;
+    uint32_t *index;    /* open addressing: id, or 0 for a free slot */
+    uint32_t index_mask;
+};
+
+/* Distinct rows of `width` 32-bit words.  Row i is words[i*width .. (i+1)*width). */
+struct fp_table {
+    uint32_t *words;
+    uint32_t width;
+    uint32_t n;
+    uint32_t cap;
+    uint32_t *index;
+    uint32_t index_mask;
+};
+
+/* The columns of each table, as word positions.  64-bit numbers take two
+ * words, low word first. */
+enum fp_object_col { FP_OBJECT_NAME = 0, FP_OBJECT_BUILD_ID = 1, FP_OBJECT_WIDTH = 2 };
+enum fp_mapping_col {
+    FP_MAPPING_OBJECT = 0,
+    FP_MAPPING_START = 1,   /* u64, first address */
+    FP_MAPPING_LIMIT = 3,   /* u64, one past the last address */
+    FP_MAPPING_OFFSET = 5,  /* u64, file offset of `start` */
+    FP_MAPPING_FLAGS = 7,   /* enum fp_mapping_flag */
+    FP_MAPPING_WIDTH = 8
+};
+enum fp_mapping_flag {
+    FP_MAPPING_HAS_FUNCTIONS = 1,
+    FP_MAPPING_HAS_FILENAMES = 2,
+    FP_MAPPING_HAS_LINES = 4,
+    FP_MAPPING_HAS_INLINES = 8
+};
+enum fp_function_col {
+    FP_FUNCTION_OBJECT = 0,
+    FP_FUNCTION_FILE = 1,         /* string: the file the function is defined in */
+    FP_FUNCTION_NAME = 2,         /* string: as shown, demangled where wanted */
+    FP_FUNCTION_SYSTEM_NAME = 3,  /* string: as in the symbol table; 0 = same as name */
+    FP_FUNCTION_LINE = 4,         /* first line; 0 = unknown */
+    FP_FUNCTION_WIDTH = 5
+};
+/* A line chain: the innermost inlined function first, `outer` leads outwards. */
+enum fp_line_col {
+    FP_LINE_FUNCTION = 0,
+    FP_LINE_LINE = 1,
+    FP_LINE_COLUMN = 2,
+    FP_LINE_OUTER = 3,
+    FP_LINE_WIDTH = 4
+};
+/* A frame is what pprof calls a location. */
+enum fp_frame_col {
+    FP_FRAME_MAPPING = 0,
+    FP_FRAME_ADDRESS = 1,  /* u64, exactly as recorded (never adjusted) */
+    FP_FRAME_FLAGS = 3,    /* enum fp_frame_flag */
+    FP_FRAME_LINES = 4,    /* innermost entry of a line chain; 0 = not symbolized */
+    FP_FRAME_WIDTH = 5
+};
+enum fp_frame_flag {
+    FP_FRAME_RETURN_ADDRESS = 1,  /* address is the one AFTER the call */
+    FP_FRAME_FOLDED = 2           /* pprof's is_folded */
+};
+/* The stack tree: a stack is its leaf's node; parent leads to the root (0). */
+enum fp_stack_col { FP_STACK_PARENT = 0, FP_STACK_FRAME = 1, FP_STACK_WIDTH = 2 };
+/* A label set is a chain of labels. */
+enum fp_label_col {
+    FP_LABEL_NEXT = 0,
+    FP_LABEL_KEY = 1,
+    FP_LABEL_STRING = 2,
+    FP_LABEL_NUMBER = 3,  /* i64 in two words */
+    FP_LABEL_UNIT = 5,
+    FP_LABEL_WIDTH = 6
+};
+/* A thread of one input.  Thread and process ids are 32-bit in every format we read. */
+enum fp_thread_col { FP_THREAD_INPUT = 0, FP_THREAD_PID = 1, FP_THREAD_TID = 2, FP_THREAD_WIDTH = 3 };
+
+/* Everything that batches refer to by id. */
+struct fp_model {
+    struct fp_strings strings;
+    struct fp_table objects;
+    struct fp_table mappings;
+    struct fp_table functions;
+    struct fp_table lines;
+    struct fp_table frames;
+    struct fp_table stacks;
+    struct fp_table labels;
+    struct fp_table threads;
+};
+
+/* NULL when memory ran out.  The caller owns the model. */
+struct fp_model *fp_model_new(void);
+void fp_model_free(struct fp_model *m);
+
+/* The id of `n` bytes at `p`, entered if new; FP_NO_ID when memory ran out. */
+uint32_t fp_strings_intern(struct fp_strings *s, const void *p, size_t n);
+
+/* The id of a row of t->width words, entered if new; FP_NO_ID when memory ran out. */
+uint32_t fp_table_intern(struct fp_table *t, const uint32_t *row);
+
+/* Shorthands with one argument a column (u64 columns whole). */
+uint32_t fp_model_object(struct fp_model *m, uint32_t name, uint32_t build_id);
+uint32_t fp_model_mapping(struct fp_model *m, uint32_t object, uint64_t start, uint64_t limit,
+                          uint64_t offset, uint32_t flags);
+uint32_t fp_model_function(struct fp_model *m, uint32_t object, uint32_t file, uint32_t name,
+                           uint32_t system_name, uint32_t line);
+uint32_t fp_model_line(struct fp_model *m, uint32_t function, uint32_t line, uint32_t column,
+                       uint32_t outer);
+uint32_t fp_model_frame(struct fp_model *m, uint32_t mapping, uint64_t address, uint32_t flags,
+                        uint32_t lines);
+uint32_t fp_model_stack(struct fp_model *m, uint32_t parent, uint32_t frame);
+uint32_t fp_model_label(struct fp_model *m, uint32_t next, uint32_t key, uint32_t string,
+                        int64_t number, uint32_t unit);
+uint32_t fp_model_thread(struct fp_model *m, uint32_t input, uint32_t pid, uint32_t tid);
+
+/* cffi-end */
+
+static inline const uint32_t *fp_table_row(const struct fp_table *t, uint32_t id) {
+    return t->words + (size_t)id * t->width;
+}
+
+static inline uint64_t fp_words_u64(const uint32_t *words) {
+    return words[0] | (uint64_t)words[1] << 32;
+}
+
+static inline const uint8_t *fp_string(const struct fp_strings *s, uint32_t id, size_t *n) {
+    *n = (size_t)(s->start[id + 1] - s->start[id]);
+    return s->bytes + s->start[id];
+}
+
+/* A good, seedless mix of two words; tables are private to one run, and an
+ * adversary who collides them slows only his own conversion. */
+static inline uint64_t fp_mix(uint64_t a, uint64_t b) {
+    __extension__ typedef unsigned __int128 u128;
+    u128 r = (u128)(a ^ 0x9e3779b97f4a7c15u) * (b ^ 0xd6e8feb86659fd93u);
+    return (uint64_t)r ^ (uint64_t)(r >> 64);
+}
+
+uint64_t fp_hash_bytes(const void *p, size_t n);
+
+#endif

@@ -1,0 +1,169 @@
+"""What a format is, and the only two loops: Source -> batches and batches -> Sink."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+from fastprof._core import ffi, lib
+from fastprof.errors import check
+from fastprof.io import Sink, Source
+from fastprof.model import Batch, Model
+
+# Rows a batch: its columns stay within a core's L2 cache.
+CAPACITY = {"timeline": 8192, "stacks": 4096, "graph": 2048}
+DRAIN = 256 * 1024
+
+
+@dataclass(frozen=True)
+class Options:
+    """Everything a user may ask of a conversion; the command line's names, spelled out."""
+
+    lenient: bool = False
+    symbols: tuple[str, ...] = ()
+    demangle: str = "full"  # full, templates, none
+    time_unit: str = "ns"  # ns, ticks
+    per_thread: bool = False
+    compress_names: bool = True
+    compress_positions: bool = True
+    max_memory: int = 48 << 20  # bytes of distinct rows kept before they spill to disk
+
+
+@dataclass
+class Report:
+    """What happened on the way, by name and count.
+
+    `repairs` are oddities that real writers produce and that were mended;
+    `losses` is what could not be kept (exit code 3 with --lenient, or said
+    when the target cannot hold it); `facts` is what `info` prints.
+    """
+
+    rows: Counter[str] = field(default_factory=Counter)
+    repairs: Counter[str] = field(default_factory=Counter)
+    losses: Counter[str] = field(default_factory=Counter)  # of the input: damage
+    unsaid: Counter[str] = field(default_factory=Counter)  # what the target cannot say
+    warnings: list[str] = field(default_factory=list)
+    facts: dict[str, Any] = field(default_factory=dict)
+
+    def warn(self, message: str) -> None:
+        if message not in self.warnings:
+            self.warnings.append(message)
+
+
+class Reader:
+    """One input being read.  A room subclasses it; its `feed` is the compiled decoder."""
+
+    format: ClassVar[str]
+    view: ClassVar[str]
+
+    def __init__(self, source: Source, model: Model, options: Options, report: Report) -> None:
+        self.source = source
+        self.model = model
+        self.options = options
+        self.report = report
+
+    def ranges(self) -> Iterable[tuple[int, int | None]]:
+        """Byte ranges to read, in order.  The default is the whole input, as it comes."""
+        return ((0, None),)
+
+    def feed(self, in_: Any, batch: Any, err: Any) -> int:
+        """Decode from `in_` (struct fp_in *) into `batch` (struct fp_batch *).
+
+        FP_MORE: everything whole was consumed, refill.  FP_FULL: drain the
+        batch and call again with the same window.  FP_DONE: this range is
+        complete.  Negative: `err` says what.
+        """
+        raise NotImplementedError
+
+    def finish(self) -> None:
+        """Called once after the last range: put counts and facts into the report."""
+
+
+class Writer:
+    """One output being written.  `put` and `end` append to `out`; the engine drains it."""
+
+    format: ClassVar[str]
+    view: ClassVar[str]
+
+    def __init__(self, model: Model, sink: Sink, options: Options, report: Report) -> None:
+        self.model = model
+        self.sink = sink
+        self.options = options
+        self.report = report
+        self.out = ffi.gc(ffi.new("struct fp_buf *"), lib.fp_buf_free)
+
+    def put(self, batch: Batch) -> None:
+        raise NotImplementedError
+
+    def end(self) -> None:
+        raise NotImplementedError
+
+    def text(self, data: bytes) -> None:
+        """Append bytes made in Python (headers, once per part)."""
+        if lib.fp_buf_reserve(self.out, len(data)):
+            raise MemoryError("no memory for output")
+        ffi.memmove(self.out.p + self.out.n, data, len(data))
+        self.out.n += len(data)
+
+
+@dataclass(frozen=True)
+class Format:
+    """One entry of the registry: what a room's door offers.
+
+    `sniff` looks at the first 4 KiB after decompression; it never raises and
+    never needs the name.
+    """
+
+    name: str
+    view: str
+    title: str
+    suffixes: tuple[str, ...]
+    sniff: Callable[[bytes], bool] | None = None
+    reader: Callable[[Source, Model, Options, Report], Reader] | None = None
+    writer: Callable[[Model, Sink, Options, Report], Writer] | None = None
+    prefixes: tuple[str, ...] = ()  # of file names, as in callgrind.out.123
+
+
+def read(reader: Reader, capacity: int | None = None) -> Iterator[Batch]:
+    """Source -> batches.  Each batch is valid until the next one is asked for."""
+    source = reader.source
+    batch = Batch(reader.view, capacity or CAPACITY[reader.view])
+    err = ffi.new("struct fp_err *")
+    in_, c = source.in_, batch.c
+    for offset, length in reader.ranges():
+        source.select(offset, length)
+        status = lib.FP_MORE
+        while status != lib.FP_DONE:
+            status = reader.feed(in_, c, err)
+            if status < 0:
+                check(status, err, source.name, reader.format)
+            elif status == lib.FP_FULL:
+                yield batch
+                batch.reset()
+            elif status == lib.FP_MORE:
+                source.refill()
+    if len(batch):
+        yield batch
+        batch.reset()
+    reader.finish()
+
+
+def write(batches: Iterable[Batch], writer: Writer) -> None:
+    """Batches -> Sink.  The caller commits the sink."""
+    out = writer.out
+    for batch in batches:
+        writer.put(batch)
+        if out.n >= DRAIN:
+            _drain(out, writer.sink)
+    writer.end()
+    _drain(out, writer.sink)
+
+
+def _drain(out: Any, sink: Sink) -> None:
+    if out.failed:
+        raise MemoryError("no memory for output")
+    if out.n:
+        sink.write(ffi.buffer(out.p, out.n))
+        out.n = 0

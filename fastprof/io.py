@@ -1,0 +1,435 @@
+"""Bytes in and bytes out: the only file that knows files, pipes and compression."""
+
+from __future__ import annotations
+
+import os
+import stat
+import sys
+import tempfile
+from collections.abc import Iterable
+from typing import IO, TYPE_CHECKING, Any
+
+from fastprof.errors import FastprofError
+
+if TYPE_CHECKING:
+    from types import TracebackType
+
+WINDOW = 256 * 1024
+PEEK = 4096
+
+# suffix, magic bytes of the compressed stream
+_COMPRESSIONS: tuple[tuple[str, bytes], ...] = (
+    (".gz", b"\x1f\x8b"),
+    (".zst", b"\x28\xb5\x2f\xfd"),
+    (".xz", b"\xfd7zXZ\x00"),
+    (".bz2", b"BZh"),
+)
+
+
+def compression_of_name(name: str) -> str:
+    """The compression suffix of a file name (".gz", ".zst", ".xz", ".bz2") or ""."""
+    return next((suffix for suffix, _ in _COMPRESSIONS if name.endswith(suffix)), "")
+
+
+def _compression_of_bytes(head: bytes) -> str:
+    return next((suffix for suffix, magic in _COMPRESSIONS if head.startswith(magic)), "")
+
+
+def _decompressor(raw: IO[bytes], kind: str) -> IO[bytes]:
+    if kind == ".gz":
+        from isal import igzip
+
+        return igzip.IGzipFile(fileobj=raw, mode="rb")
+    if kind == ".zst":
+        import zstandard
+
+        return zstandard.ZstdDecompressor().stream_reader(raw, read_across_frames=True)
+    if kind == ".xz":
+        import lzma
+
+        return lzma.open(raw, "rb")
+    import bz2
+
+    return bz2.open(raw, "rb")
+
+
+def _damage(error: Exception) -> bool:
+    """Is this what a decompressor raises on damaged or truncated data?"""
+    if isinstance(error, (EOFError, OSError, ValueError)):
+        return True
+    return type(error).__module__.partition(".")[0] in {"zlib", "_lzma", "lzma", "zstandard", "zstd", "isal"}
+
+
+class _Rejoined:
+    """A stream whose first bytes were already read: they are read again first."""
+
+    def __init__(self, head: bytes, rest: IO[bytes]) -> None:
+        self._head = head
+        self._rest = rest
+
+    def read(self, n: int = -1) -> bytes:
+        if self._head:
+            part = self._head if n < 0 else self._head[:n]
+            self._head = self._head[len(part) :]
+            return part + self._rest.read() if n < 0 else part
+        return self._rest.read(n)
+
+    def readinto(self, into: memoryview) -> int:
+        if not self._head:
+            return self._rest.readinto(into)  # type: ignore[attr-defined, no-any-return]
+        data = self.read(len(into))
+        into[: len(data)] = data
+        return len(data)
+
+    def close(self) -> None:
+        self._rest.close()
+
+
+class Source:
+    """A window over a file, a pipe or bytes, with any compression peeled off.
+
+    The window is what a decoder reads: `in_` is its `struct fp_in`.  Offsets
+    are absolute in the decompressed bytes.  `seekable` says whether `select`
+    may go backwards; `spool` makes it so, through a temporary file.
+    Errors: FastprofError when the file cannot be opened or decompressed.
+    """
+
+    def __init__(self, path: str | os.PathLike[str] | bytes | IO[bytes], name: str | None = None) -> None:
+        from fastprof._core import ffi
+
+        self._ffi = ffi
+        self.path: str | None = None
+        self._progress: Any = None
+        self._at = 0  # absolute offset of the next byte to read from the stream
+        self._end: int | None = None  # absolute end of the selected range
+        self.bytes_read = 0
+        self._raw = self._open(path)
+        self.name = name or self._default_name(path)
+        self.compression = ""
+        self._stream: Any = self._raw
+        self.seekable = self._raw_seekable()
+        self.size: int | None = self._raw_size() if self.seekable else None
+        self.compressed_size = self.size
+        self._peel()
+
+        self._window = bytearray(WINDOW)
+        self.in_ = ffi.new("struct fp_in *")
+        self._attach()
+
+    # ---- opening -------------------------------------------------------
+
+    def _open(self, path: Any) -> Any:
+        import io
+
+        if isinstance(path, bytes):
+            return io.BytesIO(path)
+        if hasattr(path, "read"):
+            return path
+        if path == "-":
+            return sys.stdin.buffer.raw if hasattr(sys.stdin.buffer, "raw") else sys.stdin.buffer
+        self.path = os.fspath(path)
+        try:
+            raw = open(self.path, "rb", buffering=0)
+        except OSError as error:
+            raise FastprofError(f"{self.path}: {error.strerror or error}") from None
+        return raw
+
+    @staticmethod
+    def _default_name(path: Any) -> str:
+        if isinstance(path, bytes):
+            return "<bytes>"
+        if path == "-":
+            return "<stdin>"
+        return str(getattr(path, "name", "<stream>")) if hasattr(path, "read") else os.fspath(path)
+
+    def _raw_seekable(self) -> bool:
+        try:
+            fd = self._raw.fileno()
+        except (AttributeError, OSError):
+            return bool(getattr(self._raw, "seekable", lambda: False)())
+        # a terminal or a pipe may claim to seek; only a regular file does
+        return stat.S_ISREG(os.fstat(fd).st_mode)
+
+    def _raw_size(self) -> int:
+        here = self._raw.seek(0, os.SEEK_CUR)
+        end = self._raw.seek(0, os.SEEK_END)
+        self._raw.seek(here)
+        return int(end)
+
+    def _read_some(self, n: int) -> bytes:
+        """`n` bytes from the stream, fewer only at its end."""
+        parts, have = [], 0
+        while have < n:
+            part = self._guarded(self._stream.read, n - have)
+            if not part:
+                break
+            parts.append(part)
+            have += len(part)
+        return b"".join(parts)
+
+    def _peel(self) -> None:
+        for _ in range(4):  # x.gz.gz happens; more is a bomb
+            head = self._read_some(PEEK)
+            if self.seekable:
+                self._stream.seek(0)
+            else:
+                self._stream = _Rejoined(head, self._stream)
+            self.head = head
+            kind = _compression_of_bytes(head)
+            if not kind:
+                return
+            self._stream = _decompressor(self._stream, kind)
+            self.compression += kind
+            self.seekable = False
+            self.size = None
+
+    def _guarded(self, read: Any, argument: Any) -> Any:
+        try:
+            return read(argument)
+        except Exception as error:
+            if not self.compression:
+                if isinstance(error, OSError):
+                    raise FastprofError(f"{self.name}: {error.strerror or error}") from None
+                raise
+            if not _damage(error):
+                raise
+            what = self.compression.lstrip(".")
+            raise FastprofError(
+                f"{self.name}: {what}: after {self._at} decompressed bytes: {error}"
+            ) from None
+
+    # ---- the window ----------------------------------------------------
+
+    def _attach(self) -> None:
+        self._view = memoryview(self._window)
+        self.in_.p = self._ffi.from_buffer("uint8_t[]", self._window)
+        self.in_.n = self.in_.pos = 0
+
+    def refill(self) -> None:
+        """Move the unconsumed tail to the front and read as much as fits behind it.
+
+        A tail that fills the window makes the window twice as large, so a
+        record may be of any length that the input really has.
+        """
+        in_, view = self.in_, self._view
+        tail = in_.n - in_.pos
+        if in_.pos:
+            in_.base += in_.pos
+            view[:tail] = view[in_.pos : in_.n]
+        elif tail == len(view):
+            bigger = bytearray(2 * len(view))
+            bigger[:tail] = view
+            view.release()
+            self._window = bigger
+            self._attach()
+            view = self._view
+        in_.pos, in_.n = 0, tail
+        room = len(view) - tail
+        if self._end is not None:
+            room = min(room, self._end - self._at)
+        got = 0
+        # one read a refill, but never none: an empty read means the end
+        while room and not got:
+            got = self._guarded(self._stream.readinto, view[tail : tail + room]) or 0
+            if not got:
+                self._end = self._at
+                break
+        self._at += got
+        self.bytes_read += got
+        in_.n = tail + got
+        in_.eof = self._end is not None and self._at >= self._end
+        if self._progress is not None:
+            self._progress(self._raw_position())
+
+    def select(self, offset: int, length: int | None = None) -> None:
+        """Go on reading at `offset`, up to `length` bytes (None: to the end).
+
+        Needs `seekable`, unless it only goes forward.
+        """
+        in_ = self.in_
+        if offset == in_.base + in_.n and not (in_.eof and self._end is None):
+            pass
+        elif self.seekable:
+            self._stream.seek(offset)
+        elif offset >= self._at:
+            while self._at < offset and (part := self._guarded(self._stream.read, min(WINDOW, offset - self._at))):
+                self._at += len(part)
+        else:
+            raise FastprofError(f"{self.name}: cannot go back to byte {offset} of a pipe")
+        self._at = offset
+        in_.base, in_.n, in_.pos, in_.eof = offset, 0, 0, 0
+        self._end = None if length is None else offset + length
+
+    def read_at(self, offset: int, n: int) -> bytes:
+        """Up to `n` bytes at `offset`, beside the window (which must be selected anew)."""
+        self._stream.seek(offset)
+        return self._read_some(n)
+
+    def spool(self) -> None:
+        """Make the source seekable: what cannot seek is copied to a temporary file."""
+        if self.seekable:
+            return
+        spooled = tempfile.TemporaryFile(prefix="fastprof-", buffering=0)
+        while part := self._read_some(WINDOW):
+            spooled.write(part)
+        spooled.seek(0)
+        self._raw = self._stream = spooled
+        self.compression = ""
+        self.seekable = True
+        self.size = os.fstat(spooled.fileno()).st_size
+        self.select(0)
+
+    # ---- progress ------------------------------------------------------
+
+    def on_progress(self, callback: Any) -> None:
+        """Call `callback(bytes)` with the position in the file as stored, at every refill."""
+        self._progress = callback
+
+    def _raw_position(self) -> int:
+        if self.compression or self.size is None:
+            try:
+                return int(self._raw.tell())
+            except (AttributeError, OSError):
+                return self.bytes_read
+        return self.bytes_read
+
+    def close(self) -> None:
+        if self._stream is not self._raw:
+            self._stream.close()
+        if self._raw is not getattr(sys.stdin.buffer, "raw", None):
+            self._raw.close()
+
+    def __enter__(self) -> Source:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self.close()
+
+
+class Sink:
+    """Where output goes: a file that appears whole or not at all, or standard output.
+
+    A file is written under a temporary name beside its target, flushed to
+    disk and renamed by `commit`; leaving the `with` block without it removes
+    the temporary file.  The target's suffix chooses the compression.
+    """
+
+    def __init__(self, path: str | os.PathLike[str] | IO[bytes]) -> None:
+        self.path: str | None = None
+        self._temporary: str | None = None
+        self._raw: Any
+        compression = ""
+        if not isinstance(path, (str, os.PathLike)):
+            self._raw = path
+        elif path == "-":
+            self._raw = open(sys.stdout.fileno(), "wb", buffering=0, closefd=False)
+        else:
+            self.path = os.fspath(path)
+            compression = compression_of_name(self.path)
+            self._raw = self._open_beside(self.path)
+        self.written = 0
+        self._stream = self._raw
+        self._compress(compression)
+
+    def _open_beside(self, path: str) -> Any:
+        try:
+            if os.path.exists(path) and not os.path.isfile(path):
+                if os.path.isdir(path):
+                    raise FastprofError(f"{path}: is a directory")
+                return open(path, "wb", buffering=0)  # /dev/null, a named pipe: nothing to rename
+            target = os.path.realpath(path)  # a symbolic link stays one
+            fd, self._temporary = tempfile.mkstemp(
+                prefix=f".{os.path.basename(target)}.", suffix=".tmp", dir=os.path.dirname(target)
+            )
+        except OSError as error:
+            raise FastprofError(f"{path}: {error.strerror or error}") from None
+        self._target = target
+        mode = os.stat(target).st_mode & 0o777 if os.path.exists(target) else 0o666 & ~_umask()
+        os.fchmod(fd, mode)
+        return open(fd, "wb", buffering=0)
+
+    def _compress(self, kind: str) -> None:
+        if kind == ".gz":
+            from isal import igzip
+
+            self._stream = igzip.IGzipFile(filename="", fileobj=self._raw, mode="wb", compresslevel=2, mtime=0)
+        elif kind == ".zst":
+            import zstandard
+
+            self._stream = zstandard.ZstdCompressor(level=3).stream_writer(self._raw, closefd=False)
+        elif kind == ".xz":
+            import lzma
+
+            self._stream = lzma.open(self._raw, "wb")
+        elif kind == ".bz2":
+            import bz2
+
+            self._stream = bz2.open(self._raw, "wb")
+
+    def gzip(self) -> None:
+        """Compress with gzip from here on, unless the name already chose a compression."""
+        if self._stream is self._raw and not self.written:
+            self._compress(".gz")
+
+    def write(self, data: bytes | bytearray | memoryview) -> None:
+        """Write all of `data`.  Errors: FastprofError; BrokenPipeError when the reader left."""
+        view = memoryview(data)
+        self.written += len(view)
+        try:
+            while len(view):
+                done = self._stream.write(view)
+                if done is None or done == len(view) or self._stream is not self._raw:
+                    return
+                view = view[done:]
+        except BrokenPipeError:
+            raise
+        except OSError as error:
+            raise FastprofError(f"{self.path or '<stdout>'}: {error.strerror or error}") from None
+
+    def commit(self) -> None:
+        """Finish the stream and give the file its name."""
+        try:
+            if self._stream is not self._raw:
+                self._stream.close()
+            if self._temporary is None:
+                self._raw.flush()
+                return
+            if not self._raw.closed:
+                os.fsync(self._raw.fileno())
+                self._raw.close()
+            os.replace(self._temporary, self._target)
+            self._temporary = None
+        except BrokenPipeError:
+            raise
+        except OSError as error:
+            raise FastprofError(f"{self.path or '<stdout>'}: {error.strerror or error}") from None
+
+    def __enter__(self) -> Sink:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        if self._temporary is not None:
+            self._raw.close()
+            os.unlink(self._temporary)
+            self._temporary = None
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask
+
+
+def expand(paths: Iterable[str]) -> list[str]:
+    """Inputs as given, a directory replaced by its files in name order."""
+    found: list[str] = []
+    for path in paths:
+        if path != "-" and os.path.isdir(path):
+            inside = sorted(os.path.join(path, name) for name in os.listdir(path) if not name.startswith("."))
+            files = [name for name in inside if os.path.isfile(name)]
+            if not files:
+                raise FastprofError(f"{path}: a directory without files")
+            found += files
+        else:
+            found.append(path)
+    return found

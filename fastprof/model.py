@@ -1,0 +1,215 @@
+"""The model and the batch as Python sees them: thin owners of the C structs.
+
+What grows with distinct names, frames and contexts lives in C tables behind
+dense ids (`csrc/fp_model.h`).  What a profile has a handful of - value types,
+parts, free-text lines - are the plain Python objects of this file.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from fastprof._core import ffi, lib
+
+VIEWS = {"timeline": lib.FP_TIMELINE, "stacks": lib.FP_STACKS, "graph": lib.FP_GRAPH}
+
+# column -> (memoryview format, item bytes)
+_FORMATS = {"uint64_t": ("Q", 8), "uint32_t": ("I", 4), "uint16_t": ("H", 2), "uint8_t": ("B", 1)}
+_COLUMNS: dict[str, dict[str, str]] = {
+    "timeline": {
+        "time": "uint64_t",
+        "aux": "uint64_t",
+        "function": "uint32_t",
+        "thread": "uint32_t",
+        "cpu": "uint16_t",
+        "op": "uint8_t",
+    },
+    "stacks": {"time": "uint64_t", "stack": "uint32_t", "thread": "uint32_t", "label": "uint32_t"},
+    "graph": {
+        "kind": "uint8_t",
+        "function": "uint32_t",
+        "file": "uint32_t",
+        "line": "uint32_t",
+        "address": "uint64_t",
+        "bb": "uint64_t",
+        "callee": "uint32_t",
+        "target_file": "uint32_t",
+        "target_line": "uint32_t",
+        "target_address": "uint64_t",
+        "target_bb": "uint64_t",
+        "count": "uint64_t",
+        "count2": "uint64_t",
+    },
+}
+
+
+@dataclass(frozen=True)
+class ValueType:
+    """One column of values: an event of Callgrind, a sample type of pprof.
+
+    `formula` is the text of an inherited event ("Ir + 2 Dr") or "".
+    """
+
+    name: str
+    unit: str = ""
+    long_name: str = ""
+    formula: str = ""
+
+
+@dataclass
+class Part:
+    """What holds for a run of batches: one dump, one thread's section, one input.
+
+    Text is bytes where it comes from a file, so that nothing is lost to an
+    encoding.  `descriptions` are (key, value) of Callgrind's `desc:` lines, or
+    comments of other formats with key b"".
+    """
+
+    value_types: list[ValueType] = field(default_factory=list)
+    positions: tuple[str, ...] = ("line",)  # of instr, bb, line
+    creator: bytes = b""
+    pid: int | None = None
+    thread: int | None = None
+    number: int | None = None
+    command: bytes | None = None
+    trigger: bytes | None = None
+    descriptions: list[tuple[bytes, bytes]] = field(default_factory=list)
+    comments: list[bytes] = field(default_factory=list)
+    # Totals that the source states, not what the rows add up to.
+    summary: list[int] | None = None
+    totals: list[int] | None = None
+    extra: dict[str, Any] = field(default_factory=dict)
+
+
+class Function(NamedTuple):
+    """A row of the function table, its strings as bytes."""
+
+    object: bytes
+    file: bytes
+    name: bytes
+    system_name: bytes
+    line: int
+
+
+class Model:
+    """Everything that batches refer to by id: C tables, parts, clock.
+
+    `ticks_per_second` is the clock of timeline rows; 0 when unknown.
+    Owns the C model; batches and readers borrow it.
+    """
+
+    def __init__(self) -> None:
+        self.c = lib.fp_model_new()
+        if not self.c:
+            raise MemoryError("no memory for the model")
+        self.c = ffi.gc(self.c, lib.fp_model_free)
+        self.parts: list[Part] = []
+        self.ticks_per_second = 0
+
+    def intern(self, text: str | bytes) -> int:
+        """The id of a string; str is stored as UTF-8."""
+        data = text.encode("utf-8", "surrogateescape") if isinstance(text, str) else text
+        return self._id(lib.fp_strings_intern(ffi.addressof(self.c, "strings"), data, len(data)))
+
+    def object(self, name: str | bytes, build_id: str | bytes = b"") -> int:
+        return self._id(lib.fp_model_object(self.c, self.intern(name), self.intern(build_id)))
+
+    def function(
+        self,
+        name: str | bytes,
+        file: str | bytes = b"",
+        object_id: int = 0,
+        system_name: str | bytes = b"",
+        line: int = 0,
+    ) -> int:
+        """The id of a function; its identity is all five arguments."""
+        return self._id(
+            lib.fp_model_function(
+                self.c, object_id, self.intern(file), self.intern(name), self.intern(system_name), line
+            )
+        )
+
+    def add_part(self, part: Part) -> int:
+        """Append a part and return its index, which batches carry."""
+        self.parts.append(part)
+        return len(self.parts) - 1
+
+    def string(self, string_id: int) -> bytes:
+        strings = self.c.strings
+        if string_id >= strings.n:
+            raise IndexError(f"string {string_id} of {strings.n}")
+        start = strings.start[string_id]
+        return bytes(ffi.buffer(strings.bytes + start, strings.start[string_id + 1] - start))
+
+    def row(self, table: str, row_id: int) -> tuple[int, ...]:
+        """The words of a row of "objects", "mappings", "functions", "lines", "frames", ..."""
+        t = getattr(self.c, table)
+        if row_id >= t.n:
+            raise IndexError(f"{table} {row_id} of {t.n}")
+        return tuple(t.words[row_id * t.width : (row_id + 1) * t.width])
+
+    def count(self, table: str) -> int:
+        """How many ids a table has, the reserved 0 included."""
+        return int(getattr(self.c, table).n)
+
+    def get_function(self, function_id: int) -> Function:
+        object_id, file, name, system_name, line = self.row("functions", function_id)
+        object_name = self.string(self.row("objects", object_id)[0]) if object_id else b""
+        return Function(object_name, self.string(file), self.string(name), self.string(system_name), line)
+
+    @staticmethod
+    def _id(value: int) -> int:
+        if value == lib.FP_NO_ID:
+            raise MemoryError("no memory for the model's tables")
+        return value
+
+
+class Batch:
+    """A run of rows as columns.  Valid until the reader or bridge is pulled again.
+
+    `batch["time"]` is a memoryview over C memory, without a copy; NumPy takes
+    it by `numpy.asarray`, Arrow by the PyCapsule interface.
+    """
+
+    def __init__(self, view: str, capacity: int, n_values: int = 0) -> None:
+        self.view = view
+        c = lib.fp_batch_new(VIEWS[view], capacity, n_values)
+        if not c:
+            raise MemoryError("no memory for a batch")
+        self.c = ffi.gc(c, lib.fp_batch_free)
+
+    def __len__(self) -> int:
+        return int(self.c.n)
+
+    def reset(self) -> None:
+        lib.fp_batch_reset(self.c)
+
+    def set_values(self, n_values: int) -> None:
+        if lib.fp_batch_set_values(self.c, n_values):
+            raise MemoryError("no memory for a batch's values")
+
+    @property
+    def part(self) -> int:
+        return int(self.c.part)
+
+    @property
+    def columns(self) -> Sequence[str]:
+        """Names of the columns of this view; value columns are `values(k)`."""
+        return tuple(_COLUMNS[self.view])
+
+    def __getitem__(self, column: str) -> memoryview:
+        format_, width = _FORMATS[_COLUMNS[self.view][column]]
+        return memoryview(ffi.buffer(getattr(self.c, column), self.c.n * width)).cast(format_)
+
+    def values(self, k: int) -> memoryview:
+        """Value column `k`, signed 64-bit."""
+        if not 0 <= k < self.c.n_values:
+            raise IndexError(f"value column {k} of {self.c.n_values}")
+        return memoryview(ffi.buffer(self.c.values + k * self.c.cap, self.c.n * 8)).cast("q")
+
+    def payload(self, row: int) -> bytes:
+        """The payload of an event row of a timeline."""
+        slice_ = self["aux"][row]
+        return bytes(ffi.buffer(self.c.bytes + (slice_ >> 32), slice_ & 0xFFFFFFFF))

@@ -1,0 +1,60 @@
+"""Builds the C core once, as a static library, and links it into each extension.
+
+FASTPROF_SANITIZE=1   ASan and UBSan in the C core and the extensions (run
+                      Python with LD_PRELOAD set to the compiler's libasan)
+FASTPROF_DEBUG=1      -O1, asserts, poisoned batches, Cython bounds checks
+"""
+
+import os
+from glob import glob
+
+from Cython.Build import cythonize
+from setuptools import Extension, setup
+
+SANITIZE = os.environ.get("FASTPROF_SANITIZE") == "1"
+DEBUG = os.environ.get("FASTPROF_DEBUG") == "1"
+
+flags = ["-std=c11", "-fvisibility=hidden"]
+flags += ["-O1", "-g", "-DFP_DEBUG"] if DEBUG or SANITIZE else ["-O3", "-g0", "-DNDEBUG"]
+link = []
+if SANITIZE:
+    flags += ["-fsanitize=address,undefined", "-fno-sanitize-recover=undefined", "-fno-omit-frame-pointer"]
+    link += ["-fsanitize=address,undefined"]
+
+core = (
+    "fpcore",
+    {
+        "sources": sorted(glob("csrc/fp_*.c")),
+        "include_dirs": ["csrc"],
+        "cflags": [*flags, "-Wall", "-Wextra", "-Wconversion", "-Wno-sign-conversion"],
+        "obj_deps": {"": sorted(glob("csrc/*.h"))},
+    },
+)
+
+cython = [
+    Extension(
+        path[:-4].replace("/", "."),
+        [path],
+        include_dirs=["csrc"],
+        depends=[*glob("csrc/*.h"), "fastprof/_fp.pxd"],
+        extra_compile_args=flags,
+        extra_link_args=link,
+    )
+    for path in sorted(glob("fastprof/*.pyx") + glob("fastprof/*/*.pyx"))
+]
+
+setup(
+    libraries=[core],
+    cffi_modules=["csrc/build_core.py:ffibuilder"],
+    ext_modules=cythonize(
+        cython,
+        language_level=3,
+        compiler_directives={
+            "boundscheck": DEBUG,
+            "wraparound": False,
+            "cdivision": True,
+            "initializedcheck": False,
+            "embedsignature": True,
+        },
+    ),
+)
