@@ -1,405 +1,289 @@
-"""Addresses to names: ELF objects with their debug information, and the mappings of a profiled process.
+"""Run-time addresses of a profiled process to functions, files and lines.
 
-`ElfObject` answers for one file and speaks link-time addresses; `Symbolizer` starts from run-time addresses.
-DWARF is read by symbolic (one SymCache per object, built at the first question), ELF structure by pyelftools;
-both are imported when the first file is opened, so importing this module is cheap.
-
-What symbolic does on its own, and what is done about it here:
-
-* its addresses are relative to the first PT_LOAD's p_vaddr: subtracted before asking;
-* between functions it answers with the function before, without end: an answer that has neither file nor line
-  is not used, the symbol table (with its sizes) is asked instead;
-* for a function in two pieces it gives the name `f.cold` to both: the outermost name is taken from the symbol
-  table wherever that covers the address, which is llvm-symbolizer's rule too;
-* it knows no declaration lines, and no entry address of inlined functions.
+A profile says which files were mapped where (`Mapping`); `Symbolizer` finds those files, turns a run-time address
+into a byte of the file and that into a link-time address, and asks the `ElfObject`. The way over the file offset
+serves position-independent programs, shared objects and prelinked objects alike; programs linked to a fixed place
+(ET_EXEC) are asked by the run-time address itself, however a profiler noted their mapping.
 """
 
 from __future__ import annotations
 
 import bisect
-import json
-import lzma
-import mmap
 import os
-import shutil
-import struct
-import subprocess
-import zlib
-from collections.abc import Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from itertools import pairwise
+from typing import NamedTuple
 
+from fastprof.elf import DEBUG_DIRS, ElfObject, Section, Segment, Symbol
 from fastprof.errors import FormatError
 from fastprof.names import Demangle, demangle
 
-if TYPE_CHECKING:
-    from elftools.elf.elffile import ELFFile
+__all__ = [
+    "Demangle",
+    "ElfObject",
+    "Location",
+    "Mapping",
+    "Mappings",
+    "Section",
+    "Segment",
+    "Symbol",
+    "Symbolizer",
+    "demangle",
+]
 
-__all__ = ["Demangle", "ElfObject", "Location", "Mapping", "Mappings", "Section", "Segment", "Symbol", "Symbolizer", "demangle"]
-
-DEBUG_DIRS = ("/usr/lib/debug",)
-MAX_INDEXED_FILES = 20_000
-_SYMBOL_KINDS = frozenset((0, 1, 2, 10))  # NOTYPE (assembly), OBJECT, FUNC, GNU_IFUNC
-_DWO_NAME_GNU = (b"\xb0\x42\x08", b"\xb0\x42\x0e")  # DW_AT_GNU_dwo_name as string / strp in an abbreviation
-_UNIT_SKELETON = 4
-_NO_ADDRESS = 0xFFFFFFFF
+MAX_INDEXED_FILES = 20_000  # of one --symbols directory
+_HUGE_PAGE = ("/anon_hugepage", "[anon_hugepage", "//anon")
+_DELETED = " (deleted)"
+_DEBUG_SUFFIXES = (".debug", ".dbg")
 
 
-class Symbol(NamedTuple):
-    """One function at an address; an inline chain is a tuple of these, innermost first.
+class Mapping(NamedTuple):
+    """A range of addresses [start, limit) that shows the file from byte `offset` on; `build_id` is hex or ""."""
 
-    Lines count from 1, 0 is unknown. `start_line` is the line of the function's first instruction, 0 for an
-    inlined function. `file` is "" when unknown, else the compilation directory joined with the file's name.
+    start: int
+    limit: int
+    offset: int
+    path: str
+    build_id: str = ""
+
+
+class Mappings:
+    """The mappings of one process, kept in the order given; ranges may lie in one another (the earlier one wins).
+
+    A text segment copied to huge pages (`/anon_hugepage`, `//anon`) is taken as the neighbour it was copied from;
+    ` (deleted)` after a path is cut.
     """
 
-    name: str
-    system_name: str
-    file: str = ""
-    line: int = 0
-    start_line: int = 0
+    def __init__(self, mappings: Iterable[Mapping]) -> None:
+        self.items = [m._replace(path=m.path.removesuffix(_DELETED)) for m in mappings]
+        order = sorted(range(len(self.items)), key=lambda i: (self.items[i].start, -i))
+        for before, at in pairwise(order):
+            self._adopt(at, before)
+        for after, at in pairwise(reversed(order)):
+            self._adopt(at, after)
+        self._order = order
+        self._starts = [self.items[i].start for i in order]
+
+    def _adopt(self, at: int, neighbour: int) -> None:
+        mine, other = self.items[at], self.items[neighbour]
+        touching = other.limit == mine.start or mine.limit == other.start
+        offset = other.offset + mine.start - other.start
+        if mine.path.startswith(_HUGE_PAGE) and touching and other.path.startswith("/") and offset >= 0:
+            self.items[at] = mine._replace(path=other.path, offset=offset, build_id=other.build_id)
+
+    def find(self, address: int) -> int | None:
+        """The index of the mapping an address belongs to, or None."""
+        at = bisect.bisect_right(self._starts, address) - 1
+        if at >= 0 and address < self.items[self._order[at]].limit:
+            return self._order[at]
+        # not in the nearest range: it may lie in a wider one that starts earlier (a catch-all 0..2**64-1)
+        return next((i for i, m in enumerate(self.items) if m.start <= address < m.limit), None)
+
+    def main(self) -> int | None:
+        """The index of the program itself: the first mapping of a file that is not a shared object."""
+        for i, m in enumerate(self.items):
+            if m.path and not m.path.startswith(("[", "//")) and ".so" not in os.path.basename(m.path):
+                return i
+        return None
 
 
-class Segment(NamedTuple):
-    """A PT_LOAD program header; sizes in bytes."""
+class Location(NamedTuple):
+    """Where one address lies and what is there.
 
-    address: int
-    offset: int
-    file_size: int
-    memory_size: int
-    executable: bool
+    `mapping` is an index into the mappings, -1 for none; `link_address` is the address as in the ELF file, or the
+    run-time address where no file is known; `symbols` is the inline chain, innermost first, () when unknown.
+    """
 
-
-class Section(NamedTuple):
-    """A section header; `offset` and `size` as in the file (compressed size for compressed sections)."""
-
-    index: int
-    name: str
-    kind: str
-    address: int
-    offset: int
-    size: int
+    mapping: int
+    link_address: int
+    symbols: tuple[Symbol, ...]
 
 
-class ElfObject:
-    """One ELF file, its separate debug file if there is one, and the answer to "what is at this address".
+class Symbolizer:
+    """Resolves the addresses of one process, each distinct address once.
 
-    Never raises for a file that is missing, no ELF or damaged: `reason` says why nothing can be resolved ("" when
-    something can). `expect_build_id` (hex) refuses a file with another build id. `debug_dirs` hold
-    `.build-id/xx/yyyy.debug` trees; `sysroot` is put before them as well.
+    `symbols`: files and directories the user named; they are searched first, by build id, then by file name (a
+    `.debug` suffix is ignored). A single named program that fits no mapping stands for the profile's program if
+    the profile has no build id for it. Then `sysroot` + path, then path, then the debug directories by build id.
+    Errors: FormatError when a file the user named fits by name but has another build id (`force` takes it); a
+    file found by path with another build id is only tallied in `unresolved`.
     """
 
     def __init__(
         self,
-        path: str | os.PathLike[str],
+        mappings: Mappings | Iterable[Mapping],
         *,
-        debug_dirs: Sequence[str] = DEBUG_DIRS,
+        symbols: Sequence[str | os.PathLike[str]] = (),
         sysroot: str = "",
+        debug_dirs: Sequence[str] = DEBUG_DIRS,
         demangle: Demangle = "full",
-        expect_build_id: str = "",
+        force: bool = False,
     ) -> None:
-        self.path = os.fspath(path)
-        self.build_id = ""
-        self.machine = ""
-        self.bits = 0
-        self.endian = ""
-        self.kind = ""
-        self.interpreted = False
-        self.segments: tuple[Segment, ...] = ()
-        self._debug_dirs = [*([sysroot + d for d in debug_dirs] if sysroot else ()), *debug_dirs]
-        self._demangle = demangle
-        self._elf: ELFFile | None = None
-        self._debug: ElfObject | None = None
-        self._symcache: Any = None
-        self._loaded = False
-        self._external = ""
-        self._starts: list[int] = []
-        self._ends: list[int] = []
-        self._names: list[bytes] = []
-        self._start_lines: dict[int, int] = {}
-        self.reason = self._open()
-        if not self.reason and expect_build_id and self.build_id and self.build_id != expect_build_id:
-            self.reason = f"wrong build id: the file has {self.build_id}, the profile {expect_build_id}"
+        self.mappings = mappings if isinstance(mappings, Mappings) else Mappings(mappings)
+        self._sysroot = sysroot.rstrip("/")
+        self._debug_dirs = tuple(debug_dirs)
+        self._demangle: Demangle = demangle
+        self._force = force
+        self._opened: dict[str, ElfObject] = {}
+        self._chosen: dict[tuple[str, str], tuple[ElfObject | None, str]] = {}
+        self._known: dict[int, Location] = {}
+        self._failures: Counter[tuple[str, str]] = Counter()
+        paths = [os.fspath(path) for path in symbols]
+        self._directories = [path for path in paths if os.path.isdir(path)]
+        self._files = [self._open(path) for path in paths if not os.path.isdir(path)]
+        for file in self._files:
+            if file.reason:
+                raise FormatError(f"{file.path}: {file.reason}")
+        self._by_name: dict[str, list[str]] | None = None
 
-    def _open(self) -> str:
-        from elftools.elf.elffile import ELFFile
+    def resolve(self, addresses: Sequence[int], returns: Sequence[bool] | bool = False) -> list[Location]:
+        """The locations of run-time addresses, in their order, asking each object once for all that are new.
 
-        try:
-            with open(self.path, "rb") as file:
-                data = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
-        except OSError as error:
-            return error.strerror or "cannot be read"
-        except ValueError:
-            return "empty file"
-        if data[:4] != b"\x7fELF":
-            return "not an ELF file"
-        try:
-            self._elf = elf = ELFFile(data)
-            self.machine, self.kind = str(elf["e_machine"]), str(elf["e_type"])
-            self.bits, self.endian = elf.elfclass, "little" if elf.little_endian else "big"
-            segments = []
-            for segment in elf.iter_segments():
-                if segment["p_type"] == "PT_LOAD":
-                    numbers = (segment["p_vaddr"], segment["p_offset"], segment["p_filesz"], segment["p_memsz"])
-                    segments.append(Segment(*numbers, bool(segment["p_flags"] & 1)))
-                self.interpreted |= segment["p_type"] == "PT_INTERP"
-            self.segments = tuple(segments)
-            self.build_id = self._find_build_id(elf)
-        except Exception as error:  # pyelftools lets errors of many kinds out of damaged files
-            self._elf = None
-            return f"damaged ELF file: {error}"
-        return ""
+        `returns` says (for all or for each) that an address is where a call returns to: it is looked up one byte
+        before, inside the call, because what follows may be another line or even another function.
+        """
+        flags = [returns] * len(addresses) if isinstance(returns, bool) else returns
+        wanted = [address - 1 if flag and address else address for address, flag in zip(addresses, flags, strict=True)]
+        self._resolve_new(dict.fromkeys(address for address in wanted if address not in self._known))
+        return [self._known[address] for address in wanted]
+
+    def unresolved(self) -> list[tuple[str, str, int]]:
+        """(object, reason, number of distinct addresses) of what could not be resolved, most addresses first."""
+        return [(path, reason, count) for (path, reason), count in self._failures.most_common()]
+
+    def _resolve_new(self, addresses: Iterable[int]) -> None:
+        work: dict[int, tuple[ElfObject, list[tuple[int, int, int]]]] = {}
+        for address in addresses:
+            index = self.mappings.find(address)
+            if index is None:
+                self._fail(address, -1, "", "address in no mapping")
+                continue
+            mapping = self.mappings.items[index]
+            elf, reason = self._object(index)
+            link = self._link_address(elf, mapping, address) if elf else None
+            if elf is None or link is None:
+                self._fail(address, index, mapping.path, reason or "address outside of the object's segments")
+            else:
+                work.setdefault(id(elf), (elf, []))[1].append((address, index, link))
+        for elf, questions in work.values():
+            answers = elf.lookup_many([link for _, _, link in questions])
+            for (address, index, link), chain in zip(questions, answers, strict=True):
+                self._known[address] = Location(index, link, chain)
+                if not chain:
+                    reason = elf.reason or "no symbol at the address"
+                    self._failures[self.mappings.items[index].path, reason] += 1
+
+    def _fail(self, address: int, index: int, path: str, reason: str) -> None:
+        self._known[address] = Location(index, address, ())
+        self._failures[path, reason] += 1
 
     @staticmethod
-    def _find_build_id(elf: ELFFile) -> str:
-        for part in (*elf.iter_sections(), *elf.iter_segments()):
-            if hasattr(part, "iter_notes"):
-                for note in part.iter_notes():
-                    if note["n_type"] == "NT_GNU_BUILD_ID":
-                        return str(note["n_desc"])
-        return ""
+    def _link_address(elf: ElfObject, mapping: Mapping, address: int) -> int | None:
+        if elf.kind == "ET_EXEC":
+            return address if elf.is_loaded(address) else None
+        return elf.file_to_link(address - mapping.start + mapping.offset)
 
-    # ---- structure
+    # ---- finding the file of a mapping
 
-    def sections(self) -> Iterator[Section]:
-        """All sections in file order. Errors: FormatError when the section headers are damaged."""
-        if self._elf is None:
-            return
-        try:
-            for index, section in enumerate(self._elf.iter_sections()):
-                header = (section["sh_addr"], section["sh_offset"], section["sh_size"])
-                yield Section(index, section.name, str(section["sh_type"]), *header)
-        except Exception as error:
-            raise FormatError(f"{self.path}: damaged section headers: {error}") from error
+    def _object(self, index: int) -> tuple[ElfObject | None, str]:
+        """The object of a mapping, or None and why there is none."""
+        mapping = self.mappings.items[index]
+        key = (mapping.path, mapping.build_id)
+        if key not in self._chosen:
+            self._chosen[key] = self._choose(index, mapping)
+        return self._chosen[key]
 
-    def section(self, name: str) -> Section | None:
-        """The first section of that name, or None."""
-        return next((section for section in self.sections() if section.name == name), None)
+    def _choose(self, index: int, mapping: Mapping) -> tuple[ElfObject | None, str]:
+        named = self._named_by_user(index, mapping)
+        if named is not None:
+            return named, ""
+        if not mapping.path.startswith("/") or mapping.path.startswith("//"):
+            return None, "not a file" if mapping.path else "mapping without a name"
+        reason = ""
+        roots = (self._sysroot, "") if self._sysroot else ("",)
+        for elf in [self._open(root + mapping.path) for root in roots]:
+            if not elf.reason and (self._force or not self._differs(elf, mapping)):
+                return elf, ""
+            other = f"wrong build id: {elf.path} has {elf.build_id}, the profile {mapping.build_id}"
+            reason = reason or elf.reason or other
+        for path in self._build_id_paths(mapping.build_id, self._debug_dirs):
+            if not (elf := self._open(path)).reason and elf.build_id == mapping.build_id:
+                return elf, ""
+        return None, reason
 
-    def data(self, section: Section) -> bytes:
-        """The bytes of a section, decompressed; b"" for one that takes no room in the file.
-
-        Errors: FormatError when the section reaches past the end of the file or does not decompress.
-        """
-        assert self._elf is not None
-        if section.kind == "SHT_NOBITS":
-            return b""
-        where = f"{self.path}: section {section.name} at byte {section.offset}"
-        if section.offset + section.size > len(self._elf.stream):
-            raise FormatError(f"{where}: {section.size} bytes reach past the end of the file ({len(self._elf.stream)})")
-        try:
-            return bytes(self._elf.get_section(section.index).data())
-        except Exception as error:
-            raise FormatError(f"{where}: damaged: {error}") from error
-
-    def file_to_link(self, file_offset: int) -> int | None:
-        """The link-time address of a byte of the file through PT_LOAD, or None outside of all segments."""
-        for segment in self.segments:
-            if segment.offset <= file_offset < segment.offset + segment.file_size:
-                return segment.address + file_offset - segment.offset
-        if self.segments and not any(s.executable and s.file_size for s in self.segments):
-            # a debug file made by objcopy has empty segments: the usual layout keeps offset = address - base
-            address = self.segments[0].address + file_offset
-            return address if self.is_loaded(address) else None
-        return None
-
-    def is_loaded(self, address: int) -> bool:
-        """Whether a link-time address lies in a segment."""
-        return any(s.address <= address < s.address + s.memory_size for s in self.segments)
-
-    # ---- symbols
-
-    def lookup(self, link_address: int) -> tuple[Symbol, ...]:
-        """The inline chain at a link-time address, innermost first; () when unknown."""
-        return self.lookup_many((link_address,))[0]
-
-    def lookup_many(self, addresses: Sequence[int]) -> list[tuple[Symbol, ...]]:
-        """`lookup` for many addresses, in their order; where llvm-symbolizer is needed it is one process."""
-        if not self._loaded:
-            self._load()
-        if self._external:
-            return self._ask_llvm_symbolizer(addresses)
-        return [self._lookup(address) for address in addresses]
-
-    def _lookup(self, address: int) -> tuple[Symbol, ...]:
-        found = self._find_symbol(address)
-        frames = self._frames(address)
-        if not frames:
-            return (self._symbol(found[0]),) if found else ()
-        chain = [self._symbol(frame.symbol, frame.full_path or "", frame.line) for frame in frames[:-1]]
-        last = frames[-1]
-        name = found[0] if found else last.symbol
-        start_line = self._start_line(last.sym_addr)
-        chain.append(self._symbol(name, last.full_path or "", last.line, start_line))
-        return tuple(chain)
-
-    def _symbol(self, name: str, file: str = "", line: int = 0, start_line: int = 0) -> Symbol:
-        return Symbol(demangle(name, self._demangle), name, file, line, start_line)
-
-    def _frames(self, address: int) -> list[Any]:
-        """symbolic's answer where it comes from DWARF, else nothing."""
-        source = self._debug or self
-        relative = address - (source.segments[0].address if source.segments else 0)
-        if self._symcache is None or not 0 <= relative < _NO_ADDRESS:
-            return []
-        frames: list[Any] = self._symcache.lookup(relative)
-        return frames if any(frame.line or frame.full_path for frame in frames) else []
-
-    def _start_line(self, entry: int) -> int:
-        """Line of the first instruction of the function that starts at `entry` (relative, as symbolic has it)."""
-        if entry == _NO_ADDRESS:
-            return 0
-        if entry not in self._start_lines:
-            frames = self._symcache.lookup(entry)
-            self._start_lines[entry] = frames[-1].line if frames else 0
-        return self._start_lines[entry]
-
-    def _find_symbol(self, address: int) -> tuple[str, int] | None:
-        at = bisect.bisect_right(self._starts, address) - 1
-        if at < 0 or not (address < self._ends[at] or self._ends[at] == self._starts[at] and self.is_loaded(address)):
-            return None
-        return self._names[at].decode("utf-8", "replace"), self._starts[at]
-
-    def _load(self) -> None:
-        """Find debug information and read the symbol table, once."""
-        self._loaded = True
-        if self.reason:
-            return
-        try:
-            if not self._has_dwarf():
-                self._debug = self._find_debug_file()
-            for source, table in ((self, ".symtab"), (self._debug, ".symtab"), (self, ".gnu_debugdata"), (self, ".dynsym")):
-                if source is not None and source._read_symbols(table):
-                    self._starts, self._ends, self._names = source._starts, source._ends, source._names
-                    break
-            source = self._debug or self
-            if source._has_dwarf():
-                if source._has_split_dwarf() and (tool := shutil.which("llvm-symbolizer")):
-                    self._external = tool
-                else:
-                    self._build_symcache(source.path)
-            if not self._starts and self._symcache is None and not self._external:
-                self.reason = "stripped: neither symbols nor debug information"
-        except FormatError as error:
-            self.reason = str(error).removeprefix(f"{self.path}: ")
-
-    def _build_symcache(self, path: str) -> None:
-        import symbolic
-
-        try:
-            with open(path, "rb") as file:  # symbolic crashes on no file, but says nothing useful of a missing one
-                file.read(1)
-            self._symcache = next(iter(symbolic.Archive.open(os.fsencode(path)).iter_objects())).make_symcache()
-        except (symbolic.SymbolicError, StopIteration, OSError) as error:
-            if not self._starts:
-                self.reason = f"debug information cannot be read: {error}"
-
-    def _has_dwarf(self) -> bool:
-        names = (".debug_info", ".zdebug_info")
-        return any(s.name in names and s.kind != "SHT_NOBITS" and s.size for s in self.sections())
-
-    def _has_split_dwarf(self) -> bool:
-        """Whether units point to .dwo files: skeleton units (DWARF 5) or the GNU attribute (DWARF 4)."""
-        order = "<" if self.endian == "little" else ">"
-        info, abbreviations = self.section(".debug_info"), self.section(".debug_abbrev")
-        if info is None or abbreviations is None:
-            return False
-        if any(mark in self.data(abbreviations) for mark in _DWO_NAME_GNU):
-            return True
-        data, at = self.data(info), 0
-        while at + 16 <= len(data):
-            (size,) = struct.unpack_from(order + "I", data, at)
-            head = 4
-            if size == 0xFFFFFFFF:
-                (size,) = struct.unpack_from(order + "Q", data, at + 4)
-                head = 12
-            version, kind = struct.unpack_from(order + "HB", data, at + head) if at + head + 3 <= len(data) else (0, 0)
-            if version >= 5 and kind == _UNIT_SKELETON:
-                return True
-            at += head + size
-        return False
-
-    def _find_debug_file(self) -> ElfObject | None:
-        for directory in self._debug_dirs if len(self.build_id) > 2 else ():
-            path = os.path.join(directory, ".build-id", self.build_id[:2], self.build_id[2:] + ".debug")
-            found = ElfObject(path, expect_build_id=self.build_id)
-            if not found.reason:
-                return found
-        link = self.section(".gnu_debuglink")
-        if link is None:
-            return None
-        data = self.data(link)
-        name = os.fsdecode(data.split(b"\0", 1)[0])
-        if not name or len(data) < 8:
-            return None
-        (crc,) = struct.unpack(("<" if self.endian == "little" else ">") + "I", data[-4:])
-        here = os.path.dirname(os.path.realpath(self.path))
-        for directory in (here, os.path.join(here, ".debug"), *(d + here for d in self._debug_dirs)):
-            found = ElfObject(os.path.join(directory, name))
-            if found._elf is not None and zlib.crc32(found._elf.stream) == crc:
-                return found
-        return None
-
-    def _read_symbols(self, table: str) -> bool:
-        """Fill the sorted table; of symbols at one address the longest wins, of equals the last in the file."""
-        if table == ".gnu_debugdata":
-            return self._read_mini_debug()
-        symbols = self.section(table)
-        strings = self.section(".strtab" if table == ".symtab" else ".dynstr")
-        if symbols is None or strings is None:
-            return False
-        data, text = self.data(symbols), self.data(strings)
-        layout = ("<" if self.endian == "little" else ">") + ("IBBHQQ" if self.bits == 64 else "IIIBBH")
-        step = struct.calcsize(layout)
-        arm = "ARM" in self.machine or "AARCH64" in self.machine or "RISCV" in self.machine
-        best: dict[int, tuple[int, int]] = {}
-        for entry in struct.iter_unpack(layout, data[: len(data) // step * step]):
-            if self.bits == 64:
-                name, info, _, section, address, size = entry
-            else:
-                name, address, size, info, _, section = entry
-            if section == 0 or info & 15 not in _SYMBOL_KINDS or arm and text[name : name + 1] == b"$":
+    def _named_by_user(self, index: int, mapping: Mapping) -> ElfObject | None:
+        in_directories = [self._open(path) for path in self._build_id_paths(mapping.build_id, self._directories)]
+        for elf in (*self._files, *in_directories):
+            if mapping.build_id and not elf.reason and elf.build_id == mapping.build_id:
+                return elf
+        name = os.path.basename(mapping.path)
+        same_name = [file for file in self._files if self._is_named(file.path, name)]
+        for elf in (*same_name, *self._in_directories(mapping, name)):
+            if elf.reason:
                 continue
-            if self.machine == "EM_ARM" and info & 15 == 2:
-                address &= ~1  # bit 0 says Thumb
-            if address not in best or size >= best[address][0]:
-                best[address] = (size, name)
-        self._starts = sorted(best)
-        self._ends = [start + best[start][0] for start in self._starts]
-        offsets = (best[start][1] for start in self._starts)
-        self._names = [text[offset : max(offset, text.find(b"\0", offset))] for offset in offsets]
-        return bool(best)
+            if self._force or not self._differs(elf, mapping):
+                return elf
+            if elf in same_name:
+                raise FormatError(
+                    f"{elf.path}: build id is {elf.build_id}, the profile's {mapping.path} has {mapping.build_id}"
+                )
+        if len(self._files) == 1 and not mapping.build_id and index == self._program() and self._is_free_program():
+            return self._files[0]
+        return None
 
-    def _read_mini_debug(self) -> bool:
-        """Fedora's `.gnu_debugdata`: an xz-compressed ELF file with the symbols that .dynsym lacks."""
-        section = self.section(".gnu_debugdata")
-        if section is None:
-            return False
-        import tempfile
+    @staticmethod
+    def _differs(elf: ElfObject, mapping: Mapping) -> bool:
+        return bool(mapping.build_id and elf.build_id and elf.build_id != mapping.build_id)
 
-        try:
-            inner = lzma.LZMADecompressor().decompress(self.data(section), max_length=1 << 28)
-        except lzma.LZMAError:
-            return False
-        with tempfile.NamedTemporaryFile() as file:
-            file.write(inner)
-            file.flush()
-            mini = ElfObject(file.name)
-            found = not mini.reason and mini._read_symbols(".symtab")
-        self._starts, self._ends, self._names = mini._starts, mini._ends, mini._names
-        return found
+    @staticmethod
+    def _is_named(path: str, name: str) -> bool:
+        mine = os.path.basename(path)
+        return bool(name) and (mine == name or any(mine == name + suffix for suffix in _DEBUG_SUFFIXES))
 
-    def _ask_llvm_symbolizer(self, addresses: Sequence[int]) -> list[tuple[Symbol, ...]]:
-        """One batch through the tool that can read .dwo files; symbolic cannot."""
-        path = (self._debug or self).path
-        command = [self._external, f"--obj={path}", "--output-style=JSON", "--no-demangle", "--inlines"]
-        questions = "".join(f"{address:#x}\n" for address in addresses)
-        run = subprocess.run(command, input=questions, capture_output=True, text=True, check=False)
-        answers = []
-        for line in run.stdout.splitlines():
-            frames = json.loads(line).get("Symbol", ())
-            chain = tuple(
-                self._symbol(f["FunctionName"], f["FileName"], f["Line"], f["StartLine"]) for f in frames if f["FunctionName"]
+    def _program(self) -> int | None:
+        """The mapping a program named by the user stands for: the main one, or the only one, named or not."""
+        return 0 if len(self.mappings.items) == 1 else self.mappings.main()
+
+    def _is_free_program(self) -> bool:
+        """Whether the one file the user named is a program that no mapping claims by its name."""
+        file = self._files[0]
+        claimed = any(self._is_named(file.path, os.path.basename(m.path)) for m in self.mappings.items)
+        return not claimed and (file.interpreted or file.kind == "ET_EXEC")
+
+    @staticmethod
+    def _build_id_paths(build_id: str, directories: Iterable[str]) -> list[str]:
+        if len(build_id) <= 2:
+            return []
+        stem = os.path.join(".build-id", build_id[:2], build_id[2:])
+        candidates = [os.path.join(d, stem + suffix) for d in directories for suffix in ("", ".debug")]
+        return [path for path in candidates if os.path.isfile(path)]
+
+    def _in_directories(self, mapping: Mapping, name: str) -> list[ElfObject]:
+        """Files of the user's directories that may be the mapping's, those with the same build id first."""
+        if not name or not self._directories:
+            return []
+        if self._by_name is None:
+            self._by_name = self._index_directories()
+        names = (name, *(name + suffix for suffix in _DEBUG_SUFFIXES))
+        found = [self._open(path) for n in names for path in self._by_name.get(n, ())]
+        return sorted(found, key=lambda elf: (elf.build_id != mapping.build_id, not elf.path.endswith(mapping.path)))
+
+    def _index_directories(self) -> dict[str, list[str]]:
+        index: dict[str, list[str]] = {}
+        count = 0
+        for directory in self._directories:
+            for folder, _, names in os.walk(directory):
+                for name in sorted(names):
+                    index.setdefault(name, []).append(os.path.join(folder, name))
+                count += len(names)
+                if count > MAX_INDEXED_FILES:
+                    raise FormatError(f"{directory}: more than {MAX_INDEXED_FILES} files; name the binaries themselves")
+        return index
+
+    def _open(self, path: str) -> ElfObject:
+        if path not in self._opened:
+            self._opened[path] = ElfObject(
+                path, debug_dirs=self._debug_dirs, sysroot=self._sysroot, demangle=self._demangle
             )
-            answers.append(chain)
-        if run.returncode or len(answers) != len(addresses):
-            raise FormatError(f"{path}: llvm-symbolizer answered {len(answers)} of {len(addresses)} addresses: {run.stderr[:200]}")
-        return answers
+        return self._opened[path]
