@@ -11,6 +11,7 @@ What symbolic does on its own, and what is done about it here:
 * for a function in two pieces it gives the name `f.cold` to both: the outermost name is taken from the symbol
   table wherever that covers the address, which is llvm-symbolizer's rule too;
 * it knows no declaration lines, and no entry address of inlined functions;
+* it drops line rows outside of functions: those come from fastprof.lines;
 * it joins file names with the compilation directory and removes `..` steps (llvm-symbolizer leaves them in).
 """
 
@@ -29,6 +30,7 @@ from collections.abc import Iterator, Sequence
 from typing import IO, TYPE_CHECKING, Any, NamedTuple, cast
 
 from fastprof.errors import FormatError
+from fastprof.lines import LineTables
 from fastprof.names import Demangle, demangle
 
 if TYPE_CHECKING:
@@ -107,6 +109,7 @@ class ElfObject:
         self._bytes: mmap.mmap | bytes = b""
         self._debug: ElfObject | None = None
         self._symcache: Any = None
+        self._lines: LineTables | None = None
         self._loaded = False
         self._external = ""
         self._starts: list[int] = []
@@ -223,7 +226,10 @@ class ElfObject:
         found = self._find_symbol(address)
         frames = self._frames(address)
         if not frames:
-            return (self._symbol(found[0]),) if found else ()
+            if found is None:
+                return ()
+            file, line = self._plain_line(address)
+            return (self._symbol(found[0], file, line, self._plain_line(found[1])[1] if line else 0),)
         chain = [self._symbol(frame.symbol, frame.full_path or "", frame.line) for frame in frames[:-1]]
         last = frames[-1]
         name = found[0] if found else last.symbol
@@ -251,6 +257,14 @@ class ElfObject:
             frames = self._symcache.lookup(entry)
             self._start_lines[entry] = frames[-1].line if frames else 0
         return self._start_lines[entry]
+
+    def _plain_line(self, address: int) -> tuple[str, int]:
+        """File and line of an address in no DWARF function, ("", 0) when unknown."""
+        if self._symcache is None:
+            return "", 0
+        if self._lines is None:
+            self._lines = LineTables(cast("ELFFile", (self._debug or self)._elf))
+        return self._lines.find(address) or ("", 0)
 
     def _find_symbol(self, address: int) -> tuple[str, int] | None:
         at = bisect.bisect_right(self._starts, address) - 1
