@@ -18,6 +18,7 @@ What symbolic does on its own, and what is done about it here:
 from __future__ import annotations
 
 import bisect
+import itertools
 import json
 import lzma
 import mmap
@@ -151,7 +152,7 @@ class ElfObject:
 
     @staticmethod
     def _find_build_id(elf: ELFFile) -> str:
-        for part in (*elf.iter_sections(), *elf.iter_segments()):
+        for part in itertools.chain(elf.iter_segments(), elf.iter_sections()):
             if hasattr(part, "iter_notes"):
                 for note in part.iter_notes():
                     if note["n_type"] == "NT_GNU_BUILD_ID":

@@ -32,7 +32,10 @@ class LineTables:
         self._ranges = [(end, unit) for _, end, unit in ranges]
 
     def find(self, address: int) -> tuple[str, int] | None:
-        """The file (compilation directory joined, `..` removed) and line of an address, or None."""
+        """The file (compilation directory joined, `..` removed) and line of an address, or None.
+
+        The line is 0 where the compiler says that the code belongs to no line.
+        """
         at = bisect.bisect_right(self._starts, address) - 1
         if at < 0 or address >= self._ranges[at][0]:
             return None
@@ -44,7 +47,7 @@ class LineTables:
                 self._rows[unit] = ([], [])
         starts, places = self._rows[unit]
         row = bisect.bisect_right(starts, address) - 1
-        return places[row] if row >= 0 and places[row][1] else None
+        return places[row] if row >= 0 and places[row][0] else None
 
     def _unit_ranges(self) -> list[tuple[int, int, int]]:
         aranges = self._dwarf.get_aranges()
@@ -77,7 +80,7 @@ class LineTables:
         return found
 
     def _run(self, offset: int) -> tuple[list[int], list[tuple[str, int]]]:
-        """The rows of one unit by address; a sequence ends in a row of line 0."""
+        """The rows of one unit by address; a sequence ends in a row without file."""
         unit = self._dwarf.get_CU_at(offset)
         program = self._dwarf.line_program_for_CU(unit)
         if program is None:
