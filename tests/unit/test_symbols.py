@@ -8,6 +8,7 @@ import random
 import shutil
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -97,7 +98,7 @@ def chains_of(symbols: list[tuple[Symbol, ...]]) -> list[list[tuple[str, str, in
     return [[place(s.name, s.file, s.line) for s in chain] for chain in symbols]
 
 
-def share_equal(mine: list[object], theirs: list[object]) -> float:
+def share_equal(mine: Sequence[object], theirs: Sequence[object]) -> float:
     assert len(mine) == len(theirs)
     return sum(a == b for a, b in zip(mine, theirs, strict=True)) / len(mine)
 
@@ -126,7 +127,7 @@ def test_stripped_with_debug_file_equals_unstripped(
     debug.parent.mkdir(parents=True, exist_ok=True)
     subprocess.run(["objcopy", "--only-keep-debug", built[name], debug], check=True)
     link = [] if how == "build-id" else [f"--add-gnu-debuglink={debug}"]
-    subprocess.run(["objcopy", "--strip-all", *link, built[name], tmp_path / "x"], check=True)
+    subprocess.run(["objcopy", "--strip-all", *link, str(built[name]), str(tmp_path / "x")], check=True)
     addresses = code_addresses(built[name], 2000)
     stripped = ElfObject(tmp_path / "x", debug_dirs=[str(tmp_path / "dbg")])
     assert stripped.lookup_many(addresses) == whole.lookup_many(addresses)
@@ -136,8 +137,8 @@ def test_stripped_with_debug_file_equals_unstripped(
 def test_debuglink_with_wrong_checksum_is_not_used(built: dict[str, Path], tmp_path: Path) -> None:
     debug = tmp_path / "x.debug"
     subprocess.run(["objcopy", "--only-keep-debug", built["gcc-fixed"], debug], check=True)
-    command = ["objcopy", "--strip-all", f"--add-gnu-debuglink={debug}", built["gcc-fixed"], tmp_path / "x"]
-    subprocess.run(command, check=True)
+    program, copy = str(built["gcc-fixed"]), str(tmp_path / "x")
+    subprocess.run(["objcopy", "--strip-all", f"--add-gnu-debuglink={debug}", program, copy], check=True)
     debug.write_bytes(debug.read_bytes() + b"\0")
     chain = ElfObject(tmp_path / "x", debug_dirs=()).lookup(code_addresses(built["gcc-fixed"], 1)[0])
     assert all(symbol.line == 0 for symbol in chain)
@@ -266,7 +267,7 @@ def test_where_files_are_searched(built: dict[str, Path], tmp_path: Path) -> Non
         {"symbols": [other]},
         {"sysroot": str(root)},
     ):
-        assert Symbolizer([gone], **options).resolve([address])[0].symbols == expected  # type: ignore[arg-type]
+        assert Symbolizer([gone], **options).resolve([address])[0].symbols == expected
     unnamed = gone._replace(build_id="")
     assert Symbolizer([unnamed], symbols=[other]).resolve([address])[0].symbols == expected
     tool = Symbolizer([gone, Mapping(1, 9, 0, "[vdso]")])
