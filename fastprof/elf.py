@@ -30,7 +30,7 @@ import zlib
 from collections.abc import Iterator, Sequence
 from typing import IO, TYPE_CHECKING, Any, NamedTuple, cast
 
-from fastprof.errors import FormatError
+from fastprof.errors import SymbolError
 from fastprof.lines import LineTables
 from fastprof.names import Demangle, demangle
 
@@ -162,7 +162,7 @@ class ElfObject:
     # ---- structure
 
     def sections(self) -> Iterator[Section]:
-        """All sections in file order. Errors: FormatError when the section headers are damaged."""
+        """All sections in file order. Errors: SymbolError when the section headers are damaged."""
         if self._elf is None:
             return
         try:
@@ -170,7 +170,7 @@ class ElfObject:
                 header = (section["sh_addr"], section["sh_offset"], section["sh_size"])
                 yield Section(index, section.name, str(section["sh_type"]), *header)
         except Exception as error:
-            raise FormatError(f"{self.path}: damaged section headers: {error}") from error
+            raise SymbolError(f"{self.path}: damaged section headers: {error}") from error
 
     def section(self, name: str) -> Section | None:
         """The first section of that name, or None."""
@@ -179,18 +179,18 @@ class ElfObject:
     def data(self, section: Section) -> bytes:
         """The bytes of a section, decompressed; b"" for one that takes no room in the file.
 
-        Errors: FormatError when the section reaches past the end of the file or does not decompress.
+        Errors: SymbolError when the section reaches past the end of the file or does not decompress.
         """
         assert self._elf is not None
         if section.kind == "SHT_NOBITS":
             return b""
         where = f"{self.path}: section {section.name} at byte {section.offset}"
         if section.offset + section.size > len(self._bytes):
-            raise FormatError(f"{where}: {section.size} bytes reach past the end of the file ({len(self._bytes)})")
+            raise SymbolError(f"{where}: {section.size} bytes reach past the end of the file ({len(self._bytes)})")
         try:
             return bytes(self._elf.get_section(section.number).data())
         except Exception as error:
-            raise FormatError(f"{where}: damaged: {error}") from error
+            raise SymbolError(f"{where}: damaged: {error}") from error
 
     def file_to_link(self, file_offset: int) -> int | None:
         """The link-time address of a byte of the file through PT_LOAD, or None outside of all segments."""
@@ -297,7 +297,7 @@ class ElfObject:
                     self._build_symcache(source.path)
             if not self._starts and self._symcache is None and not self._external:
                 self.reason = "stripped: neither symbols nor debug information"
-        except FormatError as error:
+        except SymbolError as error:
             self.reason = str(error).removeprefix(f"{self.path}: ")
 
     def _build_symcache(self, path: str) -> None:
@@ -419,5 +419,5 @@ class ElfObject:
             )
         if run.returncode or len(answers) != len(addresses):
             told = f"{len(answers)} of {len(addresses)} addresses: {run.stderr[:200]}"
-            raise FormatError(f"{path}: llvm-symbolizer answered {told}")
+            raise SymbolError(f"{path}: llvm-symbolizer answered {told}")
         return answers

@@ -16,7 +16,7 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from fastprof.elf import DEBUG_DIRS, ElfObject, Section, Segment, Symbol
-from fastprof.errors import FormatError
+from fastprof.errors import SymbolError
 from fastprof.names import Demangle, demangle
 
 __all__ = [
@@ -106,7 +106,7 @@ class Symbolizer:
     `symbols`: files and directories the user named; they are searched first, by build id, then by file name (a
     `.debug` suffix is ignored). A single named program that fits no mapping stands for the profile's program if
     the profile has no build id for it. Then `sysroot` + path, then path, then the debug directories by build id.
-    Errors: FormatError when a file the user named fits by name but has another build id (`force` takes it); a
+    Errors: SymbolError when a file the user named fits by name but has another build id (`force` takes it); a
     file found by path with another build id is only tallied in `unresolved`.
     """
 
@@ -134,7 +134,7 @@ class Symbolizer:
         self._files = [self._open(path) for path in paths if not os.path.isdir(path)]
         for file in self._files:
             if file.reason:
-                raise FormatError(f"{file.path}: {file.reason}")
+                raise SymbolError(f"{file.path}: {file.reason}")
         self._by_name: dict[str, list[str]] | None = None
 
     def resolve(self, addresses: Sequence[int], returns: Sequence[bool] | bool = False) -> list[Location]:
@@ -225,7 +225,7 @@ class Symbolizer:
             if self._force or not self._differs(elf, mapping):
                 return elf
             if elf in same_name:
-                raise FormatError(
+                raise SymbolError(
                     f"{elf.path}: build id is {elf.build_id}, the profile's {mapping.path} has {mapping.build_id}"
                 )
         if len(self._files) == 1 and not mapping.build_id and index == self._program() and self._is_free_program():
@@ -278,7 +278,7 @@ class Symbolizer:
                     index.setdefault(name, []).append(os.path.join(folder, name))
                 count += len(names)
                 if count > MAX_INDEXED_FILES:
-                    raise FormatError(f"{directory}: more than {MAX_INDEXED_FILES} files; name the binaries themselves")
+                    raise SymbolError(f"{directory}: more than {MAX_INDEXED_FILES} files; name the binaries themselves")
         return index
 
     def _open(self, path: str) -> ElfObject:

@@ -19,7 +19,6 @@ _MODES = {
     lib.FP_XRAY_PROFILE_RAW: "profiling (without file header)",
 }
 _PROFILE_MAGIC = (b"forpyarx", b"xrayprof")
-_OPS = ("enter", "exit", "tail-exit", "enter-args", "argument", "custom-event", "typed-event", "buffer")
 # Bytes read of each FDR buffer by the index pass: its preamble needs 80.
 _INDEX_WINDOW = 4096
 
@@ -86,7 +85,6 @@ class XRayReader(Reader):
             part.extra["ticks_per_second"] = int(x.ticks_per_second)
         part.descriptions = [(b"Source", self._describe().encode())]
         self._part = model.add_part(part)
-        self._counts = ffi.new("uint64_t[8]")
         self._duplicates = 0
 
     def _describe(self) -> str:
@@ -190,10 +188,6 @@ class XRayReader(Reader):
         if lib.fp_xray_define(self._x, function_id, function):
             raise MemoryError("no memory for the function table")
 
-    def count(self, batch: Any) -> None:
-        """Add a batch's records to the counts by kind (for `info`)."""
-        lib.fp_batch_count_ops(batch.c, self._counts)
-
     def finish(self) -> None:
         x, report = self._x, self.report
         stats = x.stats
@@ -225,8 +219,6 @@ class XRayReader(Reader):
             facts["buffer size"] = int(x.buffer_size)
         if x.mode != lib.FP_XRAY_BASIC:
             facts["buffers"] = int(stats.buffers)
-        if sum(self._counts):
-            facts["records"] = {name: int(n) for name, n in zip(_OPS, self._counts, strict=True) if n and name != "buffer"}
 
 
 def _load_names(options: Options) -> Any:

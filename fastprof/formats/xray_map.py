@@ -23,7 +23,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from fastprof.elf import ElfObject, Section, Symbol
-from fastprof.errors import FormatError
+from fastprof.errors import SymbolError
 from fastprof.names import demangle as readable
 
 MAX_KIND = 5
@@ -83,7 +83,7 @@ class InstrumentationMap:
     def load(cls, path: str | os.PathLike[str], demangle: bool = True) -> InstrumentationMap:
         """Read the map of an ELF file, or a YAML map as `llvm-xray extract` writes it.
 
-        Errors: FormatError with file, section and byte offset, or file and line.
+        Errors: SymbolError with file, section and byte offset, or file and line.
         """
         path = os.fspath(path)
         try:
@@ -91,7 +91,7 @@ class InstrumentationMap:
                 start = file.read(4)
                 text = b"" if start == b"\x7fELF" else start + file.read()
         except OSError as error:
-            raise FormatError(f"{path}: {error.strerror}") from error
+            raise SymbolError(f"{path}: {error.strerror}") from error
         return cls._from_yaml(path, text, demangle) if text else cls._from_elf(path, demangle)
 
     @property
@@ -125,10 +125,10 @@ class InstrumentationMap:
     def _from_elf(cls, path: str, demangle: bool) -> InstrumentationMap:
         elf = ElfObject(path, demangle="full" if demangle else "none")
         if elf.reason:
-            raise FormatError(f"{path}: {elf.reason}")
+            raise SymbolError(f"{path}: {elf.reason}")
         section = elf.section("xray_instr_map")
         if section is None:
-            raise FormatError(f"{path}: no section xray_instr_map (built without -fxray-instrument, or stripped of it)")
+            raise SymbolError(f"{path}: no section xray_instr_map (built without -fxray-instrument, or stripped of it)")
         functions = list(_read_functions(elf, section))
         runs = [i for i, function in enumerate(functions) if i == 0 or function != functions[i - 1]]
         firsts, warning = _read_index(elf, section, len(functions))
@@ -149,10 +149,10 @@ class InstrumentationMap:
         for line, item in _read_yaml(path, text):
             function_id, address = (_number(path, line, item, key) for key in ("id", "function"))
             if not 0 < function_id < 1 << 32:
-                raise FormatError(f"{path}: line {line}: id is {function_id}, expected 1..{(1 << 32) - 1}")
+                raise SymbolError(f"{path}: line {line}: id is {function_id}, expected 1..{(1 << 32) - 1}")
             if result._addresses.setdefault(function_id, address) != address:
                 known = result._addresses[function_id]
-                raise FormatError(f"{path}: line {line}: id {function_id} is function {address:#x}, before {known:#x}")
+                raise SymbolError(f"{path}: line {line}: id {function_id} is function {address:#x}, before {known:#x}")
             if name := item.get("function-name"):
                 result._given[function_id] = name
         return result
@@ -183,22 +183,22 @@ class FunctionNames:
 
 
 def _read_functions(elf: ElfObject, section: Section) -> Iterator[int]:
-    """The function address of every entry. Errors: FormatError with section and byte offset in the file."""
+    """The function address of every entry. Errors: SymbolError with section and byte offset in the file."""
     order = "<" if elf.endian == "little" else ">"
     layout = struct.Struct(order + ("QQBBB13x" if elf.bits == 64 else "IIBBB5x"))
     word, mask = elf.bits // 8, (1 << elf.bits) - 1
     data = elf.data(section)
     if not data or len(data) % layout.size:
         where = f"{elf.path}: section xray_instr_map at byte {section.offset}"
-        raise FormatError(f"{where}: size is {len(data)}, expected a multiple of {layout.size}")
+        raise SymbolError(f"{where}: size is {len(data)}, expected a multiple of {layout.size}")
     moved: dict[int, int] | None = None
     for at, (_, function, kind, _, version) in enumerate(layout.iter_unpack(data)):
         offset = at * layout.size
         where = f"{elf.path}: section xray_instr_map at byte {section.offset + offset}"
         if version > MAX_VERSION:
-            raise FormatError(f"{where}: version is {version}, expected 0..{MAX_VERSION}")
+            raise SymbolError(f"{where}: version is {version}, expected 0..{MAX_VERSION}")
         if kind > MAX_KIND:
-            raise FormatError(f"{where}: kind is {kind}, expected 0..{MAX_KIND}")
+            raise SymbolError(f"{where}: kind is {kind}, expected 0..{MAX_KIND}")
         field = section.address + offset + word
         if version == MAX_VERSION:
             function = (field + function) & mask
@@ -207,7 +207,7 @@ def _read_functions(elf: ElfObject, section: Section) -> Iterator[int]:
                 moved = _relative_relocations(elf)
             function = moved.get(field, 0)
         if function == 0:
-            raise FormatError(f"{where}: function address is 0 and no relocation fills it in")
+            raise SymbolError(f"{where}: function address is 0 and no relocation fills it in")
         yield function
 
 
@@ -264,17 +264,17 @@ def _read_index(elf: ElfObject, sleds: Section, count: int) -> tuple[list[int], 
 def _read_yaml(path: str, raw: bytes) -> Iterator[tuple[int, dict[str, str]]]:
     """(line, mapping) of each item of a YAML sequence of flat mappings, in braces or as a block.
 
-    This is the part of YAML that `llvm-xray extract` writes, not more. Errors: FormatError with file and line.
+    This is the part of YAML that `llvm-xray extract` writes, not more. Errors: SymbolError with file and line.
     """
     try:
         text = raw.decode("utf-8")
     except UnicodeDecodeError as error:
-        raise FormatError(f"{path}: at byte {error.start}: neither an ELF file nor a YAML map") from error
+        raise SymbolError(f"{path}: at byte {error.start}: neither an ELF file nor a YAML map") from error
     at, line, counted = _skip(text, 0), 1, 0
     while at < len(text):
         line, counted = line + text.count("\n", counted, at), at
         if text[at : at + 2] not in ("- ", "-\n", "-\t"):
-            raise FormatError(f"{path}: line {line}: found {text[at : at + 20]!r}, expected '- ' and a map entry")
+            raise SymbolError(f"{path}: line {line}: found {text[at : at + 20]!r}, expected '- ' and a map entry")
         at = _skip(text, at + 1)
         braces = text.startswith("{", at)
         at += braces
@@ -283,7 +283,7 @@ def _read_yaml(path: str, raw: bytes) -> Iterator[tuple[int, dict[str, str]]]:
             match = (_PAIR if braces else _BLOCK_PAIR).match(text, at)
             if match is None or (braces and match["end"] not in (",", "}", "\n", "\r\n")):
                 broken = line + text.count("\n", counted, at)
-                raise FormatError(f"{path}: line {broken}: found {text[at : at + 20]!r}, expected 'key: value'")
+                raise SymbolError(f"{path}: line {broken}: found {text[at : at + 20]!r}, expected 'key: value'")
             item[match["key"]] = _scalar(match)
             at = match.end()
             if braces and match["end"] != "}":
@@ -322,4 +322,4 @@ def _number(path: str, line: int, item: dict[str, str], key: str) -> int:
     try:
         return int(item.get(key, ""), 0)
     except ValueError:
-        raise FormatError(f"{path}: line {line}: {key} is {item.get(key)!r}, expected a number") from None
+        raise SymbolError(f"{path}: line {line}: {key} is {item.get(key)!r}, expected a number") from None

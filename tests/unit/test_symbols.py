@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from fastprof.errors import FormatError
+from fastprof.errors import SymbolError
 from fastprof.symbols import ElfObject, Mapping, Mappings, Symbol, Symbolizer, demangle
 
 SOURCE = r"""
@@ -284,13 +284,13 @@ def test_wrong_build_ids(built: dict[str, Path]) -> None:
     mapping, bias = code_mapping(program)
     wrong = mapping._replace(build_id="ab" * 20)
     address = code_addresses(program, 1)[0] + bias
-    with pytest.raises(FormatError, match="build id is"):
+    with pytest.raises(SymbolError, match="build id is"):
         Symbolizer([wrong], symbols=[program]).resolve([address])
     tool = Symbolizer([wrong])
     assert tool.resolve([address])[0].symbols == ()
     assert "wrong build id" in tool.unresolved()[0][1]
     assert Symbolizer([wrong], symbols=[program], force=True).resolve([address])[0].symbols
-    with pytest.raises(FormatError, match="No such file"):
+    with pytest.raises(SymbolError, match="No such file"):
         Symbolizer([mapping], symbols=[program.parent / "nothing"])
 
 

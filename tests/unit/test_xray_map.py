@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from fastprof.errors import FormatError
+from fastprof.errors import SymbolError
 from fastprof.formats.xray_map import FunctionNames, InstrumentationMap
 from tests.paths import shared
 
@@ -144,7 +144,7 @@ def test_relocations_fill_zeros(tmp_path: Path) -> None:
     one = InstrumentationMap.load(build_elf(tmp_path / "x", {"xray_instr_map": zeros, ".rela.dyn": rela}))
     assert [f and f.address for f in one.lookup_many([1, 2, 3])] == [0x1000, 0x1040, None]
     other = rela.replace(struct.pack("<Q", 8), struct.pack("<Q", 6))  # not a relative relocation
-    with pytest.raises(FormatError, match="no relocation"):
+    with pytest.raises(SymbolError, match="no relocation"):
         InstrumentationMap.load(build_elf(tmp_path / "y", {"xray_instr_map": zeros, ".rela.dyn": other}))
 
 
@@ -185,7 +185,7 @@ GOOD = sleds(FUNCTIONS, version=2)
 )
 def test_hostile_sections(tmp_path: Path, data: bytes, message: str) -> None:
     path = build_elf(tmp_path / "x", {"xray_instr_map": data})
-    with pytest.raises(FormatError, match=message) as error:
+    with pytest.raises(SymbolError, match=message) as error:
         InstrumentationMap.load(path)
     assert str(error.value).startswith(f"{path}: section xray_instr_map")
 
@@ -196,17 +196,17 @@ def test_section_past_the_end(tmp_path: Path) -> None:
     at = raw.rindex(struct.pack("<QQQ", MAP, 64, len(GOOD)))
     raw[at + 16 : at + 24] = struct.pack("<Q", 1 << 60)
     path.write_bytes(raw)
-    with pytest.raises(FormatError, match="reach past the end of the file"):
+    with pytest.raises(SymbolError, match="reach past the end of the file"):
         InstrumentationMap.load(path)
 
 
 def test_no_map_at_all(tmp_path: Path) -> None:
-    with pytest.raises(FormatError, match="no section xray_instr_map"):
+    with pytest.raises(SymbolError, match="no section xray_instr_map"):
         InstrumentationMap.load(build_elf(tmp_path / "x", {"other": b"1234"}))
-    with pytest.raises(FormatError, match="No such file"):
+    with pytest.raises(SymbolError, match="No such file"):
         InstrumentationMap.load(tmp_path / "none")
     (tmp_path / "noise").write_bytes(b"\xff\xfe\x00")
-    with pytest.raises(FormatError, match="neither an ELF file nor a YAML map"):
+    with pytest.raises(SymbolError, match="neither an ELF file nor a YAML map"):
         InstrumentationMap.load(tmp_path / "noise")
 
 
@@ -267,7 +267,7 @@ def test_yaml(tmp_path: Path, text: str) -> None:
 def test_broken_yaml(tmp_path: Path, text: str, message: str) -> None:
     path = tmp_path / "map.yaml"
     path.write_text(text)
-    with pytest.raises(FormatError, match=message):
+    with pytest.raises(SymbolError, match=message):
         InstrumentationMap.load(path)
 
 
