@@ -5,11 +5,13 @@ from __future__ import annotations
 import csv
 from typing import NamedTuple
 
+HEADER = ["funcid", "count", "min", "median", "90%ile", "99%ile", "max", "sum", "debug", "function"]
+
 
 class Account(NamedTuple):
-    """Statistics of a function's calls, callees included; all but `count` in seconds."""
+    """Statistics of a function's calls, callees included; all but `calls` in seconds."""
 
-    count: int
+    calls: int
     min: float
     median: float
     p90: float
@@ -24,17 +26,16 @@ def parse(text: str) -> dict[int, Account]:
     """Rows by function id."""
     rows = csv.reader(text.splitlines())
     header = next(rows)
-    if header != "funcid,count,min,median,90%ile,99%ile,max,sum,debug,function".split(","):
+    if header != HEADER:
         raise ValueError(f"not an account: {header}")
-    return {
-        int(row[0]): Account(int(row[1]), *map(float, row[2:8]), debug=row[8], function=row[9])
-        for row in rows
-    }
+    accounts = {}
+    for function, calls, low, median, p90, p99, high, total, debug, name in rows:
+        numbers = (float(low), float(median), float(p90), float(p99), float(high), float(total))
+        accounts[int(function)] = Account(int(calls), *numbers, debug, name)
+    return accounts
 
 
-def from_durations(
-    ticks: list[int], frequency: int
-) -> tuple[int, float, float, float, float, float, float]:
+def from_durations(ticks: list[int], frequency: int) -> tuple[int, float, float, float, float, float, float]:
     """The numbers of an account's row, percentiles picked from the sorted list as llvm does."""
     ordered = sorted(ticks)
     n = len(ordered)

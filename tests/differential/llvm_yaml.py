@@ -89,7 +89,7 @@ def unescape(match: re.Match[str]) -> str:
 
 
 def differences(log: Log, theirs: Iterable[Record], limit: int = 10) -> list[str]:
-    """What differs between our log (read with repair=False) and llvm's records, thread by thread."""
+    """What differs, thread by thread, between our log read with repair=False and llvm's records."""
     expected: dict[tuple[int, int], list[Record]] = {}
     for record in theirs:
         expected.setdefault((record.pid, record.tid), []).append(record)
@@ -99,19 +99,17 @@ def differences(log: Log, theirs: Iterable[Record], limit: int = 10) -> list[str
         return [f"threads: ours {sorted(ours)}, llvm {sorted(expected)}"]
     for thread, key in ours.items():
         mine = [as_llvm_shows(r, thread, log.header) for r in log.threads[key]]
-        # llvm sorts all records by time, so a thread's own order is gone where its clock stepped back.
+        # llvm sorts by time, so a thread's own order is gone where its clock stepped back.
         mine.sort(key=lambda r: r.tsc)
         other = [normal(r, log.header) for r in expected[thread]]
         if log.buffers[key] > 1:
-            # llvm's order of one thread's buffers is no order, hence neither is that of equal times.
+            # llvm does not really order a thread's buffers, hence nor equal times across them.
             mine, other = ties_sorted(mine), ties_sorted(other)
         found += thread_differences(thread, mine, other, limit)
     return found[:limit]
 
 
-def thread_differences(
-    thread: tuple[int, int], mine: list[Record], other: list[Record], limit: int
-) -> list[str]:
+def thread_differences(thread: tuple[int, int], mine: list[Record], other: list[Record], limit: int) -> list[str]:
     found = []
     if len(mine) != len(other):
         found.append(f"thread {thread}: {len(mine)} records, llvm {len(other)}")

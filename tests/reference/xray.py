@@ -37,7 +37,7 @@ class XRayError(Exception):
 
 
 class Record(NamedTuple):
-    """One event of one thread. Events have function 0; only they have data, only typed ones a type."""
+    """One event of one thread. Custom and typed ones have data and function 0."""
 
     pid: int
     tid: int
@@ -114,11 +114,7 @@ def split_function(function: int) -> tuple[int, int]:
 def read(data: bytes, *, lenient: bool = False, repair: bool = True) -> Log:
     """Read a basic or FDR log. `repair=False` keeps duplicates and backward times, as llvm does."""
     header = read_header(data)
-    reader = (
-        FdrReader(data, header, lenient)
-        if header.type == FDR
-        else BasicReader(data, header, lenient)
-    )
+    reader = FdrReader(data, header, lenient) if header.type == FDR else BasicReader(data, header, lenient)
     log = reader.read(repair)
     if repair:
         clamp_times(log)
@@ -266,26 +262,22 @@ class FdrReader:
                 return self.read_run(start, len(data), cut_by_file=True)
             gap_end = data.find(EXTENTS_BYTE, start)
             gap_end = gap_end if gap_end >= 0 else len(data)
-            error = XRayError(
-                start, f"expected a BufferExtents record, found byte {data[start]:#04x}"
-            )
+            error = XRayError(start, f"expected a BufferExtents record, found byte {data[start]:#04x}")
             self.lose("gap-bytes", gap_end - start, error)
             return gap_end
         if start + 16 > len(data):
             error = XRayError(start, f"truncated: record is {len(data) - start} bytes, expected 16")
             self.lose("cut-records", 1, error)
             return len(data)
-        extents = struct.unpack_from(self.header.order + "Q", data, start + 1)[0]
+        extents: int = struct.unpack_from(self.header.order + "Q", data, start + 1)[0]
         body, end = start + 16, start + 16 + extents
-        if end > len(data):
-            error = XRayError(
-                start, f"truncated: buffer of {extents} bytes, {len(data) - body} left"
-            )
+        cut = end > len(data)
+        if cut:
+            end = len(data)
+            error = XRayError(start, f"truncated: buffer of {extents} bytes, {end - body} left")
             self.lose("cut-buffers", 1, error)
-            self.read_run(body, len(data), cut_by_file=True)
-            return len(data)
         while body < end:
-            body = self.read_run(body, end, cut_by_file=False)
+            body = self.read_run(body, end, cut_by_file=cut)
         return end
 
     def read_run(self, start: int, end: int, cut_by_file: bool) -> int:
@@ -329,9 +321,7 @@ class FdrRun:
             self.at = self.end
             return False
         what = "file" if self.cut_by_file else "buffer"
-        raise self.fail(
-            f"truncated: {what} ends {self.end - self.at} bytes into a record of {size}"
-        )
+        raise self.fail(f"truncated: {what} ends {self.end - self.at} bytes into a record of {size}")
 
     def read(self) -> None:
         while self.at < self.end:
@@ -360,9 +350,7 @@ class FdrRun:
         if self.state != "body":
             raise self.fail(f"{what} before NewCPUId")
 
-    def add(
-        self, cpu: int, tsc: int, op: str, function: int, data: bytes = b"", type: int = 0
-    ) -> None:
+    def add(self, cpu: int, tsc: int, op: str, function: int, data: bytes = b"", type: int = 0) -> None:
         b = self.buffer
         b.records.append(Record(b.pid, b.tid, cpu, tsc, op, function, (), data, type))
 
@@ -426,9 +414,7 @@ class FdrRun:
             self.at += size
             return False
         else:
-            raise self.fail(
-                f"metadata kind {kind} is not allowed here in version {self.header.version}"
-            )
+            raise self.fail(f"metadata kind {kind} is not allowed here in version {self.header.version}")
         self.at += size
         return True
 
@@ -480,7 +466,7 @@ def read_profile(data: bytes, order: str = "<") -> Profile:
 
 
 def read_headerless_profile(data: bytes, order: str) -> Profile:
-    """The layout llvm's own profile library reads: a block head before every row, its size unused."""
+    """What llvm's own profile library reads: a block head, its size unused, before every row."""
     profile = Profile(order)
     at = 0
     while at < len(data):
@@ -497,9 +483,7 @@ def read_block_header(data: bytes, at: int, order: str) -> tuple[int, int, int]:
     return size, number, tid
 
 
-def read_profile_row(
-    data: bytes, start: int, end: int, order: str, block: int, tid: int
-) -> tuple[int, ProfileRow]:
+def read_profile_row(data: bytes, start: int, end: int, order: str, block: int, tid: int) -> tuple[int, ProfileRow]:
     leaf_first: list[int] = []
     at = start
     while at + 4 <= end:

@@ -108,12 +108,9 @@ def test_profile() -> None:
     names = function_names(shared_data("xray", case, "expected.instr-map.yaml"))
     with shared_data("xray", case, "expected.profile.tsv").open(newline="") as file:
         first, _, *rows = csv.reader(file, delimiter="\t", quoting=csv.QUOTE_NONE)
-    assert first == [
-        f"# version {profile.version:#x} pid {profile.pid} records {len(profile.rows)}"
-    ]
+    assert first == [f"# version {profile.version:#x} pid {profile.pid} records {len(profile.rows)}"]
     ours = [
-        [str(r.block), str(r.tid), str(r.calls), str(r.ticks), ";".join(names[f] for f in r.path)]
-        for r in profile.rows
+        [str(r.block), str(r.tid), str(r.calls), str(r.ticks), ";".join(names[f] for f in r.path)] for r in profile.rows
     ]
     assert ours == rows
 
@@ -158,9 +155,7 @@ def test_fold() -> None:
     assert folded.arc_inclusive_calls == {
         (None, 1): 5, (1, 2): 3, (2, 2): 2, (2, 3): 1, (1, 3): 1,
     }  # fmt: skip
-    assert folded.context_calls == Counter(
-        {(1,): 1, (1, 2): 1, (1, 2, 2): 1, (1, 2, 2, 3): 1, (1, 3): 1}
-    )
+    assert folded.context_calls == Counter({(1,): 1, (1, 2): 1, (1, 2, 2): 1, (1, 2, 2, 3): 1, (1, 3): 1})
     assert folded.context_ticks == {
         (1,): 10, (1, 2): 15, (1, 2, 2): 6, (1, 2, 2, 3): 9, (1, 3): 10,
     }  # fmt: skip
