@@ -2,6 +2,13 @@
 
 #include <stdlib.h>
 
+/* By function. */
+struct fp_fold_function {
+    uint32_t active;    /* activations on the stack of the thread at hand */
+    uint32_t last_arc;  /* the arc by which it was entered last: usually the next one too,
+                           and known without waiting for the caller's frame */
+};
+
 struct frame {
     uint64_t enter;
     uint64_t child;        /* ticks spent in callees so far */
@@ -18,6 +25,8 @@ struct fp_fold_thread {
     int32_t seen;
 };
 
+enum { SLOTS_PER_ARC = 8, FIRST_ARCS = 512, FIRST_SHIFT = 64 - 12 };
+
 struct fp_fold *fp_fold_new(struct fp_model *model, int into, int per_thread) {
     struct fp_fold *f = calloc(1, sizeof *f);
     if (!f) return NULL;
@@ -25,10 +34,10 @@ struct fp_fold *fp_fold_new(struct fp_model *model, int into, int per_thread) {
     f->into = into;
     f->per_thread = per_thread;
     f->first_time = UINT64_MAX;
-    f->cap_arcs = 1024;
-    f->index_mask = 2048 - 1;
-    f->arcs = malloc(f->cap_arcs * sizeof *f->arcs);
-    f->index = calloc(f->index_mask + 1, sizeof *f->index);
+    f->cap_arcs = FIRST_ARCS;
+    f->index_shift = FIRST_SHIFT;
+    f->arcs = calloc(f->cap_arcs, sizeof *f->arcs);
+    f->index = calloc((size_t)1 << (64 - FIRST_SHIFT), sizeof *f->index);
     if (!f->arcs || !f->index) {
         fp_fold_free(f);
         return NULL;
@@ -40,7 +49,7 @@ void fp_fold_free(struct fp_fold *f) {
     if (!f) return;
     for (uint32_t i = 0; i < f->cap_threads; i++) free(f->threads[i].frames);
     free(f->threads);
-    free(f->active);
+    free(f->by_function);
     free(f->arcs);
     free(f->index);
     free(f->by_caller);
@@ -49,48 +58,50 @@ void fp_fold_free(struct fp_fold *f) {
     free(f);
 }
 
-static inline uint32_t slot_of(uint32_t caller, uint32_t callee, uint32_t group, uint32_t mask) {
-    uint64_t h = ((uint64_t)caller << 32 | callee) * 0x9e3779b97f4a7c15u + group;
-    return (uint32_t)((h * 0xd6e8feb86659fd93u) >> 32) & mask;
+/* Fibonacci hashing; the table is kept sparse, because a probe that has to
+ * look at a second slot costs a mispredicted branch. */
+static inline uint32_t slot_of(uint32_t caller, uint32_t callee, uint32_t group, unsigned shift) {
+    uint64_t key = ((uint64_t)caller << 32 | callee) ^ (uint64_t)group * 0xd6e8feb86659fd93u;
+    return (uint32_t)((key * 0x9e3779b97f4a7c15u) >> shift);
+}
+
+static uint32_t mask_of(unsigned shift) { return (uint32_t)(((uint64_t)1 << (64 - shift)) - 1); }
+
+static void index_arcs(const struct fp_arc *arcs, uint32_t n, uint32_t *index, unsigned shift) {
+    const uint32_t mask = mask_of(shift);
+    for (uint32_t i = 0; i < n; i++) {
+        uint32_t at = slot_of(arcs[i].caller, arcs[i].callee, arcs[i].group, shift);
+        while (index[at]) at = (at + 1) & mask;
+        index[at] = i + 1;
+    }
 }
 
 static int grow_arcs(struct fp_fold *f) {
-    if (f->n_arcs == f->cap_arcs) {
-        if (f->cap_arcs > (1u << 30)) return FP_E_NOMEM;
-        struct fp_arc *arcs = realloc(f->arcs, (size_t)f->cap_arcs * 2 * sizeof *arcs);
-        if (!arcs) return FP_E_NOMEM;
-        f->arcs = arcs;
-        f->cap_arcs *= 2;
-    }
-    if (f->n_arcs > f->index_mask / 2) {
-        uint32_t mask = f->index_mask * 2 + 1;
-        uint32_t *index = calloc((size_t)mask + 1, sizeof *index);
-        if (!index) return FP_E_NOMEM;
-        for (uint32_t i = 0; i < f->n_arcs; i++) {
-            const struct fp_arc *a = &f->arcs[i];
-            uint32_t at = slot_of(a->caller, a->callee, a->group, mask);
-            while (index[at]) at = (at + 1) & mask;
-            index[at] = i + 1;
-        }
-        free(f->index);
-        f->index = index;
-        f->index_mask = mask;
-    }
+    if (f->cap_arcs > (1u << 28)) return FP_E_NOMEM;
+    struct fp_arc *arcs = realloc(f->arcs, (size_t)f->cap_arcs * 2 * sizeof *arcs);
+    if (!arcs) return FP_E_NOMEM;
+    f->arcs = arcs;
+    f->cap_arcs *= 2;
+    /* Up to 2^16 arcs the sparse index fits the L2 cache; beyond, every lookup
+     * is a cache miss anyway and half the memory is the better bargain. */
+    const uint64_t slots = (uint64_t)f->cap_arcs * (f->cap_arcs <= 1u << 16 ? SLOTS_PER_ARC : 2);
+    unsigned shift = 64;
+    while ((uint64_t)1 << (64 - shift) < slots) shift--;
+    uint32_t *index = calloc((size_t)1 << (64 - shift), sizeof *index);
+    if (!index) return FP_E_NOMEM;
+    index_arcs(arcs, f->n_arcs, index, shift);
+    free(f->index);
+    f->index = index;
+    f->index_shift = shift;
     return 0;
 }
 
-/* The arc's number, entered if new; UINT32_MAX when memory ran out. */
-static inline uint32_t find_arc(struct fp_fold *f, uint32_t caller, uint32_t callee, uint32_t group) {
-    uint32_t at = slot_of(caller, callee, group, f->index_mask);
-    for (uint32_t i; (i = f->index[at]); at = (at + 1) & f->index_mask) {
-        const struct fp_arc *a = &f->arcs[i - 1];
-        if (FP_LIKELY(a->caller == caller && a->callee == callee && a->group == group)) return i - 1;
-    }
-    if (f->n_arcs == f->cap_arcs || f->n_arcs > f->index_mask / 2) {
-        if (grow_arcs(f)) return UINT32_MAX;
-        at = slot_of(caller, callee, group, f->index_mask);
-        while (f->index[at]) at = (at + 1) & f->index_mask;
-    }
+/* Enters an arc that is not there.  Its number; UINT32_MAX when memory ran out. */
+static uint32_t add_arc(struct fp_fold *f, uint32_t caller, uint32_t callee, uint32_t group) {
+    if (f->n_arcs == f->cap_arcs && grow_arcs(f)) return UINT32_MAX;
+    const uint32_t mask = mask_of(f->index_shift);
+    uint32_t at = slot_of(caller, callee, group, f->index_shift);
+    while (f->index[at]) at = (at + 1) & mask;
     uint32_t i = f->n_arcs++;
     f->arcs[i] = (struct fp_arc){.caller = caller, .callee = callee, .group = group};
     f->index[at] = i + 1;
@@ -102,7 +113,7 @@ static inline uint32_t find_arc(struct fp_fold *f, uint32_t caller, uint32_t cal
 static void count_active(struct fp_fold *f, const struct fp_fold_thread *t, uint32_t by) {
     for (uint32_t i = 1; i < t->n; i++) {
         f->arcs[t->frames[i].arc].active += by;
-        f->active[t->frames[i].function] += by;
+        f->by_function[t->frames[i].function].active += by;
     }
 }
 
@@ -140,96 +151,122 @@ static int push_room(struct fp_fold_thread *t) {
     return 0;
 }
 
-static int active_room(struct fp_fold *f, uint32_t function) {
+static int function_room(struct fp_fold *f, uint32_t function) {
     uint32_t cap = f->model->functions.n > function ? f->model->functions.n : function + 1;
     cap = cap < 1024 ? 1024 : cap + cap / 2;
-    uint32_t *active = realloc(f->active, (size_t)cap * sizeof *active);
-    if (!active) return FP_E_NOMEM;
-    memset(active + f->cap_active, 0, (size_t)(cap - f->cap_active) * sizeof *active);
-    f->active = active;
-    f->cap_active = cap;
+    struct fp_fold_function *by_function = realloc(f->by_function, (size_t)cap * sizeof *by_function);
+    if (!by_function) return FP_E_NOMEM;
+    memset(by_function + f->cap_functions, 0, (size_t)(cap - f->cap_functions) * sizeof *by_function);
+    f->by_function = by_function;
+    f->cap_functions = cap;
     return 0;
 }
 
-static inline void pop(struct fp_fold *f, struct fp_fold_thread *t, uint64_t now) {
-    const struct frame *top = &t->frames[--t->n];
-    struct fp_arc *a = &f->arcs[top->arc];
-    uint64_t ticks = now - top->enter;
-    f->active[top->function]--;
+/* Ends the top frame at `now`. */
+static inline void pop(struct fp_arc *arcs, struct fp_fold_function *by_function, struct frame *top, uint64_t now, uint64_t thread_calls,
+                       int *overflowed) {
+    struct fp_arc *a = &arcs[top->arc];
+    const uint64_t ticks = now - top->enter;
+    by_function[top->function].active--;
     a->self += ticks - top->child;
-    t->frames[t->n - 1].child += ticks;
+    top[-1].child += ticks;
     if (FP_LIKELY(--a->active == 0)) {
         /* Self and callees' ticks are parts of this sum: if it holds, they do. */
-        f->overflowed |= __builtin_add_overflow(a->ticks, ticks, &a->ticks);
-        a->subcalls += t->calls - top->calls_before;
+        *overflowed |= __builtin_add_overflow(a->ticks, ticks, &a->ticks);
+        a->subcalls += thread_calls - top->calls_before;
     }
 }
 
 int fp_fold_put(struct fp_fold *f, const struct fp_batch *in, struct fp_err *err) {
-    struct fp_fold_thread *t = NULL;
-    uint32_t thread = f->current, group = 0;
     const int tree = f->into == FP_FOLD_TREE;
-    if (in->n) {
-        t = switch_to(f, thread = in->thread[0]);
+    const uint32_t n = in->n;
+    const uint64_t *const time = in->time;
+    const uint32_t *const functions = in->function, *const threads = in->thread;
+    const uint8_t *const ops = in->op;
+    for (uint32_t i = 0; i < n;) {
+        const uint32_t thread = threads[i], group = f->per_thread ? thread : 0;
+        struct fp_fold_thread *t = switch_to(f, thread);
         if (!t) return fp_fail(err, FP_E_NOMEM, 0, "the threads' stacks");
-        group = f->per_thread ? thread : 0;
+        if (!t->seen) t->first = t->last = time[i];
+        t->seen = 1;
+        /* What the loop uses stays in registers: the compiler cannot know that
+         * a frame is not part of the fold.  Slow paths write back and reload. */
+        struct fp_arc *arcs = f->arcs;
+        const uint32_t *index = f->index;
+        unsigned shift = f->index_shift;
+        uint32_t mask = mask_of(shift), cap_functions = f->cap_functions;
+        struct fp_fold_function *by_function = f->by_function;
+        struct frame *top = t->frames + t->n - 1, *limit = t->frames + t->cap - 1;
+        uint64_t last = t->last, calls = t->calls;
+        int overflowed = 0;
+        for (; i < n && threads[i] == thread; i++) {
+            const uint8_t op = ops[i];
+            const uint32_t function = functions[i];
+            uint64_t now = time[i];
+            if (FP_UNLIKELY(op > FP_OP_ENTER_ARGS)) {
+                f->stats.arguments += op == FP_OP_ARGUMENT;
+                f->stats.events += op == FP_OP_CUSTOM || op == FP_OP_TYPED;
+                if (now > last) last = now;
+                continue;
+            }
+            if (FP_UNLIKELY(now < last)) {
+                f->stats.clamped++;
+                now = last;
+            }
+            last = now;
+            if (op == FP_OP_ENTER || op == FP_OP_ENTER_ARGS) {
+                const uint32_t caller = FP_LIKELY(!tree) ? top->function : top->function ? top->arc + 1 : 0;
+                if (FP_UNLIKELY(top == limit)) {
+                    const size_t depth = (size_t)(top - t->frames);
+                    if (push_room(t)) return fp_fail(err, FP_E_NOMEM, 0, "a thread's stack");
+                    top = t->frames + depth;
+                    limit = t->frames + t->cap - 1;
+                }
+                if (FP_UNLIKELY(function >= cap_functions)) {
+                    if (function_room(f, function)) return fp_fail(err, FP_E_NOMEM, 0, "the functions' counters");
+                    by_function = f->by_function;
+                    cap_functions = f->cap_functions;
+                }
+                uint32_t arc = by_function[function].last_arc;
+                if (arcs[arc].caller != caller || arcs[arc].callee != function || arcs[arc].group != group) {
+                    uint32_t at = slot_of(caller, function, group, shift);
+                    for (; (arc = index[at]); at = (at + 1) & mask) {
+                        const struct fp_arc *a = &arcs[arc - 1];
+                        if (FP_LIKELY(a->callee == function && a->caller == caller && a->group == group)) break;
+                    }
+                    if (FP_LIKELY(arc)) {
+                        arc--;
+                    } else {
+                        arc = add_arc(f, caller, function, group);
+                        if (arc == UINT32_MAX) return fp_fail(err, FP_E_NOMEM, 0, "the table of call arcs");
+                        arcs = f->arcs;
+                        index = f->index;
+                        shift = f->index_shift;
+                        mask = mask_of(shift);
+                    }
+                    by_function[function].last_arc = arc;
+                }
+                arcs[arc].active++;
+                arcs[arc].calls++;
+                by_function[function].active++;
+                *++top = (struct frame){now, 0, calls++, arc, function};
+            } else if (FP_LIKELY(top->function == function && function)) {
+                pop(arcs, by_function, top--, now, calls, &overflowed);
+            } else if (function >= cap_functions || !by_function[function].active) {
+                f->stats.orphan_exits++;
+            } else {
+                while (top->function != function) {
+                    f->stats.unwound++;
+                    pop(arcs, by_function, top--, now, calls, &overflowed);
+                }
+                pop(arcs, by_function, top--, now, calls, &overflowed);
+            }
+        }
+        t->n = (uint32_t)(top - t->frames) + 1;
+        t->last = last;
+        t->calls = calls;
+        if (overflowed) return fp_fail(err, FP_E_OVERFLOW, 0, "the inclusive time of a call arc");
     }
-    for (uint32_t i = 0; i < in->n; i++) {
-        if (FP_UNLIKELY(in->thread[i] != thread)) {
-            t = switch_to(f, thread = in->thread[i]);
-            if (!t) return fp_fail(err, FP_E_NOMEM, 0, "the threads' stacks");
-            group = f->per_thread ? thread : 0;
-        }
-        const uint8_t op = in->op[i];
-        const uint32_t function = in->function[i];
-        uint64_t now = in->time[i];
-        if (FP_UNLIKELY(op > FP_OP_ENTER_ARGS)) {
-            f->stats.arguments += op == FP_OP_ARGUMENT;
-            f->stats.events += op == FP_OP_CUSTOM || op == FP_OP_TYPED;
-            if (!t->seen) t->first = t->last = now;
-            t->seen = 1;
-            if (now > t->last) t->last = now;
-            continue;
-        }
-        if (FP_UNLIKELY(now < t->last)) {
-            f->stats.clamped++;
-            now = t->last;
-        }
-        if (FP_UNLIKELY(!t->seen)) {
-            t->seen = 1;
-            t->first = now;
-        }
-        t->last = now;
-        if (op == FP_OP_ENTER || op == FP_OP_ENTER_ARGS) {
-            if (FP_UNLIKELY(t->n == t->cap) && push_room(t)) return fp_fail(err, FP_E_NOMEM, 0, "a thread's stack");
-            if (FP_UNLIKELY(function >= f->cap_active) && active_room(f, function))
-                return fp_fail(err, FP_E_NOMEM, 0, "the functions' counters");
-            const struct frame *top = &t->frames[t->n - 1];
-            uint32_t caller = !tree ? top->function : t->n > 1 ? top->arc + 1 : 0;
-            uint32_t arc = find_arc(f, caller, function, group);
-            if (FP_UNLIKELY(arc == UINT32_MAX)) return fp_fail(err, FP_E_NOMEM, 0, "the table of call arcs");
-            struct fp_arc *a = &f->arcs[arc];
-            a->active++;
-            a->calls++;
-            f->active[function]++;
-            t->frames[t->n++] = (struct frame){now, 0, t->calls++, arc, function};
-            continue;
-        }
-        if (FP_LIKELY(t->frames[t->n - 1].function == function && t->n > 1)) {
-            pop(f, t, now);
-            continue;
-        }
-        if (function >= f->cap_active || !f->active[function]) {
-            f->stats.orphan_exits++;
-            continue;
-        }
-        while (t->frames[t->n - 1].function != function) {
-            f->stats.unwound++;
-            pop(f, t, now);
-        }
-        pop(f, t, now);
-    }
-    if (f->overflowed) return fp_fail(err, FP_E_OVERFLOW, 0, "the inclusive time of a call arc");
     return FP_DONE;
 }
 
@@ -266,6 +303,7 @@ static int sort_arcs(const struct fp_arc *arcs, uint32_t n, uint32_t *order, con
 }
 
 int fp_fold_end(struct fp_fold *f, uint64_t ticks_per_second, struct fp_err *err) {
+    int overflowed = 0;
     f->ticks_per_second = ticks_per_second;
     f->last_time = 0;
     for (uint32_t i = 0; i < f->cap_threads; i++) {
@@ -273,7 +311,7 @@ int fp_fold_end(struct fp_fold *f, uint64_t ticks_per_second, struct fp_err *err
         if (!t->frames) continue;
         switch_to(f, i);
         f->stats.unfinished += t->n - 1;
-        while (t->n > 1) pop(f, t, t->last);
+        for (; t->n > 1; t->n--) pop(f->arcs, f->by_function, t->frames + t->n - 1, t->last, t->calls, &overflowed);
         f->stats.calls += t->calls;
         if (t->seen && t->first < f->first_time) f->first_time = t->first;
         if (t->seen && t->last > f->last_time) f->last_time = t->last;
@@ -282,7 +320,7 @@ int fp_fold_end(struct fp_fold *f, uint64_t ticks_per_second, struct fp_err *err
         t->n = 0;
     }
     if (f->first_time > f->last_time) f->first_time = f->last_time;
-    if (f->overflowed) return fp_fail(err, FP_E_OVERFLOW, 0, "the inclusive time of a call arc");
+    if (overflowed) return fp_fail(err, FP_E_OVERFLOW, 0, "the inclusive time of a call arc");
     free(f->index);
     f->index = NULL;
     if (f->into == FP_FOLD_TREE) return FP_DONE;

@@ -61,13 +61,12 @@ struct fp_fold {
     /* private from here on */
     struct fp_fold_thread *threads;
     uint32_t cap_threads, current;
-    uint32_t *active;          /* by function: activations on the current thread's stack */
-    uint32_t cap_active;
+    struct fp_fold_function *by_function;      /* one an id; private */
+    uint32_t cap_functions;
     struct fp_arc *arcs;
     uint32_t n_arcs, cap_arcs;
     uint32_t *index;           /* open addressing: arc + 1 */
-    uint32_t index_mask;
-    int32_t overflowed;
+    uint32_t index_shift;
     uint32_t *by_caller;       /* arcs ordered by (group, caller, callee) */
     uint32_t *by_callee;       /* arcs ordered by (group, callee, caller) */
     uint32_t *stack_of;        /* tree: node -> stack id */
