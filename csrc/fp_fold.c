@@ -4,9 +4,10 @@
 
 /* By function. */
 struct fp_fold_function {
-    uint32_t active;    /* activations on the stack of the thread at hand */
-    uint32_t last_arc;  /* the arc by which it was entered last: usually the next one too,
-                           and known without waiting for the caller's frame */
+    uint32_t active;      /* activations on the stack of the thread at hand */
+    uint32_t last_arc;    /* the arc by which it was entered last: usually the next one too, */
+    uint32_t last_caller; /* and known without waiting for the caller's frame */
+    uint32_t last_group;
 };
 
 struct frame {
@@ -25,6 +26,8 @@ struct fp_fold_thread {
     int32_t seen;
 };
 
+#define NOBODY UINT32_MAX /* no caller: not a function id, nor a tree node */
+
 enum { SLOTS_PER_ARC = 8, FIRST_ARCS = 512, FIRST_SHIFT = 64 - 12 };
 
 struct fp_fold *fp_fold_new(struct fp_model *model, int into, int per_thread) {
@@ -36,7 +39,7 @@ struct fp_fold *fp_fold_new(struct fp_model *model, int into, int per_thread) {
     f->first_time = UINT64_MAX;
     f->cap_arcs = FIRST_ARCS;
     f->index_shift = FIRST_SHIFT;
-    f->arcs = calloc(f->cap_arcs, sizeof *f->arcs);
+    f->arcs = malloc(f->cap_arcs * sizeof *f->arcs);
     f->index = calloc((size_t)1 << (64 - FIRST_SHIFT), sizeof *f->index);
     if (!f->arcs || !f->index) {
         fp_fold_free(f);
@@ -55,6 +58,7 @@ void fp_fold_free(struct fp_fold *f) {
     free(f->by_caller);
     free(f->by_callee);
     free(f->stack_of);
+    free(f->foreseen);
     free(f);
 }
 
@@ -157,6 +161,7 @@ static int function_room(struct fp_fold *f, uint32_t function) {
     struct fp_fold_function *by_function = realloc(f->by_function, (size_t)cap * sizeof *by_function);
     if (!by_function) return FP_E_NOMEM;
     memset(by_function + f->cap_functions, 0, (size_t)(cap - f->cap_functions) * sizeof *by_function);
+    for (uint32_t i = f->cap_functions; i < cap; i++) by_function[i].last_caller = NOBODY;
     f->by_function = by_function;
     f->cap_functions = cap;
     return 0;
@@ -176,6 +181,32 @@ static inline void pop(struct fp_arc *arcs, struct fp_fold_function *by_function
         a->subcalls += thread_calls - top->calls_before;
     }
 }
+
+/* Once the arcs have outgrown the caches, every lookup waits for memory twice.
+ * A batch is known ahead, so the stack is played through once without arcs, to
+ * learn which slots of the index will be looked at.  A guess: what unwinding
+ * and lost records do to the stack is only followed roughly. */
+static void foresee(const struct fp_fold *f, const struct fp_fold_thread *t, const struct fp_batch *in, uint32_t from,
+                    uint32_t to, uint32_t group) {
+    uint32_t *const entered = f->foreseen + in->cap, n = 0;
+    const struct frame *below = t->frames + t->n - 1;
+    for (uint32_t i = from; i < to; i++) {
+        const uint32_t function = in->function[i];
+        if (in->op[i] == FP_OP_ENTER || in->op[i] == FP_OP_ENTER_ARGS) {
+            f->foreseen[i] = slot_of(n ? entered[n - 1] : below->function, function, group, f->index_shift);
+            entered[n++] = function;
+            continue;
+        }
+        f->foreseen[i] = 0;
+        if (in->op[i] > FP_OP_ENTER_ARGS) continue;
+        if (n)
+            n--;
+        else if (below->function == function && function)
+            below--;
+    }
+}
+
+enum { MANY_ARCS = 1 << 15, FAR = 24, NEAR = 8 };
 
 int fp_fold_put(struct fp_fold *f, const struct fp_batch *in, struct fp_err *err) {
     const int tree = f->into == FP_FOLD_TREE;
@@ -199,7 +230,20 @@ int fp_fold_put(struct fp_fold *f, const struct fp_batch *in, struct fp_err *err
         struct frame *top = t->frames + t->n - 1, *limit = t->frames + t->cap - 1;
         uint64_t last = t->last, calls = t->calls;
         int overflowed = 0;
-        for (; i < n && threads[i] == thread; i++) {
+        uint32_t to = i;
+        while (to < n && threads[to] == thread) to++;
+        const uint32_t *foreseen = NULL;
+        if (f->n_arcs > MANY_ARCS && !tree) {
+            if (!f->foreseen && !(f->foreseen = malloc((size_t)in->cap * 2 * sizeof *f->foreseen)))
+                return fp_fail(err, FP_E_NOMEM, 0, "a batch's lookups");
+            foresee(f, t, in, i, to, group);
+            foreseen = f->foreseen;
+        }
+        for (; i < to; i++) {
+            if (foreseen && i + FAR < to) {
+                __builtin_prefetch(&index[foreseen[i + FAR] & mask]);
+                __builtin_prefetch(&arcs[index[foreseen[i + NEAR] & mask]]);
+            }
             const uint8_t op = ops[i];
             const uint32_t function = functions[i];
             uint64_t now = time[i];
@@ -227,8 +271,9 @@ int fp_fold_put(struct fp_fold *f, const struct fp_batch *in, struct fp_err *err
                     by_function = f->by_function;
                     cap_functions = f->cap_functions;
                 }
-                uint32_t arc = by_function[function].last_arc;
-                if (arcs[arc].caller != caller || arcs[arc].callee != function || arcs[arc].group != group) {
+                struct fp_fold_function *const known = &by_function[function];
+                uint32_t arc = known->last_arc;
+                if (known->last_caller != caller || known->last_group != group) {
                     uint32_t at = slot_of(caller, function, group, shift);
                     for (; (arc = index[at]); at = (at + 1) & mask) {
                         const struct fp_arc *a = &arcs[arc - 1];
@@ -244,11 +289,13 @@ int fp_fold_put(struct fp_fold *f, const struct fp_batch *in, struct fp_err *err
                         shift = f->index_shift;
                         mask = mask_of(shift);
                     }
-                    by_function[function].last_arc = arc;
+                    known->last_arc = arc;
+                    known->last_caller = caller;
+                    known->last_group = group;
                 }
                 arcs[arc].active++;
                 arcs[arc].calls++;
-                by_function[function].active++;
+                known->active++;
                 *++top = (struct frame){now, 0, calls++, arc, function};
             } else if (FP_LIKELY(top->function == function && function)) {
                 __builtin_prefetch(&arcs[top[-1].arc]); /* exits come in runs */
@@ -313,50 +360,53 @@ int fp_fold_thread_times(const struct fp_fold *f, uint32_t thread, uint64_t *fir
 
 /* ---- spilling and the result: records --------------------------------- */
 
-/* Orders `order` by three 32-bit keys of the arcs, least significant first,
- * each by 16-bit counting sort: stable, linear, no comparison calls. */
-static int sort_arcs(const struct fp_arc *arcs, uint32_t n, uint32_t *order, const size_t *keys) {
-    uint32_t *other = malloc(((size_t)n + 1) * sizeof *other), *counts = malloc(65537 * sizeof *counts);
-    if (!other || !counts) {
-        free(other);
-        free(counts);
-        return FP_E_NOMEM;
+struct keyed {
+    uint64_t key;
+    uint32_t group;
+    uint32_t arc;
+};
+
+/* The arcs' numbers in order of (group, key), into *order.  Byte-wise radix
+ * sort, least significant first; bytes that are all alike are passed over, so
+ * that few thousand functions take four passes of twelve. */
+static int order_by(const struct fp_fold *f, int by_caller, uint32_t **order) {
+    const uint32_t n = f->n_arcs;
+    free(*order);
+    *order = malloc(((size_t)n + 1) * sizeof **order);
+    struct keyed *from = malloc(((size_t)n + 1) * sizeof *from), *to = malloc(((size_t)n + 1) * sizeof *to);
+    uint32_t(*counts)[256] = calloc(12, sizeof *counts);
+    int status = *order && from && to && counts ? 0 : FP_E_NOMEM;
+    for (uint32_t i = 0; !status && i < n; i++) {
+        const struct fp_arc *a = &f->arcs[i];
+        from[i] = (struct keyed){by_caller ? (uint64_t)a->caller << 32 | a->callee : a->callee, a->group, i};
+        for (unsigned d = 0; d < 8; d++) counts[d][from[i].key >> (8 * d) & 255]++;
+        for (unsigned d = 0; d < 4; d++) counts[8 + d][a->group >> (8 * d) & 255]++;
     }
-    uint32_t *from = order, *to = other;
-    for (int pass = 0; pass < 6; pass++) {
-        const uint8_t *key = (const uint8_t *)arcs + keys[pass / 2];
-        const unsigned shift = pass % 2 * 16;
-        memset(counts, 0, 65537 * sizeof *counts);
-#define DIGIT(i) (fp_u32(key + (size_t)(i) * sizeof *arcs) >> shift & 0xffff)
-        for (uint32_t i = 0; i < n; i++) counts[DIGIT(i) + 1]++;
-        if (n && counts[DIGIT(0) + 1] == n) continue; /* all alike */
-        for (uint32_t d = 0; d < 65536; d++) counts[d + 1] += counts[d];
-        for (uint32_t i = 0; i < n; i++) to[counts[DIGIT(from[i])]++] = from[i];
+    for (unsigned d = 0; !status && d < 12 && n; d++) {
+#define DIGIT(k) (d < 8 ? (k)->key >> (8 * d) & 255 : (k)->group >> (8 * (d - 8)) & 255)
+        if (counts[d][DIGIT(from)] == n) continue;
+        uint32_t sum = 0;
+        for (unsigned v = 0; v < 256; v++) {
+            uint32_t count = counts[d][v];
+            counts[d][v] = sum;
+            sum += count;
+        }
+        for (uint32_t i = 0; i < n; i++) to[counts[d][DIGIT(&from[i])]++] = from[i];
 #undef DIGIT
-        uint32_t *swap = from;
+        struct keyed *swap = from;
         from = to;
         to = swap;
     }
-    if (from != order) memcpy(order, from, (size_t)n * sizeof *order);
-    free(other);
+    for (uint32_t i = 0; !status && i < n; i++) (*order)[i] = from[i].arc;
+    free(from);
+    free(to);
     free(counts);
-    return 0;
-}
-
-static int order_by(struct fp_fold *f, uint32_t **order, const size_t *keys) {
-    free(*order);
-    *order = malloc(((size_t)f->n_arcs + 1) * sizeof **order);
-    if (!*order) return FP_E_NOMEM;
-    for (uint32_t i = 0; i < f->n_arcs; i++) (*order)[i] = i;
-    return sort_arcs(f->arcs, f->n_arcs, *order, keys);
+    return status;
 }
 
 int fp_fold_order(struct fp_fold *f) {
-    const size_t group = offsetof(struct fp_arc, group), caller = offsetof(struct fp_arc, caller),
-                 callee = offsetof(struct fp_arc, callee);
     f->next_arc = f->next_node = 0;
-    if (order_by(f, &f->by_caller, (size_t[]){callee, caller, group})) return FP_E_NOMEM;
-    return order_by(f, &f->by_callee, (size_t[]){caller, callee, group});
+    return order_by(f, 1, &f->by_caller) || order_by(f, 0, &f->by_callee) ? FP_E_NOMEM : 0;
 }
 
 size_t fp_fold_pull_arcs(struct fp_fold *f, uint64_t *to, size_t n) {
@@ -414,10 +464,9 @@ int fp_fold_forget(struct fp_fold *f) {
             f->threads[i].frames[k].arc = fresh[f->threads[i].frames[k].arc];
     free(fresh);
     f->n_arcs = n;
-    for (uint32_t i = 0; i < f->cap_functions; i++) f->by_function[i].last_arc = 0;
+    for (uint32_t i = 0; i < f->cap_functions; i++) f->by_function[i].last_caller = NOBODY;
     memset(f->index, 0, ((size_t)mask_of(f->index_shift) + 1) * sizeof *f->index);
     index_arcs(f->arcs, n, f->index, f->index_shift);
-    if (!n) memset(f->arcs, 0, sizeof *f->arcs); /* what last_arc 0 guesses at */
     free(f->by_caller);
     free(f->by_callee);
     f->by_caller = f->by_callee = NULL;

@@ -67,7 +67,8 @@ struct fp_fold {
     uint32_t *index;           /* open addressing: arc + 1 */
     uint32_t index_shift;
     uint32_t *by_caller;       /* arcs ordered by (group, caller, callee) */
-    uint32_t *by_callee;       /* arcs ordered by (group, callee, caller) */
+    uint32_t *by_callee;       /* arcs ordered by (group, callee) */
+    uint32_t *foreseen;        /* index slots of the batch at hand, and a scratch stack */
     uint32_t *stack_of;        /* tree: node -> stack id */
     uint32_t next_arc, next_node;
 };

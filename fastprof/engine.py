@@ -28,7 +28,7 @@ class Options:
     per_thread: bool = False
     compress_names: bool = True
     compress_positions: bool = True
-    max_memory: int = 32 << 20  # bytes of distinct rows kept before they spill to disk
+    max_memory: int = 24 << 20  # bytes of distinct rows kept before they spill to disk
 
 
 @dataclass
