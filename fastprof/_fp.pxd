@@ -15,6 +15,7 @@ cdef extern from "fp.h" nogil:
         FP_E_NOMEM
 
     struct fp_err:
+        int32_t code
         uint64_t line
 
     struct fp_in:
