@@ -71,9 +71,9 @@ cdef struct Numbers:
     size_t used
 
 
-cdef inline size_t slot_of(uint64_t id) noexcept nogil:
-    # Runs of numbers stay runs of slots; far ones are spread.
-    return id + (id >> 12) * <size_t>0x9e3779b97f4a7c15
+cdef inline size_t slot_of(uint64_t id, size_t mask) noexcept nogil:
+    # Dense numbers are their own slots; far ones are spread.
+    return id if id <= mask else (id * <uint64_t>0x9e3779b97f4a7c15 >> 32) & mask
 
 
 cdef Entry *find(Numbers *t, uint64_t id) noexcept nogil:
@@ -89,14 +89,14 @@ cdef Entry *find(Numbers *t, uint64_t id) noexcept nogil:
         if t.slots != NULL:
             for i in range(t.mask + 1):
                 if t.slots[i].key:
-                    at = slot_of(t.slots[i].key - 1) & mask
+                    at = slot_of(t.slots[i].key - 1, mask)
                     while slots[at].key:
                         at = (at + 1) & mask
                     slots[at] = t.slots[i]
         free(t.slots)
         t.slots = slots
         t.mask = mask
-    at = slot_of(id) & t.mask
+    at = slot_of(id, t.mask)
     while t.slots[at].key != id + 1:
         if t.slots[at].key == 0:
             e = &t.slots[at]
@@ -689,9 +689,8 @@ cdef class Lexer:
             s = self.defined_name(q, stop, kind)
             if s == FP_NO_ID:
                 return FP_E_NOMEM
-            if e.name != s:
-                e.name = s
-                e.function = UNRESOLVED
+            e.name = s
+            e.function = UNRESOLVED
             if defined != NULL:
                 defined[0] = True
         elif e.name == NO_NAME:
