@@ -12,8 +12,9 @@ from fastprof.errors import check
 from fastprof.io import Sink, Source
 from fastprof.model import Batch, Model
 
-# Rows a batch: its columns stay within a core's L2 cache.
-CAPACITY = {"timeline": 8192, "stacks": 4096, "graph": 2048}
+# Rows a batch: its columns stay within a core's L2 cache.  Value columns lie one
+# behind the other, so a power of two would put a row's values into one cache set.
+CAPACITY = {"timeline": 8192, "stacks": 4088, "graph": 2040}
 DRAIN = 256 * 1024
 
 
