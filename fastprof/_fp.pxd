@@ -42,6 +42,17 @@ cdef extern from "fp_buf.h" nogil:
     uint8_t *fp_hex(uint8_t *to, uint64_t v)
 
 
+cdef extern from "fp_digits.h" nogil:
+    struct fp_masks:
+        uint64_t digit
+        uint64_t blank
+        uint64_t newline
+
+    fp_masks fp_masks32(const uint8_t *p)
+    unsigned int fp_lowest_bit(uint64_t mask)
+    uint64_t fp_digits8(const uint8_t *p, unsigned int n)
+
+
 cdef extern from "fp_model.h" nogil:
     enum:
         FP_NO_ID

@@ -41,6 +41,34 @@ cdef enum:
     UNRESOLVED = 0xffffffff  # a function that was named but not looked up yet
     NO_NAME = 0xffffffff     # a number without a definition
     DISCARD = 255            # pending: the next position line belongs to a line that was skipped
+    READAHEAD = 80           # bytes that the short way looks at behind a line's first
+
+# How a position begins: POSITION[byte].
+cdef enum:
+    NO_POSITION = 0
+    ABSOLUTE = 1  # a digit
+    SAME = 2      # *
+    FORWARD = 3   # +
+    BACK = 4      # -
+
+cdef uint8_t[256] POSITION
+cdef uint8_t[256] NIBBLE  # of a hex digit; 255 for other bytes
+
+
+cdef void fill_tables() noexcept:
+    cdef int c
+    memset(NIBBLE, 255, 256)
+    for c in range(10):
+        POSITION[c'0' + c] = ABSOLUTE
+        NIBBLE[c'0' + c] = c
+    for c in range(6):
+        NIBBLE[c'a' + c] = NIBBLE[c'A' + c] = 10 + c
+    POSITION[c'*'] = SAME
+    POSITION[c'+'] = FORWARD
+    POSITION[c'-'] = BACK
+
+
+fill_tables()
 
 # Statuses beside fp_status, of this file only.
 cdef enum:
@@ -58,7 +86,8 @@ cdef struct Entry:
     # What a number "(id)" stands for; key = id + 1, 0 is a free slot.
     uint64_t key
     uint32_t name
-    # the function it is bound to; UNRESOLVED = none yet
+    # the function it is bound to, UNRESOLVED = none yet, and where that is;
+    # for an object's number, `object` is its id
     uint32_t function
     uint32_t file
     uint32_t object
@@ -81,7 +110,7 @@ cdef Entry *find(Numbers *t, uint64_t id) noexcept nogil:
     cdef size_t at, i, mask
     cdef Entry *slots
     cdef Entry *e
-    if t.slots == NULL or t.used > t.mask // 4 * 3:
+    if t.slots == NULL or t.used > t.mask // 2:
         mask = (t.mask + 1) * 2 - 1 if t.slots != NULL else 255
         slots = <Entry *>calloc(mask + 1, sizeof(Entry))
         if slots == NULL:
@@ -128,27 +157,17 @@ cdef inline const uint8_t *decimal(const uint8_t *p, uint64_t *to) noexcept nogi
     return p
 
 
-cdef inline int nibble(uint8_t c) noexcept nogil:
-    if c'0' <= c <= c'9':
-        return c - 48
-    c |= 0x20
-    return c - 87 if c'a' <= c <= c'f' else -1
-
-
 cdef const uint8_t *unsigned_number(const uint8_t *p, uint64_t *to, bint *fits) noexcept nogil:
     """Decimal or 0x hex of any length."""
     cdef const uint8_t *first
     cdef uint64_t v = 0, d
-    cdef int h
-    if p[0] == c'0' and (p[1] | 0x20) == c'x' and nibble(p[2]) >= 0:
+    if p[0] == c'0' and (p[1] | 0x20) == c'x' and NIBBLE[p[2]] < 16:
         p += 2
-        h = nibble(p[0])
-        while h >= 0:
+        while NIBBLE[p[0]] < 16:
             if v >> 60:
                 fits[0] = False
-            v = v << 4 | <uint64_t>h
+            v = v << 4 | NIBBLE[p[0]]
             p += 1
-            h = nibble(p[0])
         to[0] = v
         return p
     first = p
@@ -165,7 +184,6 @@ cdef const uint8_t *unsigned_number(const uint8_t *p, uint64_t *to, bint *fits) 
 cdef inline const uint8_t *address(const uint8_t *p, uint64_t base, uint64_t *to) noexcept nogil:
     """An address as Callgrind writes it, and the blank after it; NULL for anything else."""
     cdef uint64_t v
-    cdef int h
     cdef const uint8_t *first
     cdef uint8_t c = p[0]
     if c == c'+':
@@ -185,11 +203,9 @@ cdef inline const uint8_t *address(const uint8_t *p, uint64_t base, uint64_t *to
         p += 2
         first = p
         v = 0
-        h = nibble(p[0])
-        while h >= 0:
-            v = v << 4 | <uint64_t>h
+        while NIBBLE[p[0]] < 16:
+            v = v << 4 | NIBBLE[p[0]]
             p += 1
-            h = nibble(p[0])
         if <size_t>(p - first) - 1 >= 16:
             return NULL
     else:
@@ -221,6 +237,26 @@ cdef inline const uint8_t *line_number(const uint8_t *p, uint64_t base, uint64_t
     return p + 1
 
 
+cdef inline uint64_t relative(const uint8_t *p, uint8_t sign, unsigned int size, uint64_t base, bint *bad) noexcept nogil:
+    """The position of `size` bytes at p, `sign` and digits; `bad` is set for what is not that simple."""
+    cdef uint64_t v
+    cdef unsigned int digits = size - (sign != ABSOLUTE)
+    if sign == SAME:
+        bad[0] |= size != 1
+        return base
+    if digits - 1 > 7:
+        bad[0] = True
+        return 0
+    v = fp_digits8(p + (sign != ABSOLUTE), digits)
+    if sign == FORWARD:
+        v += base
+        bad[0] |= v < base
+    elif sign == BACK:
+        bad[0] |= v > base
+        v = base - v
+    return v
+
+
 cdef inline const uint8_t *blanks(const uint8_t *p) noexcept nogil:
     while p[0] == c' ' or p[0] == c'\t':
         p += 1
@@ -239,8 +275,11 @@ cdef class Lexer:
 
     `feed` takes addresses of `struct fp_in`, `fp_batch`, `fp_err` and returns
     an fp_status; FP_ASK means that the line at in.pos, `asked` bytes long
-    with its newline, is not a body line: the door reads it, advances in.pos
-    and calls again.  Borrows the model.  Memory: 32 bytes a number.
+    with its newline, is not a body line: the door reads it, calls
+    `drop_line` and goes on; or, if `undefined` is not 0, that the line uses
+    a number without a name, which the door gives with `define`.
+    `numbered`: names may be `(12) name`, as in Callgrind and not in
+    Cachegrind.  Borrows the model.  Memory: 64 bytes a number.
     """
 
     cdef fp_model *model
@@ -251,6 +290,7 @@ cdef class Lexer:
     cdef readonly bint has_events
     cdef uint32_t n_values
     cdef int64_t *sums
+    cdef int64_t *batch_sums                # not yet in `sums`; of counts below 10^8, so these cannot overflow
     cdef readonly bint overflowed
     cdef Position base
     cdef uint32_t object, block_file, file, function
@@ -277,7 +317,7 @@ cdef class Lexer:
     cdef public uint64_t line               # lines read so far
     cdef readonly size_t asked
     cdef readonly bint body                 # a body line was seen in this part
-    cdef readonly uint64_t calls, jumps, comments
+    cdef readonly uint64_t comments
     # what was mended, and what was lost
     cdef readonly uint64_t skipped, indented, ranges, extra_numbers, unnamed_callees, outside, expanded
     cdef readonly int undefined_kind        # with FP_ASK: a number that has no name yet,
@@ -298,11 +338,12 @@ cdef class Lexer:
 
     def start_part(self, uint32_t n_values, bint instr, bint bb, bint lines, bint has_events):
         """Begin a part: no current names, no base position, sums at 0.  Numbers stay."""
-        cdef int64_t *sums = <int64_t *>realloc(self.sums, (n_values + 1) * sizeof(int64_t))
+        cdef int64_t *sums = <int64_t *>realloc(self.sums, (2 * <size_t>n_values + 1) * sizeof(int64_t))
         if sums == NULL:
             raise MemoryError("no memory for a part's totals")
-        memset(sums, 0, (n_values + 1) * sizeof(int64_t))
+        memset(sums, 0, (2 * <size_t>n_values + 1) * sizeof(int64_t))
         self.sums = sums
+        self.batch_sums = &sums[n_values]
         self.n_values = n_values
         self.instr, self.bb, self.lines = instr, bb, lines
         self.has_events = has_events
@@ -324,8 +365,12 @@ cdef class Lexer:
 
     def feed(self, size_t in_, size_t batch, size_t err):
         cdef int status
+        cdef uint32_t k
         with nogil:
             status = self.window(<fp_in *>in_, <fp_batch *>batch, <fp_err *>err)
+            for k in range(self.n_values):
+                self.overflowed |= fp_add_overflows(self.sums[k], self.batch_sums[k], &self.sums[k])
+                self.batch_sums[k] = 0
         return status
 
     def end_part(self, size_t batch, size_t err):
@@ -357,7 +402,7 @@ cdef class Lexer:
         while end != p and end[-1] != c'\n':
             end -= 1
         if p != end:
-            status = self.body_lines(in_, &p, end, in_.base - <size_t>in_.p, b, err)
+            status = self.body_lines(&p, end, in_.p + in_.n, in_.base - <size_t>in_.p, b, err)
             in_.pos = p - in_.p
             if status != FP_MORE:
                 return status
@@ -375,7 +420,7 @@ cdef class Lexer:
             memcpy(self.tail, in_.p + in_.pos, n)
             self.tail[n] = c'\n'
             p = self.tail
-            status = self.body_lines(in_, &p, p + n + 1, in_.base + in_.pos - <size_t>self.tail, b, err)
+            status = self.body_lines(&p, p + n + 1, p + n + 1, in_.base + in_.pos - <size_t>self.tail, b, err)
             if status == FP_ASK:
                 self.asked = n
             if status != FP_MORE:
@@ -400,177 +445,278 @@ cdef class Lexer:
         if not self.lines:
             memset(b.line, 0, b.cap * sizeof(b.line[0]))
 
-    cdef int body_lines(self, fp_in *in_, const uint8_t **at, const uint8_t *end, size_t shift,
+    cdef int body_lines(self, const uint8_t **at, const uint8_t *end, const uint8_t *readable, size_t shift,
                         fp_batch *b, fp_err *err) noexcept nogil:
-        """Lines from at[0] to `end`.  A pointer plus `shift` is the absolute offset.
+        """Lines from at[0] to `end`; bytes up to `readable` may be looked at.  A pointer plus `shift` is
+        the absolute offset.
 
         FP_MORE when all were read; at[0] stands at the first line that was not.
         """
         cdef const uint8_t *p = at[0]
         cdef const uint8_t *q
+        cdef int status = FP_MORE
+        while p != end:
+            if POSITION[p[0]] != NO_POSITION:
+                q = NULL
+                if self.function != UNRESOLVED and self.has_events and self.pending != DISCARD:
+                    q = self.position_lines(p, end, readable, b)
+                    if q == end:
+                        p = q
+                        break
+                    if q != p:
+                        p = q
+                        continue
+                q = NULL
+            elif self.has_events or self.numbered:
+                q = self.short_line(p)
+            else:
+                q = NULL
+            if q != NULL:
+                self.line += 1
+                p = q
+                continue
+            status = self.other_line(&p, end, shift, b, err)
+            if status != OK:
+                break
+            status = FP_MORE
+        at[0] = p
+        return status
+
+    cdef const uint8_t *position_lines(self, const uint8_t *p, const uint8_t *end, const uint8_t *readable,
+                                       fp_batch *b) noexcept nogil:
+        """Position lines as Callgrind writes them, from p on; returns the first line that is not one, or
+        for which there is no room."""
+        cdef fp_masks m, more
         cdef const uint8_t *first
+        cdef uint64_t odd, ends, v, negative
         cdef uint32_t i = b.n
         cdef uint32_t cap = b.cap
         cdef uint32_t n_values = self.n_values
-        cdef uint32_t k, d
-        cdef uint8_t c
-        cdef int status
-        cdef uint64_t v = 0, overflow = 0
-        cdef int64_t sum_before
+        cdef uint32_t k, pending = self.pending
+        cdef unsigned int stop, start, size, column
+        cdef uint8_t sign
         cdef int64_t self_mask
-        cdef int64_t *values
-        cdef Position here
+        cdef int64_t *value
+        cdef int64_t *sums = self.batch_sums
+        cdef bint bad
         cdef bint instr = self.instr, bb = self.bb, lines = self.lines
-        cdef uint64_t line = self.line
+        cdef Position here, base = self.base
         memset(&here, 0, sizeof(Position))
-        while p != end:
-            c = p[0]
-            if c == c'+' or c == c'*' or c == c'-' or c'0' <= c <= c'9':
-                if i == cap or self.function == UNRESOLVED or self.pending >= FP_JUMP or not self.has_events:
-                    # the careful way, which looks the function up, too
-                    q = NULL
+        while p != end and i != cap and POSITION[p[0]] != NO_POSITION and readable - p >= READAHEAD:
+            m = fp_masks32(p)
+            if m.newline == 0:
+                more = fp_masks32(p + 32)
+                m.digit |= more.digit << 32
+                m.blank |= more.blank << 32
+                m.newline |= more.newline << 32
+                if m.newline == 0:
+                    break
+            stop = fp_lowest_bit(m.newline)
+            # bytes of this line that are neither digit nor blank, and the ends of its words
+            odd = ~(m.digit | m.blank) & ((<uint64_t>1 << stop) - 1)
+            ends = (m.blank & ((<uint64_t>1 << stop) - 1)) | <uint64_t>1 << stop
+            bad = False
+            start = 0
+            if instr:
+                sign = POSITION[p[start]]
+                size = fp_lowest_bit(ends) - start
+                if sign == ABSOLUTE and p[0] == c'0' and p[1] == c'x':
+                    v = 0
+                    bad |= size - 3 > 15
+                    odd &= ~<uint64_t>0 << size
+                    for column in range(2, size):
+                        k = NIBBLE[p[column]]
+                        bad |= k > 15
+                        v = v << 4 | k
+                    here.address = v
                 else:
-                    q = p
-                    if instr:
-                        q = address(q, self.base.address, &here.address)
-                    if bb and q != NULL:
-                        q = address(q, self.base.bb, &here.bb)
-                    if lines and q != NULL:
-                        q = line_number(q, self.base.line, &here.line)
-                if q != NULL:
-                    values = b.values + i
-                    self_mask = -<int64_t>(self.pending == FP_COST)
-                    k = 0
-                    d = <uint32_t>q[0] - 48
-                    while d < 10 and k < n_values:
-                        first = q
-                        v = d
-                        q += 1
-                        d = <uint32_t>q[0] - 48
-                        while d < 10:
-                            v = v * 10 + d
-                            q += 1
-                            d = <uint32_t>q[0] - 48
-                        if q - first > 18:
-                            q = first
-                            break
-                        values[<size_t>k * cap] = <int64_t>v
-                        sum_before = self.sums[k]
-                        self.sums[k] = sum_before + (<int64_t>v & self_mask)
-                        overflow |= <uint64_t>(~sum_before & self.sums[k])
-                        k += 1
-                        if q[0] == c' ':
-                            q += 1
-                            d = <uint32_t>q[0] - 48
-                        else:
-                            break
-                    if q[0] == c'\n':
-                        p = q + 1
-                        line += 1
-                        b.function[i] = self.function
-                        b.file[i] = self.file
-                        if instr:
-                            b.address[i] = here.address
-                        if bb:
-                            b.bb[i] = here.bb
-                        if lines:
-                            b.line[i] = <uint32_t>here.line
-                        if self_mask:
-                            b.kind[i] = FP_COST
-                            self.base = here
-                        else:
-                            b.kind[i] = FP_CALL
-                            b.callee[i] = self.callee
-                            b.count[i] = self.count
-                            b.target_line[i] = <uint32_t>self.target.line
-                            b.target_address[i] = self.target.address
-                            b.target_bb[i] = self.target.bb
-                            self.pending = FP_COST
-                            self.calls += 1
-                        i += 1
-                        continue
-                    # undo what was taken from this line
-                    while k:
-                        k -= 1
-                        self.sums[k] -= values[<size_t>k * cap] & self_mask
-                        values[<size_t>k * cap] = 0
-            b.n = i
-            self.line = line
-            status = self.other_line(&p, end, shift, b, err)
-            i = b.n
-            line = self.line
-            if status != OK:
-                at[0] = p
-                self.overflowed |= overflow >> 63 != 0
-                return status
+                    if sign != ABSOLUTE:
+                        odd &= ~<uint64_t>1
+                    bad |= sign == NO_POSITION
+                    here.address = relative(p, sign, size, base.address, &bad)
+                start = size + 1
+                ends &= ends - 1
+                bad |= start > stop
+            if bb and not bad:
+                sign = POSITION[p[start]]
+                size = fp_lowest_bit(ends) - start
+                if sign != ABSOLUTE:
+                    odd &= ~(<uint64_t>1 << start)
+                bad |= sign == NO_POSITION
+                here.bb = relative(p + start, sign, size, base.bb, &bad)
+                start += size + 1
+                ends &= ends - 1
+                bad |= start > stop
+            if lines and not bad:
+                sign = POSITION[p[start]]
+                size = fp_lowest_bit(ends) - start
+                if sign != ABSOLUTE:
+                    odd &= ~(<uint64_t>1 << start)
+                bad |= sign == NO_POSITION
+                here.line = relative(p + start, sign, size, base.line, &bad)
+                bad |= here.line >> 32 != 0
+                start += size + 1
+                ends &= ends - 1
+            if bad or odd:
+                break
+            value = b.values + i
+            self_mask = -<int64_t>(pending == FP_COST)
+            k = 0
+            while start < stop:
+                size = fp_lowest_bit(ends) - start
+                if size - 1 > 7 or k == n_values:
+                    break
+                v = fp_digits8(p + start, size)
+                value[0] = <int64_t>v
+                sums[k] += <int64_t>v & self_mask
+                value += cap
+                k += 1
+                start += size + 1
+                ends &= ends - 1
+            if start < stop or (pending >= FP_JUMP and k):
+                # an empty or a long number, too many of them: undo
+                while k:
+                    k -= 1
+                    value -= cap
+                    sums[k] -= value[0] & self_mask
+                    value[0] = 0
+                break
+            b.kind[i] = pending
+            b.function[i] = self.function
+            b.file[i] = self.file
+            b.line[i] = <uint32_t>here.line
+            if instr:
+                b.address[i] = here.address
+            if bb:
+                b.bb[i] = here.bb
+            if self_mask:
+                base = here
+            else:
+                self.finish_row(b, i, pending)
+                pending = FP_COST
+            i += 1
+            self.line += 1
+            p += stop + 1
         b.n = i
-        self.line = line
-        self.overflowed |= overflow >> 63 != 0
-        at[0] = p
-        return FP_MORE
+        self.base = base
+        self.pending = pending
+        return p
 
-    # ---- any line but the ordinary ---------------------------------------
+    cdef inline void finish_row(self, fp_batch *b, uint32_t i, uint32_t kind) noexcept nogil:
+        """What a call or jump row has beyond a cost row."""
+        b.count[i] = self.count
+        b.target_line[i] = <uint32_t>self.target.line
+        b.target_address[i] = self.target.address
+        b.target_bb[i] = self.target.bb
+        if kind == FP_CALL:
+            b.callee[i] = self.callee
+            return
+        b.count2[i] = self.count2
+        b.callee[i] = self.jfn if self.has_jfn else self.function
+        b.target_file[i] = self.jfi if self.has_jfi else self.file
+        self.has_jfi = self.has_jfn = False
 
-    cdef int other_line(self, const uint8_t **at, const uint8_t *end, size_t shift, fp_batch *b,
-                        fp_err *err) noexcept nogil:
-        """One line of any kind at at[0], which is set behind it unless the status is FP_FULL, FP_ASK or
-        an error."""
-        cdef const uint8_t *p = at[0]
-        cdef const uint8_t *next
-        cdef uint64_t offset = <size_t>p + shift
-        cdef int status
-        self.line += 1
-        self.undefined = 0
-        next = self.short_name(p)
-        if next != NULL:
-            at[0] = next
-            return OK
-        next = <const uint8_t *>memchr(p, c'\n', end - p) + 1
-        status = self.long_line(p, next, offset, b, err)
-        if status == OK:
-            at[0] = next
-            return OK
-        if status == BAD:
-            err.line = self.line
-            if not self.lenient:
-                return err.code
-            self.skipped += 1
-            at[0] = next
-            return OK
-        self.line -= 1
-        if status == FP_ASK:
-            self.asked = next - p
-        return status
-
-    cdef const uint8_t *short_name(self, const uint8_t *p) noexcept nogil:
-        """`cfn=(12)` and its kind, and plain `calls=`: what most lines are that hold no costs.
-        The line behind it, or NULL when it is not that simple."""
+    cdef const uint8_t *short_line(self, const uint8_t *p) noexcept nogil:
+        """A reference like `cfn=(12)`, a calls= or jump line as Callgrind writes them: the line behind
+        it, or NULL when it is not that simple."""
         cdef Entry *e
-        cdef uint64_t v
         cdef const uint8_t *q
-        if p[0] == c'c' and p[1] == c'f' and p[2] == c'n' and p[3] == c'=':
-            q = self.reference(p + 4, FN, &e)
-            if q == NULL:
-                return NULL
-            self.callee_name = e.name
-            self.callee_key = e.key
-            self.has_callee = True
-            self.callee = UNRESOLVED
+        if p[0] == c'c':
+            if p[1] == c'f' and p[3] == c'=':
+                if p[2] == c'n':
+                    q = self.reference(p + 4, FN, &e)
+                    if q != NULL:
+                        self.callee_name = e.name
+                        self.callee_key = e.key
+                        self.has_callee = True
+                        self.callee = UNRESOLVED
+                    return q
+                if p[2] != c'i' and p[2] != c'l':
+                    return NULL
+                q = self.reference(p + 4, FL, &e)
+                if q != NULL:
+                    self.cfi = e.name
+                    self.has_cfi = True
+                return q
+            if p[1] == c'o' and p[2] == c'b' and p[3] == c'=':
+                q = self.reference(p + 4, OB, &e)
+                if q != NULL:
+                    self.cob = e.object
+                    self.has_cob = True
+                return q
+            if p[1] == c'a' and p[2] == c'l' and p[3] == c'l' and p[4] == c's' and p[5] == c'=':
+                return self.short_count(p + 6, FP_CALL)
+        elif p[0] == c'f':
+            if (p[1] == c'i' or p[1] == c'e' or p[1] == c'l') and p[2] == c'=':
+                q = self.reference(p + 3, FL, &e)
+                if q != NULL:
+                    self.file = e.name
+                    if p[1] == c'l':
+                        self.block_file = e.name
+                return q
+        elif p[0] == c'j':
+            if p[1] == c'u' and p[2] == c'm' and p[3] == c'p' and p[4] == c'=':
+                return self.short_count(p + 5, FP_JUMP)
+            if p[1] == c'c' and p[2] == c'n' and p[3] == c'd' and p[4] == c'=':
+                return self.short_count(p + 5, FP_JCND)
+            if p[1] == c'f' and p[2] == c'i' and p[3] == c'=':
+                q = self.reference(p + 4, FL, &e)
+                if q != NULL:
+                    self.jfi = e.name
+                    self.has_jfi = True
+                return q
+        elif p[0] == c'o' and p[1] == c'b' and p[2] == c'=':
+            q = self.reference(p + 3, OB, &e)
+            if q != NULL:
+                self.object = e.object
             return q
-        if p[0] == c'c' and p[1] == c'f' and (p[2] == c'i' or p[2] == c'l') and p[3] == c'=':
-            q = self.reference(p + 4, FL, &e)
-            if q == NULL:
-                return NULL
-            self.cfi = e.name
-            self.has_cfi = True
-            return q
-        if p[0] == c'f' and (p[1] == c'i' or p[1] == c'e') and p[2] == c'=':
-            q = self.reference(p + 3, FL, &e)
-            if q == NULL:
-                return NULL
-            self.file = e.name
-            return q
+        elif p[0] == c'\n':
+            return p + 1
         return NULL
+
+    cdef inline const uint8_t *short_count(self, const uint8_t *p, uint32_t kind) noexcept nogil:
+        """`2 0x4011 +3 ` or `3/4 +2 ` behind calls=, jump= or jcnd=."""
+        cdef Position target
+        cdef uint64_t count, count2 = 0
+        cdef uint32_t callee
+        if self.pending != FP_COST:
+            return NULL
+        memset(&target, 0, sizeof(Position))
+        p = decimal(p, &count)
+        if p == NULL:
+            return NULL
+        if kind == FP_JCND:
+            if p[0] != c'/':
+                return NULL
+            p = decimal(p + 1, &count2)
+            if p == NULL:
+                return NULL
+        if p[0] != c' ':
+            return NULL
+        p += 1
+        if self.instr:
+            p = address(p, self.base.address, &target.address)
+            if p == NULL:
+                return NULL
+        if self.bb:
+            p = address(p, self.base.bb, &target.bb)
+            if p == NULL:
+                return NULL
+        if self.lines:
+            p = line_number(p, self.base.line, &target.line)
+            if p == NULL:
+                return NULL
+        if p[0] != c'\n':
+            return NULL
+        if kind == FP_CALL and self.resolve_callee() != OK:
+            return NULL
+        self.count = count
+        self.count2 = count2
+        self.target = target
+        self.pending = kind
+        self.pending_line = self.line + 1
+        self.pending_offset = 0
+        return p + 1
 
     cdef inline const uint8_t *reference(self, const uint8_t *p, int kind, Entry **to) noexcept nogil:
         """`(12)` and the line's end, of a number that has a name; NULL for anything else."""
@@ -588,6 +734,35 @@ cdef class Lexer:
         self.body = True
         return p + 2
 
+    # ---- any line but the ordinary ---------------------------------------
+
+    cdef int other_line(self, const uint8_t **at, const uint8_t *end, size_t shift, fp_batch *b,
+                        fp_err *err) noexcept nogil:
+        """One line of any kind at at[0], which is set behind it unless the status is FP_FULL, FP_ASK or
+        an error."""
+        cdef const uint8_t *p = at[0]
+        cdef const uint8_t *next
+        cdef uint64_t offset = <size_t>p + shift
+        cdef int status
+        self.line += 1
+        self.undefined = 0
+        next = <const uint8_t *>memchr(p, c'\n', end - p) + 1
+        status = self.long_line(p, next, offset, b, err)
+        if status == OK:
+            at[0] = next
+            return OK
+        if status == BAD:
+            err.line = self.line
+            if not self.lenient:
+                return err.code
+            self.skipped += 1
+            at[0] = next
+            return OK
+        self.line -= 1
+        if status == FP_ASK:
+            self.asked = next - p
+        return status
+
     cdef int long_line(self, const uint8_t *p, const uint8_t *next, uint64_t offset, fp_batch *b,
                        fp_err *err) noexcept nogil:
         cdef const uint8_t *stop = next - 1  # behind the text, at CR or newline
@@ -604,8 +779,11 @@ cdef class Lexer:
             self.indented += 1
         if p == stop:
             return OK
+        if not self.has_events and not self.numbered:
+            # of Cachegrind's header every line is the door's: a command may hold any
+            return FP_ASK
         c = p[0]
-        if c == c'+' or c == c'*' or c == c'-' or c'0' <= c <= c'9':
+        if POSITION[c] != NO_POSITION:
             return self.position_line(p, stop, offset, b, err)
         n = stop - p
         if c == c'#':
@@ -709,11 +887,18 @@ cdef class Lexer:
     cdef int object_line(self, const uint8_t *p, const uint8_t *stop, uint64_t offset, uint32_t *object,
                          fp_err *err) noexcept nogil:
         cdef uint32_t s = 0
-        cdef int status = self.name(p, stop, OB, offset, &s, NULL, NULL, err)
+        cdef uint64_t key = 0
+        cdef Entry *e
+        cdef int status = self.name(p, stop, OB, offset, &s, &key, NULL, err)
         if status == OK:
             object[0] = fp_model_object(self.model, s, 0) if s else 0
             if object[0] == FP_NO_ID:
                 return FP_E_NOMEM
+            if key:
+                e = find(&self.numbers[OB], key - 1)
+                if e == NULL:
+                    return FP_E_NOMEM
+                e.object = object[0]
         return status
 
     cdef int file_line(self, const uint8_t *p, const uint8_t *stop, uint64_t offset, fp_err *err) noexcept nogil:
@@ -953,19 +1138,7 @@ cdef class Lexer:
                 k -= 1
                 self.overflowed |= fp_add_overflows(self.sums[k], b.values[<size_t>k * b.cap + i], &self.sums[k])
             return OK
-        b.count[i] = self.count
-        b.target_line[i] = <uint32_t>self.target.line
-        b.target_address[i] = self.target.address
-        b.target_bb[i] = self.target.bb
-        if kind == FP_CALL:
-            b.callee[i] = self.callee
-            self.calls += 1
-            return OK
-        b.count2[i] = self.count2
-        b.callee[i] = self.jfn if self.has_jfn else self.function
-        b.target_file[i] = self.jfi if self.has_jfi else self.file
-        self.has_jfi = self.has_jfn = False
-        self.jumps += 1
+        self.finish_row(b, i, kind)
         return OK
 
     cdef void forget(self, fp_batch *b, uint32_t i, uint32_t k) noexcept nogil:

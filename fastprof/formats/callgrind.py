@@ -303,10 +303,29 @@ def _unescape(command: bytes) -> bytes:
     return re.sub(rb"\\([\\n])", lambda m: b"\n" if m[1] == b"n" else b"\\", command)
 
 
+def is_cachegrind(head: bytes) -> bool:
+    """Only `desc:` and `cmd:` before `events:`, and no line in the body that Cachegrind does not write."""
+    header = re.match(rb"(?:(?:desc: .*|#.*)?\n)*cmd: .*\n(?:.*\n)*?events: .*\n", head)
+    if not header or _NOT_CACHEGRIND_HEADER.search(header[0]):
+        return False
+    return not _NOT_CACHEGRIND_BODY.search(head, header.end())
+
+
+_NOT_CACHEGRIND_HEADER = re.compile(rb"^(?:version|creator|positions|part|pid|thread|event): ", re.MULTILINE)
+_NOT_CACHEGRIND_BODY = re.compile(
+    rb"^(?:(?:ob|cob|cfn|cfi|cfl|calls|jump|jcnd)=|f[lne]=\(\d+\)|[+*]|0x|totals:|part:)", re.MULTILINE
+)
+
+
 def sniff(head: bytes) -> bool:
     """A first line that says so, or a header line that only Callgrind's kin write."""
-    return head.startswith(b"# callgrind format") or bool(
-        re.search(rb"^(?:\xef\xbb\xbf)?(events|creator|positions|version): ?", head, re.MULTILINE)
+    if head.startswith(b"# callgrind format"):
+        return True
+    first = head.partition(b"\n")[0]
+    return (
+        not any(byte < 9 for byte in first)
+        and bool(re.search(rb"^(?:\xef\xbb\xbf)?(?:events:|creator:|positions: *(?:instr|line))", head, re.MULTILINE))
+        and not is_cachegrind(head)
     )
 
 
