@@ -53,7 +53,7 @@ struct fp_aggregate *fp_aggregate_new(struct fp_model *model, uint32_t mode) {
 }
 
 static void sums_free(struct sums *s, uint32_t n_columns) {
-    fp_table_free(&s->keys);
+    fp_table_clear(&s->keys);
     if (s->values)
         for (uint32_t k = 0; k < n_columns; k++) free(s->values[k]);
     free(s->values);

@@ -29,6 +29,7 @@ class Options:
     per_thread: bool = False
     compress_names: bool = True
     compress_positions: bool = True
+    aggregate: bool = False  # sum up graph rows that say the same place
     max_memory: int = 24 << 20  # bytes of distinct rows kept before they spill to disk
 
 

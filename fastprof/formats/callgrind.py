@@ -50,7 +50,7 @@ class CallgrindReader(Reader):
         self._given: set[bytes] = set()  # header keys seen in this part
         self._unknown: set[bytes] = set()
         self._ended = False  # the part's totals were checked
-        self._mismatches = 0
+        self._said = False  # a batch of this part was handed out
 
     # ---- the loop ----------------------------------------------------------
 
@@ -65,8 +65,11 @@ class CallgrindReader(Reader):
                         return int(lib.FP_E_NOMEM)
             status: int = lexer.feed(in_address, batch_address, err_address)
             if status == lib.FP_DONE:
+                if self._to_be_said(batch):
+                    return int(lib.FP_FULL)
                 self._check_totals()
             if status != lib.FP_ASK:
+                self._said |= status == lib.FP_FULL
                 return status
             if lexer.undefined:
                 self._find_definition()
@@ -76,13 +79,19 @@ class CallgrindReader(Reader):
                 status = lexer.end_part(batch_address, err_address)
                 if status < 0:
                     return status
-                if status == lib.FP_FULL or batch.n:
+                if status == lib.FP_FULL or self._to_be_said(batch):
                     return int(lib.FP_FULL)
                 self._next_part()
             self._header_line(line.rstrip(b"\r\n"), in_.base + in_.pos)
             lexer.drop_line(in_address)
 
     # ---- parts and header lines --------------------------------------------
+
+    def _to_be_said(self, batch: Any) -> bool:
+        """Is there a batch to hand out before this part ends?  One without rows, if it has none."""
+        pending = bool(batch.n) or (self._index >= 0 and not self._said)
+        self._said = True
+        return pending
 
     def _begins_part(self, line: bytes) -> bool:
         """Is this line the first of another part?"""
@@ -106,7 +115,7 @@ class CallgrindReader(Reader):
         )
         self._index = -1
         self._given = set()
-        self._ended = False
+        self._ended = self._said = False
         self._lexer.start_part(0, False, False, True, False)
 
     def _header_line(self, line: bytes, offset: int) -> None:
@@ -364,11 +373,9 @@ class CallgrindWriter(Writer):
         self.report.rows["written"] += len(batch)
 
     def end(self) -> None:
-        # a profile without a row still has its header
-        for index in range(self._index + 1, len(self.model.parts)):
-            self._start(index)
         if self._part is None:
-            self._start(self.model.add_part(Part()))
+            # a profile without a row still has its header
+            self._start(len(self.model.parts) - 1 if self.model.parts else self.model.add_part(Part()))
         self._finish()
         if self._body.escaped:
             self.report.unsaid["names with a line end or NUL byte, which was escaped"] += self._body.escaped
