@@ -102,6 +102,14 @@ class Writer:
     def end(self) -> None:
         raise NotImplementedError
 
+    def drain(self) -> None:
+        """Write away what is in `out`.  The engine does; an `end` that makes much output may, too."""
+        if self.out.failed:
+            raise MemoryError("no memory for output")
+        if self.out.n:
+            self.sink.write(ffi.buffer(self.out.p, self.out.n))
+            self.out.n = 0
+
     def text(self, data: bytes) -> None:
         """Append bytes made in Python (headers, once per part)."""
         if lib.fp_buf_reserve(self.out, len(data)):
@@ -158,14 +166,6 @@ def write(batches: Iterable[Batch], writer: Writer) -> None:
     for batch in batches:
         writer.put(batch)
         if out.n >= DRAIN:
-            _drain(out, writer.sink)
+            writer.drain()
     writer.end()
-    _drain(out, writer.sink)
-
-
-def _drain(out: Any, sink: Sink) -> None:
-    if out.failed:
-        raise MemoryError("no memory for output")
-    if out.n:
-        sink.write(ffi.buffer(out.p, out.n))
-        out.n = 0
+    writer.drain()
