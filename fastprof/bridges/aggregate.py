@@ -126,7 +126,8 @@ def merged_part(parts: list[Part], value_types: list[ValueType]) -> Part:
     if not parts:
         return merged
     merged.positions = tuple(p for p in ("instr", "bb", "line") if any(p in part.positions for part in parts))
-    for name in ("creator", "pid", "thread", "command", "trigger"):
+    merged.command = b"; ".join(dict.fromkeys(part.command for part in parts if part.command is not None)) or None
+    for name in ("creator", "pid", "thread", "trigger"):
         first = getattr(parts[0], name)
         if all(getattr(part, name) == first for part in parts):
             setattr(merged, name, first)

@@ -413,14 +413,14 @@ class CallgrindWriter(Writer):
         if part.thread is not None:
             lines.append(b"thread: %d" % part.thread)
         lines.append(b"")
-        lines += [b"# " + _one_line(text) for text in part.comments]
+        lines += [b"# " + one_line(text) for text in part.comments]
         if part.creator and not part.creator.startswith(b"fastprof"):
             descriptions.insert(0, (b"Original creator", part.creator))
         if part.trigger is not None:
             descriptions.append((b"Trigger", part.trigger))
-        lines += [b"desc: %s: %s" % (_one_line(key or b"Comment"), _one_line(value)) for key, value in descriptions]
+        lines += [b"desc: %s: %s" % (one_line(key or b"Comment"), one_line(value)) for key, value in descriptions]
         lines += [b"", b"positions: " + " ".join(part.positions).encode()]
-        names = self._event_names(part.value_types)
+        names = event_names(part.value_types, self.report)
         inherited: list[ValueType] = part.extra.get("inherited", [])
         for name, event in [*zip(names, part.value_types, strict=True), *((e.name, e) for e in inherited)]:
             line = _event_line(name, event)
@@ -430,20 +430,6 @@ class CallgrindWriter(Writer):
         if part.summary is not None:
             lines.append(b"summary: " + _counts(part.summary))
         return b"\n".join([*lines, b"", b"", b""])
-
-    def _event_names(self, value_types: list[ValueType]) -> list[str]:
-        """Names as one word each, all different: readers add up columns of the same name."""
-        names: list[str] = []
-        for k, event in enumerate(value_types):
-            word = "_".join(event.name.split()) or f"event{k + 1}"
-            name, copy = word, 1
-            while name in names:
-                copy += 1
-                name = f"{word}_{copy}"
-            if name != event.name:
-                self.report.repairs["event names changed to be single, distinct words"] += 1
-            names.append(name)
-        return names
 
     def _finish(self) -> None:
         part = self._part
@@ -459,11 +445,27 @@ class CallgrindWriter(Writer):
         self.text(b"\n".join([*lines, b""]))
 
 
+def event_names(value_types: list[ValueType], report: Report) -> list[str]:
+    """Names as one word each, all different: readers add up columns of the same name."""
+    names: list[str] = []
+    for k, event in enumerate(value_types):
+        word = "_".join(event.name.split()) or f"event{k + 1}"
+        name, copy = word, 1
+        while name in names:
+            copy += 1
+            name = f"{word}_{copy}"
+        if name != event.name:
+            report.repairs["event names changed to be single, distinct words"] += 1
+        names.append(name)
+    return names
+
+
 def _text(text: str) -> bytes:
     return text.encode("utf-8", "surrogateescape")
 
 
-def _one_line(text: bytes) -> bytes:
+def one_line(text: bytes) -> bytes:
+    """Text that may stand in a header line."""
     return b" ".join(text.replace(b"\0", b"\\0").split(b"\n")).replace(b"\r", b"")
 
 
@@ -488,7 +490,7 @@ def _event_line(name: str, event: ValueType) -> bytes:
     if not long_name and not event.formula:
         return b""
     formula = f" = {event.formula}" if event.formula else ""
-    return _one_line(_text(f"event: {name}{formula}" + (f" : {long_name}" if long_name else "")))
+    return one_line(_text(f"event: {name}{formula}" + (f" : {long_name}" if long_name else "")))
 
 
 FORMAT = Format(
