@@ -978,7 +978,7 @@ cdef class Lexer:
     cdef int flush_block(self, fp_batch *b) noexcept nogil:
         """A function that was named without rows becomes a row of its own."""
         cdef int status
-        if self.function != UNRESOLVED or self.fn_defined or not self.in_function:
+        if self.function != UNRESOLVED or self.fn_defined or not self.in_function or not self.has_events:
             return OK
         if b.n == b.cap:
             return FP_FULL

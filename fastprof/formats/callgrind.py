@@ -68,6 +68,10 @@ class CallgrindReader(Reader):
                 if self._to_be_said(batch):
                     return int(lib.FP_FULL)
                 self._check_totals()
+                if self._index < 0 and (self._given or not self.model.parts):
+                    self._lose(
+                        "the input ends before `events:`", in_.base + in_.pos, lexer.line, code=lib.FP_E_TRUNCATED
+                    )
             if status != lib.FP_ASK:
                 self._said |= status == lib.FP_FULL
                 return status
@@ -147,17 +151,15 @@ class CallgrindReader(Reader):
         self._given.add(key)
 
     def _skip(self, line: bytes, offset: int, detail: str | None = None) -> None:
-        """A line that cannot be understood: an error, or with --lenient a loss."""
+        """A line that cannot be understood."""
+        text = line[:80].decode("utf-8", "backslashreplace")
+        detail = detail or f"line is {text!r}, expected a line of a {self.format.capitalize()} profile"
+        self._lose(detail, offset, self._lexer.line + 1)
+
+    def _lose(self, detail: str, offset: int, line: int, code: int = lib.FP_E_MALFORMED) -> None:
+        """An error; with --lenient a loss."""
         if not self.options.lenient:
-            text = line[:80].decode("utf-8", "backslashreplace")
-            raise FormatError(
-                self.source.name,
-                self.format,
-                detail or f"line is {text!r}, expected a line of a Callgrind profile",
-                offset=offset,
-                line=self._lexer.line + 1,
-                code=lib.FP_E_MALFORMED,
-            )
+            raise FormatError(self.source.name, self.format, detail, offset=offset, line=line or 1, code=code)
         self.report.losses["lines that could not be read"] += 1
 
     def _unknown_key(self, key: bytes) -> None:

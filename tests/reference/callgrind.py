@@ -229,6 +229,8 @@ class Reader:
             part.header[key] = value
 
     def line(self, text: bytes) -> None:
+        if not self.numbered and not self.parts and "cmd" in self.given and not text.startswith(b"events:"):
+            return  # the rest of a command with a newline in it
         text = text.rstrip(b"\r").lstrip(b" \t")
         if not text or text.startswith(b"#"):
             return
