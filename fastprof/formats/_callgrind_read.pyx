@@ -313,6 +313,9 @@ cdef class Lexer:
     # a last line without newline, with one
     cdef uint8_t *tail
     cdef size_t tail_cap
+    # a name put together from numbered ones
+    cdef uint8_t *expansion
+    cdef size_t expansion_cap
 
     cdef public uint64_t line               # lines read so far
     cdef readonly size_t asked
@@ -335,6 +338,7 @@ cdef class Lexer:
             free(self.numbers[kind].slots)
         free(self.sums)
         free(self.tail)
+        free(self.expansion)
 
     def start_part(self, uint32_t n_values, bint instr, bint bb, bint lines, bint has_events):
         """Begin a part: no current names, no base position, sums at 0.  Numbers stay."""
@@ -382,8 +386,11 @@ cdef class Lexer:
         cdef Entry *e = find(&self.numbers[kind], number)
         if e == NULL:
             raise MemoryError("no memory for name numbers")
-        if e.name == NO_NAME:
-            e.name = name
+        e.name = name
+        if kind == OB:
+            e.object = fp_model_object(self.model, name, 0)
+            if e.object == FP_NO_ID:
+                raise MemoryError("no memory for objects")
 
     def drop_line(self, size_t in_):
         """Go on behind the line that was asked about."""
@@ -399,7 +406,7 @@ cdef class Lexer:
         cdef int status
         if b.n == 0:
             self.clear(b)
-        while end != p and end[-1] != c'\n':
+        while end != p and (end - 1)[0] != c'\n':
             end -= 1
         if p != end:
             status = self.body_lines(&p, end, in_.p + in_.n, in_.base - <size_t>in_.p, b, err)
@@ -769,7 +776,7 @@ cdef class Lexer:
         cdef uint8_t c
         cdef size_t n
         cdef bint indented
-        while stop != p and stop[-1] == c'\r':
+        while stop != p and (stop - 1)[0] == c'\r':
             stop -= 1
         indented = p[0] == c' ' or p[0] == c'\t'
         if indented:
@@ -881,8 +888,54 @@ cdef class Lexer:
         return OK
 
     cdef uint32_t defined_name(self, const uint8_t *p, const uint8_t *stop, int kind) noexcept nogil:
-        """The string of a name; `(3)'2'(5)`, as --compress-mangled writes it, with its numbers expanded."""
-        return fp_strings_intern(&self.model.strings, p, stop - p)
+        """The string of a name that is being defined; FP_NO_ID when memory ran out.
+
+        `(3)'2'(5)`, as --compress-mangled writes it, is made of numbers: f, its recursion 2, called by g.
+        """
+        cdef const uint8_t *q = p
+        cdef const uint8_t *text
+        cdef uint64_t id
+        cdef bint fits = True
+        cdef size_t n, have = 0
+        cdef Entry *e
+        if kind != FN or p[0] != c'(' or not c'0' <= p[1] <= c'9':
+            return fp_strings_intern(&self.model.strings, p, stop - p)
+        while q < stop:
+            if q[0] == c'(' and c'0' <= q[1] <= c'9':
+                q = unsigned_number(q + 1, &id, &fits)
+                if q[0] != c')' or not fits:
+                    break
+                e = find(&self.numbers[FN], id)
+                if e == NULL:
+                    return FP_NO_ID
+                if e.name == NO_NAME:
+                    break
+                text = fp_string(&self.model.strings, e.name, &n)
+                q += 1
+            elif q[0] == c'\'' or c'0' <= q[0] <= c'9':
+                text = q
+                n = 1
+                q += 1
+            else:
+                break
+            if have + n > self.expansion_cap:
+                if not self.expand(2 * (have + n)):
+                    return FP_NO_ID
+            memcpy(self.expansion + have, text, n)
+            have += n
+        if q != stop:
+            # not of that form: a name that happens to begin like one
+            return fp_strings_intern(&self.model.strings, p, stop - p)
+        self.expanded += 1
+        return fp_strings_intern(&self.model.strings, self.expansion, have)
+
+    cdef bint expand(self, size_t cap) noexcept nogil:
+        cdef uint8_t *bigger = <uint8_t *>realloc(self.expansion, cap)
+        if bigger == NULL:
+            return False
+        self.expansion = bigger
+        self.expansion_cap = cap
+        return True
 
     cdef int object_line(self, const uint8_t *p, const uint8_t *stop, uint64_t offset, uint32_t *object,
                          fp_err *err) noexcept nogil:

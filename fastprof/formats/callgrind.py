@@ -11,7 +11,7 @@ from fastprof.engine import Format, Options, Reader, Report, Writer
 from fastprof.errors import FormatError
 from fastprof.formats._callgrind_read import Lexer
 from fastprof.formats._callgrind_write import Body
-from fastprof.io import Sink, Source
+from fastprof.io import WINDOW, Sink, Source
 from fastprof.model import Batch, Model, Part, ValueType
 
 CREATOR = b"fastprof-" + __version__.encode()
@@ -47,9 +47,11 @@ class CallgrindReader(Reader):
         self._lexer = Lexer(address_of(model.c), options.lenient, self.numbered)
         self._part = Part()
         self._index = -1  # of the part, once it has events
+        self._parts = 0
         self._given: set[bytes] = set()  # header keys seen in this part
         self._unknown: set[bytes] = set()
         self._ended = False  # the part's totals were checked
+        self._later: dict[tuple[int, int], bytes] | None = None  # names that are defined further on
         self._said = False  # a batch of this part was handed out
 
     # ---- the loop ----------------------------------------------------------
@@ -68,7 +70,7 @@ class CallgrindReader(Reader):
                 if self._to_be_said(batch):
                     return int(lib.FP_FULL)
                 self._check_totals()
-                if self._index < 0 and (self._given or not self.model.parts):
+                if self._index < 0 and (self._given or not self._parts):
                     self._lose(
                         "the input ends before `events:`", in_.base + in_.pos, lexer.line, code=lib.FP_E_TRUNCATED
                     )
@@ -76,7 +78,7 @@ class CallgrindReader(Reader):
                 self._said |= status == lib.FP_FULL
                 return status
             if lexer.undefined:
-                self._find_definition()
+                self._find_definition(in_)
                 continue
             line = bytes(ffi.buffer(in_.p + in_.pos, lexer.asked))
             if self._begins_part(line):
@@ -223,6 +225,7 @@ class CallgrindReader(Reader):
         if described:
             self._part.extra["inherited"] = list(described.values())
         self._index = self.model.add_part(self._part)
+        self._parts += 1
         self._start_body()
 
     def _start_body(self) -> None:
@@ -255,11 +258,23 @@ class CallgrindReader(Reader):
 
     # ---- numbers used before their definition --------------------------------
 
-    def _find_definition(self) -> None:
-        lexer = self._lexer
-        number = lexer.undefined - 1
-        lexer.define(lexer.undefined_kind, number, self.model.intern(f"({number})"))
-        self.report.repairs["numbers of names that were never defined"] += 1
+    def _find_definition(self, in_: Any) -> None:
+        """Name a number that has none yet: by its definition further on, where the input can be searched."""
+        lexer, source = self._lexer, self.source
+        kind, number = lexer.undefined_kind, lexer.undefined - 1
+        if self._later is None:
+            rest = bytes(ffi.buffer(in_.p + in_.pos, in_.n - in_.pos))
+            self._later = _definitions(rest, source, in_.base + in_.n) if source.seekable else {}
+            if source.seekable:
+                source.select(in_.base + in_.pos)
+                source.refill()
+        name = self._later.get((kind, number))
+        if name is None:
+            name = b"(%d)" % number
+            self.report.repairs["numbers without a name, which became their name"] += 1
+        else:
+            self.report.repairs["numbers used before they were defined"] += 1
+        lexer.define(kind, number, self.model.intern(name))
 
     # ---- the end -----------------------------------------------------------
 
@@ -271,6 +286,7 @@ class CallgrindReader(Reader):
             ("calls= or jump lines with extra numbers", lexer.extra_numbers),
             ("calls= without cfn=", lexer.unnamed_callees),
             ("cost lines outside any function", lexer.outside),
+            ("names made of numbered names, put together", lexer.expanded),
         ):
             if count:
                 report.repairs[name] += count
@@ -294,6 +310,24 @@ _LINES = {
     b"summary": CallgrindReader._summary,
     b"totals": CallgrindReader._totals,
 }
+
+
+_DEFINITION = re.compile(rb"^(?:c?(fn|ob)|(fl|fi|fe|cfi|cfl|jfi)|j(fn))=\((\d+)\)[ \t]*([^\r\n]+)", re.MULTILINE)
+
+
+def _definitions(rest: bytes, source: Source, offset: int) -> dict[tuple[int, int], bytes]:
+    """The first definition of each number in `rest` and in what follows it at `offset`."""
+    found: dict[tuple[int, int], bytes] = {}
+    while True:
+        more = source.read_at(offset, WINDOW)
+        lines = rest + more
+        cut = lines.rfind(b"\n") + 1 if more else len(lines)
+        for match in _DEFINITION.finditer(lines[:cut]):
+            kind = KINDS.index(_decode(match[1] or match[3] or b"fl"))
+            found.setdefault((kind, int(match[4])), match[5])
+        if not more:
+            return found
+        rest, offset = lines[cut:], offset + len(more)
 
 
 def parse_event(text: str) -> ValueType:

@@ -164,6 +164,31 @@ def test_numbers_of_any_size(number: bytes) -> None:
     assert [r.function.name for r in parts[0].rows] == [b"f", b"g", b"f"]
 
 
+@pytest.mark.parametrize("window", [1, 64, 1 << 20])
+def test_numbers_used_before_their_definition(window: int) -> None:
+    data = HEADER + b"fl=(1)\nfn=(2)\n1 1\ncob=(3)\ncfn=(9)\ncalls=1 5\n1 1\nfn=(4)\n1 1\nfl=(1) a\nfn=(2) f\n2 2\ncob=(3) o\ncfn=(9) g\n"
+    parts, report = read_parts(data, window=window)
+    assert [r.function for r in parts[0].rows] == [
+        Function(b"", b"a", b"f"),
+        Function(b"", b"a", b"f"),
+        Function(b"", b"a", b"(4)"),
+        Function(b"", b"a", b"f"),
+    ]
+    assert parts[0].rows[1].callee == Function(b"o", b"a", b"g")
+    assert report.repairs == {
+        "numbers used before they were defined": 4,
+        "numbers without a name, which became their name": 1,
+    }
+
+
+def test_names_made_of_numbers_are_put_together() -> None:
+    """valgrind --compress-mangled=yes --separate-recs=2 --separate-callers=2"""
+    data = HEADER + b"fl=(1) a\nfn=(3) f\nfn=(5) main\nfn=(9) (3)'2'(5)\n1 1\nfn=(10) (7) x\n2 2\n"
+    parts, report = read_parts(data)
+    assert [r.function.name for r in parts[0].rows] == [b"f'2'main", b"(7) x"]
+    assert report.repairs["names made of numbered names, put together"] == 1
+
+
 def test_a_part_without_rows_is_kept() -> None:
     data = rewrite(b"part: 1\nevents: Ir\ntotals: 0\n\npart: 2\nevents: Ir\nfl=a\nfn=f\n1 5\n\npart: 3\nevents: Dr\n")
     assert [p.events for p in parse(data)] == [["Ir"], ["Ir"], ["Dr"]]
