@@ -12,8 +12,9 @@ from fastprof.errors import check
 from fastprof.io import Sink, Source
 from fastprof.model import Batch, Model
 
-# Rows a batch: its columns stay within a core's L2 cache.
-CAPACITY = {"timeline": 8192, "stacks": 4096, "graph": 2048}
+# Rows a batch: its columns stay within a core's L2 cache.  Value columns lie one
+# behind the other, so a power of two would put a row's values into one cache set.
+CAPACITY = {"timeline": 8192, "stacks": 4088, "graph": 2040}
 DRAIN = 256 * 1024
 
 
@@ -28,6 +29,7 @@ class Options:
     per_thread: bool = False
     compress_names: bool = True
     compress_positions: bool = True
+    aggregate: bool = False  # sum up graph rows that say the same place
     max_memory: int = 24 << 20  # bytes of distinct rows kept before they spill to disk
 
 
@@ -100,6 +102,14 @@ class Writer:
     def end(self) -> None:
         raise NotImplementedError
 
+    def drain(self) -> None:
+        """Write away what is in `out`.  The engine does; an `end` that makes much output may, too."""
+        if self.out.failed:
+            raise MemoryError("no memory for output")
+        if self.out.n:
+            self.sink.write(ffi.buffer(self.out.p, self.out.n))
+            self.out.n = 0
+
     def text(self, data: bytes) -> None:
         """Append bytes made in Python (headers, once per part)."""
         if lib.fp_buf_reserve(self.out, len(data)):
@@ -156,14 +166,6 @@ def write(batches: Iterable[Batch], writer: Writer) -> None:
     for batch in batches:
         writer.put(batch)
         if out.n >= DRAIN:
-            _drain(out, writer.sink)
+            writer.drain()
     writer.end()
-    _drain(out, writer.sink)
-
-
-def _drain(out: Any, sink: Sink) -> None:
-    if out.failed:
-        raise MemoryError("no memory for output")
-    if out.n:
-        sink.write(ffi.buffer(out.p, out.n))
-        out.n = 0
+    writer.drain()
