@@ -136,6 +136,7 @@ static inline int head(const uint8_t *p, const uint8_t *end, struct field *f) {
     f->number = (uint32_t)(tag >> 3);
     f->wire = (uint32_t)tag & 7;
     f->n = 0;
+    f->v = 0;
     int more;
     switch (f->wire) {
     case VARINT: more = varint(p + used, end, &f->v); break;

@@ -36,10 +36,14 @@ void fp_pprof_writer_free(struct fp_pprof_writer *w) {
     free(w->frames);
     free(w->mappings);
     free(w->seen);
+    free(w->memo_stacks);
+    free(w->memo_labels);
+    fp_buf_free(&w->memo);
     fp_table_clear(&w->out_functions);
     fp_table_clear(&w->out_locations);
     fp_table_clear(&w->out_mappings);
-    fp_buf_free(&w->locations);
+    fp_buf_free(&w->ids);
+    fp_buf_free(&w->entry);
     fp_buf_free(&w->rest);
     fp_buf_free(&w->message);
     free(w);
@@ -231,13 +235,13 @@ static uint32_t object_mapping(struct fp_pprof_writer *w, uint32_t lines) {
 static int put_location(struct fp_pprof_writer *w, uint32_t id, const uint32_t *row, struct fp_buf *out) {
     const struct fp_model *m = w->model;
     uint8_t seen = row[FP_FRAME_LINES] ? WITH_FUNCTION : WITHOUT_FUNCTION;
-    w->rest.n = 0;
-    if (fp_buf_reserve(&w->rest, 4 * FIELD)) return FP_E_NOMEM;
-    uint8_t *to = w->rest.p;
+    w->entry.n = 0;
+    if (fp_buf_reserve(&w->entry, 4 * FIELD)) return FP_E_NOMEM;
+    uint8_t *to = w->entry.p;
     to = field(to, 1, id);
     to = field(to, 2, row[FP_FRAME_MAPPING]);
     to = field(to, 3, fp_words_u64(row + FP_FRAME_ADDRESS));
-    w->rest.n = (size_t)(to - w->rest.p);
+    w->entry.n = (size_t)(to - w->entry.p);
     for (uint32_t line = row[FP_FRAME_LINES]; line;) {
         uint32_t words[FP_LINE_WIDTH];
         memcpy(words, fp_table_row(&m->lines, line), sizeof words);
@@ -253,12 +257,12 @@ static int put_location(struct fp_pprof_writer *w, uint32_t id, const uint32_t *
         if (!words[FP_LINE_LINE]) seen |= WITHOUT_LINE;
         if (line) seen |= WITH_INLINES;
         uint8_t head[2] = {BYTES(4), (uint8_t)(end - message)};
-        if (fp_buf_put(&w->rest, head, 2) || fp_buf_put(&w->rest, message, (size_t)(end - message)))
+        if (fp_buf_put(&w->entry, head, 2) || fp_buf_put(&w->entry, message, (size_t)(end - message)))
             return FP_E_NOMEM;
     }
     if (row[FP_FRAME_FLAGS] & FP_FRAME_FOLDED) {
         uint8_t folded[2] = {VARINT(5), 1};
-        if (fp_buf_put(&w->rest, folded, 2)) return FP_E_NOMEM;
+        if (fp_buf_put(&w->entry, folded, 2)) return FP_E_NOMEM;
     }
     uint32_t mapping = row[FP_FRAME_MAPPING];
     if (mapping >= w->cap_seen) {
@@ -270,7 +274,7 @@ static int put_location(struct fp_pprof_writer *w, uint32_t id, const uint32_t *
         w->cap_seen = cap;
     }
     w->seen[mapping] |= seen;
-    return put_message(out, LOCATION, &w->rest);
+    return put_message(out, LOCATION, &w->entry);
 }
 
 /* The location of a frame, written if new; 0 when memory ran out. */
@@ -325,7 +329,30 @@ static int put_label(struct fp_pprof_writer *w, uint32_t key, uint32_t string, u
     return 0;
 }
 
+/* Remembers what was written for entry `id`; offset 0 of the memo is not used. */
+static int remember(struct fp_pprof_writer *w, uint32_t *at, const uint8_t *p, size_t n) {
+    if (w->memo.n + n + 8 > FP_PPROF_MEMO_BYTES) return 0;
+    uint32_t length = (uint32_t)n;
+    if (!w->memo.n && fp_buf_put(&w->memo, "memo", 4)) return FP_E_NOMEM;
+    *at = (uint32_t)w->memo.n;
+    return fp_buf_put(&w->memo, &length, 4) || fp_buf_put(&w->memo, p, n) ? FP_E_NOMEM : 0;
+}
+
+/* What was remembered at offset `at`. */
+static const uint8_t *recall(const struct fp_pprof_writer *w, uint32_t at, size_t *n) {
+    *n = fp_u32(w->memo.p + at);
+    return w->memo.p + at + 4;
+}
+
 static int put_labels(struct fp_pprof_writer *w, uint32_t label, struct fp_buf *out) {
+    if (cover(&w->memo_labels, &w->cap_memo_labels, w->model->labels.n)) return FP_E_NOMEM;
+    uint32_t *memo = &w->memo_labels[label];
+    if (*memo) {
+        size_t n;
+        const uint8_t *p = recall(w, *memo, &n);
+        return fp_buf_put(&w->rest, p, n);
+    }
+    size_t start = w->rest.n;
     while (label) {
         uint32_t row[FP_LABEL_WIDTH];
         memcpy(row, fp_table_row(&w->model->labels, label), sizeof row);
@@ -334,7 +361,7 @@ static int put_labels(struct fp_pprof_writer *w, uint32_t label, struct fp_buf *
             return FP_E_NOMEM;
         label = row[FP_LABEL_NEXT];
     }
-    return 0;
+    return remember(w, memo, w->rest.p + start, w->rest.n - start);
 }
 
 static int put_thread(struct fp_pprof_writer *w, uint32_t thread, struct fp_buf *out) {
@@ -345,34 +372,40 @@ static int put_thread(struct fp_pprof_writer *w, uint32_t thread, struct fp_buf 
     return 0;
 }
 
-/* The packed location ids of a stack, into w->locations. */
-static int put_stack(struct fp_pprof_writer *w, uint32_t node, struct fp_buf *out) {
+/* The packed location ids of a stack: *n bytes, valid until the next call; NULL
+ * when memory ran out. */
+static const uint8_t *put_stack(struct fp_pprof_writer *w, uint32_t node, struct fp_buf *out, size_t *n) {
     const struct fp_model *m = w->model;
-    w->locations.n = 0;
-    if (cover(&w->frames, &w->cap_frames, m->frames.n)) return FP_E_NOMEM;
+    struct fp_buf *ids = &w->ids;
+    if (cover(&w->frames, &w->cap_frames, m->frames.n) ||
+        cover(&w->memo_stacks, &w->cap_memo_stacks, m->stacks.n))
+        return NULL;
+    uint32_t *memo = &w->memo_stacks[node];
+    w->stats.no_stack += !node;
+    if (*memo) return recall(w, *memo, n);
+    ids->n = 0;
     if (!node) {
         uint32_t location = no_stack_location(w, out);
-        if (!location || fp_buf_reserve(&w->locations, 10)) return FP_E_NOMEM;
-        w->locations.n = (size_t)(fp_varint(w->locations.p, location) - w->locations.p);
-        w->stats.no_stack++;
-        return 0;
+        if (!location || fp_buf_reserve(ids, 10)) return NULL;
+        ids->n = (size_t)(fp_varint(ids->p, location) - ids->p);
     }
     while (node) {
-        if (fp_buf_reserve(&w->locations, 64 * 5)) return FP_E_NOMEM;
-        uint8_t *to = w->locations.p + w->locations.n;
+        if (fp_buf_reserve(ids, 64 * 5)) return NULL;
+        uint8_t *to = ids->p + ids->n;
         for (int i = 0; i < 64 && node; i++) {
             const uint32_t *stack = fp_table_row(&m->stacks, node);
             node = stack[FP_STACK_PARENT];
             uint32_t location = w->frames[stack[FP_STACK_FRAME]];
             if (FP_UNLIKELY(!location)) {
                 location = new_location(w, stack[FP_STACK_FRAME], out);
-                if (!location) return FP_E_NOMEM;
+                if (!location) return NULL;
             }
             to = fp_varint(to, location);
         }
-        w->locations.n = (size_t)(to - w->locations.p);
+        ids->n = (size_t)(to - ids->p);
     }
-    return 0;
+    *n = ids->n;
+    return remember(w, memo, ids->p, ids->n) ? NULL : ids->p;
 }
 
 static unsigned varint_length(uint64_t v) {
@@ -384,7 +417,6 @@ static unsigned varint_length(uint64_t v) {
 int fp_pprof_put(struct fp_pprof_writer *w, const struct fp_batch *in, const int32_t *columns, uint32_t n_columns,
                  uint32_t label, struct fp_buf *out, struct fp_err *err) {
     for (uint32_t i = 0; i < in->n; i++) {
-        if (put_stack(w, in->stack[i], out)) return no_memory(err);
         w->rest.n = 0;
         if (fp_buf_reserve(&w->rest, ((size_t)n_columns + 1) * FIELD)) return no_memory(err);
         size_t values = 0;
@@ -400,18 +432,21 @@ int fp_pprof_put(struct fp_pprof_writer *w, const struct fp_batch *in, const int
         if ((in->label[i] && put_labels(w, in->label[i], out)) || (label && put_labels(w, label, out)) ||
             (in->thread[i] && put_thread(w, in->thread[i], out)))
             return no_memory(err);
+        size_t ids_n; /* after the labels, which may move what was remembered */
+        const uint8_t *ids = put_stack(w, in->stack[i], out, &ids_n);
+        if (!ids) return no_memory(err);
         w->stats.times += in->time[i] != 0;
         w->stats.samples++;
 
-        size_t total = 1 + varint_length(w->locations.n) + w->locations.n + w->rest.n;
+        size_t total = 1 + varint_length(ids_n) + ids_n + w->rest.n;
         if (fp_buf_reserve(out, total + FIELD)) return no_memory(err);
         to = out->p + out->n;
         *to++ = SAMPLE;
         to = fp_varint(to, total);
         *to++ = BYTES(1);
-        to = fp_varint(to, w->locations.n);
-        memcpy(to, w->locations.p, w->locations.n);
-        to += w->locations.n;
+        to = fp_varint(to, ids_n);
+        memcpy(to, ids, ids_n);
+        to += ids_n;
         memcpy(to, w->rest.p, w->rest.n);
         out->n = (size_t)(to - out->p) + w->rest.n;
     }

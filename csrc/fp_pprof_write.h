@@ -24,6 +24,8 @@
 
 /* cffi-begin */
 
+enum { FP_PPROF_MEMO_BYTES = 1 << 24 };
+
 struct fp_pprof_write_stats {
     uint64_t samples;
     uint64_t no_stack;   /* samples given a location named "[no stack]" */
@@ -51,7 +53,12 @@ struct fp_pprof_writer {
     struct fp_table out_functions, out_locations, out_mappings;  /* row ids are the ids written */
     uint8_t *seen;            /* by mapping written: what its locations have */
     uint32_t cap_seen;
-    struct fp_buf locations, rest, message;  /* scratch */
+    /* stacks and label chains as they were written, to be copied; kept while
+     * there are less than FP_PPROF_MEMO_BYTES of them */
+    struct fp_buf memo;
+    uint32_t *memo_stacks, *memo_labels;  /* by stack or label: offset in memo, of a u32 length and the bytes; 0 = none */
+    uint32_t cap_memo_stacks, cap_memo_labels;
+    struct fp_buf ids, rest, entry, message;  /* scratch: of a sample, of a table entry */
 };
 
 /* Borrows the model.  Caller owns.  NULL when memory ran out. */
