@@ -416,7 +416,15 @@ static unsigned varint_length(uint64_t v) {
 
 int fp_pprof_put(struct fp_pprof_writer *w, const struct fp_batch *in, const int32_t *columns, uint32_t n_columns,
                  uint32_t label, struct fp_buf *out, struct fp_err *err) {
+    if (cover(&w->memo_stacks, &w->cap_memo_stacks, w->model->stacks.n)) return no_memory(err);
     for (uint32_t i = 0; i < in->n; i++) {
+        /* stacks come in no order: have their bytes under way before they are needed */
+        if (i + 16 < in->n) __builtin_prefetch(&w->memo_stacks[in->stack[i + 16]]);
+        if (i + 8 < in->n && w->memo_stacks[in->stack[i + 8]]) {
+            const uint8_t *ahead = w->memo.p + w->memo_stacks[in->stack[i + 8]];
+            __builtin_prefetch(ahead);
+            __builtin_prefetch(ahead + 64);
+        }
         w->rest.n = 0;
         if (fp_buf_reserve(&w->rest, ((size_t)n_columns + 1) * FIELD)) return no_memory(err);
         size_t values = 0;
