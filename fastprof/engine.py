@@ -30,6 +30,11 @@ class Options:
     compress_names: bool = True
     compress_positions: bool = True
     aggregate: bool = False  # sum up graph rows that say the same place
+    period_us: int | None = None  # microseconds a sample, instead of what the profile says
+    keep_signal_frames: bool = False
+    time_ns: int | None = None  # when the profile was taken, nanoseconds since 1970
+    comments: tuple[str, ...] = ()
+    name_addresses: bool = False  # pprof: addresses without symbol get a function [object+0xADDR]
     max_memory: int = 24 << 20  # bytes of distinct rows kept before they spill to disk
 
 
