@@ -26,6 +26,9 @@ class Options:
     demangle: str = "full"  # full, templates, none
     time_unit: str = "ns"  # ns, ticks
     per_thread: bool = False
+    inline_calls: bool = False  # stacks -> graph: inlined functions are called, not part of their caller
+    stacks: str = "estimate"  # graph -> stacks: self, arcs, estimate
+    prune: float = 1e-5  # graph -> stacks: estimated shares below this part of the total end in [pruned]
     compress_names: bool = True
     compress_positions: bool = True
     max_memory: int = 48 << 20  # bytes of distinct rows kept before they spill to disk
