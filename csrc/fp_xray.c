@@ -524,14 +524,14 @@ static inline int fdr_feed(struct fp_xray *x, struct fp_in *in, struct fp_batch 
             uint8_t *op = out->op;
             uint64_t now = x->now;
             uint32_t n = out->n;
-            const uint32_t cap = out->cap;
             const uint32_t *dense = x->dense;
             const uint32_t n_dense = x->n_dense;
-            uint32_t id = 0;
-            while (end - p >= 8 && n < cap) {
+            const uint64_t room = out->cap - n, there = (uint64_t)(end - p) / 8;
+            const uint8_t *const stop = p + 8 * (room < there ? room : there);
+            while (p != stop) {
                 uint32_t w = fp_u32s(p, swap);
                 if (w & 9) break; /* metadata, or kind 4..7 */
-                id = w >> 4;
+                const uint32_t id = w >> 4;
                 uint32_t f = FP_LIKELY(id < n_dense) ? dense[id] : 0;
                 if (FP_UNLIKELY(!f)) {
                     f = fp_xray_lookup_sparse(x, id);

@@ -31,7 +31,7 @@ class Options:
     prune: float = 1e-5  # graph -> stacks: estimated shares below this part of the total end in [pruned]
     compress_names: bool = True
     compress_positions: bool = True
-    max_memory: int = 48 << 20  # bytes of distinct rows kept before they spill to disk
+    max_memory: int = 24 << 20  # bytes of distinct rows kept before they spill to disk
 
 
 @dataclass
