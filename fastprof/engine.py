@@ -11,6 +11,7 @@ from fastprof._core import ffi, lib
 from fastprof.errors import check
 from fastprof.io import Sink, Source
 from fastprof.model import Batch, Model
+from fastprof.names import Demangle
 
 # Rows a batch: its columns stay within a core's L2 cache.
 CAPACITY = {"timeline": 8192, "stacks": 4096, "graph": 2048}
@@ -23,7 +24,10 @@ class Options:
 
     lenient: bool = False
     symbols: tuple[str, ...] = ()
-    demangle: str = "full"  # full, templates, none
+    sysroot: str = ""  # put before the paths of mapped objects
+    debug_dirs: tuple[str, ...] = ("/usr/lib/debug",)  # of separate debug files
+    force_symbols: bool = False  # take a named binary although its build id differs
+    demangle: Demangle = "full"
     time_unit: str = "ns"  # ns, ticks
     per_thread: bool = False
     inline_calls: bool = False  # stacks -> graph: inlined functions are called, not part of their caller

@@ -23,6 +23,7 @@ from typing import Any
 
 from fastprof import __version__
 from fastprof._core import ffi, lib
+from fastprof.bridges.common import columns_of, only
 from fastprof.engine import CAPACITY, Options, Report
 from fastprof.errors import check
 from fastprof.model import Batch, Model, Part, ValueType
@@ -48,7 +49,7 @@ def to_graph(batches: Iterable[Batch], model: Model, options: Options, report: R
     columns: dict[int, Any] = {}  # part -> which event each of its values is
     for batch in batches:
         if batch.part not in columns:
-            columns[batch.part] = _columns(model.parts[batch.part], batch.c.n_values, events)
+            columns[batch.part] = columns_of(model.parts[batch.part], batch.c.n_values, events)
             if lib.fp_stacks_set_values(stacks, len(events)):
                 raise MemoryError("no memory for the call graph")
         check(lib.fp_stacks_put(stacks, batch.c, columns[batch.part], err), err, "stacks", "graph")
@@ -80,33 +81,12 @@ def to_graph(batches: Iterable[Batch], model: Model, options: Options, report: R
             out.reset()
 
 
-def _columns(part: Part, n_values: int, events: list[ValueType]) -> Any:
-    """Which event each value of a part is; those that are new are appended to `events`."""
-    columns: list[int] = []
-    for k in range(n_values):
-        mine = part.value_types[k] if k < len(part.value_types) else ValueType(f"value{k + 1}")
-        at = next(
-            (i for i, e in enumerate(events) if (e.name, e.unit) == (mine.name, mine.unit) and i not in columns), None
-        )
-        if at is None:
-            at = len(events)
-            events.append(mine)
-        columns.append(at)
-    return ffi.new("uint32_t[]", columns or [0])
-
-
-def _only(values: Iterable[Any]) -> Any:
-    """The value that all agree on, else None."""
-    distinct = set(values)
-    return distinct.pop() if len(distinct) == 1 else None
-
-
 def _part(sources: list[Part], events: list[ValueType], stacks: Any, calls: int) -> Part:
     part = Part(
         value_types=list(events),
         creator=f"fastprof-{__version__}".encode(),
-        pid=_only(s.pid for s in sources),
-        command=_only(s.command for s in sources),
+        pid=only(s.pid for s in sources),
+        command=only(s.command for s in sources),
         positions=("instr", "line") if stacks.addresses else ("line",),
     )
     for source in sources:
