@@ -4,10 +4,9 @@
 
 /* By function. */
 struct fp_fold_function {
-    uint32_t active;      /* activations on the stack of the thread at hand */
-    uint32_t last_arc;    /* the arc by which it was entered last: usually the next one too, */
-    uint32_t last_caller; /* and known without waiting for the caller's frame */
-    uint32_t last_group;
+    uint32_t active;    /* activations on the stack of the thread at hand */
+    uint32_t last_arc;  /* the arc by which it was entered last: usually the next one too, */
+    uint64_t last_from; /* and known without waiting for the caller's frame: group << 32 | caller */
 };
 
 struct frame {
@@ -26,7 +25,7 @@ struct fp_fold_thread {
     int32_t seen;
 };
 
-#define NOBODY UINT32_MAX /* no caller: not a function id, nor a tree node */
+#define NOWHERE UINT64_MAX /* no caller: neither a function id nor a tree node */
 
 enum { SLOTS_PER_ARC = 8, FIRST_ARCS = 512, FIRST_SHIFT = 64 - 12 };
 
@@ -155,13 +154,13 @@ static int push_room(struct fp_fold_thread *t) {
     return 0;
 }
 
-static int function_room(struct fp_fold *f, uint32_t function) {
-    uint32_t cap = f->model->functions.n > function ? f->model->functions.n : function + 1;
+static int function_room(struct fp_fold *f) {
+    uint32_t cap = f->model->functions.n;
     cap = cap < 1024 ? 1024 : cap + cap / 2;
     struct fp_fold_function *by_function = realloc(f->by_function, (size_t)cap * sizeof *by_function);
     if (!by_function) return FP_E_NOMEM;
     memset(by_function + f->cap_functions, 0, (size_t)(cap - f->cap_functions) * sizeof *by_function);
-    for (uint32_t i = f->cap_functions; i < cap; i++) by_function[i].last_caller = NOBODY;
+    for (uint32_t i = f->cap_functions; i < cap; i++) by_function[i].last_from = NOWHERE;
     f->by_function = by_function;
     f->cap_functions = cap;
     return 0;
@@ -206,6 +205,17 @@ static void foresee(const struct fp_fold *f, const struct fp_fold_thread *t, con
     }
 }
 
+/* The end of the run of equal threads that begins at `from`.  Mostly it is the
+ * batch's end, which a loop without exits finds sixteen times as fast. */
+static uint32_t run_of(const uint32_t *threads, uint32_t from, uint32_t n) {
+    const uint32_t thread = threads[from];
+    uint32_t differ = 0, to = from;
+    for (uint32_t i = from; i < n; i++) differ |= threads[i] ^ thread;
+    if (!differ) return n;
+    while (threads[to] == thread) to++;
+    return to;
+}
+
 enum { MANY_ARCS = 1 << 15, FAR = 24, NEAR = 8 };
 
 int fp_fold_put(struct fp_fold *f, const struct fp_batch *in, struct fp_err *err) {
@@ -214,8 +224,12 @@ int fp_fold_put(struct fp_fold *f, const struct fp_batch *in, struct fp_err *err
     const uint64_t *const time = in->time;
     const uint32_t *const functions = in->function, *const threads = in->thread;
     const uint8_t *const ops = in->op;
+    /* Rows name functions of the model, so this is room for all of them. */
+    if (f->model->functions.n > f->cap_functions && function_room(f))
+        return fp_fail(err, FP_E_NOMEM, 0, "the functions' counters");
     for (uint32_t i = 0; i < n;) {
         const uint32_t thread = threads[i], group = f->per_thread ? thread : 0;
+        const uint64_t from = (uint64_t)group << 32;
         struct fp_fold_thread *t = switch_to(f, thread);
         if (!t) return fp_fail(err, FP_E_NOMEM, 0, "the threads' stacks");
         if (!t->seen) t->first = t->last = time[i];
@@ -230,8 +244,7 @@ int fp_fold_put(struct fp_fold *f, const struct fp_batch *in, struct fp_err *err
         struct frame *top = t->frames + t->n - 1, *limit = t->frames + t->cap - 1;
         uint64_t last = t->last, calls = t->calls;
         int overflowed = 0;
-        uint32_t to = i;
-        while (to < n && threads[to] == thread) to++;
+        uint32_t to = run_of(threads, i, n);
         const uint32_t *foreseen = NULL;
         if (f->n_arcs > MANY_ARCS && !tree) {
             if (!f->foreseen && !(f->foreseen = malloc((size_t)in->cap * 2 * sizeof *f->foreseen)))
@@ -266,14 +279,9 @@ int fp_fold_put(struct fp_fold *f, const struct fp_batch *in, struct fp_err *err
                     top = t->frames + depth;
                     limit = t->frames + t->cap - 1;
                 }
-                if (FP_UNLIKELY(function >= cap_functions)) {
-                    if (function_room(f, function)) return fp_fail(err, FP_E_NOMEM, 0, "the functions' counters");
-                    by_function = f->by_function;
-                    cap_functions = f->cap_functions;
-                }
                 struct fp_fold_function *const known = &by_function[function];
                 uint32_t arc = known->last_arc;
-                if (known->last_caller != caller || known->last_group != group) {
+                if (known->last_from != (from | caller)) {
                     uint32_t at = slot_of(caller, function, group, shift);
                     for (; (arc = index[at]); at = (at + 1) & mask) {
                         const struct fp_arc *a = &arcs[arc - 1];
@@ -290,8 +298,7 @@ int fp_fold_put(struct fp_fold *f, const struct fp_batch *in, struct fp_err *err
                         mask = mask_of(shift);
                     }
                     known->last_arc = arc;
-                    known->last_caller = caller;
-                    known->last_group = group;
+                    known->last_from = from | caller;
                 }
                 arcs[arc].active++;
                 arcs[arc].calls++;
@@ -464,7 +471,7 @@ int fp_fold_forget(struct fp_fold *f) {
             f->threads[i].frames[k].arc = fresh[f->threads[i].frames[k].arc];
     free(fresh);
     f->n_arcs = n;
-    for (uint32_t i = 0; i < f->cap_functions; i++) f->by_function[i].last_caller = NOBODY;
+    for (uint32_t i = 0; i < f->cap_functions; i++) f->by_function[i].last_from = NOWHERE;
     memset(f->index, 0, ((size_t)mask_of(f->index_shift) + 1) * sizeof *f->index);
     index_arcs(f->arcs, n, f->index, f->index_shift);
     free(f->by_caller);

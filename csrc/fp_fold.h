@@ -77,7 +77,8 @@ struct fp_fold {
 struct fp_fold *fp_fold_new(struct fp_model *model, int into, int per_thread);
 void fp_fold_free(struct fp_fold *f);
 
-/* Takes the rows of a timeline batch.  FP_DONE, FP_E_NOMEM or FP_E_OVERFLOW. */
+/* Takes the rows of a timeline batch, whose functions and threads are ids of the
+ * model (not checked again here).  FP_DONE, FP_E_NOMEM or FP_E_OVERFLOW. */
 int fp_fold_put(struct fp_fold *f, const struct fp_batch *in, struct fp_err *err);
 
 /* Turns the times of a timeline batch from ticks of one clock (per second) into
