@@ -463,14 +463,21 @@ static uint32_t function_of(const struct fp_stacks *s, uint32_t position) {
     return fp_table_row(&s->positions, position)[POSITION_FUNCTION];
 }
 
+/* The positions of the node above; none for the first frames of a stack. */
+static const uint32_t *chain_above(const struct fp_stacks *s, const struct walk *w, uint32_t at, uint32_t *n) {
+    *n = 0;
+    return at && w->nodes[at].parent ? chain_of(s, w, w->nodes[at].parent, n) : NULL;
+}
+
 /* Books a node's own cost and begins its sum. */
 static int enter(struct fp_stacks *s, struct walk *w, uint32_t at, uint32_t depth) {
-    uint32_t n, key = w->nodes[at].key;
+    uint32_t n, n_above, key = w->nodes[at].key;
     const uint32_t *chain = chain_of(s, w, at, &n);
+    chain_above(s, w, at, &n_above);
     if (depth >= w->cap_depth && sums_room(&w->inclusive, &w->cap_depth, depth + 1, s->n_values)) return FP_E_NOMEM;
     int64_t *inclusive = w->inclusive + (size_t)depth * s->n_values;
     memset(inclusive, 0, s->n_values * sizeof *inclusive);
-    for (uint32_t i = 0; i < n; i++) s->active[function_of(s, chain[i])]++;
+    for (uint32_t i = n_above ? 0 : 1; i < n; i++) s->active[function_of(s, chain[i])]++;
     if (!key) return 0;
     const int64_t *self = s->sums + (size_t)key * s->n_values;
     uint32_t row = find_row(s, chain[n - 1], 0);
@@ -483,13 +490,11 @@ static int enter(struct fp_stacks *s, struct walk *w, uint32_t at, uint32_t dept
 static int leave(struct fp_stacks *s, struct walk *w, uint32_t at, uint32_t depth) {
     const struct node *node = &w->nodes[at];
     const int64_t *inclusive = w->inclusive + (size_t)depth * s->n_values;
-    uint32_t n, n_above = 0;
-    const uint32_t *chain = chain_of(s, w, at, &n), *above = NULL;
-    if (at && node->parent) above = chain_of(s, w, node->parent, &n_above);
-    for (uint32_t i = n; i-- > 0;) {
+    uint32_t n, n_above;
+    const uint32_t *chain = chain_of(s, w, at, &n), *above = chain_above(s, w, at, &n_above);
+    for (uint32_t i = n; i-- > (n_above ? 0 : 1);) {
         uint32_t callee = function_of(s, chain[i]);
         s->active[callee]--;
-        if (!i && !n_above) break; /* nobody called it */
         uint32_t row = find_row(s, i ? chain[i - 1] : above[n_above - 1], callee);
         if (!row) return FP_E_NOMEM;
         if (!s->active[callee] && add_values(s->costs + (size_t)row * s->n_values, inclusive, s->n_values))

@@ -8,10 +8,10 @@
  *   main > even                2               even: self 2
  *                                              main -> even 7, even -> odd 5, odd -> even 0
  *
- * Recursion: a sample is booked on the arc into a function's outermost
- * activation only.  So the arcs into a function add up to its true inclusive
- * cost, which is what readers of a graph show; the arcs that close a
- * recursion are there, with their count, and cost nothing.
+ * Recursion: of the arcs into a function, a sample is booked on the outermost
+ * only.  So they add up to what the function cost from its first call on, which
+ * is what readers of a graph show; the arcs that close a recursion are there,
+ * with their count, and cost nothing.
  * Memory: linear in distinct (stack, group) pairs, positions and arcs.
  */
 #ifndef FP_STACKS_H
@@ -48,7 +48,7 @@ struct fp_stacks {
     uint32_t n_chain, cap_chain;
     uint32_t *chain_of;         /* by frame: place in `chain`; 0 = not resolved yet */
     uint32_t *local_of;         /* by stack: node of the selected group + 1 */
-    uint32_t *active;           /* by function: activations above the node at hand */
+    uint32_t *active;           /* by function: calls of it above the node at hand */
     uint64_t *start_of;         /* by function: its address, if it is named by one */
     uint32_t cap_start;
     uint32_t *rank_of_string;

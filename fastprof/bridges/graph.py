@@ -10,10 +10,12 @@ becomes
 Kept: every value type as an event, its total to the unit; objects, files,
 functions, lines and addresses exactly as recorded (a caller's address is the
 one its call returns to, where the profile says so).
-Recursion: the arcs into a function add up to its inclusive cost, each sample
-once; the arcs that close a recursion are there and cost nothing.
-Lost, and counted as unsaid: which arcs occurred in the same sample, labels
-and times of samples.
+Recursion: the arcs into a function add up to what it cost from its first call
+on, each sample once, which is what readers show as its inclusive cost; the
+arcs that close a recursion are there and cost nothing.
+Lost: which arcs occurred in the same sample; what a function cost as the root
+of a stack, if it is called elsewhere, is on no arc.  Labels and times of
+samples are counted as unsaid.
 """
 
 from __future__ import annotations

@@ -57,7 +57,7 @@ def graph(samples: Iterable[Sample], inline_calls: bool = False, calls: int | No
         selfs[path[-1]] = plus(selfs.get(path[-1], zero), sample.values)
         for i in range(1, len(path)):
             arc = path[i - 1], path[i].function
-            outermost = all(p.function != path[i].function for p in path[:i])
+            outermost = all(p.function != path[i].function for p in path[1:i])
             arcs[arc] = plus(arcs.get(arc, zero), sample.values if outermost else zero)
         by_stack[sample.frames] = plus(by_stack.get(sample.frames, zero), sample.values)
     if calls is not None:
