@@ -44,7 +44,7 @@ REPLACEMENT = "\ufffd".encode()
 
 def parse(text: str) -> list[Record]:
     """The record lines of a YAML trace, in its order."""
-    lines = iter(text.splitlines())
+    lines = iter(text.split("\n"))
     for line in lines:
         if line.startswith("records:"):
             break
