@@ -366,8 +366,6 @@ static int metadata(struct fp_xray *x, const uint8_t *p, uint64_t length, uint64
     uint32_t after_function = 0;
     switch (kind) {
         case NEW_BUFFER:
-            if (x->state == PREAMBLE || x->state == BODY)
-                return fp_fail(err, FP_E_MALFORMED, offset, "a new-buffer record inside a buffer");
             x->tid = fp_u32s(p + 1, swap);
             x->current_pid = 0;
             x->wall_us = 0;
