@@ -1217,6 +1217,7 @@ cdef class Lexer:
             self.skipped += 1
         self.pending_line = self.line
         self.pending_offset = offset
+        self.count2 = 0
         p = unsigned_number(blanks(p), &self.count, &fits)
         if p != NULL and kind == FP_JCND:
             # 3/4, or 3 4 as the format document has it
