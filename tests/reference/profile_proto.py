@@ -118,15 +118,13 @@ def rows(profile: Any) -> list[Any]:
     ]
 
 
-def check(profile: Any) -> None:
-    """The rules of a safe profile: what every known consumer accepts.  Errors: AssertionError."""
+def check_ids(profile: Any) -> None:
+    """Strings and ids as every known consumer accepts them.  Errors: AssertionError."""
     strings = list(profile.string_table)
     assert strings[0] == ""
     assert len(set(strings)) == len(strings)
     for table in (profile.mapping, profile.location, profile.function):
         assert [entry.id for entry in table] == list(range(1, len(table) + 1))
-    assert profile.period_type.type or profile.period_type.unit or not profile.sample_type
-    assert profile.period
     for location in profile.location:
         assert location.mapping_id <= len(profile.mapping)
         for line in location.line:
@@ -135,3 +133,10 @@ def check(profile: Any) -> None:
         assert sample.location_id
         assert all(1 <= i <= len(profile.location) for i in sample.location_id)
         assert len(sample.value) == len(profile.sample_type)
+
+
+def check(profile: Any) -> None:
+    """`check_ids`, and that there is a period.  Errors: AssertionError."""
+    check_ids(profile)
+    assert profile.period_type.type or profile.period_type.unit or not profile.sample_type
+    assert profile.period
