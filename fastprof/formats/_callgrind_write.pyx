@@ -142,6 +142,7 @@ cdef class Body:
     cdef uint32_t part
     # Where we are.  NOTHING: not yet said in this part.
     cdef uint32_t function, object, block_file, file
+    cdef bint empty             # the block has no rows yet
     # A relative position counts from the last self cost line (Callgrind) or
     # from the last line with a source position (KCachegrind, spec).  We
     # write a relative one only while both are the same, for both to be right.
@@ -177,9 +178,16 @@ cdef class Body:
         memset(&self.base, 0, sizeof(Position))
         memset(&self.seen, 0, sizeof(Position))
 
-    @property
-    def totals(self):
-        """Sums of the self costs of this part so far."""
+    def end_part(self):
+        """End the last block.  Returns the sums of the part's self costs."""
+        cdef uint8_t *p
+        if self.function != NOTHING:
+            if fp_buf_reserve(self.out, ROW_BYTES):
+                raise MemoryError("no memory for output")
+            p = self.close(self.out.p + self.out.n)
+            if p == NULL:
+                raise MemoryError("no memory for output")
+            self.out.n = p - self.out.p
         return [self.sums[k] for k in range(self.n_values)]
 
     def put(self, size_t batch):
@@ -267,6 +275,9 @@ cdef class Body:
         """The lines that begin a function's block."""
         cdef const uint32_t *f = fp_table_row(&self.model.functions, function)
         if self.function != NOTHING:
+            p = self.close(p)
+            if p == NULL:
+                return NULL
             # Some readers keep the file over fn=, others do not: leave it as
             # the block began.
             if self.file != self.block_file:
@@ -290,6 +301,15 @@ cdef class Body:
         memset(&self.base, 0, sizeof(Position))
         memset(&self.seen, 0, sizeof(Position))
         return self.number(p, FN, b"fn=", function, f[FP_FUNCTION_NAME])
+
+    cdef uint8_t *close(self, uint8_t *p) noexcept nogil:
+        """A numbered name that is not followed by rows only defines the number; named once more, it is a
+        block of its own."""
+        if self.empty and self.function < self.n_numbers[FN] and <uint32_t>self.numbers[FN][self.function] == self.part:
+            self.empty = False
+            return self.number(p, FN, b"fn=", self.function,
+                               fp_table_row(&self.model.functions, self.function)[FP_FUNCTION_NAME])
+        return p
 
     cdef inline uint32_t object_name(self, uint32_t object) noexcept nogil:
         return fp_table_row(&self.model.objects, object)[FP_OBJECT_NAME]
@@ -340,15 +360,10 @@ cdef class Body:
                 p = self.block(p, b.function[i])
                 if p == NULL:
                     return FP_E_NOMEM
-                if kind == FP_BLOCK and self.compress_names:
-                    # A numbered name that is not followed by rows only defines the number; named
-                    # once more, it is a block.
-                    p = self.number(p, FN, b"fn=", self.function,
-                                    fp_table_row(&self.model.functions, self.function)[FP_FUNCTION_NAME])
-                    if p == NULL:
-                        return FP_E_NOMEM
+                self.empty = True
             if kind == FP_BLOCK:
                 continue
+            self.empty = False
             if b.file[i] != self.file:
                 self.file = b.file[i]
                 if self.file == self.block_file:
@@ -433,3 +448,68 @@ cdef inline uint8_t *escape(uint8_t *p, uint8_t byte) noexcept nogil:
         return p + 2
     p[0] = byte
     return p + 1
+
+
+cdef class CostLines:
+    """Writes rows of self cost into a `struct fp_buf` as Cachegrind has them: every count of every
+    line, names in full, no relative positions.  Borrows the model and the buffer."""
+
+    cdef fp_model *model
+    cdef fp_buf *out
+    cdef uint32_t function, file
+    cdef readonly uint64_t escaped  # names that held a newline, CR or NUL
+
+    def __cinit__(self, size_t model, size_t out):
+        self.model = <fp_model *>model
+        self.out = <fp_buf *>out
+        self.function = self.file = NOTHING
+
+    def put(self, size_t batch):
+        """Append the rows of a `struct fp_batch`, all of them costs."""
+        cdef int status
+        with nogil:
+            status = self.rows(<const fp_batch *>batch)
+        if status:
+            raise MemoryError("no memory for output")
+
+    cdef int name(self, const char *key, uint32_t string) noexcept nogil:
+        cdef size_t n, i
+        cdef const uint8_t *text = fp_string(&self.model.strings, string, &n)
+        cdef uint8_t *p
+        if fp_buf_reserve(self.out, 2 * n + 8):
+            return FP_E_NOMEM
+        p = self.out.p + self.out.n
+        memcpy(p, key, 3)
+        p += 3
+        for i in range(n):
+            p = escape(p, text[i])
+        self.escaped += <size_t>(p - self.out.p) - self.out.n != n + 3
+        p[0] = c'\n'
+        self.out.n = p + 1 - self.out.p
+        return 0
+
+    cdef int rows(self, const fp_batch *b) noexcept nogil:
+        cdef uint32_t i, k
+        cdef const uint32_t *f
+        cdef int64_t v
+        cdef uint8_t *p
+        for i in range(b.n):
+            if b.function[i] != self.function:
+                self.function = b.function[i]
+                f = fp_table_row(&self.model.functions, self.function)
+                if f[FP_FUNCTION_FILE] != self.file:
+                    self.file = f[FP_FUNCTION_FILE]
+                    if self.name(b"fl=", self.file):
+                        return FP_E_NOMEM
+                if self.name(b"fn=", f[FP_FUNCTION_NAME]):
+                    return FP_E_NOMEM
+            if fp_buf_reserve(self.out, 16 + 22 * <size_t>b.n_values):
+                return FP_E_NOMEM
+            p = dec(self.out.p + self.out.n, b.line[i])
+            for k in range(b.n_values):
+                v = b.values[<size_t>k * b.cap + i]
+                p[0] = c' '
+                p = dec(p + 1, v) if v >= 0 else fp_sdec(p + 1, v)
+            p[0] = c'\n'
+            self.out.n = p + 1 - self.out.p
+        return 0

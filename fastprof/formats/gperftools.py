@@ -311,6 +311,7 @@ class GperftoolsWriter(Writer):
 
     format = "gperftools"
     view = "stacks"
+    names = False
 
     def __init__(self, model: Model, sink: Sink, options: Options, report: Report) -> None:
         super().__init__(model, sink, options, report)

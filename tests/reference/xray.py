@@ -227,6 +227,8 @@ class FdrReader:
         at = HEADER_SIZE
         while at < len(self.data):
             at = self.read_buffer_v1(at) if self.header.version == 1 else self.read_buffer(at)
+        for buffer in self.buffers:
+            self.log.threads.setdefault((buffer.pid, buffer.tid), [])  # threads in the file's order
         in_order = sorted(self.buffers, key=lambda b: (b.wall, b.first_tsc, b.offset))
         seen: set[tuple[int, int, tuple[int, int], bytes]] = set()
         for buffer in in_order:
@@ -238,7 +240,7 @@ class FdrReader:
             seen.add(identity)
             key = (buffer.pid, buffer.tid)
             self.log.buffers[key] += 1
-            self.log.threads.setdefault(key, []).extend(buffer.records)
+            self.log.threads[key].extend(buffer.records)
         return self.log
 
     def lose(self, name: str, count: int, error: XRayError) -> None:
@@ -372,7 +374,8 @@ class FdrRun:
         if self.state == "start" and kind != NEW_BUFFER:
             raise self.fail(f"metadata kind is {kind}, expected NewBuffer (0)")
         if kind == NEW_BUFFER:
-            (self.buffer.tid,) = self.unpack("i")
+            # Signed in the runtime, but every reader shows ids as 32 unsigned bits.
+            (self.buffer.tid,) = self.unpack("I")
             self.state = "new"
         elif kind == WALL_TIME:
             self.expect("new", "WallTime")
@@ -381,7 +384,7 @@ class FdrRun:
             self.state = "wall"
         elif kind == PID:
             self.expect("wall", "Pid")
-            (self.buffer.pid,) = self.unpack("i")
+            (self.buffer.pid,) = self.unpack("I")
             self.state = "pid"
         elif kind == NEW_CPU:
             if self.state == "new":
