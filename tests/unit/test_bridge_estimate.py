@@ -74,6 +74,12 @@ def test_example_of_the_docs() -> None:
     assert estimate(DIAMOND, stacks="self") == {"a": (10, 1), "b": (5, 0), "c": (25, 5)}
 
 
+def test_example_of_the_docs_where_the_estimate_is_wrong() -> None:
+    x, y = Fn("x"), Fn("y")
+    rows = [call(x, "a", 10), call(y, "a", 90), call("a", "c", 10), call("a", "d", 90), cost("c", 10), cost("d", 90)]
+    assert estimate(rows) == {"x>a>c": (1,), "y>a>c": (9,), "x>a>d": (9,), "y>a>d": (81,)}
+
+
 def test_the_output_says_that_it_is_an_estimate() -> None:
     model = Model()
     batches = list(to_stacks(profiles.graph(model, DIAMOND), model, Options(), Report()))
