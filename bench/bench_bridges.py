@@ -1,6 +1,6 @@
 """Bridges: rows a second, and the memory that distinct stacks need.
 
-    python -m pytest bench/bench_bridges.py
+python -m pytest bench/bench_bridges.py
 """
 
 from __future__ import annotations

@@ -163,8 +163,17 @@ def test_pprof_shows_the_self_costs_of_callgrind(name: str, stacks: str, tmp_pat
 
     event = Counter[str]()
     top = peer(
-        "go", "tool", "pprof", "-top", "-sample_index=0", "-nodecount=0", "-nodefraction=0", "-edgefraction=0",
-        "-unit=minimum", "-symbolize=none", output,
+        "go",
+        "tool",
+        "pprof",
+        "-top",
+        "-sample_index=0",
+        "-nodecount=0",
+        "-nodefraction=0",
+        "-edgefraction=0",
+        "-unit=minimum",
+        "-symbolize=none",
+        output,
     )
     for line in top.partition("flat%")[2].splitlines()[1:]:
         flat, _, _, _, _, function = line.removesuffix(" (inline)").split(maxsplit=5)

@@ -46,8 +46,11 @@ def positions(frame: Frame | None, inline_calls: bool) -> list[At]:
     return [At(named(frame.lines[-1][0]), innermost.file or "???", line, frame.address)]
 
 
-def graph(samples: Iterable[Sample], inline_calls: bool = False, calls: int | None = None) -> dict[tuple[At, Fn | None], tuple[int, Values]]:
+def graph(
+    samples: Iterable[Sample], inline_calls: bool = False, calls: int | None = None
+) -> dict[tuple[At, Fn | None], tuple[int, Values]]:
     """(place, callee or None) -> (call count, values)."""
+
     def one(p: At) -> At:
         """Functions are the same if their object, file and name are."""
         return p._replace(function=p.function._replace(line=0))
