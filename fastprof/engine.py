@@ -25,6 +25,7 @@ class Options:
 
     lenient: bool = False
     symbols: tuple[str, ...] = ()
+    symbolize: bool = True  # look up addresses of stacks
     sysroot: str = ""  # put before the paths of mapped objects
     debug_dirs: tuple[str, ...] = ("/usr/lib/debug",)  # of separate debug files
     force_symbols: bool = False  # take a named binary although its build id differs
@@ -100,6 +101,7 @@ class Writer:
 
     format: ClassVar[str]
     view: str
+    names: ClassVar[bool] = True  # has a place for the names of addresses
 
     def __init__(self, model: Model, sink: Sink, options: Options, report: Report) -> None:
         self.model = model

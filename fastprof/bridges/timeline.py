@@ -96,6 +96,7 @@ class _Result:
         batch, next_ = Batch("stacks", CAPACITY["stacks"], 2), ffi.new("uint32_t *")
         part = self._part(0)
         part.value_types = list(_STACKS_NS if self._ticks_per_second else _STACKS_TICKS)
+        part.extra["default_sample_type"] = "time"
         batch.c.part = self._model.add_part(part)
         status = lib.FP_FULL
         while status == lib.FP_FULL:
