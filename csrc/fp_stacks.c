@@ -103,6 +103,9 @@ int fp_stacks_put(struct fp_stacks *s, const struct fp_batch *in, const uint32_t
 
 /* ---- frames -> positions ---------------------------------------------- */
 
+/* Graphs have a name for an unknown file, which is Callgrind's. */
+static uint32_t known_file(const struct fp_stacks *s, uint32_t file) { return file ? file : s->unknown_file; }
+
 /* The function that stands for code without a name: [libx.so+0x1136], by its
  * place in the file, which is the same in every run; 0x1136 outside of any
  * file.  FP_NO_ID when memory ran out. */
@@ -149,19 +152,20 @@ static uint32_t function_at(struct fp_stacks *s, uint32_t mapping, uint32_t obje
 }
 
 /* A function as it is to be known in the graph: in the object that its code
- * was mapped from, and never without a name. */
+ * was mapped from, and never without a name or a file (an empty one is taken
+ * for the caller's by callgrind_annotate). */
 static uint32_t function_in(struct fp_stacks *s, uint32_t function, uint32_t mapping, uint32_t object,
                             uint64_t address) {
     struct fp_model *m = s->model;
     uint32_t f[FP_FUNCTION_WIDTH];
     memcpy(f, fp_table_row(&m->functions, function), sizeof f);
+    const uint32_t file = known_file(s, f[FP_FUNCTION_FILE]);
     if (!f[FP_FUNCTION_NAME]) {
-        if (address) return function_at(s, mapping, object, f[FP_FUNCTION_FILE], address);
+        if (address) return function_at(s, mapping, object, file, address);
         f[FP_FUNCTION_NAME] = fp_strings_intern(&m->strings, "[unknown]", 9);
         if (f[FP_FUNCTION_NAME] == FP_NO_ID) return FP_NO_ID;
-    } else if (f[FP_FUNCTION_OBJECT] || !object) {
-        return function;
     }
+    f[FP_FUNCTION_FILE] = file;
     if (!f[FP_FUNCTION_OBJECT]) f[FP_FUNCTION_OBJECT] = object;
     return fp_table_intern(&m->functions, f);
 }
@@ -212,7 +216,7 @@ static int push_lines(struct fp_stacks *s, uint32_t lines, uint32_t mapping, uin
     if (!s->inline_calls) {
         const uint32_t *row = fp_table_row(&m->lines, lines);
         uint32_t function = fp_table_row(&m->lines, outermost)[FP_LINE_FUNCTION];
-        uint32_t file = file_of(m, row[FP_LINE_FUNCTION]);
+        uint32_t file = known_file(s, file_of(m, row[FP_LINE_FUNCTION]));
         if (push_position(s, function_in(s, function, mapping, object, address), file, row[FP_LINE_LINE], address))
             return no_memory(err);
         return 0;
@@ -221,8 +225,8 @@ static int push_lines(struct fp_stacks *s, uint32_t lines, uint32_t mapping, uin
     for (uint32_t id = lines; id; id = fp_table_row(&m->lines, id)[FP_LINE_OUTER]) {
         const uint32_t *row = fp_table_row(&m->lines, id);
         uint32_t function = row[FP_LINE_FUNCTION];
-        if (push_position(s, function_in(s, function, mapping, object, address), file_of(m, function),
-                          row[FP_LINE_LINE], address))
+        if (push_position(s, function_in(s, function, mapping, object, address),
+                          known_file(s, file_of(m, function)), row[FP_LINE_LINE], address))
             return no_memory(err);
     }
     for (uint32_t i = 0; i < n / 2; i++) {
@@ -251,8 +255,8 @@ static int resolve(struct fp_stacks *s, uint32_t frame, struct fp_err *err) {
         int status = push_lines(s, lines, mapping, object, address, err);
         if (status) return status;
     } else if (!frame) { /* a sample without a stack */
-        if (push_position(s, function_in(s, 0, 0, 0, 0), 0, 0, 0)) return no_memory(err);
-    } else if (push_position(s, function_at(s, mapping, object, 0, address), 0, 0, address)) {
+        if (push_position(s, function_in(s, 0, 0, 0, 0), s->unknown_file, 0, 0)) return no_memory(err);
+    } else if (push_position(s, function_at(s, mapping, object, s->unknown_file, address), s->unknown_file, 0, address)) {
         return no_memory(err);
     }
     s->chain[at] = s->n_chain - at - 1;
@@ -346,6 +350,8 @@ done:
 int fp_stacks_end(struct fp_stacks *s, struct fp_err *err) {
     struct fp_model *m = s->model;
     const uint32_t n_stacks = m->stacks.n, n_keys = s->keys.n;
+    s->unknown_file = fp_strings_intern(&m->strings, "???", 3);
+    if (s->unknown_file == FP_NO_ID) return no_memory(err);
     s->chain_of = calloc(m->frames.n, sizeof *s->chain_of);
     s->local_of = calloc(n_stacks, sizeof *s->local_of);
     s->by_group = malloc(n_keys * sizeof *s->by_group);

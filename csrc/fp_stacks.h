@@ -51,6 +51,7 @@ struct fp_stacks {
     uint32_t *active;           /* by function: calls of it above the node at hand */
     uint64_t *start_of;         /* by function: its address, if it is named by one */
     uint32_t cap_start;
+    uint32_t unknown_file;      /* the string ??? */
     uint32_t *rank_of_string;
     uint32_t *rank_of_function;
     struct fp_table rows;       /* (position, callee or 0) of the selected group */

@@ -21,10 +21,11 @@ def plus(a: Values, b: Values) -> Values:
 def positions(frame: Frame | None, inline_calls: bool) -> list[At]:
     """The places a frame stands for, outermost first; None is a sample without a stack."""
     if frame is None:
-        return [At(Fn("[unknown]"), "", 0)]
+        return [At(Fn("[unknown]", "???"), "???", 0)]
     where = frame.mapping[0] if frame.mapping else ""
 
     def named(f: Fn) -> Fn:
+        f = f._replace(file=f.file or "???")
         if f.name:
             return f._replace(object=f.object or where)
         if not frame.address:
@@ -38,11 +39,11 @@ def positions(frame: Frame | None, inline_calls: bool) -> list[At]:
         return f"[{where.split('/')[-1].strip('[]')}+{(frame.address - start + offset) % 2**64:#x}]"
 
     if not frame.lines:
-        return [At(Fn(at_address(), "", where), "", 0, frame.address)]
+        return [At(Fn(at_address(), "???", where), "???", 0, frame.address)]
     if inline_calls:
-        return [At(named(f), f.file, line, frame.address) for f, line in reversed(frame.lines)]
+        return [At(named(f), f.file or "???", line, frame.address) for f, line in reversed(frame.lines)]
     innermost, line = frame.lines[0]
-    return [At(named(frame.lines[-1][0]), innermost.file, line, frame.address)]
+    return [At(named(frame.lines[-1][0]), innermost.file or "???", line, frame.address)]
 
 
 def graph(samples: Iterable[Sample], inline_calls: bool = False, calls: int | None = None) -> dict[tuple[At, Fn | None], tuple[int, Values]]:
