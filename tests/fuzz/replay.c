@@ -1,26 +1,30 @@
-/* Runs a fuzz target over the files given, without a fuzzer. */
+/* Runs a fuzz target over the files given as arguments: a plain program for
+ * the normal test run, and for looking at one crash. */
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
 
 int main(int argc, char **argv) {
     for (int i = 1; i < argc; i++) {
-        FILE *f = fopen(argv[i], "rb");
-        if (!f) {
+        FILE *file = fopen(argv[i], "rb");
+        if (!file || fseek(file, 0, SEEK_END)) {
             perror(argv[i]);
             return 1;
         }
-        size_t n = 0, cap = 1 << 16;
-        uint8_t *p = malloc(cap);
-        for (size_t got; (got = fread(p + n, 1, cap - n, f)) > 0;) {
-            n += got;
-            if (n == cap) p = realloc(p, cap *= 2);
+        long size = ftell(file);
+        rewind(file);
+        /* of the exact size, so that the sanitizers see a read past its end */
+        uint8_t *data = malloc(size > 0 ? (size_t)size : 1);
+        if (size < 0 || !data || fread(data, 1, (size_t)size, file) != (size_t)size) {
+            perror(argv[i]);
+            return 1;
         }
-        fclose(f);
-        LLVMFuzzerTestOneInput(p, n);
-        free(p);
+        fclose(file);
+        LLVMFuzzerTestOneInput(data, (size_t)size);
+        free(data);
     }
+    printf("%d inputs\n", argc - 1);
     return 0;
 }
