@@ -340,6 +340,28 @@ static int by_time(const void *left, const void *right) {
 
 void fp_xray_sort(struct fp_xray *x) {
     if (x->n_buffers > 1) qsort(x->buffers, x->n_buffers, sizeof *x->buffers, by_time);
+    for (size_t i = 1; i < x->n_buffers; i++) {
+        const struct fp_xray_buffer *a = &x->buffers[i - 1], *b = &x->buffers[i];
+        x->buffers[i].twin = a->wall_us == b->wall_us && a->tsc == b->tsc && a->tid == b->tid && a->pid == b->pid &&
+                             a->nbytes == b->nbytes;
+    }
+}
+
+size_t fp_xray_twin(const struct fp_xray *x, size_t from) {
+    while (from < x->n_buffers && !x->buffers[from].twin) from++;
+    return from;
+}
+
+int fp_xray_range(struct fp_xray *x, int join, uint64_t *offset, uint64_t *nbytes) {
+    *nbytes = 0;
+    for (; x->next_buffer < x->n_buffers; x->next_buffer++) {
+        const struct fp_xray_buffer *b = &x->buffers[x->next_buffer];
+        if (b->dropped) continue;
+        if (*nbytes && (!join || b->offset != *offset + *nbytes)) return 1;
+        if (!*nbytes) *offset = b->offset;
+        *nbytes += b->nbytes;
+    }
+    return *nbytes != 0;
 }
 
 /* ---- FDR: the records ------------------------------------------------- */

@@ -45,6 +45,8 @@ struct fp_xray_buffer {
     uint64_t tsc;      /* of its first event */
     uint32_t pid;      /* 0 when not recorded */
     uint32_t tid;
+    int32_t twin;      /* after the sort: may be a copy of the buffer before it */
+    int32_t dropped;   /* set by the caller: is one */
 };
 
 struct fp_xray {
@@ -65,7 +67,7 @@ struct fp_xray {
 
     /* the index (FDR) */
     struct fp_xray_buffer *buffers;
-    size_t n_buffers, cap_buffers;
+    size_t n_buffers, cap_buffers, next_buffer;
 
     /* private from here on */
     uint32_t *dense;         /* XRay id -> model function + 1 below DENSE_IDS, grown */
@@ -111,8 +113,16 @@ int fp_xray_header(struct fp_xray *x, const uint8_t *p, size_t n, size_t *nbytes
  * `size` is the file's length in bytes. */
 int fp_xray_index(struct fp_xray *x, struct fp_in *in, uint64_t size, uint64_t *next, struct fp_err *err);
 
-/* Puts x->buffers in order: wall clock, first TSC, thread, offset. */
+/* Puts x->buffers in order: wall clock, first TSC, thread, offset; and marks
+ * those of the same thread, times and length as the one before. */
 void fp_xray_sort(struct fp_xray *x);
+
+/* The first twin at or after number `from`; x->n_buffers when there is none. */
+size_t fp_xray_twin(const struct fp_xray *x, size_t from);
+
+/* The next byte range to decode, in order, without what was dropped.  With
+ * `join` buffers that follow each other in the file are one range.  0 at the end. */
+int fp_xray_range(struct fp_xray *x, int join, uint64_t *offset, uint64_t *nbytes);
 
 /* Decodes FDR or basic records into timeline rows, times in ticks.  FP_ASK:
  * define x->asked and call again with the same window. */

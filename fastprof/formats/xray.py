@@ -19,8 +19,10 @@ _MODES = {
     lib.FP_XRAY_PROFILE_RAW: "profiling (without file header)",
 }
 _PROFILE_MAGIC = (b"forpyarx", b"xrayprof")
-# Bytes read of each FDR buffer by the index pass: its preamble needs 80.
+# Bytes that the index pass reads of each FDR buffer, whose preamble takes 80;
+# and at a time where buffers are so small that skipping between them costs more.
 _INDEX_WINDOW = 4096
+_DENSE_WINDOW = 64 * 1024
 
 
 def sniff(head: bytes) -> bool:
@@ -109,55 +111,38 @@ class XRayReader(Reader):
         """Find the buffers and put them in order: a few words are read of each."""
         x, source = self._x, self.source
         assert source.size is not None
-        window = bytearray(_INDEX_WINDOW)
+        window = bytearray(_DENSE_WINDOW)
         view = memoryview(window)
         in_ = ffi.new("struct fp_in *")
         in_.p = ffi.from_buffer("uint8_t[]", window)
-        next_ = ffi.new("uint64_t *", 32)
+        next_ = ffi.new("uint64_t *", self._header_nbytes)
+        nbytes = _INDEX_WINDOW
         while True:
-            in_.base = next_[0]
-            in_.pos = 0
-            in_.n = source.read_into(next_[0], view)
+            start = next_[0]
+            in_.base, in_.pos = start, 0
+            in_.n = source.read_into(start, view[:nbytes])
             if self._check(lib.fp_xray_index(x, in_, source.size, next_, self._err)) == lib.FP_DONE:
                 break
+            nbytes = _DENSE_WINDOW if next_[0] - start < _DENSE_WINDOW else _INDEX_WINDOW
         lib.fp_xray_sort(x)
+        self._drop_copies()
+
+    def _drop_copies(self) -> None:
+        """A thread that still holds its buffer at exit makes the runtime write it twice, in another's place."""
+        x = self._x
+        i = lib.fp_xray_twin(x, 0)
+        while i < x.n_buffers:
+            one, other = x.buffers[i - 1], x.buffers[i]
+            if self._same_bytes(one.offset, other.offset, one.nbytes):
+                other.dropped = True
+                self._duplicates += 1
+            i = lib.fp_xray_twin(x, i + 1)
 
     def _fdr_ranges(self) -> Iterator[tuple[int, int | None]]:
-        """The buffers in order of time; neighbours in the file become one range.
-
-        In lenient mode each buffer stays a range, so that damage ends with it.
-        """
-        start = end = 0
-        for offset, nbytes in self._unique_buffers():
-            if offset == end and not self.options.lenient:
-                end += nbytes
-                continue
-            if end > start:
-                yield start, end - start
-            start, end = offset, offset + nbytes
-        if end > start:
-            yield start, end - start
-
-    def _unique_buffers(self) -> Iterator[tuple[int, int]]:
-        """(offset, bytes) in order of time, without exact duplicates.
-
-        A thread that still holds its buffer at exit makes the runtime write
-        that buffer twice, in another's place.
-        """
-        x = self._x
-        previous: Any = None
-        for i in range(x.n_buffers):
-            b = x.buffers[i]
-            if (
-                previous is not None
-                and (b.wall_us, b.tsc, b.tid, b.pid, b.nbytes)
-                == (previous.wall_us, previous.tsc, previous.tid, previous.pid, previous.nbytes)
-                and self._same_bytes(b.offset, previous.offset, b.nbytes)
-            ):
-                self._duplicates += 1
-                continue
-            previous = b
-            yield b.offset, b.nbytes
+        """The buffers in order of time.  In lenient mode each is a range, so that damage ends with it."""
+        offset, nbytes = ffi.new("uint64_t *"), ffi.new("uint64_t *")
+        while lib.fp_xray_range(self._x, not self.options.lenient, offset, nbytes):
+            yield offset[0], nbytes[0]
 
     def _same_bytes(self, a: int, b: int, nbytes: int) -> bool:
         step = 1 << 20
