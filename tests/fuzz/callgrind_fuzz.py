@@ -108,7 +108,7 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=1)
     args = parser.parse_args()
     r = random.Random(args.seed)
-    files = [p for name in ("callgrind", "cachegrind") for p in sorted(CORPUS.glob(f"{name}/*/*"))]
+    files = [p for name in ("callgrind", "cachegrind") for p in sorted(CORPUS.glob(f"{name}/*/*.{name}"))]
     corpus = [(p.read_bytes(), p.parts[-3]) for p in files]
     end, n = time.monotonic() + args.seconds, 0
     while time.monotonic() < end:

@@ -128,7 +128,8 @@ def dialects(draw: st.DrawFn) -> tuple[list[Part], bytes]:
     return parts, end.join(lines) + draw(st.sampled_from([b"", end]))
 
 
-LAX = settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+SLOW = [HealthCheck.too_slow, HealthCheck.data_too_large]
+LAX = settings(max_examples=150, deadline=None, suppress_health_check=SLOW)
 
 
 @LAX
