@@ -55,7 +55,8 @@ def measure(benchmark: Any, path: Path, run: Callable[[], object]) -> None:
 
 
 def test_wc(benchmark: Any, profile: Path) -> None:
-    benchmark.pedantic(lambda: subprocess.run(["wc", "-l", str(profile)], check=True, stdout=subprocess.DEVNULL), rounds=5)
+    command = ["wc", "-l", str(profile)]
+    benchmark.pedantic(lambda: subprocess.run(command, check=True, stdout=subprocess.DEVNULL), rounds=5)
     benchmark.extra_info["MB/s"] = round(profile.stat().st_size / 1e6 / benchmark.stats.stats.min)
 
 

@@ -16,32 +16,25 @@ uint64_t fp_hash_bytes(const void *bytes, size_t n) {
     return fp_mix(a ^ h, b + 0x2545f4914f6cdd1du);
 }
 
-/* Grows an index to twice its size (or 64 slots).  `hash_of` re-hashes entry i. */
-typedef uint64_t hash_of_fn(const void *table, uint32_t id);
-
-static int grow_index(uint32_t **index, uint32_t *mask, const void *table, uint32_t n,
-                      hash_of_fn *hash_of) {
+/* Grows an index to twice its size (or 64 slots).  A slot holds 32 bits of its
+ * entry's hash, so that neither growing nor most of a search looks at entries. */
+static int grow_index(uint64_t **index, uint32_t *mask) {
     uint64_t slots = *index ? ((uint64_t)*mask + 1) * 2 : 64;
     if (slots > (uint64_t)1 << 31) return FP_E_NOMEM;
-    uint32_t *fresh = calloc((size_t)slots, sizeof *fresh);
+    uint64_t *fresh = calloc((size_t)slots, sizeof *fresh);
     if (!fresh) return FP_E_NOMEM;
     uint32_t fresh_mask = (uint32_t)slots - 1;
-    for (uint32_t id = 1; id < n; id++) {
-        uint32_t at = (uint32_t)hash_of(table, id) & fresh_mask;
+    for (uint64_t i = 0; *index && i <= *mask; i++) {
+        uint64_t slot = (*index)[i];
+        if (!slot) continue;
+        uint32_t at = (uint32_t)(slot >> 32) & fresh_mask;
         while (fresh[at]) at = (at + 1) & fresh_mask;
-        fresh[at] = id;
+        fresh[at] = slot;
     }
     free(*index);
     *index = fresh;
     *mask = fresh_mask;
     return 0;
-}
-
-static uint64_t string_hash(const void *table, uint32_t id) {
-    const struct fp_strings *s = table;
-    size_t n;
-    const uint8_t *p = fp_string(s, id, &n);
-    return fp_hash_bytes(p, n);
 }
 
 int fp_strings_init(struct fp_strings *s) {
@@ -52,7 +45,7 @@ int fp_strings_init(struct fp_strings *s) {
     if (!s->bytes || !s->start) return FP_E_NOMEM;
     s->start[0] = s->start[1] = 0;
     s->n = 1; /* id 0: the empty string */
-    return grow_index(&s->index, &s->index_mask, s, s->n, string_hash);
+    return grow_index(&s->index, &s->index_mask);
 }
 
 void fp_strings_clear(struct fp_strings *s) {
@@ -64,8 +57,11 @@ void fp_strings_clear(struct fp_strings *s) {
 
 uint32_t fp_strings_intern(struct fp_strings *s, const void *p, size_t n) {
     if (!n) return 0;
-    uint32_t at = (uint32_t)fp_hash_bytes(p, n) & s->index_mask;
-    for (uint32_t id; (id = s->index[at]); at = (at + 1) & s->index_mask) {
+    uint32_t hash = (uint32_t)fp_hash_bytes(p, n);
+    uint32_t at = hash & s->index_mask;
+    for (uint64_t slot; (slot = s->index[at]); at = (at + 1) & s->index_mask) {
+        if (slot >> 32 != hash) continue;
+        uint32_t id = (uint32_t)slot;
         size_t have;
         const uint8_t *q = fp_string(s, id, &have);
         if (have == n && !memcmp(q, p, n)) return id;
@@ -89,8 +85,8 @@ uint32_t fp_strings_intern(struct fp_strings *s, const void *p, size_t n) {
     memcpy(s->bytes + end, p, n);
     uint32_t id = s->n++;
     s->start[id + 1] = end + n;
-    s->index[at] = id;
-    if (s->n > s->index_mask / 4 * 3 && grow_index(&s->index, &s->index_mask, s, s->n, string_hash)) {
+    s->index[at] = (uint64_t)hash << 32 | id;
+    if (s->n > s->index_mask / 4 * 3 && grow_index(&s->index, &s->index_mask)) {
         s->n--; /* take the entry back, so that the table stays searchable */
         s->index[at] = 0;
         return FP_NO_ID;
@@ -105,18 +101,13 @@ static inline uint64_t row_hash(const uint32_t *row, uint32_t width) {
     return i < width ? fp_mix(h, row[i]) : h;
 }
 
-static uint64_t table_hash(const void *table, uint32_t id) {
-    const struct fp_table *t = table;
-    return row_hash(fp_table_row(t, id), t->width);
-}
-
 int fp_table_init(struct fp_table *t, uint32_t width) {
     t->width = width;
     t->cap = 64;
     t->words = calloc((size_t)t->cap * width, sizeof *t->words);
     if (!t->words) return FP_E_NOMEM;
     t->n = 1; /* id 0: nothing */
-    return grow_index(&t->index, &t->index_mask, t, t->n, table_hash);
+    return grow_index(&t->index, &t->index_mask);
 }
 
 void fp_table_clear(struct fp_table *t) {
@@ -126,17 +117,20 @@ void fp_table_clear(struct fp_table *t) {
 }
 
 uint32_t fp_table_find(const struct fp_table *t, const uint32_t *row) {
-    uint32_t at = (uint32_t)row_hash(row, t->width) & t->index_mask;
-    for (uint32_t id; (id = t->index[at]); at = (at + 1) & t->index_mask)
-        if (!memcmp(fp_table_row(t, id), row, t->width * sizeof *row)) return id;
+    uint32_t hash = (uint32_t)row_hash(row, t->width);
+    uint32_t at = hash & t->index_mask;
+    for (uint64_t slot; (slot = t->index[at]); at = (at + 1) & t->index_mask)
+        if (slot >> 32 == hash && !memcmp(fp_table_row(t, (uint32_t)slot), row, t->width * sizeof *row))
+            return (uint32_t)slot;
     return 0;
 }
 
 uint32_t fp_table_intern(struct fp_table *t, const uint32_t *row) {
     size_t nbytes = t->width * sizeof *row;
-    uint32_t at = (uint32_t)row_hash(row, t->width) & t->index_mask;
-    for (uint32_t id; (id = t->index[at]); at = (at + 1) & t->index_mask)
-        if (!memcmp(fp_table_row(t, id), row, nbytes)) return id;
+    uint32_t hash = (uint32_t)row_hash(row, t->width);
+    uint32_t at = hash & t->index_mask;
+    for (uint64_t slot; (slot = t->index[at]); at = (at + 1) & t->index_mask)
+        if (slot >> 32 == hash && !memcmp(fp_table_row(t, (uint32_t)slot), row, nbytes)) return (uint32_t)slot;
     if (t->n == FP_NO_ID - 1) return FP_NO_ID;
     if (t->n == t->cap) {
         uint64_t cap = (uint64_t)t->cap * 2 < FP_NO_ID ? (uint64_t)t->cap * 2 : FP_NO_ID;
@@ -147,8 +141,8 @@ uint32_t fp_table_intern(struct fp_table *t, const uint32_t *row) {
     }
     uint32_t id = t->n++;
     memcpy(t->words + (size_t)id * t->width, row, nbytes);
-    t->index[at] = id;
-    if (t->n > t->index_mask / 4 * 3 && grow_index(&t->index, &t->index_mask, t, t->n, table_hash)) {
+    t->index[at] = (uint64_t)hash << 32 | id;
+    if (t->n > t->index_mask / 4 * 3 && grow_index(&t->index, &t->index_mask)) {
         t->n--;
         t->index[at] = 0;
         return FP_NO_ID;

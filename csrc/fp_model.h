@@ -6,7 +6,7 @@
  * function; the root of the stack tree).
  *
  * Memory: linear in distinct entries, whatever the length of the input.
- * An entry costs its words plus 4 to 8 bytes of hash index.
+ * An entry costs its words plus 11 to 22 bytes of hash index.
  */
 #ifndef FP_MODEL_H
 #define FP_MODEL_H
@@ -25,7 +25,7 @@ struct fp_strings {
     uint32_t n;         /* number of strings; start has n + 1 entries */
     uint32_t cap;
     uint64_t bytes_cap;
-    uint32_t *index;    /* open addressing: id, or 0 for a free slot */
+    uint64_t *index;    /* open addressing: hash << 32 | id, or 0 for a free slot */
     uint32_t index_mask;
 };
 
@@ -35,7 +35,7 @@ struct fp_table {
     uint32_t width;
     uint32_t n;
     uint32_t cap;
-    uint32_t *index;
+    uint64_t *index;
     uint32_t index_mask;
 };
 

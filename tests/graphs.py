@@ -71,7 +71,9 @@ def read_parts(
     return list(found.values()), opened.report
 
 
-def rewrite(data: bytes | Path, to: str = "callgrind", options: Options | None = None, window: int | None = None) -> bytes:
+def rewrite(
+    data: bytes | Path, to: str = "callgrind", options: Options | None = None, window: int | None = None
+) -> bytes:
     """The input as the product writes it in format `to`."""
     options = options or Options()
     opened = open_input(data, options, window)

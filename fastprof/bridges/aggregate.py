@@ -32,14 +32,16 @@ from fastprof.model import Batch, Model, Part, ValueType
 
 
 class Table:
-    """The sums of many graph batches.  Columns are the value types of all of them, by name.
+    """The sums of many graph batches.  Columns are the value types of all parts, matched by name (two of
+    the same name in one part become one), or with `by_position` those of the one part there is.
 
     `lines` keeps only self costs by file, function name and line.
     Errors: FastprofError when a sum does not fit into 64 bits.
     """
 
-    def __init__(self, model: Model, *, lines: bool = False) -> None:
+    def __init__(self, model: Model, *, lines: bool = False, by_position: bool = False) -> None:
         self._model = model
+        self._by_position = by_position
         self.value_types: list[ValueType] = []
         c = lib.fp_aggregate_new(model.c, lib.FP_AGGREGATE_LINES if lines else lib.FP_AGGREGATE_GRAPH)
         if not c:
@@ -55,6 +57,9 @@ class Table:
         check(lib.fp_aggregate_put(self._c, batch.c, columns, self._err), self._err, "sum", "aggregate")
 
     def _place(self, part: Part) -> list[int]:
+        if self._by_position:
+            self.value_types = part.value_types
+            return list(range(len(part.value_types)))
         names = [t.name for t in self.value_types]
         for value_type in part.value_types:
             if value_type.name not in names:
@@ -92,7 +97,7 @@ def aggregate(batches: Iterable[Batch], model: Model, options: Options, report: 
         if batch.part != part or table is None:
             if table is not None:
                 yield from _summed(table, part, report)
-            table, part = Table(model), batch.part
+            table, part = Table(model, by_position=True), batch.part
         table.put(batch)
         report.rows["read"] += len(batch)
     if table is not None:

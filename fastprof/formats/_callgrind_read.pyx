@@ -633,7 +633,8 @@ cdef class Lexer:
         cdef Entry *e
         cdef const uint8_t *q
         if p[0] == c'c':
-            if p[1] == c'f' and p[3] == c'=':
+            # a byte is looked at only when the one before it is not the newline
+            if p[1] == c'f' and (p[2] == c'n' or p[2] == c'i' or p[2] == c'l') and p[3] == c'=':
                 if p[2] == c'n':
                     q = self.reference(p + 4, FN, &e)
                     if q != NULL:
@@ -642,8 +643,6 @@ cdef class Lexer:
                         self.has_callee = True
                         self.callee = UNRESOLVED
                     return q
-                if p[2] != c'i' and p[2] != c'l':
-                    return NULL
                 q = self.reference(p + 4, FL, &e)
                 if q != NULL:
                     self.cfi = e.name

@@ -191,8 +191,10 @@ cdef class Body:
         return [self.sums[k] for k in range(self.n_values)]
 
     def put(self, size_t batch):
-        """Append the rows of a `struct fp_batch` of the current part."""
+        """Append the rows of a `struct fp_batch` of the current part, which must have as many values."""
         cdef int status
+        if (<const fp_batch *>batch).n and (<const fp_batch *>batch).n_values < self.n_values:
+            raise ValueError("a batch has fewer values than its part has value types")
         with nogil:
             status = self.rows(<const fp_batch *>batch)
         if status == FP_E_NOMEM:

@@ -62,9 +62,9 @@ class CallgrindReader(Reader):
         while True:
             if self._index >= 0:
                 batch.part = self._index
-                if not batch.n and batch.n_values != len(self._part.value_types):
-                    if lib.fp_batch_set_values(batch, len(self._part.value_types)):
-                        return int(lib.FP_E_NOMEM)
+                n_values = len(self._part.value_types)
+                if not batch.n and batch.n_values != n_values and lib.fp_batch_set_values(batch, n_values):
+                    return int(lib.FP_E_NOMEM)
             status: int = lexer.feed(in_address, batch_address, err_address)
             if status == lib.FP_DONE:
                 if self._to_be_said(batch):
@@ -255,7 +255,8 @@ class CallgrindReader(Reader):
         elif stated + [0] * (len(sums) - len(stated)) != sums:
             self.report.repairs["totals: lines that do not equal the sum of the costs"] += 1
             self.report.warn(
-                f"{self.source.name}: totals of part {part.number or self._index + 1} are {stated}, but its costs add up to {sums}"
+                f"{self.source.name}: totals of part {part.number or self._index + 1} are {stated}, "
+                f"but its costs add up to {sums}"
             )
 
     # ---- numbers used before their definition --------------------------------

@@ -35,7 +35,8 @@ def need(tool: str) -> str:
 
 
 def run(*command: str | Path) -> str:
-    done = subprocess.run(list(map(str, command)), capture_output=True, text=True, errors="surrogateescape", check=False)
+    words = list(map(str, command))
+    done = subprocess.run(words, capture_output=True, text=True, errors="surrogateescape", check=False)
     assert done.returncode == 0, done.stderr
     assert "WARNING" not in done.stderr and "malformed" not in done.stderr, done.stderr
     return done.stdout

@@ -81,7 +81,7 @@ def dialects(draw: st.DrawFn) -> tuple[list[Part], bytes]:
         said: Function | None = None
         object = file = b""
 
-        def position(at: tuple[int, int, int], part: Part = part) -> bytes:
+        def position(at: tuple[int, int, int], base: tuple[int, int, int], part: Part = part) -> bytes:
             words = []
             for k, column in enumerate(("instr", "bb", "line")):
                 if column in part.positions:
@@ -114,20 +114,22 @@ def dialects(draw: st.DrawFn) -> tuple[list[Part], bytes]:
                 key = b"cfl=" if cfl else b"cfi="
                 target.insert(callee_file_last, key + name("fl", row.callee.file, row.callee.file))
                 lines += [b"cob=" + name("ob", row.callee.object, row.callee.object), *target]
-                lines.append(b"calls=%d%b%b" % (row.count, blank, position(row.target)))
+                lines.append(b"calls=%d%b%b" % (row.count, blank, position(row.target, base)))
             elif row.kind != "cost":
                 if row.target_file != file:
                     lines.append(b"jfi=" + name("fl", row.target_file, row.target_file))
-                count = b"jump=%d" % row.count if row.kind == "jump" else b"jcnd=%d/%d" % (row.count, row.count2)
-                lines.append(count + blank + position(row.target))
+                jcnd = b"jcnd=%d/%d" % (row.count, row.count2)
+                count = b"jump=%d" % row.count if row.kind == "jump" else jcnd
+                lines.append(count + blank + position(row.target, base))
             values = counts(row.values) if row.kind in ("cost", "call") else b""
-            lines.append(position(row.position) + (values or blank))
+            lines.append(position(row.position, base) + (values or blank))
             if row.kind == "cost":
                 base = row.position
     return parts, end.join(lines) + draw(st.sampled_from([b"", end]))
 
 
-LAX = settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+SLOW = [HealthCheck.too_slow, HealthCheck.data_too_large]
+LAX = settings(max_examples=150, deadline=None, suppress_health_check=SLOW)
 
 
 @LAX
@@ -188,4 +190,4 @@ def test_aggregate_keeps_every_sum_and_no_place_twice(case: tuple[list[Part], by
         places = [row._replace(values=(), count=0, count2=0) for row in part.rows]
         assert len(set(places)) == len(places)
         order = [row.function for row in part.rows]
-        assert len({f for f in order}) == sum(a != b for a, b in zip([None, *order], order, strict=False))
+        assert len(set(order)) == sum(a != b for a, b in zip([None, *order], order, strict=False))

@@ -75,6 +75,7 @@ class Reader:
         self.cfi: bytes | None = None
         self.cfn: tuple[bytes, int | None] | None = None
         self.callee: Function | None = None
+        self.called: Function | None = None
         self.jfi: bytes | None = None
         self.jfn: Function | None = None
         self.pending: tuple[str, int, int, tuple[int, int, int]] | None = None
@@ -93,7 +94,9 @@ class Reader:
                 self.bound.pop(n, None)
         return self.names[kind, n], n, bool(match[2])
 
-    def look_up(self, name: bytes, n: int | None, file: bytes, file_said: bool, object: bytes, object_said: bool) -> Function:
+    def look_up(
+        self, name: bytes, n: int | None, file: bytes, file_said: bool, object: bytes, object_said: bool
+    ) -> Function:
         if n is not None and n in self.bound:
             bound, assumed = self.bound[n]
             same_file = not file_said or bound.file == file
@@ -141,14 +144,14 @@ class Reader:
         function = self.current()
         kind, count, count2, target = self.pending or ("cost", 0, 0, (0, 0, 0))
         self.pending = None
-        counts = [] if kind in ("jump", "jcnd") else [0 if w == b"." else -number(w[1:]) if w[:1] == b"-" else number(w) for w in words]
+        counts = [0 if w == b"." else -number(w[1:]) if w[:1] == b"-" else number(w) for w in words]
         assert len(counts) <= len(self.part.events)
         values = tuple(counts + [0] * (len(self.part.events) - len(counts)))
         if kind == "cost":
             self.base = position
             self.part.rows.append(Row("cost", function, self.file, position, values))
         elif kind == "call":
-            self.part.rows.append(Row("call", function, self.file, position, values, self.callee, b"", target, count))
+            self.part.rows.append(Row("call", function, self.file, position, values, self.called, b"", target, count))
         else:
             jfi = self.file if self.jfi is None else self.jfi
             self.part.rows.append(
@@ -164,18 +167,18 @@ class Reader:
         count = number(words.pop(0))
         count2 = number(words.pop(0)) if kind == "jcnd" else 0
         target = self.positions(words)
-        if kind == "call":
-            if self.callee is None or self.cob is not None or self.cfi is not None:
-                name, n = self.cfn or (b"", None)
-                self.callee = self.look_up(
-                    name,
-                    n,
-                    self.file if self.cfi is None else self.cfi,
-                    self.cfi is not None,
-                    self.object if self.cob is None else self.cob,
-                    self.cob is not None,
-                )
-                self.cob = self.cfi = None
+        if kind == "call" and (self.callee is None or self.cob is not None or self.cfi is not None):
+            name, n = self.cfn or (b"", None)
+            self.callee = self.look_up(
+                name,
+                n,
+                self.file if self.cfi is None else self.cfi,
+                self.cfi is not None,
+                self.object if self.cob is None else self.cob,
+                self.cob is not None,
+            )
+            self.cob = self.cfi = None
+        self.called = self.callee
         self.pending = kind, count, count2, target
 
     def name_line(self, key: str, text: bytes) -> None:
