@@ -200,14 +200,14 @@ int fp_gperf_feed(struct fp_gperf *g, struct fp_in *in, struct fp_err *err) {
     for (;;) {
         int status = FP_DONE;
         switch (g->state) {
-        case HEADER: status = header(g, in, err); break;
-        case HEADER_REST:
-            status = pass_over(g, in, err);
-            if (status == FP_DONE) g->state = RECORDS;
-            break;
-        case RECORDS: status = records(g, in, err); break;
-        case RESYNC: status = resync(g, in); break;
-        default: return FP_ASK;
+            case HEADER: status = header(g, in, err); break;
+            case HEADER_REST:
+                status = pass_over(g, in, err);
+                if (status == FP_DONE) g->state = RECORDS;
+                break;
+            case RECORDS: status = records(g, in, err); break;
+            case RESYNC: status = resync(g, in); break;
+            default: return FP_ASK;
         }
         if (status != FP_DONE) return status;
     }
@@ -266,8 +266,10 @@ static uint32_t mapping_of(const struct fp_gperf *g, uint64_t address) {
     uint32_t low = 0, high = g->n_ranges;
     while (low < high) {
         uint32_t mid = low + (high - low) / 2;
-        if (g->ranges[mid].start <= address) low = mid + 1;
-        else high = mid;
+        if (g->ranges[mid].start <= address)
+            low = mid + 1;
+        else
+            high = mid;
     }
     return low && address < g->ranges[low - 1].limit ? g->ranges[low - 1].mapping : 0;
 }
@@ -276,8 +278,10 @@ static uint32_t lines_of(const struct fp_gperf *g, uint64_t address) {
     uint32_t low = 0, high = g->n_names;
     while (low < high) {
         uint32_t mid = low + (high - low) / 2;
-        if (g->names[mid].address < address) low = mid + 1;
-        else high = mid;
+        if (g->names[mid].address < address)
+            low = mid + 1;
+        else
+            high = mid;
     }
     return low < g->n_names && g->names[low].address == address ? g->names[low].lines : 0;
 }
@@ -428,8 +432,7 @@ int fp_gperf_rows(struct fp_gperf *g, struct fp_batch *out, struct fp_err *err) 
         if (out->n == out->cap) return FP_FULL;
         uint64_t ticks = g->ticks[g->next];
         uint64_t ns;
-        if (__builtin_mul_overflow(ticks, g->period_us, &ns) || __builtin_mul_overflow(ns, 1000, &ns) ||
-            ns > INT64_MAX)
+        if (__builtin_mul_overflow(ticks, g->period_us, &ns) || __builtin_mul_overflow(ns, 1000, &ns) || ns > INT64_MAX)
             return fp_fail_got(err, FP_E_OVERFLOW, 0, "a stack's ticks times the period", FP_GOT_UNSIGNED, ticks,
                                "less than 2^63 nanoseconds", 0);
         uint32_t i = out->n++;

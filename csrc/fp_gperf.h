@@ -35,11 +35,11 @@ enum {
 struct fp_gperf_stats {
     uint64_t records;
     uint64_t ticks;
-    uint64_t chains;          /* distinct */
-    uint64_t cut_ticks;       /* ticks whose stacks were cut at the profiler's limit */
-    uint64_t signal_frames;   /* removed, summed over distinct chains */
-    uint64_t duplicate_leaves;/* likewise */
-    uint64_t unmapped;        /* distinct addresses in no mapped object */
+    uint64_t chains;           /* distinct */
+    uint64_t cut_ticks;        /* ticks whose stacks were cut at the profiler's limit */
+    uint64_t signal_frames;    /* removed, summed over distinct chains */
+    uint64_t duplicate_leaves; /* likewise */
+    uint64_t unmapped;         /* distinct addresses in no mapped object */
     /* lenient: losses */
     uint64_t bad_records;
     uint64_t lost_bytes;
@@ -49,34 +49,34 @@ struct fp_gperf {
     struct fp_model *model;
     int32_t lenient;
     int32_t keep_signal_frames;
-    int32_t exact_callers;   /* callers are addresses of calls, not return addresses */
+    int32_t exact_callers; /* callers are addresses of calls, not return addresses */
     /* the header */
-    int32_t word;            /* bytes a word: 4 or 8 */
-    int32_t swap;            /* byte order differs from the machine's */
+    int32_t word; /* bytes a word: 4 or 8 */
+    int32_t swap; /* byte order differs from the machine's */
     int32_t java;
-    int32_t trailer;         /* 1: the trailer was seen */
-    uint64_t period_us;      /* microseconds a tick; may be overridden before the rows */
+    int32_t trailer;    /* 1: the trailer was seen */
+    uint64_t period_us; /* microseconds a tick; may be overridden before the rows */
     struct fp_gperf_stats stats;
 
     /* private from here on */
     int32_t state;
-    int32_t has_empty;           /* a record without stack was seen */
-    uint64_t skip;               /* header bytes still to pass over */
-    struct fp_strings chains;    /* the program counters as they stand in the file */
-    uint64_t *ticks;             /* by chain */
+    int32_t has_empty;        /* a record without stack was seen */
+    uint64_t skip;            /* header bytes still to pass over */
+    struct fp_strings chains; /* the program counters as they stand in the file */
+    uint64_t *ticks;          /* by chain */
     uint32_t cap_ticks;
     struct fp_gperf_range *ranges;
     uint32_t n_ranges, cap_ranges;
     struct fp_gperf_name *names;
     uint32_t n_names, cap_names;
-    struct fp_table pcs;         /* (address low, high, is leaf) */
-    uint32_t *pc_frames;         /* by pcs id: frame */
+    struct fp_table pcs; /* (address low, high, is leaf) */
+    uint32_t *pc_frames; /* by pcs id: frame */
     uint32_t cap_pc_frames;
-    uint32_t *chain_stacks;      /* by chain: stack */
+    uint32_t *chain_stacks; /* by chain: stack */
     uint32_t n_rules;
-    uint64_t rules[4];           /* addresses of signal frames to remove; 0: a duplicated leaf */
-    uint64_t *pc;                /* one chain, decoded */
-    uint32_t next;               /* chain of the next row */
+    uint64_t rules[4]; /* addresses of signal frames to remove; 0: a duplicated leaf */
+    uint64_t *pc;      /* one chain, decoded */
+    uint32_t next;     /* chain of the next row */
 };
 
 /* NULL when memory ran out.  Borrows the model; caller owns the decoder. */
@@ -105,19 +105,19 @@ int fp_gperf_rows(struct fp_gperf *g, struct fp_batch *out, struct fp_err *err);
 struct fp_gperf_writer {
     struct fp_model *model;
     uint64_t period_ns;
-    int32_t scaled;          /* the value is nanoseconds, not ticks */
+    int32_t scaled; /* the value is nanoseconds, not ticks */
     /* what the format cannot say */
-    uint64_t no_address;     /* frames without an address */
-    uint64_t no_stack;       /* rows none of whose frames has one */
-    uint64_t negative;       /* rows of negative value */
-    uint64_t labels;         /* rows with labels, threads or times */
-    uint64_t rounded;        /* rows whose value is no multiple of the period */
+    uint64_t no_address; /* frames without an address */
+    uint64_t no_stack;   /* rows none of whose frames has one */
+    uint64_t negative;   /* rows of negative value */
+    uint64_t labels;     /* rows with labels, threads or times */
+    uint64_t rounded;    /* rows whose value is no multiple of the period */
     uint64_t rows;
 };
 
 /* Appends records for the rows, from value column `column`.  FP_DONE or FP_E_NOMEM. */
-int fp_gperf_put(struct fp_gperf_writer *w, const struct fp_batch *in, uint32_t column,
-                 struct fp_buf *out, struct fp_err *err);
+int fp_gperf_put(struct fp_gperf_writer *w, const struct fp_batch *in, uint32_t column, struct fp_buf *out,
+                 struct fp_err *err);
 
 /* cffi-end */
 

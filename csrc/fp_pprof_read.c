@@ -8,8 +8,8 @@ enum { VARINT = 0, FIXED64 = 1, BYTES = 2, FIXED32 = 5 };
 /* The wire types each field may have: V a varint, B bytes, L a list of varints,
  * packed or not.  Index 0 is no field. */
 static const char schema[][17] = {
-    [PROFILE] = " BBBBBBVVVVBVLVV", [VALUE_TYPE] = " VV", [SAMPLE] = " LLB",           [LABEL] = " VVVV",
-    [MAPPING] = " VVVVVVVVVV",      [LOCATION] = " VVVBV", [LINE] = " VVV", [FUNCTION] = " VVVVV",
+    [PROFILE] = " BBBBBBVVVVBVLVV", [VALUE_TYPE] = " VV",  [SAMPLE] = " LLB", [LABEL] = " VVVV",
+    [MAPPING] = " VVVVVVVVVV",      [LOCATION] = " VVVBV", [LINE] = " VVV",   [FUNCTION] = " VVVVV",
 };
 
 struct fp_pprof_mapping {
@@ -40,15 +40,17 @@ struct fp_pprof_label {
     int64_t number;
 };
 
-static int no_memory(struct fp_err *err) { return fp_fail(err, FP_E_NOMEM, 0, "memory"); }
+static int no_memory(struct fp_err *err) {
+    return fp_fail(err, FP_E_NOMEM, 0, "memory");
+}
 
 struct fp_pprof_reader *fp_pprof_reader_new(struct fp_model *model, int lenient) {
     struct fp_pprof_reader *r = calloc(1, sizeof *r);
     if (!r) return NULL;
     r->model = model;
     r->lenient = lenient;
-    if (fp_table_init(&r->mapping_ids, 2) || fp_table_init(&r->function_ids, 2) ||
-        fp_table_init(&r->location_ids, 2) || fp_strings_init(&r->chains) || fp_strings_init(&r->label_sets)) {
+    if (fp_table_init(&r->mapping_ids, 2) || fp_table_init(&r->function_ids, 2) || fp_table_init(&r->location_ids, 2) ||
+        fp_strings_init(&r->chains) || fp_strings_init(&r->label_sets)) {
         fp_pprof_reader_free(r);
         return NULL;
     }
@@ -99,8 +101,8 @@ static int grow(void *array, uint32_t *cap, uint32_t n, size_t size) {
 struct field {
     const uint8_t *at; /* its tag */
     uint32_t number, wire;
-    uint64_t v;        /* VARINT */
-    const uint8_t *p;  /* BYTES */
+    uint64_t v;       /* VARINT */
+    const uint8_t *p; /* BYTES */
     size_t n;
 };
 
@@ -139,17 +141,23 @@ static inline int head(const uint8_t *p, const uint8_t *end, struct field *f) {
     f->v = 0;
     int more;
     switch (f->wire) {
-    case VARINT: more = varint(p + used, end, &f->v); break;
-    case FIXED64: f->n = 8; more = 0; break;
-    case FIXED32: f->n = 4; more = 0; break;
-    case BYTES: {
-        uint64_t n = 0;
-        more = varint(p + used, end, &n);
-        if (n > (uint64_t)INT64_MAX) return BAD;
-        f->n = (size_t)n;
-        break;
-    }
-    default: return BAD; /* groups, and numbers that mean nothing */
+        case VARINT: more = varint(p + used, end, &f->v); break;
+        case FIXED64:
+            f->n = 8;
+            more = 0;
+            break;
+        case FIXED32:
+            f->n = 4;
+            more = 0;
+            break;
+        case BYTES: {
+            uint64_t n = 0;
+            more = varint(p + used, end, &n);
+            if (n > (uint64_t)INT64_MAX) return BAD;
+            f->n = (size_t)n;
+            break;
+        }
+        default: return BAD; /* groups, and numbers that mean nothing */
     }
     if (f->wire == VARINT || f->wire == BYTES) {
         if (more <= 0) return more;
@@ -242,8 +250,7 @@ static int cut_short(struct fp_pprof_reader *r, uint64_t at, size_t left, struct
 /* The next field of the profile.  `wanted`: bit by number, the fields whose
  * content is asked for; that of others is passed over.  GOT, FP_MORE, FP_DONE
  * or an error. */
-static int next_top(struct fp_pprof_reader *r, struct fp_in *in, uint32_t wanted, struct field *f,
-                    struct fp_err *err) {
+static int next_top(struct fp_pprof_reader *r, struct fp_in *in, uint32_t wanted, struct field *f, struct fp_err *err) {
     if (r->skip) {
         size_t left = in->n - in->pos;
         size_t n = r->skip < left ? (size_t)r->skip : left;
@@ -275,8 +282,8 @@ static int next_top(struct fp_pprof_reader *r, struct fp_in *in, uint32_t wanted
             return fp_fail_got(err, FP_E_MALFORMED, at, "the wire type of a field", FP_GOT_UNSIGNED, f->wire,
                                "that of the schema", 0);
         if (!r->lenient)
-            return fp_fail_got(err, FP_E_MALFORMED, at, "the length of a field", FP_GOT_UNSIGNED, length,
-                               "at most %", FP_PPROF_MAX_MESSAGE);
+            return fp_fail_got(err, FP_E_MALFORMED, at, "the length of a field", FP_GOT_UNSIGNED, length, "at most %",
+                               FP_PPROF_MAX_MESSAGE);
         r->stats.bad_entries += r->first_pass;
         f->number = NO_FIELD;
         take = 0;
@@ -288,8 +295,10 @@ static int next_top(struct fp_pprof_reader *r, struct fp_in *in, uint32_t wanted
     }
     in->pos += (size_t)used;
     r->field_at = at;
-    if (take) in->pos += length;
-    else r->skip = length;
+    if (take)
+        in->pos += length;
+    else
+        r->skip = length;
     return GOT;
 }
 
@@ -328,8 +337,10 @@ static int value_type(struct fp_pprof_reader *r, const struct fp_in *in, const s
     int kind;
     pair[0] = pair[1] = 0;
     while ((kind = next(&c, VALUE_TYPE, &f)) > 0) {
-        if (kind == ' ') r->stats.unknown_fields++;
-        else pair[f.number - 1] = f.v;
+        if (kind == ' ')
+            r->stats.unknown_fields++;
+        else
+            pair[f.number - 1] = f.v;
     }
     return kind == BAD ? malformed(err, in, c.p, "a value type is broken") : 0;
 }
@@ -346,14 +357,14 @@ static int mapping(struct fp_pprof_reader *r, const struct fp_in *in, const stru
             continue;
         }
         switch (f.number) {
-        case 1: id = f.v; break;
-        case 2: m.start = f.v; break;
-        case 3: m.limit = f.v; break;
-        case 4: m.offset = f.v; break;
-        case 5: m.filename = f.v; break;
-        case 6: m.build_id = f.v; break;
-        default: /* has_functions, has_filenames, has_line_numbers, has_inline_frames */
-            if (f.v) m.flags |= 1u << (f.number - 7);
+            case 1: id = f.v; break;
+            case 2: m.start = f.v; break;
+            case 3: m.limit = f.v; break;
+            case 4: m.offset = f.v; break;
+            case 5: m.filename = f.v; break;
+            case 6: m.build_id = f.v; break;
+            default: /* has_functions, has_filenames, has_line_numbers, has_inline_frames */
+                if (f.v) m.flags |= 1u << (f.number - 7);
         }
     }
     if (kind == BAD) return bad_entry(r, in, c.p, "a mapping is broken", err);
@@ -376,11 +387,11 @@ static int function(struct fp_pprof_reader *r, const struct fp_in *in, const str
             continue;
         }
         switch (f.number) {
-        case 1: id = f.v; break;
-        case 2: m.name = f.v; break;
-        case 3: m.system_name = f.v; break;
-        case 4: m.filename = f.v; break;
-        default: m.start_line = (int64_t)f.v;
+            case 1: id = f.v; break;
+            case 2: m.name = f.v; break;
+            case 3: m.system_name = f.v; break;
+            case 4: m.filename = f.v; break;
+            default: m.start_line = (int64_t)f.v;
         }
     }
     if (kind == BAD) return bad_entry(r, in, c.p, "a function is broken", err);
@@ -397,10 +408,14 @@ static int line(struct fp_pprof_reader *r, const struct field *inner, struct fp_
     struct fp_pprof_line l = {0};
     int kind;
     while ((kind = next(&c, LINE, &f)) > 0) {
-        if (kind == ' ') r->stats.unknown_fields++;
-        else if (f.number == 1) l.function = f.v;
-        else if (f.number == 2) l.line = (int64_t)f.v;
-        else l.column = (int64_t)f.v;
+        if (kind == ' ')
+            r->stats.unknown_fields++;
+        else if (f.number == 1)
+            l.function = f.v;
+        else if (f.number == 2)
+            l.line = (int64_t)f.v;
+        else
+            l.column = (int64_t)f.v;
     }
     if (kind == BAD) return FP_E_MALFORMED;
     if (grow(&r->lines, &r->cap_lines, r->n_lines, sizeof *r->lines)) return no_memory(err);
@@ -420,19 +435,19 @@ static int location(struct fp_pprof_reader *r, const struct fp_in *in, const str
             continue;
         }
         switch (f.number) {
-        case 1: id = f.v; break;
-        case 2: m.mapping = f.v; break;
-        case 3: m.address = f.v; break;
-        case 4: {
-            int status = line(r, &f, err);
-            if (status == FP_E_NOMEM) return status;
-            if (status) {
-                r->n_lines = m.first_line;
-                return bad_entry(r, in, f.at, "a line is broken", err);
+            case 1: id = f.v; break;
+            case 2: m.mapping = f.v; break;
+            case 3: m.address = f.v; break;
+            case 4: {
+                int status = line(r, &f, err);
+                if (status == FP_E_NOMEM) return status;
+                if (status) {
+                    r->n_lines = m.first_line;
+                    return bad_entry(r, in, f.at, "a line is broken", err);
+                }
+                break;
             }
-            break;
-        }
-        default: m.folded = f.v != 0;
+            default: m.folded = f.v != 0;
         }
     }
     m.n_lines = r->n_lines - m.first_line;
@@ -478,44 +493,43 @@ static int table_field(struct fp_pprof_reader *r, const struct fp_in *in, const 
     uint64_t pair[2];
     int status;
     switch (f->number) {
-    case 1:
-        status = value_type(r, in, f, pair, err);
-        if (status) return status; /* without its types nothing can be said of the samples */
-        if (r->n_types == MAX_TYPES)
-            return fp_fail_got(err, FP_E_MALFORMED, r->field_at, "the number of sample types", FP_GOT_UNSIGNED,
-                               MAX_TYPES + 1, "at most %", MAX_TYPES);
-        if (grow(&r->types, &r->cap_types, r->n_types * 2 + 1, sizeof *r->types)) return no_memory(err);
-        memcpy(r->types + 2 * (size_t)r->n_types++, pair, sizeof pair);
-        return 0;
-    case 2:
-        if (!r->has_samples) r->samples_at = r->field_at;
-        r->has_samples = 1;
-        return 0;
-    case 3: return mapping(r, in, f, err);
-    case 4: return location(r, in, f, err);
-    case 5: return function(r, in, f, err);
-    case 6: return string(r, in, f, err);
-    case 7: r->drop_frames = f->v; return 0;
-    case 8: r->keep_frames = f->v; return 0;
-    case 9:
-        if (r->time_ns)
-            return bad_entry(r, in, f->at, "a second time: two profiles follow one another", err);
-        r->time_ns = (int64_t)f->v;
-        return 0;
-    case 10: r->duration_ns = (int64_t)f->v; return 0;
-    case 11:
-        status = value_type(r, in, f, pair, err);
-        if (status) return r->lenient ? bad_entry(r, in, f->at, "", err) : status;
-        r->period_type = pair[0];
-        r->period_unit = pair[1];
-        r->has_period_type = 1;
-        return 0;
-    case 12: r->period = (int64_t)f->v; return 0;
-    case 13: return comments(r, in, f, err);
-    case 14: r->default_sample_type = f->v; return 0;
-    case 15: r->doc_url = f->v; return 0;
-    case NO_FIELD: return 0;
-    default: r->stats.unknown_fields++; return 0;
+        case 1:
+            status = value_type(r, in, f, pair, err);
+            if (status) return status; /* without its types nothing can be said of the samples */
+            if (r->n_types == MAX_TYPES)
+                return fp_fail_got(err, FP_E_MALFORMED, r->field_at, "the number of sample types", FP_GOT_UNSIGNED,
+                                   MAX_TYPES + 1, "at most %", MAX_TYPES);
+            if (grow(&r->types, &r->cap_types, r->n_types * 2 + 1, sizeof *r->types)) return no_memory(err);
+            memcpy(r->types + 2 * (size_t)r->n_types++, pair, sizeof pair);
+            return 0;
+        case 2:
+            if (!r->has_samples) r->samples_at = r->field_at;
+            r->has_samples = 1;
+            return 0;
+        case 3: return mapping(r, in, f, err);
+        case 4: return location(r, in, f, err);
+        case 5: return function(r, in, f, err);
+        case 6: return string(r, in, f, err);
+        case 7: r->drop_frames = f->v; return 0;
+        case 8: r->keep_frames = f->v; return 0;
+        case 9:
+            if (r->time_ns) return bad_entry(r, in, f->at, "a second time: two profiles follow one another", err);
+            r->time_ns = (int64_t)f->v;
+            return 0;
+        case 10: r->duration_ns = (int64_t)f->v; return 0;
+        case 11:
+            status = value_type(r, in, f, pair, err);
+            if (status) return r->lenient ? bad_entry(r, in, f->at, "", err) : status;
+            r->period_type = pair[0];
+            r->period_unit = pair[1];
+            r->has_period_type = 1;
+            return 0;
+        case 12: r->period = (int64_t)f->v; return 0;
+        case 13: return comments(r, in, f, err);
+        case 14: r->default_sample_type = f->v; return 0;
+        case 15: r->doc_url = f->v; return 0;
+        case NO_FIELD: return 0;
+        default: r->stats.unknown_fields++; return 0;
     }
 }
 
@@ -609,10 +623,11 @@ int fp_pprof_resolve(struct fp_pprof_reader *r, struct fp_err *err) {
     r->first_pass = r->lost = 0;
     r->skip = 0;
     if (!r->n_strings && !r->lenient) return fp_fail(err, FP_E_MALFORMED, 0, "there is no string table");
+    r->stats.bad_references += !r->n_strings;
     if (!r->n_types && r->has_samples)
         return fp_fail(err, FP_E_MALFORMED, r->samples_at, "there are samples but no sample types");
-    uint64_t *own[] = {&r->period_type, &r->period_unit, &r->drop_frames, &r->keep_frames, &r->default_sample_type,
-                       &r->doc_url};
+    uint64_t *own[] = {&r->period_type, &r->period_unit,         &r->drop_frames,
+                       &r->keep_frames, &r->default_sample_type, &r->doc_url};
     for (size_t i = 0; i < sizeof own / sizeof *own; i++)
         if ((status = resolve_own(r, own[i], err))) return status;
     for (uint32_t i = 0; i < r->n_comments; i++)
@@ -697,10 +712,10 @@ static int label(struct fp_pprof_reader *r, const struct field *inner, struct fp
             continue;
         }
         switch (f.number) {
-        case 1: l->key = f.v; break;
-        case 2: l->string = f.v; break;
-        case 3: l->number = (int64_t)f.v; break;
-        default: l->unit = f.v;
+            case 1: l->key = f.v; break;
+            case 2: l->string = f.v; break;
+            case 3: l->number = (int64_t)f.v; break;
+            default: l->unit = f.v;
         }
     }
     return kind;
@@ -770,7 +785,8 @@ static int sample(struct fp_pprof_reader *r, const struct fp_in *in, const struc
             if (fp_buf_reserve(&r->chain, f.wire == VARINT ? 10 : f.n)) return no_memory(err);
             if (f.wire == VARINT)
                 r->chain.n = (size_t)(fp_varint(r->chain.p + r->chain.n, f.v) - r->chain.p);
-            else if (fp_buf_put(&r->chain, f.p, f.n)) return no_memory(err);
+            else if (fp_buf_put(&r->chain, f.p, f.n))
+                return no_memory(err);
         } else if (f.number == 2 && f.wire == VARINT) {
             add_value(r, &n_values, f.v);
         } else if (f.number == 2) {

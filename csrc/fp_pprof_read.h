@@ -35,8 +35,8 @@ struct fp_pprof_read_stats {
     uint64_t bad_lines;             /* line numbers or columns that do not fit 32 bits, taken as unknown */
     /* lenient: losses */
     uint64_t bad_samples;
-    uint64_t bad_entries;           /* of tables */
-    uint64_t bad_references;        /* to strings and functions that are not there */
+    uint64_t bad_entries;    /* of tables */
+    uint64_t bad_references; /* to strings and functions that are not there */
     uint64_t lost_bytes;
 };
 
@@ -51,34 +51,34 @@ struct fp_pprof_reader {
     int32_t has_period_type;
     uint64_t *comments;
     uint32_t n_comments, cap_comments;
-    uint64_t *types;                /* (type, unit) of each column of values */
+    uint64_t *types; /* (type, unit) of each column of values */
     uint32_t n_types, cap_types;
 
     /* private from here on */
-    uint64_t skip;                  /* bytes of a field to pass over */
-    uint64_t field_at;              /* where that field began */
+    uint64_t skip;     /* bytes of a field to pass over */
+    uint64_t field_at; /* where that field began */
     int32_t first_pass;
-    int32_t lost;                   /* lenient: nothing that follows can be read */
+    int32_t lost; /* lenient: nothing that follows can be read */
     int32_t has_samples;
     uint64_t samples_at;
-    uint32_t *strings;              /* by index: string of the model */
+    uint32_t *strings; /* by index: string of the model */
     uint32_t n_strings, cap_strings;
     struct fp_pprof_mapping *mappings;
     struct fp_pprof_function *functions;
     struct fp_pprof_location *locations;
     struct fp_pprof_line *lines;
     uint32_t cap_mappings, cap_functions, cap_locations, n_lines, cap_lines;
-    struct fp_table mapping_ids, function_ids, location_ids;  /* id -> position + 1 */
-    uint32_t *frames;               /* by location position: frame */
-    struct fp_strings chains;       /* location lists as in the file */
-    uint32_t *chain_stacks;         /* by chain: stack */
+    struct fp_table mapping_ids, function_ids, location_ids; /* id -> position + 1 */
+    uint32_t *frames;                                        /* by location position: frame */
+    struct fp_strings chains;                                /* location lists as in the file */
+    uint32_t *chain_stacks;                                  /* by chain: stack */
     uint32_t cap_chain_stacks;
-    struct fp_strings label_sets;   /* label messages as in the file */
+    struct fp_strings label_sets; /* label messages as in the file */
     uint32_t *label_chains;
     uint32_t cap_label_chains;
-    struct fp_pprof_label *labels;  /* scratch */
+    struct fp_pprof_label *labels; /* scratch */
     uint32_t cap_labels;
-    uint64_t *ids;                  /* scratch: frames of one chain */
+    uint64_t *ids; /* scratch: frames of one chain */
     uint32_t cap_ids;
     int64_t *values;                /* scratch: the values of one sample */
     struct fp_buf chain, label_set; /* scratch, for lists in pieces */

@@ -14,7 +14,9 @@ enum { WITHOUT_FUNCTION = 1, WITH_FUNCTION = 2, WITHOUT_FILE = 4, WITHOUT_LINE =
 /* Room for one field of a message: tag and the longest varint. */
 enum { FIELD = 11 };
 
-static int no_memory(struct fp_err *err) { return fp_fail(err, FP_E_NOMEM, 0, "memory"); }
+static int no_memory(struct fp_err *err) {
+    return fp_fail(err, FP_E_NOMEM, 0, "memory");
+}
 
 struct fp_pprof_writer *fp_pprof_writer_new(struct fp_model *model) {
     struct fp_pprof_writer *w = calloc(1, sizeof *w);
@@ -377,8 +379,7 @@ static int put_thread(struct fp_pprof_writer *w, uint32_t thread, struct fp_buf 
 static const uint8_t *put_stack(struct fp_pprof_writer *w, uint32_t node, struct fp_buf *out, size_t *n) {
     const struct fp_model *m = w->model;
     struct fp_buf *ids = &w->ids;
-    if (cover(&w->frames, &w->cap_frames, m->frames.n) ||
-        cover(&w->memo_stacks, &w->cap_memo_stacks, m->stacks.n))
+    if (cover(&w->frames, &w->cap_frames, m->frames.n) || cover(&w->memo_stacks, &w->cap_memo_stacks, m->stacks.n))
         return NULL;
     uint32_t *memo = &w->memo_stacks[node];
     w->stats.no_stack += !node;
@@ -429,8 +430,7 @@ int fp_pprof_put(struct fp_pprof_writer *w, const struct fp_batch *in, const int
         if (fp_buf_reserve(&w->rest, ((size_t)n_columns + 1) * FIELD)) return no_memory(err);
         size_t values = 0;
         for (uint32_t k = 0; k < n_columns; k++)
-            values += columns[k] < 0 ? 1
-                                     : varint_length((uint64_t)in->values[(size_t)columns[k] * in->cap + i]);
+            values += columns[k] < 0 ? 1 : varint_length((uint64_t)in->values[(size_t)columns[k] * in->cap + i]);
         uint8_t *to = w->rest.p;
         *to++ = BYTES(2);
         to = fp_varint(to, values);

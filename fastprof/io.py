@@ -58,7 +58,8 @@ def _damage(error: Exception) -> bool:
     """Is this what a decompressor raises on damaged or truncated data?"""
     if isinstance(error, (EOFError, OSError, ValueError)):
         return True
-    return type(error).__module__.partition(".")[0] in {"zlib", "_lzma", "lzma", "zstandard", "zstd", "isal"}
+    module = type(error).__module__.partition(".")[0]
+    return module in {"zlib", "_lzma", "lzma", "zstandard", "zstd", "isal", "igzip_lib", "isal_zlib"}
 
 
 class _Rejoined:

@@ -25,12 +25,13 @@ PPROF_IS_WRONG = {
 PPROF_CANNOT_READ = {
     "header5": "five header words",
     "symbolized": "the symbolized form",
-    "cut_in_last_record": "pprof invents frames at 0xffffffffffffffff, ours is an error",
+    "cut_in_last_record": "pprof invents frames at 0xffffffffffffffff, for us it is an error",
 }
 
 
-def cases() -> list[Path]:
-    return sorted(shared_data("gperftools").glob("*/*.prof")) if SHARED else []
+def cases(*without: str) -> list[Path]:
+    found = sorted(shared_data("gperftools").glob("*/*.prof")) if SHARED else []
+    return [p for p in found if p.stem not in PPROF_CANNOT_READ and p.stem not in without]
 
 
 def convert(path: Path, to: Path, options: Options | None = None) -> Path:
@@ -42,8 +43,6 @@ def convert(path: Path, to: Path, options: Options | None = None) -> Path:
 
 @pytest.mark.parametrize("path", cases(), ids=lambda p: p.stem)
 def test_our_conversion_is_that_of_pprof(path: Path, tmp_path: Path) -> None:
-    if path.stem in PPROF_CANNOT_READ:
-        pytest.skip(PPROF_CANNOT_READ[path.stem])
     ours = pprof_raw.raw(convert(path, tmp_path / "ours.pb"))
     theirs = pprof_raw.raw(path)
     assert ours.header == theirs.header
@@ -51,11 +50,10 @@ def test_our_conversion_is_that_of_pprof(path: Path, tmp_path: Path) -> None:
     assert (ours.samples == theirs.samples) == (path.stem not in PPROF_IS_WRONG)
 
 
-@pytest.mark.parametrize("path", cases(), ids=lambda p: p.stem)
+# these two have frames without address, which the format cannot say
+@pytest.mark.parametrize("path", cases("leaf0_deep", "depth0"), ids=lambda p: p.stem)
 def test_what_we_write_reads_back_the_same(path: Path, tmp_path: Path) -> None:
     """gperftools -> pprof -> gperftools, read by pprof, is the file that pprof reads at first."""
-    if path.stem in PPROF_CANNOT_READ or path.stem in {"leaf0_deep", "depth0"}:
-        pytest.skip("unreadable, or has frames without address")
     via = convert(path, tmp_path / "ours.pb")
     assert pprof_raw.raw(convert(via, tmp_path / "back.prof")).samples == pprof_raw.raw(path).samples
 

@@ -1,5 +1,5 @@
-/* gperftools profiles under the fuzzer: byte 0 chooses options, byte 1 how much
- * comes at a time, the rest is the file. */
+/* gperftools profiles under the fuzzer.  The last byte also chooses options, the
+ * one before it how much comes at a time; so a file replays as it is. */
 #include <stdlib.h>
 
 #include "fp_gperf.h"
@@ -23,13 +23,12 @@ static void drain(struct fp_gperf *g, struct fp_model *m, uint32_t cap) {
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     if (size < 2) return 0;
+    const uint8_t options = data[size - 1];
     struct fp_model *m = fp_model_new();
-    struct fp_gperf *g = fp_gperf_new(m, data[0] & 1);
-    g->keep_signal_frames = data[0] >> 1 & 1;
-    size_t step = data[1] ? data[1] : size;
-    const uint32_t cap = 1 + (data[0] >> 4);
-    data += 2;
-    size -= 2;
+    struct fp_gperf *g = fp_gperf_new(m, options & 1);
+    g->keep_signal_frames = options >> 1 & 1;
+    const size_t step = data[size - 2] ? data[size - 2] : size;
+    const uint32_t cap = 1 + (options >> 4);
     /* each window is a block of its own, so that a read beyond it is seen */
     struct fp_in in = {0};
     struct fp_err err;

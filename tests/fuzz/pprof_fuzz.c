@@ -1,5 +1,5 @@
-/* profile.proto under the fuzzer: byte 0 chooses options, byte 1 how much comes
- * at a time, the rest is the file.  What is read is written, and what was
+/* profile.proto under the fuzzer.  The last byte also chooses options, the one
+ * before it how much comes at a time; so a file replays as it is.  What is read is written, and what was
  * written must be read without complaint. */
 #include <stdlib.h>
 
@@ -62,9 +62,10 @@ static int run(const uint8_t *data, size_t size, int lenient, size_t step, uint3
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     if (size < 2) return 0;
-    size_t step = data[1] ? data[1] : size;
+    const uint8_t options = data[size - 1];
+    const size_t step = data[size - 2] ? data[size - 2] : size;
     struct fp_buf out = {0};
-    int status = run(data + 2, size - 2, data[0] & 1, step, 1 + (data[0] >> 4), &out);
+    int status = run(data, size, options & 1, step, 1 + (options >> 4), &out);
     if (status == FP_DONE && run(out.p, out.n, 0, out.n, 100, NULL) != FP_DONE) abort();
     fp_buf_free(&out);
     return 0;

@@ -65,7 +65,6 @@ def write(
     def words(*values: int) -> bytes:
         return struct.pack(f"{order}{len(values)}{letter}", *values)
 
-    out = words(0, 3 + len(extra_header), version, period_us, 0, *extra_header)
-    for count, pcs in chains:
-        out += words(count, len(pcs), *pcs)
-    return out + (words(0, 1, 0) + text if trailer else b"")
+    head = words(0, 3 + len(extra_header), version, period_us, 0, *extra_header)
+    records = b"".join(words(count, len(pcs), *pcs) for count, pcs in chains)
+    return head + records + (words(0, 1, 0) + text if trailer else b"")

@@ -1,0 +1,47 @@
+"""Whole programs as a bench sees them: CPU seconds (user and system, children too) and peak memory."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.paths import REPO, SHARED
+
+
+class Run:
+    """One run of a command, which must succeed."""
+
+    def __init__(self, command: list[str]) -> None:
+        environment = os.environ | {"PYTHONPATH": str(REPO)}
+        process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=environment)
+        _, status, usage = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+        assert process.returncode == 0, command
+        self.cpu_seconds = usage.ru_utime + usage.ru_stime
+        self.peak_bytes = usage.ru_maxrss * 1024
+
+
+def fastprof(*arguments: str | Path) -> list[str]:
+    return [sys.executable, "-m", "fastprof", *map(str, arguments)]
+
+
+def peer(command: list[str]) -> list[str]:
+    if shutil.which(command[0]) is None:
+        pytest.skip(f"{command[0]} is not installed")
+    return command
+
+
+def big_profile(folder: Path, name: str, *options: str) -> Path:
+    """A profile of FASTPROF_BENCH_SIZE (default 100M) made by shared/tools/make_big_gperf.py."""
+    if SHARED is None:
+        pytest.skip("no shared/tools beside the repository")
+    path = folder / name
+    size = os.environ.get("FASTPROF_BENCH_SIZE", "100M")
+    tool = SHARED / "tools" / "make_big_gperf.py"
+    subprocess.run([sys.executable, tool, path, "--size", size, *options], check=True, capture_output=True)
+    return path

@@ -1,0 +1,50 @@
+"""Ten times as many samples of the same stacks need no more memory."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.paths import REPO
+from tests.reference import gperftools
+from tests.unit.test_pprof import message, profile, top_level_fields
+
+# peak resident bytes of a conversion; of this program alone, unlike ru_maxrss, which knows its parent's
+SCRIPT = """
+import sys
+from fastprof import pipeline
+pipeline.convert([sys.argv[1]], sys.argv[2])
+print(next(int(line.split()[1]) for line in open("/proc/self/status") if line.startswith("VmHWM")) * 1024)
+"""
+SLACK = 4 << 20
+
+
+def peak(path: Path, to: Path) -> int:
+    command = [sys.executable, "-c", SCRIPT, str(path), str(to)]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, cwd=REPO)
+    return int(done.stdout)
+
+
+def gperf(n: int) -> bytes:
+    chains = [(1, tuple(range(i + 1, i + 30))) for i in range(500)]
+    return gperftools.write(chains * n)
+
+
+def pprof(n: int) -> bytes:
+    fields = top_level_fields(profile().SerializeToString())
+    samples = b"".join(f for f in fields if f[0] == 0x12)
+    return b"".join(f for f in fields if f[0] != 0x12) + samples * (n * 700) + message(99, bytes(n * 1000))
+
+
+@pytest.mark.parametrize(("make", "suffix"), [(gperf, ".prof"), (pprof, ".pb")])
+def test_memory_is_that_of_the_distinct_stacks(make: object, suffix: str, tmp_path: Path) -> None:
+    peaks = []
+    for n in (10, 100):
+        path = tmp_path / f"{n}{suffix}"
+        path.write_bytes(make(n))  # type: ignore[operator]
+        peaks.append(peak(path, tmp_path / "out.pb.gz"))
+    assert peaks[1] - peaks[0] < SLACK, peaks
+    assert peaks[1] < 64 << 20
