@@ -111,3 +111,32 @@ int fp_batch_payload(struct fp_batch *b, const void *p, size_t n, uint64_t *slic
     b->bytes_n += n;
     return 0;
 }
+
+int fp_batch_summarize(const struct fp_batch *b, struct fp_summary *s) {
+    const uint8_t *kind = b->view == FP_TIMELINE ? b->op : b->kind;
+    int overflow = 0;
+    if (kind)
+        for (uint32_t i = 0; i < b->n; i++) s->rows[kind[i] & 7]++;
+    else
+        s->rows[0] += b->n;
+    if (b->view == FP_TIMELINE) {
+        uint64_t first = s->first_time, last = s->last_time;
+        for (uint32_t i = 0; i < b->n; i++) {
+            first = b->time[i] < first ? b->time[i] : first;
+            last = b->time[i] > last ? b->time[i] : last;
+        }
+        s->first_time = first;
+        s->last_time = last;
+    }
+    if (b->view == FP_GRAPH)
+        for (uint32_t i = 0; i < b->n; i++)
+            if (kind[i] == FP_CALL) overflow |= __builtin_add_overflow(s->calls, b->count[i], &s->calls);
+    for (uint32_t k = 0; k < b->n_values && k < s->n_totals; k++) {
+        const int64_t *values = b->values + (size_t)k * b->cap;
+        int64_t sum = s->totals[k];
+        for (uint32_t i = 0; i < b->n; i++)
+            if (b->view != FP_GRAPH || kind[i] == FP_COST) overflow |= __builtin_add_overflow(sum, values[i], &sum);
+        s->totals[k] = sum;
+    }
+    return overflow ? FP_E_OVERFLOW : FP_DONE;
+}

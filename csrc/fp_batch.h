@@ -89,6 +89,19 @@ int fp_batch_set_values(struct fp_batch *b, uint32_t n_values);
  * 0, FP_E_NOMEM, or FP_E_OVERFLOW when the bytes would pass 4 GiB. */
 int fp_batch_payload(struct fp_batch *b, const void *p, size_t n, uint64_t *slice);
 
+/* What a run of batches adds up to; zeroed by the caller. */
+struct fp_summary {
+    uint64_t rows[8];     /* timeline: by enum fp_op.  graph: by enum fp_kind.  stacks: [0] */
+    uint64_t first_time;  /* timeline; UINT64_MAX - so set by the caller - when there was none */
+    uint64_t last_time;
+    uint64_t calls;       /* graph: sum of the counts of its calls */
+    int64_t *totals;      /* stacks, graph: the sums of self values; n_totals of them, caller-owned */
+    uint32_t n_totals;
+};
+
+/* Adds a batch.  FP_DONE or FP_E_OVERFLOW. */
+int fp_batch_summarize(const struct fp_batch *b, struct fp_summary *s);
+
 /* cffi-end */
 
 #endif

@@ -103,13 +103,26 @@ static uint64_t table_hash(const void *table, uint32_t id) {
     return row_hash(fp_table_row(t, id), t->width);
 }
 
-static int table_init(struct fp_table *t, uint32_t width) {
+int fp_table_init(struct fp_table *t, uint32_t width) {
     t->width = width;
     t->cap = 64;
     t->words = calloc((size_t)t->cap * width, sizeof *t->words);
     if (!t->words) return FP_E_NOMEM;
     t->n = 1; /* id 0: nothing */
     return grow_index(&t->index, &t->index_mask, t, t->n, table_hash);
+}
+
+void fp_table_clear(struct fp_table *t) {
+    free(t->words);
+    free(t->index);
+    memset(t, 0, sizeof *t);
+}
+
+uint32_t fp_table_find(const struct fp_table *t, const uint32_t *row) {
+    uint32_t at = (uint32_t)row_hash(row, t->width) & t->index_mask;
+    for (uint32_t id; (id = t->index[at]); at = (at + 1) & t->index_mask)
+        if (!memcmp(fp_table_row(t, id), row, t->width * sizeof *row)) return id;
+    return 0;
 }
 
 uint32_t fp_table_intern(struct fp_table *t, const uint32_t *row) {
@@ -139,20 +152,15 @@ uint32_t fp_table_intern(struct fp_table *t, const uint32_t *row) {
 struct fp_model *fp_model_new(void) {
     struct fp_model *m = calloc(1, sizeof *m);
     if (!m) return NULL;
-    if (strings_init(&m->strings) || table_init(&m->objects, FP_OBJECT_WIDTH) ||
-        table_init(&m->mappings, FP_MAPPING_WIDTH) || table_init(&m->functions, FP_FUNCTION_WIDTH) ||
-        table_init(&m->lines, FP_LINE_WIDTH) || table_init(&m->frames, FP_FRAME_WIDTH) ||
-        table_init(&m->stacks, FP_STACK_WIDTH) || table_init(&m->labels, FP_LABEL_WIDTH) ||
-        table_init(&m->threads, FP_THREAD_WIDTH)) {
+    if (strings_init(&m->strings) || fp_table_init(&m->objects, FP_OBJECT_WIDTH) ||
+        fp_table_init(&m->mappings, FP_MAPPING_WIDTH) || fp_table_init(&m->functions, FP_FUNCTION_WIDTH) ||
+        fp_table_init(&m->lines, FP_LINE_WIDTH) || fp_table_init(&m->frames, FP_FRAME_WIDTH) ||
+        fp_table_init(&m->stacks, FP_STACK_WIDTH) || fp_table_init(&m->labels, FP_LABEL_WIDTH) ||
+        fp_table_init(&m->threads, FP_THREAD_WIDTH)) {
         fp_model_free(m);
         return NULL;
     }
     return m;
-}
-
-static void table_free(struct fp_table *t) {
-    free(t->words);
-    free(t->index);
 }
 
 void fp_model_free(struct fp_model *m) {
@@ -160,14 +168,14 @@ void fp_model_free(struct fp_model *m) {
     free(m->strings.bytes);
     free(m->strings.start);
     free(m->strings.index);
-    table_free(&m->objects);
-    table_free(&m->mappings);
-    table_free(&m->functions);
-    table_free(&m->lines);
-    table_free(&m->frames);
-    table_free(&m->stacks);
-    table_free(&m->labels);
-    table_free(&m->threads);
+    fp_table_clear(&m->objects);
+    fp_table_clear(&m->mappings);
+    fp_table_clear(&m->functions);
+    fp_table_clear(&m->lines);
+    fp_table_clear(&m->frames);
+    fp_table_clear(&m->stacks);
+    fp_table_clear(&m->labels);
+    fp_table_clear(&m->threads);
     free(m);
 }
 

@@ -121,6 +121,13 @@ uint32_t fp_strings_intern(struct fp_strings *s, const void *p, size_t n);
 /* The id of a row of t->width words, entered if new; FP_NO_ID when memory ran out. */
 uint32_t fp_table_intern(struct fp_table *t, const uint32_t *row);
 
+/* A table by itself, for what a room keeps beside the model.  0 or FP_E_NOMEM. */
+int fp_table_init(struct fp_table *t, uint32_t width);
+void fp_table_clear(struct fp_table *t);
+
+/* The id of a row that is there, else 0. */
+uint32_t fp_table_find(const struct fp_table *t, const uint32_t *row);
+
 /* Shorthands with one argument a column (u64 columns whole). */
 uint32_t fp_model_object(struct fp_model *m, uint32_t name, uint32_t build_id);
 uint32_t fp_model_mapping(struct fp_model *m, uint32_t object, uint64_t start, uint64_t limit,

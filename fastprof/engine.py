@@ -56,7 +56,7 @@ class Reader:
     """One input being read.  A room subclasses it; its `feed` is the compiled decoder."""
 
     format: ClassVar[str]
-    view: ClassVar[str]
+    view: str  # known once the reader is made: some formats hold one of several views
 
     def __init__(self, source: Source, model: Model, options: Options, report: Report) -> None:
         self.source = source
@@ -85,7 +85,7 @@ class Writer:
     """One output being written.  `put` and `end` append to `out`; the engine drains it."""
 
     format: ClassVar[str]
-    view: ClassVar[str]
+    view: str
 
     def __init__(self, model: Model, sink: Sink, options: Options, report: Report) -> None:
         self.model = model

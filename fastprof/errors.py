@@ -17,6 +17,10 @@ class UnrecognizedError(FastprofError):
     """No format claims the input."""
 
 
+class SymbolError(FastprofError):
+    """A binary, debug file or map given for symbols that cannot be used."""
+
+
 class FormatError(FastprofError):
     """An input that is claimed by a format but broken.
 

@@ -265,6 +265,14 @@ class Source:
         self._stream.seek(offset)
         return self._read_some(n)
 
+    def read_into(self, offset: int, into: memoryview) -> int:
+        """Fill `into` from `offset`; fewer bytes only at the end of the input.  As `read_at`, without a copy."""
+        self._stream.seek(offset)
+        have = 0
+        while have < len(into) and (got := self._guarded(self._stream.readinto, into[have:])):
+            have += got
+        return have
+
     def spool(self) -> None:
         """Make the source seekable: what cannot seek is copied to a temporary file."""
         if self.seekable:
@@ -281,9 +289,9 @@ class Source:
 
     # ---- progress ------------------------------------------------------
 
-    def on_progress(self, callback: Any) -> None:
-        """Call `callback(bytes)` with the position in the file as stored, at every refill."""
-        self._progress = callback
+    def on_progress(self, callback: Any, closed: Any) -> None:
+        """Call `callback(bytes)` with the position in the file as stored, at every refill; `closed()` at close."""
+        self._progress, self._closed = callback, closed
 
     def _raw_position(self) -> int:
         if self.compression or self.size is None:
@@ -294,6 +302,8 @@ class Source:
         return self.bytes_read
 
     def close(self) -> None:
+        if self._progress is not None:
+            self._closed()
         if self._stream is not self._raw:
             self._stream.close()
         if self._raw is not getattr(sys.stdin.buffer, "raw", None):

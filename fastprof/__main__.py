@@ -1,0 +1,5 @@
+import sys
+
+from fastprof.cli import main
+
+sys.exit(main())

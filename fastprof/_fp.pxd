@@ -1,0 +1,97 @@
+# The C core as Cython sees it: only what the .pyx files use.  The headers under
+# csrc/ say what everything means.
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
+
+
+cdef extern from "fp.h" nogil:
+    enum:
+        FP_DONE
+        FP_MORE
+        FP_FULL
+        FP_ASK
+        FP_E_MALFORMED
+        FP_E_TRUNCATED
+        FP_E_OVERFLOW
+        FP_E_NOMEM
+
+    struct fp_err:
+        uint64_t line
+
+    struct fp_in:
+        const uint8_t *p
+        size_t n
+        size_t pos
+        uint64_t base
+        int32_t eof
+
+    int fp_fail(fp_err *err, int code, uint64_t offset, const char *what)
+    int fp_fail_text(fp_err *err, int code, uint64_t offset, uint64_t line, const char *what,
+                     const void *text, size_t n, const char *want)
+
+
+cdef extern from "fp_buf.h" nogil:
+    struct fp_buf:
+        uint8_t *p
+        size_t n
+        size_t cap
+
+    int fp_buf_reserve(fp_buf *b, size_t more)
+    uint8_t *fp_dec(uint8_t *to, uint64_t v)
+    uint8_t *fp_sdec(uint8_t *to, int64_t v)
+    uint8_t *fp_hex(uint8_t *to, uint64_t v)
+
+
+cdef extern from "fp_model.h" nogil:
+    enum:
+        FP_NO_ID
+        FP_OBJECT_NAME
+        FP_FUNCTION_OBJECT
+        FP_FUNCTION_FILE
+        FP_FUNCTION_NAME
+
+    struct fp_strings:
+        uint32_t n
+
+    struct fp_table:
+        uint32_t n
+
+    struct fp_model:
+        fp_strings strings
+        fp_table objects
+        fp_table functions
+
+    uint32_t fp_strings_intern(fp_strings *s, const void *p, size_t n)
+    uint32_t fp_model_object(fp_model *m, uint32_t name, uint32_t build_id)
+    uint32_t fp_model_function(fp_model *m, uint32_t object, uint32_t file, uint32_t name,
+                               uint32_t system_name, uint32_t line)
+    const uint32_t *fp_table_row(const fp_table *t, uint32_t id)
+    const uint8_t *fp_string(const fp_strings *s, uint32_t id, size_t *n)
+
+
+cdef extern from "fp_batch.h" nogil:
+    enum:
+        FP_COST
+        FP_CALL
+        FP_JUMP
+        FP_JCND
+        FP_BLOCK
+
+    struct fp_batch:
+        uint32_t cap
+        uint32_t n
+        uint32_t part
+        uint32_t n_values
+        int64_t *values
+        uint32_t *function
+        uint8_t *kind
+        uint32_t *file
+        uint32_t *line
+        uint64_t *address
+        uint64_t *bb
+        uint32_t *callee
+        uint32_t *target_file
+        uint32_t *target_line
+        uint64_t *target_address
+        uint64_t *target_bb
+        uint64_t *count
+        uint64_t *count2

@@ -1,0 +1,99 @@
+"""What several verbs share: options, progress, the report."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+from typing import Any
+
+from fastprof.engine import Options, Report
+
+
+def add_reading_arguments(parser: argparse.ArgumentParser) -> None:
+    """The arguments of every verb that reads a profile."""
+    parser.add_argument("-f", "--from", dest="from_", metavar="FORMAT", help="the inputs' format (default: recognized)")
+    parser.add_argument(
+        "-s",
+        "--symbols",
+        action="append",
+        default=[],
+        metavar="BINARY",
+        help="program or shared object to take names from, or a map made by `llvm-xray extract`; may be repeated",
+    )
+    parser.add_argument("--no-demangle", action="store_true", help="leave C++ names as they are in the binary")
+    parser.add_argument(
+        "--lenient",
+        action="store_true",
+        help="keep what can be understood of a damaged input; losses are counted, the exit code is 3",
+    )
+    parser.add_argument("-q", "--quiet", action="store_true", help="no report, no progress")
+
+
+def options_from(args: argparse.Namespace, **more: Any) -> Options:
+    return Options(
+        lenient=args.lenient,
+        symbols=tuple(args.symbols),
+        demangle="none" if args.no_demangle else "full",
+        **more,
+    )
+
+
+class Progress:
+    """A progress bar over the inputs' bytes as stored, when stderr is a terminal."""
+
+    def __init__(self, quiet: bool) -> None:
+        self._on = not quiet and sys.stderr.isatty()
+
+    def __call__(self, source: Any) -> None:
+        if not self._on or not source.compressed_size:
+            return
+        from tqdm import tqdm
+
+        bar = tqdm(
+            total=source.compressed_size,
+            unit="B",
+            unit_scale=True,
+            unit_divisor=1000,
+            desc=os.path.basename(source.name),
+            leave=False,
+            ascii=True if os.environ.get("NO_COLOR") else None,
+            file=sys.stderr,
+        )
+
+        def moved(position: int) -> None:
+            bar.update(max(0, min(position, source.compressed_size) - bar.n))
+
+        source.on_progress(moved, bar.close)
+
+
+def report_text(report: Report, headline: str) -> str:
+    """The report as lines for a person."""
+    lines = [headline]
+    for title, counts in (("repairs", report.repairs), ("losses", report.losses), ("not said", report.unsaid)):
+        if counts:
+            lines.append(f"{title}: " + ", ".join(f"{n:,} {name}" for name, n in sorted(counts.items())))
+    lines += [f"warning: {w}" for w in report.warnings]
+    return "; ".join(lines[: len(lines) - len(report.warnings)]) + "".join(
+        f"\nfastprof: {line}" for line in lines[len(lines) - len(report.warnings) :]
+    )
+
+
+def report_json(report: Report) -> str:
+    """The report as one JSON object."""
+    return json.dumps(
+        {
+            "rows": dict(report.rows),
+            "repairs": dict(report.repairs),
+            "losses": dict(report.losses),
+            "not_said": dict(report.unsaid),
+            "warnings": report.warnings,
+            "facts": report.facts,
+        },
+        default=str,
+    )
+
+
+def exit_code(report: Report) -> int:
+    return 3 if report.losses else 0

@@ -1,0 +1,62 @@
+"""fastprof convert: any profile into any other format."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+
+from fastprof import pipeline
+from fastprof.cli.common import Progress, add_reading_arguments, exit_code, options_from, report_json, report_text
+
+DESCRIPTION = """\
+Convert a profile into another format, streaming.  Several inputs are merged
+into one profile.  Compressed input (.gz .zst .xz .bz2) is read as it is; the
+output is compressed if its name says so.  A damaged input is an error and
+leaves no output, unless --lenient."""
+EXAMPLES = """\
+examples:
+  fastprof convert trace.xray -s ./program -o out.callgrind
+  fastprof convert trace.xray --per-thread -o out.callgrind
+  zstd -dc trace.xray.zst | fastprof convert - --to callgrind > out.callgrind
+  fastprof convert day1.xray day2.xray -o both.callgrind.gz
+"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("inputs", nargs="+", metavar="INPUT", help="a file, a directory, or - for standard input")
+    parser.add_argument("-o", "--output", default="-", metavar="OUTPUT", help="file to write (default: standard output)")
+    parser.add_argument("-t", "--to", metavar="FORMAT", help="format to write (default: by the output's suffix)")
+    add_reading_arguments(parser)
+    parser.add_argument("--json", action="store_true", help="the report as JSON, on standard error")
+    parser.add_argument("--per-thread", action="store_true", help="keep threads apart: one part a thread")
+    parser.add_argument(
+        "--time-unit", choices=("ns", "ticks"), default="ns", help="times in nanoseconds, or exact in clock ticks"
+    )
+    parser.add_argument("--no-compress-names", action="store_true", help="Callgrind: write every name in full")
+    parser.add_argument("--no-compress-positions", action="store_true", help="Callgrind: write every position in full")
+
+
+def run(args: argparse.Namespace) -> int:
+    options = options_from(
+        args,
+        per_thread=args.per_thread,
+        time_unit=args.time_unit,
+        compress_names=not args.no_compress_names,
+        compress_positions=not args.no_compress_positions,
+    )
+    report = pipeline.convert(
+        args.inputs,
+        args.output,
+        from_=args.from_,
+        to=args.to,
+        options=options,
+        progress=Progress(args.quiet),
+    )
+    if args.json:
+        print(report_json(report), file=sys.stderr)
+    elif not args.quiet:
+        rows = ", ".join(f"{n:,} {name}" for name, n in report.rows.items())
+        target = "standard output" if args.output == "-" else args.output
+        headline = f"{rows or 'no records'} -> {target} ({report.facts['output bytes']:,} bytes)"
+        print(f"fastprof: {report_text(report, headline)}", file=sys.stderr)
+    return exit_code(report)

@@ -1,0 +1,46 @@
+"""fastprof formats: the registry."""
+
+from __future__ import annotations
+
+import argparse
+import json
+
+from fastprof import formats
+
+DESCRIPTION = "List the formats that fastprof knows: names for --from and --to, view, what can be done, suffixes."
+EXAMPLES = """\
+examples:
+  fastprof formats
+  fastprof formats --json
+"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--json", action="store_true", help="print JSON")
+
+
+def run(args: argparse.Namespace) -> int:
+    known = formats.formats()
+    if args.json:
+        entries = [
+            {
+                "name": f.name,
+                "view": f.view,
+                "reads": f.reader is not None,
+                "writes": f.writer is not None,
+                "suffixes": list(f.suffixes),
+                "prefixes": list(f.prefixes),
+                "title": f.title,
+            }
+            for f in known
+        ]
+        print(json.dumps(entries, indent=2))
+        return 0
+    rows = [("format", "view", "reads", "writes", "suffixes", "")]
+    for f in known:
+        names = [*f.suffixes, *(p + "*" for p in f.prefixes)]
+        rows.append((f.name, f.view, "yes" if f.reader else "-", "yes" if f.writer else "-", " ".join(names), f.title))
+    widths = [max(len(row[i]) for row in rows) for i in range(5)]
+    for row in rows:
+        print("  ".join([*(cell.ljust(width) for cell, width in zip(row[:5], widths, strict=True)), row[5]]).rstrip())
+    return 0

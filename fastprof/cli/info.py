@@ -1,0 +1,55 @@
+"""fastprof info: what is in a profile."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+
+from fastprof import pipeline
+from fastprof.cli.common import Progress, add_reading_arguments, exit_code, options_from, report_json, report_text
+
+DESCRIPTION = "Read a profile to its end and say what is in it: format, version, counts, time range, totals, anomalies."
+EXAMPLES = """\
+examples:
+  fastprof info trace.xray
+  fastprof info --json callgrind.out.123.gz | jq .facts.totals
+"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("input", metavar="INPUT", help="a file, or - for standard input")
+    add_reading_arguments(parser)
+    parser.add_argument("--json", action="store_true", help="print JSON")
+
+
+def run(args: argparse.Namespace) -> int:
+    report = pipeline.info(args.input, from_=args.from_, options=options_from(args), progress=Progress(args.quiet))
+    if args.json:
+        print(report_json(report))
+        return exit_code(report)
+    rows: list[tuple[str, str]] = []
+    for name, value in report.facts.items():
+        if isinstance(value, dict):
+            rows.append((name, ""))
+            rows += [(f"  {key}", _shown(item)) for key, item in value.items()]
+        else:
+            rows.append((name, _shown(value)))
+    for title, counts in (("repairs", report.repairs), ("losses", report.losses)):
+        rows.append((title, "" if counts else "none"))
+        rows += [(f"  {name}", f"{n:,}") for name, n in sorted(counts.items())]
+    width = max(len(name) for name, _ in rows)
+    for name, value in rows:
+        print(f"{name:<{width}}  {value}".rstrip())
+    if report.warnings and not args.quiet:
+        print(f"fastprof: {report_text(report, args.input)}", file=sys.stderr)
+    return exit_code(report)
+
+
+def _shown(value: object) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, int):
+        return f"{value:,}"
+    if isinstance(value, float):
+        return f"{value:,.6f}"
+    return str(value)

@@ -1,0 +1,435 @@
+"""Graph rows -> the body lines of a Callgrind part.
+
+The door (`callgrind.py`) writes what stands once per part; this file writes
+what stands once per row, without the GIL.
+
+A block of one function, names and positions compressed:
+
+    fl=(2) util.c            the function's file, when it differs from the last fl=
+    fn=(7) gcd
+    0x401136 12 3            address, line, counts (trailing zeros are left out)
+    +4 * 1                   +4 bytes, same line
+    cfn=(9)                  callee; cob=, cfi= only when they differ from the caller's
+    calls=2 0x401000 5       count, target position
+    * * 60                   position of the call, inclusive counts
+"""
+
+from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
+from libc.stdlib cimport free, realloc
+from libc.string cimport memchr, memcpy, memset
+
+from fastprof._fp cimport *
+
+cdef extern from *:
+    """
+    #define fp_add_overflows(a, b, to) __builtin_add_overflow(a, b, to)
+    """
+    bint fp_add_overflows(int64_t a, int64_t b, int64_t *to) nogil
+
+cdef enum:
+    FN = 0
+    FL = 1
+    OB = 2
+    NOTHING = 0xffffffff
+    # Longest row apart from names and counts: jcnd= with two counts, three
+    # target and three source positions.
+    ROW_BYTES = 256
+
+# 0..999 in decimal: three digits, and their number as the fourth byte.
+cdef uint8_t[1000][4] SMALL
+
+
+cdef void fill_small() noexcept:
+    cdef int v, n
+    for v in range(1000):
+        n = <int>(fp_dec(SMALL[v], v) - SMALL[v])
+        SMALL[v][3] = n
+
+
+fill_small()
+
+
+cdef inline uint8_t *dec(uint8_t *p, uint64_t v) noexcept nogil:
+    if v < 1000:
+        memcpy(p, SMALL[v], 4)
+        return p + SMALL[v][3]
+    return fp_dec(p, v)
+
+
+cdef inline uint8_t *delta(uint8_t *p, int64_t d) noexcept nogil:
+    """`* `, `+7 ` or `-7 `."""
+    if d == 0:
+        p[0] = c'*'
+        p += 1
+    elif d > 0:
+        p[0] = c'+'
+        p = dec(p + 1, d)
+    else:
+        p[0] = c'-'
+        p = dec(p + 1, -d)
+    p[0] = c' '
+    return p + 1
+
+
+cdef inline uint8_t *put_address(uint8_t *p, uint64_t v, uint64_t base) noexcept nogil:
+    """An address or basic block; relative to `base` when that is known (not 0) and near."""
+    if base and v - base + 99 < 199:
+        return delta(p, <int64_t>(v - base))
+    if v:
+        p[0] = c'0'
+        p[1] = c'x'
+        p = fp_hex(p + 2, v)
+    else:
+        p[0] = c'0'
+        p += 1
+    p[0] = c' '
+    return p + 1
+
+
+cdef inline uint8_t *put_line(uint8_t *p, uint32_t v, uint32_t base) noexcept nogil:
+    cdef int64_t d = <int64_t>v - base
+    if base and -100 < d < 100:
+        return delta(p, d)
+    p = dec(p, v)
+    p[0] = c' '
+    return p + 1
+
+
+cdef inline uint8_t *put_values(uint8_t *p, const int64_t *v, size_t stride, uint32_t n) noexcept nogil:
+    """Counts of one row without trailing zeros, at least one, and the line's end."""
+    cdef uint32_t k
+    while n > 1 and v[(n - 1) * stride] == 0:
+        n -= 1
+    if n == 0:
+        p[0] = c'0'
+        p += 1
+    for k in range(n):
+        if k:
+            p[0] = c' '
+            p += 1
+        if v[k * stride] >= 0:
+            p = dec(p, <uint64_t>v[k * stride])
+        else:
+            p = fp_sdec(p, v[k * stride])
+    p[0] = c'\n'
+    return p + 1
+
+
+cdef struct Position:
+    uint64_t address
+    uint64_t bb
+    uint32_t line
+
+
+cdef class Body:
+    """Writes rows of graph batches into a `struct fp_buf`, part by part.
+
+    Borrows the model and the buffer, whose addresses it is given.  Memory:
+    8 bytes for each function, file and object.
+    """
+
+    cdef fp_model *model
+    cdef fp_buf *out
+    cdef bint compress_names, compress_positions
+    cdef bint instr, bb, lines
+    cdef uint32_t n_values
+    cdef int64_t *sums          # of the self costs of this part
+    cdef readonly bint overflowed  # a sum passed 2^63 - 1
+    # Per kind of name: number in this part << 32 | part, by id in the model.
+    cdef uint64_t *numbers[3]
+    cdef size_t n_numbers[3]
+    cdef uint32_t next_number[3]
+    cdef uint32_t part
+    # Where we are.  NOTHING: not yet said in this part.
+    cdef uint32_t function, object, block_file, file
+    # A relative position counts from the last self cost line (Callgrind) or
+    # from the last line with a source position (KCachegrind, spec).  We
+    # write a relative one only while both are the same, for both to be right.
+    cdef Position base, seen
+    cdef readonly uint64_t escaped  # names that held a newline, CR or NUL
+
+    def __cinit__(self, size_t model, size_t out, bint compress_names, bint compress_positions):
+        self.model = <fp_model *>model
+        self.out = <fp_buf *>out
+        self.compress_names = compress_names
+        self.compress_positions = compress_positions
+
+    def __dealloc__(self):
+        cdef int kind
+        free(self.sums)
+        for kind in range(3):
+            free(self.numbers[kind])
+
+    def start_part(self, uint32_t n_values, bint instr, bint bb, bint lines):
+        """Begin a part: names are defined anew, sums start at 0."""
+        cdef int64_t *sums = <int64_t *>realloc(self.sums, (n_values + 1) * sizeof(int64_t))
+        if sums == NULL:
+            raise MemoryError("no memory for a part's totals")
+        memset(sums, 0, (n_values + 1) * sizeof(int64_t))
+        self.sums = sums
+        self.n_values = n_values
+        self.instr, self.bb, self.lines = instr, bb, lines
+        self.overflowed = False
+        self.part += 1
+        self.next_number[FN] = self.next_number[FL] = self.next_number[OB] = 0
+        self.function = self.block_file = self.file = NOTHING
+        self.object = 0
+        memset(&self.base, 0, sizeof(Position))
+        memset(&self.seen, 0, sizeof(Position))
+
+    @property
+    def totals(self):
+        """Sums of the self costs of this part so far."""
+        return [self.sums[k] for k in range(self.n_values)]
+
+    def put(self, size_t batch):
+        """Append the rows of a `struct fp_batch` of the current part."""
+        cdef int status
+        with nogil:
+            status = self.rows(<const fp_batch *>batch)
+        if status == FP_E_NOMEM:
+            raise MemoryError("no memory for output")
+
+    # ---- names ----------------------------------------------------------
+
+    cdef uint8_t *name(self, uint8_t *p, int kind, const char *key, uint32_t id, uint32_t string) noexcept nogil:
+        """`key` and the name of entry `id`, whose text is `string`; NULL when memory ran out.
+
+        With compression `(5) name` the first time in a part and `(5)` then.
+        A name that could be taken for a number is always numbered, and one
+        that begins with a blank or is empty never, or it would read back
+        as another one.
+        """
+        cdef size_t n, i, cap
+        cdef const uint8_t *text = fp_string(&self.model.strings, string, &n)
+        cdef uint64_t *numbers
+        cdef bint numbered, defined = False
+        if id >= self.n_numbers[kind]:
+            cap = id + 1 + id // 2
+            numbers = <uint64_t *>realloc(self.numbers[kind], cap * sizeof(uint64_t))
+            if numbers == NULL:
+                return NULL
+            memset(numbers + self.n_numbers[kind], 0, (cap - self.n_numbers[kind]) * sizeof(uint64_t))
+            self.numbers[kind] = numbers
+            self.n_numbers[kind] = cap
+        self.out.n = p - self.out.p
+        # a byte of a name takes up to four
+        if fp_buf_reserve(self.out, 64 + 4 * n + ROW_BYTES + 22 * <size_t>self.n_values):
+            return NULL
+        p = self.out.p + self.out.n
+        while key[0]:
+            p[0] = key[0]
+            p += 1
+            key += 1
+        if n == 0 or text[0] == c' ' or text[0] == c'\t':
+            numbered = False
+        else:
+            numbered = self.compress_names or (n > 1 and text[0] == c'(' and c'0' <= text[1] <= c'9')
+        if numbered:
+            numbers = self.numbers[kind]
+            defined = <uint32_t>numbers[id] == self.part
+            if not defined:
+                self.next_number[kind] += 1
+                numbers[id] = <uint64_t>self.next_number[kind] << 32 | self.part
+            p[0] = c'('
+            p = dec(p + 1, numbers[id] >> 32)
+            p[0] = c')'
+            p += 1
+        if not defined:
+            if numbered:
+                p[0] = c' '
+                p += 1
+            if memchr(text, c'\n', n) == NULL and memchr(text, c'\r', n) == NULL and memchr(text, 0, n) == NULL:
+                memcpy(p, text, n)
+                p += n
+            else:
+                self.escaped += 1
+                for i in range(n):
+                    p = escape(p, text[i])
+        p[0] = c'\n'
+        return p + 1
+
+    cdef inline uint8_t *number(self, uint8_t *p, int kind, const char *key, uint32_t id, uint32_t string) noexcept nogil:
+        """`name`, with a short way for what is compressed and was written before in this part."""
+        if self.compress_names and id < self.n_numbers[kind] and <uint32_t>self.numbers[kind][id] == self.part:
+            while key[0]:
+                p[0] = key[0]
+                p += 1
+                key += 1
+            p[0] = c'('
+            p = dec(p + 1, self.numbers[kind][id] >> 32)
+            p[0] = c')'
+            p[1] = c'\n'
+            return p + 2
+        return self.name(p, kind, key, id, string)
+
+    cdef uint8_t *block(self, uint8_t *p, uint32_t function) noexcept nogil:
+        """The lines that begin a function's block."""
+        cdef const uint32_t *f = fp_table_row(&self.model.functions, function)
+        if self.function != NOTHING:
+            # Some readers keep the file over fn=, others do not: leave it as
+            # the block began.
+            if self.file != self.block_file:
+                p = self.number(p, FL, b"fe=", self.block_file, self.block_file)
+                if p == NULL:
+                    return NULL
+            p[0] = c'\n'
+            p += 1
+        if f[FP_FUNCTION_OBJECT] != self.object:
+            self.object = f[FP_FUNCTION_OBJECT]
+            p = self.number(p, OB, b"ob=", self.object, self.object_name(self.object))
+            if p == NULL:
+                return NULL
+        if f[FP_FUNCTION_FILE] != self.block_file:
+            self.block_file = f[FP_FUNCTION_FILE]
+            p = self.number(p, FL, b"fl=", self.block_file, self.block_file)
+            if p == NULL:
+                return NULL
+        self.file = self.block_file
+        self.function = function
+        memset(&self.base, 0, sizeof(Position))
+        memset(&self.seen, 0, sizeof(Position))
+        return self.number(p, FN, b"fn=", function, f[FP_FUNCTION_NAME])
+
+    cdef inline uint32_t object_name(self, uint32_t object) noexcept nogil:
+        return fp_table_row(&self.model.objects, object)[FP_OBJECT_NAME]
+
+    cdef uint8_t *call(self, uint8_t *p, uint32_t callee) noexcept nogil:
+        cdef const uint32_t *f = fp_table_row(&self.model.functions, callee)
+        if f[FP_FUNCTION_OBJECT] != self.object:
+            p = self.number(p, OB, b"cob=", f[FP_FUNCTION_OBJECT], self.object_name(f[FP_FUNCTION_OBJECT]))
+            if p == NULL:
+                return NULL
+        if f[FP_FUNCTION_FILE] != self.file:
+            p = self.number(p, FL, b"cfi=", f[FP_FUNCTION_FILE], f[FP_FUNCTION_FILE])
+            if p == NULL:
+                return NULL
+        return self.number(p, FN, b"cfn=", callee, f[FP_FUNCTION_NAME])
+
+    cdef uint8_t *jump(self, uint8_t *p, uint32_t function, uint32_t file) noexcept nogil:
+        if file != self.file:
+            p = self.number(p, FL, b"jfi=", file, file)
+            if p == NULL:
+                return NULL
+        if function != self.function:
+            p = self.number(p, FN, b"jfn=", function,
+                            fp_table_row(&self.model.functions, function)[FP_FUNCTION_NAME])
+        return p
+
+    # ---- rows -----------------------------------------------------------
+
+    cdef int rows(self, const fp_batch *b) noexcept nogil:
+        cdef size_t need = 1024 + 22 * <size_t>self.n_values
+        cdef size_t cap = b.cap
+        cdef uint32_t n_values = self.n_values
+        cdef uint32_t i, k, kind, line, line_base
+        cdef uint64_t address = 0, bb = 0, address_base, bb_base
+        cdef bint overflowed = False
+        cdef uint8_t *p
+        if fp_buf_reserve(self.out, need):
+            return FP_E_NOMEM
+        p = self.out.p + self.out.n
+        for i in range(b.n):
+            if <size_t>(self.out.p + self.out.cap - p) < need:
+                self.out.n = p - self.out.p
+                if fp_buf_reserve(self.out, need):
+                    return FP_E_NOMEM
+                p = self.out.p + self.out.n
+            kind = b.kind[i]
+            if b.function[i] != self.function:
+                p = self.block(p, b.function[i])
+                if p == NULL:
+                    return FP_E_NOMEM
+                if kind == FP_BLOCK and self.compress_names:
+                    # A numbered name that is not followed by rows only defines the number; named
+                    # once more, it is a block.
+                    p = self.number(p, FN, b"fn=", self.function,
+                                    fp_table_row(&self.model.functions, self.function)[FP_FUNCTION_NAME])
+                    if p == NULL:
+                        return FP_E_NOMEM
+            if kind == FP_BLOCK:
+                continue
+            if b.file[i] != self.file:
+                self.file = b.file[i]
+                if self.file == self.block_file:
+                    p = self.number(p, FL, b"fe=", self.file, self.file)
+                else:
+                    p = self.number(p, FL, b"fi=", self.file, self.file)
+                if p == NULL:
+                    return FP_E_NOMEM
+
+            address_base = bb_base = 0
+            line_base = 0
+            if self.compress_positions:
+                if self.base.address == self.seen.address:
+                    address_base = self.base.address
+                if self.base.bb == self.seen.bb:
+                    bb_base = self.base.bb
+                if self.base.line == self.seen.line:
+                    line_base = self.base.line
+
+            if kind != FP_COST:
+                if kind == FP_CALL:
+                    p = self.call(p, b.callee[i])
+                    if p == NULL:
+                        return FP_E_NOMEM
+                    memcpy(p, b"calls=", 6)
+                    p = dec(p + 6, b.count[i])
+                else:
+                    p = self.jump(p, b.callee[i], b.target_file[i])
+                    if p == NULL:
+                        return FP_E_NOMEM
+                    if kind == FP_JUMP:
+                        memcpy(p, b"jump=", 5)
+                        p = dec(p + 5, b.count[i])
+                    else:
+                        memcpy(p, b"jcnd=", 5)
+                        p = dec(p + 5, b.count[i])
+                        p[0] = c'/'
+                        p = dec(p + 1, b.count2[i])
+                p[0] = c' '
+                p += 1
+                if self.instr:
+                    p = put_address(p, b.target_address[i], address_base)
+                if self.bb:
+                    p = put_address(p, b.target_bb[i], bb_base)
+                if self.lines:
+                    p = put_line(p, b.target_line[i], line_base)
+                p[0] = c'\n'
+                p += 1
+
+            if self.instr:
+                address = b.address[i]
+                p = put_address(p, address, address_base)
+                self.seen.address = address
+            if self.bb:
+                bb = b.bb[i]
+                p = put_address(p, bb, bb_base)
+                self.seen.bb = bb
+            if self.lines:
+                line = b.line[i]
+                p = put_line(p, line, line_base)
+                self.seen.line = line
+
+            if kind >= FP_JUMP:
+                p[0] = c'\n'
+                p += 1
+                continue
+            p = put_values(p, b.values + i, cap, n_values)
+            if kind == FP_COST:
+                self.base = self.seen
+                for k in range(n_values):
+                    overflowed |= fp_add_overflows(self.sums[k], b.values[k * cap + i], &self.sums[k])
+        self.overflowed |= overflowed
+        self.out.n = p - self.out.p
+        return 0
+
+
+cdef inline uint8_t *escape(uint8_t *p, uint8_t byte) noexcept nogil:
+    """The byte itself, or what stands for one that would end the line or the reader."""
+    if byte == c'\n' or byte == c'\r' or byte == 0:
+        p[0] = c'\\'
+        p[1] = c'n' if byte == c'\n' else c'r' if byte == c'\r' else c'0'
+        return p + 2
+    p[0] = byte
+    return p + 1

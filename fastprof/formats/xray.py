@@ -1,0 +1,243 @@
+"""LLVM XRay logs: the door to FDR, basic and profiling mode (csrc/fp_xray.h)."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from fastprof._core import ffi, lib
+from fastprof.engine import Format, Options, Reader, Report
+from fastprof.errors import check
+from fastprof.io import Source
+from fastprof.model import Model, Part, ValueType
+
+_MODES = {
+    lib.FP_XRAY_BASIC: "basic",
+    lib.FP_XRAY_FDR: "fdr",
+    lib.FP_XRAY_PROFILE: "profiling",
+    lib.FP_XRAY_PROFILE_RAW: "profiling (without file header)",
+}
+_PROFILE_MAGIC = (b"forpyarx", b"xrayprof")
+# Bytes read of each FDR buffer by the index pass: its preamble needs 80.
+_INDEX_WINDOW = 4096
+
+
+def sniff(head: bytes) -> bool:
+    if head[:8] in _PROFILE_MAGIC:
+        return True
+    if len(head) >= 4:
+        for order in "<>":
+            version, type_ = struct.unpack_from(order + "HH", head)
+            if (type_ == 1 and 1 <= version <= 5) or (type_ == 0 and 1 <= version <= 3):
+                return len(head) < 32 or not _is_text(head[:32])
+    return _sniff_bare_profile(head)
+
+
+def _is_text(head: bytes) -> bool:
+    return all(byte >= 0x20 or byte in b"\t\r\n" for byte in head)
+
+
+def _sniff_bare_profile(head: bytes) -> bool:
+    """The profile layout without magic: a block header and one plausible call path."""
+    if len(head) < 40:
+        return False
+    size, number, tid = struct.unpack_from("<IIQ", head)
+    if not (40 <= size < 1 << 24 and number < 1 << 20 and 0 < tid < 1 << 32):
+        return False
+    for at in range(16, len(head) - 19, 4):
+        (function,) = struct.unpack_from("<I", head, at)
+        if function == 0:
+            calls, ticks = struct.unpack_from("<QQ", head, at + 4)
+            return at > 16 and calls < 1 << 48 and ticks < 1 << 56
+        if function >= 1 << 28:
+            return False
+    return False
+
+
+class XRayReader(Reader):
+    """One log.  `view` is "timeline", or "stacks" for a profiling-mode log."""
+
+    format = "xray"
+    view = "timeline"
+
+    def __init__(self, source: Source, model: Model, options: Options, report: Report) -> None:
+        super().__init__(source, model, options, report)
+        self._input = len(model.parts)
+        x = lib.fp_xray_new(model.c, self._input, options.lenient)
+        if not x:
+            raise MemoryError("no memory for the XRay decoder")
+        self._x = x = ffi.gc(x, lib.fp_xray_free)
+        self._err = ffi.new("struct fp_err *")
+        nbytes = ffi.new("size_t *")
+        self._check(lib.fp_xray_header(x, source.head, len(source.head), nbytes, self._err))
+        self._header_nbytes = int(nbytes[0])
+        self._names = _load_names(options)
+        self._object = model.object(options.symbols[0]) if options.symbols else 0
+        profile = x.mode in (lib.FP_XRAY_PROFILE, lib.FP_XRAY_PROFILE_RAW)
+        if profile:
+            self.view = "stacks"
+        self._feed = lib.fp_xray_profile_feed if profile else lib.fp_xray_feed
+        part = Part(pid=int(x.pid) or None)
+        if profile:
+            part.value_types = [ValueType("Ticks", "ticks", "TSC ticks"), ValueType("Calls", "count", "Number of calls")]
+        else:
+            part.extra["ticks_per_second"] = int(x.ticks_per_second)
+        part.descriptions = [(b"Source", self._describe().encode())]
+        self._part = model.add_part(part)
+        self._duplicates = 0
+
+    def _describe(self) -> str:
+        x = self._x
+        version = "" if x.mode >= lib.FP_XRAY_PROFILE else f" version {x.version}"
+        return f"XRay {_MODES[x.mode]}{version}"
+
+    def _check(self, status: int) -> int:
+        return check(status, self._err, self.source.name, self.format)
+
+    # ---- which bytes, in which order -----------------------------------
+
+    def ranges(self) -> Iterable[tuple[int, int | None]]:
+        if self._x.mode == lib.FP_XRAY_FDR:
+            self.source.spool()
+            self._index()
+            return self._fdr_ranges()
+        return ((self._header_nbytes, None),)
+
+    def _index(self) -> None:
+        """Find the buffers and put them in order: a few words are read of each."""
+        x, source = self._x, self.source
+        assert source.size is not None
+        window = bytearray(_INDEX_WINDOW)
+        view = memoryview(window)
+        in_ = ffi.new("struct fp_in *")
+        in_.p = ffi.from_buffer("uint8_t[]", window)
+        next_ = ffi.new("uint64_t *", 32)
+        while True:
+            in_.base = next_[0]
+            in_.pos = 0
+            in_.n = source.read_into(next_[0], view)
+            if self._check(lib.fp_xray_index(x, in_, source.size, next_, self._err)) == lib.FP_DONE:
+                break
+        lib.fp_xray_sort(x)
+
+    def _fdr_ranges(self) -> Iterator[tuple[int, int | None]]:
+        """The buffers in order of time; neighbours in the file become one range.
+
+        In lenient mode each buffer stays a range, so that damage ends with it.
+        """
+        start = end = 0
+        for offset, nbytes in self._unique_buffers():
+            if offset == end and not self.options.lenient:
+                end += nbytes
+                continue
+            if end > start:
+                yield start, end - start
+            start, end = offset, offset + nbytes
+        if end > start:
+            yield start, end - start
+
+    def _unique_buffers(self) -> Iterator[tuple[int, int]]:
+        """(offset, bytes) in order of time, without exact duplicates.
+
+        A thread that still holds its buffer at exit makes the runtime write
+        that buffer twice, in another's place.
+        """
+        x = self._x
+        previous: Any = None
+        for i in range(x.n_buffers):
+            b = x.buffers[i]
+            if (
+                previous is not None
+                and (b.wall_us, b.tsc, b.tid, b.pid, b.nbytes)
+                == (previous.wall_us, previous.tsc, previous.tid, previous.pid, previous.nbytes)
+                and self._same_bytes(b.offset, previous.offset, b.nbytes)
+            ):
+                self._duplicates += 1
+                continue
+            previous = b
+            yield b.offset, b.nbytes
+
+    def _same_bytes(self, a: int, b: int, nbytes: int) -> bool:
+        step = 1 << 20
+        return all(
+            self.source.read_at(a + at, min(step, nbytes - at)) == self.source.read_at(b + at, min(step, nbytes - at))
+            for at in range(0, nbytes, step)
+        )
+
+    # ---- decoding ------------------------------------------------------
+
+    def feed(self, in_: Any, batch: Any, err: Any) -> int:
+        if self.view == "stacks" and batch.n_values != 2:
+            lib.fp_batch_set_values(batch, 2)
+        batch.part = self._part
+        while (status := self._feed(self._x, in_, batch, err)) == lib.FP_ASK:
+            self._define(self._x.asked)
+        return int(status)
+
+    def _define(self, function_id: int) -> None:
+        """Name a function the decoder meets for the first time."""
+        model = self.model
+        symbol = self._names.lookup(function_id) if self._names else None
+        if symbol is None:
+            function = model.function(f"#{function_id}", object_id=self._object)
+        else:
+            object_id = model.object(symbol.object) if symbol.object else 0
+            system_name = symbol.system_name if symbol.system_name != symbol.name else ""
+            function = model.function(symbol.name, symbol.file, object_id, system_name, symbol.line)
+        if lib.fp_xray_define(self._x, function_id, function):
+            raise MemoryError("no memory for the function table")
+
+    def finish(self) -> None:
+        x, report = self._x, self.report
+        stats = x.stats
+        for name, n in (
+            ("duplicate buffers", self._duplicates),
+            ("duplicate records", stats.duplicate_records),
+            ("orphan arguments", stats.orphan_arguments),
+            ("buffers cut short by typed events", stats.short_buffers),
+            ("negative times", stats.negative_times),
+        ):
+            if n:
+                report.repairs[name] += n
+        for name, n in (
+            ("damaged buffers", stats.bad_buffers),
+            ("damaged records", stats.bad_records),
+            ("bytes passed over", stats.lost_bytes),
+        ):
+            if n:
+                report.losses[name] += n
+        facts = report.facts
+        facts["mode"] = _MODES[x.mode]
+        if x.mode < lib.FP_XRAY_PROFILE:
+            facts["version"] = int(x.version)
+            facts["ticks per second"] = int(x.ticks_per_second)
+            facts["constant TSC"] = bool(x.flags & 1)
+            facts["nonstop TSC"] = bool(x.flags & 2)
+        facts["byte order"] = "big-endian" if x.swap else "little-endian"
+        if x.mode == lib.FP_XRAY_FDR:
+            facts["buffer size"] = int(x.buffer_size)
+        if x.mode != lib.FP_XRAY_BASIC:
+            facts["buffers"] = int(stats.buffers)
+
+
+def _load_names(options: Options) -> Any:
+    if not options.symbols:
+        return None
+    from fastprof.formats.xray_map import FunctionNames, InstrumentationMap
+
+    return FunctionNames([InstrumentationMap.load(path, demangle=options.demangle) for path in options.symbols])
+
+
+def _reader(source: Source, model: Model, options: Options, report: Report) -> XRayReader:
+    return XRayReader(source, model, options, report)
+
+
+FORMAT = Format(
+    name="xray",
+    view="timeline",
+    title="LLVM XRay log: FDR v1-5, basic v1-3, profiling mode",
+    suffixes=(".xray",),
+    sniff=sniff,
+    reader=_reader,
+)

@@ -1,0 +1,150 @@
+"""Plan and run: readers -> bridges -> writer."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from itertools import chain
+from typing import Any
+
+from fastprof import formats
+from fastprof._core import ffi, lib
+from fastprof.engine import Options, Reader, Report, read, write
+from fastprof.errors import FastprofError, UsageError
+from fastprof.io import Sink, Source, expand
+from fastprof.model import Batch, Model
+
+Bridge = Callable[[Iterable[Batch], Model, Options, Report], Iterator[Batch]]
+Progress = Callable[[Source], None]
+
+
+def _bridge(source_view: str, target_view: str) -> Bridge | None:
+    """What turns one view into another; None when nothing has to be done."""
+    if source_view == target_view:
+        return None
+    if source_view == "timeline":
+        from fastprof.bridges import timeline
+
+        return timeline.to_graph if target_view == "graph" else timeline.to_stacks
+    raise UsageError(f"a {source_view} profile cannot be written as a {target_view}: it does not say when things happened")
+
+
+def _open(path: Any, from_: str | None, model: Model, options: Options, report: Report, progress: Progress | None) -> Reader:
+    source = Source(path)
+    if progress is not None:
+        progress(source)
+    format_ = formats.get(from_) if from_ else formats.detect(source)
+    if format_.reader is None:
+        raise UsageError(f"{source.name}: fastprof writes {format_.name} but does not read it")
+    return format_.reader(source, model, options, report)
+
+
+def convert(
+    inputs: list[str],
+    output: str,
+    *,
+    from_: str | None = None,
+    to: str | None = None,
+    options: Options | None = None,
+    progress: Progress | None = None,
+) -> Report:
+    """Convert `inputs`, merged into one profile, to `output` ("-": standard output).
+
+    The target is `to`, else what the output's suffix says.  Returns the report.
+    Errors: FastprofError and its kinds; then nothing is left at `output`.
+    """
+    options = options or Options()
+    if to is None and output == "-":
+        raise UsageError("writing to standard output needs --to FORMAT, see `fastprof formats`")
+    target = formats.get(to) if to else formats.for_output(output)
+    if target.writer is None:
+        raise UsageError(f"fastprof reads {target.name} but does not write it")
+    model, report = Model(), Report()
+    readers = [_open(path, from_, model, options, report, progress) for path in expand(inputs)]
+    try:
+        with Sink(output) as sink:
+            writer = target.writer(model, sink, options, report)
+            write(merged(readers, writer.view, model, options, report), writer)
+            sink.commit()
+            report.facts["output bytes"] = sink.written
+    finally:
+        for reader in readers:
+            reader.source.close()
+    return report
+
+
+def merged(readers: list[Reader], view: str, model: Model, options: Options, report: Report) -> Iterator[Batch]:
+    """The batches of all readers, bridged to `view` and merged into one profile."""
+    timelines = [r for r in readers if r.view == "timeline"]
+    streams: list[Iterator[Batch]] = []
+    if timelines:
+        # one stack machine for all: its arcs and contexts are then merged as they are found
+        rows = chain.from_iterable(read(r) for r in timelines)
+        bridge = _bridge("timeline", view)
+        streams.append(bridge(rows, model, options, report) if bridge else rows)
+    for reader in readers:
+        if reader.view != "timeline":
+            bridge = _bridge(reader.view, view)
+            streams.append(bridge(read(reader), model, options, report) if bridge else read(reader))
+    if len(streams) > 1:
+        raise UsageError("these inputs cannot be merged yet")
+    return streams[0]
+
+
+def info(path: str, *, from_: str | None = None, options: Options | None = None, progress: Progress | None = None) -> Report:
+    """Read one input to its end and say what is in it (`report.facts`)."""
+    options = options or Options()
+    model, report = Model(), Report()
+    reader = _open(path, from_, model, options, report, progress)
+    summary = ffi.new("struct fp_summary *", {"first_time": (1 << 64) - 1})
+    totals = ffi.NULL
+    overflowed = False
+    try:
+        for batch in read(reader):
+            n = batch.c.n_values
+            if n > summary.n_totals:
+                more = ffi.new("int64_t[]", n)
+                if summary.n_totals:
+                    ffi.memmove(more, totals, summary.n_totals * 8)
+                totals, summary.totals, summary.n_totals = more, more, n
+            overflowed |= bool(lib.fp_batch_summarize(batch.c, summary))
+    finally:
+        reader.source.close()
+    if overflowed:
+        raise FastprofError(f"{reader.source.name}: {reader.format}: the sum of its costs is beyond 2^63-1")
+    report.facts = {"file": reader.source.name, "format": reader.format, "view": reader.view} | report.facts
+    _add_summary(report, model, reader.view, summary)
+    return report
+
+
+_OPS = ("enter", "exit", "tail exit", "enter with arguments", "argument", "custom event", "typed event")
+_KINDS = ("cost", "call", "jump", "conditional jump", "empty block")
+
+
+def _add_summary(report: Report, model: Model, view: str, summary: Any) -> None:
+    facts = report.facts
+    names = {"timeline": _OPS, "graph": _KINDS, "stacks": ("sample",)}[view]
+    rows = {name: int(n) for name, n in zip(names, summary.rows, strict=False) if n}
+    facts["records"] = sum(rows.values())
+    if len(rows) > 1 or view != "stacks":
+        facts["records by kind"] = rows
+    facts["functions"] = model.count("functions") - 1
+    threads = [model.row("threads", i) for i in range(1, model.count("threads"))]
+    if threads:
+        facts["processes"] = len({(i, pid) for i, pid, _ in threads})
+        facts["threads"] = len(threads)
+    if view == "timeline" and rows:
+        facts["first tick"] = int(summary.first_time)
+        facts["last tick"] = int(summary.last_time)
+        clock = model.parts[0].extra.get("ticks_per_second")
+        if clock:
+            facts["seconds"] = (int(summary.last_time) - int(summary.first_time)) / clock
+    if view == "stacks":
+        facts["stacks"] = model.count("stacks") - 1
+    if view == "graph":
+        facts["parts"] = len(model.parts)
+        facts["calls"] = int(summary.calls)
+    if summary.n_totals:
+        types = next((p.value_types for p in model.parts if len(p.value_types) >= summary.n_totals), [])
+        facts["totals"] = {
+            (types[k].name if k < len(types) else f"value {k}"): int(summary.totals[k]) for k in range(summary.n_totals)
+        }

@@ -1,0 +1,17 @@
+// Threads that still wait in an instrumented call, holding their buffers, when the program exits.
+#include <condition_variable>
+#include <cstdlib>
+#include <mutex>
+#include <thread>
+#include <unistd.h>
+#define NOINLINE __attribute__((noinline))
+std::mutex m; std::condition_variable cv; int waiting = 0;
+NOINLINE unsigned busy(unsigned n) { for (unsigned i = 0; i < n * 20; ++i) asm volatile("" : "+r"(n)); return n; }
+NOINLINE void waitForever() { std::unique_lock<std::mutex> l(m); ++waiting; cv.notify_all(); cv.wait(l, [] { return waiting < 0; }); }
+NOINLINE void blockedThread(int id) { for (int i = 0; i < 10 + id; ++i) busy(5); waitForever(); }
+int main() {
+  for (int t = 0; t < 3; ++t) std::thread(blockedThread, t).detach();
+  { std::unique_lock<std::mutex> l(m); cv.wait(l, [] { return waiting == 3; }); }
+  for (int i = 0; i < 20; ++i) busy(5);
+  exit(0);   // before the threads end
+}

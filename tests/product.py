@@ -1,0 +1,74 @@
+"""What the product makes of an input, in the terms of the reference models."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from fastprof import formats
+from fastprof import io as fastprof_io
+from fastprof.engine import Options, Reader, Report, read
+from fastprof.io import Source
+from fastprof.model import Batch, Model
+from tests.reference.xray import CUSTOM, ENTER, ENTER_ARGS, EXIT, TAIL, TYPED, Record
+
+OPS = (ENTER, EXIT, TAIL, ENTER_ARGS, "argument", CUSTOM, TYPED, "buffer")
+
+
+class Opened(NamedTuple):
+    reader: Reader
+    model: Model
+    report: Report
+
+
+def open_input(data: bytes | Path, options: Options | None = None, window: int | None = None, from_: str | None = None) -> Opened:
+    """A reader over `data`, whose source's window starts at `window` bytes."""
+    options = options or Options()
+    before = fastprof_io.WINDOW
+    fastprof_io.WINDOW = window or before
+    try:
+        source = Source(str(data)) if isinstance(data, Path) else Source(io.BytesIO(data), "input")
+    finally:
+        fastprof_io.WINDOW = before
+    model, report = Model(), Report()
+    format_ = formats.get(from_) if from_ else formats.detect(source)
+    assert format_.reader is not None
+    return Opened(format_.reader(source, model, options, report), model, report)
+
+
+def batches(opened: Opened, capacity: int | None = None) -> Iterator[Batch]:
+    return read(opened.reader, capacity)
+
+
+def timeline(
+    data: bytes | Path, options: Options | None = None, *, capacity: int | None = None, window: int | None = None
+) -> tuple[dict[tuple[int, int], list[Record]], Report]:
+    """Records by (pid, tid), arguments joined to their call, and the report.  Function names must be `#id`."""
+    opened = open_input(data, options, window)
+    model = opened.model
+    names: dict[int, int] = {}
+    threads: dict[tuple[int, int], list[Record]] = {}
+    for batch in batches(opened, capacity):
+        columns: dict[str, Any] = {name: batch[name] for name in batch.columns}
+        for i in range(len(batch)):
+            op = OPS[columns["op"][i]]
+            if op == "buffer":
+                continue
+            _, pid, tid = model.row("threads", columns["thread"][i])
+            records = threads.setdefault((pid, tid), [])
+            if op == "argument":
+                last = records[-1]
+                joined = ENTER_ARGS if last.op == ENTER else last.op
+                records[-1] = last._replace(args=(*last.args, columns["aux"][i]), op=joined)
+                continue
+            function = columns["function"][i]
+            if op in (CUSTOM, TYPED):
+                record = Record(pid, tid, columns["cpu"][i], columns["time"][i], op, 0, (), batch.payload(i), function)
+            else:
+                if function not in names:
+                    names[function] = int(model.get_function(function).name.removeprefix(b"#"))
+                record = Record(pid, tid, columns["cpu"][i], columns["time"][i], op, names[function])
+            records.append(record)
+    return threads, opened.report

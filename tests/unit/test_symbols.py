@@ -1,0 +1,345 @@
+"""Names, ELF objects and mappings, against llvm-symbolizer on programs built here."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import shutil
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from fastprof.errors import SymbolError
+from fastprof.symbols import ElfObject, Mapping, Mappings, Symbol, Symbolizer, demangle
+
+SOURCE = r"""
+#include <algorithm>
+#include <functional>
+#include <map>
+#include <stdexcept>
+#include <string>
+#include <unordered_map>
+#include <vector>
+#include <cstdio>
+namespace { int hidden(int x) { return x * 3 + 1; }
+struct Local { template <class T> T twice(T v) { return v + v; }
+  int operator()(int a) const { return a * 7; } operator bool() const { return true; } }; }
+namespace shop {
+struct Item { std::string name; double price; bool operator<(const Item &o) const { return price < o.price; } };
+template <class K, class V> struct Cache { std::unordered_map<K, V> m;
+  const V &get(const K &k, const std::function<V(const K &)> &f) {
+    auto it = m.find(k); return it != m.end() ? it->second : m.emplace(k, f(k)).first->second; } }; }
+static int (*pick(int k))(int) { return k ? hidden : nullptr; }
+__attribute__((noinline)) double total(std::vector<shop::Item> v) {
+  std::sort(v.begin(), v.end()); double s = 0;
+  for (auto &i : v) { if (i.price < 0) throw std::runtime_error("negative " + i.name); s += i.price; } return s; }
+int main(int argc, char **) {
+  shop::Cache<std::string, int> c; std::map<int, std::string> m; std::vector<shop::Item> v;
+  for (int i = 0; i < argc * 10; i++) { m[i % 7] += std::to_string(i); v.push_back({m[i % 7], double(i * 37 % 11)});
+    c.get(m[i % 7], [&](const std::string &s) { return int(s.size()) + Local()(i); }); }
+  try { std::printf("%f %d %d\n", total(v), pick(argc)(3), Local().twice(argc)); }
+  catch (const std::exception &e) { std::puts(e.what()); }
+  std::stable_sort(v.begin(), v.end(), [](auto &a, auto &b) { return a.name < b.name; });
+  return int(v.size()) + (Local() ? 1 : 0); }
+"""
+BUILDS = {
+    "clang-pie": ("clang++-19", "-O2", "-g", "-fPIE", "-pie"),
+    "clang-dwarf4-fixed": ("clang++-19", "-O2", "-g", "-gdwarf-4", "-fno-pie", "-no-pie"),
+    "clang-g1": ("clang++-19", "-O2", "-g1", "-fPIE", "-pie"),
+    "clang-split": ("clang++-19", "-O2", "-g", "-gsplit-dwarf", "-fPIE", "-pie"),
+    "gcc-fixed": ("g++", "-O2", "-g", "-fno-pie", "-no-pie"),
+    "gcc-dwarf2-compressed": ("g++", "-O2", "-g", "-gdwarf-2", "-gz=zlib", "-Wl,--build-id"),
+    "gcc-shared-prelinked": ("g++", "-O2", "-g", "-fPIC", "-shared", "-Wl,-Ttext-segment=0x3000000000"),
+    "gcc-gold-split-4": ("g++", "-O1", "-g", "-gdwarf-4", "-gsplit-dwarf", "-fuse-ld=gold"),
+}
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """The programs by name, each built when the module's first test runs."""
+    folder = tmp_path_factory.mktemp("programs")
+    (folder / "program.cpp").write_text(SOURCE)
+    programs = {}
+    for name, command in BUILDS.items():
+        programs[name] = folder / name
+        options = [*command[1:], "-w", "-Wl,--build-id=sha1", "program.cpp", "-o", name]
+        subprocess.run([command[0], *options], cwd=folder, check=True, capture_output=True)
+    return programs
+
+
+def code_addresses(path: Path, count: int = 10_000) -> list[int]:
+    text = ElfObject(path).section(".text")
+    assert text is not None
+    return random.Random(7).choices(range(text.address, text.address + text.size), k=count)
+
+
+def llvm_chains(path: Path, addresses: list[int]) -> list[list[tuple[str, str, int]]]:
+    """What llvm-symbolizer says, file names without `..` steps."""
+    tool = shutil.which("llvm-symbolizer-19") or "llvm-symbolizer"
+    questions = "".join(f"{address:#x}\n" for address in addresses)
+    command = [tool, f"--obj={path}", "--output-style=JSON"]
+    lines = subprocess.run(command, input=questions, check=True, capture_output=True, text=True).stdout.splitlines()
+    chains = []
+    for line in lines:
+        frames = [f for f in json.loads(line)["Symbol"] if f["FunctionName"]]
+        chains.append([place(f["FunctionName"], f["FileName"], f["Line"]) for f in frames])
+    return chains
+
+
+def place(name: str, file: str, line: int) -> tuple[str, str, int]:
+    return name, os.path.normpath(file) if line else "", line
+
+
+def chains_of(symbols: list[tuple[Symbol, ...]]) -> list[list[tuple[str, str, int]]]:
+    return [[place(s.name, s.file, s.line) for s in chain] for chain in symbols]
+
+
+def share_equal(mine: Sequence[object], theirs: Sequence[object]) -> float:
+    assert len(mine) == len(theirs)
+    return sum(a == b for a, b in zip(mine, theirs, strict=True)) / len(mine)
+
+
+@pytest.mark.parametrize("name", BUILDS)
+def test_same_chains_as_llvm_symbolizer(built: dict[str, Path], name: str) -> None:
+    addresses = code_addresses(built[name])
+    mine = chains_of(ElfObject(built[name]).lookup_many(addresses))
+    theirs = llvm_chains(built[name], addresses)
+    assert [chain[-1][0] if chain else "" for chain in mine] == [chain[-1][0] if chain else "" for chain in theirs]
+    assert share_equal(mine, theirs) >= 0.98
+    assert max(map(len, mine)) > 5  # there were inlines to find
+
+
+@pytest.mark.parametrize("how", ["debuglink", "dot-debug", "build-id"])
+@pytest.mark.parametrize("name", ["clang-pie", "gcc-fixed"])
+def test_stripped_with_debug_file_equals_unstripped(
+    built: dict[str, Path], tmp_path: Path, name: str, how: str
+) -> None:
+    whole = ElfObject(built[name])
+    debug = {
+        "debuglink": tmp_path / "x.debug",
+        "dot-debug": tmp_path / ".debug" / "x.debug",
+        "build-id": tmp_path / "dbg" / ".build-id" / whole.build_id[:2] / (whole.build_id[2:] + ".debug"),
+    }[how]
+    debug.parent.mkdir(parents=True, exist_ok=True)
+    subprocess.run(["objcopy", "--only-keep-debug", built[name], debug], check=True)
+    link = [] if how == "build-id" else [f"--add-gnu-debuglink={debug}"]
+    subprocess.run(["objcopy", "--strip-all", *link, str(built[name]), str(tmp_path / "x")], check=True)
+    addresses = code_addresses(built[name], 2000)
+    stripped = ElfObject(tmp_path / "x", debug_dirs=[str(tmp_path / "dbg")])
+    assert stripped.lookup_many(addresses) == whole.lookup_many(addresses)
+    assert stripped.reason == ""
+
+
+def test_debuglink_with_wrong_checksum_is_not_used(built: dict[str, Path], tmp_path: Path) -> None:
+    debug = tmp_path / "x.debug"
+    subprocess.run(["objcopy", "--only-keep-debug", built["gcc-fixed"], debug], check=True)
+    program, copy = str(built["gcc-fixed"]), str(tmp_path / "x")
+    subprocess.run(["objcopy", "--strip-all", f"--add-gnu-debuglink={debug}", program, copy], check=True)
+    debug.write_bytes(debug.read_bytes() + b"\0")
+    chain = ElfObject(tmp_path / "x", debug_dirs=()).lookup(code_addresses(built["gcc-fixed"], 1)[0])
+    assert all(symbol.line == 0 for symbol in chain)
+
+
+def test_addresses_outside_of_functions_have_no_name(built: dict[str, Path]) -> None:
+    elf = ElfObject(built["clang-pie"])
+    assert elf.lookup_many([0, 1, 1 << 40, (1 << 64) - 1]) == [(), (), (), ()]
+
+
+def test_why_nothing_is_resolved(tmp_path: Path, built: dict[str, Path]) -> None:
+    (tmp_path / "text").write_text("no elf")
+    (tmp_path / "empty").touch()
+    (tmp_path / "cut").write_bytes(built["clang-pie"].read_bytes()[:100])
+    assert ElfObject(tmp_path / "none").reason == "No such file or directory"
+    assert ElfObject(tmp_path / "text").reason == "not an ELF file"
+    assert ElfObject(tmp_path / "empty").reason == "empty file"
+    assert ElfObject(tmp_path / "cut").reason.startswith("damaged ELF file")
+    assert "wrong build id" in ElfObject(built["clang-pie"], expect_build_id="00ff").reason
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_damaged_files_give_a_reason_or_an_answer(built: dict[str, Path], tmp_path: Path, seed: int) -> None:
+    rng = random.Random(seed)
+    data = bytearray(built["gcc-dwarf2-compressed"].read_bytes())
+    headers = int.from_bytes(data[40:48], "little")  # e_shoff
+    for _ in range(8):
+        data[rng.choice([rng.randrange(4, 64), rng.randrange(64, 800), rng.randrange(headers, len(data))])] ^= (
+            1 << rng.randrange(8)
+        )
+    path = tmp_path / "x"
+    path.write_bytes(data)
+    elf = ElfObject(path, debug_dirs=())
+    answers = elf.lookup_many(code_addresses(built["gcc-dwarf2-compressed"], 50))
+    assert len(answers) == 50
+    assert elf.reason == "" or not any(answers)
+
+
+def test_shape_of_an_object(built: dict[str, Path]) -> None:
+    elf = ElfObject(built["gcc-fixed"])
+    assert (elf.machine, elf.bits, elf.endian, elf.kind) == ("EM_X86_64", 64, "little", "ET_EXEC")
+    assert len(elf.build_id) == 40
+    assert elf.file_to_link(elf.segments[1].offset + 5) == elf.segments[1].address + 5
+    assert elf.file_to_link(1 << 40) is None
+
+
+# ---- run-time addresses
+
+
+def code_mapping(path: Path, start: int = 0x7F0000000000) -> tuple[Mapping, int]:
+    """A mapping of the code segment as the kernel would make it, and run-time minus link-time address."""
+    elf = ElfObject(path)
+    code = next(s for s in elf.segments if s.executable)
+    page = code.offset & ~0xFFF
+    limit = start + ((code.offset + code.file_size - page + 0xFFF) & ~0xFFF)
+    return Mapping(start, limit, page, str(path), elf.build_id), start + (code.offset - page) - code.address
+
+
+@pytest.mark.parametrize("name", ["clang-pie", "gcc-shared-prelinked", "gcc-gold-split-4"])
+def test_runtime_addresses_of_moved_objects(built: dict[str, Path], name: str) -> None:
+    mapping, bias = code_mapping(built[name])
+    addresses = code_addresses(built[name], 500)
+    found = Symbolizer([mapping]).resolve([a + bias for a in addresses])
+    assert [f.link_address for f in found] == addresses
+    assert [f.symbols for f in found] == ElfObject(built[name]).lookup_many(addresses)
+
+
+def test_fixed_programs_whatever_the_mapping_says(built: dict[str, Path]) -> None:
+    path = built["gcc-fixed"]
+    addresses = code_addresses(path, 300)
+    expected = ElfObject(path).lookup_many(addresses)
+    for mapping in (
+        Mapping(0x400000, 0x500000, 0, str(path)),
+        Mapping(0x401000, 0x500000, 0x1000, str(path)),
+        Mapping(0x400000, 0x500000, 0x7000, str(path)),
+    ):
+        assert [f.symbols for f in Symbolizer([mapping]).resolve(addresses)] == expected
+
+
+def test_return_addresses_are_looked_up_inside_the_call(built: dict[str, Path]) -> None:
+    mapping, bias = code_mapping(built["clang-pie"])
+    address = code_addresses(built["clang-pie"], 1)[0] + bias
+    tool = Symbolizer([mapping])
+    assert tool.resolve([address], returns=True) == tool.resolve([address - 1])
+    assert tool.resolve([address, address], returns=[False, True]) == tool.resolve([address, address - 1])
+
+
+def test_huge_pages_belong_to_the_neighbour(built: dict[str, Path]) -> None:
+    mapping, bias = code_mapping(built["clang-pie"])
+    middle = mapping.start + 0x2000
+    for name in ("/anon_hugepage (deleted)", "//anon"):
+        halves = [
+            mapping._replace(limit=middle, path=name, offset=0, build_id=""),
+            mapping._replace(start=middle, offset=mapping.offset + 0x2000),
+        ]
+        addresses = [a + bias for a in code_addresses(built["clang-pie"], 200)]
+        assert Symbolizer(halves).resolve(addresses)[0].symbols
+        mine = [f.symbols for f in Symbolizer(halves).resolve(addresses)]
+        assert mine == [f.symbols for f in Symbolizer([mapping]).resolve(addresses)]
+
+
+def test_mappings_find_the_narrow_range_before_the_wide_one() -> None:
+    maps = Mappings(
+        [Mapping(0x1000, 0x2000, 0, "/a"), Mapping(0, (1 << 64) - 1, 0, ""), Mapping(0x3000, 0x4000, 0, "/b")]
+    )
+    assert [maps.find(a) for a in (0x1000, 0x1FFF, 0x2000, 0x3001, 0x10, 1 << 63)] == [0, 0, 1, 2, 1, 1]
+    assert maps.main() == 0
+    assert Mappings([Mapping(1, 2, 0, "[vdso]")]).find(5) is None
+
+
+def test_where_files_are_searched(built: dict[str, Path], tmp_path: Path) -> None:
+    program = built["clang-pie"]
+    mapping, bias = code_mapping(program)
+    gone = mapping._replace(path="/srv/gone/clang-pie")
+    address = code_addresses(program, 1)[0] + bias
+    expected = Symbolizer([mapping]).resolve([address])[0].symbols
+    assert expected
+    root = tmp_path / "root"
+    (root / "srv/gone").mkdir(parents=True)
+    shutil.copy(program, root / "srv/gone/clang-pie")
+    other = tmp_path / "other-name"
+    shutil.copy(program, other)
+    for options in (
+        {"symbols": [program]},
+        {"symbols": [program.parent]},
+        {"symbols": [other]},
+        {"sysroot": str(root)},
+    ):
+        assert Symbolizer([gone], **options).resolve([address])[0].symbols == expected
+    unnamed = gone._replace(build_id="")
+    assert Symbolizer([unnamed], symbols=[other]).resolve([address])[0].symbols == expected
+    tool = Symbolizer([gone, Mapping(1, 9, 0, "[vdso]")])
+    assert [f.symbols for f in tool.resolve([address, address, 5, 20])] == [(), (), (), ()]
+    assert sorted(tool.unresolved()) == [
+        ("", "address in no mapping", 1),
+        ("/srv/gone/clang-pie", "No such file or directory", 1),
+        ("[vdso]", "not a file", 1),
+    ]
+
+
+def test_wrong_build_ids(built: dict[str, Path]) -> None:
+    program = built["clang-pie"]
+    mapping, bias = code_mapping(program)
+    wrong = mapping._replace(build_id="ab" * 20)
+    address = code_addresses(program, 1)[0] + bias
+    with pytest.raises(SymbolError, match="build id is"):
+        Symbolizer([wrong], symbols=[program]).resolve([address])
+    tool = Symbolizer([wrong])
+    assert tool.resolve([address])[0].symbols == ()
+    assert "wrong build id" in tool.unresolved()[0][1]
+    assert Symbolizer([wrong], symbols=[program], force=True).resolve([address])[0].symbols
+    with pytest.raises(SymbolError, match="No such file"):
+        Symbolizer([mapping], symbols=[program.parent / "nothing"])
+
+
+# ---- names
+
+
+def test_importing_is_cheap() -> None:
+    check = (
+        "import sys, fastprof.symbols; print([m for m in ('symbolic', 'elftools', 'pycxxfilt') if m in sys.modules])"
+    )
+    assert subprocess.run([sys.executable, "-c", check], capture_output=True, text=True).stdout.strip() == "[]"
+
+
+@pytest.mark.parametrize(
+    ("name", "full", "templates"),
+    [
+        ("main", "main", "main"),
+        ("_Zinvalid", "_Zinvalid", "_Zinvalid"),
+        ("_ZN4mill5wordsEm.cold", "mill::words(unsigned long) (.cold)", "mill::words (.cold)"),
+        (
+            "_ZNKSt4lessIiEclERKiS2_",
+            "std::less<int>::operator()(int const&, int const&) const",
+            "std::less<int>::operator()",
+        ),
+        ("_ZStltIcEbiT_", "bool std::operator<<char>(int, char)", "std::operator<<char>"),
+        ("_ZN12_GLOBAL__N_16hiddenEi", "(anonymous namespace)::hidden(int)", "(anonymous namespace)::hidden"),
+        (
+            "_ZN12_GLOBAL__N_15Local5twiceIiEET_S2_",
+            "int (anonymous namespace)::Local::twice<int>(int)",
+            "(anonymous namespace)::Local::twice<int>",
+        ),
+        ("_ZNK5LocalcvbEv", "Local::operator bool() const", "Local::operator bool"),
+        ("_ZnwmPv", "operator new(unsigned long, void*)", "operator new"),
+        ("_ZTV3Foo", "vtable for Foo", "vtable for Foo"),
+        ("_RNvC3foo3bar", "foo::bar", "foo::bar"),
+        (
+            "_ZN3std2rt28_$u7b$$u7b$closure$u7d$$u7d$17h0123456789abcdefE",
+            "std::rt::{{closure}}",
+            "std::rt::{{closure}}",
+        ),
+        (
+            "_ZN4core52_$LT$impl$u20$core..fmt..Display$u20$for$u20$i32$GT$3fmt17h0123456789abcdefE",
+            "core::<impl core::fmt::Display for i32>::fmt",
+            "core::<impl core::fmt::Display for i32>::fmt",
+        ),
+        ("_D3std5stdio7writelnFZv", "std.stdio.writeln", "std.stdio.writeln"),
+        ("_Dmain", "D main", "D main"),
+        ("_D99x", "_D99x", "_D99x"),
+    ],
+)
+def test_demangle(name: str, full: str, templates: str) -> None:
+    assert (demangle(name), demangle(name, "templates"), demangle(name, "none")) == (full, templates, name)
