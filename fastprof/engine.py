@@ -29,6 +29,12 @@ class Options:
     compress_names: bool = True
     compress_positions: bool = True
     max_memory: int = 48 << 20  # bytes of distinct rows kept before they spill to disk
+    # archive: what to write, and which chunks to read
+    level: int = 0  # of compression, 1 to 22; 0 = the default
+    member: str | None = None  # name of the profile to read from an archive of several
+    time_range: tuple[int, int] | None = None  # first and last tick (stacks: nanosecond), both included
+    threads: tuple[int, ...] = ()  # thread ids; empty = all
+    part: int | None = None  # number of the part, from 1
 
 
 @dataclass
@@ -117,7 +123,7 @@ class Format:
     """
 
     name: str
-    view: str
+    view: str  # "any": a reader knows its view once it is open, a writer takes the first reader's
     title: str
     suffixes: tuple[str, ...]
     sniff: Callable[[bytes], bool] | None = None

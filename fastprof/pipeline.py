@@ -63,6 +63,8 @@ def convert(
     try:
         with Sink(output) as sink:
             writer = target.writer(model, sink, options, report)
+            if writer.view == "any":
+                writer.view = readers[0].view
             write(merged(readers, writer.view, model, options, report), writer)
             sink.commit()
             report.facts["output bytes"] = sink.written

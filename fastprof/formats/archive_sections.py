@@ -1,0 +1,300 @@
+"""Sections: what an archive file is made of.  docs/formats/archive.md has the bytes."""
+
+from __future__ import annotations
+
+import struct
+import zlib
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import zstandard
+
+from fastprof.formats import archive_cbor
+
+MAGIC = b"\x89FPA\r\n\x1a\n"
+VERSION = 1
+FILE_HEADER_NBYTES = 16
+SYNC = b"\xf7P"
+HEADER = struct.Struct("<2sBBIIII")  # and a CRC-32 of these 20 bytes
+HEADER_NBYTES = 24
+TRAILER = struct.Struct("<QI4s")
+TRAILER_MAGIC = b"FPAE"
+
+MEMBER, PARTS, TABLES, ROWS, END, INDEX = range(1, 7)
+OPTIONAL, ZSTD, BASED = 1, 2, 4
+MAX_RAW = 256 << 20  # most bytes of a payload when decompressed
+MAX_EXPANSION = 1 << 16  # zstandard cannot say more with a byte than this
+
+
+class SectionError(ValueError):
+    """A damaged section.  `offset` is absolute; `truncated` when the file ends inside it."""
+
+    def __init__(self, offset: int, detail: str, truncated: bool = False) -> None:
+        super().__init__(detail)
+        self.offset = offset
+        self.detail = detail
+        self.truncated = truncated
+
+
+class VersionError(SectionError):
+    """Written by a later version of the format."""
+
+
+@dataclass(frozen=True)
+class Section:
+    """A section's header.  `nbytes` is what it takes in the file, header included."""
+
+    offset: int
+    type: int
+    flags: int
+    member: int
+    stored: int
+    raw: int
+    crc: int
+
+    @property
+    def nbytes(self) -> int:
+        return HEADER_NBYTES + self.stored
+
+
+def file_header() -> bytes:
+    head = MAGIC + struct.pack("<HH", VERSION, 0)
+    return head + struct.pack("<I", zlib.crc32(head))
+
+
+def check_file_header(data: bytes) -> None:
+    """Errors: SectionError, VersionError."""
+    if len(data) < FILE_HEADER_NBYTES:
+        raise SectionError(len(data), "the file ends inside its header", truncated=True)
+    if data[:8] != MAGIC:
+        raise SectionError(0, f"magic is {data[:8]!r}, expected {MAGIC!r}")
+    if struct.unpack_from("<I", data, 12)[0] != zlib.crc32(data[:12]):
+        raise SectionError(12, "checksum of the file header does not match")
+    (major,) = struct.unpack_from("<H", data, 8)
+    if major != VERSION:
+        raise VersionError(8, f"archive version is {major}, this fastprof reads version {VERSION}")
+
+
+def parse_header(data: bytes, offset: int) -> Section:
+    """The header at the beginning of `data`.  Errors: SectionError."""
+    if len(data) < HEADER_NBYTES:
+        raise SectionError(offset, "the file ends inside a section's header", truncated=True)
+    sync, type_, flags, member, stored, raw, crc = HEADER.unpack_from(data)
+    if sync != SYNC or struct.unpack_from("<I", data, 20)[0] != zlib.crc32(data[:20]):
+        raise SectionError(offset, "section header does not match its checksum")
+    section = Section(offset, type_, flags, member, stored, raw, crc)
+    if raw > MAX_RAW or raw > stored * MAX_EXPANSION:
+        raise SectionError(offset, f"section of {stored} bytes claims {raw} bytes, more than it can hold")
+    return section
+
+
+def trailer(index_offset: int) -> bytes:
+    """The last 16 bytes of an archive."""
+    offset = struct.pack("<Q", index_offset)
+    return offset + struct.pack("<I4s", zlib.crc32(offset), TRAILER_MAGIC)
+
+
+def view_of_chunk(raw: bytes) -> str:
+    """The view that a ROWS payload says it is of, or ""."""
+    return {1: "timeline", 2: "stacks", 3: "graph"}.get(raw[0] if raw else 0, "")
+
+
+def parse_index_offset(trailer: bytes) -> int | None:
+    """Where the index begins, or None when these are not a trailer's 16 bytes."""
+    if len(trailer) != TRAILER.size:
+        return None
+    offset, crc, magic = TRAILER.unpack(trailer)
+    return offset if magic == TRAILER_MAGIC and crc == zlib.crc32(trailer[:8]) else None
+
+
+class Codec:
+    """Compresses and decompresses payloads; keeps zstandard's contexts.
+
+    `base_of` fetches the decompressed payload of another section by offset:
+    a dump may be stored as what differs from an earlier one.
+    """
+
+    def __init__(self, level: int = 3, base_of: Callable[[int], bytes] | None = None) -> None:
+        self.level = level
+        self._base_of = base_of
+        self._plain: Any = None
+        self._decompressor = zstandard.ZstdDecompressor(max_window_size=1 << 31)
+
+    def _parameters(self, nbytes: int, based: bool) -> Any:
+        # a window over all of the payload and its base; nothing repeats further away than that
+        window_log = max(10, min(28, (nbytes * (2 if based else 1)).bit_length()))
+        long_distance = {"enable_ldm": 1} if self.level >= 6 or based else {}
+        return zstandard.ZstdCompressionParameters.from_level(
+            self.level, window_log=window_log, write_content_size=0, **long_distance
+        )
+
+    def pack(
+        self, type_: int, member: int, raw: bytes, flags: int = 0, base: tuple[int, bytes] | None = None
+    ) -> bytes:
+        """A whole section.  `base` is (offset, payload) of a section like this one."""
+        if len(raw) > MAX_RAW:
+            raise SectionError(0, f"a payload of {len(raw)} bytes, the most is {MAX_RAW}")
+        dictionary = None
+        prefix = b""
+        if base is not None:
+            dictionary = zstandard.ZstdCompressionDict(base[1], dict_type=zstandard.DICT_TYPE_RAWCONTENT)
+            prefix = struct.pack("<Q", base[0])
+            flags |= BASED
+        parameters = self._parameters(max(len(raw), len(base[1]) if base else 0), base is not None)
+        packed = zstandard.ZstdCompressor(dict_data=dictionary, compression_params=parameters).compress(raw)
+        if len(packed) < len(raw):
+            stored = prefix + packed
+            flags |= ZSTD
+        else:
+            stored, flags = raw, flags & ~BASED
+        head = HEADER.pack(SYNC, type_, flags, member, len(stored), len(raw), zlib.crc32(stored))
+        return head + struct.pack("<I", zlib.crc32(head)) + stored
+
+    def unpack(self, section: Section, stored: bytes) -> bytes:
+        """The payload.  Errors: SectionError."""
+        offset = section.offset + HEADER_NBYTES
+        if len(stored) < section.stored:
+            raise SectionError(offset + len(stored), "the file ends inside a section", truncated=True)
+        if zlib.crc32(stored) != section.crc:
+            raise SectionError(offset, "section does not match its checksum")
+        if not section.flags & ZSTD:
+            if section.flags & BASED or section.raw != section.stored:
+                raise SectionError(section.offset, "stored section has wrong lengths or flags")
+            return bytes(stored)
+        decompressor = self._decompressor
+        if section.flags & BASED:
+            if len(stored) < 8 or self._base_of is None:
+                raise SectionError(offset, "section without the base it refers to")
+            base = self._base_of(struct.unpack_from("<Q", stored)[0])
+            dictionary = zstandard.ZstdCompressionDict(base, dict_type=zstandard.DICT_TYPE_RAWCONTENT)
+            decompressor = zstandard.ZstdDecompressor(dict_data=dictionary, max_window_size=1 << 31)
+            stored = memoryview(stored)[8:]
+        try:
+            stated = zstandard.frame_content_size(stored)
+            if stated not in (-1, section.raw):
+                raise SectionError(offset, f"zstandard frame claims {stated} bytes, the section {section.raw}")
+            raw: bytes = decompressor.decompress(stored, max_output_size=max(section.raw, 1))
+        except zstandard.ZstdError as error:
+            raise SectionError(offset, f"zstandard: {error}") from None
+        if len(raw) != section.raw:
+            raise SectionError(offset, f"section decompresses to {len(raw)} bytes, expected {section.raw}")
+        return raw
+
+
+def unpack_metadata(section: Section, raw: bytes, kind: type) -> Any:
+    """The CBOR value of a payload, which must be a `kind`.  Errors: SectionError."""
+    try:
+        value = archive_cbor.loads(raw)
+    except archive_cbor.CborError as error:
+        raise SectionError(section.offset + HEADER_NBYTES, f"metadata: {error}") from None
+    if not isinstance(value, kind):
+        raise SectionError(section.offset + HEADER_NBYTES, f"metadata is not a {kind.__name__}")
+    return value
+
+
+@dataclass
+class Chunk:
+    """What the index says of a ROWS section, so that it need not be read."""
+
+    offset: int
+    rows: int = 0
+    parts: list[int] = field(default_factory=list)
+    times: tuple[int, int] | None = None
+    threads: list[int] = field(default_factory=list)
+
+
+@dataclass
+class Member:
+    """One profile of an archive.  `sections` are (offset, type, bytes) in file order."""
+
+    number: int
+    name: str = ""
+    view: str = ""
+    sections: list[tuple[int, int, int]] = field(default_factory=list)
+    chunks: dict[int, Chunk] = field(default_factory=dict)
+    end: dict[str, Any] | None = None  # of its END section; None: it is missing
+
+    @property
+    def rows(self) -> int:
+        return sum(chunk.rows for chunk in self.chunks.values())
+
+    def to_index(self) -> dict[str, Any]:
+        offsets = [offset for offset, _, _ in self.sections]
+        return {
+            "number": self.number,
+            "name": self.name,
+            "view": self.view,
+            "sections": [b - a for a, b in zip([0, *offsets], offsets, strict=False)],
+            "sizes": [nbytes for _, _, nbytes in self.sections],
+            "types": bytes(type_ for _, type_, _ in self.sections),
+            "chunks": [
+                [c.rows, c.parts, list(c.times) if c.times else [], c.threads] for c in self.chunks.values()
+            ],
+            "end": self.end,
+        }
+
+    @staticmethod
+    def from_index(entry: dict[str, Any]) -> Member:
+        """Errors: KeyError, TypeError, ValueError when the entry is not what to_index makes."""
+        member = Member(int(entry["number"]), str(entry["name"]), str(entry["view"]), end=entry["end"])
+        offset = 0
+        chunks = iter(entry["chunks"])
+        for step, type_, nbytes in zip(entry["sections"], bytes(entry["types"]), entry["sizes"], strict=True):
+            offset += int(step)
+            member.sections.append((offset, type_, int(nbytes)))
+            if type_ == ROWS:
+                rows, parts, times, threads = next(chunks)
+                member.chunks[offset] = Chunk(
+                    offset,
+                    int(rows),
+                    [int(p) for p in parts],
+                    (int(times[0]), int(times[1])) if times else None,
+                    [int(t) for t in threads],
+                )
+        if not isinstance(member.end, dict):
+            raise ValueError("a member without an end")
+        return member
+
+
+def scan(read_at: Callable[[int, int], bytes], start: int, size: int) -> Iterator[Section | SectionError]:
+    """The sections from `start` to `size` by their headers.
+
+    Where no section begins, the next one is searched for, and what was passed
+    over is yielded as a SectionError.
+    """
+    at = start
+    while at < size:
+        try:
+            section = parse_header(read_at(at, HEADER_NBYTES), at)
+        except SectionError as error:
+            if parse_index_offset(read_at(at, TRAILER.size)) is not None:
+                at += TRAILER.size
+                continue
+            found = _search(read_at, at + 1, size)
+            yield SectionError(at, f"{error.detail}; {found - at} bytes passed over", error.truncated or found == size)
+            at = found
+            continue
+        if section.nbytes > size - at:
+            yield SectionError(at, f"the file ends inside a section of {section.nbytes} bytes", truncated=True)
+            # what follows may be whole sections behind a damaged length: headers have checksums
+            at = _search(read_at, at + 1, size)
+            continue
+        yield section
+        at += section.nbytes
+
+
+def _search(read_at: Callable[[int, int], bytes], at: int, size: int) -> int:
+    """The next offset with a valid section header, or `size`."""
+    step = 1 << 20
+    while at < size:
+        block = read_at(at, step + HEADER_NBYTES)
+        found = -1
+        while (found := block.find(SYNC, found + 1)) >= 0 and found < step:
+            try:
+                parse_header(block[found : found + HEADER_NBYTES], at + found)
+                return at + found
+            except SectionError:
+                continue
+        at += step
+    return size
