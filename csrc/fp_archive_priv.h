@@ -17,7 +17,9 @@ struct fp_run {
 
 enum {
     FP_TIME_POOLS = 8,        /* contexts without a function, see fp_time_pool */
-    FP_TIME_PHASES = 8,       /* contexts of the jitter symbol */
+    FP_TIME_PHASES = 48,      /* contexts of the jitter symbol: 16 phases x the last jitter */
+    FP_TIME_HISTORIES = 27,   /* short, middle or long: the last three steps of the thread */
+    FP_TIME_HASH_BITS = 18,   /* contexts with history are hashed to so many bits */
     FP_TIME_BITS = 11,        /* frequencies of a table add up to 1 << 11 */
     FP_TIME_TABLES = 1000,    /* most tables of one chunk */
     FP_TIME_ESCAPE = 504,     /* symbol: the time went back; 64 raw bits follow */
@@ -30,6 +32,8 @@ struct fp_time_at {
     uint64_t ref;
     uint32_t frac;
     uint32_t epoch; /* 0: the thread has no row in this chunk yet */
+    uint32_t history; /* of steps: ((third * 3) + second) * 3 + last */
+    uint32_t jitter;  /* last jitter symbol, 0 to 2 */
 };
 
 /* Encodes n times into three streams.  key[i] is the context of row i, at[] is

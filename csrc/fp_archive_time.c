@@ -37,7 +37,7 @@ static inline uint64_t advance(struct fp_time_at *at, uint64_t k, uint64_t q) {
     return at->ref;
 }
 
-/* The lattice follows what was seen: a miss by one is a quarter of a tick of
+/* The lattice follows what was seen: a miss by one is a sixteenth of a tick of
  * drift, a long pause or a greater miss starts it anew. */
 static inline void track(struct fp_time_at *at, uint64_t k, uint64_t miss) {
     if (miss + 1 > 2 || k > 4096) {
@@ -45,9 +45,21 @@ static inline void track(struct fp_time_at *at, uint64_t k, uint64_t miss) {
         at->frac = 1u << 31;
         return;
     }
-    uint64_t whole = (uint64_t)at->frac + (miss << 30);
+    uint64_t whole = (uint64_t)at->frac + (miss << 28);
     at->ref += (uint64_t)((int64_t)whole >> 32);
     at->frac = (uint32_t)whole;
+}
+
+/* What the last steps of the thread were like, short, middle or long. */
+static inline void remember(struct fp_time_at *at, uint64_t k, const uint64_t *limits) {
+    at->history = at->history % 9 * 3 + (k > limits[0]) + (k > limits[1]);
+}
+
+static inline uint32_t phase_of(const struct fp_time_at *at) { return at->jitter * 16 + (at->frac >> 28); }
+
+/* A key with the history of its thread, hashed. */
+static inline uint32_t history_key(uint32_t key, uint32_t history) {
+    return (key * FP_TIME_HISTORIES + history) * 2654435761u >> (32 - FP_TIME_HASH_BITS);
 }
 
 /* ---- encoding ----------------------------------------------------------- */
@@ -173,62 +185,82 @@ static void accumulate(struct model *m) {
     }
 }
 
-/* A row's symbols: bits 0-9 step symbol, 10-11 jitter symbol, 12-14 phase,
- * bit 15 has a jitter symbol. */
-enum { HAS_JITTER = 1 << 15 };
+enum { HAS_JITTER = 1 << 15, N_HASHED = 1 << FP_TIME_HASH_BITS };
 
+/* A chunk's rows on their way: step symbol; jitter symbol, its context and
+ * HAS_JITTER; key with history, or N_HASHED for a row without a function. */
 struct work {
-    uint16_t *symbols;   /* per row */
-    uint16_t *sorted;    /* step symbols, by key */
+    uint16_t *symbols;
+    uint16_t *jitters;
+    uint32_t *hashed;
+    uint16_t *table_of;  /* per row */
+    uint32_t *sorted;    /* rows by key */
     uint32_t *start;     /* per key: where its rows begin in `sorted`; one more at the end */
-    uint16_t *table_of;  /* per key: its table, 0 = the pool's */
+    uint32_t *hist;      /* FP_TIME_SYMBOLS counts for each table */
     struct model *models;
     uint32_t n_models;
-    uint32_t hist[N_FIXED][FP_TIME_SYMBOLS];
+    uint32_t jitter_hist[FP_TIME_PHASES][4];
 };
 
-static void symbolize(struct work *w, const uint64_t *time, const uint32_t *key, const uint32_t *thread,
-                      uint32_t n, struct fp_time_at *at, uint64_t q, int jitter, struct bit_out *bits) {
+/* The steps of all rows, their jitter, and the raw bits of both. */
+static void symbolize(struct work *w, const uint64_t *time, const uint32_t *key, const uint32_t *thread, uint32_t n,
+                      struct fp_time_at *at, uint64_t q, int jitter, const uint64_t *limits, struct bit_out *bits) {
     double step = (double)q / 4294967296.0;
     uint64_t whole = q >> 32;
-    struct fp_time_at last = {time[0], 1u << 31, 1};
+    struct fp_time_at last = {time[0], 1u << 31, 1, 0, 1};
     for (uint32_t i = 0; i < n; i++) {
         struct fp_time_at *a = &at[thread[i]];
         if (!a->epoch) *a = last;
-        uint64_t d = time[i] - a->ref, k, symbol, miss = 0;
-        unsigned n_bits;
-        uint32_t packed;
+        uint64_t d = time[i] - a->ref, k;
+        w->hashed[i] = key[i] < FP_TIME_NO_FUNCTION ? history_key(key[i], a->history) : N_HASHED;
+        w->jitters[i] = 0;
         if (jitter) {
             double x = ((double)(int64_t)d - (double)a->frac / 4294967296.0) / step + 1.0;
             k = x < 0.5 ? UINT64_MAX : (uint64_t)(x - 0.5);
         } else {
             k = (int64_t)d < 0 ? UINT64_MAX : whole == 1 ? d : d / whole;
         }
+        remember(a, k, limits);
         if (k == UINT64_MAX) {
-            packed = FP_TIME_ESCAPE;
+            w->symbols[i] = FP_TIME_ESCAPE;
             bits_put(bits, d, 64);
             a->ref = time[i];
             a->frac = 1u << 31;
         } else {
-            packed = (uint32_t)(symbol = symbol_of(k, &n_bits));
+            unsigned n_bits;
+            w->symbols[i] = (uint16_t)symbol_of(k, &n_bits);
             bits_put(bits, k, n_bits);
             if (jitter) {
-                miss = time[i] - advance(a, k, q);
-                uint32_t phase = a->frac >> 29;
-                uint32_t e = miss + 1 > 2 ? 3 : (uint32_t)(miss + 1);
-                packed |= e << 10 | phase << 12 | HAS_JITTER;
-                w->hist[FP_TIME_POOLS + phase][e]++;
+                uint64_t miss = time[i] - advance(a, k, q);
+                uint32_t phase = phase_of(a), e = miss + 1 > 2 ? 3 : (uint32_t)(miss + 1);
+                w->jitters[i] = (uint16_t)(e | phase << 2 | HAS_JITTER);
+                w->jitter_hist[phase][e]++;
                 if (e == 3) bits_put(bits, miss, 64);
+                a->jitter = e < 3 ? e : 1;
                 track(a, k, miss);
             } else {
                 a->ref = time[i];
             }
         }
-        w->symbols[i] = (uint16_t)packed;
-        w->hist[pool_of(key[i])][packed & 1023]++;
-        if (key[i] < FP_TIME_NO_FUNCTION) w->start[key[i] + 1]++;
         last = *a;
     }
+}
+
+/* Two limits that part the steps into thirds. */
+static void find_limits(const uint64_t *time, const uint32_t *thread, uint32_t n, uint64_t q, uint64_t *limits) {
+    uint32_t hist[256] = {0}, all = 0;
+    for (uint32_t i = 1; i < n; i++) {
+        if (thread[i] != thread[i - 1]) continue;
+        uint64_t k = (((time[i] - time[i - 1]) << 16) + (q >> 17)) / (q >> 16);
+        hist[k < 255 ? k : 255]++;
+        all++;
+    }
+    uint32_t sum = hist[0], k = 0;
+    while (k < 255 && sum < all / 3) sum += hist[++k];
+    limits[0] = k;
+    if (k < 255) sum += hist[++k];
+    while (k < 255 && sum < all / 3 * 2) sum += hist[++k];
+    limits[1] = k;
 }
 
 struct choice {
@@ -246,68 +278,80 @@ static int by_key(const void *a, const void *b) {
     return x->key < y->key ? -1 : x->key > y->key;
 }
 
-/* Counts the rows [from, to) of `sorted`; `used` lists the distinct symbols. */
-static uint32_t count_run(const struct work *w, uint32_t from, uint32_t to, uint32_t *hist, uint16_t *used) {
-    uint32_t n = 0;
-    for (uint32_t i = from; i < to; i++)
-        if (!hist[w->sorted[i]]++) used[n++] = w->sorted[i];
-    return n;
+/* Sorts rows by key; keys of n_keys and more are left out. */
+static void sort_rows(struct work *w, const uint32_t *key, uint32_t n, uint32_t n_keys) {
+    memset(w->start, 0, ((size_t)n_keys + 2) * sizeof *w->start);
+    for (uint32_t i = 0; i < n; i++)
+        if (key[i] < n_keys) w->start[key[i] + 2]++;
+    for (uint32_t k = 2; k < n_keys + 2; k++) w->start[k] += w->start[k - 1];
+    for (uint32_t i = 0; i < n; i++) /* start[k + 1] moves from the beginning of key k to its end */
+        if (key[i] < n_keys) w->sorted[w->start[key[i] + 1]++] = i;
 }
 
-/* Gives a table of its own to each key for which that saves bits. */
-static int choose(struct work *w, uint32_t n_keys, struct fp_buf *tables) {
+/* What each symbol costs under a table's counts, in 1/16 bits. */
+static void costs_of(const uint32_t *hist, uint16_t *cost) {
+    uint32_t total = 0;
+    for (uint32_t s = 0; s < FP_TIME_SYMBOLS; s++) total += hist[s];
+    for (uint32_t s = 0; s < FP_TIME_SYMBOLS; s++)
+        cost[s] = (uint16_t)(hist[s] ? log2_16(total) - log2_16(hist[s]) : 0);
+}
+
+/* Gives a table of its own to each key for which that saves bits over the tables
+ * that its rows have now.  At most `most` keys.  Appends their list to `out`. */
+static int choose(struct work *w, const uint32_t *key, uint32_t n, uint32_t n_keys, uint32_t most, struct fp_buf *out) {
+    int status = FP_E_NOMEM;
     struct choice *choices = malloc(((size_t)n_keys + 1) * sizeof *choices);
-    if (!choices) return FP_E_NOMEM;
-    uint32_t n_choices = 0;
-    uint32_t hist[FP_TIME_SYMBOLS] = {0};
+    uint16_t *cost = malloc((size_t)w->n_models * FP_TIME_SYMBOLS * sizeof *cost);
+    if (!choices || !cost) goto out;
+    for (uint32_t t = 0; t < w->n_models; t++)
+        costs_of(w->hist + (size_t)t * FP_TIME_SYMBOLS, cost + (size_t)t * FP_TIME_SYMBOLS);
+    sort_rows(w, key, n, n_keys);
+    uint32_t n_choices = 0, hist[FP_TIME_SYMBOLS] = {0};
     uint16_t used[FP_TIME_SYMBOLS];
-    uint32_t total[FP_TIME_POOLS] = {0};
-    for (uint32_t p = 0; p < FP_TIME_POOLS; p++)
-        for (uint32_t s = 0; s < FP_TIME_SYMBOLS; s++) total[p] += w->hist[p][s];
-    for (uint32_t key = 0; key < n_keys; key++) {
-        uint32_t from = w->start[key], to = w->start[key + 1], rows = to - from;
+    for (uint32_t k = 0; k < n_keys; k++) {
+        uint32_t from = w->start[k], to = w->start[k + 1], rows = to - from, n_used = 0;
         if (rows < 32) continue;
-        uint32_t n_used = count_run(w, from, to, hist, used);
-        int64_t gain = -(int64_t)16 * (24 + 18 * n_used);
+        int64_t gain = 0;
+        for (uint32_t j = from; j < to; j++) {
+            uint32_t i = w->sorted[j], s = w->symbols[i];
+            gain += cost[(size_t)w->table_of[i] * FP_TIME_SYMBOLS + s];
+            if (!hist[s]++) used[n_used++] = (uint16_t)s;
+        }
+        gain -= 16 * (24 + 18 * (int64_t)n_used);
         for (uint32_t u = 0; u < n_used; u++) {
-            uint32_t c = hist[used[u]];
-            int64_t own = (int64_t)log2_16(rows) - log2_16(c);
-            int64_t pooled = (int64_t)log2_16(total[key & 3]) - log2_16(w->hist[key & 3][used[u]]);
-            gain += c * (pooled - own);
+            gain -= (int64_t)hist[used[u]] * (log2_16(rows) - log2_16(hist[used[u]]));
             hist[used[u]] = 0;
         }
-        if (gain > 0) choices[n_choices++] = (struct choice){key, gain >> 4 > UINT32_MAX ? UINT32_MAX : (uint32_t)(gain >> 4)};
+        if (gain > 0) choices[n_choices++] = (struct choice){k, gain >> 4 > UINT32_MAX ? UINT32_MAX : (uint32_t)(gain >> 4)};
     }
-    if (n_choices > FP_TIME_TABLES) {
+    if (n_choices > most) {
         qsort(choices, n_choices, sizeof *choices, by_gain);
-        n_choices = FP_TIME_TABLES;
+        n_choices = most;
         qsort(choices, n_choices, sizeof *choices, by_key);
     }
-    w->n_models = N_FIXED + n_choices;
-    w->models = calloc(w->n_models, sizeof *w->models);
-    if (!w->models) {
-        free(choices);
-        return FP_E_NOMEM;
-    }
-    fp_buf_varint(tables, n_choices);
+    uint32_t *grown = realloc(w->hist, (size_t)(w->n_models + n_choices) * FP_TIME_SYMBOLS * sizeof *grown);
+    if (!grown) goto out;
+    w->hist = grown;
+    memset(w->hist + (size_t)w->n_models * FP_TIME_SYMBOLS, 0, (size_t)n_choices * FP_TIME_SYMBOLS * sizeof *grown);
+    fp_buf_varint(out, n_choices);
     uint32_t next = 0;
-    for (uint32_t i = 0; i < n_choices; i++) {
-        uint32_t key = choices[i].key;
-        struct model *m = &w->models[N_FIXED + i];
-        uint32_t n_used = count_run(w, w->start[key], w->start[key + 1], hist, used);
-        normalize(hist, FP_TIME_SYMBOLS, m->freq);
-        for (uint32_t u = 0; u < n_used; u++) {
-            w->hist[key & 3][used[u]] -= hist[used[u]];
-            hist[used[u]] = 0;
+    for (uint32_t c = 0; c < n_choices; c++) {
+        uint32_t k = choices[c].key;
+        for (uint32_t j = w->start[k]; j < w->start[k + 1]; j++) {
+            uint32_t i = w->sorted[j], s = w->symbols[i];
+            w->hist[(size_t)w->table_of[i] * FP_TIME_SYMBOLS + s]--;
+            w->table_of[i] = (uint16_t)w->n_models;
+            w->hist[(size_t)w->n_models * FP_TIME_SYMBOLS + s]++;
         }
-        w->table_of[key] = (uint16_t)(N_FIXED + i);
-        fp_buf_varint(tables, key - next);
-        write_table(tables, m->freq, FP_TIME_SYMBOLS);
-        accumulate(m);
-        next = key + 1;
+        fp_buf_varint(out, k - next);
+        next = k + 1;
+        w->n_models++;
     }
+    status = 0;
+out:
     free(choices);
-    return 0;
+    free(cost);
+    return status;
 }
 
 static inline uint32_t rans_put(uint32_t x, const struct model *m, uint32_t symbol, uint8_t **to) {
@@ -321,17 +365,16 @@ static inline uint32_t rans_put(uint32_t x, const struct model *m, uint32_t symb
     return (x / freq << FP_TIME_BITS) + x % freq + m->cum[symbol];
 }
 
-static int emit(const struct work *w, const uint32_t *key, uint32_t n, struct fp_buf *words) {
+static int emit(const struct work *w, uint32_t n, struct fp_buf *words) {
     /* the coder works backwards; at most 2 symbols a row and 16 bits a symbol */
     size_t most = (size_t)n * 4 + 4;
     if (fp_buf_reserve(words, most)) return FP_E_NOMEM;
     uint8_t *end = words->p + words->n + most, *to = end;
     uint32_t x = 1u << 16;
     for (uint32_t i = n; i-- > 0;) {
-        uint32_t s = w->symbols[i];
-        if (s & HAS_JITTER) x = rans_put(x, &w->models[FP_TIME_POOLS + (s >> 12 & 7)], s >> 10 & 3, &to);
-        uint32_t table = key[i] < FP_TIME_NO_FUNCTION ? w->table_of[key[i]] : 0;
-        x = rans_put(x, &w->models[table ? table : pool_of(key[i])], s & 1023, &to);
+        uint32_t j = w->jitters[i];
+        if (j) x = rans_put(x, &w->models[FP_TIME_POOLS + (j >> 2 & 63)], j & 3, &to);
+        x = rans_put(x, &w->models[w->table_of[i]], w->symbols[i], &to);
     }
     to -= 4;
     for (int i = 0; i < 4; i++) to[i] = (uint8_t)(x >> 8 * i);
@@ -340,49 +383,70 @@ static int emit(const struct work *w, const uint32_t *key, uint32_t n, struct fp
     return 0;
 }
 
+static int encode(struct work *w, const uint64_t *time, const uint32_t *key, const uint32_t *thread, uint32_t n,
+                  uint32_t n_keys, struct fp_time_at *at, struct fp_buf *tables, struct fp_buf *words,
+                  struct fp_buf *bits) {
+    int jitter;
+    uint64_t q = find_step(time, thread, n, &jitter), limits[2];
+    find_limits(time, thread, n, q, limits);
+    fp_buf_varint(tables, time[0]);
+    fp_buf_varint(tables, q);
+    fp_buf_byte(tables, (uint8_t)jitter);
+    fp_buf_varint(tables, limits[0]);
+    fp_buf_varint(tables, limits[1]);
+    struct bit_out raw = {bits, 0, 0};
+    symbolize(w, time, key, thread, n, at, q, jitter, limits, &raw);
+    if (raw.n) fp_buf_byte(bits, (uint8_t)raw.acc);
+
+    w->n_models = N_FIXED;
+    for (uint32_t i = 0; i < n; i++) {
+        w->table_of[i] = (uint16_t)pool_of(key[i]);
+        w->hist[w->table_of[i] * FP_TIME_SYMBOLS + w->symbols[i]]++;
+    }
+    if (choose(w, key, n, n_keys, FP_TIME_TABLES / 2, tables) ||
+        choose(w, w->hashed, n, N_HASHED, FP_TIME_TABLES / 2, tables))
+        return FP_E_NOMEM;
+    w->models = calloc(w->n_models, sizeof *w->models);
+    if (!w->models) return FP_E_NOMEM;
+    for (uint32_t p = 0; p < FP_TIME_PHASES; p++)
+        memcpy(w->hist + (size_t)(FP_TIME_POOLS + p) * FP_TIME_SYMBOLS, w->jitter_hist[p], sizeof w->jitter_hist[p]);
+    for (uint32_t t = 0; t < w->n_models; t++) {
+        if (!jitter && t >= FP_TIME_POOLS && t < N_FIXED) continue;
+        normalize(w->hist + (size_t)t * FP_TIME_SYMBOLS, FP_TIME_SYMBOLS, w->models[t].freq);
+        write_table(tables, w->models[t].freq, FP_TIME_SYMBOLS);
+        accumulate(&w->models[t]);
+    }
+    return emit(w, n, words);
+}
+
 int fp_time_encode(const uint64_t *time, const uint32_t *key, const uint32_t *thread, uint32_t n,
                    uint32_t n_keys, uint32_t n_threads, struct fp_buf *tables, struct fp_buf *words,
                    struct fp_buf *bits) {
     if (!n) return 0;
-    int status = FP_E_NOMEM, jitter;
+    int status = FP_E_NOMEM;
+    uint32_t most_keys = n_keys > N_HASHED ? n_keys : N_HASHED;
     struct fp_time_at *at = calloc((size_t)n_threads + 1, sizeof *at);
     struct work *w = calloc(1, sizeof *w);
     if (!at || !w) goto out;
     w->symbols = malloc(n * sizeof *w->symbols);
+    w->jitters = malloc(n * sizeof *w->jitters);
+    w->hashed = malloc(n * sizeof *w->hashed);
+    w->table_of = malloc(n * sizeof *w->table_of);
     w->sorted = malloc(n * sizeof *w->sorted);
-    w->start = calloc((size_t)n_keys + 2, sizeof *w->start);
-    w->table_of = calloc((size_t)n_keys + 1, sizeof *w->table_of);
-    if (!w->symbols || !w->sorted || !w->start || !w->table_of) goto out;
-
-    uint64_t q = find_step(time, thread, n, &jitter);
-    fp_buf_varint(tables, time[0]);
-    fp_buf_varint(tables, q);
-    fp_buf_byte(tables, (uint8_t)jitter);
-    struct bit_out raw = {bits, 0, 0};
-    symbolize(w, time, key, thread, n, at, q, jitter, &raw);
-    if (raw.n) fp_buf_byte(bits, (uint8_t)raw.acc);
-
-    for (uint32_t k = 0; k < n_keys; k++) w->start[k + 1] += w->start[k];
-    for (uint32_t i = n; i-- > 0;) /* backwards: afterwards start[k + 1] is where key k begins */
-        if (key[i] < FP_TIME_NO_FUNCTION) w->sorted[--w->start[key[i] + 1]] = w->symbols[i] & 1023;
-    memmove(w->start, w->start + 1, n_keys * sizeof *w->start);
-    w->start[n_keys] = 0;
-    for (uint32_t i = 0; i < n; i++) w->start[n_keys] += key[i] < FP_TIME_NO_FUNCTION;
-    if (choose(w, n_keys, tables)) goto out;
-    for (uint32_t p = 0; p < (uint32_t)(jitter ? N_FIXED : FP_TIME_POOLS); p++) {
-        struct model *m = &w->models[p];
-        normalize(w->hist[p], FP_TIME_SYMBOLS, m->freq);
-        write_table(tables, m->freq, FP_TIME_SYMBOLS);
-        accumulate(m);
-    }
-    status = emit(w, key, n, words);
+    w->start = malloc(((size_t)most_keys + 2) * sizeof *w->start);
+    w->hist = calloc((size_t)N_FIXED * FP_TIME_SYMBOLS, sizeof *w->hist);
+    if (!w->symbols || !w->jitters || !w->hashed || !w->table_of || !w->sorted || !w->start || !w->hist) goto out;
+    status = encode(w, time, key, thread, n, n_keys, at, tables, words, bits);
     if (tables->failed || words->failed || bits->failed) status = FP_E_NOMEM;
 out:
     if (w) {
         free(w->symbols);
+        free(w->jitters);
+        free(w->hashed);
+        free(w->table_of);
         free(w->sorted);
         free(w->start);
-        free(w->table_of);
+        free(w->hist);
         free(w->models);
     }
     free(w);
@@ -396,11 +460,14 @@ out:
 struct fp_time_dec {
     uint32_t *slots;       /* n_tables * M */
     uint32_t n_tables, tables_cap;
-    uint16_t *table_of;    /* per key */
-    uint32_t keys_cap, n_keys;
-    uint32_t given[FP_TIME_TABLES]; /* keys with an entry in table_of */
-    uint32_t n_given;
-    uint8_t empty[N_FIXED];
+    uint16_t *table_of;    /* per key; 0 = the pool's */
+    uint32_t keys_cap;
+    uint16_t *table_of_hashed; /* per key with history; 0 = the key's */
+    uint32_t given[FP_TIME_TABLES]; /* keys with a table; those with history come last */
+    uint32_t n_given, n_given_plain;
+    uint64_t limits[2];
+    uint8_t *empty;        /* per table: it has no symbols and must not be used */
+    uint32_t empty_cap;
     uint64_t q;
     int jitter, bad;
     uint32_t x;
@@ -416,7 +483,9 @@ struct fp_time_dec *fp_time_dec_new(void) { return calloc(1, sizeof(struct fp_ti
 void fp_time_dec_free(struct fp_time_dec *d) {
     if (!d) return;
     free(d->slots);
+    free(d->empty);
     free(d->table_of);
+    free(d->table_of_hashed);
     free(d);
 }
 
@@ -439,9 +508,26 @@ static int read_table(struct fp_cur *c, uint32_t *slots, uint32_t n_symbols, uin
     return c->bad || at != M ? -1 : 0;
 }
 
-int fp_time_dec_open(struct fp_time_dec *d, uint32_t n_keys, const uint8_t *const *p, const size_t *n) {
-    for (uint32_t i = 0; i < d->n_given; i++) d->table_of[d->given[i]] = 0;
-    d->n_given = 0;
+/* A list of keys with tables of their own, which are numbered from N_FIXED on. */
+static int read_keys(struct fp_time_dec *d, struct fp_cur *c, uint16_t *table_of, uint32_t n_keys) {
+    uint32_t n = fp_cur_u32(c);
+    if (c->bad || n > FP_TIME_TABLES / 2) return FP_E_MALFORMED;
+    uint64_t key = 0;
+    for (uint32_t i = 0; i < n; i++) {
+        key += fp_cur_u32(c);
+        if (c->bad || key >= n_keys) return FP_E_MALFORMED;
+        table_of[key] = (uint16_t)(N_FIXED + d->n_given);
+        d->given[d->n_given++] = (uint32_t)key++;
+    }
+    return 0;
+}
+
+static int prepare(struct fp_time_dec *d, uint32_t n_keys) {
+    for (uint32_t i = 0; i < d->n_given; i++)
+        (i < d->n_given_plain ? d->table_of : d->table_of_hashed)[d->given[i]] = 0;
+    d->n_given = d->n_given_plain = 0;
+    if (!d->table_of_hashed) d->table_of_hashed = calloc(1 << FP_TIME_HASH_BITS, sizeof *d->table_of_hashed);
+    if (!d->table_of_hashed) return FP_E_NOMEM;
     if (n_keys > d->keys_cap) {
         uint16_t *table_of = realloc(d->table_of, n_keys * sizeof *table_of);
         if (!table_of) return FP_E_NOMEM;
@@ -449,34 +535,42 @@ int fp_time_dec_open(struct fp_time_dec *d, uint32_t n_keys, const uint8_t *cons
         d->table_of = table_of;
         d->keys_cap = n_keys;
     }
-    d->n_keys = n_keys;
+    return 0;
+}
+
+int fp_time_dec_open(struct fp_time_dec *d, uint32_t n_keys, const uint8_t *const *p, const size_t *n) {
+    if (prepare(d, n_keys)) return FP_E_NOMEM;
     struct fp_cur c = {p[0], p[0] + n[0], 0};
-    d->last = (struct fp_time_at){fp_cur_varint(&c), 1u << 31, 0};
+    d->last = (struct fp_time_at){fp_cur_varint(&c), 1u << 31, 1, 0, 1};
     d->q = fp_cur_varint(&c);
     uint8_t jitter = fp_cur_byte(&c);
-    uint32_t n_own = fp_cur_u32(&c);
-    if (c.bad || jitter > 1 || n_own > FP_TIME_TABLES || !d->q) return FP_E_MALFORMED;
+    d->limits[0] = fp_cur_varint(&c);
+    d->limits[1] = fp_cur_varint(&c);
+    if (c.bad || jitter > 1 || !d->q) return FP_E_MALFORMED;
     d->jitter = jitter;
-    d->n_tables = N_FIXED + n_own;
+    if (read_keys(d, &c, d->table_of, n_keys)) return FP_E_MALFORMED;
+    d->n_given_plain = d->n_given;
+    if (read_keys(d, &c, d->table_of_hashed, 1 << FP_TIME_HASH_BITS)) return FP_E_MALFORMED;
+    d->n_tables = N_FIXED + d->n_given;
     if (d->n_tables > d->tables_cap) {
         uint32_t *slots = realloc(d->slots, (size_t)d->n_tables * M * sizeof *slots);
         if (!slots) return FP_E_NOMEM;
         d->slots = slots;
         d->tables_cap = d->n_tables;
     }
-    uint64_t key = 0;
-    uint8_t empty;
-    for (uint32_t i = 0; i < n_own; i++) {
-        key += fp_cur_u32(&c);
-        if (c.bad || key >= n_keys || read_table(&c, d->slots + (size_t)(N_FIXED + i) * M, FP_TIME_SYMBOLS, &empty) || empty)
-            return FP_E_MALFORMED;
-        d->table_of[key] = (uint16_t)(N_FIXED + i);
-        d->given[d->n_given++] = (uint32_t)key++;
+    if (d->n_tables > d->empty_cap) {
+        uint8_t *empty = realloc(d->empty, d->n_tables);
+        if (!empty) return FP_E_NOMEM;
+        d->empty = empty;
+        d->empty_cap = d->n_tables;
     }
-    memset(d->empty, 1, sizeof d->empty);
-    for (uint32_t t = 0; t < (uint32_t)(jitter ? N_FIXED : FP_TIME_POOLS); t++)
-        if (read_table(&c, d->slots + (size_t)t * M, t < FP_TIME_POOLS ? FP_TIME_SYMBOLS : 4, &d->empty[t]))
+    memset(d->empty, 1, d->n_tables);
+    for (uint32_t t = 0; t < d->n_tables; t++) {
+        int is_jitter = t >= FP_TIME_POOLS && t < N_FIXED;
+        if (is_jitter && !jitter) continue;
+        if (read_table(&c, d->slots + (size_t)t * M, is_jitter ? 4 : FP_TIME_SYMBOLS, &d->empty[t]))
             return FP_E_MALFORMED;
+    }
     if (c.p != c.end || n[1] < 4) return FP_E_MALFORMED;
     d->x = fp_u32(p[1]);
     d->word = p[1] + 4;
@@ -530,36 +624,38 @@ static uint64_t bits_get(struct fp_time_dec *d, unsigned n) {
 }
 
 uint64_t fp_time_next(struct fp_time_dec *d, uint32_t key, struct fp_time_at *at) {
-    uint32_t table = key < FP_TIME_NO_FUNCTION ? d->table_of[key] : 0;
-    if (!table) {
-        table = pool_of(key);
-        if (FP_UNLIKELY(d->empty[table])) {
-            d->bad = 1;
-            return 0;
-        }
+    if (!at->epoch) *at = d->last;
+    uint32_t table = pool_of(key);
+    if (key < FP_TIME_NO_FUNCTION) {
+        uint32_t own = d->table_of_hashed[history_key(key, at->history)];
+        if (!own) own = d->table_of[key];
+        if (own) table = own;
     }
-    if (!at->epoch) {
-        *at = d->last;
-        at->epoch = 1;
+    if (FP_UNLIKELY(d->empty[table])) {
+        d->bad = 1;
+        return 0;
     }
     uint32_t symbol = rans_get(d, d->slots + (size_t)table * M);
     uint64_t time;
     if (FP_UNLIKELY(symbol == FP_TIME_ESCAPE)) {
+        remember(at, UINT64_MAX, d->limits);
         time = at->ref + bits_get(d, 64);
         at->ref = time;
         at->frac = 1u << 31;
     } else {
         uint64_t k = symbol < SMALL ? symbol : symbol_base(symbol) | bits_get(d, symbol_bits(symbol));
+        remember(at, k, d->limits);
         if (d->jitter) {
             time = advance(at, k, d->q);
-            uint32_t phase = at->frac >> 29;
-            if (FP_UNLIKELY(d->empty[FP_TIME_POOLS + phase])) {
+            table = FP_TIME_POOLS + phase_of(at);
+            if (FP_UNLIKELY(d->empty[table])) {
                 d->bad = 1;
                 return 0;
             }
-            uint32_t e = rans_get(d, d->slots + (size_t)(FP_TIME_POOLS + phase) * M);
+            uint32_t e = rans_get(d, d->slots + (size_t)table * M);
             uint64_t miss = e == 3 ? bits_get(d, 64) : (uint64_t)e - 1;
             time += miss;
+            at->jitter = e < 3 ? e : 1;
             track(at, k, miss);
         } else {
             time = at->ref += k * (d->q >> 32);
