@@ -20,7 +20,7 @@ enum {
     FP_TIME_PHASES = 48,      /* contexts of the jitter symbol: 16 phases x the last jitter */
     FP_TIME_HISTORIES = 27,   /* short, middle or long: the last three steps of the thread */
     FP_TIME_HASH_BITS = 18,   /* contexts with history are hashed to so many bits */
-    FP_TIME_BITS = 11,        /* frequencies of a table add up to 1 << 11 */
+    FP_TIME_BITS = 10,        /* frequencies of a table add up to 1 << 11 */
     FP_TIME_TABLES = 1000,    /* most tables of one chunk */
     FP_TIME_ESCAPE = 504,     /* symbol: the time went back; 64 raw bits follow */
     FP_TIME_SYMBOLS = 505

@@ -456,9 +456,16 @@ out:
 
 /* ---- decoding ----------------------------------------------------------- */
 
+/* A table's two likeliest symbols, so that most rows need not touch its slots,
+ * which together are far larger than a cache. */
+struct head {
+    uint16_t start[2], freq[2], symbol[2];
+};
+
 /* A slot of a table: symbol << 22 | (frequency - 1) << 11 | place in the symbol. */
 struct fp_time_dec {
     uint32_t *slots;       /* n_tables * M */
+    struct head *heads;
     uint32_t n_tables, tables_cap;
     uint16_t *table_of;    /* per key; 0 = the pool's */
     uint32_t keys_cap;
@@ -475,7 +482,8 @@ struct fp_time_dec {
     const uint8_t *bits, *bits_end;
     uint64_t acc;
     unsigned acc_n;
-    struct fp_time_at last;
+    struct fp_time_at first;       /* where the first thread starts */
+    const struct fp_time_at *last; /* of the thread of the row before: where a new thread starts */
 };
 
 struct fp_time_dec *fp_time_dec_new(void) { return calloc(1, sizeof(struct fp_time_dec)); }
@@ -483,6 +491,7 @@ struct fp_time_dec *fp_time_dec_new(void) { return calloc(1, sizeof(struct fp_ti
 void fp_time_dec_free(struct fp_time_dec *d) {
     if (!d) return;
     free(d->slots);
+    free(d->heads);
     free(d->empty);
     free(d->table_of);
     free(d->table_of_hashed);
@@ -492,7 +501,8 @@ void fp_time_dec_free(struct fp_time_dec *d) {
 int fp_time_dec_bad(const struct fp_time_dec *d) { return d->bad; }
 
 /* 0, or -1 when the frequencies do not add up; an empty table is only fine for a pool. */
-static int read_table(struct fp_cur *c, uint32_t *slots, uint32_t n_symbols, uint8_t *empty) {
+static int read_table(struct fp_cur *c, uint32_t *slots, struct head *head, uint32_t n_symbols, uint8_t *empty) {
+    memset(head, 0, sizeof *head);
     uint32_t used = fp_cur_u32(c);
     *empty = !used;
     if (!used) return c->bad;
@@ -502,6 +512,17 @@ static int read_table(struct fp_cur *c, uint32_t *slots, uint32_t n_symbols, uin
         symbol += fp_cur_u32(c);
         uint32_t freq = fp_cur_u32(c);
         if (symbol >= n_symbols || !freq || freq > M - at) return -1;
+        int place = freq > head->freq[0] ? 0 : freq > head->freq[1] ? 1 : 2;
+        if (place == 0) {
+            head->start[1] = head->start[0];
+            head->freq[1] = head->freq[0];
+            head->symbol[1] = head->symbol[0];
+        }
+        if (place < 2) {
+            head->start[place] = (uint16_t)at;
+            head->freq[place] = (uint16_t)freq;
+            head->symbol[place] = (uint16_t)symbol;
+        }
         for (uint32_t i = 0; i < freq; i++) slots[at++] = (uint32_t)symbol << 22 | (freq - 1) << 11 | i;
         symbol++;
     }
@@ -541,7 +562,8 @@ static int prepare(struct fp_time_dec *d, uint32_t n_keys) {
 int fp_time_dec_open(struct fp_time_dec *d, uint32_t n_keys, const uint8_t *const *p, const size_t *n) {
     if (prepare(d, n_keys)) return FP_E_NOMEM;
     struct fp_cur c = {p[0], p[0] + n[0], 0};
-    d->last = (struct fp_time_at){fp_cur_varint(&c), 1u << 31, 1, 0, 1};
+    d->first = (struct fp_time_at){fp_cur_varint(&c), 1u << 31, 1, 0, 1};
+    d->last = &d->first;
     d->q = fp_cur_varint(&c);
     uint8_t jitter = fp_cur_byte(&c);
     d->limits[0] = fp_cur_varint(&c);
@@ -556,6 +578,9 @@ int fp_time_dec_open(struct fp_time_dec *d, uint32_t n_keys, const uint8_t *cons
         uint32_t *slots = realloc(d->slots, (size_t)d->n_tables * M * sizeof *slots);
         if (!slots) return FP_E_NOMEM;
         d->slots = slots;
+        struct head *heads = realloc(d->heads, d->n_tables * sizeof *heads);
+        if (!heads) return FP_E_NOMEM;
+        d->heads = heads;
         d->tables_cap = d->n_tables;
     }
     if (d->n_tables > d->empty_cap) {
@@ -568,7 +593,7 @@ int fp_time_dec_open(struct fp_time_dec *d, uint32_t n_keys, const uint8_t *cons
     for (uint32_t t = 0; t < d->n_tables; t++) {
         int is_jitter = t >= FP_TIME_POOLS && t < N_FIXED;
         if (is_jitter && !jitter) continue;
-        if (read_table(&c, d->slots + (size_t)t * M, is_jitter ? 4 : FP_TIME_SYMBOLS, &d->empty[t]))
+        if (read_table(&c, d->slots + (size_t)t * M, &d->heads[t], is_jitter ? 4 : FP_TIME_SYMBOLS, &d->empty[t]))
             return FP_E_MALFORMED;
     }
     if (c.p != c.end || n[1] < 4) return FP_E_MALFORMED;
@@ -583,19 +608,33 @@ int fp_time_dec_open(struct fp_time_dec *d, uint32_t n_keys, const uint8_t *cons
     return 0;
 }
 
-static inline uint32_t rans_get(struct fp_time_dec *d, const uint32_t *slots) {
-    uint32_t slot = slots[d->x & (M - 1)];
-    d->x = ((slot >> 11 & (M - 1)) + 1) * (d->x >> FP_TIME_BITS) + (slot & (M - 1));
-    if (d->x < 1u << 16) {
+static inline uint32_t rans_get(struct fp_time_dec *d, uint32_t table) {
+    const struct head *head = &d->heads[table];
+    uint32_t x = d->x, place = x & (M - 1), symbol, freq, in;
+    if ((in = place - head->start[0]) < head->freq[0]) {
+        freq = head->freq[0];
+        symbol = head->symbol[0];
+    } else if ((in = place - head->start[1]) < head->freq[1]) {
+        freq = head->freq[1];
+        symbol = head->symbol[1];
+    } else {
+        uint32_t slot = d->slots[(size_t)table * M + place];
+        freq = (slot >> 11 & 2047) + 1;
+        in = slot & 2047;
+        symbol = slot >> 22;
+    }
+    x = freq * (x >> FP_TIME_BITS) + in;
+    if (x < 1u << 16) {
         if (FP_UNLIKELY(d->words_end - d->word < 2)) {
             d->bad = 1;
-            d->x = 1u << 16;
+            x = 1u << 16;
         } else {
-            d->x = d->x << 16 | fp_u16(d->word);
+            x = x << 16 | fp_u16(d->word);
             d->word += 2;
         }
     }
-    return slot >> 22;
+    d->x = x;
+    return symbol;
 }
 
 static uint64_t bits_get(struct fp_time_dec *d, unsigned n) {
@@ -624,7 +663,7 @@ static uint64_t bits_get(struct fp_time_dec *d, unsigned n) {
 }
 
 uint64_t fp_time_next(struct fp_time_dec *d, uint32_t key, struct fp_time_at *at) {
-    if (!at->epoch) *at = d->last;
+    if (FP_UNLIKELY(!at->epoch)) *at = *d->last;
     uint32_t table = pool_of(key);
     if (key < FP_TIME_NO_FUNCTION) {
         uint32_t own = d->table_of_hashed[history_key(key, at->history)];
@@ -635,7 +674,7 @@ uint64_t fp_time_next(struct fp_time_dec *d, uint32_t key, struct fp_time_at *at
         d->bad = 1;
         return 0;
     }
-    uint32_t symbol = rans_get(d, d->slots + (size_t)table * M);
+    uint32_t symbol = rans_get(d, table);
     uint64_t time;
     if (FP_UNLIKELY(symbol == FP_TIME_ESCAPE)) {
         remember(at, UINT64_MAX, d->limits);
@@ -652,7 +691,7 @@ uint64_t fp_time_next(struct fp_time_dec *d, uint32_t key, struct fp_time_at *at
                 d->bad = 1;
                 return 0;
             }
-            uint32_t e = rans_get(d, d->slots + (size_t)table * M);
+            uint32_t e = rans_get(d, table);
             uint64_t miss = e == 3 ? bits_get(d, 64) : (uint64_t)e - 1;
             time += miss;
             at->jitter = e < 3 ? e : 1;
@@ -661,6 +700,6 @@ uint64_t fp_time_next(struct fp_time_dec *d, uint32_t key, struct fp_time_at *at
             time = at->ref += k * (d->q >> 32);
         }
     }
-    d->last = *at;
+    d->last = at;
     return time;
 }
