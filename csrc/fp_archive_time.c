@@ -456,6 +456,10 @@ out:
 
 /* ---- decoding ----------------------------------------------------------- */
 
+/* Flags of table_of: worked out at a key's first use, so that most rows need not
+ * look into the much larger table_of_hashed. */
+enum { HISTORY_CHECKED = 1 << 14, HAS_HISTORY = 1 << 15, TABLE = HISTORY_CHECKED - 1 };
+
 /* A table's two likeliest symbols, so that most rows need not touch its slots,
  * which together are far larger than a cache. */
 struct head {
@@ -467,7 +471,7 @@ struct fp_time_dec {
     uint32_t *slots;       /* n_tables * M */
     struct head *heads;
     uint32_t n_tables, tables_cap;
-    uint16_t *table_of;    /* per key; 0 = the pool's */
+    uint16_t *table_of;    /* per key: its table or 0, and the flags below */
     uint32_t keys_cap;
     uint16_t *table_of_hashed; /* per key with history; 0 = the key's */
     uint32_t given[FP_TIME_TABLES]; /* keys with a table; those with history come last */
@@ -544,18 +548,17 @@ static int read_keys(struct fp_time_dec *d, struct fp_cur *c, uint16_t *table_of
 }
 
 static int prepare(struct fp_time_dec *d, uint32_t n_keys) {
-    for (uint32_t i = 0; i < d->n_given; i++)
-        (i < d->n_given_plain ? d->table_of : d->table_of_hashed)[d->given[i]] = 0;
+    for (uint32_t i = d->n_given_plain; i < d->n_given; i++) d->table_of_hashed[d->given[i]] = 0;
     d->n_given = d->n_given_plain = 0;
     if (!d->table_of_hashed) d->table_of_hashed = calloc(1 << FP_TIME_HASH_BITS, sizeof *d->table_of_hashed);
     if (!d->table_of_hashed) return FP_E_NOMEM;
     if (n_keys > d->keys_cap) {
         uint16_t *table_of = realloc(d->table_of, n_keys * sizeof *table_of);
         if (!table_of) return FP_E_NOMEM;
-        memset(table_of + d->keys_cap, 0, (n_keys - d->keys_cap) * sizeof *table_of);
         d->table_of = table_of;
         d->keys_cap = n_keys;
     }
+    if (n_keys) memset(d->table_of, 0, n_keys * sizeof *d->table_of);
     return 0;
 }
 
@@ -662,13 +665,24 @@ static uint64_t bits_get(struct fp_time_dec *d, unsigned n) {
     return v;
 }
 
+static uint32_t check_history(struct fp_time_dec *d, uint32_t key) {
+    uint32_t flags = HISTORY_CHECKED;
+    for (uint32_t h = 0; h < FP_TIME_HISTORIES; h++)
+        if (d->table_of_hashed[history_key(key, h)]) flags |= HAS_HISTORY;
+    return d->table_of[key] |= (uint16_t)flags;
+}
+
 uint64_t fp_time_next(struct fp_time_dec *d, uint32_t key, struct fp_time_at *at) {
     if (FP_UNLIKELY(!at->epoch)) *at = *d->last;
     uint32_t table = pool_of(key);
     if (key < FP_TIME_NO_FUNCTION) {
-        uint32_t own = d->table_of_hashed[history_key(key, at->history)];
-        if (!own) own = d->table_of[key];
-        if (own) table = own;
+        uint32_t own = d->table_of[key];
+        if (FP_UNLIKELY(!(own & HISTORY_CHECKED))) own = check_history(d, key);
+        if (own & TABLE) table = own & TABLE;
+        if (own & HAS_HISTORY) {
+            uint32_t special = d->table_of_hashed[history_key(key, at->history)];
+            if (special) table = special;
+        }
     }
     if (FP_UNLIKELY(d->empty[table])) {
         d->bad = 1;
