@@ -379,7 +379,6 @@ static int pull_event(struct fp_dec *d, struct thread *t, uint32_t op, struct fp
     if (op == FP_OP_ARGUMENT) {
         struct function *f = function_at(s, t->function);
         b->aux[i] = f->argument += fp_zag(fp_cur_varint(&d->streams[S_ARGUMENT]));
-        b->function[i] = t->function;
     } else if (op == FP_OP_BUFFER) {
         b->aux[i] = s->wall += fp_zag(fp_cur_varint(&d->streams[S_BUFFER]));
     } else {

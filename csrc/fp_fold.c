@@ -5,8 +5,8 @@
 /* By function. */
 struct fp_fold_function {
     uint32_t active;    /* activations on the stack of the thread at hand */
-    uint32_t last_arc;  /* the arc by which it was entered last: usually the next one too,
-                           and known without waiting for the caller's frame */
+    uint32_t last_arc;  /* the arc by which it was entered last: usually the next one too, */
+    uint64_t last_from; /* and known without waiting for the caller's frame: group << 32 | caller */
 };
 
 struct frame {
@@ -25,6 +25,8 @@ struct fp_fold_thread {
     int32_t seen;
 };
 
+#define NOWHERE UINT64_MAX /* no caller: neither a function id nor a tree node */
+
 enum { SLOTS_PER_ARC = 8, FIRST_ARCS = 512, FIRST_SHIFT = 64 - 12 };
 
 struct fp_fold *fp_fold_new(struct fp_model *model, int into, int per_thread) {
@@ -36,7 +38,7 @@ struct fp_fold *fp_fold_new(struct fp_model *model, int into, int per_thread) {
     f->first_time = UINT64_MAX;
     f->cap_arcs = FIRST_ARCS;
     f->index_shift = FIRST_SHIFT;
-    f->arcs = calloc(f->cap_arcs, sizeof *f->arcs);
+    f->arcs = malloc(f->cap_arcs * sizeof *f->arcs);
     f->index = calloc((size_t)1 << (64 - FIRST_SHIFT), sizeof *f->index);
     if (!f->arcs || !f->index) {
         fp_fold_free(f);
@@ -55,6 +57,7 @@ void fp_fold_free(struct fp_fold *f) {
     free(f->by_caller);
     free(f->by_callee);
     free(f->stack_of);
+    free(f->foreseen);
     free(f);
 }
 
@@ -151,12 +154,13 @@ static int push_room(struct fp_fold_thread *t) {
     return 0;
 }
 
-static int function_room(struct fp_fold *f, uint32_t function) {
-    uint32_t cap = f->model->functions.n > function ? f->model->functions.n : function + 1;
+static int function_room(struct fp_fold *f) {
+    uint32_t cap = f->model->functions.n;
     cap = cap < 1024 ? 1024 : cap + cap / 2;
     struct fp_fold_function *by_function = realloc(f->by_function, (size_t)cap * sizeof *by_function);
     if (!by_function) return FP_E_NOMEM;
     memset(by_function + f->cap_functions, 0, (size_t)(cap - f->cap_functions) * sizeof *by_function);
+    for (uint32_t i = f->cap_functions; i < cap; i++) by_function[i].last_from = NOWHERE;
     f->by_function = by_function;
     f->cap_functions = cap;
     return 0;
@@ -177,14 +181,55 @@ static inline void pop(struct fp_arc *arcs, struct fp_fold_function *by_function
     }
 }
 
+/* Once the arcs have outgrown the caches, every lookup waits for memory twice.
+ * A batch is known ahead, so the stack is played through once without arcs, to
+ * learn which slots of the index will be looked at.  A guess: what unwinding
+ * and lost records do to the stack is only followed roughly. */
+static void foresee(const struct fp_fold *f, const struct fp_fold_thread *t, const struct fp_batch *in, uint32_t from,
+                    uint32_t to, uint32_t group) {
+    uint32_t *const entered = f->foreseen + in->cap, n = 0;
+    const struct frame *below = t->frames + t->n - 1;
+    for (uint32_t i = from; i < to; i++) {
+        const uint32_t function = in->function[i];
+        if (in->op[i] == FP_OP_ENTER || in->op[i] == FP_OP_ENTER_ARGS) {
+            f->foreseen[i] = slot_of(n ? entered[n - 1] : below->function, function, group, f->index_shift);
+            entered[n++] = function;
+            continue;
+        }
+        f->foreseen[i] = 0;
+        if (in->op[i] > FP_OP_ENTER_ARGS) continue;
+        if (n)
+            n--;
+        else if (below->function == function && function)
+            below--;
+    }
+}
+
+/* The end of the run of equal threads that begins at `from`.  Mostly it is the
+ * batch's end, which a loop without exits finds sixteen times as fast. */
+static uint32_t run_of(const uint32_t *threads, uint32_t from, uint32_t n) {
+    const uint32_t thread = threads[from];
+    uint32_t differ = 0, to = from;
+    for (uint32_t i = from; i < n; i++) differ |= threads[i] ^ thread;
+    if (!differ) return n;
+    while (threads[to] == thread) to++;
+    return to;
+}
+
+enum { MANY_ARCS = 1 << 15, FAR = 24, NEAR = 8 };
+
 int fp_fold_put(struct fp_fold *f, const struct fp_batch *in, struct fp_err *err) {
     const int tree = f->into == FP_FOLD_TREE;
     const uint32_t n = in->n;
     const uint64_t *const time = in->time;
     const uint32_t *const functions = in->function, *const threads = in->thread;
     const uint8_t *const ops = in->op;
+    /* Rows name functions of the model, so this is room for all of them. */
+    if (f->model->functions.n > f->cap_functions && function_room(f))
+        return fp_fail(err, FP_E_NOMEM, 0, "the functions' counters");
     for (uint32_t i = 0; i < n;) {
         const uint32_t thread = threads[i], group = f->per_thread ? thread : 0;
+        const uint64_t from = (uint64_t)group << 32;
         struct fp_fold_thread *t = switch_to(f, thread);
         if (!t) return fp_fail(err, FP_E_NOMEM, 0, "the threads' stacks");
         if (!t->seen) t->first = t->last = time[i];
@@ -199,7 +244,19 @@ int fp_fold_put(struct fp_fold *f, const struct fp_batch *in, struct fp_err *err
         struct frame *top = t->frames + t->n - 1, *limit = t->frames + t->cap - 1;
         uint64_t last = t->last, calls = t->calls;
         int overflowed = 0;
-        for (; i < n && threads[i] == thread; i++) {
+        uint32_t to = run_of(threads, i, n);
+        const uint32_t *foreseen = NULL;
+        if (f->n_arcs > MANY_ARCS && !tree) {
+            if (!f->foreseen && !(f->foreseen = malloc((size_t)in->cap * 2 * sizeof *f->foreseen)))
+                return fp_fail(err, FP_E_NOMEM, 0, "a batch's lookups");
+            foresee(f, t, in, i, to, group);
+            foreseen = f->foreseen;
+        }
+        for (; i < to; i++) {
+            if (foreseen && i + FAR < to) {
+                __builtin_prefetch(&index[foreseen[i + FAR] & mask]);
+                __builtin_prefetch(&arcs[index[foreseen[i + NEAR] & mask]]);
+            }
             const uint8_t op = ops[i];
             const uint32_t function = functions[i];
             uint64_t now = time[i];
@@ -222,13 +279,9 @@ int fp_fold_put(struct fp_fold *f, const struct fp_batch *in, struct fp_err *err
                     top = t->frames + depth;
                     limit = t->frames + t->cap - 1;
                 }
-                if (FP_UNLIKELY(function >= cap_functions)) {
-                    if (function_room(f, function)) return fp_fail(err, FP_E_NOMEM, 0, "the functions' counters");
-                    by_function = f->by_function;
-                    cap_functions = f->cap_functions;
-                }
-                uint32_t arc = by_function[function].last_arc;
-                if (arcs[arc].caller != caller || arcs[arc].callee != function || arcs[arc].group != group) {
+                struct fp_fold_function *const known = &by_function[function];
+                uint32_t arc = known->last_arc;
+                if (known->last_from != (from | caller)) {
                     uint32_t at = slot_of(caller, function, group, shift);
                     for (; (arc = index[at]); at = (at + 1) & mask) {
                         const struct fp_arc *a = &arcs[arc - 1];
@@ -244,13 +297,15 @@ int fp_fold_put(struct fp_fold *f, const struct fp_batch *in, struct fp_err *err
                         shift = f->index_shift;
                         mask = mask_of(shift);
                     }
-                    by_function[function].last_arc = arc;
+                    known->last_arc = arc;
+                    known->last_from = from | caller;
                 }
                 arcs[arc].active++;
                 arcs[arc].calls++;
-                by_function[function].active++;
+                known->active++;
                 *++top = (struct frame){now, 0, calls++, arc, function};
             } else if (FP_LIKELY(top->function == function && function)) {
+                __builtin_prefetch(&arcs[top[-1].arc]); /* exits come in runs */
                 pop(arcs, by_function, top--, now, calls, &overflowed);
             } else if (function >= cap_functions || !by_function[function].active) {
                 f->stats.orphan_exits++;
@@ -270,48 +325,26 @@ int fp_fold_put(struct fp_fold *f, const struct fp_batch *in, struct fp_err *err
     return FP_DONE;
 }
 
-/* ---- the result ------------------------------------------------------- */
-
-/* Orders `order` by up to three 32-bit keys of the arcs: least significant
- * first, each by 16-bit counting sort.  Stable, linear, no comparison calls. */
-static int sort_arcs(const struct fp_arc *arcs, uint32_t n, uint32_t *order, const size_t *keys) {
-    uint32_t *other = malloc((size_t)n * sizeof *other), *counts = malloc(65537 * sizeof *counts);
-    if (!other || !counts) {
-        free(other);
-        free(counts);
-        return FP_E_NOMEM;
+int fp_fold_rescale(struct fp_batch *b, uint64_t from, uint64_t to, struct fp_err *err) {
+    __extension__ typedef unsigned __int128 u128;
+    for (uint32_t i = 0; i < b->n; i++) {
+        u128 v = (u128)b->time[i] * to / from;
+        if (v > UINT64_MAX) return fp_fail(err, FP_E_OVERFLOW, 0, "a time in another clock's ticks");
+        b->time[i] = (uint64_t)v;
     }
-    uint32_t *from = order, *to = other;
-    for (int pass = 0; pass < 6; pass++) {
-        const uint8_t *key = (const uint8_t *)arcs + keys[pass / 2];
-        const unsigned shift = pass % 2 * 16;
-        memset(counts, 0, 65537 * sizeof *counts);
-#define DIGIT(i) (fp_u32(key + (size_t)(i) * sizeof *arcs) >> shift & 0xffff)
-        for (uint32_t i = 0; i < n; i++) counts[DIGIT(i) + 1]++;
-        if (n && counts[DIGIT(0) + 1] == n) continue; /* all alike */
-        for (uint32_t d = 0; d < 65536; d++) counts[d + 1] += counts[d];
-        for (uint32_t i = 0; i < n; i++) to[counts[DIGIT(from[i])]++] = from[i];
-#undef DIGIT
-        uint32_t *swap = from;
-        from = to;
-        to = swap;
-    }
-    if (from != order) memcpy(order, from, (size_t)n * sizeof *order);
-    free(other);
-    free(counts);
-    return 0;
+    return FP_DONE;
 }
 
-int fp_fold_end(struct fp_fold *f, uint64_t ticks_per_second, struct fp_err *err) {
+int fp_fold_end(struct fp_fold *f, struct fp_err *err) {
     int overflowed = 0;
-    f->ticks_per_second = ticks_per_second;
     f->last_time = 0;
     for (uint32_t i = 0; i < f->cap_threads; i++) {
         struct fp_fold_thread *t = &f->threads[i];
         if (!t->frames) continue;
         switch_to(f, i);
         f->stats.unfinished += t->n - 1;
-        for (; t->n > 1; t->n--) pop(f->arcs, f->by_function, t->frames + t->n - 1, t->last, t->calls, &overflowed);
+        for (; t->n > 1; t->n--)
+            pop(f->arcs, f->by_function, t->frames + t->n - 1, t->last, t->calls, &overflowed);
         f->stats.calls += t->calls;
         if (t->seen && t->first < f->first_time) f->first_time = t->first;
         if (t->seen && t->last > f->last_time) f->last_time = t->last;
@@ -321,27 +354,139 @@ int fp_fold_end(struct fp_fold *f, uint64_t ticks_per_second, struct fp_err *err
     }
     if (f->first_time > f->last_time) f->first_time = f->last_time;
     if (overflowed) return fp_fail(err, FP_E_OVERFLOW, 0, "the inclusive time of a call arc");
-    free(f->index);
-    f->index = NULL;
-    if (f->into == FP_FOLD_TREE) return FP_DONE;
-    size_t nbytes = ((size_t)f->n_arcs + 1) * sizeof(uint32_t);
-    f->by_caller = malloc(nbytes);
-    f->by_callee = malloc(nbytes);
-    if (!f->by_caller || !f->by_callee) return fp_fail(err, FP_E_NOMEM, 0, "the order of the call arcs");
-    for (uint32_t i = 0; i < f->n_arcs; i++) f->by_caller[i] = f->by_callee[i] = i;
-    const size_t group = offsetof(struct fp_arc, group), caller = offsetof(struct fp_arc, caller),
-                 callee = offsetof(struct fp_arc, callee);
-    if (sort_arcs(f->arcs, f->n_arcs, f->by_caller, (size_t[]){callee, caller, group}) ||
-        sort_arcs(f->arcs, f->n_arcs, f->by_callee, (size_t[]){caller, callee, group}))
-        return fp_fail(err, FP_E_NOMEM, 0, "the order of the call arcs");
     return FP_DONE;
 }
 
+int fp_fold_thread_times(const struct fp_fold *f, uint32_t thread, uint64_t *first, uint64_t *last) {
+    *first = *last = 0;
+    if (thread >= f->cap_threads || !f->threads[thread].seen) return 0;
+    *first = f->threads[thread].first;
+    *last = f->threads[thread].last;
+    return 1;
+}
+
+/* ---- spilling and the result: records --------------------------------- */
+
+struct keyed {
+    uint64_t key;
+    uint32_t group;
+    uint32_t arc;
+};
+
+/* The arcs' numbers in order of (group, key), into *order.  Byte-wise radix
+ * sort, least significant first; bytes that are all alike are passed over, so
+ * that few thousand functions take four passes of twelve. */
+static int order_by(const struct fp_fold *f, int by_caller, uint32_t **order) {
+    const uint32_t n = f->n_arcs;
+    free(*order);
+    *order = malloc(((size_t)n + 1) * sizeof **order);
+    struct keyed *from = malloc(((size_t)n + 1) * sizeof *from), *to = malloc(((size_t)n + 1) * sizeof *to);
+    uint32_t(*counts)[256] = calloc(12, sizeof *counts);
+    int status = *order && from && to && counts ? 0 : FP_E_NOMEM;
+    for (uint32_t i = 0; !status && i < n; i++) {
+        const struct fp_arc *a = &f->arcs[i];
+        from[i] = (struct keyed){by_caller ? (uint64_t)a->caller << 32 | a->callee : a->callee, a->group, i};
+        for (unsigned d = 0; d < 8; d++) counts[d][from[i].key >> (8 * d) & 255]++;
+        for (unsigned d = 0; d < 4; d++) counts[8 + d][a->group >> (8 * d) & 255]++;
+    }
+    for (unsigned d = 0; !status && d < 12 && n; d++) {
+#define DIGIT(k) (d < 8 ? (k)->key >> (8 * d) & 255 : (k)->group >> (8 * (d - 8)) & 255)
+        if (counts[d][DIGIT(from)] == n) continue;
+        uint32_t sum = 0;
+        for (unsigned v = 0; v < 256; v++) {
+            uint32_t count = counts[d][v];
+            counts[d][v] = sum;
+            sum += count;
+        }
+        for (uint32_t i = 0; i < n; i++) to[counts[d][DIGIT(&from[i])]++] = from[i];
+#undef DIGIT
+        struct keyed *swap = from;
+        from = to;
+        to = swap;
+    }
+    for (uint32_t i = 0; !status && i < n; i++) (*order)[i] = from[i].arc;
+    free(from);
+    free(to);
+    free(counts);
+    return status;
+}
+
+int fp_fold_order(struct fp_fold *f) {
+    f->next_arc = f->next_node = 0;
+    return order_by(f, 1, &f->by_caller) || order_by(f, 0, &f->by_callee) ? FP_E_NOMEM : 0;
+}
+
+size_t fp_fold_pull_arcs(struct fp_fold *f, uint64_t *to, size_t n) {
+    uint64_t *at = to;
+    for (; f->next_arc < f->n_arcs && n >= FP_ARC_WIDTH; f->next_arc++) {
+        const struct fp_arc *a = &f->arcs[f->by_caller[f->next_arc]];
+        if (!a->caller) continue; /* what nobody called is in the nodes */
+        at[0] = a->group;
+        at[1] = (uint64_t)a->caller << 32 | a->callee;
+        at[2] = a->calls;
+        at[3] = a->ticks;
+        at[4] = a->subcalls;
+        at += FP_ARC_WIDTH;
+        n -= FP_ARC_WIDTH;
+    }
+    return (size_t)(at - to);
+}
+
+size_t fp_fold_pull_nodes(struct fp_fold *f, uint64_t *to, size_t n) {
+    uint64_t *at = to;
+    while (f->next_node < f->n_arcs && n >= FP_NODE_WIDTH) {
+        const struct fp_arc *first = &f->arcs[f->by_callee[f->next_node]];
+        at[0] = first->group;
+        at[1] = first->callee;
+        at[2] = at[3] = 0;
+        for (; f->next_node < f->n_arcs; f->next_node++) {
+            const struct fp_arc *a = &f->arcs[f->by_callee[f->next_node]];
+            if (a->callee != first->callee || a->group != first->group) break;
+            at[2] += a->self;
+            at[3] += a->calls;
+        }
+        at += FP_NODE_WIDTH;
+        n -= FP_NODE_WIDTH;
+    }
+    return (size_t)(at - to);
+}
+
+int fp_fold_forget(struct fp_fold *f) {
+    /* Arcs that a frame points at stay, under new numbers. */
+    uint32_t *fresh = malloc(((size_t)f->n_arcs + 1) * sizeof *fresh);
+    if (!fresh) return FP_E_NOMEM;
+    memset(fresh, 0xff, (size_t)f->n_arcs * sizeof *fresh);
+    for (uint32_t i = 0; i < f->cap_threads; i++)
+        for (uint32_t k = 1; f->threads[i].frames && k < f->threads[i].n; k++) fresh[f->threads[i].frames[k].arc] = 0;
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < f->n_arcs; i++) {
+        if (fresh[i] == UINT32_MAX) continue;
+        fresh[i] = n;
+        f->arcs[n] = f->arcs[i];
+        f->arcs[n].calls = f->arcs[n].ticks = f->arcs[n].subcalls = f->arcs[n].self = 0;
+        n++;
+    }
+    for (uint32_t i = 0; i < f->cap_threads; i++)
+        for (uint32_t k = 1; f->threads[i].frames && k < f->threads[i].n; k++)
+            f->threads[i].frames[k].arc = fresh[f->threads[i].frames[k].arc];
+    free(fresh);
+    f->n_arcs = n;
+    for (uint32_t i = 0; i < f->cap_functions; i++) f->by_function[i].last_from = NOWHERE;
+    memset(f->index, 0, ((size_t)mask_of(f->index_shift) + 1) * sizeof *f->index);
+    index_arcs(f->arcs, n, f->index, f->index_shift);
+    free(f->by_caller);
+    free(f->by_callee);
+    f->by_caller = f->by_callee = NULL;
+    return 0;
+}
+
+/* ---- the result: rows ------------------------------------------------- */
+
 /* Ticks as nanoseconds, rounded half up; or as they are. */
-static int in_units(const struct fp_fold *f, uint64_t ticks, int64_t *value) {
+static int in_units(uint64_t ticks_per_second, uint64_t ticks, int64_t *value) {
     __extension__ typedef unsigned __int128 u128;
     u128 v = ticks;
-    if (f->ticks_per_second) v = (v * 1000000000u + f->ticks_per_second / 2) / f->ticks_per_second;
+    if (ticks_per_second) v = (v * 1000000000u + ticks_per_second / 2) / ticks_per_second;
     if (v > INT64_MAX) return FP_E_OVERFLOW;
     *value = (int64_t)v;
     return 0;
@@ -349,126 +494,121 @@ static int in_units(const struct fp_fold *f, uint64_t ticks, int64_t *value) {
 
 static int too_large(struct fp_err *err) { return fp_fail(err, FP_E_OVERFLOW, 0, "a cost beyond 2^63-1"); }
 
-/* Self ticks and calls of the function at by_callee[*at], which moves past it. */
-static void function_total(const struct fp_fold *f, uint32_t *at, uint64_t *self, uint64_t *calls) {
-    uint32_t function = f->arcs[f->by_callee[*at]].callee;
-    *self = *calls = 0;
-    for (; *at < f->end && f->arcs[f->by_callee[*at]].callee == function; ++*at) {
-        *self += f->arcs[f->by_callee[*at]].self;
-        *calls += f->arcs[f->by_callee[*at]].calls;
-    }
-}
-
-/* First position of `order` whose arc belongs to `group` or a later one. */
-static uint32_t lower_bound(const struct fp_fold *f, const uint32_t *order, uint32_t group) {
-    uint32_t from = 0, to = f->n_arcs;
-    while (from < to) {
-        uint32_t middle = from + (to - from) / 2;
-        if (f->arcs[order[middle]].group < group)
-            from = middle + 1;
-        else
-            to = middle;
-    }
-    return from;
-}
-
-int64_t fp_fold_select(struct fp_fold *f, uint32_t group, struct fp_err *err) {
-    int64_t n = 0, value;
-    f->total[0] = f->total[1] = 0;
-    f->group_first = f->first_time;
-    f->group_last = f->last_time;
-    if (group && group < f->cap_threads) {
-        f->group_first = f->threads[group].first;
-        f->group_last = f->threads[group].last;
-    }
-    f->function = 0;
-    f->group = group;
-    if (f->into == FP_FOLD_TREE) {
-        f->at = 0;
-        for (uint32_t i = 0; i < f->n_arcs; i++) {
-            if (f->arcs[i].group != group) continue;
-            if (in_units(f, f->arcs[i].self, &value)) return too_large(err);
-            f->total[0] += (uint64_t)value;
-            f->total[1] += f->arcs[i].calls;
-            n++;
+int fp_fold_totals(struct fp_fold_out *o, struct fp_err *err) {
+    for (;;) {
+        if (!o->node_ready) {
+            int status = fp_merge_next(o->nodes, err);
+            if (status == FP_MORE || status < 0) return status;
+            if (status == FP_DONE) {
+                if (!o->begun) return FP_DONE;
+                o->begun = 0;
+                return FP_FULL;
+            }
+            o->node_ready = 1;
         }
-        return n;
+        const uint64_t *node = o->nodes->head;
+        if (o->begun && node[0] != o->group) {
+            o->begun = 0;
+            return FP_FULL;
+        }
+        if (!o->begun) {
+            o->begun = 1;
+            o->group = (uint32_t)node[0];
+            o->total[0] = o->total[1] = 0;
+        }
+        int64_t value;
+        if (in_units(o->ticks_per_second, node[2], &value)) return too_large(err);
+        o->total[0] += (uint64_t)value;
+        o->total[1] += node[3];
+        if (o->total[0] > INT64_MAX || o->total[1] > INT64_MAX) return too_large(err);
+        o->node_ready = 0;
     }
-    f->at = lower_bound(f, f->by_callee, group);
-    f->end = lower_bound(f, f->by_callee, group + 1);
-    f->out_at = lower_bound(f, f->by_caller, group);
-    for (uint32_t at = f->at; at < f->end; n++) {
-        uint64_t self, calls;
-        function_total(f, &at, &self, &calls);
-        if (in_units(f, self, &value) || __builtin_add_overflow(f->total[0], (uint64_t)value, &f->total[0]))
-            return too_large(err);
-        f->total[1] += calls;
-    }
-    if (f->total[0] > INT64_MAX) return too_large(err);
-    return n;
 }
 
-static void put_position(const struct fp_fold *f, struct fp_batch *out, uint32_t row, uint32_t function) {
-    const uint32_t *words = fp_table_row(&f->model->functions, function);
+static void put_position(const struct fp_fold_out *o, struct fp_batch *out, uint32_t row, uint32_t function) {
+    const uint32_t *words = fp_table_row(&o->model->functions, function);
     out->function[row] = function;
     out->file[row] = words[FP_FUNCTION_FILE];
     out->line[row] = words[FP_FUNCTION_LINE];
 }
 
-int fp_fold_graph(struct fp_fold *f, struct fp_batch *out, struct fp_err *err) {
-    int64_t *calls_column = out->values + out->cap;
+int fp_fold_graph(struct fp_fold_out *o, struct fp_batch *out, struct fp_err *err) {
     for (;;) {
-        /* The calls that the function at hand makes.  Roots' arcs (caller 0) come first: passed over. */
-        for (; f->out_at < f->n_arcs; f->out_at++) {
-            const struct fp_arc *a = &f->arcs[f->by_caller[f->out_at]];
-            if (a->group != f->group || a->caller > f->function) break;
-            if (!a->caller) continue;
+        /* The calls that the function at hand makes. */
+        while (!o->arcs_done) {
+            if (!o->arc_ready) {
+                int status = fp_merge_next(o->arcs, err);
+                if (status == FP_MORE || status < 0) return status;
+                o->arc_ready = status == FP_FULL;
+                o->arcs_done = status == FP_DONE;
+                continue;
+            }
+            const uint64_t *arc = o->arcs->head;
+            const uint32_t caller = (uint32_t)(arc[1] >> 32), callee = (uint32_t)arc[1];
+            if (arc[0] != o->group || caller != o->function) break;
             if (out->n == out->cap) return FP_FULL;
-            uint32_t row = out->n++;
-            put_position(f, out, row, a->caller);
+            const uint32_t row = out->n;
+            put_position(o, out, row, caller);
             out->kind[row] = FP_CALL;
-            out->callee[row] = a->callee;
-            out->target_line[row] = fp_table_row(&f->model->functions, a->callee)[FP_FUNCTION_LINE];
-            out->count[row] = a->calls;
-            if (in_units(f, a->ticks, &out->values[row])) return too_large(err);
-            calls_column[row] = (int64_t)a->subcalls;
+            out->callee[row] = callee;
+            out->target_line[row] = fp_table_row(&o->model->functions, callee)[FP_FUNCTION_LINE];
+            out->count[row] = arc[2];
+            if (in_units(o->ticks_per_second, arc[3], &out->values[row]) || arc[4] > INT64_MAX) return too_large(err);
+            out->values[out->cap + row] = (int64_t)arc[4];
+            out->n++;
+            o->arc_ready = 0;
         }
-        if (f->at == f->end) return FP_DONE;
+        if (!o->node_ready) {
+            int status = fp_merge_next(o->nodes, err);
+            if (status <= FP_MORE) return status;
+            o->node_ready = 1;
+        }
+        const uint64_t *node = o->nodes->head;
+        if (!o->begun) o->group = (uint32_t)node[0];
+        o->begun = 1;
+        if (node[0] != o->group) {
+            o->begun = 0;
+            o->function = 0;
+            return FP_DONE;
+        }
         if (out->n == out->cap) return FP_FULL;
-        uint64_t self, calls;
-        f->function = f->arcs[f->by_callee[f->at]].callee;
-        function_total(f, &f->at, &self, &calls);
-        uint32_t row = out->n++;
-        put_position(f, out, row, f->function);
+        const uint32_t row = out->n;
+        o->function = (uint32_t)node[1];
+        put_position(o, out, row, o->function);
         out->kind[row] = FP_COST;
-        if (in_units(f, self, &out->values[row])) return too_large(err);
-        calls_column[row] = (int64_t)calls;
+        if (in_units(o->ticks_per_second, node[2], &out->values[row]) || node[3] > INT64_MAX) return too_large(err);
+        out->values[out->cap + row] = (int64_t)node[3];
+        out->n++;
+        o->node_ready = 0;
     }
 }
 
-int fp_fold_stacks(struct fp_fold *f, struct fp_batch *out, struct fp_err *err) {
+int fp_fold_stacks(struct fp_fold *f, uint64_t ticks_per_second, uint32_t *next, struct fp_batch *out,
+                   struct fp_err *err) {
     if (!f->stack_of) {
         f->stack_of = calloc((size_t)f->n_arcs + 1, sizeof *f->stack_of);
         if (!f->stack_of) return fp_fail(err, FP_E_NOMEM, 0, "the stack tree");
     }
-    for (; f->at < f->n_arcs; f->at++) {
-        const struct fp_arc *a = &f->arcs[f->at];
-        if (a->group != f->group) continue;
+    for (; *next < f->n_arcs; ++*next) {
+        const struct fp_arc *a = &f->arcs[*next];
         if (out->n == out->cap) return FP_FULL;
         /* A caller's node always has the smaller number, so its stack is there. */
-        uint32_t line = fp_model_line(f->model, a->callee, fp_table_row(&f->model->functions, a->callee)[FP_FUNCTION_LINE], 0, 0);
+        const uint32_t start = fp_table_row(&f->model->functions, a->callee)[FP_FUNCTION_LINE];
+        uint32_t line = fp_model_line(f->model, a->callee, start, 0, 0);
         uint32_t frame = line == FP_NO_ID ? FP_NO_ID : fp_model_frame(f->model, 0, 0, 0, line);
-        uint32_t stack = frame == FP_NO_ID ? FP_NO_ID
-                                           : fp_model_stack(f->model, a->caller ? f->stack_of[a->caller - 1] : 0, frame);
+        uint32_t stack = frame == FP_NO_ID
+                             ? FP_NO_ID
+                             : fp_model_stack(f->model, a->caller ? f->stack_of[a->caller - 1] : 0, frame);
         if (stack == FP_NO_ID) return fp_fail(err, FP_E_NOMEM, 0, "the stack tree");
-        f->stack_of[f->at] = stack;
-        uint32_t row = out->n++;
+        f->stack_of[*next] = stack;
+        const uint32_t row = out->n;
         out->stack[row] = stack;
-        out->thread[row] = f->group;
+        out->thread[row] = a->group;
         out->label[row] = 0;
         out->time[row] = 0;
-        if (in_units(f, a->self, &out->values[row])) return too_large(err);
+        if (in_units(ticks_per_second, a->self, &out->values[row]) || a->calls > INT64_MAX) return too_large(err);
         out->values[out->cap + row] = (int64_t)a->calls;
+        out->n++;
     }
     return FP_DONE;
 }

@@ -17,6 +17,7 @@
 #define FP_FOLD_H
 
 #include "fp_batch.h"
+#include "fp_merge.h"
 #include "fp_model.h"
 
 /* cffi-begin */
@@ -53,52 +54,83 @@ struct fp_fold {
     int32_t into;              /* enum fp_fold_into */
     int32_t per_thread;
     struct fp_fold_stats stats;
-    uint64_t first_time, last_time;  /* over all threads, of function records */
-    uint64_t total[2];         /* of the selected group: time in output units, calls */
-    uint64_t group_first, group_last;  /* of the selected group's thread */
-    uint64_t ticks_per_second; /* output in nanoseconds; 0: output in ticks */
+    uint64_t first_time, last_time;  /* over all threads, of their records */
+    struct fp_arc *arcs;
+    uint32_t n_arcs;           /* decides when to spill */
 
     /* private from here on */
+    uint32_t cap_arcs;
     struct fp_fold_thread *threads;
     uint32_t cap_threads, current;
-    struct fp_fold_function *by_function;      /* one an id; private */
+    struct fp_fold_function *by_function; /* one an id */
     uint32_t cap_functions;
-    struct fp_arc *arcs;
-    uint32_t n_arcs, cap_arcs;
     uint32_t *index;           /* open addressing: arc + 1 */
     uint32_t index_shift;
     uint32_t *by_caller;       /* arcs ordered by (group, caller, callee) */
-    uint32_t *by_callee;       /* arcs ordered by (group, callee, caller) */
+    uint32_t *by_callee;       /* arcs ordered by (group, callee) */
+    uint32_t *foreseen;        /* index slots of the batch at hand, and a scratch stack */
     uint32_t *stack_of;        /* tree: node -> stack id */
-    uint32_t at, end;          /* pulling: range of by_callee */
-    uint32_t out_at;           /* pulling: position in by_caller */
-    uint32_t function;         /* pulling: whose calls are being written */
-    uint32_t group;            /* pulling: the selected group */
+    uint32_t next_arc, next_node;
 };
 
 /* Functions and threads are ids of `model` (borrowed).  NULL when memory ran out. */
 struct fp_fold *fp_fold_new(struct fp_model *model, int into, int per_thread);
 void fp_fold_free(struct fp_fold *f);
 
-/* Takes the rows of a timeline batch.  FP_DONE, FP_E_NOMEM or FP_E_OVERFLOW. */
+/* Takes the rows of a timeline batch, whose functions and threads are ids of the
+ * model (not checked again here).  FP_DONE, FP_E_NOMEM or FP_E_OVERFLOW. */
 int fp_fold_put(struct fp_fold *f, const struct fp_batch *in, struct fp_err *err);
 
-/* After the last batch: closes what is open and orders the result.
- * `ticks_per_second`: convert times to nanoseconds, each rounded once, half up;
- * 0 leaves ticks. */
-int fp_fold_end(struct fp_fold *f, uint64_t ticks_per_second, struct fp_err *err);
+/* Turns the times of a timeline batch from ticks of one clock (per second) into
+ * those of another, rounded down.  FP_DONE or FP_E_OVERFLOW. */
+int fp_fold_rescale(struct fp_batch *b, uint64_t from, uint64_t to, struct fp_err *err);
 
-/* Chooses what the pulls give: group 0, or a thread when per_thread.  Sets
- * f->total and the group's times.  The number of functions (tree: nodes), 0 if
- * the group has none; negative: FP_E_OVERFLOW. */
-int64_t fp_fold_select(struct fp_fold *f, uint32_t group, struct fp_err *err);
+/* After the last batch: closes what is open.  FP_DONE or FP_E_OVERFLOW. */
+int fp_fold_end(struct fp_fold *f, struct fp_err *err);
 
-/* Pulls graph rows, values (time, calls): per function its self cost, then its
- * calls.  FP_FULL or FP_DONE, FP_E_OVERFLOW. */
-int fp_fold_graph(struct fp_fold *f, struct fp_batch *out, struct fp_err *err);
+/* First and last time of a thread's records; 0 when it has none. */
+int fp_fold_thread_times(const struct fp_fold *f, uint32_t thread, uint64_t *first, uint64_t *last);
 
-/* Pulls stacks rows, values (self time, calls).  FP_FULL or FP_DONE, FP_E_NOMEM, FP_E_OVERFLOW. */
-int fp_fold_stacks(struct fp_fold *f, struct fp_batch *out, struct fp_err *err);
+/* Arcs: orders what there is, so that the two pulls below give sorted records
+ * from the start.  0 or FP_E_NOMEM. */
+int fp_fold_order(struct fp_fold *f);
+
+/* Fill `to` with up to `n` words of records; the number of words, 0 at the end.
+ *   arcs:   group, caller << 32 | callee, calls, ticks, subcalls   (FP_ARC_WIDTH)
+ *   nodes:  group, function, self ticks, calls                     (FP_NODE_WIDTH) */
+enum { FP_ARC_WIDTH = 5, FP_NODE_WIDTH = 4 };
+size_t fp_fold_pull_arcs(struct fp_fold *f, uint64_t *to, size_t n);
+size_t fp_fold_pull_nodes(struct fp_fold *f, uint64_t *to, size_t n);
+
+/* Forgets all arcs but those on a stack, whose sums start anew.  0 or FP_E_NOMEM. */
+int fp_fold_forget(struct fp_fold *f);
+
+/* What to write values as: nanoseconds of this clock, each rounded once, half
+ * up; or ticks as they are (0). */
+struct fp_fold_out {
+    const struct fp_model *model;
+    struct fp_merge *nodes, *arcs;  /* records as above, merged */
+    uint64_t ticks_per_second;
+    uint32_t group;                 /* set by fp_fold_totals and fp_fold_graph */
+    uint64_t total[2];              /* fp_fold_totals: time in output units, calls */
+    /* private from here on */
+    uint32_t function;
+    int32_t node_ready, arc_ready, arcs_done, begun;
+};
+
+/* Reads nodes up to the end of a group and adds them up.  FP_FULL: o->group and
+ * o->total hold.  FP_MORE: refill o->nodes.  FP_DONE: no group left. */
+int fp_fold_totals(struct fp_fold_out *o, struct fp_err *err);
+
+/* Pulls graph rows of group o->group, values (time, calls): per function its
+ * self cost, then its calls.  FP_FULL; FP_MORE: refill o->nodes or o->arcs,
+ * whichever is hungry; FP_DONE: the group is complete; FP_E_OVERFLOW. */
+int fp_fold_graph(struct fp_fold_out *o, struct fp_batch *out, struct fp_err *err);
+
+/* Tree: pulls stacks rows, values (self time, calls), from *next on.  FP_FULL
+ * or FP_DONE, FP_E_NOMEM, FP_E_OVERFLOW. */
+int fp_fold_stacks(struct fp_fold *f, uint64_t ticks_per_second, uint32_t *next, struct fp_batch *out,
+                   struct fp_err *err);
 
 /* cffi-end */
 

@@ -28,7 +28,7 @@ class Options:
     per_thread: bool = False
     compress_names: bool = True
     compress_positions: bool = True
-    max_memory: int = 48 << 20  # bytes of distinct rows kept before they spill to disk
+    max_memory: int = 24 << 20  # bytes of distinct rows kept before they spill to disk
     # archive: what to write, and which chunks to read
     level: int = 0  # of compression, 1 to 22; 0 = the default
     member: str | None = None  # name of the profile to read from an archive of several

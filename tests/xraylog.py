@@ -52,6 +52,7 @@ class FdrBuffer:
     def __init__(self, version: int, order: str = "<", junk: int = JUNK) -> None:
         self.version, self.order, self.junk = version, order, junk
         self.body = bytearray()
+        self.starts: list[int] = []  # where each record begins in body
         self.typed_events = 0
         # Overrides of what finish() would write.
         self.extents: int | None = None
@@ -66,6 +67,7 @@ class FdrBuffer:
 
     def metadata(self, kind: int, layout: str = "", *values: int) -> FdrBuffer:
         body = struct.pack(self.order + layout, *values)
+        self.starts.append(len(self.body))
         return self.raw(bytes([kind << 1 | 1]) + body + bytes([self.junk]) * (15 - len(body)))
 
     def new_buffer(self, tid: int) -> FdrBuffer:
@@ -93,6 +95,7 @@ class FdrBuffer:
         return self.metadata(9, "i", pid)
 
     def function(self, kind: int, function: int, delta: int = 0) -> FdrBuffer:
+        self.starts.append(len(self.body))
         return self.raw(struct.pack(self.order + "II", function << 4 | kind << 1, delta))
 
     def enter(self, function: int, delta: int = 0) -> FdrBuffer:
@@ -184,7 +187,7 @@ class FdrLog:
         junk: int = JUNK,
     ) -> None:
         self.version, self.order, self.buffer_size, self.junk = version, order, buffer_size, junk
-        self.header = header(version, FDR, order=order, frequency=frequency, buffer_size=buffer_size, flags=flags)
+        self.frequency, self.flags = frequency, flags
         self.pieces: list[FdrBuffer | bytes] = []
 
     def bare(self) -> FdrBuffer:
@@ -227,7 +230,15 @@ class FdrLog:
         return self
 
     def bytes(self) -> bytes:
-        return self.header + b"".join(
+        head = header(
+            self.version,
+            FDR,
+            order=self.order,
+            frequency=self.frequency,
+            buffer_size=self.buffer_size,
+            flags=self.flags,
+        )
+        return head + b"".join(
             piece if isinstance(piece, bytes) else piece.finish(self.buffer_size) for piece in self.pieces
         )
 
@@ -367,10 +378,13 @@ def write_records(buffer: FdrBuffer, records: list[Record]) -> None:
 
 def fdr_log(records: Iterable[Record], version: int = 5, *, order: str = "<", per_buffer: int = 1000) -> FdrLog:
     """A log of these records, threads one after the other; a thread's records stay in their order."""
-    log = FdrLog(version, order=order, buffer_size=1 << 20 if version == 1 else 4096)
+    log = FdrLog(version, order=order)
     by_thread = sorted(records, key=lambda r: (r.pid, r.tid))
     for _, thread in groupby(by_thread, key=lambda r: (r.pid, r.tid)):
         write_thread(log, list(thread), per_buffer)
+    # Version 1 buffers are all of one size: room for the longest, its end and some fill.
+    bodies = [len(piece.body) for piece in log.pieces if isinstance(piece, FdrBuffer)]
+    log.buffer_size = max(bodies, default=0) + 64
     return log
 
 

@@ -7,13 +7,18 @@ CPUs, the times of single calls - is counted in the report as unsaid.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from functools import partial
 from typing import Any
 
 from fastprof import __version__
 from fastprof._core import ffi, lib
+from fastprof.bridges.spill import Merge, Runs
 from fastprof.engine import CAPACITY, Options, Report
-from fastprof.errors import check
+from fastprof.errors import UsageError, check
 from fastprof.model import Batch, Model, Part, ValueType
+
+# of one arc: struct fp_arc, its share of the index, and of the orders when it is sorted
+_ARC_BYTES = 48 + 8 + 12
 
 _NS = [ValueType("ns", "nanoseconds", "Nanoseconds"), ValueType("Calls", "count", "Number of calls")]
 _TICKS = [ValueType("Ticks", "ticks", "TSC ticks"), ValueType("Calls", "count", "Number of calls")]
@@ -36,40 +41,130 @@ def to_stacks(batches: Iterable[Batch], model: Model, options: Options, report: 
 
 
 def _fold(batches: Iterable[Batch], model: Model, options: Options, report: Report, target: str) -> Iterator[Batch]:
-    into = lib.FP_FOLD_ARCS if target == "graph" else lib.FP_FOLD_TREE
-    fold = lib.fp_fold_new(model.c, into, options.per_thread)
+    tree = target == "stacks"
+    fold = lib.fp_fold_new(model.c, lib.FP_FOLD_TREE if tree else lib.FP_FOLD_ARCS, options.per_thread)
     if not fold:
         raise MemoryError("no memory for the stack machine")
     fold = ffi.gc(fold, lib.fp_fold_free)
     err = ffi.new("struct fp_err *")
     clock: int | None = None
+    arcs, nodes = Runs(lib.FP_ARC_WIDTH), Runs(lib.FP_NODE_WIDTH)
+    limit = max(1024, options.max_memory // _ARC_BYTES)
     for batch in batches:
         ticks_per_second = model.parts[batch.part].extra.get("ticks_per_second", 0)
         if clock is None:
             clock = ticks_per_second
         elif clock != ticks_per_second and options.time_unit != "ticks":
-            _change_clock(fold, clock, ticks_per_second, report)
+            if not clock or not ticks_per_second:
+                raise UsageError("one input's clock frequency is unknown, another's is not: use --time-unit ticks")
+            report.warn("the inputs' clocks differ: times of the later ones are rounded to ticks of the first")
+            check(lib.fp_fold_rescale(batch.c, ticks_per_second, clock, err), err, "timeline", "fold")
         check(lib.fp_fold_put(fold, batch.c, err), err, "timeline", "fold")
+        if fold.n_arcs > limit and not tree:
+            _order(fold)
+            arcs.add(partial(lib.fp_fold_pull_arcs, fold))
+            nodes.add(partial(lib.fp_fold_pull_nodes, fold))
+            if lib.fp_fold_forget(fold):
+                raise MemoryError("no memory to spill call arcs")
+            limit = max(limit, 2 * fold.n_arcs)
 
-    ticks = options.time_unit == "ticks" or not clock
+    in_ticks = options.time_unit == "ticks" or not clock
     if not clock and options.time_unit != "ticks":
         report.warn("the clock's frequency is unknown: times are in ticks")
-    check(lib.fp_fold_end(fold, 0 if ticks else clock, err), err, "timeline", "fold")
+    check(lib.fp_fold_end(fold, err), err, "timeline", "fold")
     _tell(fold, report)
+    result = _Result(fold, model, report, 0 if in_ticks else clock or 0, err)
+    yield from result.stacks() if tree else result.graph(arcs, nodes)
 
-    out = Batch(target, CAPACITY[target], 2)
-    pull = lib.fp_fold_graph if target == "graph" else lib.fp_fold_stacks
-    groups = range(1, model.count("threads")) if options.per_thread else (0,)
-    for group in groups:
-        n = check(lib.fp_fold_select(fold, group, err), err, "timeline", "fold")
-        if not n and options.per_thread:
-            continue
-        out.c.part = model.add_part(_part(fold, group, model, report, ticks, target))
+
+def _order(fold: Any) -> None:
+    if lib.fp_fold_order(fold):
+        raise MemoryError("no memory to put call arcs in order")
+
+
+class _Result:
+    """The rows of a folded timeline."""
+
+    def __init__(self, fold: Any, model: Model, report: Report, ticks_per_second: int, err: Any) -> None:
+        self._fold, self._model, self._report, self._err = fold, model, report, err
+        self._ticks_per_second = ticks_per_second
+
+    def _check(self, status: int) -> int:
+        return check(status, self._err, "timeline", "fold")
+
+    def stacks(self) -> Iterator[Batch]:
+        batch, next_ = Batch("stacks", CAPACITY["stacks"], 2), ffi.new("uint32_t *")
+        part = self._part(0)
+        part.value_types = list(_STACKS_NS if self._ticks_per_second else _STACKS_TICKS)
+        batch.c.part = self._model.add_part(part)
         status = lib.FP_FULL
         while status == lib.FP_FULL:
-            status = check(pull(fold, out.c, err), err, "timeline", "fold")
-            yield out
-            out.reset()
+            status = self._check(
+                lib.fp_fold_stacks(self._fold, self._ticks_per_second, next_, batch.c, self._err)
+            )
+            yield batch
+            batch.reset()
+
+    def graph(self, arcs: Runs, nodes: Runs) -> Iterator[Batch]:
+        """One part a group (a thread, or 0: all), its totals known from a first pass over the nodes."""
+        out, merges = self._out(arcs, nodes)
+        groups: list[tuple[int, list[int]]] = []
+        while status := self._check(lib.fp_fold_totals(out, self._err)):
+            if status == lib.FP_MORE:
+                merges[0].feed()
+            else:
+                groups.append((out.group, list(out.total)))
+        out, merges = self._out(arcs, nodes)
+        batch = Batch("graph", CAPACITY["graph"], 2)
+        for group, total in groups or [(0, [0, 0])]:
+            part = self._part(group)
+            part.value_types = list(_NS if self._ticks_per_second else _TICKS)
+            part.summary = total
+            batch.c.part = self._model.add_part(part)
+            while status := self._check(lib.fp_fold_graph(out, batch.c, self._err)):
+                if status == lib.FP_FULL:
+                    yield batch
+                    batch.reset()
+                else:
+                    for merge in merges:
+                        merge.feed()
+            yield batch
+            batch.reset()
+
+    def _out(self, arcs: Runs, nodes: Runs) -> tuple[Any, tuple[Merge, Merge]]:
+        _order(self._fold)
+        merges = (
+            nodes.merge(partial(lib.fp_fold_pull_nodes, self._fold)),
+            arcs.merge(partial(lib.fp_fold_pull_arcs, self._fold)),
+        )
+        out = ffi.new("struct fp_fold_out *")
+        out.model, out.ticks_per_second = self._model.c, self._ticks_per_second
+        out.nodes, out.arcs = merges[0].c, merges[1].c
+        return out, merges
+
+    def _part(self, group: int) -> Part:
+        """What is the same for every target: who, when, from what, and what was mended."""
+        model, fold = self._model, self._fold
+        part = Part(creator=f"fastprof-{__version__}".encode())
+        threads = [model.row("threads", i) for i in range(1, model.count("threads"))]
+        first, last = fold.first_time, fold.last_time
+        if group:
+            _, pid, tid = threads[group - 1]
+            part.pid, part.thread = pid or None, tid
+            times = ffi.new("uint64_t[2]")
+            lib.fp_fold_thread_times(fold, group, times, times + 1)
+            first, last = times
+        else:
+            pids = {pid for _, pid, _ in threads if pid}
+            part.pid = next(iter(pids)) if len(pids) == 1 else None
+        for source in model.parts:
+            if "ticks_per_second" in source.extra:
+                part.descriptions += source.descriptions
+        part.descriptions.append((b"Threads", str(1 if group else len(threads)).encode()))
+        part.descriptions.append((b"Timerange", f"ticks {first} - {last}".encode()))
+        repairs = ", ".join(f"{n} {name}" for name, n in sorted(self._report.repairs.items()))
+        part.descriptions.append((b"Repairs", repairs.encode() or b"none"))
+        return part
 
 
 def _tell(fold: Any, report: Report) -> None:
@@ -86,28 +181,3 @@ def _tell(fold: Any, report: Report) -> None:
         if n:
             report.unsaid[name] += n
     report.rows["calls"] += stats.calls
-
-
-def _part(fold: Any, group: int, model: Model, report: Report, ticks: bool, target: str) -> Part:
-    sources = [p for p in model.parts if "ticks_per_second" in p.extra]
-    threads = [model.row("threads", i) for i in range(1, model.count("threads"))]
-    part = Part(creator=f"fastprof-{__version__}".encode())
-    if target == "graph":
-        part.value_types = list(_TICKS if ticks else _NS)
-        part.summary = [int(fold.total[0]), int(fold.total[1])]
-    else:
-        part.value_types = list(_STACKS_TICKS if ticks else _STACKS_NS)
-    pids = {pid for _, pid, _ in threads if pid}
-    if group:
-        _, pid, tid = threads[group - 1]
-        part.pid, part.thread = pid or None, tid
-    elif len(pids) == 1:
-        part.pid = next(iter(pids))
-    for source in sources:
-        part.descriptions += source.descriptions
-    part.descriptions.append((b"Threads", str(1 if group else len(threads)).encode()))
-    unit = "ticks"
-    part.descriptions.append((b"Timerange", f"{unit} {fold.group_first} - {fold.group_last}".encode()))
-    repairs = ", ".join(f"{n} {name}" for name, n in sorted(report.repairs.items()))
-    part.descriptions.append((b"Repairs", repairs.encode() or b"none"))
-    return part

@@ -226,7 +226,7 @@ def _load_names(options: Options) -> Any:
         return None
     from fastprof.formats.xray_map import FunctionNames, InstrumentationMap
 
-    return FunctionNames([InstrumentationMap.load(path, demangle=options.demangle) for path in options.symbols])
+    return FunctionNames([InstrumentationMap.load(path, demangle=options.demangle != "none") for path in options.symbols])
 
 
 def _reader(source: Source, model: Model, options: Options, report: Report) -> XRayReader:

@@ -227,6 +227,8 @@ class FdrReader:
         at = HEADER_SIZE
         while at < len(self.data):
             at = self.read_buffer_v1(at) if self.header.version == 1 else self.read_buffer(at)
+        for buffer in self.buffers:
+            self.log.threads.setdefault((buffer.pid, buffer.tid), [])  # threads in the file's order
         in_order = sorted(self.buffers, key=lambda b: (b.wall, b.first_tsc, b.offset))
         seen: set[tuple[int, int, tuple[int, int], bytes]] = set()
         for buffer in in_order:
@@ -238,7 +240,7 @@ class FdrReader:
             seen.add(identity)
             key = (buffer.pid, buffer.tid)
             self.log.buffers[key] += 1
-            self.log.threads.setdefault(key, []).extend(buffer.records)
+            self.log.threads[key].extend(buffer.records)
         return self.log
 
     def lose(self, name: str, count: int, error: XRayError) -> None:
