@@ -6,7 +6,7 @@
 #include "fp_archive_io.h"
 
 /* A run of rows of one part inside a chunk. */
-struct fp_run {
+struct fp_archive_run {
     uint32_t part;
     uint32_t rows;
     uint32_t n_values;
@@ -60,7 +60,7 @@ struct fp_enc {
     struct fp_buf *streams;  /* the fixed ones, then those of the values */
     uint32_t n_streams, streams_cap;
     uint32_t n_fixed;
-    struct fp_run *runs;
+    struct fp_archive_run *runs;
     uint32_t n_runs, runs_cap;
     uint32_t *seen;          /* bitmap of thread ids in pub.threads */
     uint32_t seen_words, threads_cap, sums_cap;
@@ -74,7 +74,7 @@ struct fp_dec {
     const uint8_t *p;
     struct fp_cur *streams;
     uint32_t n_streams, streams_cap;
-    struct fp_run *runs;
+    struct fp_archive_run *runs;
     uint32_t n_runs, runs_cap;
     uint32_t run, left;      /* the run being decoded, rows left in it */
     uint32_t rows;

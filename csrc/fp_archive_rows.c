@@ -176,19 +176,19 @@ void fp_archive_enc_free(struct fp_archive_enc *pub) {
 }
 
 static int add_run(struct fp_enc *e, const struct fp_batch *b, uint32_t positions) {
-    struct fp_run *last = e->n_runs ? &e->runs[e->n_runs - 1] : NULL;
+    struct fp_archive_run *last = e->n_runs ? &e->runs[e->n_runs - 1] : NULL;
     if (last && last->part == b->part && last->n_values == b->n_values && last->positions == positions) {
         last->rows += b->n;
         return 0;
     }
     if (e->n_runs == e->runs_cap) {
         uint32_t cap = e->runs_cap ? e->runs_cap * 2 : 8;
-        struct fp_run *runs = realloc(e->runs, cap * sizeof *runs);
+        struct fp_archive_run *runs = realloc(e->runs, cap * sizeof *runs);
         if (!runs) return FP_E_NOMEM;
         e->runs = runs;
         e->runs_cap = cap;
     }
-    e->runs[e->n_runs++] = (struct fp_run){b->part, b->n, b->n_values, positions};
+    e->runs[e->n_runs++] = (struct fp_archive_run){b->part, b->n, b->n_values, positions};
     return 0;
 }
 
@@ -351,7 +351,7 @@ static int open_runs(struct fp_dec *d, struct fp_cur *c, uint32_t n_parts, uint3
     /* a run takes at least four bytes */
     if (c->bad || n_runs > (size_t)(c->end - c->p) / 4) return malformed(err, d, c->p, "number of runs in a chunk");
     if (n_runs > d->runs_cap) {
-        struct fp_run *runs = realloc(d->runs, n_runs * sizeof *runs);
+        struct fp_archive_run *runs = realloc(d->runs, n_runs * sizeof *runs);
         if (!runs) return fp_fail(err, FP_E_NOMEM, 0, "chunk");
         d->runs = runs;
         d->runs_cap = n_runs;
@@ -361,7 +361,7 @@ static int open_runs(struct fp_dec *d, struct fp_cur *c, uint32_t n_parts, uint3
     *max_values = 0;
     for (uint32_t i = 0; i < n_runs; i++) {
         const uint8_t *at = c->p;
-        struct fp_run *r = &d->runs[i];
+        struct fp_archive_run *r = &d->runs[i];
         r->part = fp_cur_u32(c);
         r->rows = fp_cur_u32(c);
         r->n_values = fp_cur_u32(c);
@@ -418,7 +418,7 @@ int fp_archive_dec_feed(struct fp_archive_dec *a, struct fp_batch *b, struct fp_
     struct fp_dec *d = &a->d;
     if (b->view != d->view) return fp_fail(err, FP_E_MALFORMED, 0, "chunk of another view");
     while (d->run < d->n_runs) {
-        const struct fp_run *r = &d->runs[d->run];
+        const struct fp_archive_run *r = &d->runs[d->run];
         if (!d->left) {
             if (++d->run < d->n_runs) d->left = d->runs[d->run].rows;
             continue;
