@@ -36,7 +36,8 @@ cython = [
         path[:-4].replace("/", "."),
         [path],
         include_dirs=["csrc"],
-        depends=[*glob("csrc/*.h"), "fastprof/_fp.pxd"],
+        # the static library is linked in: its sources are dependencies too
+        depends=[*glob("csrc/*.[ch]"), "fastprof/_fp.pxd"],
         extra_compile_args=flags,
         extra_link_args=link,
     )

@@ -27,7 +27,8 @@ ffibuilder.set_source(
     "fastprof._core",
     "\n".join(f'#include "{name}"' for name in HEADERS),
     include_dirs=[str(HERE)],
-    depends=[str(HERE / name) for name in HEADERS],
+    # the static library is linked in: its sources are dependencies too
+    depends=[str(path) for path in sorted(HERE.glob("*.[ch]"))],
     extra_compile_args=["-O2", "-std=c11"],
     extra_link_args=link,
 )

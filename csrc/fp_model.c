@@ -44,7 +44,7 @@ static uint64_t string_hash(const void *table, uint32_t id) {
     return fp_hash_bytes(p, n);
 }
 
-static int strings_init(struct fp_strings *s) {
+int fp_strings_init(struct fp_strings *s) {
     s->cap = 64;
     s->bytes_cap = 1024;
     s->bytes = malloc(s->bytes_cap);
@@ -53,6 +53,13 @@ static int strings_init(struct fp_strings *s) {
     s->start[0] = s->start[1] = 0;
     s->n = 1; /* id 0: the empty string */
     return grow_index(&s->index, &s->index_mask, s, s->n, string_hash);
+}
+
+void fp_strings_clear(struct fp_strings *s) {
+    free(s->bytes);
+    free(s->start);
+    free(s->index);
+    memset(s, 0, sizeof *s);
 }
 
 uint32_t fp_strings_intern(struct fp_strings *s, const void *p, size_t n) {
@@ -152,7 +159,7 @@ uint32_t fp_table_intern(struct fp_table *t, const uint32_t *row) {
 struct fp_model *fp_model_new(void) {
     struct fp_model *m = calloc(1, sizeof *m);
     if (!m) return NULL;
-    if (strings_init(&m->strings) || fp_table_init(&m->objects, FP_OBJECT_WIDTH) ||
+    if (fp_strings_init(&m->strings) || fp_table_init(&m->objects, FP_OBJECT_WIDTH) ||
         fp_table_init(&m->mappings, FP_MAPPING_WIDTH) || fp_table_init(&m->functions, FP_FUNCTION_WIDTH) ||
         fp_table_init(&m->lines, FP_LINE_WIDTH) || fp_table_init(&m->frames, FP_FRAME_WIDTH) ||
         fp_table_init(&m->stacks, FP_STACK_WIDTH) || fp_table_init(&m->labels, FP_LABEL_WIDTH) ||
@@ -165,9 +172,7 @@ struct fp_model *fp_model_new(void) {
 
 void fp_model_free(struct fp_model *m) {
     if (!m) return;
-    free(m->strings.bytes);
-    free(m->strings.start);
-    free(m->strings.index);
+    fp_strings_clear(&m->strings);
     fp_table_clear(&m->objects);
     fp_table_clear(&m->mappings);
     fp_table_clear(&m->functions);

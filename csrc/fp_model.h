@@ -118,6 +118,10 @@ void fp_model_free(struct fp_model *m);
 /* The id of `n` bytes at `p`, entered if new; FP_NO_ID when memory ran out. */
 uint32_t fp_strings_intern(struct fp_strings *s, const void *p, size_t n);
 
+/* Byte strings by themselves, for what a room keeps beside the model.  0 or FP_E_NOMEM. */
+int fp_strings_init(struct fp_strings *s);
+void fp_strings_clear(struct fp_strings *s);
+
 /* The id of a row of t->width words, entered if new; FP_NO_ID when memory ran out. */
 uint32_t fp_table_intern(struct fp_table *t, const uint32_t *row);
 

@@ -15,7 +15,7 @@
 
 #include <stdlib.h>
 
-enum { HEADER = 32, DENSE_IDS = 1 << 20 };
+enum { HEADER = 32, DENSE_IDS = 1 << 20, LEAST_BLOCK = 16 + 4 + 4 + 16 };
 #define PROFILE_MAGIC 0x7872617970726f66u   /* "xrayprof" as a number */
 #define PROFILE_VERSION 0x20180424u
 
@@ -89,10 +89,11 @@ int fp_xray_header(struct fp_xray *x, const uint8_t *p, size_t n, size_t *nbytes
         version = fp_u16s(p, 1);
         type = fp_u16s(p + 2, 1);
     }
-    if (type > 1) {
-        /* No header at all: the layout without magic, which starts with a block. */
+    if (type > 1 || (type == 0 && !x->swap && version >= LEAST_BLOCK)) {
+        /* No header at all: the layout without magic, which starts with a block's size. */
         x->mode = FP_XRAY_PROFILE_RAW;
-        x->swap = 0;
+        /* Thread ids are below 2^32 in one byte order and not in the other. */
+        x->swap = n >= 16 && fp_u64(p + 8) > UINT32_MAX && fp_u64s(p + 8, 1) <= UINT32_MAX;
         *nbytes = 0;
         return 0;
     }
@@ -530,7 +531,8 @@ static inline int fdr_feed(struct fp_xray *x, struct fp_in *in, struct fp_batch 
             const uint8_t *const stop = p + 8 * (room < there ? room : there);
             while (p != stop) {
                 uint32_t w = fp_u32s(p, swap);
-                if (w & 9) break; /* metadata, or kind 4..7 */
+                /* Metadata, or kind 4..7.  Swapped, the first byte is the word's last. */
+                if (swap ? (p[0] & 1) | (w & 8) : w & 9) break;
                 const uint32_t id = w >> 4;
                 uint32_t f = FP_LIKELY(id < n_dense) ? dense[id] : 0;
                 if (FP_UNLIKELY(!f)) {
@@ -590,7 +592,9 @@ static inline int fdr_feed(struct fp_xray *x, struct fp_in *in, struct fp_batch 
             x->left = UINT64_MAX; /* no extents were written */
             x->state = OPENING;
         }
-        const uint64_t length = record_length(p, have, swap);
+        /* What lies behind the buffer's end must not be taken for a length. */
+        const size_t within = x->state == BETWEEN || x->left > have ? have : (size_t)x->left;
+        const uint64_t length = record_length(p, within, swap);
         int bad = 0;
         if (x->state == OPENING && p[0] != NEW_BUFFER) {
             if (x->version == 1) {
@@ -643,8 +647,8 @@ static inline int fdr_feed(struct fp_xray *x, struct fp_in *in, struct fp_batch 
             bad = fp_fail_got(err, FP_E_MALFORMED, offset, "event size", FP_GOT_SIGNED,
                               (uint64_t)(int64_t)(int32_t)fp_u32s(p + 1, swap), "0 or more", 0);
         } else {
-            /* The run so far ends where the CPU changes. */
-            if (p[0] == NEW_CPU || (p[0] == CUSTOM_EVENT && x->version == 4)) {
+            /* The run so far ends where the CPU or the thread changes. */
+            if (p[0] == NEW_CPU || p[0] == NEW_BUFFER || (p[0] == CUSTOM_EVENT && x->version == 4)) {
                 fill_run(x, out, run, out->n);
                 run = out->n;
             }

@@ -15,6 +15,7 @@ cdef extern from "fp.h" nogil:
         FP_E_NOMEM
 
     struct fp_err:
+        int32_t code
         uint64_t line
 
     struct fp_in:
@@ -39,6 +40,17 @@ cdef extern from "fp_buf.h" nogil:
     uint8_t *fp_dec(uint8_t *to, uint64_t v)
     uint8_t *fp_sdec(uint8_t *to, int64_t v)
     uint8_t *fp_hex(uint8_t *to, uint64_t v)
+
+
+cdef extern from "fp_digits.h" nogil:
+    struct fp_masks:
+        uint64_t digit
+        uint64_t blank
+        uint64_t newline
+
+    fp_masks fp_masks32(const uint8_t *p)
+    unsigned int fp_lowest_bit(uint64_t mask)
+    uint64_t fp_digits8(const uint8_t *p, unsigned int n)
 
 
 cdef extern from "fp_model.h" nogil:

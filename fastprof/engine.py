@@ -11,9 +11,11 @@ from fastprof._core import ffi, lib
 from fastprof.errors import check
 from fastprof.io import Sink, Source
 from fastprof.model import Batch, Model
+from fastprof.names import Demangle
 
-# Rows a batch: its columns stay within a core's L2 cache.
-CAPACITY = {"timeline": 8192, "stacks": 4096, "graph": 2048}
+# Rows a batch: its columns stay within a core's L2 cache.  Value columns lie one
+# behind the other, so a power of two would put a row's values into one cache set.
+CAPACITY = {"timeline": 8192, "stacks": 4088, "graph": 2040}
 DRAIN = 256 * 1024
 
 
@@ -23,11 +25,23 @@ class Options:
 
     lenient: bool = False
     symbols: tuple[str, ...] = ()
-    demangle: str = "full"  # full, templates, none
+    sysroot: str = ""  # put before the paths of mapped objects
+    debug_dirs: tuple[str, ...] = ("/usr/lib/debug",)  # of separate debug files
+    force_symbols: bool = False  # take a named binary although its build id differs
+    demangle: Demangle = "full"
     time_unit: str = "ns"  # ns, ticks
     per_thread: bool = False
+    inline_calls: bool = False  # stacks -> graph: inlined functions are called, not part of their caller
+    stacks: str = "estimate"  # graph -> stacks: self, arcs, estimate
+    prune: float = 1e-5  # graph -> stacks: estimated shares below this part of the total end in [pruned]
     compress_names: bool = True
     compress_positions: bool = True
+    aggregate: bool = False  # sum up graph rows that say the same place
+    period_us: int | None = None  # microseconds a sample, instead of what the profile says
+    keep_signal_frames: bool = False
+    time_ns: int | None = None  # when the profile was taken, nanoseconds since 1970
+    comments: tuple[str, ...] = ()
+    name_addresses: bool = False  # pprof: addresses without symbol get a function [object+0xADDR]
     max_memory: int = 24 << 20  # bytes of distinct rows kept before they spill to disk
     # archive: what to write, and which chunks to read
     level: int = 0  # of compression, 1 to 22; 0 = the default
@@ -106,6 +120,14 @@ class Writer:
     def end(self) -> None:
         raise NotImplementedError
 
+    def drain(self) -> None:
+        """Write away what is in `out`.  The engine does; an `end` that makes much output may, too."""
+        if self.out.failed:
+            raise MemoryError("no memory for output")
+        if self.out.n:
+            self.sink.write(ffi.buffer(self.out.p, self.out.n))
+            self.out.n = 0
+
     def text(self, data: bytes) -> None:
         """Append bytes made in Python (headers, once per part)."""
         if lib.fp_buf_reserve(self.out, len(data)):
@@ -162,14 +184,6 @@ def write(batches: Iterable[Batch], writer: Writer) -> None:
     for batch in batches:
         writer.put(batch)
         if out.n >= DRAIN:
-            _drain(out, writer.sink)
+            writer.drain()
     writer.end()
-    _drain(out, writer.sink)
-
-
-def _drain(out: Any, sink: Sink) -> None:
-    if out.failed:
-        raise MemoryError("no memory for output")
-    if out.n:
-        sink.write(ffi.buffer(out.p, out.n))
-        out.n = 0
+    writer.drain()

@@ -87,9 +87,15 @@ def merged(readers: list[Reader], view: str, model: Model, options: Options, rep
         if reader.view != "timeline":
             bridge = _bridge(reader.view, view)
             streams.append(bridge(read(reader), model, options, report) if bridge else read(reader))
-    if len(streams) > 1:
+    if view == "graph" and (options.aggregate or (len(streams) > 1 and not options.per_thread)):
+        from fastprof.bridges import aggregate
+
+        if len(streams) == 1 or options.per_thread:
+            return aggregate.aggregate(chain.from_iterable(streams), model, options, report)
+        return aggregate.merge(streams, model, options, report)
+    if len(streams) > 1 and view != "graph":
         raise UsageError("these inputs cannot be merged yet")
-    return streams[0]
+    return chain.from_iterable(streams)
 
 
 def info(path: str, *, from_: str | None = None, options: Options | None = None, progress: Progress | None = None) -> Report:

@@ -23,7 +23,9 @@ class Opened(NamedTuple):
     report: Report
 
 
-def open_input(data: bytes | Path, options: Options | None = None, window: int | None = None, from_: str | None = None) -> Opened:
+def open_input(
+    data: bytes | Path, options: Options | None = None, window: int | None = None, from_: str | None = None
+) -> Opened:
     """A reader over `data`, whose source's window starts at `window` bytes."""
     options = options or Options()
     before = fastprof_io.WINDOW
@@ -72,3 +74,42 @@ def timeline(
                 record = Record(pid, tid, columns["cpu"][i], columns["time"][i], op, names[function])
             records.append(record)
     return threads, opened.report
+
+
+class Graph(NamedTuple):
+    """A graph in the terms of the reference fold, by function name."""
+
+    self_: dict[bytes, tuple[int, ...]]
+    arcs: dict[tuple[bytes, bytes], tuple[int, ...]]  # calls, then the inclusive values
+    parts: list[Any]
+    report: Report
+
+
+def graph(data: bytes | Path, options: Options | None = None, *, capacity: int | None = None) -> Graph:
+    """A timeline folded into a graph; values of all parts summed."""
+    from fastprof.pipeline import merged
+
+    opened = open_input(data, options)
+    options = options or Options()
+    names: dict[int, bytes] = {}
+    self_: dict[bytes, tuple[int, ...]] = {}
+    arcs: dict[tuple[bytes, bytes], tuple[int, ...]] = {}
+
+    def add(into: dict[Any, tuple[int, ...]], key: Any, values: tuple[int, ...]) -> None:
+        into[key] = tuple(a + b for a, b in zip(into.get(key, (0,) * len(values)), values, strict=True))
+
+    def name(function: int) -> bytes:
+        if function not in names:
+            names[function] = opened.model.get_function(function).name
+        return names[function]
+
+    first = len(opened.model.parts)
+    for batch in merged([opened.reader], "graph", opened.model, options, opened.report):
+        for i in range(len(batch)):
+            values = tuple(batch.values(k)[i] for k in range(2))
+            function = name(batch["function"][i])
+            if batch["kind"][i] == 0:
+                add(self_, function, values)
+            else:
+                add(arcs, (function, name(batch["callee"][i])), (batch["count"][i], *values))
+    return Graph(self_, arcs, opened.model.parts[first:], opened.report)

@@ -49,7 +49,7 @@ def threads(
     draw: st.DrawFn, ops: tuple[str, ...], *, pids: bool = True, cpus: int = 3, max_records: int = 30
 ) -> Threads:
     """Up to three threads of one or two processes, each in time order and not empty."""
-    keys = st.tuples(st.sampled_from([1, 70000] if pids else [0]), st.sampled_from([1, 2, 300000]))
+    keys = st.tuples(st.sampled_from([1, 70000] if pids else [0]), st.sampled_from([1, 300000, (1 << 32) - 5]))
     found: Threads = {}
     for pid, tid in draw(st.lists(keys, unique=True, max_size=3)):
         tsc = draw(st.one_of(st.integers(0, 1000), st.just(1_795_248_685_110_004_903)))
@@ -138,12 +138,12 @@ def profile_logs(draw: st.DrawFn) -> tuple[ProfilingLog, list[tuple[int, int, tu
     log = ProfilingLog(draw(st.integers(0, 1 << 22)), order=draw(st.sampled_from("<>")), bare=draw(st.booleans()))
     rows = []
     for block in range(draw(st.integers(0, 3))):
-        tid = draw(st.integers(1, 1 << 40))
+        tid = draw(st.integers(1, (1 << 32) - 1))
         log.block(tid)
         for _ in range(draw(st.integers(0, 3))):
             path = tuple(draw(st.lists(st.integers(1, 1 << 28), min_size=1, max_size=5)))
-            calls = draw(st.integers(0, (1 << 64) - 1))
-            ticks = draw(st.integers(-(1 << 63), (1 << 63) - 1))
+            calls = draw(st.integers(0, 1 << 50))
+            ticks = draw(st.integers(-(1 << 50), 1 << 58))
             log.row(path, calls, ticks)
             rows.append((block, tid, path, calls, ticks))
     return log, rows

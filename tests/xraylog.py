@@ -71,7 +71,7 @@ class FdrBuffer:
         return self.raw(bytes([kind << 1 | 1]) + body + bytes([self.junk]) * (15 - len(body)))
 
     def new_buffer(self, tid: int) -> FdrBuffer:
-        return self.metadata(0, "i", tid)
+        return self.metadata(0, "I", tid)
 
     def end_of_buffer(self) -> FdrBuffer:
         return self.metadata(1)
@@ -92,7 +92,7 @@ class FdrBuffer:
         return self.metadata(7, "Q", size)
 
     def pid(self, pid: int) -> FdrBuffer:
-        return self.metadata(9, "i", pid)
+        return self.metadata(9, "I", pid)
 
     def function(self, kind: int, function: int, delta: int = 0) -> FdrBuffer:
         self.starts.append(len(self.body))

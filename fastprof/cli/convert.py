@@ -32,6 +32,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--time-unit", choices=("ns", "ticks"), default="ns", help="times in nanoseconds, or exact in clock ticks"
     )
+    parser.add_argument(
+        "--aggregate", action="store_true", help="sum up repeated lines of the same place (memory: distinct places)"
+    )
     parser.add_argument("--no-compress-names", action="store_true", help="Callgrind: write every name in full")
     parser.add_argument("--no-compress-positions", action="store_true", help="Callgrind: write every position in full")
 
@@ -43,6 +46,7 @@ def run(args: argparse.Namespace) -> int:
         time_unit=args.time_unit,
         compress_names=not args.no_compress_names,
         compress_positions=not args.no_compress_positions,
+        aggregate=args.aggregate,
     )
     report = pipeline.convert(
         args.inputs,

@@ -433,3 +433,68 @@ cdef inline uint8_t *escape(uint8_t *p, uint8_t byte) noexcept nogil:
         return p + 2
     p[0] = byte
     return p + 1
+
+
+cdef class CostLines:
+    """Writes rows of self cost into a `struct fp_buf` as Cachegrind has them: every count of every
+    line, names in full, no relative positions.  Borrows the model and the buffer."""
+
+    cdef fp_model *model
+    cdef fp_buf *out
+    cdef uint32_t function, file
+    cdef readonly uint64_t escaped  # names that held a newline, CR or NUL
+
+    def __cinit__(self, size_t model, size_t out):
+        self.model = <fp_model *>model
+        self.out = <fp_buf *>out
+        self.function = self.file = NOTHING
+
+    def put(self, size_t batch):
+        """Append the rows of a `struct fp_batch`, all of them costs."""
+        cdef int status
+        with nogil:
+            status = self.rows(<const fp_batch *>batch)
+        if status:
+            raise MemoryError("no memory for output")
+
+    cdef int name(self, const char *key, uint32_t string) noexcept nogil:
+        cdef size_t n, i
+        cdef const uint8_t *text = fp_string(&self.model.strings, string, &n)
+        cdef uint8_t *p
+        if fp_buf_reserve(self.out, 2 * n + 8):
+            return FP_E_NOMEM
+        p = self.out.p + self.out.n
+        memcpy(p, key, 3)
+        p += 3
+        for i in range(n):
+            p = escape(p, text[i])
+        self.escaped += <size_t>(p - self.out.p) - self.out.n != n + 3
+        p[0] = c'\n'
+        self.out.n = p + 1 - self.out.p
+        return 0
+
+    cdef int rows(self, const fp_batch *b) noexcept nogil:
+        cdef uint32_t i, k
+        cdef const uint32_t *f
+        cdef int64_t v
+        cdef uint8_t *p
+        for i in range(b.n):
+            if b.function[i] != self.function:
+                self.function = b.function[i]
+                f = fp_table_row(&self.model.functions, self.function)
+                if f[FP_FUNCTION_FILE] != self.file:
+                    self.file = f[FP_FUNCTION_FILE]
+                    if self.name(b"fl=", self.file):
+                        return FP_E_NOMEM
+                if self.name(b"fn=", f[FP_FUNCTION_NAME]):
+                    return FP_E_NOMEM
+            if fp_buf_reserve(self.out, 16 + 22 * <size_t>b.n_values):
+                return FP_E_NOMEM
+            p = dec(self.out.p + self.out.n, b.line[i])
+            for k in range(b.n_values):
+                v = b.values[<size_t>k * b.cap + i]
+                p[0] = c' '
+                p = dec(p + 1, v) if v >= 0 else fp_sdec(p + 1, v)
+            p[0] = c'\n'
+            self.out.n = p + 1 - self.out.p
+        return 0

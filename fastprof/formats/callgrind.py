@@ -2,14 +2,376 @@
 
 from __future__ import annotations
 
-from fastprof._core import ffi
+import re
+from typing import Any
+
+from fastprof._core import ffi, lib
 from fastprof._version import __version__
-from fastprof.engine import Format, Options, Report, Writer
+from fastprof.engine import Format, Options, Reader, Report, Writer
+from fastprof.errors import FormatError
+from fastprof.formats._callgrind_read import Lexer
 from fastprof.formats._callgrind_write import Body
-from fastprof.io import Sink
+from fastprof.io import WINDOW, Sink, Source
 from fastprof.model import Batch, Model, Part, ValueType
 
 CREATOR = b"fastprof-" + __version__.encode()
+POSITIONS = ("instr", "bb", "line")
+KINDS = ("fn", "fl", "ob")  # of names, as the lexer numbers them
+
+# Header keys that begin a part when the one before has its events and its data.
+_BEGIN_A_PART = {b"version", b"creator", b"cmd", b"part", b"pid", b"thread", b"positions", b"events"}
+_KEY = re.compile(rb"([A-Za-z][A-Za-z0-9 _-]*)[:=]")
+
+
+def address_of(c: Any) -> int:
+    return int(ffi.cast("uintptr_t", c))
+
+
+def _decode(text: bytes) -> str:
+    return text.decode("utf-8", "surrogateescape")
+
+
+class CallgrindReader(Reader):
+    """Callgrind -> graph batches.  A batch never spans two parts.
+
+    Repairs and losses are counted; what no row can say (comments in the
+    body, keys nobody knows) is warned of once, with its line.
+    """
+
+    format = "callgrind"
+    view = "graph"
+    numbered = True  # names may be `(12) name`
+
+    def __init__(self, source: Source, model: Model, options: Options, report: Report) -> None:
+        super().__init__(source, model, options, report)
+        self._lexer = Lexer(address_of(model.c), options.lenient, self.numbered)
+        self._part = Part()
+        self._index = -1  # of the part, once it has events
+        self._parts = 0
+        self._given: set[bytes] = set()  # header keys seen in this part
+        self._unknown: set[bytes] = set()
+        self._ended = False  # the part's totals were checked
+        self._later: dict[tuple[int, int], bytes] | None = None  # names that are defined further on
+        self._said = False  # a batch of this part was handed out
+
+    # ---- the loop ----------------------------------------------------------
+
+    def feed(self, in_: Any, batch: Any, err: Any) -> int:
+        lexer = self._lexer
+        in_address, batch_address, err_address = address_of(in_), address_of(batch), address_of(err)
+        while True:
+            if self._index >= 0:
+                batch.part = self._index
+                if not batch.n and batch.n_values != len(self._part.value_types):
+                    if lib.fp_batch_set_values(batch, len(self._part.value_types)):
+                        return int(lib.FP_E_NOMEM)
+            status: int = lexer.feed(in_address, batch_address, err_address)
+            if status == lib.FP_DONE:
+                if self._to_be_said(batch):
+                    return int(lib.FP_FULL)
+                self._check_totals()
+                if self._index < 0 and (self._given or not self._parts):
+                    self._lose(
+                        "the input ends before `events:`", in_.base + in_.pos, lexer.line, code=lib.FP_E_TRUNCATED
+                    )
+            if status != lib.FP_ASK:
+                self._said |= status == lib.FP_FULL
+                return status
+            if lexer.undefined:
+                self._find_definition(in_)
+                continue
+            line = bytes(ffi.buffer(in_.p + in_.pos, lexer.asked))
+            if self._begins_part(line):
+                status = lexer.end_part(batch_address, err_address)
+                if status < 0:
+                    return status
+                if status == lib.FP_FULL or self._to_be_said(batch):
+                    return int(lib.FP_FULL)
+                self._next_part()
+            self._header_line(line.rstrip(b"\r\n"), in_.base + in_.pos)
+            lexer.drop_line(in_address)
+
+    # ---- parts and header lines --------------------------------------------
+
+    def _to_be_said(self, batch: Any) -> bool:
+        """Is there a batch to hand out before this part ends?  One without rows, if it has none."""
+        pending = bool(batch.n) or (self._index >= 0 and not self._said)
+        self._said = True
+        return pending
+
+    def _begins_part(self, line: bytes) -> bool:
+        """Is this line the first of another part?"""
+        if not self._lexer.has_events:
+            return False
+        if line.startswith(b"==== NEW PROFILING FILE"):
+            return True
+        key = line.partition(b":")[0].strip()
+        return key in _BEGIN_A_PART and (self._lexer.body or self._ended or key in self._given)
+
+    def _next_part(self) -> None:
+        self._check_totals()
+        old = self._part
+        # What a later part of the same file leaves unsaid still holds.
+        self._part = Part(
+            value_types=old.value_types,
+            positions=old.positions,
+            creator=old.creator,
+            pid=old.pid,
+            command=old.command,
+        )
+        self._index = -1
+        self._given = set()
+        self._ended = self._said = False
+        self._lexer.start_part(0, False, False, True, False)
+
+    def _header_line(self, line: bytes, offset: int) -> None:
+        part = self._part
+        if line.startswith(b"\xef\xbb\xbf") and offset == 0:
+            self.report.repairs["byte order mark skipped"] += 1
+            line = line[3:]
+        line = line.lstrip(b" \t")
+        if line.startswith(b"#"):
+            text = line[1:].strip()
+            if text and text != b"callgrind format":
+                part.comments.append(text)
+            return
+        match = _KEY.match(line)
+        if not match:
+            if not line.startswith(b"==== NEW PROFILING FILE"):
+                self._skip(line, offset)
+            return
+        key, value = match[1].strip(), line[match.end() :].strip()
+        read = _LINES.get(key)
+        if read is None:
+            self._unknown_key(key)
+            return
+        try:
+            read(self, value)
+        except ValueError as error:
+            self._skip(line, offset, f"{_decode(key)}: {error}")
+            return
+        self._given.add(key)
+
+    def _skip(self, line: bytes, offset: int, detail: str | None = None) -> None:
+        """A line that cannot be understood."""
+        text = line[:80].decode("utf-8", "backslashreplace")
+        detail = detail or f"line is {text!r}, expected a line of a {self.format.capitalize()} profile"
+        self._lose(detail, offset, self._lexer.line + 1)
+
+    def _lose(self, detail: str, offset: int, line: int, code: int = lib.FP_E_MALFORMED) -> None:
+        """An error; with --lenient a loss."""
+        if not self.options.lenient:
+            raise FormatError(self.source.name, self.format, detail, offset=offset, line=line or 1, code=code)
+        self.report.losses["lines that could not be read"] += 1
+
+    def _unknown_key(self, key: bytes) -> None:
+        self.report.unsaid["lines of unknown keys"] += 1
+        if key not in self._unknown:
+            self._unknown.add(key)
+            self.report.warn(
+                f"{self.source.name}: line {self._lexer.line + 1}: unknown key {_decode(key)!r}; such lines are ignored"
+            )
+
+    def _version(self, value: bytes) -> None:
+        if value != b"1":
+            self.report.warn(f"{self.source.name}: version {_decode(value)!r} of the format is read as version 1")
+
+    def _creator(self, value: bytes) -> None:
+        self._part.creator = value
+
+    def _pid(self, value: bytes) -> None:
+        self._part.pid = int(value)
+
+    def _part_line(self, value: bytes) -> None:
+        self._part.number = int(value)
+
+    def _thread(self, value: bytes) -> None:
+        self._part.thread = int(value)
+
+    def _cmd(self, value: bytes) -> None:
+        # Only Callgrind escapes; others write backslashes that are just that.
+        escaped = self._part.creator.startswith((b"callgrind-", b"fastprof-"))
+        self._part.command = _unescape(value) if escaped else value
+
+    def _desc(self, value: bytes) -> None:
+        key, _, text = value.partition(b":")
+        if key == b"Trigger":
+            self._part.trigger = text.strip()
+        elif key == b"Original creator":
+            self._part.creator = text.strip()
+        else:
+            self._part.descriptions.append((key.strip(), text.strip()))
+
+    def _positions(self, value: bytes) -> None:
+        words = [_decode(w) for w in value.split()]
+        known = ["instr" if w in ("addr", "instr") else w for w in words]
+        if not known or any(w not in POSITIONS for w in known):
+            raise ValueError(f"positions are {_decode(value)!r}, expected some of instr, bb, line")
+        if known != [p for p in POSITIONS if p in known]:
+            raise ValueError(f"positions are {_decode(value)!r}, expected them in the order instr, bb, line")
+        self._part.positions = tuple(known)
+        self._start_body()
+
+    def _event(self, value: bytes) -> None:
+        event = parse_event(_decode(value))
+        self._part.extra.setdefault("described", {})[event.name] = event
+
+    def _events(self, value: bytes) -> None:
+        names = _decode(value).split()
+        if not names:
+            raise ValueError("no event is named")
+        described: dict[str, ValueType] = self._part.extra.pop("described", {})
+        self._part.value_types = [described.pop(name, ValueType(name)) for name in names]
+        if described:
+            self._part.extra["inherited"] = list(described.values())
+        self._index = self.model.add_part(self._part)
+        self._parts += 1
+        self._start_body()
+
+    def _start_body(self) -> None:
+        if self._index >= 0:
+            positions = self._part.positions
+            self._lexer.start_part(
+                len(self._part.value_types), "instr" in positions, "bb" in positions, "line" in positions, True
+            )
+
+    def _summary(self, value: bytes) -> None:
+        self._part.summary = _numbers(value)
+
+    def _totals(self, value: bytes) -> None:
+        self._part.totals = _numbers(value)
+        self._ended = True
+
+    def _check_totals(self) -> None:
+        """Compare `totals:` with the sum of the rows, once a part."""
+        stated, part = self._part.totals, self._part
+        if stated is None or self._index < 0:
+            return
+        sums: list[int] = self._lexer.totals
+        if self._lexer.overflowed:
+            self.report.warn(f"{self.source.name}: the sum of a part's costs passes 2^63 - 1")
+        elif stated + [0] * (len(sums) - len(stated)) != sums:
+            self.report.repairs["totals: lines that do not equal the sum of the costs"] += 1
+            self.report.warn(
+                f"{self.source.name}: totals of part {part.number or self._index + 1} are {stated}, but its costs add up to {sums}"
+            )
+
+    # ---- numbers used before their definition --------------------------------
+
+    def _find_definition(self, in_: Any) -> None:
+        """Name a number that has none yet: by its definition further on, where the input can be searched."""
+        lexer, source = self._lexer, self.source
+        kind, number = lexer.undefined_kind, lexer.undefined - 1
+        if self._later is None:
+            rest = bytes(ffi.buffer(in_.p + in_.pos, in_.n - in_.pos))
+            self._later = _definitions(rest, source, in_.base + in_.n) if source.seekable else {}
+            if source.seekable:
+                source.select(in_.base + in_.pos)
+                source.refill()
+        name = self._later.get((kind, number))
+        if name is None:
+            name = b"(%d)" % number
+            self.report.repairs["numbers without a name, which became their name"] += 1
+        else:
+            self.report.repairs["numbers used before they were defined"] += 1
+        lexer.define(kind, number, self.model.intern(name))
+
+    # ---- the end -----------------------------------------------------------
+
+    def finish(self) -> None:
+        lexer, report = self._lexer, self.report
+        for name, count in (
+            ("lines that were indented", lexer.indented),
+            ("positions that were ranges", lexer.ranges),
+            ("calls= or jump lines with extra numbers", lexer.extra_numbers),
+            ("calls= without cfn=", lexer.unnamed_callees),
+            ("cost lines outside any function", lexer.outside),
+            ("names made of numbered names, put together", lexer.expanded),
+        ):
+            if count:
+                report.repairs[name] += count
+        if lexer.skipped:
+            report.losses["lines that could not be read"] += lexer.skipped
+        if lexer.comments:
+            report.unsaid["comments between cost lines"] += lexer.comments
+
+
+_LINES = {
+    b"version": CallgrindReader._version,
+    b"creator": CallgrindReader._creator,
+    b"pid": CallgrindReader._pid,
+    b"thread": CallgrindReader._thread,
+    b"part": CallgrindReader._part_line,
+    b"cmd": CallgrindReader._cmd,
+    b"desc": CallgrindReader._desc,
+    b"positions": CallgrindReader._positions,
+    b"event": CallgrindReader._event,
+    b"events": CallgrindReader._events,
+    b"summary": CallgrindReader._summary,
+    b"totals": CallgrindReader._totals,
+}
+
+
+_DEFINITION = re.compile(rb"^(?:c?(fn|ob)|(fl|fi|fe|cfi|cfl|jfi)|j(fn))=\((\d+)\)[ \t]*([^\r\n]+)", re.MULTILINE)
+
+
+def _definitions(rest: bytes, source: Source, offset: int) -> dict[tuple[int, int], bytes]:
+    """The first definition of each number in `rest` and in what follows it at `offset`."""
+    found: dict[tuple[int, int], bytes] = {}
+    while True:
+        more = source.read_at(offset, WINDOW)
+        lines = rest + more
+        cut = lines.rfind(b"\n") + 1 if more else len(lines)
+        for match in _DEFINITION.finditer(lines[:cut]):
+            kind = KINDS.index(_decode(match[1] or match[3] or b"fl"))
+            found.setdefault((kind, int(match[4])), match[5])
+        if not more:
+            return found
+        rest, offset = lines[cut:], offset + len(more)
+
+
+def parse_event(text: str) -> ValueType:
+    """`NAME [= FORMULA] [: LONG NAME]`, what follows `event:`."""
+    head, _, long_name = text.partition(":")
+    name, _, formula = head.partition("=")
+    name = name.strip()
+    if not name or " " in name:
+        raise ValueError(f"event is {text!r}, expected NAME = FORMULA : LONG NAME")
+    return ValueType(name, long_name=long_name.strip(), formula=formula.strip())
+
+
+def _numbers(text: bytes) -> list[int]:
+    return [int(word, 0) if word.startswith(b"0x") else int(word) for word in text.split()]
+
+
+def _unescape(command: bytes) -> bytes:
+    return re.sub(rb"\\([\\n])", lambda m: b"\n" if m[1] == b"n" else b"\\", command)
+
+
+def is_cachegrind(head: bytes) -> bool:
+    """Only `desc:` and `cmd:` before `events:`, and no line in the body that Cachegrind does not write."""
+    header = re.match(rb"(?:(?:desc: .*|#.*)?\n)*cmd: .*\n(?:.*\n)*?events: .*\n", head)
+    if not header or _NOT_CACHEGRIND_HEADER.search(header[0]):
+        return False
+    return not _NOT_CACHEGRIND_BODY.search(head, header.end())
+
+
+_NOT_CACHEGRIND_HEADER = re.compile(rb"^(?:version|creator|positions|part|pid|thread|event): ", re.MULTILINE)
+_NOT_CACHEGRIND_BODY = re.compile(
+    rb"^(?:(?:ob|cob|cfn|cfi|cfl|calls|jump|jcnd)=|f[lne]=\(\d+\)|[+*]|0x|totals:|part:)", re.MULTILINE
+)
+
+
+def sniff(head: bytes) -> bool:
+    """A first line that says so, or a header line that only Callgrind's kin write."""
+    if head.startswith(b"# callgrind format"):
+        return True
+    first = head.partition(b"\n")[0]
+    return (
+        not any(byte < 9 for byte in first)
+        and bool(re.search(rb"^(?:\xef\xbb\xbf)?(?:events:|creator:|positions: *(?:instr|line))", head, re.MULTILINE))
+        and not is_cachegrind(head)
+    )
 
 
 class CallgrindWriter(Writer):
@@ -29,8 +391,8 @@ class CallgrindWriter(Writer):
     def __init__(self, model: Model, sink: Sink, options: Options, report: Report) -> None:
         super().__init__(model, sink, options, report)
         self._body = Body(
-            int(ffi.cast("uintptr_t", model.c)),
-            int(ffi.cast("uintptr_t", self.out)),
+            address_of(model.c),
+            address_of(self.out),
             options.compress_names,
             options.compress_positions,
         )
@@ -43,15 +405,13 @@ class CallgrindWriter(Writer):
     def put(self, batch: Batch) -> None:
         if batch.part != self._index:
             self._start(batch.part)
-        self._body.put(int(ffi.cast("uintptr_t", batch.c)))
+        self._body.put(address_of(batch.c))
         self.report.rows["written"] += len(batch)
 
     def end(self) -> None:
-        # a profile without a row still has its header
-        for index in range(self._index + 1, len(self.model.parts)):
-            self._start(index)
         if self._part is None:
-            self._start(self.model.add_part(Part()))
+            # a profile without a row still has its header
+            self._start(len(self.model.parts) - 1 if self.model.parts else self.model.add_part(Part()))
         self._finish()
         if self._body.escaped:
             self.report.unsaid["names with a line end or NUL byte, which was escaped"] += self._body.escaped
@@ -89,14 +449,14 @@ class CallgrindWriter(Writer):
         if part.thread is not None:
             lines.append(b"thread: %d" % part.thread)
         lines.append(b"")
-        lines += [b"# " + _one_line(text) for text in part.comments]
+        lines += [b"# " + one_line(text) for text in part.comments]
         if part.creator and not part.creator.startswith(b"fastprof"):
             descriptions.insert(0, (b"Original creator", part.creator))
         if part.trigger is not None:
             descriptions.append((b"Trigger", part.trigger))
-        lines += [b"desc: %s: %s" % (_one_line(key or b"Comment"), _one_line(value)) for key, value in descriptions]
+        lines += [b"desc: %s: %s" % (one_line(key or b"Comment"), one_line(value)) for key, value in descriptions]
         lines += [b"", b"positions: " + " ".join(part.positions).encode()]
-        names = self._event_names(part.value_types)
+        names = event_names(part.value_types, self.report)
         inherited: list[ValueType] = part.extra.get("inherited", [])
         for name, event in [*zip(names, part.value_types, strict=True), *((e.name, e) for e in inherited)]:
             line = _event_line(name, event)
@@ -106,20 +466,6 @@ class CallgrindWriter(Writer):
         if part.summary is not None:
             lines.append(b"summary: " + _counts(part.summary))
         return b"\n".join([*lines, b"", b"", b""])
-
-    def _event_names(self, value_types: list[ValueType]) -> list[str]:
-        """Names as one word each, all different: readers add up columns of the same name."""
-        names: list[str] = []
-        for k, event in enumerate(value_types):
-            word = "_".join(event.name.split()) or f"event{k + 1}"
-            name, copy = word, 1
-            while name in names:
-                copy += 1
-                name = f"{word}_{copy}"
-            if name != event.name:
-                self.report.repairs["event names changed to be single, distinct words"] += 1
-            names.append(name)
-        return names
 
     def _finish(self) -> None:
         part = self._part
@@ -135,11 +481,27 @@ class CallgrindWriter(Writer):
         self.text(b"\n".join([*lines, b""]))
 
 
+def event_names(value_types: list[ValueType], report: Report) -> list[str]:
+    """Names as one word each, all different: readers add up columns of the same name."""
+    names: list[str] = []
+    for k, event in enumerate(value_types):
+        word = "_".join(event.name.split()) or f"event{k + 1}"
+        name, copy = word, 1
+        while name in names:
+            copy += 1
+            name = f"{word}_{copy}"
+        if name != event.name:
+            report.repairs["event names changed to be single, distinct words"] += 1
+        names.append(name)
+    return names
+
+
 def _text(text: str) -> bytes:
     return text.encode("utf-8", "surrogateescape")
 
 
-def _one_line(text: bytes) -> bytes:
+def one_line(text: bytes) -> bytes:
+    """Text that may stand in a header line."""
     return b" ".join(text.replace(b"\0", b"\\0").split(b"\n")).replace(b"\r", b"")
 
 
@@ -164,7 +526,7 @@ def _event_line(name: str, event: ValueType) -> bytes:
     if not long_name and not event.formula:
         return b""
     formula = f" = {event.formula}" if event.formula else ""
-    return _one_line(_text(f"event: {name}{formula}" + (f" : {long_name}" if long_name else "")))
+    return one_line(_text(f"event: {name}{formula}" + (f" : {long_name}" if long_name else "")))
 
 
 FORMAT = Format(
@@ -173,5 +535,7 @@ FORMAT = Format(
     title="Callgrind profile (Valgrind, KCachegrind, Xdebug, ...)",
     suffixes=(".callgrind",),
     prefixes=("callgrind.out",),
+    sniff=sniff,
+    reader=CallgrindReader,
     writer=CallgrindWriter,
 )

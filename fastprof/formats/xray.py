@@ -42,13 +42,14 @@ def _sniff_bare_profile(head: bytes) -> bool:
     """The profile layout without magic: a block header and one plausible call path."""
     if len(head) < 40:
         return False
-    size, number, tid = struct.unpack_from("<IIQ", head)
+    order = "<" if struct.unpack_from("<Q", head, 8)[0] < 1 << 32 else ">"
+    size, number, tid = struct.unpack_from(order + "IIQ", head)
     if not (40 <= size < 1 << 24 and number < 1 << 20 and 0 < tid < 1 << 32):
         return False
     for at in range(16, len(head) - 19, 4):
-        (function,) = struct.unpack_from("<I", head, at)
+        (function,) = struct.unpack_from(order + "I", head, at)
         if function == 0:
-            calls, ticks = struct.unpack_from("<QQ", head, at + 4)
+            calls, ticks = struct.unpack_from(order + "QQ", head, at + 4)
             return at > 16 and calls < 1 << 48 and ticks < 1 << 56
         if function >= 1 << 28:
             return False

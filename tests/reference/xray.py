@@ -374,7 +374,8 @@ class FdrRun:
         if self.state == "start" and kind != NEW_BUFFER:
             raise self.fail(f"metadata kind is {kind}, expected NewBuffer (0)")
         if kind == NEW_BUFFER:
-            (self.buffer.tid,) = self.unpack("i")
+            # Signed in the runtime, but every reader shows ids as 32 unsigned bits.
+            (self.buffer.tid,) = self.unpack("I")
             self.state = "new"
         elif kind == WALL_TIME:
             self.expect("new", "WallTime")
@@ -383,7 +384,7 @@ class FdrRun:
             self.state = "wall"
         elif kind == PID:
             self.expect("wall", "Pid")
-            (self.buffer.pid,) = self.unpack("i")
+            (self.buffer.pid,) = self.unpack("I")
             self.state = "pid"
         elif kind == NEW_CPU:
             if self.state == "new":

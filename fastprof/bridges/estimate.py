@@ -1,0 +1,113 @@
+"""Graph -> stacks: self costs are exact, their callers estimated (csrc/fp_estimate.h).
+
+    main -> a 30    main -> b 10    a -> c 20    b -> c 5    c self 25, a self 10, b self 5
+
+becomes
+
+    main > a 10     main > b 5      main > a > c 20     main > b > c 5
+
+which is right if c costs the same whoever called it for whom; a graph cannot
+say.  Kept: every position's self cost and every total, to the unit.
+Lost, and counted as unsaid: call counts and jumps; which line of a function
+goes with which caller (each is divided alike).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from fastprof import __version__
+from fastprof._core import ffi, lib
+from fastprof.bridges.common import columns_of, only
+from fastprof.engine import CAPACITY, Options, Report
+from fastprof.errors import UsageError, check
+from fastprof.model import Batch, Model, Part, ValueType
+
+# `--stacks`: how many callers are followed, and how the output says it.
+MAX_DEPTH = 1000
+_DEPTHS = {
+    "self": (0, b"the source is a call graph: each stack is a function by itself"),
+    "arcs": (1, b"stacks are estimated from a call graph: functions under their direct callers only"),
+    "estimate": (MAX_DEPTH, b"stacks are estimated from a call graph: callers share costs as their arcs do"),
+}
+
+
+def to_stacks(batches: Iterable[Batch], model: Model, options: Options, report: Report) -> Iterator[Batch]:
+    """Estimated stacks of a call graph: one part, or one for each thread of the source with `per_thread`.
+
+    Memory is linear in distinct positions and arcs.  Errors: UsageError for
+    options out of range; FormatError for a sum beyond 2^63-1 or an id that is
+    not there.
+    """
+    if options.stacks not in _DEPTHS:
+        raise UsageError(f"--stacks is {options.stacks!r}, expected one of {', '.join(_DEPTHS)}")
+    if not 0 <= options.prune <= 1:
+        raise UsageError(f"--prune is {options.prune}, expected a share from 0 to 1")
+    groups: dict[int, _Group] = {}
+    of_part: dict[int, tuple[_Group, Any]] = {}
+    err = ffi.new("struct fp_err *")
+    for batch in batches:
+        if batch.part not in of_part:
+            part = model.parts[batch.part]
+            thread = 0
+            if options.per_thread and part.thread is not None:
+                thread = lib.fp_model_thread(model.c, 0, part.pid or 0, part.thread)
+            group = groups.setdefault(thread, _Group(model))
+            of_part[batch.part] = group, group.add(part, batch.c.n_values)
+        group, columns = of_part[batch.part]
+        instr, line = ("instr" in model.parts[batch.part].positions, "line" in model.parts[batch.part].positions)
+        check(lib.fp_estimate_put(group.c, batch.c, columns, instr, line, err), err, "graph", "estimate")
+
+    depth, comment = _DEPTHS[options.stacks]
+    for thread, group in groups.items() if groups else [(0, _Group(model))]:
+        c = group.c
+        c.thread = thread
+        status = lib.fp_estimate_end(c, options.prune, depth, options.stacks == "estimate", err)
+        check(status, err, "graph", "estimate")
+        out = Batch("stacks", CAPACITY["stacks"], len(group.events))
+        out.c.part = model.add_part(group.part(comment))
+        status = lib.FP_FULL
+        while status == lib.FP_FULL:
+            status = check(lib.fp_estimate_pull(c, out.c, err), err, "graph", "estimate")
+            yield out
+            out.reset()
+        report.rows["estimated stacks"] += c.stacks
+        for name, n in (("call counts", c.calls), ("jumps", c.jumps)):
+            if n:
+                report.unsaid[name] += n
+        if c.pruned:
+            report.facts["stacks pruned"] = report.facts.get("stacks pruned", 0) + c.pruned
+
+
+class _Group:
+    """What is added up into one output part."""
+
+    def __init__(self, model: Model) -> None:
+        c = lib.fp_estimate_new(model.c)
+        if not c:
+            raise MemoryError("no memory for the estimate of stacks")
+        self.c = ffi.gc(c, lib.fp_estimate_free)
+        self.events: list[ValueType] = []
+        self.sources: list[Part] = []
+
+    def add(self, part: Part, n_values: int) -> Any:
+        columns = columns_of(part, n_values, self.events)
+        self.sources.append(part)
+        if lib.fp_estimate_set_values(self.c, len(self.events)):
+            raise MemoryError("no memory for the estimate of stacks")
+        return columns
+
+    def part(self, comment: bytes) -> Part:
+        part = Part(
+            value_types=list(self.events),
+            creator=f"fastprof-{__version__}".encode(),
+            pid=only(s.pid for s in self.sources),
+            thread=only(s.thread for s in self.sources),
+            command=only(s.command for s in self.sources),
+            comments=[comment],
+        )
+        for source in self.sources:
+            part.descriptions += [d for d in source.descriptions if d not in part.descriptions]
+            part.comments += [c for c in source.comments if c not in part.comments]
+        return part

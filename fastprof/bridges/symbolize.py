@@ -1,0 +1,144 @@
+"""Addresses of stacks to functions, files and lines, over the whole model.
+
+    frame 0x55d0c0401196 in /usr/bin/app    becomes    lerp geo.h:12, inlined into move game.cpp:88
+
+Kept: the address, its mapping, its flags; a frame that has lines already.
+Each distinct address is asked once, with all others that are new in a batch.
+What could not be resolved is said for each object, with the reason.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+
+from fastprof._core import ffi, lib
+from fastprof.engine import Options, Report
+from fastprof.errors import check
+from fastprof.model import Batch, Model
+from fastprof.symbols import Mapping, Symbolizer
+
+_WIDTH = lib.FP_FRAME_WIDTH
+
+
+def symbolize(batches: Iterable[Batch], model: Model, options: Options, report: Report) -> Iterator[Batch]:
+    """The same stacks batches, their frames with lines where symbols were found.
+
+    Needs frames to name their mapping when they are entered.  Batches are
+    changed in place.  Errors: SymbolError for a file named by the user that
+    does not fit.
+    """
+    restack = lib.fp_restack_new(model.c)
+    if not restack:
+        raise MemoryError("no memory for symbols")
+    restack = ffi.gc(restack, lib.fp_restack_free)
+    names = _Names(model, options)
+    err = ffi.new("struct fp_err *")
+    for batch in batches:
+        for frame, named in names.new_frames():
+            if lib.fp_restack_frame(restack, frame, named):
+                raise MemoryError("no memory for symbols")
+        check(lib.fp_restack_batch(restack, batch.c, err), err, "stacks", "symbols")
+        yield batch
+    names.tell(report)
+
+
+class _Names:
+    """Names the frames that have come since the last look at the frame table."""
+
+    def __init__(self, model: Model, options: Options) -> None:
+        self._model = model
+        self._options = options
+        self._seen = 1
+        self._n_mappings = 1
+        self._symbolizers: list[Symbolizer] = []
+        self._process_of: list[int] = [0]  # by mapping: index of its symbolizer
+        self._failures: Counter[tuple[str, str]] = Counter()
+
+    def new_frames(self) -> Iterator[tuple[int, int]]:
+        """(frame, the frame with lines that replaces it), for what could be resolved."""
+        frames = self._model.c.frames
+        n = int(frames.n)
+        if n == self._seen:
+            return
+        words = memoryview(ffi.buffer(frames.words + self._seen * _WIDTH, (n - self._seen) * _WIDTH * 4)).cast("I")
+        # by mapping: the table may move as soon as frames are entered
+        pending: dict[int, list[tuple[int, int, int]]] = {}
+        for i in range(n - self._seen):
+            mapping, low, high, flags, lines = words[i * _WIDTH : (i + 1) * _WIDTH]
+            if not lines:
+                pending.setdefault(mapping, []).append((self._seen + i, low | high << 32, flags))
+        del words
+        if int(self._model.c.mappings.n) != self._n_mappings:
+            self._map()
+        for mapping, items in pending.items():
+            yield from self._resolve(mapping, items)
+        self._seen = int(self._model.c.frames.n)
+
+    def _resolve(self, mapping: int, items: list[tuple[int, int, int]]) -> Iterator[tuple[int, int]]:
+        if not mapping:
+            self._failures["", "address in no mapping"] += len(items)
+            return
+        model = self._model
+        locations = self._symbolizers[self._process_of[mapping]].resolve(
+            [address for _, address, _ in items],
+            [bool(flags & lib.FP_FRAME_RETURN_ADDRESS) for _, _, flags in items],
+        )
+        object_id = model.row("mappings", mapping)[0]
+        for (frame, address, flags), location in zip(items, locations, strict=True):
+            line = 0
+            for s in reversed(location.symbols):
+                system_name = "" if s.system_name == s.name else s.system_name
+                function = model.function(s.name, s.file, object_id, system_name, s.start_line)
+                line = lib.fp_model_line(model.c, function, s.line, 0, line)
+            if not line:
+                continue
+            named = lib.fp_model_frame(model.c, mapping, address, flags, line)
+            if lib.FP_NO_ID in (line, named):
+                raise MemoryError("no memory for symbols")
+            yield frame, named
+
+    def _map(self) -> None:
+        """One symbolizer for each process: a mapping that overlaps one before it begins another process."""
+        self._keep_failures()
+        model = self._model
+        self._n_mappings = model.count("mappings")
+        processes: list[list[Mapping]] = []
+        self._process_of = [0]
+        for i in range(1, self._n_mappings):
+            object_id, start_low, start_high, limit_low, limit_high, low, high, _ = model.row("mappings", i)
+            name, build_id = model.row("objects", object_id)
+            mapping = Mapping(
+                start_low | start_high << 32,
+                limit_low | limit_high << 32,
+                low | high << 32,
+                model.string(name).decode("utf-8", "surrogateescape"),
+                model.string(build_id).decode("utf-8", "surrogateescape"),
+            )
+            if not processes or any(m.start < mapping.limit and mapping.start < m.limit for m in processes[-1]):
+                processes.append([])
+            processes[-1].append(mapping)
+            self._process_of.append(len(processes) - 1)
+        options = self._options
+        self._symbolizers = [
+            Symbolizer(
+                process,
+                symbols=options.symbols,
+                sysroot=options.sysroot,
+                debug_dirs=options.debug_dirs,
+                demangle=options.demangle,
+                force=options.force_symbols,
+            )
+            for process in processes
+        ]
+
+    def _keep_failures(self) -> None:
+        for symbolizer in self._symbolizers:
+            for path, reason, n in symbolizer.unresolved():
+                self._failures[path, reason] += n
+
+    def tell(self, report: Report) -> None:
+        """What has no name is listed in the report, by object and reason."""
+        self._keep_failures()
+        for (path, reason), n in self._failures.most_common():
+            report.warn(f"{path or 'no object'}: {n} addresses without a symbol: {reason}")

@@ -1,0 +1,1256 @@
+"""Body lines of Callgrind and Cachegrind -> graph rows.
+
+The door (`callgrind.py`) reads what stands once per part; this file reads
+what stands once per row, without the GIL.
+
+Only whole lines are looked at, each of which ends in a newline (one is lent
+to a last line that has none), so number loops need no bounds check: the
+newline stops them.  A position line in the form that Callgrind writes takes
+the short way in `feed`; anything else - tabs, CR, hex or negative counts,
+ranges - falls to `position_line`, which knows the whole grammar and names
+what is wrong.
+
+Rules that the format document leaves open (docs/formats/callgrind.md):
+  - a relative position counts from the last self cost line; call and jump
+    lines and their targets do not move it
+  - fn= takes the file back to the last fl=
+  - cfi= and cob= hold for one call and may stand before or after cfn=
+  - a number stays bound to the function that it first stood for, as far as
+    file and object are not said otherwise; a definition without rows binds
+    nothing
+"""
+
+from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
+from libc.stdlib cimport calloc, free, malloc, realloc
+from libc.string cimport memchr, memcmp, memcpy, memset
+
+from fastprof._fp cimport *
+
+cdef extern from *:
+    """
+    #define fp_add_overflows(a, b, to) __builtin_add_overflow(a, b, to)
+    #define fp_uadd_overflows(a, b, to) __builtin_add_overflow(a, b, to)
+    """
+    bint fp_add_overflows(int64_t a, int64_t b, int64_t *to) nogil
+    bint fp_uadd_overflows(uint64_t a, uint64_t b, uint64_t *to) nogil
+
+cdef enum:
+    FN = 0
+    FL = 1
+    OB = 2
+    UNRESOLVED = 0xffffffff  # a function that was named but not looked up yet
+    NO_NAME = 0xffffffff     # a number without a definition
+    DISCARD = 255            # pending: the next position line belongs to a line that was skipped
+    READAHEAD = 80           # bytes that the short way looks at behind a line's first
+
+# How a position begins: POSITION[byte].
+cdef enum:
+    NO_POSITION = 0
+    ABSOLUTE = 1  # a digit
+    SAME = 2      # *
+    FORWARD = 3   # +
+    BACK = 4      # -
+
+cdef uint8_t[256] POSITION
+cdef uint8_t[256] NIBBLE  # of a hex digit; 255 for other bytes
+
+
+cdef void fill_tables() noexcept:
+    cdef int c
+    memset(NIBBLE, 255, 256)
+    for c in range(10):
+        POSITION[c'0' + c] = ABSOLUTE
+        NIBBLE[c'0' + c] = c
+    for c in range(6):
+        NIBBLE[c'a' + c] = NIBBLE[c'A' + c] = 10 + c
+    POSITION[c'*'] = SAME
+    POSITION[c'+'] = FORWARD
+    POSITION[c'-'] = BACK
+
+
+fill_tables()
+
+# Statuses beside fp_status, of this file only.
+cdef enum:
+    OK = 100
+    BAD = 101  # err is filled in; the line can be skipped
+
+
+cdef struct Position:
+    uint64_t address
+    uint64_t bb
+    uint64_t line
+
+
+cdef struct Entry:
+    # What a number "(id)" stands for; key = id + 1, 0 is a free slot.
+    uint64_t key
+    uint32_t name
+    # the function it is bound to, UNRESOLVED = none yet, and where that is;
+    # for an object's number, `object` is its id
+    uint32_t function
+    uint32_t file
+    uint32_t object
+    bint object_assumed  # bound at a cfn= without cob=
+
+
+cdef struct Numbers:
+    Entry *slots
+    size_t mask
+    size_t used
+
+
+cdef inline size_t slot_of(uint64_t id, size_t mask) noexcept nogil:
+    # Dense numbers are their own slots; far ones are spread.
+    return id if id <= mask else (id * <uint64_t>0x9e3779b97f4a7c15 >> 32) & mask
+
+
+cdef Entry *find(Numbers *t, uint64_t id) noexcept nogil:
+    """The entry of a number, new with NO_NAME if need be; NULL when memory ran out."""
+    cdef size_t at, i, mask
+    cdef Entry *slots
+    cdef Entry *e
+    if t.slots == NULL or t.used > t.mask // 2:
+        mask = (t.mask + 1) * 2 - 1 if t.slots != NULL else 255
+        slots = <Entry *>calloc(mask + 1, sizeof(Entry))
+        if slots == NULL:
+            return NULL
+        if t.slots != NULL:
+            for i in range(t.mask + 1):
+                if t.slots[i].key:
+                    at = slot_of(t.slots[i].key - 1, mask)
+                    while slots[at].key:
+                        at = (at + 1) & mask
+                    slots[at] = t.slots[i]
+        free(t.slots)
+        t.slots = slots
+        t.mask = mask
+    at = slot_of(id, t.mask)
+    while t.slots[at].key != id + 1:
+        if t.slots[at].key == 0:
+            e = &t.slots[at]
+            e.key = id + 1
+            e.name = NO_NAME
+            e.function = UNRESOLVED
+            t.used += 1
+            return e
+        at = (at + 1) & t.mask
+    return &t.slots[at]
+
+
+# ---- numbers ------------------------------------------------------------
+# Each returns the first byte after the number, or NULL when there is no number or it does not fit
+# (`fits` tells these apart).
+
+cdef inline const uint8_t *decimal(const uint8_t *p, uint64_t *to) noexcept nogil:
+    """Up to 18 digits, which cannot overflow; NULL for none or more."""
+    cdef const uint8_t *first = p
+    cdef uint64_t v = 0
+    cdef uint32_t d = <uint32_t>p[0] - 48
+    while d < 10:
+        v = v * 10 + d
+        p += 1
+        d = <uint32_t>p[0] - 48
+    to[0] = v
+    if <size_t>(p - first) - 1 >= 18:
+        return NULL
+    return p
+
+
+cdef const uint8_t *unsigned_number(const uint8_t *p, uint64_t *to, bint *fits) noexcept nogil:
+    """Decimal or 0x hex of any length."""
+    cdef const uint8_t *first
+    cdef uint64_t v = 0, d
+    if p[0] == c'0' and (p[1] | 0x20) == c'x' and NIBBLE[p[2]] < 16:
+        p += 2
+        while NIBBLE[p[0]] < 16:
+            if v >> 60:
+                fits[0] = False
+            v = v << 4 | NIBBLE[p[0]]
+            p += 1
+        to[0] = v
+        return p
+    first = p
+    while c'0' <= p[0] <= c'9':
+        d = p[0] - 48
+        if v > <uint64_t>0xffffffffffffffff // 10 or v * 10 > <uint64_t>0xffffffffffffffff - d:
+            fits[0] = False
+        v = v * 10 + d
+        p += 1
+    to[0] = v
+    return p if p != first else NULL
+
+
+cdef inline const uint8_t *address(const uint8_t *p, uint64_t base, uint64_t *to) noexcept nogil:
+    """An address as Callgrind writes it, and the blank after it; NULL for anything else."""
+    cdef uint64_t v
+    cdef const uint8_t *first
+    cdef uint8_t c = p[0]
+    if c == c'+':
+        p = decimal(p + 1, &v)
+        v += base
+        if p == NULL or v < base:
+            return NULL
+    elif c == c'*':
+        v = base
+        p += 1
+    elif c == c'-':
+        p = decimal(p + 1, &v)
+        if p == NULL or v > base:
+            return NULL
+        v = base - v
+    elif c == c'0' and p[1] == c'x':
+        p += 2
+        first = p
+        v = 0
+        while NIBBLE[p[0]] < 16:
+            v = v << 4 | NIBBLE[p[0]]
+            p += 1
+        if <size_t>(p - first) - 1 >= 16:
+            return NULL
+    else:
+        p = decimal(p, &v)
+        if p == NULL:
+            return NULL
+    to[0] = v
+    return p + 1 if p[0] == c' ' else NULL
+
+
+cdef inline const uint8_t *line_number(const uint8_t *p, uint64_t base, uint64_t *to) noexcept nogil:
+    """A line as Callgrind writes it, and the blank after it; NULL for anything else."""
+    cdef uint64_t v
+    cdef uint8_t c = p[0]
+    if c == c'*':
+        v = base
+        p += 1
+    elif c == c'+':
+        p = decimal(p + 1, &v)
+        v += base
+    elif c == c'-':
+        p = decimal(p + 1, &v)
+        v = base - v
+    else:
+        p = decimal(p, &v)
+    if p == NULL or p[0] != c' ' or v > <uint64_t>0xffffffff:
+        return NULL
+    to[0] = v
+    return p + 1
+
+
+cdef inline uint64_t relative(const uint8_t *p, uint8_t sign, unsigned int size, uint64_t base, bint *bad) noexcept nogil:
+    """The position of `size` bytes at p, `sign` and digits; `bad` is set for what is not that simple."""
+    cdef uint64_t v
+    cdef unsigned int digits = size - (sign != ABSOLUTE)
+    if sign == SAME:
+        bad[0] |= size != 1
+        return base
+    if digits - 1 > 7:
+        bad[0] = True
+        return 0
+    v = fp_digits8(p + (sign != ABSOLUTE), digits)
+    if sign == FORWARD:
+        v += base
+        bad[0] |= v < base
+    elif sign == BACK:
+        bad[0] |= v > base
+        v = base - v
+    return v
+
+
+cdef inline const uint8_t *blanks(const uint8_t *p) noexcept nogil:
+    while p[0] == c' ' or p[0] == c'\t':
+        p += 1
+    return p
+
+
+cdef inline bint at_end(const uint8_t *p) noexcept nogil:
+    """At the end of a line, a CR before it or not?"""
+    while p[0] == c'\r':
+        p += 1
+    return p[0] == c'\n'
+
+
+cdef class Lexer:
+    """Reads body lines into graph batches, part by part.
+
+    `feed` takes addresses of `struct fp_in`, `fp_batch`, `fp_err` and returns
+    an fp_status; FP_ASK means that the line at in.pos, `asked` bytes long
+    with its newline, is not a body line: the door reads it, calls
+    `drop_line` and goes on; or, if `undefined` is not 0, that the line uses
+    a number without a name, which the door gives with `define`.
+    `numbered`: names may be `(12) name`, as in Callgrind and not in
+    Cachegrind.  Borrows the model.  Memory: 64 bytes a number.
+    """
+
+    cdef fp_model *model
+    cdef bint lenient, numbered
+    cdef Numbers numbers[3]
+    # this part
+    cdef bint instr, bb, lines
+    cdef readonly bint has_events
+    cdef uint32_t n_values
+    cdef int64_t *sums
+    cdef int64_t *batch_sums                # not yet in `sums`; of counts below 10^8, so these cannot overflow
+    cdef readonly bint overflowed
+    cdef Position base
+    cdef uint32_t object, block_file, file, function
+    cdef uint32_t fn_name, fn_file          # of an UNRESOLVED function
+    cdef uint64_t fn_key                    # its number + 1, or 0
+    cdef bint fn_defined                    # fn= defined a number: no block of its own
+    cdef bint in_function
+    # the callee being named
+    cdef uint32_t cob, cfi, callee_name, callee
+    cdef uint64_t callee_key
+    cdef bint has_cob, has_cfi, has_callee
+    # the jump being named
+    cdef uint32_t jfi, jfn
+    cdef bint has_jfi, has_jfn
+    # calls=, jump= or jcnd= seen, its position line awaited
+    cdef uint32_t pending                   # FP_COST: nothing
+    cdef uint64_t pending_line, pending_offset
+    cdef uint64_t count, count2
+    cdef Position target
+    # a last line without newline, with one
+    cdef uint8_t *tail
+    cdef size_t tail_cap
+    # a name put together from numbered ones
+    cdef uint8_t *expansion
+    cdef size_t expansion_cap
+
+    cdef public uint64_t line               # lines read so far
+    cdef readonly size_t asked
+    cdef readonly bint body                 # a body line was seen in this part
+    cdef readonly uint64_t comments
+    # what was mended, and what was lost
+    cdef readonly uint64_t skipped, indented, ranges, extra_numbers, unnamed_callees, outside, expanded
+    cdef readonly int undefined_kind        # with FP_ASK: a number that has no name yet,
+    cdef readonly uint64_t undefined        # + 1; 0 when it is something else that is asked
+
+    def __cinit__(self, size_t model, bint lenient, bint numbered):
+        self.model = <fp_model *>model
+        self.lenient = lenient
+        self.numbered = numbered
+        self.start_part(0, False, False, True, False)
+
+    def __dealloc__(self):
+        cdef int kind
+        for kind in range(3):
+            free(self.numbers[kind].slots)
+        free(self.sums)
+        free(self.tail)
+        free(self.expansion)
+
+    def start_part(self, uint32_t n_values, bint instr, bint bb, bint lines, bint has_events):
+        """Begin a part: no current names, no base position, sums at 0.  Numbers stay."""
+        cdef int64_t *sums = <int64_t *>realloc(self.sums, (2 * <size_t>n_values + 1) * sizeof(int64_t))
+        if sums == NULL:
+            raise MemoryError("no memory for a part's totals")
+        memset(sums, 0, (2 * <size_t>n_values + 1) * sizeof(int64_t))
+        self.sums = sums
+        self.batch_sums = &sums[n_values]
+        self.n_values = n_values
+        self.instr, self.bb, self.lines = instr, bb, lines
+        self.has_events = has_events
+        self.overflowed = self.body = False
+        memset(&self.base, 0, sizeof(Position))
+        self.object = self.block_file = self.file = 0
+        self.function = UNRESOLVED
+        self.fn_name = self.fn_file = 0
+        self.fn_key = 0
+        self.fn_defined = True
+        self.in_function = False
+        self.has_cob = self.has_cfi = self.has_callee = self.has_jfi = self.has_jfn = False
+        self.pending = FP_COST
+
+    @property
+    def totals(self):
+        """Sums of the self costs of this part so far."""
+        return [self.sums[k] for k in range(self.n_values)]
+
+    def feed(self, size_t in_, size_t batch, size_t err):
+        cdef int status
+        cdef uint32_t k
+        with nogil:
+            status = self.window(<fp_in *>in_, <fp_batch *>batch, <fp_err *>err)
+            for k in range(self.n_values):
+                self.overflowed |= fp_add_overflows(self.sums[k], self.batch_sums[k], &self.sums[k])
+                self.batch_sums[k] = 0
+        return status
+
+    def end_part(self, size_t batch, size_t err):
+        """End the part: FP_DONE, FP_FULL when the batch must be drained first, or an error."""
+        return self.finish_block(<fp_batch *>batch, <fp_err *>err)
+
+    def define(self, int kind, uint64_t number, uint32_t name):
+        """Give an undefined number its name (a definition that stands further on)."""
+        cdef Entry *e = find(&self.numbers[kind], number)
+        if e == NULL:
+            raise MemoryError("no memory for name numbers")
+        e.name = name
+        if kind == OB:
+            e.object = fp_model_object(self.model, name, 0)
+            if e.object == FP_NO_ID:
+                raise MemoryError("no memory for objects")
+
+    def drop_line(self, size_t in_):
+        """Go on behind the line that was asked about."""
+        (<fp_in *>in_).pos += self.asked
+        self.line += 1
+
+    # ---- the window -----------------------------------------------------
+
+    cdef int window(self, fp_in *in_, fp_batch *b, fp_err *err) noexcept nogil:
+        cdef const uint8_t *p = in_.p + in_.pos
+        cdef const uint8_t *end = in_.p + in_.n
+        cdef size_t n
+        cdef int status
+        if b.n == 0:
+            self.clear(b)
+        while end != p and (end - 1)[0] != c'\n':
+            end -= 1
+        if p != end:
+            status = self.body_lines(&p, end, in_.p + in_.n, in_.base - <size_t>in_.p, b, err)
+            in_.pos = p - in_.p
+            if status != FP_MORE:
+                return status
+        if not in_.eof:
+            return FP_MORE
+        n = in_.n - in_.pos
+        if n:
+            # the last line, without a newline
+            if n + 1 > self.tail_cap:
+                free(self.tail)
+                self.tail = <uint8_t *>malloc(n + 1)
+                self.tail_cap = n + 1 if self.tail != NULL else 0
+                if self.tail == NULL:
+                    return FP_E_NOMEM
+            memcpy(self.tail, in_.p + in_.pos, n)
+            self.tail[n] = c'\n'
+            p = self.tail
+            status = self.body_lines(&p, p + n + 1, p + n + 1, in_.base + in_.pos - <size_t>self.tail, b, err)
+            if status == FP_ASK:
+                self.asked = n
+            if status != FP_MORE:
+                return status
+            in_.pos = in_.n
+        return self.finish_block(b, err)
+
+    cdef void clear(self, fp_batch *b) noexcept nogil:
+        """What a row does not say is 0.  Cheaper for the whole batch than row by row."""
+        memset(b.callee, 0, b.cap * sizeof(b.callee[0]))
+        memset(b.target_file, 0, b.cap * sizeof(b.target_file[0]))
+        memset(b.target_line, 0, b.cap * sizeof(b.target_line[0]))
+        memset(b.target_address, 0, b.cap * sizeof(b.target_address[0]))
+        memset(b.target_bb, 0, b.cap * sizeof(b.target_bb[0]))
+        memset(b.count, 0, b.cap * sizeof(b.count[0]))
+        memset(b.count2, 0, b.cap * sizeof(b.count2[0]))
+        memset(b.values, 0, <size_t>b.n_values * b.cap * sizeof(b.values[0]))
+        if not self.instr:
+            memset(b.address, 0, b.cap * sizeof(b.address[0]))
+        if not self.bb:
+            memset(b.bb, 0, b.cap * sizeof(b.bb[0]))
+        if not self.lines:
+            memset(b.line, 0, b.cap * sizeof(b.line[0]))
+
+    cdef int body_lines(self, const uint8_t **at, const uint8_t *end, const uint8_t *readable, size_t shift,
+                        fp_batch *b, fp_err *err) noexcept nogil:
+        """Lines from at[0] to `end`; bytes up to `readable` may be looked at.  A pointer plus `shift` is
+        the absolute offset.
+
+        FP_MORE when all were read; at[0] stands at the first line that was not.
+        """
+        cdef const uint8_t *p = at[0]
+        cdef const uint8_t *q
+        cdef int status = FP_MORE
+        while p != end:
+            if POSITION[p[0]] != NO_POSITION:
+                q = NULL
+                if self.function != UNRESOLVED and self.has_events and self.pending != DISCARD:
+                    q = self.position_lines(p, end, readable, b)
+                    if q == end:
+                        p = q
+                        break
+                    if q != p:
+                        p = q
+                        continue
+                q = NULL
+            elif self.has_events or self.numbered:
+                q = self.short_line(p)
+            else:
+                q = NULL
+            if q != NULL:
+                self.line += 1
+                p = q
+                continue
+            status = self.other_line(&p, end, shift, b, err)
+            if status != OK:
+                break
+            status = FP_MORE
+        at[0] = p
+        return status
+
+    cdef const uint8_t *position_lines(self, const uint8_t *p, const uint8_t *end, const uint8_t *readable,
+                                       fp_batch *b) noexcept nogil:
+        """Position lines as Callgrind writes them, from p on; returns the first line that is not one, or
+        for which there is no room."""
+        cdef fp_masks m, more
+        cdef const uint8_t *first
+        cdef uint64_t odd, ends, v, negative
+        cdef uint32_t i = b.n
+        cdef uint32_t cap = b.cap
+        cdef uint32_t n_values = self.n_values
+        cdef uint32_t k, pending = self.pending
+        cdef unsigned int stop, start, size, column
+        cdef uint8_t sign
+        cdef int64_t self_mask
+        cdef int64_t *value
+        cdef int64_t *sums = self.batch_sums
+        cdef bint bad
+        cdef bint instr = self.instr, bb = self.bb, lines = self.lines
+        cdef Position here, base = self.base
+        memset(&here, 0, sizeof(Position))
+        while p != end and i != cap and POSITION[p[0]] != NO_POSITION and readable - p >= READAHEAD:
+            m = fp_masks32(p)
+            if m.newline == 0:
+                more = fp_masks32(p + 32)
+                m.digit |= more.digit << 32
+                m.blank |= more.blank << 32
+                m.newline |= more.newline << 32
+                if m.newline == 0:
+                    break
+            stop = fp_lowest_bit(m.newline)
+            # bytes of this line that are neither digit nor blank, and the ends of its words
+            odd = ~(m.digit | m.blank) & ((<uint64_t>1 << stop) - 1)
+            ends = (m.blank & ((<uint64_t>1 << stop) - 1)) | <uint64_t>1 << stop
+            bad = False
+            start = 0
+            if instr:
+                sign = POSITION[p[start]]
+                size = fp_lowest_bit(ends) - start
+                if sign == ABSOLUTE and p[0] == c'0' and p[1] == c'x':
+                    v = 0
+                    bad |= size - 3 > 15
+                    odd &= ~<uint64_t>0 << size
+                    for column in range(2, size):
+                        k = NIBBLE[p[column]]
+                        bad |= k > 15
+                        v = v << 4 | k
+                    here.address = v
+                else:
+                    if sign != ABSOLUTE:
+                        odd &= ~<uint64_t>1
+                    bad |= sign == NO_POSITION
+                    here.address = relative(p, sign, size, base.address, &bad)
+                start = size + 1
+                ends &= ends - 1
+                bad |= start > stop
+            if bb and not bad:
+                sign = POSITION[p[start]]
+                size = fp_lowest_bit(ends) - start
+                if sign != ABSOLUTE:
+                    odd &= ~(<uint64_t>1 << start)
+                bad |= sign == NO_POSITION
+                here.bb = relative(p + start, sign, size, base.bb, &bad)
+                start += size + 1
+                ends &= ends - 1
+                bad |= start > stop
+            if lines and not bad:
+                sign = POSITION[p[start]]
+                size = fp_lowest_bit(ends) - start
+                if sign != ABSOLUTE:
+                    odd &= ~(<uint64_t>1 << start)
+                bad |= sign == NO_POSITION
+                here.line = relative(p + start, sign, size, base.line, &bad)
+                bad |= here.line >> 32 != 0
+                start += size + 1
+                ends &= ends - 1
+            if bad or odd:
+                break
+            value = b.values + i
+            self_mask = -<int64_t>(pending == FP_COST)
+            k = 0
+            while start < stop:
+                size = fp_lowest_bit(ends) - start
+                if size - 1 > 7 or k == n_values:
+                    break
+                v = fp_digits8(p + start, size)
+                value[0] = <int64_t>v
+                sums[k] += <int64_t>v & self_mask
+                value += cap
+                k += 1
+                start += size + 1
+                ends &= ends - 1
+            if start < stop or (pending >= FP_JUMP and k):
+                # an empty or a long number, too many of them: undo
+                while k:
+                    k -= 1
+                    value -= cap
+                    sums[k] -= value[0] & self_mask
+                    value[0] = 0
+                break
+            b.kind[i] = pending
+            b.function[i] = self.function
+            b.file[i] = self.file
+            b.line[i] = <uint32_t>here.line
+            if instr:
+                b.address[i] = here.address
+            if bb:
+                b.bb[i] = here.bb
+            if self_mask:
+                base = here
+            else:
+                self.finish_row(b, i, pending)
+                pending = FP_COST
+            i += 1
+            self.line += 1
+            p += stop + 1
+        b.n = i
+        self.base = base
+        self.pending = pending
+        return p
+
+    cdef inline void finish_row(self, fp_batch *b, uint32_t i, uint32_t kind) noexcept nogil:
+        """What a call or jump row has beyond a cost row."""
+        b.count[i] = self.count
+        b.target_line[i] = <uint32_t>self.target.line
+        b.target_address[i] = self.target.address
+        b.target_bb[i] = self.target.bb
+        if kind == FP_CALL:
+            b.callee[i] = self.callee
+            return
+        b.count2[i] = self.count2
+        b.callee[i] = self.jfn if self.has_jfn else self.function
+        b.target_file[i] = self.jfi if self.has_jfi else self.file
+        self.has_jfi = self.has_jfn = False
+
+    cdef const uint8_t *short_line(self, const uint8_t *p) noexcept nogil:
+        """A reference like `cfn=(12)`, a calls= or jump line as Callgrind writes them: the line behind
+        it, or NULL when it is not that simple."""
+        cdef Entry *e
+        cdef const uint8_t *q
+        if p[0] == c'c':
+            if p[1] == c'f' and p[3] == c'=':
+                if p[2] == c'n':
+                    q = self.reference(p + 4, FN, &e)
+                    if q != NULL:
+                        self.callee_name = e.name
+                        self.callee_key = e.key
+                        self.has_callee = True
+                        self.callee = UNRESOLVED
+                    return q
+                if p[2] != c'i' and p[2] != c'l':
+                    return NULL
+                q = self.reference(p + 4, FL, &e)
+                if q != NULL:
+                    self.cfi = e.name
+                    self.has_cfi = True
+                return q
+            if p[1] == c'o' and p[2] == c'b' and p[3] == c'=':
+                q = self.reference(p + 4, OB, &e)
+                if q != NULL:
+                    self.cob = e.object
+                    self.has_cob = True
+                return q
+            if p[1] == c'a' and p[2] == c'l' and p[3] == c'l' and p[4] == c's' and p[5] == c'=':
+                return self.short_count(p + 6, FP_CALL)
+        elif p[0] == c'f':
+            if (p[1] == c'i' or p[1] == c'e' or p[1] == c'l') and p[2] == c'=':
+                q = self.reference(p + 3, FL, &e)
+                if q != NULL:
+                    self.file = e.name
+                    if p[1] == c'l':
+                        self.block_file = e.name
+                return q
+        elif p[0] == c'j':
+            if p[1] == c'u' and p[2] == c'm' and p[3] == c'p' and p[4] == c'=':
+                return self.short_count(p + 5, FP_JUMP)
+            if p[1] == c'c' and p[2] == c'n' and p[3] == c'd' and p[4] == c'=':
+                return self.short_count(p + 5, FP_JCND)
+            if p[1] == c'f' and p[2] == c'i' and p[3] == c'=':
+                q = self.reference(p + 4, FL, &e)
+                if q != NULL:
+                    self.jfi = e.name
+                    self.has_jfi = True
+                return q
+        elif p[0] == c'o' and p[1] == c'b' and p[2] == c'=':
+            q = self.reference(p + 3, OB, &e)
+            if q != NULL:
+                self.object = e.object
+            return q
+        elif p[0] == c'\n':
+            return p + 1
+        return NULL
+
+    cdef inline const uint8_t *short_count(self, const uint8_t *p, uint32_t kind) noexcept nogil:
+        """`2 0x4011 +3 ` or `3/4 +2 ` behind calls=, jump= or jcnd=."""
+        cdef Position target
+        cdef uint64_t count, count2 = 0
+        cdef uint32_t callee
+        if self.pending != FP_COST:
+            return NULL
+        memset(&target, 0, sizeof(Position))
+        p = decimal(p, &count)
+        if p == NULL:
+            return NULL
+        if kind == FP_JCND:
+            if p[0] != c'/':
+                return NULL
+            p = decimal(p + 1, &count2)
+            if p == NULL:
+                return NULL
+        if p[0] != c' ':
+            return NULL
+        p += 1
+        if self.instr:
+            p = address(p, self.base.address, &target.address)
+            if p == NULL:
+                return NULL
+        if self.bb:
+            p = address(p, self.base.bb, &target.bb)
+            if p == NULL:
+                return NULL
+        if self.lines:
+            p = line_number(p, self.base.line, &target.line)
+            if p == NULL:
+                return NULL
+        if p[0] != c'\n':
+            return NULL
+        if kind == FP_CALL and self.resolve_callee() != OK:
+            return NULL
+        self.count = count
+        self.count2 = count2
+        self.target = target
+        self.pending = kind
+        self.pending_line = self.line + 1
+        self.pending_offset = 0
+        return p + 1
+
+    cdef inline const uint8_t *reference(self, const uint8_t *p, int kind, Entry **to) noexcept nogil:
+        """`(12)` and the line's end, of a number that has a name; NULL for anything else."""
+        cdef uint64_t id
+        cdef Entry *e
+        if p[0] != c'(' or not self.numbered:
+            return NULL
+        p = decimal(p + 1, &id)
+        if p == NULL or p[0] != c')' or p[1] != c'\n':
+            return NULL
+        e = find(&self.numbers[kind], id)
+        if e == NULL or e.name == NO_NAME:
+            return NULL
+        to[0] = e
+        self.body = True
+        return p + 2
+
+    # ---- any line but the ordinary ---------------------------------------
+
+    cdef int other_line(self, const uint8_t **at, const uint8_t *end, size_t shift, fp_batch *b,
+                        fp_err *err) noexcept nogil:
+        """One line of any kind at at[0], which is set behind it unless the status is FP_FULL, FP_ASK or
+        an error."""
+        cdef const uint8_t *p = at[0]
+        cdef const uint8_t *next
+        cdef uint64_t offset = <size_t>p + shift
+        cdef int status
+        self.line += 1
+        self.undefined = 0
+        next = <const uint8_t *>memchr(p, c'\n', end - p) + 1
+        status = self.long_line(p, next, offset, b, err)
+        if status == OK:
+            at[0] = next
+            return OK
+        if status == BAD:
+            err.line = self.line
+            if not self.lenient:
+                return err.code
+            self.skipped += 1
+            at[0] = next
+            return OK
+        self.line -= 1
+        if status == FP_ASK:
+            self.asked = next - p
+        return status
+
+    cdef int long_line(self, const uint8_t *p, const uint8_t *next, uint64_t offset, fp_batch *b,
+                       fp_err *err) noexcept nogil:
+        cdef const uint8_t *stop = next - 1  # behind the text, at CR or newline
+        cdef uint8_t c
+        cdef size_t n
+        cdef bint indented
+        while stop != p and (stop - 1)[0] == c'\r':
+            stop -= 1
+        indented = p[0] == c' ' or p[0] == c'\t'
+        if indented:
+            p = blanks(p)
+            if p >= stop:
+                return OK
+            self.indented += 1
+        if p == stop:
+            return OK
+        if not self.has_events and not self.numbered:
+            # of Cachegrind's header every line is the door's: a command may hold any
+            return FP_ASK
+        c = p[0]
+        if POSITION[c] != NO_POSITION:
+            return self.position_line(p, stop, offset, b, err)
+        n = stop - p
+        if c == c'#':
+            if not self.has_events:
+                return FP_ASK
+            self.comments += 1
+            return OK
+        if n >= 3 and p[2] == c'=':
+            if p[0] == c'f':
+                if p[1] == c'n':
+                    return self.fn_line(p, stop, offset, b, err)
+                if p[1] == c'l' or p[1] == c'i' or p[1] == c'e':
+                    return self.file_line(p, stop, offset, err)
+            elif p[0] == c'o' and p[1] == c'b':
+                self.body = True
+                return self.object_line(p + 3, stop, offset, &self.object, err)
+        if n >= 4 and p[3] == c'=':
+            if memcmp(p, b"cfn", 3) == 0:
+                self.callee = UNRESOLVED
+                self.has_callee = True
+                self.body = True
+                return self.name(p + 4, stop, FN, offset, &self.callee_name, &self.callee_key, NULL, err)
+            if memcmp(p, b"cfi", 3) == 0 or memcmp(p, b"cfl", 3) == 0:
+                self.has_cfi = True
+                self.body = True
+                return self.name(p + 4, stop, FL, offset, &self.cfi, NULL, NULL, err)
+            if memcmp(p, b"cob", 3) == 0:
+                self.has_cob = True
+                self.body = True
+                return self.object_line(p + 4, stop, offset, &self.cob, err)
+            if memcmp(p, b"jfi", 3) == 0:
+                self.has_jfi = True
+                return self.name(p + 4, stop, FL, offset, &self.jfi, NULL, NULL, err)
+            if memcmp(p, b"jfn", 3) == 0:
+                return self.jfn_line(p, stop, offset, err)
+        if n >= 5 and p[4] == c'=' and (memcmp(p, b"jump", 4) == 0 or memcmp(p, b"jcnd", 4) == 0):
+            return self.count_line(p + 5, stop, offset, FP_JUMP if p[1] == c'u' else FP_JCND, err)
+        if n >= 6 and memcmp(p, b"calls=", 6) == 0:
+            return self.count_line(p + 6, stop, offset, FP_CALL, err)
+        if n >= 7 and memcmp(p, b"rcalls=", 7) == 0:
+            return self.count_line(p + 7, stop, offset, FP_CALL, err)
+        return FP_ASK
+
+    # ---- names ------------------------------------------------------------
+
+    cdef int name(self, const uint8_t *p, const uint8_t *stop, int kind, uint64_t offset, uint32_t *string,
+                  uint64_t *key, bint *defined, fp_err *err) noexcept nogil:
+        """`name`, `(12) name` or `(12)` up to `stop`: its string, number + 1 (0: none), and whether
+        the number is defined here."""
+        cdef uint64_t id
+        cdef bint fits = True
+        cdef Entry *e
+        cdef uint32_t s
+        cdef const uint8_t *q
+        if defined != NULL:
+            defined[0] = False
+        if key != NULL:
+            key[0] = 0
+        if not self.numbered or stop - p < 3 or p[0] != c'(' or not c'0' <= p[1] <= c'9':
+            s = fp_strings_intern(&self.model.strings, p, stop - p)
+            if s == FP_NO_ID:
+                return FP_E_NOMEM
+            string[0] = s
+            return OK
+        q = unsigned_number(p + 1, &id, &fits)
+        if q[0] != c')':
+            # a name that only looks like a number
+            s = fp_strings_intern(&self.model.strings, p, stop - p)
+            if s == FP_NO_ID:
+                return FP_E_NOMEM
+            string[0] = s
+            return OK
+        if not fits or id >> 63:
+            fp_fail_text(err, FP_E_OVERFLOW, offset, 0, "number of a name", p, stop - p, "below 2^63")
+            return BAD
+        e = find(&self.numbers[kind], id)
+        if e == NULL:
+            return FP_E_NOMEM
+        q = blanks(q + 1)
+        if q < stop:
+            s = self.defined_name(q, stop, kind)
+            if s == FP_NO_ID:
+                return FP_E_NOMEM
+            e.name = s
+            e.function = UNRESOLVED
+            if defined != NULL:
+                defined[0] = True
+        elif e.name == NO_NAME:
+            self.undefined_kind = kind
+            self.undefined = e.key
+            return FP_ASK
+        string[0] = e.name
+        if key != NULL:
+            key[0] = e.key
+        return OK
+
+    cdef uint32_t defined_name(self, const uint8_t *p, const uint8_t *stop, int kind) noexcept nogil:
+        """The string of a name that is being defined; FP_NO_ID when memory ran out.
+
+        `(3)'2'(5)`, as --compress-mangled writes it, is made of numbers: f, its recursion 2, called by g.
+        """
+        cdef const uint8_t *q = p
+        cdef const uint8_t *text
+        cdef uint64_t id
+        cdef bint fits = True
+        cdef size_t n, have = 0
+        cdef Entry *e
+        if kind != FN or p[0] != c'(' or not c'0' <= p[1] <= c'9':
+            return fp_strings_intern(&self.model.strings, p, stop - p)
+        while q < stop:
+            if q[0] == c'(' and c'0' <= q[1] <= c'9':
+                q = unsigned_number(q + 1, &id, &fits)
+                if q[0] != c')' or not fits:
+                    break
+                e = find(&self.numbers[FN], id)
+                if e == NULL:
+                    return FP_NO_ID
+                if e.name == NO_NAME:
+                    break
+                text = fp_string(&self.model.strings, e.name, &n)
+                q += 1
+            elif q[0] == c'\'' or c'0' <= q[0] <= c'9':
+                text = q
+                n = 1
+                q += 1
+            else:
+                break
+            if have + n > self.expansion_cap:
+                if not self.expand(2 * (have + n)):
+                    return FP_NO_ID
+            memcpy(self.expansion + have, text, n)
+            have += n
+        if q != stop:
+            # not of that form: a name that happens to begin like one
+            return fp_strings_intern(&self.model.strings, p, stop - p)
+        self.expanded += 1
+        return fp_strings_intern(&self.model.strings, self.expansion, have)
+
+    cdef bint expand(self, size_t cap) noexcept nogil:
+        cdef uint8_t *bigger = <uint8_t *>realloc(self.expansion, cap)
+        if bigger == NULL:
+            return False
+        self.expansion = bigger
+        self.expansion_cap = cap
+        return True
+
+    cdef int object_line(self, const uint8_t *p, const uint8_t *stop, uint64_t offset, uint32_t *object,
+                         fp_err *err) noexcept nogil:
+        cdef uint32_t s = 0
+        cdef uint64_t key = 0
+        cdef Entry *e
+        cdef int status = self.name(p, stop, OB, offset, &s, &key, NULL, err)
+        if status == OK:
+            object[0] = fp_model_object(self.model, s, 0) if s else 0
+            if object[0] == FP_NO_ID:
+                return FP_E_NOMEM
+            if key:
+                e = find(&self.numbers[OB], key - 1)
+                if e == NULL:
+                    return FP_E_NOMEM
+                e.object = object[0]
+        return status
+
+    cdef int file_line(self, const uint8_t *p, const uint8_t *stop, uint64_t offset, fp_err *err) noexcept nogil:
+        cdef uint32_t s = 0
+        cdef int status = self.name(p + 3, stop, FL, offset, &s, NULL, NULL, err)
+        if status == OK:
+            self.body = True
+            self.file = s
+            if p[1] == c'l':
+                self.block_file = s
+        return status
+
+    cdef int fn_line(self, const uint8_t *p, const uint8_t *stop, uint64_t offset, fp_batch *b,
+                     fp_err *err) noexcept nogil:
+        cdef uint32_t s = 0
+        cdef uint64_t key = 0
+        cdef bint defined = False
+        cdef int status = self.flush_block(b)
+        if status != OK:
+            return status
+        status = self.name(p + 3, stop, FN, offset, &s, &key, &defined, err)
+        if status == OK:
+            self.body = True
+            self.file = self.block_file
+            self.fn_name = s
+            self.fn_file = self.block_file
+            self.fn_key = key
+            self.fn_defined = defined
+            self.function = UNRESOLVED
+            self.in_function = True
+            self.has_callee = False
+        return status
+
+    cdef int jfn_line(self, const uint8_t *p, const uint8_t *stop, uint64_t offset, fp_err *err) noexcept nogil:
+        cdef uint32_t s = 0
+        cdef uint64_t key = 0
+        cdef int status = self.name(p + 4, stop, FN, offset, &s, &key, NULL, err)
+        if status == OK:
+            self.jfn = self.lookup(s, key, self.jfi if self.has_jfi else self.file, False, self.object, False)
+            if self.jfn == FP_NO_ID:
+                return FP_E_NOMEM
+            self.has_jfn = True
+        return status
+
+    cdef uint32_t lookup(self, uint32_t name, uint64_t key, uint32_t file, bint file_said, uint32_t object,
+                         bint object_said) noexcept nogil:
+        """The function of a name in a file and object; one that is bound to the number if nothing that was
+        said contradicts it.  FP_NO_ID when memory ran out."""
+        cdef Entry *e = NULL
+        cdef uint32_t function
+        if key:
+            e = find(&self.numbers[FN], key - 1)
+            if e == NULL:
+                return FP_NO_ID
+            if (e.function != UNRESOLVED and e.name == name and (not file_said or e.file == file)
+                    and (not object_said or e.object == object or e.object_assumed)):
+                return e.function
+        function = fp_model_function(self.model, object, file, name, 0, 0)
+        if e != NULL and function != FP_NO_ID:
+            e.function = function
+            e.file = file
+            e.object = object
+            e.object_assumed = not object_said
+        return function
+
+    cdef int resolve(self) noexcept nogil:
+        """Look up the current function, now that it has a row."""
+        cdef uint32_t function
+        if not self.in_function:
+            self.outside += 1
+        function = self.lookup(self.fn_name, self.fn_key, self.fn_file, True, self.object, True)
+        if function == FP_NO_ID:
+            return FP_E_NOMEM
+        self.function = function
+        return OK
+
+    cdef int flush_block(self, fp_batch *b) noexcept nogil:
+        """A function that was named without rows becomes a row of its own."""
+        cdef int status
+        if self.function != UNRESOLVED or self.fn_defined or not self.in_function or not self.has_events:
+            return OK
+        if b.n == b.cap:
+            return FP_FULL
+        status = self.resolve()
+        if status != OK:
+            return status
+        self.row(b, FP_BLOCK)
+        return OK
+
+    cdef int finish_block(self, fp_batch *b, fp_err *err) noexcept nogil:
+        cdef int status
+        if self.pending != FP_COST:
+            status = fp_fail(err, FP_E_TRUNCATED, self.pending_offset, "no cost line follows this line")
+            err.line = self.pending_line
+            if not self.lenient:
+                return status
+            self.skipped += 1
+            self.pending = FP_COST
+        status = self.flush_block(b)
+        return FP_DONE if status == OK else status
+
+    # ---- positions and counts ------------------------------------------------
+
+    cdef uint32_t row(self, fp_batch *b, uint32_t kind) noexcept nogil:
+        """Begin a row with the current names."""
+        cdef uint32_t i = b.n
+        b.n += 1
+        b.kind[i] = kind
+        b.function[i] = self.function
+        b.file[i] = self.file
+        b.line[i] = 0
+        b.address[i] = 0
+        b.bb[i] = 0
+        return i
+
+    cdef int positions(self, const uint8_t **at, const uint8_t *stop, uint64_t offset, Position *to,
+                       fp_err *err) noexcept nogil:
+        """As many positions as the part has columns; missing ones are 0."""
+        cdef int status
+        to.address = to.bb = to.line = 0
+        if self.instr:
+            status = self.position(at, stop, offset, self.base.address, <uint64_t>-1, &to.address, err)
+            if status != OK:
+                return status
+        if self.bb:
+            status = self.position(at, stop, offset, self.base.bb, <uint64_t>-1, &to.bb, err)
+            if status != OK:
+                return status
+        if self.lines:
+            return self.position(at, stop, offset, self.base.line, 0xffffffff, &to.line, err)
+        return OK
+
+    cdef int position(self, const uint8_t **at, const uint8_t *stop, uint64_t offset, uint64_t base,
+                      uint64_t limit, uint64_t *to, fp_err *err) noexcept nogil:
+        cdef const uint8_t *p = blanks(at[0])
+        cdef const uint8_t *first = p
+        cdef uint64_t v = 0, ignored
+        cdef bint fits = True
+        if p >= stop:
+            at[0] = p
+            return OK
+        if p[0] == c'*':
+            v = base
+            p += 1
+        elif p[0] == c'+':
+            p = unsigned_number(p + 1, &v, &fits)
+            if fp_uadd_overflows(base, v, &v):
+                fits = False
+        elif p[0] == c'-':
+            p = unsigned_number(p + 1, &v, &fits)
+            if v > base:
+                fits = False
+            v = base - v
+        else:
+            p = unsigned_number(p, &v, &fits)
+            if p != NULL and (p[0] == c'+' or p[0] == c'-' or p[0] == c':'):
+                # KCachegrind's ranges: the first position stands for all
+                p = unsigned_number(p + 1, &ignored, &fits)
+                self.ranges += 1
+        if p == NULL or not (p >= stop or p[0] == c' ' or p[0] == c'\t'):
+            fp_fail_text(err, FP_E_MALFORMED, offset, 0, "position", first, stop - first,
+                         "a number, +number, -number or *")
+            return BAD
+        if not fits or v > limit:
+            fp_fail_text(err, FP_E_OVERFLOW, offset, 0, "position", first, p - first,
+                         "0..2^32-1 for a line, 0..2^64-1 for an address")
+            return BAD
+        to[0] = v
+        at[0] = p
+        return OK
+
+    cdef int position_line(self, const uint8_t *p, const uint8_t *stop, uint64_t offset, fp_batch *b,
+                           fp_err *err) noexcept nogil:
+        cdef const uint8_t *first
+        cdef Position here
+        cdef uint32_t i, k, kind
+        cdef uint64_t v
+        cdef int64_t x
+        cdef bint fits, negative
+        cdef int status
+        if not self.has_events:
+            fp_fail_text(err, FP_E_MALFORMED, offset, 0, "line before `events:`", p, stop - p, "a header line")
+            return BAD
+        if self.pending == DISCARD:
+            # its calls= or jump= line was skipped: it is not self cost
+            self.pending = FP_COST
+            self.skipped += 1
+            return OK
+        if b.n == b.cap:
+            return FP_FULL
+        if self.function == UNRESOLVED:
+            status = self.resolve()
+            if status != OK:
+                return status
+        kind = self.pending
+        self.pending = FP_COST  # also when this line is skipped
+        status = self.positions(&p, stop, offset, &here, err)
+        if status != OK:
+            return status
+        i = b.n
+        k = 0
+        while kind < FP_JUMP:
+            p = blanks(p)
+            if p >= stop:
+                break
+            first = p
+            fits = True
+            negative = p[0] == c'-'
+            if p[0] == c'.':
+                v = 0
+                p += 1
+            else:
+                p = unsigned_number(p + negative, &v, &fits)
+            if p == NULL or not (p >= stop or p[0] == c' ' or p[0] == c'\t'):
+                self.forget(b, i, k)
+                fp_fail_text(err, FP_E_MALFORMED, offset, 0, "count", first, stop - first, "a whole number")
+                return BAD
+            if k == self.n_values:
+                self.forget(b, i, k)
+                fp_fail_text(err, FP_E_MALFORMED, offset, 0, "count beyond the last event", first, stop - first,
+                             "as many counts as events")
+                return BAD
+            if not fits or v > <uint64_t>0x7fffffffffffffff:
+                self.forget(b, i, k)
+                fp_fail_text(err, FP_E_OVERFLOW, offset, 0, "count", first, p - first, "at most 2^63 - 1")
+                return BAD
+            x = -<int64_t>v if negative else <int64_t>v
+            b.values[<size_t>k * b.cap + i] = x
+            k += 1
+        self.row(b, kind)
+        b.address[i] = here.address
+        b.bb[i] = here.bb
+        b.line[i] = <uint32_t>here.line
+        if kind == FP_COST:
+            self.base = here
+            while k:
+                k -= 1
+                self.overflowed |= fp_add_overflows(self.sums[k], b.values[<size_t>k * b.cap + i], &self.sums[k])
+            return OK
+        self.finish_row(b, i, kind)
+        return OK
+
+    cdef void forget(self, fp_batch *b, uint32_t i, uint32_t k) noexcept nogil:
+        """Take back the first k counts of a row that will not be."""
+        while k:
+            k -= 1
+            b.values[<size_t>k * b.cap + i] = 0
+
+    cdef int count_line(self, const uint8_t *p, const uint8_t *stop, uint64_t offset, uint32_t kind,
+                        fp_err *err) noexcept nogil:
+        """What follows calls=, jump= or jcnd=."""
+        cdef const uint8_t *first = p
+        cdef bint fits = True
+        cdef int status
+        cdef uint32_t was = self.pending
+        self.body = True
+        self.pending = DISCARD
+        if was != FP_COST:
+            status = fp_fail(err, FP_E_MALFORMED, self.pending_offset, "no cost line follows this line")
+            if not self.lenient:
+                self.line = self.pending_line
+                return BAD
+            self.skipped += 1
+        self.pending_line = self.line
+        self.pending_offset = offset
+        p = unsigned_number(blanks(p), &self.count, &fits)
+        if p != NULL and kind == FP_JCND:
+            # 3/4, or 3 4 as the format document has it
+            p = unsigned_number(blanks(p + (p[0] == c'/')), &self.count2, &fits)
+        if p == NULL or not (p >= stop or p[0] == c' ' or p[0] == c'\t'):
+            fp_fail_text(err, FP_E_MALFORMED, offset, 0, "count of calls or jumps", first, stop - first,
+                         "a whole number")
+            return BAD
+        if not fits:
+            fp_fail_text(err, FP_E_OVERFLOW, offset, 0, "count of calls or jumps", first, stop - first,
+                         "below 2^64")
+            return BAD
+        status = self.positions(&p, stop, offset, &self.target, err)
+        if status != OK:
+            return status
+        if blanks(p) < stop:
+            self.extra_numbers += 1
+        if kind == FP_CALL:
+            status = self.resolve_callee()
+            if status != OK:
+                return status
+        self.pending = kind
+        return OK
+
+    cdef int resolve_callee(self) noexcept nogil:
+        if not self.has_callee:
+            self.unnamed_callees += 1
+            self.callee_name = 0
+            self.callee_key = 0
+            self.callee = UNRESOLVED
+        if self.callee == UNRESOLVED or self.has_cob or self.has_cfi:
+            self.callee = self.lookup(self.callee_name, self.callee_key, self.cfi if self.has_cfi else self.file,
+                                      self.has_cfi, self.cob if self.has_cob else self.object, self.has_cob)
+            if self.callee == FP_NO_ID:
+                return FP_E_NOMEM
+            self.has_cob = self.has_cfi = False
+        return OK

@@ -1,0 +1,242 @@
+"""pprof's profile.proto: the door to csrc/fp_pprof_read.h and csrc/fp_pprof_write.h.
+
+What a profile says beside its samples is kept in `Part`: sample types are
+`value_types`, comments are `comments`, and `extra` has, where stated,
+
+    period (int), period_type ((type, unit)), time_ns (int, since 1970),
+    duration_ns (int), drop_frames, keep_frames, doc_url (bytes),
+    default_sample_type (str)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from fastprof._core import ffi, lib
+from fastprof.engine import Format, Options, Reader, Report, Writer
+from fastprof.errors import check
+from fastprof.io import Sink, Source
+from fastprof.model import Batch, Model, Part, ValueType
+
+
+def sniff(head: bytes) -> bool:
+    return bool(lib.fp_pprof_sniff(head, len(head)))
+
+
+class PprofReader(Reader):
+    """One profile, read twice: tables may follow the samples that refer to them.
+
+    A pipe or a compressed file is spooled to a temporary file first.
+    """
+
+    format = "pprof"
+    view = "stacks"
+
+    def __init__(self, source: Source, model: Model, options: Options, report: Report) -> None:
+        super().__init__(source, model, options, report)
+        r = lib.fp_pprof_reader_new(model.c, options.lenient)
+        if not r:
+            raise MemoryError("no memory for the pprof decoder")
+        self._r = ffi.gc(r, lib.fp_pprof_reader_free)
+        self._err = ffi.new("struct fp_err *")
+        self._part = 0
+        self._resolved = False
+
+    def ranges(self) -> Iterator[tuple[int, int | None]]:
+        self.source.spool()
+        yield 0, None
+        check(lib.fp_pprof_resolve(self._r, self._err), self._err, self.source.name, self.format)
+        self._part = self.model.add_part(self._describe())
+        self._resolved = True
+        yield 0, None
+
+    def feed(self, in_: Any, batch: Any, err: Any) -> int:
+        if not self._resolved:
+            return int(lib.fp_pprof_tables(self._r, in_, err))
+        batch.part = self._part
+        return int(lib.fp_pprof_feed(self._r, in_, batch, err))
+
+    def _describe(self) -> Part:
+        r = self._r
+
+        def text(string_id: int) -> bytes:
+            return self.model.string(string_id)
+
+        def name(string_id: int) -> str:
+            return text(string_id).decode("utf-8", "surrogateescape")
+
+        part = Part(comments=[text(r.comments[i]) for i in range(r.n_comments)])
+        part.value_types = [ValueType(name(r.types[2 * i]), name(r.types[2 * i + 1])) for i in range(r.n_types)]
+        extra = part.extra
+        if r.has_period_type:
+            extra["period_type"] = (name(r.period_type), name(r.period_unit))
+        for key in ("period", "time_ns", "duration_ns"):
+            if value := int(getattr(r, key)):
+                extra[key] = value
+        for key in ("drop_frames", "keep_frames", "doc_url"):
+            if value := getattr(r, key):
+                extra[key] = text(value)
+        if r.default_sample_type:
+            extra["default_sample_type"] = name(r.default_sample_type)
+        return part
+
+    def finish(self) -> None:
+        stats, report = self._r.stats, self.report
+        for counter, name, n in (
+            (report.unsaid, "unknown fields", stats.unknown_fields),
+            (report.unsaid, "unknown fields of samples", stats.unknown_sample_fields),
+            (report.unsaid, "line numbers beyond 32 bits", stats.bad_lines),
+            (report.repairs, "locations of unknown mappings", stats.no_mapping),
+            (report.losses, "damaged samples", stats.bad_samples),
+            (report.losses, "damaged table entries", stats.bad_entries),
+            (report.losses, "references to nothing", stats.bad_references),
+            (report.losses, "bytes passed over", stats.lost_bytes),
+        ):
+            if n:
+                counter[name] += int(n)
+        extra = self.model.parts[self._part].extra
+        facts = report.facts
+        facts["sample types"] = [f"{t.name}/{t.unit}" for t in self.model.parts[self._part].value_types]
+        for key in ("period", "time_ns", "duration_ns"):
+            if key in extra:
+                facts[key.replace("_ns", " nanoseconds")] = extra[key]
+
+
+def _varint(value: int) -> bytes:
+    value &= (1 << 64) - 1  # int64 goes as ten bytes when negative
+    out = bytearray()
+    while value > 0x7F:
+        out.append(value & 0x7F | 0x80)
+        value >>= 7
+    out.append(value)
+    return bytes(out)
+
+
+def _number(field: int, value: int) -> bytes:
+    return _varint(field << 3) + _varint(value) if value else b""
+
+
+def _message(field: int, content: bytes) -> bytes:
+    return _varint(field << 3 | 2) + _varint(len(content)) + content
+
+
+class PprofWriter(Writer):
+    """A profile in one pass, gzip-compressed unless the output's name says otherwise."""
+
+    format = "pprof"
+    view = "stacks"
+
+    def __init__(self, model: Model, sink: Sink, options: Options, report: Report) -> None:
+        super().__init__(model, sink, options, report)
+        w = lib.fp_pprof_writer_new(model.c)
+        if not w:
+            raise MemoryError("no memory for the pprof encoder")
+        self._w = w = ffi.gc(w, lib.fp_pprof_writer_free)
+        w.words.pid, w.words.tid = model.intern("pid"), model.intern("tid")
+        w.words.no_stack = model.intern("[no stack]")
+        w.name_addresses = options.name_addresses
+        self._err = ffi.new("struct fp_err *")
+        self._types: list[ValueType] | None = None
+        self._columns: dict[int, Any] = {}  # part -> column of each sample type, -1 for none
+        self._labels: dict[int, int] = {}
+        self._used: list[Part] = []
+        if sink.path is None or not sink.path.endswith((".pb", ".pprof.raw")):
+            sink.gzip()
+        self.text(_message(6, b""))
+
+    def _string(self, text: str | bytes) -> int:
+        index = int(lib.fp_pprof_string(self._w, self.model.intern(text), self.out))
+        if index < 0:
+            raise MemoryError("no memory for output")
+        return index
+
+    def _value_type(self, field: int, name: str, unit: str) -> None:
+        self.text(_message(field, _number(1, self._string(name)) + _number(2, self._string(unit))))
+
+    def _begin(self, part: Part) -> None:
+        self._types = [ValueType(t.name, t.unit) for t in part.value_types]
+        for t in self._types:
+            self._value_type(1, t.name, t.unit)
+
+    def _begin_part(self, index: int) -> None:
+        """Which of its columns go where; what all its samples are labelled with."""
+        part = self.model.parts[index]
+        if self._types is None:
+            self._begin(part)
+        assert self._types is not None
+        have = [ValueType(t.name, t.unit) for t in part.value_types]
+        self._columns[index] = [have.index(t) if t in have else -1 for t in self._types]
+        for t in have:
+            if t not in self._types:
+                self.report.unsaid[f"values of type {t.name}"] += 1
+        label = 0
+        if self.options.per_thread:
+            for key, number in (("part", part.number), ("tid", part.thread), ("pid", part.pid)):
+                if number:
+                    label = lib.fp_model_label(self.model.c, label, self.model.intern(key), 0, number, 0)
+        if label == lib.FP_NO_ID:
+            raise MemoryError("no memory for labels")
+        self._labels[index] = label
+        self._used.append(part)
+
+    def put(self, batch: Batch) -> None:
+        index = batch.part
+        if index not in self._columns:
+            self._begin_part(index)
+        columns = self._columns[index]
+        n = len(columns)
+        if lib.fp_pprof_put(self._w, batch.c, columns, n, self._labels[index], self.out, self._err) < 0:
+            raise MemoryError("no memory for output")
+
+    def end(self) -> None:
+        if self._types is None and self.model.parts:
+            self._begin_part(0)
+        check(lib.fp_pprof_mappings(self._w, self.out, self._err), self._err, "output", self.format)
+        self._metadata(self._used)
+        stats, report = self._w.stats, self.report
+        if stats.no_stack:
+            report.repairs["samples without stack, given the function [no stack]"] += int(stats.no_stack)
+        if stats.times:
+            report.unsaid["times of samples"] += int(stats.times)
+        if stats.mended:
+            report.unsaid["strings that are not UTF-8, mended"] += int(stats.mended)
+        report.rows["samples written"] += int(stats.samples)
+
+    def _metadata(self, parts: list[Part]) -> None:
+        """Fields of the profile as a whole; of several parts as pprof merges them."""
+        extras = [p.extra for p in parts]
+
+        def all_of(key: str) -> list[Any]:
+            return [e[key] for e in extras if e.get(key)]
+
+        types = self._types or [ValueType("samples", "count")]
+        period_type = next(iter(all_of("period_type")), (types[-1].name, types[-1].unit))
+        time_ns = self.options.time_ns if self.options.time_ns is not None else min(all_of("time_ns"), default=0)
+        self._value_type(11, *period_type)
+        self.text(_number(12, max(all_of("period"), default=1)))
+        self.text(_number(9, time_ns))
+        self.text(_number(10, sum(all_of("duration_ns"))))
+        for field, key in ((7, "drop_frames"), (8, "keep_frames"), (14, "default_sample_type"), (15, "doc_url")):
+            for text in all_of(key)[:1]:
+                self.text(_number(field, self._string(text)))
+        comments: dict[bytes, None] = {}
+        for part in parts:
+            comments.update(dict.fromkeys(part.comments))
+            if part.command:
+                comments[b"Command: " + part.command] = None
+            comments.update(dict.fromkeys(key + b": " + text if key else text for key, text in part.descriptions))
+        comments.update((c.encode("utf-8", "surrogateescape"), None) for c in self.options.comments)
+        for comment in comments:
+            self.text(_varint(13 << 3) + _varint(self._string(comment)))
+
+
+FORMAT = Format(
+    name="pprof",
+    view="stacks",
+    title="pprof profile.proto, gzip-compressed or plain",
+    suffixes=(".pb.gz", ".pb", ".pprof"),
+    sniff=sniff,
+    reader=PprofReader,
+    writer=PprofWriter,
+)

@@ -1,0 +1,139 @@
+"""Random XRay logs: the decoder and the stack machine against their slow references."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import strategies as st
+
+from fastprof.engine import Options
+from fastprof.errors import FormatError
+from tests import product
+from tests.reference import fold as reference_fold
+from tests.reference import xray as reference
+from tests.strategies_xray import Case, basic_cases, cut_typed_cases, fdr_cases, profile_logs
+
+CASES = st.one_of(fdr_cases(), cut_typed_cases(), basic_cases())
+
+# the reference's names of repairs -> the report's
+REPAIRS = {
+    "duplicate-buffers": "duplicate buffers",
+    "replayed-records": "duplicate records",
+    "orphan-arguments": "orphan arguments",
+}
+
+
+def unclamped(case: Case) -> dict[Any, Any]:
+    """Clamping is the stack machine's, not the decoder's."""
+    log = reference.read(case.data, repair=True)
+    return {key: records for key, records in log.threads.items() if records}
+
+
+@settings(max_examples=150, deadline=None)
+@given(CASES, st.sampled_from([None, 1, 2, 7, 100]), st.sampled_from([None, 1, 2, 3, 50]))
+def test_the_decoder_reads_what_the_reference_reads(case: Case, window: int | None, capacity: int | None) -> None:
+    threads, report = product.timeline(case.data, window=window, capacity=capacity)
+    expected = unclamped(case)
+    assert {k: clamp(v) for k, v in threads.items()} == expected
+    log = reference.read(case.data, repair=True)
+    for theirs, ours in REPAIRS.items():
+        assert report.repairs[ours] == log.repairs[theirs]
+    assert not report.losses
+
+
+def clamp(records: list[reference.Record]) -> list[reference.Record]:
+    last, result = 0, []
+    for record in records:
+        last = max(last, record.tsc)
+        result.append(record._replace(tsc=last))
+    return result
+
+
+@settings(max_examples=150, deadline=None)
+@given(CASES, st.booleans())
+def test_the_stack_machine_folds_as_the_reference_does(case: Case, per_thread: bool) -> None:
+    log = reference.read(case.data, repair=True)
+    expected = reference_fold.fold(log)
+    got = product.graph(case.data, Options(time_unit="ticks", per_thread=per_thread))
+    assert got.self_ == {b"#%d" % f: (expected.self_ticks[f], n) for f, n in expected.calls.items()}
+    assert got.arcs == {
+        (b"#%d" % caller, b"#%d" % callee): (
+            n,
+            expected.arc_inclusive_ticks[caller, callee],
+            expected.arc_inclusive_calls[caller, callee],
+        )
+        for (caller, callee), n in expected.arc_calls.items()
+        if caller is not None
+    }
+    for theirs, ours in (
+        ("unwound", "unwound frames"),
+        ("orphan-exits", "orphan exits"),
+        ("unfinished", "unfinished calls"),
+    ):
+        assert got.report.repairs[ours] == expected.repairs[theirs]
+    totals = [sum(p.summary[k] for p in got.parts) for k in range(2)]
+    assert totals == [sum(v[k] for v in got.self_.values()) for k in range(2)]
+
+
+@settings(max_examples=100, deadline=None)
+@given(CASES)
+def test_spilling_changes_nothing(case: Case) -> None:
+    from fastprof.bridges import timeline
+
+    before = timeline._ARC_BYTES
+    whole = product.graph(case.data, Options(time_unit="ticks"))
+    timeline._ARC_BYTES = 1 << 40  # a limit of no arcs ...
+    try:
+        spilled = product.graph(case.data, Options(time_unit="ticks", max_memory=1))
+    finally:
+        timeline._ARC_BYTES = before
+    assert (spilled.self_, spilled.arcs) == (whole.self_, whole.arcs)
+
+
+@settings(max_examples=100, deadline=None)
+@given(CASES, st.data())
+def test_damage_is_an_error_or_a_result_and_never_a_crash(case: Case, data: st.DataObject) -> None:
+    raw = bytearray(case.data)
+    for _ in range(data.draw(st.integers(1, 3))):
+        at = data.draw(st.integers(0, len(raw) - 1))
+        raw[at] = data.draw(st.integers(0, 255))
+    raw = raw[: data.draw(st.integers(32, len(raw)))]
+    for lenient in (False, True):
+        try:
+            product.timeline(bytes(raw), Options(lenient=lenient))
+        except FormatError as error:
+            assert error.offset is not None and error.offset <= len(raw)
+            # what cannot be read at all is an error in lenient mode too
+            assert not lenient or error.code == -5
+        except Exception as error:
+            assert type(error).__name__ == "UnrecognizedError"
+
+
+@settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.filter_too_much])
+@given(profile_logs())
+def test_profiles_sum_up(log: Any) -> None:
+    builder, rows = log
+    # Without a file header no rows are no bytes; threads have 32 bits; sums beyond 2^63-1 are errors.
+    assume(rows and all(row[1] < 1 << 32 for row in rows))
+    assume(sum(row[3] for row in rows) < 1 << 63 and sum(abs(row[4]) for row in rows) < 1 << 63)
+    opened = product.open_input(builder.bytes(), from_="xray")
+    calls = ticks = 0
+    for batch in product.batches(opened):
+        calls += sum(batch.values(1))
+        ticks += sum(batch.values(0))
+    assert calls == sum(row[3] for row in rows)
+    assert ticks >= 0
+
+
+def test_a_truncated_log_is_an_error_at_the_cut() -> None:
+    from tests.xraylog import FdrLog
+
+    log = FdrLog(5)
+    log.buffer(tid=1).enter(1, 5).exit(1, 5)
+    data = log.bytes()
+    for n in range(33, len(data)):
+        with pytest.raises(FormatError) as caught:
+            product.timeline(data[:n])
+        assert caught.value.offset is not None and caught.value.offset <= n

@@ -1,0 +1,258 @@
+"""A slow, obvious reader of Callgrind and Cachegrind files: the oracle of the compiled one.
+
+One regular expression a kind of line, one dictionary a kind of name, no windows.  It knows well-formed
+files in every dialect, not the repair of damaged ones.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+
+class Function(NamedTuple):
+    object: bytes
+    file: bytes
+    name: bytes
+
+
+class Row(NamedTuple):
+    kind: str  # cost, call, jump, jcnd, block
+    function: Function
+    file: bytes
+    position: tuple[int, int, int]  # instr, bb, line; 0 where the part has no such column
+    values: tuple[int, ...]
+    callee: Function | None = None
+    target_file: bytes = b""
+    target: tuple[int, int, int] = (0, 0, 0)
+    count: int = 0
+    count2: int = 0
+
+
+@dataclass
+class Part:
+    events: list[str] = field(default_factory=list)
+    positions: list[str] = field(default_factory=lambda: ["line"])
+    header: dict[str, str] = field(default_factory=dict)
+    summary: list[int] | None = None
+    totals: list[int] | None = None
+    rows: list[Row] = field(default_factory=list)
+
+    @property
+    def sums(self) -> list[int]:
+        costs = [row.values for row in self.rows if row.kind == "cost"]
+        return [sum(column) for column in zip(*costs, strict=True)] if costs else [0] * len(self.events)
+
+
+KEYS = {"version", "creator", "cmd", "part", "pid", "thread", "positions", "events"}
+COLUMNS = ("instr", "bb", "line")
+NUMBER = rb"(?:0[xX][0-9a-fA-F]+|\d+)"
+
+
+def number(text: bytes) -> int:
+    return int(text, 16) if text[:2].lower() == b"0x" else int(text)
+
+
+class Reader:
+    def __init__(self, numbered: bool) -> None:
+        self.numbered = numbered
+        self.names: dict[tuple[str, int], bytes] = {}
+        self.bound: dict[int, tuple[Function, bool]] = {}
+        self.parts: list[Part] = []
+        self.begin(Part())
+
+    def begin(self, part: Part) -> None:
+        self.part = part
+        self.given: set[str] = set()
+        self.body = False
+        self.ended = False
+        self.base = (0, 0, 0)
+        self.object = self.file = self.home = b""
+        self.named: tuple[bytes, bytes, int | None, bool] | None = None
+        self.function: Function | None = None
+        self.cob: bytes | None = None
+        self.cfi: bytes | None = None
+        self.cfn: tuple[bytes, int | None] | None = None
+        self.callee: Function | None = None
+        self.jfi: bytes | None = None
+        self.jfn: Function | None = None
+        self.pending: tuple[str, int, int, tuple[int, int, int]] | None = None
+
+    # names
+
+    def name(self, kind: str, text: bytes) -> tuple[bytes, int | None, bool]:
+        """The name, its number, and whether the number is defined here."""
+        match = re.match(rb"\((\d+)\)[ \t]*(.*)$", text, re.DOTALL) if self.numbered else None
+        if not match:
+            return text, None, False
+        n = int(match[1])
+        if match[2]:
+            self.names[kind, n] = match[2]
+            if kind == "fn":
+                self.bound.pop(n, None)
+        return self.names[kind, n], n, bool(match[2])
+
+    def look_up(self, name: bytes, n: int | None, file: bytes, file_said: bool, object: bytes, object_said: bool) -> Function:
+        if n is not None and n in self.bound:
+            bound, assumed = self.bound[n]
+            same_file = not file_said or bound.file == file
+            same_object = not object_said or bound.object == object or assumed
+            if bound.name == name and same_file and same_object:
+                return bound
+        function = Function(object, file, name)
+        if n is not None:
+            self.bound[n] = function, not object_said
+        return function
+
+    def current(self) -> Function:
+        if self.function is None:
+            name, home, n, _ = self.named or (b"", b"", None, False)
+            self.function = self.look_up(name, n, home, True, self.object, True)
+        return self.function
+
+    def end_block(self) -> None:
+        if self.named and self.function is None and not self.named[3]:
+            self.part.rows.append(Row("block", self.current(), self.file, (0, 0, 0), (0,) * len(self.part.events)))
+
+    # lines
+
+    def positions(self, words: list[bytes]) -> tuple[int, int, int]:
+        found = [0, 0, 0]
+        for column in self.part.positions:
+            if not words:
+                break
+            k = COLUMNS.index(column)
+            word = words.pop(0)
+            if word == b"*":
+                found[k] = self.base[k]
+            elif word[:1] in b"+-":
+                found[k] = self.base[k] + (number(word[1:]) if word[:1] == b"+" else -number(word[1:]))
+            else:
+                match = re.match(NUMBER, word)  # a range stands for its first position
+                assert match, word
+                found[k] = number(match[0])
+            assert 0 <= found[k] < (1 << 32 if column == "line" else 1 << 64)
+        return found[0], found[1], found[2]
+
+    def position_line(self, text: bytes) -> None:
+        words = text.split()
+        position = self.positions(words)
+        function = self.current()
+        kind, count, count2, target = self.pending or ("cost", 0, 0, (0, 0, 0))
+        self.pending = None
+        counts = [] if kind in ("jump", "jcnd") else [0 if w == b"." else -number(w[1:]) if w[:1] == b"-" else number(w) for w in words]
+        assert len(counts) <= len(self.part.events)
+        values = tuple(counts + [0] * (len(self.part.events) - len(counts)))
+        if kind == "cost":
+            self.base = position
+            self.part.rows.append(Row("cost", function, self.file, position, values))
+        elif kind == "call":
+            self.part.rows.append(Row("call", function, self.file, position, values, self.callee, b"", target, count))
+        else:
+            jfi = self.file if self.jfi is None else self.jfi
+            self.part.rows.append(
+                Row(kind, function, self.file, position, values, self.jfn or function, jfi, target, count, count2)
+            )
+            self.jfi = self.jfn = None
+
+    def count_line(self, kind: str, text: bytes) -> None:
+        self.body = True
+        if kind == "jcnd":
+            text = text.replace(b"/", b" ", 1)
+        words = text.split()
+        count = number(words.pop(0))
+        count2 = number(words.pop(0)) if kind == "jcnd" else 0
+        target = self.positions(words)
+        if kind == "call":
+            if self.callee is None or self.cob is not None or self.cfi is not None:
+                name, n = self.cfn or (b"", None)
+                self.callee = self.look_up(
+                    name,
+                    n,
+                    self.file if self.cfi is None else self.cfi,
+                    self.cfi is not None,
+                    self.object if self.cob is None else self.cob,
+                    self.cob is not None,
+                )
+                self.cob = self.cfi = None
+        self.pending = kind, count, count2, target
+
+    def name_line(self, key: str, text: bytes) -> None:
+        if key == "fn":
+            self.end_block()
+            name, n, defined = self.name("fn", text)
+            self.named = name, self.home, n, defined
+            self.file = self.home
+            self.function = self.cfn = self.callee = None
+        elif key == "cfn":
+            self.cfn = self.name("fn", text)[:2]
+            self.callee = None
+        elif key == "jfn":
+            name, n, _ = self.name("fn", text)
+            self.jfn = self.look_up(name, n, self.file if self.jfi is None else self.jfi, False, self.object, False)
+            return
+        elif key == "ob":
+            self.object = self.name("ob", text)[0]
+        elif key == "cob":
+            self.cob = self.name("ob", text)[0]
+        elif key in ("cfi", "cfl"):
+            self.cfi = self.name("fl", text)[0]
+        elif key == "jfi":
+            self.jfi = self.name("fl", text)[0]
+            return
+        else:
+            self.file = self.name("fl", text)[0]
+            if key == "fl":
+                self.home = self.file
+        self.body = True
+
+    def header_line(self, key: str, value: str) -> None:
+        part = self.part
+        if part in self.parts and key in KEYS and (self.body or self.ended or key in self.given):
+            self.end_block()
+            self.begin(Part(part.events, part.positions))
+            part = self.part
+        self.given.add(key)
+        if key == "events":
+            part.events = value.split()
+            self.parts.append(part)
+        elif key == "positions":
+            part.positions = ["instr" if w == "addr" else w for w in value.split()]
+        elif key == "summary":
+            part.summary = [int(w) for w in value.split()]
+            self.ended |= not self.numbered
+        elif key == "totals":
+            part.totals = [int(w) for w in value.split()]
+            self.ended = True
+        else:
+            part.header[key] = value
+
+    def line(self, text: bytes) -> None:
+        if not self.numbered and not self.parts and "cmd" in self.given and not text.startswith(b"events:"):
+            return  # the rest of a command with a newline in it
+        text = text.rstrip(b"\r").lstrip(b" \t")
+        if not text or text.startswith(b"#"):
+            return
+        if text[:1] in b"0123456789+-*":
+            self.position_line(text)
+        elif match := re.match(rb"(fn|fl|fi|fe|ob|cfn|cfi|cfl|cob|jfi|jfn)=(.*)$", text, re.DOTALL):
+            self.name_line(match[1].decode(), match[2])
+        elif match := re.match(rb"(r?calls|jump|jcnd)=(.*)$", text):
+            self.count_line("call" if match[1].endswith(b"calls") else match[1].decode(), match[2])
+        elif match := re.match(rb"(\w+)[:=](.*)$", text):
+            self.header_line(match[1].decode(), match[2].decode("utf-8", "surrogateescape").strip())
+        else:
+            assert text.startswith(b"==== NEW PROFILING FILE"), text
+            self.end_block()
+            self.begin(Part(self.part.events, self.part.positions))
+
+
+def parse(data: bytes, numbered: bool = True) -> list[Part]:
+    """The parts of a file.  `numbered`: Callgrind's `(12) name`; Cachegrind has plain names."""
+    reader = Reader(numbered)
+    for text in data.split(b"\n"):
+        reader.line(text)
+    assert reader.pending is None
+    reader.end_block()
+    return reader.parts

@@ -1,0 +1,241 @@
+"""Callgrind and Cachegrind: the contract on small files, and what each dialect means."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from fastprof import formats
+from fastprof.engine import Options
+from fastprof.errors import FastprofError, FormatError
+from tests.graphs import read_parts, rewrite
+from tests.paths import REPO
+from tests.reference.callgrind import Function, parse
+
+CORPUS = REPO / "tests" / "corpus"
+GOOD = sorted(CORPUS.glob("callgrind/good/*")) + sorted(CORPUS.glob("cachegrind/good/*"))
+BAD = sorted(CORPUS.glob("callgrind/bad/*")) + sorted(CORPUS.glob("cachegrind/bad/*"))
+LENIENT = Options(lenient=True)
+HEADER = b"version: 1\nevents: Ir Dr\n"
+
+
+def name_of(path: Path) -> str:
+    return path.name
+
+
+def numbered(path: Path) -> bool:
+    return path.parts[-3] == "callgrind"
+
+
+# ---- the contract ----------------------------------------------------------
+
+
+@pytest.mark.parametrize("path", GOOD, ids=name_of)
+def test_exactly_one_format_claims_it(path: Path) -> None:
+    head = path.read_bytes()[:4096]
+    claims = [f.name for f in formats.formats() if f.sniff and f.sniff(head)]
+    assert claims == [path.parts[-3]]
+
+
+@pytest.mark.parametrize("path", GOOD, ids=name_of)
+@pytest.mark.parametrize("window", [1, 2, 3, 7, 100, 4096, 1 << 20])
+@pytest.mark.parametrize("capacity", [1, 2, 1000])
+def test_same_rows_for_every_window_and_capacity(path: Path, window: int, capacity: int) -> None:
+    data = path.read_bytes()
+    ours, _ = read_parts(data, window=window, capacity=capacity)
+    reference = parse(data.removeprefix(b"\xef\xbb\xbf"), numbered=numbered(path))
+    assert [p.events for p in ours] == [p.events for p in reference]
+    assert [p.rows for p in ours] == [p.rows for p in reference]
+
+
+@pytest.mark.parametrize("path", GOOD, ids=name_of)
+def test_a_written_file_is_canonical(path: Path) -> None:
+    once = rewrite(path.read_bytes())
+    assert rewrite(once) == once
+    assert [p.rows for p in parse(once)] == [p.rows for p in read_parts(path.read_bytes())[0]]
+
+
+@pytest.mark.parametrize("path", GOOD, ids=name_of)
+def test_cut_anywhere_is_an_error_with_a_place_or_a_shorter_profile(path: Path) -> None:
+    data = path.read_bytes()
+    for n in range(0, len(data), max(1, len(data) // 400)):
+        try:
+            read_parts(data[:n], from_=path.parts[-3])
+        except FormatError as error:
+            assert error.offset is not None and error.offset <= n
+            assert error.line is not None and error.line <= data[:n].count(b"\n") + 1
+        read_parts(data[:n], LENIENT, from_=path.parts[-3])
+
+
+@pytest.mark.parametrize("path", GOOD, ids=name_of)
+def test_a_flipped_byte_is_an_error_with_a_place_or_a_profile(path: Path) -> None:
+    data = path.read_bytes()
+    for n in range(0, len(data), max(1, len(data) // 300)):
+        for bit in (0x01, 0x10, 0x80):
+            changed = data[:n] + bytes([data[n] ^ bit]) + data[n + 1 :]
+            try:
+                read_parts(changed, from_=path.parts[-3])
+            except FormatError as error:
+                assert error.offset is not None and error.offset <= len(data)
+            read_parts(changed, LENIENT, from_=path.parts[-3])
+
+
+PLACES = {
+    "before_events": (4, 21),
+    "overflow_count": (5, 32),
+    "overflow_line": (5, 32),
+    "before_zero": (6, 36),
+    "no_cost_line": (7, 42),
+    "two_calls": (7, 42),
+    "no_count": (7, 42),
+    "positions": (2, 11),
+    "strange": (6, 36),
+    "float": (6, 53),
+    "more": (6, 53),
+    "counts": (6, 53),
+}
+
+
+@pytest.mark.parametrize("path", BAD, ids=name_of)
+@pytest.mark.parametrize("window", [1, 1 << 20])
+def test_a_bad_file_says_where(path: Path, window: int) -> None:
+    with pytest.raises(FormatError) as raised:
+        read_parts(path.read_bytes(), window=window, from_=path.parts[-3])
+    assert (raised.value.line, raised.value.offset) == PLACES[path.stem]
+
+
+@pytest.mark.parametrize("path", BAD, ids=name_of)
+def test_lenient_reads_the_rest_of_a_bad_file(path: Path) -> None:
+    _, report = read_parts(path.read_bytes(), LENIENT, from_=path.parts[-3])
+    assert sum(report.losses.values()) > 0
+
+
+# ---- what a line means -------------------------------------------------------
+
+
+def test_lenient_does_not_take_the_cost_of_a_skipped_call_for_self_cost() -> None:
+    parts, report = read_parts(HEADER + b"fl=a\nfn=f\n1 2\ncfn=g\ncalls=x 5\n1 700\n2 3\n", LENIENT)
+    assert parts[0].sums == [5, 0]
+    assert report.losses["lines that could not be read"] == 2
+
+
+def test_call_and_jump_lines_do_not_move_the_base() -> None:
+    parts, _ = read_parts(HEADER + b"fl=a\nfn=f\n10 1\ncfn=g\ncalls=1 +5\n+3 1\njump=1 +4\n+2\n+1 1\n")
+    assert [(r.position[2], r.target[2]) for r in parts[0].rows] == [(10, 0), (13, 15), (12, 14), (11, 0)]
+
+
+def test_what_we_write_is_right_under_either_rule_for_the_base() -> None:
+    """KCachegrind lets call and jump lines move the base; where that would matter we write no differences."""
+    data = rewrite(HEADER + b"fl=a\nfn=f\n10 1\ncfn=g\ncalls=1 15\n13 1\n11 1\n+1 1\n")
+    assert b"\ncalls=1 +5 \n+3 1\n11 1\n+1 1\n" in data
+
+
+def test_a_callee_may_name_its_file_after_its_name() -> None:
+    parts, _ = read_parts(HEADER + b"fl=a\nfn=f\n1 1\ncfn=g\ncfi=b\ncalls=1 7\n1 5\ncfn=h\ncalls=1 7\n1 5\n")
+    assert [r.callee for r in parts[0].rows[1:]] == [Function(b"", b"b", b"g"), Function(b"", b"a", b"h")]
+
+
+def test_a_callee_is_kept_for_the_next_call_of_the_block() -> None:
+    parts, _ = read_parts(HEADER + b"fl=a\nfn=f\ncfi=b\ncfn=g\ncalls=1 7\n1 5\ncalls=2 7\n2 6\n")
+    assert [(r.callee, r.count) for r in parts[0].rows] == [(Function(b"", b"b", b"g"), n) for n in (1, 2)]
+
+
+def test_calls_without_a_name_are_read_and_counted() -> None:
+    parts, report = read_parts(HEADER + b"fl=a\nfn=f\n1 1\ncalls=1 7\n1 5\n")
+    assert parts[0].rows[1].callee == Function(b"", b"a", b"")
+    assert report.repairs["calls= without cfn="] == 1
+
+
+def test_names_defined_before_use_bind_to_where_they_are_used() -> None:
+    parts, _ = read_parts(HEADER + b"fl=(1) a\nfl=(2) b\nfn=(1) f\nfn=(2) g\nfl=(1)\nfn=(1)\n1 1\nfl=(2)\nfn=(2)\n2 2\n")
+    assert [r.function for r in parts[0].rows] == [Function(b"", b"a", b"f"), Function(b"", b"b", b"g")]
+
+
+def test_numbers_live_across_parts_and_may_be_defined_anew() -> None:
+    parts, _ = read_parts(HEADER + b"fl=(1) a\nfn=(1) f\n1 1\n\npart: 2\nevents: Dr\nfl=(1)\nfn=(1)\n2 2\nfn=(1) g\n3 3\n")
+    assert [r.function.name for p in parts for r in p.rows] == [b"f", b"f", b"g"]
+    assert [p.events for p in parts] == [["Ir", "Dr"], ["Dr"]]
+
+
+@pytest.mark.parametrize("number", [b"0", b"1", b"255", b"256", b"1000000", b"4294967296", b"9223372036854775807"])
+def test_numbers_of_any_size(number: bytes) -> None:
+    parts, _ = read_parts(HEADER + b"fl=(7) a\nfn=(%b) f\n1 1\nfn=(3) g\n1 1\nfn=(%b)\n2 2\n" % (number, number))
+    assert [r.function.name for r in parts[0].rows] == [b"f", b"g", b"f"]
+
+
+@pytest.mark.parametrize("window", [1, 64, 1 << 20])
+def test_numbers_used_before_their_definition(window: int) -> None:
+    data = HEADER + b"fl=(1)\nfn=(2)\n1 1\ncob=(3)\ncfn=(9)\ncalls=1 5\n1 1\nfn=(4)\n1 1\nfl=(1) a\nfn=(2) f\n2 2\ncob=(3) o\ncfn=(9) g\n"
+    parts, report = read_parts(data, window=window)
+    assert [r.function for r in parts[0].rows] == [
+        Function(b"", b"a", b"f"),
+        Function(b"", b"a", b"f"),
+        Function(b"", b"a", b"(4)"),
+        Function(b"", b"a", b"f"),
+    ]
+    assert parts[0].rows[1].callee == Function(b"o", b"a", b"g")
+    assert report.repairs == {
+        "numbers used before they were defined": 4,
+        "numbers without a name, which became their name": 1,
+    }
+
+
+def test_names_made_of_numbers_are_put_together() -> None:
+    """valgrind --compress-mangled=yes --separate-recs=2 --separate-callers=2"""
+    data = HEADER + b"fl=(1) a\nfn=(3) f\nfn=(5) main\nfn=(9) (3)'2'(5)\n1 1\nfn=(10) (7) x\n2 2\n"
+    parts, report = read_parts(data)
+    assert [r.function.name for r in parts[0].rows] == [b"f'2'main", b"(7) x"]
+    assert report.repairs["names made of numbered names, put together"] == 1
+
+
+def test_a_part_without_rows_is_kept() -> None:
+    data = rewrite(b"part: 1\nevents: Ir\ntotals: 0\n\npart: 2\nevents: Ir\nfl=a\nfn=f\n1 5\n\npart: 3\nevents: Dr\n")
+    assert [p.events for p in parse(data)] == [["Ir"], ["Ir"], ["Dr"]]
+
+
+def test_a_file_of_several_xdebug_runs() -> None:
+    one = b"version: 1\ncreator: xdebug 3.3\ncmd: /a.php\npart: 1\npositions: line\n\nevents: Time\n\nfl=(1) a\nfn=(1) {main}\n1 5\n\nsummary: 5\n\n"
+    data = one + b"\n==== NEW PROFILING FILE ==============================================\n" + one
+    parts, _ = read_parts(data)
+    assert [(p.events, p.sums, p.summary) for p in parts] == [(["Time"], [5], [5])] * 2
+
+
+def test_events_known_only_by_formula_are_kept() -> None:
+    data = rewrite(b"event: Ir : Fetches\nevent: Sum = Ir + 2 Dr : Both\nevents: Ir Dr\nfl=a\nfn=f\n1 1 1\n")
+    assert b"\nevent: Ir : Fetches\nevent: Sum = Ir + 2 Dr : Both\nevents: Ir Dr\n" in data
+
+
+def test_totals_that_do_not_add_up_are_said() -> None:
+    _, report = read_parts(HEADER + b"fl=a\nfn=f\n1 5 3\ntotals: 9\n")
+    assert sum(report.repairs.values()) == 1
+    assert "totals of part 1 are [9], but its costs add up to [5, 3]" in report.warnings[0]
+
+
+def test_an_unknown_key_is_said_once_with_its_line() -> None:
+    _, report = read_parts(b"flavour: 1\n" + HEADER + b"flavour: 2\nfl=a\nfn=f\nrec=2\n1 5\n")
+    assert [w.split(": ", 1)[1] for w in report.warnings] == [
+        "line 1: unknown key 'flavour'; such lines are ignored",
+        "line 7: unknown key 'rec'; such lines are ignored",
+    ]
+    assert report.unsaid["lines of unknown keys"] == 3
+
+
+@pytest.mark.parametrize("compress", [True, False])
+@pytest.mark.parametrize("name", [b"", b" x", b"(1) f", b"(12)", b"()x", b"(below main)", b"a=b", b"\xff\xfe", b"#"])
+def test_any_name_reads_back(name: bytes, compress: bool) -> None:
+    options = Options(compress_names=compress)
+    if name.startswith(b"(1"):  # only behind a number can it be said
+        data = HEADER + b"fl=(3) a\nfn=(5) " + name + b"\n1 1\nfn=(5)\n2 2\n"
+    else:
+        data = HEADER + b"fl=a\nfn=" + name + b"\n1 1\nfn=g\n1 1\nfn=" + name + b"\n2 2\n"
+    names = [r.function.name for p in parse(rewrite(data, options=options)) for r in p.rows]
+    assert names[0] == names[-1] == name
+
+
+def test_more_than_64_bits_of_cost_is_an_error() -> None:
+    data = HEADER + b"fl=a\nfn=f\n1 9223372036854775807\n2 1\n"
+    _, report = read_parts(data + b"totals: 5\n")
+    assert report.warnings == ["input: the sum of a part's costs passes 2^63 - 1"]
+    with pytest.raises(FastprofError):
+        rewrite(HEADER + b"fl=a\nfn=f\n1 9223372036854775807\n1 1\n", "cachegrind")
