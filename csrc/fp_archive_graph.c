@@ -31,35 +31,35 @@ struct target {
     uint64_t bb;
 };
 
-struct fp_graph {
+struct fp_archive_graph {
     uint64_t function, file, line, address, bb, callee; /* of the row before */
     struct target target;  /* of the call before */
     uint32_t epoch;
     struct target *targets; /* per callee: the last one */
     uint32_t targets_cap;
-    struct fp_value_cur *values;
+    struct fp_archive_value_cur *values;
     uint32_t values_cap;
 };
 
-struct fp_graph *fp_graph_new(void) {
-    struct fp_graph *s = calloc(1, sizeof *s);
+struct fp_archive_graph *fp_archive_graph_new(void) {
+    struct fp_archive_graph *s = calloc(1, sizeof *s);
     if (s) s->epoch = 1;
     return s;
 }
 
-void fp_graph_free(struct fp_graph *s) {
+void fp_archive_graph_free(struct fp_archive_graph *s) {
     if (!s) return;
     free(s->targets);
     free(s->values);
     free(s);
 }
 
-static void restart(struct fp_graph *s) {
-    memset(s, 0, offsetof(struct fp_graph, epoch));
+static void restart(struct fp_archive_graph *s) {
+    memset(s, 0, offsetof(struct fp_archive_graph, epoch));
     s->epoch++;
 }
 
-static int grow_targets(struct fp_graph *s, uint32_t n) {
+static int grow_targets(struct fp_archive_graph *s, uint32_t n) {
     uint64_t cap = n < 64 ? 64 : (uint64_t)n * 3 / 2;
     struct target *t = realloc(s->targets, cap * sizeof *t);
     if (!t) return FP_E_NOMEM;
@@ -70,7 +70,7 @@ static int grow_targets(struct fp_graph *s, uint32_t n) {
 }
 
 /* The last target of a callee; of a callee seen first, that of the call before. */
-static struct target *target_of(struct fp_graph *s, uint32_t callee) {
+static struct target *target_of(struct fp_archive_graph *s, uint32_t callee) {
     struct target *t = &s->targets[callee];
     if (t->epoch != s->epoch) {
         *t = s->target;
@@ -84,15 +84,15 @@ static inline int always_valued(uint32_t kind) { return kind == FP_COST || kind 
 
 /* ---- encoding ----------------------------------------------------------- */
 
-static inline void put(struct fp_enc *e, uint32_t stream, uint64_t v) { fp_buf_varint(&e->streams[stream], v); }
+static inline void put(struct fp_archive_gather *e, uint32_t stream, uint64_t v) { fp_buf_varint(&e->streams[stream], v); }
 
-static inline void put_delta(struct fp_enc *e, uint32_t stream, uint64_t *last, uint64_t v) {
+static inline void put_delta(struct fp_archive_gather *e, uint32_t stream, uint64_t *last, uint64_t v) {
     fp_buf_varint(&e->streams[stream], fp_zig(v - *last));
     *last = v;
 }
 
-static int put_call(struct fp_enc *e, const struct fp_batch *b, uint32_t i, uint32_t positions) {
-    struct fp_graph *s = e->graph;
+static int put_call(struct fp_archive_gather *e, const struct fp_batch *b, uint32_t i, uint32_t positions) {
+    struct fp_archive_graph *s = e->graph;
     uint32_t callee = b->callee[i];
     if (callee >= s->targets_cap && grow_targets(s, callee + 1)) return FP_E_NOMEM;
     struct target *t = target_of(s, callee);
@@ -108,7 +108,7 @@ static int put_call(struct fp_enc *e, const struct fp_batch *b, uint32_t i, uint
     return 0;
 }
 
-static void put_jump(struct fp_enc *e, const struct fp_batch *b, uint32_t i, uint32_t positions) {
+static void put_jump(struct fp_archive_gather *e, const struct fp_batch *b, uint32_t i, uint32_t positions) {
     put(e, S_JUMP, fp_zig((uint64_t)b->callee[i] - b->function[i]));
     put(e, S_JUMP, fp_zig((uint64_t)b->target_file[i] - b->file[i]));
     if (positions & FP_ARCHIVE_LINE) put(e, S_JUMP_LINE, fp_zig((uint64_t)b->target_line[i] - b->line[i]));
@@ -124,8 +124,8 @@ static int has_values(const struct fp_batch *b, uint32_t i) {
     return 0;
 }
 
-int fp_graph_put(struct fp_enc *e, const struct fp_batch *b, uint32_t positions) {
-    struct fp_graph *s = e->graph;
+int fp_archive_graph_put(struct fp_archive_gather *e, const struct fp_batch *b, uint32_t positions) {
+    struct fp_archive_graph *s = e->graph;
     for (uint32_t i = 0; i < b->n; i++) {
         uint32_t kind = b->kind[i], code = kind;
         if (b->function[i] != s->function) code |= K_FUNCTION;
@@ -147,7 +147,7 @@ int fp_graph_put(struct fp_enc *e, const struct fp_batch *b, uint32_t positions)
         if (kind == FP_JUMP || kind == FP_JCND) put_jump(e, b, i, positions);
         if (!valued) continue;
         for (uint32_t k = 0; k < b->n_values; k++)
-            if (fp_buf_put(&e->streams[fp_graph_value_stream(k, kind == FP_CALL)],
+            if (fp_buf_put(&e->streams[fp_archive_graph_value_stream(k, kind == FP_CALL)],
                            &b->values[(size_t)k * b->cap + i], 8))
                 return FP_E_NOMEM;
     }
@@ -155,42 +155,42 @@ int fp_graph_put(struct fp_enc *e, const struct fp_batch *b, uint32_t positions)
     return 0;
 }
 
-int fp_graph_flush(struct fp_enc *e) {
+int fp_archive_graph_flush(struct fp_archive_gather *e) {
     restart(e->graph);
     for (uint32_t i = FP_GRAPH_STREAMS; i < e->n_streams; i++)
-        if (fp_values_pack(&e->streams[i])) return FP_E_NOMEM;
+        if (fp_archive_values_pack(&e->streams[i])) return FP_E_NOMEM;
     return 0;
 }
 
 /* ---- decoding ----------------------------------------------------------- */
 
-int fp_graph_open(struct fp_dec *d) {
-    struct fp_graph *s = d->graph;
+int fp_archive_graph_open(struct fp_archive_spread *d) {
+    struct fp_archive_graph *s = d->graph;
     restart(s);
     if (d->model->functions.n > s->targets_cap && grow_targets(s, d->model->functions.n)) return FP_E_NOMEM;
     uint32_t n = d->n_streams - FP_GRAPH_STREAMS;
     if (n > s->values_cap) {
-        struct fp_value_cur *values = realloc(s->values, n * sizeof *values);
+        struct fp_archive_value_cur *values = realloc(s->values, n * sizeof *values);
         if (!values) return FP_E_NOMEM;
         s->values = values;
         s->values_cap = n;
     }
     for (uint32_t k = 0; k < n; k++) {
-        struct fp_cur *c = &d->streams[FP_GRAPH_STREAMS + k];
-        s->values[k] = (struct fp_value_cur){c->p < c->end ? fp_cur_varint(c) : 1, 0};
+        struct fp_archive_cur *c = &d->streams[FP_GRAPH_STREAMS + k];
+        s->values[k] = (struct fp_archive_value_cur){c->p < c->end ? fp_archive_cur_varint(c) : 1, 0};
     }
     return 0;
 }
 
-static inline uint64_t pull(struct fp_dec *d, uint32_t stream) { return fp_zag(fp_cur_varint(&d->streams[stream])); }
+static inline uint64_t pull(struct fp_archive_spread *d, uint32_t stream) { return fp_zag(fp_archive_cur_varint(&d->streams[stream])); }
 
-static int pull_call(struct fp_dec *d, struct fp_batch *b, uint32_t i, uint32_t positions) {
-    struct fp_graph *s = d->graph;
+static int pull_call(struct fp_archive_spread *d, struct fp_batch *b, uint32_t i, uint32_t positions) {
+    struct fp_archive_graph *s = d->graph;
     s->callee += pull(d, S_CALLEE);
     if (s->callee >= d->model->functions.n) return FP_E_MALFORMED;
     b->callee[i] = (uint32_t)s->callee;
     struct target *t = target_of(s, b->callee[i]);
-    b->count[i] = fp_cur_varint(&d->streams[S_COUNT]);
+    b->count[i] = fp_archive_cur_varint(&d->streams[S_COUNT]);
     if (positions & FP_ARCHIVE_LINE) b->target_line[i] = t->line += (uint32_t)pull(d, S_TARGET_LINE);
     if (positions & FP_ARCHIVE_INSTR) b->target_address[i] = t->address += pull(d, S_TARGET_ADDRESS);
     if (positions & FP_ARCHIVE_BB) b->target_bb[i] = t->bb += pull(d, S_TARGET_BB);
@@ -198,7 +198,7 @@ static int pull_call(struct fp_dec *d, struct fp_batch *b, uint32_t i, uint32_t 
     return 0;
 }
 
-static int pull_jump(struct fp_dec *d, struct fp_batch *b, uint32_t i, uint32_t positions) {
+static int pull_jump(struct fp_archive_spread *d, struct fp_batch *b, uint32_t i, uint32_t positions) {
     uint64_t callee = b->function[i] + pull(d, S_JUMP);
     uint64_t file = b->file[i] + pull(d, S_JUMP);
     if (callee >= d->model->functions.n || file >= d->model->strings.n) return FP_E_MALFORMED;
@@ -207,8 +207,8 @@ static int pull_jump(struct fp_dec *d, struct fp_batch *b, uint32_t i, uint32_t 
     if (positions & FP_ARCHIVE_LINE) b->target_line[i] = b->line[i] + (uint32_t)pull(d, S_JUMP_LINE);
     if (positions & FP_ARCHIVE_INSTR) b->target_address[i] = b->address[i] + pull(d, S_JUMP_ADDRESS);
     if (positions & FP_ARCHIVE_BB) b->target_bb[i] = b->bb[i] + pull(d, S_TARGET_BB);
-    b->count[i] = fp_cur_varint(&d->streams[S_COUNT]);
-    if (b->kind[i] == FP_JCND) b->count2[i] = fp_cur_varint(&d->streams[S_COUNT2]);
+    b->count[i] = fp_archive_cur_varint(&d->streams[S_COUNT]);
+    if (b->kind[i] == FP_JCND) b->count2[i] = fp_archive_cur_varint(&d->streams[S_COUNT2]);
     return 0;
 }
 
@@ -229,12 +229,12 @@ static void clear(struct fp_batch *b, uint32_t n) {
     for (uint32_t k = 0; k < b->n_values; k++) memset(b->values + (size_t)k * b->cap + b->n, 0, n * sizeof *b->values);
 }
 
-int fp_graph_pull(struct fp_dec *d, struct fp_batch *b, uint32_t n, const char **what) {
-    struct fp_graph *s = d->graph;
+int fp_archive_graph_pull(struct fp_archive_spread *d, struct fp_batch *b, uint32_t n, const char **what) {
+    struct fp_archive_graph *s = d->graph;
     uint32_t positions = d->runs[d->run].positions;
     clear(b, n);
     for (uint32_t i = b->n, end = b->n + n; i < end; i++) {
-        uint32_t code = fp_cur_byte(&d->streams[S_KIND]), kind = code & K_KIND;
+        uint32_t code = fp_archive_cur_byte(&d->streams[S_KIND]), kind = code & K_KIND;
         *what = "kind of a row";
         if (code >= K_END || kind > FP_BLOCK) return FP_E_MALFORMED;
         b->kind[i] = (uint8_t)kind;
@@ -254,9 +254,9 @@ int fp_graph_pull(struct fp_dec *d, struct fp_batch *b, uint32_t n, const char *
         if ((kind == FP_JUMP || kind == FP_JCND) && pull_jump(d, b, i, positions)) return FP_E_MALFORMED;
         if (!always_valued(kind) && !(code & K_VALUES)) continue;
         for (uint32_t k = 0; k < b->n_values; k++) {
-            uint32_t stream = fp_graph_value_stream(k, kind == FP_CALL);
+            uint32_t stream = fp_archive_graph_value_stream(k, kind == FP_CALL);
             b->values[(size_t)k * b->cap + i] =
-                (int64_t)fp_value_next(&d->streams[stream], &s->values[stream - FP_GRAPH_STREAMS]);
+                (int64_t)fp_archive_value_next(&d->streams[stream], &s->values[stream - FP_GRAPH_STREAMS]);
         }
     }
     *what = "row of a graph";

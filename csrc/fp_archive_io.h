@@ -7,13 +7,13 @@
 
 /* A stream being read.  Reading past the end sets `bad` and yields 0, so that a
  * decoder checks once a row. */
-struct fp_cur {
+struct fp_archive_cur {
     const uint8_t *p;
     const uint8_t *end;
     int bad;
 };
 
-static inline uint64_t fp_cur_varint(struct fp_cur *c) {
+static inline uint64_t fp_archive_cur_varint(struct fp_archive_cur *c) {
     uint64_t v = 0;
     if (FP_LIKELY(c->p < c->end && *c->p < 0x80)) return *c->p++;
     for (unsigned shift = 0; shift < 64; shift += 7) {
@@ -27,13 +27,13 @@ static inline uint64_t fp_cur_varint(struct fp_cur *c) {
     return 0;
 }
 
-static inline uint32_t fp_cur_u32(struct fp_cur *c) {
-    uint64_t v = fp_cur_varint(c);
+static inline uint32_t fp_archive_cur_u32(struct fp_archive_cur *c) {
+    uint64_t v = fp_archive_cur_varint(c);
     if (v > UINT32_MAX) c->bad = 1;
     return (uint32_t)v;
 }
 
-static inline uint8_t fp_cur_byte(struct fp_cur *c) {
+static inline uint8_t fp_archive_cur_byte(struct fp_archive_cur *c) {
     if (FP_LIKELY(c->p < c->end)) return *c->p++;
     c->bad = 1;
     return 0;

@@ -28,7 +28,7 @@ enum {
 #define FP_TIME_NO_FUNCTION 0xfffffff0u /* + pool: a key without a function */
 
 /* Where a thread stands on the lattice: time = ref + frac / 2^32. */
-struct fp_time_at {
+struct fp_archive_time_at {
     uint64_t ref;
     uint32_t frac;
     uint32_t epoch; /* 0: the thread has no row in this chunk yet */
@@ -38,24 +38,24 @@ struct fp_time_at {
 
 /* Encodes n times into three streams.  key[i] is the context of row i, at[] is
  * indexed by thread[i].  0 or FP_E_NOMEM. */
-int fp_time_encode(const uint64_t *time, const uint32_t *key, const uint32_t *thread, uint32_t n,
+int fp_archive_time_encode(const uint64_t *time, const uint32_t *key, const uint32_t *thread, uint32_t n,
                    uint32_t n_keys, uint32_t n_threads, struct fp_buf *tables, struct fp_buf *words,
                    struct fp_buf *bits);
 
-struct fp_time_dec;
-struct fp_time_dec *fp_time_dec_new(void);
-void fp_time_dec_free(struct fp_time_dec *d);
+struct fp_archive_time_dec;
+struct fp_archive_time_dec *fp_archive_time_dec_new(void);
+void fp_archive_time_dec_free(struct fp_archive_time_dec *d);
 /* Starts on a chunk.  0, FP_E_NOMEM or FP_E_MALFORMED (without details). */
-int fp_time_dec_open(struct fp_time_dec *d, uint32_t n_keys, const uint8_t *const *p, const size_t *n);
-/* The time of the next row.  After damage any number; see fp_time_dec_bad. */
-uint64_t fp_time_next(struct fp_time_dec *d, uint32_t key, struct fp_time_at *at);
-int fp_time_dec_bad(const struct fp_time_dec *d);
+int fp_archive_time_dec_open(struct fp_archive_time_dec *d, uint32_t n_keys, const uint8_t *const *p, const size_t *n);
+/* The time of the next row.  After damage any number; see fp_archive_time_dec_bad. */
+uint64_t fp_archive_time_next(struct fp_archive_time_dec *d, uint32_t key, struct fp_archive_time_at *at);
+int fp_archive_time_dec_bad(const struct fp_archive_time_dec *d);
 
 /* ---- one encoder and one decoder a view -------------------------------- */
 
 enum { FP_TIMELINE_STREAMS = 10, FP_STACKS_STREAMS = 4, FP_GRAPH_STREAMS = 15 };
 
-struct fp_enc {
+struct fp_archive_gather {
     struct fp_archive_enc pub;
     struct fp_buf *streams;  /* the fixed ones, then those of the values */
     uint32_t n_streams, streams_cap;
@@ -64,53 +64,53 @@ struct fp_enc {
     uint32_t n_runs, runs_cap;
     uint32_t *seen;          /* bitmap of thread ids in pub.threads */
     uint32_t seen_words, threads_cap, sums_cap;
-    struct fp_timeline *timeline;
-    struct fp_graph *graph;
-    struct fp_stacks *stacks;
+    struct fp_archive_timeline *timeline;
+    struct fp_archive_graph *graph;
+    struct fp_archive_stacks *stacks;
 };
 
-struct fp_dec {
+struct fp_archive_spread {
     const struct fp_model *model;
     const uint8_t *p;
-    struct fp_cur *streams;
+    struct fp_archive_cur *streams;
     uint32_t n_streams, streams_cap;
     struct fp_archive_run *runs;
     uint32_t n_runs, runs_cap;
     uint32_t run, left;      /* the run being decoded, rows left in it */
     uint32_t rows;
     uint32_t view;
-    struct fp_timeline *timeline;
-    struct fp_graph *graph;
-    struct fp_stacks *stacks;
+    struct fp_archive_timeline *timeline;
+    struct fp_archive_graph *graph;
+    struct fp_archive_stacks *stacks;
 };
 
 /* The stream of value column k (graph: of cost rows when `call` is 0). */
-static inline uint32_t fp_graph_value_stream(uint32_t k, int call) {
+static inline uint32_t fp_archive_graph_value_stream(uint32_t k, int call) {
     return FP_GRAPH_STREAMS + 2 * k + (call ? 1 : 0);
 }
 
 #define FP_VIEW_CODEC(name)                                                                   \
-    struct fp_##name *fp_##name##_new(void);                                                  \
-    void fp_##name##_free(struct fp_##name *s);                                               \
-    int fp_##name##_put(struct fp_enc *e, const struct fp_batch *b, uint32_t positions);      \
-    int fp_##name##_flush(struct fp_enc *e);                                                  \
-    int fp_##name##_open(struct fp_dec *d);                                                   \
-    int fp_##name##_pull(struct fp_dec *d, struct fp_batch *b, uint32_t n, const char **what);
+    struct fp_archive_##name *fp_archive_##name##_new(void);                                                  \
+    void fp_archive_##name##_free(struct fp_archive_##name *s);                                               \
+    int fp_archive_##name##_put(struct fp_archive_gather *e, const struct fp_batch *b, uint32_t positions);      \
+    int fp_archive_##name##_flush(struct fp_archive_gather *e);                                                  \
+    int fp_archive_##name##_open(struct fp_archive_spread *d);                                                   \
+    int fp_archive_##name##_pull(struct fp_archive_spread *d, struct fp_batch *b, uint32_t n, const char **what);
 FP_VIEW_CODEC(timeline)
 FP_VIEW_CODEC(stacks)
 FP_VIEW_CODEC(graph)
 #undef FP_VIEW_CODEC
 
 /* Value columns: raw numbers gathered in a stream become varints, and back. */
-int fp_values_pack(struct fp_buf *stream);
+int fp_archive_values_pack(struct fp_buf *stream);
 
 /* Reads value after value of a packed column. */
-struct fp_value_cur {
+struct fp_archive_value_cur {
     uint64_t divisor;
     uint64_t last;
 };
-static inline uint64_t fp_value_next(struct fp_cur *c, struct fp_value_cur *v) {
-    uint64_t code = fp_cur_varint(c);
+static inline uint64_t fp_archive_value_next(struct fp_archive_cur *c, struct fp_archive_value_cur *v) {
+    uint64_t code = fp_archive_cur_varint(c);
     if (code) v->last = code - 1 == fp_zig(v->last) ? (uint64_t)1 << 63 : fp_zag(code - 1);
     return v->last * v->divisor;
 }

@@ -9,7 +9,7 @@
 /* Payload of a value column: its common divisor, then a code a row: 0 repeats the
  * value before, else 1 + zigzag(value).  The code that zigzag would give to
  * a repetition stands for -2^63, whose own would not fit. */
-int fp_values_pack(struct fp_buf *stream) {
+int fp_archive_values_pack(struct fp_buf *stream) {
     size_t n = stream->n / 8;
     struct fp_buf out = {0};
     uint64_t divisor = 0, last = 0;
@@ -41,15 +41,15 @@ int fp_values_pack(struct fp_buf *stream) {
 
 enum { S_STACK, S_TIME, S_THREAD, S_LABEL };
 
-struct fp_stacks {
+struct fp_archive_stacks {
     uint64_t stack, time, thread, label; /* of the row before */
-    struct fp_value_cur *values;
+    struct fp_archive_value_cur *values;
     uint32_t values_cap;
 };
 
-struct fp_stacks *fp_stacks_new(void) { return calloc(1, sizeof(struct fp_stacks)); }
+struct fp_archive_stacks *fp_archive_stacks_new(void) { return calloc(1, sizeof(struct fp_archive_stacks)); }
 
-void fp_stacks_free(struct fp_stacks *s) {
+void fp_archive_stacks_free(struct fp_archive_stacks *s) {
     if (!s) return;
     free(s->values);
     free(s);
@@ -60,9 +60,9 @@ static inline void put_delta(struct fp_buf *stream, uint64_t *last, uint64_t v) 
     *last = v;
 }
 
-int fp_stacks_put(struct fp_enc *e, const struct fp_batch *b, uint32_t positions) {
+int fp_archive_stacks_put(struct fp_archive_gather *e, const struct fp_batch *b, uint32_t positions) {
     (void)positions;
-    struct fp_stacks *s = e->stacks;
+    struct fp_archive_stacks *s = e->stacks;
     for (uint32_t i = 0; i < b->n; i++) put_delta(&e->streams[S_STACK], &s->stack, b->stack[i]);
     for (uint32_t i = 0; i < b->n; i++) put_delta(&e->streams[S_TIME], &s->time, b->time[i]);
     for (uint32_t i = 0; i < b->n; i++) put_delta(&e->streams[S_THREAD], &s->thread, b->thread[i]);
@@ -74,34 +74,34 @@ int fp_stacks_put(struct fp_enc *e, const struct fp_batch *b, uint32_t positions
     return 0;
 }
 
-int fp_stacks_flush(struct fp_enc *e) {
-    memset(e->stacks, 0, offsetof(struct fp_stacks, values));
+int fp_archive_stacks_flush(struct fp_archive_gather *e) {
+    memset(e->stacks, 0, offsetof(struct fp_archive_stacks, values));
     for (uint32_t k = FP_STACKS_STREAMS; k < e->n_streams; k++)
-        if (fp_values_pack(&e->streams[k])) return FP_E_NOMEM;
+        if (fp_archive_values_pack(&e->streams[k])) return FP_E_NOMEM;
     return 0;
 }
 
-int fp_stacks_open(struct fp_dec *d) {
-    struct fp_stacks *s = d->stacks;
-    memset(s, 0, offsetof(struct fp_stacks, values));
+int fp_archive_stacks_open(struct fp_archive_spread *d) {
+    struct fp_archive_stacks *s = d->stacks;
+    memset(s, 0, offsetof(struct fp_archive_stacks, values));
     uint32_t n = d->n_streams - FP_STACKS_STREAMS;
     if (n > s->values_cap) {
-        struct fp_value_cur *values = realloc(s->values, n * sizeof *values);
+        struct fp_archive_value_cur *values = realloc(s->values, n * sizeof *values);
         if (!values) return FP_E_NOMEM;
         s->values = values;
         s->values_cap = n;
     }
     for (uint32_t k = 0; k < n; k++) {
-        struct fp_cur *c = &d->streams[FP_STACKS_STREAMS + k];
-        s->values[k] = (struct fp_value_cur){c->p < c->end ? fp_cur_varint(c) : 1, 0};
+        struct fp_archive_cur *c = &d->streams[FP_STACKS_STREAMS + k];
+        s->values[k] = (struct fp_archive_value_cur){c->p < c->end ? fp_archive_cur_varint(c) : 1, 0};
     }
     return 0;
 }
 
-static int pull_ids(struct fp_cur *c, uint64_t *last, uint32_t *out, uint32_t n, uint64_t limit) {
+static int pull_ids(struct fp_archive_cur *c, uint64_t *last, uint32_t *out, uint32_t n, uint64_t limit) {
     uint64_t v = *last;
     for (uint32_t i = 0; i < n; i++) {
-        v += fp_zag(fp_cur_varint(c));
+        v += fp_zag(fp_archive_cur_varint(c));
         if (v >= limit) return FP_E_MALFORMED;
         out[i] = (uint32_t)v;
     }
@@ -109,8 +109,8 @@ static int pull_ids(struct fp_cur *c, uint64_t *last, uint32_t *out, uint32_t n,
     return c->bad ? FP_E_MALFORMED : 0;
 }
 
-int fp_stacks_pull(struct fp_dec *d, struct fp_batch *b, uint32_t n, const char **what) {
-    struct fp_stacks *s = d->stacks;
+int fp_archive_stacks_pull(struct fp_archive_spread *d, struct fp_batch *b, uint32_t n, const char **what) {
+    struct fp_archive_stacks *s = d->stacks;
     const struct fp_model *m = d->model;
     *what = "stack of a row";
     if (pull_ids(&d->streams[S_STACK], &s->stack, b->stack + b->n, n, m->stacks.n)) return FP_E_MALFORMED;
@@ -119,12 +119,12 @@ int fp_stacks_pull(struct fp_dec *d, struct fp_batch *b, uint32_t n, const char 
     *what = "label of a row";
     if (pull_ids(&d->streams[S_LABEL], &s->label, b->label + b->n, n, m->labels.n)) return FP_E_MALFORMED;
     *what = "time or value of a row";
-    for (uint32_t i = 0; i < n; i++) b->time[b->n + i] = s->time += fp_zag(fp_cur_varint(&d->streams[S_TIME]));
+    for (uint32_t i = 0; i < n; i++) b->time[b->n + i] = s->time += fp_zag(fp_archive_cur_varint(&d->streams[S_TIME]));
     if (d->streams[S_TIME].bad) return FP_E_MALFORMED;
     for (uint32_t k = 0; k < b->n_values; k++) {
-        struct fp_cur *c = &d->streams[FP_STACKS_STREAMS + k];
+        struct fp_archive_cur *c = &d->streams[FP_STACKS_STREAMS + k];
         int64_t *to = b->values + (size_t)k * b->cap + b->n;
-        for (uint32_t i = 0; i < n; i++) to[i] = (int64_t)fp_value_next(c, &s->values[k]);
+        for (uint32_t i = 0; i < n; i++) to[i] = (int64_t)fp_archive_value_next(c, &s->values[k]);
         if (c->bad) return FP_E_MALFORMED;
     }
     return 0;
@@ -143,15 +143,15 @@ static uint32_t value_streams(uint32_t view, uint32_t n) {
 
 struct fp_archive_enc *fp_archive_enc_new(uint32_t view) {
     if (view < FP_TIMELINE || view > FP_GRAPH) return NULL;
-    struct fp_enc *e = calloc(1, sizeof *e);
+    struct fp_archive_gather *e = calloc(1, sizeof *e);
     if (!e) return NULL;
     e->pub.view = view;
     e->pub.time_min = UINT64_MAX;
     e->n_fixed = e->n_streams = e->streams_cap = fixed_streams(view);
     e->streams = calloc(e->n_streams, sizeof *e->streams);
-    if (view == FP_TIMELINE) e->timeline = fp_timeline_new();
-    if (view == FP_STACKS) e->stacks = fp_stacks_new();
-    if (view == FP_GRAPH) e->graph = fp_graph_new();
+    if (view == FP_TIMELINE) e->timeline = fp_archive_timeline_new();
+    if (view == FP_STACKS) e->stacks = fp_archive_stacks_new();
+    if (view == FP_GRAPH) e->graph = fp_archive_graph_new();
     if (!e->streams || !(e->timeline || e->stacks || e->graph)) {
         fp_archive_enc_free(&e->pub);
         return NULL;
@@ -160,7 +160,7 @@ struct fp_archive_enc *fp_archive_enc_new(uint32_t view) {
 }
 
 void fp_archive_enc_free(struct fp_archive_enc *pub) {
-    struct fp_enc *e = (struct fp_enc *)pub;
+    struct fp_archive_gather *e = (struct fp_archive_gather *)pub;
     if (!e) return;
     if (e->streams)
         for (uint32_t i = 0; i < e->streams_cap; i++) fp_buf_free(&e->streams[i]);
@@ -169,13 +169,13 @@ void fp_archive_enc_free(struct fp_archive_enc *pub) {
     free(e->seen);
     free(e->pub.sums);
     free(e->pub.threads);
-    fp_timeline_free(e->timeline);
-    fp_stacks_free(e->stacks);
-    fp_graph_free(e->graph);
+    fp_archive_timeline_free(e->timeline);
+    fp_archive_stacks_free(e->stacks);
+    fp_archive_graph_free(e->graph);
     free(e);
 }
 
-static int add_run(struct fp_enc *e, const struct fp_batch *b, uint32_t positions) {
+static int add_run(struct fp_archive_gather *e, const struct fp_batch *b, uint32_t positions) {
     struct fp_archive_run *last = e->n_runs ? &e->runs[e->n_runs - 1] : NULL;
     if (last && last->part == b->part && last->n_values == b->n_values && last->positions == positions) {
         last->rows += b->n;
@@ -192,7 +192,7 @@ static int add_run(struct fp_enc *e, const struct fp_batch *b, uint32_t position
     return 0;
 }
 
-static int add_value_columns(struct fp_enc *e, uint32_t n) {
+static int add_value_columns(struct fp_archive_gather *e, uint32_t n) {
     uint32_t want = e->n_fixed + value_streams(e->pub.view, n);
     if (want > e->streams_cap) {
         struct fp_buf *streams = realloc(e->streams, want * sizeof *streams);
@@ -213,7 +213,7 @@ static int add_value_columns(struct fp_enc *e, uint32_t n) {
     return 0;
 }
 
-static int see_thread(struct fp_enc *e, uint32_t thread) {
+static int see_thread(struct fp_archive_gather *e, uint32_t thread) {
     uint32_t word = thread / 32;
     if (word >= e->seen_words) {
         uint64_t n = (uint64_t)word + 64;
@@ -237,7 +237,7 @@ static int see_thread(struct fp_enc *e, uint32_t thread) {
 }
 
 /* Time range, threads and sums of the batch. */
-static int gather_stats(struct fp_enc *e, const struct fp_batch *b) {
+static int gather_stats(struct fp_archive_gather *e, const struct fp_batch *b) {
     uint64_t lo = e->pub.time_min, hi = e->pub.time_max;
     if (b->time) {
         for (uint32_t i = 0; i < b->n; i++) {
@@ -265,26 +265,26 @@ static int gather_stats(struct fp_enc *e, const struct fp_batch *b) {
 
 int fp_archive_enc_put(struct fp_archive_enc *pub, const struct fp_batch *b, uint32_t positions,
                        struct fp_err *err) {
-    struct fp_enc *e = (struct fp_enc *)pub;
+    struct fp_archive_gather *e = (struct fp_archive_gather *)pub;
     if (!b->n) return 0;
     if (b->n > FP_ARCHIVE_MAX_ROWS - pub->rows)
         return fp_fail(err, FP_E_OVERFLOW, 0, "too many rows in one chunk");
     if (b->n_values > UINT16_MAX) return fp_fail(err, FP_E_OVERFLOW, 0, "too many value columns");
     if (add_value_columns(e, b->n_values) || add_run(e, b, positions) || gather_stats(e, b))
         return fp_fail(err, FP_E_NOMEM, 0, "chunk");
-    int status = pub->view == FP_TIMELINE ? fp_timeline_put(e, b, positions)
-                 : pub->view == FP_STACKS ? fp_stacks_put(e, b, positions)
-                                          : fp_graph_put(e, b, positions);
+    int status = pub->view == FP_TIMELINE ? fp_archive_timeline_put(e, b, positions)
+                 : pub->view == FP_STACKS ? fp_archive_stacks_put(e, b, positions)
+                                          : fp_archive_graph_put(e, b, positions);
     if (status) return fp_fail(err, status, 0, "chunk");
     pub->rows += b->n;
     return 0;
 }
 
 int fp_archive_enc_flush(struct fp_archive_enc *pub, struct fp_buf *out) {
-    struct fp_enc *e = (struct fp_enc *)pub;
-    int status = pub->view == FP_TIMELINE ? fp_timeline_flush(e)
-                 : pub->view == FP_STACKS ? fp_stacks_flush(e)
-                                          : fp_graph_flush(e);
+    struct fp_archive_gather *e = (struct fp_archive_gather *)pub;
+    int status = pub->view == FP_TIMELINE ? fp_archive_timeline_flush(e)
+                 : pub->view == FP_STACKS ? fp_archive_stacks_flush(e)
+                                          : fp_archive_graph_flush(e);
     if (status) return status;
     fp_buf_byte(out, (uint8_t)pub->view);
     fp_buf_varint(out, e->n_runs);
@@ -314,16 +314,16 @@ int fp_archive_enc_flush(struct fp_archive_enc *pub, struct fp_buf *out) {
 /* ---- the decoder ----------------------------------------------------------- */
 
 struct fp_archive_dec {
-    struct fp_dec d;
+    struct fp_archive_spread d;
 };
 
 struct fp_archive_dec *fp_archive_dec_new(const struct fp_model *m) {
     struct fp_archive_dec *a = calloc(1, sizeof *a);
     if (!a) return NULL;
     a->d.model = m;
-    a->d.timeline = fp_timeline_new();
-    a->d.stacks = fp_stacks_new();
-    a->d.graph = fp_graph_new();
+    a->d.timeline = fp_archive_timeline_new();
+    a->d.stacks = fp_archive_stacks_new();
+    a->d.graph = fp_archive_graph_new();
     if (!a->d.timeline || !a->d.stacks || !a->d.graph) {
         fp_archive_dec_free(a);
         return NULL;
@@ -335,19 +335,19 @@ void fp_archive_dec_free(struct fp_archive_dec *a) {
     if (!a) return;
     free(a->d.streams);
     free(a->d.runs);
-    fp_timeline_free(a->d.timeline);
-    fp_stacks_free(a->d.stacks);
-    fp_graph_free(a->d.graph);
+    fp_archive_timeline_free(a->d.timeline);
+    fp_archive_stacks_free(a->d.stacks);
+    fp_archive_graph_free(a->d.graph);
     free(a);
 }
 
-static int malformed(struct fp_err *err, const struct fp_dec *d, const uint8_t *at, const char *what) {
+static int malformed(struct fp_err *err, const struct fp_archive_spread *d, const uint8_t *at, const char *what) {
     return fp_fail(err, FP_E_MALFORMED, (uint64_t)(at - d->p), what);
 }
 
 /* Runs of rows: parts in range, rows within the limit. */
-static int open_runs(struct fp_dec *d, struct fp_cur *c, uint32_t n_parts, uint32_t *max_values, struct fp_err *err) {
-    uint32_t n_runs = fp_cur_u32(c);
+static int open_runs(struct fp_archive_spread *d, struct fp_archive_cur *c, uint32_t n_parts, uint32_t *max_values, struct fp_err *err) {
+    uint32_t n_runs = fp_archive_cur_u32(c);
     /* a run takes at least four bytes */
     if (c->bad || n_runs > (size_t)(c->end - c->p) / 4) return malformed(err, d, c->p, "number of runs in a chunk");
     if (n_runs > d->runs_cap) {
@@ -362,10 +362,10 @@ static int open_runs(struct fp_dec *d, struct fp_cur *c, uint32_t n_parts, uint3
     for (uint32_t i = 0; i < n_runs; i++) {
         const uint8_t *at = c->p;
         struct fp_archive_run *r = &d->runs[i];
-        r->part = fp_cur_u32(c);
-        r->rows = fp_cur_u32(c);
-        r->n_values = fp_cur_u32(c);
-        r->positions = fp_cur_u32(c);
+        r->part = fp_archive_cur_u32(c);
+        r->rows = fp_archive_cur_u32(c);
+        r->n_values = fp_archive_cur_u32(c);
+        r->positions = fp_archive_cur_u32(c);
         if (c->bad || r->part >= n_parts || !r->rows || r->rows > FP_ARCHIVE_MAX_ROWS - d->rows ||
             r->n_values > UINT16_MAX || r->positions > 7 || (d->view == FP_TIMELINE && r->n_values))
             return malformed(err, d, at, "run of rows");
@@ -377,45 +377,45 @@ static int open_runs(struct fp_dec *d, struct fp_cur *c, uint32_t n_parts, uint3
 
 int fp_archive_dec_open(struct fp_archive_dec *a, const uint8_t *p, size_t n, uint32_t n_parts,
                         struct fp_err *err) {
-    struct fp_dec *d = &a->d;
-    struct fp_cur c = {p, p + n, 0};
+    struct fp_archive_spread *d = &a->d;
+    struct fp_archive_cur c = {p, p + n, 0};
     d->p = p;
-    d->view = fp_cur_byte(&c);
+    d->view = fp_archive_cur_byte(&c);
     if (c.bad || d->view < FP_TIMELINE || d->view > FP_GRAPH) return malformed(err, d, p, "view of a chunk");
     uint32_t max_values;
     int status = open_runs(d, &c, n_parts, &max_values, err);
     if (status) return status;
     const uint8_t *at = c.p;
-    d->n_streams = fp_cur_u32(&c);
+    d->n_streams = fp_archive_cur_u32(&c);
     if (c.bad || d->n_streams != fixed_streams(d->view) + value_streams(d->view, max_values) ||
         d->n_streams > (size_t)(c.end - c.p))
         return malformed(err, d, at, "number of streams in a chunk");
     if (d->n_streams > d->streams_cap) {
-        struct fp_cur *streams = realloc(d->streams, d->n_streams * sizeof *streams);
+        struct fp_archive_cur *streams = realloc(d->streams, d->n_streams * sizeof *streams);
         if (!streams) return fp_fail(err, FP_E_NOMEM, 0, "chunk");
         d->streams = streams;
         d->streams_cap = d->n_streams;
     }
-    struct fp_cur lengths = c;
-    for (uint32_t i = 0; i < d->n_streams; i++) fp_cur_varint(&c);
+    struct fp_archive_cur lengths = c;
+    for (uint32_t i = 0; i < d->n_streams; i++) fp_archive_cur_varint(&c);
     if (c.bad) return malformed(err, d, c.p, "length of a stream");
     const uint8_t *next = c.p;
     for (uint32_t i = 0; i < d->n_streams; i++) {
-        uint64_t length = fp_cur_varint(&lengths);
+        uint64_t length = fp_archive_cur_varint(&lengths);
         if (length > (size_t)(c.end - next)) return malformed(err, d, lengths.p, "length of a stream");
-        d->streams[i] = (struct fp_cur){next, next + length, 0};
+        d->streams[i] = (struct fp_archive_cur){next, next + length, 0};
         next += length;
     }
     if (next != c.end) return malformed(err, d, next, "end of the streams of a chunk");
     d->run = 0;
     d->left = d->n_runs ? d->runs[0].rows : 0;
     if (!d->rows) return 0;
-    status = d->view == FP_TIMELINE ? fp_timeline_open(d) : d->view == FP_STACKS ? fp_stacks_open(d) : fp_graph_open(d);
+    status = d->view == FP_TIMELINE ? fp_archive_timeline_open(d) : d->view == FP_STACKS ? fp_archive_stacks_open(d) : fp_archive_graph_open(d);
     return status ? fp_fail(err, status, (uint64_t)(c.p - p), "beginning of a chunk") : 0;
 }
 
 int fp_archive_dec_feed(struct fp_archive_dec *a, struct fp_batch *b, struct fp_err *err) {
-    struct fp_dec *d = &a->d;
+    struct fp_archive_spread *d = &a->d;
     if (b->view != d->view) return fp_fail(err, FP_E_MALFORMED, 0, "chunk of another view");
     while (d->run < d->n_runs) {
         const struct fp_archive_run *r = &d->runs[d->run];
@@ -432,9 +432,9 @@ int fp_archive_dec_feed(struct fp_archive_dec *a, struct fp_batch *b, struct fp_
         }
         uint32_t n = b->cap - b->n < d->left ? b->cap - b->n : d->left;
         const char *what = "row";
-        int status = d->view == FP_TIMELINE ? fp_timeline_pull(d, b, n, &what)
-                     : d->view == FP_STACKS ? fp_stacks_pull(d, b, n, &what)
-                                            : fp_graph_pull(d, b, n, &what);
+        int status = d->view == FP_TIMELINE ? fp_archive_timeline_pull(d, b, n, &what)
+                     : d->view == FP_STACKS ? fp_archive_stacks_pull(d, b, n, &what)
+                                            : fp_archive_graph_pull(d, b, n, &what);
         if (status) return fp_fail(err, status, 0, what);
         b->n += n;
         d->left -= n;

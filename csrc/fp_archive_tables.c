@@ -76,18 +76,18 @@ int fp_archive_tables_write(const struct fp_model *m, uint32_t *from, struct fp_
     return out->failed ? FP_E_NOMEM : 0;
 }
 
-static int malformed(struct fp_err *err, const uint8_t *p, const struct fp_cur *c, const char *what) {
+static int malformed(struct fp_err *err, const uint8_t *p, const struct fp_archive_cur *c, const char *what) {
     return fp_fail(err, FP_E_MALFORMED, (uint64_t)(c->p - p), what);
 }
 
-static int read_strings(struct fp_model *m, const uint8_t *p, struct fp_cur *c, struct fp_err *err) {
-    uint32_t first = fp_cur_u32(c), n = fp_cur_u32(c);
+static int read_strings(struct fp_model *m, const uint8_t *p, struct fp_archive_cur *c, struct fp_err *err) {
+    uint32_t first = fp_archive_cur_u32(c), n = fp_archive_cur_u32(c);
     if (c->bad || first != m->strings.n || n > (size_t)(c->end - c->p))
         return malformed(err, p, c, "range of strings");
-    struct fp_cur lengths = *c;
-    for (uint32_t i = 0; i < n; i++) fp_cur_varint(c);
+    struct fp_archive_cur lengths = *c;
+    for (uint32_t i = 0; i < n; i++) fp_archive_cur_varint(c);
     for (uint32_t i = 0; i < n; i++) {
-        uint64_t length = fp_cur_varint(&lengths);
+        uint64_t length = fp_archive_cur_varint(&lengths);
         if (c->bad || length > (size_t)(c->end - c->p)) return malformed(err, p, c, "length of a string");
         uint32_t id = fp_strings_intern(&m->strings, c->p, (size_t)length);
         if (id == FP_NO_ID) return fp_fail(err, FP_E_NOMEM, 0, "strings");
@@ -98,24 +98,24 @@ static int read_strings(struct fp_model *m, const uint8_t *p, struct fp_cur *c, 
 }
 
 /* Columns are read side by side: a cursor each. */
-static int read_table(struct fp_model *m, unsigned k, const uint8_t *p, struct fp_cur *c, struct fp_err *err) {
+static int read_table(struct fp_model *m, unsigned k, const uint8_t *p, struct fp_archive_cur *c, struct fp_err *err) {
     struct fp_table *t = table_of(m, k);
-    uint32_t first = fp_cur_u32(c), n = fp_cur_u32(c), columns = 0;
+    uint32_t first = fp_archive_cur_u32(c), n = fp_archive_cur_u32(c), columns = 0;
     while (shapes[k][columns] != END) columns++;
     if (c->bad || first != t->n || n > (size_t)(c->end - c->p) / columns)
         return malformed(err, p, c, "range of a table");
-    struct fp_cur column[6];
+    struct fp_archive_cur column[6];
     uint64_t last[6] = {0};
     for (uint32_t j = 0; j < columns; j++) {
         column[j] = *c;
-        for (uint32_t i = 0; i < n; i++) fp_cur_varint(c);
+        for (uint32_t i = 0; i < n; i++) fp_archive_cur_varint(c);
     }
     if (c->bad) return malformed(err, p, c, "column of a table");
     for (uint32_t i = 0; i < n; i++) {
         uint32_t row[8], at = 0;
         for (uint32_t j = 0; j < columns; j++) {
             uint8_t word = shapes[k][j];
-            last[j] += fp_zag(fp_cur_varint(&column[j]));
+            last[j] += fp_zag(fp_archive_cur_varint(&column[j]));
             row[at++] = (uint32_t)last[j];
             if (word == WIDE) {
                 row[at++] = (uint32_t)(last[j] >> 32);
@@ -131,7 +131,7 @@ static int read_table(struct fp_model *m, unsigned k, const uint8_t *p, struct f
 }
 
 int fp_archive_tables_read(struct fp_model *m, const uint8_t *p, size_t n, struct fp_err *err) {
-    struct fp_cur c = {p, p + n, 0};
+    struct fp_archive_cur c = {p, p + n, 0};
     int status = read_strings(m, p, &c, err);
     for (unsigned k = 0; k < FP_ARCHIVE_TABLES - 1 && !status; k++) status = read_table(m, k, p, &c, err);
     if (!status && c.p != c.end) return malformed(err, p, &c, "end of the tables");

@@ -30,7 +30,7 @@ static inline uint32_t pool_of(uint32_t key) {
 }
 
 /* Moves `at` by k steps of q (32.32) and returns the time that is expected there. */
-static inline uint64_t advance(struct fp_time_at *at, uint64_t k, uint64_t q) {
+static inline uint64_t advance(struct fp_archive_time_at *at, uint64_t k, uint64_t q) {
     u128 step = (u128)k * q + at->frac;
     at->ref += (uint64_t)(step >> 32);
     at->frac = (uint32_t)step;
@@ -39,7 +39,7 @@ static inline uint64_t advance(struct fp_time_at *at, uint64_t k, uint64_t q) {
 
 /* The lattice follows what was seen: a miss by one is a sixteenth of a tick of
  * drift, a long pause or a greater miss starts it anew. */
-static inline void track(struct fp_time_at *at, uint64_t k, uint64_t miss) {
+static inline void track(struct fp_archive_time_at *at, uint64_t k, uint64_t miss) {
     if (miss + 1 > 2 || k > 4096) {
         at->ref += miss;
         at->frac = 1u << 31;
@@ -51,11 +51,11 @@ static inline void track(struct fp_time_at *at, uint64_t k, uint64_t miss) {
 }
 
 /* What the last steps of the thread were like, short, middle or long. */
-static inline void remember(struct fp_time_at *at, uint64_t k, const uint64_t *limits) {
+static inline void remember(struct fp_archive_time_at *at, uint64_t k, const uint64_t *limits) {
     at->history = at->history % 9 * 3 + (k > limits[0]) + (k > limits[1]);
 }
 
-static inline uint32_t phase_of(const struct fp_time_at *at) { return at->jitter * 16 + (at->frac >> 28); }
+static inline uint32_t phase_of(const struct fp_archive_time_at *at) { return at->jitter * 16 + (at->frac >> 28); }
 
 /* A key with the history of its thread, hashed. */
 static inline uint32_t history_key(uint32_t key, uint32_t history) {
@@ -204,12 +204,12 @@ struct work {
 
 /* The steps of all rows, their jitter, and the raw bits of both. */
 static void symbolize(struct work *w, const uint64_t *time, const uint32_t *key, const uint32_t *thread, uint32_t n,
-                      struct fp_time_at *at, uint64_t q, int jitter, const uint64_t *limits, struct bit_out *bits) {
+                      struct fp_archive_time_at *at, uint64_t q, int jitter, const uint64_t *limits, struct bit_out *bits) {
     double step = (double)q / 4294967296.0;
     uint64_t whole = q >> 32;
-    struct fp_time_at last = {time[0], 1u << 31, 1, 0, 1};
+    struct fp_archive_time_at last = {time[0], 1u << 31, 1, 0, 1};
     for (uint32_t i = 0; i < n; i++) {
-        struct fp_time_at *a = &at[thread[i]];
+        struct fp_archive_time_at *a = &at[thread[i]];
         if (!a->epoch) *a = last;
         uint64_t d = time[i] - a->ref, k;
         w->hashed[i] = key[i] < FP_TIME_NO_FUNCTION ? history_key(key[i], a->history) : N_HASHED;
@@ -384,7 +384,7 @@ static int emit(const struct work *w, uint32_t n, struct fp_buf *words) {
 }
 
 static int encode(struct work *w, const uint64_t *time, const uint32_t *key, const uint32_t *thread, uint32_t n,
-                  uint32_t n_keys, struct fp_time_at *at, struct fp_buf *tables, struct fp_buf *words,
+                  uint32_t n_keys, struct fp_archive_time_at *at, struct fp_buf *tables, struct fp_buf *words,
                   struct fp_buf *bits) {
     int jitter;
     uint64_t q = find_step(time, thread, n, &jitter), limits[2];
@@ -419,13 +419,13 @@ static int encode(struct work *w, const uint64_t *time, const uint32_t *key, con
     return emit(w, n, words);
 }
 
-int fp_time_encode(const uint64_t *time, const uint32_t *key, const uint32_t *thread, uint32_t n,
+int fp_archive_time_encode(const uint64_t *time, const uint32_t *key, const uint32_t *thread, uint32_t n,
                    uint32_t n_keys, uint32_t n_threads, struct fp_buf *tables, struct fp_buf *words,
                    struct fp_buf *bits) {
     if (!n) return 0;
     int status = FP_E_NOMEM;
     uint32_t most_keys = n_keys > N_HASHED ? n_keys : N_HASHED;
-    struct fp_time_at *at = calloc((size_t)n_threads + 1, sizeof *at);
+    struct fp_archive_time_at *at = calloc((size_t)n_threads + 1, sizeof *at);
     struct work *w = calloc(1, sizeof *w);
     if (!at || !w) goto out;
     w->symbols = malloc(n * sizeof *w->symbols);
@@ -467,7 +467,7 @@ struct head {
 };
 
 /* A slot of a table: symbol << 22 | (frequency - 1) << 11 | place in the symbol. */
-struct fp_time_dec {
+struct fp_archive_time_dec {
     uint32_t *slots;       /* n_tables * M */
     struct head *heads;
     uint32_t n_tables, tables_cap;
@@ -486,13 +486,13 @@ struct fp_time_dec {
     const uint8_t *bits, *bits_end;
     uint64_t acc;
     unsigned acc_n;
-    struct fp_time_at first;       /* where the first thread starts */
-    const struct fp_time_at *last; /* of the thread of the row before: where a new thread starts */
+    struct fp_archive_time_at first;       /* where the first thread starts */
+    const struct fp_archive_time_at *last; /* of the thread of the row before: where a new thread starts */
 };
 
-struct fp_time_dec *fp_time_dec_new(void) { return calloc(1, sizeof(struct fp_time_dec)); }
+struct fp_archive_time_dec *fp_archive_time_dec_new(void) { return calloc(1, sizeof(struct fp_archive_time_dec)); }
 
-void fp_time_dec_free(struct fp_time_dec *d) {
+void fp_archive_time_dec_free(struct fp_archive_time_dec *d) {
     if (!d) return;
     free(d->slots);
     free(d->heads);
@@ -502,19 +502,19 @@ void fp_time_dec_free(struct fp_time_dec *d) {
     free(d);
 }
 
-int fp_time_dec_bad(const struct fp_time_dec *d) { return d->bad; }
+int fp_archive_time_dec_bad(const struct fp_archive_time_dec *d) { return d->bad; }
 
 /* 0, or -1 when the frequencies do not add up; an empty table is only fine for a pool. */
-static int read_table(struct fp_cur *c, uint32_t *slots, struct head *head, uint32_t n_symbols, uint8_t *empty) {
+static int read_table(struct fp_archive_cur *c, uint32_t *slots, struct head *head, uint32_t n_symbols, uint8_t *empty) {
     memset(head, 0, sizeof *head);
-    uint32_t used = fp_cur_u32(c);
+    uint32_t used = fp_archive_cur_u32(c);
     *empty = !used;
     if (!used) return c->bad;
     uint64_t symbol = 0;
     uint32_t at = 0;
     for (uint32_t u = 0; u < used && !c->bad; u++) {
-        symbol += fp_cur_u32(c);
-        uint32_t freq = fp_cur_u32(c);
+        symbol += fp_archive_cur_u32(c);
+        uint32_t freq = fp_archive_cur_u32(c);
         if (symbol >= n_symbols || !freq || freq > M - at) return -1;
         int place = freq > head->freq[0] ? 0 : freq > head->freq[1] ? 1 : 2;
         if (place == 0) {
@@ -534,12 +534,12 @@ static int read_table(struct fp_cur *c, uint32_t *slots, struct head *head, uint
 }
 
 /* A list of keys with tables of their own, which are numbered from N_FIXED on. */
-static int read_keys(struct fp_time_dec *d, struct fp_cur *c, uint16_t *table_of, uint32_t n_keys) {
-    uint32_t n = fp_cur_u32(c);
+static int read_keys(struct fp_archive_time_dec *d, struct fp_archive_cur *c, uint16_t *table_of, uint32_t n_keys) {
+    uint32_t n = fp_archive_cur_u32(c);
     if (c->bad || n > FP_TIME_TABLES / 2) return FP_E_MALFORMED;
     uint64_t key = 0;
     for (uint32_t i = 0; i < n; i++) {
-        key += fp_cur_u32(c);
+        key += fp_archive_cur_u32(c);
         if (c->bad || key >= n_keys) return FP_E_MALFORMED;
         table_of[key] = (uint16_t)(N_FIXED + d->n_given);
         d->given[d->n_given++] = (uint32_t)key++;
@@ -547,7 +547,7 @@ static int read_keys(struct fp_time_dec *d, struct fp_cur *c, uint16_t *table_of
     return 0;
 }
 
-static int prepare(struct fp_time_dec *d, uint32_t n_keys) {
+static int prepare(struct fp_archive_time_dec *d, uint32_t n_keys) {
     for (uint32_t i = d->n_given_plain; i < d->n_given; i++) d->table_of_hashed[d->given[i]] = 0;
     d->n_given = d->n_given_plain = 0;
     if (!d->table_of_hashed) d->table_of_hashed = calloc(1 << FP_TIME_HASH_BITS, sizeof *d->table_of_hashed);
@@ -562,15 +562,15 @@ static int prepare(struct fp_time_dec *d, uint32_t n_keys) {
     return 0;
 }
 
-int fp_time_dec_open(struct fp_time_dec *d, uint32_t n_keys, const uint8_t *const *p, const size_t *n) {
+int fp_archive_time_dec_open(struct fp_archive_time_dec *d, uint32_t n_keys, const uint8_t *const *p, const size_t *n) {
     if (prepare(d, n_keys)) return FP_E_NOMEM;
-    struct fp_cur c = {p[0], p[0] + n[0], 0};
-    d->first = (struct fp_time_at){fp_cur_varint(&c), 1u << 31, 1, 0, 1};
+    struct fp_archive_cur c = {p[0], p[0] + n[0], 0};
+    d->first = (struct fp_archive_time_at){fp_archive_cur_varint(&c), 1u << 31, 1, 0, 1};
     d->last = &d->first;
-    d->q = fp_cur_varint(&c);
-    uint8_t jitter = fp_cur_byte(&c);
-    d->limits[0] = fp_cur_varint(&c);
-    d->limits[1] = fp_cur_varint(&c);
+    d->q = fp_archive_cur_varint(&c);
+    uint8_t jitter = fp_archive_cur_byte(&c);
+    d->limits[0] = fp_archive_cur_varint(&c);
+    d->limits[1] = fp_archive_cur_varint(&c);
     if (c.bad || jitter > 1 || !d->q) return FP_E_MALFORMED;
     d->jitter = jitter;
     if (read_keys(d, &c, d->table_of, n_keys)) return FP_E_MALFORMED;
@@ -611,7 +611,7 @@ int fp_time_dec_open(struct fp_time_dec *d, uint32_t n_keys, const uint8_t *cons
     return 0;
 }
 
-static inline uint32_t rans_get(struct fp_time_dec *d, uint32_t table) {
+static inline uint32_t rans_get(struct fp_archive_time_dec *d, uint32_t table) {
     const struct head *head = &d->heads[table];
     uint32_t x = d->x, place = x & (M - 1), symbol, freq, in;
     if ((in = place - head->start[0]) < head->freq[0]) {
@@ -640,7 +640,7 @@ static inline uint32_t rans_get(struct fp_time_dec *d, uint32_t table) {
     return symbol;
 }
 
-static uint64_t bits_get(struct fp_time_dec *d, unsigned n) {
+static uint64_t bits_get(struct fp_archive_time_dec *d, unsigned n) {
     uint64_t v = 0;
     for (unsigned have = 0; have < n;) {
         if (!d->acc_n) {
@@ -665,14 +665,14 @@ static uint64_t bits_get(struct fp_time_dec *d, unsigned n) {
     return v;
 }
 
-static uint32_t check_history(struct fp_time_dec *d, uint32_t key) {
+static uint32_t check_history(struct fp_archive_time_dec *d, uint32_t key) {
     uint32_t flags = HISTORY_CHECKED;
     for (uint32_t h = 0; h < FP_TIME_HISTORIES; h++)
         if (d->table_of_hashed[history_key(key, h)]) flags |= HAS_HISTORY;
     return d->table_of[key] |= (uint16_t)flags;
 }
 
-uint64_t fp_time_next(struct fp_time_dec *d, uint32_t key, struct fp_time_at *at) {
+uint64_t fp_archive_time_next(struct fp_archive_time_dec *d, uint32_t key, struct fp_archive_time_at *at) {
     if (FP_UNLIKELY(!at->epoch)) *at = *d->last;
     uint32_t table = pool_of(key);
     if (key < FP_TIME_NO_FUNCTION) {

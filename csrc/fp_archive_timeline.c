@@ -48,10 +48,10 @@ struct thread {
     uint32_t *stack;
     uint8_t left;        /* the last function row was an exit */
     uint32_t function;   /* of the last function row */
-    struct fp_time_at at;
+    struct fp_archive_time_at at;
 };
 
-struct fp_timeline {
+struct fp_archive_timeline {
     uint32_t epoch;      /* states of earlier chunks are stale */
     struct function *functions;
     uint32_t functions_cap;
@@ -67,16 +67,16 @@ struct fp_timeline {
     uint32_t *row_thread;
     uint32_t rows_cap;
     /* decoder */
-    struct fp_time_dec *times;
+    struct fp_archive_time_dec *times;
 };
 
-struct fp_timeline *fp_timeline_new(void) {
-    struct fp_timeline *s = calloc(1, sizeof *s);
+struct fp_archive_timeline *fp_archive_timeline_new(void) {
+    struct fp_archive_timeline *s = calloc(1, sizeof *s);
     if (s) s->epoch = 1;
     return s;
 }
 
-void fp_timeline_free(struct fp_timeline *s) {
+void fp_archive_timeline_free(struct fp_archive_timeline *s) {
     if (!s) return;
     for (uint32_t i = 0; i < s->threads_cap; i++) free(s->threads[i].stack);
     free(s->functions);
@@ -84,11 +84,11 @@ void fp_timeline_free(struct fp_timeline *s) {
     free(s->time);
     free(s->key);
     free(s->row_thread);
-    fp_time_dec_free(s->times);
+    fp_archive_time_dec_free(s->times);
     free(s);
 }
 
-static int grow_functions(struct fp_timeline *s, uint32_t n) {
+static int grow_functions(struct fp_archive_timeline *s, uint32_t n) {
     uint64_t cap = n < 64 ? 64 : (uint64_t)n * 3 / 2;
     struct function *f = realloc(s->functions, cap * sizeof *f);
     if (!f) return FP_E_NOMEM;
@@ -98,7 +98,7 @@ static int grow_functions(struct fp_timeline *s, uint32_t n) {
     return 0;
 }
 
-static int grow_threads(struct fp_timeline *s, uint32_t n) {
+static int grow_threads(struct fp_archive_timeline *s, uint32_t n) {
     uint64_t cap = n < 16 ? 16 : (uint64_t)n * 3 / 2;
     struct thread *t = realloc(s->threads, cap * sizeof *t);
     if (!t) return FP_E_NOMEM;
@@ -108,7 +108,7 @@ static int grow_threads(struct fp_timeline *s, uint32_t n) {
     return 0;
 }
 
-static inline struct function *function_at(struct fp_timeline *s, uint32_t id) {
+static inline struct function *function_at(struct fp_archive_timeline *s, uint32_t id) {
     struct function *f = &s->functions[id];
     if (f->epoch != s->epoch) {
         f->epoch = s->epoch;
@@ -119,7 +119,7 @@ static inline struct function *function_at(struct fp_timeline *s, uint32_t id) {
     return f;
 }
 
-static inline struct thread *thread_at(struct fp_timeline *s, uint32_t id) {
+static inline struct thread *thread_at(struct fp_archive_timeline *s, uint32_t id) {
     struct thread *t = &s->threads[id];
     if (t->epoch != s->epoch) {
         t->epoch = s->epoch;
@@ -178,13 +178,13 @@ static inline uint32_t event_key(uint32_t op) { return FP_TIME_NO_FUNCTION + op;
 
 /* ---- encoding ----------------------------------------------------------- */
 
-static void end_run(struct fp_enc *e) {
-    struct fp_timeline *s = e->timeline;
+static void end_run(struct fp_archive_gather *e) {
+    struct fp_archive_timeline *s = e->timeline;
     if (s->run_rows) fp_buf_varint(&e->streams[S_RUN], s->run_rows);
     s->run_rows = 0;
 }
 
-static int reserve_rows(struct fp_timeline *s, uint32_t rows) {
+static int reserve_rows(struct fp_archive_timeline *s, uint32_t rows) {
     if (rows <= s->rows_cap) return 0;
     uint64_t *time = realloc(s->time, rows * sizeof *time);
     if (time) s->time = time;
@@ -198,8 +198,8 @@ static int reserve_rows(struct fp_timeline *s, uint32_t rows) {
 }
 
 /* An exit or an enter: the code, and the thread's new state. */
-static int put_function(struct fp_enc *e, struct thread *t, uint32_t op, uint32_t id, uint32_t *key) {
-    struct fp_timeline *s = e->timeline;
+static int put_function(struct fp_archive_gather *e, struct thread *t, uint32_t op, uint32_t id, uint32_t *key) {
+    struct fp_archive_timeline *s = e->timeline;
     struct fp_buf *code = &e->streams[S_CODE];
     uint32_t leaves = op == FP_OP_EXIT || op == FP_OP_TAIL_EXIT;
     if (id >= s->functions_cap && grow_functions(s, id + 1)) return FP_E_NOMEM;
@@ -243,8 +243,8 @@ static int put_function(struct fp_enc *e, struct thread *t, uint32_t op, uint32_
     return 0;
 }
 
-static void put_event(struct fp_enc *e, struct thread *t, const struct fp_batch *b, uint32_t i) {
-    struct fp_timeline *s = e->timeline;
+static void put_event(struct fp_archive_gather *e, struct thread *t, const struct fp_batch *b, uint32_t i) {
+    struct fp_archive_timeline *s = e->timeline;
     uint32_t op = b->op[i];
     uint64_t aux = b->aux[i];
     fp_buf_byte(&e->streams[S_CODE], (uint8_t)(C_EVENT + op - FP_OP_ARGUMENT));
@@ -263,9 +263,9 @@ static void put_event(struct fp_enc *e, struct thread *t, const struct fp_batch 
     }
 }
 
-int fp_timeline_put(struct fp_enc *e, const struct fp_batch *b, uint32_t positions) {
+int fp_archive_timeline_put(struct fp_archive_gather *e, const struct fp_batch *b, uint32_t positions) {
     (void)positions;
-    struct fp_timeline *s = e->timeline;
+    struct fp_archive_timeline *s = e->timeline;
     uint32_t row = e->pub.rows;
     if (reserve_rows(s, row + b->n)) return FP_E_NOMEM;
     if (!s->functions_cap && grow_functions(s, 1)) return FP_E_NOMEM;
@@ -295,10 +295,10 @@ int fp_timeline_put(struct fp_enc *e, const struct fp_batch *b, uint32_t positio
     return 0;
 }
 
-int fp_timeline_flush(struct fp_enc *e) {
-    struct fp_timeline *s = e->timeline;
+int fp_archive_timeline_flush(struct fp_archive_gather *e) {
+    struct fp_archive_timeline *s = e->timeline;
     end_run(e);
-    int status = fp_time_encode(s->time, s->key, s->row_thread, e->pub.rows, s->n_functions * 4, s->n_threads,
+    int status = fp_archive_time_encode(s->time, s->key, s->row_thread, e->pub.rows, s->n_functions * 4, s->n_threads,
                                 &e->streams[S_TABLES], &e->streams[S_WORDS], &e->streams[S_BITS]);
     s->epoch++;
     s->thread = s->cpu = s->explicit_function = 0;
@@ -308,8 +308,8 @@ int fp_timeline_flush(struct fp_enc *e) {
 
 /* ---- decoding ----------------------------------------------------------- */
 
-int fp_timeline_open(struct fp_dec *d) {
-    struct fp_timeline *s = d->timeline;
+int fp_archive_timeline_open(struct fp_archive_spread *d) {
+    struct fp_archive_timeline *s = d->timeline;
     s->epoch++;
     s->thread = s->cpu = s->run_rows = s->explicit_function = 0;
     s->wall = 0;
@@ -317,20 +317,20 @@ int fp_timeline_open(struct fp_dec *d) {
     s->n_threads = d->model->threads.n;
     if (s->n_functions > s->functions_cap && grow_functions(s, s->n_functions)) return FP_E_NOMEM;
     if (s->n_threads > s->threads_cap && grow_threads(s, s->n_threads)) return FP_E_NOMEM;
-    if (!s->times && !(s->times = fp_time_dec_new())) return FP_E_NOMEM;
+    if (!s->times && !(s->times = fp_archive_time_dec_new())) return FP_E_NOMEM;
     const uint8_t *p[3];
     size_t n[3];
     for (int i = 0; i < 3; i++) {
         p[i] = d->streams[S_TABLES + i].p;
         n[i] = (size_t)(d->streams[S_TABLES + i].end - p[i]);
     }
-    return fp_time_dec_open(s->times, s->n_functions * 4, p, n);
+    return fp_archive_time_dec_open(s->times, s->n_functions * 4, p, n);
 }
 
 /* The function of a row with code `c`, and the thread's new state. */
-static inline int pull_function(struct fp_dec *d, struct thread *t, uint32_t c, uint8_t *op, uint32_t *function,
+static inline int pull_function(struct fp_archive_spread *d, struct thread *t, uint32_t c, uint8_t *op, uint32_t *function,
                                 uint32_t *key) {
-    struct fp_timeline *s = d->timeline;
+    struct fp_archive_timeline *s = d->timeline;
     uint32_t id, leaves = 0;
     if (c <= C_TAIL) {
         if (FP_UNLIKELY(!t->sp)) return FP_E_MALFORMED;
@@ -348,7 +348,7 @@ static inline int pull_function(struct fp_dec *d, struct thread *t, uint32_t c, 
             id = caller->callee[rank];
             to_front(caller, rank, id);
         } else {
-            uint64_t wide = s->explicit_function + fp_zag(fp_cur_varint(&d->streams[S_FUNCTION]));
+            uint64_t wide = s->explicit_function + fp_zag(fp_archive_cur_varint(&d->streams[S_FUNCTION]));
             if (wide >= s->n_functions) return FP_E_MALFORMED;
             s->explicit_function = id = (uint32_t)wide;
             if (c >= C_EXIT_OF) {
@@ -374,17 +374,17 @@ static inline int pull_function(struct fp_dec *d, struct thread *t, uint32_t c, 
     return 0;
 }
 
-static int pull_event(struct fp_dec *d, struct thread *t, uint32_t op, struct fp_batch *b, uint32_t i) {
-    struct fp_timeline *s = d->timeline;
+static int pull_event(struct fp_archive_spread *d, struct thread *t, uint32_t op, struct fp_batch *b, uint32_t i) {
+    struct fp_archive_timeline *s = d->timeline;
     if (op == FP_OP_ARGUMENT) {
         struct function *f = function_at(s, t->function);
-        b->aux[i] = f->argument += fp_zag(fp_cur_varint(&d->streams[S_ARGUMENT]));
+        b->aux[i] = f->argument += fp_zag(fp_archive_cur_varint(&d->streams[S_ARGUMENT]));
     } else if (op == FP_OP_BUFFER) {
-        b->aux[i] = s->wall += fp_zag(fp_cur_varint(&d->streams[S_BUFFER]));
+        b->aux[i] = s->wall += fp_zag(fp_archive_cur_varint(&d->streams[S_BUFFER]));
     } else {
-        if (op == FP_OP_TYPED) b->function[i] = fp_cur_u32(&d->streams[S_EVENT]);
-        uint32_t n = fp_cur_u32(&d->streams[S_EVENT]);
-        struct fp_cur *payload = &d->streams[S_PAYLOAD];
+        if (op == FP_OP_TYPED) b->function[i] = fp_archive_cur_u32(&d->streams[S_EVENT]);
+        uint32_t n = fp_archive_cur_u32(&d->streams[S_EVENT]);
+        struct fp_archive_cur *payload = &d->streams[S_PAYLOAD];
         if ((size_t)(payload->end - payload->p) < n) return FP_E_MALFORMED;
         int status = fp_batch_payload(b, payload->p, n, &b->aux[i]);
         if (status) return status;
@@ -393,15 +393,15 @@ static int pull_event(struct fp_dec *d, struct thread *t, uint32_t op, struct fp
     return 0;
 }
 
-int fp_timeline_pull(struct fp_dec *d, struct fp_batch *b, uint32_t n, const char **what) {
-    struct fp_timeline *s = d->timeline;
-    struct fp_cur *code = &d->streams[S_CODE], *run = &d->streams[S_RUN];
+int fp_archive_timeline_pull(struct fp_archive_spread *d, struct fp_batch *b, uint32_t n, const char **what) {
+    struct fp_archive_timeline *s = d->timeline;
+    struct fp_archive_cur *code = &d->streams[S_CODE], *run = &d->streams[S_RUN];
     *what = "row of a timeline";
     for (uint32_t i = b->n, end = b->n + n; i < end; i++) {
         if (!s->run_rows) {
-            uint64_t thread = s->thread + fp_zag(fp_cur_varint(run));
-            uint64_t cpu = s->cpu + fp_zag(fp_cur_varint(run));
-            s->run_rows = fp_cur_u32(run);
+            uint64_t thread = s->thread + fp_zag(fp_archive_cur_varint(run));
+            uint64_t cpu = s->cpu + fp_zag(fp_archive_cur_varint(run));
+            s->run_rows = fp_archive_cur_u32(run);
             if (run->bad || thread >= s->n_threads || cpu > UINT16_MAX || !s->run_rows) {
                 *what = "run of rows of a thread";
                 return FP_E_MALFORMED;
@@ -411,7 +411,7 @@ int fp_timeline_pull(struct fp_dec *d, struct fp_batch *b, uint32_t n, const cha
         }
         s->run_rows--;
         struct thread *t = thread_at(s, s->thread);
-        uint32_t c = fp_cur_byte(code), key;
+        uint32_t c = fp_archive_cur_byte(code), key;
         int status;
         b->aux[i] = 0;
         if (c < C_EVENT) {
@@ -426,11 +426,11 @@ int fp_timeline_pull(struct fp_dec *d, struct fp_batch *b, uint32_t n, const cha
             return FP_E_MALFORMED;
         }
         if (FP_UNLIKELY(status)) return status;
-        b->time[i] = fp_time_next(s->times, key, &t->at);
+        b->time[i] = fp_archive_time_next(s->times, key, &t->at);
         b->thread[i] = s->thread;
         b->cpu[i] = (uint16_t)s->cpu;
     }
     for (int i = 0; i < FP_TIMELINE_STREAMS; i++)
         if (d->streams[i].bad) return FP_E_MALFORMED;
-    return fp_time_dec_bad(s->times) ? FP_E_MALFORMED : 0;
+    return fp_archive_time_dec_bad(s->times) ? FP_E_MALFORMED : 0;
 }
