@@ -40,7 +40,7 @@ from fastprof.formats.archive_sections import (
 from fastprof.io import Sink, Source
 from fastprof.model import VIEWS, Batch, Model, Part, ValueType
 
-DEFAULT_LEVEL = 6
+DEFAULT_LEVEL = 3
 # A chunk ends when it holds this many rows, or about this many bytes.
 CHUNK_ROWS = 1 << 20
 CHUNK_NBYTES = 16 << 20

@@ -24,6 +24,8 @@ TRAILER_MAGIC = b"FPAE"
 MEMBER, PARTS, TABLES, ROWS, END, INDEX = range(1, 7)
 OPTIONAL, ZSTD, BASED = 1, 2, 4
 MAX_RAW = 256 << 20  # most bytes of a payload when decompressed
+BASED_LEVEL = 12  # least level of what is stored against a base
+LONG_DISTANCE_LEVEL = 6  # from which zstandard's long-distance matching is on
 MAX_EXPANSION = 1 << 16  # zstandard cannot say more with a byte than this
 
 
@@ -118,36 +120,36 @@ class Codec:
     def __init__(self, level: int = 3, base_of: Callable[[int], bytes] | None = None) -> None:
         self.level = level
         self._base_of = base_of
-        self._plain: Any = None
         self._decompressor = zstandard.ZstdDecompressor(max_window_size=1 << 31)
 
-    def _parameters(self, nbytes: int, based: bool) -> Any:
-        # a window over all of the payload and its base; nothing repeats further away than that
-        window_log = max(10, min(28, (nbytes * (2 if based else 1)).bit_length()))
-        long_distance = {"enable_ldm": 1} if self.level >= 6 or based else {}
-        return zstandard.ZstdCompressionParameters.from_level(
-            self.level, window_log=window_log, write_content_size=0, **long_distance
+    def _compress(self, raw: bytes, base: bytes) -> bytes:
+        # A window over all of the payload and its base: nothing repeats further away than that.
+        # Against a base it pays to search harder, most of it is found there.
+        level = max(self.level, BASED_LEVEL) if base else self.level
+        parameters = zstandard.ZstdCompressionParameters.from_level(
+            level,
+            window_log=max(10, min(28, (len(raw) + len(base)).bit_length())),
+            write_content_size=0,
+            enable_ldm=1 if base or level >= LONG_DISTANCE_LEVEL else 0,
         )
+        dictionary = zstandard.ZstdCompressionDict(base, dict_type=zstandard.DICT_TYPE_RAWCONTENT) if base else None
+        packed: bytes = zstandard.ZstdCompressor(dict_data=dictionary, compression_params=parameters).compress(raw)
+        return packed
 
-    def pack(
-        self, type_: int, member: int, raw: bytes, flags: int = 0, base: tuple[int, bytes] | None = None
-    ) -> bytes:
-        """A whole section.  `base` is (offset, payload) of a section like this one."""
+    def pack(self, type_: int, member: int, raw: bytes, flags: int = 0, base: tuple[int, bytes] | None = None) -> bytes:
+        """A whole section.  `base` is (offset, payload) of one that it may be like."""
         if len(raw) > MAX_RAW:
             raise SectionError(0, f"a payload of {len(raw)} bytes, the most is {MAX_RAW}")
-        dictionary = None
-        prefix = b""
-        if base is not None:
-            dictionary = zstandard.ZstdCompressionDict(base[1], dict_type=zstandard.DICT_TYPE_RAWCONTENT)
-            prefix = struct.pack("<Q", base[0])
-            flags |= BASED
-        parameters = self._parameters(max(len(raw), len(base[1]) if base else 0), base is not None)
-        packed = zstandard.ZstdCompressor(dict_data=dictionary, compression_params=parameters).compress(raw)
-        if len(packed) < len(raw):
-            stored = prefix + packed
-            flags |= ZSTD
-        else:
-            stored, flags = raw, flags & ~BASED
+        stored = raw
+        if base is not None and base[1]:
+            packed = struct.pack("<Q", base[0]) + self._compress(raw, base[1])
+            if len(packed) < len(stored):
+                stored, flags = packed, flags | ZSTD | BASED
+        # little was found in the base: perhaps it is as small without
+        if not flags & BASED or len(stored) > len(raw) // 8:
+            packed = self._compress(raw, b"")
+            if len(packed) < len(stored):
+                stored, flags = packed, flags & ~BASED | ZSTD
         head = HEADER.pack(SYNC, type_, flags, member, len(stored), len(raw), zlib.crc32(stored))
         return head + struct.pack("<I", zlib.crc32(head)) + stored
 
