@@ -67,6 +67,17 @@ void fp_archive_dec_free(struct fp_archive_dec *d);
 int fp_archive_dec_open(struct fp_archive_dec *d, const uint8_t *p, size_t n, uint32_t n_parts,
                         struct fp_err *err);
 
+/* Which rows of the chunks to keep; a graph's rows have neither time nor thread. */
+struct fp_archive_filter {
+    uint64_t first_time, last_time;  /* both included */
+    const uint8_t *threads;          /* per thread id, 1 = keep; NULL: all */
+    uint32_t n_threads;
+    uint32_t part;                   /* UINT32_MAX: all */
+};
+
+/* Sets what feed keeps from now on; borrowed.  NULL: everything. */
+void fp_archive_dec_filter(struct fp_archive_dec *d, const struct fp_archive_filter *filter);
+
 /* Appends rows to `b` until it is full or its part would change (FP_FULL) or the
  * chunk ends (FP_DONE). */
 int fp_archive_dec_feed(struct fp_archive_dec *d, struct fp_batch *b, struct fp_err *err);

@@ -71,6 +71,7 @@ struct fp_archive_gather {
 
 struct fp_archive_spread {
     const struct fp_model *model;
+    const struct fp_archive_filter *filter;
     const uint8_t *p;
     struct fp_archive_cur *streams;
     uint32_t n_streams, streams_cap;

@@ -414,6 +414,37 @@ int fp_archive_dec_open(struct fp_archive_dec *a, const uint8_t *p, size_t n, ui
     return status ? fp_fail(err, status, (uint64_t)(c.p - p), "beginning of a chunk") : 0;
 }
 
+void fp_archive_dec_filter(struct fp_archive_dec *a, const struct fp_archive_filter *filter) { a->d.filter = filter; }
+
+/* Moves the rows that the filter keeps, of n behind the batch's rows, together.
+ * Returns how many they are. */
+static uint32_t keep(const struct fp_archive_filter *f, struct fp_batch *b, uint32_t part, uint32_t n) {
+    if (f->part != UINT32_MAX && f->part != part) return 0;
+    if (b->view == FP_GRAPH) return n;
+    uint32_t to = b->n;
+    for (uint32_t i = b->n, end = b->n + n; i < end; i++) {
+        if (b->time[i] < f->first_time || b->time[i] > f->last_time) continue;
+        if (f->threads && (b->thread[i] >= f->n_threads || !f->threads[b->thread[i]])) continue;
+        b->time[to] = b->time[i];
+        b->thread[to] = b->thread[i];
+        if (b->view == FP_TIMELINE) {
+            b->aux[to] = b->aux[i];
+            b->function[to] = b->function[i];
+            b->cpu[to] = b->cpu[i];
+            b->op[to] = b->op[i];
+        } else {
+            b->stack[to] = b->stack[i];
+            b->label[to] = b->label[i];
+            for (uint32_t k = 0; k < b->n_values; k++) {
+                int64_t *v = b->values + (size_t)k * b->cap;
+                v[to] = v[i];
+            }
+        }
+        to++;
+    }
+    return to - b->n;
+}
+
 int fp_archive_dec_feed(struct fp_archive_dec *a, struct fp_batch *b, struct fp_err *err) {
     struct fp_archive_spread *d = &a->d;
     if (b->view != d->view) return fp_fail(err, FP_E_MALFORMED, 0, "chunk of another view");
@@ -436,8 +467,8 @@ int fp_archive_dec_feed(struct fp_archive_dec *a, struct fp_batch *b, struct fp_
                      : d->view == FP_STACKS ? fp_archive_stacks_pull(d, b, n, &what)
                                             : fp_archive_graph_pull(d, b, n, &what);
         if (status) return fp_fail(err, status, 0, what);
-        b->n += n;
         d->left -= n;
+        b->n += d->filter ? keep(d->filter, b, r->part, n) : n;
     }
     for (uint32_t i = 0; i < d->n_streams && d->rows && d->view != FP_TIMELINE; i++)
         if (d->streams[i].p != d->streams[i].end) return malformed(err, d, d->streams[i].p, "rest of a stream");

@@ -38,7 +38,7 @@ from fastprof.formats.archive_sections import (
     unpack_metadata,
 )
 from fastprof.io import Sink, Source
-from fastprof.model import VIEWS, Batch, Model, Part, ValueType
+from fastprof.model import VIEWS, Batch, Model, Part
 
 DEFAULT_LEVEL = 3
 # A chunk ends when it holds this many rows, or about this many bytes.
@@ -57,21 +57,19 @@ BaseOf = Callable[[int, int], tuple[int, bytes] | None]
 def _part_to_plain(part: Part) -> dict[str, Any]:
     """The fields of a part that differ from an empty one's."""
     empty = Part()
-    plain = {f.name: getattr(part, f.name) for f in fields(Part) if getattr(part, f.name) != getattr(empty, f.name)}
-    if "value_types" in plain:
-        plain["value_types"] = [[getattr(v, f.name) for f in fields(ValueType)] for v in part.value_types]
-    return plain
+    return {f.name: getattr(part, f.name) for f in fields(Part) if getattr(part, f.name) != getattr(empty, f.name)}
 
 
 def _part_from_plain(plain: dict[str, Any]) -> Part:
     """Errors: TypeError, ValueError for what _part_to_plain does not make."""
-    values = dict(plain)
-    if "value_types" in values:
-        values["value_types"] = [ValueType(*v) for v in values["value_types"]]
-    known = {f.name for f in fields(Part)}
-    if not known.issuperset(values):
-        raise ValueError(f"unknown fields of a part: {', '.join(sorted(map(str, set(values) - known)))}")
-    return Part(**values)
+    empty = Part()
+    for name, value in plain.items():
+        if name not in vars(empty):
+            raise ValueError(f"unknown field {name!r}")
+        expected = getattr(empty, name)
+        if expected is not None and not isinstance(value, type(expected)):
+            raise ValueError(f"field {name!r} is a {type(value).__name__}")
+    return Part(**plain)
 
 
 def _model_to_plain(model: Model) -> dict[str, Any]:
@@ -289,6 +287,12 @@ class ArchiveReader(Reader):
             report.warn(f"{source.name}: {message}")
         self._member = self._choose(self._archive.members)
         self.view = self._member.view
+        if self.view not in VIEWS:
+            raise FormatError(source.name, self.format, f"view {self.view!r} is unknown")
+        if self.view == "graph" and (options.time_range or options.threads):
+            raise UsageError(f"{source.name}: a graph has no times or threads to choose by, only parts")
+        if options.part is not None and options.part < 1:
+            raise UsageError("parts are numbered from 1")
         self._section: Section | None = None
         self._expected: tuple[int, int, int] = (0, 0, 0)
         self._open = False
@@ -297,7 +301,6 @@ class ArchiveReader(Reader):
         if not self._dec:
             raise MemoryError("no memory for the archive decoder")
         self._dec = ffi.gc(self._dec, lib.fp_archive_dec_free)
-        self._part_of: dict[int, int] = {}
         self._passed_over = 0
 
     def _error(self, error: SectionError) -> FormatError:
@@ -383,7 +386,7 @@ class ArchiveReader(Reader):
         section = archive_sections.parse_header(bytes(data[:HEADER_NBYTES]), offset)
         if (section.type, section.member, section.nbytes) != (type_, self._member.number, nbytes):
             raise SectionError(offset, "section is not the one that the index says")
-        raw = self._codec.unpack(section, data[HEADER_NBYTES:nbytes])
+        raw = self._codec.unpack(section, bytes(data[HEADER_NBYTES:nbytes]))
         in_.pos += nbytes
         self._section = section
         if section.type == PARTS:
@@ -392,12 +395,31 @@ class ArchiveReader(Reader):
             self._status(lib.fp_archive_tables_read(self.model.c, raw, len(raw), err), err)
         elif section.type == ROWS:
             self._payload = raw
-            self._status(lib.fp_archive_dec_open(self._dec, self._c_payload(), len(raw), len(self.model.parts), err), err)
+            self._set_filter()
+            n_parts = len(self.model.parts)
+            self._status(lib.fp_archive_dec_open(self._dec, self._c_payload(), len(raw), n_parts, err), err)
             self._open = True
             return self._rows(batch, err)
         elif section.type == END:
             self._take_end(unpack_metadata(section, raw, dict))
         return int(lib.FP_DONE)
+
+    def _set_filter(self) -> None:
+        """Rows are chosen exactly; the chunks that hold them were chosen by the index."""
+        options = self.options
+        if options.time_range is None and not options.threads and options.part is None:
+            return
+        first, last = options.time_range or (0, (1 << 64) - 1)
+        self._filter = ffi.new("struct fp_archive_filter *")
+        self._filter.first_time, self._filter.last_time = first, last
+        self._filter.part = 0xFFFFFFFF if options.part is None else options.part - 1
+        if options.threads:
+            n = self.model.count("threads")
+            self._mask = ffi.new("uint8_t[]", n)
+            for i in range(1, n):
+                self._mask[i] = self.model.row("threads", i)[2] in options.threads
+            self._filter.threads, self._filter.n_threads = self._mask, n
+        lib.fp_archive_dec_filter(self._dec, self._filter)
 
     def _c_payload(self) -> Any:
         self._keep = ffi.from_buffer("uint8_t[]", self._payload)

@@ -1,15 +1,20 @@
 """The archive's metadata encoding: the part of CBOR (RFC 8949) that plain values need.
 
-None, bool, int of any size up to 64 bits, float, str, bytes, list, dict, and
-tuple (an array under tag 60500, so that it comes back as a tuple).
+None, bool, int of any size up to 64 bits, float, str, bytes, list, dict;
+tuple (an array under tag 60500, so that it comes back as a tuple) and the
+model's ValueType (the array of its fields under tag 60501).
 """
 
 from __future__ import annotations
 
 import struct
+from dataclasses import fields
 from typing import Any
 
+from fastprof.model import ValueType
+
 TUPLE_TAG = 60500
+VALUE_TYPE_TAG = 60501
 MAX_DEPTH = 32
 
 
@@ -54,6 +59,9 @@ def _encode(value: Any, out: bytearray) -> None:
         out += _head(4, len(value))
         for item in value:
             _encode(item, out)
+    elif isinstance(value, ValueType):
+        out += _head(6, VALUE_TYPE_TAG)
+        _encode([getattr(value, f.name) for f in fields(value)], out)
     elif isinstance(value, dict):
         out += _head(5, len(value))
         for key, item in value.items():
@@ -108,9 +116,14 @@ def _decode(data: bytes, at: int, depth: int) -> tuple[Any, int]:
             raise CborError("text is not UTF-8") from None
     if major == 6:
         value, at = _decode(data, at, depth + 1)
-        if n != TUPLE_TAG or not isinstance(value, list):
-            raise CborError(f"unknown tag {n}")
-        return tuple(value), at
+        if n == TUPLE_TAG and isinstance(value, list):
+            return tuple(value), at
+        if n == VALUE_TYPE_TAG and isinstance(value, list) and all(isinstance(item, str) for item in value):
+            try:
+                return ValueType(*value), at
+            except TypeError:
+                pass  # more fields than we know
+        raise CborError(f"unknown tag {n}")
     if n > len(data) - at:  # every item takes a byte or more
         raise CborError("ends inside a list")
     if major == 4:

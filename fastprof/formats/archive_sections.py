@@ -24,7 +24,8 @@ TRAILER_MAGIC = b"FPAE"
 MEMBER, PARTS, TABLES, ROWS, END, INDEX = range(1, 7)
 OPTIONAL, ZSTD, BASED = 1, 2, 4
 MAX_RAW = 256 << 20  # most bytes of a payload when decompressed
-BASED_LEVEL = 12  # least level of what is stored against a base
+# What is stored against a base is searched harder, at least at the level of its size.
+BASED_LEVELS = ((4 << 20, 19), (MAX_RAW, 9))
 LONG_DISTANCE_LEVEL = 6  # from which zstandard's long-distance matching is on
 MAX_EXPANSION = 1 << 16  # zstandard cannot say more with a byte than this
 
@@ -124,8 +125,9 @@ class Codec:
 
     def _compress(self, raw: bytes, base: bytes) -> bytes:
         # A window over all of the payload and its base: nothing repeats further away than that.
-        # Against a base it pays to search harder, most of it is found there.
-        level = max(self.level, BASED_LEVEL) if base else self.level
+        level = self.level
+        if base:
+            level = max(level, next(at_least for most, at_least in BASED_LEVELS if len(raw) <= most))
         parameters = zstandard.ZstdCompressionParameters.from_level(
             level,
             window_log=max(10, min(28, (len(raw) + len(base)).bit_length())),
@@ -171,7 +173,7 @@ class Codec:
             base = self._base_of(struct.unpack_from("<Q", stored)[0])
             dictionary = zstandard.ZstdCompressionDict(base, dict_type=zstandard.DICT_TYPE_RAWCONTENT)
             decompressor = zstandard.ZstdDecompressor(dict_data=dictionary, max_window_size=1 << 31)
-            stored = memoryview(stored)[8:]
+            stored = stored[8:]
         try:
             stated = zstandard.frame_content_size(stored)
             if stated not in (-1, section.raw):

@@ -77,13 +77,13 @@ class _Bases:
 
     def __init__(self, source: Source, found: list[Member], view: str) -> None:
         self._source = source
-        self._members = [m for m in reversed(found) if m.view == view][:8]
+        self._members = [m for m in reversed(found) if m.view == view]
         self._codec = Codec()
 
     def __call__(self, type_: int, rank: int) -> tuple[int, bytes] | None:
         if type_ not in (PARTS, TABLES, ROWS):
             return None
-        for member in self._members:
+        for member in self._members[:]:
             same = [offset for offset, t, _ in member.sections if t == type_]
             if rank >= len(same):
                 continue
@@ -91,6 +91,9 @@ class _Bases:
             section = archive_sections.parse_header(self._source.read_at(offset, HEADER_NBYTES), offset)
             if not section.flags & BASED:
                 stored = self._source.read_at(offset + HEADER_NBYTES, section.stored)
+                # the next sections are probably found in the same profile
+                self._members.remove(member)
+                self._members.insert(0, member)
                 return offset, self._codec.unpack(section, stored)
         return None
 
