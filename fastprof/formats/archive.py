@@ -17,7 +17,7 @@ from fastprof._version import __version__
 from fastprof.engine import Format, Options, Reader, Report, Writer
 from fastprof.errors import FastprofError, FormatError, UsageError, check
 from fastprof.formats import archive_cbor, archive_sections
-from fastprof.formats.archive_index import load
+from fastprof.formats.archive_index import load, read_end
 from fastprof.formats.archive_sections import (
     BASED,
     END,
@@ -73,8 +73,8 @@ def _part_from_plain(plain: dict[str, Any]) -> Part:
 
 
 def _model_to_plain(model: Model) -> dict[str, Any]:
-    """What the model knows besides tables and parts."""
-    return {name: value for name, value in vars(model).items() if name not in ("c", "parts")}
+    """What the model knows besides tables and parts, where it is not the default."""
+    return {name: value for name, value in vars(model).items() if name not in ("c", "parts") and value}
 
 
 # ---- writing -----------------------------------------------------------------
@@ -239,7 +239,9 @@ class ArchiveWriter(Writer):
 
     def _summary(self) -> dict[str, Any]:
         report, model = self.report, self.model
-        end: dict[str, Any] = {"rows": self._member.rows, "model": _model_to_plain(model)}
+        end: dict[str, Any] = {"rows": self._member.rows}
+        if set_by_reader := _model_to_plain(model):
+            end["model"] = set_by_reader
         if self._totals:
             end["totals"] = [t[0] if t else None for t in self._totals.values()]
         end["counts"] = [model.count(table) - 1 for table in _TABLES]
@@ -286,6 +288,11 @@ class ArchiveReader(Reader):
         for message in self._archive.notes:
             report.warn(f"{source.name}: {message}")
         self._member = self._choose(self._archive.members)
+        try:
+            read_end(source, self._codec, self._member)
+        except SectionError as error:
+            if not options.lenient:
+                raise self._error(error) from None
         self.view = self._member.view
         if self.view not in VIEWS:
             raise FormatError(source.name, self.format, f"view {self.view!r} is unknown")
@@ -402,6 +409,8 @@ class ArchiveReader(Reader):
             return self._rows(batch, err)
         elif section.type == END:
             self._take_end(unpack_metadata(section, raw, dict))
+        elif section.type != MEMBER and not section.flags & OPTIONAL:
+            raise VersionError(offset, f"section of the unknown type {section.type}, written by a later version")
         return int(lib.FP_DONE)
 
     def _set_filter(self) -> None:

@@ -55,6 +55,14 @@ def load(source: Source, codec: Codec, lenient: bool) -> Archive:
     return _rebuild(source, codec, size, lenient)
 
 
+def read_end(source: Source, codec: Codec, member: Member) -> None:
+    """Fill in `member.end`.  Errors: SectionError."""
+    offset, type_, _ = member.sections[-1] if member.sections else (0, 0, 0)
+    if member.end is None and type_ == END:
+        section = archive_sections.parse_header(source.read_at(offset, HEADER_NBYTES), offset)
+        member.end = unpack_metadata(section, _payload(source, codec, section), dict)
+
+
 def _payload(source: Source, codec: Codec, section: Section) -> bytes:
     return codec.unpack(section, source.read_at(section.offset + HEADER_NBYTES, section.stored))
 
@@ -66,7 +74,7 @@ def _read_index(source: Source, codec: Codec, offset: int) -> list[Member]:
     entries = unpack_metadata(section, _payload(source, codec, section), list)
     try:
         members = [Member.from_index(entry) for entry in entries]
-    except (KeyError, TypeError, ValueError, IndexError, StopIteration) as error:
+    except (AttributeError, TypeError, ValueError, IndexError) as error:
         raise SectionError(offset, f"index: {error}") from None
     for member in members:
         for at, _, nbytes in member.sections:

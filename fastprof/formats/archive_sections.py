@@ -22,10 +22,28 @@ TRAILER = struct.Struct("<QI4s")
 TRAILER_MAGIC = b"FPAE"
 
 MEMBER, PARTS, TABLES, ROWS, END, INDEX = range(1, 7)
-OPTIONAL, ZSTD, BASED = 1, 2, 4
+OPTIONAL, ZSTD, BASED, METADATA = 1, 2, 4, 8
 MAX_RAW = 256 << 20  # most bytes of a payload when decompressed
+# What metadata of all profiles has in common: a raw-content dictionary for zstandard.
+METADATA_DICTIONARY = b"".join(
+    archive_cbor.dumps(text)
+    for text in (
+        *("losses", "repairs", "distinct chains", "addresses in no mapped object", "samples cut at 254 frames"),
+        *("records in file", "word size", "period microseconds", "byte order", "big-endian", "little-endian"),
+        *("buffer size", "buffers", "constant TSC", "nonstop TSC", "ticks per second", "mode", "basic", "fdr"),
+        *("version", "formula", "trigger", "summary", "command", "number", "thread", "pid", "instr", "bb", "line"),
+        *("positions", "inherited", "comments", b"Trigger", b"Timerange", b"Program termination", b"Source", b"XRay fdr version "),
+        *("drop_frames", "keep_frames", "doc_url", "default_sample_type", "duration", "time", "ticks_per_second"),
+        *("period", "period_type", "Ir", "Dr", "Dw", "I1mr", "D1mr", "D1mw", "ILmr", "DLmr", "DLmw", "Bc", "Bcm"),
+        *("Bi", "Bim", "inuse_space", "bytes", "alloc_objects", "samples", "cpu", "nanoseconds", "count"),
+        *("extra", "descriptions", "value_types", "threads", "facts", "totals", "counts", "model", "rows"),
+        *("creator", "name", "view", "stacks", "graph", "timeline", "fastprof 0.1.0"),
+    )
+)
+
 # What is stored against a base is searched harder, at least at the level of its size.
 BASED_LEVELS = ((4 << 20, 19), (MAX_RAW, 9))
+SMALL = 64 << 10  # a payload below this is compressed as well as can be, whatever the level
 LONG_DISTANCE_LEVEL = 6  # from which zstandard's long-distance matching is on
 MAX_EXPANSION = 1 << 16  # zstandard cannot say more with a byte than this
 
@@ -123,11 +141,9 @@ class Codec:
         self._base_of = base_of
         self._decompressor = zstandard.ZstdDecompressor(max_window_size=1 << 31)
 
-    def _compress(self, raw: bytes, base: bytes) -> bytes:
+    def _compress(self, raw: bytes, base: bytes, least_level: int = 0) -> bytes:
         # A window over all of the payload and its base: nothing repeats further away than that.
-        level = self.level
-        if base:
-            level = max(level, next(at_least for most, at_least in BASED_LEVELS if len(raw) <= most))
+        level = max(self.level, least_level)
         parameters = zstandard.ZstdCompressionParameters.from_level(
             level,
             window_log=max(10, min(28, (len(raw) + len(base)).bit_length())),
@@ -142,16 +158,23 @@ class Codec:
         """A whole section.  `base` is (offset, payload) of one that it may be like."""
         if len(raw) > MAX_RAW:
             raise SectionError(0, f"a payload of {len(raw)} bytes, the most is {MAX_RAW}")
-        stored = raw
-        if base is not None and base[1]:
-            packed = struct.pack("<Q", base[0]) + self._compress(raw, base[1])
+        stored, how = raw, 0
+        if type_ not in (TABLES, ROWS):
+            packed = self._compress(raw, METADATA_DICTIONARY, 19)
             if len(packed) < len(stored):
-                stored, flags = packed, flags | ZSTD | BASED
-        # little was found in the base: perhaps it is as small without
-        if not flags & BASED or len(stored) > len(raw) // 8:
-            packed = self._compress(raw, b"")
-            if len(packed) < len(stored):
-                stored, flags = packed, flags & ~BASED | ZSTD
+                stored, how = packed, ZSTD | METADATA
+        else:
+            if base is not None and base[1]:
+                least = next(level for most, level in BASED_LEVELS if len(raw) <= most)
+                packed = struct.pack("<Q", base[0]) + self._compress(raw, base[1], least)
+                if len(packed) < len(stored):
+                    stored, how = packed, ZSTD | BASED
+            # if little was found in a base, perhaps it is as small without
+            if not how or len(stored) > len(raw) // 8:
+                packed = self._compress(raw, b"", 19 if len(raw) < SMALL else 0)
+                if len(packed) < len(stored):
+                    stored, how = packed, ZSTD
+        flags |= how
         head = HEADER.pack(SYNC, type_, flags, member, len(stored), len(raw), zlib.crc32(stored))
         return head + struct.pack("<I", zlib.crc32(head)) + stored
 
@@ -166,14 +189,17 @@ class Codec:
             if section.flags & BASED or section.raw != section.stored:
                 raise SectionError(section.offset, "stored section has wrong lengths or flags")
             return bytes(stored)
-        decompressor = self._decompressor
+        decompressor, base = self._decompressor, b""
         if section.flags & BASED:
             if len(stored) < 8 or self._base_of is None:
                 raise SectionError(offset, "section without the base it refers to")
             base = self._base_of(struct.unpack_from("<Q", stored)[0])
+            stored = stored[8:]
+        elif section.flags & METADATA:
+            base = METADATA_DICTIONARY
+        if base:
             dictionary = zstandard.ZstdCompressionDict(base, dict_type=zstandard.DICT_TYPE_RAWCONTENT)
             decompressor = zstandard.ZstdDecompressor(dict_data=dictionary, max_window_size=1 << 31)
-            stored = stored[8:]
         try:
             stated = zstandard.frame_content_size(stored)
             if stated not in (-1, section.raw):
@@ -217,38 +243,34 @@ class Member:
     view: str = ""
     sections: list[tuple[int, int, int]] = field(default_factory=list)
     chunks: dict[int, Chunk] = field(default_factory=dict)
-    end: dict[str, Any] | None = None  # of its END section; None: it is missing
+    end: dict[str, Any] | None = None  # of its END section, once it is read
 
     @property
     def rows(self) -> int:
         return sum(chunk.rows for chunk in self.chunks.values())
 
-    def to_index(self) -> dict[str, Any]:
-        offsets = [offset for offset, _, _ in self.sections]
-        return {
-            "number": self.number,
-            "name": self.name,
-            "view": self.view,
-            "sections": [b - a for a, b in zip([0, *offsets], offsets, strict=False)],
-            "sizes": [nbytes for _, _, nbytes in self.sections],
-            "types": bytes(type_ for _, type_, _ in self.sections),
-            "chunks": [
-                [c.rows, c.parts, list(c.times) if c.times else [], c.threads] for c in self.chunks.values()
-            ],
-            "end": self.end,
-        }
+    def to_index(self) -> list[Any]:
+        """The sections of a member follow one another, so the first offset and the sizes say where they are."""
+        return [
+            self.number,
+            self.name,
+            self.view,
+            self.sections[0][0],
+            bytes(type_ for _, type_, _ in self.sections),
+            [nbytes for _, _, nbytes in self.sections],
+            [[c.rows, c.parts, list(c.times) if c.times else [], c.threads] for c in self.chunks.values()],
+        ]
 
     @staticmethod
-    def from_index(entry: dict[str, Any]) -> Member:
-        """Errors: KeyError, TypeError, ValueError when the entry is not what to_index makes."""
-        member = Member(int(entry["number"]), str(entry["name"]), str(entry["view"]), end=entry["end"])
-        offset = 0
-        chunks = iter(entry["chunks"])
-        for step, type_, nbytes in zip(entry["sections"], bytes(entry["types"]), entry["sizes"], strict=True):
-            offset += int(step)
+    def from_index(entry: list[Any]) -> Member:
+        """Errors: TypeError, ValueError when the entry is not what to_index makes."""
+        number, name, view, offset, types, sizes, chunks = entry
+        member = Member(int(number), str(name), str(view))
+        left = list(reversed(chunks))
+        for type_, nbytes in zip(bytes(types), sizes, strict=True):
             member.sections.append((offset, type_, int(nbytes)))
             if type_ == ROWS:
-                rows, parts, times, threads = next(chunks)
+                rows, parts, times, threads = left.pop()
                 member.chunks[offset] = Chunk(
                     offset,
                     int(rows),
@@ -256,8 +278,9 @@ class Member:
                     (int(times[0]), int(times[1])) if times else None,
                     [int(t) for t in threads],
                 )
-        if not isinstance(member.end, dict):
-            raise ValueError("a member without an end")
+            offset += int(nbytes)
+        if left or not types.endswith(bytes((END,))):
+            raise ValueError("a member without its end")
         return member
 
 

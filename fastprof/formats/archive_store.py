@@ -12,11 +12,10 @@ from fastprof.engine import read as read_batches
 from fastprof.errors import FastprofError, FormatError, UsageError
 from fastprof.formats import archive_sections
 from fastprof.formats.archive import ArchiveWriter
-from fastprof.formats.archive_index import Archive, load
+from fastprof.formats.archive_index import Archive, load, read_end
 from fastprof.formats.archive_sections import (
     BASED,
     HEADER_NBYTES,
-    PARTS,
     ROWS,
     TABLES,
     Codec,
@@ -46,7 +45,9 @@ def _load(path: str) -> tuple[Source, Archive]:
 def members(path: str) -> list[dict[str, Any]]:
     """What a store holds, from its index alone: name, view, rows, stored bytes, totals and times of each profile."""
     source, archive = _load(path)
-    source.close()
+    with source:
+        for member in archive.members:
+            read_end(source, Codec(), member)
     found = []
     for member in archive.members:
         times = [c.times for c in member.chunks.values() if c.times]
@@ -81,7 +82,7 @@ class _Bases:
         self._codec = Codec()
 
     def __call__(self, type_: int, rank: int) -> tuple[int, bytes] | None:
-        if type_ not in (PARTS, TABLES, ROWS):
+        if type_ not in (TABLES, ROWS):
             return None
         for member in self._members[:]:
             same = [offset for offset, t, _ in member.sections if t == type_]
