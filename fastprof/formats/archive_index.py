@@ -97,8 +97,10 @@ def _rebuild(source: Source, codec: Codec, size: int, lenient: bool) -> Archive:
             found.append(item)
             index = item if item.type == INDEX else index
     if index is not None and not lenient:
-        end = index.offset + index.nbytes + TRAILER.size
-        note = f"an unfinished append of {size - end} bytes after byte {end} is left out; --lenient reads it"
+        end = index.offset + index.nbytes
+        end += TRAILER.size * (archive_sections.parse_index_offset(source.read_at(end, TRAILER.size)) is not None)
+        note = f"the file does not end with its index: {size - end} bytes from byte {end} on, of an unfinished append, "
+        note += "are left out; --lenient reads them"
         return Archive(_read_index(source, codec, index.offset), end, [note])
     if not lenient:
         at = damage[0].offset if damage else size
