@@ -35,8 +35,8 @@ METADATA_DICTIONARY = b"".join(
         *("positions", "inherited", "comments", b"Trigger", b"Timerange", b"Program termination", b"Source"),
         *(b"XRay fdr version ", "drop_frames", "keep_frames", "doc_url", "default_sample_type", "duration", "time"),
         *("ticks_per_second", "period", "period_type", "Ir", "Dr", "Dw", "I1mr", "D1mr", "D1mw", "ILmr", "DLmr"),
-        *("DLmw", "Bc", "Bcm", "Bi", "Bim", "inuse_space", "bytes", "alloc_objects", "samples", "cpu", "nanoseconds", "count"),
-        *("extra", "descriptions", "value_types", "threads", "facts", "totals", "counts", "model", "rows"),
+        *("DLmw", "Bc", "Bcm", "Bi", "Bim", "inuse_space", "bytes", "alloc_objects", "samples", "cpu", "nanoseconds"),
+        *("count", "extra", "descriptions", "value_types", "threads", "facts", "totals", "counts", "model", "rows"),
         *("creator", "name", "view", "stacks", "graph", "timeline", "fastprof 0.1.0"),
     )
 )
