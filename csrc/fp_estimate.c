@@ -311,6 +311,8 @@ int fp_estimate_end(struct fp_estimate *e, double prune, uint32_t max_depth, int
     weigh_callers(e);
 
     uint32_t name = fp_strings_intern(&m->strings, "[pruned]", 8);
+    e->unknown = fp_strings_intern(&m->strings, "???", 3);
+    if (e->unknown == FP_NO_ID) return no_memory(err);
     uint32_t function = name == FP_NO_ID ? FP_NO_ID : fp_model_function(m, 0, 0, name, 0, 0);
     uint32_t line = function == FP_NO_ID ? FP_NO_ID : fp_model_line(m, function, 0, 0, 0);
     e->pruned_frame = line == FP_NO_ID ? FP_NO_ID : fp_model_frame(m, 0, 0, 0, line);
@@ -331,11 +333,14 @@ static uint32_t frame_of(struct fp_estimate *e, uint32_t position) {
     uint32_t function = p[POSITION_FUNCTION];
     memcpy(f, fp_table_row(&m->functions, function), sizeof f);
     if (!function) {
-        uint32_t name = fp_strings_intern(&m->strings, "[unknown]", 9);
-        if (name == FP_NO_ID || (function = fp_model_function(m, 0, p[POSITION_FILE], name, 0, 0)) == FP_NO_ID)
-            return FP_NO_ID;
+        if ((f[FP_FUNCTION_NAME] = fp_strings_intern(&m->strings, "[unknown]", 9)) == FP_NO_ID) return FP_NO_ID;
         f[FP_FUNCTION_FILE] = p[POSITION_FILE];
     }
+    /* an unknown file or object has a name in graphs, but none in stacks */
+    if (p[POSITION_FILE] == e->unknown) p[POSITION_FILE] = 0;
+    if (f[FP_FUNCTION_FILE] == e->unknown) f[FP_FUNCTION_FILE] = 0;
+    if (fp_table_row(&m->objects, f[FP_FUNCTION_OBJECT])[FP_OBJECT_NAME] == e->unknown) f[FP_FUNCTION_OBJECT] = 0;
+    if ((function = fp_table_intern(&m->functions, f)) == FP_NO_ID) return FP_NO_ID;
     if (p[POSITION_FILE] == f[FP_FUNCTION_FILE]) {
         line = fp_model_line(m, function, p[POSITION_LINE], 0, 0);
     } else {
@@ -475,7 +480,7 @@ static int find_contexts(struct fp_estimate *e, uint32_t function) {
     e->flags[function] &= (uint8_t)~ON_PATH;
     if (status) return status;
 
-    qsort(e->contexts, e->n_contexts, sizeof *e->contexts, largest_share_first);
+    if (e->n_contexts) qsort(e->contexts, e->n_contexts, sizeof *e->contexts, largest_share_first);
     const uint32_t most = MAX_CELLS / (n_rows ? n_rows : 1) + 1;
     for (; e->n_contexts > most; e->n_contexts--) rest += e->contexts[e->n_contexts - 1].share;
     return rest > 0 || !e->n_contexts ? add_context(e, 0, rest, 1) : 0;

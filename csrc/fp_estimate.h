@@ -54,6 +54,7 @@ struct fp_estimate {
     uint8_t *flags;             /* by function */
     uint32_t *frames;           /* by position; 0 = not made yet */
     uint32_t pruned_frame;
+    uint32_t unknown;           /* the string ??? */
     uint32_t n_functions;
     uint32_t function, row;     /* pulling: function, place in selfs */
     uint32_t context;           /* pulling: place in contexts */

@@ -472,7 +472,9 @@ int fp_gperf_put(struct fp_gperf_writer *w, const struct fp_batch *in, uint32_t 
                 continue;
             }
             /* readers take one off every address but the leaf's */
-            if (depth && !(frame[FP_FRAME_FLAGS] & FP_FRAME_RETURN_ADDRESS)) address++;
+            int behind_call = (frame[FP_FRAME_FLAGS] & FP_FRAME_RETURN_ADDRESS) != 0;
+            if (depth && !behind_call) address++;
+            if (!depth && behind_call) address--;
             if (fp_buf_put(out, &address, 8)) return fp_fail(err, FP_E_NOMEM, 0, "memory");
             depth++;
         }

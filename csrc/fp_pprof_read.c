@@ -209,7 +209,9 @@ int fp_pprof_sniff(const uint8_t *p, size_t n) {
             fields++;
             continue;
         }
-        if (f.n > (size_t)(end - p)) return fields || f.number == 6 ? f.n <= FP_PPROF_MAX_MESSAGE : f.n <= 4096 * 16;
+        if (!fields && f.number == 6 && f.n) return 0; /* the first string is "" */
+        /* a first field that long has a length of two bytes, which no text begins with */
+        if (f.n > (size_t)(end - p)) return (fields || n > 130) && f.n <= FP_PPROF_MAX_MESSAGE;
         int message = f.number <= 5 ? messages[f.number] : f.number == 11 ? VALUE_TYPE : 0;
         if (message && !is_message(p, f.n, message)) return 0;
         p += f.n;

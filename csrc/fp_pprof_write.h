@@ -9,7 +9,7 @@
  *   32 00                      string_table[0] = ""
  *   32 01 66                   string_table[1] = "f"
  *   2a 06 08 01 10 01 18 01    function 1: name 1, system name 1
- *   22 0a 08 01 18 90 20 22 04 08 01 10 07   location 1: address 0x1010, line 7 of function 1
+ *   22 0b 08 01 18 90 20 22 04 08 01 10 07   location 1: address 0x1010, line 7 of function 1
  *   12 06 0a 01 01 12 01 05    sample: location 1, value 5
  *
  * Memory: linear in the model's tables.

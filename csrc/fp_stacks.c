@@ -18,7 +18,7 @@ struct fp_stacks *fp_stacks_new(struct fp_model *model, int per_thread, int inli
     s->model = model;
     s->per_thread = per_thread;
     s->inline_calls = inline_calls;
-    if (fp_table_init(&s->keys, 2) || fp_table_init(&s->positions, POSITION_WIDTH)) {
+    if (fp_table_init(&s->keys, 2) || fp_table_init(&s->names, 3) || fp_table_init(&s->positions, POSITION_WIDTH)) {
         fp_stacks_free(s);
         return NULL;
     }
@@ -30,6 +30,8 @@ void fp_stacks_free(struct fp_stacks *s) {
     fp_table_clear(&s->keys);
     fp_table_clear(&s->positions);
     fp_table_clear(&s->rows);
+    fp_table_clear(&s->names);
+    free(s->function_of_name);
     free(s->sums);
     free(s->by_group);
     free(s->group_start);
@@ -103,6 +105,9 @@ int fp_stacks_put(struct fp_stacks *s, const struct fp_batch *in, const uint32_t
 
 /* ---- frames -> positions ---------------------------------------------- */
 
+/* Graphs have a name for an unknown file, which is Callgrind's. */
+static uint32_t known_file(const struct fp_stacks *s, uint32_t file) { return file ? file : s->unknown_file; }
+
 /* The function that stands for code without a name: [libx.so+0x1136], by its
  * place in the file, which is the same in every run; 0x1136 outside of any
  * file.  FP_NO_ID when memory ran out. */
@@ -148,22 +153,42 @@ static uint32_t function_at(struct fp_stacks *s, uint32_t mapping, uint32_t obje
     return function;
 }
 
+/* A graph's readers tell functions by object, file and name.  Of those that
+ * differ in nothing else (where they begin, how the linker calls them) the
+ * first stands for all, or recursion between them would not be seen. */
+static uint32_t same_function(struct fp_stacks *s, const uint32_t *f) {
+    uint32_t known = s->names.n, function = fp_table_intern(&s->model->functions, f);
+    uint32_t name = fp_table_intern(
+        &s->names, (uint32_t[]){f[FP_FUNCTION_OBJECT], f[FP_FUNCTION_FILE], f[FP_FUNCTION_NAME]});
+    if (function == FP_NO_ID || name == FP_NO_ID) return FP_NO_ID;
+    if (name < known) return s->function_of_name[name];
+    if (name >= s->cap_names) {
+        size_t cap = (size_t)name * 2 + 64;
+        uint32_t *functions = realloc(s->function_of_name, cap * sizeof *functions);
+        if (!functions) return FP_NO_ID;
+        s->function_of_name = functions;
+        s->cap_names = (uint32_t)cap;
+    }
+    return s->function_of_name[name] = function;
+}
+
 /* A function as it is to be known in the graph: in the object that its code
- * was mapped from, and never without a name. */
+ * was mapped from, and never without a name or a file (an empty one is taken
+ * for the caller's by callgrind_annotate). */
 static uint32_t function_in(struct fp_stacks *s, uint32_t function, uint32_t mapping, uint32_t object,
                             uint64_t address) {
     struct fp_model *m = s->model;
     uint32_t f[FP_FUNCTION_WIDTH];
     memcpy(f, fp_table_row(&m->functions, function), sizeof f);
+    const uint32_t file = known_file(s, f[FP_FUNCTION_FILE]);
     if (!f[FP_FUNCTION_NAME]) {
-        if (address) return function_at(s, mapping, object, f[FP_FUNCTION_FILE], address);
+        if (address) return function_at(s, mapping, object, file, address);
         f[FP_FUNCTION_NAME] = fp_strings_intern(&m->strings, "[unknown]", 9);
         if (f[FP_FUNCTION_NAME] == FP_NO_ID) return FP_NO_ID;
-    } else if (f[FP_FUNCTION_OBJECT] || !object) {
-        return function;
     }
+    f[FP_FUNCTION_FILE] = file;
     if (!f[FP_FUNCTION_OBJECT]) f[FP_FUNCTION_OBJECT] = object;
-    return fp_table_intern(&m->functions, f);
+    return same_function(s, f);
 }
 
 static int chain_push(struct fp_stacks *s, uint32_t word) {
@@ -212,7 +237,7 @@ static int push_lines(struct fp_stacks *s, uint32_t lines, uint32_t mapping, uin
     if (!s->inline_calls) {
         const uint32_t *row = fp_table_row(&m->lines, lines);
         uint32_t function = fp_table_row(&m->lines, outermost)[FP_LINE_FUNCTION];
-        uint32_t file = file_of(m, row[FP_LINE_FUNCTION]);
+        uint32_t file = known_file(s, file_of(m, row[FP_LINE_FUNCTION]));
         if (push_position(s, function_in(s, function, mapping, object, address), file, row[FP_LINE_LINE], address))
             return no_memory(err);
         return 0;
@@ -221,8 +246,8 @@ static int push_lines(struct fp_stacks *s, uint32_t lines, uint32_t mapping, uin
     for (uint32_t id = lines; id; id = fp_table_row(&m->lines, id)[FP_LINE_OUTER]) {
         const uint32_t *row = fp_table_row(&m->lines, id);
         uint32_t function = row[FP_LINE_FUNCTION];
-        if (push_position(s, function_in(s, function, mapping, object, address), file_of(m, function),
-                          row[FP_LINE_LINE], address))
+        if (push_position(s, function_in(s, function, mapping, object, address),
+                          known_file(s, file_of(m, function)), row[FP_LINE_LINE], address))
             return no_memory(err);
     }
     for (uint32_t i = 0; i < n / 2; i++) {
@@ -251,8 +276,8 @@ static int resolve(struct fp_stacks *s, uint32_t frame, struct fp_err *err) {
         int status = push_lines(s, lines, mapping, object, address, err);
         if (status) return status;
     } else if (!frame) { /* a sample without a stack */
-        if (push_position(s, function_in(s, 0, 0, 0, 0), 0, 0, 0)) return no_memory(err);
-    } else if (push_position(s, function_at(s, mapping, object, 0, address), 0, 0, address)) {
+        if (push_position(s, function_in(s, 0, 0, 0, 0), s->unknown_file, 0, 0)) return no_memory(err);
+    } else if (push_position(s, function_at(s, mapping, object, s->unknown_file, address), s->unknown_file, 0, address)) {
         return no_memory(err);
     }
     s->chain[at] = s->n_chain - at - 1;
@@ -346,6 +371,8 @@ done:
 int fp_stacks_end(struct fp_stacks *s, struct fp_err *err) {
     struct fp_model *m = s->model;
     const uint32_t n_stacks = m->stacks.n, n_keys = s->keys.n;
+    s->unknown_file = fp_strings_intern(&m->strings, "???", 3);
+    if (s->unknown_file == FP_NO_ID) return no_memory(err);
     s->chain_of = calloc(m->frames.n, sizeof *s->chain_of);
     s->local_of = calloc(n_stacks, sizeof *s->local_of);
     s->by_group = malloc(n_keys * sizeof *s->by_group);

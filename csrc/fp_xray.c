@@ -289,6 +289,10 @@ static int index_v2(struct fp_xray *x, struct fp_in *in, uint64_t size, uint64_t
         /* A torn tail, or a damaged number: another buffer further on decides. */
         size_t found = resync(in->p, in->n, in->pos + 16);
         extents = found + 48 <= in->n ? found - in->pos - 16 : left - 16;
+        if (!extents) { /* nothing of the buffer is left to be met, and counted, again */
+            x->stats.bad_buffers++;
+            x->stats.lost_bytes += 16;
+        }
     }
     b.nbytes = 16 + extents;
     *next = at + b.nbytes;
@@ -366,8 +370,6 @@ static int metadata(struct fp_xray *x, const uint8_t *p, uint64_t length, uint64
     uint32_t after_function = 0;
     switch (kind) {
         case NEW_BUFFER:
-            if (x->state == PREAMBLE || x->state == BODY)
-                return fp_fail(err, FP_E_MALFORMED, offset, "a new-buffer record inside a buffer");
             x->tid = fp_u32s(p + 1, swap);
             x->current_pid = 0;
             x->wall_us = 0;

@@ -102,7 +102,6 @@ static int record(struct fp_xray *x, const uint8_t *p, uint64_t offset, struct f
         uint32_t tid = fp_u32s(p + 8, swap), pid = fp_u32s(p + 12, swap);
         if (!x->state || x->last_function != id || x->tid != tid || (x->version >= 3 && x->current_pid != pid)) {
             x->stats.orphan_arguments++;
-            x->state = 0;
             return 0;
         }
         if (x->state == 2) return 0; /* of a record that was a duplicate */

@@ -25,6 +25,7 @@ class Options:
 
     lenient: bool = False
     symbols: tuple[str, ...] = ()
+    symbolize: bool = True  # look up addresses of stacks
     sysroot: str = ""  # put before the paths of mapped objects
     debug_dirs: tuple[str, ...] = ("/usr/lib/debug",)  # of separate debug files
     force_symbols: bool = False  # take a named binary although its build id differs
@@ -42,7 +43,7 @@ class Options:
     time_ns: int | None = None  # when the profile was taken, nanoseconds since 1970
     comments: tuple[str, ...] = ()
     name_addresses: bool = False  # pprof: addresses without symbol get a function [object+0xADDR]
-    max_memory: int = 24 << 20  # bytes of distinct rows kept before they spill to disk
+    max_memory: int = 20 << 20  # bytes of distinct rows kept before they spill to disk
     # archive: what to write, and which chunks to read
     level: int = 0  # of compression, 1 to 22; 0 = the default
     member: str | None = None  # name of the profile to read from an archive of several
@@ -106,6 +107,7 @@ class Writer:
 
     format: ClassVar[str]
     view: str
+    names: ClassVar[bool] = True  # has a place for the names of addresses
 
     def __init__(self, model: Model, sink: Sink, options: Options, report: Report) -> None:
         self.model = model

@@ -39,7 +39,8 @@ def _decompressor(raw: IO[bytes], kind: str) -> IO[bytes]:
     if kind == ".gz":
         from isal import igzip
 
-        return igzip.IGzipFile(fileobj=raw, mode="rb")
+        unzipped: Any = igzip.IGzipFile(fileobj=raw, mode="rb")  # type: ignore[no-untyped-call]
+        return unzipped  # type: ignore[no-any-return]
     if kind == ".zst":
         import zstandard
 
@@ -312,7 +313,9 @@ class Source:
     def __enter__(self) -> Source:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         self.close()
 
 
@@ -362,7 +365,9 @@ class Sink:
         if kind == ".gz":
             from isal import igzip
 
-            self._stream = igzip.IGzipFile(filename="", fileobj=self._raw, mode="wb", compresslevel=2, mtime=0)
+            self._stream = igzip.IGzipFile(  # type: ignore[no-untyped-call]
+                filename="", fileobj=self._raw, mode="wb", compresslevel=2, mtime=0
+            )
         elif kind == ".zst":
             import zstandard
 
@@ -417,7 +422,9 @@ class Sink:
     def __enter__(self) -> Sink:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         if self._temporary is not None:
             self._raw.close()
             os.unlink(self._temporary)

@@ -201,7 +201,9 @@ class Batch:
 
     def __getitem__(self, column: str) -> memoryview:
         format_, width = _FORMATS[_COLUMNS[self.view][column]]
-        return memoryview(ffi.buffer(getattr(self.c, column), self.c.n * width)).cast(format_)
+        column_bytes: Any = memoryview(ffi.buffer(getattr(self.c, column), self.c.n * width))
+        cast: memoryview = column_bytes.cast(format_)
+        return cast
 
     def values(self, k: int) -> memoryview:
         """Value column `k`, signed 64-bit."""

@@ -25,10 +25,20 @@ def _bridge(source_view: str, target_view: str) -> Bridge | None:
         from fastprof.bridges import timeline
 
         return timeline.to_graph if target_view == "graph" else timeline.to_stacks
-    raise UsageError(f"a {source_view} profile cannot be written as a {target_view}: it does not say when things happened")
+    if target_view == "timeline":
+        raise UsageError(f"{source_view} cannot be written as a timeline: they do not say when things happened")
+    if source_view == "stacks":
+        from fastprof.bridges import graph
+
+        return graph.to_graph
+    from fastprof.bridges import estimate
+
+    return estimate.to_stacks
 
 
-def _open(path: Any, from_: str | None, model: Model, options: Options, report: Report, progress: Progress | None) -> Reader:
+def _open(
+    path: Any, from_: str | None, model: Model, options: Options, report: Report, progress: Progress | None
+) -> Reader:
     source = Source(path)
     if progress is not None:
         progress(source)
@@ -65,7 +75,8 @@ def convert(
             writer = target.writer(model, sink, options, report)
             if writer.view == "any":
                 writer.view = readers[0].view
-            write(merged(readers, writer.view, model, options, report), writer)
+            symbolize = options.symbolize and writer.names
+            write(merged(readers, writer.view, model, options, report, symbolize=symbolize), writer)
             sink.commit()
             report.facts["output bytes"] = sink.written
     finally:
@@ -74,31 +85,60 @@ def convert(
     return report
 
 
-def merged(readers: list[Reader], view: str, model: Model, options: Options, report: Report) -> Iterator[Batch]:
-    """The batches of all readers, bridged to `view` and merged into one profile."""
+def merged(
+    readers: list[Reader],
+    view: str,
+    model: Model,
+    options: Options,
+    report: Report,
+    *,
+    symbolize: bool = False,
+    capacity: int | None = None,
+) -> Iterator[Batch]:
+    """The batches of all readers, bridged to `view` and merged into one profile.
+
+    `symbolize`: addresses of stacks are given their functions and lines.
+    `capacity`: rows that the readers put into a batch.
+    """
     timelines = [r for r in readers if r.view == "timeline"]
     streams: list[Iterator[Batch]] = []
     if timelines:
         # one stack machine for all: its arcs and contexts are then merged as they are found
-        rows = chain.from_iterable(read(r) for r in timelines)
+        rows: Iterator[Batch] = chain.from_iterable(read(r, capacity) for r in timelines)
         bridge = _bridge("timeline", view)
         streams.append(bridge(rows, model, options, report) if bridge else rows)
     for reader in readers:
-        if reader.view != "timeline":
-            bridge = _bridge(reader.view, view)
-            streams.append(bridge(read(reader), model, options, report) if bridge else read(reader))
-    if view == "graph" and (options.aggregate or (len(streams) > 1 and not options.per_thread)):
-        from fastprof.bridges import aggregate
+        if reader.view == "timeline":
+            continue
+        rows = read(reader, capacity)
+        if reader.view == "stacks" and symbolize:
+            from fastprof.bridges.symbolize import symbolize as named
 
-        if len(streams) == 1 or options.per_thread:
-            return aggregate.aggregate(chain.from_iterable(streams), model, options, report)
-        return aggregate.merge(streams, model, options, report)
-    if len(streams) > 1 and view != "graph":
-        raise UsageError("these inputs cannot be merged yet")
-    return chain.from_iterable(streams)
+            rows = named(rows, model, options, report)
+        bridge = _bridge(reader.view, view)
+        streams.append(bridge(rows, model, options, report) if bridge else rows)
+    if len(streams) == 1 and not (options.aggregate and view == "graph"):
+        return streams[0]
+    return _summed(streams, view, model, options, report)
 
 
-def info(path: str, *, from_: str | None = None, options: Options | None = None, progress: Progress | None = None) -> Report:
+def _summed(
+    streams: list[Iterator[Batch]], view: str, model: Model, options: Options, report: Report
+) -> Iterator[Batch]:
+    if view == "stacks":
+        from fastprof.bridges.sum import to_sum
+
+        return to_sum(chain.from_iterable(streams), model, options, report)
+    from fastprof.bridges import aggregate
+
+    if len(streams) == 1:
+        return aggregate.aggregate(streams[0], model, options, report)
+    return aggregate.merge(streams, model, options, report)
+
+
+def info(
+    path: str, *, from_: str | None = None, options: Options | None = None, progress: Progress | None = None
+) -> Report:
     """Read one input to its end and say what is in it (`report.facts`)."""
     options = options or Options()
     model, report = Model(), Report()

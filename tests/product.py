@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import IO, Any, NamedTuple
 
 from fastprof import formats
 from fastprof import io as fastprof_io
@@ -31,7 +31,10 @@ def open_input(
     before = fastprof_io.WINDOW
     fastprof_io.WINDOW = window or before
     try:
-        source = Source(str(data)) if isinstance(data, Path) else Source(io.BytesIO(data), "input")
+        if isinstance(data, Path):
+            source = Source(str(data))
+        else:
+            source = Source(io.BytesIO(data) if isinstance(data, bytes) else data, "input")
     finally:
         fastprof_io.WINDOW = before
     model, report = Model(), Report()
@@ -104,7 +107,7 @@ def graph(data: bytes | Path, options: Options | None = None, *, capacity: int |
         return names[function]
 
     first = len(opened.model.parts)
-    for batch in merged([opened.reader], "graph", opened.model, options, opened.report):
+    for batch in merged([opened.reader], "graph", opened.model, options, opened.report, capacity=capacity):
         for i in range(len(batch)):
             values = tuple(batch.values(k)[i] for k in range(2))
             function = name(batch["function"][i])

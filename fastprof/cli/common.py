@@ -22,7 +22,18 @@ def add_reading_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="BINARY",
         help="program or shared object to take names from, or a map made by `llvm-xray extract`; may be repeated",
     )
-    parser.add_argument("--no-demangle", action="store_true", help="leave C++ names as they are in the binary")
+    parser.add_argument("--no-symbols", action="store_true", help="do not look up addresses")
+    parser.add_argument("--sysroot", default="", metavar="DIR", help="look for mapped objects below DIR")
+    parser.add_argument(
+        "--debug-dir", action="append", default=[], metavar="DIR", help="separate debug files (default: /usr/lib/debug)"
+    )
+    parser.add_argument(
+        "--force-symbols", action="store_true", help="use a named binary although its build id is another"
+    )
+    parser.add_argument(
+        "--demangle", choices=("full", "templates", "none"), default="full", help="how C++, Rust and D names are shown"
+    )
+    parser.add_argument("--no-demangle", dest="demangle", action="store_const", const="none", help=argparse.SUPPRESS)
     parser.add_argument(
         "--lenient",
         action="store_true",
@@ -35,7 +46,11 @@ def options_from(args: argparse.Namespace, **more: Any) -> Options:
     return Options(
         lenient=args.lenient,
         symbols=tuple(args.symbols),
-        demangle="none" if args.no_demangle else "full",
+        symbolize=not args.no_symbols,
+        sysroot=args.sysroot,
+        debug_dirs=tuple(args.debug_dir) or Options().debug_dirs,
+        force_symbols=args.force_symbols,
+        demangle=args.demangle,
         **more,
     )
 

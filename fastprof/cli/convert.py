@@ -7,6 +7,7 @@ import sys
 
 from fastprof import pipeline
 from fastprof.cli.common import Progress, add_reading_arguments, exit_code, options_from, report_json, report_text
+from fastprof.engine import Options
 
 DESCRIPTION = """\
 Convert a profile into another format, streaming.  Several inputs are merged
@@ -24,7 +25,7 @@ examples:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("inputs", nargs="+", metavar="INPUT", help="a file, a directory, or - for standard input")
-    parser.add_argument("-o", "--output", default="-", metavar="OUTPUT", help="file to write (default: standard output)")
+    parser.add_argument("-o", "--output", default="-", metavar="OUTPUT", help="default: standard output")
     parser.add_argument("-t", "--to", metavar="FORMAT", help="format to write (default: by the output's suffix)")
     add_reading_arguments(parser)
     parser.add_argument("--json", action="store_true", help="the report as JSON, on standard error")
@@ -37,6 +38,51 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--no-compress-names", action="store_true", help="Callgrind: write every name in full")
     parser.add_argument("--no-compress-positions", action="store_true", help="Callgrind: write every position in full")
+    parser.add_argument(
+        "--inline-calls", action="store_true", help="stacks to a graph: inlined functions are called by their callers"
+    )
+    parser.add_argument(
+        "--stacks",
+        choices=("estimate", "arcs", "self"),
+        default="estimate",
+        help="a graph to stacks: estimate callers from the arcs' costs (default), direct callers only, or none",
+    )
+    parser.add_argument(
+        "--prune",
+        type=float,
+        default=1e-5,
+        metavar="SHARE",
+        help="a graph to stacks: estimated shares below this part of the total go to [pruned] (default: 1e-5)",
+    )
+    parser.add_argument("--period", type=_positive, metavar="MICROSECONDS", help="gperftools: the time of one sample")
+    parser.add_argument(
+        "--keep-signal-frames", action="store_true", help="gperftools: keep frames of the profiler's own signal handler"
+    )
+    parser.add_argument("--time", type=int, metavar="NANOSECONDS", help="pprof: when it was taken, since 1970")
+    parser.add_argument("--comment", action="append", default=[], metavar="TEXT", help="pprof: add a comment")
+    parser.add_argument(
+        "--name-addresses", action="store_true", help="pprof: give addresses without symbol a function [object+0xADDR]"
+    )
+    parser.add_argument(
+        "--max-memory",
+        type=_size,
+        default=Options().max_memory,
+        metavar="SIZE",
+        help="distinct rows kept in memory before they are spilled to a temporary file, e.g. 200M (default: 20M)",
+    )
+
+
+def _positive(text: str) -> int:
+    value = int(text)
+    if value <= 0:
+        raise ValueError(text)
+    return value
+
+
+def _size(text: str) -> int:
+    """"200M" as bytes."""
+    unit = {"K": 10, "M": 20, "G": 30}.get(text[-1:].upper())
+    return _positive(text[:-1]) << unit if unit else _positive(text)
 
 
 def run(args: argparse.Namespace) -> int:
@@ -44,9 +90,18 @@ def run(args: argparse.Namespace) -> int:
         args,
         per_thread=args.per_thread,
         time_unit=args.time_unit,
+        aggregate=args.aggregate,
         compress_names=not args.no_compress_names,
         compress_positions=not args.no_compress_positions,
-        aggregate=args.aggregate,
+        inline_calls=args.inline_calls,
+        stacks=args.stacks,
+        prune=args.prune,
+        period_us=args.period,
+        keep_signal_frames=args.keep_signal_frames,
+        time_ns=args.time,
+        comments=tuple(args.comment),
+        name_addresses=args.name_addresses,
+        max_memory=args.max_memory,
     )
     report = pipeline.convert(
         args.inputs,

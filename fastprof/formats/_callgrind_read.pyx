@@ -294,12 +294,13 @@ cdef class Lexer:
     cdef readonly bint overflowed
     cdef Position base
     cdef uint32_t object, block_file, file, function
-    cdef uint32_t fn_name, fn_file          # of an UNRESOLVED function
+    cdef uint32_t fn_name, fn_file, fn_object  # of an UNRESOLVED function
     cdef uint64_t fn_key                    # its number + 1, or 0
     cdef bint fn_defined                    # fn= defined a number: no block of its own
     cdef bint in_function
     # the callee being named
     cdef uint32_t cob, cfi, callee_name, callee
+    cdef uint32_t called                    # the callee of the call that is pending
     cdef uint64_t callee_key
     cdef bint has_cob, has_cfi, has_callee
     # the jump being named
@@ -317,6 +318,7 @@ cdef class Lexer:
     cdef uint8_t *expansion
     cdef size_t expansion_cap
 
+    cdef public bint expands                # names like (3)'2'(5) are made of numbers
     cdef public uint64_t line               # lines read so far
     cdef readonly size_t asked
     cdef readonly bint body                 # a body line was seen in this part
@@ -330,6 +332,7 @@ cdef class Lexer:
         self.model = <fp_model *>model
         self.lenient = lenient
         self.numbered = numbered
+        self.expands = True
         self.start_part(0, False, False, True, False)
 
     def __dealloc__(self):
@@ -355,7 +358,7 @@ cdef class Lexer:
         memset(&self.base, 0, sizeof(Position))
         self.object = self.block_file = self.file = 0
         self.function = UNRESOLVED
-        self.fn_name = self.fn_file = 0
+        self.fn_name = self.fn_file = self.fn_object = 0
         self.fn_key = 0
         self.fn_defined = True
         self.in_function = False
@@ -444,7 +447,8 @@ cdef class Lexer:
         memset(b.target_bb, 0, b.cap * sizeof(b.target_bb[0]))
         memset(b.count, 0, b.cap * sizeof(b.count[0]))
         memset(b.count2, 0, b.cap * sizeof(b.count2[0]))
-        memset(b.values, 0, <size_t>b.n_values * b.cap * sizeof(b.values[0]))
+        if b.n_values:
+            memset(b.values, 0, <size_t>b.n_values * b.cap * sizeof(b.values[0]))
         if not self.instr:
             memset(b.address, 0, b.cap * sizeof(b.address[0]))
         if not self.bb:
@@ -616,7 +620,7 @@ cdef class Lexer:
         b.target_address[i] = self.target.address
         b.target_bb[i] = self.target.bb
         if kind == FP_CALL:
-            b.callee[i] = self.callee
+            b.callee[i] = self.called
             return
         b.count2[i] = self.count2
         b.callee[i] = self.jfn if self.has_jfn else self.function
@@ -898,7 +902,7 @@ cdef class Lexer:
         cdef bint fits = True
         cdef size_t n, have = 0
         cdef Entry *e
-        if kind != FN or p[0] != c'(' or not c'0' <= p[1] <= c'9':
+        if kind != FN or not self.expands or p[0] != c'(' or not c'0' <= p[1] <= c'9':
             return fp_strings_intern(&self.model.strings, p, stop - p)
         while q < stop:
             if q[0] == c'(' and c'0' <= q[1] <= c'9':
@@ -978,6 +982,7 @@ cdef class Lexer:
             self.file = self.block_file
             self.fn_name = s
             self.fn_file = self.block_file
+            self.fn_object = self.object
             self.fn_key = key
             self.fn_defined = defined
             self.function = UNRESOLVED
@@ -988,9 +993,18 @@ cdef class Lexer:
     cdef int jfn_line(self, const uint8_t *p, const uint8_t *stop, uint64_t offset, fp_err *err) noexcept nogil:
         cdef uint32_t s = 0
         cdef uint64_t key = 0
+        cdef Entry *e
         cdef int status = self.name(p + 4, stop, FN, offset, &s, &key, NULL, err)
         if status == OK:
-            self.jfn = self.lookup(s, key, self.jfi if self.has_jfi else self.file, False, self.object, False)
+            # A jump does not say where its function is, so it finds but never binds.
+            self.jfn = UNRESOLVED
+            if key:
+                e = find(&self.numbers[FN], key - 1)
+                if e == NULL:
+                    return FP_E_NOMEM
+                self.jfn = e.function
+            if self.jfn == UNRESOLVED:
+                self.jfn = fp_model_function(self.model, self.object, self.jfi if self.has_jfi else self.file, s, 0, 0)
             if self.jfn == FP_NO_ID:
                 return FP_E_NOMEM
             self.has_jfn = True
@@ -1022,7 +1036,9 @@ cdef class Lexer:
         cdef uint32_t function
         if not self.in_function:
             self.outside += 1
-        function = self.lookup(self.fn_name, self.fn_key, self.fn_file, True, self.object, True)
+            self.fn_file = self.block_file
+            self.fn_object = self.object
+        function = self.lookup(self.fn_name, self.fn_key, self.fn_file, True, self.fn_object, True)
         if function == FP_NO_ID:
             return FP_E_NOMEM
         self.function = function
@@ -1217,6 +1233,7 @@ cdef class Lexer:
             self.skipped += 1
         self.pending_line = self.line
         self.pending_offset = offset
+        self.count2 = 0
         p = unsigned_number(blanks(p), &self.count, &fits)
         if p != NULL and kind == FP_JCND:
             # 3/4, or 3 4 as the format document has it
@@ -1253,4 +1270,5 @@ cdef class Lexer:
             if self.callee == FP_NO_ID:
                 return FP_E_NOMEM
             self.has_cob = self.has_cfi = False
+        self.called = self.callee
         return OK

@@ -142,6 +142,7 @@ cdef class Body:
     cdef uint32_t part
     # Where we are.  NOTHING: not yet said in this part.
     cdef uint32_t function, object, block_file, file
+    cdef bint empty             # the block has no rows yet
     # A relative position counts from the last self cost line (Callgrind) or
     # from the last line with a source position (KCachegrind, spec).  We
     # write a relative one only while both are the same, for both to be right.
@@ -177,9 +178,16 @@ cdef class Body:
         memset(&self.base, 0, sizeof(Position))
         memset(&self.seen, 0, sizeof(Position))
 
-    @property
-    def totals(self):
-        """Sums of the self costs of this part so far."""
+    def end_part(self):
+        """End the last block.  Returns the sums of the part's self costs."""
+        cdef uint8_t *p
+        if self.function != NOTHING:
+            if fp_buf_reserve(self.out, ROW_BYTES):
+                raise MemoryError("no memory for output")
+            p = self.close(self.out.p + self.out.n)
+            if p == NULL:
+                raise MemoryError("no memory for output")
+            self.out.n = p - self.out.p
         return [self.sums[k] for k in range(self.n_values)]
 
     def put(self, size_t batch):
@@ -267,6 +275,9 @@ cdef class Body:
         """The lines that begin a function's block."""
         cdef const uint32_t *f = fp_table_row(&self.model.functions, function)
         if self.function != NOTHING:
+            p = self.close(p)
+            if p == NULL:
+                return NULL
             # Some readers keep the file over fn=, others do not: leave it as
             # the block began.
             if self.file != self.block_file:
@@ -290,6 +301,15 @@ cdef class Body:
         memset(&self.base, 0, sizeof(Position))
         memset(&self.seen, 0, sizeof(Position))
         return self.number(p, FN, b"fn=", function, f[FP_FUNCTION_NAME])
+
+    cdef uint8_t *close(self, uint8_t *p) noexcept nogil:
+        """A numbered name that is not followed by rows only defines the number; named once more, it is a
+        block of its own."""
+        if self.empty and self.function < self.n_numbers[FN] and <uint32_t>self.numbers[FN][self.function] == self.part:
+            self.empty = False
+            return self.number(p, FN, b"fn=", self.function,
+                               fp_table_row(&self.model.functions, self.function)[FP_FUNCTION_NAME])
+        return p
 
     cdef inline uint32_t object_name(self, uint32_t object) noexcept nogil:
         return fp_table_row(&self.model.objects, object)[FP_OBJECT_NAME]
@@ -340,15 +360,10 @@ cdef class Body:
                 p = self.block(p, b.function[i])
                 if p == NULL:
                     return FP_E_NOMEM
-                if kind == FP_BLOCK and self.compress_names:
-                    # A numbered name that is not followed by rows only defines the number; named
-                    # once more, it is a block.
-                    p = self.number(p, FN, b"fn=", self.function,
-                                    fp_table_row(&self.model.functions, self.function)[FP_FUNCTION_NAME])
-                    if p == NULL:
-                        return FP_E_NOMEM
+                self.empty = True
             if kind == FP_BLOCK:
                 continue
+            self.empty = False
             if b.file[i] != self.file:
                 self.file = b.file[i]
                 if self.file == self.block_file:

@@ -178,6 +178,8 @@ class CallgrindReader(Reader):
 
     def _creator(self, value: bytes) -> None:
         self._part.creator = value
+        # What we wrote is put together already; a name of that form is only that.
+        self._lexer.expands = not value.startswith(b"fastprof")
 
     def _pid(self, value: bytes) -> None:
         self._part.pid = int(value)
@@ -471,13 +473,14 @@ class CallgrindWriter(Writer):
         part = self._part
         if part is None:
             return
+        sums = self._body.end_part()
         lines = [b""]
         if part.summary is not None and not self._summary_said:
             lines.append(b"summary: " + _counts(part.summary))
         if self._body.overflowed:
             self.report.warn("totals of a part pass 2^63 - 1; its `totals:` line is left out")
         else:
-            lines.append(b"totals: " + _counts(self._body.totals))
+            lines.append(b"totals: " + _counts(sums))
         self.text(b"\n".join([*lines, b""]))
 
 

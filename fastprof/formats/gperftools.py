@@ -33,7 +33,9 @@ _RANGE = rb"\s*" + _HEX + rb"[\s-]\s*" + _HEX + rb":?"
 # 08048000-08049000 r-xp 00001000 08:01 4711   /path with blanks
 _MAPS_LINE = re.compile(_RANGE + rb"\s+([-rwxps]{3,5})\s+([0-9a-fA-F]+)\s+\S+:\S+\s+\d+(?:\s+(.*))?$")
 # 0x8048000-0x8049000: r-xp /path (@1000) 1a2b3c
-_BRIEF_LINE = re.compile(_RANGE + rb"(?:\s+([-rwxps]{3,5}))?\s+(.+?)(?:\s+\(@([0-9a-fA-F]+)\))?(?:\s+([0-9a-fA-F]{8,}))?$")
+_BRIEF_LINE = re.compile(
+    _RANGE + rb"(?:\s+([-rwxps]{3,5}))?\s+(.+?)(?:\s+\(@([0-9a-fA-F]+)\))?(?:\s+([0-9a-fA-F]{8,}))?$"
+)
 _BUILD = re.compile(rb"\s*build=(.*)$")
 _LOG_PREFIX = re.compile(rb"^.*?\S+:\d+\] ")
 _SHARED_OBJECT = re.compile(rb"\.so$|\.so[._][0-9]+")
@@ -161,6 +163,7 @@ class GperftoolsReader(Reader):
         self._part: Part | None = None
         self._part_index = 0
         self._symbolized = source.head.startswith(_SYMBOLIZED)
+        g.exact_callers = self._symbolized  # google-pprof has already moved them into their calls
         self._step = self._symbol_text if self._symbolized else self._records
 
     def feed(self, in_: Any, batch: Any, err: Any) -> int:
@@ -176,9 +179,8 @@ class GperftoolsReader(Reader):
             if line.startswith(b"binary="):
                 self._binary = line[7:]
             elif line.startswith(b"--- ") and line != _SYMBOLIZED:
-                raise FormatError(
-                    self.source.name, self.format, f"section {line[4:]!r} holds no CPU profile", offset=in_.base + in_.pos
-                )
+                detail = f"section {line[4:]!r} holds no CPU profile"
+                raise FormatError(self.source.name, self.format, detail, offset=in_.base + in_.pos)
             elif m := _SYMBOL_LINE.match(line):
                 self._name(int(m[1], 16), [(name, b"", 0) for name in split_inlined(m[2])])
         if in_.eof:
@@ -309,6 +311,7 @@ class GperftoolsWriter(Writer):
 
     format = "gperftools"
     view = "stacks"
+    names = False
 
     def __init__(self, model: Model, sink: Sink, options: Options, report: Report) -> None:
         super().__init__(model, sink, options, report)

@@ -166,10 +166,16 @@ class PprofWriter(Writer):
             self._begin(part)
         assert self._types is not None
         have = [ValueType(t.name, t.unit) for t in part.value_types]
-        self._columns[index] = [have.index(t) if t in have else -1 for t in self._types]
-        for t in have:
-            if t not in self._types:
-                self.report.unsaid[f"values of type {t.name}"] += 1
+        columns = []
+        left: list[ValueType | None] = list(have)  # each column goes to one type, though two may be called alike
+        for t in self._types:
+            columns.append(left.index(t) if t in left else -1)
+            if columns[-1] >= 0:
+                left[columns[-1]] = None
+        self._columns[index] = columns
+        for rest in left:
+            if rest is not None:
+                self.report.unsaid[f"values of type {rest.name}"] += 1
         label = 0
         if self.options.per_thread:
             for key, number in (("part", part.number), ("tid", part.thread), ("pid", part.pid)):

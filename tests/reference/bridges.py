@@ -21,10 +21,11 @@ def plus(a: Values, b: Values) -> Values:
 def positions(frame: Frame | None, inline_calls: bool) -> list[At]:
     """The places a frame stands for, outermost first; None is a sample without a stack."""
     if frame is None:
-        return [At(Fn("[unknown]"), "", 0)]
+        return [At(Fn("[unknown]", "???"), "???", 0)]
     where = frame.mapping[0] if frame.mapping else ""
 
     def named(f: Fn) -> Fn:
+        f = f._replace(file=f.file or "???")
         if f.name:
             return f._replace(object=f.object or where)
         if not frame.address:
@@ -38,22 +39,29 @@ def positions(frame: Frame | None, inline_calls: bool) -> list[At]:
         return f"[{where.split('/')[-1].strip('[]')}+{(frame.address - start + offset) % 2**64:#x}]"
 
     if not frame.lines:
-        return [At(Fn(at_address(), "", where), "", 0, frame.address)]
+        return [At(Fn(at_address(), "???", where), "???", 0, frame.address)]
     if inline_calls:
-        return [At(named(f), f.file, line, frame.address) for f, line in reversed(frame.lines)]
+        return [At(named(f), f.file or "???", line, frame.address) for f, line in reversed(frame.lines)]
     innermost, line = frame.lines[0]
-    return [At(named(frame.lines[-1][0]), innermost.file, line, frame.address)]
+    return [At(named(frame.lines[-1][0]), innermost.file or "???", line, frame.address)]
 
 
-def graph(samples: Iterable[Sample], inline_calls: bool = False, calls: int | None = None) -> dict[tuple[At, Fn | None], tuple[int, Values]]:
+def graph(
+    samples: Iterable[Sample], inline_calls: bool = False, calls: int | None = None
+) -> dict[tuple[At, Fn | None], tuple[int, Values]]:
     """(place, callee or None) -> (call count, values)."""
+
+    def one(p: At) -> At:
+        """Functions are the same if their object, file and name are."""
+        return p._replace(function=p.function._replace(line=0))
+
     selfs: dict[At, Values] = {}
     arcs: dict[tuple[At, Fn], Values] = {}
     by_stack: dict[tuple[Frame, ...], Values] = {}
     counts: dict[tuple[At, Fn], int] = defaultdict(int)
     for sample in samples:
         zero = (0,) * len(sample.values)
-        path = [p for f in sample.frames or (None,) for p in positions(f, inline_calls)]
+        path = [p for f in sample.frames or (None,) for p in map(one, positions(f, inline_calls))]
         selfs[path[-1]] = plus(selfs.get(path[-1], zero), sample.values)
         for i in range(1, len(path)):
             arc = path[i - 1], path[i].function
@@ -65,7 +73,7 @@ def graph(samples: Iterable[Sample], inline_calls: bool = False, calls: int | No
         for frames, values in by_stack.items():
             if not frames:
                 continue
-            path = [p for f in frames for p in positions(f, inline_calls)]
+            path = [p for f in frames for p in map(one, positions(f, inline_calls))]
             leaf = len(positions(frames[-1], inline_calls))
             for i in range(max(len(path) - leaf, 1), len(path)):
                 counts[path[i - 1], path[i].function] += max(values[calls], 0)

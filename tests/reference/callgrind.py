@@ -69,7 +69,7 @@ class Reader:
         self.ended = False
         self.base = (0, 0, 0)
         self.object = self.file = self.home = b""
-        self.named: tuple[bytes, bytes, int | None, bool] | None = None
+        self.named: tuple[bytes, bytes, bytes, int | None, bool] | None = None
         self.function: Function | None = None
         self.cob: bytes | None = None
         self.cfi: bytes | None = None
@@ -107,12 +107,12 @@ class Reader:
 
     def current(self) -> Function:
         if self.function is None:
-            name, home, n, _ = self.named or (b"", b"", None, False)
-            self.function = self.look_up(name, n, home, True, self.object, True)
+            name, home, object, n, _ = self.named or (b"", self.home, self.object, None, False)
+            self.function = self.look_up(name, n, home, True, object, True)
         return self.function
 
     def end_block(self) -> None:
-        if self.named and self.function is None and not self.named[3]:
+        if self.named and self.function is None and not self.named[4]:
             self.part.rows.append(Row("block", self.current(), self.file, (0, 0, 0), (0,) * len(self.part.events)))
 
     # lines
@@ -182,7 +182,7 @@ class Reader:
         if key == "fn":
             self.end_block()
             name, n, defined = self.name("fn", text)
-            self.named = name, self.home, n, defined
+            self.named = name, self.home, self.object, n, defined
             self.file = self.home
             self.function = self.cfn = self.callee = None
         elif key == "cfn":
@@ -190,7 +190,8 @@ class Reader:
             self.callee = None
         elif key == "jfn":
             name, n, _ = self.name("fn", text)
-            self.jfn = self.look_up(name, n, self.file if self.jfi is None else self.jfi, False, self.object, False)
+            jfi = self.file if self.jfi is None else self.jfi
+            self.jfn = self.bound[n][0] if n in self.bound else Function(self.object, jfi, name)
             return
         elif key == "ob":
             self.object = self.name("ob", text)[0]

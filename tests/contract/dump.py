@@ -1,0 +1,166 @@
+"""What a reader says of a file, as text: the goldens of tests/corpus/*/golden.
+
+`python -m tests.contract.dump` writes what is missing: a golden for each good file, a line of
+bad/expected.tsv for each bad one.  Look at what it wrote before committing it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import IO, Any
+
+from fastprof.engine import Options, Report
+from fastprof.errors import FastprofError, FormatError
+from fastprof.model import Batch, Model
+from tests.product import batches, open_input
+
+CORPUS = Path(__file__).parents[1] / "corpus"
+ROWS_SHOWN = 40
+
+_OPS = ("enter", "exit", "tail", "enter-args", "argument", "custom", "typed", "buffer")
+_WITH_AUX = ("argument", "buffer")
+_KINDS = ("cost", "call", "jump", "jcnd", "block")
+
+
+def files(kind: str) -> list[str]:
+    """`format/kind/name` of every corpus file."""
+    return sorted(str(p.relative_to(CORPUS)) for p in CORPUS.glob(f"*/{kind}/*") if p.name != "expected.tsv")
+
+
+def rows(batch: Batch, model: Model) -> Iterator[str]:
+    """A line a row: only what its view and kind define."""
+    columns: dict[str, Any] = {name: batch[name] for name in batch.columns}
+    values = [batch.values(k) for k in range(batch.c.n_values)]
+    positions = model.parts[batch.part].positions if model.parts else ()
+    for i in range(len(batch)):
+        at = {name: column[i] for name, column in columns.items()} if batch.view != "graph" else {}
+        costs = " ".join(str(v[i]) for v in values)
+        if batch.view == "timeline":
+            op = _OPS[at["op"]]
+            head = f"{op} thread {at['thread']} cpu {at['cpu']} time {at['time']} function {at['function']}"
+            if op in ("custom", "typed"):
+                yield f"{head} {batch.payload(i)!r}"
+            else:
+                yield f"{head} {at['aux']}" if op in _WITH_AUX else head
+        elif batch.view == "stacks":
+            yield f"stack {at['stack']} thread {at['thread']} label {at['label']} time {at['time']}: {costs}"
+        else:
+            yield _graph_row(columns, i, positions, batch.part) + f": {costs}"
+
+
+def _graph_row(columns: Any, i: int, positions: tuple[str, ...], part: int) -> str:
+    kind = _KINDS[columns["kind"][i]]
+    words = [f"part {part} {kind} function {columns['function'][i]}"]
+    names = ["file"]
+    if kind != "block":
+        names += [{"instr": "address"}.get(p, p) for p in positions]
+    if kind in ("call", "jump", "jcnd"):
+        names += ["callee", "count"]
+        names += ["target_" + {"instr": "address"}.get(p, p) for p in positions]
+    if kind in ("jump", "jcnd"):
+        names.append("target_file")
+    if kind == "jcnd":
+        names.append("count2")
+    return " ".join(words + [f"{name} {columns[name][i]}" for name in names])
+
+
+_TABLES = ("objects", "mappings", "functions", "lines", "frames", "stacks", "labels", "threads")
+
+
+def tables(model: Model) -> Iterator[str]:
+    for i in range(1, model.c.strings.n):
+        yield f"string {i} {model.string(i)!r}"
+    for table in _TABLES:
+        for i in range(1, model.count(table)):
+            yield f"{table} {i} " + " ".join(map(str, model.row(table, i)))
+    for i, part in enumerate(model.parts):
+        yield f"part {i} {part!r}"
+
+
+def outcome(report: Report) -> Iterator[str]:
+    for what in ("repairs", "losses"):
+        for name, n in sorted(getattr(report, what).items()):
+            yield f"{what} {n} {name}"
+    for warning in report.warnings:
+        yield f"warning {warning}"
+    for name, fact in report.facts.items():
+        yield f"fact {name}: {fact}"
+
+
+def dump(
+    data: bytes | Path | IO[bytes],
+    *,
+    from_: str | None = None,
+    window: int | None = None,
+    capacity: int | None = None,
+    options: Options | None = None,
+) -> list[str]:
+    """Rows, then tables, then the outcome."""
+    opened = open_input(data, options, window, from_)
+    lines: list[str] = []
+    for batch in batches(opened, capacity):
+        lines += rows(batch, opened.model)
+    lines += tables(opened.model)
+    return [*lines, *outcome(opened.report)]
+
+
+def golden(lines: list[str]) -> str:
+    """A dump as it is kept: its first and last lines, and a digest of all."""
+    digest = hashlib.sha256("\n".join(lines).encode("utf-8", "surrogateescape")).hexdigest()
+    shown = lines
+    if len(lines) > 4 * ROWS_SHOWN:
+        shown = [*lines[: 2 * ROWS_SHOWN], "...", *lines[-2 * ROWS_SHOWN :]]
+    return "\n".join([f"{len(lines)} lines, sha256 {digest}", *shown, ""])
+
+
+def golden_path(file: str) -> Path:
+    format_, _, name = file.split("/")
+    return CORPUS / format_ / "golden" / f"{name}.txt"
+
+
+def failure(file: str) -> str:
+    """`code offset line message` of a bad file, "-" for what it has not."""
+    try:
+        dump(CORPUS / file, from_=file.split("/")[0])
+    except FormatError as error:
+        return f"{error.code}\t{_or(error.offset)}\t{_or(error.line)}\t{error.detail}"
+    except FastprofError as error:
+        return f"-\t-\t-\t{str(error).replace(str(CORPUS) + '/', '')}"
+    return "accepted"
+
+
+def _or(value: int | None) -> str:
+    return "-" if value is None else str(value)
+
+
+def expected_failures(format_: str) -> dict[str, str]:
+    """Bad file name -> its failure, from bad/expected.tsv."""
+    path = CORPUS / format_ / "bad" / "expected.tsv"
+    if not path.exists():
+        return {}
+    lines = [line for line in path.read_text().splitlines() if line]
+    return {name: rest for name, _, rest in (line.partition("\t") for line in lines)}
+
+
+def main() -> None:
+    for file in files("good"):
+        path = golden_path(file)
+        if not path.exists():
+            path.parent.mkdir(exist_ok=True)
+            path.write_text(golden(dump(CORPUS / file, from_=file.split("/")[0])), errors="surrogateescape")
+            print("wrote", path)
+    for format_ in sorted({f.split("/")[0] for f in files("bad")}):
+        known = expected_failures(format_)
+        for file in files("bad"):
+            name = file.split("/")[-1]
+            if file.startswith(f"{format_}/") and name not in known:
+                known[name] = failure(file)
+                print(name, known[name], sep="\t")
+        lines = [f"{name}\t{rest}\n" for name, rest in sorted(known.items())]
+        (CORPUS / format_ / "bad" / "expected.tsv").write_text("".join(lines))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,191 @@
+"""Hypothesis: profiles from a model, written in every dialect, read back as the model; and summed up."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from fastprof.engine import Options
+from tests.graphs import read_parts, rewrite
+from tests.reference.callgrind import Function, Part, Row, parse
+
+NAME = st.one_of(
+    st.sampled_from([b"main", b"f", b"g'2", b"a.c", b"", b"(below main)", b"???", b"x (y) z"]),
+    st.binary(min_size=1, max_size=12).filter(lambda b: not set(b) & {0, 10, 13} and b[:1] not in (b" ", b"\t", b"(")),
+)
+SMALL = st.integers(0, 300)
+LINE = st.one_of(SMALL, st.integers(0, 2**32 - 1))
+ADDRESS = st.one_of(st.integers(0x401000, 0x401100), st.integers(0, 2**64 - 1))
+COUNT = st.one_of(SMALL, st.integers(0, 2**62))
+VALUE = st.one_of(st.just(0), SMALL, st.integers(-(2**50), 2**50))
+
+
+@st.composite
+def profiles(draw: st.DrawFn) -> list[Part]:
+    functions = draw(st.lists(st.builds(Function, NAME, NAME, NAME), min_size=1, max_size=5, unique=True))
+    files = [f.file for f in functions] + draw(st.lists(NAME, max_size=2))
+    parts = []
+    for _ in range(draw(st.integers(1, 3))):
+        columns = draw(st.sampled_from([["line"], ["instr"], ["instr", "line"], ["instr", "bb", "line"], ["bb"]]))
+        part = Part([f"E{k}" for k in range(draw(st.integers(1, 12)))], columns)
+
+        def place(columns: list[str] = columns) -> tuple[int, int, int]:
+            limits = zip(("instr", "bb", "line"), (ADDRESS, ADDRESS, LINE), strict=True)
+            instr, bb, line = (draw(strategy) if name in columns else 0 for name, strategy in limits)
+            return instr, bb, line
+
+        for function in draw(st.lists(st.sampled_from(functions), max_size=6)):
+            for _ in range(draw(st.integers(1, 4))):
+                kind = draw(st.sampled_from(["cost", "cost", "call", "jump", "jcnd"]))
+                values = tuple(draw(VALUE) if kind in ("cost", "call") else 0 for _ in part.events)
+                row = Row(kind, function, draw(st.sampled_from(files)), place(), values)
+                if kind != "cost":
+                    callee = draw(st.sampled_from(functions))
+                    row = row._replace(callee=callee, target=place(), count=draw(COUNT))
+                if kind in ("jump", "jcnd"):
+                    # jfn= says no object, and a file only through jfi=
+                    row = row._replace(callee=function, target_file=draw(st.sampled_from(files)))
+                if kind == "jcnd":
+                    row = row._replace(count2=draw(COUNT))
+                part.rows.append(row)
+        parts.append(part)
+    return parts
+
+
+@st.composite
+def dialects(draw: st.DrawFn) -> tuple[list[Part], bytes]:
+    """A profile and one way of writing it down."""
+    parts = draw(profiles())
+    numbered, relative, hexadecimal = draw(st.booleans()), draw(st.booleans()), draw(st.booleans())
+    every_line = draw(st.booleans())  # name everything before every row
+    callee_file_last, cfl = draw(st.booleans()), draw(st.booleans())
+    blank, end = draw(st.sampled_from([b" ", b"\t", b"  "])), draw(st.sampled_from([b"\n", b"\r\n"]))
+    trailing = draw(st.booleans())
+    first = draw(st.sampled_from([0, 1, 7000, 2**40]))
+    numbers: dict[tuple[str, object], int] = {}
+
+    def name(kind: str, key: object, text: bytes) -> bytes:
+        if not numbered or not text:
+            return text
+        new = (kind, key) not in numbers
+        n = numbers.setdefault((kind, key), first + 3 * len(numbers))
+        return b"(%d)" % n + (b" " + text if new else b"")
+
+    lines = [b"version: 1", b"creator: test"]
+    for index, part in enumerate(parts):
+        lines += [b"", b"part: %d" % (index + 1), b"positions: " + " ".join(part.positions).encode()]
+        lines += [b"events: " + " ".join(part.events).encode(), b""]
+        base = (0, 0, 0)
+        said: Function | None = None
+        object = file = b""
+
+        def position(at: tuple[int, int, int], part: Part = part) -> bytes:
+            words = []
+            for k, column in enumerate(("instr", "bb", "line")):
+                if column in part.positions:
+                    difference = at[k] - base[k]
+                    if relative and difference == 0:
+                        words.append(b"*")
+                    elif relative and abs(difference) < 2**31:
+                        words.append(b"%+d" % difference)
+                    else:
+                        words.append(b"0x%x" % at[k] if hexadecimal or column != "line" else b"%d" % at[k])
+            return blank.join(words)
+
+        def counts(values: tuple[int, ...]) -> bytes:
+            shown = list(values)
+            while trailing and shown and shown[-1] == 0:
+                shown.pop()
+            return b"".join(blank + (b"0x%x" % v if hexadecimal and v >= 0 else b"%d" % v) for v in shown)
+
+        for row in part.rows:
+            if row.function != said or every_line:
+                said, object, file = row.function, row.function.object, row.function.file
+                lines += [b"ob=" + name("ob", object, object), b"fl=" + name("fl", file, file)]
+                lines.append(b"fn=" + name("fn", said, said.name))
+            if row.file != file:
+                file = row.file
+                lines.append(draw(st.sampled_from([b"fi=", b"fe="])) + name("fl", file, file))
+            if row.kind == "call":
+                assert row.callee
+                target = [b"cfn=" + name("fn", row.callee, row.callee.name)]
+                key = b"cfl=" if cfl else b"cfi="
+                target.insert(callee_file_last, key + name("fl", row.callee.file, row.callee.file))
+                lines += [b"cob=" + name("ob", row.callee.object, row.callee.object), *target]
+                lines.append(b"calls=%d%b%b" % (row.count, blank, position(row.target)))
+            elif row.kind != "cost":
+                if row.target_file != file:
+                    lines.append(b"jfi=" + name("fl", row.target_file, row.target_file))
+                count = b"jump=%d" % row.count if row.kind == "jump" else b"jcnd=%d/%d" % (row.count, row.count2)
+                lines.append(count + blank + position(row.target))
+            values = counts(row.values) if row.kind in ("cost", "call") else b""
+            lines.append(position(row.position) + (values or blank))
+            if row.kind == "cost":
+                base = row.position
+    return parts, end.join(lines) + draw(st.sampled_from([b"", end]))
+
+
+LAX = settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
+
+
+@LAX
+@given(dialects(), st.sampled_from([1, 5, 64, 1 << 16]), st.sampled_from([1, 3, 100]))
+def test_every_dialect_reads_back_as_the_model(case: tuple[list[Part], bytes], window: int, capacity: int) -> None:
+    parts, data = case
+    assert [p.rows for p in parse(data)] == [p.rows for p in parts]  # the oracle itself
+    ours, report = read_parts(data, window=window, capacity=capacity, from_="callgrind")
+    assert [(p.events, p.positions, p.rows) for p in ours] == [(p.events, p.positions, p.rows) for p in parts]
+    assert not report.repairs and not report.losses and not report.warnings
+
+
+@LAX
+@given(dialects(), st.booleans(), st.booleans())
+def test_what_is_written_reads_back(case: tuple[list[Part], bytes], names: bool, positions: bool) -> None:
+    parts, data = case
+    options = Options(compress_names=names, compress_positions=positions)
+    once = rewrite(data, options=options)
+    assert [p.rows for p in parse(once)] == [p.rows for p in parts]
+    for part in parse(once):
+        assert part.totals is not None
+        assert part.totals + [0] * (len(part.events) - len(part.totals)) == part.sums
+    assert rewrite(once, options=options) == once
+
+
+def summed(parts: list[Part]) -> dict[tuple[int, Row], tuple[Counter[int], int, int]]:
+    sums: dict[tuple[int, Row], tuple[Counter[int], int, int]] = {}
+    for index, part in enumerate(parts):
+        for row in part.rows:
+            key = index, row._replace(values=(), count=0, count2=0)
+            values, count, count2 = sums.get(key, (Counter(), 0, 0))
+            values = Counter({k: values[k] + v for k, v in enumerate(row.values)})
+            sums[key] = values, count + row.count, count2 + row.count2
+    return sums
+
+
+@LAX
+@given(dialects())
+def test_aggregate_keeps_every_sum_and_no_place_twice(case: tuple[list[Part], bytes]) -> None:
+    import io
+
+    from fastprof.bridges.aggregate import aggregate
+    from fastprof.engine import read, write
+    from fastprof.formats import get
+    from fastprof.io import Sink
+    from tests.product import open_input
+
+    parts, data = case
+    opened = open_input(data, from_="callgrind")
+    out = io.BytesIO()
+    make = get("callgrind").writer
+    assert make is not None
+    rows = aggregate(read(opened.reader), opened.model, Options(), opened.report)
+    write(rows, make(opened.model, Sink(out), Options(), opened.report))
+    after = parse(out.getvalue())
+    assert summed(after) == summed(parts)
+    for part in after:
+        places = [row._replace(values=(), count=0, count2=0) for row in part.rows]
+        assert len(set(places)) == len(places)
+        order = [row.function for row in part.rows]
+        assert len({f for f in order}) == sum(a != b for a, b in zip([None, *order], order, strict=False))

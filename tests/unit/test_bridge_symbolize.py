@@ -1,0 +1,111 @@
+"""Symbols over a model's stacks, with a program that is compiled here."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from fastprof.bridges.graph import to_graph
+from fastprof.bridges.symbolize import symbolize
+from fastprof.engine import Options, Report
+from fastprof.model import Model
+from tests import profiles
+from tests.profiles import Frame, Sample
+
+SOURCE = """\
+int sink;
+static inline __attribute__((always_inline)) int mix(int x) {
+    return x * sink;
+}
+__attribute__((noinline)) int work(int x) {
+    sink += mix(x);
+    return sink;
+}
+int main(int argc, char **argv) {
+    (void)argv;
+    return work(argc) + 1;
+}
+"""
+START = 0x7F0000000000
+
+
+@pytest.fixture(scope="module")
+def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("program")
+    (folder / "prog.c").write_text(SOURCE)
+    subprocess.run(["gcc", "-g", "-O1", "-fPIE", "-pie", "-o", "prog", "prog.c"], cwd=folder, check=True)
+    return folder / "prog"
+
+
+def places(program: Path) -> tuple[int, int]:
+    """Link addresses of a multiplication in work() and of where its call in main() returns to."""
+    text = subprocess.run(
+        ["objdump", "-d", "--no-show-raw-insn", program], check=True, capture_output=True, text=True
+    ).stdout
+    multiply = re.search(r"<work>:\n(?:.+\n)*?\s*([0-9a-f]+):\s+imul", text)
+    after = re.search(r"call.+<work>\n\s*([0-9a-f]+):", text)
+    assert multiply and after
+    return int(multiply[1], 16), int(after[1], 16)
+
+
+def test_frames_get_lines_and_keep_addresses(program: Path) -> None:
+    multiply, after = places(program)
+    mapping = (str(program), START, START + 0x10000, 0)
+    caller, leaf = Frame((), START + after, mapping, returns=True), Frame((), START + multiply, mapping)
+    # more than one batch: what is known already is not asked again
+    samples = [Sample((caller, leaf), (1,)), Sample((caller,), (2,)), Sample((caller, leaf), (4,))]
+    results = []
+    for capacity in (1, 2, 1000):
+        model, report = Model(), Report()
+        batches = symbolize(profiles.stacks(model, samples, capacity), model, Options(), report)
+        results.append(profiles.samples(model, batches))
+        assert not report.warnings
+    assert results[0] == results[1] == results[2]
+    found = results[0]
+    assert [s.values for s in found] == [(1,), (2,), (4,)]
+    assert [[(f.name, line) for f, line in frame.lines] for frame in found[0].frames] == [
+        [("main", 11)],
+        [("mix", 3), ("work", 6)],
+    ]
+    assert [(f.address, f.returns, f.mapping) for f in found[0].frames] == [
+        (START + after, True, mapping),
+        (START + multiply, False, mapping),
+    ]
+
+
+def test_a_graph_has_the_names(program: Path) -> None:
+    multiply, after = places(program)
+    mapping = (str(program), START, START + 0x10000, 0)
+    samples = [Sample((Frame((), START + after, mapping, True), Frame((), START + multiply, mapping)), (1,))]
+    model, report = Model(), Report()
+    named = symbolize(profiles.stacks(model, samples), model, Options(), report)
+    rows = [r for _, r in profiles.graph_rows(model, to_graph(named, model, Options(), report))]
+    assert [(r.at.function.name, r.at.line, r.callee and r.callee.name) for r in rows] == [
+        ("main", 11, "work"),
+        ("work", 3, None),
+    ]
+    assert {r.at.function.object for r in rows} == {str(program)}
+
+
+def test_two_processes_with_other_places_of_one_program(program: Path) -> None:
+    multiply, _ = places(program)
+    one = Frame((), START + multiply, (str(program), START, START + 0x10000, 0))
+    two = Frame((), START + 0x800 + multiply, (str(program), START + 0x800, START + 0x10800, 0))
+    model, report = Model(), Report()
+    batches = symbolize(profiles.stacks(model, [Sample((one,), (1,)), Sample((two,), (2,))]), model, Options(), report)
+    assert [s.frames[0].lines[-1][0].name for s in profiles.samples(model, batches)] == ["work", "work"]
+
+
+def test_what_has_no_symbol_is_said_and_left_alone(tmp_path: Path) -> None:
+    gone = Frame((), START + 5, (str(tmp_path / "gone.so"), START, START + 0x1000, 0))
+    nowhere = Frame((), 0x55)
+    named = Frame(((profiles.Fn("f", "f.c"), 3),), START + 6, (str(tmp_path / "gone.so"), START, START + 0x1000, 0))
+    model, report = Model(), Report()
+    samples = [Sample((named, gone, nowhere), (1,))]
+    assert profiles.samples(model, symbolize(profiles.stacks(model, samples), model, Options(), report)) == samples
+    assert len(report.warnings) == 2
+    assert any("gone.so: 1 addresses without a symbol: " in w for w in report.warnings)
+    assert "no object: 1 addresses without a symbol: address in no mapping" in report.warnings

@@ -1,0 +1,43 @@
+"""Every fuzz target over the corpus of all formats, as plain programs under the sanitizers."""
+
+from __future__ import annotations
+
+import gzip
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.paths import REPO
+
+TARGETS = sorted((REPO / "tests" / "fuzz").glob("*_fuzz.c"))
+CORPUS = sorted(p for kind in ("good", "bad") for p in (REPO / "tests" / "corpus").glob(f"*/{kind}/*"))
+
+
+@pytest.fixture(scope="module")
+def inputs(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
+    folder = tmp_path_factory.mktemp("inputs")
+    for path in CORPUS:
+        data = path.read_bytes()
+        name = "-".join(path.parts[-3:])
+        (folder / name).write_bytes(gzip.decompress(data) if data.startswith(b"\x1f\x8b") and "bad" not in name else data)
+        # a few prefixes: what a decoder makes of a cut file
+        for part in (3, 5, 7):
+            (folder / f"{name}-{part}").write_bytes(data[: len(data) * part // 8])
+    return [str(p) for p in sorted(folder.iterdir())]
+
+
+def test_there_are_targets_and_inputs() -> None:
+    assert TARGETS and len(CORPUS) > 40
+
+
+@pytest.mark.parametrize("target", [t.stem for t in TARGETS])
+def test_replay(target: str, inputs: list[str], tmp_path: Path) -> None:
+    program = tmp_path / target
+    sources = [REPO / "tests" / "fuzz" / f"{target}.c", REPO / "tests" / "fuzz" / "replay.c"]
+    sources += sorted((REPO / "csrc").glob("fp_*.c"))
+    flags = ["-std=c11", "-O1", "-g", "-DFP_DEBUG", "-fsanitize=address,undefined", "-fno-sanitize-recover=undefined"]
+    subprocess.run(["cc", *flags, f"-I{REPO / 'csrc'}", *map(str, sources), "-o", str(program)], check=True)
+    done = subprocess.run([program, *inputs], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr[-4000:]
+    assert done.stdout == f"{len(inputs)} inputs\n"

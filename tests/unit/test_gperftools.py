@@ -1,0 +1,291 @@
+"""gperftools CPU profiles: the layout, its oddities, damage."""
+
+from __future__ import annotations
+
+import struct
+from collections import Counter
+
+import pytest
+
+from fastprof import formats
+from fastprof.engine import Options
+from fastprof.errors import FormatError
+from fastprof.formats.gperftools import MapsText, arrange, split_inlined
+from fastprof.io import Source
+from tests.reference import gperftools as reference
+from tests.stackdump import dump, rewrite
+
+MAPS = b"""00400000-00410000 r-xp 00000000 08:01 4711       /srv/my demo/prog
+00410000-00420000 rw-p 00010000 08:01 4711       /srv/my demo/prog
+7f0000000000-7f0000100000 r-xp 00001000 08:01 12  /lib/libx.so.6 (deleted)
+7fff00000000-7fff00002000 r-xp 00000000 00:00 0   [vdso]
+"""
+SMALL = reference.write([(2, (0x401000, 0x402000)), (1, (0x403000,)), (3, (0x401000, 0x402000))], text=MAPS)
+KINDS = [(4, "<"), (4, ">"), (8, "<"), (8, ">")]
+LENIENT = Options(lenient=True)
+
+
+def ticks(data: bytes, **options: bool) -> Counter[tuple[int, ...]]:
+    """Ticks by chain of addresses."""
+    found: Counter[tuple[int, ...]] = Counter()
+    for stack, _, values in dump(data, "gperftools", options=Options(**options)).rows:
+        found[tuple(frame[1] for frame in stack)] += values[0]
+    return found
+
+
+@pytest.mark.parametrize(("word", "order"), KINDS)
+def test_every_kind_of_word(word: int, order: str) -> None:
+    chains = [(5, (0x1000, 0x2000)), (1, (0x3000,))]
+    data = reference.write(chains, word=word, order=order, extra_header=(7, 8), period_us=2500)
+    assert formats.detect(Source(data)).name == "gperftools"
+    got = dump(data, "gperftools")
+    assert [values for _, _, values in got.rows] == [(5, 12_500_000), (1, 2_500_000)]
+    assert ticks(data) == {(0x1000, 0x2000): 5, (0x3000,): 1}
+
+
+def test_equal_chains_are_summed_and_callers_are_return_addresses() -> None:
+    got = dump(SMALL, "gperftools")
+    assert [values[0] for _, _, values in got.rows] == [5, 1]
+    leaf, caller = got.rows[0][0]
+    assert (leaf[1], leaf[2]) == (0x401000, 0)
+    assert (caller[1], caller[2]) == (0x402000, 1)
+    assert leaf[0] is not None
+    assert leaf[0][0] == b"/srv/my demo/prog"
+
+
+def test_worked_example_of_the_header() -> None:
+    data = bytes.fromhex(
+        "00000000 03000000 00000000 10270000 00000000"
+        "02000000 01000000 34120000"
+        "00000000 01000000 00000000"
+    )
+    assert ticks(data) == {(0x1234,): 2}
+
+
+def test_extreme_addresses() -> None:
+    last = (1 << 64) - 1
+    assert ticks(reference.write([(1, (0, 5)), (1, (last, last - 1)), (1, (7, 0))])) == {
+        (0, 5): 1,
+        (last, last - 1): 1,
+        (7, 0): 1,
+    }
+
+
+def test_records_without_count_or_stack_are_kept() -> None:
+    assert ticks(reference.write([(0, (0x1000, 0x2000)), (4, ())])) == {(0x1000, 0x2000): 0, (): 4}
+
+
+def test_no_trailer_is_a_repair() -> None:
+    got = dump(reference.write([(1, (0x1000,))], trailer=False), "gperftools")
+    assert got.report.repairs == {"files without trailer": 1}
+
+
+def test_no_records() -> None:
+    assert dump(reference.write([]), "gperftools").rows == []
+
+
+def test_cut_chains_are_said() -> None:
+    report = dump(reference.write([(3, tuple(range(1, 255)))]), "gperftools").report
+    assert report.facts["samples cut at 254 frames"] == 3
+    assert "cut by the profiler" in report.warnings[0]
+
+
+# ---- frames the profiler left behind ----
+
+
+def test_duplicated_leaves_go() -> None:
+    chains = [(1, (leaf, leaf, 0x402000 + leaf)) for leaf in range(0x401000, 0x401040)]
+    data = reference.write(chains, text=MAPS)
+    got = dump(data, "gperftools")
+    assert {len(stack) for stack, _, _ in got.rows} == {2}
+    assert got.report.repairs["duplicated leaves removed"] == 64
+    assert {len(stack) for stack in ticks(data, keep_signal_frames=True)} == {3}
+
+
+@pytest.mark.parametrize("trampoline", [0x7FFF00001000, 0x123456789])
+def test_signal_frames_in_no_object_go(trampoline: int) -> None:
+    chains = [(1, (leaf, trampoline, 0x402000 + leaf)) for leaf in range(0x401000, 0x401040)]
+    got = dump(reference.write(chains, text=MAPS), "gperftools")
+    assert {len(stack) for stack, _, _ in got.rows} == {2}
+    assert got.report.repairs["signal frames removed"] == 64
+
+
+def test_a_trampoline_between_two_leaves_goes() -> None:
+    chains = [(1, (leaf, 0x7F0000000123, leaf, 0x402000 + leaf)) for leaf in range(0x401000, 0x401040)]
+    got = dump(reference.write(chains, text=MAPS), "gperftools")
+    assert {len(stack) for stack, _, _ in got.rows} == {2}
+
+
+def test_the_only_caller_stays() -> None:
+    chains = [(1, (leaf, 0x402000, 0x403000)) for leaf in range(0x401000, 0x401040)]
+    got = dump(reference.write(chains, text=MAPS), "gperftools")
+    assert {len(stack) for stack, _, _ in got.rows} == {3}
+    assert not got.report.repairs
+
+
+def test_recursion_at_one_call_site_stays() -> None:
+    chains = [(1, (0x401000, 0x401000, 0x402000)), *((1, (leaf, 0x403000)) for leaf in range(0x404000, 0x404010))]
+    got = dump(reference.write(chains, text=MAPS), "gperftools")
+    assert max(len(stack) for stack, _, _ in got.rows) == 3
+
+
+# ---- the text of mapped objects ----
+
+
+def maps(text: bytes) -> list[tuple[int, int, int, bytes, bytes]]:
+    reader = MapsText()
+    for line in text.splitlines(keepends=True):
+        reader.line(line)
+    return [(m.start, m.limit, m.offset, m.path, m.build_id) for m in arrange(reader.objects)]
+
+
+@pytest.mark.parametrize(
+    ("line", "want"),
+    [
+        (b"1000-2000 r-xp 00000100 08:01 12  /a b/c.so", (0x1000, 0x2000, 0x100, b"/a b/c.so", b"")),
+        (b"  1000-2000 r-xp 0 00:00 0 /x (deleted)\r\n", (0x1000, 0x2000, 0, b"/x", b"")),
+        (b"1000-2000: /x", (0x1000, 0x2000, 0, b"/x", b"")),
+        (b"0x1000-0x2000 r-xp /x (@300) abc123456", (0x1000, 0x2000, 0x300, b"/x", b"abc123456")),
+        (b"1000-2000 r-xp 0 fd:01 0 /\xff\xfe", (0x1000, 0x2000, 0, b"/\xff\xfe", b"")),
+        (b"I0101 12:00 file.cc:12] 1000-2000 r-xp 0 08:01 0 /x", (0x1000, 0x2000, 0, b"/x", b"")),
+        (b"1000-2000 --xp 0 00:00 0", (0x1000, 0x2000, 0, b"", b"")),
+    ],
+)
+def test_lines_of_maps(line: bytes, want: tuple[int, int, int, bytes, bytes]) -> None:
+    assert maps(line) == [want]
+
+
+def test_the_build_variable_is_the_last_one_and_a_whole_word() -> None:
+    text = (
+        b"build=/one\n1000-2000 r-xp 0 00:00 0 $build/a.so\nbuild=/two\n"
+        b"3000-4000 r-xp 0 00:00 0 $build/b.so\n5000-6000 r-xp 0 00:00 0 $builder/c.so\n"
+    )
+    assert [m[3] for m in maps(text)] == [b"/one/a.so", b"/two/b.so", b"$builder/c.so"]
+
+
+def test_the_program_comes_first_and_is_widened_to_its_headers() -> None:
+    text = b"7000-8000 r-xp 0 00:00 0 /lib/x.so.1\n401000-402000 r-xp 00001000 08:01 1 /bin/prog\n"
+    assert maps(text) == [(0x400000, 0x402000, 0, b"/bin/prog", b""), (0x7000, 0x8000, 0, b"/lib/x.so.1", b"")]
+
+
+def test_neighbours_of_one_file_are_joined() -> None:
+    text = b"1000-2000 r-xp 0 08:01 1 /p\n2000-3000 r-xp 00001000 08:01 1 /p\n3000-4000 r-xp 0 08:01 1 /q\n"
+    assert [(m[0], m[1]) for m in maps(text)] == [(0x1000, 0x3000), (0x3000, 0x4000)]
+
+
+def test_a_very_long_line() -> None:
+    path = b"/" + b"x" * 300_000
+    data = reference.write([(1, (0x1000,))], text=b"1000-2000 r-xp 0 00:00 0 " + path)
+    frame = dump(data, "gperftools", chunk=4096).rows[0][0][0]
+    assert frame[0][0] == path
+
+
+# ---- other shapes ----
+
+
+def test_the_symbolized_form() -> None:
+    text = b"--- symbol\nbinary=/bin/p\n0x0000000000001000 leaf--outer\n"
+    text += b"0x0000000000002000 T::operator--\n---\n--- profile\n"
+    data = text + reference.write([(2, (0x1000, 0x2000))], trailer=False, period_us=1)
+    assert formats.detect(Source(data)).name == "gperftools"
+    for chunk in (None, 1, 7):
+        (leaf, caller), _, values = dump(data, "gperftools", chunk=chunk).rows[0]
+        assert [line[0] for line in leaf[3]] == [b"leaf", b"outer"]
+        assert [line[0] for line in caller[3]] == [b"T::operator--"]
+        assert caller[2] == 0  # such files hold addresses of calls
+        assert values[0] == 2
+
+
+def test_split_inlined() -> None:
+    assert split_inlined(b"a--b--c") == [b"a", b"b", b"c"]
+    assert split_inlined(b"A::operator----B") == [b"A::operator--", b"B"]
+
+
+def test_java() -> None:
+    data = reference.write([(1, (0x10, 0x20))], version=1, text=b"0x10 a.B.c (B.java:12)\n0x20 a.D.e (D.java)\n")
+    (leaf, caller), _, _ = dump(data, "gperftools").rows[0]
+    assert leaf[3] == ((b"a.B.c", b"a.B.c", b"B.java", 0, 12, 0),)
+    assert caller[3] == ((b"a.D.e", b"a.D.e", b"D.java", 0, 0, 0),)
+    assert caller[2] == 0
+
+
+# ---- damage ----
+
+
+def test_cut_at_every_byte() -> None:
+    whole = reference.write([(2, (0x1000, 0x2000)), (1, (0x3000,))], word=4, text=MAPS[:80])
+    outcomes = Counter()
+    for n in range(1, len(whole)):
+        try:
+            expected = sorted(reference.read(whole[:n]).chains.values())
+        except ValueError:
+            expected = None
+        try:
+            got = sorted(values[0] for _, _, values in dump(whole[:n], "gperftools").rows)
+        except FormatError as error:
+            assert error.offset is not None and error.offset <= n
+            got = None
+        assert got == expected, n
+        outcomes[got is None] += 1
+        dump(whole[:n], "gperftools", options=LENIENT) if n >= 20 else None
+    assert outcomes[True] and outcomes[False]
+
+
+def test_lenient_says_what_is_lost() -> None:
+    got = dump(SMALL[:80], "gperftools", options=LENIENT)  # header 40, record 32, 8 bytes of the next
+    assert got.report.losses == {"damaged records": 1, "bytes passed over": 8}
+    assert [values[0] for _, _, values in got.rows] == [2]
+
+
+def test_a_depth_that_cannot_be() -> None:
+    bad = struct.pack("<8Q", 0, 3, 0, 10_000, 0, 1, 1 << 40, 7)
+    with pytest.raises(FormatError, match="at byte 48: the depth of a stack is 1099511627776, expected 0 to 65536"):
+        dump(bad, "gperftools")
+    good_after = bad + struct.pack("<3Q", 0, 1, 0) + MAPS
+    got = dump(good_after, "gperftools", options=LENIENT)
+    assert got.report.losses == {"damaged records": 1, "bytes passed over": 24}
+    assert got.mappings[0][0] == b"/srv/my demo/prog"
+
+
+def test_counts_beyond_63_bits() -> None:
+    with pytest.raises(FormatError, match="count"):
+        dump(reference.write([(1 << 63, (1,))]), "gperftools")
+    with pytest.raises(FormatError, match="period"):
+        dump(reference.write([(1 << 62, (1,))]), "gperftools")
+
+
+@pytest.mark.parametrize("at", range(len(SMALL)))
+def test_one_flipped_byte(at: int) -> None:
+    damaged = SMALL[:at] + bytes([SMALL[at] ^ 0xFF]) + SMALL[at + 1 :]
+    for options in (Options(), LENIENT):
+        try:
+            dump(damaged, "gperftools", options=options)
+        except FormatError as error:
+            assert error.offset is not None
+
+
+@pytest.mark.parametrize("chunk", [1, 2, 3, 7, 4096, None])
+@pytest.mark.parametrize("capacity", [1, 2, 1000])
+def test_chunks_and_capacities_change_nothing(chunk: int | None, capacity: int) -> None:
+    want = dump(SMALL, "gperftools")
+    got = dump(SMALL, "gperftools", chunk=chunk, capacity=capacity)
+    assert (got.rows, got.mappings, got.part) == (want.rows, want.mappings, want.part)
+
+
+# ---- writing ----
+
+
+def test_written_profiles_read_back() -> None:
+    data, report = rewrite(SMALL, "gperftools", "gperftools")
+    again, _ = rewrite(data, "gperftools", "gperftools")
+    assert data == again
+    assert dump(data, "gperftools").rows == dump(SMALL, "gperftools").rows
+    assert not report.unsaid
+    assert reference.read(data).period_us == 10_000
+
+
+def test_what_the_format_cannot_say_is_counted() -> None:
+    text = b"--- symbol\n0x0000000000001000 f\n---\n--- profile\n"
+    pprof, _ = rewrite(text + reference.write([(2, (0, 0x1000))]), "gperftools", "pprof")
+    _, report = rewrite(pprof, "pprof", "gperftools")
+    assert report.unsaid == {"frames without address": 1}
