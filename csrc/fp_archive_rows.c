@@ -303,7 +303,7 @@ int fp_archive_enc_flush(struct fp_archive_enc *pub, struct fp_buf *out) {
     if (out->failed) return FP_E_NOMEM;
     e->n_streams = e->n_fixed;
     for (uint32_t i = 0; i < pub->n_threads; i++) e->seen[pub->threads[i] / 32] = 0;
-    memset(pub->sums, 0, e->sums_cap * sizeof *pub->sums);
+    if (pub->sums) memset(pub->sums, 0, e->sums_cap * sizeof *pub->sums);
     pub->rows = pub->n_threads = pub->n_values = e->n_runs = 0;
     pub->sums_overflow = 0;
     pub->nbytes = pub->time_max = 0;

@@ -107,7 +107,7 @@ class Writer:
 
     format: ClassVar[str]
     view: str
-    names: ClassVar[bool] = True  # has a place for the names of addresses
+    names: bool = True  # has a place for the names of addresses
 
     def __init__(self, model: Model, sink: Sink, options: Options, report: Report) -> None:
         self.model = model

@@ -103,6 +103,8 @@ class ArchiveWriter(Writer):
         base_of: BaseOf | None = None,
     ) -> None:
         super().__init__(model, sink, options, report)
+        # names are looked up when asked for; else what was in the source is kept as it was
+        self.names = bool(options.symbols)
         if not 0 <= options.level <= 22:
             raise UsageError(f"compression level {options.level}: must be 1 to 22")
         self._codec = Codec(options.level or DEFAULT_LEVEL)
