@@ -8,6 +8,7 @@ the columns inside a chunk csrc/fp_archive.h's.  Bytes: docs/formats/archive.md.
 from __future__ import annotations
 
 import copy
+from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import fields
 from typing import Any
@@ -250,11 +251,12 @@ class ArchiveWriter(Writer):
         threads = [list(model.row("threads", i)) for i in range(1, model.count("threads"))]
         if threads:
             end["threads"] = threads
-        for name in ("repairs", "losses"):
-            if counts := dict(getattr(report, name)):
-                end[name] = counts
-        if report.facts:
-            end["facts"] = report.facts
+        # from an archive to an archive, what was recorded of the source stays
+        recorded = report.facts.get("recorded", {"facts": report.facts, "repairs": report.repairs})
+        losses = Counter(recorded.get("losses", {})) + report.losses
+        for name, said in (("facts", recorded.get("facts")), ("repairs", recorded.get("repairs")), ("losses", losses)):
+            if said:
+                end[name] = dict(said)
         return end
 
     def _write_index(self) -> None:
@@ -503,10 +505,8 @@ class ArchiveReader(Reader):
         facts["chunks"] = len(member.chunks)
         if self._passed_over:
             facts["chunks passed over"] = self._passed_over
-        if member.end is not None:
-            for name in ("facts", "repairs", "losses"):
-                if name in member.end:
-                    facts[f"recorded {name}"] = member.end[name]
+        end = member.end or {}
+        facts["recorded"] = {name: end[name] for name in ("facts", "repairs", "losses") if name in end}
 
 
 def _reader(source: Source, model: Model, options: Options, report: Report) -> ArchiveReader:

@@ -30,7 +30,7 @@ static uint64_t digest(const struct fp_batch *b, uint64_t h) {
             h = mix(mix(h, b->time[i]), (uint64_t)b->function[i] << 8 | b->op[i]);
             h = mix(mix(h, b->thread[i]), b->cpu[i]);
             if (!payload) h = mix(h, b->aux[i]);
-            else h = mix(h, fp_hash_bytes(b->bytes + (b->aux[i] >> 32), (uint32_t)b->aux[i]));
+            else if ((uint32_t)b->aux[i]) h = mix(h, fp_hash_bytes(b->bytes + (b->aux[i] >> 32), (uint32_t)b->aux[i]));
         } else if (b->view == FP_STACKS) {
             h = mix(mix(h, b->stack[i]), b->time[i]);
             h = mix(mix(h, b->label[i]), b->thread[i]);
