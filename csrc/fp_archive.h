@@ -24,9 +24,23 @@ enum fp_archive_positions { FP_ARCHIVE_INSTR = 1, FP_ARCHIVE_BB = 2, FP_ARCHIVE_
  * on, and moves from[i] to the table's end.  0 or FP_E_NOMEM. */
 int fp_archive_tables_write(const struct fp_model *m, uint32_t *from, struct fp_buf *out);
 
-/* Enters the entries of a TABLES payload into `m`.  Every reference is checked.
- * 0, or an error whose offset is relative to `p`. */
-int fp_archive_tables_read(struct fp_model *m, const uint8_t *p, size_t n, struct fp_err *err);
+/* The ids of an archive and what they are in the model, which may hold other
+ * things too.  Table i is that of the write order; its id 0 is 0. */
+struct fp_archive_ids {
+    struct fp_model *model;   /* borrowed */
+    uint32_t input;           /* added to the input of each thread */
+    uint32_t n[9];            /* entries of each table so far, 0 included */
+    uint32_t cap[9];
+    uint32_t *to[9];          /* archive's id -> model's id */
+    int32_t differ;           /* some id is not the same in both */
+};
+
+struct fp_archive_ids *fp_archive_ids_new(struct fp_model *m);
+void fp_archive_ids_free(struct fp_archive_ids *ids);
+
+/* Enters the entries of a TABLES payload into the model.  Every reference is
+ * checked.  0, or an error whose offset is relative to `p`. */
+int fp_archive_tables_read(struct fp_archive_ids *ids, const uint8_t *p, size_t n, struct fp_err *err);
 
 /* A chunk being gathered.  The public part describes the rows put since the
  * last flush. */
@@ -57,15 +71,15 @@ int fp_archive_enc_flush(struct fp_archive_enc *e, struct fp_buf *out);
 
 struct fp_archive_dec;
 
-/* Decodes chunks whose ids refer to `m` and whose parts are below `n_parts`.
- * Borrows the model.  NULL when memory ran out. */
-struct fp_archive_dec *fp_archive_dec_new(const struct fp_model *m);
+/* Decodes chunks whose ids are those of `ids` (borrowed) into rows with the
+ * model's.  NULL when memory ran out. */
+struct fp_archive_dec *fp_archive_dec_new(const struct fp_archive_ids *ids);
 void fp_archive_dec_free(struct fp_archive_dec *d);
 
 /* Starts on a ROWS payload, which is borrowed until feed returned FP_DONE or an
- * error.  Errors: FP_E_MALFORMED with an offset relative to `p`. */
+ * error.  Its parts must be below `n_parts`; rows get part + first_part.  Errors: FP_E_MALFORMED with an offset relative to `p`. */
 int fp_archive_dec_open(struct fp_archive_dec *d, const uint8_t *p, size_t n, uint32_t n_parts,
-                        struct fp_err *err);
+                        uint32_t first_part, struct fp_err *err);
 
 /* Which rows of the chunks to keep; a graph's rows have neither time nor thread. */
 struct fp_archive_filter {

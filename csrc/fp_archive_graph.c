@@ -167,7 +167,7 @@ int fp_archive_graph_flush(struct fp_archive_gather *e) {
 int fp_archive_graph_open(struct fp_archive_spread *d) {
     struct fp_archive_graph *s = d->graph;
     restart(s);
-    if (d->model->functions.n > s->targets_cap && grow_targets(s, d->model->functions.n)) return FP_E_NOMEM;
+    if (d->ids->n[T_FUNCTIONS] > s->targets_cap && grow_targets(s, d->ids->n[T_FUNCTIONS])) return FP_E_NOMEM;
     uint32_t n = d->n_streams - FP_GRAPH_STREAMS;
     if (n > s->values_cap) {
         struct fp_archive_value_cur *values = realloc(s->values, n * sizeof *values);
@@ -187,7 +187,7 @@ static inline uint64_t pull(struct fp_archive_spread *d, uint32_t stream) { retu
 static int pull_call(struct fp_archive_spread *d, struct fp_batch *b, uint32_t i, uint32_t positions) {
     struct fp_archive_graph *s = d->graph;
     s->callee += pull(d, S_CALLEE);
-    if (s->callee >= d->model->functions.n) return FP_E_MALFORMED;
+    if (s->callee >= d->ids->n[T_FUNCTIONS]) return FP_E_MALFORMED;
     b->callee[i] = (uint32_t)s->callee;
     struct target *t = target_of(s, b->callee[i]);
     b->count[i] = fp_archive_cur_varint(&d->streams[S_COUNT]);
@@ -201,7 +201,7 @@ static int pull_call(struct fp_archive_spread *d, struct fp_batch *b, uint32_t i
 static int pull_jump(struct fp_archive_spread *d, struct fp_batch *b, uint32_t i, uint32_t positions) {
     uint64_t callee = b->function[i] + pull(d, S_JUMP);
     uint64_t file = b->file[i] + pull(d, S_JUMP);
-    if (callee >= d->model->functions.n || file >= d->model->strings.n) return FP_E_MALFORMED;
+    if (callee >= d->ids->n[T_FUNCTIONS] || file >= d->ids->n[T_STRINGS]) return FP_E_MALFORMED;
     b->callee[i] = (uint32_t)callee;
     b->target_file[i] = (uint32_t)file;
     if (positions & FP_ARCHIVE_LINE) b->target_line[i] = b->line[i] + (uint32_t)pull(d, S_JUMP_LINE);
@@ -241,7 +241,7 @@ int fp_archive_graph_pull(struct fp_archive_spread *d, struct fp_batch *b, uint3
         if (code & K_FUNCTION) s->function += pull(d, S_FUNCTION);
         if (code & K_FILE) s->file += pull(d, S_FILE);
         *what = "function or file of a row";
-        if (s->function >= d->model->functions.n || s->file >= d->model->strings.n) return FP_E_MALFORMED;
+        if (s->function >= d->ids->n[T_FUNCTIONS] || s->file >= d->ids->n[T_STRINGS]) return FP_E_MALFORMED;
         b->function[i] = (uint32_t)s->function;
         b->file[i] = (uint32_t)s->file;
         if (kind != FP_BLOCK) {

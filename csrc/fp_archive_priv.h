@@ -13,6 +13,9 @@ struct fp_archive_run {
     uint32_t positions;
 };
 
+/* Which table of struct fp_archive_ids. */
+enum { T_STRINGS, T_OBJECTS, T_MAPPINGS, T_FUNCTIONS, T_LINES, T_FRAMES, T_STACKS, T_LABELS, T_THREADS };
+
 /* ---- times: a lattice, symbols, and a range coder per context ---------- */
 
 enum {
@@ -70,7 +73,8 @@ struct fp_archive_gather {
 };
 
 struct fp_archive_spread {
-    const struct fp_model *model;
+    const struct fp_archive_ids *ids;
+    uint32_t first_part;
     const struct fp_archive_filter *filter;
     const uint8_t *p;
     struct fp_archive_cur *streams;

@@ -111,13 +111,12 @@ static int pull_ids(struct fp_archive_cur *c, uint64_t *last, uint32_t *out, uin
 
 int fp_archive_stacks_pull(struct fp_archive_spread *d, struct fp_batch *b, uint32_t n, const char **what) {
     struct fp_archive_stacks *s = d->stacks;
-    const struct fp_model *m = d->model;
     *what = "stack of a row";
-    if (pull_ids(&d->streams[S_STACK], &s->stack, b->stack + b->n, n, m->stacks.n)) return FP_E_MALFORMED;
+    if (pull_ids(&d->streams[S_STACK], &s->stack, b->stack + b->n, n, d->ids->n[T_STACKS])) return FP_E_MALFORMED;
     *what = "thread of a row";
-    if (pull_ids(&d->streams[S_THREAD], &s->thread, b->thread + b->n, n, m->threads.n)) return FP_E_MALFORMED;
+    if (pull_ids(&d->streams[S_THREAD], &s->thread, b->thread + b->n, n, d->ids->n[T_THREADS])) return FP_E_MALFORMED;
     *what = "label of a row";
-    if (pull_ids(&d->streams[S_LABEL], &s->label, b->label + b->n, n, m->labels.n)) return FP_E_MALFORMED;
+    if (pull_ids(&d->streams[S_LABEL], &s->label, b->label + b->n, n, d->ids->n[T_LABELS])) return FP_E_MALFORMED;
     *what = "time or value of a row";
     for (uint32_t i = 0; i < n; i++) b->time[b->n + i] = s->time += fp_zag(fp_archive_cur_varint(&d->streams[S_TIME]));
     if (d->streams[S_TIME].bad) return FP_E_MALFORMED;
@@ -317,10 +316,10 @@ struct fp_archive_dec {
     struct fp_archive_spread d;
 };
 
-struct fp_archive_dec *fp_archive_dec_new(const struct fp_model *m) {
+struct fp_archive_dec *fp_archive_dec_new(const struct fp_archive_ids *ids) {
     struct fp_archive_dec *a = calloc(1, sizeof *a);
     if (!a) return NULL;
-    a->d.model = m;
+    a->d.ids = ids;
     a->d.timeline = fp_archive_timeline_new();
     a->d.stacks = fp_archive_stacks_new();
     a->d.graph = fp_archive_graph_new();
@@ -376,10 +375,11 @@ static int open_runs(struct fp_archive_spread *d, struct fp_archive_cur *c, uint
 }
 
 int fp_archive_dec_open(struct fp_archive_dec *a, const uint8_t *p, size_t n, uint32_t n_parts,
-                        struct fp_err *err) {
+                        uint32_t first_part, struct fp_err *err) {
     struct fp_archive_spread *d = &a->d;
     struct fp_archive_cur c = {p, p + n, 0};
     d->p = p;
+    d->first_part = first_part;
     d->view = fp_archive_cur_byte(&c);
     if (c.bad || d->view < FP_TIMELINE || d->view > FP_GRAPH) return malformed(err, d, p, "view of a chunk");
     uint32_t max_values;
@@ -445,6 +445,27 @@ static uint32_t keep(const struct fp_archive_filter *f, struct fp_batch *b, uint
     return to - b->n;
 }
 
+static void translate_column(const struct fp_archive_ids *ids, int table, uint32_t *column, uint32_t n) {
+    for (uint32_t i = 0; i < n; i++) column[i] = ids->to[table][column[i]];
+}
+
+/* The n rows behind the batch's rows, from the archive's ids to the model's. */
+static void translate(const struct fp_archive_ids *ids, struct fp_batch *b, uint32_t n) {
+    if (b->view != FP_GRAPH) translate_column(ids, T_THREADS, b->thread + b->n, n);
+    if (b->view == FP_TIMELINE) {
+        for (uint32_t i = b->n; i < b->n + n; i++)
+            if (b->op[i] <= FP_OP_ENTER_ARGS) b->function[i] = ids->to[T_FUNCTIONS][b->function[i]];
+    } else if (b->view == FP_STACKS) {
+        translate_column(ids, T_STACKS, b->stack + b->n, n);
+        translate_column(ids, T_LABELS, b->label + b->n, n);
+    } else {
+        translate_column(ids, T_FUNCTIONS, b->function + b->n, n);
+        translate_column(ids, T_FUNCTIONS, b->callee + b->n, n);
+        translate_column(ids, T_STRINGS, b->file + b->n, n);
+        translate_column(ids, T_STRINGS, b->target_file + b->n, n);
+    }
+}
+
 int fp_archive_dec_feed(struct fp_archive_dec *a, struct fp_batch *b, struct fp_err *err) {
     struct fp_archive_spread *d = &a->d;
     if (b->view != d->view) return fp_fail(err, FP_E_MALFORMED, 0, "chunk of another view");
@@ -454,10 +475,10 @@ int fp_archive_dec_feed(struct fp_archive_dec *a, struct fp_batch *b, struct fp_
             if (++d->run < d->n_runs) d->left = d->runs[d->run].rows;
             continue;
         }
-        if (b->n && (b->part != r->part || b->n_values != r->n_values)) return FP_FULL;
+        if (b->n && (b->part != d->first_part + r->part || b->n_values != r->n_values)) return FP_FULL;
         if (b->n == b->cap) return FP_FULL;
         if (!b->n) {
-            b->part = r->part;
+            b->part = d->first_part + r->part;
             if (b->n_values != r->n_values && fp_batch_set_values(b, r->n_values))
                 return fp_fail(err, FP_E_NOMEM, 0, "value columns");
         }
@@ -467,6 +488,7 @@ int fp_archive_dec_feed(struct fp_archive_dec *a, struct fp_batch *b, struct fp_
                      : d->view == FP_STACKS ? fp_archive_stacks_pull(d, b, n, &what)
                                             : fp_archive_graph_pull(d, b, n, &what);
         if (status) return fp_fail(err, status, 0, what);
+        if (d->ids->differ) translate(d->ids, b, n);
         d->left -= n;
         b->n += d->filter ? keep(d->filter, b, r->part, n) : n;
     }

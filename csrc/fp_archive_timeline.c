@@ -313,8 +313,8 @@ int fp_archive_timeline_open(struct fp_archive_spread *d) {
     s->epoch++;
     s->thread = s->cpu = s->run_rows = s->explicit_function = 0;
     s->wall = 0;
-    s->n_functions = d->model->functions.n;
-    s->n_threads = d->model->threads.n;
+    s->n_functions = d->ids->n[T_FUNCTIONS];
+    s->n_threads = d->ids->n[T_THREADS];
     if (s->n_functions > s->functions_cap && grow_functions(s, s->n_functions)) return FP_E_NOMEM;
     if (s->n_threads > s->threads_cap && grow_threads(s, s->n_threads)) return FP_E_NOMEM;
     if (!s->times && !(s->times = fp_archive_time_dec_new())) return FP_E_NOMEM;

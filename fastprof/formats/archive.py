@@ -281,8 +281,7 @@ class ArchiveReader(Reader):
 
     def __init__(self, source: Source, model: Model, options: Options, report: Report) -> None:
         super().__init__(source, model, options, report)
-        if model.parts or any(model.count(table) > 1 for table in _TABLES):
-            raise UsageError(f"{source.name}: an archive cannot be merged with other inputs yet")
+        self._first_part = len(model.parts)
         source.spool()
         self._codec = Codec(base_of=self._base)
         try:
@@ -308,7 +307,13 @@ class ArchiveReader(Reader):
         self._expected: tuple[int, int, int] = (0, 0, 0)
         self._open = False
         self._payload = b""
-        self._dec = lib.fp_archive_dec_new(model.c)
+        self._ids = lib.fp_archive_ids_new(model.c)
+        if not self._ids:
+            raise MemoryError("no memory for the archive's ids")
+        self._ids = ffi.gc(self._ids, lib.fp_archive_ids_free)
+        self._ids.input = self._first_part
+        self._n_parts = 0
+        self._dec = lib.fp_archive_dec_new(self._ids)
         if not self._dec:
             raise MemoryError("no memory for the archive decoder")
         self._dec = ffi.gc(self._dec, lib.fp_archive_dec_free)
@@ -372,7 +377,8 @@ class ArchiveReader(Reader):
         if self._member.end is not None:
             rows = self._member.end.get("threads", [])
         else:
-            rows = [self.model.row("threads", i) for i in range(1, self.model.count("threads"))]
+            ids = self._ids
+            rows = [self.model.row("threads", ids.to[8][i]) for i in range(1, ids.n[8])]
         return {i for i, row in enumerate(rows, 1) if row[2] in self.options.threads}
 
     # ---- feeding ---------------------------------------------------------------
@@ -403,12 +409,14 @@ class ArchiveReader(Reader):
         if section.type == PARTS:
             self._take_parts(unpack_metadata(section, raw, list))
         elif section.type == TABLES:
-            self._status(lib.fp_archive_tables_read(self.model.c, raw, len(raw), err), err)
+            self._status(lib.fp_archive_tables_read(self._ids, raw, len(raw), err), err)
         elif section.type == ROWS:
             self._payload = raw
             self._set_filter()
-            n_parts = len(self.model.parts)
-            self._status(lib.fp_archive_dec_open(self._dec, self._c_payload(), len(raw), n_parts, err), err)
+            status = lib.fp_archive_dec_open(
+                self._dec, self._c_payload(), len(raw), self._n_parts, self._first_part, err
+            )
+            self._status(status, err)
             self._open = True
             return self._rows(batch, err)
         elif section.type == END:
@@ -461,15 +469,19 @@ class ArchiveReader(Reader):
             try:
                 index, plain = entry
                 part = _part_from_plain(plain)
-                if not 0 <= index <= len(parts):
-                    raise ValueError(f"part {index} of {len(parts)}")
+                if not 0 <= index <= self._n_parts:
+                    raise ValueError(f"part {index} of {self._n_parts}")
             except (TypeError, ValueError) as error:
                 raise SectionError(self._section.offset, f"parts: {error}") from None
-            if index == len(parts):
+            if index == self._n_parts:
+                # behind those of inputs that were opened meanwhile
+                if not self._n_parts:
+                    self._first_part = len(parts)
                 parts.append(part)
+                self._n_parts += 1
             else:
                 # in place: a writer may hold the object
-                vars(parts[index]).update(vars(part))
+                vars(parts[self._first_part + index]).update(vars(part))
 
     def _take_end(self, end: dict[str, Any]) -> None:
         for name, value in end.get("model", {}).items():

@@ -46,12 +46,12 @@ static uint64_t digest(const struct fp_batch *b, uint64_t h) {
 }
 
 /* Reads all rows of a payload; `enc`, if given, gathers them.  0 when damaged. */
-static uint64_t rows(const struct fp_model *m, const uint8_t *p, size_t n, uint32_t cap, struct fp_archive_enc *enc) {
+static uint64_t rows(const struct fp_archive_ids *ids, const uint8_t *p, size_t n, uint32_t cap, struct fp_archive_enc *enc) {
     struct fp_err err;
-    struct fp_archive_dec *d = fp_archive_dec_new(m);
+    struct fp_archive_dec *d = fp_archive_dec_new(ids);
     struct fp_batch *b = fp_batch_new(p[0], cap, 0);
     uint64_t h = 1;
-    int status = fp_archive_dec_open(d, p, n, 3, &err);
+    int status = fp_archive_dec_open(d, p, n, 3, 0, &err);
     for (uint64_t seen = 0; status >= 0;) {
         status = fp_archive_dec_feed(d, b, &err);
         if (status < 0) break;
@@ -80,27 +80,37 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     memcpy(p, data + 1, n);
     if (data[0] & 1) {
         struct fp_model *empty = fp_model_new();
-        if (!fp_archive_tables_read(empty, p, n, &err)) {
+        struct fp_archive_ids *ids = fp_archive_ids_new(empty);
+        if (!fp_archive_tables_read(ids, p, n, &err)) {
             uint32_t from[FP_ARCHIVE_TABLES] = {1, 1, 1, 1, 1, 1, 1, 1, 1};
             struct fp_buf out = {0};
             struct fp_model *again = fp_model_new();
-            if (fp_archive_tables_write(empty, from, &out) || fp_archive_tables_read(again, out.p, out.n, &err)) abort();
-            if (again->strings.n != empty->strings.n || again->stacks.n != empty->stacks.n) abort();
+            struct fp_archive_ids *same = fp_archive_ids_new(again);
+            if (fp_archive_tables_write(empty, from, &out) || fp_archive_tables_read(same, out.p, out.n, &err)) abort();
+            if (same->differ || again->strings.n != empty->strings.n || again->stacks.n != empty->stacks.n) abort();
+            fp_archive_ids_free(same);
             fp_model_free(again);
             fp_buf_free(&out);
         } else if (err.offset > n) {
             abort();
         }
+        fp_archive_ids_free(ids);
         fp_model_free(empty);
     } else if (p[0] >= FP_TIMELINE && p[0] <= FP_GRAPH) {
         struct fp_archive_enc *enc = fp_archive_enc_new(p[0]);
-        uint64_t h = rows(m, p, n, cap, enc);
+        struct fp_archive_ids *ids = fp_archive_ids_new(m);
+        uint32_t from[FP_ARCHIVE_TABLES] = {1, 1, 1, 1, 1, 1, 1, 1, 1};
+        struct fp_buf tables = {0};
+        if (fp_archive_tables_write(m, from, &tables) || fp_archive_tables_read(ids, tables.p, tables.n, &err)) abort();
+        fp_buf_free(&tables);
+        uint64_t h = rows(ids, p, n, cap, enc);
         if (h && enc->rows) {
             struct fp_buf out = {0};
-            if (fp_archive_enc_flush(enc, &out) || rows(m, out.p, out.n, 97, NULL) != h) abort();
+            if (fp_archive_enc_flush(enc, &out) || rows(ids, out.p, out.n, 97, NULL) != h) abort();
             fp_buf_free(&out);
         }
         fp_archive_enc_free(enc);
+        fp_archive_ids_free(ids);
     }
     free(p);
     fp_model_free(m);
