@@ -44,6 +44,12 @@ class Options:
     comments: tuple[str, ...] = ()
     name_addresses: bool = False  # pprof: addresses without symbol get a function [object+0xADDR]
     max_memory: int = 20 << 20  # bytes of distinct rows kept before they spill to disk
+    # archive: what to write, and which chunks to read
+    level: int = 0  # of compression, 1 to 22; 0 = the default
+    member: str | None = None  # name of the profile to read from an archive of several
+    time_range: tuple[int, int] | None = None  # first and last tick (stacks: nanosecond), both included
+    threads: tuple[int, ...] = ()  # thread ids; empty = all
+    part: int | None = None  # number of the part, from 1
 
 
 @dataclass
@@ -101,7 +107,7 @@ class Writer:
 
     format: ClassVar[str]
     view: str
-    names: ClassVar[bool] = True  # has a place for the names of addresses
+    names: bool = True  # has a place for the names of addresses
 
     def __init__(self, model: Model, sink: Sink, options: Options, report: Report) -> None:
         self.model = model
@@ -141,7 +147,7 @@ class Format:
     """
 
     name: str
-    view: str
+    view: str  # "any": a reader knows its view once it is open, a writer takes the first reader's
     title: str
     suffixes: tuple[str, ...]
     sniff: Callable[[bytes], bool] | None = None

@@ -249,10 +249,10 @@ class Source:
         Needs `seekable`, unless it only goes forward.
         """
         in_ = self.in_
-        if offset == in_.base + in_.n and not (in_.eof and self._end is None):
+        if self.seekable:
+            self._stream.seek(offset)  # always: read_at may have moved it
+        elif offset == in_.base + in_.n and not (in_.eof and self._end is None):
             pass
-        elif self.seekable:
-            self._stream.seek(offset)
         elif offset >= self._at:
             while self._at < offset and (part := self._guarded(self._stream.read, min(WINDOW, offset - self._at))):
                 self._at += len(part)

@@ -73,6 +73,8 @@ def convert(
     try:
         with Sink(output) as sink:
             writer = target.writer(model, sink, options, report)
+            if writer.view == "any":
+                writer.view = readers[0].view
             symbolize = options.symbolize and writer.names
             write(merged(readers, writer.view, model, options, report, symbolize=symbolize), writer)
             sink.commit()

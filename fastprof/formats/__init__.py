@@ -14,7 +14,7 @@ from fastprof.engine import Format
 from fastprof.errors import UnrecognizedError, UsageError
 from fastprof.io import Source, compression_of_name
 
-NAMES = ("xray", "gperftools", "callgrind", "cachegrind", "pprof")
+NAMES = ("xray", "gperftools", "callgrind", "cachegrind", "pprof", "archive")
 
 
 @cache

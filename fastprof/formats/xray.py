@@ -9,6 +9,7 @@ from typing import Any
 from fastprof._core import ffi, lib
 from fastprof.engine import Format, Options, Reader, Report
 from fastprof.errors import check
+from fastprof.formats.xray_write import XRayWriter
 from fastprof.io import Source
 from fastprof.model import Model, Part, ValueType
 
@@ -226,4 +227,5 @@ FORMAT = Format(
     suffixes=(".xray",),
     sniff=sniff,
     reader=_reader,
+    writer=XRayWriter,
 )

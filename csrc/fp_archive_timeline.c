@@ -1,0 +1,436 @@
+/* Rows of a timeline chunk.  See docs/formats/archive.md, "Timeline". */
+#include <stdlib.h>
+
+#include "fp_archive_priv.h"
+
+/* Streams of a timeline chunk. */
+enum {
+    S_CODE,      /* a byte a row, see enum code */
+    S_RUN,       /* thread, cpu and length of each run of rows */
+    S_FUNCTION,  /* functions that could not be predicted */
+    S_ARGUMENT,
+    S_EVENT,     /* event types and payload lengths */
+    S_PAYLOAD,
+    S_BUFFER,    /* wall clocks */
+    S_TABLES,    /* times: parameters and frequencies */
+    S_WORDS,     /* times: the range coder's words */
+    S_BITS       /* times: raw bits */
+};
+
+/* What a row does, against the reconstructed stack of its thread. */
+enum code {
+    C_EXIT = 0,         /* leaves the top */
+    C_TAIL = 1,         /* the same by a tail call */
+    C_ENTER = 2,        /* + rank among the callees last entered from the top */
+    C_ENTER_OTHER = 18, /* the same, with or without arguments unlike last time */
+    C_ENTER_NEW = 34,   /* a function from S_FUNCTION */
+    C_ENTER_NEW_OTHER = 35,
+    C_EXIT_OF = 36,     /* leaves a function from S_FUNCTION, which is not the top */
+    C_TAIL_OF = 37,
+    C_EVENT = 38,       /* + op - FP_OP_ARGUMENT */
+    C_END = 42
+};
+
+enum { RANKS = 16, DEPTH = 1024 };
+
+/* Callees last entered from a function, latest first. */
+struct function {
+    uint32_t epoch;
+    uint8_t n;
+    uint8_t with_args;   /* how it was last entered */
+    uint32_t callee[RANKS];
+    uint64_t argument;   /* last one logged */
+};
+
+struct thread {
+    uint32_t epoch;
+    uint32_t sp, cap;
+    uint32_t *stack;
+    uint8_t left;        /* the last function row was an exit */
+    uint32_t function;   /* of the last function row */
+    struct fp_archive_time_at at;
+};
+
+struct fp_archive_timeline {
+    uint32_t epoch;      /* states of earlier chunks are stale */
+    struct function *functions;
+    uint32_t functions_cap;
+    struct thread *threads;
+    uint32_t threads_cap;
+    uint32_t thread, cpu, run_rows;
+    uint32_t explicit_function; /* last of S_FUNCTION */
+    uint64_t wall;
+    uint32_t n_functions, n_threads; /* ids seen are below these */
+    /* encoder: the rows' times and their contexts, until the flush */
+    uint64_t *time;
+    uint32_t *key;
+    uint32_t *row_thread;
+    uint32_t rows_cap;
+    /* decoder */
+    struct fp_archive_time_dec *times;
+};
+
+struct fp_archive_timeline *fp_archive_timeline_new(void) {
+    struct fp_archive_timeline *s = calloc(1, sizeof *s);
+    if (s) s->epoch = 1;
+    return s;
+}
+
+void fp_archive_timeline_free(struct fp_archive_timeline *s) {
+    if (!s) return;
+    for (uint32_t i = 0; i < s->threads_cap; i++) free(s->threads[i].stack);
+    free(s->functions);
+    free(s->threads);
+    free(s->time);
+    free(s->key);
+    free(s->row_thread);
+    fp_archive_time_dec_free(s->times);
+    free(s);
+}
+
+static int grow_functions(struct fp_archive_timeline *s, uint32_t n) {
+    uint64_t cap = n < 64 ? 64 : (uint64_t)n * 3 / 2;
+    struct function *f = realloc(s->functions, cap * sizeof *f);
+    if (!f) return FP_E_NOMEM;
+    memset(f + s->functions_cap, 0, (cap - s->functions_cap) * sizeof *f);
+    s->functions = f;
+    s->functions_cap = (uint32_t)cap;
+    return 0;
+}
+
+static int grow_threads(struct fp_archive_timeline *s, uint32_t n) {
+    uint64_t cap = n < 16 ? 16 : (uint64_t)n * 3 / 2;
+    struct thread *t = realloc(s->threads, cap * sizeof *t);
+    if (!t) return FP_E_NOMEM;
+    memset(t + s->threads_cap, 0, (cap - s->threads_cap) * sizeof *t);
+    s->threads = t;
+    s->threads_cap = (uint32_t)cap;
+    return 0;
+}
+
+static inline struct function *function_at(struct fp_archive_timeline *s, uint32_t id) {
+    struct function *f = &s->functions[id];
+    if (f->epoch != s->epoch) {
+        f->epoch = s->epoch;
+        f->n = 0;
+        f->with_args = 0;
+        f->argument = 0;
+    }
+    return f;
+}
+
+static inline struct thread *thread_at(struct fp_archive_timeline *s, uint32_t id) {
+    struct thread *t = &s->threads[id];
+    if (t->epoch != s->epoch) {
+        t->epoch = s->epoch;
+        t->sp = 0;
+        t->left = 0;
+        t->function = 0;
+        t->at.epoch = 0;
+    }
+    return t;
+}
+
+/* A stack that is too deep forgets its lower half. */
+static int push(struct thread *t, uint32_t function) {
+    if (t->sp == t->cap) {
+        if (t->cap == DEPTH) {
+            memmove(t->stack, t->stack + DEPTH / 2, DEPTH / 2 * sizeof *t->stack);
+            t->sp = DEPTH / 2;
+        } else {
+            uint32_t cap = t->cap ? t->cap * 2 : 64;
+            uint32_t *stack = realloc(t->stack, cap * sizeof *stack);
+            if (!stack) return FP_E_NOMEM;
+            t->stack = stack;
+            t->cap = cap;
+        }
+    }
+    t->stack[t->sp++] = function;
+    return 0;
+}
+
+/* An exit of a function that is not the top ends the frames above it. */
+static void leave_deeper(struct thread *t, uint32_t function) {
+    for (uint32_t i = t->sp; i-- > 0;) {
+        if (t->stack[i] == function) {
+            t->sp = i;
+            return;
+        }
+    }
+}
+
+static inline void to_front(struct function *f, uint32_t rank, uint32_t callee) {
+    for (uint32_t i = rank; i > 0; i--) f->callee[i] = f->callee[i - 1];
+    f->callee[0] = callee;
+}
+
+static inline void to_front_new(struct function *f, uint32_t callee) {
+    if (f->n < RANKS) f->n++;
+    to_front(f, f->n - 1u, callee);
+}
+
+/* The context of a time: the function and whether it, and the row before it, leave. */
+static inline uint32_t time_key(const struct thread *t, uint32_t function, uint32_t leaves) {
+    return function << 2 | leaves << 1 | t->left;
+}
+
+static inline uint32_t event_key(uint32_t op) { return FP_TIME_NO_FUNCTION + op; }
+
+/* ---- encoding ----------------------------------------------------------- */
+
+static void end_run(struct fp_archive_gather *e) {
+    struct fp_archive_timeline *s = e->timeline;
+    if (s->run_rows) fp_buf_varint(&e->streams[S_RUN], s->run_rows);
+    s->run_rows = 0;
+}
+
+static int reserve_rows(struct fp_archive_timeline *s, uint32_t rows) {
+    if (rows <= s->rows_cap) return 0;
+    uint64_t *time = realloc(s->time, rows * sizeof *time);
+    if (time) s->time = time;
+    uint32_t *key = realloc(s->key, rows * sizeof *key);
+    if (key) s->key = key;
+    uint32_t *row_thread = realloc(s->row_thread, rows * sizeof *row_thread);
+    if (row_thread) s->row_thread = row_thread;
+    if (!time || !key || !row_thread) return FP_E_NOMEM;
+    s->rows_cap = rows;
+    return 0;
+}
+
+/* An exit or an enter: the code, and the thread's new state. */
+static int put_function(struct fp_archive_gather *e, struct thread *t, uint32_t op, uint32_t id, uint32_t *key) {
+    struct fp_archive_timeline *s = e->timeline;
+    struct fp_buf *code = &e->streams[S_CODE];
+    uint32_t leaves = op == FP_OP_EXIT || op == FP_OP_TAIL_EXIT;
+    if (id >= s->functions_cap && grow_functions(s, id + 1)) return FP_E_NOMEM;
+    if (id >= s->n_functions) s->n_functions = id + 1;
+    *key = time_key(t, id, leaves);
+    t->left = (uint8_t)leaves;
+    t->function = id;
+    int explicit = 1;
+    if (leaves) {
+        uint8_t tail = op == FP_OP_TAIL_EXIT;
+        if (t->sp && t->stack[t->sp - 1] == id) {
+            fp_buf_byte(code, C_EXIT + tail);
+            t->sp--;
+            explicit = 0;
+        } else {
+            fp_buf_byte(code, (uint8_t)(C_EXIT_OF + tail));
+            leave_deeper(t, id);
+        }
+    } else {
+        struct function *caller = function_at(s, t->sp ? t->stack[t->sp - 1] : 0);
+        struct function *callee = function_at(s, id);
+        uint8_t with_args = op == FP_OP_ENTER_ARGS, other = callee->with_args != with_args;
+        callee->with_args = with_args;
+        for (uint32_t rank = 0; rank < caller->n; rank++) {
+            if (caller->callee[rank] != id) continue;
+            fp_buf_byte(code, (uint8_t)((other ? C_ENTER_OTHER : C_ENTER) + rank));
+            to_front(caller, rank, id);
+            explicit = 0;
+            break;
+        }
+        if (explicit) {
+            fp_buf_byte(code, C_ENTER_NEW + other);
+            to_front_new(caller, id);
+        }
+        if (push(t, id)) return FP_E_NOMEM;
+    }
+    if (explicit) {
+        fp_buf_varint(&e->streams[S_FUNCTION], fp_zig((uint64_t)id - s->explicit_function));
+        s->explicit_function = id;
+    }
+    return 0;
+}
+
+static void put_event(struct fp_archive_gather *e, struct thread *t, const struct fp_batch *b, uint32_t i) {
+    struct fp_archive_timeline *s = e->timeline;
+    uint32_t op = b->op[i];
+    uint64_t aux = b->aux[i];
+    fp_buf_byte(&e->streams[S_CODE], (uint8_t)(C_EVENT + op - FP_OP_ARGUMENT));
+    if (op == FP_OP_ARGUMENT) {
+        struct function *f = function_at(s, t->function);
+        fp_buf_varint(&e->streams[S_ARGUMENT], fp_zig(aux - f->argument));
+        f->argument = aux;
+    } else if (op == FP_OP_BUFFER) {
+        fp_buf_varint(&e->streams[S_BUFFER], fp_zig(aux - s->wall));
+        s->wall = aux;
+    } else {
+        if (op == FP_OP_TYPED) fp_buf_varint(&e->streams[S_EVENT], b->function[i]);
+        fp_buf_varint(&e->streams[S_EVENT], (uint32_t)aux);
+        if ((uint32_t)aux) fp_buf_put(&e->streams[S_PAYLOAD], b->bytes + (aux >> 32), (uint32_t)aux);
+        e->pub.nbytes += (uint32_t)aux;
+    }
+}
+
+int fp_archive_timeline_put(struct fp_archive_gather *e, const struct fp_batch *b, uint32_t positions) {
+    (void)positions;
+    struct fp_archive_timeline *s = e->timeline;
+    uint32_t row = e->pub.rows;
+    if (reserve_rows(s, row + b->n)) return FP_E_NOMEM;
+    if (!s->functions_cap && grow_functions(s, 1)) return FP_E_NOMEM;
+    for (uint32_t i = 0; i < b->n; i++, row++) {
+        uint32_t thread = b->thread[i], op = b->op[i];
+        if (thread >= s->threads_cap && grow_threads(s, thread + 1)) return FP_E_NOMEM;
+        if (!s->run_rows || thread != s->thread || b->cpu[i] != s->cpu) {
+            end_run(e);
+            fp_buf_varint(&e->streams[S_RUN], fp_zig((uint64_t)thread - s->thread));
+            fp_buf_varint(&e->streams[S_RUN], fp_zig((uint64_t)b->cpu[i] - s->cpu));
+            s->thread = thread;
+            s->cpu = b->cpu[i];
+            if (thread >= s->n_threads) s->n_threads = thread + 1;
+        }
+        s->run_rows++;
+        struct thread *t = thread_at(s, thread);
+        s->time[row] = b->time[i];
+        s->row_thread[row] = thread;
+        if (op <= FP_OP_ENTER_ARGS) {
+            if (put_function(e, t, op, b->function[i], &s->key[row])) return FP_E_NOMEM;
+        } else {
+            s->key[row] = event_key(op);
+            put_event(e, t, b, i);
+        }
+    }
+    e->pub.nbytes += (uint64_t)b->n * 8;
+    return 0;
+}
+
+int fp_archive_timeline_flush(struct fp_archive_gather *e) {
+    struct fp_archive_timeline *s = e->timeline;
+    end_run(e);
+    int status = fp_archive_time_encode(s->time, s->key, s->row_thread, e->pub.rows, s->n_functions * 4, s->n_threads,
+                                &e->streams[S_TABLES], &e->streams[S_WORDS], &e->streams[S_BITS]);
+    s->epoch++;
+    s->thread = s->cpu = s->explicit_function = 0;
+    s->wall = 0;
+    return status;
+}
+
+/* ---- decoding ----------------------------------------------------------- */
+
+int fp_archive_timeline_open(struct fp_archive_spread *d) {
+    struct fp_archive_timeline *s = d->timeline;
+    s->epoch++;
+    s->thread = s->cpu = s->run_rows = s->explicit_function = 0;
+    s->wall = 0;
+    s->n_functions = d->ids->n[T_FUNCTIONS];
+    s->n_threads = d->ids->n[T_THREADS];
+    if (s->n_functions > s->functions_cap && grow_functions(s, s->n_functions)) return FP_E_NOMEM;
+    if (s->n_threads > s->threads_cap && grow_threads(s, s->n_threads)) return FP_E_NOMEM;
+    if (!s->times && !(s->times = fp_archive_time_dec_new())) return FP_E_NOMEM;
+    const uint8_t *p[3];
+    size_t n[3];
+    for (int i = 0; i < 3; i++) {
+        p[i] = d->streams[S_TABLES + i].p;
+        n[i] = (size_t)(d->streams[S_TABLES + i].end - p[i]);
+    }
+    return fp_archive_time_dec_open(s->times, s->n_functions * 4, p, n);
+}
+
+/* The function of a row with code `c`, and the thread's new state. */
+static inline int pull_function(struct fp_archive_spread *d, struct thread *t, uint32_t c, uint8_t *op, uint32_t *function,
+                                uint32_t *key) {
+    struct fp_archive_timeline *s = d->timeline;
+    uint32_t id, leaves = 0;
+    if (c <= C_TAIL) {
+        if (FP_UNLIKELY(!t->sp)) return FP_E_MALFORMED;
+        id = t->stack[--t->sp];
+        *op = (uint8_t)(FP_OP_EXIT + c);
+        leaves = 1;
+    } else {
+        struct function *caller = NULL;
+        uint32_t other = 0;
+        if (c < C_ENTER_NEW) {
+            other = c >= C_ENTER_OTHER;
+            uint32_t rank = (c - C_ENTER) % RANKS;
+            caller = function_at(s, t->sp ? t->stack[t->sp - 1] : 0);
+            if (FP_UNLIKELY(rank >= caller->n)) return FP_E_MALFORMED;
+            id = caller->callee[rank];
+            to_front(caller, rank, id);
+        } else {
+            uint64_t wide = s->explicit_function + fp_zag(fp_archive_cur_varint(&d->streams[S_FUNCTION]));
+            if (wide >= s->n_functions) return FP_E_MALFORMED;
+            s->explicit_function = id = (uint32_t)wide;
+            if (c >= C_EXIT_OF) {
+                leaves = 1;
+                *op = (uint8_t)(FP_OP_EXIT + c - C_EXIT_OF);
+                leave_deeper(t, id);
+            } else {
+                other = c - C_ENTER_NEW;
+                to_front_new(function_at(s, t->sp ? t->stack[t->sp - 1] : 0), id);
+            }
+        }
+        if (!leaves) {
+            struct function *callee = function_at(s, id);
+            callee->with_args ^= (uint8_t)other;
+            *op = callee->with_args ? FP_OP_ENTER_ARGS : FP_OP_ENTER;
+            if (push(t, id)) return FP_E_NOMEM;
+        }
+    }
+    *function = id;
+    *key = time_key(t, id, leaves);
+    t->left = (uint8_t)leaves;
+    t->function = id;
+    return 0;
+}
+
+static int pull_event(struct fp_archive_spread *d, struct thread *t, uint32_t op, struct fp_batch *b, uint32_t i) {
+    struct fp_archive_timeline *s = d->timeline;
+    if (op == FP_OP_ARGUMENT) {
+        struct function *f = function_at(s, t->function);
+        b->aux[i] = f->argument += fp_zag(fp_archive_cur_varint(&d->streams[S_ARGUMENT]));
+    } else if (op == FP_OP_BUFFER) {
+        b->aux[i] = s->wall += fp_zag(fp_archive_cur_varint(&d->streams[S_BUFFER]));
+    } else {
+        if (op == FP_OP_TYPED) b->function[i] = fp_archive_cur_u32(&d->streams[S_EVENT]);
+        uint32_t n = fp_archive_cur_u32(&d->streams[S_EVENT]);
+        struct fp_archive_cur *payload = &d->streams[S_PAYLOAD];
+        if ((size_t)(payload->end - payload->p) < n) return FP_E_MALFORMED;
+        int status = fp_batch_payload(b, payload->p, n, &b->aux[i]);
+        if (status) return status;
+        payload->p += n;
+    }
+    return 0;
+}
+
+int fp_archive_timeline_pull(struct fp_archive_spread *d, struct fp_batch *b, uint32_t n, const char **what) {
+    struct fp_archive_timeline *s = d->timeline;
+    struct fp_archive_cur *code = &d->streams[S_CODE], *run = &d->streams[S_RUN];
+    *what = "row of a timeline";
+    for (uint32_t i = b->n, end = b->n + n; i < end; i++) {
+        if (!s->run_rows) {
+            uint64_t thread = s->thread + fp_zag(fp_archive_cur_varint(run));
+            uint64_t cpu = s->cpu + fp_zag(fp_archive_cur_varint(run));
+            s->run_rows = fp_archive_cur_u32(run);
+            if (run->bad || thread >= s->n_threads || cpu > UINT16_MAX || !s->run_rows) {
+                *what = "run of rows of a thread";
+                return FP_E_MALFORMED;
+            }
+            s->thread = (uint32_t)thread;
+            s->cpu = (uint32_t)cpu;
+        }
+        s->run_rows--;
+        struct thread *t = thread_at(s, s->thread);
+        uint32_t c = fp_archive_cur_byte(code), key;
+        int status;
+        b->aux[i] = 0;
+        if (c < C_EVENT) {
+            status = pull_function(d, t, c, &b->op[i], &b->function[i], &key);
+        } else if (c < C_END) {
+            uint32_t op = c - C_EVENT + FP_OP_ARGUMENT;
+            b->op[i] = (uint8_t)op;
+            b->function[i] = 0;
+            key = event_key(op);
+            status = pull_event(d, t, op, b, i);
+        } else {
+            return FP_E_MALFORMED;
+        }
+        if (FP_UNLIKELY(status)) return status;
+        b->time[i] = fp_archive_time_next(s->times, key, &t->at);
+        b->thread[i] = s->thread;
+        b->cpu[i] = (uint16_t)s->cpu;
+    }
+    for (int i = 0; i < FP_TIMELINE_STREAMS; i++)
+        if (d->streams[i].bad) return FP_E_MALFORMED;
+    return fp_archive_time_dec_bad(s->times) ? FP_E_MALFORMED : 0;
+}

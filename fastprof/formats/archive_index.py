@@ -1,0 +1,146 @@
+"""Opening an archive: its index, or what can be found of it without one."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+
+from fastprof.formats import archive_sections
+from fastprof.formats.archive_sections import (
+    END,
+    FILE_HEADER_NBYTES,
+    HEADER_NBYTES,
+    INDEX,
+    MEMBER,
+    OPTIONAL,
+    ROWS,
+    TRAILER,
+    Chunk,
+    Codec,
+    Member,
+    Section,
+    SectionError,
+    unpack_metadata,
+)
+from fastprof.io import Source
+
+
+@dataclass
+class Archive:
+    """What an archive holds.  `end` is where its last valid index ends: the place to append."""
+
+    members: list[Member]
+    end: int
+    notes: list[str] = field(default_factory=list)
+    losses: Counter[str] = field(default_factory=Counter)
+
+
+def load(source: Source, codec: Codec, lenient: bool) -> Archive:
+    """The index of an archive.
+
+    Without a valid index at the end, the last one inside the file is taken
+    (an append was interrupted).  With `lenient`, or if there is none, it
+    is rebuilt from the sections.  Errors: SectionError.
+    """
+    assert source.size is not None
+    archive_sections.check_file_header(source.read_at(0, FILE_HEADER_NBYTES))
+    size = source.size
+    offset = archive_sections.parse_index_offset(source.read_at(max(0, size - TRAILER.size), TRAILER.size))
+    if offset is not None:
+        try:
+            return Archive(_read_index(source, codec, offset), size)
+        except SectionError:
+            if not lenient:
+                raise
+    return _rebuild(source, codec, size, lenient)
+
+
+def read_end(source: Source, codec: Codec, member: Member) -> None:
+    """Fill in `member.end`.  Errors: SectionError."""
+    offset, type_, _ = member.sections[-1] if member.sections else (0, 0, 0)
+    if member.end is None and type_ == END:
+        section = archive_sections.parse_header(source.read_at(offset, HEADER_NBYTES), offset)
+        member.end = unpack_metadata(section, _payload(source, codec, section), dict)
+
+
+def _payload(source: Source, codec: Codec, section: Section) -> bytes:
+    return codec.unpack(section, source.read_at(section.offset + HEADER_NBYTES, section.stored))
+
+
+def _read_index(source: Source, codec: Codec, offset: int) -> list[Member]:
+    section = archive_sections.parse_header(source.read_at(offset, HEADER_NBYTES), offset)
+    if section.type != INDEX:
+        raise SectionError(offset, f"section is of type {section.type}, expected the index")
+    entries = unpack_metadata(section, _payload(source, codec, section), list)
+    try:
+        members = [Member.from_index(entry) for entry in entries]
+    except (AttributeError, TypeError, ValueError, IndexError) as error:
+        raise SectionError(offset, f"index: {error}") from None
+    for member in members:
+        for at, _, nbytes in member.sections:
+            if at < FILE_HEADER_NBYTES or nbytes < HEADER_NBYTES or at + nbytes > offset:
+                raise SectionError(offset, f"index: a section at byte {at} of {nbytes} bytes")
+    return members
+
+
+def _rebuild(source: Source, codec: Codec, size: int, lenient: bool) -> Archive:
+    """Walks over the section headers."""
+    found: list[Section] = []
+    damage: list[SectionError] = []
+    index: Section | None = None
+    for item in archive_sections.scan(source.read_at, FILE_HEADER_NBYTES, size):
+        if isinstance(item, SectionError):
+            damage.append(item)
+            if not lenient:
+                break
+        else:
+            found.append(item)
+            index = item if item.type == INDEX else index
+    if index is not None and not lenient:
+        end = index.offset + index.nbytes
+        end += TRAILER.size * (archive_sections.parse_index_offset(source.read_at(end, TRAILER.size)) is not None)
+        note = f"the file does not end with its index: {size - end} bytes from byte {end} on, of an unfinished append, "
+        note += "are left out; --lenient reads them"
+        return Archive(_read_index(source, codec, index.offset), end, [note])
+    if not lenient:
+        at = damage[0].offset if damage else size
+        detail = damage[0].detail if damage else "the file ends without an index"
+        raise SectionError(at, f"{detail}; --lenient recovers what is there", not damage or damage[0].truncated)
+    archive = Archive([], size)
+    archive.notes.append("the index is missing or damaged and was rebuilt")
+    archive.losses["indexes"] += 1
+    for error in damage:
+        archive.notes.append(f"at byte {error.offset}: {error.detail}")
+        archive.losses["damaged places"] += 1
+    members: dict[int, Member] = {}
+    for section in found:
+        _add(source, codec, section, members, archive)
+    for member in members.values():
+        if member.end is None:
+            archive.losses["unfinished profiles"] += 1
+    archive.members = list(members.values())
+    return archive
+
+
+def _add(source: Source, codec: Codec, section: Section, members: dict[int, Member], archive: Archive) -> None:
+    if section.type == INDEX or (section.type > INDEX and section.flags & OPTIONAL):
+        return
+    member = members.setdefault(section.member, Member(section.member))
+    try:
+        if section.type == MEMBER:
+            begin = unpack_metadata(section, _payload(source, codec, section), dict)
+            member.name, member.view = str(begin.get("name", "")), str(begin.get("view", ""))
+        elif section.type == END:
+            member.end = unpack_metadata(section, _payload(source, codec, section), dict)
+        elif section.type == ROWS:
+            raw = _payload(source, codec, section)
+            member.chunks[section.offset] = Chunk(section.offset)
+            member.view = member.view or archive_sections.view_of_chunk(raw)
+    except SectionError as error:
+        if section.type == ROWS:
+            member.chunks[section.offset] = Chunk(section.offset)  # reported when it is read
+        else:
+            archive.notes.append(f"at byte {error.offset}: {error.detail}")
+            archive.losses["damaged places"] += 1
+            return
+    member.sections.append((section.offset, section.type, section.nbytes))

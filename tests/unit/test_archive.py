@@ -1,0 +1,354 @@
+"""The archive: what goes in comes out, and damage is located or said."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import os
+import struct
+import zlib
+from pathlib import Path
+
+import pytest
+from fastprof._core import lib
+
+from fastprof import formats
+from fastprof.engine import Options, Report, read, write
+from fastprof.errors import FastprofError, FormatError, UsageError
+from fastprof.formats import archive, archive_cbor, archive_sections, archive_store
+from fastprof.formats.archive import ArchiveReader, ArchiveWriter
+from fastprof.formats.archive_sections import HEADER_NBYTES, INDEX, ROWS, TABLES, Codec
+from fastprof.io import Sink, Source
+from fastprof.model import Batch, Model, Part, ValueType
+from tests.archives import dump, graph, stacks, timeline, write_archive
+
+MAKERS = {"timeline": timeline, "stacks": stacks, "graph": graph}
+
+
+def read_dump(data: bytes, **options: object) -> tuple[list[object], Report]:
+    model, report = Model(), Report()
+    reader = ArchiveReader(Source(data, "x.fpa"), model, Options(**options), report)  # type: ignore[arg-type]
+    return dump(reader, model), report
+
+
+def sections(data: bytes) -> list[archive_sections.Section]:
+    found = list(archive_sections.scan(lambda at, n: data[at : at + n], archive_sections.FILE_HEADER_NBYTES, len(data)))
+    assert all(isinstance(s, archive_sections.Section) for s in found)
+    return found  # type: ignore[return-value]
+
+
+@pytest.mark.parametrize("view", MAKERS)
+def test_round_trip(view: str) -> None:
+    data, want = write_archive(MAKERS[view], rows=5000)
+    got, report = read_dump(data)
+    assert got == want
+    assert not report.losses
+
+
+@pytest.mark.parametrize("view", MAKERS)
+def test_many_chunks(view: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(archive, "CHUNK_ROWS", 700)
+    data, want = write_archive(MAKERS[view], rows=5000)
+    assert sum(s.type == ROWS for s in sections(data)) > 3
+    assert read_dump(data)[0] == want
+
+
+def test_any_level_says_the_same() -> None:
+    wanted = write_archive(timeline, rows=300)[1]
+    for level in (1, 7, 19, 22):
+        assert read_dump(write_archive(timeline, rows=300, level=level)[0])[0] == wanted
+    with pytest.raises(UsageError, match="level 23"):
+        write_archive(timeline, rows=1, level=23)
+
+
+def test_an_empty_profile() -> None:
+    data, want = write_archive(timeline, rows=0)
+    assert read_dump(data)[0] == want
+
+
+def test_a_jittering_clock_costs_little() -> None:
+    """Multiples of 10.0187 rounded down: steps of 5 or 6 cost a bit or so a row."""
+    model = Model()
+    model.add_part(Part())
+    thread = lib.fp_model_thread(model.c, 0, 1, 1)
+    f = model.function("f")
+    n = 20000
+    steps = [5 + (i * 7919 % 97 < 40) for i in range(n)]
+    batch = Batch("timeline", n)
+    total, times = 0, []
+    for i in range(n):
+        total += steps[i]
+        times.append(1_800_000_000_000_000_000 + int(total * 10.0187))
+        batch.c.time[i], batch.c.thread[i], batch.c.function[i], batch.c.op[i] = times[-1], thread, f, i % 2
+    batch.c.n = n
+    out = io.BytesIO()
+    write([batch], ArchiveWriter(model, Sink(out), Options(), Report()))
+    assert len(out.getvalue()) < n * 1.6 / 8 + 1500
+    copy = Model()
+    got = [t for b in read(ArchiveReader(Source(out.getvalue()), copy, Options(), Report())) for t in b["time"]]
+    assert got == times
+
+
+# ---- damage ----------------------------------------------------------------
+
+
+@pytest.mark.parametrize("view", MAKERS)
+def test_cut_anywhere(view: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(archive, "CHUNK_ROWS", 64)
+    data, want = write_archive(MAKERS[view], rows=200, batch=50)
+    rows = [row for row in want if row[0] == "row"]
+    chunks = [s for s in sections(data) if s.type == ROWS]
+    index = sections(data)[-1]
+    assert index.type == INDEX
+    got, report = read_dump(data[: index.offset + index.nbytes])  # nothing is lost with the trailer
+    assert got == want and report.warnings
+    for cut in range(index.offset + index.nbytes):
+        with pytest.raises(FormatError) as error:
+            read_dump(data[:cut])
+        assert error.value.offset is not None and error.value.offset <= cut
+        try:
+            got, report = read_dump(data[:cut], lenient=True)
+        except FastprofError:
+            assert cut < chunks[0].offset
+            continue
+        kept = [row for row in got if row[0] == "row"]
+        assert kept == rows[: len(kept)]
+        whole = sum(s.offset + s.nbytes <= cut for s in chunks)
+        assert len(kept) >= min(whole * 50, len(rows))
+        assert report.losses
+
+
+@pytest.mark.parametrize("view", MAKERS)
+def test_one_flipped_byte(view: str) -> None:
+    data, want = write_archive(MAKERS[view], rows=12)
+    for at in range(len(data)):
+        damaged = bytearray(data)
+        damaged[at] ^= 1 << at % 8
+        try:
+            assert read_dump(bytes(damaged))[0] == want
+        except FormatError as error:
+            assert error.offset is not None and error.offset <= len(data)
+        with contextlib.suppress(FastprofError):
+            read_dump(bytes(damaged), lenient=True)
+
+
+def test_a_damaged_chunk_loses_itself_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(archive, "CHUNK_ROWS", 100)
+    data, want = write_archive(timeline, rows=500, batch=100)
+    victim = [s for s in sections(data) if s.type == ROWS][2]
+    damaged = bytearray(data)
+    damaged[victim.offset + HEADER_NBYTES + 5] ^= 1
+    with pytest.raises(FormatError, match=f"at byte {victim.offset + HEADER_NBYTES}: section does not match its check"):
+        read_dump(bytes(damaged))
+    got, report = read_dump(bytes(damaged), lenient=True)
+    rows = [row for row in want if row[0] == "row"]
+    assert [row for row in got if row[0] == "row"] == rows[:200] + rows[300:]
+    assert report.losses == {"chunks": 1, "rows": 100}
+    assert "a chunk of 100 rows is lost, times" in report.warnings[0]
+
+
+def test_without_an_index_it_is_rebuilt() -> None:
+    data, want = write_archive(graph, rows=300)
+    index = next(s for s in sections(data) if s.type == INDEX)
+    got, report = read_dump(data[: index.offset], lenient=True)
+    assert got == want
+    assert report.losses == {"indexes": 1}
+    with pytest.raises(FormatError, match="--lenient recovers"):
+        read_dump(data[: index.offset])
+
+
+def _repack(section: archive_sections.Section, payload: bytes, **changes: int) -> bytes:
+    fields = {"type": section.type, "flags": 0, "stored": len(payload), "raw": len(payload)} | changes
+    head = archive_sections.HEADER.pack(
+        archive_sections.SYNC, fields["type"], fields["flags"], section.member, fields["stored"], fields["raw"],
+        zlib.crc32(payload),
+    )  # fmt: skip
+    return head + struct.pack("<I", zlib.crc32(head)) + payload
+
+
+def test_bombs_are_refused_before_allocation() -> None:
+    data, _ = write_archive(timeline, rows=50)
+    victim = next(s for s in sections(data) if s.type == ROWS)
+    stored = data[victim.offset + HEADER_NBYTES : victim.offset + victim.nbytes]
+    for raw in (0xFFFFFFFF, len(stored) * 70000):
+        bomb = _repack(victim, stored, flags=archive_sections.ZSTD, raw=raw)
+        with pytest.raises(FormatError, match="more than it can hold"):
+            read_dump(data[: victim.offset] + bomb + data[victim.offset + victim.nbytes :])
+    import zstandard
+
+    frame = zstandard.ZstdCompressor().compress(bytes(1 << 20))
+    with pytest.raises(archive_sections.SectionError, match="claims 1048576 bytes"):
+        header = _repack(victim, frame, flags=archive_sections.ZSTD, raw=100)
+        Codec().unpack(archive_sections.parse_header(header, 0), frame)
+
+
+def test_later_versions() -> None:
+    data, want = write_archive(timeline, rows=50)
+    later = bytearray(data)
+    struct.pack_into("<H", later, 8, 2)
+    struct.pack_into("<I", later, 12, zlib.crc32(later[:12]))
+    with pytest.raises(FormatError, match="archive version is 2, this fastprof reads version 1") as error:
+        read_dump(bytes(later))
+    assert error.value.code == lib.FP_E_VERSION
+    # a section of an unknown type in front of the index, and an index that lists it
+    index = next(s for s in sections(data) if s.type == INDEX)
+    end = next(s for s in sections(data) if s.type == archive_sections.END)
+    for flags, refused in ((archive_sections.OPTIONAL, False), (0, True)):
+        unknown = _repack(end, b"whatever", type=99, flags=flags)
+        stored = data[index.offset + HEADER_NBYTES : index.offset + index.nbytes]
+        entries = archive_cbor.loads(Codec().unpack(index, stored))
+        entries[0][4] = entries[0][4][:-1] + bytes((99, archive_sections.END))
+        entries[0][5].insert(-1, len(unknown))
+        changed = (
+            data[: end.offset]
+            + unknown
+            + data[end.offset : end.offset + end.nbytes]
+            + _repack(index, archive_cbor.dumps(entries))
+            + archive_sections.trailer(index.offset + len(unknown))
+        )
+        if refused:
+            with pytest.raises(FormatError, match="unknown type 99"):
+                read_dump(changed)
+        else:
+            assert read_dump(changed)[0] == want
+
+
+# ---- random access -----------------------------------------------------------
+
+
+def test_time_range_reads_only_its_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(archive, "CHUNK_ROWS", 500)
+    data, want = write_archive(timeline, rows=20000, batch=500)
+    times = [row[2]["time"] for row in want if row[0] == "row"]
+    first, last = times[9000], times[9400]
+    model = Model()
+    source = Source(data)
+    reader = ArchiveReader(source, model, Options(time_range=(first, last)), Report())
+    before = source.bytes_read
+    got = [row for row in dump(reader, model) if row[0] == "row"]
+    assert [r[2:] for r in got] == [r[2:] for r in want if r[0] == "row" and first <= r[2]["time"] <= last]
+    rows = [s.nbytes for s in sections(data) if s.type == ROWS]
+    others = sum(s.nbytes for s in sections(data) if s.type != ROWS)
+    assert source.bytes_read - before <= others + 3 * max(rows)
+    assert len(rows) == 40
+
+
+def test_threads_and_parts() -> None:
+    data, want = write_archive(timeline, rows=2000)
+    tids = {row[2]["thread"]: row for row in want if row[0] == "row"}
+    assert len(tids) > 1
+    model = Model()
+    reader = ArchiveReader(Source(data), model, Options(threads=(102,)), Report())
+    kept = [t for b in read(reader) for t in b["thread"]]
+    assert kept and {model.row("threads", t)[2] for t in kept} == {102}
+    data, want = write_archive(graph, rows=2000)
+    got, _ = read_dump(data, part=2)
+    assert [r for r in got if r[0] == "row"] == [r for r in want if r[0] == "row" and r[1] == 1]
+    with pytest.raises(UsageError, match="no times or threads"):
+        read_dump(data, threads=(1,))
+
+
+# ---- stores --------------------------------------------------------------------
+
+
+def _add(store: Path, name: str, data: bytes) -> Report:
+    def open_reader(model: Model, options: Options, report: Report) -> ArchiveReader:
+        return ArchiveReader(Source(data), model, options, report)
+
+    return archive_store.append(str(store), name, open_reader, Options())
+
+
+def test_store(tmp_path: Path) -> None:
+    store = tmp_path / "s.fpa"
+    profiles = {name: write_archive(maker, rows=900) for name, maker in MAKERS.items()}
+    for name, (data, _) in profiles.items():
+        _add(store, name, data)
+    assert [(m["name"], m["view"], m["rows"]) for m in archive_store.members(str(store))] == [
+        (name, name, 900) for name in MAKERS
+    ]
+    for name, (_, want) in profiles.items():
+        assert read_dump(store.read_bytes(), member=name)[0] == want
+    with pytest.raises(UsageError, match="holds several profiles: timeline, stacks, graph"):
+        read_dump(store.read_bytes())
+    with pytest.raises(UsageError, match="has no profile 'x'"):
+        read_dump(store.read_bytes(), member="x")
+    with pytest.raises(UsageError, match="already"):
+        _add(store, "graph", profiles["graph"][0])
+
+
+def test_alike_dumps_take_little(tmp_path: Path) -> None:
+    store = tmp_path / "s.fpa"
+    alone = 0
+    for i in range(10):
+        data, want = write_archive(graph, rows=6000, changed=i)
+        alone += len(data)
+        _add(store, f"dump{i}", data)
+    assert store.stat().st_size < alone / 4
+    assert read_dump(store.read_bytes(), member="dump9")[0] == want
+
+
+def test_an_interrupted_append_leaves_the_old_contents(tmp_path: Path) -> None:
+    store = tmp_path / "s.fpa"
+    first, want = write_archive(stacks, rows=100)
+    second, want_second = write_archive(graph, rows=40)
+    _add(store, "one", first)
+    old = store.stat().st_size
+    _add(store, "two", second)
+    data = store.read_bytes()
+    for cut in range(old, len(data)):
+        got, report = read_dump(data[:cut], member="one")
+        assert got == want
+        assert bool(report.warnings) == (cut != old)
+    # and the next append goes where the interrupted one was
+    store.write_bytes(data[: len(data) - 30])
+    _add(store, "two", second)
+    assert store.read_bytes() == data
+    assert read_dump(data, member="two")[0] == want_second
+
+
+def test_a_failed_append_leaves_the_file_alone(tmp_path: Path) -> None:
+    store = tmp_path / "s.fpa"
+    data, _ = write_archive(stacks, rows=100)
+    _add(store, "one", data)
+    before = store.read_bytes()
+    with pytest.raises(FormatError):
+        _add(store, "two", data[:-20])
+    damaged = bytearray(data)
+    damaged[next(s for s in sections(data) if s.type == ROWS).offset + 30] ^= 1
+    with pytest.raises(FormatError):
+        _add(store, "two", bytes(damaged))
+    assert store.read_bytes() == before
+    assert os.listdir(tmp_path) == ["s.fpa"]
+
+
+# ---- metadata --------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "value",
+    [None, True, False, 0, 23, 24, 255, 256, 1 << 32, (1 << 64) - 1, -1, -(1 << 63), 1.5, b"\xff", "ä\udc80",
+     [1, (2, "x")], {"a": {"b": [None]}}, ValueType("Ir", "", "x", "a + b")],
+)  # fmt: skip
+def test_cbor(value: object) -> None:
+    data = archive_cbor.dumps(value)
+    assert archive_cbor.loads(data) == value
+    for cut in range(len(data)):
+        with pytest.raises(archive_cbor.CborError):
+            archive_cbor.loads(data[:cut])
+
+
+def test_cbor_refuses() -> None:
+    for value in (object(), 1 << 64, {1, 2}):
+        with pytest.raises(archive_cbor.CborError):
+            archive_cbor.dumps(value)
+    long_list, list_as_key = b"\x9b" + b"\xff" * 8, b"\xa1\x80\x00"
+    for data in (b"\x1c", b"\x5f", b"\xc1\x00", b"\x81" * 40, long_list, list_as_key, b"\x61\xff", b"\x00\x00"):
+        with pytest.raises(archive_cbor.CborError):
+            archive_cbor.loads(data)
+
+
+def test_registered() -> None:
+    assert formats.get("archive").view == "any"
+    assert formats.for_output("x.fpa").name == "archive"
+    assert formats.detect(Source(write_archive(timeline, rows=3)[0], "unknown")).name == "archive"
+    assert TABLES == 3
