@@ -76,7 +76,7 @@ class CachegrindWriter(Writer):
         for batch in self._table.batches(0, rank_by_name(self.model)):
             body.put(address_of(batch.c))
             sums = [total + sum(batch.values(k)) for k, total in enumerate(sums)]
-            self.report.rows["written"] += len(batch)
+            self.report.rows["rows written"] += len(batch)
             self.drain()
         self.text(b"summary: " + " ".join(map(str, sums or [0])).encode() + b"\n")
 
