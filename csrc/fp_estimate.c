@@ -480,7 +480,7 @@ static int find_contexts(struct fp_estimate *e, uint32_t function) {
     e->flags[function] &= (uint8_t)~ON_PATH;
     if (status) return status;
 
-    qsort(e->contexts, e->n_contexts, sizeof *e->contexts, largest_share_first);
+    if (e->n_contexts) qsort(e->contexts, e->n_contexts, sizeof *e->contexts, largest_share_first);
     const uint32_t most = MAX_CELLS / (n_rows ? n_rows : 1) + 1;
     for (; e->n_contexts > most; e->n_contexts--) rest += e->contexts[e->n_contexts - 1].share;
     return rest > 0 || !e->n_contexts ? add_context(e, 0, rest, 1) : 0;

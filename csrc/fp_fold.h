@@ -70,7 +70,8 @@ struct fp_fold {
     uint32_t *by_callee;       /* arcs ordered by (group, callee) */
     uint32_t *foreseen;        /* index slots of the batch at hand, and a scratch stack */
     uint32_t *stack_of;        /* tree: node -> stack id */
-    uint32_t next_arc, next_node;
+    uint32_t next_arc, next_node, n_ordered;
+    uint64_t hot;              /* calls from which on an arc is kept when others are spilled */
 };
 
 /* Functions and threads are ids of `model` (borrowed).  NULL when memory ran out. */
@@ -92,8 +93,9 @@ int fp_fold_end(struct fp_fold *f, struct fp_err *err);
 int fp_fold_thread_times(const struct fp_fold *f, uint32_t thread, uint64_t *first, uint64_t *last);
 
 /* Arcs: orders what there is, so that the two pulls below give sorted records
- * from the start.  0 or FP_E_NOMEM. */
-int fp_fold_order(struct fp_fold *f);
+ * from the start; with `keep_hot` without the arcs called most, up to half of
+ * them, which fp_fold_forget then keeps.  0 or FP_E_NOMEM. */
+int fp_fold_order(struct fp_fold *f, int keep_hot);
 
 /* Fill `to` with up to `n` words of records; the number of words, 0 at the end.
  *   arcs:   group, caller << 32 | callee, calls, ticks, subcalls   (FP_ARC_WIDTH)
@@ -102,7 +104,7 @@ enum { FP_ARC_WIDTH = 5, FP_NODE_WIDTH = 4 };
 size_t fp_fold_pull_arcs(struct fp_fold *f, uint64_t *to, size_t n);
 size_t fp_fold_pull_nodes(struct fp_fold *f, uint64_t *to, size_t n);
 
-/* Forgets all arcs but those on a stack, whose sums start anew.  0 or FP_E_NOMEM. */
+/* Forgets the arcs that were ordered, but those on a stack, whose sums start anew.  0 or FP_E_NOMEM. */
 int fp_fold_forget(struct fp_fold *f);
 
 /* What to write values as: nanoseconds of this clock, each rounded once, half

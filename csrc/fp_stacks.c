@@ -18,7 +18,7 @@ struct fp_stacks *fp_stacks_new(struct fp_model *model, int per_thread, int inli
     s->model = model;
     s->per_thread = per_thread;
     s->inline_calls = inline_calls;
-    if (fp_table_init(&s->keys, 2) || fp_table_init(&s->positions, POSITION_WIDTH)) {
+    if (fp_table_init(&s->keys, 2) || fp_table_init(&s->names, 3) || fp_table_init(&s->positions, POSITION_WIDTH)) {
         fp_stacks_free(s);
         return NULL;
     }
@@ -30,6 +30,8 @@ void fp_stacks_free(struct fp_stacks *s) {
     fp_table_clear(&s->keys);
     fp_table_clear(&s->positions);
     fp_table_clear(&s->rows);
+    fp_table_clear(&s->names);
+    free(s->function_of_name);
     free(s->sums);
     free(s->by_group);
     free(s->group_start);
@@ -151,6 +153,25 @@ static uint32_t function_at(struct fp_stacks *s, uint32_t mapping, uint32_t obje
     return function;
 }
 
+/* A graph's readers tell functions by object, file and name.  Of those that
+ * differ in nothing else (where they begin, how the linker calls them) the
+ * first stands for all, or recursion between them would not be seen. */
+static uint32_t same_function(struct fp_stacks *s, const uint32_t *f) {
+    uint32_t known = s->names.n, function = fp_table_intern(&s->model->functions, f);
+    uint32_t name = fp_table_intern(
+        &s->names, (uint32_t[]){f[FP_FUNCTION_OBJECT], f[FP_FUNCTION_FILE], f[FP_FUNCTION_NAME]});
+    if (function == FP_NO_ID || name == FP_NO_ID) return FP_NO_ID;
+    if (name < known) return s->function_of_name[name];
+    if (name >= s->cap_names) {
+        size_t cap = (size_t)name * 2 + 64;
+        uint32_t *functions = realloc(s->function_of_name, cap * sizeof *functions);
+        if (!functions) return FP_NO_ID;
+        s->function_of_name = functions;
+        s->cap_names = (uint32_t)cap;
+    }
+    return s->function_of_name[name] = function;
+}
+
 /* A function as it is to be known in the graph: in the object that its code
  * was mapped from, and never without a name or a file (an empty one is taken
  * for the caller's by callgrind_annotate). */
@@ -167,7 +188,7 @@ static uint32_t function_in(struct fp_stacks *s, uint32_t function, uint32_t map
     }
     f[FP_FUNCTION_FILE] = file;
     if (!f[FP_FUNCTION_OBJECT]) f[FP_FUNCTION_OBJECT] = object;
-    return fp_table_intern(&m->functions, f);
+    return same_function(s, f);
 }
 
 static int chain_push(struct fp_stacks *s, uint32_t word) {

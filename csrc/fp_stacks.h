@@ -44,6 +44,9 @@ struct fp_stacks {
     uint32_t *by_group;         /* keys ordered by group */
     uint32_t *group_start;      /* n_groups + 1 positions in by_group */
     struct fp_table positions;  /* function, file, line, address (two words) */
+    struct fp_table names;      /* object, file, name of functions */
+    uint32_t *function_of_name; /* by name: the function that stands for it */
+    uint32_t cap_names;
     uint32_t *chain;            /* per frame: length, then positions, outermost first */
     uint32_t n_chain, cap_chain;
     uint32_t *chain_of;         /* by frame: place in `chain`; 0 = not resolved yet */

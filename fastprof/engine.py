@@ -43,7 +43,7 @@ class Options:
     time_ns: int | None = None  # when the profile was taken, nanoseconds since 1970
     comments: tuple[str, ...] = ()
     name_addresses: bool = False  # pprof: addresses without symbol get a function [object+0xADDR]
-    max_memory: int = 24 << 20  # bytes of distinct rows kept before they spill to disk
+    max_memory: int = 20 << 20  # bytes of distinct rows kept before they spill to disk
 
 
 @dataclass

@@ -93,23 +93,31 @@ def convert(
 
 
 def merged(
-    readers: list[Reader], view: str, model: Model, options: Options, report: Report, *, symbolize: bool = False
+    readers: list[Reader],
+    view: str,
+    model: Model,
+    options: Options,
+    report: Report,
+    *,
+    symbolize: bool = False,
+    capacity: int | None = None,
 ) -> Iterator[Batch]:
     """The batches of all readers, bridged to `view` and merged into one profile.
 
     `symbolize`: addresses of stacks are given their functions and lines.
+    `capacity`: rows that the readers put into a batch.
     """
     timelines = [r for r in readers if r.view == "timeline"]
     streams: list[Iterator[Batch]] = []
     if timelines:
         # one stack machine for all: its arcs and contexts are then merged as they are found
-        rows: Iterator[Batch] = chain.from_iterable(read(r) for r in timelines)
+        rows: Iterator[Batch] = chain.from_iterable(read(r, capacity) for r in timelines)
         bridge = _bridge("timeline", view)
         streams.append(bridge(rows, model, options, report) if bridge else rows)
     for reader in readers:
         if reader.view == "timeline":
             continue
-        rows = read(reader)
+        rows = read(reader, capacity)
         if reader.view == "stacks" and symbolize:
             from fastprof.bridges.symbolize import symbolize as named
 

@@ -107,7 +107,7 @@ def graph(data: bytes | Path, options: Options | None = None, *, capacity: int |
         return names[function]
 
     first = len(opened.model.parts)
-    for batch in merged([opened.reader], "graph", opened.model, options, opened.report):
+    for batch in merged([opened.reader], "graph", opened.model, options, opened.report, capacity=capacity):
         for i in range(len(batch)):
             values = tuple(batch.values(k)[i] for k in range(2))
             function = name(batch["function"][i])

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from fastprof._core import lib
+
 from fastprof.model import Batch, Model, Part, ValueType
 
 
@@ -54,7 +55,7 @@ class Row(NamedTuple):
 
     at: At
     callee: Fn | None
-    count: int
+    calls: int
     values: tuple[int, ...]
     target_address: int = 0
 
@@ -129,7 +130,7 @@ def graph(
         batch["line"][i] = row.at.line
         batch["address"][i] = row.at.address
         batch["callee"][i] = _function(model, row.callee) if row.callee else 0
-        batch["count"][i] = row.count
+        batch["count"][i] = row.calls
         for k, value in enumerate(row.values):
             batch.values(k)[i] = value
         if len(batch) == capacity:
@@ -193,5 +194,3 @@ def samples(model: Model, batches: Iterable[Batch]) -> list[Sample]:
 def add(total: Counter[object], key: object, values: tuple[int, ...]) -> None:
     for k, value in enumerate(values):
         total[key, k] += value
-
-

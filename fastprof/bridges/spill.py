@@ -14,7 +14,7 @@ Pull = Callable[[Any, int], int]
 
 _WORD = 8
 _CHUNK = 32 * 1024  # words moved at a time when a run is written
-_WINDOWS = 8 << 20  # bytes for the windows of all runs together when they are merged
+_WINDOWS = 2 << 20  # bytes for the windows of all runs together when they are merged
 
 
 class Runs:

@@ -19,6 +19,7 @@ from fastprof.model import Batch, Model, Part, ValueType
 
 # of one arc: struct fp_arc, its share of the index, and of the orders when it is sorted
 _ARC_BYTES = 48 + 8 + 12
+_LEAST_ARCS = 1024  # below that, files would be many and runs short
 
 _NS = [ValueType("ns", "nanoseconds", "Nanoseconds"), ValueType("Calls", "count", "Number of calls")]
 _TICKS = [ValueType("Ticks", "ticks", "TSC ticks"), ValueType("Calls", "count", "Number of calls")]
@@ -49,7 +50,7 @@ def _fold(batches: Iterable[Batch], model: Model, options: Options, report: Repo
     err = ffi.new("struct fp_err *")
     clock: int | None = None
     arcs, nodes = Runs(lib.FP_ARC_WIDTH), Runs(lib.FP_NODE_WIDTH)
-    limit = max(1024, options.max_memory // _ARC_BYTES)
+    limit = max(_LEAST_ARCS, options.max_memory // _ARC_BYTES)
     for batch in batches:
         ticks_per_second = model.parts[batch.part].extra.get("ticks_per_second", 0)
         if clock is None:
@@ -61,7 +62,7 @@ def _fold(batches: Iterable[Batch], model: Model, options: Options, report: Repo
             check(lib.fp_fold_rescale(batch.c, ticks_per_second, clock, err), err, "timeline", "fold")
         check(lib.fp_fold_put(fold, batch.c, err), err, "timeline", "fold")
         if fold.n_arcs > limit and not tree:
-            _order(fold)
+            _order(fold, keep_hot=True)
             arcs.add(partial(lib.fp_fold_pull_arcs, fold))
             nodes.add(partial(lib.fp_fold_pull_nodes, fold))
             if lib.fp_fold_forget(fold):
@@ -77,8 +78,8 @@ def _fold(batches: Iterable[Batch], model: Model, options: Options, report: Repo
     yield from result.stacks() if tree else result.graph(arcs, nodes)
 
 
-def _order(fold: Any) -> None:
-    if lib.fp_fold_order(fold):
+def _order(fold: Any, keep_hot: bool = False) -> None:
+    if lib.fp_fold_order(fold, keep_hot):
         raise MemoryError("no memory to put call arcs in order")
 
 

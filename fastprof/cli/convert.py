@@ -68,7 +68,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=_size,
         default=Options().max_memory,
         metavar="SIZE",
-        help="distinct rows kept in memory before they are spilled to a temporary file, e.g. 200M (default: 24M)",
+        help="distinct rows kept in memory before they are spilled to a temporary file, e.g. 200M (default: 20M)",
     )
 
 

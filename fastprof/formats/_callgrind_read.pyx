@@ -447,7 +447,8 @@ cdef class Lexer:
         memset(b.target_bb, 0, b.cap * sizeof(b.target_bb[0]))
         memset(b.count, 0, b.cap * sizeof(b.count[0]))
         memset(b.count2, 0, b.cap * sizeof(b.count2[0]))
-        memset(b.values, 0, <size_t>b.n_values * b.cap * sizeof(b.values[0]))
+        if b.n_values:
+            memset(b.values, 0, <size_t>b.n_values * b.cap * sizeof(b.values[0]))
         if not self.instr:
             memset(b.address, 0, b.cap * sizeof(b.address[0]))
         if not self.bb:

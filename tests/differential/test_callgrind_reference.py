@@ -35,7 +35,7 @@ def contents(path: Path) -> bytes:
 @pytest.mark.parametrize("path", GOOD, ids=lambda p: p.name)
 def test_rows_are_those_of_the_reference(path: Path) -> None:
     ours, _ = read_parts(path)
-    theirs = parse(contents(path), numbered="cachegrind" != path.parent.name)
+    theirs = parse(contents(path), numbered=path.parent.name != "cachegrind")
     assert [(p.events, p.positions, p.summary) for p in ours] == [(p.events, p.positions, p.summary) for p in theirs]
     for mine, reference in zip(ours, theirs, strict=True):
         assert mine.rows == reference.rows

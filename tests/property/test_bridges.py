@@ -20,7 +20,11 @@ CAPACITIES = st.sampled_from([1, 2, 1000])
 VALUES = st.integers(-(2**40), 2**40)
 OBJECTS = ["", "/usr/bin/app", "/lib/libx.so", "[vdso]"]
 FUNCTIONS = st.builds(
-    Fn, st.sampled_from(["", "f", "g", "h", "operator()(int)"]), st.sampled_from(["", "a.c", "b.h"]), st.just(""), st.integers(0, 1)
+    Fn,
+    st.sampled_from(["", "f", "g", "h", "operator()(int)"]),
+    st.sampled_from(["", "a.c", "b.h"]),
+    st.just(""),
+    st.integers(0, 1),
 )
 
 
@@ -34,7 +38,7 @@ def frames(draw: Any) -> Frame:
 
 
 @st.composite
-def stacks_profiles(draw: Any) -> list[Sample]:
+def stacks_profiles(draw: Any) -> Any:
     pool = draw(st.lists(frames(), min_size=1, max_size=5))
     n = draw(st.integers(1, 3))
     sample = st.builds(
@@ -61,7 +65,14 @@ def bridged(samples: list[Sample], capacity: int, **options: Any) -> tuple[Model
 @settings(deadline=None, max_examples=150)
 def test_stacks_to_graph_is_the_reference(samples: list[Sample], inline_calls: bool) -> None:
     _, rows = bridged(samples, 1000, inline_calls=inline_calls)
-    found = {(r.at, r.callee): (r.count, r.values) for _, r in rows}
+    # which of the lines that a function begins at is kept does not matter
+    found = {
+        (r.at._replace(function=r.at.function._replace(line=0)), r.callee and r.callee._replace(line=0)): (
+            r.calls,
+            r.values,
+        )
+        for _, r in rows
+    }
     assert len(found) == len(rows)
     assert found == reference.graph(samples, inline_calls, calls=0)
 
@@ -86,15 +97,25 @@ def test_stacks_to_graph_whatever_the_batches(samples: list[Sample], capacity: i
 @settings(deadline=None, max_examples=50)
 def test_order_of_rows_does_not_depend_on_the_order_of_samples(samples: list[Sample], order: list[int]) -> None:
     shuffled = [samples[i] for i in order if i < len(samples)]
-    assert [r for _, r in bridged(samples, 1000)[1]] == [r for _, r in bridged(shuffled, 1000)[1]]
+
+    def rows(samples: list[Sample]) -> list[Any]:
+        found = bridged(samples, 1000)[1]
+        return [(r.at.function[:3], r.at[1:], r.callee and r.callee[:3], r.calls, r.values) for _, r in found]
+
+    assert rows(samples) == rows(shuffled)
 
 
 NAMES = [Fn(name, f"{name}.c") for name in "abcdef"]
-PLACES = st.builds(lambda f, line, inlined: At(f, "x.h" if inlined else f.file, line), st.sampled_from(NAMES), st.integers(1, 2), st.booleans())
+PLACES = st.builds(
+    lambda f, line, inlined: At(f, "x.h" if inlined else f.file, line),
+    st.sampled_from(NAMES),
+    st.integers(1, 2),
+    st.booleans(),
+)
 
 
 @st.composite
-def graphs(draw: Any, cost: Any) -> list[Row]:
+def graphs(draw: Any, cost: Any) -> Any:
     n = draw(st.integers(1, 2))
     return draw(
         st.lists(

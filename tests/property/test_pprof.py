@@ -34,8 +34,8 @@ def profiles(draw: st.DrawFn) -> Any:
     mappings = ids(draw(st.integers(0, 3)))
     for i in mappings:
         start = draw(U64)
-        m = p.mapping.add(id=i, memory_start=start, memory_limit=draw(U64), file_offset=draw(U64), filename=draw(string))
-        m.build_id = draw(string)
+        m = p.mapping.add(id=i, memory_start=start, memory_limit=draw(U64), file_offset=draw(U64))
+        m.filename, m.build_id = draw(string), draw(string)
         # a writer sets flags where all locations have functions, so only stated ones can be compared
         m.has_functions = m.has_line_numbers = True
         m.has_filenames, m.has_inline_frames = draw(st.booleans()), draw(st.booleans())

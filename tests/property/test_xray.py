@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import HealthCheck, assume, event, given, settings
 from hypothesis import strategies as st
 
 from fastprof.engine import Options
@@ -78,18 +78,25 @@ def test_the_stack_machine_folds_as_the_reference_does(case: Case, per_thread: b
 
 
 @settings(max_examples=100, deadline=None)
-@given(CASES)
-def test_spilling_changes_nothing(case: Case) -> None:
-    from fastprof.bridges import timeline
+@given(CASES, st.integers(1, 9))
+def test_spilling_changes_nothing(case: Case, capacity: int) -> None:
+    from fastprof.bridges import spill, timeline
 
-    before = timeline._ARC_BYTES
-    whole = product.graph(case.data, Options(time_unit="ticks"))
-    timeline._ARC_BYTES = 1 << 40  # a limit of no arcs ...
-    try:
-        spilled = product.graph(case.data, Options(time_unit="ticks", max_memory=1))
-    finally:
-        timeline._ARC_BYTES = before
+    whole = product.graph(case.data, Options(time_unit="ticks"), capacity=capacity)
+    spills = 0
+
+    class Counted(spill.Runs):
+        def add(self, pull: spill.Pull) -> None:
+            nonlocal spills
+            spills += 1
+            super().add(pull)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(timeline, "_LEAST_ARCS", 1)
+        patch.setattr(timeline, "Runs", Counted)
+        spilled = product.graph(case.data, Options(time_unit="ticks", max_memory=1), capacity=capacity)
     assert (spilled.self_, spilled.arcs) == (whole.self_, whole.arcs)
+    event(f"spilled: {bool(spills)}")
 
 
 @settings(max_examples=100, deadline=None)

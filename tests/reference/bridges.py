@@ -46,15 +46,22 @@ def positions(frame: Frame | None, inline_calls: bool) -> list[At]:
     return [At(named(frame.lines[-1][0]), innermost.file or "???", line, frame.address)]
 
 
-def graph(samples: Iterable[Sample], inline_calls: bool = False, calls: int | None = None) -> dict[tuple[At, Fn | None], tuple[int, Values]]:
+def graph(
+    samples: Iterable[Sample], inline_calls: bool = False, calls: int | None = None
+) -> dict[tuple[At, Fn | None], tuple[int, Values]]:
     """(place, callee or None) -> (call count, values)."""
+
+    def one(p: At) -> At:
+        """Functions are the same if their object, file and name are."""
+        return p._replace(function=p.function._replace(line=0))
+
     selfs: dict[At, Values] = {}
     arcs: dict[tuple[At, Fn], Values] = {}
     by_stack: dict[tuple[Frame, ...], Values] = {}
     counts: dict[tuple[At, Fn], int] = defaultdict(int)
     for sample in samples:
         zero = (0,) * len(sample.values)
-        path = [p for f in sample.frames or (None,) for p in positions(f, inline_calls)]
+        path = [p for f in sample.frames or (None,) for p in map(one, positions(f, inline_calls))]
         selfs[path[-1]] = plus(selfs.get(path[-1], zero), sample.values)
         for i in range(1, len(path)):
             arc = path[i - 1], path[i].function
@@ -66,7 +73,7 @@ def graph(samples: Iterable[Sample], inline_calls: bool = False, calls: int | No
         for frames, values in by_stack.items():
             if not frames:
                 continue
-            path = [p for f in frames for p in positions(f, inline_calls)]
+            path = [p for f in frames for p in map(one, positions(f, inline_calls))]
             leaf = len(positions(frames[-1], inline_calls))
             for i in range(max(len(path) - leaf, 1), len(path)):
                 counts[path[i - 1], path[i].function] += max(values[calls], 0)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any
 
 import pytest
-
 from fastprof._core import lib
+
 from fastprof.bridges.estimate import MAX_DEPTH, to_stacks
 from fastprof.engine import Options, Report
 from fastprof.errors import FormatError, UsageError
@@ -35,7 +36,7 @@ def call(caller: Fn | str, callee: Fn | str, *values: int, count: int = 1, line:
 
 
 def estimate(rows: list[Row], report: Report | None = None, **options: Any) -> dict[str, tuple[int, ...]]:
-    """"root>...>leaf" -> values."""
+    """ "root>...>leaf" -> values."""
     model = Model()
     batches = to_stacks(profiles.graph(model, rows), model, Options(**options), report or Report())
     out: dict[str, tuple[int, ...]] = {}
@@ -72,6 +73,12 @@ def test_example_of_the_docs() -> None:
         "b>c": (5, 1),
     }
     assert estimate(DIAMOND, stacks="self") == {"a": (10, 1), "b": (5, 0), "c": (25, 5)}
+
+
+def test_example_of_the_docs_where_the_estimate_is_wrong() -> None:
+    x, y = Fn("x"), Fn("y")
+    rows = [call(x, "a", 10), call(y, "a", 90), call("a", "c", 10), call("a", "d", 90), cost("c", 10), cost("d", 90)]
+    assert estimate(rows) == {"x>a>c": (1,), "y>a>c": (9,), "x>a>d": (9,), "y>a>d": (81,)}
 
 
 def test_the_output_says_that_it_is_an_estimate() -> None:
@@ -133,7 +140,7 @@ def test_everything_calls_everything(prune: float) -> None:
 
 def test_work_has_a_limit_without_pruning() -> None:
     layers = [[name(10 * k + n) for n in range(10)] for k in range(8)]  # 10^7 paths to the last layer
-    rows = [call(f, g, 10) for above, below in zip(layers, layers[1:], strict=False) for f in above for g in below]
+    rows = [call(f, g, 10) for above, below in pairwise(layers) for f in above for g in below]
     rows.append(cost(layers[-1][0], 10**9))
     model = Model()
     total = n = 0
@@ -146,7 +153,7 @@ def test_work_has_a_limit_without_pruning() -> None:
 
 def test_a_very_long_chain_is_cut() -> None:
     functions = [name(n) for n in range(3 * MAX_DEPTH)]
-    rows = [call(f, g, 7) for f, g in zip(functions, functions[1:], strict=False)] + [cost(functions[-1], 7)]
+    rows = [call(f, g, 7) for f, g in pairwise(functions)] + [cost(functions[-1], 7)]
     (path,) = estimate(rows)
     assert path.count(">") == MAX_DEPTH + 1
     assert path.startswith(f"[pruned]>f{2 * MAX_DEPTH - 1}>")

@@ -8,8 +8,8 @@ from collections import Counter
 from typing import Any
 
 import pytest
-
 from fastprof._core import ffi, lib
+
 from fastprof.bridges.graph import to_graph
 from fastprof.engine import Options, Report, write
 from fastprof.errors import FormatError
@@ -79,7 +79,7 @@ def test_fault_3_call_counts() -> None:
     counted = [ValueType("calls", "count"), ValueType("time", "nanoseconds")]
     a, b = (frame(MAIN, 10),), (frame(MAIN, 10), frame(EVEN, 6))
     samples = [Sample(a, (1, 5)), Sample(b, (3, 7)), Sample(b, (4, 7))]
-    assert [r.count for r in rows(samples, counted) if r.callee] == [7]
+    assert [r.calls for r in rows(samples, counted) if r.callee] == [7]
     assert "Calls:" not in callgrind(samples, counted)
     assert "desc: Calls: not recorded by samples; every arc says 1\n" in callgrind([Sample(b, (7,))])
     assert "calls=0" not in callgrind([Sample(b, (7,))])
@@ -116,7 +116,9 @@ def test_fault_6_totals_are_the_sums_to_the_unit() -> None:
 def test_fault_7_a_callee_is_called_what_its_function_is() -> None:
     pingpong = tuple(frame([EVEN, ODD][i % 2], 20 + i % 2) for i in range(6))
     text = callgrind([Sample(pingpong[: n + 1], (1,)) for n in range(6)])
-    names = {kind: {line[len(kind) :] for line in text.splitlines() if line.startswith(kind)} for kind in ("fn=", "cfn=")}
+    names = {
+        kind: {line[len(kind) :] for line in text.splitlines() if line.startswith(kind)} for kind in ("fn=", "cfn=")
+    }
     assert names["cfn="] <= names["fn="] == {"even", "odd"}
 
 

@@ -111,6 +111,11 @@ def test_lenient_reads_the_rest_of_a_bad_file(path: Path) -> None:
     assert sum(report.losses.values()) > 0
 
 
+def test_the_callee_of_a_call_is_the_one_named_before_it() -> None:
+    parts, _ = read_parts(HEADER + b"fl=a\nfn=f\ncfn=g\ncalls=1 7\ncfn=h\n1 5\ncalls=1 8\n1 6\n")
+    assert [r.callee.name for r in parts[0].rows if r.callee] == [b"g", b"h"]
+
+
 # ---- what a line means -------------------------------------------------------
 
 
@@ -148,12 +153,14 @@ def test_calls_without_a_name_are_read_and_counted() -> None:
 
 
 def test_names_defined_before_use_bind_to_where_they_are_used() -> None:
-    parts, _ = read_parts(HEADER + b"fl=(1) a\nfl=(2) b\nfn=(1) f\nfn=(2) g\nfl=(1)\nfn=(1)\n1 1\nfl=(2)\nfn=(2)\n2 2\n")
+    definitions = b"fl=(1) a\nfl=(2) b\nfn=(1) f\nfn=(2) g\n"
+    parts, _ = read_parts(HEADER + definitions + b"fl=(1)\nfn=(1)\n1 1\nfl=(2)\nfn=(2)\n2 2\n")
     assert [r.function for r in parts[0].rows] == [Function(b"", b"a", b"f"), Function(b"", b"b", b"g")]
 
 
 def test_numbers_live_across_parts_and_may_be_defined_anew() -> None:
-    parts, _ = read_parts(HEADER + b"fl=(1) a\nfn=(1) f\n1 1\n\npart: 2\nevents: Dr\nfl=(1)\nfn=(1)\n2 2\nfn=(1) g\n3 3\n")
+    first = HEADER + b"fl=(1) a\nfn=(1) f\n1 1\n\n"
+    parts, _ = read_parts(first + b"part: 2\nevents: Dr\nfl=(1)\nfn=(1)\n2 2\nfn=(1) g\n3 3\n")
     assert [r.function.name for p in parts for r in p.rows] == [b"f", b"f", b"g"]
     assert [p.events for p in parts] == [["Ir", "Dr"], ["Dr"]]
 
@@ -166,7 +173,8 @@ def test_numbers_of_any_size(number: bytes) -> None:
 
 @pytest.mark.parametrize("window", [1, 64, 1 << 20])
 def test_numbers_used_before_their_definition(window: int) -> None:
-    data = HEADER + b"fl=(1)\nfn=(2)\n1 1\ncob=(3)\ncfn=(9)\ncalls=1 5\n1 1\nfn=(4)\n1 1\nfl=(1) a\nfn=(2) f\n2 2\ncob=(3) o\ncfn=(9) g\n"
+    data = HEADER + b"fl=(1)\nfn=(2)\n1 1\ncob=(3)\ncfn=(9)\ncalls=1 5\n1 1\nfn=(4)\n1 1\n"
+    data += b"fl=(1) a\nfn=(2) f\n2 2\ncob=(3) o\ncfn=(9) g\n"
     parts, report = read_parts(data, window=window)
     assert [r.function for r in parts[0].rows] == [
         Function(b"", b"a", b"f"),
@@ -195,7 +203,8 @@ def test_a_part_without_rows_is_kept() -> None:
 
 
 def test_a_file_of_several_xdebug_runs() -> None:
-    one = b"version: 1\ncreator: xdebug 3.3\ncmd: /a.php\npart: 1\npositions: line\n\nevents: Time\n\nfl=(1) a\nfn=(1) {main}\n1 5\n\nsummary: 5\n\n"
+    header = b"version: 1\ncreator: xdebug 3.3\ncmd: /a.php\npart: 1\npositions: line\n\nevents: Time\n\n"
+    one = header + b"fl=(1) a\nfn=(1) {main}\n1 5\n\nsummary: 5\n\n"
     data = one + b"\n==== NEW PROFILING FILE ==============================================\n" + one
     parts, _ = read_parts(data)
     assert [(p.events, p.sums, p.summary) for p in parts] == [(["Time"], [5], [5])] * 2
