@@ -15,7 +15,7 @@ from tests.reference.callgrind import Function, parse
 
 CORPUS = REPO / "tests" / "corpus"
 GOOD = sorted(CORPUS.glob("callgrind/good/*")) + sorted(CORPUS.glob("cachegrind/good/*"))
-BAD = sorted(CORPUS.glob("callgrind/bad/*")) + sorted(CORPUS.glob("cachegrind/bad/*"))
+BAD = sorted(CORPUS.glob("callgrind/bad/*.callgrind")) + sorted(CORPUS.glob("cachegrind/bad/*.cachegrind"))
 LENIENT = Options(lenient=True)
 HEADER = b"version: 1\nevents: Ir Dr\n"
 
