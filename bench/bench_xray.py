@@ -1,0 +1,116 @@
+"""XRay: decoding, folding, and the whole conversion, as MB of trace per CPU-second.
+
+    pytest bench/bench_xray.py --benchmark-columns=min,median
+
+The trace is a real one (tests/corpus/xray), its buffers repeated with their clocks moved on;
+FASTPROF_BENCH_MB sets its size (default 64), FASTPROF_BENCH_XRAY names another trace instead.
+Whole commands against llvm-xray: bench/compare.py, figures in bench/RESULTS.md.
+"""
+
+from __future__ import annotations
+
+import os
+import struct
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fastprof.engine import Options, Report, read
+from fastprof.formats import get
+from fastprof.io import Source
+from fastprof.model import Model
+from fastprof.pipeline import convert
+from tests.product import open_input
+
+MB = int(os.environ.get("FASTPROF_BENCH_MB", "64"))
+SAMPLE = Path(__file__).parents[1] / "tests" / "corpus" / "xray" / "good" / "fdr5-pool-clang19.xray"
+NEW_CPU, TSC_WRAP, WALL_TIME, EXTENTS = 0x05, 0x07, 0x09, 0x0F
+
+
+def repeated(log: bytes, nbytes: int) -> bytes:
+    """The log's buffers again and again, each round later than the one before."""
+    body, tscs, walls = bytearray(log[32:]), [], []
+    at = 0
+    while at < len(body):
+        if not body[at] & 1:
+            at += 8
+            continue
+        if body[at] == NEW_CPU:
+            tscs.append(at + 3)
+        elif body[at] == TSC_WRAP:
+            tscs.append(at + 1)
+        elif body[at] == WALL_TIME:
+            walls.append(at + 1)
+        size = struct.unpack_from("<i", body, at + 1)[0] if body[at] in (0x0B, 0x11) else 0
+        at += 16 + size
+    out = bytearray(log[:32])
+    step = 1 << 32
+    while len(out) < nbytes:
+        out += body
+        for place in tscs:
+            struct.pack_into("<Q", body, place, struct.unpack_from("<Q", body, place)[0] + step)
+        for place in walls:
+            struct.pack_into("<Q", body, place, struct.unpack_from("<Q", body, place)[0] + 1)
+    return bytes(out)
+
+
+@pytest.fixture(scope="module")
+def trace(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    if "FASTPROF_BENCH_XRAY" in os.environ:
+        return Path(os.environ["FASTPROF_BENCH_XRAY"])
+    path = tmp_path_factory.mktemp("xray") / "trace.xray"
+    path.write_bytes(repeated(SAMPLE.read_bytes(), MB * 1_000_000))
+    return path
+
+
+def measured(benchmark: Any, trace: Path, work: Callable[[], object]) -> None:
+    before = time.process_time()
+    benchmark.pedantic(work, rounds=5, warmup_rounds=1)
+    rounds = 6
+    cpu = (time.process_time() - before) / rounds
+    benchmark.extra_info["MB per CPU-second"] = round(trace.stat().st_size / 1e6 / cpu)
+
+
+def test_read_the_bytes(benchmark: Any, trace: Path) -> None:
+    """The floor: what it costs to get the file into the window."""
+
+    def work() -> None:
+        with open(trace, "rb", buffering=0) as file:
+            window = bytearray(256 * 1024)
+            while file.readinto(window):
+                pass
+
+    measured(benchmark, trace, work)
+
+
+def test_decode(benchmark: Any, trace: Path) -> None:
+    def work() -> None:
+        for _ in read(open_input(trace).reader):
+            pass
+
+    measured(benchmark, trace, work)
+
+
+@pytest.mark.parametrize("options", [Options(), Options(per_thread=True)], ids=["merged", "per-thread"])
+def test_convert_to_callgrind(benchmark: Any, trace: Path, options: Options) -> None:
+    measured(benchmark, trace, lambda: convert([str(trace)], "/dev/null", to="callgrind", options=options))
+
+
+def test_convert_to_pprof(benchmark: Any, trace: Path) -> None:
+    measured(benchmark, trace, lambda: convert([str(trace)], "/dev/null", to="pprof"))
+
+
+def test_index(benchmark: Any, trace: Path) -> None:
+    """The first pass alone: a few words of each buffer."""
+
+    def work() -> None:
+        source = Source(str(trace))
+        reader = get("xray").reader
+        assert reader is not None
+        list(reader(source, Model(), Options(), Report()).ranges())
+        source.close()
+
+    measured(benchmark, trace, work)
