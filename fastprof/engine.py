@@ -156,10 +156,11 @@ class Format:
     prefixes: tuple[str, ...] = ()  # of file names, as in callgrind.out.123
 
 
-def read(reader: Reader, capacity: int | None = None) -> Iterator[Batch]:
-    """Source -> batches.  Each batch is valid until the next one is asked for."""
+def read(reader: Reader, capacity: int | None = None, *, keep: bool = False) -> Iterator[Batch]:
+    """Source -> batches.  Each batch is valid until the next one is asked for; with `keep`, for ever."""
     source = reader.source
-    batch = Batch(reader.view, capacity or CAPACITY[reader.view])
+    capacity = capacity or CAPACITY[reader.view]
+    batch = Batch(reader.view, capacity)
     err = ffi.new("struct fp_err *")
     in_, c = source.in_, batch.c
     for offset, length in reader.ranges():
@@ -171,12 +172,15 @@ def read(reader: Reader, capacity: int | None = None) -> Iterator[Batch]:
                 check(status, err, source.name, reader.format)
             elif status == lib.FP_FULL:
                 yield batch
-                batch.reset()
+                if keep:
+                    batch = Batch(reader.view, capacity, c.n_values)
+                    c = batch.c
+                else:
+                    batch.reset()
             elif status == lib.FP_MORE:
                 source.refill()
     if len(batch):
         yield batch
-        batch.reset()
     reader.finish()
 
 

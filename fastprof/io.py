@@ -5,8 +5,7 @@ from __future__ import annotations
 import os
 import stat
 import sys
-import tempfile
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import IO, TYPE_CHECKING, Any
 
 from fastprof.errors import FastprofError
@@ -35,16 +34,26 @@ def _compression_of_bytes(head: bytes) -> str:
     return next((suffix for suffix, magic in _COMPRESSIONS if head.startswith(magic)), "")
 
 
-def _decompressor(raw: IO[bytes], kind: str) -> IO[bytes]:
+def _decompressor(raw: IO[bytes], kind: str, lost: Callable[[str], None] | None) -> Any:
+    stream = _plain_decompressor(raw, kind, lost)
+    return stream if lost is None else _Salvaged(stream, kind[1:], lost)
+
+
+def _plain_decompressor(raw: IO[bytes], kind: str, lost: Callable[[str], None] | None) -> Any:
     if kind == ".gz":
+        if lost is not None:
+            import gzip  # slower, but gives what it has before it fails
+
+            return gzip.GzipFile(fileobj=raw, mode="rb")
         from isal import igzip
 
         unzipped: Any = igzip.IGzipFile(fileobj=raw, mode="rb")  # type: ignore[no-untyped-call]
-        return unzipped  # type: ignore[no-any-return]
+        return unzipped
     if kind == ".zst":
         import zstandard
 
-        return zstandard.ZstdDecompressor().stream_reader(raw, read_across_frames=True)
+        whole: Any = _WholeFrames(raw, lost)
+        return zstandard.ZstdDecompressor().stream_reader(whole, read_across_frames=True)
     if kind == ".xz":
         import lzma
 
@@ -60,6 +69,109 @@ def _damage(error: Exception) -> bool:
         return True
     module = type(error).__module__.partition(".")[0]
     return module in {"zlib", "_lzma", "lzma", "zstandard", "zstd", "isal", "igzip_lib", "isal_zlib"}
+
+
+_DAMAGED = "damaged {} streams, read up to the damage"
+
+
+class _WholeFrames:
+    """The bytes of a zstandard stream as they pass, followed from block to block.
+
+    zstandard's reader takes an end inside a frame for the end of the data; here
+    it is an EOFError, as it is of every other compression.
+
+    frame: magic 4 | descriptor 1 | window 0..1, dictionary 0..4, size 0..8 | blocks | checksum 0 or 4
+    block: last:1 type:2 size:21, little-endian | size bytes (type 1, a run: one byte)
+    Source: RFC 8878, section 3.1.
+    """
+
+    def __init__(self, raw: IO[bytes], lost: Callable[[str], None] | None) -> None:
+        self._raw = raw
+        self._lost = lost
+        self._got = b""  # of the field at hand
+        self._want = 4
+        self._step: Any = self._magic
+        self._skip = 0
+        self._checksum = 0
+
+    def read(self, n: int = -1) -> bytes:
+        data = self._raw.read(n)
+        if not data and (self._skip or self._got or self._step not in (self._magic, None)):
+            if self._lost is None:
+                raise EOFError("the file ends inside a frame")
+            # an exception would take along what the reader has decompressed so far
+            self._lost(_DAMAGED.format("zst"))
+            self._step = None
+        at = 0
+        while at < len(data) and self._step:
+            if self._skip:
+                step = min(self._skip, len(data) - at)
+                self._skip -= step
+            else:
+                step = min(self._want - len(self._got), len(data) - at)
+                self._got += data[at : at + step]
+                if len(self._got) == self._want:
+                    value, self._got = int.from_bytes(self._got, "little"), b""
+                    self._want, self._step = self._step(value)
+            at += step
+        return data
+
+    def _magic(self, magic: int) -> tuple[int, Any]:
+        if magic == 0xFD2FB528:
+            return 1, self._descriptor
+        if magic & ~0xF == 0x184D2A50:
+            return 4, self._skippable
+        return 0, None  # not a frame: the decompressor says so
+
+    def _descriptor(self, descriptor: int) -> tuple[int, Any]:
+        single = descriptor >> 5 & 1
+        self._checksum = (descriptor >> 2 & 1) * 4
+        self._skip = (not single) + (0, 1, 2, 4)[descriptor & 3] + (single, 2, 4, 8)[descriptor >> 6]
+        return 3, self._block
+
+    def _skippable(self, size: int) -> tuple[int, Any]:
+        self._skip = size
+        return 4, self._magic
+
+    def _block(self, head: int) -> tuple[int, Any]:
+        last, kind, size = head & 1, head >> 1 & 3, head >> 3
+        self._skip = 1 if kind == 1 else size
+        if not last:
+            return 3, self._block
+        self._skip += self._checksum
+        return 4, self._magic
+
+
+class _Salvaged:
+    """A decompressed stream that ends where damage begins, which `lost` is told."""
+
+    def __init__(self, stream: Any, what: str, lost: Callable[[str], None]) -> None:
+        self._stream = stream
+        self._what = what
+        self._lost: Callable[[str], None] | None = lost
+
+    def read(self, n: int = -1) -> bytes:
+        # little at a time: what was decompressed before the damage must not go with it
+        if self._lost is None:
+            return b""
+        n = PEEK if n < 0 else min(n, PEEK)
+        try:
+            # zstandard's read1 may return nothing before the end
+            return bytes(self._stream.read(n) if self._what == "zst" else self._stream.read1(n))
+        except Exception as error:
+            if not _damage(error):
+                raise
+            self._lost(_DAMAGED.format(self._what))
+            self._lost = None
+            return b""
+
+    def readinto(self, into: memoryview) -> int:
+        data = self.read(len(into))
+        into[: len(data)] = data
+        return len(data)
+
+    def close(self) -> None:
+        self._stream.close()
 
 
 class _Rejoined:
@@ -94,13 +206,22 @@ class Source:
     are absolute in the decompressed bytes.  `seekable` says whether `select`
     may go backwards; `spool` makes it so, through a temporary file.
     Errors: FastprofError when the file cannot be opened or decompressed.
+    With `lost`, a damaged compressed stream ends at the damage instead, and
+    `lost` is called with what to count.
     """
 
-    def __init__(self, path: str | os.PathLike[str] | bytes | IO[bytes], name: str | None = None) -> None:
+    def __init__(
+        self,
+        path: str | os.PathLike[str] | bytes | IO[bytes],
+        name: str | None = None,
+        *,
+        lost: Callable[[str], None] | None = None,
+    ) -> None:
         from fastprof._core import ffi
 
         self._ffi = ffi
         self.path: str | None = None
+        self._lost = lost
         self._progress: Any = None
         self._at = 0  # absolute offset of the next byte to read from the stream
         self._end: int | None = None  # absolute end of the selected range
@@ -180,7 +301,7 @@ class Source:
             kind = _compression_of_bytes(head)
             if not kind:
                 return
-            self._stream = _decompressor(self._stream, kind)
+            self._stream = _decompressor(self._stream, kind, self._lost)
             self.compression += kind
             self.seekable = False
             self.size = None
@@ -279,6 +400,8 @@ class Source:
         """Make the source seekable: what cannot seek is copied to a temporary file."""
         if self.seekable:
             return
+        import tempfile
+
         spooled = tempfile.TemporaryFile(prefix="fastprof-", buffering=0)
         while part := self._read_some(WINDOW):
             spooled.write(part)
@@ -346,6 +469,8 @@ class Sink:
         self._compress(compression)
 
     def _open_beside(self, path: str) -> Any:
+        import tempfile
+
         try:
             if os.path.exists(path) and not os.path.isfile(path):
                 if os.path.isdir(path):

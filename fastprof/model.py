@@ -17,6 +17,7 @@ VIEWS = {"timeline": lib.FP_TIMELINE, "stacks": lib.FP_STACKS, "graph": lib.FP_G
 
 # column -> (memoryview format, item bytes)
 _FORMATS = {"uint64_t": ("Q", 8), "uint32_t": ("I", 4), "uint16_t": ("H", 2), "uint8_t": ("B", 1)}
+_ARROW = {"uint64_t": b"L", "uint32_t": b"I", "uint16_t": b"S", "uint8_t": b"C"}
 _COLUMNS: dict[str, dict[str, str]] = {
     "timeline": {
         "time": "uint64_t",
@@ -199,9 +200,14 @@ class Batch:
         """Names of the columns of this view; value columns are `values(k)`."""
         return tuple(_COLUMNS[self.view])
 
+    def _pointer(self, pointer: Any) -> Any:
+        """The same pointer, which keeps the batch's memory as long as it lives."""
+        return ffi.gc(pointer, lambda _, c=self.c: None)
+
     def __getitem__(self, column: str) -> memoryview:
         format_, width = _FORMATS[_COLUMNS[self.view][column]]
-        column_bytes: Any = memoryview(ffi.buffer(getattr(self.c, column), self.c.n * width))
+        pointer = self._pointer(getattr(self.c, column))
+        column_bytes: Any = memoryview(ffi.buffer(pointer, self.c.n * width))
         cast: memoryview = column_bytes.cast(format_)
         return cast
 
@@ -209,9 +215,37 @@ class Batch:
         """Value column `k`, signed 64-bit."""
         if not 0 <= k < self.c.n_values:
             raise IndexError(f"value column {k} of {self.c.n_values}")
-        return memoryview(ffi.buffer(self.c.values + k * self.c.cap, self.c.n * 8)).cast("q")
+        return memoryview(ffi.buffer(self._pointer(self.c.values + k * self.c.cap), self.c.n * 8)).cast("q")
 
     def payload(self, row: int) -> bytes:
         """The payload of an event row of a timeline."""
         slice_ = self["aux"][row]
         return bytes(ffi.buffer(self.c.bytes + (slice_ >> 32), slice_ & 0xFFFFFFFF))
+
+    # ---- Arrow (PyCapsule interface) -----------------------------------
+
+    def arrow_columns(self) -> list[tuple[bytes, bytes, int]]:
+        """(name, Arrow format, address) of the columns, then of the values as value0, value1, ..."""
+        c = self.c
+        columns = [
+            (name.encode(), _ARROW[type_], int(ffi.cast("uintptr_t", getattr(c, name))))
+            for name, type_ in _COLUMNS[self.view].items()
+        ]
+        start = int(ffi.cast("uintptr_t", c.values))
+        return columns + [(b"value%d" % k, b"l", start + 8 * k * c.cap) for k in range(c.n_values)]
+
+    def __arrow_c_schema__(self) -> object:
+        from fastprof import _arrow
+
+        return _arrow.schema(self.arrow_columns())
+
+    def __arrow_c_array__(self, requested_schema: object = None) -> tuple[object, object]:
+        """The rows as an Arrow struct array over the batch's own memory.
+
+        The array keeps that memory, but its rows are, like the batch's, valid
+        only until the reader or bridge is pulled again.
+        """
+        from fastprof import _arrow
+
+        columns = self.arrow_columns()
+        return _arrow.schema(columns), _arrow.array(self, len(self), columns)

@@ -36,16 +36,25 @@ def _bridge(source_view: str, target_view: str) -> Bridge | None:
     return estimate.to_stacks
 
 
-def _open(
-    path: Any, from_: str | None, model: Model, options: Options, report: Report, progress: Progress | None
+def open_reader(
+    path: Any, from_: str | None, model: Model, options: Options, report: Report, progress: Progress | None = None
 ) -> Reader:
-    source = Source(path)
-    if progress is not None:
-        progress(source)
-    format_ = formats.get(from_) if from_ else formats.detect(source)
-    if format_.reader is None:
-        raise UsageError(f"{source.name}: fastprof writes {format_.name} but does not read it")
-    return format_.reader(source, model, options, report)
+    """A reader of one input, its format recognized unless `from_` says it.  Its `source` is to be closed."""
+
+    def lost(what: str) -> None:
+        report.losses[what] += 1
+
+    source = Source(path, lost=lost if options.lenient else None)
+    try:
+        if progress is not None:
+            progress(source)
+        format_ = formats.get(from_) if from_ else formats.detect(source)
+        if format_.reader is None:
+            raise UsageError(f"{source.name}: fastprof writes {format_.name} but does not read it")
+        return format_.reader(source, model, options, report)
+    except BaseException:
+        source.close()
+        raise
 
 
 def convert(
@@ -69,7 +78,7 @@ def convert(
     if target.writer is None:
         raise UsageError(f"fastprof reads {target.name} but does not write it")
     model, report = Model(), Report()
-    readers = [_open(path, from_, model, options, report, progress) for path in expand(inputs)]
+    readers = [open_reader(path, from_, model, options, report, progress) for path in expand(inputs)]
     try:
         with Sink(output) as sink:
             writer = target.writer(model, sink, options, report)
@@ -142,7 +151,7 @@ def info(
     """Read one input to its end and say what is in it (`report.facts`)."""
     options = options or Options()
     model, report = Model(), Report()
-    reader = _open(path, from_, model, options, report, progress)
+    reader = open_reader(path, from_, model, options, report, progress)
     summary = ffi.new("struct fp_summary *", {"first_time": (1 << 64) - 1})
     totals = ffi.NULL
     overflowed = False

@@ -23,70 +23,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from itertools import chain
-from typing import Any
 
-from fastprof._core import ffi, lib
-from fastprof.engine import CAPACITY, Options, Report
-from fastprof.errors import check
-from fastprof.model import Batch, Model, Part, ValueType
-
-
-class Table:
-    """The sums of many graph batches.  Columns are the value types of all parts, matched by name (two of
-    the same name in one part become one), or with `by_position` those of the one part there is.
-
-    `lines` keeps only self costs by file, function name and line.
-    Errors: FastprofError when a sum does not fit into 64 bits.
-    """
-
-    def __init__(self, model: Model, *, lines: bool = False, by_position: bool = False) -> None:
-        self._model = model
-        self._by_position = by_position
-        self.value_types: list[ValueType] = []
-        c = lib.fp_aggregate_new(model.c, lib.FP_AGGREGATE_LINES if lines else lib.FP_AGGREGATE_GRAPH)
-        if not c:
-            raise MemoryError("no memory to sum up rows")
-        self._c = ffi.gc(c, lib.fp_aggregate_free)
-        self._err = ffi.new("struct fp_err *")
-        self._columns: dict[int, Any] = {}  # of each part: where its values go
-
-    def put(self, batch: Batch) -> None:
-        columns = self._columns.get(batch.part)
-        if columns is None:
-            columns = self._columns[batch.part] = ffi.new("uint32_t[]", self._place(self._model.parts[batch.part]))
-        check(lib.fp_aggregate_put(self._c, batch.c, columns, self._err), self._err, "sum", "aggregate")
-
-    def _place(self, part: Part) -> list[int]:
-        if self._by_position:
-            self.value_types = part.value_types
-            return list(range(len(part.value_types)))
-        names = [t.name for t in self.value_types]
-        for value_type in part.value_types:
-            if value_type.name not in names:
-                names.append(value_type.name)
-                self.value_types.append(value_type)
-        return [names.index(t.name) for t in part.value_types]
-
-    @property
-    def dropped(self) -> int:
-        """Calls and jumps that a table of lines has no room for."""
-        return int(lib.fp_aggregate_dropped(self._c))
-
-    def batches(self, part: int, rank: list[int] | None = None) -> Iterator[Batch]:
-        """The rows, as batches of `part`: functions as first seen, or by `rank`, one number for each
-        function of the model and all different."""
-        order = ffi.NULL if rank is None else ffi.new("uint32_t[]", rank)
-        if lib.fp_aggregate_finish(self._c, order):
-            raise MemoryError("no memory to sort rows")
-        batch = Batch("graph", CAPACITY["graph"], len(self.value_types))
-        batch.c.part = part
-        status = lib.FP_FULL
-        while status == lib.FP_FULL:
-            status = lib.fp_aggregate_pull(self._c, batch.c)
-            if status < 0:
-                raise MemoryError("no memory for a batch")
-            yield batch
-            batch.reset()
+from fastprof.engine import Options, Report
+from fastprof.model import Batch, Model
+from fastprof.sums import Table, merged_part
 
 
 def aggregate(batches: Iterable[Batch], model: Model, options: Options, report: Report) -> Iterator[Batch]:
@@ -123,35 +63,3 @@ def _summed(table: Table, part: int, report: Report) -> Iterator[Batch]:
     for batch in table.batches(part):
         report.rows["summed up"] += len(batch)
         yield batch
-
-
-def merged_part(parts: list[Part], value_types: list[ValueType]) -> Part:
-    """One header for several: what they agree on, and everything that merely describes."""
-    merged = Part(value_types=value_types)
-    if not parts:
-        return merged
-    merged.positions = tuple(p for p in ("instr", "bb", "line") if any(p in part.positions for part in parts))
-    merged.command = b"; ".join(dict.fromkeys(part.command for part in parts if part.command is not None)) or None
-    for name in ("creator", "pid", "thread", "trigger"):
-        first = getattr(parts[0], name)
-        if all(getattr(part, name) == first for part in parts):
-            setattr(merged, name, first)
-    merged.descriptions = list(dict.fromkeys(line for part in parts for line in part.descriptions))
-    merged.comments = list(dict.fromkeys(line for part in parts for line in part.comments))
-    inherited = {e.name: e for part in parts for e in part.extra.get("inherited", [])}
-    if inherited:
-        merged.extra["inherited"] = list(inherited.values())
-    return merged
-
-
-def rank_by_name(model: Model) -> list[int]:
-    """A place for each function: by file, then name, as bytes."""
-    n = model.count("functions")
-    keys = []
-    for i in range(n):
-        _, file, name, *_ = model.row("functions", i)
-        keys.append((model.string(file), model.string(name), i))
-    rank = [0] * n
-    for place, (_, _, i) in enumerate(sorted(keys)):
-        rank[i] = place
-    return rank

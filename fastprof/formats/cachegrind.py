@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 
-from fastprof.bridges.aggregate import Table, merged_part, rank_by_name
 from fastprof.engine import Format, Options, Report, Writer
 from fastprof.formats._callgrind_write import CostLines
 from fastprof.formats.callgrind import CallgrindReader, address_of, event_names, is_cachegrind, one_line
 from fastprof.io import Sink
 from fastprof.model import Batch, Model
+from fastprof.sums import Table, merged_part, rank_by_name
 
 
 class CachegrindReader(CallgrindReader):
@@ -76,7 +76,7 @@ class CachegrindWriter(Writer):
         for batch in self._table.batches(0, rank_by_name(self.model)):
             body.put(address_of(batch.c))
             sums = [total + sum(batch.values(k)) for k, total in enumerate(sums)]
-            self.report.rows["written"] += len(batch)
+            self.report.rows["rows written"] += len(batch)
             self.drain()
         self.text(b"summary: " + " ".join(map(str, sums or [0])).encode() + b"\n")
 

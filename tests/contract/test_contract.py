@@ -59,7 +59,10 @@ def test_at_most_one_sniffer_claims_a_bad_file(file: str) -> None:
     assert claims in ([], [format_of(file)])
 
 
-@pytest.mark.parametrize("junk", [b"", b"\0" * 4096, b"\xff" * 4096, b"hello\n" * 100, bytes(range(256)) * 16, b"\x7fELF\x02\x01\x01" + bytes(200)])
+@pytest.mark.parametrize(
+    "junk",
+    [b"", b"\0" * 4096, b"\xff" * 4096, b"hello\n" * 100, bytes(range(256)) * 16, b"\x7fELF\x02\x01\x01" + bytes(200)],
+)
 def test_junk_is_not_recognized(junk: bytes) -> None:
     with pytest.raises(UnrecognizedError), Source(junk) as source:
         formats.detect(source)

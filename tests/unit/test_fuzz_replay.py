@@ -20,7 +20,8 @@ def inputs(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
     for path in CORPUS:
         data = path.read_bytes()
         name = "-".join(path.parts[-3:])
-        (folder / name).write_bytes(gzip.decompress(data) if data.startswith(b"\x1f\x8b") and "bad" not in name else data)
+        packed = data.startswith(b"\x1f\x8b") and "-bad-" not in name
+        (folder / name).write_bytes(gzip.decompress(data) if packed else data)
         # a few prefixes: what a decoder makes of a cut file
         for part in (3, 5, 7):
             (folder / f"{name}-{part}").write_bytes(data[: len(data) * part // 8])

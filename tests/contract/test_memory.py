@@ -1,0 +1,136 @@
+"""Ten times the records need the memory of one times: each reader, and each conversion to a graph."""
+
+from __future__ import annotations
+
+import gzip
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from fastprof import formats, pipeline
+from tests.contract.dump import CORPUS
+from tests.paths import REPO
+from tests.xraylog import FdrBuffer, FdrLog
+
+SLACK = 6 << 20  # bytes
+
+DRIVER = """
+import sys
+from fastprof.cli import main
+code = main(sys.argv[1:])
+peak = next(line for line in open("/proc/self/status") if line.startswith("VmHWM"))
+print(peak.split()[1])
+sys.exit(code)
+"""
+
+
+def xray(path: Path, times: int) -> None:
+    log = FdrLog(5, buffer_size=1 << 16)
+    for n in range(times * 20):
+        buffer: FdrBuffer = log.buffer(tid=n % 4, seconds=n).cpu(0, n << 32)
+        for i in range(2000):
+            buffer.enter(i % 500 + 1, 3).exit(i % 500 + 1, 2)
+    path.write_bytes(log.bytes())
+
+
+def callgrind(path: Path, times: int) -> None:
+    with path.open("wb") as file:
+        file.write(b"# callgrind format\nevents: Ir\n\n")
+        body = b"".join(b"fn=(%d) f%d\n%d 7\n+1 9\ncfn=(2)\ncalls=1 5\n+2 10\n" % (i, i, i) for i in range(1, 400))
+        for _ in range(times * 100):
+            file.write(body)
+
+
+def cachegrind(path: Path, times: int) -> None:
+    with path.open("wb") as file:
+        file.write(b"desc: I1 cache: none\ncmd: x\nevents: Ir\n")
+        for n in range(times * 150):
+            file.write(b"fl=f.c\n" + b"".join(b"fn=f%d\n%d 7\n" % (i, n) for i in range(400)))
+        file.write(b"summary: %d\n" % (400 * sum(range(times * 150))))
+
+
+def from_xray(to: str) -> Callable[[Path, int], None]:
+    """Some stacks converted, and their samples repeated."""
+
+    def make(path: Path, times: int) -> None:
+        log = path.with_name("small.xray")
+        xray(log, 1)
+        pipeline.convert([str(log)], str(path), to=to)
+        data = path.read_bytes()
+        if to == "pprof":
+            # messages of protocol buffers add up when put together: repeat the samples (field 2)
+            data = gzip.decompress(data)
+            samples = b"".join(field for number, field in fields(data) if number == 2)
+            data += samples * (times * 400)
+        elif to == "gperftools":
+            words = [data[i : i + 8] for i in range(0, len(data) // 8 * 8, 8)]
+            record = (1).to_bytes(8, "little") + (2).to_bytes(8, "little") + words[7] + words[7]
+            data = b"".join(words[:5]) + record * (times * 40_000) + bytes(8) + (1).to_bytes(8, "little") + bytes(8)
+        path.write_bytes(data)
+
+    return make
+
+
+def fields(data: bytes) -> list[tuple[int, bytes]]:
+    """The top-level fields of a message, all of them length-delimited or varint."""
+    found, at = [], 0
+    while at < len(data):
+        start = at
+        key, at = varint(data, at)
+        value, at = varint(data, at)
+        if key & 7 == 2:
+            at += value
+        found.append((key >> 3, data[start:at]))
+    return found
+
+
+def varint(data: bytes, at: int) -> tuple[int, int]:
+    value = shift = 0
+    while True:
+        byte = data[at]
+        value |= (byte & 0x7F) << shift
+        at, shift = at + 1, shift + 7
+        if byte < 0x80:
+            return value, at
+
+
+GROW: dict[str, Callable[[Path, int], None]] = {
+    "xray": xray,
+    "callgrind": callgrind,
+    "cachegrind": cachegrind,
+    "pprof": from_xray("pprof"),
+    "gperftools": from_xray("gperftools"),
+}
+READERS = [f.name for f in formats.formats() if f.reader]
+
+
+def peak(*args: str) -> int:
+    done = subprocess.run([sys.executable, "-c", DRIVER, *args], cwd=REPO, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return int(done.stdout.split()[-1]) * 1024
+
+
+@pytest.mark.parametrize("name", READERS)
+def test_memory_does_not_grow_with_records(name: str, tmp_path: Path) -> None:
+    assert name in GROW, "a reader comes with an entry in GROW, see CONTRIBUTING.md"
+    sizes, peaks = [], []
+    for times in (1, 10):
+        path = tmp_path / f"{times}"
+        GROW[name](path, times)
+        sizes.append(path.stat().st_size)
+        info = peak("info", str(path), "--from", name)
+        peaks.append((info, peak("convert", "-q", str(path), "--from", name, "-o", "/dev/null", "--to", "callgrind")))
+    assert sizes[1] > 5 * sizes[0] and sizes[1] > SLACK, sizes
+    for once, ten_times in zip(*peaks, strict=True):
+        assert ten_times < once + SLACK
+
+
+def test_the_measure_sees_what_grows(tmp_path: Path) -> None:
+    """Distinct functions do need memory: were this not seen, the test above would prove nothing."""
+    path = tmp_path / "names.callgrind"
+    with path.open("wb") as file:
+        file.write(b"events: Ir\n" + b"".join(b"fn=%d%s\n1 1\n" % (i, b"x" * 100) for i in range(150_000)))
+    assert peak("info", str(path)) > peak("info", str(CORPUS / "callgrind" / "good" / "tab.callgrind")) + SLACK

@@ -1,0 +1,270 @@
+"""The command line as a user meets it: pipes, exit codes, signals, terminals, help."""
+
+from __future__ import annotations
+
+import fcntl
+import gzip
+import json
+import os
+import pty
+import re
+import signal
+import struct
+import subprocess
+import sys
+import termios
+import time
+from pathlib import Path
+
+import pytest
+
+import fastprof
+from fastprof.cli import VERBS
+from tests.paths import REPO
+from tests.xraylog import FdrLog
+
+GOOD = REPO / "tests" / "corpus" / "xray" / "good"
+BAD = REPO / "tests" / "corpus" / "xray" / "bad"
+POOL = str(GOOD / "fdr5-pool-clang19.xray")
+EVENTS = str(GOOD / "fdr5-events-clang19.xray")
+BROKEN = str(BAD / "fdr5-cut-record.xray")
+COMMAND = [sys.executable, "-m", "fastprof"]
+
+
+def environment(**more: str) -> dict[str, str]:
+    kept = {k: v for k, v in os.environ.items() if k != "FASTPROF_DEBUG"}
+    return kept | {"PYTHONPATH": str(REPO)} | more
+
+
+def run(*args: str, stdin: bytes = b"", code: int = 0, **env: str) -> subprocess.CompletedProcess[bytes]:
+    done = subprocess.run([*COMMAND, *args], input=stdin, capture_output=True, env=environment(**env))
+    assert done.returncode == code, done.stderr.decode()
+    assert b"Traceback" not in done.stderr
+    return done
+
+
+# ---- convert ----------------------------------------------------------------
+
+
+def test_a_pipe_is_a_file_is_a_pipe(tmp_path: Path) -> None:
+    out = tmp_path / "out.callgrind"
+    run("convert", POOL, "-o", str(out))
+    data = Path(POOL).read_bytes()
+    for stdin in (data, gzip.compress(data)):
+        piped = run("convert", "-", "--to", "callgrind", stdin=stdin)
+        assert piped.stdout == out.read_bytes()
+    compressed = tmp_path / "out.callgrind.gz"
+    run("convert", POOL, "-o", str(compressed))
+    assert gzip.decompress(compressed.read_bytes()) == out.read_bytes()
+
+
+def test_several_inputs_are_one_profile(tmp_path: Path) -> None:
+    def calls(*inputs: str) -> int:
+        done = run("convert", *inputs, "--to", "callgrind", "--json")
+        found: int = json.loads(done.stderr)["rows"]["calls"]
+        return found
+
+    assert calls(POOL, EVENTS) == calls(POOL) + calls(EVENTS)
+    assert calls(POOL, POOL) == 2 * calls(POOL)
+    folder = tmp_path / "dumps"
+    folder.mkdir()
+    for i, path in enumerate((POOL, EVENTS)):
+        (folder / f"{i}.xray").write_bytes(Path(path).read_bytes())
+    assert calls(str(folder)) == calls(POOL) + calls(EVENTS)
+
+
+def test_the_report() -> None:
+    done = run("convert", POOL, "-o", "/dev/null", "--to", "callgrind")
+    assert re.fullmatch(
+        rb"fastprof: 2,329 calls, .* -> /dev/null \([\d,]+ bytes\); repairs: 3 unwound frames\n", done.stderr
+    )
+    assert run("convert", POOL, "-o", "/dev/null", "--to", "callgrind", "-q").stderr == b""
+    report = json.loads(run("convert", POOL, "-o", "/dev/null", "--to", "callgrind", "--json").stderr)
+    assert set(report) == {"rows", "repairs", "losses", "not_said", "warnings", "facts"}
+    assert report["repairs"] == {"unwound frames": 3}
+    said = json.loads(run("convert", EVENTS, "-o", "/dev/null", "--to", "callgrind", "--json").stderr)
+    assert said["not_said"]["events"] == 240
+
+
+def test_the_target_is_named_or_in_the_suffix(tmp_path: Path) -> None:
+    assert b"--to" in run("convert", POOL, code=2).stderr
+    assert b"--to" in run("convert", POOL, "-o", str(tmp_path / "out.unknown"), code=2).stderr
+    assert b"unknown format" in run("convert", POOL, "--to", "nonsense", code=2).stderr
+    assert b"does not write" in run("convert", POOL, "--to", "xray", code=2).stderr
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("kind", ["absent", "empty", "unknown", "broken", "directory"])
+def test_errors_are_one_line_and_leave_nothing(kind: str, tmp_path: Path) -> None:
+    inputs, outputs = tmp_path / "in", tmp_path / "out"
+    inputs.mkdir()
+    outputs.mkdir()
+    (inputs / "empty").write_bytes(b"")
+    (inputs / "unknown").write_bytes(b"what is this\n" * 10)
+    (inputs / "broken").write_bytes(Path(BROKEN).read_bytes())
+    (inputs / "directory").mkdir()
+    done = run("convert", str(inputs / kind), "-o", str(outputs / "out.callgrind"), code=1)
+    assert done.stdout == b""
+    assert done.stderr.startswith(b"fastprof: " + os.fsencode(inputs / kind))
+    assert done.stderr.count(b"\n") == 1
+    assert list(outputs.iterdir()) == []
+
+
+def test_an_error_keeps_the_old_output(tmp_path: Path) -> None:
+    out = tmp_path / "out.callgrind"
+    out.write_bytes(b"precious")
+    run("convert", BROKEN, "-o", str(out), code=1)
+    assert out.read_bytes() == b"precious"
+
+
+def test_a_bad_second_input_is_an_error(tmp_path: Path) -> None:
+    run("convert", POOL, BROKEN, "-o", str(tmp_path / "out.callgrind"), code=1)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_lenient_says_what_is_lost_and_exits_3(tmp_path: Path) -> None:
+    out = tmp_path / "out.callgrind"
+    done = run("convert", BROKEN, "--lenient", "-o", str(out), code=3)
+    assert b"losses: " in done.stderr
+    assert b"fn=" in out.read_bytes()
+    run("convert", POOL, "--lenient", "-o", str(out), code=0)
+    run("info", BROKEN, "--lenient", code=3)
+    cut = tmp_path / "cut.gz"
+    cut.write_bytes(gzip.compress(Path(POOL).read_bytes())[:-400])
+    assert b"decompressed bytes" in run("convert", str(cut), "-o", str(out), code=1).stderr
+    assert b"damaged gz streams" in run("convert", str(cut), "--lenient", "-o", str(out), code=3).stderr
+
+
+def test_debug_shows_the_traceback() -> None:
+    done = subprocess.run([*COMMAND, "info", BROKEN], capture_output=True, env=environment(FASTPROF_DEBUG="1"))
+    assert b"Traceback" in done.stderr
+
+
+# ---- other verbs --------------------------------------------------------------
+
+
+def test_info() -> None:
+    text = run("info", POOL).stdout.decode()
+    for line in ("mode +fdr", "version +5", "threads +4", "records +4,655", "  enter +2,329", "losses +none"):
+        assert re.search(rf"^{line}$", text, re.MULTILINE), line
+    facts = json.loads(run("info", POOL, "--json").stdout)["facts"]
+    assert (facts["format"], facts["records"], facts["threads"]) == ("xray", 4655, 4)
+    assert run("info", "-", stdin=Path(POOL).read_bytes()).stdout.startswith(b"file")
+
+
+def test_formats() -> None:
+    entries = {e["name"]: e for e in json.loads(run("formats", "--json").stdout)}
+    assert entries["xray"]["reads"] and not entries["xray"]["writes"]
+    text = run("formats").stdout.decode()
+    assert all(name in text for name in entries)
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_help_has_examples(verb: str) -> None:
+    text = run(verb, "--help").stdout.decode()
+    assert f"fastprof {verb}" in text.partition("examples:")[2]
+
+
+def test_help_and_usage() -> None:
+    text = run("--help").stdout.decode()
+    assert all(verb in text for verb in VERBS) and "exit codes:" in text and "examples:" in text
+    assert run(code=2).stderr.startswith(b"usage:")
+    assert b"invalid choice" in run("frobnicate", code=2).stderr
+    assert b"unrecognized arguments" in run("info", POOL, "--frobnicate", code=2).stderr
+
+
+def test_version_imports_nothing_heavy() -> None:
+    assert run("--version").stdout.decode() == f"fastprof {fastprof.__version__}\n"
+    code = (
+        "import sys; from fastprof.cli import main; before = set(sys.modules); main(['--version']);"
+        "new = {m for m in sys.modules if m.startswith('fastprof')};"
+        "assert new == {'fastprof', 'fastprof._version', 'fastprof.cli'}, new;"
+        "heavy = {'argparse', 'json', 'dataclasses', 'tempfile', 'tqdm', 'cffi', 'isal', 'zstandard', 'elftools'};"
+        "assert not heavy & set(sys.modules), heavy & set(sys.modules)"
+    )
+    # -S: what `site` imports is not ours
+    paths = os.pathsep.join([str(REPO), *sys.path])
+    subprocess.run([sys.executable, "-S", "-c", code], check=True, env=environment(PYTHONPATH=paths))
+
+
+# ---- the world outside ----------------------------------------------------------
+
+
+def test_a_closed_pipe_ends_quietly(tmp_path: Path) -> None:
+    log = FdrLog()
+    buffer = log.buffer().cpu(0, 0)
+    for i in range(20_000):
+        buffer.enter(1 + i % 9000, 1)
+    path = tmp_path / "big.xray"
+    path.write_bytes(log.bytes())
+    with subprocess.Popen(
+        [*COMMAND, "convert", str(path), "--to", "callgrind", "-q"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env=environment(),
+    ) as process:
+        assert process.stdout and process.stderr
+        process.stdout.read(10)
+        process.stdout.close()
+        assert process.stderr.read() == b""
+        assert process.wait() == 0
+    done = subprocess.run(
+        f"{sys.executable} -m fastprof formats | true", shell=True, capture_output=True, env=environment(), cwd=REPO
+    )
+    assert (done.returncode, done.stderr) == (0, b"")
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_interrupted_while_writing_leaves_nothing(number: int, code: int, tmp_path: Path) -> None:
+    fifo, out = tmp_path / "in.xray", tmp_path / "out"
+    os.mkfifo(fifo)
+    out.mkdir()
+    process = subprocess.Popen(
+        [*COMMAND, "convert", str(fifo), "--from", "callgrind", "-o", str(out / "out.callgrind")],
+        stderr=subprocess.PIPE,
+        env=environment(),
+    )
+    assert process.stderr
+    with open(fifo, "wb", buffering=0) as writing, process.stderr:
+        writing.write(b"events: Ir\nfn=main\n" + b"1 1\n" * 2000)
+        for _ in range(600):  # it has opened its output when the temporary file is there
+            if any(out.iterdir()):
+                break
+            time.sleep(0.05)
+        assert any(out.iterdir())
+        process.send_signal(number)
+        assert process.wait(30) == code
+        assert b"Traceback" not in process.stderr.read()
+    assert list(out.iterdir()) == []
+
+
+def on_a_terminal(*args: str, **env: str) -> tuple[int, bytes]:
+    """Exit code and standard error of a command whose standard error is a terminal."""
+    ours, theirs = pty.openpty()
+    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))
+    process = subprocess.Popen(
+        [*COMMAND, *args], stdout=subprocess.DEVNULL, stderr=theirs, env=environment(TERM="xterm", COLUMNS="80", **env)
+    )
+    os.close(theirs)
+    seen = b""
+    while True:
+        try:
+            part = os.read(ours, 4096)
+        except OSError:
+            break
+        if not part:
+            break
+        seen += part
+    os.close(ours)
+    return process.wait(), seen
+
+
+def test_progress_is_for_terminals_only() -> None:
+    arguments = ("convert", POOL, "--to", "callgrind")
+    code, seen = on_a_terminal(*arguments)
+    assert code == 0
+    assert b"fdr5-pool-clang19.xray" in seen and b"%" in seen
+    assert on_a_terminal(*arguments, "-q") == (0, b"")
+    assert b"%" not in run(*arguments).stderr
+    _, plain = on_a_terminal(*arguments, NO_COLOR="1")
+    assert plain.isascii() and b"%" in plain

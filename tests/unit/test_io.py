@@ -1,0 +1,267 @@
+"""Source and Sink: compression both ways, damage, atomic output, pipes, spooling."""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import io
+import lzma
+import os
+import stat
+import threading
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import zstandard
+
+from fastprof.errors import FastprofError
+from fastprof.io import Sink, Source, compression_of_name, expand
+
+TEXT = b"".join(b"%d of many lines\n" % i for i in range(60_000))
+NOISE = os.urandom(300_000)
+
+
+def zst(data: bytes) -> bytes:
+    return zstandard.ZstdCompressor(write_checksum=True).compress(data)
+
+
+PACK: dict[str, Callable[[bytes], bytes]] = {
+    ".gz": gzip.compress,
+    ".bz2": bz2.compress,
+    ".xz": lzma.compress,
+    ".zst": zst,
+}
+UNPACK: dict[str, Callable[[bytes], bytes]] = {
+    ".gz": gzip.decompress,
+    ".bz2": bz2.decompress,
+    ".xz": lzma.decompress,
+    ".zst": lambda data: zstandard.ZstdDecompressor().stream_reader(data, read_across_frames=True).read(),
+}
+
+
+def read_all(source: Source) -> bytes:
+    out = b""
+    with source:
+        while not source.in_.eof:
+            source.in_.pos = source.in_.n
+            source.refill()
+            assert source.in_.base + source.in_.n == len(out) + source.in_.n
+            out += bytes(source._view[: source.in_.n])
+    return out
+
+
+class Trickle(io.RawIOBase):
+    """A pipe: cannot seek, gives a few bytes at a time."""
+
+    def __init__(self, data: bytes, step: int = 777) -> None:
+        self._data, self._step = io.BytesIO(data), step
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, into: memoryview) -> int:  # type: ignore[override]
+        return self._data.readinto(memoryview(into)[: self._step])
+
+
+# ---- reading --------------------------------------------------------------
+
+
+@pytest.mark.parametrize("data", [b"", b"x", TEXT, NOISE], ids=["empty", "one", "text", "noise"])
+@pytest.mark.parametrize("kind", ["", *PACK])
+def test_reads_any_compression(kind: str, data: bytes, tmp_path: Path) -> None:
+    packed = PACK[kind](data) if kind else data
+    path = tmp_path / "meaningless"
+    path.write_bytes(packed)
+    assert read_all(Source(str(path))) == data
+    assert read_all(Source(packed)) == data
+    assert read_all(Source(Trickle(packed))) == data  # type: ignore[arg-type]
+    assert Source(packed).compression == kind
+
+
+@pytest.mark.parametrize("kind", PACK)
+def test_reads_members_one_after_the_other(kind: str) -> None:
+    pack = PACK[kind]
+    assert read_all(Source(pack(TEXT) + pack(b"") + pack(NOISE))) == TEXT + NOISE
+
+
+def test_reads_zstd_frames_of_every_shape() -> None:
+    skippable = b"\x5f\x2a\x4d\x18" + (5).to_bytes(4, "little") + b"12345"
+    unsized = zstandard.ZstdCompressor().compressobj()
+    frames = [
+        zst(b"tiny"),
+        skippable,
+        zstandard.ZstdCompressor(write_content_size=False).compress(NOISE),
+        unsized.compress(TEXT) + unsized.flush(),
+        zst(b"\0" * 1_000_000),  # runs
+        zst(b""),
+    ]
+    assert read_all(Source(b"".join(frames))) == b"tiny" + NOISE + TEXT + b"\0" * 1_000_000
+
+
+def test_peels_several_layers() -> None:
+    assert read_all(Source(gzip.compress(zst(bz2.compress(TEXT))))) == TEXT
+
+
+@pytest.mark.parametrize("data", [TEXT, NOISE], ids=["text", "noise"])
+@pytest.mark.parametrize("kind", PACK)
+def test_a_cut_stream_is_an_error_and_lenient_keeps_what_was_before(kind: str, data: bytes) -> None:
+    packed = PACK[kind](data)
+    for cut in (len(packed) - 1, len(packed) // 2, 40, 20):
+        with pytest.raises(FastprofError, match=rf"{kind[1:]}: after \d+ decompressed bytes"):
+            read_all(Source(packed[:cut]))
+        losses: list[str] = []
+        kept = read_all(Source(packed[:cut], lost=losses.append))
+        assert data.startswith(kept)
+        assert losses == [f"damaged {kind[1:]} streams, read up to the damage"]
+    # all but the check at the end is there
+    assert read_all(Source(PACK[kind](data)[:-1], lost=losses.append)) == data
+
+
+@pytest.mark.parametrize("kind", PACK)
+def test_a_damaged_stream_is_an_error_and_lenient_goes_on_to_the_damage(kind: str) -> None:
+    packed = bytearray(PACK[kind](NOISE))
+    packed[len(packed) * 3 // 4] ^= 0x55
+    with pytest.raises(FastprofError, match="decompressed bytes"):
+        read_all(Source(bytes(packed)))
+    losses: list[str] = []
+    read_all(Source(bytes(packed), lost=losses.append))
+    assert len(losses) == 1
+
+
+def test_a_whole_stream_is_no_loss() -> None:
+    losses: list[str] = []
+    for pack in PACK.values():
+        assert read_all(Source(pack(NOISE), lost=losses.append)) == NOISE
+    assert losses == []
+
+
+def test_a_window_grows_for_a_long_record() -> None:
+    source = Source(NOISE)
+    while not source.in_.eof:
+        source.refill()
+    assert bytes(source._view[: source.in_.n]) == NOISE
+
+
+def test_selects_ranges(tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    path.write_bytes(TEXT)
+    with Source(str(path)) as source:
+        for offset, length in ((500_000, 100), (10, 300_000), (len(TEXT) - 5, 5), (len(TEXT), 0)):
+            source.select(offset, length)
+            out = b""
+            while not source.in_.eof:
+                source.in_.pos = source.in_.n
+                source.refill()
+                out += bytes(source._view[: source.in_.n])
+            assert out == TEXT[offset : offset + length]
+
+
+def test_a_pipe_goes_forward_only_until_spooled() -> None:
+    source = Source(Trickle(TEXT))  # type: ignore[arg-type]
+    source.select(1000, 50)
+    source.refill()
+    assert bytes(source._view[: source.in_.n]) == TEXT[1000:1050]
+    with pytest.raises(FastprofError, match="cannot go back"):
+        source.select(0)
+    other = Source(Trickle(gzip.compress(TEXT)))  # type: ignore[arg-type]
+    other.spool()
+    assert (other.seekable, other.size) == (True, len(TEXT))
+    assert other.read_at(70_000, 10) == TEXT[70_000:70_010]
+
+
+def test_what_cannot_be_opened(tmp_path: Path) -> None:
+    with pytest.raises(FastprofError, match="No such file"):
+        Source(str(tmp_path / "absent"))
+    with pytest.raises(FastprofError, match="directory"):
+        Source(str(tmp_path))
+
+
+def test_expand(tmp_path: Path) -> None:
+    for name in ("b", "a", ".hidden"):
+        (tmp_path / name).write_bytes(b"")
+    assert expand(["x", "-", str(tmp_path)]) == ["x", "-", str(tmp_path / "a"), str(tmp_path / "b")]
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(FastprofError, match="without files"):
+        expand([str(tmp_path / "empty")])
+
+
+# ---- writing --------------------------------------------------------------
+
+
+def write(path: Path, data: bytes, *, commit: bool = True) -> None:
+    with Sink(path) as sink:
+        for at in range(0, len(data), 100_000):
+            sink.write(data[at : at + 100_000])
+        if commit:
+            sink.commit()
+
+
+@pytest.mark.parametrize("kind", ["", *PACK])
+def test_writes_any_compression(kind: str, tmp_path: Path) -> None:
+    assert compression_of_name(f"a.b{kind}") == kind
+    path = tmp_path / f"out{kind}"
+    write(path, TEXT)
+    assert (UNPACK[kind](path.read_bytes()) if kind else path.read_bytes()) == TEXT
+    assert [p.name for p in tmp_path.iterdir()] == [path.name]
+
+
+@pytest.mark.parametrize("kind", ["", *PACK])
+def test_nothing_is_left_without_commit(kind: str, tmp_path: Path) -> None:
+    path = tmp_path / f"out{kind}"
+    write(path, TEXT, commit=False)
+    assert list(tmp_path.iterdir()) == []
+    path.write_bytes(b"old")
+    with pytest.raises(RuntimeError), Sink(path) as sink:
+        sink.write(TEXT)
+        raise RuntimeError
+    assert path.read_bytes() == b"old"
+    assert len(list(tmp_path.iterdir())) == 1
+
+
+def test_permissions(tmp_path: Path) -> None:
+    path = tmp_path / "out"
+    before = os.umask(0o027)
+    try:
+        write(path, b"x")
+        assert stat.S_IMODE(path.stat().st_mode) == 0o640
+    finally:
+        os.umask(before)
+    path.chmod(0o604)
+    write(path, b"y")
+    assert stat.S_IMODE(path.stat().st_mode) == 0o604
+
+
+def test_a_symbolic_link_stays_one(tmp_path: Path) -> None:
+    (tmp_path / "there").mkdir()
+    target, link = tmp_path / "there" / "target", tmp_path / "link"
+    target.write_bytes(b"old")
+    link.symlink_to(target)
+    write(link, b"new")
+    assert link.is_symlink()
+    assert target.read_bytes() == b"new"
+    assert [p.name for p in (tmp_path / "there").iterdir()] == ["target"]
+
+
+def test_a_named_pipe_is_written_to(tmp_path: Path) -> None:
+    path = tmp_path / "pipe"
+    os.mkfifo(path)
+    got: list[bytes] = []
+    reader = threading.Thread(target=lambda: got.append(path.read_bytes()))
+    reader.start()
+    write(path, TEXT)
+    # the writing end is closed when the sink is gone
+    reader.join(10)
+    assert got == [TEXT]
+    assert stat.S_ISFIFO(path.stat().st_mode)
+
+
+def test_devices_and_impossible_outputs(tmp_path: Path) -> None:
+    write(Path("/dev/null"), TEXT)
+    assert stat.S_ISCHR(Path("/dev/null").stat().st_mode)
+    with pytest.raises(FastprofError, match="is a directory"):
+        Sink(tmp_path)
+    with pytest.raises(FastprofError, match="No such file"):
+        Sink(tmp_path / "absent" / "out")
+    with pytest.raises(FastprofError, match="No space left"):
+        write(Path("/dev/full"), TEXT)

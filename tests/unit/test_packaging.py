@@ -1,0 +1,95 @@
+"""The sdist is complete: a wheel built from it, in an environment of its own, converts."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tarfile
+import textwrap
+import tomllib
+import venv
+import zipfile
+from pathlib import Path
+
+import pytest
+
+import fastprof
+from tests.paths import REPO
+
+POOL = REPO / "tests" / "corpus" / "xray" / "good" / "fdr5-pool-clang19.xray"
+
+
+def run(*command: str | Path, cwd: Path) -> str:
+    env = {k: v for k, v in os.environ.items() if k not in ("PYTHONPATH", "FASTPROF_DEBUG")}
+    done = subprocess.run([str(c) for c in command], cwd=cwd, env=env, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-4000:]
+    return done.stdout
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+    """(sdist, wheel); the wheel is made from the unpacked sdist, never from the checkout."""
+    out = tmp_path_factory.mktemp("dist")
+    run(sys.executable, "-m", "build", "--sdist", "--outdir", out, REPO, cwd=out)
+    (sdist,) = out.glob("*.tar.gz")
+    with tarfile.open(sdist) as archive:
+        archive.extractall(out / "unpacked", filter="data")
+    (source,) = (out / "unpacked").iterdir()
+    run(sys.executable, "-m", "build", "--wheel", "--outdir", out, source, cwd=out)
+    (wheel,) = out.glob("*.whl")
+    return sdist, wheel
+
+
+def test_one_version() -> None:
+    project = tomllib.loads((REPO / "pyproject.toml").read_text())["project"]
+    assert project["dynamic"] == ["version"]
+    assert f'__version__ = "{fastprof.__version__}"' in (REPO / "fastprof" / "_version.py").read_text()
+    assert fastprof.__version__ in (REPO / "CHANGELOG.md").read_text()
+
+
+@pytest.mark.slow
+def test_the_sdist_holds_everything(built: tuple[Path, Path]) -> None:
+    with tarfile.open(built[0]) as archive:
+        names = {name.partition("/")[2] for name in archive.getnames()}
+    tracked = subprocess.run(["git", "ls-files"], cwd=REPO, capture_output=True, text=True)
+    if tracked.returncode == 0:
+        apart = (".ci/", ".git", ".clang-format")
+        missing = [f for f in tracked.stdout.splitlines() if f not in names and not f.startswith(apart)]
+        assert missing == []
+    assert not [n for n in names if n.endswith((".so", ".pyc", ".o"))]
+
+
+@pytest.mark.slow
+def test_the_wheel_converts(built: tuple[Path, Path], tmp_path: Path) -> None:
+    with zipfile.ZipFile(built[1]) as wheel:
+        names = wheel.namelist()
+    assert "fastprof/py.typed" in names and any(n.endswith("licenses/LICENSE") for n in names)
+    assert not [n for n in names if n.startswith(("tests/", "csrc/", "bench/"))]
+    venv.create(tmp_path / "env", with_pip=True)
+    bin_ = tmp_path / "env" / "bin"
+    run(bin_ / "pip", "install", "-q", built[1], cwd=tmp_path)
+    run(bin_ / "fastprof", "convert", "-q", POOL, "-o", "out.callgrind", cwd=tmp_path)
+    assert b"\nfn=" in (tmp_path / "out.callgrind").read_bytes()
+    assert run(bin_ / "fastprof", "--version", cwd=tmp_path) == f"fastprof {fastprof.__version__}\n"
+
+
+def test_types_are_visible_to_users(tmp_path: Path) -> None:
+    (tmp_path / "user.py").write_text(
+        textwrap.dedent("""
+        import fastprof
+
+        def seconds(path: str) -> float:
+            with fastprof.open(path, options=fastprof.Options(lenient=True)) as profile:
+                ticks = max(max(batch["time"]) for batch in profile)
+                losses: int = profile.report.losses.total()
+            report: fastprof.Report = fastprof.convert([path], "out.callgrind")
+            print(fastprof.__version__, report.repairs, losses, fastprof.info(path).facts["threads"])
+            return ticks / 1e9
+        """)
+    )
+    run(sys.executable, "-m", "mypy", "--strict", "--cache-dir", tmp_path / "cache", "user.py", cwd=tmp_path)
+    wrong = (tmp_path / "user.py").read_text().replace('"out.callgrind")', "17)")
+    (tmp_path / "user.py").write_text(wrong)
+    done = subprocess.run([sys.executable, "-m", "mypy", "--strict", "user.py"], cwd=tmp_path, capture_output=True)
+    assert b'Argument 2 to "convert" has incompatible type "int"' in done.stdout
