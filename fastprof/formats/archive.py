@@ -306,6 +306,7 @@ class ArchiveReader(Reader):
         self._section: Section | None = None
         self._expected: tuple[int, int, int] = (0, 0, 0)
         self._open = False
+        self._rows_read = 0
         self._payload = b""
         self._ids = lib.fp_archive_ids_new(model.c)
         if not self._ids:
@@ -418,6 +419,7 @@ class ArchiveReader(Reader):
             )
             self._status(status, err)
             self._open = True
+            self._rows_read = 0
             return self._rows(batch, err)
         elif section.type == END:
             self._take_end(unpack_metadata(section, raw, dict))
@@ -447,10 +449,13 @@ class ArchiveReader(Reader):
         return self._keep
 
     def _rows(self, batch: Any, err: Any) -> int:
-        status = self._status(lib.fp_archive_dec_feed(self._dec, batch, err), err)
+        before = batch.n
+        status = lib.fp_archive_dec_feed(self._dec, batch, err)
+        self._rows_read += batch.n - before
+        self._status(status, err)
         if status == lib.FP_DONE:
             self._open = False
-        return status
+        return int(status)
 
     def _status(self, status: int, err: Any) -> int:
         """An error's offset is inside the payload, which is compressed: name the section's instead."""
@@ -496,9 +501,13 @@ class ArchiveReader(Reader):
         lost = f"{self.source.name}: at byte {error.offset}: {error.detail}: "
         if type_ == ROWS:
             chunk = self._member.chunks.get(offset, Chunk(offset))
+            # damage that checksums cannot see shows after some rows were read
+            read = self._rows_read if self._open else 0
             report.losses["chunks"] += 1
-            report.losses["rows"] += chunk.rows
+            report.losses["rows"] += max(chunk.rows - read, 0)
             lost += f"a chunk of {chunk.rows or 'unknown many'} rows is lost"
+            if read:
+                lost += f" from row {read} on"
             if chunk.times:
                 lost += f", times {chunk.times[0]} to {chunk.times[1]}"
         else:
