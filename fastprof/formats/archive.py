@@ -281,7 +281,6 @@ class ArchiveReader(Reader):
 
     def __init__(self, source: Source, model: Model, options: Options, report: Report) -> None:
         super().__init__(source, model, options, report)
-        self._first_part = len(model.parts)
         source.spool()
         self._codec = Codec(base_of=self._base)
         try:
@@ -312,8 +311,12 @@ class ArchiveReader(Reader):
         if not self._ids:
             raise MemoryError("no memory for the archive's ids")
         self._ids = ffi.gc(self._ids, lib.fp_archive_ids_free)
-        self._ids.input = self._first_part
-        self._n_parts = 0
+        self._ids.input = len(model.parts)
+        self._part_at: list[int] = []  # where the archive's parts are in the model's
+        self._file_part = 0  # of the batch being filled
+        if any(type_ == PARTS for _, type_, _ in self._member.sections):
+            # inputs are told apart by the parts there are when they are opened
+            self._part_at.append(model.add_part(Part()))
         self._dec = lib.fp_archive_dec_new(self._ids)
         if not self._dec:
             raise MemoryError("no memory for the archive decoder")
@@ -414,9 +417,7 @@ class ArchiveReader(Reader):
         elif section.type == ROWS:
             self._payload = raw
             self._set_filter()
-            status = lib.fp_archive_dec_open(
-                self._dec, self._c_payload(), len(raw), self._n_parts, self._first_part, err
-            )
+            status = lib.fp_archive_dec_open(self._dec, self._c_payload(), len(raw), len(self._part_at), err)
             self._status(status, err)
             self._open = True
             self._rows_read = 0
@@ -450,7 +451,12 @@ class ArchiveReader(Reader):
 
     def _rows(self, batch: Any, err: Any) -> int:
         before = batch.n
+        if before:
+            batch.part = self._file_part
         status = lib.fp_archive_dec_feed(self._dec, batch, err)
+        if batch.n:
+            self._file_part = batch.part
+            batch.part = self._part_at[self._file_part]
         self._rows_read += batch.n - before
         self._status(status, err)
         if status == lib.FP_DONE:
@@ -474,19 +480,15 @@ class ArchiveReader(Reader):
             try:
                 index, plain = entry
                 part = _part_from_plain(plain)
-                if not 0 <= index <= self._n_parts:
-                    raise ValueError(f"part {index} of {self._n_parts}")
+                if not 0 <= index <= len(self._part_at):
+                    raise ValueError(f"part {index} of {len(self._part_at)}")
             except (TypeError, ValueError) as error:
                 raise SectionError(self._section.offset, f"parts: {error}") from None
-            if index == self._n_parts:
-                # behind those of inputs that were opened meanwhile
-                if not self._n_parts:
-                    self._first_part = len(parts)
-                parts.append(part)
-                self._n_parts += 1
+            if index == len(self._part_at):
+                self._part_at.append(self.model.add_part(part))
             else:
                 # in place: a writer may hold the object
-                vars(parts[self._first_part + index]).update(vars(part))
+                vars(parts[self._part_at[index]]).update(vars(part))
 
     def _take_end(self, end: dict[str, Any]) -> None:
         for name, value in end.get("model", {}).items():
