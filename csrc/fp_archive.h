@@ -77,9 +77,9 @@ struct fp_archive_dec *fp_archive_dec_new(const struct fp_archive_ids *ids);
 void fp_archive_dec_free(struct fp_archive_dec *d);
 
 /* Starts on a ROWS payload, which is borrowed until feed returned FP_DONE or an
- * error.  Its parts must be below `n_parts`; rows get part + first_part.  Errors: FP_E_MALFORMED with an offset relative to `p`. */
+ * error.  Its parts must be below `n_parts`.  Errors: FP_E_MALFORMED with an offset relative to `p`. */
 int fp_archive_dec_open(struct fp_archive_dec *d, const uint8_t *p, size_t n, uint32_t n_parts,
-                        uint32_t first_part, struct fp_err *err);
+                        struct fp_err *err);
 
 /* Which rows of the chunks to keep; a graph's rows have neither time nor thread. */
 struct fp_archive_filter {

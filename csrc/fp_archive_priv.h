@@ -74,7 +74,6 @@ struct fp_archive_gather {
 
 struct fp_archive_spread {
     const struct fp_archive_ids *ids;
-    uint32_t first_part;
     const struct fp_archive_filter *filter;
     const uint8_t *p;
     struct fp_archive_cur *streams;

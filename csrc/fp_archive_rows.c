@@ -375,11 +375,10 @@ static int open_runs(struct fp_archive_spread *d, struct fp_archive_cur *c, uint
 }
 
 int fp_archive_dec_open(struct fp_archive_dec *a, const uint8_t *p, size_t n, uint32_t n_parts,
-                        uint32_t first_part, struct fp_err *err) {
+                        struct fp_err *err) {
     struct fp_archive_spread *d = &a->d;
     struct fp_archive_cur c = {p, p + n, 0};
     d->p = p;
-    d->first_part = first_part;
     d->view = fp_archive_cur_byte(&c);
     if (c.bad || d->view < FP_TIMELINE || d->view > FP_GRAPH) return malformed(err, d, p, "view of a chunk");
     uint32_t max_values;
@@ -475,10 +474,10 @@ int fp_archive_dec_feed(struct fp_archive_dec *a, struct fp_batch *b, struct fp_
             if (++d->run < d->n_runs) d->left = d->runs[d->run].rows;
             continue;
         }
-        if (b->n && (b->part != d->first_part + r->part || b->n_values != r->n_values)) return FP_FULL;
+        if (b->n && (b->part != r->part || b->n_values != r->n_values)) return FP_FULL;
         if (b->n == b->cap) return FP_FULL;
         if (!b->n) {
-            b->part = d->first_part + r->part;
+            b->part = r->part;
             if (b->n_values != r->n_values && fp_batch_set_values(b, r->n_values))
                 return fp_fail(err, FP_E_NOMEM, 0, "value columns");
         }

@@ -281,7 +281,6 @@ class ArchiveReader(Reader):
 
     def __init__(self, source: Source, model: Model, options: Options, report: Report) -> None:
         super().__init__(source, model, options, report)
-        self._first_part = len(model.parts)
         source.spool()
         self._codec = Codec(base_of=self._base)
         try:
@@ -306,13 +305,18 @@ class ArchiveReader(Reader):
         self._section: Section | None = None
         self._expected: tuple[int, int, int] = (0, 0, 0)
         self._open = False
+        self._rows_read = 0
         self._payload = b""
         self._ids = lib.fp_archive_ids_new(model.c)
         if not self._ids:
             raise MemoryError("no memory for the archive's ids")
         self._ids = ffi.gc(self._ids, lib.fp_archive_ids_free)
-        self._ids.input = self._first_part
-        self._n_parts = 0
+        self._ids.input = len(model.parts)
+        self._part_at: list[int] = []  # where the archive's parts are in the model's
+        self._file_part = 0  # of the batch being filled
+        if any(type_ == PARTS for _, type_, _ in self._member.sections):
+            # inputs are told apart by the parts there are when they are opened
+            self._part_at.append(model.add_part(Part()))
         self._dec = lib.fp_archive_dec_new(self._ids)
         if not self._dec:
             raise MemoryError("no memory for the archive decoder")
@@ -413,11 +417,10 @@ class ArchiveReader(Reader):
         elif section.type == ROWS:
             self._payload = raw
             self._set_filter()
-            status = lib.fp_archive_dec_open(
-                self._dec, self._c_payload(), len(raw), self._n_parts, self._first_part, err
-            )
+            status = lib.fp_archive_dec_open(self._dec, self._c_payload(), len(raw), len(self._part_at), err)
             self._status(status, err)
             self._open = True
+            self._rows_read = 0
             return self._rows(batch, err)
         elif section.type == END:
             self._take_end(unpack_metadata(section, raw, dict))
@@ -447,10 +450,18 @@ class ArchiveReader(Reader):
         return self._keep
 
     def _rows(self, batch: Any, err: Any) -> int:
-        status = self._status(lib.fp_archive_dec_feed(self._dec, batch, err), err)
+        before = batch.n
+        if before:
+            batch.part = self._file_part
+        status = lib.fp_archive_dec_feed(self._dec, batch, err)
+        if batch.n:
+            self._file_part = batch.part
+            batch.part = self._part_at[self._file_part]
+        self._rows_read += batch.n - before
+        self._status(status, err)
         if status == lib.FP_DONE:
             self._open = False
-        return status
+        return int(status)
 
     def _status(self, status: int, err: Any) -> int:
         """An error's offset is inside the payload, which is compressed: name the section's instead."""
@@ -469,19 +480,15 @@ class ArchiveReader(Reader):
             try:
                 index, plain = entry
                 part = _part_from_plain(plain)
-                if not 0 <= index <= self._n_parts:
-                    raise ValueError(f"part {index} of {self._n_parts}")
+                if not 0 <= index <= len(self._part_at):
+                    raise ValueError(f"part {index} of {len(self._part_at)}")
             except (TypeError, ValueError) as error:
                 raise SectionError(self._section.offset, f"parts: {error}") from None
-            if index == self._n_parts:
-                # behind those of inputs that were opened meanwhile
-                if not self._n_parts:
-                    self._first_part = len(parts)
-                parts.append(part)
-                self._n_parts += 1
+            if index == len(self._part_at):
+                self._part_at.append(self.model.add_part(part))
             else:
                 # in place: a writer may hold the object
-                vars(parts[self._first_part + index]).update(vars(part))
+                vars(parts[self._part_at[index]]).update(vars(part))
 
     def _take_end(self, end: dict[str, Any]) -> None:
         for name, value in end.get("model", {}).items():
@@ -496,9 +503,13 @@ class ArchiveReader(Reader):
         lost = f"{self.source.name}: at byte {error.offset}: {error.detail}: "
         if type_ == ROWS:
             chunk = self._member.chunks.get(offset, Chunk(offset))
+            # damage that checksums cannot see shows after some rows were read
+            read = self._rows_read if self._open else 0
             report.losses["chunks"] += 1
-            report.losses["rows"] += chunk.rows
+            report.losses["rows"] += max(chunk.rows - read, 0)
             lost += f"a chunk of {chunk.rows or 'unknown many'} rows is lost"
+            if read:
+                lost += f" from row {read} on"
             if chunk.times:
                 lost += f", times {chunk.times[0]} to {chunk.times[1]}"
         else:

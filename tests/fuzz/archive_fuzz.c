@@ -51,7 +51,7 @@ static uint64_t rows(const struct fp_archive_ids *ids, const uint8_t *p, size_t 
     struct fp_archive_dec *d = fp_archive_dec_new(ids);
     struct fp_batch *b = fp_batch_new(p[0], cap, 0);
     uint64_t h = 1;
-    int status = fp_archive_dec_open(d, p, n, 3, 0, &err);
+    int status = fp_archive_dec_open(d, p, n, 3, &err);
     for (uint64_t seen = 0; status >= 0;) {
         status = fp_archive_dec_feed(d, b, &err);
         if (status < 0) break;
