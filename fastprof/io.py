@@ -67,7 +67,15 @@ def _damage(error: Exception) -> bool:
     """Is this what a decompressor raises on damaged or truncated data?"""
     if isinstance(error, (EOFError, OSError, ValueError)):
         return True
-    return type(error).__module__.partition(".")[0] in {"zlib", "_lzma", "lzma", "zstandard", "zstd", "isal"}
+    return type(error).__module__.partition(".")[0] in {
+        "zlib",
+        "_lzma",
+        "lzma",
+        "zstandard",
+        "zstd",
+        "isal",
+        "igzip_lib",
+    }
 
 
 _DAMAGED = "damaged {} streams, read up to the damage"
