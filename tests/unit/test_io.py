@@ -120,13 +120,15 @@ def test_a_cut_stream_is_an_error_and_lenient_keeps_what_was_before(kind: str, d
 
 @pytest.mark.parametrize("kind", PACK)
 def test_a_damaged_stream_is_an_error_and_lenient_goes_on_to_the_damage(kind: str) -> None:
-    packed = bytearray(PACK[kind](NOISE))
-    packed[len(packed) * 3 // 4] ^= 0x55
-    with pytest.raises(FastprofError, match="decompressed bytes"):
-        read_all(Source(bytes(packed)))
-    losses: list[str] = []
-    read_all(Source(bytes(packed), lost=losses.append))
-    assert len(losses) == 1
+    for data in (NOISE, TEXT):
+        packed = bytearray(PACK[kind](data))
+        for part in (2, 4, 6):
+            packed[len(packed) * part // 8] ^= 0x55
+            with pytest.raises(FastprofError, match="decompressed bytes"):
+                read_all(Source(bytes(packed)))
+            losses: list[str] = []
+            read_all(Source(bytes(packed), lost=losses.append))
+            assert len(losses) == 1
 
 
 def test_a_whole_stream_is_no_loss() -> None:

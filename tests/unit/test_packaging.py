@@ -60,21 +60,28 @@ def test_the_sdist_holds_everything(built: tuple[Path, Path]) -> None:
     assert not [n for n in names if n.endswith((".so", ".pyc", ".o"))]
 
 
+@pytest.fixture(scope="module")
+def installed(built: tuple[Path, Path], tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The bin folder of an environment of its own with the wheel in it."""
+    env = tmp_path_factory.mktemp("env")
+    venv.create(env, with_pip=True)
+    run(env / "bin" / "pip", "install", "-q", built[1], cwd=env)
+    return env / "bin"
+
+
 @pytest.mark.slow
-def test_the_wheel_converts(built: tuple[Path, Path], tmp_path: Path) -> None:
+def test_the_wheel_converts(built: tuple[Path, Path], installed: Path, tmp_path: Path) -> None:
     with zipfile.ZipFile(built[1]) as wheel:
         names = wheel.namelist()
     assert "fastprof/py.typed" in names and any(n.endswith("licenses/LICENSE") for n in names)
     assert not [n for n in names if n.startswith(("tests/", "csrc/", "bench/"))]
-    venv.create(tmp_path / "env", with_pip=True)
-    bin_ = tmp_path / "env" / "bin"
-    run(bin_ / "pip", "install", "-q", built[1], cwd=tmp_path)
-    run(bin_ / "fastprof", "convert", "-q", POOL, "-o", "out.callgrind", cwd=tmp_path)
+    run(installed / "fastprof", "convert", "-q", POOL, "-o", "out.callgrind", cwd=tmp_path)
     assert b"\nfn=" in (tmp_path / "out.callgrind").read_bytes()
-    assert run(bin_ / "fastprof", "--version", cwd=tmp_path) == f"fastprof {fastprof.__version__}\n"
+    assert run(installed / "fastprof", "--version", cwd=tmp_path) == f"fastprof {fastprof.__version__}\n"
 
 
-def test_types_are_visible_to_users(tmp_path: Path) -> None:
+@pytest.mark.slow
+def test_types_are_visible_to_users(installed: Path, tmp_path: Path) -> None:
     (tmp_path / "user.py").write_text(
         textwrap.dedent("""
         import fastprof
@@ -88,8 +95,9 @@ def test_types_are_visible_to_users(tmp_path: Path) -> None:
             return ticks / 1e9
         """)
     )
-    run(sys.executable, "-m", "mypy", "--strict", "--cache-dir", tmp_path / "cache", "user.py", cwd=tmp_path)
+    mypy = [sys.executable, "-m", "mypy", "--strict", "--python-executable", str(installed / "python"), "user.py"]
+    run(*mypy, cwd=tmp_path)
     wrong = (tmp_path / "user.py").read_text().replace('"out.callgrind")', "17)")
     (tmp_path / "user.py").write_text(wrong)
-    done = subprocess.run([sys.executable, "-m", "mypy", "--strict", "user.py"], cwd=tmp_path, capture_output=True)
+    done = subprocess.run(mypy, cwd=tmp_path, capture_output=True)
     assert b'Argument 2 to "convert" has incompatible type "int"' in done.stdout
