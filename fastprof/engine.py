@@ -154,6 +154,7 @@ class Format:
     reader: Callable[[Source, Model, Options, Report], Reader] | None = None
     writer: Callable[[Model, Sink, Options, Report], Writer] | None = None
     prefixes: tuple[str, ...] = ()  # of file names, as in callgrind.out.123
+    selects: bool = False  # can read a member, a time range, threads or a part alone; has levels
 
 
 def read(reader: Reader, capacity: int | None = None, *, keep: bool = False) -> Iterator[Batch]:

@@ -51,6 +51,11 @@ def open_reader(
         format_ = formats.get(from_) if from_ else formats.detect(source)
         if format_.reader is None:
             raise UsageError(f"{source.name}: fastprof writes {format_.name} but does not read it")
+        if not format_.selects and (options.member or options.time_range or options.threads or options.part):
+            raise UsageError(
+                f"{source.name}: --member, --time-range, --thread and --part choose from an archive; "
+                f"this is {format_.name}: convert it to an archive first"
+            )
         return format_.reader(source, model, options, report)
     except BaseException:
         source.close()
@@ -77,6 +82,8 @@ def convert(
     target = formats.get(to) if to else formats.for_output(output)
     if target.writer is None:
         raise UsageError(f"fastprof reads {target.name} but does not write it")
+    if options.level and not target.selects:
+        raise UsageError(f"--level is for archives, and the output is {target.name}")
     model, report = Model(), Report()
     readers = [open_reader(path, from_, model, options, report, progress) for path in expand(inputs)]
     try:

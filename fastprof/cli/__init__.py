@@ -13,6 +13,7 @@ from fastprof._version import __version__
 VERBS = {
     "convert": "convert a profile, or merge several into one",
     "info": "say what is in a profile",
+    "archive": "keep many profiles in one file: add, list, extract",
     "formats": "list the formats and what can be done with each",
 }
 

@@ -42,6 +42,19 @@ def add_reading_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("-q", "--quiet", action="store_true", help="no report, no progress")
 
 
+def add_level_argument(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--level", type=_level, default=0, metavar="N", help="archives: compress harder, 1 to 22 (default: 3)"
+    )
+
+
+def _level(text: str) -> int:
+    value = int(text)
+    if not 1 <= value <= 22:
+        raise ValueError(text)
+    return value
+
+
 def options_from(args: argparse.Namespace, **more: Any) -> Options:
     return Options(
         lenient=args.lenient,

@@ -6,7 +6,15 @@ import argparse
 import sys
 
 from fastprof import pipeline
-from fastprof.cli.common import Progress, add_reading_arguments, exit_code, options_from, report_json, report_text
+from fastprof.cli.common import (
+    Progress,
+    add_level_argument,
+    add_reading_arguments,
+    exit_code,
+    options_from,
+    report_json,
+    report_text,
+)
 from fastprof.engine import Options
 
 DESCRIPTION = """\
@@ -63,6 +71,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--name-addresses", action="store_true", help="pprof: give addresses without symbol a function [object+0xADDR]"
     )
+    parser.add_argument("--member", metavar="NAME", help="archives: which profile to read of several")
+    parser.add_argument(
+        "--time-range", type=_range, metavar="A:B", help="archives: only what happened from tick A to tick B"
+    )
+    parser.add_argument(
+        "--thread", type=int, action="append", default=[], metavar="TID", help="archives: only this thread"
+    )
+    parser.add_argument("--part", type=_positive, metavar="N", help="archives: only this part, from 1")
+    add_level_argument(parser)
     parser.add_argument(
         "--max-memory",
         type=_size,
@@ -77,6 +94,11 @@ def _positive(text: str) -> int:
     if value <= 0:
         raise ValueError(text)
     return value
+
+
+def _range(text: str) -> tuple[int, int]:
+    first, _, last = text.partition(":")
+    return int(first or 0), int(last) if last else (1 << 64) - 1
 
 
 def _size(text: str) -> int:
@@ -102,6 +124,11 @@ def run(args: argparse.Namespace) -> int:
         comments=tuple(args.comment),
         name_addresses=args.name_addresses,
         max_memory=args.max_memory,
+        member=args.member,
+        time_range=args.time_range,
+        threads=tuple(args.thread),
+        part=args.part,
+        level=args.level,
     )
     report = pipeline.convert(
         args.inputs,

@@ -79,14 +79,15 @@ def tables(model: Model) -> Iterator[str]:
         yield f"part {i} {part!r}"
 
 
-def outcome(report: Report) -> Iterator[str]:
+def outcome(report: Report, name: str) -> Iterator[str]:
     for what in ("repairs", "losses"):
-        for name, n in sorted(getattr(report, what).items()):
-            yield f"{what} {n} {name}"
+        for repair, n in sorted(getattr(report, what).items()):
+            yield f"{what} {n} {repair}"
     for warning in report.warnings:
-        yield f"warning {warning}"
-    for name, fact in report.facts.items():
-        yield f"fact {name}: {fact}"
+        # which begins with the path, and that differs from checkout to checkout
+        yield f"warning {warning.removeprefix(name + ': ')}"
+    for key, fact in report.facts.items():
+        yield f"fact {key}: {fact}"
 
 
 def dump(
@@ -103,7 +104,7 @@ def dump(
     for batch in batches(opened, capacity):
         lines += rows(batch, opened.model)
     lines += tables(opened.model)
-    return [*lines, *outcome(opened.report)]
+    return [*lines, *outcome(opened.report, opened.reader.source.name)]
 
 
 def golden(lines: list[str]) -> str:

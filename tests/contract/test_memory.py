@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import random
 import subprocess
 import sys
 from collections.abc import Callable
@@ -97,12 +98,25 @@ def varint(data: bytes, at: int) -> tuple[int, int]:
             return value, at
 
 
+def archive(path: Path, times: int) -> None:
+    """A timeline whose times cannot be compressed."""
+    log, chance = FdrLog(5, buffer_size=1 << 16), random.Random(1)
+    for n in range(times * 40):
+        buffer: FdrBuffer = log.buffer(tid=n % 4, seconds=n).cpu(0, n << 50)
+        for i in range(1500):
+            buffer.enter(i % 500 + 1, chance.getrandbits(31)).exit(i % 500 + 1, chance.getrandbits(31))
+    whole = path.with_name("random.xray")
+    whole.write_bytes(log.bytes())
+    pipeline.convert([str(whole)], str(path), to="archive")
+
+
 GROW: dict[str, Callable[[Path, int], None]] = {
     "xray": xray,
     "callgrind": callgrind,
     "cachegrind": cachegrind,
     "pprof": from_xray("pprof"),
     "gperftools": from_xray("gperftools"),
+    "archive": archive,
 }
 READERS = [f.name for f in formats.formats() if f.reader]
 

@@ -1,0 +1,114 @@
+"""fastprof archive: several profiles in one file."""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import json
+import os
+import sys
+
+from fastprof import pipeline
+from fastprof.cli.common import (
+    Progress,
+    add_level_argument,
+    add_reading_arguments,
+    exit_code,
+    options_from,
+    report_json,
+    report_text,
+)
+from fastprof.engine import Options, Report
+from fastprof.errors import UsageError
+from fastprof.formats import archive_store
+
+DESCRIPTION = """\
+Keep many profiles in one archive.  Alike dumps are stored against each other;
+adding is safe: what was there stays readable if it is interrupted."""
+EXAMPLES = """\
+examples:
+  fastprof archive add nightly.fpa callgrind.out.101 callgrind.out.102
+  fastprof archive list nightly.fpa
+  fastprof archive extract nightly.fpa callgrind.out.101 -o old.callgrind
+"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
+    add = actions.add_parser("add", help="add profiles to a store, which is made if it is not there")
+    add.add_argument("store", metavar="STORE")
+    add.add_argument("inputs", nargs="+", metavar="INPUT", help="kept under its file's name")
+    add.add_argument("--name", help="name to keep a single INPUT under")
+    add_reading_arguments(add)
+    add_level_argument(add)
+    list_ = actions.add_parser("list", help="what a store holds, from its index alone")
+    list_.add_argument("store", metavar="STORE")
+    extract = actions.add_parser("extract", help="one profile of a store, in any format")
+    extract.add_argument("store", metavar="STORE")
+    extract.add_argument("name", metavar="NAME")
+    extract.add_argument("-o", "--output", default="-", metavar="OUTPUT", help="default: standard output")
+    extract.add_argument("-t", "--to", metavar="FORMAT", help="format to write (default: by the output's suffix)")
+    add_reading_arguments(extract)
+    for action in (add, list_, extract):
+        action.add_argument("--json", action="store_true", help="the report or the list as JSON")
+
+
+def run(args: argparse.Namespace) -> int:
+    if args.action == "list":
+        return _list(args)
+    options = options_from(args, level=args.level) if args.action == "add" else options_from(args)
+    if args.action == "add":
+        return _add(args, options)
+    report = pipeline.convert(
+        [args.store],
+        args.output,
+        from_=args.from_,
+        to=args.to,
+        options=dataclasses.replace(options, member=args.name),
+        progress=Progress(args.quiet),
+    )
+    return _tell(args, report, f"{args.name} -> {args.output}")
+
+
+def _add(args: argparse.Namespace, options: Options) -> int:
+    if args.name and len(args.inputs) > 1:
+        raise UsageError("--name names one INPUT, but there are several")
+    code = 0
+    for path in args.inputs:
+        name = args.name or os.path.basename(path)
+        progress = Progress(args.quiet)
+        report = archive_store.append(
+            args.store,
+            name,
+            lambda model, options, report, path=path, progress=progress: pipeline.open_reader(
+                path, args.from_, model, options, report, progress
+            ),
+            options,
+        )
+        code = max(code, _tell(args, report, f"{path} -> {args.store} as {name}"))
+    return code
+
+
+def _tell(args: argparse.Namespace, report: Report, headline: str) -> int:
+    if args.json:
+        print(report_json(report), file=sys.stderr)
+    elif not args.quiet:
+        print(f"fastprof: {report_text(report, headline)}", file=sys.stderr)
+    return exit_code(report)
+
+
+def _list(args: argparse.Namespace) -> int:
+    members = archive_store.members(args.store)
+    if args.json:
+        print(json.dumps(members, indent=2, default=str))
+        return 0
+    rows = [("name", "view", "rows", "bytes")]
+    rows += [(m["name"], m["view"], _count(m["rows"]), _count(m["stored bytes"])) for m in members]
+    widths = [max(len(row[i]) for row in rows) for i in range(4)]
+    for name, view, n, nbytes in rows:
+        print(f"{name:<{widths[0]}}  {view:<{widths[1]}}  {n:>{widths[2]}}  {nbytes:>{widths[3]}}")
+    return 0
+
+
+def _count(value: object) -> str:
+    return f"{value:,}" if isinstance(value, int) else str(value)
