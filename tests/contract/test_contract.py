@@ -11,9 +11,10 @@ from pathlib import Path
 
 import pytest
 
+import fastprof
 from fastprof import formats, pipeline
 from fastprof.engine import Options
-from fastprof.errors import FastprofError, FormatError, UnrecognizedError
+from fastprof.errors import FastprofError, FormatError, UnrecognizedError, UsageError
 from fastprof.io import Source
 from tests.contract.dump import CORPUS, dump, expected_failures, failure, files, golden, golden_path
 
@@ -163,12 +164,18 @@ def sums(path: Path, name: str) -> object:
 
 @pytest.mark.parametrize("file", [f for f in GOOD if formats.get(format_of(f)).writer])
 def test_read_write_read(file: str, tmp_path: Path) -> None:
-    """Written once and read, then written again: byte for byte the same."""
+    """The sums stay, and from the second writing on every byte does."""
     name = format_of(file)
-    once, twice = tmp_path / "once", tmp_path / "twice"
-    report = pipeline.convert([str(CORPUS / file)], str(once), from_=name, to=name)
-    pipeline.convert([str(once)], str(twice), from_=name, to=name)
-    assert twice.read_bytes() == once.read_bytes()
+    once, twice, thrice = (tmp_path / name for name in ("once", "twice", "thrice"))
+    try:
+        report = pipeline.convert([str(CORPUS / file)], str(once), from_=name, to=name)
+    except UsageError:  # a format that writes one of the views it reads
+        with fastprof.open(CORPUS / file, from_=name) as profile:
+            assert profile.view != formats.get(name).view
+        return
+    for source, target in ((once, twice), (twice, thrice)):
+        pipeline.convert([str(source)], str(target), from_=name, to=name)
+    assert thrice.read_bytes() == twice.read_bytes()
     if not report.unsaid:
         assert sums(once, name) == sums(CORPUS / file, name)
 
