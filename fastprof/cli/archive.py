@@ -7,6 +7,7 @@ import dataclasses
 import json
 import os
 import sys
+from functools import partial
 
 from fastprof import pipeline
 from fastprof.cli.common import (
@@ -76,15 +77,8 @@ def _add(args: argparse.Namespace, options: Options) -> int:
     code = 0
     for path in args.inputs:
         name = args.name or os.path.basename(path)
-        progress = Progress(args.quiet)
-        report = archive_store.append(
-            args.store,
-            name,
-            lambda model, options, report, path=path, progress=progress: pipeline.open_reader(
-                path, args.from_, model, options, report, progress
-            ),
-            options,
-        )
+        opened = partial(pipeline.open_reader, path, args.from_, progress=Progress(args.quiet))
+        report = archive_store.append(args.store, name, opened, options)
         code = max(code, _tell(args, report, f"{path} -> {args.store} as {name}"))
     return code
 

@@ -11,12 +11,12 @@ from pathlib import Path
 
 import pytest
 
+import fastprof
 from fastprof import formats, pipeline
 from fastprof.engine import Options
-from fastprof.errors import FastprofError, FormatError, UnrecognizedError
+from fastprof.errors import FastprofError, FormatError, UnrecognizedError, UsageError
 from fastprof.io import Source
 from tests.contract.dump import CORPUS, dump, expected_failures, failure, files, golden, golden_path
-from tests.product import open_input
 
 GOOD, BAD = files("good"), files("bad")
 READERS = [f.name for f in formats.formats() if f.reader]
@@ -162,24 +162,20 @@ def sums(path: Path, name: str) -> object:
     return [facts.get(fact) for fact in ("totals", "calls", "stacks")]
 
 
-def written_as_read(file: str) -> bool:
-    """Is there a writer of the view that the file is read as?"""
-    format_ = formats.get(format_of(file))
-    view = open_input(CORPUS / file, from_=format_.name).reader.view
-    return format_.writer is not None and format_.view in (view, "any")
-
-
-@pytest.mark.parametrize("file", [f for f in GOOD if written_as_read(f)])
+@pytest.mark.parametrize("file", [f for f in GOOD if formats.get(format_of(f)).writer])
 def test_read_write_read(file: str, tmp_path: Path) -> None:
-    """Written once and read, then written again: byte for byte the same."""
+    """The sums stay, and from the second writing on every byte does."""
     name = format_of(file)
-    once, twice, thrice = tmp_path / "once", tmp_path / "twice", tmp_path / "thrice"
-    report = pipeline.convert([str(CORPUS / file)], str(once), from_=name, to=name)
-    pipeline.convert([str(once)], str(twice), from_=name, to=name)
-    pipeline.convert([str(twice)], str(thrice), from_=name, to=name)
+    once, twice, thrice = (tmp_path / name for name in ("once", "twice", "thrice"))
+    try:
+        report = pipeline.convert([str(CORPUS / file)], str(once), from_=name, to=name)
+    except UsageError:  # a format that writes one of the views it reads
+        with fastprof.open(CORPUS / file, from_=name) as profile:
+            assert profile.view != formats.get(name).view
+        return
+    for source, target in ((once, twice), (twice, thrice)):
+        pipeline.convert([str(source)], str(target), from_=name, to=name)
     assert thrice.read_bytes() == twice.read_bytes()
-    # a log of another mode is read in the order of its file, and written in the order of time
-    assert twice.read_bytes() == once.read_bytes() or name == "xray"
     if not report.unsaid:
         assert sums(once, name) == sums(CORPUS / file, name)
 

@@ -119,7 +119,8 @@ def test_names_are_those_of_the_map(folder: str, binary: str) -> None:
 
 
 def convert(*args: str | Path) -> None:
-    done = subprocess.run([sys.executable, "-m", "fastprof", "convert", *map(str, args)], capture_output=True, text=True)
+    command = [sys.executable, "-m", "fastprof", "convert", *map(str, args)]
+    done = subprocess.run(command, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
 
 
