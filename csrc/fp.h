@@ -27,39 +27,33 @@
 /* What a feed, put or pull returns.  Negative: an error, described in the
  * caller's fp_err. */
 enum fp_status {
-    FP_DONE = 0,          /* complete, nothing pending */
-    FP_MORE = 1,          /* refill the input window and call again */
-    FP_FULL = 2,          /* drain the batch and call again */
-    FP_ASK = 3,           /* the decoder needs a name; see the room's header */
-    FP_E_MALFORMED = -1,  /* claimed as this format, broken */
-    FP_E_TRUNCATED = -2,  /* the input ends inside a record */
-    FP_E_OVERFLOW = -3,   /* a number does not fit */
-    FP_E_NOMEM = -4,      /* allocation failed */
-    FP_E_VERSION = -5     /* well-formed, but a version we do not know */
+    FP_DONE = 0,         /* complete, nothing pending */
+    FP_MORE = 1,         /* refill the input window and call again */
+    FP_FULL = 2,         /* drain the batch and call again */
+    FP_ASK = 3,          /* the decoder needs a name; see the room's header */
+    FP_E_MALFORMED = -1, /* claimed as this format, broken */
+    FP_E_TRUNCATED = -2, /* the input ends inside a record */
+    FP_E_OVERFLOW = -3,  /* a number does not fit */
+    FP_E_NOMEM = -4,     /* allocation failed */
+    FP_E_VERSION = -5    /* well-formed, but a version we do not know */
 };
 
 /* How `got` of an fp_err is to be shown. */
-enum fp_got {
-    FP_GOT_NOTHING = 0,
-    FP_GOT_SIGNED = 1,
-    FP_GOT_UNSIGNED = 2,
-    FP_GOT_HEX = 3,
-    FP_GOT_TEXT = 4
-};
+enum fp_got { FP_GOT_NOTHING = 0, FP_GOT_SIGNED = 1, FP_GOT_UNSIGNED = 2, FP_GOT_HEX = 3, FP_GOT_TEXT = 4 };
 
 /* An error as a value: no formatting, no allocation.  Caller-owned, always the
  * last argument, written only when a negative status is returned.
  * Shown as: "at byte OFFSET: WHAT is GOT, expected WANT". */
 struct fp_err {
-    int32_t code;       /* enum fp_status */
-    int32_t got_kind;   /* enum fp_got */
-    uint64_t offset;    /* absolute, in the decompressed input */
-    uint64_t line;      /* 1-based, text formats only; else 0 */
-    const char *what;   /* constant string */
-    const char *want;   /* constant string or NULL; a '%' in it stands for `limit` */
-    uint64_t got;       /* a number, by got_kind */
+    int32_t code;     /* enum fp_status */
+    int32_t got_kind; /* enum fp_got */
+    uint64_t offset;  /* absolute, in the decompressed input */
+    uint64_t line;    /* 1-based, text formats only; else 0 */
+    const char *what; /* constant string */
+    const char *want; /* constant string or NULL; a '%' in it stands for `limit` */
+    uint64_t got;     /* a number, by got_kind */
     uint64_t limit;
-    uint32_t text_n;    /* FP_GOT_TEXT: bytes used of `text` */
+    uint32_t text_n; /* FP_GOT_TEXT: bytes used of `text` */
     char text[84];
 };
 
@@ -70,8 +64,8 @@ struct fp_in {
     const uint8_t *p;
     size_t n;
     size_t pos;
-    uint64_t base;  /* absolute offset of p[0] */
-    int32_t eof;    /* no more bytes follow p[n-1] */
+    uint64_t base; /* absolute offset of p[0] */
+    int32_t eof;   /* no more bytes follow p[n-1] */
 };
 
 /* cffi-end */
@@ -91,8 +85,8 @@ static inline int fp_fail(struct fp_err *err, int code, uint64_t offset, const c
 }
 
 /* The same with what was found (shown by `kind`) and what was expected. */
-static inline int fp_fail_got(struct fp_err *err, int code, uint64_t offset, const char *what,
-                              int kind, uint64_t got, const char *want, uint64_t limit) {
+static inline int fp_fail_got(struct fp_err *err, int code, uint64_t offset, const char *what, int kind, uint64_t got,
+                              const char *want, uint64_t limit) {
     fp_fail(err, code, offset, what);
     err->got_kind = kind;
     err->got = got;
@@ -101,8 +95,8 @@ static inline int fp_fail_got(struct fp_err *err, int code, uint64_t offset, con
     return code;
 }
 
-static inline int fp_fail_text(struct fp_err *err, int code, uint64_t offset, uint64_t line,
-                               const char *what, const void *text, size_t n, const char *want) {
+static inline int fp_fail_text(struct fp_err *err, int code, uint64_t offset, uint64_t line, const char *what,
+                               const void *text, size_t n, const char *want) {
     fp_fail(err, code, offset, what);
     err->line = line;
     err->got_kind = FP_GOT_TEXT;

@@ -69,8 +69,12 @@ void fp_aggregate_free(struct fp_aggregate *a) {
     free(a);
 }
 
-uint64_t fp_aggregate_rows(const struct fp_aggregate *a) { return a->order_n; }
-uint64_t fp_aggregate_dropped(const struct fp_aggregate *a) { return a->dropped; }
+uint64_t fp_aggregate_rows(const struct fp_aggregate *a) {
+    return a->order_n;
+}
+uint64_t fp_aggregate_dropped(const struct fp_aggregate *a) {
+    return a->dropped;
+}
 
 /* Room for ids below `n`, new ones zero. */
 static int grow(void **column, size_t width, uint32_t have, uint32_t cap) {
@@ -149,12 +153,11 @@ static inline void set64(uint32_t *words, uint64_t v) {
 }
 
 static int overflow(const struct fp_batch *in, uint32_t row, struct fp_err *err) {
-    return fp_fail_got(err, FP_E_OVERFLOW, 0, "sum of the values at a line", FP_GOT_UNSIGNED,
-                       in->line[row], "sums below 2^63", 0);
+    return fp_fail_got(err, FP_E_OVERFLOW, 0, "sum of the values at a line", FP_GOT_UNSIGNED, in->line[row],
+                       "sums below 2^63", 0);
 }
 
-int fp_aggregate_put(struct fp_aggregate *a, const struct fp_batch *in, const uint32_t *columns,
-                     struct fp_err *err) {
+int fp_aggregate_put(struct fp_aggregate *a, const struct fp_batch *in, const uint32_t *columns, struct fp_err *err) {
     uint32_t want = 0;
     for (uint32_t k = 0; k < in->n_values; k++)
         if (columns[k] >= want) want = columns[k] + 1;
@@ -226,7 +229,8 @@ struct at_line {
 
 static int by_line(const void *x, const void *y) {
     const struct at_line *a = x, *b = y;
-    return a->line != b->line ? (a->line > b->line) - (a->line < b->line) : (a->entry > b->entry) - (a->entry < b->entry);
+    return a->line != b->line ? (a->line > b->line) - (a->line < b->line)
+                              : (a->entry > b->entry) - (a->entry < b->entry);
 }
 
 int fp_aggregate_finish(struct fp_aggregate *a, const uint32_t *rank) {
@@ -249,8 +253,7 @@ int fp_aggregate_finish(struct fp_aggregate *a, const uint32_t *rank) {
         }
         for (uint32_t i = 0; i < a->order_n; i++) start[rank[key_of(a, a->order[i])[FUNCTION]] + 1]++;
         for (uint32_t f = 0; f < n_functions; f++) start[f + 1] += start[f];
-        for (uint32_t i = 0; i < a->order_n; i++)
-            sorted[start[rank[key_of(a, a->order[i])[FUNCTION]]]++] = a->order[i];
+        for (uint32_t i = 0; i < a->order_n; i++) sorted[start[rank[key_of(a, a->order[i])[FUNCTION]]]++] = a->order[i];
         if (a->mode == FP_AGGREGATE_LINES) {
             for (uint32_t i = 0, end; i < a->order_n; i = end) {
                 uint32_t f = key_of(a, sorted[i])[FUNCTION];

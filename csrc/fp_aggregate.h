@@ -43,8 +43,7 @@ void fp_aggregate_free(struct fp_aggregate *a);
 
 /* Adds the rows of a graph batch; its value k goes to column columns[k].
  * 0, FP_E_NOMEM, or FP_E_OVERFLOW when a sum does not fit. */
-int fp_aggregate_put(struct fp_aggregate *a, const struct fp_batch *in, const uint32_t *columns,
-                     struct fp_err *err);
+int fp_aggregate_put(struct fp_aggregate *a, const struct fp_batch *in, const uint32_t *columns, struct fp_err *err);
 
 /* Number of rows so far, and of rows that the mode dropped (calls and jumps). */
 uint64_t fp_aggregate_rows(const struct fp_aggregate *a);

@@ -27,12 +27,12 @@ int fp_archive_tables_write(const struct fp_model *m, uint32_t *from, struct fp_
 /* The ids of an archive and what they are in the model, which may hold other
  * things too.  Table i is that of the write order; its id 0 is 0. */
 struct fp_archive_ids {
-    struct fp_model *model;   /* borrowed */
-    uint32_t input;           /* added to the input of each thread */
-    uint32_t n[9];            /* entries of each table so far, 0 included */
+    struct fp_model *model; /* borrowed */
+    uint32_t input;         /* added to the input of each thread */
+    uint32_t n[9];          /* entries of each table so far, 0 included */
     uint32_t cap[9];
-    uint32_t *to[9];          /* archive's id -> model's id */
-    int32_t differ;           /* some id is not the same in both */
+    uint32_t *to[9]; /* archive's id -> model's id */
+    int32_t differ;  /* some id is not the same in both */
 };
 
 struct fp_archive_ids *fp_archive_ids_new(struct fp_model *m);
@@ -47,13 +47,13 @@ int fp_archive_tables_read(struct fp_archive_ids *ids, const uint8_t *p, size_t 
 struct fp_archive_enc {
     uint32_t rows;
     uint32_t view;
-    uint64_t nbytes;      /* about the bytes held: flush when it grows large */
-    uint64_t time_min;    /* timeline, stacks with times; min > max: none */
+    uint64_t nbytes;   /* about the bytes held: flush when it grows large */
+    uint64_t time_min; /* timeline, stacks with times; min > max: none */
     uint64_t time_max;
-    uint32_t n_values;    /* value columns summed in `sums` */
+    uint32_t n_values;     /* value columns summed in `sums` */
     int32_t sums_overflow; /* a sum left 64 bits: `sums` are meaningless */
-    int64_t *sums;        /* stacks: of all rows; graph: of the cost rows */
-    uint32_t n_threads;   /* distinct thread ids in `threads`, in order of appearance */
+    int64_t *sums;         /* stacks: of all rows; graph: of the cost rows */
+    uint32_t n_threads;    /* distinct thread ids in `threads`, in order of appearance */
     uint32_t *threads;
 };
 
@@ -63,8 +63,7 @@ void fp_archive_enc_free(struct fp_archive_enc *e);
 
 /* Takes all rows of `b`; `positions` (graph) says which position columns count.
  * 0, FP_E_NOMEM, or FP_E_OVERFLOW when a chunk would pass its limits. */
-int fp_archive_enc_put(struct fp_archive_enc *e, const struct fp_batch *b, uint32_t positions,
-                       struct fp_err *err);
+int fp_archive_enc_put(struct fp_archive_enc *e, const struct fp_batch *b, uint32_t positions, struct fp_err *err);
 
 /* Appends the ROWS payload of everything put to `out` and starts a new chunk. */
 int fp_archive_enc_flush(struct fp_archive_enc *e, struct fp_buf *out);
@@ -78,15 +77,14 @@ void fp_archive_dec_free(struct fp_archive_dec *d);
 
 /* Starts on a ROWS payload, which is borrowed until feed returned FP_DONE or an
  * error.  Its parts must be below `n_parts`.  Errors: FP_E_MALFORMED with an offset relative to `p`. */
-int fp_archive_dec_open(struct fp_archive_dec *d, const uint8_t *p, size_t n, uint32_t n_parts,
-                        struct fp_err *err);
+int fp_archive_dec_open(struct fp_archive_dec *d, const uint8_t *p, size_t n, uint32_t n_parts, struct fp_err *err);
 
 /* Which rows of the chunks to keep; a graph's rows have neither time nor thread. */
 struct fp_archive_filter {
-    uint64_t first_time, last_time;  /* both included */
-    const uint8_t *threads;          /* per thread id, 1 = keep; NULL: all */
+    uint64_t first_time, last_time; /* both included */
+    const uint8_t *threads;         /* per thread id, 1 = keep; NULL: all */
     uint32_t n_threads;
-    uint32_t part;                   /* UINT32_MAX: all */
+    uint32_t part; /* UINT32_MAX: all */
 };
 
 /* Sets what feed keeps from now on; borrowed.  NULL: everything. */

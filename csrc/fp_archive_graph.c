@@ -5,18 +5,18 @@
 
 /* Streams of a graph chunk, before those of its values. */
 enum {
-    S_KIND,           /* a byte a row: kind and the bits below */
-    S_FUNCTION,       /* where K_FUNCTION */
-    S_FILE,           /* where K_FILE */
+    S_KIND,     /* a byte a row: kind and the bits below */
+    S_FUNCTION, /* where K_FUNCTION */
+    S_FILE,     /* where K_FILE */
     S_LINE,
     S_ADDRESS,
     S_BB,
-    S_CALLEE,         /* calls */
-    S_TARGET_LINE,    /* calls, against the callee's last target */
+    S_CALLEE,      /* calls */
+    S_TARGET_LINE, /* calls, against the callee's last target */
     S_TARGET_ADDRESS,
-    S_TARGET_BB,      /* calls and jumps */
-    S_JUMP,           /* jumps: function and file, against the row's */
-    S_JUMP_LINE,      /* jumps, against the row's */
+    S_TARGET_BB, /* calls and jumps */
+    S_JUMP,      /* jumps: function and file, against the row's */
+    S_JUMP_LINE, /* jumps, against the row's */
     S_JUMP_ADDRESS,
     S_COUNT,
     S_COUNT2
@@ -33,7 +33,7 @@ struct target {
 
 struct fp_archive_graph {
     uint64_t function, file, line, address, bb, callee; /* of the row before */
-    struct target target;  /* of the call before */
+    struct target target;                               /* of the call before */
     uint32_t epoch;
     struct target *targets; /* per callee: the last one */
     uint32_t targets_cap;
@@ -80,11 +80,15 @@ static struct target *target_of(struct fp_archive_graph *s, uint32_t callee) {
 }
 
 /* Which rows have values without a K_VALUES bit. */
-static inline int always_valued(uint32_t kind) { return kind == FP_COST || kind == FP_CALL; }
+static inline int always_valued(uint32_t kind) {
+    return kind == FP_COST || kind == FP_CALL;
+}
 
 /* ---- encoding ----------------------------------------------------------- */
 
-static inline void put(struct fp_archive_gather *e, uint32_t stream, uint64_t v) { fp_buf_varint(&e->streams[stream], v); }
+static inline void put(struct fp_archive_gather *e, uint32_t stream, uint64_t v) {
+    fp_buf_varint(&e->streams[stream], v);
+}
 
 static inline void put_delta(struct fp_archive_gather *e, uint32_t stream, uint64_t *last, uint64_t v) {
     fp_buf_varint(&e->streams[stream], fp_zig(v - *last));
@@ -182,7 +186,9 @@ int fp_archive_graph_open(struct fp_archive_spread *d) {
     return 0;
 }
 
-static inline uint64_t pull(struct fp_archive_spread *d, uint32_t stream) { return fp_zag(fp_archive_cur_varint(&d->streams[stream])); }
+static inline uint64_t pull(struct fp_archive_spread *d, uint32_t stream) {
+    return fp_zag(fp_archive_cur_varint(&d->streams[stream]));
+}
 
 static int pull_call(struct fp_archive_spread *d, struct fp_batch *b, uint32_t i, uint32_t positions) {
     struct fp_archive_graph *s = d->graph;

@@ -19,13 +19,13 @@ enum { T_STRINGS, T_OBJECTS, T_MAPPINGS, T_FUNCTIONS, T_LINES, T_FRAMES, T_STACK
 /* ---- times: a lattice, symbols, and a range coder per context ---------- */
 
 enum {
-    FP_TIME_POOLS = 8,        /* contexts without a function, see fp_time_pool */
-    FP_TIME_PHASES = 48,      /* contexts of the jitter symbol: 16 phases x the last jitter */
-    FP_TIME_HISTORIES = 27,   /* short, middle or long: the last three steps of the thread */
-    FP_TIME_HASH_BITS = 18,   /* contexts with history are hashed to so many bits */
-    FP_TIME_BITS = 10,        /* frequencies of a table add up to 1 << 11 */
-    FP_TIME_TABLES = 1000,    /* most tables of one chunk */
-    FP_TIME_ESCAPE = 504,     /* symbol: the time went back; 64 raw bits follow */
+    FP_TIME_POOLS = 8,      /* contexts without a function, see fp_time_pool */
+    FP_TIME_PHASES = 48,    /* contexts of the jitter symbol: 16 phases x the last jitter */
+    FP_TIME_HISTORIES = 27, /* short, middle or long: the last three steps of the thread */
+    FP_TIME_HASH_BITS = 18, /* contexts with history are hashed to so many bits */
+    FP_TIME_BITS = 10,      /* frequencies of a table add up to 1 << 11 */
+    FP_TIME_TABLES = 1000,  /* most tables of one chunk */
+    FP_TIME_ESCAPE = 504,   /* symbol: the time went back; 64 raw bits follow */
     FP_TIME_SYMBOLS = 505
 };
 #define FP_TIME_NO_FUNCTION 0xfffffff0u /* + pool: a key without a function */
@@ -34,7 +34,7 @@ enum {
 struct fp_archive_time_at {
     uint64_t ref;
     uint32_t frac;
-    uint32_t epoch; /* 0: the thread has no row in this chunk yet */
+    uint32_t epoch;   /* 0: the thread has no row in this chunk yet */
     uint32_t history; /* of steps: ((third * 3) + second) * 3 + last */
     uint32_t jitter;  /* last jitter symbol, 0 to 2 */
 };
@@ -42,8 +42,8 @@ struct fp_archive_time_at {
 /* Encodes n times into three streams.  key[i] is the context of row i, at[] is
  * indexed by thread[i].  0 or FP_E_NOMEM. */
 int fp_archive_time_encode(const uint64_t *time, const uint32_t *key, const uint32_t *thread, uint32_t n,
-                   uint32_t n_keys, uint32_t n_threads, struct fp_buf *tables, struct fp_buf *words,
-                   struct fp_buf *bits);
+                           uint32_t n_keys, uint32_t n_threads, struct fp_buf *tables, struct fp_buf *words,
+                           struct fp_buf *bits);
 
 struct fp_archive_time_dec;
 struct fp_archive_time_dec *fp_archive_time_dec_new(void);
@@ -60,12 +60,12 @@ enum { FP_TIMELINE_STREAMS = 10, FP_STACKS_STREAMS = 4, FP_GRAPH_STREAMS = 15 };
 
 struct fp_archive_gather {
     struct fp_archive_enc pub;
-    struct fp_buf *streams;  /* the fixed ones, then those of the values */
+    struct fp_buf *streams; /* the fixed ones, then those of the values */
     uint32_t n_streams, streams_cap;
     uint32_t n_fixed;
     struct fp_archive_run *runs;
     uint32_t n_runs, runs_cap;
-    uint32_t *seen;          /* bitmap of thread ids in pub.threads */
+    uint32_t *seen; /* bitmap of thread ids in pub.threads */
     uint32_t seen_words, threads_cap, sums_cap;
     struct fp_archive_timeline *timeline;
     struct fp_archive_graph *graph;
@@ -80,7 +80,7 @@ struct fp_archive_spread {
     uint32_t n_streams, streams_cap;
     struct fp_archive_run *runs;
     uint32_t n_runs, runs_cap;
-    uint32_t run, left;      /* the run being decoded, rows left in it */
+    uint32_t run, left; /* the run being decoded, rows left in it */
     uint32_t rows;
     uint32_t view;
     struct fp_archive_timeline *timeline;
@@ -93,12 +93,12 @@ static inline uint32_t fp_archive_graph_value_stream(uint32_t k, int call) {
     return FP_GRAPH_STREAMS + 2 * k + (call ? 1 : 0);
 }
 
-#define FP_VIEW_CODEC(name)                                                                   \
-    struct fp_archive_##name *fp_archive_##name##_new(void);                                                  \
-    void fp_archive_##name##_free(struct fp_archive_##name *s);                                               \
-    int fp_archive_##name##_put(struct fp_archive_gather *e, const struct fp_batch *b, uint32_t positions);      \
-    int fp_archive_##name##_flush(struct fp_archive_gather *e);                                                  \
-    int fp_archive_##name##_open(struct fp_archive_spread *d);                                                   \
+#define FP_VIEW_CODEC(name)                                                                                 \
+    struct fp_archive_##name *fp_archive_##name##_new(void);                                                \
+    void fp_archive_##name##_free(struct fp_archive_##name *s);                                             \
+    int fp_archive_##name##_put(struct fp_archive_gather *e, const struct fp_batch *b, uint32_t positions); \
+    int fp_archive_##name##_flush(struct fp_archive_gather *e);                                             \
+    int fp_archive_##name##_open(struct fp_archive_spread *d);                                              \
     int fp_archive_##name##_pull(struct fp_archive_spread *d, struct fp_batch *b, uint32_t n, const char **what);
 FP_VIEW_CODEC(timeline)
 FP_VIEW_CODEC(stacks)

@@ -47,7 +47,9 @@ struct fp_archive_stacks {
     uint32_t values_cap;
 };
 
-struct fp_archive_stacks *fp_archive_stacks_new(void) { return calloc(1, sizeof(struct fp_archive_stacks)); }
+struct fp_archive_stacks *fp_archive_stacks_new(void) {
+    return calloc(1, sizeof(struct fp_archive_stacks));
+}
 
 void fp_archive_stacks_free(struct fp_archive_stacks *s) {
     if (!s) return;
@@ -255,19 +257,16 @@ static int gather_stats(struct fp_archive_gather *e, const struct fp_batch *b) {
         const int64_t *v = b->values + (size_t)k * b->cap;
         int64_t sum = e->pub.sums[k];
         for (uint32_t i = 0; i < b->n; i++)
-            if (!b->kind || b->kind[i] == FP_COST)
-                e->pub.sums_overflow |= __builtin_add_overflow(sum, v[i], &sum);
+            if (!b->kind || b->kind[i] == FP_COST) e->pub.sums_overflow |= __builtin_add_overflow(sum, v[i], &sum);
         e->pub.sums[k] = sum;
     }
     return 0;
 }
 
-int fp_archive_enc_put(struct fp_archive_enc *pub, const struct fp_batch *b, uint32_t positions,
-                       struct fp_err *err) {
+int fp_archive_enc_put(struct fp_archive_enc *pub, const struct fp_batch *b, uint32_t positions, struct fp_err *err) {
     struct fp_archive_gather *e = (struct fp_archive_gather *)pub;
     if (!b->n) return 0;
-    if (b->n > FP_ARCHIVE_MAX_ROWS - pub->rows)
-        return fp_fail(err, FP_E_OVERFLOW, 0, "too many rows in one chunk");
+    if (b->n > FP_ARCHIVE_MAX_ROWS - pub->rows) return fp_fail(err, FP_E_OVERFLOW, 0, "too many rows in one chunk");
     if (b->n_values > UINT16_MAX) return fp_fail(err, FP_E_OVERFLOW, 0, "too many value columns");
     if (add_value_columns(e, b->n_values) || add_run(e, b, positions) || gather_stats(e, b))
         return fp_fail(err, FP_E_NOMEM, 0, "chunk");
@@ -345,7 +344,8 @@ static int malformed(struct fp_err *err, const struct fp_archive_spread *d, cons
 }
 
 /* Runs of rows: parts in range, rows within the limit. */
-static int open_runs(struct fp_archive_spread *d, struct fp_archive_cur *c, uint32_t n_parts, uint32_t *max_values, struct fp_err *err) {
+static int open_runs(struct fp_archive_spread *d, struct fp_archive_cur *c, uint32_t n_parts, uint32_t *max_values,
+                     struct fp_err *err) {
     uint32_t n_runs = fp_archive_cur_u32(c);
     /* a run takes at least four bytes */
     if (c->bad || n_runs > (size_t)(c->end - c->p) / 4) return malformed(err, d, c->p, "number of runs in a chunk");
@@ -374,8 +374,7 @@ static int open_runs(struct fp_archive_spread *d, struct fp_archive_cur *c, uint
     return 0;
 }
 
-int fp_archive_dec_open(struct fp_archive_dec *a, const uint8_t *p, size_t n, uint32_t n_parts,
-                        struct fp_err *err) {
+int fp_archive_dec_open(struct fp_archive_dec *a, const uint8_t *p, size_t n, uint32_t n_parts, struct fp_err *err) {
     struct fp_archive_spread *d = &a->d;
     struct fp_archive_cur c = {p, p + n, 0};
     d->p = p;
@@ -409,11 +408,15 @@ int fp_archive_dec_open(struct fp_archive_dec *a, const uint8_t *p, size_t n, ui
     d->run = 0;
     d->left = d->n_runs ? d->runs[0].rows : 0;
     if (!d->rows) return 0;
-    status = d->view == FP_TIMELINE ? fp_archive_timeline_open(d) : d->view == FP_STACKS ? fp_archive_stacks_open(d) : fp_archive_graph_open(d);
+    status = d->view == FP_TIMELINE ? fp_archive_timeline_open(d)
+             : d->view == FP_STACKS ? fp_archive_stacks_open(d)
+                                    : fp_archive_graph_open(d);
     return status ? fp_fail(err, status, (uint64_t)(c.p - p), "beginning of a chunk") : 0;
 }
 
-void fp_archive_dec_filter(struct fp_archive_dec *a, const struct fp_archive_filter *filter) { a->d.filter = filter; }
+void fp_archive_dec_filter(struct fp_archive_dec *a, const struct fp_archive_filter *filter) {
+    a->d.filter = filter;
+}
 
 /* Moves the rows that the filter keeps, of n behind the batch's rows, together.
  * Returns how many they are. */

@@ -7,27 +7,27 @@
 enum word {
     END,
     NUMBER,
-    WIDE,      /* the low word of a u64, the high word follows */
-    STRING,    /* ids; they must lie below the size of their table ... */
+    WIDE,   /* the low word of a u64, the high word follows */
+    STRING, /* ids; they must lie below the size of their table ... */
     OBJECT,
     MAPPING,
     FUNCTION,
     LINE,
     FRAME,
-    EARLIER    /* ... and these below the row's own id */
+    EARLIER /* ... and these below the row's own id */
 };
 
 /* In the order of FP_ARCHIVE_TABLES after the strings: what a table refers to
  * stands before it. */
 static const uint8_t shapes[][7] = {
-    {STRING, STRING, END},                                  /* objects */
-    {OBJECT, WIDE, WIDE, WIDE, NUMBER, END},                /* mappings */
-    {OBJECT, STRING, STRING, STRING, NUMBER, END},          /* functions */
-    {FUNCTION, NUMBER, NUMBER, EARLIER, END},               /* lines */
-    {MAPPING, WIDE, NUMBER, LINE, END},                     /* frames */
-    {EARLIER, FRAME, END},                                  /* stacks */
-    {EARLIER, STRING, STRING, WIDE, STRING, END},           /* labels */
-    {NUMBER, NUMBER, NUMBER, END},                          /* threads */
+    {STRING, STRING, END},                         /* objects */
+    {OBJECT, WIDE, WIDE, WIDE, NUMBER, END},       /* mappings */
+    {OBJECT, STRING, STRING, STRING, NUMBER, END}, /* functions */
+    {FUNCTION, NUMBER, NUMBER, EARLIER, END},      /* lines */
+    {MAPPING, WIDE, NUMBER, LINE, END},            /* frames */
+    {EARLIER, FRAME, END},                         /* stacks */
+    {EARLIER, STRING, STRING, WIDE, STRING, END},  /* labels */
+    {NUMBER, NUMBER, NUMBER, END},                 /* threads */
 };
 
 static struct fp_table *table_of(struct fp_model *m, unsigned i) {
@@ -39,13 +39,13 @@ static struct fp_table *table_of(struct fp_model *m, unsigned i) {
 /* The table that a word refers to, as in struct fp_archive_ids. */
 static unsigned target_of(uint8_t word, unsigned own) {
     switch (word) {
-    case STRING: return T_STRINGS;
-    case OBJECT: return T_OBJECTS;
-    case MAPPING: return T_MAPPINGS;
-    case FUNCTION: return T_FUNCTIONS;
-    case LINE: return T_LINES;
-    case FRAME: return T_FRAMES;
-    default: return own;
+        case STRING: return T_STRINGS;
+        case OBJECT: return T_OBJECTS;
+        case MAPPING: return T_MAPPINGS;
+        case FUNCTION: return T_FUNCTIONS;
+        case LINE: return T_LINES;
+        case FRAME: return T_FRAMES;
+        default: return own;
     }
 }
 

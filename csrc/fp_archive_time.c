@@ -55,7 +55,9 @@ static inline void remember(struct fp_archive_time_at *at, uint64_t k, const uin
     at->history = at->history % 9 * 3 + (k > limits[0]) + (k > limits[1]);
 }
 
-static inline uint32_t phase_of(const struct fp_archive_time_at *at) { return at->jitter * 16 + (at->frac >> 28); }
+static inline uint32_t phase_of(const struct fp_archive_time_at *at) {
+    return at->jitter * 16 + (at->frac >> 28);
+}
 
 /* A key with the history of its thread, hashed. */
 static inline uint32_t history_key(uint32_t key, uint32_t history) {
@@ -193,10 +195,10 @@ struct work {
     uint16_t *symbols;
     uint16_t *jitters;
     uint32_t *hashed;
-    uint16_t *table_of;  /* per row */
-    uint32_t *sorted;    /* rows by key */
-    uint32_t *start;     /* per key: where its rows begin in `sorted`; one more at the end */
-    uint32_t *hist;      /* FP_TIME_SYMBOLS counts for each table */
+    uint16_t *table_of; /* per row */
+    uint32_t *sorted;   /* rows by key */
+    uint32_t *start;    /* per key: where its rows begin in `sorted`; one more at the end */
+    uint32_t *hist;     /* FP_TIME_SYMBOLS counts for each table */
     struct model *models;
     uint32_t n_models;
     uint32_t jitter_hist[FP_TIME_PHASES][4];
@@ -204,7 +206,8 @@ struct work {
 
 /* The steps of all rows, their jitter, and the raw bits of both. */
 static void symbolize(struct work *w, const uint64_t *time, const uint32_t *key, const uint32_t *thread, uint32_t n,
-                      struct fp_archive_time_at *at, uint64_t q, int jitter, const uint64_t *limits, struct bit_out *bits) {
+                      struct fp_archive_time_at *at, uint64_t q, int jitter, const uint64_t *limits,
+                      struct bit_out *bits) {
     double step = (double)q / 4294967296.0;
     uint64_t whole = q >> 32;
     struct fp_archive_time_at last = {time[0], 1u << 31, 1, 0, 1};
@@ -322,7 +325,8 @@ static int choose(struct work *w, const uint32_t *key, uint32_t n, uint32_t n_ke
             gain -= (int64_t)hist[used[u]] * (log2_16(rows) - log2_16(hist[used[u]]));
             hist[used[u]] = 0;
         }
-        if (gain > 0) choices[n_choices++] = (struct choice){k, gain >> 4 > UINT32_MAX ? UINT32_MAX : (uint32_t)(gain >> 4)};
+        if (gain > 0)
+            choices[n_choices++] = (struct choice){k, gain >> 4 > UINT32_MAX ? UINT32_MAX : (uint32_t)(gain >> 4)};
     }
     if (n_choices > most) {
         qsort(choices, n_choices, sizeof *choices, by_gain);
@@ -420,8 +424,8 @@ static int encode(struct work *w, const uint64_t *time, const uint32_t *key, con
 }
 
 int fp_archive_time_encode(const uint64_t *time, const uint32_t *key, const uint32_t *thread, uint32_t n,
-                   uint32_t n_keys, uint32_t n_threads, struct fp_buf *tables, struct fp_buf *words,
-                   struct fp_buf *bits) {
+                           uint32_t n_keys, uint32_t n_threads, struct fp_buf *tables, struct fp_buf *words,
+                           struct fp_buf *bits) {
     if (!n) return 0;
     int status = FP_E_NOMEM;
     uint32_t most_keys = n_keys > N_HASHED ? n_keys : N_HASHED;
@@ -468,16 +472,16 @@ struct head {
 
 /* A slot of a table: symbol << 22 | (frequency - 1) << 11 | place in the symbol. */
 struct fp_archive_time_dec {
-    uint32_t *slots;       /* n_tables * M */
+    uint32_t *slots; /* n_tables * M */
     struct head *heads;
     uint32_t n_tables, tables_cap;
-    uint16_t *table_of;    /* per key: its table or 0, and the flags below */
+    uint16_t *table_of; /* per key: its table or 0, and the flags below */
     uint32_t keys_cap;
-    uint16_t *table_of_hashed; /* per key with history; 0 = the key's */
+    uint16_t *table_of_hashed;      /* per key with history; 0 = the key's */
     uint32_t given[FP_TIME_TABLES]; /* keys with a table; those with history come last */
     uint32_t n_given, n_given_plain;
     uint64_t limits[2];
-    uint8_t *empty;        /* per table: it has no symbols and must not be used */
+    uint8_t *empty; /* per table: it has no symbols and must not be used */
     uint32_t empty_cap;
     uint64_t q;
     int jitter, bad;
@@ -490,7 +494,9 @@ struct fp_archive_time_dec {
     const struct fp_archive_time_at *last; /* of the thread of the row before: where a new thread starts */
 };
 
-struct fp_archive_time_dec *fp_archive_time_dec_new(void) { return calloc(1, sizeof(struct fp_archive_time_dec)); }
+struct fp_archive_time_dec *fp_archive_time_dec_new(void) {
+    return calloc(1, sizeof(struct fp_archive_time_dec));
+}
 
 void fp_archive_time_dec_free(struct fp_archive_time_dec *d) {
     if (!d) return;
@@ -502,10 +508,13 @@ void fp_archive_time_dec_free(struct fp_archive_time_dec *d) {
     free(d);
 }
 
-int fp_archive_time_dec_bad(const struct fp_archive_time_dec *d) { return d->bad; }
+int fp_archive_time_dec_bad(const struct fp_archive_time_dec *d) {
+    return d->bad;
+}
 
 /* 0, or -1 when the frequencies do not add up; an empty table is only fine for a pool. */
-static int read_table(struct fp_archive_cur *c, uint32_t *slots, struct head *head, uint32_t n_symbols, uint8_t *empty) {
+static int read_table(struct fp_archive_cur *c, uint32_t *slots, struct head *head, uint32_t n_symbols,
+                      uint8_t *empty) {
     memset(head, 0, sizeof *head);
     uint32_t used = fp_archive_cur_u32(c);
     *empty = !used;

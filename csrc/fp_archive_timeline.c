@@ -5,16 +5,16 @@
 
 /* Streams of a timeline chunk. */
 enum {
-    S_CODE,      /* a byte a row, see enum code */
-    S_RUN,       /* thread, cpu and length of each run of rows */
-    S_FUNCTION,  /* functions that could not be predicted */
+    S_CODE,     /* a byte a row, see enum code */
+    S_RUN,      /* thread, cpu and length of each run of rows */
+    S_FUNCTION, /* functions that could not be predicted */
     S_ARGUMENT,
-    S_EVENT,     /* event types and payload lengths */
+    S_EVENT, /* event types and payload lengths */
     S_PAYLOAD,
-    S_BUFFER,    /* wall clocks */
-    S_TABLES,    /* times: parameters and frequencies */
-    S_WORDS,     /* times: the range coder's words */
-    S_BITS       /* times: raw bits */
+    S_BUFFER, /* wall clocks */
+    S_TABLES, /* times: parameters and frequencies */
+    S_WORDS,  /* times: the range coder's words */
+    S_BITS    /* times: raw bits */
 };
 
 /* What a row does, against the reconstructed stack of its thread. */
@@ -25,9 +25,9 @@ enum code {
     C_ENTER_OTHER = 18, /* the same, with or without arguments unlike last time */
     C_ENTER_NEW = 34,   /* a function from S_FUNCTION */
     C_ENTER_NEW_OTHER = 35,
-    C_EXIT_OF = 36,     /* leaves a function from S_FUNCTION, which is not the top */
+    C_EXIT_OF = 36, /* leaves a function from S_FUNCTION, which is not the top */
     C_TAIL_OF = 37,
-    C_EVENT = 38,       /* + op - FP_OP_ARGUMENT */
+    C_EVENT = 38, /* + op - FP_OP_ARGUMENT */
     C_END = 42
 };
 
@@ -37,22 +37,22 @@ enum { RANKS = 16, DEPTH = 1024 };
 struct function {
     uint32_t epoch;
     uint8_t n;
-    uint8_t with_args;   /* how it was last entered */
+    uint8_t with_args; /* how it was last entered */
     uint32_t callee[RANKS];
-    uint64_t argument;   /* last one logged */
+    uint64_t argument; /* last one logged */
 };
 
 struct thread {
     uint32_t epoch;
     uint32_t sp, cap;
     uint32_t *stack;
-    uint8_t left;        /* the last function row was an exit */
-    uint32_t function;   /* of the last function row */
+    uint8_t left;      /* the last function row was an exit */
+    uint32_t function; /* of the last function row */
     struct fp_archive_time_at at;
 };
 
 struct fp_archive_timeline {
-    uint32_t epoch;      /* states of earlier chunks are stale */
+    uint32_t epoch; /* states of earlier chunks are stale */
     struct function *functions;
     uint32_t functions_cap;
     struct thread *threads;
@@ -174,7 +174,9 @@ static inline uint32_t time_key(const struct thread *t, uint32_t function, uint3
     return function << 2 | leaves << 1 | t->left;
 }
 
-static inline uint32_t event_key(uint32_t op) { return FP_TIME_NO_FUNCTION + op; }
+static inline uint32_t event_key(uint32_t op) {
+    return FP_TIME_NO_FUNCTION + op;
+}
 
 /* ---- encoding ----------------------------------------------------------- */
 
@@ -299,7 +301,7 @@ int fp_archive_timeline_flush(struct fp_archive_gather *e) {
     struct fp_archive_timeline *s = e->timeline;
     end_run(e);
     int status = fp_archive_time_encode(s->time, s->key, s->row_thread, e->pub.rows, s->n_functions * 4, s->n_threads,
-                                &e->streams[S_TABLES], &e->streams[S_WORDS], &e->streams[S_BITS]);
+                                        &e->streams[S_TABLES], &e->streams[S_WORDS], &e->streams[S_BITS]);
     s->epoch++;
     s->thread = s->cpu = s->explicit_function = 0;
     s->wall = 0;
@@ -328,8 +330,8 @@ int fp_archive_timeline_open(struct fp_archive_spread *d) {
 }
 
 /* The function of a row with code `c`, and the thread's new state. */
-static inline int pull_function(struct fp_archive_spread *d, struct thread *t, uint32_t c, uint8_t *op, uint32_t *function,
-                                uint32_t *key) {
+static inline int pull_function(struct fp_archive_spread *d, struct thread *t, uint32_t c, uint8_t *op,
+                                uint32_t *function, uint32_t *key) {
     struct fp_archive_timeline *s = d->timeline;
     uint32_t id, leaves = 0;
     if (c <= C_TAIL) {

@@ -4,14 +4,13 @@
 
 /* Which columns each view has, in an order of falling alignment. */
 struct column {
-    size_t field;     /* offset of the pointer in struct fp_batch */
-    uint32_t width;   /* bytes an item */
-    uint32_t views;   /* bit per enum fp_view */
+    size_t field;   /* offset of the pointer in struct fp_batch */
+    uint32_t width; /* bytes an item */
+    uint32_t views; /* bit per enum fp_view */
 };
 
 #define BIT(view) (1u << (view))
-#define COL(name, views) \
-    { offsetof(struct fp_batch, name), (uint32_t)sizeof(*((struct fp_batch *)0)->name), views }
+#define COL(name, views) {offsetof(struct fp_batch, name), (uint32_t)sizeof(*((struct fp_batch *)0)->name), views}
 
 static const struct column columns[] = {
     COL(time, BIT(FP_TIMELINE) | BIT(FP_STACKS)),
@@ -38,7 +37,9 @@ static const struct column columns[] = {
 enum { N_COLUMNS = sizeof columns / sizeof *columns };
 
 /* Columns start on cache lines, so that fills and exports are aligned. */
-static size_t padded(size_t nbytes) { return (nbytes + 63) & ~(size_t)63; }
+static size_t padded(size_t nbytes) {
+    return (nbytes + 63) & ~(size_t)63;
+}
 
 struct fp_batch *fp_batch_new(uint32_t view, uint32_t cap, uint32_t n_values) {
     struct fp_batch *b = calloc(1, sizeof *b);
@@ -79,8 +80,7 @@ void fp_batch_reset(struct fp_batch *b) {
         memcpy(&column, (uint8_t *)b + columns[i].field, sizeof column);
         memset(column, 0xa5, (size_t)b->n * columns[i].width);
     }
-    for (uint32_t k = 0; k < b->n_values; k++)
-        memset(b->values + (size_t)k * b->cap, 0xa5, b->n * sizeof *b->values);
+    for (uint32_t k = 0; k < b->n_values; k++) memset(b->values + (size_t)k * b->cap, 0xa5, b->n * sizeof *b->values);
 #endif
     b->n = 0;
     b->bytes_n = 0;

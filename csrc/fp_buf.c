@@ -41,9 +41,10 @@ int fp_buf_put(struct fp_buf *b, const void *p, size_t n) {
 }
 
 /* Two digits at a time: half the divisions of the obvious loop. */
-static const char pairs[201] = "00010203040506070809101112131415161718192021222324252627282930313233343536373839"
-                               "40414243444546474849505152535455565758596061626364656667686970717273747576777879"
-                               "8081828384858687888990919293949596979899";
+static const char pairs[201] =
+    "00010203040506070809101112131415161718192021222324252627282930313233343536373839"
+    "40414243444546474849505152535455565758596061626364656667686970717273747576777879"
+    "8081828384858687888990919293949596979899";
 
 uint8_t *fp_dec(uint8_t *to, uint64_t v) {
     if (v < 10) {
@@ -71,6 +72,6 @@ uint8_t *fp_dec(uint8_t *to, uint64_t v) {
 uint8_t *fp_hex(uint8_t *to, uint64_t v) {
     unsigned digits = 1;
     while (digits < 16 && v >> (4 * digits)) digits++;
-    for (unsigned i = digits; i-- > 0;) *to++ = (uint8_t) "0123456789abcdef"[v >> (4 * i) & 15];
+    for (unsigned i = digits; i-- > 0;) *to++ = (uint8_t)"0123456789abcdef"[v >> (4 * i) & 15];
     return to;
 }

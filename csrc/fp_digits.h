@@ -49,7 +49,9 @@ static inline struct fp_masks fp_masks32(const uint8_t *p) {
     return m;
 }
 
-static inline unsigned fp_lowest_bit(uint64_t mask) { return (unsigned)__builtin_ctzll(mask); }
+static inline unsigned fp_lowest_bit(uint64_t mask) {
+    return (unsigned)__builtin_ctzll(mask);
+}
 
 /* The number of `n` digits (1 to 8) at p, of which 8 bytes must be readable.
  *

@@ -6,8 +6,8 @@
 enum { POSITION_FUNCTION, POSITION_FILE, POSITION_LINE, POSITION_ADDRESS, POSITION_WIDTH = POSITION_ADDRESS + 2 };
 enum { IN_CYCLE = 1, ON_PATH = 2 };
 enum {
-    MAX_STEPS = 1 << 20,  /* callers looked into for one function; the rest is pruned */
-    MAX_CELLS = 1 << 18   /* positions times contexts of one function, likewise */
+    MAX_STEPS = 1 << 20, /* callers looked into for one function; the rest is pruned */
+    MAX_CELLS = 1 << 18  /* positions times contexts of one function, likewise */
 };
 
 /* One who calls: a position, and how much of the callee's cost it stands for. */
@@ -31,7 +31,9 @@ struct fp_pending {
     uint32_t depth;
 };
 
-static int no_memory(struct fp_err *err) { return fp_fail(err, FP_E_NOMEM, 0, "the callers of the stacks"); }
+static int no_memory(struct fp_err *err) {
+    return fp_fail(err, FP_E_NOMEM, 0, "the callers of the stacks");
+}
 
 struct fp_estimate *fp_estimate_new(struct fp_model *model) {
     struct fp_estimate *e = calloc(1, sizeof *e);
@@ -105,8 +107,8 @@ static int unknown_id(struct fp_err *err, const char *what, uint32_t id, uint32_
     return fp_fail_got(err, FP_E_MALFORMED, 0, what, FP_GOT_UNSIGNED, id, "less than %", n);
 }
 
-int fp_estimate_put(struct fp_estimate *e, const struct fp_batch *in, const uint32_t *columns, int addresses,
-                    int lines, struct fp_err *err) {
+int fp_estimate_put(struct fp_estimate *e, const struct fp_batch *in, const uint32_t *columns, int addresses, int lines,
+                    struct fp_err *err) {
     const uint32_t n_functions = e->model->functions.n, n_strings = e->model->strings.n;
     for (uint32_t k = 0; k < in->n_values; k++)
         if (columns[k] >= e->n_values) return unknown_id(err, "the column of a value", columns[k], e->n_values);
@@ -142,7 +144,9 @@ int fp_estimate_put(struct fp_estimate *e, const struct fp_batch *in, const uint
 
 /* ---- who calls whom ----------------------------------------------------- */
 
-static double magnitude(int64_t v) { return fabs((double)v); }
+static double magnitude(int64_t v) {
+    return fabs((double)v);
+}
 
 static uint32_t function_of(const struct fp_estimate *e, uint32_t position) {
     return fp_table_row(&e->positions, position)[POSITION_FUNCTION];
@@ -344,8 +348,8 @@ static uint32_t frame_of(struct fp_estimate *e, uint32_t position) {
     if (p[POSITION_FILE] == f[FP_FUNCTION_FILE]) {
         line = fp_model_line(m, function, p[POSITION_LINE], 0, 0);
     } else {
-        uint32_t inlined =
-            fp_model_function(m, f[FP_FUNCTION_OBJECT], p[POSITION_FILE], f[FP_FUNCTION_NAME], f[FP_FUNCTION_SYSTEM_NAME], 0);
+        uint32_t inlined = fp_model_function(m, f[FP_FUNCTION_OBJECT], p[POSITION_FILE], f[FP_FUNCTION_NAME],
+                                             f[FP_FUNCTION_SYSTEM_NAME], 0);
         line = fp_model_line(m, function, f[FP_FUNCTION_LINE], 0, 0);
         if (inlined == FP_NO_ID || line == FP_NO_ID) return FP_NO_ID;
         line = fp_model_line(m, inlined, p[POSITION_LINE], 0, line);
@@ -529,8 +533,7 @@ static int divide_row(struct fp_estimate *e) {
     }
     struct fp_context *scratch = (void *)(e->parts + (size_t)n * e->n_values);
     const int64_t *sums = sums_of(e, e->selfs[e->row]);
-    for (uint32_t k = 0; k < e->n_values; k++)
-        divide(e->contexts, n, sums[k], e->parts + (size_t)k * n, scratch);
+    for (uint32_t k = 0; k < e->n_values; k++) divide(e->contexts, n, sums[k], e->parts + (size_t)k * n, scratch);
     return 0;
 }
 
@@ -538,7 +541,8 @@ int fp_estimate_pull(struct fp_estimate *e, struct fp_batch *out, struct fp_err 
     for (; e->function < e->n_functions; e->function++) {
         const uint32_t end = e->selfs_start[e->function + 1];
         if (e->row == end) continue;
-        if (e->row == e->selfs_start[e->function] && !e->context && find_contexts(e, e->function)) return no_memory(err);
+        if (e->row == e->selfs_start[e->function] && !e->context && find_contexts(e, e->function))
+            return no_memory(err);
         for (; e->row < end; e->row++, e->context = 0) {
             if (!e->context && divide_row(e)) return no_memory(err);
             const uint32_t position = fp_table_row(&e->rows, e->selfs[e->row])[0], n = e->n_contexts;

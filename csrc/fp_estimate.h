@@ -28,43 +28,43 @@
 struct fp_estimate {
     struct fp_model *model;
     uint32_t n_values;
-    uint32_t thread;            /* of the stacks to be pulled; set by the caller */
-    uint64_t calls;             /* sum of the call counts, which stacks cannot say */
-    uint64_t jumps;             /* jump rows, likewise */
-    uint64_t pruned;            /* stacks under [pruned] */
-    uint64_t stacks;            /* stacks in all */
+    uint32_t thread; /* of the stacks to be pulled; set by the caller */
+    uint64_t calls;  /* sum of the call counts, which stacks cannot say */
+    uint64_t jumps;  /* jump rows, likewise */
+    uint64_t pruned; /* stacks under [pruned] */
+    uint64_t stacks; /* stacks in all */
 
     /* private from here on */
-    struct fp_table positions;  /* function, file, line, address (two words) */
-    struct fp_table rows;       /* (position, callee or 0) */
-    int64_t *sums;              /* of row i: sums[i * n_values ..] */
-    uint64_t *counts;           /* of row i: calls */
+    struct fp_table positions; /* function, file, line, address (two words) */
+    struct fp_table rows;      /* (position, callee or 0) */
+    int64_t *sums;             /* of row i: sums[i * n_values ..] */
+    uint64_t *counts;          /* of row i: calls */
     uint32_t cap_rows;
-    double *total;              /* by value: sum of the magnitudes of self costs */
+    double *total; /* by value: sum of the magnitudes of self costs */
     double prune;
-    uint32_t max_depth;         /* callers followed from a function */
-    int32_t cut_is_pruned;      /* what is above max_depth goes under [pruned] */
-    uint32_t primary;           /* value whose shares divide; n_values: call counts */
-    struct fp_caller *callers;  /* ordered by callee, heaviest first */
-    uint32_t *callers_start;    /* by function */
-    uint32_t *selfs;            /* rows of self costs, ordered by function */
-    uint32_t *selfs_start;      /* by function */
-    double *called;             /* by function: weight of all its callers */
-    double *uncalled;           /* by function: weight of what it costs beyond its callers */
-    uint8_t *flags;             /* by function */
-    uint32_t *frames;           /* by position; 0 = not made yet */
+    uint32_t max_depth;        /* callers followed from a function */
+    int32_t cut_is_pruned;     /* what is above max_depth goes under [pruned] */
+    uint32_t primary;          /* value whose shares divide; n_values: call counts */
+    struct fp_caller *callers; /* ordered by callee, heaviest first */
+    uint32_t *callers_start;   /* by function */
+    uint32_t *selfs;           /* rows of self costs, ordered by function */
+    uint32_t *selfs_start;     /* by function */
+    double *called;            /* by function: weight of all its callers */
+    double *uncalled;          /* by function: weight of what it costs beyond its callers */
+    uint8_t *flags;            /* by function */
+    uint32_t *frames;          /* by position; 0 = not made yet */
     uint32_t pruned_frame;
-    uint32_t unknown;           /* the string ??? */
+    uint32_t unknown; /* the string ??? */
     uint32_t n_functions;
-    uint32_t function, row;     /* pulling: function, place in selfs */
-    uint32_t context;           /* pulling: place in contexts */
+    uint32_t function, row; /* pulling: function, place in selfs */
+    uint32_t context;       /* pulling: place in contexts */
     struct fp_context *contexts;
     uint32_t n_contexts, cap_contexts;
     struct fp_pending *pending;
     uint32_t n_pending, cap_pending;
-    uint32_t *path;             /* by depth: position of the caller */
+    uint32_t *path; /* by depth: position of the caller */
     uint32_t cap_path;
-    int64_t *parts;             /* of the row at hand: by value, by context */
+    int64_t *parts; /* of the row at hand: by value, by context */
     size_t cap_parts;
 };
 
@@ -79,8 +79,8 @@ int fp_estimate_set_values(struct fp_estimate *e, uint32_t n_values);
  * Addresses and lines are read only where the part has such positions.
  * FP_DONE, FP_E_NOMEM, FP_E_OVERFLOW, FP_E_MALFORMED (an id that the model
  * does not have). */
-int fp_estimate_put(struct fp_estimate *e, const struct fp_batch *in, const uint32_t *columns, int addresses,
-                    int lines, struct fp_err *err);
+int fp_estimate_put(struct fp_estimate *e, const struct fp_batch *in, const uint32_t *columns, int addresses, int lines,
+                    struct fp_err *err);
 
 /* After the last batch.  `max_depth` callers are followed from each function;
  * what is above them goes under [pruned] when `cut_is_pruned`, else it is left

@@ -18,9 +18,9 @@ struct frame {
 };
 
 struct fp_fold_thread {
-    struct frame *frames;  /* frames[0] is a sentinel: function 0, the caller of roots */
+    struct frame *frames; /* frames[0] is a sentinel: function 0, the caller of roots */
     uint32_t n, cap;
-    uint64_t first, last;  /* times of its records */
+    uint64_t first, last; /* times of its records */
     uint64_t calls;
     int32_t seen;
 };
@@ -68,7 +68,9 @@ static inline uint32_t slot_of(uint32_t caller, uint32_t callee, uint32_t group,
     return (uint32_t)((key * 0x9e3779b97f4a7c15u) >> shift);
 }
 
-static uint32_t mask_of(unsigned shift) { return (uint32_t)(((uint64_t)1 << (64 - shift)) - 1); }
+static uint32_t mask_of(unsigned shift) {
+    return (uint32_t)(((uint64_t)1 << (64 - shift)) - 1);
+}
 
 static void index_arcs(const struct fp_arc *arcs, uint32_t n, uint32_t *index, unsigned shift) {
     const uint32_t mask = mask_of(shift);
@@ -167,8 +169,8 @@ static int function_room(struct fp_fold *f) {
 }
 
 /* Ends the top frame at `now`. */
-static inline void pop(struct fp_arc *arcs, struct fp_fold_function *by_function, struct frame *top, uint64_t now, uint64_t thread_calls,
-                       int *overflowed) {
+static inline void pop(struct fp_arc *arcs, struct fp_fold_function *by_function, struct frame *top, uint64_t now,
+                       uint64_t thread_calls, int *overflowed) {
     struct fp_arc *a = &arcs[top->arc];
     const uint64_t ticks = now - top->enter;
     by_function[top->function].active--;
@@ -343,8 +345,7 @@ int fp_fold_end(struct fp_fold *f, struct fp_err *err) {
         if (!t->frames) continue;
         switch_to(f, i);
         f->stats.unfinished += t->n - 1;
-        for (; t->n > 1; t->n--)
-            pop(f->arcs, f->by_function, t->frames + t->n - 1, t->last, t->calls, &overflowed);
+        for (; t->n > 1; t->n--) pop(f->arcs, f->by_function, t->frames + t->n - 1, t->last, t->calls, &overflowed);
         f->stats.calls += t->calls;
         if (t->seen && t->first < f->first_time) f->first_time = t->first;
         if (t->seen && t->last > f->last_time) f->last_time = t->last;
@@ -508,7 +509,9 @@ static int in_units(uint64_t ticks_per_second, uint64_t ticks, int64_t *value) {
     return 0;
 }
 
-static int too_large(struct fp_err *err) { return fp_fail(err, FP_E_OVERFLOW, 0, "a cost beyond 2^63-1"); }
+static int too_large(struct fp_err *err) {
+    return fp_fail(err, FP_E_OVERFLOW, 0, "a cost beyond 2^63-1");
+}
 
 int fp_fold_totals(struct fp_fold_out *o, struct fp_err *err) {
     for (;;) {
@@ -612,9 +615,8 @@ int fp_fold_stacks(struct fp_fold *f, uint64_t ticks_per_second, uint32_t *next,
         const uint32_t start = fp_table_row(&f->model->functions, a->callee)[FP_FUNCTION_LINE];
         uint32_t line = fp_model_line(f->model, a->callee, start, 0, 0);
         uint32_t frame = line == FP_NO_ID ? FP_NO_ID : fp_model_frame(f->model, 0, 0, 0, line);
-        uint32_t stack = frame == FP_NO_ID
-                             ? FP_NO_ID
-                             : fp_model_stack(f->model, a->caller ? f->stack_of[a->caller - 1] : 0, frame);
+        uint32_t stack =
+            frame == FP_NO_ID ? FP_NO_ID : fp_model_stack(f->model, a->caller ? f->stack_of[a->caller - 1] : 0, frame);
         if (stack == FP_NO_ID) return fp_fail(err, FP_E_NOMEM, 0, "the stack tree");
         f->stack_of[*next] = stack;
         const uint32_t row = out->n;

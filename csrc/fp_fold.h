@@ -23,16 +23,16 @@
 /* cffi-begin */
 
 enum fp_fold_into {
-    FP_FOLD_ARCS = 0,  /* (caller, callee) pairs: for a graph */
-    FP_FOLD_TREE = 1   /* call paths: for stacks */
+    FP_FOLD_ARCS = 0, /* (caller, callee) pairs: for a graph */
+    FP_FOLD_TREE = 1  /* call paths: for stacks */
 };
 
 /* One arc, or one node of the context tree. */
 struct fp_arc {
-    uint32_t caller;   /* function, 0 = none; tree: node of the caller + 1, 0 = root */
-    uint32_t callee;   /* function */
-    uint32_t group;    /* thread, or 0 when threads are merged */
-    uint32_t active;   /* activations on the stack of the thread at hand */
+    uint32_t caller; /* function, 0 = none; tree: node of the caller + 1, 0 = root */
+    uint32_t callee; /* function */
+    uint32_t group;  /* thread, or 0 when threads are merged */
+    uint32_t active; /* activations on the stack of the thread at hand */
     uint64_t calls;
     uint64_t ticks;    /* inclusive; outermost activations only */
     uint64_t subcalls; /* calls made within, the arc's own included; likewise */
@@ -45,18 +45,18 @@ struct fp_fold_stats {
     uint64_t unwound;
     uint64_t unfinished;
     uint64_t clamped;
-    uint64_t events;      /* rows a graph or stacks cannot say: custom and typed events */
-    uint64_t arguments;   /* the same: call arguments */
+    uint64_t events;    /* rows a graph or stacks cannot say: custom and typed events */
+    uint64_t arguments; /* the same: call arguments */
 };
 
 struct fp_fold {
     struct fp_model *model;
-    int32_t into;              /* enum fp_fold_into */
+    int32_t into; /* enum fp_fold_into */
     int32_t per_thread;
     struct fp_fold_stats stats;
-    uint64_t first_time, last_time;  /* over all threads, of their records */
+    uint64_t first_time, last_time; /* over all threads, of their records */
     struct fp_arc *arcs;
-    uint32_t n_arcs;           /* decides when to spill */
+    uint32_t n_arcs; /* decides when to spill */
 
     /* private from here on */
     uint32_t cap_arcs;
@@ -64,14 +64,14 @@ struct fp_fold {
     uint32_t cap_threads, current;
     struct fp_fold_function *by_function; /* one an id */
     uint32_t cap_functions;
-    uint32_t *index;           /* open addressing: arc + 1 */
+    uint32_t *index; /* open addressing: arc + 1 */
     uint32_t index_shift;
-    uint32_t *by_caller;       /* arcs ordered by (group, caller, callee) */
-    uint32_t *by_callee;       /* arcs ordered by (group, callee) */
-    uint32_t *foreseen;        /* index slots of the batch at hand, and a scratch stack */
-    uint32_t *stack_of;        /* tree: node -> stack id */
+    uint32_t *by_caller; /* arcs ordered by (group, caller, callee) */
+    uint32_t *by_callee; /* arcs ordered by (group, callee) */
+    uint32_t *foreseen;  /* index slots of the batch at hand, and a scratch stack */
+    uint32_t *stack_of;  /* tree: node -> stack id */
     uint32_t next_arc, next_node, n_ordered;
-    uint64_t hot;              /* calls from which on an arc is kept when others are spilled */
+    uint64_t hot; /* calls from which on an arc is kept when others are spilled */
 };
 
 /* Functions and threads are ids of `model` (borrowed).  NULL when memory ran out. */
@@ -111,10 +111,10 @@ int fp_fold_forget(struct fp_fold *f);
  * up; or ticks as they are (0). */
 struct fp_fold_out {
     const struct fp_model *model;
-    struct fp_merge *nodes, *arcs;  /* records as above, merged */
+    struct fp_merge *nodes, *arcs; /* records as above, merged */
     uint64_t ticks_per_second;
-    uint32_t group;                 /* set by fp_fold_totals and fp_fold_graph */
-    uint64_t total[2];              /* fp_fold_totals: time in output units, calls */
+    uint32_t group;    /* set by fp_fold_totals and fp_fold_graph */
+    uint64_t total[2]; /* fp_fold_totals: time in output units, calls */
     /* private from here on */
     uint32_t function;
     int32_t node_ready, arc_ready, arcs_done, begun;

@@ -26,12 +26,12 @@ struct fp_run {
 };
 
 struct fp_merge {
-    uint32_t width;     /* words a record */
-    uint32_t hungry;    /* after FP_MORE: the run to refill */
-    uint64_t head[8];   /* after FP_FULL: the record */
+    uint32_t width;   /* words a record */
+    uint32_t hungry;  /* after FP_MORE: the run to refill */
+    uint64_t head[8]; /* after FP_FULL: the record */
     struct fp_run *runs;
     uint32_t n_runs;
-    uint32_t *heap;     /* runs by their next record */
+    uint32_t *heap; /* runs by their next record */
     uint32_t n_heap;
     uint32_t n_started; /* runs that entered the heap or were empty */
     int32_t have_head;

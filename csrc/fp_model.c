@@ -185,24 +185,22 @@ uint32_t fp_model_object(struct fp_model *m, uint32_t name, uint32_t build_id) {
     return fp_table_intern(&m->objects, (uint32_t[]){name, build_id});
 }
 
-uint32_t fp_model_mapping(struct fp_model *m, uint32_t object, uint64_t start, uint64_t limit,
-                          uint64_t offset, uint32_t flags) {
-    return fp_table_intern(&m->mappings, (uint32_t[]){object, LO(start), HI(start), LO(limit), HI(limit),
-                                                      LO(offset), HI(offset), flags});
+uint32_t fp_model_mapping(struct fp_model *m, uint32_t object, uint64_t start, uint64_t limit, uint64_t offset,
+                          uint32_t flags) {
+    return fp_table_intern(
+        &m->mappings, (uint32_t[]){object, LO(start), HI(start), LO(limit), HI(limit), LO(offset), HI(offset), flags});
 }
 
-uint32_t fp_model_function(struct fp_model *m, uint32_t object, uint32_t file, uint32_t name,
-                           uint32_t system_name, uint32_t line) {
+uint32_t fp_model_function(struct fp_model *m, uint32_t object, uint32_t file, uint32_t name, uint32_t system_name,
+                           uint32_t line) {
     return fp_table_intern(&m->functions, (uint32_t[]){object, file, name, system_name, line});
 }
 
-uint32_t fp_model_line(struct fp_model *m, uint32_t function, uint32_t line, uint32_t column,
-                       uint32_t outer) {
+uint32_t fp_model_line(struct fp_model *m, uint32_t function, uint32_t line, uint32_t column, uint32_t outer) {
     return fp_table_intern(&m->lines, (uint32_t[]){function, line, column, outer});
 }
 
-uint32_t fp_model_frame(struct fp_model *m, uint32_t mapping, uint64_t address, uint32_t flags,
-                        uint32_t lines) {
+uint32_t fp_model_frame(struct fp_model *m, uint32_t mapping, uint64_t address, uint32_t flags, uint32_t lines) {
     return fp_table_intern(&m->frames, (uint32_t[]){mapping, LO(address), HI(address), flags, lines});
 }
 
@@ -210,8 +208,8 @@ uint32_t fp_model_stack(struct fp_model *m, uint32_t parent, uint32_t frame) {
     return fp_table_intern(&m->stacks, (uint32_t[]){parent, frame});
 }
 
-uint32_t fp_model_label(struct fp_model *m, uint32_t next, uint32_t key, uint32_t string,
-                        int64_t number, uint32_t unit) {
+uint32_t fp_model_label(struct fp_model *m, uint32_t next, uint32_t key, uint32_t string, int64_t number,
+                        uint32_t unit) {
     return fp_table_intern(&m->labels, (uint32_t[]){next, key, string, LO(number), HI(number), unit});
 }
 

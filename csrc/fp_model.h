@@ -22,10 +22,10 @@ enum { FP_NO_ID = 0xffffffffu };
 struct fp_strings {
     uint8_t *bytes;
     uint64_t *start;
-    uint32_t n;         /* number of strings; start has n + 1 entries */
+    uint32_t n; /* number of strings; start has n + 1 entries */
     uint32_t cap;
     uint64_t bytes_cap;
-    uint64_t *index;    /* open addressing: hash << 32 | id, or 0 for a free slot */
+    uint64_t *index; /* open addressing: hash << 32 | id, or 0 for a free slot */
     uint32_t index_mask;
 };
 
@@ -44,10 +44,10 @@ struct fp_table {
 enum fp_object_col { FP_OBJECT_NAME = 0, FP_OBJECT_BUILD_ID = 1, FP_OBJECT_WIDTH = 2 };
 enum fp_mapping_col {
     FP_MAPPING_OBJECT = 0,
-    FP_MAPPING_START = 1,   /* u64, first address */
-    FP_MAPPING_LIMIT = 3,   /* u64, one past the last address */
-    FP_MAPPING_OFFSET = 5,  /* u64, file offset of `start` */
-    FP_MAPPING_FLAGS = 7,   /* enum fp_mapping_flag */
+    FP_MAPPING_START = 1,  /* u64, first address */
+    FP_MAPPING_LIMIT = 3,  /* u64, one past the last address */
+    FP_MAPPING_OFFSET = 5, /* u64, file offset of `start` */
+    FP_MAPPING_FLAGS = 7,  /* enum fp_mapping_flag */
     FP_MAPPING_WIDTH = 8
 };
 enum fp_mapping_flag {
@@ -58,31 +58,25 @@ enum fp_mapping_flag {
 };
 enum fp_function_col {
     FP_FUNCTION_OBJECT = 0,
-    FP_FUNCTION_FILE = 1,         /* string: the file the function is defined in */
-    FP_FUNCTION_NAME = 2,         /* string: as shown, demangled where wanted */
-    FP_FUNCTION_SYSTEM_NAME = 3,  /* string: as in the symbol table; 0 = same as name */
-    FP_FUNCTION_LINE = 4,         /* first line; 0 = unknown */
+    FP_FUNCTION_FILE = 1,        /* string: the file the function is defined in */
+    FP_FUNCTION_NAME = 2,        /* string: as shown, demangled where wanted */
+    FP_FUNCTION_SYSTEM_NAME = 3, /* string: as in the symbol table; 0 = same as name */
+    FP_FUNCTION_LINE = 4,        /* first line; 0 = unknown */
     FP_FUNCTION_WIDTH = 5
 };
 /* A line chain: the innermost inlined function first, `outer` leads outwards. */
-enum fp_line_col {
-    FP_LINE_FUNCTION = 0,
-    FP_LINE_LINE = 1,
-    FP_LINE_COLUMN = 2,
-    FP_LINE_OUTER = 3,
-    FP_LINE_WIDTH = 4
-};
+enum fp_line_col { FP_LINE_FUNCTION = 0, FP_LINE_LINE = 1, FP_LINE_COLUMN = 2, FP_LINE_OUTER = 3, FP_LINE_WIDTH = 4 };
 /* A frame is what pprof calls a location. */
 enum fp_frame_col {
     FP_FRAME_MAPPING = 0,
-    FP_FRAME_ADDRESS = 1,  /* u64, exactly as recorded (never adjusted) */
-    FP_FRAME_FLAGS = 3,    /* enum fp_frame_flag */
-    FP_FRAME_LINES = 4,    /* innermost entry of a line chain; 0 = not symbolized */
+    FP_FRAME_ADDRESS = 1, /* u64, exactly as recorded (never adjusted) */
+    FP_FRAME_FLAGS = 3,   /* enum fp_frame_flag */
+    FP_FRAME_LINES = 4,   /* innermost entry of a line chain; 0 = not symbolized */
     FP_FRAME_WIDTH = 5
 };
 enum fp_frame_flag {
-    FP_FRAME_RETURN_ADDRESS = 1,  /* address is the one AFTER the call */
-    FP_FRAME_FOLDED = 2           /* pprof's is_folded */
+    FP_FRAME_RETURN_ADDRESS = 1, /* address is the one AFTER the call */
+    FP_FRAME_FOLDED = 2          /* pprof's is_folded */
 };
 /* The stack tree: a stack is its leaf's node; parent leads to the root (0). */
 enum fp_stack_col { FP_STACK_PARENT = 0, FP_STACK_FRAME = 1, FP_STACK_WIDTH = 2 };
@@ -91,7 +85,7 @@ enum fp_label_col {
     FP_LABEL_NEXT = 0,
     FP_LABEL_KEY = 1,
     FP_LABEL_STRING = 2,
-    FP_LABEL_NUMBER = 3,  /* i64 in two words */
+    FP_LABEL_NUMBER = 3, /* i64 in two words */
     FP_LABEL_UNIT = 5,
     FP_LABEL_WIDTH = 6
 };
@@ -134,17 +128,15 @@ uint32_t fp_table_find(const struct fp_table *t, const uint32_t *row);
 
 /* Shorthands with one argument a column (u64 columns whole). */
 uint32_t fp_model_object(struct fp_model *m, uint32_t name, uint32_t build_id);
-uint32_t fp_model_mapping(struct fp_model *m, uint32_t object, uint64_t start, uint64_t limit,
-                          uint64_t offset, uint32_t flags);
-uint32_t fp_model_function(struct fp_model *m, uint32_t object, uint32_t file, uint32_t name,
-                           uint32_t system_name, uint32_t line);
-uint32_t fp_model_line(struct fp_model *m, uint32_t function, uint32_t line, uint32_t column,
-                       uint32_t outer);
-uint32_t fp_model_frame(struct fp_model *m, uint32_t mapping, uint64_t address, uint32_t flags,
-                        uint32_t lines);
+uint32_t fp_model_mapping(struct fp_model *m, uint32_t object, uint64_t start, uint64_t limit, uint64_t offset,
+                          uint32_t flags);
+uint32_t fp_model_function(struct fp_model *m, uint32_t object, uint32_t file, uint32_t name, uint32_t system_name,
+                           uint32_t line);
+uint32_t fp_model_line(struct fp_model *m, uint32_t function, uint32_t line, uint32_t column, uint32_t outer);
+uint32_t fp_model_frame(struct fp_model *m, uint32_t mapping, uint64_t address, uint32_t flags, uint32_t lines);
 uint32_t fp_model_stack(struct fp_model *m, uint32_t parent, uint32_t frame);
-uint32_t fp_model_label(struct fp_model *m, uint32_t next, uint32_t key, uint32_t string,
-                        int64_t number, uint32_t unit);
+uint32_t fp_model_label(struct fp_model *m, uint32_t next, uint32_t key, uint32_t string, int64_t number,
+                        uint32_t unit);
 uint32_t fp_model_thread(struct fp_model *m, uint32_t input, uint32_t pid, uint32_t tid);
 
 /* cffi-end */

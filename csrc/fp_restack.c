@@ -34,7 +34,9 @@ int fp_restack_frame(struct fp_restack *r, uint32_t frame, uint32_t to) {
     return 0;
 }
 
-static int no_memory(struct fp_err *err) { return fp_fail(err, FP_E_NOMEM, 0, "the stacks with symbols"); }
+static int no_memory(struct fp_err *err) {
+    return fp_fail(err, FP_E_NOMEM, 0, "the stacks with symbols");
+}
 
 int fp_restack_batch(struct fp_restack *r, struct fp_batch *b, struct fp_err *err) {
     struct fp_model *m = r->model;

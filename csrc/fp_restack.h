@@ -14,11 +14,11 @@
 
 struct fp_restack {
     struct fp_model *model;
-    uint32_t *frame_to;  /* by frame: what replaces it, 0 = nothing does */
+    uint32_t *frame_to; /* by frame: what replaces it, 0 = nothing does */
     uint32_t cap_frames;
-    uint32_t *stack_to;  /* by stack: what replaces it, 0 = not known yet */
+    uint32_t *stack_to; /* by stack: what replaces it, 0 = not known yet */
     uint32_t cap_stacks;
-    uint32_t *path;      /* stacks from a leaf upwards */
+    uint32_t *path; /* stacks from a leaf upwards */
     uint32_t cap_path;
 };
 

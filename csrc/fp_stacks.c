@@ -4,8 +4,12 @@
 
 enum { POSITION_FUNCTION, POSITION_FILE, POSITION_LINE, POSITION_ADDRESS, POSITION_WIDTH = POSITION_ADDRESS + 2 };
 
-static int no_memory(struct fp_err *err) { return fp_fail(err, FP_E_NOMEM, 0, "the call graph of the stacks"); }
-static int too_large(struct fp_err *err) { return fp_fail(err, FP_E_OVERFLOW, 0, "a cost beyond 2^63-1"); }
+static int no_memory(struct fp_err *err) {
+    return fp_fail(err, FP_E_NOMEM, 0, "the call graph of the stacks");
+}
+static int too_large(struct fp_err *err) {
+    return fp_fail(err, FP_E_OVERFLOW, 0, "a cost beyond 2^63-1");
+}
 
 /* An id that a batch or a table refers to must be one that its table has. */
 static int unknown_id(struct fp_err *err, const char *what, uint32_t id, uint32_t n) {
@@ -106,7 +110,9 @@ int fp_stacks_put(struct fp_stacks *s, const struct fp_batch *in, const uint32_t
 /* ---- frames -> positions ---------------------------------------------- */
 
 /* Graphs have a name for an unknown file, which is Callgrind's. */
-static uint32_t known_file(const struct fp_stacks *s, uint32_t file) { return file ? file : s->unknown_file; }
+static uint32_t known_file(const struct fp_stacks *s, uint32_t file) {
+    return file ? file : s->unknown_file;
+}
 
 /* The function that stands for code without a name: [libx.so+0x1136], by its
  * place in the file, which is the same in every run; 0x1136 outside of any
@@ -158,8 +164,8 @@ static uint32_t function_at(struct fp_stacks *s, uint32_t mapping, uint32_t obje
  * first stands for all, or recursion between them would not be seen. */
 static uint32_t same_function(struct fp_stacks *s, const uint32_t *f) {
     uint32_t known = s->names.n, function = fp_table_intern(&s->model->functions, f);
-    uint32_t name = fp_table_intern(
-        &s->names, (uint32_t[]){f[FP_FUNCTION_OBJECT], f[FP_FUNCTION_FILE], f[FP_FUNCTION_NAME]});
+    uint32_t name =
+        fp_table_intern(&s->names, (uint32_t[]){f[FP_FUNCTION_OBJECT], f[FP_FUNCTION_FILE], f[FP_FUNCTION_NAME]});
     if (function == FP_NO_ID || name == FP_NO_ID) return FP_NO_ID;
     if (name < known) return s->function_of_name[name];
     if (name >= s->cap_names) {
@@ -246,8 +252,8 @@ static int push_lines(struct fp_stacks *s, uint32_t lines, uint32_t mapping, uin
     for (uint32_t id = lines; id; id = fp_table_row(&m->lines, id)[FP_LINE_OUTER]) {
         const uint32_t *row = fp_table_row(&m->lines, id);
         uint32_t function = row[FP_LINE_FUNCTION];
-        if (push_position(s, function_in(s, function, mapping, object, address),
-                          known_file(s, file_of(m, function)), row[FP_LINE_LINE], address))
+        if (push_position(s, function_in(s, function, mapping, object, address), known_file(s, file_of(m, function)),
+                          row[FP_LINE_LINE], address))
             return no_memory(err);
     }
     for (uint32_t i = 0; i < n / 2; i++) {
@@ -277,7 +283,8 @@ static int resolve(struct fp_stacks *s, uint32_t frame, struct fp_err *err) {
         if (status) return status;
     } else if (!frame) { /* a sample without a stack */
         if (push_position(s, function_in(s, 0, 0, 0, 0), s->unknown_file, 0, 0)) return no_memory(err);
-    } else if (push_position(s, function_at(s, mapping, object, s->unknown_file, address), s->unknown_file, 0, address)) {
+    } else if (push_position(s, function_at(s, mapping, object, s->unknown_file, address), s->unknown_file, 0,
+                             address)) {
         return no_memory(err);
     }
     s->chain[at] = s->n_chain - at - 1;
@@ -353,11 +360,11 @@ static int rank_names(struct fp_stacks *s) {
     for (uint32_t id = 0; id < n_functions; id++)
         if (s->rank_of_function[id]) {
             const uint32_t *f = fp_table_row(&m->functions, id);
-            ranked[n_ranked++] = (struct ranked){
-                {s->rank_of_string[fp_table_row(&m->objects, f[FP_FUNCTION_OBJECT])[FP_OBJECT_NAME]],
-                 s->rank_of_string[f[FP_FUNCTION_FILE]], s->rank_of_string[f[FP_FUNCTION_NAME]],
-                 s->rank_of_string[f[FP_FUNCTION_SYSTEM_NAME]], f[FP_FUNCTION_LINE]},
-                id};
+            ranked[n_ranked++] =
+                (struct ranked){{s->rank_of_string[fp_table_row(&m->objects, f[FP_FUNCTION_OBJECT])[FP_OBJECT_NAME]],
+                                 s->rank_of_string[f[FP_FUNCTION_FILE]], s->rank_of_string[f[FP_FUNCTION_NAME]],
+                                 s->rank_of_string[f[FP_FUNCTION_SYSTEM_NAME]], f[FP_FUNCTION_LINE]},
+                                id};
         }
     qsort(ranked, n_ranked, sizeof *ranked, by_keys);
     for (uint32_t i = 0; i < n_ranked; i++) s->rank_of_function[ranked[i].id] = i;
@@ -419,7 +426,7 @@ struct walk {
     uint32_t n, cap;
     int64_t *inclusive; /* by depth: what was found below so far */
     uint32_t cap_depth;
-    int64_t calls;      /* which sum counts calls; negative: none */
+    int64_t calls; /* which sum counts calls; negative: none */
 };
 
 /* Enters a stack and those above it that are not there yet. */

@@ -26,15 +26,15 @@
 struct fp_stacks {
     struct fp_model *model;
     uint32_t n_values;
-    int32_t per_thread;    /* group = thread; else everything is group 0 */
-    int32_t inline_calls;  /* inlined functions are called, not part of their caller */
-    int32_t addresses;     /* fp_stacks_end: some position has an address */
+    int32_t per_thread;       /* group = thread; else everything is group 0 */
+    int32_t inline_calls;     /* inlined functions are called, not part of their caller */
+    int32_t addresses;        /* fp_stacks_end: some position has an address */
     int32_t return_addresses; /* ... and some of them are where a call returns to */
-    int32_t lines;         /* ... some position has a line */
+    int32_t lines;            /* ... some position has a line */
     uint64_t samples;
-    uint64_t labelled;     /* samples with labels, which a graph cannot say */
-    uint64_t timed;        /* samples with a time, likewise */
-    uint64_t uncounted;    /* of the selected group: arcs that no source counted a call of */
+    uint64_t labelled;  /* samples with labels, which a graph cannot say */
+    uint64_t timed;     /* samples with a time, likewise */
+    uint64_t uncounted; /* of the selected group: arcs that no source counted a call of */
 
     /* private from here on */
     struct fp_table keys;       /* (stack, group) */
@@ -47,21 +47,21 @@ struct fp_stacks {
     struct fp_table names;      /* object, file, name of functions */
     uint32_t *function_of_name; /* by name: the function that stands for it */
     uint32_t cap_names;
-    uint32_t *chain;            /* per frame: length, then positions, outermost first */
+    uint32_t *chain; /* per frame: length, then positions, outermost first */
     uint32_t n_chain, cap_chain;
-    uint32_t *chain_of;         /* by frame: place in `chain`; 0 = not resolved yet */
-    uint32_t *local_of;         /* by stack: node of the selected group + 1 */
-    uint32_t *active;           /* by function: calls of it above the node at hand */
-    uint64_t *start_of;         /* by function: its address, if it is named by one */
+    uint32_t *chain_of; /* by frame: place in `chain`; 0 = not resolved yet */
+    uint32_t *local_of; /* by stack: node of the selected group + 1 */
+    uint32_t *active;   /* by function: calls of it above the node at hand */
+    uint64_t *start_of; /* by function: its address, if it is named by one */
     uint32_t cap_start;
-    uint32_t unknown_file;      /* the string ??? */
+    uint32_t unknown_file; /* the string ??? */
     uint32_t *rank_of_string;
     uint32_t *rank_of_function;
-    struct fp_table rows;       /* (position, callee or 0) of the selected group */
-    int64_t *costs;             /* of row i: costs[i * n_values ..] */
-    uint64_t *counts;           /* of row i: calls */
+    struct fp_table rows; /* (position, callee or 0) of the selected group */
+    int64_t *costs;       /* of row i: costs[i * n_values ..] */
+    uint64_t *counts;     /* of row i: calls */
     uint32_t cap_rows;
-    uint32_t *order;            /* rows as they are to be pulled */
+    uint32_t *order; /* rows as they are to be pulled */
     uint32_t at;
     struct fp_buf name;
 };

@@ -16,8 +16,8 @@ struct fp_sum {
     int64_t *sums;        /* of key i: sums[i * n_values ..] */
     uint32_t cap;         /* keys that `sums` has room for */
     uint32_t n_values;
-    uint32_t next;        /* pulling */
-    uint64_t timed;       /* samples whose time is lost */
+    uint32_t next;  /* pulling */
+    uint64_t timed; /* samples whose time is lost */
 };
 
 /* NULL when memory ran out.  Caller owns. */

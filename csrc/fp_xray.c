@@ -16,7 +16,7 @@
 #include <stdlib.h>
 
 enum { HEADER = 32, DENSE_IDS = 1 << 20, LEAST_BLOCK = 16 + 4 + 4 + 16 };
-#define PROFILE_MAGIC 0x7872617970726f66u   /* "xrayprof" as a number */
+#define PROFILE_MAGIC 0x7872617970726f66u /* "xrayprof" as a number */
 #define PROFILE_VERSION 0x20180424u
 
 /* First byte of a metadata record: kind << 1 | 1. */
@@ -36,9 +36,9 @@ enum {
 
 /* x->state */
 enum {
-    BETWEEN = 0,   /* before a buffer's extents record */
-    OPENING = 1,   /* after it: NewBuffer must follow */
-    PREAMBLE = 2,  /* before the first NewCPUId */
+    BETWEEN = 0,  /* before a buffer's extents record */
+    OPENING = 1,  /* after it: NewBuffer must follow */
+    PREAMBLE = 2, /* before the first NewCPUId */
     BODY = 3
 };
 
@@ -100,8 +100,8 @@ int fp_xray_header(struct fp_xray *x, const uint8_t *p, size_t n, size_t *nbytes
     x->mode = type == 1 ? FP_XRAY_FDR : FP_XRAY_BASIC;
     x->version = version;
     if (version < 1 || version > (type == 1 ? 5u : 3u))
-        return fp_fail_got(err, FP_E_VERSION, 0, type == 1 ? "FDR version" : "basic mode version",
-                           FP_GOT_UNSIGNED, version, type == 1 ? "1..5" : "1..3", 0);
+        return fp_fail_got(err, FP_E_VERSION, 0, type == 1 ? "FDR version" : "basic mode version", FP_GOT_UNSIGNED,
+                           version, type == 1 ? "1..5" : "1..3", 0);
     if (n < HEADER)
         return fp_fail_got(err, FP_E_TRUNCATED, n, "file header length", FP_GOT_UNSIGNED, n, "% bytes", HEADER);
     x->flags = fp_u32s(p + 4, x->swap) & 3;
@@ -271,8 +271,8 @@ static int index_v2(struct fp_xray *x, struct fp_in *in, uint64_t size, uint64_t
     }
     if (left < 16) {
         if (!x->lenient)
-            return fp_fail_got(err, FP_E_TRUNCATED, at, "length of the last record", FP_GOT_UNSIGNED, left,
-                               "% bytes", 16);
+            return fp_fail_got(err, FP_E_TRUNCATED, at, "length of the last record", FP_GOT_UNSIGNED, left, "% bytes",
+                               16);
         x->stats.lost_bytes += left;
         *next = size;
         return 0;
@@ -384,8 +384,8 @@ static uint64_t v1_left(const struct fp_xray *x, uint64_t offset) {
 }
 
 /* One metadata record at p, all of whose `length` bytes are there. */
-static int metadata(struct fp_xray *x, const uint8_t *p, uint64_t length, uint64_t offset,
-                    struct fp_batch *out, struct fp_err *err) {
+static int metadata(struct fp_xray *x, const uint8_t *p, uint64_t length, uint64_t offset, struct fp_batch *out,
+                    struct fp_err *err) {
     const int swap = x->swap;
     const uint8_t kind = p[0];
     const uint32_t row = out->n;
@@ -401,7 +401,8 @@ static int metadata(struct fp_xray *x, const uint8_t *p, uint64_t length, uint64
             x->stats.buffers++;
             break;
         case WALL_TIME:
-            if (x->state != PREAMBLE) return fp_fail(err, FP_E_MALFORMED, offset, "a wall-time record outside a preamble");
+            if (x->state != PREAMBLE)
+                return fp_fail(err, FP_E_MALFORMED, offset, "a wall-time record outside a preamble");
             x->wall_us = wall_us(p + 1, swap);
             break;
         case PID:
@@ -438,11 +439,13 @@ static int metadata(struct fp_xray *x, const uint8_t *p, uint64_t length, uint64
         case CALL_ARGUMENT:
         case CUSTOM_EVENT:
         case TYPED_EVENT:
-            if (x->state != BODY) return fp_fail(err, FP_E_MALFORMED, offset, "an event before the buffer's first CPU record");
+            if (x->state != BODY)
+                return fp_fail(err, FP_E_MALFORMED, offset, "an event before the buffer's first CPU record");
             if (kind == TSC_WRAP) {
                 x->now = fp_u64s(p + 1, swap);
             } else if (kind == CALL_ARGUMENT) {
-                if (!x->last_function) return fp_fail(err, FP_E_MALFORMED, offset, "an argument that follows no function record");
+                if (!x->last_function)
+                    return fp_fail(err, FP_E_MALFORMED, offset, "an argument that follows no function record");
                 out->op[row] = FP_OP_ARGUMENT;
                 out->time[row] = x->now;
                 out->aux[row] = fp_u64s(p + 1, swap);
@@ -503,8 +506,7 @@ static void give_up(struct fp_xray *x) {
 /* The record at hand, `length` bytes, does not fit into the rest of its buffer.
  * Writers forget the 16-byte head of each typed event when they state the
  * extents, so that much may be missing.  Else it is an error. */
-static int past_the_buffer(struct fp_xray *x, const uint8_t *p, uint64_t length, uint64_t offset,
-                           struct fp_err *err) {
+static int past_the_buffer(struct fp_xray *x, const uint8_t *p, uint64_t length, uint64_t offset, struct fp_err *err) {
     uint64_t typed = x->typed + (p[0] == TYPED_EVENT);
     if (typed && length - x->left <= 16 * typed) {
         x->stats.short_buffers++;

@@ -16,9 +16,9 @@
 enum fp_xray_mode {
     FP_XRAY_BASIC = 0,
     FP_XRAY_FDR = 1,
-    FP_XRAY_PROFILE = 2,     /* as the runtime writes it: file header, blocks of records */
-    FP_XRAY_PROFILE_RAW = 3  /* as LLVM's own reader expects it: no file header, a block
-                                header before every record */
+    FP_XRAY_PROFILE = 2,    /* as the runtime writes it: file header, blocks of records */
+    FP_XRAY_PROFILE_RAW = 3 /* as LLVM's own reader expects it: no file header, a block
+                               header before every record */
 };
 
 /* What was met on the way.  Repairs are oddities of real runtimes, mended and
@@ -26,74 +26,74 @@ enum fp_xray_mode {
 struct fp_xray_stats {
     uint64_t buffers;
     /* repairs */
-    uint64_t duplicate_records;   /* basic: a forked child wrote its parent's records again */
-    uint64_t orphan_arguments;    /* basic: argument of a record that was not written */
-    uint64_t short_buffers;       /* FDR: extents too short by the heads of typed events */
-    uint64_t short_bytes;         /* FDR: bytes of such buffers that were never written */
-    uint64_t negative_times;      /* profile: times below zero, taken as 0 */
+    uint64_t duplicate_records; /* basic: a forked child wrote its parent's records again */
+    uint64_t orphan_arguments;  /* basic: argument of a record that was not written */
+    uint64_t short_buffers;     /* FDR: extents too short by the heads of typed events */
+    uint64_t short_bytes;       /* FDR: bytes of such buffers that were never written */
+    uint64_t negative_times;    /* profile: times below zero, taken as 0 */
     /* losses */
-    uint64_t bad_buffers;         /* FDR: buffers given up at a malformed record */
-    uint64_t bad_records;         /* basic, profile: malformed records passed over */
-    uint64_t lost_bytes;          /* bytes passed over because of either */
+    uint64_t bad_buffers; /* FDR: buffers given up at a malformed record */
+    uint64_t bad_records; /* basic, profile: malformed records passed over */
+    uint64_t lost_bytes;  /* bytes passed over because of either */
 };
 
 /* One FDR buffer as the index pass sees it. */
 struct fp_xray_buffer {
-    uint64_t offset;   /* absolute, of its extents record (v1: of its first record) */
-    uint64_t nbytes;   /* with the extents record */
-    uint64_t wall_us;  /* when the thread took it, microseconds of a monotonic clock */
-    uint64_t tsc;      /* of its first event */
-    uint32_t pid;      /* 0 when not recorded */
+    uint64_t offset;  /* absolute, of its extents record (v1: of its first record) */
+    uint64_t nbytes;  /* with the extents record */
+    uint64_t wall_us; /* when the thread took it, microseconds of a monotonic clock */
+    uint64_t tsc;     /* of its first event */
+    uint32_t pid;     /* 0 when not recorded */
     uint32_t tid;
-    int32_t twin;      /* after the sort: may be a copy of the buffer before it */
-    int32_t dropped;   /* set by the caller: is one */
+    int32_t twin;    /* after the sort: may be a copy of the buffer before it */
+    int32_t dropped; /* set by the caller: is one */
 };
 
 struct fp_xray {
     struct fp_model *model;
-    uint32_t input;          /* which input this is; threads of different inputs differ */
+    uint32_t input; /* which input this is; threads of different inputs differ */
     int32_t lenient;
     /* the file header */
-    int32_t mode;            /* enum fp_xray_mode */
-    int32_t swap;            /* byte order differs from the machine's */
+    int32_t mode; /* enum fp_xray_mode */
+    int32_t swap; /* byte order differs from the machine's */
     uint32_t version;
-    uint32_t flags;          /* bit 0 constant TSC, bit 1 nonstop TSC; others masked off */
+    uint32_t flags; /* bit 0 constant TSC, bit 1 nonstop TSC; others masked off */
     uint64_t ticks_per_second;
-    uint64_t buffer_size;    /* FDR v1: bytes from one buffer to the next */
-    uint64_t wall_ns;        /* profile: CLOCK_REALTIME when written */
-    uint64_t pid;            /* profile */
+    uint64_t buffer_size; /* FDR v1: bytes from one buffer to the next */
+    uint64_t wall_ns;     /* profile: CLOCK_REALTIME when written */
+    uint64_t pid;         /* profile */
     struct fp_xray_stats stats;
-    uint32_t asked;          /* FP_ASK: the function id that fp_xray_define must name */
+    uint32_t asked; /* FP_ASK: the function id that fp_xray_define must name */
 
     /* the index (FDR) */
     struct fp_xray_buffer *buffers;
     size_t n_buffers, cap_buffers, next_buffer;
 
     /* private from here on */
-    uint32_t *dense;         /* XRay id -> model function + 1 below DENSE_IDS, grown */
+    uint32_t *dense; /* XRay id -> model function + 1 below DENSE_IDS, grown */
     uint32_t n_dense;
-    struct fp_table sparse;  /* XRay ids above it; row i belongs to sparse_functions[i] */
+    struct fp_table sparse; /* XRay ids above it; row i belongs to sparse_functions[i] */
     uint32_t *sparse_functions;
     uint32_t cap_sparse;
-    struct fp_xray_thread *threads;  /* basic: what was last seen of each thread */
+    struct fp_xray_thread *threads; /* basic: what was last seen of each thread */
     uint32_t cap_threads;
     /* where decoding stands */
-    uint64_t left;           /* FDR: bytes to the end of the buffer; UINT64_MAX: not stated */
-    uint64_t skip;           /* bytes to pass over before the next record */
-    uint64_t walked;         /* index: offset of the buffer being walked, 0 = none */
+    uint64_t left;   /* FDR: bytes to the end of the buffer; UINT64_MAX: not stated */
+    uint64_t skip;   /* bytes to pass over before the next record */
+    uint64_t walked; /* index: offset of the buffer being walked, 0 = none */
     uint64_t now, wall_us;
-    uint64_t typed;          /* FDR: typed events in this buffer so far */
+    uint64_t typed; /* FDR: typed events in this buffer so far */
     uint32_t thread, current_pid, tid;
-    uint32_t last_function;  /* basic: XRay id of the record before; FDR: 1 after a function record */
+    uint32_t last_function; /* basic: XRay id of the record before; FDR: 1 after a function record */
     uint16_t cpu;
-    uint8_t state;           /* FDR: where in a buffer */
+    uint8_t state; /* FDR: where in a buffer */
     /* profile: the call paths of all threads */
-    struct fp_table paths;   /* rows (thread, stack) */
+    struct fp_table paths; /* rows (thread, stack) */
     int64_t *path_ticks;
     uint64_t *path_calls;
     int64_t *path_children;
     uint32_t cap_paths, next_path;
-    uint32_t *ids;           /* the path being read, leaf first */
+    uint32_t *ids; /* the path being read, leaf first */
     uint32_t n_ids, cap_ids;
 };
 

@@ -23,10 +23,10 @@ struct seen {
  * with.  It grows with the thread's records, up to RING of them. */
 struct fp_xray_thread {
     struct seen *ring;
-    uint32_t n, cap;    /* entries in use; allocated */
-    uint32_t head;      /* once n == RING: the oldest entry */
+    uint32_t n, cap; /* entries in use; allocated */
+    uint32_t head;   /* once n == RING: the oldest entry */
     uint64_t last_tsc;
-    uint32_t replay;    /* entry of the ring expected next; UINT32_MAX: not replaying */
+    uint32_t replay; /* entry of the ring expected next; UINT32_MAX: not replaying */
 };
 
 void fp_xray_free_threads(struct fp_xray *x) {

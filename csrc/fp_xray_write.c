@@ -36,9 +36,13 @@ static uint8_t *put16(uint8_t *to, uint32_t v) {
     return to + 2;
 }
 
-static uint8_t *put32(uint8_t *to, uint32_t v) { return put16(put16(to, v & 0xffff), v >> 16); }
+static uint8_t *put32(uint8_t *to, uint32_t v) {
+    return put16(put16(to, v & 0xffff), v >> 16);
+}
 
-static uint8_t *put64(uint8_t *to, uint64_t v) { return put32(put32(to, (uint32_t)v), (uint32_t)(v >> 32)); }
+static uint8_t *put64(uint8_t *to, uint64_t v) {
+    return put32(put32(to, (uint32_t)v), (uint32_t)(v >> 32));
+}
 
 int fp_xray_write_header(struct fp_xray_write *w, uint64_t buffer_size, struct fp_buf *out) {
     if (fp_buf_reserve(out, 32)) return FP_E_NOMEM;
@@ -165,4 +169,6 @@ int fp_xray_write_put(struct fp_xray_write *w, const struct fp_batch *b, struct 
     return 0;
 }
 
-int fp_xray_write_end(struct fp_xray_write *w, struct fp_buf *out) { return close_buffer(w, out); }
+int fp_xray_write_end(struct fp_xray_write *w, struct fp_buf *out) {
+    return close_buffer(w, out);
+}

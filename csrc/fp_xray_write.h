@@ -15,23 +15,23 @@
 
 /* What was met on the way. */
 struct fp_xray_write {
-    const struct fp_model *model;  /* borrowed: threads */
-    uint64_t ticks_per_second;     /* 0 = unknown; makes wall clocks where the source has none */
+    const struct fp_model *model; /* borrowed: threads */
+    uint64_t ticks_per_second;    /* 0 = unknown; makes wall clocks where the source has none */
     /* XRay id of each model function; the caller fills and grows it before each put */
     const uint32_t *ids;
     uint32_t n_ids;
     /* what FDR cannot say */
-    uint64_t empty_events;         /* left out: readers refuse the whole log */
-    uint64_t large_events;         /* left out: of 2 GiB and more */
-    uint64_t wide_types;           /* event types cut to 16 bits */
+    uint64_t empty_events; /* left out: readers refuse the whole log */
+    uint64_t large_events; /* left out: of 2 GiB and more */
+    uint64_t wide_types;   /* event types cut to 16 bits */
     uint64_t buffers;
 
     /* private from here on: the buffer being filled */
-    struct fp_buf body;            /* from the new-buffer record on */
-    uint32_t thread;               /* id + 1; 0 = no buffer is open */
+    struct fp_buf body; /* from the new-buffer record on */
+    uint32_t thread;    /* id + 1; 0 = no buffer is open */
     uint32_t cpu;
-    uint64_t now;                  /* time of the last record that moves the clock */
-    uint64_t *wall_us;             /* per thread id: of its last buffer */
+    uint64_t now;      /* time of the last record that moves the clock */
+    uint64_t *wall_us; /* per thread id: of its last buffer */
     uint32_t n_wall;
 };
 

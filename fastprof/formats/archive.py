@@ -357,7 +357,7 @@ class ArchiveReader(Reader):
     def ranges(self) -> Iterator[tuple[int, int | None]]:
         if self.options.threads and self._member.end is not None and not self._thread_ids():
             there = ", ".join(str(row[2]) for row in self._member.end.get("threads", [])[:20])
-            raise UsageError(f"{self.source.name}: none of the threads asked for is there; there are: {there or 'none'}")
+            raise UsageError(f"{self.source.name}: none of the threads asked for is there, but: {there or 'none'}")
         for offset, type_, nbytes in self._member.sections:
             if type_ == ROWS and not self._wanted(self._member.chunks[offset]):
                 self._passed_over += 1

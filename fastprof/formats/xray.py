@@ -84,7 +84,8 @@ class XRayReader(Reader):
         self._feed = lib.fp_xray_profile_feed if profile else lib.fp_xray_feed
         part = Part(pid=int(x.pid) or None)
         if profile:
-            part.value_types = [ValueType("Ticks", "ticks", "TSC ticks"), ValueType("Calls", "count", "Number of calls")]
+            calls = ValueType("Calls", "count", "Number of calls")
+            part.value_types = [ValueType("Ticks", "ticks", "TSC ticks"), calls]
         else:
             part.extra["ticks_per_second"] = int(x.ticks_per_second)
         part.descriptions = [(b"Source", self._describe().encode())]
@@ -213,7 +214,8 @@ def _load_names(options: Options) -> Any:
         return None
     from fastprof.formats.xray_map import FunctionNames, InstrumentationMap
 
-    return FunctionNames([InstrumentationMap.load(path, demangle=options.demangle != "none") for path in options.symbols])
+    demangle = options.demangle != "none"
+    return FunctionNames([InstrumentationMap.load(path, demangle=demangle) for path in options.symbols])
 
 
 def _reader(source: Source, model: Model, options: Options, report: Report) -> XRayReader:

@@ -10,7 +10,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 static struct fp_model *small_model(void) {
     struct fp_model *m = fp_model_new();
     for (uint32_t i = 1; i < 60; i++) {
-        uint32_t name = fp_strings_intern(&m->strings, "abcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyz12345678", i);
+        uint32_t name =
+            fp_strings_intern(&m->strings, "abcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyz12345678", i);
         fp_model_function(m, 0, 0, name, 0, i);
         fp_model_stack(m, i - 1, fp_model_frame(m, 0, i, 0, 0));
         fp_model_label(m, 0, name, 0, i, 0);
@@ -19,7 +20,9 @@ static struct fp_model *small_model(void) {
     return m;
 }
 
-static uint64_t mix(uint64_t h, uint64_t v) { return fp_mix(h ^ v, 0x9e3779b97f4a7c15u); }
+static uint64_t mix(uint64_t h, uint64_t v) {
+    return fp_mix(h ^ v, 0x9e3779b97f4a7c15u);
+}
 
 /* A digest of what the rows say. */
 static uint64_t digest(const struct fp_batch *b, uint64_t h) {
@@ -29,8 +32,10 @@ static uint64_t digest(const struct fp_batch *b, uint64_t h) {
             int payload = b->op[i] == FP_OP_CUSTOM || b->op[i] == FP_OP_TYPED;
             h = mix(mix(h, b->time[i]), (uint64_t)b->function[i] << 8 | b->op[i]);
             h = mix(mix(h, b->thread[i]), b->cpu[i]);
-            if (!payload) h = mix(h, b->aux[i]);
-            else if ((uint32_t)b->aux[i]) h = mix(h, fp_hash_bytes(b->bytes + (b->aux[i] >> 32), (uint32_t)b->aux[i]));
+            if (!payload)
+                h = mix(h, b->aux[i]);
+            else if ((uint32_t)b->aux[i])
+                h = mix(h, fp_hash_bytes(b->bytes + (b->aux[i] >> 32), (uint32_t)b->aux[i]));
         } else if (b->view == FP_STACKS) {
             h = mix(mix(h, b->stack[i]), b->time[i]);
             h = mix(mix(h, b->label[i]), b->thread[i]);
@@ -46,7 +51,8 @@ static uint64_t digest(const struct fp_batch *b, uint64_t h) {
 }
 
 /* Reads all rows of a payload; `enc`, if given, gathers them.  0 when damaged. */
-static uint64_t rows(const struct fp_archive_ids *ids, const uint8_t *p, size_t n, uint32_t cap, struct fp_archive_enc *enc) {
+static uint64_t rows(const struct fp_archive_ids *ids, const uint8_t *p, size_t n, uint32_t cap,
+                     struct fp_archive_enc *enc) {
     struct fp_err err;
     struct fp_archive_dec *d = fp_archive_dec_new(ids);
     struct fp_batch *b = fp_batch_new(p[0], cap, 0);
