@@ -544,11 +544,22 @@ int fp_fold_totals(struct fp_fold_out *o, struct fp_err *err) {
     }
 }
 
-static void put_position(const struct fp_fold_out *o, struct fp_batch *out, uint32_t row, uint32_t function) {
+/* The function as the graph names it: one without a file gets o->unknown_file. */
+static uint32_t in_graph(const struct fp_fold_out *o, uint32_t function) {
+    const uint32_t *words = fp_table_row(&o->model->functions, function);
+    if (words[FP_FUNCTION_FILE]) return function;
+    return fp_model_function(o->model, words[FP_FUNCTION_OBJECT], o->unknown_file, words[FP_FUNCTION_NAME],
+                             words[FP_FUNCTION_SYSTEM_NAME], words[FP_FUNCTION_LINE]);
+}
+
+static int put_position(const struct fp_fold_out *o, struct fp_batch *out, uint32_t row, uint32_t function) {
+    function = in_graph(o, function);
+    if (function == FP_NO_ID) return FP_E_NOMEM;
     const uint32_t *words = fp_table_row(&o->model->functions, function);
     out->function[row] = function;
     out->file[row] = words[FP_FUNCTION_FILE];
     out->line[row] = words[FP_FUNCTION_LINE];
+    return 0;
 }
 
 int fp_fold_graph(struct fp_fold_out *o, struct fp_batch *out, struct fp_err *err) {
@@ -567,9 +578,11 @@ int fp_fold_graph(struct fp_fold_out *o, struct fp_batch *out, struct fp_err *er
             if (arc[0] != o->group || caller != o->function) break;
             if (out->n == out->cap) return FP_FULL;
             const uint32_t row = out->n;
-            put_position(o, out, row, caller);
+            const uint32_t called = in_graph(o, callee);
+            if (called == FP_NO_ID || put_position(o, out, row, caller))
+                return fp_fail(err, FP_E_NOMEM, 0, "the function table");
             out->kind[row] = FP_CALL;
-            out->callee[row] = callee;
+            out->callee[row] = called;
             out->target_line[row] = fp_table_row(&o->model->functions, callee)[FP_FUNCTION_LINE];
             out->count[row] = arc[2];
             if (in_units(o->ticks_per_second, arc[3], &out->values[row]) || arc[4] > INT64_MAX) return too_large(err);
@@ -593,7 +606,7 @@ int fp_fold_graph(struct fp_fold_out *o, struct fp_batch *out, struct fp_err *er
         if (out->n == out->cap) return FP_FULL;
         const uint32_t row = out->n;
         o->function = (uint32_t)node[1];
-        put_position(o, out, row, o->function);
+        if (put_position(o, out, row, o->function)) return fp_fail(err, FP_E_NOMEM, 0, "the function table");
         out->kind[row] = FP_COST;
         if (in_units(o->ticks_per_second, node[2], &out->values[row]) || node[3] > INT64_MAX) return too_large(err);
         out->values[out->cap + row] = (int64_t)node[3];

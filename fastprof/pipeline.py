@@ -155,43 +155,72 @@ def _summed(
 def info(
     path: str, *, from_: str | None = None, options: Options | None = None, progress: Progress | None = None
 ) -> Report:
-    """Read one input to its end and say what is in it (`report.facts`)."""
+    """Read one input to its end and say what is in it (`report.facts`).
+
+    A timeline is also played through the stack machine, whose repairs say
+    which entries and exits do not fit together.
+    """
     options = options or Options()
     model, report = Model(), Report()
     reader = open_reader(path, from_, model, options, report, progress)
-    summary = ffi.new("struct fp_summary *", {"first_time": (1 << 64) - 1})
-    totals = ffi.NULL
-    overflowed = False
+    summary = _Summary()
     try:
-        for batch in read(reader):
-            n = batch.c.n_values
-            if n > summary.n_totals:
-                more = ffi.new("int64_t[]", n)
-                if summary.n_totals:
-                    ffi.memmove(more, totals, summary.n_totals * 8)
-                totals, summary.totals, summary.n_totals = more, more, n
-            overflowed |= bool(lib.fp_batch_summarize(batch.c, summary))
+        rows = summary.seen(read(reader), model)
+        if reader.view == "timeline":
+            from fastprof.bridges import timeline
+
+            folded = Report()
+            for _ in timeline.to_graph(rows, model, options, folded):
+                pass
+            report.repairs += folded.repairs
+            report.warnings += folded.warnings
+        else:
+            for _ in rows:
+                pass
     finally:
         reader.source.close()
-    if overflowed:
+    if summary.overflowed:
         raise FastprofError(f"{reader.source.name}: {reader.format}: the sum of its costs is beyond 2^63-1")
     report.facts = {"file": reader.source.name, "format": reader.format, "view": reader.view} | report.facts
     _add_summary(report, model, reader.view, summary)
     return report
 
 
+class _Summary:
+    """What batches add up to, while they pass by."""
+
+    def __init__(self) -> None:
+        self.c = ffi.new("struct fp_summary *", {"first_time": (1 << 64) - 1})
+        self.overflowed = False
+        self.functions = 0  # of the input alone: bridges may add some
+        self._totals = ffi.NULL
+
+    def seen(self, batches: Iterator[Batch], model: Model) -> Iterator[Batch]:
+        c = self.c
+        for batch in batches:
+            n = batch.c.n_values
+            if n > c.n_totals:
+                more = ffi.new("int64_t[]", n)
+                if c.n_totals:
+                    ffi.memmove(more, self._totals, c.n_totals * 8)
+                self._totals, c.totals, c.n_totals = more, more, n
+            self.overflowed |= bool(lib.fp_batch_summarize(batch.c, c))
+            yield batch
+        self.functions = model.count("functions") - 1
+
+
 _OPS = ("enter", "exit", "tail exit", "enter with arguments", "argument", "custom event", "typed event")
 _KINDS = ("cost", "call", "jump", "conditional jump", "empty block")
 
 
-def _add_summary(report: Report, model: Model, view: str, summary: Any) -> None:
-    facts = report.facts
+def _add_summary(report: Report, model: Model, view: str, seen: _Summary) -> None:
+    facts, summary = report.facts, seen.c
     names = {"timeline": _OPS, "graph": _KINDS, "stacks": ("sample",)}[view]
     rows = {name: int(n) for name, n in zip(names, summary.rows, strict=False) if n}
     facts["records"] = sum(rows.values())
     if len(rows) > 1 or view != "stacks":
         facts["records by kind"] = rows
-    facts["functions"] = model.count("functions") - 1
+    facts["functions"] = seen.functions
     threads = [model.row("threads", i) for i in range(1, model.count("threads"))]
     if threads:
         facts["processes"] = len({(i, pid) for i, pid, _ in threads})

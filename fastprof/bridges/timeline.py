@@ -69,8 +69,10 @@ def _fold(batches: Iterable[Batch], model: Model, options: Options, report: Repo
                 raise MemoryError("no memory to spill call arcs")
             limit = max(limit, 2 * fold.n_arcs)
 
+    if clock is None:
+        report.warn("the input has no records: the profile is valid and empty")
     in_ticks = options.time_unit == "ticks" or not clock
-    if not clock and options.time_unit != "ticks":
+    if clock == 0 and options.time_unit != "ticks":
         report.warn("the clock's frequency is unknown: times are in ticks")
     check(lib.fp_fold_end(fold, err), err, "timeline", "fold")
     _tell(fold, report)
@@ -142,6 +144,7 @@ class _Result:
         out = ffi.new("struct fp_fold_out *")
         out.model, out.ticks_per_second = self._model.c, self._ticks_per_second
         out.nodes, out.arcs = merges[0].c, merges[1].c
+        out.unknown_file = self._model.intern("???")
         return out, merges
 
     def _part(self, group: int) -> Part:
