@@ -1,0 +1,62 @@
+"""Archives on the command line, and what it refuses to ignore."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from tests.paths import REPO
+from tests.unit.test_cli import EVENTS, POOL, run
+
+CALLGRIND = str(REPO / "tests" / "corpus" / "callgrind" / "good" / "quirks_inherit.callgrind")
+
+
+def test_add_list_extract(tmp_path: Path) -> None:
+    store = str(tmp_path / "store.fpa")
+    run("archive", "add", store, POOL, CALLGRIND)
+    run("archive", "add", store, EVENTS, "--name", "events", "--level", "19")
+    names = [m["name"] for m in json.loads(run("archive", "list", store, "--json").stdout)]
+    assert names == [Path(POOL).name, Path(CALLGRIND).name, "events"]
+    assert run("archive", "list", store).stdout.count(b"\n") == 4
+    for name, original in ((Path(POOL).name, POOL), (Path(CALLGRIND).name, CALLGRIND), ("events", EVENTS)):
+        extracted, direct = tmp_path / "extracted.callgrind", tmp_path / "direct.callgrind"
+        run("archive", "extract", store, name, "-o", str(extracted))
+        run("convert", original, "-o", str(direct))
+        assert extracted.read_bytes() == direct.read_bytes()
+    assert b"has no profile 'x'" in run("archive", "extract", store, "x", "--to", "callgrind", code=2).stderr
+    assert b"already" in run("archive", "add", store, POOL, code=2).stderr
+
+
+def test_a_thread_of_an_archive(tmp_path: Path) -> None:
+    store = str(tmp_path / "pool.fpa")
+    run("convert", POOL, "-o", store)
+    whole = json.loads(run("convert", store, "--to", "callgrind", "--per-thread", "--json").stderr)
+    out = run("convert", store, "--to", "callgrind", "--per-thread").stdout.decode()
+    threads = [line.split()[1] for line in out.splitlines() if line.startswith("thread:")]
+    assert len(threads) == 4
+    calls = 0
+    for thread in threads:
+        one = run("convert", store, "--to", "callgrind", "--thread", thread, "--json")
+        calls += json.loads(one.stderr)["rows"]["calls"]
+    assert calls == whole["rows"]["calls"]
+    assert b"none of the threads asked for" in run("convert", store, "--to", "callgrind", "--thread", "1", code=2).stderr
+
+
+def test_selections_and_levels_are_refused_where_they_mean_nothing() -> None:
+    for option in (("--thread", "1"), ("--part", "1"), ("--time-range", "1:2"), ("--member", "x")):
+        assert b"choose from an archive" in run("convert", POOL, "--to", "callgrind", *option, code=2).stderr
+    assert b"--level is for archives" in run("convert", POOL, "--to", "callgrind", "--level", "3", code=2).stderr
+
+
+def test_info_says_which_calls_do_not_fit() -> None:
+    assert json.loads(run("info", POOL, "--json").stdout)["repairs"] == {"unwound frames": 3}
+
+
+def test_two_pprofs_are_summed(tmp_path: Path) -> None:
+    one, both = tmp_path / "one.pb.gz", tmp_path / "both.pb.gz"
+    run("convert", POOL, "-o", str(one))
+    run("convert", str(one), str(one), "-o", str(both))
+    totals = [json.loads(run("info", str(p), "--json").stdout)["facts"]["totals"] for p in (one, both)]
+    assert totals[1] == {name: 2 * value for name, value in totals[0].items()}
+    samples = [json.loads(run("info", str(p), "--json").stdout)["facts"]["records"] for p in (one, both)]
+    assert samples[0] == samples[1]
