@@ -11,8 +11,8 @@ from typing import Any
 import zstandard
 
 from fastprof.formats import archive_cbor
+from fastprof.formats.archive import MAGIC
 
-MAGIC = b"\x89FPA\r\n\x1a\n"
 VERSION = 1
 FILE_HEADER_NBYTES = 16
 SYNC = b"\xf7P"

@@ -11,8 +11,8 @@ from fastprof.engine import Options, Reader, Report, write
 from fastprof.engine import read as read_batches
 from fastprof.errors import FastprofError, FormatError, UsageError
 from fastprof.formats import archive_sections
-from fastprof.formats.archive import ArchiveWriter
 from fastprof.formats.archive_index import Archive, load, read_end
+from fastprof.formats.archive_member import ArchiveWriter
 from fastprof.formats.archive_sections import (
     BASED,
     HEADER_NBYTES,

@@ -15,8 +15,8 @@ from fastprof._core import lib
 from fastprof import formats
 from fastprof.engine import Options, Report, read, write
 from fastprof.errors import FastprofError, FormatError, UsageError
-from fastprof.formats import archive, archive_cbor, archive_sections, archive_store
-from fastprof.formats.archive import ArchiveReader, ArchiveWriter
+from fastprof.formats import archive_cbor, archive_member, archive_sections, archive_store
+from fastprof.formats.archive_member import ArchiveReader, ArchiveWriter
 from fastprof.formats.archive_sections import HEADER_NBYTES, INDEX, ROWS, TABLES, Codec
 from fastprof.io import Sink, Source
 from fastprof.model import Batch, Model, Part, ValueType
@@ -47,7 +47,7 @@ def test_round_trip(view: str) -> None:
 
 @pytest.mark.parametrize("view", MAKERS)
 def test_many_chunks(view: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(archive, "CHUNK_ROWS", 700)
+    monkeypatch.setattr(archive_member, "CHUNK_ROWS", 700)
     data, want = write_archive(MAKERS[view], rows=5000)
     assert sum(s.type == ROWS for s in sections(data)) > 3
     assert read_dump(data)[0] == want
@@ -94,7 +94,7 @@ def test_a_jittering_clock_costs_little() -> None:
 
 @pytest.mark.parametrize("view", MAKERS)
 def test_cut_anywhere(view: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(archive, "CHUNK_ROWS", 64)
+    monkeypatch.setattr(archive_member, "CHUNK_ROWS", 64)
     data, want = write_archive(MAKERS[view], rows=200, batch=50)
     rows = [row for row in want if row[0] == "row"]
     chunks = [s for s in sections(data) if s.type == ROWS]
@@ -133,7 +133,7 @@ def test_one_flipped_byte(view: str) -> None:
 
 
 def test_a_damaged_chunk_loses_itself_only(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(archive, "CHUNK_ROWS", 100)
+    monkeypatch.setattr(archive_member, "CHUNK_ROWS", 100)
     data, want = write_archive(timeline, rows=500, batch=100)
     victim = [s for s in sections(data) if s.type == ROWS][2]
     damaged = bytearray(data)
@@ -217,7 +217,7 @@ def test_later_versions() -> None:
 
 
 def test_time_range_reads_only_its_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(archive, "CHUNK_ROWS", 500)
+    monkeypatch.setattr(archive_member, "CHUNK_ROWS", 500)
     data, want = write_archive(timeline, rows=20000, batch=500)
     times = [row[2]["time"] for row in want if row[0] == "row"]
     first, last = times[9000], times[9400]

@@ -1,0 +1,533 @@
+"""The fastprof archive: the Writer and the Reader of one profile ("member").
+
+Sections are archive_sections.py's, several profiles in one file archive_store.py's,
+the columns inside a chunk csrc/fp_archive.h's.  Bytes: docs/formats/archive.md.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import fields
+from typing import Any
+
+from fastprof._core import ffi, lib
+from fastprof._version import __version__
+from fastprof.engine import Options, Reader, Report, Writer
+from fastprof.errors import FastprofError, FormatError, UsageError, check
+from fastprof.formats import archive_cbor, archive_sections
+from fastprof.formats.archive_index import load, read_end
+from fastprof.formats.archive_sections import (
+    BASED,
+    END,
+    HEADER_NBYTES,
+    INDEX,
+    MEMBER,
+    OPTIONAL,
+    PARTS,
+    ROWS,
+    TABLES,
+    Chunk,
+    Codec,
+    Member,
+    Section,
+    SectionError,
+    VersionError,
+    unpack_metadata,
+)
+from fastprof.io import Sink, Source
+from fastprof.model import VIEWS, Batch, Model, Part
+
+DEFAULT_LEVEL = 3
+# A chunk ends when it holds this many rows, or about this many bytes.
+CHUNK_ROWS = 1 << 20
+CHUNK_NBYTES = 16 << 20
+_POSITIONS = {"instr": lib.FP_ARCHIVE_INSTR, "bb": lib.FP_ARCHIVE_BB, "line": lib.FP_ARCHIVE_LINE}
+_TABLES = ("strings", "objects", "mappings", "functions", "lines", "frames", "stacks", "labels", "threads")
+
+# Finds the section that a new one may be stored against: (type, how many of that type the member has so far).
+BaseOf = Callable[[int, int], tuple[int, bytes] | None]
+
+
+# ---- metadata as plain values ------------------------------------------------
+
+
+def _part_to_plain(part: Part) -> dict[str, Any]:
+    """The fields of a part that differ from an empty one's."""
+    empty = Part()
+    return {f.name: getattr(part, f.name) for f in fields(Part) if getattr(part, f.name) != getattr(empty, f.name)}
+
+
+def _part_from_plain(plain: dict[str, Any]) -> Part:
+    """Errors: TypeError, ValueError for what _part_to_plain does not make."""
+    empty = Part()
+    for name, value in plain.items():
+        if name not in vars(empty):
+            raise ValueError(f"unknown field {name!r}")
+        expected = getattr(empty, name)
+        if expected is not None and not isinstance(value, type(expected)):
+            raise ValueError(f"field {name!r} is a {type(value).__name__}")
+    return Part(**plain)
+
+
+def _model_to_plain(model: Model) -> dict[str, Any]:
+    """What the model knows besides tables and parts, where it is not the default."""
+    return {name: value for name, value in vars(model).items() if name not in ("c", "parts") and value}
+
+
+# ---- writing -----------------------------------------------------------------
+
+
+class ArchiveWriter(Writer):
+    """Writes one profile as a member of an archive.
+
+    A new archive begins at byte 0; to append, `at` is the end of the old one,
+    `members` are those it has and `base_of` finds what to store against.
+    """
+
+    format = "archive"
+    view = "any"
+
+    def __init__(
+        self,
+        model: Model,
+        sink: Sink,
+        options: Options,
+        report: Report,
+        *,
+        name: str = "",
+        at: int = 0,
+        members: tuple[Member, ...] = (),
+        base_of: BaseOf | None = None,
+    ) -> None:
+        super().__init__(model, sink, options, report)
+        # names are looked up when asked for; else what was in the source is kept as it was
+        self.names = bool(options.symbols)
+        if not 0 <= options.level <= 22:
+            raise UsageError(f"compression level {options.level}: must be 1 to 22")
+        self._codec = Codec(options.level or DEFAULT_LEVEL)
+        self._members = members
+        self._base_of = base_of
+        self._member = Member(members[-1].number + 1 if members else 0, name)
+        self._at = at
+        self._enc: Any = None
+        self._payload = ffi.gc(ffi.new("struct fp_buf *"), lib.fp_buf_free)
+        self._err = ffi.new("struct fp_err *")
+        self._from = ffi.new("uint32_t[]", [1] * lib.FP_ARCHIVE_TABLES)
+        self._parts: dict[int, Part] = {}  # as last written
+        self._chunk_parts: dict[int, None] = {}
+        self._new_parts: list[tuple[int, Part]] = []  # before the chunk
+        self._changed_parts: list[tuple[int, Part]] = []  # after it
+        self._totals: dict[int, list[int] | None] = {}
+        self._counts = [0] * (INDEX + 1)
+
+    # ---- sections ----------------------------------------------------------
+
+    def _emit(self, data: bytes) -> None:
+        self.text(data)
+        self._at += len(data)
+
+    def _section(self, type_: int, raw: bytes) -> int:
+        """Append a section and return its offset."""
+        base = self._base_of(type_, self._counts[type_]) if self._base_of else None
+        self._counts[type_] += 1
+        offset = self._at
+        try:
+            data = self._codec.pack(type_, self._member.number, raw, base=base)
+        except SectionError as error:
+            raise FastprofError(f"archive: {error.detail}") from None
+        self._member.sections.append((offset, type_, len(data)))
+        self._emit(data)
+        return offset
+
+    def _metadata(self, type_: int, value: Any) -> None:
+        try:
+            self._section(type_, archive_cbor.dumps(value))
+        except archive_cbor.CborError as error:
+            raise FastprofError(f"archive: metadata of the profile: {error}") from None
+
+    def _begin(self) -> None:
+        self._enc = lib.fp_archive_enc_new(VIEWS[self.view])
+        if not self._enc:
+            raise MemoryError("no memory for a chunk")
+        self._enc = ffi.gc(self._enc, lib.fp_archive_enc_free)
+        if not self._at:
+            self._emit(archive_sections.file_header())
+        self._member.view = self.view
+        self._metadata(MEMBER, {"view": self.view, "name": self._member.name, "creator": f"fastprof {__version__}"})
+
+    # ---- rows ----------------------------------------------------------------
+
+    def put(self, batch: Batch) -> None:
+        if self._enc is None:
+            self.view = batch.view
+            self._begin()
+        index = batch.part
+        self._note_part(index)
+        self._chunk_parts[index] = None
+        enc = self._enc
+        positions = sum(_POSITIONS[p] for p in self._parts[index].positions) if self.view == "graph" else 0
+        check(lib.fp_archive_enc_put(enc, batch.c, positions, self._err), self._err, "archive", "archive")
+        if enc.rows >= CHUNK_ROWS or enc.nbytes >= CHUNK_NBYTES:
+            self._flush()
+
+    def _note_part(self, index: int) -> None:
+        """Keep what a part says now: a reader learns some of it late."""
+        part = self.model.parts[index]
+        last = self._parts.get(index)
+        if last is None:
+            self._parts[index] = copy.deepcopy(part)
+            self._new_parts.append((index, self._parts[index]))
+        elif last != part:
+            self._parts[index] = copy.deepcopy(part)
+            self._changed_parts.append((index, self._parts[index]))
+
+    def _write_parts(self, parts: list[tuple[int, Part]]) -> None:
+        if parts:
+            self._metadata(PARTS, [[index, _part_to_plain(part)] for index, part in parts])
+            parts.clear()
+
+    def _write_tables(self) -> None:
+        if all(self.model.count(table) == seen for table, seen in zip(_TABLES, self._from, strict=True)):
+            return
+        if lib.fp_archive_tables_write(self.model.c, self._from, self._payload):
+            raise MemoryError("no memory for the tables")
+        self._section(TABLES, self._take_payload())
+
+    def _take_payload(self) -> bytes:
+        payload = bytes(ffi.buffer(self._payload.p, self._payload.n))
+        self._payload.n = 0
+        return payload
+
+    def _flush(self) -> None:
+        enc = self._enc
+        chunk = Chunk(0, enc.rows, list(self._chunk_parts))
+        if enc.time_min <= enc.time_max and self.view != "graph":
+            chunk.times = (enc.time_min, enc.time_max)
+        chunk.threads = ffi.unpack(enc.threads, enc.n_threads) if enc.n_threads else []
+        self._add_totals(enc)
+        self._write_parts(self._new_parts)
+        self._write_tables()
+        if lib.fp_archive_enc_flush(enc, self._payload):
+            raise MemoryError("no memory for a chunk")
+        chunk.offset = self._section(ROWS, self._take_payload())
+        self._member.chunks[chunk.offset] = chunk
+        self._write_parts(self._changed_parts)
+        self._chunk_parts = {}
+
+    def _add_totals(self, enc: Any) -> None:
+        """Sum the values; exact per value column as long as every chunk has one set of columns."""
+        for k in range(enc.n_values):
+            so_far = self._totals.get(k, [0])
+            self._totals[k] = None if enc.sums_overflow or so_far is None else [so_far[0] + int(enc.sums[k])]
+
+    def end(self) -> None:
+        if self._enc is None:
+            if self.view == "any":
+                self.view = "timeline"
+            self._begin()
+        for index in range(len(self.model.parts)):
+            self._note_part(index)
+        if self._enc.rows:
+            self._flush()
+        self._write_parts(self._new_parts)
+        self._write_parts(self._changed_parts)
+        self._write_tables()
+        self._member.end = self._summary()
+        self._metadata(END, self._member.end)
+        self._write_index()
+
+    def _summary(self) -> dict[str, Any]:
+        report, model = self.report, self.model
+        end: dict[str, Any] = {"rows": self._member.rows}
+        if set_by_reader := _model_to_plain(model):
+            end["model"] = set_by_reader
+        if self._totals:
+            end["totals"] = [t[0] if t else None for t in self._totals.values()]
+        end["counts"] = [model.count(table) - 1 for table in _TABLES]
+        threads = [list(model.row("threads", i)) for i in range(1, model.count("threads"))]
+        if threads:
+            end["threads"] = threads
+        # from an archive to an archive, what was recorded of the source stays
+        recorded = report.facts.get("recorded", {"facts": report.facts, "repairs": report.repairs})
+        losses = Counter(recorded.get("losses", {})) + report.losses
+        for name, said in (("facts", recorded.get("facts")), ("repairs", recorded.get("repairs")), ("losses", losses)):
+            if said:
+                end[name] = dict(said)
+        return end
+
+    def _write_index(self) -> None:
+        index = [member.to_index() for member in (*self._members, self._member)]
+        offset = self._at
+        data = archive_cbor.dumps(index)
+        self._emit(self._codec.pack(INDEX, 0, data, OPTIONAL))
+        self._emit(archive_sections.trailer(offset))
+
+
+# ---- reading -----------------------------------------------------------------
+
+
+class ArchiveReader(Reader):
+    """Reads one member of an archive.  `view` is what it holds.
+
+    Reads only the chunks that the options ask for (time_range, threads,
+    part), and of those only the rows asked for.
+    """
+
+    format = "archive"
+
+    def __init__(self, source: Source, model: Model, options: Options, report: Report) -> None:
+        super().__init__(source, model, options, report)
+        source.spool()
+        self._codec = Codec(base_of=self._base)
+        try:
+            self._archive = load(source, self._codec, options.lenient)
+        except SectionError as error:
+            raise self._error(error) from None
+        for message in self._archive.notes:
+            report.warn(f"{source.name}: {message}")
+        self._member = self._choose(self._archive.members)
+        try:
+            read_end(source, self._codec, self._member)
+        except SectionError as error:
+            if not options.lenient:
+                raise self._error(error) from None
+        self.view = self._member.view
+        if self.view not in VIEWS:
+            raise FormatError(source.name, self.format, f"view {self.view!r} is unknown")
+        if self.view == "graph" and (options.time_range or options.threads):
+            raise UsageError(f"{source.name}: a graph has no times or threads to choose by, only parts")
+        if options.part is not None and options.part < 1:
+            raise UsageError("parts are numbered from 1")
+        self._section: Section | None = None
+        self._expected: tuple[int, int, int] = (0, 0, 0)
+        self._open = False
+        self._rows_read = 0
+        self._payload = b""
+        self._ids = lib.fp_archive_ids_new(model.c)
+        if not self._ids:
+            raise MemoryError("no memory for the archive's ids")
+        self._ids = ffi.gc(self._ids, lib.fp_archive_ids_free)
+        self._ids.input = len(model.parts)
+        self._part_at: list[int] = []  # where the archive's parts are in the model's
+        self._file_part = 0  # of the batch being filled
+        if any(type_ == PARTS for _, type_, _ in self._member.sections):
+            # inputs are told apart by the parts there are when they are opened
+            self._part_at.append(model.add_part(Part()))
+        self._dec = lib.fp_archive_dec_new(self._ids)
+        if not self._dec:
+            raise MemoryError("no memory for the archive decoder")
+        self._dec = ffi.gc(self._dec, lib.fp_archive_dec_free)
+        self._passed_over = 0
+
+    def _error(self, error: SectionError) -> FormatError:
+        code = lib.FP_E_MALFORMED
+        if isinstance(error, VersionError):
+            code = lib.FP_E_VERSION
+        elif error.truncated:
+            code = lib.FP_E_TRUNCATED
+        return FormatError(self.source.name, self.format, error.detail, offset=error.offset, code=code)
+
+    def _choose(self, members: list[Member]) -> Member:
+        wanted = self.options.member
+        if wanted is None:
+            if len(members) == 1:
+                return members[0]
+            if not members:
+                raise FormatError(self.source.name, self.format, "no profile in this archive")
+        found = [m for m in members if m.name == wanted]
+        if found:
+            return found[-1]
+        names = ", ".join(m.name or f"number {m.number}" for m in members[:20])
+        what = "holds several profiles" if wanted is None else f"has no profile {wanted!r}"
+        raise UsageError(f"{self.source.name}: the archive {what}: {names}")
+
+    def _base(self, offset: int) -> bytes:
+        """The payload of another section, which must stand by itself."""
+        section = archive_sections.parse_header(self.source.read_at(offset, HEADER_NBYTES), offset)
+        if section.flags & BASED:
+            raise SectionError(offset, "section is a base and has one")
+        return self._codec.unpack(section, self.source.read_at(offset + HEADER_NBYTES, section.stored))
+
+    # ---- which sections ------------------------------------------------------
+
+    def ranges(self) -> Iterator[tuple[int, int | None]]:
+        if self.options.threads and self._member.end is not None and not self._thread_ids():
+            there = ", ".join(str(row[2]) for row in self._member.end.get("threads", [])[:20])
+            raise UsageError(f"{self.source.name}: none of the threads asked for is there, but: {there or 'none'}")
+        for offset, type_, nbytes in self._member.sections:
+            if type_ == ROWS and not self._wanted(self._member.chunks[offset]):
+                self._passed_over += 1
+                continue
+            self._expected = (offset, type_, nbytes)
+            self._section = None
+            self._open = False
+            yield offset, nbytes
+
+    def _wanted(self, chunk: Chunk) -> bool:
+        options = self.options
+        if options.time_range and chunk.times:
+            first, last = options.time_range
+            if chunk.times[1] < first or chunk.times[0] > last:
+                return False
+        if options.part is not None and chunk.parts and options.part - 1 not in chunk.parts:
+            return False
+        if options.threads and chunk.threads:
+            return not self._thread_ids().isdisjoint(chunk.threads)
+        return True
+
+    def _thread_ids(self) -> set[int]:
+        """The model's ids of the threads asked for."""
+        if self._member.end is not None:
+            rows = self._member.end.get("threads", [])
+        else:
+            ids = self._ids
+            rows = [self.model.row("threads", ids.to[8][i]) for i in range(1, ids.n[8])]
+        return {i for i, row in enumerate(rows, 1) if row[2] in self.options.threads}
+
+    # ---- feeding ---------------------------------------------------------------
+
+    def feed(self, in_: Any, batch: Any, err: Any) -> int:
+        try:
+            if self._open:
+                return self._rows(batch, err)
+            return self._next(in_, batch, err)
+        except SectionError as error:
+            if not self.options.lenient:
+                raise self._error(error) from None
+            self._lose(error)
+            in_.pos = in_.n
+            return int(lib.FP_DONE)
+
+    def _next(self, in_: Any, batch: Any, err: Any) -> int:
+        offset, type_, nbytes = self._expected
+        if in_.n - in_.pos < nbytes and not in_.eof:
+            return int(lib.FP_MORE)
+        data = memoryview(ffi.buffer(in_.p + in_.pos, in_.n - in_.pos))
+        section = archive_sections.parse_header(bytes(data[:HEADER_NBYTES]), offset)
+        if (section.type, section.member, section.nbytes) != (type_, self._member.number, nbytes):
+            raise SectionError(offset, "section is not the one that the index says")
+        raw = self._codec.unpack(section, bytes(data[HEADER_NBYTES:nbytes]))
+        in_.pos += nbytes
+        self._section = section
+        if section.type == PARTS:
+            self._take_parts(unpack_metadata(section, raw, list))
+        elif section.type == TABLES:
+            self._status(lib.fp_archive_tables_read(self._ids, raw, len(raw), err), err)
+        elif section.type == ROWS:
+            self._payload = raw
+            self._set_filter()
+            status = lib.fp_archive_dec_open(self._dec, self._c_payload(), len(raw), len(self._part_at), err)
+            self._status(status, err)
+            self._open = True
+            self._rows_read = 0
+            return self._rows(batch, err)
+        elif section.type == END:
+            self._take_end(unpack_metadata(section, raw, dict))
+        elif section.type != MEMBER and not section.flags & OPTIONAL:
+            raise VersionError(offset, f"section of the unknown type {section.type}, written by a later version")
+        return int(lib.FP_DONE)
+
+    def _set_filter(self) -> None:
+        """Rows are chosen exactly; the chunks that hold them were chosen by the index."""
+        options = self.options
+        if options.time_range is None and not options.threads and options.part is None:
+            return
+        first, last = options.time_range or (0, (1 << 64) - 1)
+        self._filter = ffi.new("struct fp_archive_filter *")
+        self._filter.first_time, self._filter.last_time = first, last
+        self._filter.part = 0xFFFFFFFF if options.part is None else options.part - 1
+        if options.threads:
+            n = self.model.count("threads")
+            self._mask = ffi.new("uint8_t[]", n)
+            for i in range(1, n):
+                self._mask[i] = self.model.row("threads", i)[2] in options.threads
+            self._filter.threads, self._filter.n_threads = self._mask, n
+        lib.fp_archive_dec_filter(self._dec, self._filter)
+
+    def _c_payload(self) -> Any:
+        self._keep = ffi.from_buffer("uint8_t[]", self._payload)
+        return self._keep
+
+    def _rows(self, batch: Any, err: Any) -> int:
+        before = batch.n
+        if before:
+            batch.part = self._file_part
+        status = lib.fp_archive_dec_feed(self._dec, batch, err)
+        if batch.n:
+            self._file_part = batch.part
+            batch.part = self._part_at[self._file_part]
+        self._rows_read += batch.n - before
+        self._status(status, err)
+        if status == lib.FP_DONE:
+            self._open = False
+        return int(status)
+
+    def _status(self, status: int, err: Any) -> int:
+        """An error's offset is inside the payload, which is compressed: name the section's instead."""
+        if status >= 0:
+            return status
+        if status == lib.FP_E_NOMEM:
+            raise MemoryError(f"{self.source.name}: out of memory")
+        assert self._section is not None
+        what = ffi.string(err.what).decode()
+        raise SectionError(self._section.offset, f"{what}, at byte {err.offset} of the payload, is malformed")
+
+    def _take_parts(self, entries: list[Any]) -> None:
+        assert self._section is not None
+        parts = self.model.parts
+        for entry in entries:
+            try:
+                index, plain = entry
+                part = _part_from_plain(plain)
+                if not 0 <= index <= len(self._part_at):
+                    raise ValueError(f"part {index} of {len(self._part_at)}")
+            except (TypeError, ValueError) as error:
+                raise SectionError(self._section.offset, f"parts: {error}") from None
+            if index == len(self._part_at):
+                self._part_at.append(self.model.add_part(part))
+            else:
+                # in place: a writer may hold the object
+                vars(parts[self._part_at[index]]).update(vars(part))
+
+    def _take_end(self, end: dict[str, Any]) -> None:
+        for name, value in end.get("model", {}).items():
+            if name in vars(self.model) and name not in ("c", "parts"):
+                setattr(self.model, name, value)
+
+    # ---- damage ------------------------------------------------------------------
+
+    def _lose(self, error: SectionError) -> None:
+        offset, type_, _ = self._expected
+        report = self.report
+        lost = f"{self.source.name}: at byte {error.offset}: {error.detail}: "
+        if type_ == ROWS:
+            chunk = self._member.chunks.get(offset, Chunk(offset))
+            # damage that checksums cannot see shows after some rows were read
+            read = self._rows_read if self._open else 0
+            report.losses["chunks"] += 1
+            report.losses["rows"] += max(chunk.rows - read, 0)
+            lost += f"a chunk of {chunk.rows or 'unknown many'} rows is lost"
+            if read:
+                lost += f" from row {read} on"
+            if chunk.times:
+                lost += f", times {chunk.times[0]} to {chunk.times[1]}"
+        else:
+            name = {TABLES: "tables", PARTS: "parts", END: "summaries"}.get(type_, "sections")
+            report.losses[name] += 1
+            lost += f"a section of {name} is lost"
+        report.warn(lost)
+        self._open = False
+
+    def finish(self) -> None:
+        report, member = self.report, self._member
+        for message, n in self._archive.losses.items():
+            report.losses[message] += n
+        facts = report.facts
+        facts["archive version"] = archive_sections.VERSION
+        facts["chunks"] = len(member.chunks)
+        if self._passed_over:
+            facts["chunks passed over"] = self._passed_over
+        end = member.end or {}
+        facts["recorded"] = {name: end[name] for name in ("facts", "repairs", "losses") if name in end}
