@@ -111,8 +111,8 @@ int fp_fold_forget(struct fp_fold *f);
  * up; or ticks as they are (0). */
 struct fp_fold_out {
     struct fp_model *model;
-    uint32_t unknown_file; /* string: the file of functions that have none.  Readers of
-                              graphs take an empty one for the caller's */
+    uint32_t unknown_file;         /* string: the file of functions that have none.  Readers of
+                                      graphs take an empty one for the caller's */
     struct fp_merge *nodes, *arcs; /* records as above, merged */
     uint64_t ticks_per_second;
     uint32_t group;    /* set by fp_fold_totals and fp_fold_graph */
