@@ -97,6 +97,22 @@ int fp_batch_set_values(struct fp_batch *b, uint32_t n_values) {
     return 0;
 }
 
+int fp_batch_combine(struct fp_batch *b, uint32_t to, const int64_t *factors, uint32_t n) {
+    __extension__ typedef __int128 i128;
+    int64_t *result = b->values + (size_t)to * b->cap;
+    for (uint32_t i = 0; i < b->n; i++) {
+        i128 sum = 0;
+        int overflow = 0;
+        if (b->view != FP_GRAPH || b->kind[i] == FP_COST || b->kind[i] == FP_CALL)
+            for (uint32_t k = 0; k < n; k++)
+                overflow |= __builtin_add_overflow(sum, (i128)factors[k] * b->values[(size_t)k * b->cap + i], &sum);
+        if (overflow || sum < INT64_MIN || sum > INT64_MAX)
+            return FP_E_OVERFLOW;
+        result[i] = (int64_t)sum;
+    }
+    return FP_DONE;
+}
+
 int fp_batch_payload(struct fp_batch *b, const void *p, size_t n, uint64_t *slice) {
     if (n > UINT32_MAX || b->bytes_n > UINT32_MAX - n) return FP_E_OVERFLOW;
     if (n > b->bytes_cap - b->bytes_n) {
