@@ -128,6 +128,23 @@ int fp_batch_payload(struct fp_batch *b, const void *p, size_t n, uint64_t *slic
     return 0;
 }
 
+enum { RUN = 512 };
+
+/* Adds values[i] & self[i] of up to RUN rows; 1 on overflow.  Values of less than
+ * 50 bits, the usual ones, cannot overflow within a run and need one check. */
+static int add_run(int64_t *total, const int64_t *restrict values, const int64_t *restrict self, uint32_t n) {
+    uint64_t sum = 0, size = 0;
+    for (uint32_t i = 0; i < n; i++) {
+        const uint64_t v = (uint64_t)(values[i] & self[i]);
+        sum += v;
+        size |= v + (UINT64_C(1) << 49);
+    }
+    if (size >> 50 == 0) return __builtin_add_overflow(*total, (int64_t)sum, total);
+    int overflow = 0;
+    for (uint32_t i = 0; i < n; i++) overflow |= __builtin_add_overflow(*total, values[i] & self[i], total);
+    return overflow;
+}
+
 int fp_batch_summarize(const struct fp_batch *b, struct fp_summary *s) {
     const uint8_t *kind = b->view == FP_TIMELINE ? b->op : b->kind;
     int overflow = 0;
@@ -147,12 +164,12 @@ int fp_batch_summarize(const struct fp_batch *b, struct fp_summary *s) {
     if (b->view == FP_GRAPH)
         for (uint32_t i = 0; i < b->n; i++)
             if (kind[i] == FP_CALL) overflow |= __builtin_add_overflow(s->calls, b->count[i], &s->calls);
-    for (uint32_t k = 0; k < b->n_values && k < s->n_totals; k++) {
-        const int64_t *values = b->values + (size_t)k * b->cap;
-        int64_t sum = s->totals[k];
-        for (uint32_t i = 0; i < b->n; i++)
-            if (b->view != FP_GRAPH || kind[i] == FP_COST) overflow |= __builtin_add_overflow(sum, values[i], &sum);
-        s->totals[k] = sum;
+    for (uint32_t from = 0; from < b->n; from += RUN) {
+        int64_t self[RUN]; /* -1 in rows that count, else 0 */
+        const uint32_t n = b->n - from < RUN ? b->n - from : RUN;
+        for (uint32_t i = 0; i < n; i++) self[i] = -(int64_t)(b->view != FP_GRAPH || kind[from + i] == FP_COST);
+        for (uint32_t k = 0; k < b->n_values && k < s->n_totals; k++)
+            overflow |= add_run(&s->totals[k], b->values + (size_t)k * b->cap + from, self, n);
     }
     return overflow ? FP_E_OVERFLOW : FP_DONE;
 }

@@ -144,3 +144,19 @@ def test_what_fits_in_the_end_is_no_overflow(tmp_path: Path) -> None:
     data = f"event: X = 4 A - 4 B\nevents: A B\nfl=a\nfn=f\n1 {(1 << 63) - 1} {(1 << 63) - 2}\n".encode()
     data, _ = converted(tmp_path, data, "callgrind", compute_events=True)
     assert parse_callgrind(data)[0].rows[0].values[2] == 4
+
+
+@pytest.mark.parametrize("bits", [48, 49, 50, 61])
+def test_totals_are_exact_for_small_and_large_values(tmp_path: Path, bits: int) -> None:
+    value = 1 << bits
+    lines = [value, -value, value - 1, -value - 1, 5] * 300
+    calls = f"cfn=g\ncalls=1 1\n1 {(1 << 63) - 1}\n"
+    path = tmp_path / "in"
+    path.write_text("events: Ir\nfl=a\nfn=f\n" + calls + "".join(f"1 {v}\n" for v in lines) + calls)
+    assert pipeline.info(str(path)).facts["totals"] == {"Ir": sum(lines)}
+    path.write_text("events: Ir\nfl=a\nfn=f\n" + f"1 {value}\n" * (1 << 63 - bits if bits > 60 else 3))
+    if bits > 60:
+        with pytest.raises(FastprofError, match="sum of its costs"):
+            pipeline.info(str(path))
+    else:
+        assert pipeline.info(str(path)).facts["totals"] == {"Ir": 3 * value}
