@@ -97,6 +97,22 @@ int fp_batch_set_values(struct fp_batch *b, uint32_t n_values) {
     return 0;
 }
 
+int fp_batch_combine(struct fp_batch *b, uint32_t to, const int64_t *factors, uint32_t n) {
+    __extension__ typedef __int128 i128;
+    int64_t *result = b->values + (size_t)to * b->cap;
+    for (uint32_t i = 0; i < b->n; i++) {
+        i128 sum = 0;
+        int overflow = 0;
+        if (b->view != FP_GRAPH || b->kind[i] == FP_COST || b->kind[i] == FP_CALL)
+            for (uint32_t k = 0; k < n; k++)
+                overflow |= __builtin_add_overflow(sum, (i128)factors[k] * b->values[(size_t)k * b->cap + i], &sum);
+        if (overflow || sum < INT64_MIN || sum > INT64_MAX)
+            return FP_E_OVERFLOW;
+        result[i] = (int64_t)sum;
+    }
+    return FP_DONE;
+}
+
 int fp_batch_payload(struct fp_batch *b, const void *p, size_t n, uint64_t *slice) {
     if (n > UINT32_MAX || b->bytes_n > UINT32_MAX - n) return FP_E_OVERFLOW;
     if (n > b->bytes_cap - b->bytes_n) {
@@ -110,6 +126,23 @@ int fp_batch_payload(struct fp_batch *b, const void *p, size_t n, uint64_t *slic
     *slice = (uint64_t)b->bytes_n << 32 | n;
     b->bytes_n += n;
     return 0;
+}
+
+enum { RUN = 512 };
+
+/* Adds values[i] & self[i] of up to RUN rows; 1 on overflow.  Values of less than
+ * 50 bits, the usual ones, cannot overflow within a run and need one check. */
+static int add_run(int64_t *total, const int64_t *restrict values, const int64_t *restrict self, uint32_t n) {
+    uint64_t sum = 0, size = 0;
+    for (uint32_t i = 0; i < n; i++) {
+        const uint64_t v = (uint64_t)(values[i] & self[i]);
+        sum += v;
+        size |= v + (UINT64_C(1) << 49);
+    }
+    if (size >> 50 == 0) return __builtin_add_overflow(*total, (int64_t)sum, total);
+    int overflow = 0;
+    for (uint32_t i = 0; i < n; i++) overflow |= __builtin_add_overflow(*total, values[i] & self[i], total);
+    return overflow;
 }
 
 int fp_batch_summarize(const struct fp_batch *b, struct fp_summary *s) {
@@ -131,12 +164,12 @@ int fp_batch_summarize(const struct fp_batch *b, struct fp_summary *s) {
     if (b->view == FP_GRAPH)
         for (uint32_t i = 0; i < b->n; i++)
             if (kind[i] == FP_CALL) overflow |= __builtin_add_overflow(s->calls, b->count[i], &s->calls);
-    for (uint32_t k = 0; k < b->n_values && k < s->n_totals; k++) {
-        const int64_t *values = b->values + (size_t)k * b->cap;
-        int64_t sum = s->totals[k];
-        for (uint32_t i = 0; i < b->n; i++)
-            if (b->view != FP_GRAPH || kind[i] == FP_COST) overflow |= __builtin_add_overflow(sum, values[i], &sum);
-        s->totals[k] = sum;
+    for (uint32_t from = 0; from < b->n; from += RUN) {
+        int64_t self[RUN]; /* -1 in rows that count, else 0 */
+        const uint32_t n = b->n - from < RUN ? b->n - from : RUN;
+        for (uint32_t i = 0; i < n; i++) self[i] = -(int64_t)(b->view != FP_GRAPH || kind[from + i] == FP_COST);
+        for (uint32_t k = 0; k < b->n_values && k < s->n_totals; k++)
+            overflow |= add_run(&s->totals[k], b->values + (size_t)k * b->cap + from, self, n);
     }
     return overflow ? FP_E_OVERFLOW : FP_DONE;
 }

@@ -82,8 +82,14 @@ void fp_batch_free(struct fp_batch *b);
 /* Empties the batch.  Debug builds poison the rows that were lent. */
 void fp_batch_reset(struct fp_batch *b);
 
-/* Sets the number of value columns of an empty batch.  0 or FP_E_NOMEM. */
+/* Sets the number of value columns.  Columns that stay keep what they hold, new
+ * ones hold anything.  0 or FP_E_NOMEM. */
 int fp_batch_set_values(struct fp_batch *b, uint32_t n_values);
+
+/* Sets value column `to` of each row to the sum of factors[k] * column k for the
+ * `n` columns before it (n <= to < n_values); 0 in graph rows that have no cost.
+ * FP_DONE, or FP_E_OVERFLOW when a sum is not an int64. */
+int fp_batch_combine(struct fp_batch *b, uint32_t to, const int64_t *factors, uint32_t n);
 
 /* Copies a payload into the batch's bytes; `slice` gets offset << 32 | length.
  * 0, FP_E_NOMEM, or FP_E_OVERFLOW when the bytes would pass 4 GiB. */

@@ -37,6 +37,7 @@ class Options:
     prune: float = 1e-5  # graph -> stacks: estimated shares below this part of the total end in [pruned]
     compress_names: bool = True
     compress_positions: bool = True
+    compute_events: bool = False  # inherited events become columns
     aggregate: bool = False  # sum up graph rows that say the same place
     period_us: int | None = None  # microseconds a sample, instead of what the profile says
     keep_signal_frames: bool = False

@@ -564,14 +564,17 @@ def _umask() -> int:
 
 
 def expand(paths: Iterable[str]) -> list[str]:
-    """Inputs as given, a directory replaced by its files in name order."""
+    """Inputs as given, a directory replaced by its files in name order.
+
+    Empty files in a directory are passed over: Callgrind leaves one with --separate-threads.
+    """
     found: list[str] = []
     for path in paths:
         if path != "-" and os.path.isdir(path):
             inside = sorted(os.path.join(path, name) for name in os.listdir(path) if not name.startswith("."))
-            files = [name for name in inside if os.path.isfile(name)]
+            files = [name for name in inside if os.path.isfile(name) and os.path.getsize(name)]
             if not files:
-                raise FastprofError(f"{path}: a directory without files")
+                raise FastprofError(f"{path}: a directory without files that hold anything")
             found += files
         else:
             found.append(path)

@@ -10,6 +10,7 @@ from fastprof import formats
 from fastprof._core import ffi, lib
 from fastprof.engine import Options, Reader, Report, read, write
 from fastprof.errors import FastprofError, UsageError
+from fastprof.formulas import Formulas
 from fastprof.io import Sink, Source, expand
 from fastprof.model import Batch, Model
 
@@ -131,6 +132,10 @@ def merged(
             from fastprof.bridges.symbolize import symbolize as named
 
             rows = named(rows, model, options, report)
+        if options.compute_events:
+            from fastprof.bridges.compute import compute
+
+            rows = compute(rows, model, report)
         bridge = _bridge(reader.view, view)
         streams.append(bridge(rows, model, options, report) if bridge else rows)
     if len(streams) == 1 and not (options.aggregate and view == "graph"):
@@ -241,3 +246,15 @@ def _add_summary(report: Report, model: Model, view: str, seen: _Summary) -> Non
         facts["totals"] = {
             (types[k].name if k < len(types) else f"value {k}"): int(summary.totals[k]) for k in range(summary.n_totals)
         }
+        _add_inherited(report, model)
+
+
+def _add_inherited(report: Report, model: Model) -> None:
+    """The totals of inherited events, of the totals that there are."""
+    inherited = {e.name: e.formula for part in model.parts for e in part.extra.get("inherited", []) if e.formula}
+    totals: dict[str, int] = report.facts["totals"]
+    formulas = Formulas(list(totals), inherited)
+    if formulas.factors:
+        report.facts["totals of inherited events"] = formulas.values(list(totals.values()))
+    for name, problem in formulas.problems.items():
+        report.warn(f"inherited event {name} cannot be computed: {problem}")

@@ -44,6 +44,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--aggregate", action="store_true", help="sum up repeated lines of the same place (memory: distinct places)"
     )
+    parser.add_argument(
+        "--compute-events", action="store_true", help="Callgrind: make inherited events (formulas) columns of values"
+    )
     parser.add_argument("--no-compress-names", action="store_true", help="Callgrind: write every name in full")
     parser.add_argument("--no-compress-positions", action="store_true", help="Callgrind: write every position in full")
     parser.add_argument(
@@ -113,6 +116,7 @@ def run(args: argparse.Namespace) -> int:
         per_thread=args.per_thread,
         time_unit=args.time_unit,
         aggregate=args.aggregate,
+        compute_events=args.compute_events,
         compress_names=not args.no_compress_names,
         compress_positions=not args.no_compress_positions,
         inline_calls=args.inline_calls,

@@ -26,6 +26,7 @@ PY_FLOORS = {
     "lines": 1,
     "symbols": 2,
     "model": 1,
+    "formulas": 1,
     "engine": 2,
     "sums": 2,
     "formats": 2,

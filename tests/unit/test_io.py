@@ -181,11 +181,16 @@ def test_what_cannot_be_opened(tmp_path: Path) -> None:
 
 def test_expand(tmp_path: Path) -> None:
     for name in ("b", "a", ".hidden"):
-        (tmp_path / name).write_bytes(b"")
+        (tmp_path / name).write_bytes(b"x")
+    (tmp_path / "aa").write_bytes(b"")  # callgrind.out.1 beside callgrind.out.1-01
     assert expand(["x", "-", str(tmp_path)]) == ["x", "-", str(tmp_path / "a"), str(tmp_path / "b")]
     (tmp_path / "empty").mkdir()
     with pytest.raises(FastprofError, match="without files"):
         expand([str(tmp_path / "empty")])
+    (tmp_path / "empty" / "file").write_bytes(b"")
+    with pytest.raises(FastprofError, match="without files"):
+        expand([str(tmp_path / "empty")])
+    assert expand([str(tmp_path / "empty" / "file")])  # named: to be read, and refused, as it is
 
 
 # ---- writing --------------------------------------------------------------

@@ -1,0 +1,79 @@
+"""Inherited events become columns: each row's values by formula.
+
+    event: Sum = Ir + 2 Dr             events: Ir Dr Sum
+    events: Ir Dr              ->      fn=main
+    fn=main                            10 5 1 7
+    10 5 1
+
+Lost: the formula.  An event whose formula has no value (a cycle, an unknown
+name) stays as it is, with a warning.  Memory: constant.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from typing import Any
+
+from fastprof._core import ffi, lib
+from fastprof.engine import Report
+from fastprof.errors import FastprofError
+from fastprof.formulas import Formulas
+from fastprof.model import Batch, Model, Part, ValueType
+
+
+def compute(batches: Iterable[Batch], model: Model, report: Report) -> Iterator[Batch]:
+    """The same batches with a column more for each inherited event of their part.
+
+    Errors: FastprofError when a computed value does not fit into 64 bits.
+    """
+    columns: dict[int, list[Any]] = {}  # of each part: arrays of factors
+    for batch in batches:
+        index, n_values = batch.part, int(batch.c.n_values)
+        if index not in columns:
+            formulas = formulas_of(model.parts[index], report)
+            columns[index] = [ffi.new("int64_t[]", factors) for factors in formulas.factors.values()]
+            model.parts[index] = _with_columns(model.parts[index], formulas)
+        batch.set_values(n_values + len(columns[index]))
+        for k, factors in enumerate(columns[index]):
+            if lib.fp_batch_combine(batch.c, n_values + k, factors, n_values) < 0:
+                name = model.parts[index].value_types[n_values + k].name
+                raise FastprofError(f"inherited event {name}: a value is beyond 2^63-1")
+        yield batch
+        batch.set_values(n_values)
+
+
+def formulas_of(part: Part, report: Report) -> Formulas:
+    """The inherited events of a part, a warning for each that has no value."""
+    inherited: list[ValueType] = part.extra.get("inherited", [])
+    formulas = Formulas([t.name for t in part.value_types], {t.name: t.formula for t in inherited if t.formula})
+    for name, problem in formulas.problems.items():
+        report.warn(f"inherited event {name} cannot be computed: {problem}")
+    return formulas
+
+
+def _with_columns(part: Part, formulas: Formulas) -> Part:
+    """The part as it is with its inherited events as columns."""
+    inherited: list[ValueType] = part.extra.get("inherited", [])
+    events = {event.name: event for event in inherited}
+    extra = {key: value for key, value in part.extra.items() if key != "inherited"}
+    rest = [event for event in inherited if event.name not in formulas.factors]
+    if rest:
+        extra["inherited"] = rest
+    value_types = list(part.value_types)
+    for name, factors in formulas.factors.items():
+        units = {t.unit for t, factor in zip(part.value_types, factors, strict=True) if factor}
+        value_types.append(replace(events[name], formula="", unit=units.pop() if len(units) == 1 else ""))
+    return replace(
+        part,
+        value_types=value_types,
+        extra=extra,
+        summary=_more(part.summary, part, formulas),
+        totals=_more(part.totals, part, formulas),
+    )
+
+
+def _more(values: list[int] | None, part: Part, formulas: Formulas) -> list[int] | None:
+    if values is None:
+        return None
+    return [*values, *[0] * (len(part.value_types) - len(values)), *formulas.values(values).values()]

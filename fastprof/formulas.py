@@ -1,0 +1,92 @@
+"""Inherited events: linear formulas over the events that a profile counts.
+
+    events: Ir Dr Dw
+    event: Data = Dr + Dw              Data  -> [0, 1, 1]
+    event: Est = Ir + 10*Data - 2 Dw   Est   -> [1, 10, 8]
+
+A term is [+|-] [factor] [*] name, as KCachegrind reads it; names may be
+inherited events themselves.  Unlike KCachegrind, which passes over what it
+does not know, a formula with a stray character or an unknown name has no value.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+
+_TERM = re.compile(r"\s*([+-]?)\s*(\d*)\s*\*?\s*([A-Za-z_]\w*)\s*", re.ASCII)
+_LARGEST = (1 << 63) - 1
+_DEEPEST = 64  # events nested in events
+
+
+def parse(formula: str) -> list[tuple[int, str]]:
+    """The terms of a formula as (factor, name).  Errors: ValueError, which names the place."""
+    terms: list[tuple[int, str]] = []
+    at = 0
+    while at < len(formula) or not terms:
+        match = _TERM.match(formula, at)
+        if match is None:
+            raise ValueError(f"formula {formula!r} has {formula[at : at + 20]!r}, expected a term like 2 Dr")
+        sign, digits, name = match.groups()
+        if len(digits) > 19:
+            raise ValueError(f"factor {digits[:24]} is beyond 2^63-1")
+        factor = int(digits or 1)
+        terms.append((-factor if sign == "-" else factor, name))
+        at = match.end()
+    return terms
+
+
+class Formulas:
+    """Inherited events, resolved to one factor for each of `events`.
+
+    `inherited` maps names to formulas.  `factors` has the events that can be
+    computed; `problems` says of each other one why it cannot.  Of events of
+    the same name each gets the factor: readers add them up.
+    """
+
+    def __init__(self, events: Sequence[str], inherited: Mapping[str, str]) -> None:
+        self.factors: dict[str, list[int]] = {}
+        self.problems: dict[str, str] = {}
+        self._events = events
+        self._inherited = inherited
+        for name in inherited:
+            self._resolve(name, ())
+
+    def _resolve(self, name: str, path: tuple[str, ...]) -> list[int]:
+        """The factors of an event on the way `path` to it; nothing when there is a problem."""
+        if name in self._events:
+            return [int(event == name) for event in self._events]
+        if name in self.factors:
+            return self.factors[name]
+        if name in self.problems:
+            return []
+        try:
+            self.factors[name] = self._sum(name, path)
+        except ValueError as error:
+            self.problems[name] = str(error)
+            return []
+        return self.factors[name]
+
+    def _sum(self, name: str, path: tuple[str, ...]) -> list[int]:
+        if len(path) >= _DEEPEST:
+            raise ValueError(f"it is nested deeper than {_DEEPEST} events")
+        total = [0] * len(self._events)
+        for factor, part in parse(self._inherited[name]):
+            if part == name or part in path:
+                raise ValueError(f"its formula leads back to {part}")
+            if part not in self._events and part not in self._inherited:
+                raise ValueError(f"its formula needs {part}, which the profile does not have")
+            factors = self._resolve(part, (*path, name))
+            if part in self.problems:
+                raise ValueError(f"its formula needs {part}, but {self.problems[part]}")
+            total = [a + factor * b for a, b in zip(total, factors, strict=True)]
+        if any(abs(factor) > _LARGEST for factor in total):
+            raise ValueError("a factor is beyond 2^63-1")
+        return total
+
+    def values(self, values: Sequence[int]) -> dict[str, int]:
+        """What each event is, given the values of `events` (trailing ones left out are 0)."""
+        return {
+            name: sum(factor * value for factor, value in zip(factors, values, strict=False))
+            for name, factors in self.factors.items()
+        }
