@@ -106,8 +106,7 @@ int fp_batch_combine(struct fp_batch *b, uint32_t to, const int64_t *factors, ui
         if (b->view != FP_GRAPH || b->kind[i] == FP_COST || b->kind[i] == FP_CALL)
             for (uint32_t k = 0; k < n; k++)
                 overflow |= __builtin_add_overflow(sum, (i128)factors[k] * b->values[(size_t)k * b->cap + i], &sum);
-        if (overflow || sum < INT64_MIN || sum > INT64_MAX)
-            return FP_E_OVERFLOW;
+        if (overflow || sum < INT64_MIN || sum > INT64_MAX) return FP_E_OVERFLOW;
         result[i] = (int64_t)sum;
     }
     return FP_DONE;
