@@ -99,8 +99,11 @@ static uint64_t gcd(uint64_t a, uint64_t b) {
 static uint64_t find_step(const uint64_t *time, const uint32_t *thread, uint32_t n, int *jitter) {
     *jitter = 0;
     uint64_t g = 0;
-    for (uint32_t i = 1; i < n && g != 1; i++)
-        if (!g || (time[i] - time[0]) % g) g = gcd(time[i] - time[0], g);
+    for (uint32_t i = 1; i < n && g != 1; i++) {
+        /* Not modulo 2^64: 1, 0 is one apart, whatever 2^64 - 1 is divisible by. */
+        const uint64_t apart = time[i] > time[0] ? time[i] - time[0] : time[0] - time[i];
+        if (!g || apart % g) g = gcd(apart, g);
+    }
     if (g != 1) return g && g < (uint64_t)1 << 31 ? g << 32 : (uint64_t)1 << 32;
     uint32_t sample = n < 16384 ? n : 16384;
     for (uint64_t q = 100; q >= 6; q--) {
