@@ -20,7 +20,7 @@ for name in HEADERS:
     for part in re.findall(
         r"/\* cffi-begin \*/(.*?)/\* cffi-end \*/", (HERE / name).read_text(), re.DOTALL
     ):
-        ffibuilder.cdef(part.replace("FP_MUST_USE", ""))
+        ffibuilder.cdef(part)
 
 link = ["-fsanitize=address,undefined"] if os.environ.get("FASTPROF_SANITIZE") == "1" else []
 ffibuilder.set_source(

@@ -13,11 +13,9 @@
 #include <string.h>
 
 #if defined(__GNUC__)
-#define FP_MUST_USE __attribute__((warn_unused_result))
 #define FP_LIKELY(x) __builtin_expect(!!(x), 1)
 #define FP_UNLIKELY(x) __builtin_expect(!!(x), 0)
 #else
-#define FP_MUST_USE
 #define FP_LIKELY(x) (x)
 #define FP_UNLIKELY(x) (x)
 #endif

@@ -69,9 +69,6 @@ void fp_aggregate_free(struct fp_aggregate *a) {
     free(a);
 }
 
-uint64_t fp_aggregate_rows(const struct fp_aggregate *a) {
-    return a->order_n;
-}
 uint64_t fp_aggregate_dropped(const struct fp_aggregate *a) {
     return a->dropped;
 }

@@ -45,8 +45,7 @@ void fp_aggregate_free(struct fp_aggregate *a);
  * 0, FP_E_NOMEM, or FP_E_OVERFLOW when a sum does not fit. */
 int fp_aggregate_put(struct fp_aggregate *a, const struct fp_batch *in, const uint32_t *columns, struct fp_err *err);
 
-/* Number of rows so far, and of rows that the mode dropped (calls and jumps). */
-uint64_t fp_aggregate_rows(const struct fp_aggregate *a);
+/* Number of rows that the mode dropped (calls and jumps). */
 uint64_t fp_aggregate_dropped(const struct fp_aggregate *a);
 
 /* Ends the adding.  `rank` (NULL: as first seen) gives for each of the model's

@@ -172,18 +172,8 @@ int fp_archive_graph_open(struct fp_archive_spread *d) {
     struct fp_archive_graph *s = d->graph;
     restart(s);
     if (d->ids->n[T_FUNCTIONS] > s->targets_cap && grow_targets(s, d->ids->n[T_FUNCTIONS])) return FP_E_NOMEM;
-    uint32_t n = d->n_streams - FP_GRAPH_STREAMS;
-    if (n > s->values_cap) {
-        struct fp_archive_value_cur *values = realloc(s->values, n * sizeof *values);
-        if (!values) return FP_E_NOMEM;
-        s->values = values;
-        s->values_cap = n;
-    }
-    for (uint32_t k = 0; k < n; k++) {
-        struct fp_archive_cur *c = &d->streams[FP_GRAPH_STREAMS + k];
-        s->values[k] = (struct fp_archive_value_cur){c->p < c->end ? fp_archive_cur_varint(c) : 1, 0};
-    }
-    return 0;
+    return fp_archive_values_open(d->streams + FP_GRAPH_STREAMS, d->n_streams - FP_GRAPH_STREAMS, &s->values,
+                                  &s->values_cap);
 }
 
 static inline uint64_t pull(struct fp_archive_spread *d, uint32_t stream) {

@@ -113,6 +113,12 @@ struct fp_archive_value_cur {
     uint64_t divisor;
     uint64_t last;
 };
+
+/* Begins the value columns in `n` packed streams: *values, grown to hold them
+ * (*cap, owned by the caller), gets each one's divisor.  0 or FP_E_NOMEM. */
+int fp_archive_values_open(struct fp_archive_cur *streams, uint32_t n, struct fp_archive_value_cur **values,
+                           uint32_t *cap);
+
 static inline uint64_t fp_archive_value_next(struct fp_archive_cur *c, struct fp_archive_value_cur *v) {
     uint64_t code = fp_archive_cur_varint(c);
     if (code) v->last = code - 1 == fp_zig(v->last) ? (uint64_t)1 << 63 : fp_zag(code - 1);

@@ -6,6 +6,21 @@
 
 /* ---- value columns ------------------------------------------------------ */
 
+int fp_archive_values_open(struct fp_archive_cur *streams, uint32_t n, struct fp_archive_value_cur **values,
+                           uint32_t *cap) {
+    if (n > *cap) {
+        struct fp_archive_value_cur *more = realloc(*values, n * sizeof *more);
+        if (!more) return FP_E_NOMEM;
+        *values = more;
+        *cap = n;
+    }
+    for (uint32_t k = 0; k < n; k++) {
+        struct fp_archive_cur *c = &streams[k];
+        (*values)[k] = (struct fp_archive_value_cur){c->p < c->end ? fp_archive_cur_varint(c) : 1, 0};
+    }
+    return 0;
+}
+
 /* Payload of a value column: its common divisor, then a code a row: 0 repeats the
  * value before, else 1 + zigzag(value).  The code that zigzag would give to
  * a repetition stands for -2^63, whose own would not fit. */
@@ -86,18 +101,8 @@ int fp_archive_stacks_flush(struct fp_archive_gather *e) {
 int fp_archive_stacks_open(struct fp_archive_spread *d) {
     struct fp_archive_stacks *s = d->stacks;
     memset(s, 0, offsetof(struct fp_archive_stacks, values));
-    uint32_t n = d->n_streams - FP_STACKS_STREAMS;
-    if (n > s->values_cap) {
-        struct fp_archive_value_cur *values = realloc(s->values, n * sizeof *values);
-        if (!values) return FP_E_NOMEM;
-        s->values = values;
-        s->values_cap = n;
-    }
-    for (uint32_t k = 0; k < n; k++) {
-        struct fp_archive_cur *c = &d->streams[FP_STACKS_STREAMS + k];
-        s->values[k] = (struct fp_archive_value_cur){c->p < c->end ? fp_archive_cur_varint(c) : 1, 0};
-    }
-    return 0;
+    return fp_archive_values_open(d->streams + FP_STACKS_STREAMS, d->n_streams - FP_STACKS_STREAMS, &s->values,
+                                  &s->values_cap);
 }
 
 static int pull_ids(struct fp_archive_cur *c, uint64_t *last, uint32_t *out, uint32_t n, uint64_t limit) {
