@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 from fastprof._core import ffi, lib
 from fastprof.errors import check
@@ -19,8 +18,7 @@ CAPACITY = {"timeline": 8192, "stacks": 4088, "graph": 2040}
 DRAIN = 256 * 1024
 
 
-@dataclass(frozen=True)
-class Options:
+class Options(NamedTuple):
     """Everything a user may ask of a conversion; the command line's names, spelled out."""
 
     lenient: bool = False
@@ -53,7 +51,6 @@ class Options:
     part: int | None = None  # number of the part, from 1
 
 
-@dataclass
 class Report:
     """What happened on the way, by name and count.
 
@@ -62,12 +59,13 @@ class Report:
     when the target cannot hold it); `facts` is what `info` prints.
     """
 
-    rows: Counter[str] = field(default_factory=Counter)
-    repairs: Counter[str] = field(default_factory=Counter)
-    losses: Counter[str] = field(default_factory=Counter)  # of the input: damage
-    unsaid: Counter[str] = field(default_factory=Counter)  # what the target cannot say
-    warnings: list[str] = field(default_factory=list)
-    facts: dict[str, Any] = field(default_factory=dict)
+    def __init__(self) -> None:
+        self.rows: Counter[str] = Counter()
+        self.repairs: Counter[str] = Counter()
+        self.losses: Counter[str] = Counter()  # of the input: damage
+        self.unsaid: Counter[str] = Counter()  # what the target cannot say
+        self.warnings: list[str] = []
+        self.facts: dict[str, Any] = {}
 
     def warn(self, message: str) -> None:
         if message not in self.warnings:
@@ -139,8 +137,7 @@ class Writer:
         self.out.n += len(data)
 
 
-@dataclass(frozen=True)
-class Format:
+class Format(NamedTuple):
     """One entry of the registry: what a room's door offers.
 
     `sniff` looks at the first 4 KiB after decompression; it never raises and

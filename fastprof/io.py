@@ -469,17 +469,18 @@ class Sink:
         self._compress(compression)
 
     def _open_beside(self, path: str) -> Any:
-        import tempfile
-
         try:
             if os.path.exists(path) and not os.path.isfile(path):
                 if os.path.isdir(path):
                     raise FastprofError(f"{path}: is a directory")
                 return open(path, "wb", buffering=0)  # /dev/null, a named pipe: nothing to rename
             target = os.path.realpath(path)  # a symbolic link stays one
-            fd, self._temporary = tempfile.mkstemp(
-                prefix=f".{os.path.basename(target)}.", suffix=".tmp", dir=os.path.dirname(target)
+            # by hand: importing tempfile takes as long as a short conversion's reading and writing
+            temporary = os.path.join(
+                os.path.dirname(target), f".{os.path.basename(target)}.{os.urandom(6).hex()}.tmp"
             )
+            fd = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+            self._temporary = temporary
         except OSError as error:
             raise FastprofError(f"{path}: {error.strerror or error}") from None
         self._target = target

@@ -8,7 +8,6 @@ parts, free-text lines - are the plain Python objects of this file.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from fastprof._core import ffi, lib
@@ -46,8 +45,7 @@ _COLUMNS: dict[str, dict[str, str]] = {
 }
 
 
-@dataclass(frozen=True)
-class ValueType:
+class ValueType(NamedTuple):
     """One column of values: an event of Callgrind, a sample type of pprof.
 
     `formula` is the text of an inherited event ("Ir + 2 Dr") or "".
@@ -59,7 +57,6 @@ class ValueType:
     formula: str = ""
 
 
-@dataclass
 class Part:
     """What holds for a run of batches: one dump, one thread's section, one input.
 
@@ -68,20 +65,44 @@ class Part:
     comments of other formats with key b"".
     """
 
-    value_types: list[ValueType] = field(default_factory=list)
-    positions: tuple[str, ...] = ("line",)  # of instr, bb, line
-    creator: bytes = b""
-    pid: int | None = None
-    thread: int | None = None
-    number: int | None = None
-    command: bytes | None = None
-    trigger: bytes | None = None
-    descriptions: list[tuple[bytes, bytes]] = field(default_factory=list)
-    comments: list[bytes] = field(default_factory=list)
-    # Totals that the source states, not what the rows add up to.
-    summary: list[int] | None = None
-    totals: list[int] | None = None
-    extra: dict[str, Any] = field(default_factory=dict)
+    # Written out: importing dataclasses costs a tenth of a short conversion.
+    def __init__(
+        self,
+        value_types: list[ValueType] | None = None,
+        positions: tuple[str, ...] = ("line",),  # of instr, bb, line
+        *,
+        creator: bytes = b"",
+        pid: int | None = None,
+        thread: int | None = None,
+        number: int | None = None,
+        command: bytes | None = None,
+        trigger: bytes | None = None,
+        descriptions: list[tuple[bytes, bytes]] | None = None,
+        comments: list[bytes] | None = None,
+        summary: list[int] | None = None,
+        totals: list[int] | None = None,
+        extra: dict[str, Any] | None = None,
+    ) -> None:
+        self.value_types = value_types or []
+        self.positions = positions
+        self.creator = creator
+        self.pid = pid
+        self.thread = thread
+        self.number = number
+        self.command = command
+        self.trigger = trigger
+        self.descriptions = descriptions or []
+        self.comments = comments or []
+        # Totals that the source states, not what the rows add up to.
+        self.summary = summary
+        self.totals = totals
+        self.extra = extra or {}
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Part) and vars(self) == vars(other)
+
+    def __repr__(self) -> str:
+        return f"Part({', '.join(f'{name}={value!r}' for name, value in vars(self).items())})"
 
 
 class Function(NamedTuple):

@@ -11,8 +11,8 @@ name) stays as it is, with a warning.  Memory: constant.
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
 from typing import Any
 
 from fastprof._core import ffi, lib
@@ -63,14 +63,12 @@ def _with_columns(part: Part, formulas: Formulas) -> Part:
     value_types = list(part.value_types)
     for name, factors in formulas.factors.items():
         units = {t.unit for t, factor in zip(part.value_types, factors, strict=True) if factor}
-        value_types.append(replace(events[name], formula="", unit=units.pop() if len(units) == 1 else ""))
-    return replace(
-        part,
-        value_types=value_types,
-        extra=extra,
-        summary=_more(part.summary, part, formulas),
-        totals=_more(part.totals, part, formulas),
-    )
+        value_types.append(events[name]._replace(formula="", unit=units.pop() if len(units) == 1 else ""))
+    more = copy.copy(part)
+    more.value_types, more.extra = value_types, extra
+    more.summary = _more(part.summary, part, formulas)
+    more.totals = _more(part.totals, part, formulas)
+    return more
 
 
 def _more(values: list[int] | None, part: Part, formulas: Formulas) -> list[int] | None:

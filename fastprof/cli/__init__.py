@@ -68,16 +68,19 @@ def _terminated(number: int, frame: Any) -> None:
 
 def _run(args: list[str]) -> int:
     import argparse
+    from functools import partial
     from importlib import import_module
 
+    # A width of its own: argparse makes a formatter for every argument, and asking for the terminal's is slow.
+    formatter = partial(argparse.RawDescriptionHelpFormatter, width=80)
     parser = argparse.ArgumentParser(
         prog="fastprof",
         description="samtools for profiles: any profile format into any other, streaming.",
         epilog=_EXAMPLES.replace("convert VERB", "VERB"),
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        formatter_class=formatter,
     )
     parser.add_argument("--version", action="version", version=f"fastprof {__version__}")
-    verbs = parser.add_subparsers(dest="verb", metavar="VERB", required=True)
+    verbs = parser.add_subparsers(dest="verb", metavar="VERB", required=True, prog="fastprof")
     for verb, help_ in VERBS.items():
         asked = verb in args[:2]
         module = import_module(f"fastprof.cli.{verb}") if asked else None
@@ -86,7 +89,7 @@ def _run(args: list[str]) -> int:
             help=help_,
             description=module.DESCRIPTION if module else None,
             epilog=module.EXAMPLES if module else None,
-            formatter_class=argparse.RawDescriptionHelpFormatter,
+            formatter_class=formatter,
         )
         if module:
             module.add_arguments(sub)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import dataclasses
 import json
 import os
 import sys
@@ -65,7 +64,7 @@ def run(args: argparse.Namespace) -> int:
         args.output,
         from_=args.from_,
         to=args.to,
-        options=dataclasses.replace(options, member=args.name),
+        options=options._replace(member=args.name),
         progress=Progress(args.quiet),
     )
     return _tell(args, report, f"{args.name} -> {args.output}")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import sys
 from typing import Any
@@ -110,6 +109,8 @@ def report_text(report: Report, headline: str) -> str:
 
 def report_json(report: Report) -> str:
     """The report as one JSON object."""
+    import json
+
     return json.dumps(
         {
             "rows": dict(report.rows),

@@ -8,7 +8,6 @@ model's ValueType (the array of its fields under tag 60501).
 from __future__ import annotations
 
 import struct
-from dataclasses import fields
 from typing import Any
 
 from fastprof.model import ValueType
@@ -53,15 +52,15 @@ def _encode(value: Any, out: bytearray) -> None:
     elif isinstance(value, str):
         data = value.encode("utf-8", "surrogatepass")
         out += _head(3, len(data)) + data
+    elif isinstance(value, ValueType):  # a tuple, too
+        out += _head(6, VALUE_TYPE_TAG)
+        _encode(list(value), out)
     elif isinstance(value, (list, tuple)):
         if isinstance(value, tuple):
             out += _head(6, TUPLE_TAG)
         out += _head(4, len(value))
         for item in value:
             _encode(item, out)
-    elif isinstance(value, ValueType):
-        out += _head(6, VALUE_TYPE_TAG)
-        _encode([getattr(value, f.name) for f in fields(value)], out)
     elif isinstance(value, dict):
         out += _head(5, len(value))
         for key, item in value.items():

@@ -9,7 +9,6 @@ from __future__ import annotations
 import copy
 from collections import Counter
 from collections.abc import Callable, Iterator
-from dataclasses import fields
 from typing import Any
 
 from fastprof._core import ffi, lib
@@ -55,8 +54,8 @@ BaseOf = Callable[[int, int], tuple[int, bytes] | None]
 
 def _part_to_plain(part: Part) -> dict[str, Any]:
     """The fields of a part that differ from an empty one's."""
-    empty = Part()
-    return {f.name: getattr(part, f.name) for f in fields(Part) if getattr(part, f.name) != getattr(empty, f.name)}
+    empty = vars(Part())
+    return {name: value for name, value in vars(part).items() if value != empty[name]}
 
 
 def _part_from_plain(plain: dict[str, Any]) -> Part:

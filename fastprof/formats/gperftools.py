@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from fastprof._core import ffi, lib
 from fastprof.engine import Format, Options, Reader, Report, Writer
@@ -42,8 +41,7 @@ _SHARED_OBJECT = re.compile(rb"\.so$|\.so[._][0-9]+")
 _LIMIT = 1 << 64
 
 
-@dataclass(frozen=True)
-class MappedObject:
+class MappedObject(NamedTuple):
     """[start, limit) shows `path` from byte `offset` on; `executable` as the line says."""
 
     start: int
@@ -112,7 +110,7 @@ def arrange(objects: Iterable[MappedObject]) -> list[MappedObject]:
             and (last.path, last.build_id, last.limit) == (m.path, m.build_id, m.start)
             and (not last.offset or not m.offset or last.offset + last.limit - last.start == m.offset)
         ):
-            joined[-1] = replace(last, limit=m.limit)
+            joined[-1] = last._replace(limit=m.limit)
         else:
             joined.append(m)
     for i, m in enumerate(joined):
@@ -120,7 +118,7 @@ def arrange(objects: Iterable[MappedObject]) -> list[MappedObject]:
             joined[0], joined[i] = joined[i], joined[0]
             break
     if joined and joined[0].offset and joined[0].start - joined[0].offset == 0x400000:
-        joined[0] = replace(joined[0], start=0x400000, offset=0)
+        joined[0] = joined[0]._replace(start=0x400000, offset=0)
     return joined
 
 
