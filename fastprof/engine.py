@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from fastprof._core import ffi, lib
 from fastprof.errors import check
 from fastprof.io import Sink, Source
 from fastprof.model import Batch, Model
-from fastprof.names import Demangle
+
+if TYPE_CHECKING:
+    from fastprof.names import Demangle
 
 # Rows a batch: its columns stay within a core's L2 cache.  Value columns lie one
 # behind the other, so a power of two would put a row's values into one cache set.

@@ -10,7 +10,6 @@ from fastprof import formats
 from fastprof._core import ffi, lib
 from fastprof.engine import Options, Reader, Report, read, write
 from fastprof.errors import FastprofError, UsageError
-from fastprof.formulas import Formulas
 from fastprof.io import Sink, Source, expand
 from fastprof.model import Batch, Model
 
@@ -252,6 +251,10 @@ def _add_summary(report: Report, model: Model, view: str, seen: _Summary) -> Non
 def _add_inherited(report: Report, model: Model) -> None:
     """The totals of inherited events, of the totals that there are."""
     inherited = {e.name: e.formula for part in model.parts for e in part.extra.get("inherited", []) if e.formula}
+    if not inherited:
+        return
+    from fastprof.formulas import Formulas
+
     totals: dict[str, int] = report.facts["totals"]
     formulas = Formulas(list(totals), inherited)
     if formulas.factors:
