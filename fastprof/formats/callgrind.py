@@ -202,7 +202,8 @@ class CallgrindReader(Reader):
         elif key == b"Original creator":
             self._part.creator = text.strip()
         else:
-            self._part.descriptions.append((key.strip(), text.strip()))
+            # Cachegrind aligns with blanks, and its tools compare the lines as they are
+            self._part.descriptions.append((key.strip(), text.removeprefix(b" ").rstrip()))
 
     def _positions(self, value: bytes) -> None:
         words = [_decode(w) for w in value.split()]
