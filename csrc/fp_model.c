@@ -56,8 +56,11 @@ void fp_strings_clear(struct fp_strings *s) {
 }
 
 uint32_t fp_strings_intern(struct fp_strings *s, const void *p, size_t n) {
+    return fp_strings_intern_hashed(s, p, n, fp_strings_hash(p, n));
+}
+
+uint32_t fp_strings_intern_hashed(struct fp_strings *s, const void *p, size_t n, uint32_t hash) {
     if (!n) return 0;
-    uint32_t hash = (uint32_t)fp_hash_bytes(p, n);
     uint32_t at = hash & s->index_mask;
     for (uint64_t slot; (slot = s->index[at]); at = (at + 1) & s->index_mask) {
         if (slot >> 32 != hash) continue;

@@ -164,4 +164,30 @@ static inline uint64_t fp_mix(uint64_t a, uint64_t b) {
 
 uint64_t fp_hash_bytes(const void *p, size_t n);
 
+/* Interning in steps, for many strings at once: hash them all, have their index
+ * slots brought, then their entries, and only then compare.  A guess is the id
+ * that most likely is the string's, 0 for none; it is never relied on. */
+static inline uint32_t fp_strings_hash(const void *p, size_t n) {
+    return (uint32_t)fp_hash_bytes(p, n);
+}
+
+static inline void fp_strings_prefetch(const struct fp_strings *s, uint32_t hash) {
+    __builtin_prefetch(&s->index[hash & s->index_mask]);
+}
+
+static inline uint32_t fp_strings_guess(const struct fp_strings *s, uint32_t hash) {
+    uint32_t id = (uint32_t)s->index[hash & s->index_mask];
+    __builtin_prefetch(&s->start[id]);
+    return id;
+}
+
+static inline void fp_strings_prefetch_bytes(const struct fp_strings *s, uint32_t guess) {
+    const uint8_t *p = s->bytes + s->start[guess];
+    __builtin_prefetch(p);
+    __builtin_prefetch(p + 63);
+}
+
+/* fp_strings_intern of a string whose hash is known. */
+uint32_t fp_strings_intern_hashed(struct fp_strings *s, const void *p, size_t n, uint32_t hash);
+
 #endif

@@ -665,11 +665,25 @@ int fp_pprof_resolve(struct fp_pprof_reader *r, struct fp_err *err) {
 
 /* ---- second pass: samples ---- */
 
+/* A sample whose fields are found; its values already stand in the batch. */
+struct sample {
+    const uint8_t *chain, *set; /* location ids, packed; label fields one behind the other */
+    size_t chain_n, set_n;
+    uint64_t at;
+    uint32_t hash;  /* of the chain */
+    uint32_t guess; /* its id, most likely */
+};
+
+/* Samples that are looked up together, so that they wait for memory together. */
+enum { GROUP = 32 };
+
 /* The stack of a list of location ids, packed in `p`. */
-static int stack_of(struct fp_pprof_reader *r, const uint8_t *p, size_t n, uint64_t at, uint32_t *stack,
-                    struct fp_err *err) {
+static int stack_of(struct fp_pprof_reader *r, const struct sample *s, uint32_t *stack, struct fp_err *err) {
+    const uint8_t *p = s->chain;
+    size_t n = s->chain_n;
+    uint64_t at = s->at;
     uint32_t before = r->chains.n;
-    uint32_t chain = fp_strings_intern(&r->chains, p, n);
+    uint32_t chain = fp_strings_intern_hashed(&r->chains, p, n, s->hash);
     if (chain == FP_NO_ID) return no_memory(err);
     *stack = 0;
     if (!chain) return 0;
@@ -763,92 +777,146 @@ static inline void add_value(struct fp_pprof_reader *r, uint32_t *n, uint64_t v)
     if (*n < UINT32_MAX) ++*n;
 }
 
-static int sample(struct fp_pprof_reader *r, const struct fp_in *in, const struct field *top, struct fp_batch *out,
-                  struct fp_err *err) {
+/* The next field of a sample.  Nearly all are shorter than 128 bytes:
+ *   0a 02 01 03   location_id    12 01 05   value    1a 04 08 01 10 02   label */
+static inline int next_in_sample(struct cursor *c, struct field *f) {
+    const uint8_t *p = c->p;
+    if (FP_UNLIKELY(c->end - p < 2 || (p[0] != 0x0a && p[0] != 0x12 && p[0] != 0x1a) || p[1] >= 0x80))
+        return next(c, SAMPLE, f);
+    *f = (struct field){.at = p, .number = p[0] >> 3, .wire = BYTES, .p = p + 2, .n = p[1]};
+    if (f->n > (size_t)(c->end - f->p)) return BAD;
+    c->p = f->p + f->n;
+    return f->number == 3 ? 'B' : 'L';
+}
+
+/* Finds the fields of a sample; its values become those of row `row`.  1 when
+ * lists of it stand in r->chain or r->label_set, which the next sample takes. */
+static int sample_fields(struct fp_pprof_reader *r, const struct fp_in *in, const struct field *top,
+                         struct fp_batch *out, uint32_t row, struct sample *s, struct fp_err *err) {
     struct cursor c = {top->p, top->p + top->n};
     struct field f;
-    uint64_t at = in->base + (uint64_t)(top->at - in->p);
-    const uint8_t *chain = NULL, *set = NULL;
-    size_t chain_n = 0, set_n = 0;
     uint32_t n_values = 0;
     int kind, pieces = 0;
+    *s = (struct sample){.at = in->base + (uint64_t)(top->at - in->p)};
     r->chain.n = r->label_set.n = 0;
-    while ((kind = next(&c, SAMPLE, &f)) > 0) {
-        if (f.number == 1 && f.wire == BYTES && !pieces) {
-            chain = f.p; /* one packed list: the common case */
-            chain_n = f.n;
-            pieces = 1;
-        } else if (f.number == 1) {
-            if (pieces == 1 && chain_n && fp_buf_put(&r->chain, chain, chain_n)) return no_memory(err);
-            chain_n = 0;
-            pieces = 2;
-            if (fp_buf_reserve(&r->chain, f.wire == VARINT ? 10 : f.n)) return no_memory(err);
-            if (f.wire == VARINT)
-                r->chain.n = (size_t)(fp_varint(r->chain.p + r->chain.n, f.v) - r->chain.p);
-            else if (fp_buf_put(&r->chain, f.p, f.n))
-                return no_memory(err);
-        } else if (f.number == 2 && f.wire == VARINT) {
-            add_value(r, &n_values, f.v);
-        } else if (f.number == 2) {
-            for (const uint8_t *p = f.p, *end = f.p + f.n; p < end;) {
-                uint64_t v;
-                int used = varint(p, end, &v);
-                if (used <= 0) return malformed(err, in, p, "a value of a sample is broken");
-                add_value(r, &n_values, v);
-                p += used;
-            }
-        } else if (f.number == 3) {
-            if (set && set + set_n == f.at) {
-                set_n = (size_t)(c.p - set);
-            } else if (!set && !r->label_set.n) {
-                set = f.at;
-                set_n = (size_t)(c.p - f.at);
-            } else {
-                if (set && fp_buf_put(&r->label_set, set, set_n)) return no_memory(err);
-                set = NULL;
-                if (fp_buf_put(&r->label_set, f.at, (size_t)(c.p - f.at))) return no_memory(err);
-            }
-        } else {
-            r->stats.unknown_sample_fields++;
+    while (c.p != c.end && (kind = next_in_sample(&c, &f)) != 0) {
+        if (kind == BAD) return malformed(err, in, c.p, "a sample is broken");
+        switch (f.number) {
+            case 1:
+                if (f.wire == BYTES && !pieces) {
+                    s->chain = f.p; /* one packed list: the common case */
+                    s->chain_n = f.n;
+                    pieces = 1;
+                    break;
+                }
+                if (pieces == 1 && s->chain_n && fp_buf_put(&r->chain, s->chain, s->chain_n)) return no_memory(err);
+                s->chain_n = 0;
+                pieces = 2;
+                if (fp_buf_reserve(&r->chain, f.wire == VARINT ? 10 : f.n)) return no_memory(err);
+                if (f.wire == VARINT)
+                    r->chain.n = (size_t)(fp_varint(r->chain.p + r->chain.n, f.v) - r->chain.p);
+                else if (fp_buf_put(&r->chain, f.p, f.n))
+                    return no_memory(err);
+                break;
+            case 2:
+                if (f.wire == VARINT) {
+                    add_value(r, &n_values, f.v);
+                    break;
+                }
+                for (const uint8_t *p = f.p, *end = f.p + f.n; p < end;) {
+                    uint64_t v;
+                    int used = varint(p, end, &v);
+                    if (used <= 0) return malformed(err, in, p, "a value of a sample is broken");
+                    add_value(r, &n_values, v);
+                    p += used;
+                }
+                break;
+            case 3:
+                if (s->set && s->set + s->set_n == f.at) {
+                    s->set_n = (size_t)(c.p - s->set);
+                } else if (!s->set && !r->label_set.n) {
+                    s->set = f.at;
+                    s->set_n = (size_t)(c.p - f.at);
+                } else {
+                    if (s->set && fp_buf_put(&r->label_set, s->set, s->set_n)) return no_memory(err);
+                    s->set = NULL;
+                    if (fp_buf_put(&r->label_set, f.at, (size_t)(c.p - f.at))) return no_memory(err);
+                }
+                break;
+            default: r->stats.unknown_sample_fields++;
         }
     }
-    if (kind == BAD) return malformed(err, in, c.p, "a sample is broken");
     if (n_values != r->n_types)
-        return fp_fail_got(err, FP_E_MALFORMED, at, "the number of values of a sample", FP_GOT_UNSIGNED, n_values,
+        return fp_fail_got(err, FP_E_MALFORMED, s->at, "the number of values of a sample", FP_GOT_UNSIGNED, n_values,
                            "% as there are sample types", r->n_types);
     if (pieces == 2) {
-        chain = r->chain.p;
-        chain_n = r->chain.n;
+        s->chain = r->chain.p;
+        s->chain_n = r->chain.n;
     }
     if (r->label_set.n) {
-        set = r->label_set.p;
-        set_n = r->label_set.n;
+        s->set = r->label_set.p;
+        s->set_n = r->label_set.n;
     }
-    uint32_t stack, labels;
-    int status = stack_of(r, chain, chain_n, at, &stack, err);
-    if (!status) status = labels_of(r, set, set_n, at, &labels, err);
-    if (status) return status;
-    uint32_t i = out->n++;
-    out->stack[i] = stack;
-    out->label[i] = labels;
-    out->thread[i] = 0;
-    out->time[i] = 0;
-    for (uint32_t k = 0; k < n_values; k++) out->values[(size_t)k * out->cap + i] = r->values[k];
-    r->stats.samples++;
+    for (uint32_t k = 0; k < n_values; k++) out->values[(size_t)k * out->cap + row] = r->values[k];
+    return pieces == 2 || r->label_set.n;
+}
+
+/* Looks up `n` samples, whose values stand behind the batch's rows, and makes
+ * rows of them.  0 or an error. */
+static int sample_rows(struct fp_pprof_reader *r, struct sample *samples, uint32_t n, struct fp_batch *out,
+                       struct fp_err *err) {
+    for (struct sample *s = samples; s < samples + n; s++) {
+        s->guess = fp_strings_guess(&r->chains, s->hash);
+        if (s->guess < r->cap_chain_stacks) __builtin_prefetch(&r->chain_stacks[s->guess]);
+    }
+    for (struct sample *s = samples; s < samples + n; s++) fp_strings_prefetch_bytes(&r->chains, s->guess);
+    for (uint32_t k = 0, from = out->n; k < n; k++, from++) {
+        uint32_t stack, labels;
+        int status = stack_of(r, &samples[k], &stack, err);
+        if (!status) status = labels_of(r, samples[k].set, samples[k].set_n, samples[k].at, &labels, err);
+        if (FP_UNLIKELY(status)) {
+            if (!r->lenient || status == FP_E_NOMEM) return status;
+            r->stats.bad_samples++;
+            continue;
+        }
+        uint32_t row = out->n++;
+        out->stack[row] = stack;
+        out->label[row] = labels;
+        out->thread[row] = 0;
+        out->time[row] = 0;
+        for (uint32_t v = 0; row < from && v < r->n_types; v++) /* a bad one before it left a gap */
+            out->values[(size_t)v * out->cap + row] = out->values[(size_t)v * out->cap + from];
+        r->stats.samples++;
+    }
     return 0;
 }
 
 int fp_pprof_feed(struct fp_pprof_reader *r, struct fp_in *in, struct fp_batch *out, struct fp_err *err) {
+    struct sample samples[GROUP];
     if (out->n_values != r->n_types && fp_batch_set_values(out, r->n_types)) return no_memory(err);
     for (;;) {
         if (out->n == out->cap) return FP_FULL;
-        struct field f;
-        int status = next_top(r, in, 1u << 2, &f, err);
+        uint32_t room = out->cap - out->n < GROUP ? out->cap - out->n : GROUP, n = 0;
+        int status = GOT, alone = 0;
+        while (n < room && !alone) {
+            struct field f;
+            status = next_top(r, in, 1u << 2, &f, err);
+            if (status != GOT) break;
+            if (f.number != 2) continue;
+            alone = sample_fields(r, in, &f, out, out->n + n, &samples[n], err);
+            if (FP_UNLIKELY(alone < 0)) {
+                status = alone;
+                if (!r->lenient || status == FP_E_NOMEM) break;
+                r->stats.bad_samples++;
+                alone = 0;
+                continue;
+            }
+            samples[n].hash = fp_strings_hash(samples[n].chain, samples[n].chain_n);
+            fp_strings_prefetch(&r->chains, samples[n++].hash);
+        }
+        /* those before an error come first: theirs is the one to tell */
+        int rows = sample_rows(r, samples, n, out, err);
+        if (rows) return rows;
         if (status != GOT) return status;
-        if (f.number != 2) continue;
-        status = sample(r, in, &f, out, err);
-        if (!status) continue;
-        if (!r->lenient || status == FP_E_NOMEM) return status;
-        r->stats.bad_samples++;
     }
 }
