@@ -4,6 +4,7 @@
 
 #include "fp_archive.h"
 #include "fp_archive_io.h"
+#include "fp_archive_time.h"
 
 /* A run of rows of one part inside a chunk. */
 struct fp_archive_run {
@@ -15,44 +16,6 @@ struct fp_archive_run {
 
 /* Which table of struct fp_archive_ids. */
 enum { T_STRINGS, T_OBJECTS, T_MAPPINGS, T_FUNCTIONS, T_LINES, T_FRAMES, T_STACKS, T_LABELS, T_THREADS };
-
-/* ---- times: a lattice, symbols, and a range coder per context ---------- */
-
-enum {
-    FP_TIME_POOLS = 8,      /* contexts without a function, see fp_time_pool */
-    FP_TIME_PHASES = 48,    /* contexts of the jitter symbol: 16 phases x the last jitter */
-    FP_TIME_HISTORIES = 27, /* short, middle or long: the last three steps of the thread */
-    FP_TIME_HASH_BITS = 18, /* contexts with history are hashed to so many bits */
-    FP_TIME_BITS = 10,      /* frequencies of a table add up to 1 << 11 */
-    FP_TIME_TABLES = 1000,  /* most tables of one chunk */
-    FP_TIME_ESCAPE = 504,   /* symbol: the time went back; 64 raw bits follow */
-    FP_TIME_SYMBOLS = 505
-};
-#define FP_TIME_NO_FUNCTION 0xfffffff0u /* + pool: a key without a function */
-
-/* Where a thread stands on the lattice: time = ref + frac / 2^32. */
-struct fp_archive_time_at {
-    uint64_t ref;
-    uint32_t frac;
-    uint32_t epoch;   /* 0: the thread has no row in this chunk yet */
-    uint32_t history; /* of steps: ((third * 3) + second) * 3 + last */
-    uint32_t jitter;  /* last jitter symbol, 0 to 2 */
-};
-
-/* Encodes n times into three streams.  key[i] is the context of row i, at[] is
- * indexed by thread[i].  0 or FP_E_NOMEM. */
-int fp_archive_time_encode(const uint64_t *time, const uint32_t *key, const uint32_t *thread, uint32_t n,
-                           uint32_t n_keys, uint32_t n_threads, struct fp_buf *tables, struct fp_buf *words,
-                           struct fp_buf *bits);
-
-struct fp_archive_time_dec;
-struct fp_archive_time_dec *fp_archive_time_dec_new(void);
-void fp_archive_time_dec_free(struct fp_archive_time_dec *d);
-/* Starts on a chunk.  0, FP_E_NOMEM or FP_E_MALFORMED (without details). */
-int fp_archive_time_dec_open(struct fp_archive_time_dec *d, uint32_t n_keys, const uint8_t *const *p, const size_t *n);
-/* The time of the next row.  After damage any number; see fp_archive_time_dec_bad. */
-uint64_t fp_archive_time_next(struct fp_archive_time_dec *d, uint32_t key, struct fp_archive_time_at *at);
-int fp_archive_time_dec_bad(const struct fp_archive_time_dec *d);
 
 /* ---- one encoder and one decoder a view -------------------------------- */
 

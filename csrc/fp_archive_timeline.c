@@ -33,13 +33,12 @@ enum code {
 
 enum { RANKS = 16, DEPTH = 1024 };
 
-/* Callees last entered from a function, latest first. */
 struct function {
     uint32_t epoch;
-    uint8_t n;
-    uint8_t with_args; /* how it was last entered */
-    uint32_t callee[RANKS];
-    uint64_t argument; /* last one logged */
+    uint8_t n;              /* callees */
+    uint8_t with_args;      /* how it was last entered */
+    uint32_t callee[RANKS]; /* last entered from it, latest first */
+    uint64_t argument;      /* last one logged */
 };
 
 struct thread {
@@ -61,11 +60,11 @@ struct fp_archive_timeline {
     uint32_t explicit_function; /* last of S_FUNCTION */
     uint64_t wall;
     uint32_t n_functions, n_threads; /* ids seen are below these */
-    /* encoder: the rows' times and their contexts, until the flush */
+    uint32_t *key; /* contexts of the rows' times: of the batch that is read, or of all rows until the flush */
+    /* encoder: the times themselves, and whose they are */
     uint64_t *time;
-    uint32_t *key;
     uint32_t *row_thread;
-    uint32_t rows_cap;
+    uint32_t keys_cap, rows_cap;
     /* decoder */
     struct fp_archive_time_dec *times;
 };
@@ -131,20 +130,23 @@ static inline struct thread *thread_at(struct fp_archive_timeline *s, uint32_t i
     return t;
 }
 
-/* A stack that is too deep forgets its lower half. */
-static int push(struct thread *t, uint32_t function) {
-    if (t->sp == t->cap) {
-        if (t->cap == DEPTH) {
-            memmove(t->stack, t->stack + DEPTH / 2, DEPTH / 2 * sizeof *t->stack);
-            t->sp = DEPTH / 2;
-        } else {
-            uint32_t cap = t->cap ? t->cap * 2 : 64;
-            uint32_t *stack = realloc(t->stack, cap * sizeof *stack);
-            if (!stack) return FP_E_NOMEM;
-            t->stack = stack;
-            t->cap = cap;
-        }
+/* Room for one more frame.  A stack that is too deep forgets its lower half. */
+static int make_room(struct thread *t) {
+    if (t->cap == DEPTH) {
+        memmove(t->stack, t->stack + DEPTH / 2, DEPTH / 2 * sizeof *t->stack);
+        t->sp = DEPTH / 2;
+        return 0;
     }
+    uint32_t cap = t->cap ? t->cap * 2 : 64;
+    uint32_t *stack = realloc(t->stack, cap * sizeof *stack);
+    if (!stack) return FP_E_NOMEM;
+    t->stack = stack;
+    t->cap = cap;
+    return 0;
+}
+
+static inline int push(struct thread *t, uint32_t function) {
+    if (FP_UNLIKELY(t->sp == t->cap) && make_room(t)) return FP_E_NOMEM;
     t->stack[t->sp++] = function;
     return 0;
 }
@@ -170,12 +172,17 @@ static inline void to_front_new(struct function *f, uint32_t callee) {
 }
 
 /* The context of a time: the function and whether it, and the row before it, leave. */
-static inline uint32_t time_key(const struct thread *t, uint32_t function, uint32_t leaves) {
-    return function << 2 | leaves << 1 | t->left;
+static inline uint32_t time_key(uint32_t function, uint32_t leaves, uint32_t left) {
+    return function << 2 | leaves << 1 | left;
 }
 
-static inline uint32_t event_key(uint32_t op) {
-    return FP_TIME_NO_FUNCTION + op;
+static int reserve_keys(struct fp_archive_timeline *s, uint32_t rows) {
+    if (rows <= s->keys_cap) return 0;
+    uint32_t *key = realloc(s->key, rows * sizeof *key);
+    if (!key) return FP_E_NOMEM;
+    s->key = key;
+    s->keys_cap = rows;
+    return 0;
 }
 
 /* ---- encoding ----------------------------------------------------------- */
@@ -187,14 +194,13 @@ static void end_run(struct fp_archive_gather *e) {
 }
 
 static int reserve_rows(struct fp_archive_timeline *s, uint32_t rows) {
+    if (reserve_keys(s, rows)) return FP_E_NOMEM;
     if (rows <= s->rows_cap) return 0;
     uint64_t *time = realloc(s->time, rows * sizeof *time);
     if (time) s->time = time;
-    uint32_t *key = realloc(s->key, rows * sizeof *key);
-    if (key) s->key = key;
     uint32_t *row_thread = realloc(s->row_thread, rows * sizeof *row_thread);
     if (row_thread) s->row_thread = row_thread;
-    if (!time || !key || !row_thread) return FP_E_NOMEM;
+    if (!time || !row_thread) return FP_E_NOMEM;
     s->rows_cap = rows;
     return 0;
 }
@@ -206,7 +212,7 @@ static int put_function(struct fp_archive_gather *e, struct thread *t, uint32_t 
     uint32_t leaves = op == FP_OP_EXIT || op == FP_OP_TAIL_EXIT;
     if (id >= s->functions_cap && grow_functions(s, id + 1)) return FP_E_NOMEM;
     if (id >= s->n_functions) s->n_functions = id + 1;
-    *key = time_key(t, id, leaves);
+    *key = time_key(id, leaves, t->left);
     t->left = (uint8_t)leaves;
     t->function = id;
     int explicit = 1;
@@ -289,7 +295,7 @@ int fp_archive_timeline_put(struct fp_archive_gather *e, const struct fp_batch *
         if (op <= FP_OP_ENTER_ARGS) {
             if (put_function(e, t, op, b->function[i], &s->key[row])) return FP_E_NOMEM;
         } else {
-            s->key[row] = event_key(op);
+            s->key[row] = FP_TIME_NO_FUNCTION + op;
             put_event(e, t, b, i);
         }
     }
@@ -329,50 +335,17 @@ int fp_archive_timeline_open(struct fp_archive_spread *d) {
     return fp_archive_time_dec_open(s->times, s->n_functions * 4, p, n);
 }
 
-/* The function of a row with code `c`, and the thread's new state. */
-static inline int pull_function(struct fp_archive_spread *d, struct thread *t, uint32_t c, uint8_t *op,
-                                uint32_t *function, uint32_t *key) {
+/* A function that the streams name: entered for the first time from its caller,
+ * or left without being the top. */
+static int pull_named(struct fp_archive_spread *d, struct thread *t, uint32_t c, uint32_t *id) {
     struct fp_archive_timeline *s = d->timeline;
-    uint32_t id, leaves = 0;
-    if (c <= C_TAIL) {
-        if (FP_UNLIKELY(!t->sp)) return FP_E_MALFORMED;
-        id = t->stack[--t->sp];
-        *op = (uint8_t)(FP_OP_EXIT + c);
-        leaves = 1;
-    } else {
-        struct function *caller = NULL;
-        uint32_t other = 0;
-        if (c < C_ENTER_NEW) {
-            other = c >= C_ENTER_OTHER;
-            uint32_t rank = (c - C_ENTER) % RANKS;
-            caller = function_at(s, t->sp ? t->stack[t->sp - 1] : 0);
-            if (FP_UNLIKELY(rank >= caller->n)) return FP_E_MALFORMED;
-            id = caller->callee[rank];
-            to_front(caller, rank, id);
-        } else {
-            uint64_t wide = s->explicit_function + fp_zag(fp_archive_cur_varint(&d->streams[S_FUNCTION]));
-            if (wide >= s->n_functions) return FP_E_MALFORMED;
-            s->explicit_function = id = (uint32_t)wide;
-            if (c >= C_EXIT_OF) {
-                leaves = 1;
-                *op = (uint8_t)(FP_OP_EXIT + c - C_EXIT_OF);
-                leave_deeper(t, id);
-            } else {
-                other = c - C_ENTER_NEW;
-                to_front_new(function_at(s, t->sp ? t->stack[t->sp - 1] : 0), id);
-            }
-        }
-        if (!leaves) {
-            struct function *callee = function_at(s, id);
-            callee->with_args ^= (uint8_t)other;
-            *op = callee->with_args ? FP_OP_ENTER_ARGS : FP_OP_ENTER;
-            if (push(t, id)) return FP_E_NOMEM;
-        }
-    }
-    *function = id;
-    *key = time_key(t, id, leaves);
-    t->left = (uint8_t)leaves;
-    t->function = id;
+    uint64_t wide = s->explicit_function + fp_zag(fp_archive_cur_varint(&d->streams[S_FUNCTION]));
+    if (wide >= s->n_functions) return FP_E_MALFORMED;
+    s->explicit_function = *id = (uint32_t)wide;
+    if (c >= C_EXIT_OF)
+        leave_deeper(t, *id);
+    else
+        to_front_new(function_at(s, t->sp ? t->stack[t->sp - 1] : 0), *id);
     return 0;
 }
 
@@ -395,44 +368,96 @@ static int pull_event(struct fp_archive_spread *d, struct thread *t, uint32_t op
     return 0;
 }
 
-int fp_archive_timeline_pull(struct fp_archive_spread *d, struct fp_batch *b, uint32_t n, const char **what) {
+/* Rows from `i` to `end`, all of thread `t`; times come later, from s->key. */
+static int pull_rows(struct fp_archive_spread *d, struct thread *t, struct fp_batch *b, uint32_t i, uint32_t end) {
     struct fp_archive_timeline *s = d->timeline;
-    struct fp_archive_cur *code = &d->streams[S_CODE], *run = &d->streams[S_RUN];
-    *what = "row of a timeline";
-    for (uint32_t i = b->n, end = b->n + n; i < end; i++) {
-        if (!s->run_rows) {
-            uint64_t thread = s->thread + fp_zag(fp_archive_cur_varint(run));
-            uint64_t cpu = s->cpu + fp_zag(fp_archive_cur_varint(run));
-            s->run_rows = fp_archive_cur_u32(run);
-            if (run->bad || thread >= s->n_threads || cpu > UINT16_MAX || !s->run_rows) {
-                *what = "run of rows of a thread";
+    struct fp_archive_cur *codes = &d->streams[S_CODE];
+    if ((size_t)(codes->end - codes->p) < end - i) return FP_E_MALFORMED;
+    const uint8_t *code = codes->p;
+    codes->p += end - i;
+    uint32_t *key = s->key, left = t->left;
+    const uint32_t event = s->n_functions * 4;
+    for (; i < end; i++) {
+        uint32_t c = *code++, id;
+        if (c <= C_TAIL || (c >= C_EXIT_OF && c < C_EVENT)) {
+            if (c <= C_TAIL) {
+                if (FP_UNLIKELY(!t->sp)) return FP_E_MALFORMED;
+                id = t->stack[--t->sp];
+            } else if (pull_named(d, t, c, &id)) {
                 return FP_E_MALFORMED;
             }
-            s->thread = (uint32_t)thread;
-            s->cpu = (uint32_t)cpu;
-        }
-        s->run_rows--;
-        struct thread *t = thread_at(s, s->thread);
-        uint32_t c = fp_archive_cur_byte(code), key;
-        int status;
-        b->aux[i] = 0;
-        if (c < C_EVENT) {
-            status = pull_function(d, t, c, &b->op[i], &b->function[i], &key);
-        } else if (c < C_END) {
+            b->op[i] = (uint8_t)(FP_OP_EXIT + c % 2);
+            key[i] = time_key(id, 1, left);
+            left = 1;
+        } else if (c < C_EXIT_OF) {
+            uint32_t other;
+            if (c < C_ENTER_NEW) {
+                other = c >= C_ENTER_OTHER;
+                uint32_t rank = (c - C_ENTER) % RANKS;
+                struct function *caller = function_at(s, t->sp ? t->stack[t->sp - 1] : 0);
+                if (FP_UNLIKELY(rank >= caller->n)) return FP_E_MALFORMED;
+                id = caller->callee[rank];
+                to_front(caller, rank, id);
+            } else {
+                other = c - C_ENTER_NEW;
+                if (pull_named(d, t, c, &id)) return FP_E_MALFORMED;
+            }
+            struct function *callee = function_at(s, id);
+            callee->with_args ^= (uint8_t)other;
+            b->op[i] = callee->with_args ? FP_OP_ENTER_ARGS : FP_OP_ENTER;
+            if (push(t, id)) return FP_E_NOMEM;
+            key[i] = time_key(id, 0, left);
+            left = 0;
+        } else {
+            if (c >= C_END) return FP_E_MALFORMED;
             uint32_t op = c - C_EVENT + FP_OP_ARGUMENT;
             b->op[i] = (uint8_t)op;
             b->function[i] = 0;
-            key = event_key(op);
-            status = pull_event(d, t, op, b, i);
-        } else {
-            return FP_E_MALFORMED;
+            key[i] = event + op;
+            int status = pull_event(d, t, op, b, i);
+            if (status) return status;
+            continue;
         }
-        if (FP_UNLIKELY(status)) return status;
-        b->time[i] = fp_archive_time_next(s->times, key, &t->at);
-        b->thread[i] = s->thread;
-        b->cpu[i] = (uint16_t)s->cpu;
+        b->function[i] = t->function = id;
     }
+    t->left = (uint8_t)left;
+    return 0;
+}
+
+static int pull_run(struct fp_archive_spread *d) {
+    struct fp_archive_timeline *s = d->timeline;
+    struct fp_archive_cur *run = &d->streams[S_RUN];
+    uint64_t thread = s->thread + fp_zag(fp_archive_cur_varint(run));
+    uint64_t cpu = s->cpu + fp_zag(fp_archive_cur_varint(run));
+    s->run_rows = fp_archive_cur_u32(run);
+    if (run->bad || thread >= s->n_threads || cpu > UINT16_MAX || !s->run_rows) return FP_E_MALFORMED;
+    s->thread = (uint32_t)thread;
+    s->cpu = (uint32_t)cpu;
+    return 0;
+}
+
+int fp_archive_timeline_pull(struct fp_archive_spread *d, struct fp_batch *b, uint32_t n, const char **what) {
+    struct fp_archive_timeline *s = d->timeline;
+    const uint32_t end = b->n + n;
+    if (reserve_keys(s, end)) return FP_E_NOMEM;
+    memset(b->aux + b->n, 0, n * sizeof *b->aux);
+    for (uint32_t i = b->n, to; i < end; i = to) {
+        *what = "run of rows of a thread";
+        if (!s->run_rows && pull_run(d)) return FP_E_MALFORMED;
+        to = s->run_rows < end - i ? i + s->run_rows : end;
+        s->run_rows -= to - i;
+        for (uint32_t j = i; j < to; j++) b->thread[j] = s->thread;
+        for (uint32_t j = i; j < to; j++) b->cpu[j] = (uint16_t)s->cpu;
+        struct thread *t = thread_at(s, s->thread);
+        *what = "row of a timeline";
+        int status = pull_rows(d, t, b, i, to);
+        if (status) return status;
+        *what = "time of a row";
+        status = fp_archive_time_pull(s->times, &t->at, s->key + i, b->time + i, to - i);
+        if (status) return status;
+    }
+    *what = "row of a timeline";
     for (int i = 0; i < FP_TIMELINE_STREAMS; i++)
         if (d->streams[i].bad) return FP_E_MALFORMED;
-    return fp_archive_time_dec_bad(s->times) ? FP_E_MALFORMED : 0;
+    return 0;
 }

@@ -352,7 +352,7 @@ class Times:
         self.hashed = {key: self.table(tables) for key in hashed}
         assert tables.at == len(tables.data)
         self.words = words
-        self.x = struct.unpack("<I", words.take(4))[0]
+        self.x = [struct.unpack("<I", words.take(4))[0] for _ in range(2)]
         self.bits = int.from_bytes(bits.data, "little")
         self.at: dict[int, At] = {}
         self.last = At(first)
@@ -374,13 +374,14 @@ class Times:
         assert sum(f for _, f in found) in (0, 1024)
         return found
 
-    def symbol(self, table: list[tuple[int, int]]) -> int:
-        place, c = self.x % 1024, 0
+    def symbol(self, coder: int, table: list[tuple[int, int]]) -> int:
+        place, c = self.x[coder] % 1024, 0
         for symbol, f in table:
             if place < c + f:
-                self.x = f * (self.x >> 10) + place - c
-                if self.x < 1 << 16:
-                    self.x = self.x << 16 | struct.unpack("<H", self.words.take(2))[0]
+                x = f * (self.x[coder] >> 10) + place - c
+                if x < 1 << 16:
+                    x = x << 16 | struct.unpack("<H", self.words.take(2))[0]
+                self.x[coder] = x
                 return symbol
             c += f
         raise AssertionError("an empty table")
@@ -398,10 +399,9 @@ class Times:
         if key is not None:
             table = self.plain.get(key, table)
             table = self.hashed.get((key * 27 + at.history) * 2654435761 % 2**32 >> 14, table)
-        symbol = self.symbol(table)
-        at.history = at.history % 9 * 3
+        symbol = self.symbol(0, table)
+        at.history = at.history % 9 * 3 + sum(symbol > limit for limit in self.limits)
         if symbol == 504:
-            at.history += 2
             at.ref = (at.ref + self.raw(64)) & MASK
             at.frac = 1 << 31
             return at.ref
@@ -409,13 +409,11 @@ class Times:
         if symbol >= 32:
             o = (symbol - 32) // 8 + 2
             k = (8 + (symbol - 32) % 8 << o) + self.raw(o)
-        at.history += (k > self.limits[0]) + (k > self.limits[1])
-        if not self.has_jitter:
-            at.ref = (at.ref + k * (self.q >> 32)) & MASK
-            return at.ref
         exact = (at.ref << 32) + at.frac + k * self.q
         at.ref, at.frac = exact >> 32 & MASK, exact & 0xFFFFFFFF
-        e = self.symbol(self.jitters[at.jitter * 16 + (at.frac >> 28)])
+        if not self.has_jitter:
+            return at.ref
+        e = self.symbol(1, self.jitters[at.jitter * 16 + (at.frac >> 28)])
         miss = self.raw(64) if e == 3 else e - 1
         at.jitter = 1 if e == 3 else e
         time = (at.ref + miss) & MASK
