@@ -39,6 +39,8 @@ struct fp_archive_graph {
     uint32_t targets_cap;
     struct fp_archive_value_cur *values;
     uint32_t values_cap;
+    uint32_t *rows; /* while a batch is read: which rows have what */
+    uint32_t rows_cap;
 };
 
 struct fp_archive_graph *fp_archive_graph_new(void) {
@@ -51,6 +53,7 @@ void fp_archive_graph_free(struct fp_archive_graph *s) {
     if (!s) return;
     free(s->targets);
     free(s->values);
+    free(s->rows);
     free(s);
 }
 
@@ -176,35 +179,37 @@ int fp_archive_graph_open(struct fp_archive_spread *d) {
                                   &s->values_cap);
 }
 
-static inline uint64_t pull(struct fp_archive_spread *d, uint32_t stream) {
-    return fp_zag(fp_archive_cur_varint(&d->streams[stream]));
+static inline uint64_t pull(struct fp_archive_cur *c) {
+    return fp_zag(fp_archive_cur_varint(c));
 }
 
 static int pull_call(struct fp_archive_spread *d, struct fp_batch *b, uint32_t i, uint32_t positions) {
     struct fp_archive_graph *s = d->graph;
-    s->callee += pull(d, S_CALLEE);
+    struct fp_archive_cur *streams = d->streams;
+    s->callee += pull(&streams[S_CALLEE]);
     if (s->callee >= d->ids->n[T_FUNCTIONS]) return FP_E_MALFORMED;
     b->callee[i] = (uint32_t)s->callee;
     struct target *t = target_of(s, b->callee[i]);
-    b->count[i] = fp_archive_cur_varint(&d->streams[S_COUNT]);
-    if (positions & FP_ARCHIVE_LINE) b->target_line[i] = t->line += (uint32_t)pull(d, S_TARGET_LINE);
-    if (positions & FP_ARCHIVE_INSTR) b->target_address[i] = t->address += pull(d, S_TARGET_ADDRESS);
-    if (positions & FP_ARCHIVE_BB) b->target_bb[i] = t->bb += pull(d, S_TARGET_BB);
+    b->count[i] = fp_archive_cur_varint(&streams[S_COUNT]);
+    if (positions & FP_ARCHIVE_LINE) b->target_line[i] = t->line += (uint32_t)pull(&streams[S_TARGET_LINE]);
+    if (positions & FP_ARCHIVE_INSTR) b->target_address[i] = t->address += pull(&streams[S_TARGET_ADDRESS]);
+    if (positions & FP_ARCHIVE_BB) b->target_bb[i] = t->bb += pull(&streams[S_TARGET_BB]);
     s->target = *t;
     return 0;
 }
 
 static int pull_jump(struct fp_archive_spread *d, struct fp_batch *b, uint32_t i, uint32_t positions) {
-    uint64_t callee = b->function[i] + pull(d, S_JUMP);
-    uint64_t file = b->file[i] + pull(d, S_JUMP);
+    struct fp_archive_cur *streams = d->streams;
+    uint64_t callee = b->function[i] + pull(&streams[S_JUMP]);
+    uint64_t file = b->file[i] + pull(&streams[S_JUMP]);
     if (callee >= d->ids->n[T_FUNCTIONS] || file >= d->ids->n[T_STRINGS]) return FP_E_MALFORMED;
     b->callee[i] = (uint32_t)callee;
     b->target_file[i] = (uint32_t)file;
-    if (positions & FP_ARCHIVE_LINE) b->target_line[i] = b->line[i] + (uint32_t)pull(d, S_JUMP_LINE);
-    if (positions & FP_ARCHIVE_INSTR) b->target_address[i] = b->address[i] + pull(d, S_JUMP_ADDRESS);
-    if (positions & FP_ARCHIVE_BB) b->target_bb[i] = b->bb[i] + pull(d, S_TARGET_BB);
-    b->count[i] = fp_archive_cur_varint(&d->streams[S_COUNT]);
-    if (b->kind[i] == FP_JCND) b->count2[i] = fp_archive_cur_varint(&d->streams[S_COUNT2]);
+    if (positions & FP_ARCHIVE_LINE) b->target_line[i] = b->line[i] + (uint32_t)pull(&streams[S_JUMP_LINE]);
+    if (positions & FP_ARCHIVE_INSTR) b->target_address[i] = b->address[i] + pull(&streams[S_JUMP_ADDRESS]);
+    if (positions & FP_ARCHIVE_BB) b->target_bb[i] = b->bb[i] + pull(&streams[S_TARGET_BB]);
+    b->count[i] = fp_archive_cur_varint(&streams[S_COUNT]);
+    if (b->kind[i] == FP_JCND) b->count2[i] = fp_archive_cur_varint(&streams[S_COUNT2]);
     return 0;
 }
 
@@ -225,38 +230,76 @@ static void clear(struct fp_batch *b, uint32_t n) {
     for (uint32_t k = 0; k < b->n_values; k++) memset(b->values + (size_t)k * b->cap + b->n, 0, n * sizeof *b->values);
 }
 
+static int reserve_rows(struct fp_archive_graph *s, uint32_t n) {
+    if (n <= s->rows_cap) return 0;
+    uint32_t *rows = realloc(s->rows, 3 * (size_t)n * sizeof *rows);
+    if (!rows) return FP_E_NOMEM;
+    s->rows = rows;
+    s->rows_cap = n;
+    return 0;
+}
+
+/* Values of the rows in `row`.  A column at a time, so that its cursor stays in registers. */
+static void pull_values(struct fp_archive_spread *d, struct fp_batch *b, const uint32_t *row, uint32_t n, int call) {
+    for (uint32_t k = 0; k < b->n_values && n; k++) {
+        const uint32_t stream = fp_archive_graph_value_stream(k, call);
+        struct fp_archive_cur c = d->streams[stream];
+        struct fp_archive_value_cur v = d->graph->values[stream - FP_GRAPH_STREAMS];
+        int64_t *to = b->values + (size_t)k * b->cap;
+        for (uint32_t j = 0; j < n; j++) to[row[j]] = fp_archive_value_next(&c, &v);
+        d->graph->values[stream - FP_GRAPH_STREAMS] = v;
+        d->streams[stream] = c;
+    }
+}
+
 int fp_archive_graph_pull(struct fp_archive_spread *d, struct fp_batch *b, uint32_t n, const char **what) {
     struct fp_archive_graph *s = d->graph;
-    uint32_t positions = d->runs[d->run].positions;
+    const uint32_t positions = d->runs[d->run].positions, begin = b->n, end = begin + n;
+    struct fp_archive_cur *streams = d->streams;
+    if (reserve_rows(s, n)) return FP_E_NOMEM;
     clear(b, n);
-    for (uint32_t i = b->n, end = b->n + n; i < end; i++) {
-        uint32_t code = fp_archive_cur_byte(&d->streams[S_KIND]), kind = code & K_KIND;
-        *what = "kind of a row";
+    /* rows with a place of their own; of those with values, those that are not calls and calls */
+    uint32_t *const placed = s->rows, *const costs = placed + n, *const calls = costs + n;
+    uint32_t n_placed = 0, n_costs = 0, n_calls = 0, n_arcs = 0;
+    *what = "kind, function or file of a row";
+    for (uint32_t i = begin; i < end; i++) {
+        const uint32_t code = fp_archive_cur_byte(&streams[S_KIND]), kind = code & K_KIND;
         if (code >= K_END || kind > FP_BLOCK) return FP_E_MALFORMED;
         b->kind[i] = (uint8_t)kind;
-        if (code & K_FUNCTION) s->function += pull(d, S_FUNCTION);
-        if (code & K_FILE) s->file += pull(d, S_FILE);
-        *what = "function or file of a row";
+        if (code & K_FUNCTION) s->function += pull(&streams[S_FUNCTION]);
+        if (code & K_FILE) s->file += pull(&streams[S_FILE]);
         if (s->function >= d->ids->n[T_FUNCTIONS] || s->file >= d->ids->n[T_STRINGS]) return FP_E_MALFORMED;
         b->function[i] = (uint32_t)s->function;
         b->file[i] = (uint32_t)s->file;
-        if (kind != FP_BLOCK) {
-            if (positions & FP_ARCHIVE_LINE) b->line[i] = (uint32_t)(s->line += pull(d, S_LINE));
-            if (positions & FP_ARCHIVE_INSTR) b->address[i] = s->address += pull(d, S_ADDRESS);
-            if (positions & FP_ARCHIVE_BB) b->bb[i] = s->bb += pull(d, S_BB);
-        }
-        *what = "target of a call or jump";
+        placed[n_placed] = i;
+        n_placed += kind != FP_BLOCK;
+        n_arcs += kind != FP_COST;
+        calls[n_calls] = costs[n_costs] = i;
+        n_calls += kind == FP_CALL;
+        n_costs += kind == FP_COST || (code & K_VALUES && kind != FP_CALL);
+    }
+#define PLACES(position, stream, column, type)                                                   \
+    if (positions & (position)) {                                                                \
+        struct fp_archive_cur c = streams[stream];                                               \
+        uint64_t last = s->column;                                                               \
+        for (uint32_t j = 0; j < n_placed; j++) b->column[placed[j]] = (type)(last += pull(&c)); \
+        s->column = last;                                                                        \
+        streams[stream] = c;                                                                     \
+    }
+    PLACES(FP_ARCHIVE_LINE, S_LINE, line, uint32_t)
+    PLACES(FP_ARCHIVE_INSTR, S_ADDRESS, address, uint64_t)
+    PLACES(FP_ARCHIVE_BB, S_BB, bb, uint64_t)
+#undef PLACES
+    *what = "target of a call or jump";
+    for (uint32_t i = begin; i < end && n_arcs; i++) {
+        const uint32_t kind = b->kind[i];
         if (kind == FP_CALL && pull_call(d, b, i, positions)) return FP_E_MALFORMED;
         if ((kind == FP_JUMP || kind == FP_JCND) && pull_jump(d, b, i, positions)) return FP_E_MALFORMED;
-        if (!always_valued(kind) && !(code & K_VALUES)) continue;
-        for (uint32_t k = 0; k < b->n_values; k++) {
-            uint32_t stream = fp_archive_graph_value_stream(k, kind == FP_CALL);
-            b->values[(size_t)k * b->cap + i] =
-                (int64_t)fp_archive_value_next(&d->streams[stream], &s->values[stream - FP_GRAPH_STREAMS]);
-        }
     }
+    pull_values(d, b, costs, n_costs, 0);
+    pull_values(d, b, calls, n_calls, 1);
     *what = "row of a graph";
     for (uint32_t i = 0; i < d->n_streams; i++)
-        if (d->streams[i].bad) return FP_E_MALFORMED;
+        if (streams[i].bad) return FP_E_MALFORMED;
     return 0;
 }

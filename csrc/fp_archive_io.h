@@ -14,8 +14,19 @@ struct fp_archive_cur {
 };
 
 static inline uint64_t fp_archive_cur_varint(struct fp_archive_cur *c) {
+    /* one byte or two, which nearly all are, when there are two to look at */
+    if (FP_LIKELY(c->end - c->p >= 2)) {
+        const uint32_t two = fp_u16(c->p);
+        if (!(two & 0x80)) {
+            c->p++;
+            return two & 0x7f;
+        }
+        if (!(two & 0x8000)) {
+            c->p += 2;
+            return (two & 0x7f) | two >> 8 << 7;
+        }
+    }
     uint64_t v = 0;
-    if (FP_LIKELY(c->p < c->end && *c->p < 0x80)) return *c->p++;
     for (unsigned shift = 0; shift < 64; shift += 7) {
         if (c->p == c->end) break;
         uint8_t byte = *c->p++;

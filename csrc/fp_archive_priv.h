@@ -74,7 +74,7 @@ int fp_archive_values_pack(struct fp_buf *stream);
 /* Reads value after value of a packed column. */
 struct fp_archive_value_cur {
     uint64_t divisor;
-    uint64_t last;
+    uint64_t last; /* zigzag of the last value, divided */
 };
 
 /* Begins the value columns in `n` packed streams: *values, grown to hold them
@@ -82,10 +82,13 @@ struct fp_archive_value_cur {
 int fp_archive_values_open(struct fp_archive_cur *streams, uint32_t n, struct fp_archive_value_cur **values,
                            uint32_t *cap);
 
-static inline uint64_t fp_archive_value_next(struct fp_archive_cur *c, struct fp_archive_value_cur *v) {
-    uint64_t code = fp_archive_cur_varint(c);
-    if (code) v->last = code - 1 == fp_zig(v->last) ? (uint64_t)1 << 63 : fp_zag(code - 1);
-    return v->last * v->divisor;
+static inline int64_t fp_archive_value_next(struct fp_archive_cur *c, struct fp_archive_value_cur *v) {
+    const uint64_t code = fp_archive_cur_varint(c), zig = code - 1;
+    if (FP_UNLIKELY(zig == v->last)) /* stands for -2^63, whose own code would not fit */
+        v->last = code ? UINT64_MAX : v->last;
+    else
+        v->last = code ? zig : v->last;
+    return (int64_t)(fp_zag(v->last) * v->divisor);
 }
 
 #endif

@@ -130,7 +130,7 @@ int fp_archive_stacks_pull(struct fp_archive_spread *d, struct fp_batch *b, uint
     for (uint32_t k = 0; k < b->n_values; k++) {
         struct fp_archive_cur *c = &d->streams[FP_STACKS_STREAMS + k];
         int64_t *to = b->values + (size_t)k * b->cap + b->n;
-        for (uint32_t i = 0; i < n; i++) to[i] = (int64_t)fp_archive_value_next(c, &s->values[k]);
+        for (uint32_t i = 0; i < n; i++) to[i] = fp_archive_value_next(c, &s->values[k]);
         if (c->bad) return FP_E_MALFORMED;
     }
     return 0;

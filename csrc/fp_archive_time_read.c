@@ -274,6 +274,14 @@ static uint32_t find_context(struct fp_archive_time_dec *d, uint32_t key) {
     return d->context_of[key] = context;
 }
 
+/* Takes a word where x wants one: without a branch, which nobody could predict. */
+static inline uint32_t refill(uint32_t x, const uint8_t **word) {
+    uint32_t more = x < 1u << 16;
+    x = x << 16 * more | (fp_u16(*word) & (0 - more));
+    *word += 2 * more;
+    return x;
+}
+
 /* The next symbol of a step, << 2, and its class. */
 static inline uint32_t next_step(const struct fp_archive_time_dec *d, uint32_t table, uint32_t *x,
                                  const uint8_t **word) {
@@ -286,10 +294,7 @@ static inline uint32_t next_step(const struct fp_archive_time_dec *d, uint32_t t
         what = slot >> 20;
     }
     uint32_t next = freq * (*x >> FP_TIME_BITS) + in;
-    /* without a branch, which nobody could predict */
-    uint32_t more = next < 1u << 16, longer = next << 16 | fp_u16(*word);
-    *word += 2 * more;
-    *x = more ? longer : next;
+    *x = refill(next, word);
     return what;
 }
 
@@ -297,10 +302,8 @@ static inline uint32_t next_step(const struct fp_archive_time_dec *d, uint32_t t
 static inline uint32_t next_jitter(const struct jitter_table *t, uint32_t *x, const uint8_t **word, uint32_t *bad) {
     uint32_t place = *x % FP_TIME_M, e = (place >= t->start[1]) + (place >= t->start[2]) + (place >= t->start[3]);
     uint32_t next = t->freq[e] * (*x >> FP_TIME_BITS) + place - t->start[e];
-    uint32_t more = next < 1u << 16, longer = next << 16 | fp_u16(*word);
     *bad |= !t->freq[e];
-    *word += 2 * more;
-    *x = more ? longer : next;
+    *x = refill(next, word);
     return e;
 }
 

@@ -33,12 +33,9 @@ enum code {
 
 enum { RANKS = 16, DEPTH = 1024 };
 
-struct function {
-    uint32_t epoch;
-    uint8_t n;              /* callees */
-    uint8_t with_args;      /* how it was last entered */
-    uint32_t callee[RANKS]; /* last entered from it, latest first */
-    uint64_t argument;      /* last one logged */
+/* Functions last entered from a function, latest first; at first 0s. */
+struct callees {
+    uint32_t function[RANKS];
 };
 
 struct thread {
@@ -52,7 +49,11 @@ struct thread {
 
 struct fp_archive_timeline {
     uint32_t epoch; /* states of earlier chunks are stale */
-    struct function *functions;
+    /* Of each function: epoch << 1 | how it was last entered (1: with arguments).  What
+     * every entry looks at is kept apart from what only callers need: it fits a cache. */
+    uint32_t *entered;
+    struct callees *callees;
+    uint64_t *argument; /* last one logged */
     uint32_t functions_cap;
     struct thread *threads;
     uint32_t threads_cap;
@@ -78,7 +79,9 @@ struct fp_archive_timeline *fp_archive_timeline_new(void) {
 void fp_archive_timeline_free(struct fp_archive_timeline *s) {
     if (!s) return;
     for (uint32_t i = 0; i < s->threads_cap; i++) free(s->threads[i].stack);
-    free(s->functions);
+    free(s->entered);
+    free(s->callees);
+    free(s->argument);
     free(s->threads);
     free(s->time);
     free(s->key);
@@ -89,10 +92,14 @@ void fp_archive_timeline_free(struct fp_archive_timeline *s) {
 
 static int grow_functions(struct fp_archive_timeline *s, uint32_t n) {
     uint64_t cap = n < 64 ? 64 : (uint64_t)n * 3 / 2;
-    struct function *f = realloc(s->functions, cap * sizeof *f);
-    if (!f) return FP_E_NOMEM;
-    memset(f + s->functions_cap, 0, (cap - s->functions_cap) * sizeof *f);
-    s->functions = f;
+    uint32_t *entered = realloc(s->entered, cap * sizeof *entered);
+    if (entered) s->entered = entered;
+    struct callees *callees = realloc(s->callees, cap * sizeof *callees);
+    if (callees) s->callees = callees;
+    uint64_t *argument = realloc(s->argument, cap * sizeof *argument);
+    if (argument) s->argument = argument;
+    if (!entered || !callees || !argument) return FP_E_NOMEM;
+    memset(entered + s->functions_cap, 0, (cap - s->functions_cap) * sizeof *entered);
     s->functions_cap = (uint32_t)cap;
     return 0;
 }
@@ -107,15 +114,23 @@ static int grow_threads(struct fp_archive_timeline *s, uint32_t n) {
     return 0;
 }
 
-static inline struct function *function_at(struct fp_archive_timeline *s, uint32_t id) {
-    struct function *f = &s->functions[id];
-    if (f->epoch != s->epoch) {
-        f->epoch = s->epoch;
-        f->n = 0;
-        f->with_args = 0;
-        f->argument = 0;
+/* A new chunk: what was known is stale. */
+static void restart(struct fp_archive_timeline *s) {
+    if (++s->epoch == 1u << 31) { /* it has to fit `entered` */
+        if (s->functions_cap) memset(s->entered, 0, s->functions_cap * sizeof *s->entered);
+        for (uint32_t i = 0; i < s->threads_cap; i++) s->threads[i].epoch = 0;
+        s->epoch = 1;
     }
-    return f;
+    s->thread = s->cpu = s->run_rows = s->explicit_function = 0;
+    s->wall = 0;
+}
+
+/* Begins a function that is new in the chunk. */
+static inline void touch(struct fp_archive_timeline *s, uint32_t id) {
+    if (FP_LIKELY(s->entered[id] >> 1 == s->epoch)) return;
+    s->entered[id] = s->epoch << 1;
+    s->argument[id] = 0;
+    memset(&s->callees[id], 0, sizeof s->callees[id]);
 }
 
 static inline struct thread *thread_at(struct fp_archive_timeline *s, uint32_t id) {
@@ -161,14 +176,25 @@ static void leave_deeper(struct thread *t, uint32_t function) {
     }
 }
 
-static inline void to_front(struct function *f, uint32_t rank, uint32_t callee) {
-    for (uint32_t i = rank; i > 0; i--) f->callee[i] = f->callee[i - 1];
-    f->callee[0] = callee;
+/* Those called from the top of a thread's stack. */
+static inline struct callees *callees_of(struct fp_archive_timeline *s, const struct thread *t) {
+    uint32_t caller = t->sp ? t->stack[t->sp - 1] : 0;
+    touch(s, caller);
+    return &s->callees[caller];
 }
 
-static inline void to_front_new(struct function *f, uint32_t callee) {
-    if (f->n < RANKS) f->n++;
-    to_front(f, f->n - 1u, callee);
+/* Not a memmove: mostly it is one or two places. */
+static inline void to_front(struct callees *c, uint32_t rank, uint32_t callee) {
+    for (uint32_t i = 0; i <= rank; i++) {
+        uint32_t out = c->function[i];
+        c->function[i] = callee;
+        callee = out;
+    }
+}
+
+static inline void to_front_new(struct callees *c, uint32_t callee) {
+    memmove(c->function + 1, c->function, sizeof *c - sizeof *c->function);
+    c->function[0] = callee;
 }
 
 /* The context of a time: the function and whether it, and the row before it, leave. */
@@ -227,20 +253,20 @@ static int put_function(struct fp_archive_gather *e, struct thread *t, uint32_t 
             leave_deeper(t, id);
         }
     } else {
-        struct function *caller = function_at(s, t->sp ? t->stack[t->sp - 1] : 0);
-        struct function *callee = function_at(s, id);
-        uint8_t with_args = op == FP_OP_ENTER_ARGS, other = callee->with_args != with_args;
-        callee->with_args = with_args;
-        for (uint32_t rank = 0; rank < caller->n; rank++) {
-            if (caller->callee[rank] != id) continue;
+        struct callees *known = callees_of(s, t);
+        touch(s, id);
+        uint32_t other = (s->entered[id] & 1) != (op == FP_OP_ENTER_ARGS);
+        s->entered[id] ^= other;
+        for (uint32_t rank = 0; rank < RANKS; rank++) {
+            if (known->function[rank] != id) continue;
             fp_buf_byte(code, (uint8_t)((other ? C_ENTER_OTHER : C_ENTER) + rank));
-            to_front(caller, rank, id);
+            to_front(known, rank, id);
             explicit = 0;
             break;
         }
         if (explicit) {
-            fp_buf_byte(code, C_ENTER_NEW + other);
-            to_front_new(caller, id);
+            fp_buf_byte(code, (uint8_t)(C_ENTER_NEW + other));
+            to_front_new(known, id);
         }
         if (push(t, id)) return FP_E_NOMEM;
     }
@@ -257,9 +283,9 @@ static void put_event(struct fp_archive_gather *e, struct thread *t, const struc
     uint64_t aux = b->aux[i];
     fp_buf_byte(&e->streams[S_CODE], (uint8_t)(C_EVENT + op - FP_OP_ARGUMENT));
     if (op == FP_OP_ARGUMENT) {
-        struct function *f = function_at(s, t->function);
-        fp_buf_varint(&e->streams[S_ARGUMENT], fp_zig(aux - f->argument));
-        f->argument = aux;
+        touch(s, t->function);
+        fp_buf_varint(&e->streams[S_ARGUMENT], fp_zig(aux - s->argument[t->function]));
+        s->argument[t->function] = aux;
     } else if (op == FP_OP_BUFFER) {
         fp_buf_varint(&e->streams[S_BUFFER], fp_zig(aux - s->wall));
         s->wall = aux;
@@ -308,9 +334,7 @@ int fp_archive_timeline_flush(struct fp_archive_gather *e) {
     end_run(e);
     int status = fp_archive_time_encode(s->time, s->key, s->row_thread, e->pub.rows, s->n_functions * 4, s->n_threads,
                                         &e->streams[S_TABLES], &e->streams[S_WORDS], &e->streams[S_BITS]);
-    s->epoch++;
-    s->thread = s->cpu = s->explicit_function = 0;
-    s->wall = 0;
+    restart(s);
     return status;
 }
 
@@ -318,9 +342,7 @@ int fp_archive_timeline_flush(struct fp_archive_gather *e) {
 
 int fp_archive_timeline_open(struct fp_archive_spread *d) {
     struct fp_archive_timeline *s = d->timeline;
-    s->epoch++;
-    s->thread = s->cpu = s->run_rows = s->explicit_function = 0;
-    s->wall = 0;
+    restart(s);
     s->n_functions = d->ids->n[T_FUNCTIONS];
     s->n_threads = d->ids->n[T_THREADS];
     if (s->n_functions > s->functions_cap && grow_functions(s, s->n_functions)) return FP_E_NOMEM;
@@ -345,15 +367,15 @@ static int pull_named(struct fp_archive_spread *d, struct thread *t, uint32_t c,
     if (c >= C_EXIT_OF)
         leave_deeper(t, *id);
     else
-        to_front_new(function_at(s, t->sp ? t->stack[t->sp - 1] : 0), *id);
+        to_front_new(callees_of(s, t), *id);
     return 0;
 }
 
 static int pull_event(struct fp_archive_spread *d, struct thread *t, uint32_t op, struct fp_batch *b, uint32_t i) {
     struct fp_archive_timeline *s = d->timeline;
     if (op == FP_OP_ARGUMENT) {
-        struct function *f = function_at(s, t->function);
-        b->aux[i] = f->argument += fp_zag(fp_archive_cur_varint(&d->streams[S_ARGUMENT]));
+        touch(s, t->function);
+        b->aux[i] = s->argument[t->function] += fp_zag(fp_archive_cur_varint(&d->streams[S_ARGUMENT]));
     } else if (op == FP_OP_BUFFER) {
         b->aux[i] = s->wall += fp_zag(fp_archive_cur_varint(&d->streams[S_BUFFER]));
     } else {
@@ -394,17 +416,17 @@ static int pull_rows(struct fp_archive_spread *d, struct thread *t, struct fp_ba
             if (c < C_ENTER_NEW) {
                 other = c >= C_ENTER_OTHER;
                 uint32_t rank = (c - C_ENTER) % RANKS;
-                struct function *caller = function_at(s, t->sp ? t->stack[t->sp - 1] : 0);
-                if (FP_UNLIKELY(rank >= caller->n)) return FP_E_MALFORMED;
-                id = caller->callee[rank];
-                to_front(caller, rank, id);
+                struct callees *known = callees_of(s, t);
+                id = known->function[rank];
+                to_front(known, rank, id);
             } else {
                 other = c - C_ENTER_NEW;
                 if (pull_named(d, t, c, &id)) return FP_E_MALFORMED;
             }
-            struct function *callee = function_at(s, id);
-            callee->with_args ^= (uint8_t)other;
-            b->op[i] = callee->with_args ? FP_OP_ENTER_ARGS : FP_OP_ENTER;
+            touch(s, id);
+            s->entered[id] ^= other;
+            __builtin_prefetch(&s->callees[id]);
+            b->op[i] = s->entered[id] & 1 ? FP_OP_ENTER_ARGS : FP_OP_ENTER;
             if (push(t, id)) return FP_E_NOMEM;
             key[i] = time_key(id, 0, left);
             left = 0;

@@ -262,7 +262,7 @@ class Timeline:
         self.times = Times(*streams[7:])
         self.thread = self.cpu = self.left = self.last_listed = self.wall = 0
         self.stack: dict[int, list[int]] = defaultdict(list)
-        self.callees: dict[int, list[int]] = defaultdict(list)
+        self.callees: dict[int, list[int]] = defaultdict(lambda: [0] * 16)
         self.with_arguments: dict[int, bool] = defaultdict(bool)
         self.argument: dict[int, int] = defaultdict(int)
         self.last_function: dict[int, int] = defaultdict(int)
@@ -301,10 +301,8 @@ class Timeline:
         else:
             callees = self.callees[stack[-1] if stack else 0]
             function = listed if code >= 34 else callees[(code - 2) % 16]
-            if function in callees and code < 34:
-                callees.remove(function)
+            del callees[15 if code >= 34 else (code - 2) % 16]
             callees.insert(0, function)
-            del callees[16:]
             if 18 <= code < 34 or code == 35:
                 self.with_arguments[function] = not self.with_arguments[function]
             row["op"] = 3 if self.with_arguments[function] else 0
