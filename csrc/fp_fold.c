@@ -2,6 +2,8 @@
 
 #include <stdlib.h>
 
+#include "fp_buf.h"
+
 /* By function. */
 struct fp_fold_function {
     uint32_t active;    /* activations on the stack of the thread at hand */
@@ -23,24 +25,25 @@ struct fp_fold_thread {
     uint64_t first, last; /* times of its records */
     uint64_t calls;
     int32_t seen;
+    uint32_t group; /* of the arcs on the stack */
 };
 
 #define NOWHERE UINT64_MAX /* no caller: neither a function id nor a tree node */
 
 enum { SLOTS_PER_ARC = 8, FIRST_ARCS = 512, FIRST_SHIFT = 64 - 12 };
 
-struct fp_fold *fp_fold_new(struct fp_model *model, int into, int per_thread) {
+struct fp_fold *fp_fold_new(struct fp_model *model, int into, int by) {
     struct fp_fold *f = calloc(1, sizeof *f);
     if (!f) return NULL;
     f->model = model;
     f->into = into;
-    f->per_thread = per_thread;
+    f->by = by;
     f->first_time = UINT64_MAX;
     f->cap_arcs = FIRST_ARCS;
     f->index_shift = FIRST_SHIFT;
     f->arcs = malloc(f->cap_arcs * sizeof *f->arcs);
     f->index = calloc((size_t)1 << (64 - FIRST_SHIFT), sizeof *f->index);
-    if (!f->arcs || !f->index) {
+    if (!f->arcs || !f->index || fp_table_init(&f->groups, 2)) {
         fp_fold_free(f);
         return NULL;
     }
@@ -51,6 +54,7 @@ void fp_fold_free(struct fp_fold *f) {
     if (!f) return;
     for (uint32_t i = 0; i < f->cap_threads; i++) free(f->threads[i].frames);
     free(f->threads);
+    fp_table_clear(&f->groups);
     free(f->by_function);
     free(f->arcs);
     free(f->index);
@@ -218,6 +222,40 @@ static uint32_t run_of(const uint32_t *threads, uint32_t from, uint32_t n) {
     return to;
 }
 
+/* By CPU: the end of the run of calls and returns on one CPU, which may not be
+ * known of other records; *cpu is that CPU, or -1 when there are none. */
+static uint32_t cpu_run(const struct fp_batch *in, uint32_t from, uint32_t to, int32_t *cpu) {
+    *cpu = -1;
+    for (uint32_t i = from; i < to; i++) {
+        if (in->op[i] > FP_OP_ENTER_ARGS) continue;
+        if (*cpu >= 0 && in->cpu[i] != *cpu) return i;
+        *cpu = in->cpu[i];
+    }
+    return to;
+}
+
+/* Ends what is on the stack at `now` and enters it again in another group, without
+ * counting calls.  0, FP_E_NOMEM or FP_E_OVERFLOW. */
+static int move_to(struct fp_fold *f, struct fp_fold_thread *t, uint32_t group, uint64_t now) {
+    int overflowed = 0;
+    for (uint32_t i = t->n; i-- > 1;) pop(f->arcs, f->by_function, &t->frames[i], now, t->calls, &overflowed);
+    for (uint32_t i = 1; i < t->n; i++) {
+        struct frame *frame = &t->frames[i];
+        const uint32_t caller = i > 1 ? frame[-1].arc + 1 : 0, mask = mask_of(f->index_shift);
+        uint32_t at = slot_of(caller, frame->function, group, f->index_shift), arc;
+        for (; (arc = f->index[at]); at = (at + 1) & mask) {
+            const struct fp_arc *a = &f->arcs[arc - 1];
+            if (a->callee == frame->function && a->caller == caller && a->group == group) break;
+        }
+        if (!arc && (arc = add_arc(f, caller, frame->function, group) + 1) == 0) return FP_E_NOMEM;
+        *frame = (struct frame){now, 0, t->calls, arc - 1, frame->function};
+        f->arcs[arc - 1].active++;
+        f->by_function[frame->function].active++;
+    }
+    t->group = group;
+    return overflowed ? FP_E_OVERFLOW : 0;
+}
+
 enum { MANY_ARCS = 1 << 15, FAR = 24, NEAR = 8 };
 
 int fp_fold_put(struct fp_fold *f, const struct fp_batch *in, struct fp_err *err) {
@@ -230,12 +268,22 @@ int fp_fold_put(struct fp_fold *f, const struct fp_batch *in, struct fp_err *err
     if (f->model->functions.n > f->cap_functions && function_room(f))
         return fp_fail(err, FP_E_NOMEM, 0, "the functions' counters");
     for (uint32_t i = 0; i < n;) {
-        const uint32_t thread = threads[i], group = f->per_thread ? thread : 0;
-        const uint64_t from = (uint64_t)group << 32;
+        const uint32_t thread = threads[i];
+        uint32_t group = f->by & FP_FOLD_BY_THREAD ? thread : 0, to = run_of(threads, i, n);
         struct fp_fold_thread *t = switch_to(f, thread);
         if (!t) return fp_fail(err, FP_E_NOMEM, 0, "the threads' stacks");
         if (!t->seen) t->first = t->last = time[i];
         t->seen = 1;
+        if (FP_UNLIKELY(f->by & FP_FOLD_BY_CPU)) {
+            int32_t cpu;
+            to = cpu_run(in, i, to, &cpu);
+            group = cpu < 0 ? t->group : fp_table_intern(&f->groups, (uint32_t[]){group, (uint32_t)cpu});
+            if (group == FP_NO_ID) return fp_fail(err, FP_E_NOMEM, 0, "the table of CPUs");
+            int status = group == t->group ? 0 : move_to(f, t, group, time[i] > t->last ? time[i] : t->last);
+            if (status == FP_E_NOMEM) return fp_fail(err, FP_E_NOMEM, 0, "the table of call paths");
+            if (status) return fp_fail(err, FP_E_OVERFLOW, 0, "the inclusive time of a call path");
+        }
+        const uint64_t from = (uint64_t)group << 32;
         /* What the loop uses stays in registers: the compiler cannot know that
          * a frame is not part of the fold.  Slow paths write back and reload. */
         struct fp_arc *arcs = f->arcs;
@@ -246,7 +294,6 @@ int fp_fold_put(struct fp_fold *f, const struct fp_batch *in, struct fp_err *err
         struct frame *top = t->frames + t->n - 1, *limit = t->frames + t->cap - 1;
         uint64_t last = t->last, calls = t->calls;
         int overflowed = 0;
-        uint32_t to = run_of(threads, i, n);
         const uint32_t *foreseen = NULL;
         if (f->n_arcs > MANY_ARCS && !tree) {
             if (!f->foreseen && !(f->foreseen = malloc((size_t)in->cap * 2 * sizeof *f->foreseen)))
@@ -632,10 +679,21 @@ int fp_fold_stacks(struct fp_fold *f, uint64_t ticks_per_second, uint32_t *next,
             frame == FP_NO_ID ? FP_NO_ID : fp_model_stack(f->model, a->caller ? f->stack_of[a->caller - 1] : 0, frame);
         if (stack == FP_NO_ID) return fp_fail(err, FP_E_NOMEM, 0, "the stack tree");
         f->stack_of[*next] = stack;
+        if (!a->self && !a->calls) continue; /* was on the stack when the CPU changed, and no more */
+        uint32_t thread = a->group, label = 0;
+        if (f->by & FP_FOLD_BY_CPU) {
+            const uint32_t *group = fp_table_row(&f->groups, a->group);
+            uint8_t cpu[20];
+            const size_t length = (size_t)(fp_dec(cpu, group[1]) - cpu);
+            thread = group[0];
+            const uint32_t text = fp_strings_intern(&f->model->strings, cpu, length);
+            label = text == FP_NO_ID ? FP_NO_ID : fp_model_label(f->model, 0, f->cpu, text, 0, 0);
+            if (label == FP_NO_ID) return fp_fail(err, FP_E_NOMEM, 0, "the table of labels");
+        }
         const uint32_t row = out->n;
         out->stack[row] = stack;
-        out->thread[row] = a->group;
-        out->label[row] = 0;
+        out->thread[row] = thread;
+        out->label[row] = label;
         out->time[row] = 0;
         if (in_units(ticks_per_second, a->self, &out->values[row]) || a->calls > INT64_MAX) return too_large(err);
         out->values[out->cap + row] = (int64_t)a->calls;

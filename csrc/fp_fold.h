@@ -27,11 +27,17 @@ enum fp_fold_into {
     FP_FOLD_TREE = 1  /* call paths: for stacks */
 };
 
+/* What arcs or nodes are kept apart by, bits. */
+enum fp_fold_by {
+    FP_FOLD_BY_THREAD = 1,
+    FP_FOLD_BY_CPU = 2 /* tree only: the time up to the next record is its CPU's */
+};
+
 /* One arc, or one node of the context tree. */
 struct fp_arc {
     uint32_t caller; /* function, 0 = none; tree: node of the caller + 1, 0 = root */
     uint32_t callee; /* function */
-    uint32_t group;  /* thread, or 0 when threads are merged */
+    uint32_t group;  /* thread, 0 when threads are merged; by CPU: row of fp_fold's `groups` */
     uint32_t active; /* activations on the stack of the thread at hand */
     uint64_t calls;
     uint64_t ticks;    /* inclusive; outermost activations only */
@@ -52,7 +58,8 @@ struct fp_fold_stats {
 struct fp_fold {
     struct fp_model *model;
     int32_t into; /* enum fp_fold_into */
-    int32_t per_thread;
+    int32_t by;   /* enum fp_fold_by */
+    uint32_t cpu; /* string: key of the labels that CPUs become; set by the caller */
     struct fp_fold_stats stats;
     uint64_t first_time, last_time; /* over all threads, of their records */
     struct fp_arc *arcs;
@@ -62,6 +69,7 @@ struct fp_fold {
     uint32_t cap_arcs;
     struct fp_fold_thread *threads;
     uint32_t cap_threads, current;
+    struct fp_table groups;               /* by CPU: (thread or 0, CPU) */
     struct fp_fold_function *by_function; /* one an id */
     uint32_t cap_functions;
     uint32_t *index; /* open addressing: arc + 1 */
@@ -75,7 +83,7 @@ struct fp_fold {
 };
 
 /* Functions and threads are ids of `model` (borrowed).  NULL when memory ran out. */
-struct fp_fold *fp_fold_new(struct fp_model *model, int into, int per_thread);
+struct fp_fold *fp_fold_new(struct fp_model *model, int into, int by);
 void fp_fold_free(struct fp_fold *f);
 
 /* Takes the rows of a timeline batch, whose functions and threads are ids of the
@@ -131,8 +139,9 @@ int fp_fold_totals(struct fp_fold_out *o, struct fp_err *err);
  * whichever is hungry; FP_DONE: the group is complete; FP_E_OVERFLOW. */
 int fp_fold_graph(struct fp_fold_out *o, struct fp_batch *out, struct fp_err *err);
 
-/* Tree: pulls stacks rows, values (self time, calls), from *next on.  FP_FULL
- * or FP_DONE, FP_E_NOMEM, FP_E_OVERFLOW. */
+/* Tree: pulls stacks rows, values (self time, calls), from *next on; by CPU they
+ * have a label f->cpu, a string: pprof drops a number 0.  FP_FULL or FP_DONE,
+ * FP_E_NOMEM, FP_E_OVERFLOW. */
 int fp_fold_stacks(struct fp_fold *f, uint64_t ticks_per_second, uint32_t *next, struct fp_batch *out,
                    struct fp_err *err);
 

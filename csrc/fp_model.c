@@ -37,6 +37,25 @@ static int grow_index(uint64_t **index, uint32_t *mask) {
     return 0;
 }
 
+/* memcmp(a, b, n) == 0 for what is mostly short: without a call, eight bytes at
+ * a time, the last eight once more over some that were seen. */
+static inline int same_bytes(const uint8_t *a, const uint8_t *b, size_t n) {
+    if (n < 8) {
+        for (size_t i = 0; i < n; i++)
+            if (a[i] != b[i]) return 0;
+        return 1;
+    }
+    for (size_t i = 0; i + 8 < n; i += 8)
+        if (fp_u64(a + i) != fp_u64(b + i)) return 0;
+    return fp_u64(a + n - 8) == fp_u64(b + n - 8);
+}
+
+static inline int same_row(const uint32_t *a, const uint32_t *b, uint32_t width) {
+    uint32_t differ = 0;
+    for (uint32_t i = 0; i < width; i++) differ |= a[i] ^ b[i];
+    return !differ;
+}
+
 int fp_strings_init(struct fp_strings *s) {
     s->cap = 64;
     s->bytes_cap = 1024;
@@ -67,7 +86,7 @@ uint32_t fp_strings_intern_hashed(struct fp_strings *s, const void *p, size_t n,
         uint32_t id = (uint32_t)slot;
         size_t have;
         const uint8_t *q = fp_string(s, id, &have);
-        if (have == n && !memcmp(q, p, n)) return id;
+        if (have == n && same_bytes(q, p, n)) return id;
     }
     if (s->n == FP_NO_ID - 1) return FP_NO_ID;
     if (s->n == s->cap) {
@@ -97,13 +116,6 @@ uint32_t fp_strings_intern_hashed(struct fp_strings *s, const void *p, size_t n,
     return id;
 }
 
-static inline uint64_t row_hash(const uint32_t *row, uint32_t width) {
-    uint64_t h = width;
-    uint32_t i = 0;
-    for (; i + 2 <= width; i += 2) h = fp_mix(h, fp_words_u64(row + i));
-    return i < width ? fp_mix(h, row[i]) : h;
-}
-
 int fp_table_init(struct fp_table *t, uint32_t width) {
     t->width = width;
     t->cap = 64;
@@ -120,20 +132,27 @@ void fp_table_clear(struct fp_table *t) {
 }
 
 uint32_t fp_table_find(const struct fp_table *t, const uint32_t *row) {
-    uint32_t hash = (uint32_t)row_hash(row, t->width);
+    uint32_t hash = fp_table_hash(row, t->width);
     uint32_t at = hash & t->index_mask;
     for (uint64_t slot; (slot = t->index[at]); at = (at + 1) & t->index_mask)
-        if (slot >> 32 == hash && !memcmp(fp_table_row(t, (uint32_t)slot), row, t->width * sizeof *row))
-            return (uint32_t)slot;
+        if (slot >> 32 == hash && same_row(fp_table_row(t, (uint32_t)slot), row, t->width)) return (uint32_t)slot;
     return 0;
 }
 
+void fp_table_empty(struct fp_table *t) {
+    memset(t->index, 0, ((size_t)t->index_mask + 1) * sizeof *t->index);
+    t->n = 1;
+}
+
 uint32_t fp_table_intern(struct fp_table *t, const uint32_t *row) {
+    return fp_table_intern_hashed(t, row, fp_table_hash(row, t->width));
+}
+
+uint32_t fp_table_intern_hashed(struct fp_table *t, const uint32_t *row, uint32_t hash) {
     size_t nbytes = t->width * sizeof *row;
-    uint32_t hash = (uint32_t)row_hash(row, t->width);
     uint32_t at = hash & t->index_mask;
     for (uint64_t slot; (slot = t->index[at]); at = (at + 1) & t->index_mask)
-        if (slot >> 32 == hash && !memcmp(fp_table_row(t, (uint32_t)slot), row, nbytes)) return (uint32_t)slot;
+        if (slot >> 32 == hash && same_row(fp_table_row(t, (uint32_t)slot), row, t->width)) return (uint32_t)slot;
     if (t->n == FP_NO_ID - 1) return FP_NO_ID;
     if (t->n == t->cap) {
         uint64_t cap = (uint64_t)t->cap * 2 < FP_NO_ID ? (uint64_t)t->cap * 2 : FP_NO_ID;

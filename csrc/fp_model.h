@@ -190,4 +190,27 @@ static inline void fp_strings_prefetch_bytes(const struct fp_strings *s, uint32_
 /* fp_strings_intern of a string whose hash is known. */
 uint32_t fp_strings_intern_hashed(struct fp_strings *s, const void *p, size_t n, uint32_t hash);
 
+/* The same for rows. */
+static inline uint32_t fp_table_hash(const uint32_t *row, uint32_t width) {
+    uint64_t h = width;
+    uint32_t i = 0;
+    for (; i + 2 <= width; i += 2) h = fp_mix(h, fp_words_u64(row + i));
+    return (uint32_t)(i < width ? fp_mix(h, row[i]) : h);
+}
+
+static inline void fp_table_prefetch(const struct fp_table *t, uint32_t hash) {
+    __builtin_prefetch(&t->index[hash & t->index_mask]);
+}
+
+static inline uint32_t fp_table_guess(const struct fp_table *t, uint32_t hash) {
+    uint32_t id = (uint32_t)t->index[hash & t->index_mask];
+    __builtin_prefetch(fp_table_row(t, id));
+    return id;
+}
+
+uint32_t fp_table_intern_hashed(struct fp_table *t, const uint32_t *row, uint32_t hash);
+
+/* Forgets all rows and keeps the memory.  Not for the model's own tables. */
+void fp_table_empty(struct fp_table *t);
+
 #endif

@@ -416,7 +416,7 @@ static unsigned varint_length(uint64_t v) {
 }
 
 int fp_pprof_put(struct fp_pprof_writer *w, const struct fp_batch *in, const int32_t *columns, uint32_t n_columns,
-                 uint32_t label, struct fp_buf *out, struct fp_err *err) {
+                 struct fp_buf *out, struct fp_err *err) {
     if (cover(&w->memo_stacks, &w->cap_memo_stacks, w->model->stacks.n)) return no_memory(err);
     for (uint32_t i = 0; i < in->n; i++) {
         /* stacks come in no order: have their bytes under way before they are needed */
@@ -437,8 +437,7 @@ int fp_pprof_put(struct fp_pprof_writer *w, const struct fp_batch *in, const int
         for (uint32_t k = 0; k < n_columns; k++)
             to = fp_varint(to, columns[k] < 0 ? 0 : (uint64_t)in->values[(size_t)columns[k] * in->cap + i]);
         w->rest.n = (size_t)(to - w->rest.p);
-        if ((in->label[i] && put_labels(w, in->label[i], out)) || (label && put_labels(w, label, out)) ||
-            (in->thread[i] && put_thread(w, in->thread[i], out)))
+        if ((in->label[i] && put_labels(w, in->label[i], out)) || (in->thread[i] && put_thread(w, in->thread[i], out)))
             return no_memory(err);
         size_t ids_n; /* after the labels, which may move what was remembered */
         const uint8_t *ids = put_stack(w, in->stack[i], out, &ids_n);

@@ -70,10 +70,9 @@ void fp_pprof_writer_free(struct fp_pprof_writer *w);
 int64_t fp_pprof_string(struct fp_pprof_writer *w, uint32_t string, struct fp_buf *out);
 
 /* Samples for the rows.  Value k of each is column columns[k] of the batch, or
- * 0 where columns[k] < 0.  `label`: a label chain added to every row.
- * FP_DONE or FP_E_NOMEM. */
+ * 0 where columns[k] < 0.  FP_DONE or FP_E_NOMEM. */
 int fp_pprof_put(struct fp_pprof_writer *w, const struct fp_batch *in, const int32_t *columns, uint32_t n_columns,
-                 uint32_t label, struct fp_buf *out, struct fp_err *err);
+                 struct fp_buf *out, struct fp_err *err);
 
 /* After the last sample: the mappings.  FP_DONE or FP_E_NOMEM. */
 int fp_pprof_mappings(struct fp_pprof_writer *w, struct fp_buf *out, struct fp_err *err);

@@ -20,6 +20,10 @@ CAPACITY = {"timeline": 8192, "stacks": 4088, "graph": 2040}
 DRAIN = 256 * 1024
 
 
+# What `--labels` names: the labels that samples come with, and what else may become one.
+LABELS = ("own", "thread", "process", "part", "cpu")
+
+
 class Options(NamedTuple):
     """Everything a user may ask of a conversion; the command line's names, spelled out."""
 
@@ -32,6 +36,7 @@ class Options(NamedTuple):
     demangle: Demangle = "full"
     time_unit: str = "ns"  # ns, ticks
     per_thread: bool = False
+    labels: tuple[str, ...] | None = None  # of LABELS: what samples are labelled with; None = what they come with
     inline_calls: bool = False  # stacks -> graph: inlined functions are called, not part of their caller
     stacks: str = "estimate"  # graph -> stacks: self, arcs, estimate
     prune: float = 1e-5  # graph -> stacks: estimated shares below this part of the total end in [pruned]
@@ -51,6 +56,17 @@ class Options(NamedTuple):
     time_range: tuple[int, int] | None = None  # first and last tick (stacks: nanosecond), both included
     threads: tuple[int, ...] = ()  # thread ids; empty = all
     part: int | None = None  # number of the part, from 1
+
+    @property
+    def apart(self) -> frozenset[str]:
+        """What costs are kept apart by although the source adds them up: of thread, process, part, cpu."""
+        asked = frozenset(self.labels or ()) - {"own"}
+        return asked | {"thread", "process", "part"} if self.per_thread else asked
+
+    @property
+    def wanted_labels(self) -> frozenset[str]:
+        """The labels that samples keep, of LABELS."""
+        return self.apart | (frozenset(("own", "thread", "process")) if self.labels is None else {*self.labels})
 
 
 class Report:
@@ -109,6 +125,7 @@ class Writer:
     format: ClassVar[str]
     view: str
     names: bool = True  # has a place for the names of addresses
+    labels: bool = False  # stacks: samples have labels, and no times; equal ones are to come as one
 
     def __init__(self, model: Model, sink: Sink, options: Options, report: Report) -> None:
         self.model = model

@@ -91,8 +91,11 @@ def convert(
             writer = target.writer(model, sink, options, report)
             if writer.view == "any":
                 writer.view = readers[0].view
+            if options.labels is not None and not writer.labels:
+                raise UsageError(f"--labels is for pprof, whose samples have labels; the output is {target.name}")
             symbolize = options.symbolize and writer.names
-            write(merged(readers, writer.view, model, options, report, symbolize=symbolize), writer)
+            rows = merged(readers, writer.view, model, options, report, symbolize=symbolize, labelled=writer.labels)
+            write(rows, writer)
             sink.commit()
             report.facts["output bytes"] = sink.written
     finally:
@@ -109,11 +112,13 @@ def merged(
     report: Report,
     *,
     symbolize: bool = False,
+    labelled: bool = False,
     capacity: int | None = None,
 ) -> Iterator[Batch]:
     """The batches of all readers, bridged to `view` and merged into one profile.
 
     `symbolize`: addresses of stacks are given their functions and lines.
+    `labelled`: stacks are labelled as `options` says, and equal ones come as one.
     `capacity`: rows that the readers put into a batch.
     """
     timelines = [r for r in readers if r.view == "timeline"]
@@ -137,6 +142,10 @@ def merged(
             rows = compute(rows, model, report)
         bridge = _bridge(reader.view, view)
         streams.append(bridge(rows, model, options, report) if bridge else rows)
+    if len(streams) == 1 and view == "stacks" and labelled:
+        from fastprof.bridges.sum import repeated
+
+        return repeated(streams[0], model, options, report)
     if len(streams) == 1 and not (options.aggregate and view == "graph"):
         return streams[0]
     return _summed(streams, view, model, options, report)

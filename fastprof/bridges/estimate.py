@@ -34,7 +34,7 @@ _DEPTHS = {
 
 
 def to_stacks(batches: Iterable[Batch], model: Model, options: Options, report: Report) -> Iterator[Batch]:
-    """Estimated stacks of a call graph: one part, or one for each thread of the source with `per_thread`.
+    """Estimated stacks of a call graph: one part, or one for each that `options.apart` keeps apart.
 
     Memory is linear in distinct positions and arcs.  Errors: UsageError for
     options out of range; FormatError for a sum beyond 2^63-1 or an id that is
@@ -44,23 +44,21 @@ def to_stacks(batches: Iterable[Batch], model: Model, options: Options, report: 
         raise UsageError(f"--stacks is {options.stacks!r}, expected one of {', '.join(_DEPTHS)}")
     if not 0 <= options.prune <= 1:
         raise UsageError(f"--prune is {options.prune}, expected a share from 0 to 1")
-    groups: dict[int, _Group] = {}
+    groups: dict[tuple[int, int], _Group] = {}  # by thread and number of the part
     of_part: dict[int, tuple[_Group, Any]] = {}
     err = ffi.new("struct fp_err *")
     for batch in batches:
         if batch.part not in of_part:
             part = model.parts[batch.part]
-            thread = 0
-            if options.per_thread and part.thread is not None:
-                thread = lib.fp_model_thread(model.c, 0, part.pid or 0, part.thread)
-            group = groups.setdefault(thread, _Group(model))
+            key = _key(model, part, options.apart)
+            group = groups.setdefault(key, _Group(model))
             of_part[batch.part] = group, group.add(part, batch.c.n_values)
         group, columns = of_part[batch.part]
         instr, line = ("instr" in model.parts[batch.part].positions, "line" in model.parts[batch.part].positions)
         check(lib.fp_estimate_put(group.c, batch.c, columns, instr, line, err), err, "graph", "estimate")
 
     depth, comment = _DEPTHS[options.stacks]
-    for thread, group in groups.items() if groups else [(0, _Group(model))]:
+    for (thread, _), group in groups.items() if groups else [((0, 0), _Group(model))]:
         c = group.c
         c.thread = thread
         status = lib.fp_estimate_end(c, options.prune, depth, options.stacks == "estimate", err)
@@ -78,6 +76,16 @@ def to_stacks(batches: Iterable[Batch], model: Model, options: Options, report: 
                 report.unsaid[name] += n
         if c.pruned:
             report.facts["stacks pruned"] = report.facts.get("stacks pruned", 0) + c.pruned
+
+
+def _key(model: Model, part: Part, apart: frozenset[str]) -> tuple[int, int]:
+    """The thread and the number of the part that its stacks are kept apart by; 0: not."""
+    pid = part.pid if part.pid and "process" in apart else 0
+    tid = part.thread if part.thread and "thread" in apart else 0
+    thread = lib.fp_model_thread(model.c, 0, pid, tid) if pid or tid else 0
+    if thread == lib.FP_NO_ID:
+        raise MemoryError("no memory for threads")
+    return thread, part.number if part.number and "part" in apart else 0
 
 
 class _Group:
@@ -104,6 +112,7 @@ class _Group:
             creator=f"fastprof-{__version__}".encode(),
             pid=only(s.pid for s in self.sources),
             thread=only(s.thread for s in self.sources),
+            number=only(s.number for s in self.sources),
             command=only(s.command for s in self.sources),
             comments=[comment],
         )

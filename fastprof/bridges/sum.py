@@ -1,4 +1,13 @@
-"""Stacks -> stacks: several inputs summed up into one profile (csrc/fp_sum.h)."""
+"""Stacks -> stacks: equal rows summed up (csrc/fp_sum.h).
+
+    main > f  {size: 8}  1
+    main > g             2    becomes    main > f  {size: 8}  4
+    main > f  {size: 8}  3               main > g             2
+
+Here is also decided what rows are told apart by, `--labels`: their own labels,
+their thread and process, the part they come from.  (CPUs are known to
+timelines alone; their bridge makes labels of them.)
+"""
 
 from __future__ import annotations
 
@@ -13,34 +22,123 @@ from fastprof.model import Batch, Model, Part, ValueType
 
 
 def to_sum(batches: Iterable[Batch], model: Model, options: Options, report: Report) -> Iterator[Batch]:
-    """One part with every distinct (stack, labels, thread) once.
+    """One part with every distinct (stack, labels, thread) once.  Memory is linear in these.
 
     Value types are matched by name and unit; those of one input only are 0
     elsewhere.  Facts of the inputs that add up (durations) are summed, of
     times the earliest is kept, of periods the longest.
     """
-    sums = lib.fp_sum_new()
-    if not sums:
-        raise MemoryError("no memory to sum up stacks")
-    sums = ffi.gc(sums, lib.fp_sum_free)
-    err = ffi.new("struct fp_err *")
+    sums = _Sums(model, options, report)
     events: list[ValueType] = []
     columns: dict[int, Any] = {}
+    current = -1
     for batch in batches:
         if batch.part not in columns:
             columns[batch.part] = columns_of(model.parts[batch.part], batch.c.n_values, events)
-            if lib.fp_sum_set_values(sums, len(events)):
-                raise MemoryError("no memory to sum up stacks")
-        check(lib.fp_sum_put(sums, batch.c, columns[batch.part], err), err, "stacks", "sum")
-    if sums.timed:
-        report.unsaid["times of samples"] += sums.timed
-    out = Batch("stacks", CAPACITY["stacks"], len(events))
-    out.c.part = model.add_part(_part([model.parts[i] for i in columns], events))
-    status = lib.FP_FULL
-    while status == lib.FP_FULL:
-        status = lib.fp_sum_pull(sums, out.c)
-        yield out
-        out.reset()
+        if batch.part != current:
+            current = batch.part
+            sums.begin(model.parts[current])
+        sums.fits(sums.put(batch, columns[current], len(events)))
+    part = model.add_part(_part([model.parts[i] for i in columns], events))
+    yield from sums.rows(part, len(events))
+    sums.tell()
+
+
+def repeated(batches: Iterable[Batch], model: Model, options: Options, report: Report) -> Iterator[Batch]:
+    """The rows of one input, part by part, equal ones as one - of those that `--max-memory` has room for at a time."""
+    sums = _Sums(model, options, report)
+    current, n_values, columns = -1, 0, ffi.NULL
+    limit = 0
+    for batch in batches:
+        same = (batch.part, batch.c.n_values) == (current, n_values)
+        if current >= 0 and not (same and sums.n < limit):
+            yield from sums.rows(current, n_values)
+        if not same:
+            current, n_values = batch.part, batch.c.n_values
+            columns = ffi.new("uint32_t[]", list(range(n_values)) or 1)
+            limit = options.max_memory // (_KEY_BYTES + 8 * n_values)
+            sums.begin(model.parts[current])
+        status = sums.put(batch, columns, n_values)
+        while status == lib.FP_E_OVERFLOW:  # samples that no sum can hold stay as they are
+            yield from sums.rows(current, n_values)
+            status = sums.put(batch, columns, n_values, sums.taken)
+        sums.fits(status)
+    if current >= 0:
+        yield from sums.rows(current, n_values)
+    sums.tell()
+
+
+_KEY_BYTES = 12 + 22  # a key and its share of the index
+
+
+class _Sums:
+    """The table of struct fp_sum, and what its keys are made of."""
+
+    def __init__(self, model: Model, options: Options, report: Report) -> None:
+        c = lib.fp_sum_new(model.c)
+        if not c:
+            raise MemoryError("no memory to sum up stacks")
+        self._c = ffi.gc(c, lib.fp_sum_free)
+        self._model, self._report, self._wanted = model, report, options.wanted_labels
+        self._apart = options.apart
+        self._missing = set(options.labels or ()) - {"own"}  # asked for and not seen
+        self._keep = ("process" in self._wanted) * lib.FP_SUM_PROCESS | ("thread" in self._wanted) * lib.FP_SUM_THREAD
+        self._err = ffi.new("struct fp_err *")
+
+    @property
+    def n(self) -> int:
+        """Distinct rows so far."""
+        return int(self._c.keys.n) - 1
+
+    def begin(self, part: Part) -> None:
+        """The rows to come are of this part."""
+        model, label, thread = self._model, 0, 0
+        if "part" in self._apart and part.number:
+            label = lib.fp_model_label(model.c, 0, model.intern("part"), 0, part.number, 0)
+            self._missing.discard("part")
+        if self._apart & {"thread", "process"} and (part.thread or part.pid):
+            thread = lib.fp_model_thread(model.c, 0, part.pid or 0, part.thread or 0)
+        if lib.FP_NO_ID in (label, thread):
+            raise MemoryError("no memory for labels")
+        made = set(part.extra.get("labels", ()))  # by a bridge: CPUs
+        self._missing -= made
+        labels = {"own", *made} & self._wanted
+        lib.fp_sum_begin(self._c, self._keep | bool(labels) * lib.FP_SUM_LABELS, label, thread)
+
+    @property
+    def taken(self) -> int:
+        """After an overflow: how many rows of the batch were taken."""
+        return int(self._c.taken)
+
+    def put(self, batch: Batch, columns: Any, n_values: int, row: int = 0) -> int:
+        """Add the rows from `row` on; the status of fp_sum_put."""
+        if lib.fp_sum_set_values(self._c, n_values):
+            raise MemoryError("no memory to sum up stacks")
+        return int(lib.fp_sum_put(self._c, batch.c, row, columns, self._err))
+
+    def fits(self, status: int) -> None:
+        """Errors: FormatError when a sum is beyond 63 bits, MemoryError."""
+        check(status, self._err, "stacks", "sum")
+
+    def rows(self, part: int, n_values: int) -> Iterator[Batch]:
+        """The sums as rows of `part`, which are then forgotten."""
+        out = Batch("stacks", CAPACITY["stacks"], n_values)
+        out.c.part = part
+        status = lib.FP_FULL
+        while status == lib.FP_FULL:
+            status = lib.fp_sum_pull(self._c, out.c)
+            yield out
+            out.reset()
+        lib.fp_sum_empty(self._c)
+
+    def tell(self) -> None:
+        for name, bit in (("process", lib.FP_SUM_PROCESS), ("thread", lib.FP_SUM_THREAD)):
+            if self._c.had & bit:
+                self._missing.discard(name)
+        for name in sorted(self._missing):
+            self._report.warn(f"--labels {name}: the input names no {name}, so no sample is labelled with one")
+        if self._c.timed:
+            self._report.unsaid["times of samples"] += int(self._c.timed)
 
 
 def _part(sources: list[Part], events: list[ValueType]) -> Part:

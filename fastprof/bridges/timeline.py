@@ -1,7 +1,9 @@
 """Timeline -> graph and timeline -> stacks: the stack machine (csrc/fp_fold.h).
 
 Exact.  What neither target can say - arguments, custom and typed events,
-CPUs, the times of single calls - is counted in the report as unsaid.
+the times of single calls - is counted in the report as unsaid.  CPUs become
+labels of stacks where they are asked for: the time between two records of a
+thread is that of the CPU of the first.
 """
 
 from __future__ import annotations
@@ -37,16 +39,22 @@ def to_graph(batches: Iterable[Batch], model: Model, options: Options, report: R
 
 
 def to_stacks(batches: Iterable[Batch], model: Model, options: Options, report: Report) -> Iterator[Batch]:
-    """The context tree: memory linear in distinct call paths.  Same values."""
+    """The context tree: memory linear in distinct call paths.  Same values.
+
+    Kept apart by thread, process or CPU as `options.apart` says.
+    """
     return _fold(batches, model, options, report, "stacks")
 
 
 def _fold(batches: Iterable[Batch], model: Model, options: Options, report: Report, target: str) -> Iterator[Batch]:
     tree = target == "stacks"
-    fold = lib.fp_fold_new(model.c, lib.FP_FOLD_TREE if tree else lib.FP_FOLD_ARCS, options.per_thread)
+    by = options.apart & ({"thread", "process", "cpu"} if tree else {"thread"})
+    bits = lib.FP_FOLD_BY_THREAD * bool(by & {"thread", "process"}) | lib.FP_FOLD_BY_CPU * ("cpu" in by)
+    fold = lib.fp_fold_new(model.c, lib.FP_FOLD_TREE if tree else lib.FP_FOLD_ARCS, bits)
     if not fold:
         raise MemoryError("no memory for the stack machine")
     fold = ffi.gc(fold, lib.fp_fold_free)
+    fold.cpu = model.intern("cpu")
     err = ffi.new("struct fp_err *")
     clock: int | None = None
     arcs, nodes = Runs(lib.FP_ARC_WIDTH), Runs(lib.FP_NODE_WIDTH)
@@ -100,6 +108,8 @@ class _Result:
         part = self._part(0)
         part.value_types = list(_STACKS_NS if self._ticks_per_second else _STACKS_TICKS)
         part.extra["default_sample_type"] = "time"
+        if self._fold.by & lib.FP_FOLD_BY_CPU:
+            part.extra["labels"] = ("cpu",)
         batch.c.part = self._model.add_part(part)
         status = lib.FP_FULL
         while status == lib.FP_FULL:

@@ -15,7 +15,7 @@ from fastprof.cli.common import (
     report_json,
     report_text,
 )
-from fastprof.engine import Options
+from fastprof.engine import LABELS, Options
 
 DESCRIPTION = """\
 Convert a profile into another format, streaming.  Several inputs are merged
@@ -26,6 +26,7 @@ EXAMPLES = """\
 examples:
   fastprof convert trace.xray -s ./program -o out.callgrind
   fastprof convert trace.xray --per-thread -o out.callgrind
+  fastprof convert trace.xray --labels thread,cpu -o out.pb.gz
   zstd -dc trace.xray.zst | fastprof convert - --to callgrind > out.callgrind
   fastprof convert day1.xray day2.xray -o both.callgrind.gz
 """
@@ -38,6 +39,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_reading_arguments(parser)
     parser.add_argument("--json", action="store_true", help="the report as JSON, on standard error")
     parser.add_argument("--per-thread", action="store_true", help="keep threads apart: one part a thread")
+    parser.add_argument(
+        "--labels",
+        type=_labels,
+        metavar="LIST",
+        help=f"pprof: label samples with these of {','.join(LABELS)}, keeping apart what they tell apart; or none "
+        "(default: the labels that samples come with)",
+    )
     parser.add_argument(
         "--time-unit", choices=("ns", "ticks"), default="ns", help="times in nanoseconds, or exact in clock ticks"
     )
@@ -99,6 +107,14 @@ def _positive(text: str) -> int:
     return value
 
 
+def _labels(text: str) -> tuple[str, ...]:
+    """"thread,cpu" as its words; "none" as none."""
+    words = () if text == "none" else tuple(text.split(","))
+    if unknown := [word for word in words if word not in LABELS]:
+        raise argparse.ArgumentTypeError(f"{unknown[0]!r} is none of {', '.join(LABELS)}, none")
+    return words
+
+
 def _range(text: str) -> tuple[int, int]:
     first, _, last = text.partition(":")
     return int(first or 0), int(last) if last else (1 << 64) - 1
@@ -114,6 +130,7 @@ def run(args: argparse.Namespace) -> int:
     options = options_from(
         args,
         per_thread=args.per_thread,
+        labels=args.labels,
         time_unit=args.time_unit,
         aggregate=args.aggregate,
         compute_events=args.compute_events,

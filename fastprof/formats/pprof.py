@@ -126,6 +126,7 @@ class PprofWriter(Writer):
 
     format = "pprof"
     view = "stacks"
+    labels = True
 
     def __init__(self, model: Model, sink: Sink, options: Options, report: Report) -> None:
         super().__init__(model, sink, options, report)
@@ -139,7 +140,6 @@ class PprofWriter(Writer):
         self._err = ffi.new("struct fp_err *")
         self._types: list[ValueType] | None = None
         self._columns: dict[int, Any] = {}  # part -> column of each sample type, -1 for none
-        self._labels: dict[int, int] = {}
         self._used: list[Part] = []
         if sink.path is None or not sink.path.endswith((".pb", ".pprof.raw")):
             sink.gzip()
@@ -160,7 +160,7 @@ class PprofWriter(Writer):
             self._value_type(1, t.name, t.unit)
 
     def _begin_part(self, index: int) -> None:
-        """Which of its columns go where; what all its samples are labelled with."""
+        """Which of its columns go where."""
         part = self.model.parts[index]
         if self._types is None:
             self._begin(part)
@@ -176,14 +176,6 @@ class PprofWriter(Writer):
         for rest in left:
             if rest is not None:
                 self.report.unsaid[f"values of type {rest.name}"] += 1
-        label = 0
-        if self.options.per_thread:
-            for key, number in (("part", part.number), ("tid", part.thread), ("pid", part.pid)):
-                if number:
-                    label = lib.fp_model_label(self.model.c, label, self.model.intern(key), 0, number, 0)
-        if label == lib.FP_NO_ID:
-            raise MemoryError("no memory for labels")
-        self._labels[index] = label
         self._used.append(part)
 
     def put(self, batch: Batch) -> None:
@@ -192,7 +184,7 @@ class PprofWriter(Writer):
             self._begin_part(index)
         columns = self._columns[index]
         n = len(columns)
-        if lib.fp_pprof_put(self._w, batch.c, columns, n, self._labels[index], self.out, self._err) < 0:
+        if lib.fp_pprof_put(self._w, batch.c, columns, n, self.out, self._err) < 0:
             raise MemoryError("no memory for output")
 
     def end(self) -> None:

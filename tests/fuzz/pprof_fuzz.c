@@ -28,7 +28,7 @@ static int pass(struct fp_pprof_reader *r, const uint8_t *data, size_t size, siz
         if (batch && w && status >= 0) {
             int32_t columns[64];
             for (int32_t k = 0; k < 64; k++) columns[k] = k < (int32_t)r->n_types ? k : -1;
-            if (fp_pprof_put(w, batch, columns, r->n_types < 64 ? r->n_types : 64, 0, out, &err)) abort();
+            if (fp_pprof_put(w, batch, columns, r->n_types < 64 ? r->n_types : 64, out, &err)) abort();
         }
         if (batch) fp_batch_reset(batch);
         if (status != FP_MORE && status != FP_FULL) return status;

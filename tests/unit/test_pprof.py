@@ -413,13 +413,13 @@ def test_return_addresses_are_moved_into_the_call_once() -> None:
     assert len(p.location) == 2
 
 
-def test_threads_and_parts_become_labels() -> None:
+def test_threads_become_labels() -> None:
     model, report = Model(), Report()
-    model.add_part(Part(value_types=[ValueType("v", "u")], number=3))
+    model.add_part(Part(value_types=[ValueType("v", "u")]))
     thread = lib().fp_model_thread(model.c, 0, 42, 43)
     batch = stacks(model, [([one_frame(model)], 0, thread, 5, [1])])
-    p = reference.parse(written([batch], model, Options(per_thread=True), report))
-    assert reference.rows(p)[0][1] == ((b"part", b"", 3, b""), (b"pid", b"", 42, b""), (b"tid", b"", 43, b""))
+    p = reference.parse(written([batch], model, report=report))
+    assert reference.rows(p)[0][1] == ((b"pid", b"", 42, b""), (b"tid", b"", 43, b""))
     assert report.unsaid == {"times of samples": 1}
 
 

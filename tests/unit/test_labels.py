@@ -1,0 +1,278 @@
+"""What samples of a pprof file are labelled with (`--labels`), and that equal ones come as one."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter, defaultdict
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fastprof import pipeline
+from fastprof.engine import Options, Report
+from fastprof.errors import UsageError
+from tests.paths import REPO
+from tests.reference import profile_proto as reference
+from tests.unit.test_cli import run
+from tests.unit.test_pprof import message, profile, top_level_fields
+from tests.xraylog import BasicLog
+
+CORPUS = REPO / "tests" / "corpus"
+Samples = Counter[tuple[tuple[str, ...], tuple[tuple[str, str | int], ...], int]]
+
+
+def converted(source: Path, tmp_path: Path, *more: Path, **options: Any) -> tuple[Samples, Report, Any]:
+    """Sums by (functions leaf first, labels, value type); the profile itself must have no two equal samples."""
+    out = tmp_path / "out.pb"
+    report = pipeline.convert([str(source), *map(str, more)], str(out), options=Options(**options))
+    p = reference.parse(out.read_bytes())
+    reference.check(p)
+    found: Samples = Counter()
+    rows = reference.rows(p)
+    assert len({(stack, labels) for stack, labels, _ in rows}) == len(rows)
+    for stack, labels, values in rows:
+        names = tuple(frame[3][0][0].decode() if frame[3] else hex(frame[1]) for frame in stack)
+        text = tuple((key.decode(), string.decode() or number) for key, string, number, _ in labels)
+        for k, value in enumerate(values):
+            found[names, text, k] += value
+    return found, report, p
+
+
+# ---- timelines: a slow reference, one thread after the other
+
+
+def random_log(seed: int) -> tuple[bytes, list[tuple[int, int, int, str, int]]]:
+    """A basic-mode log of well-formed calls, and its records (process, thread, CPU, function or "", time)."""
+    draw = random.Random(seed)
+    log, records, stacks, time = BasicLog(), [], defaultdict(list), 0
+    threads = [(1, 11), (1, 12), (2, 11)]
+    cpus = dict.fromkeys(threads, 0)
+    for _ in range(300):
+        thread = draw.choice(threads)
+        time += draw.randrange(3)
+        if draw.random() < 0.2:
+            cpus[thread] = draw.randrange(4)
+        pid, tid = thread
+        stack = stacks[thread]
+        if stack and draw.random() < 0.48:
+            log.exit(stack.pop(), time, tid, pid, cpus[thread])
+            records.append((pid, tid, cpus[thread], "", time))
+        else:
+            stack.append(draw.randrange(1, 5))
+            log.enter(stack[-1], time, tid, pid, cpus[thread])
+            records.append((pid, tid, cpus[thread], f"#{stack[-1]}", time))
+    return bytes(log.data), records
+
+
+def expected(records: list[tuple[int, int, int, str, int]], labels: tuple[str, ...]) -> Samples:
+    """The time from each record to the thread's next is its CPU's; a call counts where it began."""
+    found: Samples = Counter()
+    stacks: dict[tuple[int, int], list[str]] = defaultdict(list)
+    since: dict[tuple[int, int], tuple[int, int]] = {}
+
+    def label(pid: int, tid: int, cpu: int) -> tuple[tuple[str, str | int], ...]:
+        every = {"cpu": ("cpu", str(cpu)), "process": ("pid", pid), "thread": ("tid", tid)}
+        return tuple(every[name] for name in ("cpu", "process", "thread") if name in labels)
+
+    for pid, tid, cpu, function, time in records:
+        stack = stacks[pid, tid]
+        if stack:
+            began, its_cpu = since[pid, tid]
+            found[tuple(reversed(stack)), label(pid, tid, its_cpu), 0] += time - began
+        since[pid, tid] = time, cpu
+        if function:
+            stack.append(function)
+            found[tuple(reversed(stack)), label(pid, tid, cpu), 1] += 1
+        else:
+            stack.pop()
+    return found
+
+
+@pytest.mark.parametrize("labels", [(), ("cpu",), ("thread",), ("process",), ("process", "cpu"), ("thread", "cpu")])
+@pytest.mark.parametrize("seed", range(5))
+def test_timelines_are_kept_apart(seed: int, labels: tuple[str, ...], tmp_path: Path) -> None:
+    data, records = random_log(seed)
+    (tmp_path / "in.xray").write_bytes(data)
+    got, report, _ = converted(tmp_path / "in.xray", tmp_path, labels=labels, time_unit="ticks")
+    assert +got == +expected(records, labels)
+    assert not report.warnings
+
+
+def test_a_cpu_that_only_an_event_names_changes_nothing(tmp_path: Path) -> None:
+    log = BasicLog().enter(1, 10, cpu=3).payload(1, 99).exit(1, 30, cpu=3)
+    (tmp_path / "in.xray").write_bytes(bytes(log.data))
+    got, _, _ = converted(tmp_path / "in.xray", tmp_path, labels=("cpu",), time_unit="ticks")
+    assert got == {(("#1",), (("cpu", "3"),), 0): 20, (("#1",), (("cpu", "3"),), 1): 1}
+
+
+def test_per_thread_is_threads_processes_and_parts(tmp_path: Path) -> None:
+    data, records = random_log(1)
+    (tmp_path / "in.xray").write_bytes(data)
+    got, _, _ = converted(tmp_path / "in.xray", tmp_path, per_thread=True, time_unit="ticks")
+    assert +got == +expected(records, ("thread", "process"))
+
+
+# ---- graphs: parts and threads of a Callgrind file
+
+CALLGRIND = b"""# callgrind format
+version: 1
+creator: x
+
+part: 1
+pid: 7
+thread: 1
+events: Ir
+fn=main
+1 10
+
+part: 1
+pid: 7
+thread: 2
+events: Ir
+fn=main
+1 20
+
+part: 2
+pid: 7
+thread: 2
+events: Ir
+fn=main
+1 40
+"""
+BY = {
+    None: {(): 70},
+    ("part",): {(("part", 1),): 30, (("part", 2),): 40},
+    ("thread",): {(("tid", 1),): 10, (("tid", 2),): 60},
+    ("process",): {(("pid", 7),): 70},
+    ("part", "thread"): {
+        (("part", 1), ("tid", 1)): 10,
+        (("part", 1), ("tid", 2)): 20,
+        (("part", 2), ("tid", 2)): 40,
+    },
+}
+
+
+@pytest.mark.parametrize("labels", BY)
+def test_parts_and_threads_of_a_call_graph(labels: tuple[str, ...] | None, tmp_path: Path) -> None:
+    (tmp_path / "x.callgrind").write_bytes(CALLGRIND)
+    got, _, _ = converted(tmp_path / "x.callgrind", tmp_path, labels=labels)
+    assert {text: n for (_, text, _), n in got.items()} == BY[labels]
+
+
+def test_per_thread_labels_each_once(tmp_path: Path) -> None:
+    (tmp_path / "x.callgrind").write_bytes(CALLGRIND)
+    got, _, _ = converted(tmp_path / "x.callgrind", tmp_path, per_thread=True)
+    assert {text: n for (_, text, _), n in got.items()} == {
+        (("part", 1), ("pid", 7), ("tid", 1)): 10,
+        (("part", 1), ("pid", 7), ("tid", 2)): 20,
+        (("part", 2), ("pid", 7), ("tid", 2)): 40,
+    }
+
+
+def test_parts_of_merged_inputs_keep_their_labels(tmp_path: Path) -> None:
+    (tmp_path / "x.callgrind").write_bytes(CALLGRIND)
+    (tmp_path / "p.pb").write_bytes(profile().SerializeToString())
+    got, _, _ = converted(tmp_path / "x.callgrind", tmp_path, tmp_path / "p.pb", labels=("own", "part"))
+    by_label: Counter[Any] = Counter()
+    for (_, text, _), n in got.items():
+        by_label[text] += n != 0
+    assert by_label == {
+        (("part", 1),): 1,
+        (("part", 2),): 1,
+        (): 1,
+        (("key", "value"), ("size", -77)): 2,
+        (("key", "value"),): 2,
+    }
+
+
+# ---- samples with labels of their own
+
+
+def test_own_labels_can_be_left_out_and_what_was_told_apart_by_them_is_summed(tmp_path: Path) -> None:
+    (tmp_path / "p.pb").write_bytes(profile().SerializeToString())
+    with_labels, _, p = converted(tmp_path / "p.pb", tmp_path)
+    assert len(p.sample) == 3
+    assert {text for _, text, _ in with_labels} == {(), (("key", "value"),), (("key", "value"), ("size", -77))}
+    without, _, p = converted(tmp_path / "p.pb", tmp_path, labels=())
+    assert len(p.sample) == 2
+    total: Counter[Any] = Counter()
+    for (stack, _, k), n in with_labels.items():
+        total[stack, (), k] += n
+    assert +without == +total
+
+
+def repeated_samples(path: Path, times: int, values: tuple[int, int]) -> None:
+    p = profile()
+    del p.sample[1:]
+    p.sample[0].value[:] = values
+    fields = top_level_fields(p.SerializeToString())
+    sample = next(f for f in fields if f[0] == 0x12)
+    path.write_bytes(b"".join(f for f in fields if f[0] != 0x12) + sample * times)
+
+
+def test_equal_samples_are_summed(tmp_path: Path) -> None:
+    repeated_samples(tmp_path / "p.pb", 10_000, (1, -3))
+    _, _, p = converted(tmp_path / "p.pb", tmp_path)
+    assert [list(s.value) for s in p.sample] == [[10_000, -30_000]]
+
+
+def test_samples_that_no_sum_holds_are_kept_one_by_one(tmp_path: Path) -> None:
+    repeated_samples(tmp_path / "p.pb", 5, ((1 << 62) + 1, 7))
+    out = tmp_path / "out.pb"
+    pipeline.convert([str(tmp_path / "p.pb")], str(out))
+    values = [list(s.value) for s in reference.parse(out.read_bytes()).sample]
+    assert values == [[(1 << 62) + 1, 7]] * 5
+
+
+def test_what_does_not_fit_in_memory_is_summed_in_pieces(tmp_path: Path) -> None:
+    """20,000 distinct label sets, twice: no sample is lost, and the table is emptied many times."""
+    p = profile()
+    fields = top_level_fields(p.SerializeToString())
+    rest = b"".join(f for f in fields if f[0] != 0x12)
+    key = list(p.string_table).index("size")
+    samples = b""
+    for i in range(40_000):
+        sample = p.sample[0].__class__(location_id=[1], value=[1, 2])
+        sample.label.add(key=key, num=1 + i // 4 % 20_000 + i % 2)
+        samples += message(2, sample.SerializeToString())
+    (tmp_path / "p.pb").write_bytes(rest + samples)
+    out = tmp_path / "out.pb"
+    pipeline.convert([str(tmp_path / "p.pb")], str(out), options=Options(max_memory=200_000))
+    sums: Counter[Any] = Counter()
+    written = reference.parse(out.read_bytes())
+    for sample in written.sample:
+        sums[sample.label[0].num] += sample.value[0]
+    want = Counter(1 + i // 4 % 20_000 + i % 2 for i in range(40_000))
+    assert sums == want
+    assert len(want) <= len(written.sample) < 20_000
+
+
+# ---- the command line
+
+
+def test_the_option(tmp_path: Path) -> None:
+    pool = str(CORPUS / "xray" / "good" / "fdr5-pool-clang19.xray")
+    out = tmp_path / "out.pb"
+    run("convert", pool, "--labels", "thread,cpu", "-o", str(out))
+    keys = {key for _, labels, _ in reference.rows(reference.parse(out.read_bytes())) for key, *_ in labels}
+    assert keys == {b"tid", b"cpu"}
+    run("convert", pool, "--labels", "none", "-o", str(out))
+    assert not any(labels for _, labels, _ in reference.rows(reference.parse(out.read_bytes())))
+    assert b"'threads' is none of own, thread" in run("convert", pool, "--labels", "threads", code=2).stderr
+    assert b"--labels" in run("convert", "--help").stdout
+
+
+def test_a_label_that_the_input_does_not_know_is_said(tmp_path: Path) -> None:
+    prof = str(CORPUS / "gperftools" / "good" / "small.prof")
+    done = run("convert", prof, "--labels", "cpu,thread", "-o", str(tmp_path / "out.pb"))
+    assert b"--labels cpu: the input names no cpu" in done.stderr
+    assert b"--labels thread: the input names no thread" in done.stderr
+
+
+@pytest.mark.parametrize("to", ["callgrind", "cachegrind", "gperftools", "archive"])
+def test_formats_without_labels_refuse_the_option(to: str, tmp_path: Path) -> None:
+    prof = str(CORPUS / "gperftools" / "good" / "small.prof")
+    with pytest.raises(UsageError, match="--labels is for pprof"):
+        pipeline.convert([prof], str(tmp_path / "out"), to=to, options=Options(labels=("own",)))
+    assert not list(tmp_path.iterdir())
