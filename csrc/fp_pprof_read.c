@@ -12,6 +12,10 @@ static const char schema[][17] = {
     [MAPPING] = " VVVVVVVVVV",      [LOCATION] = " VVVBV", [LINE] = " VVV",   [FUNCTION] = " VVVVV",
 };
 
+/* Fields that were proposed (google/pprof, pull requests 725 and 728) and that no
+ * schema of pprof has: of Sample and of Profile.  Counted by name. */
+enum { BREAKDOWN = 4, LABEL_SET = 16 };
+
 struct fp_pprof_mapping {
     uint64_t start, limit, offset, filename, build_id, at;
     uint32_t flags;
@@ -528,6 +532,7 @@ static int table_field(struct fp_pprof_reader *r, const struct fp_in *in, const 
         case 13: return comments(r, in, f, err);
         case 14: r->default_sample_type = f->v; return 0;
         case 15: r->doc_url = f->v; return 0;
+        case LABEL_SET: r->stats.label_sets++; return 0;
         case NO_FIELD: return 0;
         default: r->stats.unknown_fields++; return 0;
     }
@@ -843,6 +848,7 @@ static int sample_fields(struct fp_pprof_reader *r, const struct fp_in *in, cons
                     if (fp_buf_put(&r->label_set, f.at, (size_t)(c.p - f.at))) return no_memory(err);
                 }
                 break;
+            case BREAKDOWN: r->stats.breakdowns++; break;
             default: r->stats.unknown_sample_fields++;
         }
     }

@@ -31,6 +31,8 @@ struct fp_pprof_read_stats {
     uint64_t samples;
     uint64_t unknown_fields;        /* of the profile and its tables */
     uint64_t unknown_sample_fields; /* of samples and labels */
+    uint64_t breakdowns;            /* of samples: single events, whose sums the samples' values are */
+    uint64_t label_sets;            /* of those events */
     uint64_t no_mapping;            /* locations whose mapping id names none, taken as without */
     uint64_t bad_lines;             /* line numbers or columns that do not fit 32 bits, taken as unknown */
     /* lenient: losses */

@@ -443,6 +443,28 @@ class Source:
         self.close()
 
 
+class _Counted:
+    """A file that a compressor writes to; `written` counts what comes out of it.
+
+    Compressors take it for granted that a write is whole, which those of a pipe need not be.
+    """
+
+    def __init__(self, raw: Any) -> None:
+        self._raw = raw
+        self.written = 0
+
+    def write(self, data: bytes | memoryview) -> int:
+        view = memoryview(data)
+        self.written += len(view)
+        while len(view):
+            done = self._raw.write(view)
+            view = view[len(view) if done is None else done :]
+        return len(data)
+
+    def flush(self) -> None:
+        self._raw.flush()
+
+
 class Sink:
     """Where output goes: a file that appears whole or not at all, or standard output.
 
@@ -466,6 +488,7 @@ class Sink:
             self._raw = self._open_beside(self.path)
         self.written = 0
         self._stream = self._raw
+        self._packed: Any = None
         self._compress(compression)
 
     def _open_beside(self, path: str) -> Any:
@@ -489,29 +512,37 @@ class Sink:
         return open(fd, "wb", buffering=0)
 
     def _compress(self, kind: str) -> None:
+        if not kind:
+            return
+        self._packed = _Counted(self._raw)
         if kind == ".gz":
             from isal import igzip
 
             self._stream = igzip.IGzipFile(  # type: ignore[no-untyped-call]
-                filename="", fileobj=self._raw, mode="wb", compresslevel=2, mtime=0
+                filename="", fileobj=self._packed, mode="wb", compresslevel=2, mtime=0
             )
         elif kind == ".zst":
             import zstandard
 
-            self._stream = zstandard.ZstdCompressor(level=3).stream_writer(self._raw, closefd=False)
+            self._stream = zstandard.ZstdCompressor(level=3).stream_writer(self._packed, closefd=False)
         elif kind == ".xz":
             import lzma
 
-            self._stream = lzma.open(self._raw, "wb")
+            self._stream = lzma.open(self._packed, "wb")
         elif kind == ".bz2":
             import bz2
 
-            self._stream = bz2.open(self._raw, "wb")
+            self._stream = bz2.open(self._packed, "wb")
 
     def gzip(self) -> None:
         """Compress with gzip from here on, unless the name already chose a compression."""
         if self._stream is self._raw and not self.written:
             self._compress(".gz")
+
+    @property
+    def output_bytes(self) -> int:
+        """What the target has so far; after `commit` its length."""
+        return self.written if self._packed is None else int(self._packed.written)
 
     def write(self, data: bytes | bytearray | memoryview) -> None:
         """Write all of `data`.  Errors: FastprofError; BrokenPipeError when the reader left."""

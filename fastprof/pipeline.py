@@ -97,7 +97,7 @@ def convert(
             rows = merged(readers, writer.view, model, options, report, symbolize=symbolize, labelled=writer.labels)
             write(rows, writer)
             sink.commit()
-            report.facts["output bytes"] = sink.written
+            report.facts["output bytes"] = sink.output_bytes
     finally:
         for reader in readers:
             reader.source.close()

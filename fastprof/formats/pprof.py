@@ -86,6 +86,8 @@ class PprofReader(Reader):
         for counter, name, n in (
             (report.unsaid, "unknown fields", stats.unknown_fields),
             (report.unsaid, "unknown fields of samples", stats.unknown_sample_fields),
+            (report.unsaid, "breakdowns of samples into events", stats.breakdowns),
+            (report.unsaid, "label sets of events", stats.label_sets),
             (report.unsaid, "line numbers beyond 32 bits", stats.bad_lines),
             (report.repairs, "locations of unknown mappings", stats.no_mapping),
             (report.losses, "damaged samples", stats.bad_samples),

@@ -11,12 +11,16 @@ import stat
 import threading
 from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 import zstandard
 
 from fastprof.errors import FastprofError
 from fastprof.io import Sink, Source, compression_of_name, expand
+
+if TYPE_CHECKING:
+    from typing_extensions import Buffer
 
 TEXT = b"".join(b"%d of many lines\n" % i for i in range(60_000))
 NOISE = os.urandom(300_000)
@@ -224,6 +228,35 @@ def test_nothing_is_left_without_commit(kind: str, tmp_path: Path) -> None:
         raise RuntimeError
     assert path.read_bytes() == b"old"
     assert len(list(tmp_path.iterdir())) == 1
+
+
+@pytest.mark.parametrize("kind", ["", ".gz", ".zst", ".xz", ".bz2"])
+def test_output_bytes_are_those_of_the_file(kind: str, tmp_path: Path) -> None:
+    path = tmp_path / f"out{kind}"
+    with Sink(path) as sink:
+        for _ in range(100):
+            sink.write(b"the same again " * 1000)
+        sink.commit()
+    assert sink.output_bytes == path.stat().st_size
+    assert sink.written == 1_500_000
+
+
+@pytest.mark.parametrize("kind", [".gz", ".zst", ".xz", ".bz2"])
+def test_a_file_that_takes_a_little_at_a_time_loses_nothing(kind: str) -> None:
+    class Narrow(io.BytesIO):
+        def write(self, data: Buffer) -> int:
+            return super().write(memoryview(data)[:100])
+
+    data, narrow = os.urandom(100_000), Narrow()
+    sink = Sink(narrow)
+    sink._compress(kind)
+    sink.write(data)
+    sink.commit()
+    with Source(narrow.getvalue()) as source:
+        source.spool()
+        assert source.read_at(0, len(data) + 1) == data
+    assert sink.output_bytes == len(narrow.getvalue())
+
 
 
 def test_permissions(tmp_path: Path) -> None:

@@ -248,6 +248,27 @@ def test_what_does_not_fit_in_memory_is_summed_in_pieces(tmp_path: Path) -> None
     assert len(want) <= len(written.sample) < 20_000
 
 
+def test_two_value_types_of_one_name_stay_two(tmp_path: Path) -> None:
+    """Also when profiles are merged: the first goes to the first, the second to the second."""
+    p = profile()
+    p.sample_type[1].type, p.sample_type[1].unit = p.sample_type[0].type, p.sample_type[0].unit
+    del p.sample[1:]
+    p.sample[0].value[:] = 3, 5
+    (tmp_path / "a.pb").write_bytes(p.SerializeToString())
+    p.sample_type.add().CopyFrom(p.sample_type[0])
+    p.sample[0].value[:] = 10, 100, 1000
+    (tmp_path / "b.pb").write_bytes(p.SerializeToString())
+    for inputs, values in (("a", [3, 5]), ("ab", [13, 105, 1000]), ("ba", [13, 105, 1000])):
+        _, _, out = converted(
+            *[(tmp_path / f"{name}.pb") for name in inputs[:1]],
+            tmp_path,
+            *[tmp_path / f"{name}.pb" for name in inputs[1:]],
+        )
+        assert [list(s.value) for s in out.sample] == [values]
+        types = [(out.string_table[t.type], out.string_table[t.unit]) for t in out.sample_type]
+        assert types == [("samples", "count")] * len(values)
+
+
 # ---- the command line
 
 

@@ -213,6 +213,17 @@ def test_unknown_fields_are_counted() -> None:
     assert got.report.unsaid == {"unknown fields": 4, "unknown fields of samples": 1}
 
 
+def test_fields_of_the_proposal_for_events_are_counted_by_name() -> None:
+    p = profile()
+    fields = top_level_fields(p.SerializeToString())
+    events = message(1, varint(5) + varint(9)) + message(2, varint(1) + varint(1)) + message(3, varint(1) + varint(1))
+    sample = message(2, p.sample[0].SerializeToString() + message(4, events) + message(4, b""))
+    data = b"".join(f for f in fields if f[0] != 0x12) + sample + message(16, number(1, 1))
+    got = dump(data, "pprof")
+    assert got.rows == reference.rows(profile())[:1]
+    assert got.report.unsaid == {"breakdowns of samples into events": 2, "label sets of events": 1}
+
+
 def test_sparse_ids_and_unknown_mappings() -> None:
     p = profile()
     p.location[0].id = p.sample[0].location_id[0] = p.sample[2].location_id[0] = (1 << 64) - 2
