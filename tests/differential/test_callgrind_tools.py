@@ -36,7 +36,8 @@ def need(tool: str) -> str:
 
 def run(*command: str | Path) -> str:
     words = list(map(str, command))
-    done = subprocess.run(words, capture_output=True, text=True, errors="surrogateescape", check=False)
+    # not where the sources are: callgrind_annotate takes the folder it is in off some of the file names
+    done = subprocess.run(words, capture_output=True, text=True, errors="surrogateescape", check=False, cwd="/")
     assert done.returncode == 0, done.stderr
     assert "WARNING" not in done.stderr and "malformed" not in done.stderr, done.stderr
     return done.stdout

@@ -1,0 +1,6 @@
+// Inlined into grind.cpp: its lines stand between fi= and fe= there.
+inline long mix(long a, long b) {
+  long h = a * 31 + b;
+  if (h & 1) h ^= h >> 3;
+  return h + 7;
+}
