@@ -150,8 +150,8 @@ static inline void set64(uint32_t *words, uint64_t v) {
 }
 
 static int overflow(const struct fp_batch *in, uint32_t row, struct fp_err *err) {
-    return fp_fail_got(err, FP_E_OVERFLOW, 0, "sum of the values at a line", FP_GOT_UNSIGNED, in->line[row],
-                       "sums below 2^63", 0);
+    return fp_fail_got(err, FP_E_OVERFLOW, 0, "line whose costs or counts do not fit", FP_GOT_UNSIGNED, in->line[row],
+                       "costs below 2^63 and counts below 2^64", 0);
 }
 
 int fp_aggregate_put(struct fp_aggregate *a, const struct fp_batch *in, const uint32_t *columns, struct fp_err *err) {

@@ -42,7 +42,7 @@ struct fp_aggregate *fp_aggregate_new(struct fp_model *model, uint32_t mode);
 void fp_aggregate_free(struct fp_aggregate *a);
 
 /* Adds the rows of a graph batch; its value k goes to column columns[k].
- * 0, FP_E_NOMEM, or FP_E_OVERFLOW when a sum does not fit. */
+ * 0, FP_E_NOMEM, or FP_E_OVERFLOW when a sum does not fit; err->got is the line. */
 int fp_aggregate_put(struct fp_aggregate *a, const struct fp_batch *in, const uint32_t *columns, struct fp_err *err);
 
 /* Number of rows that the mode dropped (calls and jumps). */

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import stat
 import sys
 from collections.abc import Callable, Iterable
@@ -596,18 +597,27 @@ def _umask() -> int:
 
 
 def expand(paths: Iterable[str]) -> list[str]:
-    """Inputs as given, a directory replaced by its files in name order.
+    """Inputs as given, a directory replaced by its files in the order of their names, numbers by value.
 
-    Empty files in a directory are passed over: Callgrind leaves one with --separate-threads.
+    An empty file NAME is passed over beside NAME-01 or NAME.1-01: Callgrind leaves it with --separate-threads.
     """
     found: list[str] = []
     for path in paths:
         if path != "-" and os.path.isdir(path):
-            inside = sorted(os.path.join(path, name) for name in os.listdir(path) if not name.startswith("."))
-            files = [name for name in inside if os.path.isfile(name) and os.path.getsize(name)]
+            names = sorted((name for name in os.listdir(path) if not name.startswith(".")), key=_natural)
+            files = [file for file in (os.path.join(path, name) for name in names) if os.path.isfile(file)]
             if not files:
-                raise FastprofError(f"{path}: a directory without files that hold anything")
+                raise FastprofError(f"{path}: a directory without files")
             found += files
         else:
             found.append(path)
-    return found
+    of_threads = {match[1] for match in map(_OF_A_THREAD.match, found) if match}
+    return [path for path in found if path not in of_threads or os.path.getsize(path)]
+
+
+_OF_A_THREAD = re.compile(r"(.*?)(?:\.[0-9]+)?-[0-9]+$", re.DOTALL)
+
+
+def _natural(name: str) -> list[tuple[str, int]]:
+    """"out.10-02" as [("out.", 10), ("-", 2)]."""
+    return [(text, int(digits or 0)) for text, digits in re.findall(r"([^0-9]*)([0-9]*)", name)]

@@ -193,7 +193,7 @@ def info(
     finally:
         reader.source.close()
     if summary.overflowed:
-        raise FastprofError(f"{reader.source.name}: {reader.format}: the sum of its costs is beyond 2^63-1")
+        raise FastprofError(f"{reader.source.name}: {reader.format}: the sum of its costs or calls is beyond 64 bits")
     report.facts = {"file": reader.source.name, "format": reader.format, "view": reader.view} | report.facts
     _add_summary(report, model, reader.view, summary)
     return report

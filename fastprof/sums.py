@@ -7,7 +7,7 @@ from typing import Any
 
 from fastprof._core import ffi, lib
 from fastprof.engine import CAPACITY
-from fastprof.errors import check
+from fastprof.errors import FastprofError
 from fastprof.model import Batch, Model, Part, ValueType
 
 
@@ -34,7 +34,14 @@ class Table:
         columns = self._columns.get(batch.part)
         if columns is None:
             columns = self._columns[batch.part] = ffi.new("uint32_t[]", self._place(self._model.parts[batch.part]))
-        check(lib.fp_aggregate_put(self._c, batch.c, columns, self._err), self._err, "sum", "aggregate")
+        status = lib.fp_aggregate_put(self._c, batch.c, columns, self._err)
+        if status == lib.FP_E_OVERFLOW:
+            raise FastprofError(
+                f"the costs or counts at line {self._err.got} of a function add up to more than 64 bits hold "
+                "(costs up to 2^63 - 1, counts up to 2^64 - 1)"
+            )
+        if status < 0:
+            raise MemoryError("no memory to sum up rows")
 
     def _place(self, part: Part) -> list[int]:
         if self._by_position:
@@ -69,20 +76,42 @@ class Table:
             batch.reset()
 
 
+# What parts may differ in, and how a merged one says so.
+_LISTED = {"creator": b"Original creators", "pid": b"Processes", "thread": b"Threads", "trigger": b"Triggers"}
+
 
 def merged_part(parts: list[Part], value_types: list[ValueType]) -> Part:
-    """One header for several: what they agree on, and everything that merely describes."""
+    """One header for several: what they agree on, everything that merely describes, and the sum of their summaries.
+
+    Processes, threads and triggers that differ are listed in descriptions, commands in the command.
+    Errors: FastprofError when a sum does not fit into 64 bits.
+    """
     merged = Part(value_types=value_types)
     if not parts:
         return merged
     merged.positions = tuple(p for p in ("instr", "bb", "line") if any(p in part.positions for part in parts))
     merged.command = b"; ".join(dict.fromkeys(part.command for part in parts if part.command is not None)) or None
-    for name in ("creator", "pid", "thread", "trigger"):
-        first = getattr(parts[0], name)
-        if all(getattr(part, name) == first for part in parts):
-            setattr(merged, name, first)
-    merged.descriptions = list(dict.fromkeys(line for part in parts for line in part.descriptions))
+    for name, title in _LISTED.items():
+        values = list(dict.fromkeys(getattr(part, name) for part in parts))
+        if len(values) == 1:
+            setattr(merged, name, values[0])
+        else:
+            text = (b"%d" % v if isinstance(v, int) else v or b"none" for v in values if v is not None)
+            merged.descriptions.append((title, b"; ".join(text)))
+    merged.descriptions += dict.fromkeys(line for part in parts for line in part.descriptions)
     merged.comments = list(dict.fromkeys(line for part in parts for line in part.comments))
+    summaries = [part.summary for part in parts if part.summary is not None]
+    if len(summaries) == len(parts):
+        sums = dict.fromkeys((t.name for t in value_types), 0)
+        for part, summary in zip(parts, summaries, strict=True):
+            for value_type, value in zip(part.value_types, summary, strict=False):
+                sums[value_type.name] += value
+        if any(abs(value) >= 1 << 63 for value in sums.values()):
+            raise FastprofError("the sum of the summary: lines is beyond 2^63 - 1")
+        merged.summary = list(sums.values())
+    remarks = dict.fromkeys(line for part in parts for line in part.extra.get("remarks", []))
+    if remarks:
+        merged.extra["remarks"] = list(remarks)
     inherited = {e.name: e for part in parts for e in part.extra.get("inherited", [])}
     if inherited:
         merged.extra["inherited"] = list(inherited.values())

@@ -45,18 +45,22 @@ def aggregate(batches: Iterable[Batch], model: Model, options: Options, report: 
 
 
 def merge(streams: Iterable[Iterable[Batch]], model: Model, options: Options, report: Report) -> Iterator[Batch]:
-    """All parts of several streams summed up into one part.
+    """All parts of several streams summed up into one part; with `per_thread` those of each thread into one.
 
     Events are matched by name.  What the parts agree on (creator, command, pid, ...) is kept.
     """
-    table = Table(model)
-    seen: dict[int, None] = {}
+    tables: dict[tuple[int | None, int | None] | None, Table] = {}
+    seen: dict[int, Table] = {}
     for batch in chain.from_iterable(streams):
-        seen[batch.part] = None
-        table.put(batch)
+        if batch.part not in seen:
+            part = model.parts[batch.part]
+            thread = (part.pid, part.thread) if options.per_thread else None
+            seen[batch.part] = tables.setdefault(thread, Table(model))
+        seen[batch.part].put(batch)
         report.rows["read"] += len(batch)
-    parts = [model.parts[index] for index in seen] or model.parts
-    yield from _summed(table, model.add_part(merged_part(parts, table.value_types)), report)
+    for table in tables.values() or [Table(model)]:
+        parts = [model.parts[index] for index, its in seen.items() if its is table] or model.parts
+        yield from _summed(table, model.add_part(merged_part(parts, table.value_types)), report)
 
 
 def _summed(table: Table, part: int, report: Report) -> Iterator[Batch]:

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Iterable, Iterator
-from typing import Any
 
 from fastprof._core import ffi, lib
 from fastprof.engine import Report
@@ -27,20 +26,43 @@ def compute(batches: Iterable[Batch], model: Model, report: Report) -> Iterator[
 
     Errors: FastprofError when a computed value does not fit into 64 bits.
     """
-    columns: dict[int, list[Any]] = {}  # of each part: arrays of factors
+    parts: dict[int, _Computed] = {}
+    last = -1
     for batch in batches:
         index, n_values = batch.part, int(batch.c.n_values)
-        if index not in columns:
-            formulas = formulas_of(model.parts[index], report)
-            columns[index] = [ffi.new("int64_t[]", factors) for factors in formulas.factors.values()]
-            model.parts[index] = _with_columns(model.parts[index], formulas)
-        batch.set_values(n_values + len(columns[index]))
-        for k, factors in enumerate(columns[index]):
+        if index not in parts:
+            parts[index] = _Computed(model.parts[index], report)
+        part = parts[index]
+        batch.set_values(n_values + len(part.columns))
+        for k, factors in enumerate(part.columns):
             if lib.fp_batch_combine(batch.c, n_values + k, factors, n_values) < 0:
-                name = model.parts[index].value_types[n_values + k].name
+                name = part.more.value_types[n_values + k].name
                 raise FastprofError(f"inherited event {name}: a value is beyond 2^63-1")
+        if last not in (-1, index):
+            parts[last].update()
+        last = index
+        # the reader goes on with its own: what stands behind the rows (a summary) is yet to come
+        model.parts[index] = part.more
         yield batch
+        model.parts[index] = part.part
         batch.set_values(n_values)
+    for index, part in parts.items():
+        part.update()
+        model.parts[index] = part.more
+
+
+class _Computed:
+    """A part as it is read, and `more`: the same with its inherited events as columns."""
+
+    def __init__(self, part: Part, report: Report) -> None:
+        self.part = part
+        self.formulas = formulas_of(part, report)
+        self.columns = [ffi.new("int64_t[]", factors) for factors in self.formulas.factors.values()]
+        self.more = _with_columns(part, self.formulas)
+
+    def update(self) -> None:
+        """Takes over what the reader has found since."""
+        vars(self.more).update(vars(_with_columns(self.part, self.formulas)))
 
 
 def formulas_of(part: Part, report: Report) -> Formulas:

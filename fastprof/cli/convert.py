@@ -38,7 +38,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("-t", "--to", metavar="FORMAT", help="format to write (default: by the output's suffix)")
     add_reading_arguments(parser)
     parser.add_argument("--json", action="store_true", help="the report as JSON, on standard error")
-    parser.add_argument("--per-thread", action="store_true", help="keep threads apart: one part a thread")
+    parser.add_argument("--per-thread", action="store_true", help="keep threads apart: one part for each of all inputs")
     parser.add_argument(
         "--labels",
         type=_labels,

@@ -322,6 +322,7 @@ cdef class Lexer:
     cdef public uint64_t line               # lines read so far
     cdef readonly size_t asked
     cdef readonly bint body                 # a body line was seen in this part
+    cdef public bint keeps_comments         # the door is asked about them; else they are counted
     cdef readonly uint64_t comments
     # what was mended, and what was lost
     cdef readonly uint64_t skipped, indented, ranges, extra_numbers, unnamed_callees, outside, expanded
@@ -332,7 +333,7 @@ cdef class Lexer:
         self.model = <fp_model *>model
         self.lenient = lenient
         self.numbered = numbered
-        self.expands = True
+        self.expands = self.keeps_comments = True
         self.start_part(0, False, False, True, False)
 
     def __dealloc__(self):
@@ -797,7 +798,7 @@ cdef class Lexer:
             return self.position_line(p, stop, offset, b, err)
         n = stop - p
         if c == c'#':
-            if not self.has_events:
+            if self.keeps_comments:
                 return FP_ASK
             self.comments += 1
             return OK

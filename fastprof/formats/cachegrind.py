@@ -6,7 +6,7 @@ import re
 
 from fastprof.engine import Format, Options, Report, Writer
 from fastprof.formats._callgrind_write import CostLines
-from fastprof.formats.callgrind import CallgrindReader, address_of, event_names, is_cachegrind, one_line
+from fastprof.formats.callgrind import CallgrindReader, address_of, desc_line, event_names, is_cachegrind, one_line
 from fastprof.io import Sink
 from fastprof.model import Batch, Model
 from fastprof.sums import Table, merged_part, rank_by_name
@@ -63,7 +63,10 @@ class CachegrindWriter(Writer):
         names = event_names(part.value_types, self.report) or ["none"]
         # cg_merge and the newer cg_annotate want at least one desc: line, a command and a summary.
         descriptions = part.descriptions or [(b"Creator", part.creator or b"fastprof")]
-        lines = [b"desc: %s: %s" % (one_line(key or b"Comment"), one_line(value)) for key, value in descriptions]
+        lines = [desc_line(key, value) for key, value in descriptions]
+        comments = len(part.comments) + len(part.extra.get("remarks", []))
+        if comments:
+            self.report.unsaid["comments, which cg_merge refuses"] += comments
         command = part.command or b"(unknown)"
         if b"\n" in command:
             self.report.unsaid["newlines in the command, written as blanks"] += 1

@@ -16,10 +16,12 @@ from fastprof.model import Batch, Model, Part, ValueType
 
 CREATOR = b"fastprof-" + __version__.encode()
 POSITIONS = ("instr", "bb", "line")
+COMMENTS_NBYTES = 1 << 20  # of comments that are kept of an input, so that memory stays that of its names
 KINDS = ("fn", "fl", "ob")  # of names, as the lexer numbers them
 
 # Header keys that begin a part when the one before has its events and its data.
 _BEGIN_A_PART = {b"version", b"creator", b"cmd", b"part", b"pid", b"thread", b"positions", b"events"}
+_INTEGER = re.compile(rb"-?(?:0[xX][0-9a-fA-F]+|[0-9]+)")
 _KEY = re.compile(rb"([A-Za-z][A-Za-z0-9 _-]*)[:=]")
 
 
@@ -34,8 +36,8 @@ def _decode(text: bytes) -> str:
 class CallgrindReader(Reader):
     """Callgrind -> graph batches.  A batch never spans two parts.
 
-    Repairs and losses are counted; what no row can say (comments in the
-    body, keys nobody knows) is warned of once, with its line.
+    Repairs and losses are counted; lines of keys nobody knows are warned of
+    once, with the line.
     """
 
     format = "callgrind"
@@ -49,10 +51,13 @@ class CallgrindReader(Reader):
         self._index = -1  # of the part, once it has events
         self._parts = 0
         self._given: set[bytes] = set()  # header keys seen in this part
+        self._described: dict[str, ValueType] = {}  # by event: lines
+        self._given_events: set[str] = set()  # by those of this part
         self._unknown: set[bytes] = set()
         self._ended = False  # the part's totals were checked
         self._later: dict[tuple[int, int], bytes] | None = None  # names that are defined further on
         self._said = False  # a batch of this part was handed out
+        self._comments_nbytes = 0
 
     # ---- the loop ----------------------------------------------------------
 
@@ -125,15 +130,12 @@ class CallgrindReader(Reader):
         self._lexer.start_part(0, False, False, True, False)
 
     def _header_line(self, line: bytes, offset: int) -> None:
-        part = self._part
         if line.startswith(b"\xef\xbb\xbf") and offset == 0:
             self.report.repairs["byte order mark skipped"] += 1
             line = line[3:]
         line = line.lstrip(b" \t")
         if line.startswith(b"#"):
-            text = line[1:].strip()
-            if text and text != b"callgrind format":
-                part.comments.append(text)
+            self._comment(line[1:].strip())
             return
         match = _KEY.match(line)
         if not match:
@@ -151,6 +153,15 @@ class CallgrindReader(Reader):
             self._skip(line, offset, f"{_decode(key)}: {error}")
             return
         self._given.add(key)
+
+    def _comment(self, text: bytes) -> None:
+        if not text or text == b"callgrind format":
+            return
+        part = self._part
+        # once there are rows a writer may be past its header
+        (part.extra.setdefault("remarks", []) if self._lexer.body else part.comments).append(text)
+        self._comments_nbytes += len(text)
+        self._lexer.keeps_comments = self._comments_nbytes < COMMENTS_NBYTES
 
     def _skip(self, line: bytes, offset: int, detail: str | None = None) -> None:
         """A line that cannot be understood."""
@@ -182,13 +193,13 @@ class CallgrindReader(Reader):
         self._lexer.expands = not value.startswith(b"fastprof")
 
     def _pid(self, value: bytes) -> None:
-        self._part.pid = int(value)
+        self._part.pid = _number(value)
 
     def _part_line(self, value: bytes) -> None:
-        self._part.number = int(value)
+        self._part.number = _number(value)
 
     def _thread(self, value: bytes) -> None:
-        self._part.thread = int(value)
+        self._part.thread = _number(value)
 
     def _cmd(self, value: bytes) -> None:
         # Only Callgrind escapes; others write backslashes that are just that.
@@ -196,7 +207,9 @@ class CallgrindReader(Reader):
         self._part.command = _unescape(value) if escaped else value
 
     def _desc(self, value: bytes) -> None:
-        key, _, text = value.partition(b":")
+        key, colon, text = value.partition(b":")
+        if not colon:
+            key, text = b"", value
         if key == b"Trigger":
             self._part.trigger = text.strip()
         elif key == b"Original creator":
@@ -217,16 +230,20 @@ class CallgrindReader(Reader):
 
     def _event(self, value: bytes) -> None:
         event = parse_event(_decode(value))
-        self._part.extra.setdefault("described", {})[event.name] = event
+        self._described[event.name] = event
+        self._given_events.add(event.name)
 
     def _events(self, value: bytes) -> None:
         names = _decode(value).split()
         if not names:
             raise ValueError("no event is named")
-        described: dict[str, ValueType] = self._part.extra.pop("described", {})
-        self._part.value_types = [described.pop(name, ValueType(name)) for name in names]
-        if described:
-            self._part.extra["inherited"] = list(described.values())
+        self._part.value_types = [self._described.get(name, ValueType(name)) for name in names]
+        others = [e for e in self._described.values() if e.name not in names]
+        # of an earlier part the formulas still hold
+        inherited = [e for e in others if e.formula or e.name in self._given_events]
+        if inherited:
+            self._part.extra["inherited"] = inherited
+        self._given_events = set()
         self._index = self.model.add_part(self._part)
         self._parts += 1
         self._start_body()
@@ -297,7 +314,7 @@ class CallgrindReader(Reader):
         if lexer.skipped:
             report.losses["lines that could not be read"] += lexer.skipped
         if lexer.comments:
-            report.unsaid["comments between cost lines"] += lexer.comments
+            report.unsaid["comments beyond the first 1 MiB of them"] += lexer.comments
 
 
 _LINES = {
@@ -345,7 +362,16 @@ def parse_event(text: str) -> ValueType:
 
 
 def _numbers(text: bytes) -> list[int]:
-    return [int(word, 0) if word.startswith(b"0x") else int(word) for word in text.split()]
+    return [_number(word) for word in text.split()]
+
+
+def _number(word: bytes) -> int:
+    if not _INTEGER.fullmatch(word):
+        raise ValueError(f"found {_decode(word[:80])!r}, expected a whole number")
+    value = int(word, 16 if b"x" in word.lower() else 10) if len(word) < 80 else 1 << 63
+    if abs(value) >= 1 << 63:
+        raise ValueError(f"found {_decode(word[:80])}, expected at most 2^63 - 1")
+    return value
 
 
 def _unescape(command: bytes) -> bytes:
@@ -385,7 +411,8 @@ class CallgrindWriter(Writer):
     model's Part as it is when its first batch arrives; a `summary` that is
     known only later is written at the part's end, where readers take it too.
     `part.extra["inherited"]` holds ValueTypes that are not columns: events
-    computed from others, or only described.
+    computed from others, or only described; `part.extra["remarks"]` comments
+    that stood between rows, which are written behind them.
     Loses: system names, first lines of functions, thread names.
     """
 
@@ -458,7 +485,7 @@ class CallgrindWriter(Writer):
             descriptions.insert(0, (b"Original creator", part.creator))
         if part.trigger is not None:
             descriptions.append((b"Trigger", part.trigger))
-        lines += [b"desc: %s: %s" % (one_line(key or b"Comment"), one_line(value)) for key, value in descriptions]
+        lines += [desc_line(key, value) for key, value in descriptions]
         lines += [b"", b"positions: " + " ".join(part.positions).encode()]
         names = event_names(part.value_types, self.report)
         inherited: list[ValueType] = part.extra.get("inherited", [])
@@ -476,7 +503,7 @@ class CallgrindWriter(Writer):
         if part is None:
             return
         sums = self._body.end_part()
-        lines = [b""]
+        lines = [b"", *(b"# " + one_line(text) for text in part.extra.get("remarks", []))]
         if part.summary is not None and not self._summary_said:
             lines.append(b"summary: " + _counts(part.summary))
         if self._body.overflowed:
@@ -499,6 +526,12 @@ def event_names(value_types: list[ValueType], report: Report) -> list[str]:
             report.repairs["event names changed to be single, distinct words"] += 1
         names.append(name)
     return names
+
+
+def desc_line(key: bytes, value: bytes) -> bytes:
+    if not key and b":" in value:
+        key = b"Comment"
+    return b"desc: " + one_line(key + b": " + value if key else value)
 
 
 def _text(text: str) -> bytes:

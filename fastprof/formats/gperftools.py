@@ -339,7 +339,7 @@ class GperftoolsWriter(Writer):
             if t.unit == "nanoseconds":
                 return k, True
         for k, t in enumerate(types):
-            if t.unit == "count":
+            if t.unit in ("count", ""):  # the events of a call graph have no unit
                 return k, False
         raise UsageError("gperftools profiles count samples: none of the values is a count or a time")
 

@@ -222,7 +222,7 @@ class PprofWriter(Writer):
                 self.text(_number(field, self._string(text)))
         comments: dict[bytes, None] = {}
         for part in parts:
-            comments.update(dict.fromkeys(part.comments))
+            comments.update(dict.fromkeys([*part.comments, *part.extra.get("remarks", [])]))
             if part.command:
                 comments[b"Command: " + part.command] = None
             comments.update(dict.fromkeys(key + b": " + text if key else text for key, text in part.descriptions))

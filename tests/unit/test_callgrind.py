@@ -189,6 +189,14 @@ def test_numbers_used_before_their_definition(window: int) -> None:
     }
 
 
+def test_what_an_event_is_holds_in_later_parts() -> None:
+    first = b"event: Ir : Fetches\nevent: Sum = Ir + 2 Dr\nevent: Dw : Writes\nevents: Ir Dr\nfl=a\nfn=f\n1 1\n\n"
+    data = rewrite(first + b"part: 2\nevents: Dr Ir\nfl=a\nfn=f\n1 1\n")
+    header, _, rest = data.partition(b"part: 2\n")
+    assert b"\nevent: Ir : Fetches\nevent: Sum = Ir + 2 Dr\nevent: Dw : Writes\nevents: Ir Dr\n" in header
+    assert b"\nevent: Ir : Fetches\nevent: Sum = Ir + 2 Dr\nevents: Dr Ir\n" in rest
+
+
 def test_names_made_of_numbers_are_put_together() -> None:
     """valgrind --compress-mangled=yes --separate-recs=2 --separate-callers=2"""
     data = HEADER + b"fl=(1) a\nfn=(3) f\nfn=(5) main\nfn=(9) (3)'2'(5)\n1 1\nfn=(10) (7) x\n2 2\n"
@@ -215,10 +223,68 @@ def test_events_known_only_by_formula_are_kept() -> None:
     assert b"\nevent: Ir : Fetches\nevent: Sum = Ir + 2 Dr : Both\nevents: Ir Dr\n" in data
 
 
-def test_totals_that_do_not_add_up_are_said() -> None:
-    _, report = read_parts(HEADER + b"fl=a\nfn=f\n1 5 3\ntotals: 9\n")
-    assert sum(report.repairs.values()) == 1
-    assert "totals of part 1 are [9], but its costs add up to [5, 3]" in report.warnings[0]
+def test_comments_are_kept_those_between_rows_behind_them() -> None:
+    body = b"# c\nfl=a\n# d\nfn=f\n1 1\n#e\n#\n2 2\n"
+    once = rewrite(
+        b"#a\nversion: 1\n# b\nevents: Ir\n" + body + b"\npart: 2\nevents: Ir\nfn=f\n1 1\n\ntotals: 1\n# f\n"
+    )
+    header, _, rest = once.partition(b"\npositions: line\n")
+    assert header.endswith(b"\n# a\n# b\n# c\n")
+    assert b"\n+1 2\n\n# d\n# e\ntotals: 3\n" in rest
+    assert rest.endswith(b"\n\n# f\ntotals: 1\n")
+    for window in (1, 64):
+        assert rewrite(once, window=window) == once
+
+
+def test_only_so_many_comments_are_kept_the_others_are_counted() -> None:
+    comment = b"#" + b"x" * 1023 + b"\n"
+    parts, report = read_parts(HEADER + b"fl=a\nfn=f\n1 1\n" + comment * 2000 + b"2 2\n")
+    assert report.unsaid == {"comments beyond the first 1 MiB of them": 2000 - 1026}
+    assert len(parts[0].rows) == 2
+
+
+@pytest.mark.parametrize("line", [b"Hello world", b"Key: value", b"I1 cache: ", b"a:b"])
+def test_descriptions_are_written_as_they_were(line: bytes) -> None:
+    once = rewrite(b"desc: " + line + b"\nevents: Ir\nfl=a\nfn=f\n1 1\n")
+    assert b"\ndesc: " + line.replace(b"a:b", b"a: b") + b"\n" in once
+
+
+@pytest.mark.parametrize("totals", [b"9", b"5 3 9", b"5", b"-5 3", b"0x4 3"])
+def test_totals_that_do_not_add_up_are_said(totals: bytes) -> None:
+    _, report = read_parts(HEADER + b"fl=a\nfn=f\n1 5 3\ntotals: " + totals + b"\n")
+    assert report.repairs == {"totals: lines that do not equal the sum of the costs": 1}
+    found = [int(word, 0) for word in totals.split()]
+    assert report.warnings == [f"input: totals of part 1 are {found}, but its costs add up to [5, 3]"]
+
+
+@pytest.mark.parametrize("totals", [b"5 3", b"0x5 3", b" 5\t3 "])
+def test_totals_that_add_up_and_a_larger_summary_are_not_said(totals: bytes) -> None:
+    once = HEADER + b"summary: 7 4\nfl=a\nfn=f\n1 5 3\ntotals: " + totals + b"\n"
+    parts, report = read_parts(once)
+    assert not report.repairs and not report.warnings and not report.losses
+    assert parts[0].summary == [7, 4]
+    assert b"\nsummary: 7 4\n" in rewrite(once)
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        (b"summary: 1 x", "summary: found 'x', expected a whole number"),
+        (b"summary: 1_0", "summary: found '1_0', expected a whole number"),
+        (b"summary: 9223372036854775808", "summary: found 9223372036854775808, expected at most 2^63 - 1"),
+        (b"totals: " + b"9" * 5000, "totals: found " + "9" * 80 + ", expected at most 2^63 - 1"),
+        (b"pid: 1.5", "pid: found '1.5', expected a whole number"),
+        (b"part:", "part: found '', expected a whole number"),
+        (b"thread: main", "thread: found 'main', expected a whole number"),
+        (b"event: = Ir", "event: event is '= Ir', expected NAME = FORMULA : LONG NAME"),
+    ],
+)
+def test_a_bad_header_line_says_what_is_wrong_with_it(line: bytes, message: str) -> None:
+    with pytest.raises(FormatError) as raised:
+        read_parts(HEADER + line + b"\n")
+    assert str(raised.value) == f"input: callgrind: line 3, byte {len(HEADER)}: {message}"
+    _, report = read_parts(HEADER + line + b"\nfl=a\nfn=f\n1 1\n", LENIENT)
+    assert report.losses == {"lines that could not be read": 1}
 
 
 def test_an_unknown_key_is_said_once_with_its_line() -> None:

@@ -156,7 +156,40 @@ def test_totals_are_exact_for_small_and_large_values(tmp_path: Path, bits: int) 
     assert pipeline.info(str(path)).facts["totals"] == {"Ir": sum(lines)}
     path.write_text("events: Ir\nfl=a\nfn=f\n" + f"1 {value}\n" * (1 << 63 - bits if bits > 60 else 3))
     if bits > 60:
-        with pytest.raises(FastprofError, match="sum of its costs"):
+        with pytest.raises(FastprofError, match="sum of its costs or calls"):
             pipeline.info(str(path))
     else:
         assert pipeline.info(str(path)).facts["totals"] == {"Ir": 3 * value}
+
+
+@pytest.mark.parametrize("to", ["callgrind", "cachegrind", "archive", "pprof"])
+def test_computed_events_in_every_target(to: str, tmp_path: Path) -> None:
+    """Read again, the file has the totals that the formula gives."""
+    data, _ = converted(tmp_path, PROFILE, to, compute_events=True)
+    path = tmp_path / "again"
+    path.write_bytes(data)
+    assert pipeline.info(str(path)).facts["totals"] == {"Ir": 10, "Dr": 6, "Sum": 22, "Twice": 34}
+
+
+@pytest.mark.parametrize("compute", [True, False])
+def test_gperftools_has_one_value_the_first_event(compute: bool, tmp_path: Path) -> None:
+    data = b"event: S = Ir + Dr\npositions: instr line\nevents: Ir Dr\nfl=a\nfn=f\n0x401000 1 3 5\n0x401004 2 7\n"
+    data, _ = converted(tmp_path, data, "gperftools", compute_events=compute)
+    path = tmp_path / "again.prof"
+    path.write_bytes(data)
+    assert pipeline.info(str(path)).facts["totals"]["samples"] == 10
+
+
+def test_formulas_survive_an_archive(tmp_path: Path) -> None:
+    """Computed from the archive they are what they are computed from the file, the summary at the end included."""
+    first = PROFILE.replace(b"summary: 10 6\n", b"") + b"# a remark\nsummary: 10 6\n\n"
+    data = first + b"part: 2\nevents: Ir Dr\nsummary: 1\nfl=a\nfn=f\n2 1\n"
+    direct, _ = converted(tmp_path, data, "callgrind", compute_events=True)
+    assert [p.summary for p in parse_callgrind(direct)] == [[10, 6, 22, 34], [1, 0, 1, 1]]
+    assert direct.count(b"# a remark\n") == 1
+    archived, _ = converted(tmp_path, data, "archive")
+    again, _ = converted(tmp_path, archived, "callgrind", compute_events=True)
+    assert again == direct
+    computed, _ = converted(tmp_path, data, "archive", compute_events=True)
+    again, _ = converted(tmp_path, computed, "callgrind")
+    assert again == direct

@@ -1,0 +1,151 @@
+"""Several Callgrind files as one: parts, threads, metadata, and everything summed up."""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import lzma
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import zstandard
+
+from fastprof.engine import Options
+from fastprof.errors import FastprofError, UnrecognizedError
+from fastprof.pipeline import convert
+from tests.paths import REPO
+from tests.reference.callgrind import Part, parse
+
+BODY = b"fl=(1) a\nfn=(1) f\n1 %d\ncfn=(2) g\ncalls=%d 5\n2 %d\nfn=(2)\n5 %d\n"
+
+
+def dump(n: int, *header: str, events: str = "Ir") -> bytes:
+    lines = ["version: 1", "creator: callgrind-3.19.0", *header, f"events: {events}"]
+    return "\n".join([*lines, ""]).encode() + BODY % (n, n, 10 * n, 10 * n)
+
+
+def merged(tmp_path: Path, *inputs: bytes, **options: bool) -> tuple[list[Part], bytes]:
+    folder = tmp_path / "inputs"
+    folder.mkdir()
+    for n, data in enumerate(inputs):
+        (folder / f"callgrind.out.{n}").write_bytes(data)
+    out = tmp_path / "out.callgrind"
+    convert([str(folder)], str(out), options=Options(**options))
+    return parse(out.read_bytes()), out.read_bytes()
+
+
+def figures(part: Part) -> list[tuple[str, bytes, int, int]]:
+    return [(row.kind, row.function.name, row.count, row.values[0]) for row in part.rows]
+
+
+def test_parts_become_one(tmp_path: Path) -> None:
+    (part,), data = merged(
+        tmp_path,
+        dump(1, "pid: 7", "cmd: ./x", "part: 1", "desc: Trigger: first", "summary: 12"),
+        dump(2, "pid: 7", "cmd: ./x", "part: 2", "desc: Trigger: second", "summary: 22", "# why"),
+    )
+    assert figures(part) == [("cost", b"f", 0, 3), ("call", b"f", 3, 30), ("cost", b"g", 0, 30)]
+    assert part.summary == [34] and part.totals == [33]
+    for line in (b"pid: 7", b"cmd: ./x", b"# why", b"desc: Triggers: first; second"):
+        assert data.count(b"\n" + line + b"\n") == 1, line
+    assert b"Trigger:" not in data
+
+
+def test_threads_become_one(tmp_path: Path) -> None:
+    inputs = [dump(n, f"pid: {p}", f"thread: {t}", f"cmd: {c}") for n, p, t, c in ((1, 7, 1, "a"), (2, 8, 2, "b"))]
+    (part,), data = merged(tmp_path, *inputs)
+    assert figures(part)[1] == ("call", b"f", 3, 30)
+    for line in (b"desc: Processes: 7; 8", b"desc: Threads: 1; 2", b"cmd: a; b"):
+        assert data.count(b"\n" + line + b"\n") == 1, line
+    assert part.summary is None  # none of them had one
+
+
+def test_per_thread_makes_a_part_of_each_thread(tmp_path: Path) -> None:
+    """Two dumps of two threads: each thread's dumps are summed up, the threads are not."""
+    inputs = [dump(n, "pid: 7", f"thread: {thread}") for n, thread in ((1, 1), (2, 2), (3, 1), (4, 2))]
+    parts, _ = merged(tmp_path, *inputs, per_thread=True)
+    assert [(part.header["thread"], figures(part)[0][3]) for part in parts] == [("1", 4), ("2", 6)]
+
+
+def test_per_thread_keeps_processes_apart(tmp_path: Path) -> None:
+    inputs = [dump(n, f"pid: {pid}", "thread: 1") for n, pid in ((1, 7), (2, 8), (3, 7))]
+    parts, _ = merged(tmp_path, *inputs, per_thread=True)
+    assert [figures(part)[0][3] for part in parts] == [4, 2]
+
+
+def test_events_are_matched_by_name(tmp_path: Path) -> None:
+    (part,), _ = merged(tmp_path, dump(1, "summary: 11", events="Ir"), dump(2, "summary: 22", events="Dr Ir"))
+    assert part.events == ["Ir", "Dr"]
+    assert [row.values for row in part.rows] == [(1, 2), (10, 20), (10, 20)]
+    assert part.summary == [11, 22]
+
+
+def test_the_same_inputs_give_the_same_bytes(tmp_path: Path) -> None:
+    inputs = [dump(n, f"thread: {n}") for n in (1, 2, 3)]
+    results = []
+    for n in range(2):
+        (tmp_path / str(n)).mkdir()
+        results.append(merged(tmp_path / str(n), *inputs, aggregate=True)[1])
+    assert results[0] == results[1]
+
+
+@pytest.mark.parametrize("header", ["", "summary: 9223372036854775807"])
+def test_a_sum_beyond_64_bits_is_an_error(header: str, tmp_path: Path) -> None:
+    """Of costs, or of what the summaries say; nothing is left behind."""
+    n = 1 if header else (1 << 62)
+    data = dump(1, *[header] * bool(header)).replace(b"\n1 1\n", b"\n1 %d\n" % n)
+    with pytest.raises(FastprofError, match=r"2\^63"):
+        merged(tmp_path, data, data)
+    assert not (tmp_path / "out.callgrind").exists()
+
+
+@pytest.mark.parametrize("line", ["calls=18446744073709551615 5\n2 1", "jump=18446744073709551615 5\n2"])
+def test_a_count_beyond_64_bits_is_an_error(line: str, tmp_path: Path) -> None:
+    data = f"events: Ir\nfl=a\nfn=f\ncfn=g\n{line}\n".encode()
+    merged(tmp_path, data)
+    with pytest.raises(FastprofError, match=r"2\^6"):
+        merged(tmp_path / "inputs", data, data)
+    path = tmp_path / "twice"
+    path.write_bytes(data + f"{line}\n".encode())
+    with pytest.raises(FastprofError, match=r"2\^6"):
+        convert([str(path)], str(tmp_path / "sum.callgrind"), options=Options(aggregate=True))
+
+
+def test_an_empty_input_is_refused_but_for_the_one_that_callgrind_leaves(tmp_path: Path) -> None:
+    (tmp_path / "out-01").write_bytes(dump(1, "thread: 1"))
+    (tmp_path / "out").write_bytes(b"")
+    out = tmp_path / "sum.callgrind"
+    convert([str(tmp_path / "out"), str(tmp_path / "out-01")], str(out))
+    assert len(parse(out.read_bytes())) == 1
+    (tmp_path / "other").write_bytes(b"")
+    with pytest.raises(UnrecognizedError, match="other: the file is empty"):
+        convert([str(tmp_path / "other"), str(tmp_path / "out-01")], str(out))
+
+
+PACKERS = {
+    "gz": gzip.compress,
+    "xz": lzma.compress,
+    "bz2": bz2.compress,
+    "zst": zstandard.ZstdCompressor().compress,
+}
+
+
+@pytest.mark.parametrize("kind", PACKERS)
+def test_compressed_files_and_pipes(kind: str, tmp_path: Path) -> None:
+    """In: a file without a telling name, and a pipe.  Out: by the name, and a pipe."""
+    data = (REPO / "tests/corpus/callgrind/good/xdebug.callgrind").read_bytes()
+    plain, packed, again = (
+        tmp_path / "plain.callgrind",
+        tmp_path / "cachegrind.out",
+        tmp_path / f"again.callgrind.{kind}",
+    )
+    convert([str(REPO / "tests/corpus/callgrind/good/xdebug.callgrind")], str(plain))
+    packed.write_bytes(PACKERS[kind](data))
+    convert([str(packed)], str(again))
+    command = [sys.executable, "-m", "fastprof", "convert", "-q", "-", "--to", "callgrind"]
+    for path in (packed, again):
+        done = subprocess.run(command, input=path.read_bytes(), capture_output=True, check=True, cwd=REPO)
+        assert done.stdout == plain.read_bytes()
+    assert again.read_bytes()[:2] == PACKERS[kind](b"")[:2]
