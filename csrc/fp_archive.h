@@ -50,10 +50,7 @@ struct fp_archive_enc {
     uint64_t nbytes;   /* about the bytes held: flush when it grows large */
     uint64_t time_min; /* timeline, stacks with times; min > max: none */
     uint64_t time_max;
-    uint32_t n_values;     /* value columns summed in `sums` */
-    int32_t sums_overflow; /* a sum left 64 bits: `sums` are meaningless */
-    int64_t *sums;         /* stacks: of all rows; graph: of the cost rows */
-    uint32_t n_threads;    /* distinct thread ids in `threads`, in order of appearance */
+    uint32_t n_threads; /* distinct thread ids in `threads`, in order of appearance */
     uint32_t *threads;
 };
 

@@ -29,7 +29,7 @@ struct fp_archive_gather {
     struct fp_archive_run *runs;
     uint32_t n_runs, runs_cap;
     uint32_t *seen; /* bitmap of thread ids in pub.threads */
-    uint32_t seen_words, threads_cap, sums_cap;
+    uint32_t seen_words, threads_cap;
     struct fp_archive_timeline *timeline;
     struct fp_archive_graph *graph;
     struct fp_archive_stacks *stacks;

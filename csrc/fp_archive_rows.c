@@ -173,7 +173,6 @@ void fp_archive_enc_free(struct fp_archive_enc *pub) {
     free(e->streams);
     free(e->runs);
     free(e->seen);
-    free(e->pub.sums);
     free(e->pub.threads);
     fp_archive_timeline_free(e->timeline);
     fp_archive_stacks_free(e->stacks);
@@ -208,14 +207,6 @@ static int add_value_columns(struct fp_archive_gather *e, uint32_t n) {
         e->streams_cap = want;
     }
     if (want > e->n_streams) e->n_streams = want;
-    if (n > e->sums_cap) {
-        int64_t *sums = realloc(e->pub.sums, n * sizeof *sums);
-        if (!sums) return FP_E_NOMEM;
-        memset(sums + e->sums_cap, 0, (n - e->sums_cap) * sizeof *sums);
-        e->pub.sums = sums;
-        e->sums_cap = n;
-    }
-    if (n > e->pub.n_values) e->pub.n_values = n;
     return 0;
 }
 
@@ -242,7 +233,7 @@ static int see_thread(struct fp_archive_gather *e, uint32_t thread) {
     return 0;
 }
 
-/* Time range, threads and sums of the batch. */
+/* Time range and threads of the batch. */
 static int gather_stats(struct fp_archive_gather *e, const struct fp_batch *b) {
     uint64_t lo = e->pub.time_min, hi = e->pub.time_max;
     if (b->time) {
@@ -258,13 +249,6 @@ static int gather_stats(struct fp_archive_gather *e, const struct fp_batch *b) {
     if (b->thread)
         for (uint32_t i = 0; i < b->n; i++)
             if ((!i || b->thread[i] != b->thread[i - 1]) && see_thread(e, b->thread[i])) return FP_E_NOMEM;
-    for (uint32_t k = 0; k < b->n_values; k++) {
-        const int64_t *v = b->values + (size_t)k * b->cap;
-        int64_t sum = e->pub.sums[k];
-        for (uint32_t i = 0; i < b->n; i++)
-            if (!b->kind || b->kind[i] == FP_COST) e->pub.sums_overflow |= __builtin_add_overflow(sum, v[i], &sum);
-        e->pub.sums[k] = sum;
-    }
     return 0;
 }
 
@@ -306,9 +290,7 @@ int fp_archive_enc_flush(struct fp_archive_enc *pub, struct fp_buf *out) {
     if (out->failed) return FP_E_NOMEM;
     e->n_streams = e->n_fixed;
     for (uint32_t i = 0; i < pub->n_threads; i++) e->seen[pub->threads[i] / 32] = 0;
-    if (pub->sums) memset(pub->sums, 0, e->sums_cap * sizeof *pub->sums);
-    pub->rows = pub->n_threads = pub->n_values = e->n_runs = 0;
-    pub->sums_overflow = 0;
+    pub->rows = pub->n_threads = e->n_runs = 0;
     pub->nbytes = pub->time_max = 0;
     pub->time_min = UINT64_MAX;
     return 0;

@@ -90,6 +90,44 @@ class Report:
             self.warnings.append(message)
 
 
+class Summary:
+    """What the rows of an input add up to.  `c` is a struct fp_summary."""
+
+    def __init__(self) -> None:
+        self.c = ffi.new("struct fp_summary *", {"first_time": (1 << 64) - 1})
+        self.overflowed = False
+        # of the input alone: bridges may add some
+        self.functions = 0
+        self.stacks = 0
+        self.threads: list[tuple[int, ...]] = []  # input, pid, tid
+        self._totals = ffi.NULL
+
+    def reserve(self, n: int) -> None:
+        """Room for the totals of n value columns."""
+        c = self.c
+        if n > c.n_totals:
+            more = ffi.new("int64_t[]", n)
+            if c.n_totals:
+                ffi.memmove(more, self._totals, c.n_totals * 8)
+            self._totals, c.totals, c.n_totals = more, more, n
+
+    def add(self, batch: Batch) -> None:
+        self.reserve(batch.c.n_values)
+        self.overflowed |= bool(lib.fp_batch_summarize(batch.c, self.c))
+
+    def count(self, model: Model) -> None:
+        """The model's tables, once all rows were added."""
+        self.functions, self.stacks = model.count("functions") - 1, model.count("stacks") - 1
+        self.threads = [model.row("threads", i) for i in range(1, model.count("threads"))]
+
+    def seen(self, batches: Iterable[Batch], model: Model) -> Iterator[Batch]:
+        """Adds batches while they pass by."""
+        for batch in batches:
+            self.add(batch)
+            yield batch
+        self.count(model)
+
+
 class Reader:
     """One input being read.  A room subclasses it; its `feed` is the compiled decoder."""
 
@@ -114,6 +152,11 @@ class Reader:
         complete.  Negative: `err` says what.
         """
         raise NotImplementedError
+
+    def summary(self) -> Summary | None:
+        """What the rows add up to, if the input says so where it need not be read; the parts are then in the model
+        and the facts in the report.  None: they have to be read."""
+        return None
 
     def finish(self) -> None:
         """Called once after the last range: put counts and facts into the report."""

@@ -116,10 +116,11 @@ class Function(NamedTuple):
 
 
 class Model:
-    """Everything that batches refer to by id: C tables, parts, clock.
+    """Everything that batches refer to by id: C tables and parts.
 
-    `ticks_per_second` is the clock of timeline rows; 0 when unknown.
-    Owns the C model; batches and readers borrow it.
+    `numbers` are those that functions have in their source where it knows them
+    by number and their names come from elsewhere.  Owns the C model; batches
+    and readers borrow it.
     """
 
     def __init__(self) -> None:
@@ -128,7 +129,7 @@ class Model:
             raise MemoryError("no memory for the model")
         self.c = ffi.gc(self.c, lib.fp_model_free)
         self.parts: list[Part] = []
-        self.ticks_per_second = 0
+        self.numbers: dict[int, int] = {}  # by function id
 
     def intern(self, text: str | bytes) -> int:
         """The id of a string; str is stored as UTF-8."""

@@ -7,8 +7,7 @@ from itertools import chain
 from typing import Any
 
 from fastprof import formats
-from fastprof._core import ffi, lib
-from fastprof.engine import Options, Reader, Report, read, write
+from fastprof.engine import Options, Reader, Report, Summary, read, write
 from fastprof.errors import FastprofError, UsageError
 from fastprof.io import Sink, Source, expand
 from fastprof.model import Batch, Model
@@ -168,28 +167,18 @@ def _summed(
 def info(
     path: str, *, from_: str | None = None, options: Options | None = None, progress: Progress | None = None
 ) -> Report:
-    """Read one input to its end and say what is in it (`report.facts`).
+    """Say what is in one input (`report.facts`), which is read to its end unless its format says it without.
 
-    A timeline is also played through the stack machine, whose repairs say
-    which entries and exits do not fit together.
+    A timeline that is read is also played through the stack machine, whose
+    repairs say which entries and exits do not fit together.
     """
     options = options or Options()
     model, report = Model(), Report()
     reader = open_reader(path, from_, model, options, report, progress)
-    summary = _Summary()
     try:
-        rows = summary.seen(read(reader), model)
-        if reader.view == "timeline":
-            from fastprof.bridges import timeline
-
-            folded = Report()
-            for _ in timeline.to_graph(rows, model, options, folded):
-                pass
-            report.repairs += folded.repairs
-            report.warnings += folded.warnings
-        else:
-            for _ in rows:
-                pass
+        summary = reader.summary()
+        if summary is None:
+            summary = _summarize(reader, model, options, report)
     finally:
         reader.source.close()
     if summary.overflowed:
@@ -199,34 +188,28 @@ def info(
     return report
 
 
-class _Summary:
-    """What batches add up to, while they pass by."""
+def _summarize(reader: Reader, model: Model, options: Options, report: Report) -> Summary:
+    """What all rows of a reader add up to."""
+    summary = Summary()
+    rows = summary.seen(read(reader), model)
+    if reader.view == "timeline":
+        from fastprof.bridges import timeline
 
-    def __init__(self) -> None:
-        self.c = ffi.new("struct fp_summary *", {"first_time": (1 << 64) - 1})
-        self.overflowed = False
-        self.functions = 0  # of the input alone: bridges may add some
-        self._totals = ffi.NULL
-
-    def seen(self, batches: Iterator[Batch], model: Model) -> Iterator[Batch]:
-        c = self.c
-        for batch in batches:
-            n = batch.c.n_values
-            if n > c.n_totals:
-                more = ffi.new("int64_t[]", n)
-                if c.n_totals:
-                    ffi.memmove(more, self._totals, c.n_totals * 8)
-                self._totals, c.totals, c.n_totals = more, more, n
-            self.overflowed |= bool(lib.fp_batch_summarize(batch.c, c))
-            yield batch
-        self.functions = model.count("functions") - 1
+        folded = Report()
+        rows = timeline.to_graph(rows, model, options, folded)
+    for _ in rows:
+        pass
+    if reader.view == "timeline":
+        report.repairs += folded.repairs
+        report.warnings += folded.warnings
+    return summary
 
 
 _OPS = ("enter", "exit", "tail exit", "enter with arguments", "argument", "custom event", "typed event")
 _KINDS = ("cost", "call", "jump", "conditional jump", "empty block")
 
 
-def _add_summary(report: Report, model: Model, view: str, seen: _Summary) -> None:
+def _add_summary(report: Report, model: Model, view: str, seen: Summary) -> None:
     facts, summary = report.facts, seen.c
     names = {"timeline": _OPS, "graph": _KINDS, "stacks": ("sample",)}[view]
     rows = {name: int(n) for name, n in zip(names, summary.rows, strict=False) if n}
@@ -234,10 +217,9 @@ def _add_summary(report: Report, model: Model, view: str, seen: _Summary) -> Non
     if len(rows) > 1 or view != "stacks":
         facts["records by kind"] = rows
     facts["functions"] = seen.functions
-    threads = [model.row("threads", i) for i in range(1, model.count("threads"))]
-    if threads:
-        facts["processes"] = len({(i, pid) for i, pid, _ in threads})
-        facts["threads"] = len(threads)
+    if seen.threads:
+        facts["processes"] = len({(i, pid) for i, pid, _ in seen.threads})
+        facts["threads"] = len(seen.threads)
     if view == "timeline" and rows:
         facts["first tick"] = int(summary.first_time)
         facts["last tick"] = int(summary.last_time)
@@ -245,7 +227,7 @@ def _add_summary(report: Report, model: Model, view: str, seen: _Summary) -> Non
         if clock:
             facts["seconds"] = (int(summary.last_time) - int(summary.first_time)) / clock
     if view == "stacks":
-        facts["stacks"] = model.count("stacks") - 1
+        facts["stacks"] = seen.stacks
     if view == "graph":
         facts["parts"] = len(model.parts)
         facts["calls"] = int(summary.calls)

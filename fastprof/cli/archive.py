@@ -38,7 +38,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add = actions.add_parser("add", help="add profiles to a store, which is made if it is not there")
     add.add_argument("store", metavar="STORE")
     add.add_argument("inputs", nargs="+", metavar="INPUT", help="kept under its file's name")
-    add.add_argument("--name", help="name to keep a single INPUT under")
+    add.add_argument("--name", help="name to keep a single INPUT under (standard input needs one)")
     add_reading_arguments(add)
     add_level_argument(add)
     list_ = actions.add_parser("list", help="what a store holds, from its index alone")
@@ -71,11 +71,13 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _add(args: argparse.Namespace, options: Options) -> int:
-    if args.name and len(args.inputs) > 1:
+    if args.name is not None and len(args.inputs) > 1:
         raise UsageError("--name names one INPUT, but there are several")
     code = 0
     for path in args.inputs:
-        name = args.name or os.path.basename(path)
+        name = os.path.basename(path) if args.name is None else args.name
+        if path == "-" and args.name is None:
+            raise UsageError("standard input has no name: give one with --name")
         opened = partial(pipeline.open_reader, path, args.from_, progress=Progress(args.quiet))
         report = archive_store.append(args.store, name, opened, options)
         code = max(code, _tell(args, report, f"{path} -> {args.store} as {name}"))
@@ -96,11 +98,16 @@ def _list(args: argparse.Namespace) -> int:
         print(json.dumps(members, indent=2, default=str))
         return 0
     rows = [("name", "view", "rows", "bytes")]
-    rows += [(m["name"], m["view"], _count(m["rows"]), _count(m["stored bytes"])) for m in members]
+    rows += [(_shown(m["name"]), m["view"], _count(m["rows"]), _count(m["stored bytes"])) for m in members]
     widths = [max(len(row[i]) for row in rows) for i in range(4)]
     for name, view, n, nbytes in rows:
         print(f"{name:<{widths[0]}}  {view:<{widths[1]}}  {n:>{widths[2]}}  {nbytes:>{widths[3]}}")
     return 0
+
+
+def _shown(name: str) -> str:
+    """A name may be anything that a file's may: not for a terminal to obey."""
+    return name if name.isprintable() else ascii(name)[1:-1]
 
 
 def _count(value: object) -> str:

@@ -12,6 +12,7 @@ from fastprof.formats.archive_sections import (
     HEADER_NBYTES,
     INDEX,
     MEMBER,
+    NUMBERS,
     OPTIONAL,
     ROWS,
     TRAILER,
@@ -59,19 +60,25 @@ def read_end(source: Source, codec: Codec, member: Member) -> None:
     """Fill in `member.end`.  Errors: SectionError."""
     offset, type_, _ = member.sections[-1] if member.sections else (0, 0, 0)
     if member.end is None and type_ == END:
-        section = archive_sections.parse_header(source.read_at(offset, HEADER_NBYTES), offset)
-        member.end = unpack_metadata(section, _payload(source, codec, section), dict)
+        section = read_header(source, offset)
+        member.end = unpack_metadata(section, payload(source, codec, section), dict)
 
 
-def _payload(source: Source, codec: Codec, section: Section) -> bytes:
+def read_header(source: Source, offset: int) -> Section:
+    """The header of the section at `offset`.  Errors: SectionError."""
+    return archive_sections.parse_header(source.read_at(offset, HEADER_NBYTES), offset)
+
+
+def payload(source: Source, codec: Codec, section: Section) -> bytes:
+    """What a section holds.  Errors: SectionError."""
     return codec.unpack(section, source.read_at(section.offset + HEADER_NBYTES, section.stored))
 
 
 def _read_index(source: Source, codec: Codec, offset: int) -> list[Member]:
-    section = archive_sections.parse_header(source.read_at(offset, HEADER_NBYTES), offset)
+    section = read_header(source, offset)
     if section.type != INDEX:
         raise SectionError(offset, f"section is of type {section.type}, expected the index")
-    entries = unpack_metadata(section, _payload(source, codec, section), list)
+    entries = unpack_metadata(section, payload(source, codec, section), list)
     try:
         members = [Member.from_index(entry) for entry in entries]
     except (AttributeError, TypeError, ValueError, IndexError) as error:
@@ -123,17 +130,17 @@ def _rebuild(source: Source, codec: Codec, size: int, lenient: bool) -> Archive:
 
 
 def _add(source: Source, codec: Codec, section: Section, members: dict[int, Member], archive: Archive) -> None:
-    if section.type == INDEX or (section.type > INDEX and section.flags & OPTIONAL):
+    if section.type == INDEX or (section.type > NUMBERS and section.flags & OPTIONAL):
         return
     member = members.setdefault(section.member, Member(section.member))
     try:
         if section.type == MEMBER:
-            begin = unpack_metadata(section, _payload(source, codec, section), dict)
+            begin = unpack_metadata(section, payload(source, codec, section), dict)
             member.name, member.view = str(begin.get("name", "")), str(begin.get("view", ""))
         elif section.type == END:
-            member.end = unpack_metadata(section, _payload(source, codec, section), dict)
+            member.end = unpack_metadata(section, payload(source, codec, section), dict)
         elif section.type == ROWS:
-            raw = _payload(source, codec, section)
+            raw = payload(source, codec, section)
             member.chunks[section.offset] = Chunk(section.offset)
             member.view = member.view or archive_sections.view_of_chunk(raw)
     except SectionError as error:

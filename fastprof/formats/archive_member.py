@@ -13,16 +13,17 @@ from typing import Any
 
 from fastprof._core import ffi, lib
 from fastprof._version import __version__
-from fastprof.engine import Options, Reader, Report, Writer
+from fastprof.engine import Options, Reader, Report, Summary, Writer
 from fastprof.errors import FastprofError, FormatError, UsageError, check
 from fastprof.formats import archive_cbor, archive_sections
-from fastprof.formats.archive_index import load, read_end
+from fastprof.formats.archive_index import load, payload, read_end, read_header
 from fastprof.formats.archive_sections import (
     BASED,
     END,
     HEADER_NBYTES,
     INDEX,
     MEMBER,
+    NUMBERS,
     OPTIONAL,
     PARTS,
     ROWS,
@@ -70,11 +71,6 @@ def _part_from_plain(plain: dict[str, Any]) -> Part:
     return Part(**plain)
 
 
-def _model_to_plain(model: Model) -> dict[str, Any]:
-    """What the model knows besides tables and parts, where it is not the default."""
-    return {name: value for name, value in vars(model).items() if name not in ("c", "parts") and value}
-
-
 # ---- writing -----------------------------------------------------------------
 
 
@@ -82,7 +78,8 @@ class ArchiveWriter(Writer):
     """Writes one profile as a member of an archive.
 
     A new archive begins at byte 0; to append, `at` is the end of the old one,
-    `members` are those it has and `base_of` finds what to store against.
+    `members` are those it has, `base_of` finds what to store against, and `sync`
+    brings what was written to the disk before the trailer says that it is there.
     """
 
     format = "archive"
@@ -99,6 +96,7 @@ class ArchiveWriter(Writer):
         at: int = 0,
         members: tuple[Member, ...] = (),
         base_of: BaseOf | None = None,
+        sync: Callable[[], None] | None = None,
     ) -> None:
         super().__init__(model, sink, options, report)
         # names are looked up when asked for; else what was in the source is kept as it was
@@ -108,6 +106,7 @@ class ArchiveWriter(Writer):
         self._codec = Codec(options.level or DEFAULT_LEVEL)
         self._members = members
         self._base_of = base_of
+        self._sync = sync
         self._member = Member(members[-1].number + 1 if members else 0, name)
         self._at = at
         self._enc: Any = None
@@ -118,8 +117,8 @@ class ArchiveWriter(Writer):
         self._chunk_parts: dict[int, None] = {}
         self._new_parts: list[tuple[int, Part]] = []  # before the chunk
         self._changed_parts: list[tuple[int, Part]] = []  # after it
-        self._totals: dict[int, list[int] | None] = {}
-        self._counts = [0] * (INDEX + 1)
+        self._summary = Summary()
+        self._counts = [0] * (NUMBERS + 1)
 
     # ---- sections ----------------------------------------------------------
 
@@ -168,6 +167,7 @@ class ArchiveWriter(Writer):
         enc = self._enc
         positions = sum(_POSITIONS[p] for p in self._parts[index].positions) if self.view == "graph" else 0
         check(lib.fp_archive_enc_put(enc, batch.c, positions, self._err), self._err, "archive", "archive")
+        self._summary.add(batch)
         if enc.rows >= CHUNK_ROWS or enc.nbytes >= CHUNK_NBYTES:
             self._flush()
 
@@ -190,9 +190,14 @@ class ArchiveWriter(Writer):
     def _write_tables(self) -> None:
         if all(self.model.count(table) == seen for table, seen in zip(_TABLES, self._from, strict=True)):
             return
+        functions = range(self._from[3], self.model.count("functions"))
         if lib.fp_archive_tables_write(self.model.c, self._from, self._payload):
             raise MemoryError("no memory for the tables")
         self._section(TABLES, self._take_payload())
+        if self.model.numbers:
+            numbers = {i: self.model.numbers[i] for i in functions if i in self.model.numbers}
+            if numbers:
+                self._metadata(NUMBERS, numbers)
 
     def _take_payload(self) -> bytes:
         payload = bytes(ffi.buffer(self._payload.p, self._payload.n))
@@ -205,7 +210,6 @@ class ArchiveWriter(Writer):
         if enc.time_min <= enc.time_max and self.view != "graph":
             chunk.times = (enc.time_min, enc.time_max)
         chunk.threads = ffi.unpack(enc.threads, enc.n_threads) if enc.n_threads else []
-        self._add_totals(enc)
         self._write_parts(self._new_parts)
         self._write_tables()
         if lib.fp_archive_enc_flush(enc, self._payload):
@@ -214,12 +218,6 @@ class ArchiveWriter(Writer):
         self._member.chunks[chunk.offset] = chunk
         self._write_parts(self._changed_parts)
         self._chunk_parts = {}
-
-    def _add_totals(self, enc: Any) -> None:
-        """Sum the values; exact per value column as long as every chunk has one set of columns."""
-        for k in range(enc.n_values):
-            so_far = self._totals.get(k, [0])
-            self._totals[k] = None if enc.sums_overflow or so_far is None else [so_far[0] + int(enc.sums[k])]
 
     def end(self) -> None:
         if self._enc is None:
@@ -233,35 +231,56 @@ class ArchiveWriter(Writer):
         self._write_parts(self._new_parts)
         self._write_parts(self._changed_parts)
         self._write_tables()
-        self._member.end = self._summary()
+        self._member.end = self._end()
         self._metadata(END, self._member.end)
         self._write_index()
 
-    def _summary(self) -> dict[str, Any]:
-        report, model = self.report, self.model
-        end: dict[str, Any] = {"rows": self._member.rows}
-        if set_by_reader := _model_to_plain(model):
-            end["model"] = set_by_reader
-        if self._totals:
-            end["totals"] = [t[0] if t else None for t in self._totals.values()]
+    def _end(self) -> dict[str, Any]:
+        report, model, c = self.report, self.model, self._summary.c
+        kinds = [int(n) for n in c.rows]
+        end: dict[str, Any] = {"rows": sum(kinds), "kinds": kinds}
+        if self.view == "timeline" and end["rows"]:
+            end["times"] = [int(c.first_time), int(c.last_time)]
+        if self._summary.overflowed:
+            end["overflowed"] = True
+        else:
+            if c.calls:
+                end["calls"] = int(c.calls)
+            if c.n_totals:
+                end["totals"] = ffi.unpack(c.totals, c.n_totals)
         end["counts"] = [model.count(table) - 1 for table in _TABLES]
-        threads = [list(model.row("threads", i)) for i in range(1, model.count("threads"))]
-        if threads:
-            end["threads"] = threads
+        self._summary.count(model)
+        if self._summary.threads:
+            end["threads"] = [list(row) for row in self._summary.threads]
         # from an archive to an archive, what was recorded of the source stays
-        recorded = report.facts.get("recorded", {"facts": report.facts, "repairs": report.repairs})
-        losses = Counter(recorded.get("losses", {})) + report.losses
-        for name, said in (("facts", recorded.get("facts")), ("repairs", recorded.get("repairs")), ("losses", losses)):
+        facts, repairs, losses = report.facts, report.repairs, report.losses
+        if "archive version" in facts:
+            repairs = facts.get("recorded repairs", {})
+            losses = Counter(facts.get("recorded losses", {})) + losses
+            facts = facts.get("recorded", {})
+        for name, said in (("facts", facts), ("repairs", repairs), ("losses", losses)):
             if said:
                 end[name] = dict(said)
         return end
 
     def _write_index(self) -> None:
-        index = [member.to_index() for member in (*self._members, self._member)]
-        offset = self._at
-        data = archive_cbor.dumps(index)
-        self._emit(self._codec.pack(INDEX, 0, data, OPTIONAL))
-        self._emit(archive_sections.trailer(offset))
+        index, trailer = _index(self._codec, [*self._members, self._member], self._at)
+        self._emit(index)
+        if self._sync:
+            self.drain()
+            self._sync()
+        self._emit(trailer)
+
+
+def _index(codec: Codec, members: list[Member], at: int) -> tuple[bytes, bytes]:
+    """The INDEX section at offset `at`, and the trailer behind it."""
+    data = archive_cbor.dumps([member.to_index() for member in members])
+    return codec.pack(INDEX, 0, data, OPTIONAL), archive_sections.trailer(at)
+
+
+def empty() -> bytes:
+    """An archive that holds nothing."""
+    return archive_sections.file_header() + b"".join(_index(Codec(), [], archive_sections.FILE_HEADER_NBYTES))
 
 
 # ---- reading -----------------------------------------------------------------
@@ -344,10 +363,43 @@ class ArchiveReader(Reader):
 
     def _base(self, offset: int) -> bytes:
         """The payload of another section, which must stand by itself."""
-        section = archive_sections.parse_header(self.source.read_at(offset, HEADER_NBYTES), offset)
+        section = read_header(self.source, offset)
         if section.flags & BASED:
             raise SectionError(offset, "section is a base and has one")
-        return self._codec.unpack(section, self.source.read_at(offset + HEADER_NBYTES, section.stored))
+        return payload(self.source, self._codec, section)
+
+    def summary(self) -> Summary | None:
+        """From the member's END, without its chunks; not if damage or only some of the rows are asked for."""
+        options, end = self.options, self._member.end
+        chosen = options.time_range or options.threads or options.part is not None
+        known = all(type_ <= NUMBERS for _, type_, _ in self._member.sections)
+        if options.lenient or chosen or not known or end is None or end.get("overflowed"):
+            return None
+        found = Summary()
+        c = found.c
+        try:
+            for at, type_, _ in self._member.sections:
+                if type_ == PARTS:
+                    self._section = section = read_header(self.source, at)
+                    self._take_parts(unpack_metadata(section, payload(self.source, self._codec, section), list))
+            for i, n in enumerate(end["kinds"]):
+                c.rows[i] = n
+            if "times" in end:
+                c.first_time, c.last_time = end["times"]
+            c.calls = end.get("calls", 0)
+            totals = end.get("totals", [])
+            found.reserve(len(totals))
+            for i, n in enumerate(totals):
+                c.totals[i] = n
+            counts = end["counts"]
+            found.functions, found.stacks = int(counts[3]), int(counts[6])
+            found.threads = [(int(i), int(pid), int(tid)) for i, pid, tid in end.get("threads", [])]
+        except SectionError as error:
+            raise self._error(error) from None
+        except (IndexError, KeyError, OverflowError, TypeError, ValueError) as error:
+            raise self._error(SectionError(self._member.sections[-1][0], f"summary: {error!r}")) from None
+        self.finish()
+        return found
 
     # ---- which sections ------------------------------------------------------
 
@@ -422,9 +474,9 @@ class ArchiveReader(Reader):
             self._open = True
             self._rows_read = 0
             return self._rows(batch, err)
-        elif section.type == END:
-            self._take_end(unpack_metadata(section, raw, dict))
-        elif section.type != MEMBER and not section.flags & OPTIONAL:
+        elif section.type == NUMBERS:
+            self._take_numbers(unpack_metadata(section, raw, dict))
+        elif section.type not in (MEMBER, END) and not section.flags & OPTIONAL:
             raise VersionError(offset, f"section of the unknown type {section.type}, written by a later version")
         return int(lib.FP_DONE)
 
@@ -490,10 +542,13 @@ class ArchiveReader(Reader):
                 # in place: a writer may hold the object
                 vars(parts[self._part_at[index]]).update(vars(part))
 
-    def _take_end(self, end: dict[str, Any]) -> None:
-        for name, value in end.get("model", {}).items():
-            if name in vars(self.model) and name not in ("c", "parts"):
-                setattr(self.model, name, value)
+    def _take_numbers(self, numbers: dict[Any, Any]) -> None:
+        assert self._section is not None
+        for function, number in numbers.items():
+            known = isinstance(function, int) and 0 < function < self._ids.n[3]
+            if not known or not isinstance(number, int) or number < 0:
+                raise SectionError(self._section.offset, f"number {number!r} of function {function!r}")
+            self.model.numbers[self._ids.to[3][function]] = number
 
     # ---- damage ------------------------------------------------------------------
 
@@ -513,7 +568,7 @@ class ArchiveReader(Reader):
             if chunk.times:
                 lost += f", times {chunk.times[0]} to {chunk.times[1]}"
         else:
-            name = {TABLES: "tables", PARTS: "parts", END: "summaries"}.get(type_, "sections")
+            name = {TABLES: "tables", NUMBERS: "numbers", PARTS: "parts", END: "summaries"}.get(type_, "sections")
             report.losses[name] += 1
             lost += f"a section of {name} is lost"
         report.warn(lost)
@@ -529,4 +584,6 @@ class ArchiveReader(Reader):
         if self._passed_over:
             facts["chunks passed over"] = self._passed_over
         end = member.end or {}
-        facts["recorded"] = {name: end[name] for name in ("facts", "repairs", "losses") if name in end}
+        for name, recorded in (("facts", ""), ("repairs", " repairs"), ("losses", " losses")):
+            if name in end:
+                facts["recorded" + recorded] = end[name]

@@ -21,7 +21,7 @@ HEADER_NBYTES = 24
 TRAILER = struct.Struct("<QI4s")
 TRAILER_MAGIC = b"FPAE"
 
-MEMBER, PARTS, TABLES, ROWS, END, INDEX = range(1, 7)
+MEMBER, PARTS, TABLES, ROWS, END, INDEX, NUMBERS = range(1, 8)
 OPTIONAL, ZSTD, BASED, METADATA = 1, 2, 4, 8
 MAX_RAW = 256 << 20  # most bytes of a payload when decompressed
 # What metadata of all profiles has in common: a raw-content dictionary for zstandard.
@@ -36,7 +36,7 @@ METADATA_DICTIONARY = b"".join(
         *(b"XRay fdr version ", "drop_frames", "keep_frames", "doc_url", "default_sample_type", "duration", "time"),
         *("ticks_per_second", "period", "period_type", "Ir", "Dr", "Dw", "I1mr", "D1mr", "D1mw", "ILmr", "DLmr"),
         *("DLmw", "Bc", "Bcm", "Bi", "Bim", "inuse_space", "bytes", "alloc_objects", "samples", "cpu", "nanoseconds"),
-        *("count", "extra", "descriptions", "value_types", "threads", "facts", "totals", "counts", "model", "rows"),
+        *("count", "extra", "descriptions", "value_types", "threads", "facts", "totals", "counts", "kinds", "rows"),
         *("creator", "name", "view", "stacks", "graph", "timeline", "fastprof 0.1.0"),
     )
 )

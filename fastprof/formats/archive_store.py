@@ -4,25 +4,24 @@ from __future__ import annotations
 
 import fcntl
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from fastprof.engine import Options, Reader, Report, write
 from fastprof.engine import read as read_batches
 from fastprof.errors import FastprofError, FormatError, UsageError
-from fastprof.formats import archive_sections
-from fastprof.formats.archive_index import Archive, load, read_end
-from fastprof.formats.archive_member import ArchiveWriter
+from fastprof.formats.archive_index import Archive, load, payload, read_end, read_header
+from fastprof.formats.archive_member import ArchiveWriter, empty
 from fastprof.formats.archive_sections import (
     BASED,
-    HEADER_NBYTES,
     ROWS,
     TABLES,
     Codec,
     Member,
     SectionError,
 )
-from fastprof.io import Sink, Source
+from fastprof.io import Sink, Source, compression_of_name
 from fastprof.model import Model
 
 OpenReader = Callable[[Model, Options, Report], Reader]
@@ -89,13 +88,12 @@ class _Bases:
             if rank >= len(same):
                 continue
             offset = same[rank]
-            section = archive_sections.parse_header(self._source.read_at(offset, HEADER_NBYTES), offset)
+            section = read_header(self._source, offset)
             if not section.flags & BASED:
-                stored = self._source.read_at(offset + HEADER_NBYTES, section.stored)
                 # the next sections are probably found in the same profile
                 self._members.remove(member)
                 self._members.insert(0, member)
-                return offset, self._codec.unpack(section, stored)
+                return offset, payload(self._source, self._codec, section)
         return None
 
 
@@ -103,64 +101,76 @@ def append(path: str, name: str, open_reader: OpenReader, options: Options) -> R
     """Add a profile under `name` to the store at `path`, which is made if it is not there.
 
     The old contents stay readable whatever happens: what is new goes behind
-    the old index and counts only when its own index is complete.
-    Errors: UsageError when the name is taken; FastprofError and its kinds.
+    the old index and counts only when its own index is complete.  Waits
+    while another process adds.  Errors: UsageError when the name is taken;
+    FastprofError and its kinds; then the store is as it was.
     """
+    if not name:
+        raise UsageError("a profile in a store needs a name: give one with --name")
+    if compression_of_name(path):
+        raise UsageError(f"{path}: a store must be a plain file, not compressed")
     model, report = Model(), Report()
     reader = open_reader(model, options, report)
     try:
-        if not os.path.exists(path):
-            with Sink(path) as sink:
-                writer = ArchiveWriter(model, sink, options, report, name=name)
-                writer.view = reader.view
-                write(read_batches(reader), writer)
-                sink.commit()
-        else:
-            _append(path, name, reader, model, options, report)
+        with _locked(path) as (file, created):
+            try:
+                _append(path, file, name, reader, options)
+            except BaseException:
+                if created:
+                    os.unlink(path)
+                raise
     finally:
         reader.source.close()
     return report
 
 
-def _append(path: str, name: str, reader: Reader, model: Model, options: Options, report: Report) -> None:
+def _append(path: str, file: Any, name: str, reader: Reader, options: Options) -> None:
+    if not file.seek(0, os.SEEK_END):
+        # an empty store first, so that there is something whole to fall back to
+        file.write(empty())
     source, archive = _load(path)
-    try:
+    with source:
         if any(member.name == name for member in archive.members):
             raise UsageError(f"{path}: there is a profile {name!r} already")
-        with _locked(path) as file:
+        file.truncate(archive.end)
+        file.seek(archive.end)
+        try:
+            writer = ArchiveWriter(
+                reader.model,
+                Sink(file),
+                options,
+                reader.report,
+                name=name,
+                at=archive.end,
+                members=tuple(archive.members),
+                base_of=_Bases(source, archive.members, reader.view),
+                sync=lambda: os.fsync(file.fileno()),
+            )
+            writer.view = reader.view
+            write(read_batches(reader), writer)
+            os.fsync(file.fileno())
+        except BaseException:
             file.truncate(archive.end)
-            file.seek(archive.end)
+            raise
+
+
+@contextmanager
+def _locked(path: str) -> Iterator[tuple[Any, bool]]:
+    """The store, opened for writing by nobody else, and whether it was made for that."""
+    while True:
+        try:
             try:
-                writer = ArchiveWriter(
-                    model,
-                    Sink(file),
-                    options,
-                    report,
-                    name=name,
-                    at=archive.end,
-                    members=tuple(archive.members),
-                    base_of=_Bases(source, archive.members, reader.view),
-                )
-                writer.view = reader.view
-                write(read_batches(reader), writer)
-                file.flush()
-                os.fsync(file.fileno())
-            except BaseException:
-                file.truncate(archive.end)
-                raise
-    finally:
-        source.close()
-
-
-def _locked(path: str) -> Any:
-    """The store opened for writing by nobody else."""
-    try:
-        file = open(path, "r+b", buffering=0)
-    except OSError as error:
-        raise FastprofError(f"{path}: {error.strerror or error}") from None
-    try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        file.close()
-        raise FastprofError(f"{path}: another process is adding to it") from None
-    return file
+                file, created = open(path, "x+b", buffering=0), True
+            except FileExistsError:
+                file, created = open(path, "r+b", buffering=0), False
+        except OSError as error:
+            raise FastprofError(f"{path}: {error.strerror or error}") from None
+        with file:
+            fcntl.flock(file, fcntl.LOCK_EX)
+            try:
+                there = os.stat(path)
+            except FileNotFoundError:
+                continue  # who made it failed, and removed it
+            if os.path.samestat(there, os.fstat(file.fileno())):
+                yield file, created
+                return

@@ -173,6 +173,11 @@ class XRayReader(Reader):
             object_id = model.object(symbol.object) if symbol.object else 0
             system_name = symbol.system_name if symbol.system_name != symbol.name else ""
             function = model.function(symbol.name, symbol.file, object_id, system_name, symbol.line)
+            if model.numbers.setdefault(function, function_id) != function_id:
+                # another function of which the symbols say the same: static ones without debug information
+                system_name = f"{symbol.system_name}#{function_id}"
+                function = model.function(symbol.name, symbol.file, object_id, system_name, symbol.line)
+                model.numbers[function] = function_id
         if lib.fp_xray_define(self._x, function_id, function):
             raise MemoryError("no memory for the function table")
 

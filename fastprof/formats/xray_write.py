@@ -19,7 +19,7 @@ BUFFER_SIZE = 16384  # what the header says; readers of version 2 and later do n
 
 
 class XRayWriter(Writer):
-    """One FDR v5 log.  Keeps function ids where a function is called `#ID`."""
+    """One FDR v5 log.  Keeps function ids where the model has them or a function is called `#ID`."""
 
     format = "xray"
     view = "timeline"
@@ -39,8 +39,7 @@ class XRayWriter(Writer):
     def _begin(self) -> None:
         self._begun = True
         part = self.model.parts[0] if self.model.parts else None
-        ticks = (part.extra.get("ticks_per_second") if part else None) or self.model.ticks_per_second
-        self._w.ticks_per_second = int(ticks or 0)
+        self._w.ticks_per_second = int((part.extra.get("ticks_per_second") if part else None) or 0)
         self._status(lib.fp_xray_write_header(self._w, BUFFER_SIZE, self.out))
 
     @staticmethod
@@ -56,10 +55,13 @@ class XRayWriter(Writer):
             ffi.memmove(grown, self._ids, 4 * self._n_ids)
             self._ids = grown
         for function in range(self._n_ids, n):
-            name = self.model.get_function(function).name if function else b""
-            numbered = _NUMBERED.fullmatch(name)
-            if numbered and int(numbered[1]) < _FIRST_MADE_UP:
-                self._ids[function] = int(numbered[1])
+            number = self.model.numbers.get(function)
+            if number is None:
+                name = self.model.get_function(function).name if function else b""
+                numbered = _NUMBERED.fullmatch(name)
+                number = int(numbered[1]) if numbered else _ID_LIMIT
+            if number < _FIRST_MADE_UP:
+                self._ids[function] = number
                 continue
             self._ids[function] = self._made_up
             self._made_up = min(self._made_up + 1, _ID_LIMIT - 1)

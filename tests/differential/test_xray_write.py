@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 from pathlib import Path
@@ -10,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from fastprof import pipeline
+from fastprof.engine import Options
 from tests.paths import needs_shared, shared_data
 
 CASES = (
@@ -18,9 +20,16 @@ CASES = (
     "fdr5-lua-clang19/trace.xray",
     "fdr5-pool-clang19/trace.xray",
     "basic3-interp-args-clang19/trace.xray",
+    "fdr1to4-rewritten/pool-v1.xray",
+    "fdr1to4-rewritten/pool-v2.xray",
+    "fdr1to4-rewritten/events-v3.xray",
     "fdr1to4-rewritten/events-v4.xray",
-    # not v1 to v3: llvm-xray shows a pid of its own for v1 and v2, and a wrong CPU for events of v3
 )
+# What llvm-xray makes up for a version, so that it cannot be in the version 5 that is written.
+MADE_UP = {
+    "pool-v2": re.compile(r", process: \d+"),  # version 2 has no pid: it shows the thread's id
+    "events-v3": re.compile(r"cpu: \d+(?=, thread: \d+, process: \d+, kind: custom)"),  # it reads two bytes too many
+}
 
 
 def records(log: Path) -> str:
@@ -41,39 +50,27 @@ def test_llvm_reads_the_same_records(case: str, tmp_path: Path) -> None:
     stored, again = tmp_path / "x.fpa", tmp_path / "x.xray"
     pipeline.convert([str(log)], str(stored))
     report = pipeline.convert([str(stored)], str(again))
-    want = records(log)
+    want, got = records(log), records(again)
     assert want.count("type:") > 100
-    assert records(again) == want
+    made_up = MADE_UP.get(log.stem)
+    if made_up:
+        assert want != got
+        want, got = made_up.sub("", want), made_up.sub("", got)
+    assert got == want
     assert not report.unsaid
 
 
 @needs_shared
-@pytest.mark.parametrize("case", ["mt_default", "mt_instr_jumps", "shapes_combined", "xz_stripped"])
-def test_callgrind_through_the_archive_is_the_same(case: str, tmp_path: Path) -> None:
-    """Callgrind -> archive -> Callgrind equals Callgrind -> Callgrind, byte for byte."""
-    profile = shared_data("callgrind", f"{case}.callgrind")
-    pipeline.convert([str(profile)], str(tmp_path / "direct.callgrind"))
-    pipeline.convert([str(profile)], str(tmp_path / "x.fpa"))
-    pipeline.convert([str(tmp_path / "x.fpa")], str(tmp_path / "through.callgrind"))
-    assert (tmp_path / "through.callgrind").read_bytes() == (tmp_path / "direct.callgrind").read_bytes()
-
-
-@needs_shared
-@pytest.mark.parametrize("case", ["heap", "cpulabels", "block", "goroutine"])
-def test_pprof_through_the_archive_is_the_same(case: str, tmp_path: Path) -> None:
-    """pprof -> archive -> pprof equals pprof -> pprof under go tool pprof -raw."""
-    go = shutil.which("go")
-    if go is None:
-        if os.environ.get("FASTPROF_ALLOW_MISSING_PEERS") == "1":
-            pytest.skip("no go")
-        pytest.fail("go is not installed")
-    profile = shared_data("pprof", f"go-{case}.pb.gz")
-
-    def raw(path: Path) -> str:
-        done = subprocess.run([go, "tool", "pprof", "-raw", str(path)], capture_output=True, text=True, check=True)
-        return done.stdout
-
-    pipeline.convert([str(profile)], str(tmp_path / "direct.pb.gz"))
-    pipeline.convert([str(profile)], str(tmp_path / "x.fpa"))
-    pipeline.convert([str(tmp_path / "x.fpa")], str(tmp_path / "through.pb.gz"))
-    assert raw(tmp_path / "through.pb.gz") == raw(tmp_path / "direct.pb.gz")
+@pytest.mark.parametrize("case", ["fdr5-pool-clang19", "fdr5-lua-clang19", "basic3-interp-args-clang19"])
+def test_function_ids_are_kept_with_the_names_of_a_binary(case: str, tmp_path: Path) -> None:
+    """-s names the functions, and llvm-xray still sees the ids."""
+    folder = shared_data("xray", case)
+    (binary,) = (path for path in folder.iterdir() if path.read_bytes()[:4] == b"\x7fELF")
+    options = Options(symbols=(str(binary),))
+    stored, again = tmp_path / "x.fpa", tmp_path / "x.xray"
+    pipeline.convert([str(folder / "trace.xray")], str(stored), options=options)
+    pipeline.convert([str(stored)], str(tmp_path / "named.callgrind"))
+    assert b") #" not in (tmp_path / "named.callgrind").read_bytes()
+    report = pipeline.convert([str(stored)], str(again))
+    assert records(again) == records(folder / "trace.xray")
+    assert not report.unsaid

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import io
-import os
 import struct
 import zlib
-from pathlib import Path
 
 import pytest
 from fastprof._core import lib
@@ -15,7 +13,7 @@ from fastprof._core import lib
 from fastprof import formats
 from fastprof.engine import Options, Report, read, write
 from fastprof.errors import FastprofError, FormatError, UsageError
-from fastprof.formats import archive_cbor, archive_member, archive_sections, archive_store
+from fastprof.formats import archive_cbor, archive_member, archive_sections
 from fastprof.formats.archive_member import ArchiveReader, ArchiveWriter
 from fastprof.formats.archive_sections import HEADER_NBYTES, INDEX, ROWS, TABLES, Codec
 from fastprof.io import Sink, Source
@@ -246,79 +244,6 @@ def test_threads_and_parts() -> None:
     assert [r for r in got if r[0] == "row"] == [r for r in want if r[0] == "row" and r[1] == 1]
     with pytest.raises(UsageError, match="no times or threads"):
         read_dump(data, threads=(1,))
-
-
-# ---- stores --------------------------------------------------------------------
-
-
-def _add(store: Path, name: str, data: bytes) -> Report:
-    def open_reader(model: Model, options: Options, report: Report) -> ArchiveReader:
-        return ArchiveReader(Source(data), model, options, report)
-
-    return archive_store.append(str(store), name, open_reader, Options())
-
-
-def test_store(tmp_path: Path) -> None:
-    store = tmp_path / "s.fpa"
-    profiles = {name: write_archive(maker, rows=900) for name, maker in MAKERS.items()}
-    for name, (data, _) in profiles.items():
-        _add(store, name, data)
-    assert [(m["name"], m["view"], m["rows"]) for m in archive_store.members(str(store))] == [
-        (name, name, 900) for name in MAKERS
-    ]
-    for name, (_, want) in profiles.items():
-        assert read_dump(store.read_bytes(), member=name)[0] == want
-    with pytest.raises(UsageError, match="holds several profiles: timeline, stacks, graph"):
-        read_dump(store.read_bytes())
-    with pytest.raises(UsageError, match="has no profile 'x'"):
-        read_dump(store.read_bytes(), member="x")
-    with pytest.raises(UsageError, match="already"):
-        _add(store, "graph", profiles["graph"][0])
-
-
-def test_alike_dumps_take_little(tmp_path: Path) -> None:
-    store = tmp_path / "s.fpa"
-    alone = 0
-    for i in range(10):
-        data, want = write_archive(graph, rows=6000, changed=i)
-        alone += len(data)
-        _add(store, f"dump{i}", data)
-    assert store.stat().st_size < alone / 4
-    assert read_dump(store.read_bytes(), member="dump9")[0] == want
-
-
-def test_an_interrupted_append_leaves_the_old_contents(tmp_path: Path) -> None:
-    store = tmp_path / "s.fpa"
-    first, want = write_archive(stacks, rows=100)
-    second, want_second = write_archive(graph, rows=40)
-    _add(store, "one", first)
-    old = store.stat().st_size
-    _add(store, "two", second)
-    data = store.read_bytes()
-    for cut in range(old, len(data)):
-        got, report = read_dump(data[:cut], member="one")
-        assert got == want
-        assert bool(report.warnings) == (cut != old)
-    # and the next append goes where the interrupted one was
-    store.write_bytes(data[: len(data) - 30])
-    _add(store, "two", second)
-    assert store.read_bytes() == data
-    assert read_dump(data, member="two")[0] == want_second
-
-
-def test_a_failed_append_leaves_the_file_alone(tmp_path: Path) -> None:
-    store = tmp_path / "s.fpa"
-    data, _ = write_archive(stacks, rows=100)
-    _add(store, "one", data)
-    before = store.read_bytes()
-    with pytest.raises(FormatError):
-        _add(store, "two", data[:-20])
-    damaged = bytearray(data)
-    damaged[next(s for s in sections(data) if s.type == ROWS).offset + 30] ^= 1
-    with pytest.raises(FormatError):
-        _add(store, "two", bytes(damaged))
-    assert store.read_bytes() == before
-    assert os.listdir(tmp_path) == ["s.fpa"]
 
 
 # ---- metadata --------------------------------------------------------------------

@@ -1,0 +1,90 @@
+"""Every sample through the archive: what comes back is what would have come without it; `info` knows it unread."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fastprof import formats, pipeline
+from fastprof.engine import Options
+from fastprof.errors import FastprofError
+from fastprof.io import Source
+from tests.differential import pprof_raw
+from tests.paths import SHARED, needs_shared
+
+pytestmark = needs_shared
+AS_IS = Options(symbolize=False)
+# what `info` says of the file rather than of the profile
+OF_THE_FILE = {"file", "format", "archive version", "chunks", "recorded", "recorded repairs", "recorded losses"}
+
+
+def samples(*wanted: str) -> list[Path]:
+    """The sound files of some formats."""
+    found = []
+    for path in sorted((SHARED / "data").rglob("*")) if SHARED else []:
+        if not path.is_file() or path.stat().st_size > 4 << 20:
+            continue
+        try:
+            with Source(str(path)) as source:
+                format_ = formats.detect(source)
+            if format_.name in wanted:
+                pipeline.info(str(path), options=AS_IS)
+                found.append(path)
+        except FastprofError:
+            continue
+    return found
+
+
+def name(path: Path) -> str:
+    return f"{path.parent.name}/{path.name}"
+
+
+def through(path: Path, folder: Path, to: str) -> tuple[Path, Path]:
+    """A file converted directly, and by way of an archive."""
+    stored, direct, back = (folder / leaf for leaf in ("x.fpa", "direct", "back"))
+    pipeline.convert([str(path)], str(direct), to=to, options=AS_IS)
+    pipeline.convert([str(path)], str(stored), options=AS_IS)
+    pipeline.convert([str(stored)], str(back), to=to, options=AS_IS)
+    return direct, back
+
+
+@pytest.mark.parametrize("path", samples("callgrind"), ids=name)
+def test_callgrind_is_the_same_byte_for_byte(path: Path, tmp_path: Path) -> None:
+    direct, back = through(path, tmp_path, "callgrind")
+    assert back.read_bytes() == direct.read_bytes()
+
+
+@pytest.mark.parametrize("path", samples("cachegrind"), ids=name)
+def test_cachegrind_is_the_same_byte_for_byte(path: Path, tmp_path: Path) -> None:
+    direct, back = through(path, tmp_path, "cachegrind")
+    assert back.read_bytes() == direct.read_bytes()
+
+
+@pytest.mark.parametrize("path", samples("gperftools"), ids=name)
+def test_gperftools_is_the_same_byte_for_byte(path: Path, tmp_path: Path) -> None:
+    direct, back = through(path, tmp_path, "gperftools")
+    assert back.read_bytes() == direct.read_bytes()
+
+
+@pytest.mark.parametrize("path", samples("pprof"), ids=name)
+def test_pprof_sees_the_same(path: Path, tmp_path: Path) -> None:
+    """As text, so ids and order too; of the original file, not only of our own rewriting of it."""
+    _, back = through(path, tmp_path, "pprof")
+    assert pprof_raw.go_pprof("-raw", "-symbolize=none", back) == pprof_raw.go_pprof("-raw", "-symbolize=none", path)
+
+
+@pytest.mark.parametrize("path", samples("xray", "callgrind", "cachegrind", "gperftools", "pprof"), ids=name)
+def test_info_says_the_same_without_reading(path: Path, tmp_path: Path) -> None:
+    """From the index what decoding gives, and that is what the original gives."""
+    stored = str(tmp_path / "x.fpa")
+    pipeline.convert([str(path)], stored, options=AS_IS)
+
+    def facts(of: str, options: Options) -> dict[str, Any]:
+        said = pipeline.info(of, options=options).facts
+        return said.get("recorded", {}) | {name: fact for name, fact in said.items() if name not in OF_THE_FILE}
+
+    indexed = facts(stored, AS_IS)
+    assert indexed == facts(stored, Options(lenient=True))  # which decodes, to find damage
+    assert indexed == facts(str(path), AS_IS)

@@ -1,0 +1,206 @@
+"""Stores: several profiles in one archive, added safely."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from fastprof.engine import Options, Report
+from fastprof.errors import FormatError, UsageError
+from fastprof.formats import archive_store
+from fastprof.formats.archive_member import ArchiveReader
+from fastprof.formats.archive_sections import ROWS
+from fastprof.io import Source
+from fastprof.model import Model
+from tests.archives import graph, stacks, timeline, write_archive
+from tests.paths import REPO
+from tests.unit.test_archive import MAKERS, read_dump, sections
+
+
+def _add(store: Path, name: str, data: bytes) -> Report:
+    def open_reader(model: Model, options: Options, report: Report) -> ArchiveReader:
+        return ArchiveReader(Source(data), model, options, report)
+
+    return archive_store.append(str(store), name, open_reader, Options())
+
+
+def test_store(tmp_path: Path) -> None:
+    store = tmp_path / "s.fpa"
+    profiles = {name: write_archive(maker, rows=900) for name, maker in MAKERS.items()}
+    for name, (data, _) in profiles.items():
+        _add(store, name, data)
+    assert [(m["name"], m["view"], m["rows"]) for m in archive_store.members(str(store))] == [
+        (name, name, 900) for name in MAKERS
+    ]
+    for name, (_, want) in profiles.items():
+        assert read_dump(store.read_bytes(), member=name)[0] == want
+    with pytest.raises(UsageError, match="holds several profiles: timeline, stacks, graph"):
+        read_dump(store.read_bytes())
+    with pytest.raises(UsageError, match="has no profile 'x'"):
+        read_dump(store.read_bytes(), member="x")
+    with pytest.raises(UsageError, match="already"):
+        _add(store, "graph", profiles["graph"][0])
+
+
+def test_alike_dumps_take_little(tmp_path: Path) -> None:
+    store = tmp_path / "s.fpa"
+    alone = 0
+    for i in range(10):
+        data, want = write_archive(graph, rows=6000, changed=i)
+        alone += len(data)
+        _add(store, f"dump{i}", data)
+    assert store.stat().st_size < alone / 4
+    assert read_dump(store.read_bytes(), member="dump9")[0] == want
+
+
+def test_an_interrupted_append_leaves_the_old_contents(tmp_path: Path) -> None:
+    store = tmp_path / "s.fpa"
+    first, want = write_archive(stacks, rows=100)
+    second, want_second = write_archive(graph, rows=40)
+    _add(store, "one", first)
+    old = store.stat().st_size
+    _add(store, "two", second)
+    data = store.read_bytes()
+    for cut in range(old, len(data)):
+        got, report = read_dump(data[:cut], member="one")
+        assert got == want
+        assert bool(report.warnings) == (cut != old)
+    # and the next append goes where the interrupted one was
+    store.write_bytes(data[: len(data) - 30])
+    _add(store, "two", second)
+    assert store.read_bytes() == data
+    assert read_dump(data, member="two")[0] == want_second
+
+
+def test_a_failed_append_leaves_the_file_alone(tmp_path: Path) -> None:
+    store = tmp_path / "s.fpa"
+    data, _ = write_archive(stacks, rows=100)
+    _add(store, "one", data)
+    before = store.read_bytes()
+    with pytest.raises(FormatError):
+        _add(store, "two", data[:-20])
+    damaged = bytearray(data)
+    damaged[next(s for s in sections(data) if s.type == ROWS).offset + 30] ^= 1
+    with pytest.raises(FormatError):
+        _add(store, "two", bytes(damaged))
+    assert store.read_bytes() == before
+    assert os.listdir(tmp_path) == ["s.fpa"]
+
+
+def names(store: Path) -> list[str]:
+    return [member["name"] for member in archive_store.members(str(store))]
+
+
+# Adds argv[2] to argv[1] under the name argv[3] and dies, as by a power cut, after argv[4] bytes were written.
+DYING = """
+import os, signal, sys
+from functools import partial
+from fastprof import io, pipeline
+from fastprof.engine import Options
+from fastprof.formats import archive_store
+left, write = int(sys.argv[4]), io.Sink.write
+def dying(self, data):
+    global left
+    if len(data) >= left:
+        write(self, memoryview(data)[:left])
+        os.kill(os.getpid(), signal.SIGKILL)
+    left -= len(data)
+    write(self, data)
+io.Sink.write = dying
+archive_store.append(sys.argv[1], sys.argv[3], partial(pipeline.open_reader, sys.argv[2], None), Options())
+"""
+
+
+def add_command(code: str, *arguments: object) -> list[str]:
+    return [sys.executable, "-c", code, *map(str, arguments)]
+
+
+@pytest.mark.parametrize("first", [True, False], ids=["first", "second"])
+def test_a_killed_add_leaves_the_old_contents(first: bool, tmp_path: Path) -> None:
+    store, one, two = tmp_path / "s.fpa", tmp_path / "one.fpa", tmp_path / "two.fpa"
+    data, want = write_archive(stacks, rows=100)
+    one.write_bytes(data)
+    two.write_bytes(write_archive(graph, rows=400)[0])
+    if not first:
+        _add(store, "one", data)
+    whole = tmp_path / "whole.fpa"
+    if store.exists():
+        whole.write_bytes(store.read_bytes())
+    _add(whole, "two", two.read_bytes())
+    added = whole.stat().st_size - (store.stat().st_size if store.exists() else len(archive_store.empty()))
+    for nbytes in (1, 23, added // 3, added - 17):  # the trailer takes 16
+        done = subprocess.run(add_command(DYING, store, two, "two", nbytes), cwd=REPO, capture_output=True, text=True)
+        assert done.returncode == -signal.SIGKILL, done.stderr
+        assert names(store) == ([] if first else ["one"])
+        if not first:
+            got, report = read_dump(store.read_bytes(), member="one")
+            assert got == want
+            assert "unfinished append" in report.warnings[0]
+    _add(store, "two", two.read_bytes())
+    assert store.read_bytes() == whole.read_bytes()
+
+
+ADDING = """
+import sys
+from functools import partial
+from fastprof import pipeline
+from fastprof.engine import Options
+from fastprof.formats import archive_store
+for i in range(5):
+    name = f"{sys.argv[3]}.{i}"
+    archive_store.append(sys.argv[1], name, partial(pipeline.open_reader, sys.argv[2], None), Options())
+"""
+
+
+def test_adds_at_the_same_time_wait_for_each_other(tmp_path: Path) -> None:
+    store, one = tmp_path / "s.fpa", tmp_path / "one.fpa"
+    data, want = write_archive(graph, rows=300)
+    one.write_bytes(data)
+    running = [
+        subprocess.Popen(add_command(ADDING, store, one, who), cwd=REPO, stderr=subprocess.PIPE) for who in "abc"
+    ]
+    assert [process.communicate()[1] for process in running] == [b""] * 3
+    assert sorted(names(store)) == [f"{who}.{i}" for who in "abc" for i in range(5)]
+    for name in names(store):
+        assert read_dump(store.read_bytes(), member=name)[0] == want
+
+
+def test_a_failed_first_add_leaves_no_store(tmp_path: Path) -> None:
+    data, _ = write_archive(stacks, rows=100)
+    with pytest.raises(FormatError):
+        _add(tmp_path / "s.fpa", "one", data[:-20])
+    chunk = next(s for s in sections(data) if s.type == ROWS)
+    with pytest.raises(FormatError):
+        _add(tmp_path / "s.fpa", "one", data[: chunk.offset + 30] + b"?" + data[chunk.offset + 31 :])
+    assert os.listdir(tmp_path) == []
+
+
+def test_what_cannot_be_a_store(tmp_path: Path) -> None:
+    data, _ = write_archive(timeline, rows=10)
+    with pytest.raises(UsageError, match="needs a name"):
+        _add(tmp_path / "s.fpa", "", data)
+    with pytest.raises(UsageError, match="must be a plain file"):
+        _add(tmp_path / "s.fpa.gz", "one", data)
+    profile = tmp_path / "callgrind.out.1"
+    profile.write_bytes(b"events: Ir\nfn=f\n1 2\n")
+    with pytest.raises(FormatError, match="magic is"):
+        _add(profile, "one", data)
+    assert profile.read_bytes() == b"events: Ir\nfn=f\n1 2\n"
+    assert os.listdir(tmp_path) == [profile.name]
+
+
+def test_any_name_is_only_a_name(tmp_path: Path) -> None:
+    store = tmp_path / "s.fpa"
+    data, want = write_archive(timeline, rows=50)
+    odd = ["../../etc/passwd", "/x", "a\nb\x1b[31m", "ä\udc80", " "]
+    for name in odd:
+        _add(store, name, data)
+    assert names(store) == odd
+    for name in odd:
+        assert read_dump(store.read_bytes(), member=name)[0] == want
+    assert os.listdir(tmp_path) == ["s.fpa"]
