@@ -8,7 +8,9 @@ import sys
 from fastprof import pipeline
 from fastprof.cli.common import Progress, add_reading_arguments, exit_code, options_from, report_json, report_text
 
-DESCRIPTION = "Read a profile to its end and say what is in it: format, version, counts, time range, totals, anomalies."
+DESCRIPTION = """\
+Read a profile to its end and say what is in it: format, version, counts, time range, totals, anomalies.
+An archive says it from its index, at once; with --lenient it is read, too, to find damage and anomalies."""
 EXAMPLES = """\
 examples:
   fastprof info trace.xray

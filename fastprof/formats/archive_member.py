@@ -238,9 +238,9 @@ class ArchiveWriter(Writer):
     def _end(self) -> dict[str, Any]:
         report, model, c = self.report, self.model, self._summary.c
         kinds = [int(n) for n in c.rows]
-        end: dict[str, Any] = {"rows": sum(kinds), "kinds": kinds}
-        if self.view == "timeline" and end["rows"]:
-            end["times"] = [int(c.first_time), int(c.last_time)]
+        while kinds and not kinds[-1]:
+            kinds.pop()
+        end: dict[str, Any] = {"kinds": kinds}
         if self._summary.overflowed:
             end["overflowed"] = True
         else:
@@ -384,8 +384,9 @@ class ArchiveReader(Reader):
                     self._take_parts(unpack_metadata(section, payload(self.source, self._codec, section), list))
             for i, n in enumerate(end["kinds"]):
                 c.rows[i] = n
-            if "times" in end:
-                c.first_time, c.last_time = end["times"]
+            times = [chunk.times for chunk in self._member.chunks.values() if chunk.times]
+            if self.view == "timeline" and times:
+                c.first_time, c.last_time = min(first for first, _ in times), max(last for _, last in times)
             c.calls = end.get("calls", 0)
             totals = end.get("totals", [])
             found.reserve(len(totals))

@@ -112,7 +112,7 @@ def read(data: bytes) -> list[Profile]:
         for type_, size in zip(types, sizes, strict=True):
             add(profile, type_, Bytes(payload(data, at, type_, number)))
             at += size
-        assert sum(chunk[0] for chunk in chunks) == len(profile.rows) == profile.end["rows"]
+        assert sum(chunk[0] for chunk in chunks) == len(profile.rows) == sum(profile.end["kinds"])
         profiles.append(profile)
     return profiles
 

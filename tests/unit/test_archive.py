@@ -6,11 +6,13 @@ import contextlib
 import io
 import struct
 import zlib
+from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from fastprof._core import lib
 
-from fastprof import formats
+from fastprof import formats, pipeline
 from fastprof.engine import Options, Report, read, write
 from fastprof.errors import FastprofError, FormatError, UsageError
 from fastprof.formats import archive_cbor, archive_member, archive_sections
@@ -19,6 +21,8 @@ from fastprof.formats.archive_sections import HEADER_NBYTES, INDEX, ROWS, TABLES
 from fastprof.io import Sink, Source
 from fastprof.model import Batch, Model, Part, ValueType
 from tests.archives import dump, graph, stacks, timeline, write_archive
+from tests.product import timeline as timeline_of
+from tests.xraylog import FdrLog
 
 MAKERS = {"timeline": timeline, "stacks": stacks, "graph": graph}
 
@@ -211,7 +215,88 @@ def test_later_versions() -> None:
             assert read_dump(changed)[0] == want
 
 
+# ---- what the index says ---------------------------------------------------------
+
+
+def _info(data: bytes, tmp_path: Path, lenient: bool = False) -> tuple[dict[str, object], Report]:
+    path = tmp_path / "x.fpa"
+    path.write_bytes(data)
+    report = pipeline.info(str(path), options=Options(lenient=lenient))
+    return report.facts, report
+
+
+@pytest.mark.parametrize("view", MAKERS)
+def test_info_does_not_look_into_chunks(view: str, tmp_path: Path) -> None:
+    data, _ = write_archive(MAKERS[view], rows=40)
+    facts, report = _info(data, tmp_path)
+    assert isinstance(facts["records"], int) and facts["records"] > 30
+    blind = bytearray(data)
+    for section in sections(data):
+        if section.type in (ROWS, TABLES):
+            blind[section.offset : section.offset + section.nbytes] = bytes(section.nbytes)
+    assert _info(bytes(blind), tmp_path)[0] == facts
+    assert not report.losses and not report.warnings
+    decoded, report = _info(data, tmp_path, lenient=True)
+    assert decoded == facts and not report.losses
+
+
+@pytest.mark.parametrize("view", MAKERS)
+def test_info_without_an_index_decodes(view: str, tmp_path: Path) -> None:
+    data, _ = write_archive(MAKERS[view], rows=40)
+    facts = _info(data, tmp_path)[0]
+    index = sections(data)[-1]
+    damaged = bytearray(data)
+    damaged[index.offset + HEADER_NBYTES + 3] ^= 16
+    with pytest.raises(FormatError, match="section does not match its checksum"):
+        _info(bytes(damaged), tmp_path)
+    found, report = _info(bytes(damaged), tmp_path, lenient=True)
+    assert found == facts
+    assert report.losses == {"indexes": 1}
+
+
+def test_a_summary_that_says_nonsense_is_an_error(tmp_path: Path) -> None:
+    data, _ = write_archive(graph, rows=50)
+    end = next(s for s in sections(data) if s.type == archive_sections.END)
+    said = archive_cbor.loads(Codec().unpack(end, data[end.offset + HEADER_NBYTES : end.offset + end.nbytes]))
+    for key, value in (("kinds", [1] * 9), ("kinds", [-1]), ("totals", [1 << 63]), ("counts", 3), ("threads", [[1]])):
+        changed = _repack(end, archive_cbor.dumps(said | {key: value}))
+        index = sections(data)[-1]
+        entries = archive_cbor.loads(Codec().unpack(index, data[index.offset + 24 : index.offset + index.nbytes]))
+        entries[0][5][-1] = len(changed)
+        at = end.offset + len(changed)
+        whole = (
+            data[: end.offset] + changed + _repack(index, archive_cbor.dumps(entries)) + archive_sections.trailer(at)
+        )
+        with pytest.raises(FormatError, match="summary: ") as error:
+            _info(whole, tmp_path)
+        assert error.value.offset == end.offset
+
+
+def test_ids_whose_names_are_the_same_stay_apart(tmp_path: Path) -> None:
+    """XRay functions 3 and 4 are both called f, and the log comes back as it was."""
+    log = FdrLog(version=5, frequency=10**9)
+    log.buffer(tid=7, pid=1).cpu(0, 1000).enter(3).enter(4).exit(4, 5).enter(5).exit(5, 1).exit(3, 25)
+    map_ = tmp_path / "map.yaml"
+    map_.write_text("".join(f"- {{ id: {i}, function: {i * 16}, function-name: f }}\n" for i in (3, 4)))
+    first, stored, back = (str(tmp_path / name) for name in ("a.xray", "x.fpa", "b.xray"))
+    Path(first).write_bytes(log.bytes())
+    pipeline.convert([first], stored, options=Options(symbols=(str(map_),)))
+    assert not pipeline.convert([stored], back).unsaid
+    assert timeline_of(Path(back))[0] == timeline_of(Path(first))[0]
+    assert pipeline.info(stored).facts["functions"] == 3
+
+
 # ---- random access -----------------------------------------------------------
+
+
+def _chosen(data: bytes, **options: object) -> tuple[list[object], int]:
+    """The rows, and how many bytes of chunks were read for them."""
+    model = Model()
+    source = Source(data)
+    reader = ArchiveReader(source, model, Options(**options), Report())  # type: ignore[arg-type]
+    before = source.bytes_read
+    rows = [row for row in dump(reader, model) if row[0] == "row"]
+    return rows, source.bytes_read - before - sum(s.nbytes for s in sections(data) if s.type not in (ROWS, INDEX))
 
 
 def test_time_range_reads_only_its_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -219,16 +304,42 @@ def test_time_range_reads_only_its_chunks(monkeypatch: pytest.MonkeyPatch) -> No
     data, want = write_archive(timeline, rows=20000, batch=500)
     times = [row[2]["time"] for row in want if row[0] == "row"]
     first, last = times[9000], times[9400]
-    model = Model()
-    source = Source(data)
-    reader = ArchiveReader(source, model, Options(time_range=(first, last)), Report())
-    before = source.bytes_read
-    got = [row for row in dump(reader, model) if row[0] == "row"]
+    got, nbytes = _chosen(data, time_range=(first, last))
     assert [r[2:] for r in got] == [r[2:] for r in want if r[0] == "row" and first <= r[2]["time"] <= last]
-    rows = [s.nbytes for s in sections(data) if s.type == ROWS]
-    others = sum(s.nbytes for s in sections(data) if s.type != ROWS)
-    assert source.bytes_read - before <= others + 3 * max(rows)
-    assert len(rows) == 40
+    chunks = [s.nbytes for s in sections(data) if s.type == ROWS]
+    assert len(chunks) == 40
+    assert nbytes <= 3 * max(chunks)
+
+
+def test_threads_read_only_their_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Threads one after the other, as buffers of a log follow one another."""
+    monkeypatch.setattr(archive_member, "CHUNK_ROWS", 100)
+
+    def turns(model: Model, rows: int, size: int, changed: int) -> Iterator[Batch]:
+        for n, batch in enumerate(timeline(model, rows, size, changed)):
+            for i in range(len(batch)):
+                batch.c.thread[i] = 1 + n // 5 % 3
+            yield batch
+
+    turns.__name__ = "timeline"
+    data, want = write_archive(turns, rows=3000, batch=100)
+    got, nbytes = _chosen(data, threads=(102,))
+    rows = [row for row in want if row[0] == "row"]
+    wanted = [row for row in rows if row[2]["thread"] == 2]
+    assert 500 < len(wanted) < len(rows)
+    assert [row[2:] for row in got] == [row[2:] for row in wanted]
+    chunks = [s.nbytes for s in sections(data) if s.type == ROWS]
+    assert nbytes <= sum(chunks[i] for i in range(len(chunks)) if rows[i * 100][2]["thread"] == 2)
+
+
+def test_parts_read_only_their_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(archive_member, "CHUNK_ROWS", 200)
+    data, want = write_archive(graph, rows=4000, batch=200)
+    got, nbytes = _chosen(data, part=2)
+    assert got == [row for row in want if row[0] == "row" and row[1] == 1]
+    chunks = [s.nbytes for s in sections(data) if s.type == ROWS]
+    assert len(chunks) == 20
+    assert nbytes <= sum(chunks[10:])
 
 
 def test_threads_and_parts() -> None:
