@@ -1,0 +1,200 @@
+/* Fuzz target: the bridges between stacks and graphs.  The input is a program
+ * that fills a model and a batch of samples, with ids that are mostly there.
+ * Checked beside memory: every bridge keeps every total.
+ *
+ *   samples -> fp_sum -> fp_restack -> fp_stacks (graph) -> fp_estimate (stacks)
+ */
+#include <stdint.h>
+#include <stdlib.h>
+
+#include "fp_estimate.h"
+#include "fp_restack.h"
+#include "fp_stacks.h"
+#include "fp_sum.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
+
+enum { VALUES = 2, ROWS = 64, DEEPEST = 24 };
+
+struct program {
+    const uint8_t *p, *end;
+};
+
+static uint32_t take(struct program *g) {
+    return g->p < g->end ? *g->p++ : 0;
+}
+
+/* An id of a table; rarely one that it does not have. */
+static uint32_t id_of(struct program *g, const struct fp_table *t, int wrong) {
+    uint32_t byte = take(g);
+    return wrong && byte == 255 ? t->n + take(g) : byte % t->n;
+}
+
+static uint32_t name(struct program *g, struct fp_model *m) {
+    uint8_t letter = (uint8_t)('a' + take(g) % 8);
+    return letter == 'a' ? 0 : fp_strings_intern(&m->strings, &letter, 1);
+}
+
+/* Small values, and some at the ends of 64 bits. */
+static int64_t value(struct program *g) {
+    uint32_t byte = take(g);
+    if (byte < 250) return (int64_t)byte - 20;
+    return byte < 252 ? INT64_MAX - take(g) : byte < 254 ? INT64_MIN + take(g) : (int64_t)take(g) << 40;
+}
+
+static void fill_model(struct program *g, struct fp_model *m) {
+    for (uint32_t ops = take(g) % 64; ops--;) {
+        switch (take(g) % 6) {
+            case 0: fp_model_object(m, name(g, m), 0); break;
+            case 1: {
+                uint64_t start = (uint64_t)take(g) << 8;
+                fp_model_mapping(m, id_of(g, &m->objects, 1), start, start + take(g), take(g), 0);
+                break;
+            }
+            case 2: {
+                uint32_t object = id_of(g, &m->objects, 0), file = name(g, m);
+                fp_model_function(m, object, file, name(g, m), name(g, m), take(g) % 4);
+                break;
+            }
+            case 3: {
+                uint32_t function = id_of(g, &m->functions, 1), line = take(g) % 8;
+                fp_model_line(m, function, line, 0, take(g) % m->lines.n);
+                break;
+            }
+            case 4: {
+                uint32_t mapping = id_of(g, &m->mappings, 1), lines = id_of(g, &m->lines, 1);
+                fp_model_frame(m, mapping, (uint64_t)take(g) << 8 | take(g) % 2, take(g) % 2, lines);
+                break;
+            }
+            default: fp_model_label(m, take(g) % m->labels.n, name(g, m), name(g, m), take(g), 0);
+        }
+    }
+    fp_model_thread(m, 0, 1, 1);
+    fp_model_thread(m, 0, 1, 2);
+}
+
+static void fill_batch(struct program *g, struct fp_model *m, struct fp_batch *b, int wrong) {
+    for (b->n = 0; b->n < b->cap && g->p < g->end; b->n++) {
+        uint32_t node = 0;
+        for (uint32_t depth = take(g) % DEEPEST; depth--;) {
+            uint32_t frame = id_of(g, &m->frames, 0);
+            if (frame) node = fp_model_stack(m, node, frame);
+        }
+        b->stack[b->n] = wrong && take(g) == 255 ? m->stacks.n + take(g) : node;
+        b->label[b->n] = id_of(g, &m->labels, 0);
+        b->thread[b->n] = take(g) % m->threads.n;
+        b->time[b->n] = take(g) % 2;
+        for (uint32_t k = 0; k < VALUES; k++) b->values[k * b->cap + b->n] = value(g);
+    }
+}
+
+struct totals {
+    int64_t of[VALUES];
+    int overflow;
+};
+
+/* Adds self values; of stacks all are. */
+static void add(struct totals *t, const struct fp_batch *b) {
+    for (uint32_t i = 0; i < b->n; i++)
+        for (uint32_t k = 0; k < VALUES; k++)
+            if (b->view == FP_STACKS || b->kind[i] == FP_COST)
+                t->overflow |= __builtin_add_overflow(t->of[k], b->values[k * b->cap + i], &t->of[k]);
+}
+
+static void same(const struct totals *a, const struct totals *b) {
+    if (a->overflow || b->overflow) return; /* in another order a sum may have fitted */
+    if (memcmp(a->of, b->of, sizeof a->of)) abort();
+}
+
+/* Stacks of one batch, summed; replaced when `replace`.  A status. */
+static int summed(struct fp_model *m, const struct fp_batch *in, struct fp_batch *out, uint32_t keep) {
+    static const uint32_t columns[VALUES] = {1, 0};
+    struct fp_sum *s = fp_sum_new(m);
+    struct fp_err err;
+    fp_sum_begin(s, keep, keep & 8 ? m->labels.n - 1 : 0, keep & 16 ? 1 : 0);
+    int status = fp_sum_set_values(s, VALUES);
+    if (status == FP_DONE) status = fp_sum_put(s, in, 0, columns, &err);
+    if (status == FP_DONE && fp_sum_pull(s, out) != FP_DONE) abort(); /* not more than there were */
+    fp_sum_free(s);
+    return status;
+}
+
+static int to_graph(struct fp_model *m, const struct fp_batch *in, uint32_t options, struct fp_estimate *e,
+                    struct totals *graph, struct fp_err *err) {
+    static const uint32_t columns[VALUES] = {0, 1};
+    struct fp_stacks *s = fp_stacks_new(m, options & 1, options >> 1 & 1);
+    struct fp_batch *out = fp_batch_new(FP_GRAPH, 1 + options % 7, VALUES);
+    int status = fp_stacks_set_values(s, VALUES);
+    if (status == FP_DONE) status = fp_stacks_put(s, in, columns, err);
+    if (status == FP_DONE) status = fp_stacks_end(s, err);
+    for (uint32_t group = 0; status == FP_DONE && group < (options & 1 ? m->threads.n : 1); group++) {
+        int64_t totals[VALUES];
+        struct totals rows = {{0}, 0};
+        int64_t n = fp_stacks_select(s, group, options & 4 ? 1 : -1, totals, err);
+        if (n < 0) {
+            status = (int)n;
+            break;
+        }
+        for (int pulled = FP_FULL; pulled == FP_FULL && status == FP_DONE;) {
+            pulled = fp_stacks_pull(s, out);
+            if (pulled < 0) abort();
+            add(&rows, out);
+            status = fp_estimate_put(e, out, columns, s->addresses, s->lines, err);
+            fp_batch_reset(out);
+        }
+        if (status == FP_DONE && !rows.overflow && memcmp(rows.of, totals, sizeof totals)) abort();
+        for (uint32_t k = 0; k < VALUES; k++)
+            graph->overflow |= rows.overflow | __builtin_add_overflow(graph->of[k], totals[k], &graph->of[k]);
+    }
+    fp_batch_free(out);
+    fp_stacks_free(s);
+    return status;
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n) {
+    struct program g = {data, data + (n < 4096 ? n : 4096)};
+    struct fp_model *m = fp_model_new();
+    struct fp_batch *samples = fp_batch_new(FP_STACKS, ROWS, VALUES), *sums = fp_batch_new(FP_STACKS, ROWS, VALUES);
+    struct fp_restack *restack = fp_restack_new(m);
+    struct fp_estimate *e = fp_estimate_new(m);
+    struct totals before = {{0}, 0}, after = {{0}, 0}, graph = {{0}, 0}, estimated = {{0}, 0};
+    struct fp_err err;
+    const uint32_t options = take(&g), keep = take(&g);
+
+    fill_model(&g, m);
+    fill_batch(&g, m, samples, options & 8);
+    add(&before, samples);
+    /* a frame that stands for another, as one with symbols does */
+    const uint32_t frame = m->frames.n - 1, other = id_of(&g, &m->frames, 0);
+    if (frame && other && fp_restack_frame(restack, frame, other)) abort();
+    int status = fp_restack_batch(restack, samples, &err);
+    if (status == FP_DONE) {
+        status = summed(m, samples, sums, keep);
+        add(&after, sums);
+        const int64_t first = after.of[0]; /* the columns were changed over */
+        after.of[0] = after.of[1];
+        after.of[1] = first;
+        if (status == FP_DONE) same(&before, &after);
+    }
+    if (status == FP_DONE) status = fp_estimate_set_values(e, VALUES);
+    if (status == FP_DONE) status = to_graph(m, samples, options, e, &graph, &err);
+    if (status == FP_DONE) {
+        same(&before, &graph);
+        const double prune = (options >> 4) / 64.0;
+        status = fp_estimate_end(e, prune, keep % 40, options >> 3 & 1, &err);
+        fp_batch_reset(sums);
+        for (int pulled = FP_FULL; status == FP_DONE && pulled == FP_FULL;) {
+            pulled = fp_estimate_pull(e, sums, &err);
+            if (pulled < 0) status = pulled;
+            add(&estimated, sums);
+            fp_batch_reset(sums);
+        }
+        if (status == FP_DONE) same(&graph, &estimated);
+    }
+    fp_estimate_free(e);
+    fp_restack_free(restack);
+    fp_batch_free(samples);
+    fp_batch_free(sums);
+    fp_model_free(m);
+    return 0;
+}
