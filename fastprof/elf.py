@@ -83,7 +83,8 @@ class ElfObject:
     """One ELF file, its separate debug file if there is one, and the answer to "what is at this address".
 
     Never raises for a file that is missing, no ELF or damaged: `reason` says why nothing can be resolved ("" when
-    something can). `expect_build_id` (hex) refuses a file with another build id. `debug_dirs` hold
+    something can). `note` says, after the first lookup, what of the debug information is out of reach.
+    `expect_build_id` (hex) refuses a file with another build id. `debug_dirs` hold
     `.build-id/xx/yyyy.debug` trees; `sysroot` is put before them as well.
     """
 
@@ -117,6 +118,7 @@ class ElfObject:
         self._ends: list[int] = []
         self._names: list[bytes] = []
         self._start_lines: dict[int, int] = {}
+        self.note = ""
         self.reason = self._open()
         if not self.reason and expect_build_id and self.build_id and self.build_id != expect_build_id:
             self.reason = f"wrong build id: the file has {self.build_id}, the profile {expect_build_id}"
@@ -290,10 +292,13 @@ class ElfObject:
                     self._starts, self._ends, self._names = source._starts, source._ends, source._names
                     break
             source = self._debug or self
+            self.note = source._alternate()
             if source._has_dwarf():
-                if source._has_split_dwarf() and (tool := shutil.which("llvm-symbolizer")):
-                    self._external = tool
-                else:
+                split = source._has_split_dwarf()
+                self._external = (split and shutil.which("llvm-symbolizer")) or ""
+                if split and not self._external:
+                    self.note = "its debug information is in .dwo files, and llvm-symbolizer, which reads them, is missing"
+                if not self._external:
                     self._build_symcache(source.path)
             if not self._starts and self._symcache is None and not self._external:
                 self.reason = "stripped: neither symbols nor debug information"
@@ -309,6 +314,14 @@ class ElfObject:
         except (SymbolicError, StopIteration) as error:
             if not self._starts:
                 self.reason = f"debug information cannot be read: {error}"
+
+    def _alternate(self) -> str:
+        """What is missing when dwz has moved shared debug information into another file."""
+        link = self.section(".gnu_debugaltlink")
+        if link is None:
+            return ""
+        name = os.fsdecode(self.data(link).split(b"\0", 1)[0])
+        return f"names of inlined functions that dwz moved to {name} are not read"
 
     def _has_dwarf(self) -> bool:
         names = (".debug_info", ".zdebug_info")

@@ -32,7 +32,7 @@ __all__ = [
     "demangle",
 ]
 
-MAX_INDEXED_FILES = 20_000  # of one --symbols directory
+_VDSO = "[vdso]"
 _HUGE_PAGE = ("/anon_hugepage", "[anon_hugepage", "//anon")
 _DELETED = " (deleted)"
 _DEBUG_SUFFIXES = (".debug", ".dbg")
@@ -88,6 +88,23 @@ class Mappings:
         return None
 
 
+def own_vdso() -> ElfObject:
+    """The vdso of this very process, as an object; its `reason` says why there is none."""
+    import tempfile
+
+    with tempfile.NamedTemporaryFile(prefix="fastprof-vdso-") as file:
+        try:
+            with open("/proc/self/maps") as maps, open("/proc/self/mem", "rb", buffering=0) as memory:
+                line = next((line for line in maps if line.rstrip().endswith(_VDSO)), "0-0 ")
+                start, limit = (int(number, 16) for number in line.split()[0].split("-"))
+                memory.seek(start)
+                file.write(memory.read(limit - start))
+                file.flush()
+        except OSError:
+            pass  # an empty file: its reason says so
+        return ElfObject(file.name)
+
+
 class Location(NamedTuple):
     """Where one address lies and what is there.
 
@@ -136,6 +153,7 @@ class Symbolizer:
             if file.reason:
                 raise SymbolError(f"{file.path}: {file.reason}")
         self._by_name: dict[str, list[str]] | None = None
+        self._own_vdso: ElfObject | None = None
 
     def resolve(self, addresses: Sequence[int], returns: Sequence[bool] | bool = False) -> list[Location]:
         """The locations of run-time addresses, in their order, asking each object once for all that are new.
@@ -151,6 +169,11 @@ class Symbolizer:
     def unresolved(self) -> list[tuple[str, str, int]]:
         """(object, reason, number of distinct addresses) of what could not be resolved, most addresses first."""
         return [(path, reason, count) for (path, reason), count in self._failures.most_common()]
+
+    def notes(self) -> list[tuple[str, str]]:
+        """(object, what of its debug information could not be read) of the objects that were asked."""
+        chosen = {mapping[0]: elf for mapping, (elf, _) in self._chosen.items() if elf is not None and elf.note}
+        return [(path, elf.note) for path, elf in chosen.items()]
 
     def _resolve_new(self, addresses: Iterable[int]) -> None:
         work: dict[int, tuple[ElfObject, list[tuple[int, int, int]]]] = {}
@@ -198,6 +221,8 @@ class Symbolizer:
         named = self._named_by_user(index, mapping)
         if named is not None:
             return named, ""
+        if mapping.path == _VDSO:
+            return self._vdso(mapping)
         if not mapping.path.startswith("/") or mapping.path.startswith("//"):
             return None, "not a file" if mapping.path else "mapping without a name"
         reason = ""
@@ -270,16 +295,26 @@ class Symbolizer:
         return sorted(found, key=lambda elf: (elf.build_id != mapping.build_id, not elf.path.endswith(mapping.path)))
 
     def _index_directories(self) -> dict[str, list[str]]:
+        """The files of the user's directories, by name, that are called as some mapped file is: so few, whatever
+        the directories hold."""
+        wanted = {os.path.basename(m.path) + suffix for m in self.mappings.items for suffix in ("", *_DEBUG_SUFFIXES)}
         index: dict[str, list[str]] = {}
-        count = 0
         for directory in self._directories:
             for folder, _, names in os.walk(directory):
-                for name in sorted(names):
+                for name in sorted(wanted.intersection(names)):
                     index.setdefault(name, []).append(os.path.join(folder, name))
-                count += len(names)
-                if count > MAX_INDEXED_FILES:
-                    raise SymbolError(f"{directory}: more than {MAX_INDEXED_FILES} files; name the binaries themselves")
         return index
+
+    def _vdso(self, mapping: Mapping) -> tuple[ElfObject | None, str]:
+        """The kernel's code in every process: in no file, but here, too, if this is the kernel of the profile."""
+        if not mapping.build_id:
+            return None, "the kernel's own code, and no build id says of which kernel"
+        if self._own_vdso is None:
+            self._own_vdso = own_vdso()
+        elf = self._own_vdso
+        if elf.reason or elf.build_id == mapping.build_id:
+            return (None if elf.reason else elf), elf.reason
+        return None, f"wrong build id: this machine's has {elf.build_id}, the profile {mapping.build_id}"
 
     def _open(self, path: str) -> ElfObject:
         if path not in self._opened:

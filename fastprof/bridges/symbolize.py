@@ -140,5 +140,8 @@ class _Names:
     def tell(self, report: Report) -> None:
         """What has no name is listed in the report, by object and reason."""
         self._keep_failures()
+        for symbolizer in self._symbolizers:
+            for path, note in symbolizer.notes():
+                report.warn(f"{path}: {note}")
         for (path, reason), n in self._failures.most_common():
             report.warn(f"{path or 'no object'}: {n} addresses without a symbol: {reason}")

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from fastprof.errors import SymbolError
-from fastprof.symbols import ElfObject, Mapping, Mappings, Symbol, Symbolizer, demangle
+from fastprof.symbols import ElfObject, Mapping, Mappings, Symbol, Symbolizer, demangle, own_vdso
 
 SOURCE = r"""
 #include <algorithm>
@@ -275,7 +275,7 @@ def test_where_files_are_searched(built: dict[str, Path], tmp_path: Path) -> Non
     assert sorted(tool.unresolved()) == [
         ("", "address in no mapping", 1),
         ("/srv/gone/clang-pie", "No such file or directory", 1),
-        ("[vdso]", "not a file", 1),
+        ("[vdso]", "the kernel's own code, and no build id says of which kernel", 1),
     ]
 
 
@@ -292,6 +292,59 @@ def test_wrong_build_ids(built: dict[str, Path]) -> None:
     assert Symbolizer([wrong], symbols=[program], force=True).resolve([address])[0].symbols
     with pytest.raises(SymbolError, match="No such file"):
         Symbolizer([mapping], symbols=[program.parent / "nothing"])
+
+
+def test_a_directory_of_any_size_is_searched(built: dict[str, Path], tmp_path: Path) -> None:
+    """30,000 other files, and several of the right name: the one with the build id is taken."""
+    program = built["clang-pie"]
+    mapping, bias = code_mapping(program)
+    for i in range(300):
+        (tmp_path / f"d{i}").mkdir()
+        for k in range(100):
+            (tmp_path / f"d{i}" / f"f{k}").touch()
+    for place, source in (("d7", "gcc-fixed"), ("d250", "clang-pie"), ("d299", "clang-g1")):
+        shutil.copy(built[source], tmp_path / place / "clang-pie")
+    address = code_addresses(program, 1)[0] + bias
+    tool = Symbolizer([mapping._replace(path="/srv/gone/clang-pie")], symbols=[tmp_path])
+    assert tool.resolve([address])[0].symbols == Symbolizer([mapping]).resolve([address])[0].symbols != ()
+
+
+def test_the_vdso_of_this_kernel() -> None:
+    vdso = own_vdso()
+    if vdso.reason:  # a kernel, or a sandbox, without one
+        assert Symbolizer([Mapping(0, 9, 0, "[vdso]", "ab")]).resolve([5])[0].symbols == ()
+        return
+    entry = next(n for n in range(0, 1 << 16, 16) if vdso.lookup(n) and "gettime" in vdso.lookup(n)[-1].name)
+    start = 0x7FFD00000000
+    same = Mapping(start, start + 0x2000, 0, "[vdso]", vdso.build_id)
+    assert "gettime" in Symbolizer([same]).resolve([start + entry])[0].symbols[-1].name
+    tool = Symbolizer([same._replace(build_id="ab" * 20)])
+    assert tool.resolve([start + entry])[0].symbols == ()
+    assert "wrong build id" in tool.unresolved()[0][1]
+
+
+def test_what_dwz_moved_away_is_said(built: dict[str, Path], tmp_path: Path) -> None:
+    link, program = tmp_path / "link", tmp_path / "x"
+    link.write_bytes(b"/usr/lib/debug/.dwz/x.debug\0" + bytes(20))
+    add = f"--add-section=.gnu_debugaltlink={link}"
+    subprocess.run(["objcopy", add, str(built["gcc-fixed"]), str(program)], check=True)
+    mapping = Mapping(0x400000, 0x500000, 0, str(program))
+    tool = Symbolizer([mapping])
+    assert tool.resolve(code_addresses(program, 1))[0].symbols
+    assert tool.notes() == [
+        (str(program), "names of inlined functions that dwz moved to /usr/lib/debug/.dwz/x.debug are not read")
+    ]
+    assert Symbolizer([mapping._replace(path=str(built["gcc-fixed"]))]).notes() == []
+
+
+def test_split_debug_information_needs_llvm_symbolizer(built: dict[str, Path], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("fastprof.elf.shutil.which", lambda name: None)
+    elf = ElfObject(built["clang-split"])
+    assert elf.lookup(code_addresses(built["clang-split"], 1)[0])  # the symbol table is there
+    assert "llvm-symbolizer" in elf.note
+    whole = ElfObject(built["clang-pie"])
+    assert whole.lookup(code_addresses(built["clang-pie"], 1)[0])
+    assert whole.note == ""
 
 
 # ---- names
