@@ -297,7 +297,7 @@ class ElfObject:
                 split = source._has_split_dwarf()
                 self._external = (split and shutil.which("llvm-symbolizer")) or ""
                 if split and not self._external:
-                    self.note = "its debug information is in .dwo files, and llvm-symbolizer, which reads them, is missing"
+                    self.note = "its debug information is in .dwo files, and there is no llvm-symbolizer to read them"
                 if not self._external:
                     self._build_symcache(source.path)
             if not self._starts and self._symcache is None and not self._external:
