@@ -58,7 +58,11 @@ def to_stacks(batches: Iterable[Batch], model: Model, options: Options, report: 
         check(lib.fp_estimate_put(group.c, batch.c, columns, instr, line, err), err, "graph", "estimate")
 
     depth, comment = _DEPTHS[options.stacks]
-    for (thread, _), group in groups.items() if groups else [((0, 0), _Group(model))]:
+    if not groups:  # a graph of nothing still says what it would have counted
+        groups[0, 0] = _Group(model)
+        for part in list(model.parts):
+            groups[0, 0].add(part, len(part.value_types))
+    for (thread, _), group in groups.items():
         c = group.c
         c.thread = thread
         status = lib.fp_estimate_end(c, options.prune, depth, options.stacks == "estimate", err)

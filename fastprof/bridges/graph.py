@@ -55,6 +55,10 @@ def to_graph(batches: Iterable[Batch], model: Model, options: Options, report: R
             if lib.fp_stacks_set_values(stacks, len(events)):
                 raise MemoryError("no memory for the call graph")
         check(lib.fp_stacks_put(stacks, batch.c, columns[batch.part], err), err, "stacks", "graph")
+    if not columns:  # a profile of nothing still says what it would have counted
+        columns = {i: columns_of(part, len(part.value_types), events) for i, part in enumerate(model.parts)}
+        if lib.fp_stacks_set_values(stacks, len(events)):
+            raise MemoryError("no memory for the call graph")
     check(lib.fp_stacks_end(stacks, err), err, "stacks", "graph")
     sources = [model.parts[i] for i in columns]
     report.rows["samples"] += stacks.samples

@@ -2,35 +2,77 @@
 
 from __future__ import annotations
 
+import gzip
 import re
 import subprocess
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
+from typing import cast
 
 import pytest
 
+from fastprof import pipeline
 from fastprof.engine import Options
 from tests.differential import pprof_raw
-from tests.paths import SHARED, needs_shared, shared_data
+from tests.paths import REPO, SHARED, needs_shared, shared_data
+from tests.reference import profile_proto as reference
 from tests.stackdump import rewrite
 
-pytestmark = needs_shared
+Stack = tuple[tuple[str, str, str], ...]  # frames, leaf first: address, mapping, lines
 
-# Why pprof's own conversion of a case differs, so that ours must not equal it.
-PPROF_IS_WRONG = {
-    "flat": "pprof deletes frames two and three of every record, as they are the same everywhere: real callers",
-    "single": "the same, as there is one record",
-    "depth0": "Parca and Perfetto refuse samples without locations: ours gets one called [no stack]",
+
+def without_second_and_third(stack: Stack) -> Stack:
+    return stack[:1] + stack[3:]
+
+
+def without_no_stack(stack: Stack) -> Stack | None:
+    return None if "[no stack]" in stack[0][2] else stack
+
+
+def path_up_to_its_blank(stack: Stack) -> Stack:
+    return tuple((address, mapping.replace("/srv/my demo/prog", "/srv/my"), lines) for address, mapping, lines in stack)
+
+
+def without_addresses(stack: Stack) -> Stack:
+    return tuple(("0x0", mapping, lines) for _, mapping, lines in stack)
+
+
+# Where ours differs from pprof's own conversion: why, and what makes the one of the other (None: no sample).
+DIFFERENT: dict[str, tuple[str, Callable[[Stack], Stack | None]]] = {
+    "flat": (
+        "pprof deletes frames two and three of every record, as they are the same everywhere: real callers",
+        without_second_and_third,
+    ),
+    "single": ("the same, as there is one record", without_second_and_third),
+    "depth0": (
+        "pprof's merge drops samples without locations: ours get one called [no stack]",
+        without_no_stack,
+    ),
+    "small": ("pprof ends paths at a blank", path_up_to_its_blank),
+    "java": ("pprof drops the addresses that Java agents make up for their frames", without_addresses),
 }
 PPROF_CANNOT_READ = {
     "header5": "five header words",
+    "32le": "four header words",
+    "32be": "four header words",
+    "64be": "four header words",
     "symbolized": "the symbolized form",
     "cut_in_last_record": "pprof invents frames at 0xffffffffffffffff, for us it is an error",
+}
+# What google-pprof makes of a file differs from ours, and from pprof's.
+PERL_IS_WRONG = {
+    "leaf0_deep": "perl stops at a leaf of address 0",
+    "norecords": "perl prints no total",
 }
 
 
 def cases(*without: str) -> list[Path]:
-    found = sorted(shared_data("gperftools").glob("*/*.prof")) if SHARED else []
+    """The corpus, which every checkout has, and what the sample data has beside it."""
+    found = sorted((REPO / "tests" / "corpus" / "gperftools" / "good").glob("*.prof"))
+    if SHARED:
+        names = {p.name for p in found}
+        found += [p for p in sorted(shared_data("gperftools").glob("*/*.prof")) if p.name not in names]
     return [p for p in found if p.stem not in PPROF_CANNOT_READ and p.stem not in without]
 
 
@@ -41,23 +83,42 @@ def convert(path: Path, to: Path, options: Options | None = None) -> Path:
     return to
 
 
+def sums(
+    samples: Counter[tuple[object, ...]], change: Callable[[Stack], Stack | None]
+) -> Counter[tuple[object, ...]]:
+    total: Counter[tuple[object, ...]] = Counter()
+    for (stack, labels, k), n in samples.items():
+        if (changed := change(cast(Stack, stack))) is not None:
+            total[changed, labels, k] += n
+    return total
+
+
 @pytest.mark.parametrize("path", cases(), ids=lambda p: p.stem)
 def test_our_conversion_is_that_of_pprof(path: Path, tmp_path: Path) -> None:
     ours = pprof_raw.raw(convert(path, tmp_path / "ours.pb"))
     theirs = pprof_raw.raw(path)
     assert ours.header == theirs.header
     assert ours.types == theirs.types
-    assert (ours.samples == theirs.samples) == (path.stem not in PPROF_IS_WRONG)
+    assert (ours.samples == theirs.samples) == (path.stem not in DIFFERENT)
+    if path.stem in DIFFERENT:
+        assert sums(ours.samples, DIFFERENT[path.stem][1]) == theirs.samples
 
 
-# these two have frames without address, which the format cannot say
-@pytest.mark.parametrize("path", cases("leaf0_deep", "depth0"), ids=lambda p: p.stem)
+@pytest.mark.parametrize("path", cases(), ids=lambda p: p.stem)
+def test_our_conversion_is_valid_by_the_schema(path: Path, tmp_path: Path) -> None:
+    p = reference.parse(convert(path, tmp_path / "ours.pb").read_bytes())
+    reference.check(p)
+
+
+# these have frames without address, which the format cannot say, or names, which it has no place for
+@pytest.mark.parametrize("path", cases("leaf0_deep", "depth0", "java"), ids=lambda p: p.stem)
 def test_what_we_write_reads_back_the_same(path: Path, tmp_path: Path) -> None:
     """gperftools -> pprof -> gperftools, read by pprof, is the file that pprof reads at first."""
     via = convert(path, tmp_path / "ours.pb")
     assert pprof_raw.raw(convert(via, tmp_path / "back.prof")).samples == pprof_raw.raw(path).samples
 
 
+@needs_shared
 def test_what_pprof_cannot_read(tmp_path: Path) -> None:
     """Five header words change nothing; the symbolized form has the same samples, with names."""
     edge = shared_data("gperftools", "edge")
@@ -81,43 +142,69 @@ def test_what_pprof_cannot_read(tmp_path: Path) -> None:
 
 
 def test_flat_keeps_its_callers(tmp_path: Path) -> None:
-    path = shared_data("gperftools", "flat", "flat.prof")
+    path = next(p for p in cases() if p.stem == "flat")
     stacks = {len(stack) for stack, _, _ in pprof_raw.raw(convert(path, tmp_path / "ours.pb")).samples}
     assert stacks == {6}  # pprof leaves 4
 
 
 @pytest.mark.parametrize("report", ["-top", "-traces"])
-@pytest.mark.parametrize("case", ["threads", "recurse", "host", "stripped", "recurse32", "threads-be64"])
-def test_reports_are_the_same(case: str, report: str, tmp_path: Path) -> None:
-    path = shared_data("gperftools", case, f"{case}.prof")
+@pytest.mark.parametrize("path", cases(*DIFFERENT), ids=lambda p: p.stem)
+def test_reports_are_the_same(path: Path, report: str, tmp_path: Path) -> None:
     ours = convert(path, tmp_path / "ours.pb")
     texts = [pprof_raw.go_pprof(report, "-symbolize=none", "-nodecount=0", "-addresses", p) for p in (path, ours)]
     # the order of equals is that of ids
     assert sorted(texts[0].splitlines()) == sorted(texts[1].splitlines())
 
 
-@pytest.mark.parametrize("case", ["threads", "recurse", "host", "flat"])
-def test_google_pprof_agrees_on_totals(case: str, tmp_path: Path) -> None:
-    path = shared_data("gperftools", case, f"{case}.prof")
+@pytest.mark.parametrize("path", cases(*PERL_IS_WRONG, "java"), ids=lambda p: p.stem)
+def test_google_pprof_agrees_on_totals(path: Path, tmp_path: Path) -> None:
+    """It wants a program, whose symbols have no part in the total."""
     back = convert(convert(path, tmp_path / "ours.pb"), tmp_path / "back.prof")
-    binary = shared_data("gperftools", "bin", case)
     totals = []
     for profile in (path, back):
-        command = [pprof_raw.tool("google-pprof"), "--text", str(binary), str(profile)]
+        command = [pprof_raw.tool("google-pprof"), "--text", "/bin/true", str(profile)]
         text = subprocess.run(command, capture_output=True, text=True).stdout
         totals.append(re.findall(r"Total: (\d+) samples", text))
-    assert totals[0] == totals[1] != []
+    ours = sum(sample.value[0] for sample in reference.parse((tmp_path / "ours.pb").read_bytes()).sample)
+    # the record without a stack has no place in what we write
+    lost = 5 if path.stem == "depth0" else 0
+    assert [list(map(int, t)) for t in totals] == [[ours], [ours - lost]]
 
 
-@pytest.mark.parametrize("name", ["cpulabels", "heap", "block", "goroutine"])
-def test_profiles_of_the_go_runtime_are_kept(name: str, tmp_path: Path) -> None:
-    path = shared_data("pprof", f"go-{name}.pb.gz")
-    ours = convert(path, tmp_path / "ours.pb")
-    raw = [pprof_raw.go_pprof("-raw", "-symbolize=none", p) for p in (path, ours)]
+@pytest.mark.parametrize("path", cases(), ids=lambda p: p.stem)
+def test_callgrind_annotate_shows_the_totals(path: Path, tmp_path: Path) -> None:
+    p = reference.parse(convert(path, tmp_path / "ours.pb").read_bytes())
+    want = [sum(sample.value[k] for sample in p.sample) for k in range(len(p.sample_type))]
+    out = tmp_path / "x.callgrind"
+    pipeline.convert([str(path)], str(out), options=Options(symbolize=False))
+    command = [pprof_raw.tool("callgrind_annotate"), "--show-percs=no", str(out)]
+    text = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    found = re.search(r"^([\d,. ]*?) *PROGRAM TOTALS", text, re.MULTILINE)
+    assert found
+    assert [0 if n == "." else int(n.replace(",", "")) for n in found[1].split()] == (want or [0])
+
+
+def go_profiles() -> list[Path]:
+    """What Go's runtime wrote: the corpus has all of the sample data."""
+    return sorted((REPO / "tests" / "corpus" / "pprof" / "good").glob("go-*.pb.gz"))
+
+
+@needs_shared
+def test_the_corpus_has_all_profiles_of_the_sample_data() -> None:
+    assert {p.name for p in go_profiles()} == {p.name for p in shared_data("pprof").glob("*.pb.gz")}
+
+
+@pytest.mark.parametrize("path", go_profiles(), ids=lambda p: p.name)
+def test_profiles_of_the_go_runtime_are_kept(path: Path, tmp_path: Path) -> None:
+    out = tmp_path / "ours.pb.gz"
+    pipeline.convert([str(path)], str(out), options=Options(symbolize=False))
+    raw = [pprof_raw.go_pprof("-raw", "-symbolize=none", p) for p in (path, out)]
     assert raw[0] == raw[1]
+    p = reference.parse(gzip.decompress(out.read_bytes()))
+    reference.check(p)
 
 
 def test_period_overrides_the_header(tmp_path: Path) -> None:
-    path = shared_data("gperftools", "host", "host.prof")
+    path = next(p for p in cases() if p.stem == "plain")
     ours = pprof_raw.raw(convert(path, tmp_path / "ours.pb", Options(period_us=4000)))
     assert "Period: 4000000" in ours.header

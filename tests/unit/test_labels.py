@@ -269,6 +269,30 @@ def test_two_value_types_of_one_name_stay_two(tmp_path: Path) -> None:
         assert types == [("samples", "count")] * len(values)
 
 
+@pytest.mark.parametrize("to", ["x.callgrind", "x.pb", "x.prof"])
+@pytest.mark.parametrize("source", ["gperftools", "callgrind", "pprof"])
+def test_a_profile_of_nothing_says_what_it_would_have_counted(source: str, to: str, tmp_path: Path) -> None:
+    path = tmp_path / source
+    if source == "gperftools":
+        path = CORPUS / "gperftools" / "good" / "norecords.prof"
+    elif source == "callgrind":
+        path.write_bytes(b"# callgrind format\nversion: 1\nevents: samples cpu\n")
+    else:
+        p = profile()
+        del p.sample[:]
+        path.write_bytes(p.SerializeToString())
+    out = tmp_path / to
+    pipeline.convert([str(path)], str(out))
+    data = out.read_bytes()
+    if to == "x.callgrind":
+        assert b"events: samples cpu\n" in data
+    elif to == "x.pb":
+        written = reference.parse(data)
+        assert [written.string_table[t.type] for t in written.sample_type] == ["samples", "cpu"]
+    else:
+        assert len(data) >= 64
+
+
 # ---- the command line
 
 
