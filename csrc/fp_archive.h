@@ -91,6 +91,14 @@ void fp_archive_dec_filter(struct fp_archive_dec *d, const struct fp_archive_fil
  * chunk ends (FP_DONE). */
 int fp_archive_dec_feed(struct fp_archive_dec *d, struct fp_batch *b, struct fp_err *err);
 
+/* What the ROWS payload `p` has that `base` does not: it compresses better than the
+ * payload when most numbers of both are the same.  Appended to `out`.
+ * FP_DONE; FP_MORE when no stream is like the base's; FP_E_NOMEM, FP_E_MALFORMED. */
+int fp_archive_diff(const uint8_t *base, size_t base_n, const uint8_t *p, size_t n, struct fp_buf *out);
+
+/* The payload again.  Errors: FP_E_NOMEM, FP_E_MALFORMED. */
+int fp_archive_undiff(const uint8_t *base, size_t base_n, const uint8_t *p, size_t n, struct fp_buf *out);
+
 /* cffi-end */
 
 #endif

@@ -28,10 +28,16 @@ from fastprof.io import Source
 
 @dataclass
 class Archive:
-    """What an archive holds.  `end` is where its last valid index ends: the place to append."""
+    """What an archive holds.
+
+    `end` is where its last valid index ends: the place to append.  `links` are
+    the INDEX sections that together say it, oldest first: the offset of each
+    and how many members it adds.
+    """
 
     members: list[Member]
     end: int
+    links: list[tuple[int, int]] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     losses: Counter[str] = field(default_factory=Counter)
 
@@ -49,7 +55,7 @@ def load(source: Source, codec: Codec, lenient: bool) -> Archive:
     offset = archive_sections.parse_index_offset(source.read_at(max(0, size - TRAILER.size), TRAILER.size))
     if offset is not None:
         try:
-            return Archive(_read_index(source, codec, offset), size)
+            return Archive(*_read_links(source, codec, offset, size))
         except SectionError:
             if not lenient:
                 raise
@@ -74,20 +80,38 @@ def payload(source: Source, codec: Codec, section: Section) -> bytes:
     return codec.unpack(section, source.read_at(section.offset + HEADER_NBYTES, section.stored))
 
 
-def _read_index(source: Source, codec: Codec, offset: int) -> list[Member]:
+def _read_links(source: Source, codec: Codec, offset: int, end: int) -> tuple[list[Member], int, list[tuple[int, int]]]:
+    """The members, `end` and links of an Archive, from its last INDEX back to the first."""
+    links: list[tuple[int, int]] = []
+    members: list[Member] = []
+    at = offset
+    while True:
+        before, found = _read_index(source, codec, at)
+        links.append((at, len(found)))
+        members += reversed(found)
+        if before is None:
+            return members[::-1], end, links[::-1]
+        at = before
+
+
+def _read_index(source: Source, codec: Codec, offset: int) -> tuple[int | None, list[Member]]:
+    """The offset of the INDEX before, and the members since."""
     section = read_header(source, offset)
     if section.type != INDEX:
         raise SectionError(offset, f"section is of type {section.type}, expected the index")
     entries = unpack_metadata(section, payload(source, codec, section), list)
     try:
-        members = [Member.from_index(entry) for entry in entries]
+        before = entries[0]
+        members = [Member.from_index(entry) for entry in entries[1:]]
+        if before is not None and not FILE_HEADER_NBYTES <= before < offset:
+            raise ValueError(f"index before it at byte {before}")
     except (AttributeError, TypeError, ValueError, IndexError) as error:
         raise SectionError(offset, f"index: {error}") from None
     for member in members:
         for at, _, nbytes in member.sections:
             if at < FILE_HEADER_NBYTES or nbytes < HEADER_NBYTES or at + nbytes > offset:
                 raise SectionError(offset, f"index: a section at byte {at} of {nbytes} bytes")
-    return members
+    return before, members
 
 
 def _rebuild(source: Source, codec: Codec, size: int, lenient: bool) -> Archive:
@@ -108,7 +132,7 @@ def _rebuild(source: Source, codec: Codec, size: int, lenient: bool) -> Archive:
         end += TRAILER.size * (archive_sections.parse_index_offset(source.read_at(end, TRAILER.size)) is not None)
         note = f"the file does not end with its index: {size - end} bytes from byte {end} on, of an unfinished append, "
         note += "are left out; --lenient reads them"
-        return Archive(_read_index(source, codec, index.offset), end, [note])
+        return Archive(*_read_links(source, codec, index.offset, end), [note])
     if not lenient:
         at = damage[0].offset if damage else size
         detail = damage[0].detail if damage else "the file ends without an index"

@@ -16,7 +16,7 @@ from fastprof._version import __version__
 from fastprof.engine import Options, Reader, Report, Summary, Writer
 from fastprof.errors import FastprofError, FormatError, UsageError, check
 from fastprof.formats import archive_cbor, archive_sections
-from fastprof.formats.archive_index import load, payload, read_end, read_header
+from fastprof.formats.archive_index import Archive, load, payload, read_end, read_header
 from fastprof.formats.archive_sections import (
     BASED,
     END,
@@ -77,9 +77,9 @@ def _part_from_plain(plain: dict[str, Any]) -> Part:
 class ArchiveWriter(Writer):
     """Writes one profile as a member of an archive.
 
-    A new archive begins at byte 0; to append, `at` is the end of the old one,
-    `members` are those it has, `base_of` finds what to store against, and `sync`
-    brings what was written to the disk before the trailer says that it is there.
+    To append, `after` is what the archive holds, `base_of` finds what to store
+    against, and `sync` brings what was written to the disk before the trailer
+    says that it is there.
     """
 
     format = "archive"
@@ -93,8 +93,7 @@ class ArchiveWriter(Writer):
         report: Report,
         *,
         name: str = "",
-        at: int = 0,
-        members: tuple[Member, ...] = (),
+        after: Archive | None = None,
         base_of: BaseOf | None = None,
         sync: Callable[[], None] | None = None,
     ) -> None:
@@ -104,11 +103,11 @@ class ArchiveWriter(Writer):
         if not 0 <= options.level <= 22:
             raise UsageError(f"compression level {options.level}: must be 1 to 22")
         self._codec = Codec(options.level or DEFAULT_LEVEL)
-        self._members = members
+        self._after = after
         self._base_of = base_of
         self._sync = sync
-        self._member = Member(members[-1].number + 1 if members else 0, name)
-        self._at = at
+        self._member = Member(after.members[-1].number + 1 if after and after.members else 0, name)
+        self._at = after.end if after else 0
         self._enc: Any = None
         self._payload = ffi.gc(ffi.new("struct fp_buf *"), lib.fp_buf_free)
         self._err = ffi.new("struct fp_err *")
@@ -264,7 +263,7 @@ class ArchiveWriter(Writer):
         return end
 
     def _write_index(self) -> None:
-        index, trailer = _index(self._codec, [*self._members, self._member], self._at)
+        index, trailer = _index(self._codec, self._after, [self._member], self._at)
         self._emit(index)
         if self._sync:
             self.drain()
@@ -272,15 +271,24 @@ class ArchiveWriter(Writer):
         self._emit(trailer)
 
 
-def _index(codec: Codec, members: list[Member], at: int) -> tuple[bytes, bytes]:
-    """The INDEX section at offset `at`, and the trailer behind it."""
-    data = archive_cbor.dumps([member.to_index() for member in members])
-    return codec.pack(INDEX, 0, data, OPTIONAL), archive_sections.trailer(at)
+def _index(codec: Codec, after: Archive | None, members: list[Member], at: int) -> tuple[bytes, bytes]:
+    """The INDEX section at offset `at`, and the trailer behind it.
+
+    It says `members` anew, and what the INDEX sections before it say that add
+    no more members than that: so n adds write n log n entries, and log n are
+    read to know them all.
+    """
+    links, known = (after.links[:], after.members) if after else ([], [])
+    while links and links[-1][1] <= len(members):
+        n = links.pop()[1]
+        known, members = known[: len(known) - n], known[len(known) - n :] + members
+    entries = [links[-1][0] if links else None, *(member.to_index() for member in members)]
+    return codec.pack(INDEX, 0, archive_cbor.dumps(entries), OPTIONAL), archive_sections.trailer(at)
 
 
 def empty() -> bytes:
     """An archive that holds nothing."""
-    return archive_sections.file_header() + b"".join(_index(Codec(), [], archive_sections.FILE_HEADER_NBYTES))
+    return archive_sections.file_header() + b"".join(_index(Codec(), None, [], archive_sections.FILE_HEADER_NBYTES))
 
 
 # ---- reading -----------------------------------------------------------------

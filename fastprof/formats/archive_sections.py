@@ -10,6 +10,7 @@ from typing import Any
 
 import zstandard
 
+from fastprof._core import ffi, lib
 from fastprof.formats import archive_cbor
 from fastprof.formats.archive import MAGIC
 
@@ -22,7 +23,7 @@ TRAILER = struct.Struct("<QI4s")
 TRAILER_MAGIC = b"FPAE"
 
 MEMBER, PARTS, TABLES, ROWS, END, INDEX, NUMBERS = range(1, 8)
-OPTIONAL, ZSTD, BASED, METADATA = 1, 2, 4, 8
+OPTIONAL, ZSTD, BASED, METADATA, DIFFERENCE = 1, 2, 4, 8, 16
 MAX_RAW = 256 << 20  # most bytes of a payload when decompressed
 # What metadata of all profiles has in common: a raw-content dictionary for zstandard.
 METADATA_DICTIONARY = b"".join(
@@ -158,24 +159,23 @@ class Codec:
         """A whole section.  `base` is (offset, payload) of one that it may be like."""
         if len(raw) > MAX_RAW:
             raise SectionError(0, f"a payload of {len(raw)} bytes, the most is {MAX_RAW}")
-        stored, how = raw, 0
+        found = [(raw, len(raw), 0)]  # what would be stored, the bytes it decompresses to, flags
         if type_ not in (TABLES, ROWS):
-            packed = self._compress(raw, METADATA_DICTIONARY, 19)
-            if len(packed) < len(stored):
-                stored, how = packed, ZSTD | METADATA
+            found.append((self._compress(raw, METADATA_DICTIONARY, 19), len(raw), ZSTD | METADATA))
         else:
             if base is not None and base[1]:
+                offset = struct.pack("<Q", base[0])
                 least = next(level for most, level in BASED_LEVELS if len(raw) <= most)
-                packed = struct.pack("<Q", base[0]) + self._compress(raw, base[1], least)
-                if len(packed) < len(stored):
-                    stored, how = packed, ZSTD | BASED
+                found.append((offset + self._compress(raw, base[1], least), len(raw), ZSTD | BASED))
+                difference = _difference(base[1], raw) if type_ == ROWS else b""
+                if difference:
+                    packed = self._compress(difference, b"", least)
+                    found.append((offset + packed, len(difference), ZSTD | BASED | DIFFERENCE))
             # if little was found in a base, perhaps it is as small without
-            if not how or len(stored) > len(raw) // 8:
-                packed = self._compress(raw, b"", 19 if len(raw) < SMALL else 0)
-                if len(packed) < len(stored):
-                    stored, how = packed, ZSTD
-        flags |= how
-        head = HEADER.pack(SYNC, type_, flags, member, len(stored), len(raw), zlib.crc32(stored))
+            if min(len(data) for data, _, _ in found) > len(raw) // 8:
+                found.append((self._compress(raw, b"", 19 if len(raw) < SMALL else 0), len(raw), ZSTD))
+        stored, nbytes, how = min(found, key=lambda one: len(one[0]))
+        head = HEADER.pack(SYNC, type_, flags | how, member, len(stored), nbytes, zlib.crc32(stored))
         return head + struct.pack("<I", zlib.crc32(head)) + stored
 
     def unpack(self, section: Section, stored: bytes) -> bytes:
@@ -185,8 +185,11 @@ class Codec:
             raise SectionError(offset + len(stored), "the file ends inside a section", truncated=True)
         if zlib.crc32(stored) != section.crc:
             raise SectionError(offset, "section does not match its checksum")
-        if not section.flags & ZSTD:
-            if section.flags & BASED or section.raw != section.stored:
+        how = section.flags & (ZSTD | BASED | METADATA | DIFFERENCE)
+        if how & DIFFERENCE and (section.type != ROWS or how != ZSTD | BASED | DIFFERENCE):
+            raise SectionError(section.offset, "section has wrong flags")
+        if not how & ZSTD:
+            if how & BASED or section.raw != section.stored:
                 raise SectionError(section.offset, "stored section has wrong lengths or flags")
             return bytes(stored)
         decompressor, base = self._decompressor, b""
@@ -197,7 +200,7 @@ class Codec:
             stored = stored[8:]
         elif section.flags & METADATA:
             base = METADATA_DICTIONARY
-        if base:
+        if base and not section.flags & DIFFERENCE:
             dictionary = zstandard.ZstdCompressionDict(base, dict_type=zstandard.DICT_TYPE_RAWCONTENT)
             decompressor = zstandard.ZstdDecompressor(dict_data=dictionary, max_window_size=1 << 31)
         try:
@@ -209,7 +212,30 @@ class Codec:
             raise SectionError(offset, f"zstandard: {error}") from None
         if len(raw) != section.raw:
             raise SectionError(offset, f"section decompresses to {len(raw)} bytes, expected {section.raw}")
+        if section.flags & DIFFERENCE:
+            return _applied(base, raw, offset)
         return raw
+
+
+def _difference(base: bytes, raw: bytes) -> bytes:
+    """What a ROWS payload has that its base does not, or nothing if they are not alike."""
+    out = ffi.gc(ffi.new("struct fp_buf *"), lib.fp_buf_free)
+    status = lib.fp_archive_diff(base, len(base), raw, len(raw), out)
+    if status == lib.FP_E_NOMEM:
+        raise MemoryError("no memory for a chunk")
+    difference = bytes(ffi.buffer(out.p, out.n)) if status == lib.FP_DONE else b""
+    return difference if len(difference) <= MAX_RAW and difference and _applied(base, difference, 0) == raw else b""
+
+
+def _applied(base: bytes, difference: bytes, offset: int) -> bytes:
+    """The ROWS payload again.  Errors: SectionError."""
+    out = ffi.gc(ffi.new("struct fp_buf *"), lib.fp_buf_free)
+    status = lib.fp_archive_undiff(base, len(base), difference, len(difference), out)
+    if status == lib.FP_E_NOMEM:
+        raise MemoryError("no memory for a chunk")
+    if status:
+        raise SectionError(offset, "section does not fit the base it refers to")
+    return bytes(ffi.buffer(out.p, out.n))
 
 
 def unpack_metadata(section: Section, raw: bytes, kind: type) -> Any:

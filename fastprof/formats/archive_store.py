@@ -141,8 +141,7 @@ def _append(path: str, file: Any, name: str, reader: Reader, options: Options) -
                 options,
                 reader.report,
                 name=name,
-                at=archive.end,
-                members=tuple(archive.members),
+                after=archive,
                 base_of=_Bases(source, archive.members, reader.view),
                 sync=lambda: os.fsync(file.fileno()),
             )

@@ -1,5 +1,5 @@
-/* The archive's payloads under the fuzzer.  Byte 0 chooses: tables or rows, the
- * batch's capacity; the rest is the payload.  Rows that were read are written
+/* The archive's payloads under the fuzzer.  Byte 0 chooses: tables, rows or the
+ * difference of two halves, and the batch's capacity; the rest is the payload.  Rows that were read are written
  * again, and what was written must read back to the same rows. */
 #include <stdlib.h>
 
@@ -75,8 +75,30 @@ static uint64_t rows(const struct fp_archive_ids *ids, const uint8_t *p, size_t 
     return status == FP_DONE ? h : 0;
 }
 
+/* u16 n, n bytes of a base, and what is told against it: both ways, and what applies is taken in turn. */
+static void difference(const uint8_t *p, size_t n) {
+    if (n < 2) return;
+    const size_t half = fp_u16(p) < n - 2 ? fp_u16(p) : n - 2;
+    p += 2;
+    n -= 2;
+    struct fp_buf diff = {0}, again = {0}, other = {0};
+    const int status = fp_archive_diff(p, half, p + half, n - half, &diff);
+    if (status == FP_DONE) fp_archive_undiff(p, half, diff.p, diff.n, &again);
+    if (!fp_archive_undiff(p, half, p + half, n - half, &other)) {
+        fp_buf_free(&diff);
+        fp_archive_diff(p, half, other.p, other.n, &diff);
+    }
+    fp_buf_free(&diff);
+    fp_buf_free(&again);
+    fp_buf_free(&other);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     if (size < 2) return 0;
+    if (data[0] % 4 == 3) {
+        difference(data + 1, size - 1);
+        return 0;
+    }
     struct fp_model *m = small_model();
     struct fp_err err;
     const uint32_t cap = 1 + (data[0] >> 1) * 7u;

@@ -106,8 +106,12 @@ def read(data: bytes) -> list[Profile]:
     assert struct.unpack_from("<HHI", data, 8) == (1, 0, zlib.crc32(data[:12]))
     index, crc, magic = struct.unpack("<QI4s", data[-16:])
     assert magic == b"FPAE" and crc == zlib.crc32(data[-16:-8])
+    entries: list[Any] = []
+    while index is not None:
+        index, *some = cbor(Bytes(payload(data, index, 6, 0)))
+        entries = some + entries
     profiles = []
-    for number, name, view, at, types, sizes, chunks in cbor(Bytes(payload(data, index, 6, 0))):
+    for number, name, view, at, types, sizes, chunks in entries:
         profile = Profile(view, name)
         for type_, size in zip(types, sizes, strict=True):
             add(profile, type_, Bytes(payload(data, at, type_, number)))
@@ -126,8 +130,10 @@ def payload(data: bytes, at: int, type_: int, member: int | None) -> bytes:
     if not flags & 2:
         return stored
     dictionary = b""
+    base = b""
     if flags & 4:
-        dictionary = payload(data, struct.unpack_from("<Q", stored)[0], type_, None)
+        base = payload(data, struct.unpack_from("<Q", stored)[0], type_, None)
+        dictionary = b"" if flags & 16 else base
         stored = stored[8:]
     if flags & 8:
         dictionary = metadata_dictionary()
@@ -135,7 +141,51 @@ def payload(data: bytes, at: int, type_: int, member: int | None) -> bytes:
     decompressor = zstandard.ZstdDecompressor(dict_data=raw_content if dictionary else None)
     out = decompressor.decompress(stored, max_output_size=max(raw, 1))
     assert len(out) == raw
-    return out
+    return applied(Bytes(base), Bytes(out)) if flags & 16 else out
+
+
+def varint(value: int) -> bytes:
+    return bytes([value & 127 | 128]) + varint(value >> 7) if value > 127 else bytes([value])
+
+
+def applied(base: Bytes, difference: Bytes) -> bytes:
+    """A ROWS payload that says the same as the one that the difference was made of."""
+    view, runs, streams = chunk_of(difference)
+    _, _, base_streams = chunk_of(base)
+    out = []
+    for i, stream in enumerate(streams):
+        if not stream.u8():
+            out.append(stream.data[1:])
+            continue
+        other, made = base_streams[i], b""
+        values = Values(other) if (view == 2 and i >= 4) or (view == 3 and i >= 15) else None
+        if values:
+            made += varint(1)
+        last = 0
+        while other.at < len(other.data):
+            if view == 3 and i == 0:
+                made += bytes([(other.u8() + stream.u8()) % 256])
+            elif values:
+                value = (values.next() + stream.delta()) & MASK
+                value -= (value >> 63) << 64
+                zig = 2 * value if value >= 0 else -2 * value - 1
+                zig_of_last = 2 * last if last >= 0 else -2 * last - 1
+                made += varint(0 if value == last else 1 + zig_of_last if value == -(1 << 63) else 1 + zig)
+                last = value
+            else:
+                made += varint((other.varint() + stream.delta()) & MASK)
+        assert stream.at == len(stream.data)
+        out.append(made)
+    head = bytes([view]) + varint(len(runs)) + b"".join(varint(n) for run in runs for n in run)
+    return head + varint(len(out)) + b"".join(varint(len(stream)) for stream in out) + b"".join(out)
+
+
+def chunk_of(b: Bytes) -> tuple[int, list[tuple[int, ...]], list[Bytes]]:
+    """View, runs and streams of a ROWS payload."""
+    view = b.u8()
+    runs = [(b.varint(), b.varint(), b.varint(), b.varint()) for _ in range(b.varint())]
+    lengths = [b.varint() for _ in range(b.varint())]
+    return view, runs, [Bytes(b.take(n)) for n in lengths]
 
 
 def add(profile: Profile, type_: int, b: Bytes) -> None:
@@ -168,11 +218,8 @@ def read_tables(profile: Profile, b: Bytes) -> None:
 
 
 def read_rows(profile: Profile, b: Bytes) -> None:
-    view = b.u8()
+    view, runs, streams = chunk_of(b)
     assert profile.view == ("timeline", "stacks", "graph")[view - 1]
-    runs = [(b.varint(), b.varint(), b.varint(), b.varint()) for _ in range(b.varint())]
-    lengths = [b.varint() for _ in range(b.varint())]
-    streams = [Bytes(b.take(n)) for n in lengths]
     chunk = {1: Timeline, 2: Stacks, 3: Graph}[view](streams)
     for part, rows, n_values, positions in runs:
         for _ in range(rows):

@@ -199,8 +199,8 @@ def test_later_versions() -> None:
         unknown = _repack(end, b"whatever", type=99, flags=flags)
         stored = data[index.offset + HEADER_NBYTES : index.offset + index.nbytes]
         entries = archive_cbor.loads(Codec().unpack(index, stored))
-        entries[0][4] = entries[0][4][:-1] + bytes((99, archive_sections.END))
-        entries[0][5].insert(-1, len(unknown))
+        entries[1][4] = entries[1][4][:-1] + bytes((99, archive_sections.END))
+        entries[1][5].insert(-1, len(unknown))
         changed = (
             data[: end.offset]
             + unknown
@@ -262,7 +262,7 @@ def test_a_summary_that_says_nonsense_is_an_error(tmp_path: Path) -> None:
         changed = _repack(end, archive_cbor.dumps(said | {key: value}))
         index = sections(data)[-1]
         entries = archive_cbor.loads(Codec().unpack(index, data[index.offset + 24 : index.offset + index.nbytes]))
-        entries[0][5][-1] = len(changed)
+        entries[1][5][-1] = len(changed)
         at = end.offset + len(changed)
         whole = (
             data[: end.offset] + changed + _repack(index, archive_cbor.dumps(entries)) + archive_sections.trailer(at)

@@ -7,18 +7,21 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from fastprof.engine import Options, Report
 from fastprof.errors import FormatError, UsageError
-from fastprof.formats import archive_store
-from fastprof.formats.archive_member import ArchiveReader
-from fastprof.formats.archive_sections import ROWS
+from fastprof.formats import archive_sections, archive_store
+from fastprof.formats.archive_index import load
+from fastprof.formats.archive_member import ArchiveReader, empty
+from fastprof.formats.archive_sections import BASED, DIFFERENCE, INDEX, ROWS, Codec, SectionError, parse_header
 from fastprof.io import Source
 from fastprof.model import Model
 from tests.archives import graph, stacks, timeline, write_archive
 from tests.paths import REPO
+from tests.reference import archive as reference
 from tests.unit.test_archive import MAKERS, read_dump, sections
 
 
@@ -48,14 +51,80 @@ def test_store(tmp_path: Path) -> None:
 
 
 def test_alike_dumps_take_little(tmp_path: Path) -> None:
+    """Ten dumps of which 15 % of the rows differ: less than a quarter of ten archives."""
     store = tmp_path / "s.fpa"
-    alone = 0
+    alone, wanted = 0, []
     for i in range(10):
         data, want = write_archive(graph, rows=6000, changed=i)
+        wanted.append(want)
         alone += len(data)
         _add(store, f"dump{i}", data)
     assert store.stat().st_size < alone / 4
-    assert read_dump(store.read_bytes(), member="dump9")[0] == want
+    whole = store.read_bytes()
+    flags = {s.flags & (BASED | DIFFERENCE) for s in sections(whole) if s.type == ROWS}
+    assert BASED | DIFFERENCE in flags
+    profiles = reference.read(whole)
+    for i, want in enumerate(wanted):
+        assert read_dump(whole, member=f"dump{i}")[0] == want
+        assert [row[1:] for row in want if row[0] == "row"] == [
+            (part, {name: columns[name] for name in want_columns}, values)
+            for (part, columns, values), (_, _, want_columns, _) in zip(
+                profiles[i].rows, (row for row in want if row[0] == "row"), strict=True
+            )
+        ]
+
+
+@pytest.mark.parametrize("first", [graph, stacks])
+def test_a_difference_to_anything(first: Any) -> None:
+    """Between chunks that are alike, shorter, of other columns: what is made is what was, or nothing is."""
+    base = _rows(write_archive(first, rows=300)[0])
+    made = 0
+    for maker in (graph, stacks, timeline):
+        for rows in (1, 299, 300, 301):
+            for changed in (0, 1, 2):
+                raw = _rows(write_archive(maker, rows=rows, changed=changed)[0])
+                difference = archive_sections._difference(base, raw)
+                made += difference != b""
+                assert not difference or archive_sections._applied(base, difference, 0) == raw
+    assert made >= 3
+
+
+def test_a_difference_that_does_not_fit_is_an_error() -> None:
+    base, raw = (_rows(write_archive(graph, rows=2000, changed=i)[0]) for i in range(2))
+    packed = codec.pack(ROWS, 0, raw, base=(16, base))
+    section = parse_header(packed, 0)
+    assert section.flags & DIFFERENCE
+    for wrong in (
+        _rows(write_archive(graph, rows=200)[0]),
+        b"",
+        b"\x03",
+        raw[:40],
+        _rows(write_archive(stacks, 300)[0]),
+    ):
+        with pytest.raises(SectionError, match="does not fit the base"):
+            Codec(base_of=lambda _, wrong=wrong: wrong).unpack(section, packed[24:])
+
+
+def test_the_index_does_not_grow_with_the_square(tmp_path: Path) -> None:
+    store = tmp_path / "s.fpa"
+    data, want = write_archive(timeline, rows=3)
+    sizes = []
+    for i in range(40):
+        _add(store, f"dump number {i}", data)
+        index = [s for s in sections(store.read_bytes()) if s.type == INDEX]
+        sizes.append(sum(s.nbytes for s in index))
+        assert names(store) == [f"dump number {k}" for k in range(i + 1)]
+    assert sizes[-1] < 40 * sizes[0]
+    assert [p.name for p in reference.read(store.read_bytes())] == names(store)
+    # an index of the chain that is damaged
+    whole = bytearray(store.read_bytes())
+    links = load(Source(bytes(whole)), Codec(), lenient=False).links
+    assert [n for _, n in links] == [32, 8]
+    whole[links[0][0] + 30] ^= 1
+    with pytest.raises(FormatError, match="does not match its checksum"):
+        read_dump(bytes(whole), member="dump number 39")
+    got, report = read_dump(bytes(whole), member="dump number 1", lenient=True)
+    assert got == want and report.losses == {"indexes": 1}
 
 
 def test_an_interrupted_append_leaves_the_old_contents(tmp_path: Path) -> None:
@@ -92,6 +161,15 @@ def test_a_failed_append_leaves_the_file_alone(tmp_path: Path) -> None:
     assert os.listdir(tmp_path) == ["s.fpa"]
 
 
+codec = Codec()
+
+
+def _rows(archive: bytes) -> bytes:
+    """The payload of the first chunk."""
+    chunk = next(s for s in sections(archive) if s.type == ROWS)
+    return codec.unpack(chunk, archive[chunk.offset + 24 : chunk.offset + chunk.nbytes])
+
+
 def names(store: Path) -> list[str]:
     return [member["name"] for member in archive_store.members(str(store))]
 
@@ -102,7 +180,7 @@ import os, signal, sys
 from functools import partial
 from fastprof import io, pipeline
 from fastprof.engine import Options
-from fastprof.formats import archive_store
+from fastprof.formats import archive_sections, archive_store
 left, write = int(sys.argv[4]), io.Sink.write
 def dying(self, data):
     global left
@@ -132,7 +210,7 @@ def test_a_killed_add_leaves_the_old_contents(first: bool, tmp_path: Path) -> No
     if store.exists():
         whole.write_bytes(store.read_bytes())
     _add(whole, "two", two.read_bytes())
-    added = whole.stat().st_size - (store.stat().st_size if store.exists() else len(archive_store.empty()))
+    added = whole.stat().st_size - (store.stat().st_size if store.exists() else len(empty()))
     for nbytes in (1, 23, added // 3, added - 17):  # the trailer takes 16
         done = subprocess.run(add_command(DYING, store, two, "two", nbytes), cwd=REPO, capture_output=True, text=True)
         assert done.returncode == -signal.SIGKILL, done.stderr
@@ -150,7 +228,7 @@ import sys
 from functools import partial
 from fastprof import pipeline
 from fastprof.engine import Options
-from fastprof.formats import archive_store
+from fastprof.formats import archive_sections, archive_store
 for i in range(5):
     name = f"{sys.argv[3]}.{i}"
     archive_store.append(sys.argv[1], name, partial(pipeline.open_reader, sys.argv[2], None), Options())
