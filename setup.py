@@ -1,7 +1,8 @@
 """Builds the C core once, as a static library, and links it into each extension.
 
 FASTPROF_SANITIZE=1   ASan and UBSan in the C core and the extensions (run
-                      Python with LD_PRELOAD set to the compiler's libasan)
+                      Python with LD_PRELOAD set to the compiler's libasan);
+                      =fuzzer with CC=clang: libFuzzer's counters as well
 FASTPROF_DEBUG=1      -O1, asserts, poisoned batches, Cython bounds checks
 """
 
@@ -11,7 +12,7 @@ from glob import glob
 from Cython.Build import cythonize
 from setuptools import Extension, setup
 
-SANITIZE = os.environ.get("FASTPROF_SANITIZE") == "1"
+SANITIZE = os.environ.get("FASTPROF_SANITIZE", "")
 DEBUG = os.environ.get("FASTPROF_DEBUG") == "1"
 
 flags = ["-std=c11", "-fvisibility=hidden"]
@@ -22,6 +23,9 @@ link = []
 if SANITIZE:
     flags += ["-fsanitize=address,undefined", "-fno-sanitize-recover=undefined", "-fno-omit-frame-pointer"]
     link += ["-fsanitize=address,undefined"]
+if SANITIZE == "fuzzer":
+    flags += ["-fsanitize=fuzzer-no-link"]
+    link += ["-shared-libasan"]
 
 core = (
     "fpcore",

@@ -110,7 +110,8 @@ class CallgrindReader(Reader):
             return False
         if line.startswith(b"==== NEW PROFILING FILE"):
             return True
-        key = line.partition(b":")[0].strip()
+        match = _KEY.match(line.lstrip(b" \t"))
+        key = match[1].strip() if match else b""
         return key in _BEGIN_A_PART and (self._lexer.body or self._ended or key in self._given)
 
     def _next_part(self) -> None:

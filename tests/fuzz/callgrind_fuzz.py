@@ -1,66 +1,45 @@
 """Fuzzes the Callgrind and Cachegrind tokenizer, writers and the aggregator, which are Cython and C.
 
-    python -m tests.fuzz.callgrind_fuzz [--seconds 60] [--seed 1]
+    LD_PRELOAD=LIBCLANG_RT.ASAN.SO ASAN_OPTIONS=detect_leaks=0 \\
+        python -m tests.fuzz.callgrind_fuzz LIBFUZZER.SO [libFuzzer's options and folders]
 
-Mutates the corpus; every input is read in two window sizes (the same rows or the same error), then written,
-summed up and read again.  Meant for a build with FASTPROF_SANITIZE=1, run with
-LD_PRELOAD=$(gcc -print-file-name=libasan.so) ASAN_OPTIONS=detect_leaks=0.  Prints the input that fails.
+LIBFUZZER.SO is libFuzzer as a shared library; fastprof has to be built by clang with FASTPROF_SANITIZE=fuzzer, which
+gives it the counters that libFuzzer looks at (`.ci/run` has the commands).  The first bytes of an input choose how
+the rest, a profile, is read: every input is read in two window sizes (the same rows or the same error), then
+written, summed up and read again.  An input that fails is written down by libFuzzer.
 """
 
 from __future__ import annotations
 
-import argparse
-import difflib
+import ctypes
 import io
-import random
-import time
+import os
+import sys
+import traceback
 from pathlib import Path
 
-from fastprof.bridges.aggregate import aggregate
-from fastprof.engine import Options, read, write
-from fastprof.errors import FastprofError
-from fastprof.formats import get
-from fastprof.io import Sink
-from tests.graphs import read_parts
-from tests.product import open_input
+LIBFUZZER = ctypes.CDLL(sys.argv[1], ctypes.RTLD_GLOBAL)  # before the modules that it counts in
+
+from fastprof.bridges.aggregate import aggregate  # noqa: E402
+from fastprof.engine import Options, read, write  # noqa: E402
+from fastprof.errors import FastprofError  # noqa: E402
+from fastprof.formats import get  # noqa: E402
+from fastprof.io import Sink, _compression_of_bytes  # noqa: E402
+from tests.graphs import read_parts  # noqa: E402
+from tests.product import open_input  # noqa: E402
 
 CORPUS = Path(__file__).parents[1] / "corpus"
-WORDS = [
-    *(b"fn= fl= fi= fe= ob= cfn= cfi= cob= calls= jump= jcnd= jfi= jfn= rcalls=".split()),
-    *(b"totals: summary: part: events:".split()),
-    *(b"positions: (1) (1)\n (2)x 0x ffffffffffffffff 18446744073709551615 9223372036854775808 4294967296".split()),
-    *(b"+ - * / . , : = ( ) # \0 \xff '2'(1)".split()),
-    b"\n",
-    b"\r\n",
-    b" ",
-    b"\t",
-    b"\ncalls=1 5\n* 7\n",
-    b"\npositions: instr bb line\nevents: A B C\n",
-    b"==== NEW PROFILING FILE ====\n",
-    b"events: A A B\n",
-]
-
-
-def mutate(data: bytes, other: bytes, r: random.Random) -> bytes:
-    at = r.randrange(len(data) + 1)
-    n = r.choice((0, 1, 2, 8, 40))
-    match r.randrange(6):
-        case 0:
-            return data[:at] + bytes([r.randrange(256)]) + data[at + 1 :]
-        case 1:
-            return data[:at] + r.choice(WORDS) + data[at + n :]
-        case 2:
-            return data[:at] + data[at + n :]
-        case 3:
-            start = r.randrange(len(other) + 1)
-            return data[:at] + other[start : start + r.randrange(200)] + data[at + n :]
-        case 4:
-            lines = data.split(b"\n")
-            i, j = r.randrange(len(lines)), r.randrange(len(lines))
-            lines[i], lines[j] = lines[j], lines[i]
-            return b"\n".join(lines)
-        case _:
-            return data[:at]
+# Words of the format: libFuzzer's dictionary.
+WORDS = (
+    b"fn= fl= fi= fe= ob= cfn= cfi= cob= calls= jump= jcnd= jfi= jfn= rcalls= totals: summary: part: thread: events: "
+    b"positions: desc: event: cmd: creator: instr bb line (1) (2)x 0x + - * / . # == \\x0a \\x0d\\x0a '2'(1) "
+    b"ffffffffffffffff 18446744073709551615 9223372036854775808 4294967296 \\x0a====\\x20NEW\\x20PROFILING\\x20FILE\\x0a "
+    b"\\x0acalls=1\\x205\\x0a*\\x207\\x0a \\x0apositions:\\x20instr\\x20bb\\x20line\\x0aevents:\\x20A\\x20B\\x20C\\x0a"
+)
+WRITERS = {name: get(name).writer for name in ("callgrind", "cachegrind")}
+WHOLE = 1 << 13  # a window for every input whole; large buffers would take most of the time
+WINDOWS = (1, 3, 17, 100, 1000)
+CAPACITIES = (1, 2, 7, 100)
 
 
 def outcome(data: bytes, from_: str, lenient: bool, window: int, capacity: int) -> object:
@@ -72,57 +51,69 @@ def outcome(data: bytes, from_: str, lenient: bool, window: int, capacity: int) 
 
 
 def written(data: bytes, from_: str, to: str, sums: bool, options: Options) -> bytes:
-    opened = open_input(data, options, from_=from_)
+    opened = open_input(data, options, WHOLE, from_)
     out = io.BytesIO()
-    batches = read(opened.reader)
+    batches = read(opened.reader, 64)
     if sums:
         batches = aggregate(batches, opened.model, options, opened.report)
-    make = get(to).writer
+    make = WRITERS[to]
     assert make is not None
     write(batches, make(opened.model, Sink(out), options, opened.report))
     return out.getvalue()
 
 
-def check(data: bytes, from_: str, r: random.Random) -> None:
-    lenient = r.random() < 0.5
-    window, capacity = r.choice((1, 3, 17, 100, 1000)), r.choice((1, 2, 7, 1000))
-    whole = outcome(data, from_, lenient, 1 << 16, 1000)
+def check(data: bytes) -> None:
+    """Two bytes of choices, then a profile."""
+    if len(data) < 2 or _compression_of_bytes(data[2:]):
+        return
+    how, sizes, data = data[0], data[1], data[2:]
+    from_ = "cachegrind" if how & 1 else "callgrind"
+    lenient = bool(how & 2)
+    window, capacity = WINDOWS[sizes % len(WINDOWS)], CAPACITIES[sizes // len(WINDOWS) % len(CAPACITIES)]
+    whole = outcome(data, from_, lenient, WHOLE, 64)
     assert outcome(data, from_, lenient, window, capacity) == whole, (window, capacity, lenient)
-    options = Options(lenient=True, compress_names=r.random() < 0.7, compress_positions=r.random() < 0.7)
+    options = Options(lenient=True, compress_names=not how & 4, compress_positions=not how & 8)
     try:
         # A jump that comes before its function is bound to a place of its own by the first reading.
         first = written(data, from_, "callgrind", False, options)
         once = written(first, "callgrind", "callgrind", False, options)
-        twice = written(once, "callgrind", "callgrind", False, options)
-        lines = [repr(x)[2:-1].split("\\n") for x in (once, twice)]
-        assert twice == once, "\n".join(difflib.unified_diff(*lines, lineterm=""))
+        assert written(once, "callgrind", "callgrind", False, options) == once
         written(data, from_, "callgrind", True, options)
         written(data, from_, "cachegrind", False, options)
     except FastprofError as error:
         assert "2^63" in str(error), error  # a sum that does not fit
 
 
+@ctypes.CFUNCTYPE(ctypes.c_int, ctypes.POINTER(ctypes.c_uint8), ctypes.c_size_t)
+def one(data: object, n: int) -> int:
+    try:
+        check(ctypes.string_at(data, n))  # type: ignore[arg-type]
+    except BaseException:
+        traceback.print_exc()
+        sys.stderr.flush()
+        os.abort()
+    return 0
+
+
+def seed(folder: Path) -> None:
+    """The corpus as inputs, and the words."""
+    for path in sorted(p for name in ("callgrind", "cachegrind") for p in CORPUS.glob(f"{name}/*/*.{name}")):
+        is_cachegrind = path.parts[-3] == "cachegrind"
+        for lenient in (0, 2):
+            data = bytes([is_cachegrind | lenient, 7]) + path.read_bytes()
+            (folder / f"{path.parts[-2]}-{path.name}-{lenient}").write_bytes(data)
+    (folder.parent / "words").write_bytes(b"".join(b'"%b"\n' % word for word in WORDS.split()))
+
+
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--seconds", type=float, default=60)
-    parser.add_argument("--seed", type=int, default=1)
-    args = parser.parse_args()
-    r = random.Random(args.seed)
-    files = [p for name in ("callgrind", "cachegrind") for p in sorted(CORPUS.glob(f"{name}/*/*.{name}"))]
-    corpus = [(p.read_bytes(), p.parts[-3]) for p in files]
-    end, n = time.monotonic() + args.seconds, 0
-    while time.monotonic() < end:
-        data, from_ = r.choice(corpus)
-        data = data[:4000]
-        for _ in range(r.randrange(1, 8)):
-            data = mutate(data, r.choice(corpus)[0], r)
-        try:
-            check(data, from_, r)
-        except BaseException:
-            print(f"input {n} of seed {args.seed} ({from_}): {data!r}")
-            raise
-        n += 1
-    print(f"{n} inputs, no failure")
+    *options, folder = sys.argv[2:]
+    Path(folder).mkdir(exist_ok=True)
+    seed(Path(folder))
+    words = [b"callgrind_fuzz", *map(os.fsencode, options), b"-dict=" + os.fsencode(Path(folder).parent / "words")]
+    words.append(os.fsencode(folder))
+    argv = (ctypes.c_char_p * (len(words) + 1))(*words, None)
+    at = ctypes.cast(argv, ctypes.POINTER(ctypes.c_char_p))
+    sys.exit(LIBFUZZER.LLVMFuzzerRunDriver(ctypes.byref(ctypes.c_int(len(words))), ctypes.byref(at), one))
 
 
 if __name__ == "__main__":

@@ -210,6 +210,13 @@ def test_a_part_without_rows_is_kept() -> None:
     assert [p.events for p in parse(data)] == [["Ir"], ["Ir"], ["Dr"]]
 
 
+@pytest.mark.parametrize("line", [b"events: Dr", b"events=Dr", b" events: Dr", b"\tevents : Dr"])
+def test_events_begin_a_part_however_they_are_written(line: bytes) -> None:
+    for capacity in (1, 100):
+        parts, _ = read_parts(b"events: Ir\nfl=a\nfn=f\n1 5\n" + line + b"\nfn=f\n1 7\n", capacity=capacity)
+        assert [(p.events, p.sums) for p in parts] == [(["Ir"], [5]), (["Dr"], [7])]
+
+
 def test_a_file_of_several_xdebug_runs() -> None:
     header = b"version: 1\ncreator: xdebug 3.3\ncmd: /a.php\npart: 1\npositions: line\n\nevents: Time\n\n"
     one = header + b"fl=(1) a\nfn=(1) {main}\n1 5\n\nsummary: 5\n\n"
