@@ -6,6 +6,7 @@ import io
 from pathlib import Path
 
 from fastprof import formats
+from fastprof.bridges.aggregate import aggregate
 from fastprof.engine import Options, Report, read, write
 from fastprof.io import Sink
 from fastprof.model import Batch, Model
@@ -80,5 +81,8 @@ def rewrite(
     out = io.BytesIO()
     make = formats.get(to).writer
     assert make is not None
-    write(read(opened.reader), make(opened.model, Sink(out), options, opened.report))
+    batches = read(opened.reader)
+    if options.aggregate:
+        batches = aggregate(batches, opened.model, options, opened.report)
+    write(batches, make(opened.model, Sink(out), options, opened.report))
     return out.getvalue()

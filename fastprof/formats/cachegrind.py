@@ -6,7 +6,15 @@ import re
 
 from fastprof.engine import Format, Options, Report, Writer
 from fastprof.formats._callgrind_write import CostLines
-from fastprof.formats.callgrind import CallgrindReader, address_of, desc_line, event_names, is_cachegrind, one_line
+from fastprof.formats.callgrind import (
+    CREATOR,
+    CallgrindReader,
+    address_of,
+    desc_line,
+    event_names,
+    is_cachegrind,
+    one_line,
+)
 from fastprof.io import Sink
 from fastprof.model import Batch, Model
 from fastprof.sums import Table, merged_part, rank_by_name
@@ -62,7 +70,7 @@ class CachegrindWriter(Writer):
         part = merged_part([self.model.parts[i] for i in self._parts] or self.model.parts[-1:], self._table.value_types)
         names = event_names(part.value_types, self.report) or ["none"]
         # cg_merge and the newer cg_annotate want at least one desc: line, a command and a summary.
-        descriptions = part.descriptions or [(b"Creator", part.creator or b"fastprof")]
+        descriptions = part.descriptions or [(b"Creator", part.creator or CREATOR)]
         lines = [desc_line(key, value) for key, value in descriptions]
         comments = len(part.comments) + len(part.extra.get("remarks", []))
         if comments:

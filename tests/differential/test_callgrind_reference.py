@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import gzip
+from collections import Counter
 from pathlib import Path
 
 import pytest
 
 from fastprof.engine import Options
+from fastprof.errors import FormatError
+from fastprof.pipeline import convert, info
 from tests.graphs import read_parts, rewrite
-from tests.paths import SHARED, needs_shared
+from tests.paths import SHARED, needs_shared, shared_data
 from tests.reference.callgrind import parse
 
 pytestmark = needs_shared
@@ -54,7 +57,55 @@ def test_rewritten_file_has_the_same_rows(path: Path, compress: bool) -> None:
     assert [p.totals for p in after] == [p.sums for p in before]
 
 
+OPTIONS = [
+    Options(),
+    Options(compress_names=False),
+    Options(compress_positions=False),
+    Options(compress_names=False, compress_positions=False),
+    Options(aggregate=True),
+]
+
+
 @pytest.mark.parametrize("path", GOOD, ids=lambda p: p.name)
 def test_second_write_equals_the_first(path: Path) -> None:
-    once = rewrite(path)
-    assert rewrite(once) == once
+    """Whatever the options, and whatever was done to the file in between."""
+    plain = rewrite(path)
+    for options in OPTIONS:
+        once = rewrite(path, options=options)
+        assert rewrite(once, options=options) == once
+        if not options.aggregate:
+            assert rewrite(once) == plain
+    lines = rewrite(path, "cachegrind")
+    assert rewrite(lines, "cachegrind") == lines
+    assert rewrite(plain, "cachegrind") == lines
+
+
+@pytest.mark.parametrize("path", GOOD, ids=lambda p: p.name)
+def test_an_archive_gives_back_the_same_file(path: Path, tmp_path: Path) -> None:
+    archive, back = tmp_path / "a.fpa", tmp_path / "back.callgrind"
+    convert([str(path)], str(archive))
+    convert([str(archive)], str(back))
+    assert back.read_bytes() == rewrite(path)
+
+
+@pytest.mark.parametrize("path", GOOD, ids=lambda p: p.name)
+def test_pprof_has_the_same_totals(path: Path, tmp_path: Path) -> None:
+    """Its stacks are estimated, but every self cost is there."""
+    profile = tmp_path / "p.pb"
+    convert([str(path)], str(profile), options=Options(prune=0))
+    totals: Counter[str] = Counter()
+    for part in read_parts(path)[0]:
+        totals.update(dict(zip(part.events, part.sums, strict=True)))
+    assert info(str(profile)).facts["totals"] == totals
+
+
+@pytest.mark.parametrize("name", sorted(BROKEN))
+def test_what_no_reader_takes_is_an_error_that_says_where(name: str, tmp_path: Path) -> None:
+    path = shared_data("callgrind", "edge", name)
+    out = tmp_path / "out.callgrind"
+    with pytest.raises(FormatError, match="line 6, byte 53: count"):
+        convert([str(path)], str(out))
+    assert not out.exists()
+    report = convert([str(path)], str(out), options=Options(lenient=True))
+    assert report.losses == {"lines that could not be read": {"float.callgrind": 2, "more.callgrind": 1}[name]}
+    assert rewrite(out.read_bytes()) == out.read_bytes()
