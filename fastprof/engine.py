@@ -215,6 +215,9 @@ class Format(NamedTuple):
     writer: Callable[[Model, Sink, Options, Report], Writer] | None = None
     prefixes: tuple[str, ...] = ()  # of file names, as in callgrind.out.123
     selects: bool = False  # can read a member, a time range, threads or a part alone; has levels
+    # options that nothing but its reader, or its writer, looks at; by their names in Options
+    reads: tuple[str, ...] = ()
+    writes: tuple[str, ...] = ()
 
 
 def read(reader: Reader, capacity: int | None = None, *, keep: bool = False) -> Iterator[Batch]:

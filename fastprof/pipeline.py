@@ -7,7 +7,7 @@ from itertools import chain
 from typing import Any
 
 from fastprof import formats
-from fastprof.engine import Options, Reader, Report, Summary, read, write
+from fastprof.engine import Format, Options, Reader, Report, Summary, read, write
 from fastprof.errors import FastprofError, UsageError
 from fastprof.io import Sink, Source, expand
 from fastprof.model import Batch, Model
@@ -90,8 +90,7 @@ def convert(
             writer = target.writer(model, sink, options, report)
             if writer.view == "any":
                 writer.view = readers[0].view
-            if options.labels is not None and not writer.labels:
-                raise UsageError(f"--labels is for pprof, whose samples have labels; the output is {target.name}")
+            _refuse_idle(options, target, writer.view, readers)
             symbolize = options.symbolize and writer.names
             rows = merged(readers, writer.view, model, options, report, symbolize=symbolize, labelled=writer.labels)
             write(rows, writer)
@@ -101,6 +100,45 @@ def convert(
         for reader in readers:
             reader.source.close()
     return report
+
+
+# What only one bridge looks at: the flag, the view it comes from and the one it leads to.
+_OF_BRIDGES = {
+    "inline_calls": ("stacks", "graph"),
+    "stacks": ("graph", "stacks"),
+    "prune": ("graph", "stacks"),
+}
+_FLAGS = {
+    "time_ns": "--time",
+    "comments": "--comment",
+    "period_us": "--period",
+    "compress_names": "--no-compress-names",
+    "compress_positions": "--no-compress-positions",
+}
+
+
+def _refuse_idle(options: Options, target: Format, view: str, readers: list[Reader]) -> None:
+    """Errors: UsageError for an option that nothing in this conversion looks at."""
+    default = Options()
+    if options == default:
+        return
+    used = set(target.writes)
+    for reader in readers:
+        used.update(formats.get(reader.format).reads)
+        used.update(name for name, views in _OF_BRIDGES.items() if views == (reader.view, view))
+    of_formats = {name for f in formats.formats() for name in f.reads + f.writes}
+    for name in sorted((of_formats | _OF_BRIDGES.keys()) - used):
+        if getattr(options, name) != getattr(default, name):
+            flag = _FLAGS.get(name, "--" + name.replace("_", "-"))
+            from_ = " and ".join(dict.fromkeys(reader.format for reader in readers))
+            where = "from {} to {}".format(*_OF_BRIDGES[name]) if name in _OF_BRIDGES else _owners(name)
+            raise UsageError(f"{flag} would do nothing from {from_} to {target.name}: it is for {where}")
+
+
+def _owners(name: str) -> str:
+    """The formats that look at an option."""
+    readers = [f"reading {f.name}" for f in formats.formats() if name in f.reads]
+    return " and ".join(readers + [f"writing {f.name}" for f in formats.formats() if name in f.writes])
 
 
 def merged(

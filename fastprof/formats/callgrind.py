@@ -577,4 +577,5 @@ FORMAT = Format(
     sniff=sniff,
     reader=CallgrindReader,
     writer=CallgrindWriter,
+    writes=("compress_names", "compress_positions"),
 )

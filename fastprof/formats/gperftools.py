@@ -387,4 +387,6 @@ FORMAT = Format(
     sniff=sniff,
     reader=GperftoolsReader,
     writer=GperftoolsWriter,
+    reads=("period_us", "keep_signal_frames"),
+    writes=("period_us",),
 )

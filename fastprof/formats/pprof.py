@@ -239,4 +239,5 @@ FORMAT = Format(
     sniff=sniff,
     reader=PprofReader,
     writer=PprofWriter,
+    writes=("labels", "time_ns", "comments", "name_addresses"),
 )

@@ -315,9 +315,43 @@ def test_a_label_that_the_input_does_not_know_is_said(tmp_path: Path) -> None:
     assert b"--labels thread: the input names no thread" in done.stderr
 
 
+@pytest.mark.parametrize(
+    ("source", "to", "options", "says"),
+    [
+        ("gperftools", "callgrind", {"time_ns": 5}, "--time would do nothing from gperftools to callgrind"),
+        ("gperftools", "archive", {"comments": ("x",)}, "it is for writing pprof"),
+        ("pprof", "callgrind", {"name_addresses": True}, "--name-addresses"),
+        ("pprof", "pprof", {"period_us": 7}, "--period .* reading gperftools and writing gperftools"),
+        ("pprof", "gperftools", {"keep_signal_frames": True}, "--keep-signal-frames .* reading gperftools"),
+        ("gperftools", "pprof", {"inline_calls": True}, "--inline-calls .* from stacks to graph"),
+        ("gperftools", "callgrind", {"stacks": "self"}, "--stacks .* from graph to stacks"),
+        ("pprof", "pprof", {"prune": 0.5}, "--prune"),
+        ("pprof", "pprof", {"compress_names": False}, "--no-compress-names .* writing callgrind"),
+    ],
+)
+def test_options_that_would_do_nothing_are_refused(
+    source: str, to: str, options: dict[str, Any], says: str, tmp_path: Path
+) -> None:
+    path = next(p for p in sorted((CORPUS / source / "good").iterdir()) if p.name.startswith(("small", "everything")))
+    with pytest.raises(UsageError, match=says):
+        pipeline.convert([str(path)], str(tmp_path / "out"), to=to, options=Options(**options))
+    assert not list(tmp_path.iterdir())
+
+
+def test_options_of_one_of_several_inputs_are_taken(tmp_path: Path) -> None:
+    prof, pb = CORPUS / "gperftools" / "good" / "small.prof", CORPUS / "pprof" / "good" / "everything.pb"
+    for to, options in (
+        ("pprof", {"period_us": 7, "keep_signal_frames": True, "time_ns": 5}),
+        ("callgrind", {"period_us": 7, "inline_calls": True, "compress_names": False}),
+        ("gperftools", {"period_us": 7}),
+    ):
+        pipeline.convert([str(prof), str(pb)], str(tmp_path / to), to=to, options=Options(**options))
+    pipeline.convert([str(pb)], str(tmp_path / "x"), to="gperftools", options=Options(period_us=7))
+
+
 @pytest.mark.parametrize("to", ["callgrind", "cachegrind", "gperftools", "archive"])
 def test_formats_without_labels_refuse_the_option(to: str, tmp_path: Path) -> None:
     prof = str(CORPUS / "gperftools" / "good" / "small.prof")
-    with pytest.raises(UsageError, match="--labels is for pprof"):
+    with pytest.raises(UsageError, match="--labels would do nothing from gperftools"):
         pipeline.convert([prof], str(tmp_path / "out"), to=to, options=Options(labels=("own",)))
     assert not list(tmp_path.iterdir())
