@@ -1,13 +1,13 @@
 /* fp_digits.h - decimal numbers in text without a branch a digit.
  *
- * Floor 0.  Looks at 32 bytes at once and returns bit masks, bit i for byte i,
- * so that the ends of all numbers of a line are found before the first one is
- * read:
+ * Floor 0.  Looks at 16 bytes at once and returns bit masks, bit i for byte i,
+ * so that the ends of numbers are found before the first one is read:
  *
  *     text     + 4   0   1 2 3 \n
  *     digit    0 1 0 1 0 1 1 1 0
  *     blank    0 0 1 0 1 0 0 0 0
  *     newline  0 0 0 0 0 0 0 0 1
+ *     sign     1 0 0 0 0 0 0 0 0
  */
 #ifndef FP_DIGITS_H
 #define FP_DIGITS_H
@@ -18,32 +18,31 @@
 #include <emmintrin.h>
 #endif
 
-struct fp_masks {
-    uint64_t digit;
-    uint64_t blank;
-    uint64_t newline;
+struct fp_masks16 {
+    uint32_t newline, blank, digit, star, sign; /* sign: + and - */
 };
 
-/* The masks of p[0..32), in the low 32 bits. */
-static inline struct fp_masks fp_masks32(const uint8_t *p) {
-    struct fp_masks m;
+/* The masks of p[0..16). */
+static inline struct fp_masks16 fp_masks16(const uint8_t *p) {
+    struct fp_masks16 m;
 #if defined(__SSE2__)
-    __m128i a = _mm_loadu_si128((const __m128i *)(const void *)p);
-    __m128i b = _mm_loadu_si128((const __m128i *)(const void *)(p + 16));
+    const __m128i text = _mm_loadu_si128((const __m128i *)(const void *)p);
     /* '0'..'9' become -128..-119: one signed comparison */
-    const __m128i shift = _mm_set1_epi8((char)(0x80 - '0')), ten = _mm_set1_epi8(-118);
-    const __m128i blank = _mm_set1_epi8(' '), newline = _mm_set1_epi8('\n');
-#define FP_BITS(x, y) ((uint32_t)_mm_movemask_epi8(x) | (uint32_t)_mm_movemask_epi8(y) << 16)
-    m.digit = FP_BITS(_mm_cmplt_epi8(_mm_add_epi8(a, shift), ten), _mm_cmplt_epi8(_mm_add_epi8(b, shift), ten));
-    m.blank = FP_BITS(_mm_cmpeq_epi8(a, blank), _mm_cmpeq_epi8(b, blank));
-    m.newline = FP_BITS(_mm_cmpeq_epi8(a, newline), _mm_cmpeq_epi8(b, newline));
-#undef FP_BITS
+    const __m128i digit = _mm_cmplt_epi8(_mm_add_epi8(text, _mm_set1_epi8((char)(0x80 - '0'))), _mm_set1_epi8(-118));
+    const __m128i plus = _mm_cmpeq_epi8(text, _mm_set1_epi8('+')), minus = _mm_cmpeq_epi8(text, _mm_set1_epi8('-'));
+    m.newline = (uint32_t)_mm_movemask_epi8(_mm_cmpeq_epi8(text, _mm_set1_epi8('\n')));
+    m.blank = (uint32_t)_mm_movemask_epi8(_mm_cmpeq_epi8(text, _mm_set1_epi8(' ')));
+    m.digit = (uint32_t)_mm_movemask_epi8(digit);
+    m.star = (uint32_t)_mm_movemask_epi8(_mm_cmpeq_epi8(text, _mm_set1_epi8('*')));
+    m.sign = (uint32_t)_mm_movemask_epi8(_mm_or_si128(plus, minus));
 #else
-    m.digit = m.blank = m.newline = 0;
-    for (unsigned i = 0; i < 32; i++) {
-        m.digit |= (uint64_t)((uint8_t)(p[i] - '0') < 10) << i;
-        m.blank |= (uint64_t)(p[i] == ' ') << i;
-        m.newline |= (uint64_t)(p[i] == '\n') << i;
+    m.newline = m.blank = m.digit = m.star = m.sign = 0;
+    for (unsigned i = 0; i < 16; i++) {
+        m.newline |= (uint32_t)(p[i] == '\n') << i;
+        m.blank |= (uint32_t)(p[i] == ' ') << i;
+        m.digit |= (uint32_t)((uint8_t)(p[i] - '0') < 10) << i;
+        m.star |= (uint32_t)(p[i] == '*') << i;
+        m.sign |= (uint32_t)(p[i] == '+' || p[i] == '-') << i;
     }
 #endif
     return m;
@@ -69,6 +68,52 @@ static inline uint64_t fp_digits8(const uint8_t *p, unsigned n) {
     for (unsigned i = 0; i < n; i++) v = v * 10 + (uint64_t)(p[i] - '0');
     return v;
 #endif
+}
+
+static inline int fp_is_digit(uint8_t c) {
+    return (uint8_t)(c - '0') < 10;
+}
+
+/* Reads up to 18 digits, which cannot overflow, and returns what is behind them; NULL for none or more.
+ * The digits must be followed by a byte that is none. */
+static inline const uint8_t *fp_decimal(const uint8_t *p, uint64_t *to) {
+    const uint8_t *first = p;
+    uint64_t v = 0;
+    for (; fp_is_digit(*p); p++) v = v * 10 + (uint64_t)(*p - '0');
+    *to = v;
+    return (size_t)(p - first) - 1 < 18 ? p : NULL;
+}
+
+/* 0..15, or more than 15 for what is no hexadecimal digit. */
+static inline unsigned fp_nibble(uint8_t c) {
+    const unsigned digit = (unsigned)c - '0', letter = ((unsigned)c | 0x20) - 'a';
+    return digit < 10 ? digit : letter < 6 ? letter + 10 : 16;
+}
+
+/* Reads a position as Callgrind writes it - *, +12, -12, 12 or 0x4f, and a blank - and returns what is
+ * behind the blank; NULL for anything else, and for what is beyond 64 bits. */
+static inline const uint8_t *fp_text_position(const uint8_t *p, uint64_t base, uint64_t *to) {
+    uint64_t v = 0;
+    if (*p == '*') {
+        v = base;
+        p++;
+    } else if (*p == '+') {
+        p = fp_decimal(p + 1, &v);
+        v += base;
+        if (v < base) return NULL;
+    } else if (*p == '-') {
+        p = fp_decimal(p + 1, &v);
+        if (v > base) return NULL;
+        v = base - v;
+    } else if (p[0] == '0' && p[1] == 'x') {
+        const uint8_t *first = p += 2;
+        for (unsigned nibble; (nibble = fp_nibble(*p)) < 16; p++) v = v << 4 | nibble;
+        if ((size_t)(p - first) - 1 >= 16) return NULL;
+    } else {
+        p = fp_decimal(p, &v);
+    }
+    *to = v;
+    return p && *p == ' ' ? p + 1 : NULL;
 }
 
 #endif

@@ -43,14 +43,10 @@ cdef extern from "fp_buf.h" nogil:
 
 
 cdef extern from "fp_digits.h" nogil:
-    struct fp_masks:
-        uint64_t digit
-        uint64_t blank
-        uint64_t newline
-
-    fp_masks fp_masks32(const uint8_t *p)
-    unsigned int fp_lowest_bit(uint64_t mask)
-    uint64_t fp_digits8(const uint8_t *p, unsigned int n)
+    bint fp_is_digit(uint8_t c)
+    unsigned int fp_nibble(uint8_t c)
+    const uint8_t *fp_decimal(const uint8_t *p, uint64_t *to)
+    const uint8_t *fp_text_position(const uint8_t *p, uint64_t base, uint64_t *to)
 
 
 cdef extern from "fp_model.h" nogil:
@@ -107,3 +103,24 @@ cdef extern from "fp_batch.h" nogil:
         uint64_t *target_bb
         uint64_t *count
         uint64_t *count2
+
+
+cdef extern from "fp_callgrind.h" nogil:
+    struct fp_position:
+        uint64_t address
+        uint64_t bb
+        uint64_t line
+
+    struct fp_costs:
+        uint32_t instr, bb, lines
+        uint32_t n_values
+        uint32_t function, file
+        uint32_t wide
+        fp_position base
+        int64_t *totals
+        int64_t *recent
+        uint32_t overflowed
+
+    bint fp_costs_wide()
+    const uint8_t *fp_cost_lines(fp_costs *s, uint32_t kind, const uint8_t *p, const uint8_t *end,
+                                 const uint8_t *readable, fp_batch *b)

@@ -41,45 +41,11 @@ cdef enum:
     UNRESOLVED = 0xffffffff  # a function that was named but not looked up yet
     NO_NAME = 0xffffffff     # a number without a definition
     DISCARD = 255            # pending: the next position line belongs to a line that was skipped
-    READAHEAD = 80           # bytes that the short way looks at behind a line's first
-
-# How a position begins: POSITION[byte].
-cdef enum:
-    NO_POSITION = 0
-    ABSOLUTE = 1  # a digit
-    SAME = 2      # *
-    FORWARD = 3   # +
-    BACK = 4      # -
-
-cdef uint8_t[256] POSITION
-cdef uint8_t[256] NIBBLE  # of a hex digit; 255 for other bytes
-
-
-cdef void fill_tables() noexcept:
-    cdef int c
-    memset(NIBBLE, 255, 256)
-    for c in range(10):
-        POSITION[c'0' + c] = ABSOLUTE
-        NIBBLE[c'0' + c] = c
-    for c in range(6):
-        NIBBLE[c'a' + c] = NIBBLE[c'A' + c] = 10 + c
-    POSITION[c'*'] = SAME
-    POSITION[c'+'] = FORWARD
-    POSITION[c'-'] = BACK
-
-
-fill_tables()
 
 # Statuses beside fp_status, of this file only.
 cdef enum:
     OK = 100
     BAD = 101  # err is filled in; the line can be skipped
-
-
-cdef struct Position:
-    uint64_t address
-    uint64_t bb
-    uint64_t line
 
 
 cdef struct Entry:
@@ -142,31 +108,16 @@ cdef Entry *find(Numbers *t, uint64_t id) noexcept nogil:
 # Each returns the first byte after the number, or NULL when there is no number or it does not fit
 # (`fits` tells these apart).
 
-cdef inline const uint8_t *decimal(const uint8_t *p, uint64_t *to) noexcept nogil:
-    """Up to 18 digits, which cannot overflow; NULL for none or more."""
-    cdef const uint8_t *first = p
-    cdef uint64_t v = 0
-    cdef uint32_t d = <uint32_t>p[0] - 48
-    while d < 10:
-        v = v * 10 + d
-        p += 1
-        d = <uint32_t>p[0] - 48
-    to[0] = v
-    if <size_t>(p - first) - 1 >= 18:
-        return NULL
-    return p
-
-
 cdef const uint8_t *unsigned_number(const uint8_t *p, uint64_t *to, bint *fits) noexcept nogil:
     """Decimal or 0x hex of any length."""
     cdef const uint8_t *first
     cdef uint64_t v = 0, d
-    if p[0] == c'0' and (p[1] | 0x20) == c'x' and NIBBLE[p[2]] < 16:
+    if p[0] == c'0' and (p[1] | 0x20) == c'x' and fp_nibble(p[2]) < 16:
         p += 2
-        while NIBBLE[p[0]] < 16:
+        while fp_nibble(p[0]) < 16:
             if v >> 60:
                 fits[0] = False
-            v = v << 4 | NIBBLE[p[0]]
+            v = v << 4 | fp_nibble(p[0])
             p += 1
         to[0] = v
         return p
@@ -181,80 +132,9 @@ cdef const uint8_t *unsigned_number(const uint8_t *p, uint64_t *to, bint *fits) 
     return p if p != first else NULL
 
 
-cdef inline const uint8_t *address(const uint8_t *p, uint64_t base, uint64_t *to) noexcept nogil:
-    """An address as Callgrind writes it, and the blank after it; NULL for anything else."""
-    cdef uint64_t v
-    cdef const uint8_t *first
-    cdef uint8_t c = p[0]
-    if c == c'+':
-        p = decimal(p + 1, &v)
-        v += base
-        if p == NULL or v < base:
-            return NULL
-    elif c == c'*':
-        v = base
-        p += 1
-    elif c == c'-':
-        p = decimal(p + 1, &v)
-        if p == NULL or v > base:
-            return NULL
-        v = base - v
-    elif c == c'0' and p[1] == c'x':
-        p += 2
-        first = p
-        v = 0
-        while NIBBLE[p[0]] < 16:
-            v = v << 4 | NIBBLE[p[0]]
-            p += 1
-        if <size_t>(p - first) - 1 >= 16:
-            return NULL
-    else:
-        p = decimal(p, &v)
-        if p == NULL:
-            return NULL
-    to[0] = v
-    return p + 1 if p[0] == c' ' else NULL
-
-
-cdef inline const uint8_t *line_number(const uint8_t *p, uint64_t base, uint64_t *to) noexcept nogil:
-    """A line as Callgrind writes it, and the blank after it; NULL for anything else."""
-    cdef uint64_t v
-    cdef uint8_t c = p[0]
-    if c == c'*':
-        v = base
-        p += 1
-    elif c == c'+':
-        p = decimal(p + 1, &v)
-        v += base
-    elif c == c'-':
-        p = decimal(p + 1, &v)
-        v = base - v
-    else:
-        p = decimal(p, &v)
-    if p == NULL or p[0] != c' ' or v > <uint64_t>0xffffffff:
-        return NULL
-    to[0] = v
-    return p + 1
-
-
-cdef inline uint64_t relative(const uint8_t *p, uint8_t sign, unsigned int size, uint64_t base, bint *bad) noexcept nogil:
-    """The position of `size` bytes at p, `sign` and digits; `bad` is set for what is not that simple."""
-    cdef uint64_t v
-    cdef unsigned int digits = size - (sign != ABSOLUTE)
-    if sign == SAME:
-        bad[0] |= size != 1
-        return base
-    if digits - 1 > 7:
-        bad[0] = True
-        return 0
-    v = fp_digits8(p + (sign != ABSOLUTE), digits)
-    if sign == FORWARD:
-        v += base
-        bad[0] |= v < base
-    elif sign == BACK:
-        bad[0] |= v > base
-        v = base - v
-    return v
+cdef inline bint begins_cost(uint8_t c) noexcept nogil:
+    """Is this how a position begins?"""
+    return fp_is_digit(c) or c == c'+' or c == c'-' or c == c'*'
 
 
 cdef inline const uint8_t *blanks(const uint8_t *p) noexcept nogil:
@@ -286,13 +166,9 @@ cdef class Lexer:
     cdef bint lenient, numbered
     cdef Numbers numbers[3]
     # this part
-    cdef bint instr, bb, lines
     cdef readonly bint has_events
     cdef uint32_t n_values
-    cdef int64_t *sums
-    cdef int64_t *batch_sums                # not yet in `sums`; of counts below 10^8, so these cannot overflow
-    cdef readonly bint overflowed
-    cdef Position base
+    cdef fp_costs costs                     # columns, base, totals
     cdef uint32_t object, block_file, file, function
     cdef uint32_t fn_name, fn_file, fn_object  # of an UNRESOLVED function
     cdef uint64_t fn_key                    # its number + 1, or 0
@@ -310,7 +186,7 @@ cdef class Lexer:
     cdef uint32_t pending                   # FP_COST: nothing
     cdef uint64_t pending_line, pending_offset
     cdef uint64_t count, count2
-    cdef Position target
+    cdef fp_position target
     # a last line without newline, with one
     cdef uint8_t *tail
     cdef size_t tail_cap
@@ -334,29 +210,30 @@ cdef class Lexer:
         self.lenient = lenient
         self.numbered = numbered
         self.expands = self.keeps_comments = True
+        self.costs.wide = fp_costs_wide()
         self.start_part(0, False, False, True, False)
 
     def __dealloc__(self):
         cdef int kind
         for kind in range(3):
             free(self.numbers[kind].slots)
-        free(self.sums)
+        free(self.costs.totals)
         free(self.tail)
         free(self.expansion)
 
     def start_part(self, uint32_t n_values, bint instr, bint bb, bint lines, bint has_events):
         """Begin a part: no current names, no base position, sums at 0.  Numbers stay."""
-        cdef int64_t *sums = <int64_t *>realloc(self.sums, (2 * <size_t>n_values + 1) * sizeof(int64_t))
+        cdef int64_t *sums = <int64_t *>realloc(self.costs.totals, (2 * <size_t>n_values + 1) * sizeof(int64_t))
         if sums == NULL:
             raise MemoryError("no memory for a part's totals")
         memset(sums, 0, (2 * <size_t>n_values + 1) * sizeof(int64_t))
-        self.sums = sums
-        self.batch_sums = &sums[n_values]
-        self.n_values = n_values
-        self.instr, self.bb, self.lines = instr, bb, lines
+        self.costs.totals = sums
+        self.costs.recent = &sums[n_values]
+        self.costs.n_values = n_values
+        self.costs.instr, self.costs.bb, self.costs.lines = instr, bb, lines
         self.has_events = has_events
-        self.overflowed = self.body = False
-        memset(&self.base, 0, sizeof(Position))
+        self.costs.overflowed = self.body = False
+        memset(&self.costs.base, 0, sizeof(fp_position))
         self.object = self.block_file = self.file = 0
         self.function = UNRESOLVED
         self.fn_name = self.fn_file = self.fn_object = 0
@@ -367,18 +244,33 @@ cdef class Lexer:
         self.pending = FP_COST
 
     @property
+    def overflowed(self):
+        """Did a total pass 2^63 - 1?"""
+        return bool(self.costs.overflowed)
+
+    @property
+    def wide(self):
+        """Reads cost lines by AVX-512?"""
+        return bool(self.costs.wide)
+
+    @wide.setter
+    def wide(self, bint wide):
+        self.costs.wide = wide and fp_costs_wide()
+
+    @property
     def totals(self):
         """Sums of the self costs of this part so far."""
-        return [self.sums[k] for k in range(self.n_values)]
+        return [self.costs.totals[k] for k in range(self.costs.n_values)]
 
     def feed(self, size_t in_, size_t batch, size_t err):
         cdef int status
         cdef uint32_t k
         with nogil:
             status = self.window(<fp_in *>in_, <fp_batch *>batch, <fp_err *>err)
-            for k in range(self.n_values):
-                self.overflowed |= fp_add_overflows(self.sums[k], self.batch_sums[k], &self.sums[k])
-                self.batch_sums[k] = 0
+            for k in range(self.costs.n_values):
+                self.costs.overflowed |= fp_add_overflows(self.costs.totals[k], self.costs.recent[k],
+                                                          &self.costs.totals[k])
+                self.costs.recent[k] = 0
         return status
 
     def end_part(self, size_t batch, size_t err):
@@ -450,11 +342,11 @@ cdef class Lexer:
         memset(b.count2, 0, b.cap * sizeof(b.count2[0]))
         if b.n_values:
             memset(b.values, 0, <size_t>b.n_values * b.cap * sizeof(b.values[0]))
-        if not self.instr:
+        if not self.costs.instr:
             memset(b.address, 0, b.cap * sizeof(b.address[0]))
-        if not self.bb:
+        if not self.costs.bb:
             memset(b.bb, 0, b.cap * sizeof(b.bb[0]))
-        if not self.lines:
+        if not self.costs.lines:
             memset(b.line, 0, b.cap * sizeof(b.line[0]))
 
     cdef int body_lines(self, const uint8_t **at, const uint8_t *end, const uint8_t *readable, size_t shift,
@@ -468,21 +360,16 @@ cdef class Lexer:
         cdef const uint8_t *q
         cdef int status = FP_MORE
         while p != end:
-            if POSITION[p[0]] != NO_POSITION:
-                q = NULL
+            q = NULL
+            if begins_cost(p[0]):
                 if self.function != UNRESOLVED and self.has_events and self.pending != DISCARD:
-                    q = self.position_lines(p, end, readable, b)
-                    if q == end:
-                        p = q
-                        break
+                    q = self.cost_lines(p, end, readable, b)
                     if q != p:
                         p = q
                         continue
-                q = NULL
+                    q = NULL
             elif self.has_events or self.numbered:
                 q = self.short_line(p)
-            else:
-                q = NULL
             if q != NULL:
                 self.line += 1
                 p = q
@@ -494,124 +381,18 @@ cdef class Lexer:
         at[0] = p
         return status
 
-    cdef const uint8_t *position_lines(self, const uint8_t *p, const uint8_t *end, const uint8_t *readable,
-                                       fp_batch *b) noexcept nogil:
-        """Position lines as Callgrind writes them, from p on; returns the first line that is not one, or
-        for which there is no room."""
-        cdef fp_masks m, more
-        cdef const uint8_t *first
-        cdef uint64_t odd, ends, v, negative
-        cdef uint32_t i = b.n
-        cdef uint32_t cap = b.cap
-        cdef uint32_t n_values = self.n_values
-        cdef uint32_t k, pending = self.pending
-        cdef unsigned int stop, start, size, column
-        cdef uint8_t sign
-        cdef int64_t self_mask
-        cdef int64_t *value
-        cdef int64_t *sums = self.batch_sums
-        cdef bint bad
-        cdef bint instr = self.instr, bb = self.bb, lines = self.lines
-        cdef Position here, base = self.base
-        memset(&here, 0, sizeof(Position))
-        while p != end and i != cap and POSITION[p[0]] != NO_POSITION and readable - p >= READAHEAD:
-            m = fp_masks32(p)
-            if m.newline == 0:
-                more = fp_masks32(p + 32)
-                m.digit |= more.digit << 32
-                m.blank |= more.blank << 32
-                m.newline |= more.newline << 32
-                if m.newline == 0:
-                    break
-            stop = fp_lowest_bit(m.newline)
-            # bytes of this line that are neither digit nor blank, and the ends of its words
-            odd = ~(m.digit | m.blank) & ((<uint64_t>1 << stop) - 1)
-            ends = (m.blank & ((<uint64_t>1 << stop) - 1)) | <uint64_t>1 << stop
-            bad = False
-            start = 0
-            if instr:
-                sign = POSITION[p[start]]
-                size = fp_lowest_bit(ends) - start
-                if sign == ABSOLUTE and p[0] == c'0' and p[1] == c'x':
-                    v = 0
-                    bad |= size - 3 > 15
-                    odd &= ~<uint64_t>0 << size
-                    for column in range(2, size):
-                        k = NIBBLE[p[column]]
-                        bad |= k > 15
-                        v = v << 4 | k
-                    here.address = v
-                else:
-                    if sign != ABSOLUTE:
-                        odd &= ~<uint64_t>1
-                    bad |= sign == NO_POSITION
-                    here.address = relative(p, sign, size, base.address, &bad)
-                start = size + 1
-                ends &= ends - 1
-                bad |= start > stop
-            if bb and not bad:
-                sign = POSITION[p[start]]
-                size = fp_lowest_bit(ends) - start
-                if sign != ABSOLUTE:
-                    odd &= ~(<uint64_t>1 << start)
-                bad |= sign == NO_POSITION
-                here.bb = relative(p + start, sign, size, base.bb, &bad)
-                start += size + 1
-                ends &= ends - 1
-                bad |= start > stop
-            if lines and not bad:
-                sign = POSITION[p[start]]
-                size = fp_lowest_bit(ends) - start
-                if sign != ABSOLUTE:
-                    odd &= ~(<uint64_t>1 << start)
-                bad |= sign == NO_POSITION
-                here.line = relative(p + start, sign, size, base.line, &bad)
-                bad |= here.line >> 32 != 0
-                start += size + 1
-                ends &= ends - 1
-            if bad or odd:
-                break
-            value = b.values + i
-            self_mask = -<int64_t>(pending == FP_COST)
-            k = 0
-            while start < stop:
-                size = fp_lowest_bit(ends) - start
-                if size - 1 > 7 or k == n_values:
-                    break
-                v = fp_digits8(p + start, size)
-                value[0] = <int64_t>v
-                sums[k] += <int64_t>v & self_mask
-                value += cap
-                k += 1
-                start += size + 1
-                ends &= ends - 1
-            if start < stop or (pending >= FP_JUMP and k):
-                # an empty or a long number, too many of them: undo
-                while k:
-                    k -= 1
-                    value -= cap
-                    sums[k] -= value[0] & self_mask
-                    value[0] = 0
-                break
-            b.kind[i] = pending
-            b.function[i] = self.function
-            b.file[i] = self.file
-            b.line[i] = <uint32_t>here.line
-            if instr:
-                b.address[i] = here.address
-            if bb:
-                b.bb[i] = here.bb
-            if self_mask:
-                base = here
-            else:
-                self.finish_row(b, i, pending)
-                pending = FP_COST
-            i += 1
-            self.line += 1
-            p += stop + 1
-        b.n = i
-        self.base = base
-        self.pending = pending
+    cdef inline const uint8_t *cost_lines(self, const uint8_t *p, const uint8_t *end, const uint8_t *readable,
+                                          fp_batch *b) noexcept nogil:
+        """Cost lines as Callgrind writes them, from p on; returns the first line that is not one, or for
+        which there is no room."""
+        cdef uint32_t i = b.n, kind = self.pending
+        self.costs.function = self.function
+        self.costs.file = self.file
+        p = fp_cost_lines(&self.costs, kind, p, end, readable, b)
+        self.line += b.n - i
+        if kind != FP_COST and b.n != i:
+            self.finish_row(b, i, kind)
+            self.pending = FP_COST
         return p
 
     cdef inline void finish_row(self, fp_batch *b, uint32_t i, uint32_t kind) noexcept nogil:
@@ -687,35 +468,35 @@ cdef class Lexer:
 
     cdef inline const uint8_t *short_count(self, const uint8_t *p, uint32_t kind) noexcept nogil:
         """`2 0x4011 +3 ` or `3/4 +2 ` behind calls=, jump= or jcnd=."""
-        cdef Position target
+        cdef fp_position target
         cdef uint64_t count, count2 = 0
         cdef uint32_t callee
         if self.pending != FP_COST:
             return NULL
-        memset(&target, 0, sizeof(Position))
-        p = decimal(p, &count)
+        memset(&target, 0, sizeof(fp_position))
+        p = fp_decimal(p, &count)
         if p == NULL:
             return NULL
         if kind == FP_JCND:
             if p[0] != c'/':
                 return NULL
-            p = decimal(p + 1, &count2)
+            p = fp_decimal(p + 1, &count2)
             if p == NULL:
                 return NULL
         if p[0] != c' ':
             return NULL
         p += 1
-        if self.instr:
-            p = address(p, self.base.address, &target.address)
+        if self.costs.instr:
+            p = fp_text_position(p, self.costs.base.address, &target.address)
             if p == NULL:
                 return NULL
-        if self.bb:
-            p = address(p, self.base.bb, &target.bb)
+        if self.costs.bb:
+            p = fp_text_position(p, self.costs.base.bb, &target.bb)
             if p == NULL:
                 return NULL
-        if self.lines:
-            p = line_number(p, self.base.line, &target.line)
-            if p == NULL:
+        if self.costs.lines:
+            p = fp_text_position(p, self.costs.base.line, &target.line)
+            if p == NULL or target.line > <uint64_t>0xffffffff:
                 return NULL
         if p[0] != c'\n':
             return NULL
@@ -735,7 +516,7 @@ cdef class Lexer:
         cdef Entry *e
         if p[0] != c'(' or not self.numbered:
             return NULL
-        p = decimal(p + 1, &id)
+        p = fp_decimal(p + 1, &id)
         if p == NULL or p[0] != c')' or p[1] != c'\n':
             return NULL
         e = find(&self.numbers[kind], id)
@@ -794,7 +575,7 @@ cdef class Lexer:
             # of Cachegrind's header every line is the door's: a command may hold any
             return FP_ASK
         c = p[0]
-        if POSITION[c] != NO_POSITION:
+        if begins_cost(c):
             return self.position_line(p, stop, offset, b, err)
         n = stop - p
         if c == c'#':
@@ -1083,21 +864,21 @@ cdef class Lexer:
         b.bb[i] = 0
         return i
 
-    cdef int positions(self, const uint8_t **at, const uint8_t *stop, uint64_t offset, Position *to,
+    cdef int positions(self, const uint8_t **at, const uint8_t *stop, uint64_t offset, fp_position *to,
                        fp_err *err) noexcept nogil:
         """As many positions as the part has columns; missing ones are 0."""
         cdef int status
         to.address = to.bb = to.line = 0
-        if self.instr:
-            status = self.position(at, stop, offset, self.base.address, <uint64_t>-1, &to.address, err)
+        if self.costs.instr:
+            status = self.position(at, stop, offset, self.costs.base.address, <uint64_t>-1, &to.address, err)
             if status != OK:
                 return status
-        if self.bb:
-            status = self.position(at, stop, offset, self.base.bb, <uint64_t>-1, &to.bb, err)
+        if self.costs.bb:
+            status = self.position(at, stop, offset, self.costs.base.bb, <uint64_t>-1, &to.bb, err)
             if status != OK:
                 return status
-        if self.lines:
-            return self.position(at, stop, offset, self.base.line, 0xffffffff, &to.line, err)
+        if self.costs.lines:
+            return self.position(at, stop, offset, self.costs.base.line, 0xffffffff, &to.line, err)
         return OK
 
     cdef int position(self, const uint8_t **at, const uint8_t *stop, uint64_t offset, uint64_t base,
@@ -1142,7 +923,7 @@ cdef class Lexer:
     cdef int position_line(self, const uint8_t *p, const uint8_t *stop, uint64_t offset, fp_batch *b,
                            fp_err *err) noexcept nogil:
         cdef const uint8_t *first
-        cdef Position here
+        cdef fp_position here
         cdef uint32_t i, k, kind
         cdef uint64_t v
         cdef int64_t x
@@ -1185,7 +966,7 @@ cdef class Lexer:
                 self.forget(b, i, k)
                 fp_fail_text(err, FP_E_MALFORMED, offset, 0, "count", first, stop - first, "a whole number")
                 return BAD
-            if k == self.n_values:
+            if k == self.costs.n_values:
                 self.forget(b, i, k)
                 fp_fail_text(err, FP_E_MALFORMED, offset, 0, "count beyond the last event", first, stop - first,
                              "as many counts as events")
@@ -1202,10 +983,11 @@ cdef class Lexer:
         b.bb[i] = here.bb
         b.line[i] = <uint32_t>here.line
         if kind == FP_COST:
-            self.base = here
+            self.costs.base = here
             while k:
                 k -= 1
-                self.overflowed |= fp_add_overflows(self.sums[k], b.values[<size_t>k * b.cap + i], &self.sums[k])
+                self.costs.overflowed |= fp_add_overflows(self.costs.totals[k], b.values[<size_t>k * b.cap + i],
+                                                          &self.costs.totals[k])
             return OK
         self.finish_row(b, i, kind)
         return OK

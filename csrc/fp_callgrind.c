@@ -1,0 +1,307 @@
+#include "fp_callgrind.h"
+
+#include "fp_digits.h"
+
+#if defined(__x86_64__) && defined(__GNUC__)
+#define WIDE 1
+#include <immintrin.h>
+#define WIDE_TARGET __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi,avx512vbmi2,bmi,bmi2,popcnt")))
+#else
+#define WIDE 0
+#endif
+#define INLINE static inline __attribute__((always_inline))
+
+/* Lines are read in blocks of 64 bytes, of which every property is a bit mask
+ * (bit i for byte i), so that a block of several lines is checked and taken
+ * apart without a branch a byte, a number or a line:
+ *
+ *     text      + 4   1 2   7 \n * - 3   5 \n 0 x ...
+ *     newline   0 0 0 0 0 0 0 1  0 0 0 0 0 1
+ *     field     1 1 0 1 1 0 1 0  1 1 1 0 1 0     of whole cost lines only
+ *     start     1 0 0 1 0 0 1 0  1 0 0 0 1 0
+ *     end       0 0 1 0 0 1 0 1  0 ...           behind a field's last byte
+ *     first     1 0 0 0 0 0 0 0  1 0 ...         of a line
+ */
+struct block {
+    uint64_t newline, blank, digit, star, sign; /* sign: + and - */
+};
+
+/* The numbers of a block's fields: value, negative behind a minus; and a mask that is all ones where
+ * the base is to be added, behind a sign and for `*`. */
+struct fields {
+    uint64_t value[32 + 8];
+    uint64_t relative[32 + 8];
+};
+
+/* ---- any machine -------------------------------------------------------- */
+
+INLINE struct block block_plain(const uint8_t *p) {
+    struct block m = {0, 0, 0, 0, 0};
+    for (unsigned i = 0; i < 64; i += 16) {
+        const struct fp_masks16 part = fp_masks16(p + i);
+        m.newline |= (uint64_t)part.newline << i;
+        m.blank |= (uint64_t)part.blank << i;
+        m.digit |= (uint64_t)part.digit << i;
+        m.star |= (uint64_t)part.star << i;
+        m.sign |= (uint64_t)part.sign << i;
+    }
+    return m;
+}
+
+/* Returns bit t for each field t that is the first of its line. */
+INLINE uint64_t fields_plain(const uint8_t *p, uint64_t start, uint64_t end, uint64_t first, struct fields *f) {
+    uint64_t firsts = 0;
+    for (unsigned t = 0; start; t++) {
+        const unsigned from = fp_lowest_bit(start), to = fp_lowest_bit(end);
+        const uint8_t c = p[from];
+        const unsigned skip = c == '+' || c == '-';
+        const uint64_t v = fp_digits8(p + from + skip, to - from - skip) & (0 - (uint64_t)(c != '*'));
+        f->value[t] = c == '-' ? 0 - v : v;
+        f->relative[t] = 0 - (uint64_t)(c < '0');
+        firsts |= (first >> from & 1) << t;
+        start &= start - 1;
+        end &= end - 1;
+    }
+    return firsts;
+}
+
+/* ---- AVX-512 with VBMI2 -------------------------------------------------- */
+
+#if WIDE
+WIDE_TARGET INLINE struct block block_wide(const uint8_t *p) {
+    const __m512i text = _mm512_loadu_si512(p);
+    struct block m;
+    m.newline = _mm512_cmpeq_epi8_mask(text, _mm512_set1_epi8('\n'));
+    m.blank = _mm512_cmpeq_epi8_mask(text, _mm512_set1_epi8(' '));
+    m.star = _mm512_cmpeq_epi8_mask(text, _mm512_set1_epi8('*'));
+    m.sign = _mm512_cmpeq_epi8_mask(text, _mm512_set1_epi8('+')) | _mm512_cmpeq_epi8_mask(text, _mm512_set1_epi8('-'));
+    m.digit = _mm512_cmplt_epu8_mask(_mm512_sub_epi8(text, _mm512_set1_epi8('0')), _mm512_set1_epi8(10));
+    return m;
+}
+
+/* Eight fields at a time, each moved to the right end of 8 bytes:
+ *
+ *     lane            0                        1
+ *     index = end-8+j 250 251 ... 255 0   1    253 ... 3   4
+ *     in the field?   no  no      no  no  yes  no      yes yes
+ *     digits          0   0       0   0   4    0       1   2
+ *
+ * then pairs, fours and eights of digits are put together by multiply-and-add. */
+WIDE_TARGET INLINE uint64_t fields_wide(const uint8_t *p, uint64_t start, uint64_t end, uint64_t first,
+                                        struct fields *f) {
+    const __m512i iota =
+        _mm512_set_epi64(0x3f3e3d3c3b3a3938, 0x3736353433323130, 0x2f2e2d2c2b2a2928, 0x2726252423222120,
+                         0x1f1e1d1c1b1a1918, 0x1716151413121110, 0x0f0e0d0c0b0a0908, 0x0706050403020100);
+    const __m512i back = _mm512_set1_epi64((long long)0xfffefdfcfbfaf9f8); /* -8 .. -1 */
+    const __m512i text = _mm512_loadu_si512(p), zero = _mm512_setzero_si512();
+    __m512i digits = _mm512_sub_epi8(text, _mm512_set1_epi8('0'));
+    digits = _mm512_maskz_mov_epi8(_mm512_cmplt_epu8_mask(digits, _mm512_set1_epi8(10)), digits);
+    const __m512i starts = _mm512_maskz_compress_epi8(start, iota), ends = _mm512_maskz_compress_epi8(end, iota);
+    const unsigned n = (unsigned)__builtin_popcountll(start);
+    /* lane k of a round looks at field k of it */
+    __m512i lane = _mm512_set_epi64(0x0707070707070707, 0x0606060606060606, 0x0505050505050505, 0x0404040404040404,
+                                    0x0303030303030303, 0x0202020202020202, 0x0101010101010101, 0);
+    for (unsigned t = 0; t < n; t += 8) {
+        const __m512i from = _mm512_permutexvar_epi8(lane, starts);
+        const __m512i index = _mm512_add_epi8(_mm512_permutexvar_epi8(lane, ends), back);
+        __m512i v = _mm512_maskz_permutexvar_epi8(_mm512_cmpge_epi8_mask(index, from), index, digits);
+        v = _mm512_maddubs_epi16(v, _mm512_set1_epi16(0x010a));
+        v = _mm512_madd_epi16(v, _mm512_set1_epi32(0x00010064));
+        v = _mm512_add_epi64(_mm512_mul_epu32(v, _mm512_set1_epi64(10000)), _mm512_srli_epi64(v, 32));
+        const __m512i c = _mm512_permutexvar_epi8(from, text); /* eight times the first byte of each field */
+        v = _mm512_mask_sub_epi64(v, _mm512_cmpeq_epi64_mask(c, _mm512_set1_epi8('-')), zero, v);
+        _mm512_storeu_si512(f->value + t, v);
+        _mm512_storeu_si512(f->relative + t, _mm512_movm_epi64(_mm512_cmplt_epu64_mask(c, _mm512_set1_epi8('0'))));
+        lane = _mm512_add_epi8(lane, _mm512_set1_epi8(8));
+    }
+    return _pext_u64(first, start);
+}
+#endif
+
+/* ---- lines ----------------------------------------------------------------- */
+
+typedef struct block block_fn(const uint8_t *p);
+typedef uint64_t fields_fn(const uint8_t *p, uint64_t start, uint64_t end, uint64_t first, struct fields *f);
+
+INLINE uint64_t below(unsigned n) { /* the n lowest bits, 0 <= n <= 64 */
+    return n < 64 ? ((uint64_t)1 << n) - 1 : ~(uint64_t)0;
+}
+
+/* A block's lines as rows; returns how many bytes of it were taken.  `columns` positions a line. */
+INLINE unsigned take_block(struct fp_costs *s, uint32_t *kind, const uint8_t *p, struct fp_batch *b,
+                           const uint32_t instr, const uint32_t bb, const uint32_t lines, const uint32_t n_values,
+                           block_fn *masks, fields_fn *numbers) {
+    const uint32_t columns = instr + bb + lines;
+    const struct block m = masks(p);
+    const uint64_t begins = m.newline << 1 | 1;
+    const uint64_t other = begins & ~(m.digit | m.sign | m.star);
+    if (m.newline == 0) return 0;
+    unsigned size = 64 - (unsigned)__builtin_clzll(m.newline);
+    if (other && fp_lowest_bit(other) < size) size = fp_lowest_bit(other);
+    uint64_t in = below(size);
+    uint64_t field = in & ~(m.newline | m.blank);
+    uint64_t first = begins & in;
+    /* Adding a bit at a field's start carries to its end. */
+    uint64_t may_sign = first, at = first;
+    for (uint32_t k = 1; k < columns; k++) {
+        at = ((field + at) & ~field & m.blank) << 1 & field;
+        may_sign |= at;
+    }
+    uint64_t bad = field & ~m.digit & ~((m.sign | m.star) & may_sign);
+    bad |= (m.star << 1 & field) | (m.sign & in & ~(m.digit >> 1));
+    uint64_t run = field; /* of nine bytes: a number of more than eight */
+    run &= run >> 1;
+    run &= run >> 2;
+    run &= run >> 4;
+    bad |= run & run >> 1;
+    if (bad) {
+        const uint64_t whole = m.newline & below(fp_lowest_bit(bad));
+        if (!whole) return 0;
+        size = 64 - (unsigned)__builtin_clzll(whole);
+        in = below(size);
+        field &= in;
+        first &= in;
+    }
+    const uint64_t start = field & ~(field << 1), end = field << 1 & ~field;
+    struct fields f;
+    uint64_t next = numbers(p, start, end, first, &f);
+    next |= (uint64_t)1 << __builtin_popcountll(start);
+    next &= next - 1;
+
+    const uint32_t cap = b->cap;
+    uint32_t i = b->n;
+    struct fp_position here = s->base, base = here;
+    unsigned t = 0, rows = 0;
+    while (next && i != cap) {
+        const unsigned until = fp_lowest_bit(next), n = until - t - columns;
+        const uint64_t *value = f.value + t, *relative = f.relative + t;
+        if (n > n_values || (*kind >= FP_JUMP && n)) break;
+        if (instr) {
+            here.address = (base.address & *relative++) + *value++;
+            if ((here.address ^ base.address) >> 63) break; /* perhaps beyond 2^64 */
+        }
+        if (bb) {
+            here.bb = (base.bb & *relative++) + *value++;
+            if ((here.bb ^ base.bb) >> 63) break;
+        }
+        if (lines) {
+            here.line = (base.line & *relative) + *value++;
+            if (here.line >> 32) break;
+        }
+        int64_t *to = b->values + i;
+        if (*kind == FP_COST) {
+            base = here;
+            if (n_values == 1) {
+                const int64_t v = n ? (int64_t)*value : 0;
+                *to = v;
+                *s->recent += v;
+            } else
+                for (unsigned k = 0; k < n; k++, to += cap) {
+                    *to = (int64_t)value[k];
+                    s->recent[k] += *to;
+                }
+        } else
+            for (unsigned k = 0; k < n; k++, to += cap) *to = (int64_t)value[k];
+        if (instr) b->address[i] = here.address;
+        if (bb) b->bb[i] = here.bb;
+        b->line[i] = lines ? (uint32_t)here.line : 0;
+        b->kind[i] = (uint8_t)*kind;
+        b->function[i] = s->function;
+        b->file[i] = s->file;
+        *kind = FP_COST;
+        i++;
+        rows++;
+        t = until;
+        next &= next - 1;
+    }
+    b->n = i;
+    s->base = base;
+    if (!next) return size;
+    while (rows--) first &= first - 1;
+    return fp_lowest_bit(first);
+}
+
+/* One line of any length: addresses in hex, numbers of up to 18 digits.  NULL when it is not that simple. */
+static const uint8_t *take_line(struct fp_costs *s, uint32_t kind, const uint8_t *p, struct fp_batch *b) {
+    struct fp_position here = s->base;
+    if (s->instr && !(p = fp_text_position(p, s->base.address, &here.address))) return NULL;
+    if (s->bb && !(p = fp_text_position(p, s->base.bb, &here.bb))) return NULL;
+    if (s->lines && (!(p = fp_text_position(p, s->base.line, &here.line)) || here.line >> 32)) return NULL;
+    const uint32_t i = b->n;
+    int64_t *to = b->values + i;
+    uint32_t k = 0;
+    while (*p != '\n') {
+        uint64_t v;
+        if (k == s->n_values || kind >= FP_JUMP || !(p = fp_decimal(p, &v)) || (*p != ' ' && *p != '\n')) {
+            while (k--) *(to -= b->cap) = 0;
+            return NULL;
+        }
+        p += *p == ' ';
+        *to = (int64_t)v;
+        to += b->cap;
+        k++;
+    }
+    if (kind == FP_COST) {
+        s->base = here;
+        while (k--) s->overflowed |= (uint32_t)__builtin_add_overflow(s->totals[k], *(to -= b->cap), &s->totals[k]);
+    }
+    b->address[i] = s->instr ? here.address : 0;
+    b->bb[i] = s->bb ? here.bb : 0;
+    b->line[i] = s->lines ? (uint32_t)here.line : 0;
+    b->kind[i] = (uint8_t)kind;
+    b->function[i] = s->function;
+    b->file[i] = s->file;
+    b->n++;
+    return p + 1;
+}
+
+INLINE const uint8_t *take_lines(struct fp_costs *s, uint32_t kind, const uint8_t *p, const uint8_t *end,
+                                 const uint8_t *readable, struct fp_batch *b, block_fn *masks, fields_fn *numbers) {
+    const uint32_t shape = s->instr << 2 | s->bb << 1 | s->lines;
+    while (p < end && b->n != b->cap && (fp_is_digit(*p) || *p == '+' || *p == '-' || *p == '*')) {
+        unsigned size = 0;
+        if (readable - p >= FP_COST_READAHEAD) {
+            if (shape == 5 && s->n_values == 1)
+                size = take_block(s, &kind, p, b, 1, 0, 1, 1, masks, numbers);
+            else if (shape == 1)
+                size = take_block(s, &kind, p, b, 0, 0, 1, s->n_values, masks, numbers);
+            else
+                size = take_block(s, &kind, p, b, s->instr, s->bb, s->lines, s->n_values, masks, numbers);
+        }
+        if (size) {
+            p += size;
+            continue;
+        }
+        const uint8_t *next = take_line(s, kind, p, b);
+        if (!next) break;
+        kind = FP_COST;
+        p = next;
+    }
+    return p;
+}
+
+#if WIDE
+WIDE_TARGET static const uint8_t *lines_wide(struct fp_costs *s, uint32_t kind, const uint8_t *p, const uint8_t *end,
+                                             const uint8_t *readable, struct fp_batch *b) {
+    return take_lines(s, kind, p, end, readable, b, block_wide, fields_wide);
+}
+#endif
+
+int fp_costs_wide(void) {
+#if WIDE
+    return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+           __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl") &&
+           __builtin_cpu_supports("avx512vbmi") && __builtin_cpu_supports("avx512vbmi2") &&
+           __builtin_cpu_supports("bmi2");
+#else
+    return 0;
+#endif
+}
+
+const uint8_t *fp_cost_lines(struct fp_costs *s, uint32_t kind, const uint8_t *p, const uint8_t *end,
+                             const uint8_t *readable, struct fp_batch *b) {
+#if WIDE
+    if (s->wide) return lines_wide(s, kind, p, end, readable, b);
+#endif
+    return take_lines(s, kind, p, end, readable, b, block_plain, fields_plain);
+}

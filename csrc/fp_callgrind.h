@@ -1,0 +1,48 @@
+/* fp_callgrind.h - cost lines of Callgrind and Cachegrind, of which most of a file consists.
+ *
+ * Floor 2.  Names, calls and everything rare are the tokenizer's
+ * (fastprof/formats/_callgrind_read.pyx); here is what has to be fast.
+ */
+#ifndef FP_CALLGRIND_H
+#define FP_CALLGRIND_H
+
+#include "fp_batch.h"
+
+/* Bytes behind the first of a line that may be looked at. */
+enum { FP_COST_READAHEAD = 80 };
+
+struct fp_position {
+    uint64_t address;
+    uint64_t bb;
+    uint64_t line;
+};
+
+/* Where in a part we are. */
+struct fp_costs {
+    uint32_t instr, bb, lines; /* which position columns there are: 0 or 1, at least one of them */
+    uint32_t n_values;
+    uint32_t function, file; /* of the rows */
+    uint32_t wide;           /* use what fp_costs_wide() asks for */
+    struct fp_position base; /* of relative positions: the last self cost line */
+    int64_t *totals;         /* n_values sums of self cost: what they are is totals[k] + recent[k] */
+    int64_t *recent;         /* of counts below 10^8, so that they need no check: the caller moves them
+                                into the totals before 2^36 rows */
+    uint32_t overflowed;     /* a total passed 2^63 - 1 */
+};
+
+/* Can this machine run the AVX-512 way? */
+int fp_costs_wide(void);
+
+/* Appends the cost lines from p on as rows: each begins with a digit or one of
+ * + - *, and [p, end) is whole lines.  FP_COST_READAHEAD bytes at each line that
+ * is taken are looked at, none from `readable` on.  The first row is of `kind`:
+ * unless that is FP_COST it does not count as self cost and does not move the
+ * base, and the caller completes it.  Value columns must be 0 from row b->n on.
+ *
+ * Returns the first line that was not taken, because it is no cost line, not of
+ * the form that Callgrind writes (decimal counts, decimal or 0x positions,
+ * single blanks), too near to `readable`, or because the batch is full. */
+const uint8_t *fp_cost_lines(struct fp_costs *s, uint32_t kind, const uint8_t *p, const uint8_t *end,
+                             const uint8_t *readable, struct fp_batch *b);
+
+#endif
