@@ -11,6 +11,8 @@
 #endif
 #define INLINE static inline __attribute__((always_inline))
 
+enum { MANY = 16 }; /* value columns that are written without a branch for each */
+
 /* Lines are read in blocks of 64 bytes, of which every property is a bit mask
  * (bit i for byte i), so that a block of several lines is checked and taken
  * apart without a branch a byte, a number or a line:
@@ -28,9 +30,10 @@ struct block {
 
 /* The numbers of a block's fields: value, negative behind a minus; and a mask that is all ones where
  * the base is to be added, behind a sign and for `*`. */
+enum { FIELDS = 32 }; /* in 64 bytes, at most */
 struct fields {
-    uint64_t value[32 + 8];
-    uint64_t relative[32 + 8];
+    int64_t value[FIELDS + 8 + MANY]; /* a round writes 8 at once; MANY zeros behind the last one */
+    uint64_t relative[FIELDS + 8];
 };
 
 /* ---- any machine -------------------------------------------------------- */
@@ -56,13 +59,28 @@ INLINE uint64_t fields_plain(const uint8_t *p, uint64_t start, uint64_t end, uin
         const uint8_t c = p[from];
         const unsigned skip = c == '+' || c == '-';
         const uint64_t v = fp_digits8(p + from + skip, to - from - skip) & (0 - (uint64_t)(c != '*'));
-        f->value[t] = c == '-' ? 0 - v : v;
+        f->value[t] = (int64_t)(c == '-' ? 0 - v : v);
         f->relative[t] = 0 - (uint64_t)(c < '0');
         firsts |= (first >> from & 1) << t;
         start &= start - 1;
         end &= end - 1;
     }
     return firsts;
+}
+
+/* MASK + MANY - n: n times all ones, then zeros. */
+static const int64_t MASK[2 * MANY] = {-1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1};
+
+/* The first n of up to MANY values into columns, 0 into the rest, so that nothing depends on how many there are. */
+INLINE void many_plain(const int64_t *value, unsigned n, int64_t *to, uint32_t cap, uint32_t n_values, int self,
+                       int64_t *recent) {
+    const int64_t *mask = MASK + MANY - n;
+    for (uint32_t k = 0; k < n_values; k++, to += cap) {
+        int64_t v = value[k] & mask[k];
+        __asm__("" : "+r"(v));
+        *to = v;
+        if (self) recent[k] += v;
+    }
 }
 
 /* ---- AVX-512 with VBMI2 -------------------------------------------------- */
@@ -116,26 +134,90 @@ WIDE_TARGET INLINE uint64_t fields_wide(const uint8_t *p, uint64_t start, uint64
     }
     return _pext_u64(first, start);
 }
+
+WIDE_TARGET INLINE void many_wide(const int64_t *value, unsigned n, int64_t *to, uint32_t cap, uint32_t n_values,
+                                  int self, int64_t *recent) {
+    int64_t row[MANY];
+    const uint32_t mask = _bzhi_u32(0xffff, n);
+    const __m512i low = _mm512_maskz_loadu_epi64((__mmask8)mask, value);
+    const __m512i high = _mm512_maskz_loadu_epi64((__mmask8)(mask >> 8), value + 8);
+    _mm512_storeu_si512(row, low);
+    _mm512_storeu_si512(row + 8, high);
+    if (self) {
+        _mm512_storeu_si512(recent, _mm512_add_epi64(_mm512_loadu_si512(recent), low));
+        _mm512_storeu_si512(recent + 8, _mm512_add_epi64(_mm512_loadu_si512(recent + 8), high));
+    }
+    for (uint32_t k = 0; k < n_values; k++, to += cap) *to = row[k];
+}
 #endif
 
 /* ---- lines ----------------------------------------------------------------- */
 
 typedef struct block block_fn(const uint8_t *p);
+typedef void many_fn(const int64_t *value, unsigned n, int64_t *to, uint32_t cap, uint32_t n_values, int self,
+                     int64_t *recent);
 typedef uint64_t fields_fn(const uint8_t *p, uint64_t start, uint64_t end, uint64_t first, struct fields *f);
+
+/* What of the batch and the part a row needs. */
+struct columns {
+    uint32_t instr, has_bb, lines, n_values;
+    uint32_t cap;
+    uint64_t *restrict address, *restrict bb;
+    uint32_t *restrict line;
+    int64_t *restrict values;
+};
 
 INLINE uint64_t below(unsigned n) { /* the n lowest bits, 0 <= n <= 64 */
     return n < 64 ? ((uint64_t)1 << n) - 1 : ~(uint64_t)0;
 }
 
-/* A block's lines as rows; returns how many bytes of it were taken.  `columns` positions a line. */
-INLINE unsigned take_block(struct fp_costs *s, uint32_t *kind, const uint8_t *p, struct fp_batch *b,
-                           const uint32_t instr, const uint32_t bb, const uint32_t lines, const uint32_t n_values,
-                           block_fn *masks, fields_fn *numbers) {
-    const uint32_t columns = instr + bb + lines;
+/* A line's fields t.. as row i, `n` of them counts; 0 when they are not what a line may have.  Kind, function
+ * and file are the caller's to fill in. */
+INLINE int take_row(const struct fields *f, unsigned t, unsigned n, uint32_t kind, uint32_t i, struct fp_position *base,
+                    const struct columns *c, int64_t *recent, many_fn *many) {
+    const int64_t *value = f->value + t;
+    const uint64_t *relative = f->relative + t;
+    struct fp_position here = *base;
+    if (n > c->n_values || (kind >= FP_JUMP && n)) return 0;
+    if (c->instr) {
+        here.address = (base->address & *relative++) + (uint64_t)*value++;
+        if ((here.address ^ base->address) >> 63) return 0; /* perhaps beyond 2^64 */
+        c->address[i] = here.address;
+    }
+    if (c->has_bb) {
+        here.bb = (base->bb & *relative++) + (uint64_t)*value++;
+        if ((here.bb ^ base->bb) >> 63) return 0;
+        c->bb[i] = here.bb;
+    }
+    if (c->lines) {
+        here.line = (base->line & *relative) + (uint64_t)*value++;
+        if (here.line >> 32) return 0;
+        c->line[i] = (uint32_t)here.line;
+    }
+    int64_t *to = c->values + i;
+    if (c->n_values == 1) {
+        const int64_t v = n ? *value : 0;
+        *to = v;
+        if (kind == FP_COST) *recent += v;
+    } else if (c->n_values <= MANY) {
+        many(value, n, to, c->cap, c->n_values, kind == FP_COST, recent);
+    } else {
+        for (uint32_t k = 0; k < n; k++, to += c->cap) {
+            *to = value[k];
+            if (kind == FP_COST) recent[k] += *to;
+        }
+    }
+    if (kind == FP_COST) *base = here;
+    return 1;
+}
+
+/* A block's lines as rows b->n.. ; returns how many bytes of it were taken. */
+INLINE unsigned take_block(struct fp_costs *s, uint32_t kind, const uint8_t *p, struct fp_batch *b,
+                           const struct columns c, block_fn *masks, fields_fn *numbers, many_fn *many) {
     const struct block m = masks(p);
+    if (m.newline == 0) return 0;
     const uint64_t begins = m.newline << 1 | 1;
     const uint64_t other = begins & ~(m.digit | m.sign | m.star);
-    if (m.newline == 0) return 0;
     unsigned size = 64 - (unsigned)__builtin_clzll(m.newline);
     if (other && fp_lowest_bit(other) < size) size = fp_lowest_bit(other);
     uint64_t in = below(size);
@@ -143,7 +225,7 @@ INLINE unsigned take_block(struct fp_costs *s, uint32_t *kind, const uint8_t *p,
     uint64_t first = begins & in;
     /* Adding a bit at a field's start carries to its end. */
     uint64_t may_sign = first, at = first;
-    for (uint32_t k = 1; k < columns; k++) {
+    for (uint32_t k = 1; k < c.instr + c.has_bb + c.lines; k++) {
         at = ((field + at) & ~field & m.blank) << 1 & field;
         may_sign |= at;
     }
@@ -165,59 +247,37 @@ INLINE unsigned take_block(struct fp_costs *s, uint32_t *kind, const uint8_t *p,
     const uint64_t start = field & ~(field << 1), end = field << 1 & ~field;
     struct fields f;
     uint64_t next = numbers(p, start, end, first, &f);
-    next |= (uint64_t)1 << __builtin_popcountll(start);
-    next &= next - 1;
+    const unsigned n_fields = (unsigned)__builtin_popcountll(start);
+    if (c.n_values > 1 && c.n_values <= MANY) memset(f.value + n_fields, 0, MANY * sizeof *f.value);
+    next = (next | (uint64_t)1 << n_fields) & ~(uint64_t)1;
 
-    const uint32_t cap = b->cap;
-    uint32_t i = b->n;
-    struct fp_position here = s->base, base = here;
-    unsigned t = 0, rows = 0;
-    while (next && i != cap) {
-        const unsigned until = fp_lowest_bit(next), n = until - t - columns;
-        const uint64_t *value = f.value + t, *relative = f.relative + t;
-        if (n > n_values || (*kind >= FP_JUMP && n)) break;
-        if (instr) {
-            here.address = (base.address & *relative++) + *value++;
-            if ((here.address ^ base.address) >> 63) break; /* perhaps beyond 2^64 */
-        }
-        if (bb) {
-            here.bb = (base.bb & *relative++) + *value++;
-            if ((here.bb ^ base.bb) >> 63) break;
-        }
-        if (lines) {
-            here.line = (base.line & *relative) + *value++;
-            if (here.line >> 32) break;
-        }
-        int64_t *to = b->values + i;
-        if (*kind == FP_COST) {
-            base = here;
-            if (n_values == 1) {
-                const int64_t v = n ? (int64_t)*value : 0;
-                *to = v;
-                *s->recent += v;
-            } else
-                for (unsigned k = 0; k < n; k++, to += cap) {
-                    *to = (int64_t)value[k];
-                    s->recent[k] += *to;
-                }
+    const unsigned columns = c.instr + c.has_bb + c.lines;
+    const uint32_t from = b->n;
+    uint32_t i = from;
+    struct fp_position base = s->base;
+    int64_t one = 0, *recent = c.n_values == 1 ? &one : s->recent;
+    unsigned t = 0;
+    if (kind != FP_COST) {
+        const unsigned until = fp_lowest_bit(next);
+        if (take_row(&f, t, until - t - columns, kind, i, &base, &c, recent, many)) {
+            t = until;
+            next &= next - 1;
+            i++;
         } else
-            for (unsigned k = 0; k < n; k++, to += cap) *to = (int64_t)value[k];
-        if (instr) b->address[i] = here.address;
-        if (bb) b->bb[i] = here.bb;
-        b->line[i] = lines ? (uint32_t)here.line : 0;
-        b->kind[i] = (uint8_t)*kind;
-        b->function[i] = s->function;
-        b->file[i] = s->file;
-        *kind = FP_COST;
-        i++;
-        rows++;
+            return 0;
+    }
+    while (next && i != c.cap) {
+        const unsigned until = fp_lowest_bit(next);
+        if (!take_row(&f, t, until - t - columns, FP_COST, i, &base, &c, recent, many)) break;
         t = until;
         next &= next - 1;
+        i++;
     }
     b->n = i;
     s->base = base;
+    if (c.n_values == 1) *s->recent += one;
     if (!next) return size;
-    while (rows--) first &= first - 1;
+    for (; i != from; i--) first &= first - 1;
     return fp_lowest_bit(first);
 }
 
@@ -245,45 +305,65 @@ static const uint8_t *take_line(struct fp_costs *s, uint32_t kind, const uint8_t
         s->base = here;
         while (k--) s->overflowed |= (uint32_t)__builtin_add_overflow(s->totals[k], *(to -= b->cap), &s->totals[k]);
     }
-    b->address[i] = s->instr ? here.address : 0;
-    b->bb[i] = s->bb ? here.bb : 0;
-    b->line[i] = s->lines ? (uint32_t)here.line : 0;
-    b->kind[i] = (uint8_t)kind;
-    b->function[i] = s->function;
-    b->file[i] = s->file;
+    if (s->instr) b->address[i] = here.address;
+    if (s->bb) b->bb[i] = here.bb;
+    if (s->lines) b->line[i] = (uint32_t)here.line;
     b->n++;
     return p + 1;
 }
 
+/* n times v, of which `cap` would fit. */
+INLINE void fill(uint32_t *to, uint32_t v, uint32_t n, uint32_t cap) {
+    if (cap - n >= 8 && n <= 8)
+        for (unsigned k = 0; k < 8; k++) to[k] = v;
+    else
+        for (uint32_t k = 0; k < n; k++) to[k] = v;
+}
+
 INLINE const uint8_t *take_lines(struct fp_costs *s, uint32_t kind, const uint8_t *p, const uint8_t *end,
-                                 const uint8_t *readable, struct fp_batch *b, block_fn *masks, fields_fn *numbers) {
-    const uint32_t shape = s->instr << 2 | s->bb << 1 | s->lines;
-    while (p < end && b->n != b->cap && (fp_is_digit(*p) || *p == '+' || *p == '-' || *p == '*')) {
+                                 const uint8_t *readable, struct fp_batch *b, block_fn *masks, fields_fn *numbers,
+                                 many_fn *many) {
+    struct columns c = {s->instr, s->bb, s->lines, s->n_values, b->cap, b->address, b->bb, b->line, b->values};
+    const uint32_t shape = c.instr << 2 | c.has_bb << 1 | c.lines;
+    const uint32_t from = b->n;
+    const uint32_t first_kind = kind;
+    while (p < end && b->n != c.cap && (fp_is_digit(*p) || *p == '+' || *p == '-' || *p == '*')) {
         unsigned size = 0;
         if (readable - p >= FP_COST_READAHEAD) {
-            if (shape == 5 && s->n_values == 1)
-                size = take_block(s, &kind, p, b, 1, 0, 1, 1, masks, numbers);
-            else if (shape == 1)
-                size = take_block(s, &kind, p, b, 0, 0, 1, s->n_values, masks, numbers);
-            else
-                size = take_block(s, &kind, p, b, s->instr, s->bb, s->lines, s->n_values, masks, numbers);
+            /* the usual columns as constants */
+            if (shape == 5 && c.n_values == 1) {
+                c.instr = c.lines = c.n_values = 1;
+                c.has_bb = 0;
+                size = take_block(s, kind, p, b, c, masks, numbers, many);
+            } else if (shape == 1) {
+                c.instr = c.has_bb = 0;
+                c.lines = 1;
+                size = take_block(s, kind, p, b, c, masks, numbers, many);
+            } else {
+                size = take_block(s, kind, p, b, c, masks, numbers, many);
+            }
         }
         if (size) {
             p += size;
-            continue;
+        } else {
+            const uint8_t *next = take_line(s, kind, p, b);
+            if (!next) break;
+            p = next;
         }
-        const uint8_t *next = take_line(s, kind, p, b);
-        if (!next) break;
         kind = FP_COST;
-        p = next;
     }
+    const uint32_t n = b->n - from;
+    fill(b->function + from, s->function, n, c.cap - from);
+    fill(b->file + from, s->file, n, c.cap - from);
+    memset(b->kind + from, FP_COST, n);
+    if (n) b->kind[from] = (uint8_t)first_kind;
     return p;
 }
 
 #if WIDE
 WIDE_TARGET static const uint8_t *lines_wide(struct fp_costs *s, uint32_t kind, const uint8_t *p, const uint8_t *end,
                                              const uint8_t *readable, struct fp_batch *b) {
-    return take_lines(s, kind, p, end, readable, b, block_wide, fields_wide);
+    return take_lines(s, kind, p, end, readable, b, block_wide, fields_wide, many_plain);
 }
 #endif
 
@@ -303,5 +383,5 @@ const uint8_t *fp_cost_lines(struct fp_costs *s, uint32_t kind, const uint8_t *p
 #if WIDE
     if (s->wide) return lines_wide(s, kind, p, end, readable, b);
 #endif
-    return take_lines(s, kind, p, end, readable, b, block_plain, fields_plain);
+    return take_lines(s, kind, p, end, readable, b, block_plain, fields_plain, many_plain);
 }

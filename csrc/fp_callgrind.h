@@ -37,7 +37,8 @@ int fp_costs_wide(void);
  * + - *, and [p, end) is whole lines.  FP_COST_READAHEAD bytes at each line that
  * is taken are looked at, none from `readable` on.  The first row is of `kind`:
  * unless that is FP_COST it does not count as self cost and does not move the
- * base, and the caller completes it.  Value columns must be 0 from row b->n on.
+ * base, and the caller completes it.  Value columns must be 0
+ * from row b->n on, and so must position columns that the part does not have.
  *
  * Returns the first line that was not taken, because it is no cost line, not of
  * the form that Callgrind writes (decimal counts, decimal or 0x positions,

@@ -362,7 +362,8 @@ cdef class Lexer:
         while p != end:
             q = NULL
             if begins_cost(p[0]):
-                if self.function != UNRESOLVED and self.has_events and self.pending != DISCARD:
+                if (self.has_events and self.pending != DISCARD and b.n != b.cap
+                        and (self.function != UNRESOLVED or self.resolve() == OK)):
                     q = self.cost_lines(p, end, readable, b)
                     if q != p:
                         p = q
