@@ -385,3 +385,52 @@ const uint8_t *fp_cost_lines(struct fp_costs *s, uint32_t kind, const uint8_t *p
 #endif
     return take_lines(s, kind, p, end, readable, b, block_plain, fields_plain, many_plain);
 }
+
+/* ---- references to functions ------------------------------------------------- */
+
+/* Bytes 0..15 behind p at which `fn=(` begins; an `n` is looked for only where the rest is. */
+INLINE uint64_t marks_plain(const uint8_t *p) {
+    uint64_t mask = 0;
+#if defined(__SSE2__)
+#define EQUAL(at, c) _mm_cmpeq_epi8(_mm_loadu_si128((const __m128i *)(const void *)(p + (at))), _mm_set1_epi8(c))
+    mask = (uint64_t)_mm_movemask_epi8(_mm_and_si128(EQUAL(0, 'f'), _mm_and_si128(EQUAL(2, '='), EQUAL(3, '('))));
+#undef EQUAL
+#else
+    for (unsigned i = 0; i < 16; i++) mask |= (uint64_t)(p[i] == 'f' && p[i + 2] == '=' && p[i + 3] == '(') << i;
+#endif
+    return mask;
+}
+
+typedef uint64_t marks_fn(const uint8_t *p);
+
+INLINE unsigned find_marks(const uint8_t *p, unsigned n, uint16_t *marks, unsigned step, marks_fn *masks) {
+    unsigned found = 0, i = 0;
+    for (; i + step <= n; i += step)
+        for (uint64_t mask = masks(p + i); mask; mask &= mask - 1) {
+            const unsigned at = i + fp_lowest_bit(mask);
+            if (p[at + 1] == 'n') marks[found++] = (uint16_t)(at + 4);
+        }
+    for (; i < n; i++)
+        if (!memcmp(p + i, "fn=(", 4)) marks[found++] = (uint16_t)(i + 4);
+    return found;
+}
+
+#if WIDE
+WIDE_TARGET INLINE uint64_t marks_wide(const uint8_t *p) {
+    const __mmask64 f = _mm512_cmpeq_epi8_mask(_mm512_loadu_si512(p), _mm512_set1_epi8('f'));
+    const __mmask64 equals = _mm512_mask_cmpeq_epi8_mask(f, _mm512_loadu_si512(p + 2), _mm512_set1_epi8('='));
+    return _mm512_mask_cmpeq_epi8_mask(equals, _mm512_loadu_si512(p + 3), _mm512_set1_epi8('('));
+}
+
+WIDE_TARGET static unsigned find_marks_wide(const uint8_t *p, unsigned n, uint16_t *marks) {
+    return find_marks(p, n, marks, 64, marks_wide);
+}
+#endif
+
+unsigned fp_function_marks(const uint8_t *p, unsigned n, uint32_t wide, uint16_t marks[FP_MARKS]) {
+#if WIDE
+    if (wide) return find_marks_wide(p, n, marks);
+#endif
+    (void)wide;
+    return find_marks(p, n, marks, 16, marks_plain);
+}

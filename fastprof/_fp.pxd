@@ -1,6 +1,6 @@
 # The C core as Cython sees it: only what the .pyx files use.  The headers under
 # csrc/ say what everything means.
-from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 
 
 cdef extern from "fp.h" nogil:
@@ -68,7 +68,10 @@ cdef extern from "fp_model.h" nogil:
         fp_table objects
         fp_table functions
 
+    uint32_t fp_strings_hash(const void *p, size_t n)
+    void fp_strings_prefetch(const fp_strings *s, uint32_t hash)
     uint32_t fp_strings_intern(fp_strings *s, const void *p, size_t n)
+    uint32_t fp_strings_intern_hashed(fp_strings *s, const void *p, size_t n, uint32_t hash)
     uint32_t fp_model_object(fp_model *m, uint32_t name, uint32_t build_id)
     uint32_t fp_model_function(fp_model *m, uint32_t object, uint32_t file, uint32_t name,
                                uint32_t system_name, uint32_t line)
@@ -124,3 +127,8 @@ cdef extern from "fp_callgrind.h" nogil:
     bint fp_costs_wide()
     const uint8_t *fp_cost_lines(fp_costs *s, uint32_t kind, const uint8_t *p, const uint8_t *end,
                                  const uint8_t *readable, fp_batch *b)
+
+    enum:
+        FP_MARKS_BYTES
+        FP_MARKS
+    unsigned int fp_function_marks(const uint8_t *p, unsigned int n, uint32_t wide, uint16_t *marks)

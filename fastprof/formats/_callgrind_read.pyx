@@ -20,7 +20,7 @@ Rules that the format document leaves open (docs/formats/callgrind.md):
     nothing
 """
 
-from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
+from libc.stdint cimport int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free, malloc, realloc
 from libc.string cimport memchr, memcmp, memcpy, memset
 
@@ -30,7 +30,9 @@ cdef extern from *:
     """
     #define fp_add_overflows(a, b, to) __builtin_add_overflow(a, b, to)
     #define fp_uadd_overflows(a, b, to) __builtin_add_overflow(a, b, to)
+    #define fp_prefetch(p) __builtin_prefetch(p)
     """
+    void fp_prefetch(const void *p) nogil
     bint fp_add_overflows(int64_t a, int64_t b, int64_t *to) nogil
     bint fp_uadd_overflows(uint64_t a, uint64_t b, uint64_t *to) nogil
 
@@ -40,6 +42,7 @@ cdef enum:
     OB = 2
     UNRESOLVED = 0xffffffff  # a function that was named but not looked up yet
     NO_NAME = 0xffffffff     # a number without a definition
+    SEEN = 64                # names looked at ahead of time, a power of 2
     DISCARD = 255            # pending: the next position line belongs to a line that was skipped
 
 # Statuses beside fp_status, of this file only.
@@ -64,6 +67,13 @@ cdef struct Numbers:
     Entry *slots
     size_t mask
     size_t used
+
+
+cdef struct Seen:
+    # A name that was looked at ahead of time, and its hash.
+    const uint8_t *p
+    size_t n
+    uint32_t hash
 
 
 cdef inline size_t slot_of(uint64_t id, size_t mask) noexcept nogil:
@@ -165,6 +175,8 @@ cdef class Lexer:
     cdef fp_model *model
     cdef bint lenient, numbered
     cdef Numbers numbers[3]
+    cdef Seen seen[SEEN]                    # names that are about to be defined, in the order of the text
+    cdef uint32_t n_seen, next_seen         # entries that were ever filled in and used
     # this part
     cdef readonly bint has_events
     cdef uint32_t n_values
@@ -358,8 +370,12 @@ cdef class Lexer:
         """
         cdef const uint8_t *p = at[0]
         cdef const uint8_t *q
+        cdef const uint8_t *ahead = p
         cdef int status = FP_MORE
+        self.next_seen = self.n_seen  # what those were may have been replaced
         while p != end:
+            if ahead - p < FP_MARKS_BYTES and ahead != end:
+                ahead = self.look_ahead(ahead if ahead > p else p, end)
             q = NULL
             if begins_cost(p[0]):
                 if (self.has_events and self.pending != DISCARD and b.n != b.cap
@@ -381,6 +397,48 @@ cdef class Lexer:
             status = FP_MORE
         at[0] = p
         return status
+
+    cdef const uint8_t *look_ahead(self, const uint8_t *p, const uint8_t *end) noexcept nogil:
+        """Have what is known of the functions named behind p brought from memory; returns how far it looked.
+
+        Their numbers, and their names when they are defined, are looked up at random in tables that
+        no cache holds; a lookup that waits takes as long as reading 200 bytes of text.
+        """
+        cdef uint16_t[FP_MARKS] marks
+        cdef uint32_t n, k
+        cdef const uint8_t *q
+        cdef const uint8_t *stop
+        cdef Numbers *t = &self.numbers[FN]
+        cdef Seen *seen
+        cdef uint64_t id
+        if end - p < 8 or t.slots == NULL:
+            return end if end - p < 8 else p + 1
+        n = <uint32_t>min(end - p - 7, FP_MARKS_BYTES)
+        for k in range(fp_function_marks(p, n, self.costs.wide, marks)):
+            q = fp_decimal(p + marks[k], &id)
+            if q == NULL or q[0] != c')':
+                continue
+            fp_prefetch(&t.slots[slot_of(id, t.mask)])
+            if q[1] == c' ' and self.n_seen - self.next_seen != SEEN:
+                q += 2
+                stop = <const uint8_t *>memchr(q, c'\n', end - q)
+                seen = &self.seen[self.n_seen % SEEN]
+                self.n_seen += 1
+                seen.p = q
+                seen.n = stop - q
+                seen.hash = fp_strings_hash(q, stop - q)
+                fp_strings_prefetch(&self.model.strings, seen.hash)
+        return p + n if end - p > n + 7 else end
+
+    cdef uint32_t intern(self, const uint8_t *p, size_t n) noexcept nogil:
+        """The string of a name; FP_NO_ID when memory ran out."""
+        cdef Seen *seen = &self.seen[self.next_seen % SEEN]
+        while self.next_seen != self.n_seen and seen.p < p:
+            self.next_seen += 1
+            seen = &self.seen[self.next_seen % SEEN]
+        if self.next_seen != self.n_seen and seen.p == p and seen.n == n:
+            return fp_strings_intern_hashed(&self.model.strings, p, n, seen.hash)
+        return fp_strings_intern(&self.model.strings, p, n)
 
     cdef inline const uint8_t *cost_lines(self, const uint8_t *p, const uint8_t *end, const uint8_t *readable,
                                           fp_batch *b) noexcept nogil:
@@ -685,7 +743,7 @@ cdef class Lexer:
         cdef size_t n, have = 0
         cdef Entry *e
         if kind != FN or not self.expands or p[0] != c'(' or not c'0' <= p[1] <= c'9':
-            return fp_strings_intern(&self.model.strings, p, stop - p)
+            return self.intern(p, stop - p)
         while q < stop:
             if q[0] == c'(' and c'0' <= q[1] <= c'9':
                 q = unsigned_number(q + 1, &id, &fits)
