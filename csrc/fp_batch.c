@@ -147,12 +147,12 @@ INLINE int add_run(int64_t *total, const int64_t *restrict values, const int64_t
 }
 
 /* Adds the self values of a batch's first `n_values` columns; 1 on overflow. */
-INLINE int add_columns(const struct fp_batch *b, const uint8_t *kind, int64_t *totals, uint32_t n_values) {
+INLINE int add_columns(const struct fp_batch *b, int64_t *totals, uint32_t n_values) {
     int overflow = 0;
     for (uint32_t from = 0; from < b->n; from += RUN) {
         int64_t self[RUN]; /* -1 in rows that count, else 0 */
         const uint32_t n = b->n - from < RUN ? b->n - from : RUN;
-        for (uint32_t i = 0; i < n; i++) self[i] = -(int64_t)(b->view != FP_GRAPH || kind[from + i] == FP_COST);
+        for (uint32_t i = 0; i < n; i++) self[i] = -(int64_t)(b->view != FP_GRAPH || b->kind[from + i] == FP_COST);
         for (uint32_t k = 0; k < n_values; k++)
             overflow |= add_run(&totals[k], b->values + (size_t)k * b->cap + from, self, n);
     }
@@ -161,9 +161,9 @@ INLINE int add_columns(const struct fp_batch *b, const uint8_t *kind, int64_t *t
 
 #if defined(__x86_64__) && defined(__GNUC__)
 /* The same, four values at a time. */
-__attribute__((target("avx2"))) static int add_columns_avx2(const struct fp_batch *b, const uint8_t *kind,
-                                                            int64_t *totals, uint32_t n_values) {
-    return add_columns(b, kind, totals, n_values);
+__attribute__((target("avx2"))) static int add_columns_avx2(const struct fp_batch *b, int64_t *totals,
+                                                            uint32_t n_values) {
+    return add_columns(b, totals, n_values);
 }
 #define HAVE_AVX2() __builtin_cpu_supports("avx2")
 #else
@@ -180,6 +180,12 @@ static void count_kinds(const uint8_t *kind, uint32_t n, uint64_t *rows) {
         for (uint32_t i = from; i < until; i++) counts += (uint64_t)1 << (kind[i] & 7) * 8;
         for (unsigned k = 0; k < 8; k++) rows[k] += counts >> 8 * k & 255;
     }
+}
+
+int fp_batch_add_self(const struct fp_batch *b, int64_t *totals, uint32_t n_values) {
+    if (!n_values) return FP_DONE;
+    return (HAVE_AVX2() ? add_columns_avx2(b, totals, n_values) : add_columns(b, totals, n_values)) ? FP_E_OVERFLOW
+                                                                                                    : FP_DONE;
 }
 
 int fp_batch_summarize(const struct fp_batch *b, struct fp_summary *s) {
@@ -202,8 +208,6 @@ int fp_batch_summarize(const struct fp_batch *b, struct fp_summary *s) {
         for (uint32_t i = 0; i < b->n; i++)
             if (kind[i] == FP_CALL) overflow |= __builtin_add_overflow(s->calls, b->count[i], &s->calls);
     const uint32_t n_values = b->n_values < s->n_totals ? b->n_values : s->n_totals;
-    if (n_values)
-        overflow |=
-            HAVE_AVX2() ? add_columns_avx2(b, kind, s->totals, n_values) : add_columns(b, kind, s->totals, n_values);
+    if (fp_batch_add_self(b, s->totals, n_values)) overflow = 1;
     return overflow ? FP_E_OVERFLOW : FP_DONE;
 }

@@ -40,35 +40,6 @@ int fp_buf_put(struct fp_buf *b, const void *p, size_t n) {
     return 0;
 }
 
-/* Two digits at a time: half the divisions of the obvious loop. */
-static const char pairs[201] =
-    "00010203040506070809101112131415161718192021222324252627282930313233343536373839"
-    "40414243444546474849505152535455565758596061626364656667686970717273747576777879"
-    "8081828384858687888990919293949596979899";
-
-uint8_t *fp_dec(uint8_t *to, uint64_t v) {
-    if (v < 10) {
-        *to = (uint8_t)('0' + v);
-        return to + 1;
-    }
-    uint8_t tmp[20];
-    unsigned i = 20;
-    while (v >= 100) {
-        uint64_t q = v / 100;
-        i -= 2;
-        memcpy(tmp + i, pairs + (v - q * 100) * 2, 2);
-        v = q;
-    }
-    if (v >= 10) {
-        i -= 2;
-        memcpy(tmp + i, pairs + v * 2, 2);
-    } else {
-        tmp[--i] = (uint8_t)('0' + v);
-    }
-    memcpy(to, tmp + i, 20 - i);
-    return to + (20 - i);
-}
-
 uint8_t *fp_hex(uint8_t *to, uint64_t v) {
     unsigned digits = 1;
     while (digits < 16 && v >> (4 * digits)) digits++;

@@ -1,4 +1,4 @@
-/* fp_buf.h - a growable output buffer with decimal, hex and varint writers.
+/* fp_buf.h - a growable output buffer with hex and varint writers.
  * Floor 0. */
 #ifndef FP_BUF_H
 #define FP_BUF_H
@@ -26,15 +26,8 @@ void fp_buf_free(struct fp_buf *b);
 int fp_buf_put(struct fp_buf *b, const void *p, size_t n);
 
 /* Writers into memory that the caller has reserved; each returns the new end.
- * Longest output: decimal 20 bytes (signed 20), hex 16, varint 10. */
-uint8_t *fp_dec(uint8_t *to, uint64_t v);
+ * Longest output: hex 16 bytes, varint 10.  Decimals: fp_digits.h. */
 uint8_t *fp_hex(uint8_t *to, uint64_t v);
-
-static inline uint8_t *fp_sdec(uint8_t *to, int64_t v) {
-    if (v >= 0) return fp_dec(to, (uint64_t)v);
-    *to++ = '-';
-    return fp_dec(to, 0 - (uint64_t)v);
-}
 
 static inline uint8_t *fp_varint(uint8_t *to, uint64_t v) {
     while (v >= 0x80) {

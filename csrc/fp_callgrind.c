@@ -134,21 +134,6 @@ WIDE_TARGET INLINE uint64_t fields_wide(const uint8_t *p, uint64_t start, uint64
     }
     return _pext_u64(first, start);
 }
-
-WIDE_TARGET INLINE void many_wide(const int64_t *value, unsigned n, int64_t *to, uint32_t cap, uint32_t n_values,
-                                  int self, int64_t *recent) {
-    int64_t row[MANY];
-    const uint32_t mask = _bzhi_u32(0xffff, n);
-    const __m512i low = _mm512_maskz_loadu_epi64((__mmask8)mask, value);
-    const __m512i high = _mm512_maskz_loadu_epi64((__mmask8)(mask >> 8), value + 8);
-    _mm512_storeu_si512(row, low);
-    _mm512_storeu_si512(row + 8, high);
-    if (self) {
-        _mm512_storeu_si512(recent, _mm512_add_epi64(_mm512_loadu_si512(recent), low));
-        _mm512_storeu_si512(recent + 8, _mm512_add_epi64(_mm512_loadu_si512(recent + 8), high));
-    }
-    for (uint32_t k = 0; k < n_values; k++, to += cap) *to = row[k];
-}
 #endif
 
 /* ---- lines ----------------------------------------------------------------- */

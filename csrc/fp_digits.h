@@ -116,4 +116,59 @@ static inline const uint8_t *fp_text_position(const uint8_t *p, uint64_t base, u
     return p && *p == ' ' ? p + 1 : NULL;
 }
 
+/* ---- writers: into memory of which FP_DIGITS_ROOM bytes are writable, whatever is returned as the new end ---- */
+
+enum { FP_DIGITS_ROOM = 32 };
+
+static inline void fp_store_u64(uint8_t *to, uint64_t v) {
+    memcpy(to, &v, 8);
+}
+
+/* The 8 digits of v < 10^8, the first in the lowest byte.
+ *
+ *     v = 1234567     two fours 0123 4567 | four twos 01 23 45 67 | eight ones
+ */
+static inline uint64_t fp_eight_digits(uint64_t v) {
+    const uint64_t high = v * 3518437209 >> 45; /* v / 10^4 */
+    uint64_t w = high | (v - high * 10000) << 32;
+    uint64_t q = (w * 5243 >> 19) & 0x0000007f0000007f; /* each four / 100 */
+    w = q | (w - q * 100) << 16;
+    q = (w * 103 >> 10) & 0x000f000f000f000f; /* each two / 10 */
+    return q | (w - q * 10) << 8;
+}
+
+/* v in decimal: up to 20 digits. */
+static inline uint8_t *fp_put_decimal(uint8_t *to, uint64_t v) {
+#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+    if (v < 100000000) {
+        const uint64_t digits = fp_eight_digits(v);
+        const unsigned zeros = fp_lowest_bit(digits | (uint64_t)1 << 56) / 8; /* one digit stays */
+        fp_store_u64(to, (digits + 0x3030303030303030) >> 8 * zeros);
+        return to + 8 - zeros;
+    }
+    to = fp_put_decimal(to, v / 100000000);
+    fp_store_u64(to, fp_eight_digits(v % 100000000) + 0x3030303030303030);
+    return to + 8;
+#else
+    uint8_t digits[20];
+    unsigned n = 0;
+    do digits[n++] = (uint8_t)('0' + v % 10);
+    while (v /= 10);
+    while (n) *to++ = digits[--n];
+    return to;
+#endif
+}
+
+static inline uint8_t *fp_put_signed(uint8_t *to, int64_t v) {
+    *to = '-';
+    return v < 0 ? fp_put_decimal(to + 1, 0 - (uint64_t)v) : fp_put_decimal(to, (uint64_t)v);
+}
+
+/* v in hexadecimal: up to 16 digits. */
+static inline uint8_t *fp_put_hex(uint8_t *to, uint64_t v) {
+    unsigned n = (64 - (unsigned)__builtin_clzll(v | 1) + 3) / 4;
+    for (unsigned i = n; i-- > 0; v >>= 4) to[i] = (uint8_t)"0123456789abcdef"[v & 15];
+    return to + n;
+}
+
 #endif

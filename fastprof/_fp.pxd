@@ -37,15 +37,14 @@ cdef extern from "fp_buf.h" nogil:
         size_t cap
 
     int fp_buf_reserve(fp_buf *b, size_t more)
-    uint8_t *fp_dec(uint8_t *to, uint64_t v)
-    uint8_t *fp_sdec(uint8_t *to, int64_t v)
-    uint8_t *fp_hex(uint8_t *to, uint64_t v)
 
 
 cdef extern from "fp_digits.h" nogil:
     bint fp_is_digit(uint8_t c)
     unsigned int fp_nibble(uint8_t c)
     const uint8_t *fp_decimal(const uint8_t *p, uint64_t *to)
+    uint8_t *fp_put_decimal(uint8_t *to, uint64_t v)
+    uint8_t *fp_put_signed(uint8_t *to, int64_t v)
     const uint8_t *fp_text_position(const uint8_t *p, uint64_t base, uint64_t *to)
 
 
@@ -107,6 +106,8 @@ cdef extern from "fp_batch.h" nogil:
         uint64_t *count
         uint64_t *count2
 
+    int fp_batch_add_self(const fp_batch *b, int64_t *totals, uint32_t n_values)
+
 
 cdef extern from "fp_callgrind.h" nogil:
     struct fp_position:
@@ -131,4 +132,14 @@ cdef extern from "fp_callgrind.h" nogil:
     enum:
         FP_MARKS_BYTES
         FP_MARKS
+    struct fp_cost_style:
+        uint32_t instr, bb, lines, n_values
+        uint32_t compress
+        fp_position base
+
+    size_t fp_cost_room(uint32_t n_values)
+    uint8_t *fp_put_costs(fp_cost_style *s, const fp_batch *b, uint32_t first, uint32_t until, uint8_t *p,
+                          uint32_t *next)
+    uint8_t *fp_put_positions(const fp_cost_style *s, const fp_position *at, uint8_t *p)
+    uint8_t *fp_put_counts(const fp_batch *b, uint32_t row, uint32_t n_values, uint8_t *p)
     unsigned int fp_function_marks(const uint8_t *p, unsigned int n, uint32_t wide, uint16_t *marks)

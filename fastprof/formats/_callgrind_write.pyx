@@ -20,12 +20,6 @@ from libc.string cimport memchr, memcpy, memset
 
 from fastprof._fp cimport *
 
-cdef extern from *:
-    """
-    #define fp_add_overflows(a, b, to) __builtin_add_overflow(a, b, to)
-    """
-    bint fp_add_overflows(int64_t a, int64_t b, int64_t *to) nogil
-
 cdef enum:
     FN = 0
     FL = 1
@@ -34,92 +28,7 @@ cdef enum:
     # Longest row apart from names and counts: jcnd= with two counts, three
     # target and three source positions.
     ROW_BYTES = 256
-
-# 0..999 in decimal: three digits, and their number as the fourth byte.
-cdef uint8_t[1000][4] SMALL
-
-
-cdef void fill_small() noexcept:
-    cdef int v, n
-    for v in range(1000):
-        n = <int>(fp_dec(SMALL[v], v) - SMALL[v])
-        SMALL[v][3] = n
-
-
-fill_small()
-
-
-cdef inline uint8_t *dec(uint8_t *p, uint64_t v) noexcept nogil:
-    if v < 1000:
-        memcpy(p, SMALL[v], 4)
-        return p + SMALL[v][3]
-    return fp_dec(p, v)
-
-
-cdef inline uint8_t *delta(uint8_t *p, int64_t d) noexcept nogil:
-    """`* `, `+7 ` or `-7 `."""
-    if d == 0:
-        p[0] = c'*'
-        p += 1
-    elif d > 0:
-        p[0] = c'+'
-        p = dec(p + 1, d)
-    else:
-        p[0] = c'-'
-        p = dec(p + 1, -d)
-    p[0] = c' '
-    return p + 1
-
-
-cdef inline uint8_t *put_address(uint8_t *p, uint64_t v, uint64_t base) noexcept nogil:
-    """An address or basic block; relative to `base` when that is known (not 0) and near."""
-    if base and v - base + 99 < 199:
-        return delta(p, <int64_t>(v - base))
-    if v:
-        p[0] = c'0'
-        p[1] = c'x'
-        p = fp_hex(p + 2, v)
-    else:
-        p[0] = c'0'
-        p += 1
-    p[0] = c' '
-    return p + 1
-
-
-cdef inline uint8_t *put_line(uint8_t *p, uint32_t v, uint32_t base) noexcept nogil:
-    cdef int64_t d = <int64_t>v - base
-    if base and -100 < d < 100:
-        return delta(p, d)
-    p = dec(p, v)
-    p[0] = c' '
-    return p + 1
-
-
-cdef inline uint8_t *put_values(uint8_t *p, const int64_t *v, size_t stride, uint32_t n) noexcept nogil:
-    """Counts of one row without trailing zeros, at least one, and the line's end."""
-    cdef uint32_t k
-    while n > 1 and v[(n - 1) * stride] == 0:
-        n -= 1
-    if n == 0:
-        p[0] = c'0'
-        p += 1
-    for k in range(n):
-        if k:
-            p[0] = c' '
-            p += 1
-        if v[k * stride] >= 0:
-            p = dec(p, <uint64_t>v[k * stride])
-        else:
-            p = fp_sdec(p, v[k * stride])
-    p[0] = c'\n'
-    return p + 1
-
-
-cdef struct Position:
-    uint64_t address
-    uint64_t bb
-    uint32_t line
-
+    RUN = 32  # rows that room is made for at once
 
 cdef class Body:
     """Writes rows of graph batches into a `struct fp_buf`, part by part.
@@ -130,9 +39,8 @@ cdef class Body:
 
     cdef fp_model *model
     cdef fp_buf *out
-    cdef bint compress_names, compress_positions
-    cdef bint instr, bb, lines
-    cdef uint32_t n_values
+    cdef bint compress_names
+    cdef fp_cost_style style    # columns
     cdef int64_t *sums          # of the self costs of this part
     cdef readonly bint overflowed  # a sum passed 2^63 - 1
     # Per kind of name: number in this part << 32 | part, by id in the model.
@@ -146,14 +54,14 @@ cdef class Body:
     # A relative position counts from the last self cost line (Callgrind) or
     # from the last line with a source position (KCachegrind, spec).  We
     # write a relative one only while both are the same, for both to be right.
-    cdef Position base, seen
+    cdef fp_position base, seen
     cdef readonly uint64_t escaped  # names that held a newline, CR or NUL
 
     def __cinit__(self, size_t model, size_t out, bint compress_names, bint compress_positions):
         self.model = <fp_model *>model
         self.out = <fp_buf *>out
         self.compress_names = compress_names
-        self.compress_positions = compress_positions
+        self.style.compress = compress_positions
 
     def __dealloc__(self):
         cdef int kind
@@ -168,15 +76,15 @@ cdef class Body:
             raise MemoryError("no memory for a part's totals")
         memset(sums, 0, (n_values + 1) * sizeof(int64_t))
         self.sums = sums
-        self.n_values = n_values
-        self.instr, self.bb, self.lines = instr, bb, lines
+        self.style.n_values = n_values
+        self.style.instr, self.style.bb, self.style.lines = instr, bb, lines
         self.overflowed = False
         self.part += 1
         self.next_number[FN] = self.next_number[FL] = self.next_number[OB] = 0
         self.function = self.block_file = self.file = NOTHING
         self.object = 0
-        memset(&self.base, 0, sizeof(Position))
-        memset(&self.seen, 0, sizeof(Position))
+        memset(&self.base, 0, sizeof(fp_position))
+        memset(&self.seen, 0, sizeof(fp_position))
 
     def end_part(self):
         """End the last block.  Returns the sums of the part's self costs."""
@@ -188,15 +96,17 @@ cdef class Body:
             if p == NULL:
                 raise MemoryError("no memory for output")
             self.out.n = p - self.out.p
-        return [self.sums[k] for k in range(self.n_values)]
+        return [self.sums[k] for k in range(self.style.n_values)]
 
     def put(self, size_t batch):
         """Append the rows of a `struct fp_batch` of the current part, which must have as many values."""
         cdef int status
-        if (<const fp_batch *>batch).n and (<const fp_batch *>batch).n_values < self.n_values:
+        if (<const fp_batch *>batch).n and (<const fp_batch *>batch).n_values < self.style.n_values:
             raise ValueError("a batch has fewer values than its part has value types")
         with nogil:
             status = self.rows(<const fp_batch *>batch)
+            if fp_batch_add_self(<const fp_batch *>batch, self.sums, self.style.n_values):
+                self.overflowed = True
         if status == FP_E_NOMEM:
             raise MemoryError("no memory for output")
 
@@ -224,7 +134,7 @@ cdef class Body:
             self.n_numbers[kind] = cap
         self.out.n = p - self.out.p
         # a byte of a name takes up to four
-        if fp_buf_reserve(self.out, 64 + 4 * n + ROW_BYTES + 22 * <size_t>self.n_values):
+        if fp_buf_reserve(self.out, 64 + 4 * n + ROW_BYTES + fp_cost_room(self.style.n_values)):
             return NULL
         p = self.out.p + self.out.n
         while key[0]:
@@ -242,7 +152,7 @@ cdef class Body:
                 self.next_number[kind] += 1
                 numbers[id] = <uint64_t>self.next_number[kind] << 32 | self.part
             p[0] = c'('
-            p = dec(p + 1, numbers[id] >> 32)
+            p = fp_put_decimal(p + 1, numbers[id] >> 32)
             p[0] = c')'
             p += 1
         if not defined:
@@ -267,7 +177,7 @@ cdef class Body:
                 p += 1
                 key += 1
             p[0] = c'('
-            p = dec(p + 1, self.numbers[kind][id] >> 32)
+            p = fp_put_decimal(p + 1, self.numbers[kind][id] >> 32)
             p[0] = c')'
             p[1] = c'\n'
             return p + 2
@@ -300,8 +210,8 @@ cdef class Body:
                 return NULL
         self.file = self.block_file
         self.function = function
-        memset(&self.base, 0, sizeof(Position))
-        memset(&self.seen, 0, sizeof(Position))
+        memset(&self.base, 0, sizeof(fp_position))
+        memset(&self.seen, 0, sizeof(fp_position))
         return self.number(p, FN, b"fn=", function, f[FP_FUNCTION_NAME])
 
     cdef uint8_t *close(self, uint8_t *p) noexcept nogil:
@@ -341,17 +251,15 @@ cdef class Body:
     # ---- rows -----------------------------------------------------------
 
     cdef int rows(self, const fp_batch *b) noexcept nogil:
-        cdef size_t need = 1024 + 22 * <size_t>self.n_values
-        cdef size_t cap = b.cap
-        cdef uint32_t n_values = self.n_values
-        cdef uint32_t i, k, kind, line, line_base
-        cdef uint64_t address = 0, bb = 0, address_base, bb_base
-        cdef bint overflowed = False
+        cdef size_t room = fp_cost_room(self.style.n_values)
+        cdef size_t need = 1024 + RUN * room
+        cdef uint32_t i = 0, kind
+        cdef fp_position at
         cdef uint8_t *p
         if fp_buf_reserve(self.out, need):
             return FP_E_NOMEM
         p = self.out.p + self.out.n
-        for i in range(b.n):
+        while i < b.n:
             if <size_t>(self.out.p + self.out.cap - p) < need:
                 self.out.n = p - self.out.p
                 if fp_buf_reserve(self.out, need):
@@ -364,6 +272,7 @@ cdef class Body:
                     return FP_E_NOMEM
                 self.empty = True
             if kind == FP_BLOCK:
+                i += 1
                 continue
             self.empty = False
             if b.file[i] != self.file:
@@ -375,69 +284,51 @@ cdef class Body:
                 if p == NULL:
                     return FP_E_NOMEM
 
-            address_base = bb_base = 0
-            line_base = 0
-            if self.compress_positions:
-                if self.base.address == self.seen.address:
-                    address_base = self.base.address
-                if self.base.bb == self.seen.bb:
-                    bb_base = self.base.bb
-                if self.base.line == self.seen.line:
-                    line_base = self.base.line
-
-            if kind != FP_COST:
-                if kind == FP_CALL:
-                    p = self.call(p, b.callee[i])
-                    if p == NULL:
-                        return FP_E_NOMEM
-                    memcpy(p, b"calls=", 6)
-                    p = dec(p + 6, b.count[i])
-                else:
-                    p = self.jump(p, b.callee[i], b.target_file[i])
-                    if p == NULL:
-                        return FP_E_NOMEM
-                    if kind == FP_JUMP:
-                        memcpy(p, b"jump=", 5)
-                        p = dec(p + 5, b.count[i])
-                    else:
-                        memcpy(p, b"jcnd=", 5)
-                        p = dec(p + 5, b.count[i])
-                        p[0] = c'/'
-                        p = dec(p + 1, b.count2[i])
-                p[0] = c' '
-                p += 1
-                if self.instr:
-                    p = put_address(p, b.target_address[i], address_base)
-                if self.bb:
-                    p = put_address(p, b.target_bb[i], bb_base)
-                if self.lines:
-                    p = put_line(p, b.target_line[i], line_base)
-                p[0] = c'\n'
-                p += 1
-
-            if self.instr:
-                address = b.address[i]
-                p = put_address(p, address, address_base)
-                self.seen.address = address
-            if self.bb:
-                bb = b.bb[i]
-                p = put_address(p, bb, bb_base)
-                self.seen.bb = bb
-            if self.lines:
-                line = b.line[i]
-                p = put_line(p, line, line_base)
-                self.seen.line = line
-
-            if kind >= FP_JUMP:
-                p[0] = c'\n'
-                p += 1
-                continue
-            p = put_values(p, b.values + i, cap, n_values)
+            self.style.base.address = self.base.address if self.base.address == self.seen.address else 0
+            self.style.base.bb = self.base.bb if self.base.bb == self.seen.bb else 0
+            self.style.base.line = self.base.line if self.base.line == self.seen.line else 0
             if kind == FP_COST:
-                self.base = self.seen
-                for k in range(n_values):
-                    overflowed |= fp_add_overflows(self.sums[k], b.values[k * cap + i], &self.sums[k])
-        self.overflowed |= overflowed
+                if <size_t>(self.out.p + self.out.cap - p) < RUN * room:
+                    continue  # names took what there was
+                p = fp_put_costs(&self.style, b, i, min(b.n, i + RUN), p, &i)
+                self.base = self.seen = self.style.base
+                continue
+            if not self.style.compress:
+                memset(&self.style.base, 0, sizeof(fp_position))
+            if kind == FP_CALL:
+                p = self.call(p, b.callee[i])
+                if p == NULL:
+                    return FP_E_NOMEM
+                memcpy(p, b"calls=", 6)
+                p = fp_put_decimal(p + 6, b.count[i])
+            else:
+                p = self.jump(p, b.callee[i], b.target_file[i])
+                if p == NULL:
+                    return FP_E_NOMEM
+                memcpy(p, b"jump=" if kind == FP_JUMP else b"jcnd=", 5)
+                p = fp_put_decimal(p + 5, b.count[i])
+                if kind == FP_JCND:
+                    p[0] = c'/'
+                    p = fp_put_decimal(p + 1, b.count2[i])
+            p[0] = c' '
+            at.address = b.target_address[i]
+            at.bb = b.target_bb[i]
+            at.line = b.target_line[i]
+            p = fp_put_positions(&self.style, &at, p + 1)
+            p[0] = c'\n'
+            if self.style.instr:
+                self.seen.address = b.address[i]
+            if self.style.bb:
+                self.seen.bb = b.bb[i]
+            if self.style.lines:
+                self.seen.line = b.line[i]
+            p = fp_put_positions(&self.style, &self.seen, p + 1)
+            if kind == FP_CALL:
+                p = fp_put_counts(b, i, self.style.n_values, p)
+            else:
+                p[0] = c'\n'
+                p += 1
+            i += 1
         self.out.n = p - self.out.p
         return 0
 
@@ -493,7 +384,6 @@ cdef class CostLines:
     cdef int rows(self, const fp_batch *b) noexcept nogil:
         cdef uint32_t i, k
         cdef const uint32_t *f
-        cdef int64_t v
         cdef uint8_t *p
         for i in range(b.n):
             if b.function[i] != self.function:
@@ -505,13 +395,12 @@ cdef class CostLines:
                         return FP_E_NOMEM
                 if self.name(b"fn=", f[FP_FUNCTION_NAME]):
                     return FP_E_NOMEM
-            if fp_buf_reserve(self.out, 16 + 22 * <size_t>b.n_values):
+            if fp_buf_reserve(self.out, fp_cost_room(b.n_values)):
                 return FP_E_NOMEM
-            p = dec(self.out.p + self.out.n, b.line[i])
+            p = fp_put_decimal(self.out.p + self.out.n, b.line[i])
             for k in range(b.n_values):
-                v = b.values[<size_t>k * b.cap + i]
                 p[0] = c' '
-                p = dec(p + 1, v) if v >= 0 else fp_sdec(p + 1, v)
+                p = fp_put_signed(p + 1, b.values[<size_t>k * b.cap + i])
             p[0] = c'\n'
             self.out.n = p + 1 - self.out.p
         return 0
