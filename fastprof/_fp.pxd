@@ -136,10 +136,14 @@ cdef extern from "fp_callgrind.h" nogil:
         uint32_t instr, bb, lines, n_values
         uint32_t compress
         fp_position base
+        uint32_t wide
+        uint32_t ahead
 
+    enum:
+        FP_NO_ROW
     size_t fp_cost_room(uint32_t n_values)
     uint8_t *fp_put_costs(fp_cost_style *s, const fp_batch *b, uint32_t first, uint32_t until, uint8_t *p,
                           uint32_t *next)
     uint8_t *fp_put_positions(const fp_cost_style *s, const fp_position *at, uint8_t *p)
-    uint8_t *fp_put_counts(const fp_batch *b, uint32_t row, uint32_t n_values, uint8_t *p)
+    uint8_t *fp_put_counts(fp_cost_style *s, const fp_batch *b, uint32_t row, uint8_t *p)
     unsigned int fp_function_marks(const uint8_t *p, unsigned int n, uint32_t wide, uint16_t *marks)

@@ -62,12 +62,22 @@ cdef class Body:
         self.out = <fp_buf *>out
         self.compress_names = compress_names
         self.style.compress = compress_positions
+        self.style.wide = fp_costs_wide()
 
     def __dealloc__(self):
         cdef int kind
         free(self.sums)
         for kind in range(3):
             free(self.numbers[kind])
+
+    @property
+    def wide(self):
+        """Writes counts by AVX-512?"""
+        return bool(self.style.wide)
+
+    @wide.setter
+    def wide(self, bint wide):
+        self.style.wide = wide and fp_costs_wide()
 
     def start_part(self, uint32_t n_values, bint instr, bint bb, bint lines):
         """Begin a part: names are defined anew, sums start at 0."""
@@ -256,6 +266,7 @@ cdef class Body:
         cdef uint32_t i = 0, kind
         cdef fp_position at
         cdef uint8_t *p
+        self.style.ahead = FP_NO_ROW
         if fp_buf_reserve(self.out, need):
             return FP_E_NOMEM
         p = self.out.p + self.out.n
@@ -324,7 +335,7 @@ cdef class Body:
                 self.seen.line = b.line[i]
             p = fp_put_positions(&self.style, &self.seen, p + 1)
             if kind == FP_CALL:
-                p = fp_put_counts(b, i, self.style.n_values, p)
+                p = fp_put_counts(&self.style, b, i, p)
             else:
                 p[0] = c'\n'
                 p += 1
