@@ -11,8 +11,6 @@
 #endif
 #define INLINE static inline __attribute__((always_inline))
 
-enum { MANY = 16 }; /* value columns that are written without a branch for each */
-
 /* Lines are read in blocks of 64 bytes, of which every property is a bit mask
  * (bit i for byte i), so that a block of several lines is checked and taken
  * apart without a branch a byte, a number or a line:
@@ -32,7 +30,7 @@ struct block {
  * the base is to be added, behind a sign and for `*`. */
 enum { FIELDS = 32 }; /* in 64 bytes, at most */
 struct fields {
-    int64_t value[FIELDS + 8 + MANY]; /* a round writes 8 at once; MANY zeros behind the last one */
+    int64_t value[FIELDS + 8]; /* a round writes 8 at once */
     uint64_t relative[FIELDS + 8];
 };
 
@@ -68,21 +66,6 @@ INLINE uint64_t fields_plain(const uint8_t *p, uint64_t start, uint64_t end, uin
     return firsts;
 }
 
-/* MASK + MANY - n: n times all ones, then zeros. */
-static const int64_t MASK[2 * MANY] = {-1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1};
-
-/* The first n of up to MANY values into columns, 0 into the rest, so that nothing depends on how many there are. */
-INLINE void many_plain(const int64_t *value, unsigned n, int64_t *to, uint32_t cap, uint32_t n_values, int self,
-                       int64_t *recent) {
-    const int64_t *mask = MASK + MANY - n;
-    for (uint32_t k = 0; k < n_values; k++, to += cap) {
-        int64_t v = value[k] & mask[k];
-        __asm__("" : "+r"(v));
-        *to = v;
-        if (self) recent[k] += v;
-    }
-}
-
 /* ---- AVX-512 with VBMI2 -------------------------------------------------- */
 
 #if WIDE
@@ -97,40 +80,61 @@ WIDE_TARGET INLINE struct block block_wide(const uint8_t *p) {
     return m;
 }
 
-/* Eight fields at a time, each moved to the right end of 8 bytes:
+/* Where the fields of a block begin and end, a byte each, and its digits as numbers, 0 elsewhere. */
+struct wide_fields {
+    __m512i starts, ends, digits;
+};
+
+WIDE_TARGET INLINE struct wide_fields find_fields(const uint8_t *p, uint64_t start, uint64_t end) {
+    const __m512i iota =
+        _mm512_set_epi64(0x3f3e3d3c3b3a3938, 0x3736353433323130, 0x2f2e2d2c2b2a2928, 0x2726252423222120,
+                         0x1f1e1d1c1b1a1918, 0x1716151413121110, 0x0f0e0d0c0b0a0908, 0x0706050403020100);
+    const __m512i digits = _mm512_sub_epi8(_mm512_loadu_si512(p), _mm512_set1_epi8('0'));
+    const __mmask64 digit = _mm512_cmplt_epu8_mask(digits, _mm512_set1_epi8(10));
+    return (struct wide_fields){_mm512_maskz_compress_epi8(start, iota), _mm512_maskz_compress_epi8(end, iota),
+                                _mm512_maskz_mov_epi8(digit, digits)};
+}
+
+/* The field that each byte of eight lanes looks at: t..t+7. */
+WIDE_TARGET INLINE __m512i lanes(unsigned t) {
+    return _mm512_add_epi8(
+        _mm512_set_epi64(0x0707070707070707, 0x0606060606060606, 0x0505050505050505, 0x0404040404040404,
+                         0x0303030303030303, 0x0202020202020202, 0x0101010101010101, 0),
+        _mm512_set1_epi8((char)t));
+}
+
+/* The numbers of eight fields, each moved to the right end of 8 bytes:
  *
  *     lane            0                        1
  *     index = end-8+j 250 251 ... 255 0   1    253 ... 3   4
  *     in the field?   no  no      no  no  yes  no      yes yes
  *     digits          0   0       0   0   4    0       1   2
  *
- * then pairs, fours and eights of digits are put together by multiply-and-add. */
+ * then pairs, fours and eights of digits are put together by multiply-and-add.
+ * `starts` gets the place where each begins, eight times. */
+WIDE_TARGET INLINE __m512i eight_numbers(struct wide_fields f, __m512i lane, __m512i *starts) {
+    const __m512i back = _mm512_set1_epi64((long long)0xfffefdfcfbfaf9f8); /* -8 .. -1 */
+    const __m512i index = _mm512_add_epi8(_mm512_permutexvar_epi8(lane, f.ends), back);
+    *starts = _mm512_permutexvar_epi8(lane, f.starts);
+    __m512i v = _mm512_maskz_permutexvar_epi8(_mm512_cmpge_epi8_mask(index, *starts), index, f.digits);
+    v = _mm512_maddubs_epi16(v, _mm512_set1_epi16(0x010a));
+    v = _mm512_madd_epi16(v, _mm512_set1_epi32(0x00010064));
+    return _mm512_add_epi64(_mm512_mul_epu32(v, _mm512_set1_epi64(10000)), _mm512_srli_epi64(v, 32));
+}
+
 WIDE_TARGET INLINE uint64_t fields_wide(const uint8_t *p, uint64_t start, uint64_t end, uint64_t first,
                                         struct fields *f) {
-    const __m512i iota =
-        _mm512_set_epi64(0x3f3e3d3c3b3a3938, 0x3736353433323130, 0x2f2e2d2c2b2a2928, 0x2726252423222120,
-                         0x1f1e1d1c1b1a1918, 0x1716151413121110, 0x0f0e0d0c0b0a0908, 0x0706050403020100);
-    const __m512i back = _mm512_set1_epi64((long long)0xfffefdfcfbfaf9f8); /* -8 .. -1 */
+    const struct wide_fields w = find_fields(p, start, end);
     const __m512i text = _mm512_loadu_si512(p), zero = _mm512_setzero_si512();
-    __m512i digits = _mm512_sub_epi8(text, _mm512_set1_epi8('0'));
-    digits = _mm512_maskz_mov_epi8(_mm512_cmplt_epu8_mask(digits, _mm512_set1_epi8(10)), digits);
-    const __m512i starts = _mm512_maskz_compress_epi8(start, iota), ends = _mm512_maskz_compress_epi8(end, iota);
     const unsigned n = (unsigned)__builtin_popcountll(start);
-    /* lane k of a round looks at field k of it */
-    __m512i lane = _mm512_set_epi64(0x0707070707070707, 0x0606060606060606, 0x0505050505050505, 0x0404040404040404,
-                                    0x0303030303030303, 0x0202020202020202, 0x0101010101010101, 0);
+    __m512i lane = lanes(0), starts;
     for (unsigned t = 0; t < n; t += 8) {
-        const __m512i from = _mm512_permutexvar_epi8(lane, starts);
-        const __m512i index = _mm512_add_epi8(_mm512_permutexvar_epi8(lane, ends), back);
-        __m512i v = _mm512_maskz_permutexvar_epi8(_mm512_cmpge_epi8_mask(index, from), index, digits);
-        v = _mm512_maddubs_epi16(v, _mm512_set1_epi16(0x010a));
-        v = _mm512_madd_epi16(v, _mm512_set1_epi32(0x00010064));
-        v = _mm512_add_epi64(_mm512_mul_epu32(v, _mm512_set1_epi64(10000)), _mm512_srli_epi64(v, 32));
-        const __m512i c = _mm512_permutexvar_epi8(from, text); /* eight times the first byte of each field */
-        v = _mm512_mask_sub_epi64(v, _mm512_cmpeq_epi64_mask(c, _mm512_set1_epi8('-')), zero, v);
-        _mm512_storeu_si512(f->value + t, v);
-        _mm512_storeu_si512(f->relative + t, _mm512_movm_epi64(_mm512_cmplt_epu64_mask(c, _mm512_set1_epi8('0'))));
+        const __m512i v = eight_numbers(w, lane, &starts);
         lane = _mm512_add_epi8(lane, _mm512_set1_epi8(8));
+        const __m512i c = _mm512_permutexvar_epi8(starts, text); /* eight times the first byte of each field */
+        const __mmask8 minus = _mm512_cmpeq_epi64_mask(c, _mm512_set1_epi8('-'));
+        _mm512_storeu_si512(f->value + t, _mm512_mask_sub_epi64(v, minus, zero, v));
+        _mm512_storeu_si512(f->relative + t, _mm512_movm_epi64(_mm512_cmplt_epu64_mask(c, _mm512_set1_epi8('0'))));
     }
     return _pext_u64(first, start);
 }
@@ -139,8 +143,6 @@ WIDE_TARGET INLINE uint64_t fields_wide(const uint8_t *p, uint64_t start, uint64
 /* ---- lines ----------------------------------------------------------------- */
 
 typedef struct block block_fn(const uint8_t *p);
-typedef void many_fn(const int64_t *value, unsigned n, int64_t *to, uint32_t cap, uint32_t n_values, int self,
-                     int64_t *recent);
 typedef uint64_t fields_fn(const uint8_t *p, uint64_t start, uint64_t end, uint64_t first, struct fields *f);
 
 /* What of the batch and the part a row needs. */
@@ -156,49 +158,14 @@ INLINE uint64_t below(unsigned n) { /* the n lowest bits, 0 <= n <= 64 */
     return n < 64 ? ((uint64_t)1 << n) - 1 : ~(uint64_t)0;
 }
 
-/* A line's fields t.. as row i, `n` of them counts; 0 when they are not what a line may have.  Kind, function
- * and file are the caller's to fill in. */
-INLINE int take_row(const struct fields *f, unsigned t, unsigned n, uint32_t kind, uint32_t i, struct fp_position *base,
-                    const struct columns *c, int64_t *recent, many_fn *many) {
-    const int64_t *value = f->value + t;
-    const uint64_t *relative = f->relative + t;
-    struct fp_position here = *base;
-    if (n > c->n_values || (kind >= FP_JUMP && n)) return 0;
-    if (c->instr) {
-        here.address = (base->address & *relative++) + (uint64_t)*value++;
-        if ((here.address ^ base->address) >> 63) return 0; /* perhaps beyond 2^64 */
-        c->address[i] = here.address;
-    }
-    if (c->has_bb) {
-        here.bb = (base->bb & *relative++) + (uint64_t)*value++;
-        if ((here.bb ^ base->bb) >> 63) return 0;
-        c->bb[i] = here.bb;
-    }
-    if (c->lines) {
-        here.line = (base->line & *relative) + (uint64_t)*value++;
-        if (here.line >> 32) return 0;
-        c->line[i] = (uint32_t)here.line;
-    }
-    int64_t *to = c->values + i;
-    if (c->n_values == 1) {
-        const int64_t v = n ? *value : 0;
-        *to = v;
-        if (kind == FP_COST) *recent += v;
-    } else if (c->n_values <= MANY) {
-        many(value, n, to, c->cap, c->n_values, kind == FP_COST, recent);
-    } else {
-        for (uint32_t k = 0; k < n; k++, to += c->cap) {
-            *to = value[k];
-            if (kind == FP_COST) recent[k] += *to;
-        }
-    }
-    if (kind == FP_COST) *base = here;
-    return 1;
-}
+/* The fields of whole cost lines at the front of a block, as in the drawing above. */
+struct found {
+    uint64_t first, start, end;
+    unsigned size; /* bytes of those lines */
+};
 
-/* A block's lines as rows b->n.. ; returns how many bytes of it were taken. */
-INLINE unsigned take_block(struct fp_costs *s, uint32_t kind, const uint8_t *p, struct fp_batch *b,
-                           const struct columns c, block_fn *masks, fields_fn *numbers, many_fn *many) {
+/* 0 when there are none of the usual form.  `columns` positions a line. */
+INLINE int find_lines(const uint8_t *p, const uint32_t columns, block_fn *masks, struct found *l) {
     const struct block m = masks(p);
     if (m.newline == 0) return 0;
     const uint64_t begins = m.newline << 1 | 1;
@@ -210,7 +177,7 @@ INLINE unsigned take_block(struct fp_costs *s, uint32_t kind, const uint8_t *p, 
     uint64_t first = begins & in;
     /* Adding a bit at a field's start carries to its end. */
     uint64_t may_sign = first, at = first;
-    for (uint32_t k = 1; k < c.instr + c.has_bb + c.lines; k++) {
+    for (uint32_t k = 1; k < columns; k++) {
         at = ((field + at) & ~field & m.blank) << 1 & field;
         may_sign |= at;
     }
@@ -229,42 +196,165 @@ INLINE unsigned take_block(struct fp_costs *s, uint32_t kind, const uint8_t *p, 
         field &= in;
         first &= in;
     }
-    const uint64_t start = field & ~(field << 1), end = field << 1 & ~field;
-    struct fields f;
-    uint64_t next = numbers(p, start, end, first, &f);
-    const unsigned n_fields = (unsigned)__builtin_popcountll(start);
-    if (c.n_values > 1 && c.n_values <= MANY) memset(f.value + n_fields, 0, MANY * sizeof *f.value);
-    next = (next | (uint64_t)1 << n_fields) & ~(uint64_t)1;
+    *l = (struct found){first, field & ~(field << 1), field << 1 & ~field, size};
+    return 1;
+}
 
+/* The offset of line n of those found. */
+INLINE unsigned line_start(const struct found *l, uint32_t n) {
+    uint64_t first = l->first;
+    while (n--) first &= first - 1;
+    return first ? fp_lowest_bit(first) : l->size;
+}
+
+/* A line's positions as row i's; 0 when one does not fit.  `value`, `relative`: as in struct fields. */
+INLINE int take_positions(const int64_t *value, const uint64_t *relative, uint32_t i, struct fp_position *here,
+                          const struct columns *c) {
+    if (c->instr) {
+        const uint64_t base = here->address;
+        here->address = (base & *relative++) + (uint64_t)*value++;
+        if ((here->address ^ base) >> 63) return 0; /* perhaps beyond 2^64 */
+        c->address[i] = here->address;
+    }
+    if (c->has_bb) {
+        const uint64_t base = here->bb;
+        here->bb = (base & *relative++) + (uint64_t)*value++;
+        if ((here->bb ^ base) >> 63) return 0;
+        c->bb[i] = here->bb;
+    }
+    if (c->lines) {
+        here->line = (here->line & *relative) + (uint64_t)*value;
+        if (here->line >> 32) return 0;
+        c->line[i] = (uint32_t)here->line;
+    }
+    return 1;
+}
+
+/* A line's fields t.. as row i, `n` of them counts; 0 when they are not what a line may have.  Kind, function
+ * and file are the caller's to fill in. */
+INLINE int take_row(const struct fields *f, unsigned t, unsigned n, uint32_t kind, uint32_t i, struct fp_position *base,
+                    const struct columns *c, int64_t *recent) {
+    struct fp_position here = *base;
+    if (n > c->n_values || (kind >= FP_JUMP && n)) return 0;
+    if (!take_positions(f->value + t, f->relative + t, i, &here, c)) return 0;
+    const int64_t *value = f->value + t + c->instr + c->has_bb + c->lines;
+    int64_t *to = c->values + i;
+    if (c->n_values == 1) {
+        const int64_t v = n ? *value : 0;
+        *to = v;
+        if (kind == FP_COST) *recent += v;
+    } else {
+        for (uint32_t k = 0; k < n; k++, to += c->cap) {
+            *to = value[k];
+            if (kind == FP_COST) recent[k] += *to;
+        }
+    }
+    if (kind == FP_COST) *base = here;
+    return 1;
+}
+
+/* A block's lines as rows b->n.. ; returns how many bytes of it were taken. */
+INLINE unsigned take_block(struct fp_costs *s, uint32_t kind, const uint8_t *p, struct fp_batch *b,
+                           const struct columns c, block_fn *masks, fields_fn *numbers) {
     const unsigned columns = c.instr + c.has_bb + c.lines;
-    const uint32_t from = b->n;
-    uint32_t i = from;
+    struct found l;
+    struct fields f;
+    if (!find_lines(p, columns, masks, &l)) return 0;
+    uint64_t next = numbers(p, l.start, l.end, l.first, &f);
+    next = (next | (uint64_t)1 << __builtin_popcountll(l.start)) & ~(uint64_t)1;
+    uint32_t i = b->n;
     struct fp_position base = s->base;
     int64_t one = 0, *recent = c.n_values == 1 ? &one : s->recent;
     unsigned t = 0;
     if (kind != FP_COST) {
         const unsigned until = fp_lowest_bit(next);
-        if (take_row(&f, t, until - t - columns, kind, i, &base, &c, recent, many)) {
-            t = until;
-            next &= next - 1;
-            i++;
-        } else
-            return 0;
-    }
-    while (next && i != c.cap) {
-        const unsigned until = fp_lowest_bit(next);
-        if (!take_row(&f, t, until - t - columns, FP_COST, i, &base, &c, recent, many)) break;
+        if (!take_row(&f, 0, until - columns, kind, i, &base, &c, recent)) return 0;
         t = until;
         next &= next - 1;
         i++;
     }
+    for (; next && i != c.cap; i++) {
+        const unsigned until = fp_lowest_bit(next);
+        if (!take_row(&f, t, until - t - columns, FP_COST, i, &base, &c, recent)) break;
+        t = until;
+        next &= next - 1;
+    }
+    const uint32_t rows = i - b->n;
     b->n = i;
     s->base = base;
     if (c.n_values == 1) *s->recent += one;
-    if (!next) return size;
-    for (; i != from; i--) first &= first - 1;
-    return fp_lowest_bit(first);
+    return next ? line_start(&l, rows) : l.size;
 }
+
+#if WIDE
+/* The same where positions and counts are 3 to 16: all columns are written whatever a line has, so that
+ * nothing depends on how many there are. */
+WIDE_TARGET INLINE unsigned take_block_many(struct fp_costs *s, uint32_t kind, const uint8_t *p, struct fp_batch *b,
+                                            const struct columns c) {
+    const unsigned columns = c.instr + c.has_bb + c.lines;
+    struct found l;
+    if (!find_lines(p, columns, block_wide, &l)) return 0;
+    const struct wide_fields w = find_fields(p, l.start, l.end);
+    uint64_t next = _pext_u64(l.first, l.start), start = l.start;
+    next = (next | (uint64_t)1 << __builtin_popcountll(start)) & ~(uint64_t)1;
+    uint32_t i = b->n;
+    struct fp_position base = s->base;
+    __m512i sum_low = _mm512_setzero_si512(), sum_high = sum_low, starts;
+    unsigned t = 0;
+    for (; next && i != c.cap; i++) {
+        const unsigned until = fp_lowest_bit(next), n = until - t;
+        struct fp_position here = base;
+        int64_t row[16];
+        uint64_t relative[3];
+        if (n - columns > c.n_values || (kind >= FP_JUMP && n != columns)) break;
+        const uint32_t have = _bzhi_u32(0xffff, n);
+        const __m512i low = _mm512_maskz_mov_epi64((__mmask8)have, eight_numbers(w, lanes(t), &starts));
+        const __m512i high = _mm512_maskz_mov_epi64((__mmask8)(have >> 8), eight_numbers(w, lanes(t + 8), &starts));
+        _mm512_storeu_si512(row, low);
+        _mm512_storeu_si512(row + 8, high);
+        for (unsigned k = 0; k < columns; k++) {
+            const uint8_t sign = p[fp_lowest_bit(start)];
+            if (sign == '-') row[k] = -row[k];
+            relative[k] = 0 - (uint64_t)(sign < '0');
+            start &= start - 1;
+        }
+        if (!take_positions(row, relative, i, &here, &c)) break;
+        int64_t *to = c.values + i;
+        for (uint32_t k = 0; k < c.n_values; k++, to += c.cap) *to = row[columns + k];
+        if (kind == FP_COST) {
+            base = here;
+            sum_low = _mm512_add_epi64(sum_low, low);
+            sum_high = _mm512_add_epi64(sum_high, high);
+        }
+        kind = FP_COST;
+        t = until;
+        next &= next - 1;
+        start = _pdep_u64(~(uint64_t)0 << t, l.start);
+    }
+    const uint32_t rows = i - b->n;
+    b->n = i;
+    s->base = base;
+    _mm512_storeu_si512(s->fields, _mm512_add_epi64(_mm512_loadu_si512(s->fields), sum_low));
+    _mm512_storeu_si512(s->fields + 8, _mm512_add_epi64(_mm512_loadu_si512(s->fields + 8), sum_high));
+    return next ? line_start(&l, rows) : l.size;
+}
+#endif
+
+typedef unsigned take_fn(struct fp_costs *s, uint32_t kind, const uint8_t *p, struct fp_batch *b,
+                         const struct columns c);
+
+INLINE unsigned take_plain(struct fp_costs *s, uint32_t kind, const uint8_t *p, struct fp_batch *b,
+                           const struct columns c) {
+    return take_block(s, kind, p, b, c, block_plain, fields_plain);
+}
+
+#if WIDE
+WIDE_TARGET INLINE unsigned take_wide(struct fp_costs *s, uint32_t kind, const uint8_t *p, struct fp_batch *b,
+                                      const struct columns c) {
+    if (c.n_values > 1 && c.instr + c.has_bb + c.lines + c.n_values <= 16) return take_block_many(s, kind, p, b, c);
+    return take_block(s, kind, p, b, c, block_wide, fields_wide);
+}
+#endif
 
 /* One line of any length: addresses in hex, numbers of up to 18 digits.  NULL when it is not that simple. */
 static const uint8_t *take_line(struct fp_costs *s, uint32_t kind, const uint8_t *p, struct fp_batch *b) {
@@ -306,8 +396,7 @@ INLINE void fill(uint32_t *to, uint32_t v, uint32_t n, uint32_t cap) {
 }
 
 INLINE const uint8_t *take_lines(struct fp_costs *s, uint32_t kind, const uint8_t *p, const uint8_t *end,
-                                 const uint8_t *readable, struct fp_batch *b, block_fn *masks, fields_fn *numbers,
-                                 many_fn *many) {
+                                 const uint8_t *readable, struct fp_batch *b, take_fn *take) {
     struct columns c = {s->instr, s->bb, s->lines, s->n_values, b->cap, b->address, b->bb, b->line, b->values};
     const uint32_t shape = c.instr << 2 | c.has_bb << 1 | c.lines;
     const uint32_t from = b->n;
@@ -319,13 +408,13 @@ INLINE const uint8_t *take_lines(struct fp_costs *s, uint32_t kind, const uint8_
             if (shape == 5 && c.n_values == 1) {
                 c.instr = c.lines = c.n_values = 1;
                 c.has_bb = 0;
-                size = take_block(s, kind, p, b, c, masks, numbers, many);
+                size = take(s, kind, p, b, c);
             } else if (shape == 1) {
                 c.instr = c.has_bb = 0;
                 c.lines = 1;
-                size = take_block(s, kind, p, b, c, masks, numbers, many);
+                size = take(s, kind, p, b, c);
             } else {
-                size = take_block(s, kind, p, b, c, masks, numbers, many);
+                size = take(s, kind, p, b, c);
             }
         }
         if (size) {
@@ -348,7 +437,7 @@ INLINE const uint8_t *take_lines(struct fp_costs *s, uint32_t kind, const uint8_
 #if WIDE
 WIDE_TARGET static const uint8_t *lines_wide(struct fp_costs *s, uint32_t kind, const uint8_t *p, const uint8_t *end,
                                              const uint8_t *readable, struct fp_batch *b) {
-    return take_lines(s, kind, p, end, readable, b, block_wide, fields_wide, many_plain);
+    return take_lines(s, kind, p, end, readable, b, take_wide);
 }
 #endif
 
@@ -368,7 +457,19 @@ const uint8_t *fp_cost_lines(struct fp_costs *s, uint32_t kind, const uint8_t *p
 #if WIDE
     if (s->wide) return lines_wide(s, kind, p, end, readable, b);
 #endif
-    return take_lines(s, kind, p, end, readable, b, block_plain, fields_plain, many_plain);
+    return take_lines(s, kind, p, end, readable, b, take_plain);
+}
+
+void fp_costs_settle(struct fp_costs *s) {
+    int overflowed = 0;
+    const uint32_t columns = s->instr + s->bb + s->lines;
+    for (uint32_t k = 0; k < s->n_values; k++) {
+        overflowed |= __builtin_add_overflow(s->totals[k], s->recent[k], &s->totals[k]);
+        s->recent[k] = 0;
+        if (columns + k < 16) overflowed |= __builtin_add_overflow(s->totals[k], s->fields[columns + k], &s->totals[k]);
+    }
+    memset(s->fields, 0, sizeof s->fields);
+    s->overflowed |= (uint32_t)overflowed;
 }
 
 /* ---- references to functions ------------------------------------------------- */

@@ -24,11 +24,14 @@ struct fp_costs {
     uint32_t function, file; /* of the rows */
     uint32_t wide;           /* use what fp_costs_wide() asks for */
     struct fp_position base; /* of relative positions: the last self cost line */
-    int64_t *totals;         /* n_values sums of self cost: what they are is totals[k] + recent[k] */
-    int64_t *recent;         /* of counts below 10^8, so that they need no check: the caller moves them
-                                into the totals before 2^36 rows */
+    int64_t *totals;         /* sums of self cost, n_values of them, less what is not settled yet: */
+    int64_t *recent;         /* n_values sums of counts below 10^8, which need no check */
+    int64_t fields[16];      /* the same by field of a line, positions being the first */
     uint32_t overflowed;     /* a total passed 2^63 - 1 */
 };
+
+/* Moves what is not settled into the totals: at least every 2^36 rows. */
+void fp_costs_settle(struct fp_costs *s);
 
 /* Can this machine run the AVX-512 way? */
 int fp_costs_wide(void);

@@ -10,22 +10,24 @@
 #endif
 #define INLINE static inline __attribute__((always_inline))
 
-/* `* `, `+7 ` or `-7 ` for a difference of -99..99. */
-INLINE uint8_t *put_difference(uint8_t *p, int64_t d) {
-    const unsigned size = (unsigned)(d < 0 ? -d : d), two = size > 9;
-    *p = d == 0 ? '*' : d < 0 ? '-' : '+';
+/* `* `, `+7 ` or `-7 ` when v is known to be within 99 of the base, else NULL. */
+INLINE uint8_t *put_near(uint8_t *p, uint64_t v, uint64_t base) {
+    const uint64_t size = v < base ? base - v : v - base;
+    if (!base || size > 99) return NULL;
+    *p = size == 0 ? '*' : v < base ? '-' : '+';
     p += 1;
     *p = (uint8_t)('0' + size / 10);
-    p += two;
+    p += size > 9;
     *p = (uint8_t)('0' + size % 10);
-    p += d != 0;
+    p += size != 0;
     *p = ' ';
     return p + 1;
 }
 
 /* An address or basic block: relative to `base` when that is known and near. */
 INLINE uint8_t *put_address(uint8_t *p, uint64_t v, uint64_t base) {
-    if (base && v - base + 99 < 199) return put_difference(p, (int64_t)(v - base));
+    uint8_t *near = put_near(p, v, base);
+    if (near) return near;
     *p++ = '0';
     if (v) {
         *p++ = 'x';
@@ -36,7 +38,8 @@ INLINE uint8_t *put_address(uint8_t *p, uint64_t v, uint64_t base) {
 }
 
 INLINE uint8_t *put_line(uint8_t *p, uint64_t v, uint64_t base) {
-    if (base && v - base + 99 < 199) return put_difference(p, (int64_t)(v - base));
+    uint8_t *near = put_near(p, v, base);
+    if (near) return near;
     p = fp_put_decimal(p, v);
     *p = ' ';
     return p + 1;

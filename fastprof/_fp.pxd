@@ -123,8 +123,10 @@ cdef extern from "fp_callgrind.h" nogil:
         fp_position base
         int64_t *totals
         int64_t *recent
+        int64_t fields[16]
         uint32_t overflowed
 
+    void fp_costs_settle(fp_costs *s)
     bint fp_costs_wide()
     const uint8_t *fp_cost_lines(fp_costs *s, uint32_t kind, const uint8_t *p, const uint8_t *end,
                                  const uint8_t *readable, fp_batch *b)

@@ -276,13 +276,9 @@ cdef class Lexer:
 
     def feed(self, size_t in_, size_t batch, size_t err):
         cdef int status
-        cdef uint32_t k
         with nogil:
             status = self.window(<fp_in *>in_, <fp_batch *>batch, <fp_err *>err)
-            for k in range(self.costs.n_values):
-                self.costs.overflowed |= fp_add_overflows(self.costs.totals[k], self.costs.recent[k],
-                                                          &self.costs.totals[k])
-                self.costs.recent[k] = 0
+            fp_costs_settle(&self.costs)
         return status
 
     def end_part(self, size_t batch, size_t err):
