@@ -5,10 +5,11 @@ what stands once per row, without the GIL.
 
 Only whole lines are looked at, each of which ends in a newline (one is lent
 to a last line that has none), so number loops need no bounds check: the
-newline stops them.  A position line in the form that Callgrind writes takes
-the short way in `feed`; anything else - tabs, CR, hex or negative counts,
-ranges - falls to `position_line`, which knows the whole grammar and names
-what is wrong.
+newline stops them.  Cost lines in the form that Callgrind writes are read in
+blocks by csrc/fp_callgrind.c, other lines of that form by `short_line`;
+anything else - tabs, CR, hex or negative counts, ranges - falls to
+`long_line` and `position_line`, which know the whole grammar and name what
+is wrong.
 
 Rules that the format document leaves open (docs/formats/callgrind.md):
   - a relative position counts from the last self cost line; call and jump

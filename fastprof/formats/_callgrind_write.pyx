@@ -1,7 +1,8 @@
 """Graph rows -> the body lines of a Callgrind part.
 
 The door (`callgrind.py`) writes what stands once per part; this file writes
-what stands once per row, without the GIL.
+what stands once per row, without the GIL; runs of cost lines by
+csrc/fp_callgrind_write.c.
 
 A block of one function, names and positions compressed:
 

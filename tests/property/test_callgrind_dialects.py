@@ -133,21 +133,23 @@ LAX = settings(max_examples=150, deadline=None, suppress_health_check=SLOW)
 
 
 @LAX
-@given(dialects(), st.sampled_from([1, 5, 64, 1 << 16]), st.sampled_from([1, 3, 100]))
-def test_every_dialect_reads_back_as_the_model(case: tuple[list[Part], bytes], window: int, capacity: int) -> None:
+@given(dialects(), st.sampled_from([1, 5, 64, 1 << 16]), st.sampled_from([1, 3, 100]), st.booleans())
+def test_every_dialect_reads_back_as_the_model(
+    case: tuple[list[Part], bytes], window: int, capacity: int, wide: bool
+) -> None:
     parts, data = case
     assert [p.rows for p in parse(data)] == [p.rows for p in parts]  # the oracle itself
-    ours, report = read_parts(data, window=window, capacity=capacity, from_="callgrind")
+    ours, report = read_parts(data, window=window, capacity=capacity, from_="callgrind", wide=wide)
     assert [(p.events, p.positions, p.rows) for p in ours] == [(p.events, p.positions, p.rows) for p in parts]
     assert not report.repairs and not report.losses and not report.warnings
 
 
 @LAX
-@given(dialects(), st.booleans(), st.booleans())
-def test_what_is_written_reads_back(case: tuple[list[Part], bytes], names: bool, positions: bool) -> None:
+@given(dialects(), st.booleans(), st.booleans(), st.booleans())
+def test_what_is_written_reads_back(case: tuple[list[Part], bytes], names: bool, positions: bool, wide: bool) -> None:
     parts, data = case
     options = Options(compress_names=names, compress_positions=positions)
-    once = rewrite(data, options=options)
+    once = rewrite(data, options=options, wide=wide)
     assert [p.rows for p in parse(once)] == [p.rows for p in parts]
     for part in parse(once):
         assert part.totals is not None

@@ -40,10 +40,10 @@ def test_exactly_one_format_claims_it(path: Path) -> None:
 
 @pytest.mark.parametrize("path", GOOD, ids=name_of)
 @pytest.mark.parametrize("window", [1, 2, 3, 7, 100, 4096, 1 << 20])
-@pytest.mark.parametrize("capacity", [1, 2, 1000])
-def test_same_rows_for_every_window_and_capacity(path: Path, window: int, capacity: int) -> None:
+@pytest.mark.parametrize(("capacity", "wide"), [(1, True), (2, True), (1000, True), (1000, False)])
+def test_same_rows_for_every_window_and_capacity(path: Path, window: int, capacity: int, wide: bool) -> None:
     data = path.read_bytes()
-    ours, _ = read_parts(data, window=window, capacity=capacity)
+    ours, _ = read_parts(data, window=window, capacity=capacity, wide=wide)
     reference = parse(data.removeprefix(b"\xef\xbb\xbf"), numbered=numbered(path))
     assert [p.events for p in ours] == [p.events for p in reference]
     assert [p.rows for p in ours] == [p.rows for p in reference]
@@ -53,6 +53,7 @@ def test_same_rows_for_every_window_and_capacity(path: Path, window: int, capaci
 def test_a_written_file_is_canonical(path: Path) -> None:
     once = rewrite(path.read_bytes())
     assert rewrite(once) == once
+    assert rewrite(path.read_bytes(), wide=False) == once
     assert [p.rows for p in parse(once)] == [p.rows for p in read_parts(path.read_bytes())[0]]
 
 
