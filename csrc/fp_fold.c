@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "fp_buf.h"
+#include "fp_digits.h"
 
 /* By function. */
 struct fp_fold_function {
@@ -683,8 +684,8 @@ int fp_fold_stacks(struct fp_fold *f, uint64_t ticks_per_second, uint32_t *next,
         uint32_t thread = a->group, label = 0;
         if (f->by & FP_FOLD_BY_CPU) {
             const uint32_t *group = fp_table_row(&f->groups, a->group);
-            uint8_t cpu[20];
-            const size_t length = (size_t)(fp_dec(cpu, group[1]) - cpu);
+            uint8_t cpu[FP_DIGITS_ROOM];
+            const size_t length = (size_t)(fp_put_decimal(cpu, group[1]) - cpu);
             thread = group[0];
             const uint32_t text = fp_strings_intern(&f->model->strings, cpu, length);
             label = text == FP_NO_ID ? FP_NO_ID : fp_model_label(f->model, 0, f->cpu, text, 0, 0);
