@@ -12,6 +12,9 @@ from pathlib import Path
 import pytest
 
 from fastprof import formats, pipeline
+from fastprof.formats.archive_index import load
+from fastprof.formats.archive_sections import Codec
+from fastprof.io import Source
 from tests.contract.dump import CORPUS
 from tests.paths import REPO
 from tests.xraylog import FdrBuffer, FdrLog
@@ -123,8 +126,8 @@ GROW: dict[str, Callable[[Path, int], None]] = {
 READERS = [f.name for f in formats.formats() if f.reader]
 
 
-def peak(*args: str) -> int:
-    done = subprocess.run([sys.executable, "-c", DRIVER, *args], cwd=REPO, capture_output=True, text=True)
+def peak(*args: str, driver: str = DRIVER) -> int:
+    done = subprocess.run([sys.executable, "-c", driver, *args], cwd=REPO, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     return int(done.stdout.split()[-1]) * 1024
 
@@ -142,6 +145,24 @@ def test_memory_does_not_grow_with_records(name: str, tmp_path: Path) -> None:
     assert sizes[1] > 5 * sizes[0] and sizes[1] > SLACK // 2, sizes
     for once, ten_times in zip(*peaks, strict=True):
         assert ten_times < once + SLACK + MORE_SLACK.get(name, 0)
+
+
+@pytest.mark.parametrize("name", ["xray", "pprof", "callgrind"])
+@pytest.mark.parametrize("level", ["3", "19"])
+def test_archives_are_written_and_read_in_constant_memory(name: str, level: str, tmp_path: Path) -> None:
+    """A view each: some chunks, and ten times as many."""
+    chunked = "from fastprof.formats import archive_member\narchive_member.CHUNK_ROWS = 30_000\n" + DRIVER
+    peaks = []
+    for times in (1, 10):
+        path, stored = tmp_path / f"{times}", tmp_path / f"{times}.fpa"
+        GROW[name](path, times)
+        wrote = peak("convert", "-q", str(path), "-o", str(stored), "--level", level, driver=chunked)
+        with Source(str(stored)) as source:
+            chunks = list(load(source, Codec(), lenient=False).members[0].chunks.values())
+        assert len(chunks) >= 2 * times
+        peaks.append((wrote, peak("convert", "-q", str(stored), "-o", "/dev/null", "--to", name, driver=chunked)))
+    for once, ten_times in zip(*peaks, strict=True):
+        assert ten_times < once + SLACK
 
 
 def test_the_measure_sees_what_grows(tmp_path: Path) -> None:
