@@ -174,7 +174,7 @@ struct work {
 static void symbolize(struct work *w, const uint64_t *time, const uint32_t *key, const uint32_t *thread, uint32_t n,
                       struct fp_archive_time_at *at, uint64_t q, int jitter, const uint64_t *limits,
                       struct bit_out *bits) {
-    double step = (double)q / 4294967296.0;
+    const double steps = 4294967296.0 / (double)q; /* a tick is so many */
     uint64_t whole = q >> 32;
     struct fp_archive_time_at last = {time[0], 1u << 31, 1, 0, 1};
     for (uint32_t i = 0; i < n; i++) {
@@ -184,7 +184,7 @@ static void symbolize(struct work *w, const uint64_t *time, const uint32_t *key,
         w->hashed[i] = key[i] < FP_TIME_NO_FUNCTION ? fp_time_hash(key[i], a->history) : N_HASHED;
         w->jitters[i] = 0;
         if (jitter) {
-            double x = ((double)(int64_t)d - (double)a->frac / 4294967296.0) / step + 1.0;
+            double x = ((double)(int64_t)d - (double)a->frac / 4294967296.0) * steps + 1.0;
             k = x < 0.5 ? UINT64_MAX : (uint64_t)(x - 0.5);
         } else {
             k = (int64_t)d < 0 ? UINT64_MAX : whole == 1 ? d : d / whole;
@@ -331,7 +331,9 @@ out:
     return status;
 }
 
-static inline uint32_t rans_put(uint32_t x, const struct model *m, uint32_t symbol, uint8_t **to) {
+/* inverse[f] is 2^52 / f rounded up: x / f without a division, exact for x < 2^32 and f <= 2^10. */
+static inline uint32_t rans_put(uint32_t x, const struct model *m, uint32_t symbol, const uint64_t *inverse,
+                                uint8_t **to) {
     uint32_t freq = m->freq[symbol];
     if ((uint64_t)x >= (uint64_t)freq << (32 - FP_TIME_BITS)) {
         *to -= 2;
@@ -339,7 +341,8 @@ static inline uint32_t rans_put(uint32_t x, const struct model *m, uint32_t symb
         (*to)[1] = (uint8_t)(x >> 8);
         x >>= 16;
     }
-    return (x / freq << FP_TIME_BITS) + x % freq + m->cum[symbol];
+    const uint32_t quotient = (uint32_t)((fp_u128)x * inverse[freq] >> 52);
+    return (quotient << FP_TIME_BITS) + x - quotient * freq + m->cum[symbol];
 }
 
 /* Two coders, of steps and of jitters, share one row of words.  They work backwards,
@@ -349,10 +352,12 @@ static int emit(const struct work *w, uint32_t n, struct fp_buf *words) {
     if (fp_buf_reserve(words, most)) return FP_E_NOMEM;
     uint8_t *end = words->p + words->n + most, *to = end;
     uint32_t x[2] = {1u << 16, 1u << 16};
+    uint64_t inverse[FP_TIME_M + 1] = {0};
+    for (uint32_t f = 1; f <= FP_TIME_M; f++) inverse[f] = ((uint64_t)1 << 52) / f + 1;
     for (uint32_t i = n; i-- > 0;) {
         uint32_t j = w->jitters[i];
-        if (j) x[1] = rans_put(x[1], &w->models[FP_TIME_POOLS + (j >> 2 & 63)], j & 3, &to);
-        x[0] = rans_put(x[0], &w->models[w->table_of[i]], w->symbols[i], &to);
+        if (j) x[1] = rans_put(x[1], &w->models[FP_TIME_POOLS + (j >> 2 & 63)], j & 3, inverse, &to);
+        x[0] = rans_put(x[0], &w->models[w->table_of[i]], w->symbols[i], inverse, &to);
     }
     for (int k = 2; k-- > 0;) {
         to -= 4;

@@ -56,8 +56,6 @@ def for_output(path: str) -> Format:
             if f.writer is None:
                 continue
             for candidate in candidates:
-                if any(candidate.endswith(s) for s in f.suffixes) or any(
-                    candidate.startswith(p) for p in f.prefixes
-                ):
+                if any(candidate.endswith(s) for s in f.suffixes) or any(candidate.startswith(p) for p in f.prefixes):
                     return f
     raise UsageError(f"{path}: the suffix names no format to write; use --to, see `fastprof formats`")

@@ -237,6 +237,7 @@ class ArchiveWriter(Writer):
     def _end(self) -> dict[str, Any]:
         report, model, c = self.report, self.model, self._summary.c
         kinds = [int(n) for n in c.rows]
+        report.rows["rows written"] += sum(kinds)
         while kinds and not kinds[-1]:
             kinds.pop()
         end: dict[str, Any] = {"kinds": kinds}
@@ -329,7 +330,9 @@ class ArchiveReader(Reader):
         self._section: Section | None = None
         self._expected: tuple[int, int, int] = (0, 0, 0)
         self._open = False
-        self._rows_read = 0
+        self._rows_read = 0  # of the chunk
+        self._rows_kept = 0  # of all
+        self._last_time: int | None = None  # of a timeline's rows so far
         self._payload = b""
         self._ids = lib.fp_archive_ids_new(model.c)
         if not self._ids:
@@ -407,7 +410,7 @@ class ArchiveReader(Reader):
             raise self._error(error) from None
         except (IndexError, KeyError, OverflowError, TypeError, ValueError) as error:
             raise self._error(SectionError(self._member.sections[-1][0], f"summary: {error!r}")) from None
-        self.finish()
+        self._tell()
         return found
 
     # ---- which sections ------------------------------------------------------
@@ -518,7 +521,10 @@ class ArchiveReader(Reader):
         if batch.n:
             self._file_part = batch.part
             batch.part = self._part_at[self._file_part]
+            if self.view == "timeline":
+                self._last_time = batch.time[batch.n - 1]
         self._rows_read += batch.n - before
+        self._rows_kept += batch.n - before
         self._status(status, err)
         if status == lib.FP_DONE:
             self._open = False
@@ -576,14 +582,41 @@ class ArchiveReader(Reader):
                 lost += f" from row {read} on"
             if chunk.times:
                 lost += f", times {chunk.times[0]} to {chunk.times[1]}"
+            elif self._last_time is not None:
+                lost += f", behind time {self._last_time}"
         else:
-            name = {TABLES: "tables", NUMBERS: "numbers", PARTS: "parts", END: "summaries"}.get(type_, "sections")
-            report.losses[name] += 1
-            lost += f"a section of {name} is lost"
+            report.losses[
+                {TABLES: "tables", NUMBERS: "numbers", PARTS: "parts", END: "summaries"}.get(type_, "sections")
+            ] += 1
+            lost += f"{archive_sections.NAMES.get(type_, 'a section')} is lost"
         report.warn(lost)
         self._open = False
 
+    def _count(self) -> None:
+        """Compare the rows with what END says: a whole section may be gone without a trace."""
+        options, end, name = self.options, self._member.end, self.source.name
+        if end is None:
+            behind = f", the last at time {self._last_time}" if self._last_time is not None else ""
+            self.report.warn(f"{name}: the profile has no end: {self._rows_kept} rows are there{behind}")
+            return
+        kinds: Any = end.get("kinds")
+        known = isinstance(kinds, list) and all(isinstance(n, int) for n in kinds)
+        if not known or options.time_range or options.threads or options.part is not None:
+            return
+        missing = sum(kinds) - self._rows_kept - self.report.losses["rows"]
+        if not missing:
+            return
+        said = f"the profile has {sum(kinds)} rows, but {self._rows_kept} are there"
+        if not options.lenient or missing < 0:
+            raise self._error(SectionError(self._member.sections[-1][0], said))
+        self.report.losses["rows"] += missing
+        self.report.warn(f"{name}: {said}")
+
     def finish(self) -> None:
+        self._count()
+        self._tell()
+
+    def _tell(self) -> None:
         report, member = self.report, self._member
         for message, n in self._archive.losses.items():
             report.losses[message] += n

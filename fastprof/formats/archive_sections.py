@@ -23,6 +23,15 @@ TRAILER = struct.Struct("<QI4s")
 TRAILER_MAGIC = b"FPAE"
 
 MEMBER, PARTS, TABLES, ROWS, END, INDEX, NUMBERS = range(1, 8)
+NAMES = {
+    MEMBER: "the head of a profile",
+    PARTS: "a section of parts",
+    TABLES: "a section of tables",
+    ROWS: "a chunk of rows",
+    END: "the end of a profile",
+    INDEX: "the index",
+    NUMBERS: "a section of numbers",
+}
 OPTIONAL, ZSTD, BASED, METADATA, DIFFERENCE = 1, 2, 4, 8, 16
 MAX_RAW = 256 << 20  # most bytes of a payload when decompressed
 # What metadata of all profiles has in common: a raw-content dictionary for zstandard.
@@ -44,7 +53,7 @@ METADATA_DICTIONARY = b"".join(
 
 # What is stored against a base is searched harder, at least at the level of its size.
 BASED_LEVELS = ((4 << 20, 19), (MAX_RAW, 9))
-SMALL = 64 << 10  # a payload below this is compressed as well as can be, whatever the level
+SMALL = 256 << 10  # a payload below this is compressed as well as can be, whatever the level
 LONG_DISTANCE_LEVEL = 6  # from which zstandard's long-distance matching is on
 MAX_EXPANSION = 1 << 16  # zstandard cannot say more with a byte than this
 
@@ -329,7 +338,8 @@ def scan(read_at: Callable[[int, int], bytes], start: int, size: int) -> Iterato
             at = found
             continue
         if section.nbytes > size - at:
-            yield SectionError(at, f"the file ends inside a section of {section.nbytes} bytes", truncated=True)
+            name = NAMES.get(section.type, "a section of an unknown type")
+            yield SectionError(at, f"the file ends inside {name} of {section.nbytes} bytes", truncated=True)
             # what follows may be whole sections behind a damaged length: headers have checksums
             at = _search(read_at, at + 1, size)
             continue

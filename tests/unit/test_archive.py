@@ -8,6 +8,7 @@ import struct
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from fastprof._core import lib
@@ -159,6 +160,53 @@ def test_without_an_index_it_is_rebuilt() -> None:
         read_dump(data[: index.offset])
 
 
+def test_what_is_missing_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A chunk cut, gone without a trace, or damaged where nothing else knows of it."""
+    monkeypatch.setattr(archive_member, "CHUNK_ROWS", 500)
+    data, want = write_archive(timeline, rows=2500, batch=500)
+    times = [row[2]["time"] for row in want if row[0] == "row"]
+    chunks = [s for s in sections(data) if s.type == ROWS]
+    index = sections(data)[-1]
+
+    _, report = read_dump(data[: chunks[3].offset + 100], lenient=True)
+    nbytes = chunks[3].nbytes
+    assert f"at byte {chunks[3].offset}: the file ends inside a chunk of rows of {nbytes} bytes" in report.warnings[1]
+    assert f"no end: 1500 rows are there, the last at time {times[1499]}" in report.warnings[2]
+
+    shorter = data[: chunks[1].offset] + data[chunks[2].offset :]
+    got, report = read_dump(shorter, lenient=True)
+    assert report.losses == {"indexes": 1, "rows": 500}
+    assert "the profile has 2500 rows, but 2000 are there" in report.warnings[-1]
+
+    damaged = bytearray(data[: index.offset])
+    damaged[chunks[2].offset + HEADER_NBYTES + 9] ^= 1
+    got, report = read_dump(bytes(damaged), lenient=True)
+    assert report.losses == {"indexes": 1, "chunks": 1, "rows": 500}
+    assert f"a chunk of unknown many rows is lost, behind time {times[999]}" in report.warnings[1]
+    assert sum(row[0] == "row" for row in got) == 2000
+
+
+def test_an_end_that_says_more_rows_than_there_are(tmp_path: Path) -> None:
+    data, _ = write_archive(stacks, rows=50)
+    end = next(s for s in sections(data) if s.type == archive_sections.END)
+    with pytest.raises(FormatError, match="has 60 rows, but 50 are there") as error:
+        read_dump(_with_end(data, {"kinds": [60]}))
+    assert error.value.offset == end.offset
+
+
+def _with_end(data: bytes, changes: dict[str, Any]) -> bytes:
+    """An archive of one profile whose END says something else."""
+    end, index = (next(s for s in sections(data) if s.type == type_) for type_ in (archive_sections.END, INDEX))
+    said, entries = (
+        archive_cbor.loads(Codec().unpack(s, data[s.offset + HEADER_NBYTES : s.offset + s.nbytes]))
+        for s in (end, index)
+    )
+    changed = _repack(end, archive_cbor.dumps(said | changes))
+    entries[1][5][-1] = len(changed)
+    trailer = archive_sections.trailer(end.offset + len(changed))
+    return data[: end.offset] + changed + _repack(index, archive_cbor.dumps(entries)) + trailer
+
+
 def _repack(section: archive_sections.Section, payload: bytes, **changes: int) -> bytes:
     fields = {"type": section.type, "flags": 0, "stored": len(payload), "raw": len(payload)} | changes
     head = archive_sections.HEADER.pack(
@@ -257,16 +305,8 @@ def test_info_without_an_index_decodes(view: str, tmp_path: Path) -> None:
 def test_a_summary_that_says_nonsense_is_an_error(tmp_path: Path) -> None:
     data, _ = write_archive(graph, rows=50)
     end = next(s for s in sections(data) if s.type == archive_sections.END)
-    said = archive_cbor.loads(Codec().unpack(end, data[end.offset + HEADER_NBYTES : end.offset + end.nbytes]))
     for key, value in (("kinds", [1] * 9), ("kinds", [-1]), ("totals", [1 << 63]), ("counts", 3), ("threads", [[1]])):
-        changed = _repack(end, archive_cbor.dumps(said | {key: value}))
-        index = sections(data)[-1]
-        entries = archive_cbor.loads(Codec().unpack(index, data[index.offset + 24 : index.offset + index.nbytes]))
-        entries[1][5][-1] = len(changed)
-        at = end.offset + len(changed)
-        whole = (
-            data[: end.offset] + changed + _repack(index, archive_cbor.dumps(entries)) + archive_sections.trailer(at)
-        )
+        whole = _with_end(data, {key: value})
         with pytest.raises(FormatError, match="summary: ") as error:
             _info(whole, tmp_path)
         assert error.value.offset == end.offset
