@@ -215,6 +215,7 @@ cdef class Lexer:
     cdef readonly uint64_t comments
     # what was mended, and what was lost
     cdef readonly uint64_t skipped, indented, ranges, extra_numbers, unnamed_callees, outside, expanded
+    cdef readonly uint64_t contexts         # rec= and frfn= lines
     cdef readonly int undefined_kind        # with FP_ASK: a number that has no name yet,
     cdef readonly uint64_t undefined        # + 1; 0 when it is something else that is asked
 
@@ -673,6 +674,11 @@ cdef class Lexer:
             return self.count_line(p + 6, stop, offset, FP_CALL, err)
         if n >= 7 and memcmp(p, b"rcalls=", 7) == 0:
             return self.count_line(p + 7, stop, offset, FP_CALL, err)
+        if n >= 5 and memcmp(p, b"frfn=", 5) == 0:
+            return self.context_line(p + 5, stop, offset, err)
+        if n >= 4 and memcmp(p, b"rec=", 4) == 0:
+            self.contexts += 1
+            return OK
         return FP_ASK
 
     # ---- names ------------------------------------------------------------
@@ -845,6 +851,14 @@ cdef class Lexer:
             if self.jfn == FP_NO_ID:
                 return FP_E_NOMEM
             self.has_jfn = True
+        return status
+
+    cdef int context_line(self, const uint8_t *p, const uint8_t *stop, uint64_t offset, fp_err *err) noexcept nogil:
+        # --mangle-names=no: rec= and frfn= (the caller) tell blocks of a function apart, but no call says which
+        # of them it enters; so all are that function.  A number may be defined here.
+        cdef uint32_t caller = 0
+        cdef int status = self.name(p, stop, FN, offset, &caller, NULL, NULL, err)
+        self.contexts += status == OK
         return status
 
     cdef uint32_t lookup(self, uint32_t name, uint64_t key, uint32_t file, bint file_said, uint32_t object,

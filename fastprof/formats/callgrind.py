@@ -314,6 +314,8 @@ class CallgrindReader(Reader):
                 report.repairs[name] += count
         if lexer.skipped:
             report.losses["lines that could not be read"] += lexer.skipped
+        if lexer.contexts:
+            report.unsaid["lines that tell callers and recursion levels apart (rec=, frfn=)"] += lexer.contexts
         if lexer.comments:
             report.unsaid["comments beyond the first 1 MiB of them"] += lexer.comments
 
@@ -334,7 +336,7 @@ _LINES = {
 }
 
 
-_DEFINITION = re.compile(rb"^(?:c?(fn|ob)|(fl|fi|fe|cfi|cfl|jfi)|j(fn))=\((\d+)\)[ \t]*([^\r\n]+)", re.MULTILINE)
+_DEFINITION = re.compile(rb"^(?:c?(fn|ob)|fr(fn)|(fl|fi|fe|cfi|cfl|jfi)|j(fn))=\((\d+)\)[ \t]*([^\r\n]+)", re.MULTILINE)
 
 
 def _definitions(rest: bytes, source: Source, offset: int) -> dict[tuple[int, int], bytes]:
@@ -345,8 +347,8 @@ def _definitions(rest: bytes, source: Source, offset: int) -> dict[tuple[int, in
         lines = rest + more
         cut = lines.rfind(b"\n") + 1 if more else len(lines)
         for match in _DEFINITION.finditer(lines[:cut]):
-            kind = KINDS.index(_decode(match[1] or match[3] or b"fl"))
-            found.setdefault((kind, int(match[4])), match[5])
+            kind = KINDS.index(_decode(match[1] or match[2] or match[4] or b"fl"))
+            found.setdefault((kind, int(match[5])), match[6])
         if not more:
             return found
         rest, offset = lines[cut:], offset + len(more)

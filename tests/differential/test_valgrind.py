@@ -103,10 +103,11 @@ def summed(parts: list[Part]) -> tuple[Counter[Row], Counter[Row]]:
     ("options", "other"),
     [
         (["--dump-instr=yes", "--collect-jumps=yes"], ["--compress-pos=no"]),
+        (["--dump-instr=yes", "--dump-bb=yes", "--collect-jumps=yes"], ["--compress-pos=no"]),
         (["--dump-instr=yes", "--collect-jumps=yes"], ["--compress-strings=no"]),
         (["--separate-recs=4", "--separate-callers=2"], ["--compress-mangled=yes"]),
     ],
-    ids=["positions", "names", "mangled"],
+    ids=["positions", "blocks", "names", "mangled"],
 )
 def test_what_callgrind_compresses_reads_as_what_it_does_not(
     options: list[str], other: list[str], program: Path, tmp_path: Path
@@ -115,6 +116,27 @@ def test_what_callgrind_compresses_reads_as_what_it_does_not(
     (one,) = record("callgrind", program, tmp_path / "one", options)
     (two,) = record("callgrind", program, tmp_path / "two", [*options, *other])
     assert summed(read_parts(one)[0]) == summed(read_parts(two)[0])
+
+
+def test_contexts_that_are_not_part_of_names(program: Path, tmp_path: Path) -> None:
+    """With --mangle-names=no blocks say caller and recursion beside the name, and numbers are defined there, too;
+    of some functions Callgrind then never writes the name."""
+    options = ["--separate-recs=3", "--separate-callers=2"]
+    (mangled,) = record("callgrind", program, tmp_path / "mangled", options)
+    (apart,) = record("callgrind", program, tmp_path / "apart", [*options, "--mangle-names=no"])
+    assert b"\nrec=" in apart.read_bytes() and b"\nfrfn=" in apart.read_bytes()
+    costs: list[Counter[tuple[bytes, ...]]] = []
+    for path in (mangled, apart):
+        parts, report = read_parts(path)
+        assert set(report.repairs) <= {"numbers without a name, which became their name"} and not report.warnings
+        costs.append(Counter())
+        for row in parts[0].rows:
+            if row.kind == "cost":
+                costs[-1][row.function.object, row.function.file, row.function.name.partition(b"'")[0]] += row.values[0]
+    named = {function: n for function, n in costs[1].items() if function[2][:1] != b"(" or function in costs[0]}
+    assert named.items() <= costs[0].items()
+    assert len(named) > 0.9 * len(costs[0]) == 0.9 * len(costs[1])
+    assert costs[0].total() == costs[1].total()
 
 
 PARTS = ["--dump-instr=yes", "--collect-jumps=yes", "--dump-every-bb=20000"]

@@ -196,6 +196,10 @@ class Reader:
             jfi = self.file if self.jfi is None else self.jfi
             self.jfn = self.bound[n][0] if n in self.bound else Function(self.object, jfi, name)
             return
+        elif key in ("frfn", "rec"):  # --mangle-names=no: blocks apart by caller and recursion are one function
+            if key == "frfn":
+                self.name("fn", text)
+            return
         elif key == "ob":
             self.object = self.name("ob", text)[0]
         elif key == "cob":
@@ -240,7 +244,7 @@ class Reader:
             return
         if text[:1] in b"0123456789+-*":
             self.position_line(text)
-        elif match := re.match(rb"(fn|fl|fi|fe|ob|cfn|cfi|cfl|cob|jfi|jfn)=(.*)$", text, re.DOTALL):
+        elif match := re.match(rb"(fn|fl|fi|fe|ob|cfn|cfi|cfl|cob|jfi|jfn|frfn|rec)=(.*)$", text, re.DOTALL):
             self.name_line(match[1].decode(), match[2])
         elif match := re.match(rb"(r?calls|jump|jcnd)=(.*)$", text):
             self.count_line("call" if match[1].endswith(b"calls") else match[1].decode(), match[2])

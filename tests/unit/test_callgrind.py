@@ -206,6 +206,24 @@ def test_names_made_of_numbers_are_put_together() -> None:
     assert report.repairs["names made of numbered names, put together"] == 1
 
 
+def test_blocks_of_other_contexts_are_one_function() -> None:
+    """valgrind --mangle-names=no --separate-recs=2 --separate-callers=2; a number may be defined by frfn= alone."""
+    body = b"frfn=(5) main\nfl=(1) a\nfn=(3) f\n1 1\ncfn=(5)\ncalls=1 9\n1 2\n\nrec=1\n\nfrfn=(spontaneous)\n2 3\n"
+    parts, report = read_parts(HEADER + body)
+    assert [(r.kind, r.function.name, r.values[0]) for r in parts[0].rows] == [
+        ("cost", b"f", 1),
+        ("call", b"f", 2),
+        ("cost", b"f", 3),
+    ]
+    assert parts[0].rows[1].callee == Function(b"", b"a", b"main")
+    assert parts[0].rows == parse(HEADER + body)[0].rows
+    assert report.unsaid == {"lines that tell callers and recursion levels apart (rec=, frfn=)": 3}
+    assert not report.repairs and not report.warnings
+    used_first = HEADER + b"fl=a\nfn=(5)\n1 1\nfrfn=(5) main\nfn=g\n1 1\n"
+    parts, report = read_parts(used_first)
+    assert parts[0].rows[0].function.name == b"main"
+
+
 def test_a_part_without_rows_is_kept() -> None:
     data = rewrite(b"part: 1\nevents: Ir\ntotals: 0\n\npart: 2\nevents: Ir\nfl=a\nfn=f\n1 5\n\npart: 3\nevents: Dr\n")
     assert [p.events for p in parse(data)] == [["Ir"], ["Ir"], ["Dr"]]
@@ -296,10 +314,10 @@ def test_a_bad_header_line_says_what_is_wrong_with_it(line: bytes, message: str)
 
 
 def test_an_unknown_key_is_said_once_with_its_line() -> None:
-    _, report = read_parts(b"flavour: 1\n" + HEADER + b"flavour: 2\nfl=a\nfn=f\nrec=2\n1 5\n")
+    _, report = read_parts(b"flavour: 1\n" + HEADER + b"flavour: 2\nfl=a\nfn=f\nxrec=2\n1 5\n")
     assert [w.split(": ", 1)[1] for w in report.warnings] == [
         "line 1: unknown key 'flavour'; such lines are ignored",
-        "line 7: unknown key 'rec'; such lines are ignored",
+        "line 7: unknown key 'xrec'; such lines are ignored",
     ]
     assert report.unsaid["lines of unknown keys"] == 3
 
