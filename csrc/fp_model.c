@@ -2,16 +2,23 @@
 
 #include <stdlib.h>
 
+/* Sixteen bytes at a time; what is left over is taken together with some bytes
+ * that were seen, because copying it out byte by byte takes longer than all else. */
 uint64_t fp_hash_bytes(const void *bytes, size_t n) {
-    const uint8_t *p = bytes;
-    uint64_t h = n;
-    for (; n >= 16; p += 16, n -= 16) h = fp_mix(fp_u64(p) ^ h, fp_u64(p + 8));
-    uint64_t a = 0, b = 0;
-    if (n >= 8) {
+    const uint8_t *p = bytes, *end = p + n;
+    uint64_t h = n, a = 0, b = 0;
+    if (n >= 16) {
+        for (; end - p > 16; p += 16) h = fp_mix(fp_u64(p) ^ h, fp_u64(p + 8));
+        a = fp_u64(end - 16);
+        b = fp_u64(end - 8);
+    } else if (n >= 8) {
         a = fp_u64(p);
-        memcpy(&b, p + 8, n - 8);
+        b = fp_u64(end - 8);
+    } else if (n >= 4) {
+        a = fp_u32(p);
+        b = fp_u32(end - 4);
     } else if (n) {
-        memcpy(&a, p, n);
+        a = p[0] | (uint64_t)p[n / 2] << 8 | (uint64_t)end[-1] << 16;
     }
     return fp_mix(a ^ h, b + 0x2545f4914f6cdd1du);
 }
@@ -197,6 +204,7 @@ void fp_model_free(struct fp_model *m) {
     fp_table_clear(&m->stacks);
     fp_table_clear(&m->labels);
     fp_table_clear(&m->threads);
+    free(m->last);
     free(m);
 }
 
@@ -227,7 +235,20 @@ uint32_t fp_model_frame(struct fp_model *m, uint32_t mapping, uint64_t address, 
 }
 
 uint32_t fp_model_stack(struct fp_model *m, uint32_t parent, uint32_t frame) {
-    return fp_table_intern(&m->stacks, (uint32_t[]){parent, frame});
+    if (FP_UNLIKELY(frame >= m->cap_last)) {
+        uint64_t cap = (uint64_t)frame + frame / 2 + 64;
+        uint32_t *last = cap < UINT32_MAX ? realloc(m->last, (size_t)cap * 2 * sizeof *last) : NULL;
+        if (!last) return FP_NO_ID;
+        memset(last + (size_t)m->cap_last * 2, 0, (size_t)(cap - m->cap_last) * 2 * sizeof *last);
+        m->last = last;
+        m->cap_last = (uint32_t)cap;
+    }
+    uint32_t *last = m->last + (size_t)frame * 2;
+    if (FP_LIKELY(last[1] && last[0] == parent)) return last[1];
+    uint32_t node = fp_table_intern(&m->stacks, (uint32_t[]){parent, frame});
+    if (node == FP_NO_ID) return FP_NO_ID;
+    last[0] = parent;
+    return last[1] = node;
 }
 
 uint32_t fp_model_label(struct fp_model *m, uint32_t next, uint32_t key, uint32_t string, int64_t number,

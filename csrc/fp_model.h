@@ -103,6 +103,10 @@ struct fp_model {
     struct fp_table stacks;
     struct fp_table labels;
     struct fp_table threads;
+    /* private: by frame, the parent and the node it was on last.  Stacks share their
+     * roots, so that is mostly the next one's, too, and at hand without the table. */
+    uint32_t *last;
+    uint32_t cap_last;
 };
 
 /* NULL when memory ran out.  The caller owns the model. */
