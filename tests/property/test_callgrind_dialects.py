@@ -125,6 +125,8 @@ def dialects(draw: st.DrawFn) -> tuple[list[Part], bytes]:
             lines.append(position(row.position, base) + (values or blank))
             if row.kind == "cost":
                 base = row.position
+    for _ in range(draw(st.integers(0, 3))):
+        lines.insert(draw(st.integers(0, len(lines))), draw(st.sampled_from([b"# remark", b"#", b"", b" \t"])))
     return parts, end.join(lines) + draw(st.sampled_from([b"", end]))
 
 
@@ -150,6 +152,7 @@ def test_what_is_written_reads_back(case: tuple[list[Part], bytes], names: bool,
     parts, data = case
     options = Options(compress_names=names, compress_positions=positions)
     once = rewrite(data, options=options, wide=wide)
+    assert once.split(b"\n").count(b"# remark") == data.count(b"# remark")
     assert [p.rows for p in parse(once)] == [p.rows for p in parts]
     for part in parse(once):
         assert part.totals is not None
