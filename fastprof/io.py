@@ -398,20 +398,26 @@ class Source:
         return have
 
     def spool(self) -> None:
-        """Make the source seekable: what cannot seek is copied to a temporary file."""
+        """Make the source seekable from where the window is: what cannot seek is copied to a temporary file.
+
+        The window is left empty there.
+        """
+        in_ = self.in_
+        start = in_.base + in_.pos
         if self.seekable:
             return
         import tempfile
 
         spooled = tempfile.TemporaryFile(prefix="fastprof-", buffering=0)
+        spooled.seek(start)  # a hole: offsets stay absolute
+        spooled.write(self._view[in_.pos : in_.n])
         while part := self._read_some(WINDOW):
             spooled.write(part)
-        spooled.seek(0)
         self._raw = self._stream = spooled
         self.compression = ""
         self.seekable = True
         self.size = os.fstat(spooled.fileno()).st_size
-        self.select(0)
+        self.select(start)
 
     # ---- progress ------------------------------------------------------
 

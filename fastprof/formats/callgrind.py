@@ -281,15 +281,15 @@ class CallgrindReader(Reader):
     # ---- numbers used before their definition --------------------------------
 
     def _find_definition(self, in_: Any) -> None:
-        """Name a number that has none yet: by its definition further on, where the input can be searched."""
+        """Name a number that has none yet: by its definition further on.  A pipe is spooled for that."""
         lexer, source = self._lexer, self.source
         kind, number = lexer.undefined_kind, lexer.undefined - 1
         if self._later is None:
-            rest = bytes(ffi.buffer(in_.p + in_.pos, in_.n - in_.pos))
-            self._later = _definitions(rest, source, in_.base + in_.n) if source.seekable else {}
-            if source.seekable:
-                source.select(in_.base + in_.pos)
-                source.refill()
+            start = in_.base + in_.pos
+            source.spool()
+            self._later = _definitions(source, start)
+            source.select(start)
+            source.refill()
         name = self._later.get((kind, number))
         if name is None:
             name = b"(%d)" % number
@@ -339,9 +339,10 @@ _LINES = {
 _DEFINITION = re.compile(rb"^(?:c?(fn|ob)|fr(fn)|(fl|fi|fe|cfi|cfl|jfi)|j(fn))=\((\d+)\)[ \t]*([^\r\n]+)", re.MULTILINE)
 
 
-def _definitions(rest: bytes, source: Source, offset: int) -> dict[tuple[int, int], bytes]:
-    """The first definition of each number in `rest` and in what follows it at `offset`."""
+def _definitions(source: Source, offset: int) -> dict[tuple[int, int], bytes]:
+    """The first definition of each number from `offset` on."""
     found: dict[tuple[int, int], bytes] = {}
+    rest = b""
     while True:
         more = source.read_at(offset, WINDOW)
         lines = rest + more

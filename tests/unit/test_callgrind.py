@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gzip
+import io
 from pathlib import Path
 
 import pytest
@@ -172,11 +174,18 @@ def test_numbers_of_any_size(number: bytes) -> None:
     assert [r.function.name for r in parts[0].rows] == [b"f", b"g", b"f"]
 
 
+class Pipe(io.BytesIO):
+    def seekable(self) -> bool:
+        return False
+
+
+@pytest.mark.parametrize("kind", ["file", "pipe", "gzip"])
 @pytest.mark.parametrize("window", [1, 64, 1 << 20])
-def test_numbers_used_before_their_definition(window: int) -> None:
+def test_numbers_used_before_their_definition(window: int, kind: str) -> None:
     data = HEADER + b"fl=(1)\nfn=(2)\n1 1\ncob=(3)\ncfn=(9)\ncalls=1 5\n1 1\nfn=(4)\n1 1\n"
     data += b"fl=(1) a\nfn=(2) f\n2 2\ncob=(3) o\ncfn=(9) g\n"
-    parts, report = read_parts(data, window=window)
+    packed = gzip.compress(data) if kind == "gzip" else Pipe(data) if kind == "pipe" else data
+    parts, report = read_parts(packed, window=window)
     assert [r.function for r in parts[0].rows] == [
         Function(b"", b"a", b"f"),
         Function(b"", b"a", b"f"),
