@@ -19,7 +19,8 @@ import pytest
 
 from fastprof import formats
 from fastprof.engine import Options, Reader, Report, read, write
-from fastprof.formats.archive_member import ArchiveReader, ArchiveWriter
+from fastprof.formats.archive_read import ArchiveReader
+from fastprof.formats.archive_write import ArchiveWriter
 from fastprof.io import Sink, Source
 from fastprof.model import Model
 from tests.paths import SHARED

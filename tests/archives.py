@@ -10,7 +10,7 @@ from typing import Any
 from fastprof._core import ffi, lib
 
 from fastprof.engine import Options, Reader, Report, read, write
-from fastprof.formats.archive_member import ArchiveWriter
+from fastprof.formats.archive_write import ArchiveWriter
 from fastprof.io import Sink
 from fastprof.model import Batch, Model, Part, ValueType
 

@@ -1,7 +1,7 @@
 """The fastprof archive: any profile, small, intact and quick to reach.
 
 The door stays light, because every door is opened to recognize an input:
-archive_member.py is loaded when an archive is read or written.  Bytes:
+archive_read.py and archive_write.py are loaded when an archive is.  Bytes:
 docs/formats/archive.md.
 """
 
@@ -15,13 +15,13 @@ MAGIC = b"\x89FPA\r\n\x1a\n"
 
 
 def _reader(source: Source, model: Model, options: Options, report: Report) -> Reader:
-    from fastprof.formats.archive_member import ArchiveReader
+    from fastprof.formats.archive_read import ArchiveReader
 
     return ArchiveReader(source, model, options, report)
 
 
 def _writer(model: Model, sink: Sink, options: Options, report: Report) -> Writer:
-    from fastprof.formats.archive_member import ArchiveWriter
+    from fastprof.formats.archive_write import ArchiveWriter
 
     return ArchiveWriter(model, sink, options, report)
 

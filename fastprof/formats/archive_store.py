@@ -12,7 +12,6 @@ from fastprof.engine import Options, Reader, Report, write
 from fastprof.engine import read as read_batches
 from fastprof.errors import FastprofError, FormatError, UsageError
 from fastprof.formats.archive_index import Archive, load, payload, read_end, read_header
-from fastprof.formats.archive_member import ArchiveWriter, empty
 from fastprof.formats.archive_sections import (
     BASED,
     ROWS,
@@ -21,6 +20,7 @@ from fastprof.formats.archive_sections import (
     Member,
     SectionError,
 )
+from fastprof.formats.archive_write import ArchiveWriter, empty
 from fastprof.io import Sink, Source, compression_of_name
 from fastprof.model import Model
 

@@ -151,7 +151,7 @@ def test_memory_does_not_grow_with_records(name: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize("level", ["3", "19"])
 def test_archives_are_written_and_read_in_constant_memory(name: str, level: str, tmp_path: Path) -> None:
     """A view each: some chunks, and ten times as many."""
-    chunked = "from fastprof.formats import archive_member\narchive_member.CHUNK_ROWS = 30_000\n" + DRIVER
+    chunked = "from fastprof.formats import archive_write\narchive_write.CHUNK_ROWS = 30_000\n" + DRIVER
     peaks = []
     for times in (1, 10):
         path, stored = tmp_path / f"{times}", tmp_path / f"{times}.fpa"

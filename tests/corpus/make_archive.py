@@ -6,7 +6,7 @@ import struct
 import zlib
 from pathlib import Path
 
-from fastprof.formats import archive_member
+from fastprof.formats import archive_write
 from fastprof.formats.archive_sections import HEADER_NBYTES, ROWS, ZSTD, Section, scan
 from tests.archives import graph, stacks, timeline, write_archive
 
@@ -14,7 +14,7 @@ HERE = Path(__file__).parent / "archive"
 
 
 def main() -> None:
-    archive_member.CHUNK_ROWS = 40
+    archive_write.CHUNK_ROWS = 40
     for maker in (timeline, stacks, graph):
         good = HERE / "good" / f"{maker.__name__}.fpa"  # type: ignore[attr-defined]
         good.write_bytes(write_archive(maker, rows=90, batch=30)[0])

@@ -13,8 +13,9 @@ from hypothesis import strategies as st
 
 from fastprof import formats
 from fastprof.engine import Options, Report, read, write
-from fastprof.formats import archive_member
-from fastprof.formats.archive_member import ArchiveReader, ArchiveWriter
+from fastprof.formats import archive_write
+from fastprof.formats.archive_read import ArchiveReader
+from fastprof.formats.archive_write import ArchiveWriter
 from fastprof.io import Sink, Source
 from fastprof.model import Batch, Model, Part
 from tests.archives import TABLES, dump, graph, stacks, timeline, write_archive
@@ -47,7 +48,7 @@ def _compare(data: bytes, want: list[Any], model_tables: dict[str, list[tuple[in
 
 @pytest.mark.parametrize("maker", [timeline, stacks, graph])
 def test_the_reference_reads_the_same(maker: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(archive_member, "CHUNK_ROWS", 1500)
+    monkeypatch.setattr(archive_write, "CHUNK_ROWS", 1500)
     data, want = write_archive(maker, rows=4000)
     _compare(data, want, {name: rows for name, *rest in want if name in TABLES for rows in rest})
 

@@ -98,6 +98,7 @@ class Profile:
     )
     rows: list[tuple[int, dict[str, Any], list[int]]] = field(default_factory=list)  # part, columns, values
     end: dict[str, Any] = field(default_factory=dict)
+    numbers: dict[int, int] = field(default_factory=dict)  # of functions
 
 
 def read(data: bytes) -> list[Profile]:
@@ -198,6 +199,8 @@ def add(profile: Profile, type_: int, b: Bytes) -> None:
         read_rows(profile, b)
     elif type_ == 5:
         profile.end = cbor(b)
+    elif type_ == 7:
+        profile.numbers |= cbor(b)
 
 
 def read_tables(profile: Profile, b: Bytes) -> None:

@@ -16,13 +16,15 @@ from fastprof._core import lib
 from fastprof import formats, pipeline
 from fastprof.engine import Options, Report, read, write
 from fastprof.errors import FastprofError, FormatError, UsageError
-from fastprof.formats import archive_cbor, archive_member, archive_sections
-from fastprof.formats.archive_member import ArchiveReader, ArchiveWriter
+from fastprof.formats import archive_cbor, archive_sections, archive_write
+from fastprof.formats.archive_read import ArchiveReader
 from fastprof.formats.archive_sections import HEADER_NBYTES, INDEX, ROWS, TABLES, Codec
+from fastprof.formats.archive_write import ArchiveWriter
 from fastprof.io import Sink, Source
 from fastprof.model import Batch, Model, Part, ValueType
 from tests.archives import dump, graph, stacks, timeline, write_archive
 from tests.product import timeline as timeline_of
+from tests.reference import archive as reference
 from tests.xraylog import FdrLog
 
 MAKERS = {"timeline": timeline, "stacks": stacks, "graph": graph}
@@ -50,7 +52,7 @@ def test_round_trip(view: str) -> None:
 
 @pytest.mark.parametrize("view", MAKERS)
 def test_many_chunks(view: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(archive_member, "CHUNK_ROWS", 700)
+    monkeypatch.setattr(archive_write, "CHUNK_ROWS", 700)
     data, want = write_archive(MAKERS[view], rows=5000)
     assert sum(s.type == ROWS for s in sections(data)) > 3
     assert read_dump(data)[0] == want
@@ -97,7 +99,7 @@ def test_a_jittering_clock_costs_little() -> None:
 
 @pytest.mark.parametrize("view", MAKERS)
 def test_cut_anywhere(view: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(archive_member, "CHUNK_ROWS", 64)
+    monkeypatch.setattr(archive_write, "CHUNK_ROWS", 64)
     data, want = write_archive(MAKERS[view], rows=200, batch=50)
     rows = [row for row in want if row[0] == "row"]
     chunks = [s for s in sections(data) if s.type == ROWS]
@@ -136,7 +138,7 @@ def test_one_flipped_byte(view: str) -> None:
 
 
 def test_a_damaged_chunk_loses_itself_only(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(archive_member, "CHUNK_ROWS", 100)
+    monkeypatch.setattr(archive_write, "CHUNK_ROWS", 100)
     data, want = write_archive(timeline, rows=500, batch=100)
     victim = [s for s in sections(data) if s.type == ROWS][2]
     damaged = bytearray(data)
@@ -162,7 +164,7 @@ def test_without_an_index_it_is_rebuilt() -> None:
 
 def test_what_is_missing_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     """A chunk cut, gone without a trace, or damaged where nothing else knows of it."""
-    monkeypatch.setattr(archive_member, "CHUNK_ROWS", 500)
+    monkeypatch.setattr(archive_write, "CHUNK_ROWS", 500)
     data, want = write_archive(timeline, rows=2500, batch=500)
     times = [row[2]["time"] for row in want if row[0] == "row"]
     chunks = [s for s in sections(data) if s.type == ROWS]
@@ -324,6 +326,8 @@ def test_ids_whose_names_are_the_same_stay_apart(tmp_path: Path) -> None:
     assert not pipeline.convert([stored], back).unsaid
     assert timeline_of(Path(back))[0] == timeline_of(Path(first))[0]
     assert pipeline.info(stored).facts["functions"] == 3
+    (profile,) = reference.read(Path(stored).read_bytes())
+    assert sorted(profile.numbers.values()) == [3, 4]
 
 
 # ---- random access -----------------------------------------------------------
@@ -340,7 +344,7 @@ def _chosen(data: bytes, **options: object) -> tuple[list[object], int]:
 
 
 def test_time_range_reads_only_its_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(archive_member, "CHUNK_ROWS", 500)
+    monkeypatch.setattr(archive_write, "CHUNK_ROWS", 500)
     data, want = write_archive(timeline, rows=20000, batch=500)
     times = [row[2]["time"] for row in want if row[0] == "row"]
     first, last = times[9000], times[9400]
@@ -353,7 +357,7 @@ def test_time_range_reads_only_its_chunks(monkeypatch: pytest.MonkeyPatch) -> No
 
 def test_threads_read_only_their_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
     """Threads one after the other, as buffers of a log follow one another."""
-    monkeypatch.setattr(archive_member, "CHUNK_ROWS", 100)
+    monkeypatch.setattr(archive_write, "CHUNK_ROWS", 100)
 
     def turns(model: Model, rows: int, size: int, changed: int) -> Iterator[Batch]:
         for n, batch in enumerate(timeline(model, rows, size, changed)):
@@ -373,7 +377,7 @@ def test_threads_read_only_their_chunks(monkeypatch: pytest.MonkeyPatch) -> None
 
 
 def test_parts_read_only_their_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(archive_member, "CHUNK_ROWS", 200)
+    monkeypatch.setattr(archive_write, "CHUNK_ROWS", 200)
     data, want = write_archive(graph, rows=4000, batch=200)
     got, nbytes = _chosen(data, part=2)
     assert got == [row for row in want if row[0] == "row" and row[1] == 1]

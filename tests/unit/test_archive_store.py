@@ -15,8 +15,9 @@ from fastprof.engine import Options, Report
 from fastprof.errors import FormatError, UsageError
 from fastprof.formats import archive_sections, archive_store
 from fastprof.formats.archive_index import load
-from fastprof.formats.archive_member import ArchiveReader, empty
+from fastprof.formats.archive_read import ArchiveReader
 from fastprof.formats.archive_sections import BASED, DIFFERENCE, INDEX, ROWS, Codec, SectionError, parse_header
+from fastprof.formats.archive_write import empty
 from fastprof.io import Source
 from fastprof.model import Model
 from tests.archives import graph, stacks, timeline, write_archive
