@@ -120,6 +120,8 @@ class _Group:
             command=only(s.command for s in self.sources),
             comments=[comment],
         )
+        if len(self.events) > 1:  # a graph's first event is its main one; readers of stacks show the last
+            part.extra["default_sample_type"] = self.events[0].name
         for source in self.sources:
             part.descriptions += [d for d in source.descriptions if d not in part.descriptions]
             part.comments += [c for c in source.comments if c not in part.comments]

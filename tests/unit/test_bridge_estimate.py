@@ -87,6 +87,14 @@ def test_the_output_says_that_it_is_an_estimate() -> None:
     assert any(b"estimated" in c for c in model.parts[batches[0].part].comments)
 
 
+def test_the_first_event_is_the_one_to_be_shown_first() -> None:
+    model = Model()
+    batches = list(to_stacks(profiles.graph(model, DIAMOND), model, Options(), Report()))
+    part = model.parts[batches[0].part]
+    assert len(part.value_types) == 2
+    assert part.extra["default_sample_type"] == part.value_types[0].name
+
+
 def test_pruned_shares_keep_their_place_in_the_total() -> None:
     rows = [call(name(n), "c", 1 if n else 901) for n in range(100)] + [cost("c", 1000)]
     report = Report()
