@@ -5,6 +5,7 @@
 #if defined(__x86_64__) && defined(__GNUC__)
 #define WIDE 1
 #include <immintrin.h>
+#define AVX2_TARGET __attribute__((target("avx2,bmi,bmi2,lzcnt,popcnt")))
 #define WIDE_TARGET __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi,avx512vbmi2,bmi,bmi2,popcnt")))
 #else
 #define WIDE 0
@@ -26,14 +27,6 @@ struct block {
     uint64_t newline, blank, digit, star, sign; /* sign: + and - */
 };
 
-/* The numbers of a block's fields: value, negative behind a minus; and a mask that is all ones where
- * the base is to be added, behind a sign and for `*`. */
-enum { FIELDS = 32 }; /* in 64 bytes, at most */
-struct fields {
-    int64_t value[FIELDS + 8]; /* a round writes 8 at once */
-    uint64_t relative[FIELDS + 8];
-};
-
 /* ---- any machine -------------------------------------------------------- */
 
 INLINE struct block block_plain(const uint8_t *p) {
@@ -49,22 +42,30 @@ INLINE struct block block_plain(const uint8_t *p) {
     return m;
 }
 
-/* Returns bit t for each field t that is the first of its line. */
-INLINE uint64_t fields_plain(const uint8_t *p, uint64_t start, uint64_t end, uint64_t first, struct fields *f) {
-    uint64_t firsts = 0;
-    for (unsigned t = 0; start; t++) {
-        const unsigned from = fp_lowest_bit(start), to = fp_lowest_bit(end);
-        const uint8_t c = p[from];
-        const unsigned skip = c == '+' || c == '-';
-        const uint64_t v = fp_digits8(p + from + skip, to - from - skip) & (0 - (uint64_t)(c != '*'));
-        f->value[t] = (int64_t)(c == '-' ? 0 - v : v);
-        f->relative[t] = 0 - (uint64_t)(c < '0');
-        firsts |= (first >> from & 1) << t;
-        start &= start - 1;
-        end &= end - 1;
-    }
-    return firsts;
+/* ---- AVX2 with BMI2 ------------------------------------------------------ */
+
+#if WIDE
+AVX2_TARGET INLINE uint64_t equal_avx2(__m256i low, __m256i high, char c) {
+    const __m256i all = _mm256_set1_epi8(c);
+    return (uint32_t)_mm256_movemask_epi8(_mm256_cmpeq_epi8(low, all)) |
+           (uint64_t)(uint32_t)_mm256_movemask_epi8(_mm256_cmpeq_epi8(high, all)) << 32;
 }
+
+AVX2_TARGET INLINE struct block block_avx2(const uint8_t *p) {
+    const __m256i low = _mm256_loadu_si256((const __m256i *)(const void *)p);
+    const __m256i high = _mm256_loadu_si256((const __m256i *)(const void *)(p + 32));
+    /* as in fp_masks16: '0'..'9' become -128..-119 */
+    const __m256i shift = _mm256_set1_epi8((char)(0x80 - '0')), ten = _mm256_set1_epi8(-118);
+    struct block m;
+    m.newline = equal_avx2(low, high, '\n');
+    m.blank = equal_avx2(low, high, ' ');
+    m.star = equal_avx2(low, high, '*');
+    m.sign = equal_avx2(low, high, '+') | equal_avx2(low, high, '-');
+    m.digit = (uint32_t)_mm256_movemask_epi8(_mm256_cmpgt_epi8(ten, _mm256_add_epi8(low, shift))) |
+              (uint64_t)(uint32_t)_mm256_movemask_epi8(_mm256_cmpgt_epi8(ten, _mm256_add_epi8(high, shift))) << 32;
+    return m;
+}
+#endif
 
 /* ---- AVX-512 with VBMI2 -------------------------------------------------- */
 
@@ -122,6 +123,15 @@ WIDE_TARGET INLINE __m512i eight_numbers(struct wide_fields f, __m512i lane, __m
     return _mm512_add_epi64(_mm512_mul_epu32(v, _mm512_set1_epi64(10000)), _mm512_srli_epi64(v, 32));
 }
 
+/* The numbers of a block's fields: value, negative behind a minus; and a mask that is all ones where
+ * the base is to be added, behind a sign and for `*`. */
+enum { FIELDS = 32 }; /* in 64 bytes, at most */
+struct fields {
+    int64_t value[FIELDS + 8]; /* a round writes 8 at once */
+    uint64_t relative[FIELDS + 8];
+};
+
+/* Returns bit t for each field t that is the first of its line. */
 WIDE_TARGET INLINE uint64_t fields_wide(const uint8_t *p, uint64_t start, uint64_t end, uint64_t first,
                                         struct fields *f) {
     const struct wide_fields w = find_fields(p, start, end);
@@ -143,7 +153,6 @@ WIDE_TARGET INLINE uint64_t fields_wide(const uint8_t *p, uint64_t start, uint64
 /* ---- lines ----------------------------------------------------------------- */
 
 typedef struct block block_fn(const uint8_t *p);
-typedef uint64_t fields_fn(const uint8_t *p, uint64_t start, uint64_t end, uint64_t first, struct fields *f);
 
 /* What of the batch and the part a row needs. */
 struct columns {
@@ -200,14 +209,8 @@ INLINE int find_lines(const uint8_t *p, const uint32_t columns, block_fn *masks,
     return 1;
 }
 
-/* The offset of line n of those found. */
-INLINE unsigned line_start(const struct found *l, uint32_t n) {
-    uint64_t first = l->first;
-    while (n--) first &= first - 1;
-    return first ? fp_lowest_bit(first) : l->size;
-}
-
-/* A line's positions as row i's; 0 when one does not fit.  `value`, `relative`: as in struct fields. */
+/* A line's positions as row i's; 0 when one does not fit.  `value`: negative behind a minus; `relative`:
+ * all ones where the base is to be added. */
 INLINE int take_positions(const int64_t *value, const uint64_t *relative, uint32_t i, struct fp_position *here,
                           const struct columns *c) {
     if (c->instr) {
@@ -228,6 +231,70 @@ INLINE int take_positions(const int64_t *value, const uint64_t *relative, uint32
         c->line[i] = (uint32_t)here->line;
     }
     return 1;
+}
+
+/* A block's lines as rows b->n.. ; returns how many bytes of it were taken. */
+INLINE unsigned take_block(struct fp_costs *s, uint32_t kind, const uint8_t *p, struct fp_batch *b,
+                           const struct columns c, block_fn *masks) {
+    const unsigned columns = c.instr + c.has_bb + c.lines;
+    struct found l;
+    if (!find_lines(p, columns, masks, &l)) return 0;
+    uint64_t start = l.start, end = l.end, next = l.first & (l.first - 1);
+    struct fp_position base = s->base;
+    unsigned size = 0;
+    uint32_t i = b->n;
+    while (start && i != c.cap) {
+        const uint64_t line = next ? (next & (0 - next)) - 1 : ~(uint64_t)0; /* bits before the next line */
+        struct fp_position here = base;
+        int64_t value[3], *to = c.values + i;
+        uint64_t relative[3];
+        uint32_t k = 0;
+        for (; k < columns && (start & line); k++) {
+            const unsigned from = fp_lowest_bit(start), until = fp_lowest_bit(end);
+            const uint8_t sign = p[from];
+            const unsigned skip = sign == '+' || sign == '-';
+            const int64_t v = (int64_t)fp_digits8(p + from + skip, until - from - skip);
+            value[k] = sign == '*' ? 0 : sign == '-' ? -v : v;
+            relative[k] = 0 - (uint64_t)(sign < '0');
+            start &= start - 1;
+            end &= end - 1;
+        }
+        if (k != columns || !take_positions(value, relative, i, &here, &c)) break;
+        const int64_t self = -(int64_t)(kind == FP_COST);
+        for (k = 0; (start & line) && k != c.n_values; k++) {
+            const unsigned from = fp_lowest_bit(start);
+            *to = (int64_t)fp_digits8(p + from, fp_lowest_bit(end) - from);
+            s->recent[k] += *to & self;
+            to += c.cap;
+            start &= start - 1;
+            end &= end - 1;
+        }
+        if ((start & line) || (kind >= FP_JUMP && k)) {
+            /* more counts than there may be: as if it had not been looked at */
+            while (k--) {
+                to -= c.cap;
+                s->recent[k] -= *to & self;
+                *to = 0;
+            }
+            break;
+        }
+        if (kind == FP_COST) base = here;
+        kind = FP_COST;
+        size = next ? fp_lowest_bit(next) : l.size;
+        next &= next - 1;
+        i++;
+    }
+    b->n = i;
+    s->base = base;
+    return size;
+}
+
+#if WIDE
+/* The offset of line n of those found. */
+INLINE unsigned line_start(const struct found *l, uint32_t n) {
+    uint64_t first = l->first;
+    while (n--) first &= first - 1;
+    return first ? fp_lowest_bit(first) : l->size;
 }
 
 /* A line's fields t.. as row i, `n` of them counts; 0 when they are not what a line may have.  Kind, function
@@ -253,14 +320,14 @@ INLINE int take_row(const struct fields *f, unsigned t, unsigned n, uint32_t kin
     return 1;
 }
 
-/* A block's lines as rows b->n.. ; returns how many bytes of it were taken. */
-INLINE unsigned take_block(struct fp_costs *s, uint32_t kind, const uint8_t *p, struct fp_batch *b,
-                           const struct columns c, block_fn *masks, fields_fn *numbers) {
+/* As take_block. */
+WIDE_TARGET INLINE unsigned take_block_wide(struct fp_costs *s, uint32_t kind, const uint8_t *p, struct fp_batch *b,
+                                            const struct columns c) {
     const unsigned columns = c.instr + c.has_bb + c.lines;
     struct found l;
     struct fields f;
-    if (!find_lines(p, columns, masks, &l)) return 0;
-    uint64_t next = numbers(p, l.start, l.end, l.first, &f);
+    if (!find_lines(p, columns, block_wide, &l)) return 0;
+    uint64_t next = fields_wide(p, l.start, l.end, l.first, &f);
     next = (next | (uint64_t)1 << __builtin_popcountll(l.start)) & ~(uint64_t)1;
     uint32_t i = b->n;
     struct fp_position base = s->base;
@@ -286,7 +353,6 @@ INLINE unsigned take_block(struct fp_costs *s, uint32_t kind, const uint8_t *p, 
     return next ? line_start(&l, rows) : l.size;
 }
 
-#if WIDE
 /* The same where positions and counts are 3 to 16: all columns are written whatever a line has, so that
  * nothing depends on how many there are. */
 WIDE_TARGET INLINE unsigned take_block_many(struct fp_costs *s, uint32_t kind, const uint8_t *p, struct fp_batch *b,
@@ -345,14 +411,19 @@ typedef unsigned take_fn(struct fp_costs *s, uint32_t kind, const uint8_t *p, st
 
 INLINE unsigned take_plain(struct fp_costs *s, uint32_t kind, const uint8_t *p, struct fp_batch *b,
                            const struct columns c) {
-    return take_block(s, kind, p, b, c, block_plain, fields_plain);
+    return take_block(s, kind, p, b, c, block_plain);
 }
 
 #if WIDE
+AVX2_TARGET INLINE unsigned take_avx2(struct fp_costs *s, uint32_t kind, const uint8_t *p, struct fp_batch *b,
+                                      const struct columns c) {
+    return take_block(s, kind, p, b, c, block_avx2);
+}
+
 WIDE_TARGET INLINE unsigned take_wide(struct fp_costs *s, uint32_t kind, const uint8_t *p, struct fp_batch *b,
                                       const struct columns c) {
     if (c.n_values > 1 && c.instr + c.has_bb + c.lines + c.n_values <= 16) return take_block_many(s, kind, p, b, c);
-    return take_block(s, kind, p, b, c, block_wide, fields_wide);
+    return take_block_wide(s, kind, p, b, c);
 }
 #endif
 
@@ -435,27 +506,34 @@ INLINE const uint8_t *take_lines(struct fp_costs *s, uint32_t kind, const uint8_
 }
 
 #if WIDE
+AVX2_TARGET static const uint8_t *lines_avx2(struct fp_costs *s, uint32_t kind, const uint8_t *p, const uint8_t *end,
+                                             const uint8_t *readable, struct fp_batch *b) {
+    return take_lines(s, kind, p, end, readable, b, take_avx2);
+}
+
 WIDE_TARGET static const uint8_t *lines_wide(struct fp_costs *s, uint32_t kind, const uint8_t *p, const uint8_t *end,
                                              const uint8_t *readable, struct fp_batch *b) {
     return take_lines(s, kind, p, end, readable, b, take_wide);
 }
 #endif
 
-int fp_costs_wide(void) {
+uint32_t fp_costs_wide(void) {
 #if WIDE
-    return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
-           __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl") &&
-           __builtin_cpu_supports("avx512vbmi") && __builtin_cpu_supports("avx512vbmi2") &&
-           __builtin_cpu_supports("bmi2");
+    if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("bmi2")) return FP_PLAIN;
+    const int all = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+                    __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl") &&
+                    __builtin_cpu_supports("avx512vbmi") && __builtin_cpu_supports("avx512vbmi2");
+    return all ? FP_AVX512 : FP_AVX2;
 #else
-    return 0;
+    return FP_PLAIN;
 #endif
 }
 
 const uint8_t *fp_cost_lines(struct fp_costs *s, uint32_t kind, const uint8_t *p, const uint8_t *end,
                              const uint8_t *readable, struct fp_batch *b) {
 #if WIDE
-    if (s->wide) return lines_wide(s, kind, p, end, readable, b);
+    if (s->wide == FP_AVX2) return lines_avx2(s, kind, p, end, readable, b);
+    if (s->wide == FP_AVX512) return lines_wide(s, kind, p, end, readable, b);
 #endif
     return take_lines(s, kind, p, end, readable, b, take_plain);
 }
@@ -515,7 +593,7 @@ WIDE_TARGET static unsigned find_marks_wide(const uint8_t *p, unsigned n, uint16
 
 unsigned fp_function_marks(const uint8_t *p, unsigned n, uint32_t wide, uint16_t marks[FP_MARKS]) {
 #if WIDE
-    if (wide) return find_marks_wide(p, n, marks);
+    if (wide == FP_AVX512) return find_marks_wide(p, n, marks);
 #endif
     (void)wide;
     return find_marks(p, n, marks, 16, marks_plain);

@@ -11,6 +11,13 @@
 /* Bytes behind the first of a line that may be looked at. */
 enum { FP_COST_READAHEAD = 80 };
 
+/* Which instructions are used. */
+enum fp_wide {
+    FP_PLAIN = 0,  /* those that every machine has */
+    FP_AVX2 = 1,   /* and BMI2 */
+    FP_AVX512 = 2, /* with VBMI2 */
+};
+
 struct fp_position {
     uint64_t address;
     uint64_t bb;
@@ -22,7 +29,7 @@ struct fp_costs {
     uint32_t instr, bb, lines; /* which position columns there are: 0 or 1, at least one of them */
     uint32_t n_values;
     uint32_t function, file; /* of the rows */
-    uint32_t wide;           /* use what fp_costs_wide() asks for */
+    uint32_t wide;           /* enum fp_wide, at most fp_costs_wide() */
     struct fp_position base; /* of relative positions: the last self cost line */
     int64_t *totals;         /* sums of self cost, n_values of them, less what is not settled yet: */
     int64_t *recent;         /* n_values sums of counts below 10^8, which need no check */
@@ -33,8 +40,8 @@ struct fp_costs {
 /* Moves what is not settled into the totals: at least every 2^36 rows. */
 void fp_costs_settle(struct fp_costs *s);
 
-/* Can this machine run the AVX-512 way? */
-int fp_costs_wide(void);
+/* The widest that this machine has. */
+uint32_t fp_costs_wide(void);
 
 /* Appends the cost lines from p on as rows: each begins with a digit or one of
  * + - *, and [p, end) is whole lines.  FP_COST_READAHEAD bytes at each line that
@@ -59,7 +66,7 @@ struct fp_cost_style {
     uint32_t instr, bb, lines, n_values;
     uint32_t compress;       /* write positions relative to the line before where that is short */
     struct fp_position base; /* 0 in a column: no relative position, the base is not known */
-    uint32_t wide;           /* use what fp_costs_wide() asks for */
+    uint32_t wide;           /* enum fp_wide, at most fp_costs_wide() */
     uint32_t ahead;          /* rows[0] is this row of the batch; the caller sets it to FP_NO_ROW for a new one */
     int64_t rows[8][16];     /* the values of eight rows side by side */
 };

@@ -198,7 +198,7 @@ WIDE_TARGET static uint8_t *put_counts_wide(struct fp_cost_style *s, const struc
 uint8_t *fp_put_costs(struct fp_cost_style *s, const struct fp_batch *b, uint32_t from, uint32_t until, uint8_t *p,
                       uint32_t *next) {
 #if WIDE
-    if (s->wide) return put_costs_wide(s, b, from, until, p, next);
+    if (s->wide == FP_AVX512) return put_costs_wide(s, b, from, until, p, next);
 #endif
     return put_shape(s, b, from, until, p, next, counts_plain);
 }
@@ -212,7 +212,7 @@ uint8_t *fp_put_positions(const struct fp_cost_style *s, const struct fp_positio
 
 uint8_t *fp_put_counts(struct fp_cost_style *s, const struct fp_batch *b, uint32_t row, uint8_t *p) {
 #if WIDE
-    if (s->wide) return put_counts_wide(s, b, row, p);
+    if (s->wide == FP_AVX512) return put_counts_wide(s, b, row, p);
 #endif
     return counts_plain(s, b, row, s->n_values, p);
 }

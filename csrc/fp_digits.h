@@ -137,8 +137,26 @@ static inline uint64_t fp_eight_digits(uint64_t v) {
     return q | (w - q * 10) << 8;
 }
 
+/* 0..999 in decimal: the digits, and their number as the fourth byte. */
+#define FP_SMALL1(v)                                                                     \
+    {(uint8_t)('0' + ((v) < 10    ? (v)                                                  \
+                      : (v) < 100 ? (v) / 10                                             \
+                                  : (v) / 100)),                                         \
+     (uint8_t)('0' + ((v) < 100 ? (v) % 10 : (v) / 10 % 10)), (uint8_t)('0' + (v) % 10), \
+     (uint8_t)(1 + ((v) > 9) + ((v) > 99))}
+#define FP_SMALL5(v) FP_SMALL1(v), FP_SMALL1((v) + 1), FP_SMALL1((v) + 2), FP_SMALL1((v) + 3), FP_SMALL1((v) + 4)
+#define FP_SMALL25(v) FP_SMALL5(v), FP_SMALL5((v) + 5), FP_SMALL5((v) + 10), FP_SMALL5((v) + 15), FP_SMALL5((v) + 20)
+#define FP_SMALL100(v) FP_SMALL25(v), FP_SMALL25((v) + 25), FP_SMALL25((v) + 50), FP_SMALL25((v) + 75)
+static const uint8_t fp_small[1000][4] = {FP_SMALL100(0),   FP_SMALL100(100), FP_SMALL100(200), FP_SMALL100(300),
+                                          FP_SMALL100(400), FP_SMALL100(500), FP_SMALL100(600), FP_SMALL100(700),
+                                          FP_SMALL100(800), FP_SMALL100(900)};
+
 /* v in decimal: up to 20 digits. */
 static inline uint8_t *fp_put_decimal(uint8_t *to, uint64_t v) {
+    if (v < 1000) {
+        memcpy(to, fp_small[v], 4);
+        return to + fp_small[v][3];
+    }
 #if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
     if (v < 100000000) {
         const uint64_t digits = fp_eight_digits(v);

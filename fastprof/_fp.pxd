@@ -127,7 +127,7 @@ cdef extern from "fp_callgrind.h" nogil:
         uint32_t overflowed
 
     void fp_costs_settle(fp_costs *s)
-    bint fp_costs_wide()
+    uint32_t fp_costs_wide()
     const uint8_t *fp_cost_lines(fp_costs *s, uint32_t kind, const uint8_t *p, const uint8_t *end,
                                  const uint8_t *readable, fp_batch *b)
 

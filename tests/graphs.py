@@ -56,15 +56,15 @@ def read_parts(
     window: int | None = None,
     capacity: int | None = None,
     from_: str | None = None,
-    wide: bool = True,
+    wide: int = 2,
 ) -> tuple[list[Part], Report]:
     """All parts of an input in the reference's terms, and the report.
 
-    Without `wide`, cost lines are read as on a machine that has no AVX-512.
+    `wide` 1: cost lines are read as on a machine that has no AVX-512; 0: nor AVX2.
     """
     opened = open_input(data, options, window, from_)
-    if not wide:
-        opened.reader._lexer.wide = False  # type: ignore[attr-defined]
+    if wide < 2:
+        opened.reader._lexer.wide = wide  # type: ignore[attr-defined]
     found: dict[int, Part] = {}
     for batch in read(opened.reader, capacity):
         part = opened.model.parts[batch.part]
@@ -83,17 +83,17 @@ def rewrite(
     to: str = "callgrind",
     options: Options | None = None,
     window: int | None = None,
-    wide: bool = True,
+    wide: int = 2,
 ) -> bytes:
-    """The input as the product writes it in format `to`; without `wide`, as on a machine that has no AVX-512."""
+    """The input as the product writes it in format `to`; `wide` 1: as on a machine that has no AVX-512; 0: nor AVX2."""
     options = options or Options()
     opened = open_input(data, options, window)
     out = io.BytesIO()
     make = formats.get(to).writer
     assert make is not None
     writer = make(opened.model, Sink(out), options, opened.report)
-    if not wide:
-        opened.reader._lexer.wide = writer._body.wide = False  # type: ignore[attr-defined]
+    if wide < 2:
+        opened.reader._lexer.wide = writer._body.wide = wide  # type: ignore[attr-defined]
     batches = read(opened.reader)
     if options.aggregate:
         batches = aggregate(batches, opened.model, options, opened.report)

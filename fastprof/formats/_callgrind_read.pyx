@@ -264,12 +264,12 @@ cdef class Lexer:
 
     @property
     def wide(self):
-        """Reads cost lines by AVX-512?"""
-        return bool(self.costs.wide)
+        """Reads cost lines by: 0, what every machine has; 1, AVX2; 2, AVX-512.  Cannot be set to more than there is."""
+        return self.costs.wide
 
     @wide.setter
-    def wide(self, bint wide):
-        self.costs.wide = wide and fp_costs_wide()
+    def wide(self, uint32_t wide):
+        self.costs.wide = min(wide, fp_costs_wide())
 
     @property
     def totals(self):

@@ -73,12 +73,12 @@ cdef class Body:
 
     @property
     def wide(self):
-        """Writes counts by AVX-512?"""
-        return bool(self.style.wide)
+        """Writes counts by: 0, what every machine has; 1, AVX2; 2, AVX-512.  Cannot be set to more than there is."""
+        return self.style.wide
 
     @wide.setter
-    def wide(self, bint wide):
-        self.style.wide = wide and fp_costs_wide()
+    def wide(self, uint32_t wide):
+        self.style.wide = min(wide, fp_costs_wide())
 
     def start_part(self, uint32_t n_values, bint instr, bint bb, bint lines):
         """Begin a part: names are defined anew, sums start at 0."""

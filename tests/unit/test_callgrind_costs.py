@@ -1,5 +1,5 @@
 """Cost lines, which are read in blocks of 64 bytes and written several counts at once: where blocks, numbers and
-rows begin and end, with AVX-512 and without."""
+rows begin and end, with AVX-512, with AVX2 and without."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.graphs import read_parts, rewrite
 from tests.reference.callgrind import parse
 
 COLUMNS = ["instr line", "line", "instr", "instr bb line", "bb"]
-WAYS = pytest.mark.parametrize("wide", [True, False], ids=["wide", "plain"])
+WAYS = pytest.mark.parametrize("wide", [2, 1, 0], ids=["avx512", "avx2", "plain"])
 PADDING = b"fn=g\n" + b"1 1 1\n" * 40  # so that what is before it is not the end of the input
 
 
@@ -22,7 +22,7 @@ def head(positions: str = "line", events: int = 1) -> bytes:
     return f"version: 1\ncreator: test\npositions: {positions}\nevents: {names}\n\n".encode()
 
 
-def check(text: bytes, *, wide: bool, window: int | None = None, capacity: int | None = None) -> None:
+def check(text: bytes, *, wide: int, window: int | None = None, capacity: int | None = None) -> None:
     """The product reads what the reference reads, and writes it so that it reads back."""
     expected = [p.rows for p in parse(text)]
     ours, report = read_parts(text, window=window, capacity=capacity, wide=wide)
@@ -33,7 +33,7 @@ def check(text: bytes, *, wide: bool, window: int | None = None, capacity: int |
 
 @WAYS
 @pytest.mark.parametrize("digits", range(1, 21))
-def test_numbers_of_every_length(digits: int, wide: bool) -> None:
+def test_numbers_of_every_length(digits: int, wide: int) -> None:
     count = int("9" * digits) if digits < 19 else 2**63 - 1
     lines = [b"0x%x 4294967295 %d" % (min(count, 2**64 - 1), count // 2), b"%d 1 1" % min(count, 2**64 - 1)]
     if digits < 10:
@@ -45,7 +45,7 @@ def test_numbers_of_every_length(digits: int, wide: bool) -> None:
 
 
 @WAYS
-def test_a_count_beyond_63_bits_is_an_error_at_its_line(wide: bool) -> None:
+def test_a_count_beyond_63_bits_is_an_error_at_its_line(wide: int) -> None:
     for count in (2**63, 2**64, 10**19, 10**40):
         with pytest.raises(FormatError) as error:
             read_parts(head("line", 2) + b"fn=f\n1 1\n2 %d\n" % count + PADDING, wide=wide)
@@ -55,7 +55,7 @@ def test_a_count_beyond_63_bits_is_an_error_at_its_line(wide: bool) -> None:
 @WAYS
 @pytest.mark.parametrize("positions", COLUMNS)
 @pytest.mark.parametrize("events", [1, 2, 7, 13, 14, 15, 16, 17, 40])
-def test_lines_at_every_place_of_a_block(positions: str, events: int, wide: bool) -> None:
+def test_lines_at_every_place_of_a_block(positions: str, events: int, wide: int) -> None:
     rng = random.Random(events)
     columns = len(positions.split())
     lines = [b"%b%d" % (b"9" * shift, shift) for shift in range(8)]
@@ -73,7 +73,7 @@ def test_lines_at_every_place_of_a_block(positions: str, events: int, wide: bool
 
 @WAYS
 @pytest.mark.parametrize("window", [*range(1, 30), *range(60, 140), 1000])
-def test_windows_of_every_size(window: int, wide: bool) -> None:
+def test_windows_of_every_size(window: int, wide: int) -> None:
     lines = [b"+%d %d %d" % (k % 50, k + 1, k * 37 % 10 ** (k % 9 + 1)) for k in range(60)]
     lines[20:20] = [b"cfn=g", b"calls=3 0x40 7 ", b"* * 123456789", b"jcnd=1/2 +3 +4 ", b"* * ", b"fi=x", b"0x4f * 3"]
     text = head("instr line") + b"fn=f\n0x1000 1 5\n" + b"\n".join(lines) + b"\n"
@@ -82,7 +82,7 @@ def test_windows_of_every_size(window: int, wide: bool) -> None:
 
 @WAYS
 @pytest.mark.parametrize("capacity", [*range(1, 20), 63, 64, 65])
-def test_batches_of_every_size(capacity: int, wide: bool) -> None:
+def test_batches_of_every_size(capacity: int, wide: int) -> None:
     lines = [b"+1 " + b" ".join([b"%d" % (k * 7919 % 10**6)] * (k % 4)) for k in range(70)]
     lines[10:10] = [b"cfn=g", b"calls=3 7 ", b"* 5 6 7"]
     check(head("line", 3) + b"fn=f\n" + b"\n".join(lines) + b"\n", wide=wide, capacity=capacity)
@@ -96,7 +96,7 @@ ODD = b"""+3  * 1|+3 *  1 |+3\t* 1| +3 * 1|+3 * 1\r|+3 * 1 |+3 * -1|+3 * +1|+3 *
 
 @WAYS
 @pytest.mark.parametrize("line", re.split(rb"[|\n]", ODD), ids=repr)
-def test_what_is_beside_the_usual_form_means_the_same_in_a_block(line: bytes, wide: bool) -> None:
+def test_what_is_beside_the_usual_form_means_the_same_in_a_block(line: bytes, wide: int) -> None:
     """A line alone at the end of the input takes the careful way; in front of others it stands in a block."""
 
     def read(text: bytes) -> object:
@@ -118,7 +118,7 @@ def test_what_is_beside_the_usual_form_means_the_same_in_a_block(line: bytes, wi
 @WAYS
 @pytest.mark.parametrize("base", [1, 2**63 - 3, 2**63, 2**64 - 100, 2**64 - 1])
 @pytest.mark.parametrize("step", [-101, -99, -3, 0, 3, 99, 101])
-def test_addresses_at_the_ends_of_64_bits(base: int, step: int, wide: bool) -> None:
+def test_addresses_at_the_ends_of_64_bits(base: int, step: int, wide: int) -> None:
     to = (base + step) % 2**64
     text = head("instr line") + b"fn=f\n0x%x 1 1\n0x%x 1 1\n" % (base, to) + b"* * 1\n" * 40
     check(text, wide=wide)
@@ -129,7 +129,7 @@ def test_addresses_at_the_ends_of_64_bits(base: int, step: int, wide: bool) -> N
 
 @WAYS
 @pytest.mark.parametrize("events", [1, 2, 8, 9, 15, 16, 17])
-def test_counts_of_every_size_are_written(events: int, wide: bool) -> None:
+def test_counts_of_every_size_are_written(events: int, wide: int) -> None:
     values = [0, 1, 9, 10, 99, 100, 999, 9999, 10**4, 10**6 - 1, 10**7 - 1, 10**7, 10**8 - 1, 10**8, 10**16]
     values += [2**63 - 1, -1, -(2**63) + 1, -(10**7)]
     rng = random.Random(1)
@@ -143,11 +143,11 @@ def test_counts_of_every_size_are_written(events: int, wide: bool) -> None:
     check(head("line", events) + b"fn=f\n" + b"\n".join(lines) + b"\n", wide=wide)
 
 
-def test_totals_are_the_same_both_ways() -> None:
+def test_totals_are_the_same_every_way() -> None:
     lines = b"".join(b"+1 %d %d %d\n" % (k, k * k, 10 ** (k % 12)) for k in range(500))
     expected = [sum(range(500)), sum(k * k for k in range(500)), sum(10 ** (k % 12) for k in range(500))]
     text = head("line", 3) + b"fn=f\n" + lines + b"totals: %d %d %d\n" % tuple(expected)
-    for wide in (True, False):
+    for wide in (2, 1, 0):
         _, report = read_parts(text, wide=wide)
         assert not report.warnings, report.warnings
 
