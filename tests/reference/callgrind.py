@@ -58,6 +58,7 @@ class Reader:
     def __init__(self, numbered: bool) -> None:
         self.numbered = numbered
         self.names: dict[tuple[str, int], bytes] = {}
+        self.later: dict[tuple[str, int], bytes] = {}  # the first definition of each, for use before it
         self.bound: dict[int, tuple[Function, bool]] = {}
         self.parts: list[Part] = []
         self.begin(Part())
@@ -92,6 +93,8 @@ class Reader:
             self.names[kind, n] = match[2]
             if kind == "fn":
                 self.bound.pop(n, None)
+        elif (kind, n) not in self.names:
+            self.names[kind, n] = self.later[kind, n]
         return self.names[kind, n], n, bool(match[2])
 
     def look_up(
@@ -259,6 +262,9 @@ class Reader:
 def parse(data: bytes, numbered: bool = True) -> list[Part]:
     """The parts of a file.  `numbered`: Callgrind's `(12) name`; Cachegrind has plain names."""
     reader = Reader(numbered)
+    for key, n, name in re.findall(rb"^(\w+)=\((\d+)\)[ \t]*([^\r\n]+)", data, re.MULTILINE):
+        kind = "fn" if key.endswith(b"fn") else "ob" if key.endswith(b"ob") else "fl"
+        reader.later.setdefault((kind, int(n)), name)
     for text in data.split(b"\n"):
         reader.line(text)
     assert reader.pending is None
