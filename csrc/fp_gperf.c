@@ -41,6 +41,7 @@ void fp_gperf_free(struct fp_gperf *g) {
     free(g->pc_frames);
     free(g->chain_stacks);
     free(g->pc);
+    fp_buf_free(&g->frames);
     free(g);
 }
 
@@ -105,69 +106,106 @@ static int grow_ticks(struct fp_gperf *g, struct fp_err *err) {
     return 0;
 }
 
-/* One record of `depth` words at `pcs`. */
-static int add(struct fp_gperf *g, uint64_t count, const uint8_t *pcs, uint64_t depth, uint64_t at,
-               struct fp_err *err) {
-    if (count > INT64_MAX || g->stats.ticks > INT64_MAX - count)
-        return fp_fail_got(err, FP_E_OVERFLOW, at, "a record's count", FP_GOT_UNSIGNED, count,
+/* A record as it stands in the window. */
+struct record {
+    uint64_t count, depth, at;
+    const uint8_t *pcs;
+    uint32_t hash;  /* of the chain */
+    uint32_t guess; /* its id, most likely */
+};
+
+/* Records whose chains are looked up together, so that they wait for memory together. */
+enum { GROUP = 32 };
+
+static int add(struct fp_gperf *g, const struct record *r, struct fp_err *err) {
+    if (r->count > INT64_MAX || g->stats.ticks > INT64_MAX - r->count)
+        return fp_fail_got(err, FP_E_OVERFLOW, r->at, "a record's count", FP_GOT_UNSIGNED, r->count,
                            "a sum of counts below 2^63", 0);
-    uint32_t id = fp_strings_intern(&g->chains, pcs, (size_t)depth * (size_t)g->word);
-    if (id == FP_NO_ID) return fp_fail(err, FP_E_NOMEM, at, "memory");
+    uint32_t id = fp_strings_intern_hashed(&g->chains, r->pcs, (size_t)r->depth * (size_t)g->word, r->hash);
+    if (id == FP_NO_ID) return fp_fail(err, FP_E_NOMEM, r->at, "memory");
     if (id >= g->cap_ticks && grow_ticks(g, err)) return err->code;
     if (!id) g->has_empty = 1;
-    g->ticks[id] += count;
-    g->stats.ticks += count;
+    g->ticks[id] += r->count;
+    g->stats.ticks += r->count;
     g->stats.records++;
-    if (depth >= FP_GPERF_CUT_DEPTH && depth <= FP_GPERF_CUT_DEPTH + 1) g->stats.cut_ticks += count;
+    if (r->depth >= FP_GPERF_CUT_DEPTH && r->depth <= FP_GPERF_CUT_DEPTH + 1) g->stats.cut_ticks += r->count;
     return 0;
 }
 
-static int records(struct fp_gperf *g, struct fp_in *in, struct fp_err *err) {
+static int add_all(struct fp_gperf *g, struct record *records, uint32_t n, struct fp_err *err) {
+    for (struct record *r = records; r < records + n; r++) {
+        r->guess = fp_strings_guess(&g->chains, r->hash);
+        if (r->guess < g->cap_ticks) __builtin_prefetch(&g->ticks[r->guess], 1);
+    }
+    for (struct record *r = records; r < records + n; r++) fp_strings_prefetch_bytes(&g->chains, r->guess);
+    for (struct record *r = records; r < records + n; r++) {
+        if (!add(g, r, err)) continue;
+        if (!g->lenient || err->code != FP_E_OVERFLOW) return err->code;
+        g->stats.bad_records++;
+        g->stats.lost_bytes += (r->depth + 2) * (uint64_t)g->word;
+    }
+    return 0;
+}
+
+/* next_record: a record is there. */
+enum { GOT = 16 };
+
+/* The record at hand.  GOT, FP_DONE when there are no more (the state says what
+ * follows), FP_MORE or an error. */
+static inline int next_record(struct fp_gperf *g, struct fp_in *in, struct record *r, struct fp_err *err) {
     const size_t w = (size_t)g->word;
     const int word = g->word, swap = g->swap;
-    for (;;) {
-        const uint8_t *p = in->p + in->pos;
-        size_t left = in->n - in->pos;
-        uint64_t at = in->base + in->pos;
-        uint64_t depth = 0;
-        size_t nbytes = 2 * w;
-        if (left >= nbytes) {
-            depth = load(p + w, word, swap);
-            if (FP_UNLIKELY(depth > FP_GPERF_MAX_DEPTH)) {
-                if (g->lenient) {
-                    g->stats.bad_records++;
-                    g->state = RESYNC;
-                    return FP_DONE;
-                }
-                return fp_fail_got(err, FP_E_MALFORMED, at + w, "the depth of a stack", FP_GOT_UNSIGNED, depth,
-                                   "0 to %", FP_GPERF_MAX_DEPTH);
-            }
-            nbytes += (size_t)depth * w;
-        }
-        if (left < nbytes) {
-            if (!in->eof) return FP_MORE;
-            if (left && !g->lenient) return fp_fail(err, FP_E_TRUNCATED, at, "the file ends inside a record");
-            if (left) {
+    const uint8_t *p = in->p + in->pos;
+    size_t left = in->n - in->pos, nbytes = 2 * w;
+    uint64_t at = in->base + in->pos, depth = 0;
+    if (left >= nbytes) {
+        depth = load(p + w, word, swap);
+        if (FP_UNLIKELY(depth > FP_GPERF_MAX_DEPTH)) {
+            if (g->lenient) {
                 g->stats.bad_records++;
-                g->stats.lost_bytes += left;
-                in->pos = in->n;
+                g->state = RESYNC;
+                return FP_DONE;
             }
-            g->state = TEXT;
-            return FP_DONE;
+            return fp_fail_got(err, FP_E_MALFORMED, at + w, "the depth of a stack", FP_GOT_UNSIGNED, depth, "0 to %",
+                               FP_GPERF_MAX_DEPTH);
         }
-        uint64_t count = load(p, word, swap);
-        if (!count && depth == 1 && !load(p + 2 * w, word, swap)) {
-            in->pos += nbytes;
-            g->trailer = 1;
-            g->state = TEXT;
-            return FP_DONE;
-        }
-        if (add(g, count, p + 2 * w, depth, at, err)) {
-            if (!g->lenient || err->code != FP_E_OVERFLOW) return err->code;
+        nbytes += (size_t)depth * w;
+    }
+    if (left < nbytes) {
+        if (!in->eof) return FP_MORE;
+        if (left && !g->lenient) return fp_fail(err, FP_E_TRUNCATED, at, "the file ends inside a record");
+        if (left) {
             g->stats.bad_records++;
-            g->stats.lost_bytes += nbytes;
+            g->stats.lost_bytes += left;
+            in->pos = in->n;
         }
-        in->pos += nbytes;
+        g->state = TEXT;
+        return FP_DONE;
+    }
+    in->pos += nbytes;
+    *r = (struct record){.count = load(p, word, swap), .depth = depth, .at = at, .pcs = p + 2 * w};
+    if (!r->count && depth == 1 && !load(r->pcs, word, swap)) {
+        g->trailer = 1;
+        g->state = TEXT;
+        return FP_DONE;
+    }
+    return GOT;
+}
+
+static int records(struct fp_gperf *g, struct fp_in *in, struct fp_err *err) {
+    struct record group[GROUP];
+    for (;;) {
+        int status = GOT;
+        uint32_t n = 0;
+        while (n < GROUP && (status = next_record(g, in, &group[n], err)) == GOT) {
+            struct record *r = &group[n++];
+            r->hash = fp_strings_hash(r->pcs, (size_t)r->depth * (size_t)g->word);
+            fp_strings_prefetch(&g->chains, r->hash);
+        }
+        /* those before an error come first: theirs is the one to tell */
+        int added = add_all(g, group, n, err);
+        if (added) return added;
+        if (status != GOT) return status;
     }
 }
 
@@ -392,14 +430,19 @@ static int prepare(struct fp_gperf *g, struct fp_err *err) {
         while (g->n_rules < MAX_RULES && find_rule(g, vdso, n_vdso)) continue;
     }
     g->stats.chains = g->chains.n - 1 + (uint32_t)g->has_empty;
-    for (uint32_t id = 1; id < g->chains.n; id++) {
-        uint32_t stack = 0;
-        for (uint32_t i = decode(g, id, 1); i-- > 0;) {
-            uint32_t frame = frame_of(g, g->pc[i], i == 0);
-            stack = frame == FP_NO_ID ? FP_NO_ID : fp_model_stack(g->model, stack, frame);
-            if (stack == FP_NO_ID) return fp_fail(err, FP_E_NOMEM, 0, "memory");
+    for (uint32_t id = 1, n; id < g->chains.n; id += n) {
+        uint32_t depths[FP_MODEL_STACKS];
+        g->frames.n = 0;
+        for (n = 0; n < FP_MODEL_STACKS && id + n < g->chains.n; n++) {
+            depths[n] = decode(g, id + n, 1);
+            for (uint32_t i = 0; i < depths[n]; i++) {
+                uint32_t frame = frame_of(g, g->pc[i], i == 0);
+                if (frame == FP_NO_ID || fp_buf_put(&g->frames, &frame, sizeof frame))
+                    return fp_fail(err, FP_E_NOMEM, 0, "memory");
+            }
         }
-        g->chain_stacks[id] = stack;
+        if (fp_model_stacks(g->model, (const uint32_t *)(const void *)g->frames.p, depths, n, g->chain_stacks + id))
+            return fp_fail(err, FP_E_NOMEM, 0, "memory");
     }
     if (!g->n_rules) return 0;
     /* first chain of each stack; only rules can make two chains one stack */

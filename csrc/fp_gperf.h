@@ -74,9 +74,10 @@ struct fp_gperf {
     uint32_t cap_pc_frames;
     uint32_t *chain_stacks; /* by chain: stack */
     uint32_t n_rules;
-    uint64_t rules[4]; /* addresses of signal frames to remove; 0: a duplicated leaf */
-    uint64_t *pc;      /* one chain, decoded */
-    uint32_t next;     /* chain of the next row */
+    uint64_t rules[4];    /* addresses of signal frames to remove; 0: a duplicated leaf */
+    uint64_t *pc;         /* one chain, decoded */
+    struct fp_buf frames; /* u32, of some chains */
+    uint32_t next;        /* chain of the next row */
 };
 
 /* NULL when memory ran out.  Borrows the model; caller owns the decoder. */

@@ -234,21 +234,63 @@ uint32_t fp_model_frame(struct fp_model *m, uint32_t mapping, uint64_t address, 
     return fp_table_intern(&m->frames, (uint32_t[]){mapping, LO(address), HI(address), flags, lines});
 }
 
-uint32_t fp_model_stack(struct fp_model *m, uint32_t parent, uint32_t frame) {
+/* Where frame was last, as (parent, node); NULL when memory ran out. */
+static inline uint32_t *last_of(struct fp_model *m, uint32_t frame) {
     if (FP_UNLIKELY(frame >= m->cap_last)) {
         uint64_t cap = (uint64_t)frame + frame / 2 + 64;
         uint32_t *last = cap < UINT32_MAX ? realloc(m->last, (size_t)cap * 2 * sizeof *last) : NULL;
-        if (!last) return FP_NO_ID;
+        if (!last) return NULL;
         memset(last + (size_t)m->cap_last * 2, 0, (size_t)(cap - m->cap_last) * 2 * sizeof *last);
         m->last = last;
         m->cap_last = (uint32_t)cap;
     }
-    uint32_t *last = m->last + (size_t)frame * 2;
+    return m->last + (size_t)frame * 2;
+}
+
+uint32_t fp_model_stack(struct fp_model *m, uint32_t parent, uint32_t frame) {
+    uint32_t *last = last_of(m, frame);
+    if (!last) return FP_NO_ID;
     if (FP_LIKELY(last[1] && last[0] == parent)) return last[1];
     uint32_t node = fp_table_intern(&m->stacks, (uint32_t[]){parent, frame});
     if (node == FP_NO_ID) return FP_NO_ID;
     last[0] = parent;
     return last[1] = node;
+}
+
+int fp_model_stacks(struct fp_model *m, const uint32_t *frames, const uint32_t *depths, uint32_t n, uint32_t *nodes) {
+    struct {
+        const uint32_t *next; /* the frame at hand; its root's side is done */
+        uint32_t left, stack, hash;
+        uint32_t row[FP_STACK_WIDTH];
+    } open[FP_MODEL_STACKS];
+    uint32_t n_open = 0;
+    for (uint32_t k = 0; k < n; k++) {
+        frames += depths[k];
+        nodes[k] = 0;
+        if (depths[k]) {
+            open[n_open].next = frames - 1;
+            open[n_open].left = depths[k];
+            open[n_open++].stack = k;
+        }
+    }
+    while (n_open) {
+        for (uint32_t k = 0; k < n_open; k++) {
+            open[k].row[FP_STACK_PARENT] = nodes[open[k].stack];
+            open[k].row[FP_STACK_FRAME] = *open[k].next--;
+            open[k].hash = fp_table_hash(open[k].row, FP_STACK_WIDTH);
+            fp_table_prefetch(&m->stacks, open[k].hash);
+        }
+        for (uint32_t k = 0; k < n_open; k++) fp_table_guess(&m->stacks, open[k].hash);
+        uint32_t still = 0;
+        for (uint32_t k = 0; k < n_open; k++) {
+            uint32_t node = fp_table_intern_hashed(&m->stacks, open[k].row, open[k].hash);
+            if (node == FP_NO_ID) return FP_E_NOMEM;
+            nodes[open[k].stack] = node;
+            if (--open[k].left) open[still++] = open[k];
+        }
+        n_open = still;
+    }
+    return 0;
 }
 
 uint32_t fp_model_label(struct fp_model *m, uint32_t next, uint32_t key, uint32_t string, int64_t number,

@@ -139,6 +139,11 @@ uint32_t fp_model_function(struct fp_model *m, uint32_t object, uint32_t file, u
 uint32_t fp_model_line(struct fp_model *m, uint32_t function, uint32_t line, uint32_t column, uint32_t outer);
 uint32_t fp_model_frame(struct fp_model *m, uint32_t mapping, uint64_t address, uint32_t flags, uint32_t lines);
 uint32_t fp_model_stack(struct fp_model *m, uint32_t parent, uint32_t frame);
+/* Enters up to FP_MODEL_STACKS stacks level by level, so that their lookups wait
+ * for memory together.  `frames`: those of each stack, leaf first, one stack
+ * behind the other, depths[k] of them; nodes[k] gets the stack.  0 or FP_E_NOMEM. */
+enum { FP_MODEL_STACKS = 32 };
+int fp_model_stacks(struct fp_model *m, const uint32_t *frames, const uint32_t *depths, uint32_t n, uint32_t *nodes);
 uint32_t fp_model_label(struct fp_model *m, uint32_t next, uint32_t key, uint32_t string, int64_t number,
                         uint32_t unit);
 uint32_t fp_model_thread(struct fp_model *m, uint32_t input, uint32_t pid, uint32_t tid);
