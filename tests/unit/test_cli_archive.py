@@ -27,6 +27,23 @@ def test_add_list_extract(tmp_path: Path) -> None:
     assert b"already" in run("archive", "add", store, POOL, code=2).stderr
 
 
+def test_names_of_profiles(tmp_path: Path) -> None:
+    store = str(tmp_path / "store.fpa")
+    data = Path(POOL).read_bytes()
+    assert b"give one with --name" in run("archive", "add", store, "-", stdin=data, code=2).stderr
+    assert b"needs a name" in run("archive", "add", store, POOL, "--name", "", code=2).stderr
+    assert not Path(store).exists()
+    run("archive", "add", store, "-", "--name", "../a\x1b[31m", stdin=data)
+    assert run("archive", "list", store).stdout.splitlines()[1].startswith(b"../a\\x1b[31m  timeline")
+    (entry,) = json.loads(run("archive", "list", store, "--json").stdout)
+    assert entry["name"] == "../a\x1b[31m"
+    extracted = run("archive", "extract", store, entry["name"], "--to", "callgrind").stdout
+    assert extracted == run("convert", POOL, "--to", "callgrind").stdout
+    folder = run("archive", "extract", store, entry["name"], "--to", "callgrind", "-o", str(tmp_path), code=1)
+    assert b"is a directory" in folder.stderr
+    assert [p.name for p in tmp_path.iterdir()] == ["store.fpa"]
+
+
 def test_a_thread_of_an_archive(tmp_path: Path) -> None:
     store = str(tmp_path / "pool.fpa")
     run("convert", POOL, "-o", store)
