@@ -53,7 +53,7 @@ METADATA_DICTIONARY = b"".join(
 
 # What is stored against a base is searched harder, at least at the level of its size.
 BASED_LEVELS = ((4 << 20, 19), (MAX_RAW, 9))
-SMALL = 256 << 10  # a payload below this is compressed as well as can be, whatever the level
+SMALL = 128 << 10  # a payload below this is compressed as well as can be, whatever the level
 LONG_DISTANCE_LEVEL = 6  # from which zstandard's long-distance matching is on
 MAX_EXPANSION = 1 << 16  # zstandard cannot say more with a byte than this
 
