@@ -65,9 +65,13 @@ cdef struct Entry:
 
 
 cdef struct Numbers:
-    Entry *slots
+    # Numbers below n_near stand at their own places, so that growing moves nothing; others are hashed.
+    Entry *near
+    size_t n_near
+    Entry *far
     size_t mask
-    size_t used
+    size_t n_far
+    size_t used  # of both
 
 
 cdef struct Seen:
@@ -78,41 +82,68 @@ cdef struct Seen:
 
 
 cdef inline size_t slot_of(uint64_t id, size_t mask) noexcept nogil:
-    # Dense numbers are their own slots; far ones are spread.
-    return id if id <= mask else (id * <uint64_t>0x9e3779b97f4a7c15 >> 32) & mask
+    return (id * <uint64_t>0x9e3779b97f4a7c15 >> 32) & mask
 
 
-cdef Entry *find(Numbers *t, uint64_t id) noexcept nogil:
-    """The entry of a number, new with NO_NAME if need be; NULL when memory ran out."""
-    cdef size_t at, i, mask
-    cdef Entry *slots
-    cdef Entry *e
-    if t.slots == NULL or t.used > t.mask // 2:
-        mask = (t.mask + 1) * 2 - 1 if t.slots != NULL else 255
-        slots = <Entry *>calloc(mask + 1, sizeof(Entry))
-        if slots == NULL:
+cdef bint rehash(Numbers *t, size_t mask) noexcept nogil:
+    """The far entries into a table of mask + 1, or near if there is a place by now; False when memory ran out."""
+    cdef size_t at, i
+    cdef Entry *was = t.far
+    cdef Entry *far = <Entry *>calloc(mask + 1, sizeof(Entry))
+    if far == NULL:
+        return False
+    t.n_far = 0
+    for i in range(t.mask + 1 if was != NULL else 0):
+        if was[i].key == 0:
+            continue
+        if was[i].key <= t.n_near:
+            t.near[was[i].key - 1] = was[i]
+            continue
+        at = slot_of(was[i].key - 1, mask)
+        while far[at].key:
+            at = (at + 1) & mask
+        far[at] = was[i]
+        t.n_far += 1
+    free(was)
+    t.far = far
+    t.mask = mask
+    return True
+
+
+cdef Entry *find_far(Numbers *t, uint64_t id) noexcept nogil:
+    """The place of a number from n_near on; NULL when memory ran out."""
+    cdef size_t at, n
+    cdef Entry *near
+    if id < 4 * t.used + 1024:
+        n = max(<size_t>id + 1, 2 * t.n_near, <size_t>256)
+        near = <Entry *>realloc(t.near, n * sizeof(Entry))
+        if near == NULL:
             return NULL
-        if t.slots != NULL:
-            for i in range(t.mask + 1):
-                if t.slots[i].key:
-                    at = slot_of(t.slots[i].key - 1, mask)
-                    while slots[at].key:
-                        at = (at + 1) & mask
-                    slots[at] = t.slots[i]
-        free(t.slots)
-        t.slots = slots
-        t.mask = mask
+        memset(&near[t.n_near], 0, (n - t.n_near) * sizeof(Entry))
+        t.near = near
+        t.n_near = n
+        if t.n_far and not rehash(t, t.mask):
+            return NULL
+        return &near[id]
+    if t.far == NULL or t.n_far > t.mask // 2:
+        if not rehash(t, 2 * t.mask + 1 if t.far != NULL else 255):
+            return NULL
     at = slot_of(id, t.mask)
-    while t.slots[at].key != id + 1:
-        if t.slots[at].key == 0:
-            e = &t.slots[at]
-            e.key = id + 1
-            e.name = NO_NAME
-            e.function = UNRESOLVED
-            t.used += 1
-            return e
+    while t.far[at].key and t.far[at].key != id + 1:
         at = (at + 1) & t.mask
-    return &t.slots[at]
+    t.n_far += t.far[at].key == 0
+    return &t.far[at]
+
+
+cdef inline Entry *find(Numbers *t, uint64_t id) noexcept nogil:
+    """The entry of a number, new with NO_NAME if need be; NULL when memory ran out."""
+    cdef Entry *e = &t.near[id] if id < t.n_near else find_far(t, id)
+    if e != NULL and e.key == 0:
+        e.key = id + 1
+        e.name = NO_NAME
+        e.function = UNRESOLVED
+        t.used += 1
+    return e
 
 
 # ---- numbers ------------------------------------------------------------
@@ -170,7 +201,7 @@ cdef class Lexer:
     `drop_line` and goes on; or, if `undefined` is not 0, that the line uses
     a number without a name, which the door gives with `define`.
     `numbered`: names may be `(12) name`, as in Callgrind and not in
-    Cachegrind.  Borrows the model.  Memory: 64 bytes a number.
+    Cachegrind.  Borrows the model.  Memory: at most 256 bytes a number, 32 where they are dense.
     """
 
     cdef fp_model *model
@@ -230,7 +261,8 @@ cdef class Lexer:
     def __dealloc__(self):
         cdef int kind
         for kind in range(3):
-            free(self.numbers[kind].slots)
+            free(self.numbers[kind].near)
+            free(self.numbers[kind].far)
         free(self.costs.totals)
         free(self.tail)
         free(self.expansion)
@@ -409,14 +441,17 @@ cdef class Lexer:
         cdef Numbers *t = &self.numbers[FN]
         cdef Seen *seen
         cdef uint64_t id
-        if end - p < 8 or t.slots == NULL:
+        if end - p < 8 or t.used == 0:
             return end if end - p < 8 else p + 1
         n = <uint32_t>min(end - p - 7, FP_MARKS_BYTES)
         for k in range(fp_function_marks(p, n, self.costs.wide, marks)):
             q = fp_decimal(p + marks[k], &id)
             if q == NULL or q[0] != c')':
                 continue
-            fp_prefetch(&t.slots[slot_of(id, t.mask)])
+            if id < t.n_near:
+                fp_prefetch(&t.near[id])
+            elif t.far != NULL:
+                fp_prefetch(&t.far[slot_of(id, t.mask)])
             if q[1] == c' ' and self.n_seen - self.next_seen != SEEN:
                 q += 2
                 stop = <const uint8_t *>memchr(q, c'\n', end - q)
@@ -719,7 +754,8 @@ cdef class Lexer:
         q = blanks(q + 1)
         if q < stop:
             s = self.defined_name(q, stop, kind)
-            if s == FP_NO_ID:
+            e = find(&self.numbers[kind], id)  # once more: the numbers in the name may have moved it
+            if s == FP_NO_ID or e == NULL:
                 return FP_E_NOMEM
             e.name = s
             e.function = UNRESOLVED

@@ -215,6 +215,18 @@ def test_names_made_of_numbers_are_put_together() -> None:
     assert report.repairs["names made of numbered names, put together"] == 1
 
 
+@pytest.mark.parametrize("step", [1, 7, 1000, 10**15])
+def test_a_name_made_of_numbers_may_make_the_table_of_numbers_grow(step: int) -> None:
+    """Each definition names a number that has no name yet: it is entered while the definition's own is at hand."""
+    numbers = [1 + step * i for i in range(20_000 if step == 1 else 3_000)]
+    pairs = list(zip(numbers[::2], numbers[1::2], strict=True))
+    lines = [b"fn=(%d) (%d)'2\n1 1\n" % pair for pair in pairs] + [b"fn=(%d)\n1 1\n" % mine for mine, _ in pairs]
+    parts, report = read_parts(HEADER + b"fl=(1) a\n" + b"".join(lines))
+    names = [b"(%d)'2" % other for _, other in pairs]
+    assert [r.function.name for r in parts[0].rows] == names + names
+    assert not report.repairs
+
+
 def test_blocks_of_other_contexts_are_one_function() -> None:
     """valgrind --mangle-names=no --separate-recs=2 --separate-callers=2; a number may be defined by frfn= alone."""
     body = b"frfn=(5) main\nfl=(1) a\nfn=(3) f\n1 1\ncfn=(5)\ncalls=1 9\n1 2\n\nrec=1\n\nfrfn=(spontaneous)\n2 3\n"
