@@ -5,7 +5,7 @@
 /* Sixteen bytes at a time; what is left over is taken together with some bytes
  * that were seen, because copying it out byte by byte takes longer than all else. */
 uint64_t fp_hash_bytes(const void *bytes, size_t n) {
-    const uint8_t *p = bytes, *end = p + n;
+    const uint8_t *p = n ? bytes : (const uint8_t *)"", *end = p + n; /* nothing may be NULL */
     uint64_t h = n, a = 0, b = 0;
     if (n >= 16) {
         for (; end - p > 16; p += 16) h = fp_mix(fp_u64(p) ^ h, fp_u64(p + 8));

@@ -13,6 +13,7 @@ from tests.paths import REPO
 
 TARGETS = sorted((REPO / "tests" / "fuzz").glob("*_fuzz.c"))
 CORPUS = sorted(p for kind in ("good", "bad") for p in (REPO / "tests" / "corpus").glob(f"*/{kind}/*"))
+CORPUS += sorted((REPO / "tests" / "fuzz" / "seeds").iterdir())  # what fuzzers found
 
 
 @pytest.fixture(scope="module")
