@@ -747,7 +747,13 @@ cdef class Lexer:
             return OK
         if not fits or id >> 63:
             fp_fail_text(err, FP_E_OVERFLOW, offset, 0, "number of a name", p, stop - p, "below 2^63")
-            return BAD
+            if not self.lenient:
+                return BAD
+            # what follows belongs to this name, known or not, rather than to the one before
+            self.skipped += 1
+            q = blanks(q + 1)
+            string[0] = self.intern(q, stop - q)
+            return OK if string[0] != FP_NO_ID else FP_E_NOMEM
         e = find(&self.numbers[kind], id)
         if e == NULL:
             return FP_E_NOMEM
@@ -1054,6 +1060,8 @@ cdef class Lexer:
         status = self.positions(&p, stop, offset, &here, err)
         if status != OK:
             return status
+        if kind == FP_COST:
+            self.costs.base = here  # also when its counts are not understood
         i = b.n
         k = 0
         while kind < FP_JUMP:
@@ -1089,7 +1097,6 @@ cdef class Lexer:
         b.bb[i] = here.bb
         b.line[i] = <uint32_t>here.line
         if kind == FP_COST:
-            self.costs.base = here
             while k:
                 k -= 1
                 self.costs.overflowed |= fp_add_overflows(self.costs.totals[k], b.values[<size_t>k * b.cap + i],

@@ -30,6 +30,8 @@ class CachegrindReader(CallgrindReader):
 
     format = "cachegrind"
     numbered = False
+    last_line = "summary"  # and the exact sum of the counts
+    has_last_line = True
 
     def _header_line(self, line: bytes, offset: int) -> None:
         command = self._part.command
@@ -38,11 +40,6 @@ class CachegrindReader(CallgrindReader):
             self.report.repairs["newlines in a command"] += 1
             return
         super()._header_line(line, offset)
-
-    def _summary(self, value: bytes) -> None:
-        """At the end, and the exact sum of the counts."""
-        super()._summary(value)
-        self._totals(value)
 
 
 class CachegrindWriter(Writer):

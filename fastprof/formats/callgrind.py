@@ -43,6 +43,8 @@ class CallgrindReader(Reader):
     format = "callgrind"
     view = "graph"
     numbered = True  # names may be `(12) name`
+    last_line = "totals"  # of a part
+    has_last_line = False  # the writer always ends a part with it
 
     def __init__(self, source: Source, model: Model, options: Options, report: Report) -> None:
         super().__init__(source, model, options, report)
@@ -190,6 +192,7 @@ class CallgrindReader(Reader):
 
     def _creator(self, value: bytes) -> None:
         self._part.creator = value
+        self.has_last_line = value.startswith((b"callgrind-", b"fastprof-"))
         # What we wrote is put together already; a name of that form is only that.
         self._lexer.expands = not value.startswith(b"fastprof")
 
@@ -258,6 +261,8 @@ class CallgrindReader(Reader):
 
     def _summary(self, value: bytes) -> None:
         self._part.summary = _numbers(value)
+        if self.last_line == "summary":
+            self._totals(value)
 
     def _totals(self, value: bytes) -> None:
         self._part.totals = _numbers(value)
@@ -266,15 +271,23 @@ class CallgrindReader(Reader):
     def _check_totals(self) -> None:
         """Compare `totals:` with the sum of the rows, once a part."""
         stated, part = self._part.totals, self._part
-        if stated is None or self._index < 0:
+        if self._index < 0:
             return
         sums: list[int] = self._lexer.totals
-        if self._lexer.overflowed:
+        if stated is None:
+            # a file that ends between two lines shows no other damage; we ourselves leave out totals that do not fit
+            if self.has_last_line and not self._lexer.overflowed:
+                self.report.repairs[f"parts without `{self.last_line}:`, which their writer ends them with"] += 1
+                self.report.warn(
+                    f"{self.source.name}: part {part.number or self._index + 1} does not end in `{self.last_line}:`, "
+                    "so the input may have been cut off"
+                )
+        elif self._lexer.overflowed:
             self.report.warn(f"{self.source.name}: the sum of a part's costs passes 2^63 - 1")
         elif stated + [0] * (len(sums) - len(stated)) != sums:
-            self.report.repairs["totals: lines that do not equal the sum of the costs"] += 1
+            self.report.repairs[f"{self.last_line}: lines that do not equal the sum of the costs"] += 1
             self.report.warn(
-                f"{self.source.name}: totals of part {part.number or self._index + 1} are {stated}, "
+                f"{self.source.name}: `{self.last_line}:` of part {part.number or self._index + 1} is {stated}, "
                 f"but its costs add up to {sums}"
             )
 

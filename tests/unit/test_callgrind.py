@@ -128,6 +128,37 @@ def test_lenient_does_not_take_the_cost_of_a_skipped_call_for_self_cost() -> Non
     assert report.losses["lines that could not be read"] == 2
 
 
+BEYOND = b"(99999999999999999999)"  # a number of a name that cannot be
+
+
+@pytest.mark.parametrize(("line", "name"), [(BEYOND, b""), (BEYOND + b" h", b"h")])
+def test_lenient_does_not_book_costs_on_the_function_before_a_bad_one(line: bytes, name: bytes) -> None:
+    data = HEADER + b"fl=a\nfn=f\n1 2\nfn=" + line + b"\n2 3\n\nfn=g\n3 4\ncfn=" + line + b"\ncalls=1 9\n3 5\n"
+    with pytest.raises(FormatError, match=f"line 6, byte {len(HEADER) + 14}: number of a name"):
+        read_parts(data)
+    parts, report = read_parts(data, LENIENT)
+    assert [(r.function.name, r.values[0]) for r in parts[0].rows] == [(b"f", 2), (name, 3), (b"g", 4), (b"g", 5)]
+    assert parts[0].rows[-1].callee == Function(b"", b"a", name)
+    assert report.losses == {"lines that could not be read": 2}
+
+
+def test_lenient_takes_no_file_or_object_before_a_bad_one_for_it() -> None:
+    data = HEADER + b"ob=(1) o\nfl=(1) a\nfn=f\n1 2\nfi=(1)\n1 3\nfi=" + BEYOND + b"\n1 4\ncob=(1)\ncfi=(1)\ncfn=h\n"
+    data += b"calls=1 1\n1 5\ncob=" + BEYOND + b"\ncfi=" + BEYOND + b" b\ncfn=i\ncalls=1 1\n1 6\nob=" + BEYOND
+    data += b"\nfl=" + BEYOND + b"\nfn=g\n1 7\n"
+    parts, report = read_parts(data, LENIENT)
+    rows = parts[0].rows
+    assert [row.file for row in rows] == [b"a", b"a", b"", b"", b"", b""]
+    assert rows[-1].function == Function(b"", b"", b"g")
+    assert [r.callee for r in rows if r.callee] == [Function(b"o", b"a", b"h"), Function(b"", b"b", b"i")]
+    assert report.losses == {"lines that could not be read": 5}
+
+
+def test_lenient_counts_from_the_position_of_a_line_with_bad_counts() -> None:
+    parts, _ = read_parts(HEADER + b"fl=a\nfn=f\n10 1\n+5 1.5\n+1 2\n", LENIENT)
+    assert [r.position[2] for r in parts[0].rows] == [10, 16]
+
+
 def test_call_and_jump_lines_do_not_move_the_base() -> None:
     parts, _ = read_parts(HEADER + b"fl=a\nfn=f\n10 1\ncfn=g\ncalls=1 +5\n+3 1\njump=1 +4\n+2\n+1 1\n")
     assert [(r.position[2], r.target[2]) for r in parts[0].rows] == [(10, 0), (13, 15), (12, 14), (11, 0)]
@@ -301,7 +332,7 @@ def test_totals_that_do_not_add_up_are_said(totals: bytes) -> None:
     _, report = read_parts(HEADER + b"fl=a\nfn=f\n1 5 3\ntotals: " + totals + b"\n")
     assert report.repairs == {"totals: lines that do not equal the sum of the costs": 1}
     found = [int(word, 0) for word in totals.split()]
-    assert report.warnings == [f"input: totals of part 1 are {found}, but its costs add up to [5, 3]"]
+    assert report.warnings == [f"input: `totals:` of part 1 is {found}, but its costs add up to [5, 3]"]
 
 
 @pytest.mark.parametrize("totals", [b"5 3", b"0x5 3", b" 5\t3 "])
@@ -311,6 +342,36 @@ def test_totals_that_add_up_and_a_larger_summary_are_not_said(totals: bytes) -> 
     assert not report.repairs and not report.warnings and not report.losses
     assert parts[0].summary == [7, 4]
     assert b"\nsummary: 7 4\n" in rewrite(once)
+
+
+@pytest.mark.parametrize("creator", [b"callgrind-3.19.0", b"fastprof-0.1.0\ndesc: Original creator: xdebug 3"])
+def test_a_part_that_ends_before_the_totals_of_its_writer_is_said(creator: bytes) -> None:
+    """Callgrind writes them last, of an empty part, too; a file cut between two lines shows no other damage."""
+    one = b"part: 3\nevents: Ir Dr\nfl=a\nfn=f\n1 5 3\n\n"
+    data = b"version: 1\ncreator: " + creator + b"\n" + one + b"totals: 5 3\n\npart: 4\nevents: Ir\n\ntotals: 0\n"
+    _, report = read_parts(data)
+    assert not report.repairs and not report.warnings
+    for cut in (data.removesuffix(b"\ntotals: 0\n"), data.removesuffix(b"totals: 0\n")):
+        parts, report = read_parts(cut)
+        assert [p.sums for p in parts] == [[5, 3], [0]]
+        assert report.repairs == {"parts without `totals:`, which their writer ends them with": 1}
+        assert report.warnings == ["input: part 4 does not end in `totals:`, so the input may have been cut off"]
+    _, report = read_parts(data.replace(b"totals: 5 3\n", b""))
+    assert report.warnings == ["input: part 3 does not end in `totals:`, so the input may have been cut off"]
+    for other in (b"xdebug 3.1.0 (PHP 8.2)", b"xtree-1"):
+        _, report = read_parts(b"creator: " + other + b"\n" + one)
+        assert not report.repairs and not report.warnings
+
+
+def test_a_cachegrind_summary_that_is_missing_or_wrong_is_said() -> None:
+    data = b"desc: I1 cache: 1\ncmd: ./a\nevents: Ir\nfl=a\nfn=f\n1 5\nsummary: 5\n"
+    _, report = read_parts(data)
+    assert not report.repairs and not report.warnings
+    _, report = read_parts(data.removesuffix(b"summary: 5\n"))
+    assert report.warnings == ["input: part 1 does not end in `summary:`, so the input may have been cut off"]
+    _, report = read_parts(data.replace(b"summary: 5", b"summary: 6"))
+    assert report.repairs == {"summary: lines that do not equal the sum of the costs": 1}
+    assert report.warnings == ["input: `summary:` of part 1 is [6], but its costs add up to [5]"]
 
 
 @pytest.mark.parametrize(
