@@ -9,8 +9,8 @@
 from __future__ import annotations
 
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
 
+from fastprof._typing import TYPE_CHECKING, Any
 from fastprof._version import __version__
 
 if TYPE_CHECKING:

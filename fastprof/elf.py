@@ -19,23 +19,21 @@ from __future__ import annotations
 
 import bisect
 import itertools
-import json
-import lzma
 import mmap
 import os
-import shutil
 import struct
-import subprocess
 import zlib
 from collections.abc import Iterator, Sequence
-from typing import IO, TYPE_CHECKING, Any, NamedTuple, cast
 
+from fastprof._typing import TYPE_CHECKING, Any, NamedTuple
 from fastprof.errors import SymbolError
 from fastprof.lines import LineTables
-from fastprof.names import Demangle, demangle
+from fastprof.names import demangle
 
 if TYPE_CHECKING:
     from elftools.elf.elffile import ELFFile
+
+    from fastprof.names import Demangle
 
 DEBUG_DIRS = ("/usr/lib/debug",)
 _SYMBOL_KINDS = frozenset((0, 1, 2, 10))  # NOTYPE (assembly), OBJECT, FUNC, GNU_IFUNC
@@ -124,8 +122,6 @@ class ElfObject:
             self.reason = f"wrong build id: the file has {self.build_id}, the profile {expect_build_id}"
 
     def _open(self) -> str:
-        from elftools.elf.elffile import ELFFile
-
         try:
             with open(self.path, "rb") as file:
                 self._bytes = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
@@ -135,8 +131,11 @@ class ElfObject:
             return "empty file"
         if self._bytes[:4] != b"\x7fELF":
             return "not an ELF file"
+        from elftools.elf.elffile import ELFFile
+
+        stream: Any = self._bytes
         try:
-            self._elf = elf = ELFFile(cast(IO[bytes], self._bytes))
+            self._elf = elf = ELFFile(stream)
             self.machine, self.kind = str(elf["e_machine"]), str(elf["e_type"])
             self.bits, self.endian = elf.elfclass, "little" if elf.little_endian else "big"
             segments = []
@@ -266,7 +265,8 @@ class ElfObject:
         if self._symcache is None:
             return "", 0
         if self._lines is None:
-            self._lines = LineTables(cast("ELFFile", (self._debug or self)._elf))
+            elf: Any = (self._debug or self)._elf
+            self._lines = LineTables(elf)
         return self._lines.find(address) or ("", 0)
 
     def _find_symbol(self, address: int) -> tuple[str, int] | None:
@@ -295,7 +295,10 @@ class ElfObject:
             self.note = source._alternate()
             if source._has_dwarf():
                 split = source._has_split_dwarf()
-                self._external = (split and shutil.which("llvm-symbolizer")) or ""
+                if split:
+                    import shutil
+
+                    self._external = shutil.which("llvm-symbolizer") or ""
                 if split and not self._external:
                     self.note = "its debug information is in .dwo files, and there is no llvm-symbolizer to read them"
                 if not self._external:
@@ -404,6 +407,7 @@ class ElfObject:
         section = self.section(".gnu_debugdata")
         if section is None:
             return False
+        import lzma
         import tempfile
 
         try:
@@ -420,6 +424,9 @@ class ElfObject:
 
     def _ask_llvm_symbolizer(self, addresses: Sequence[int]) -> list[tuple[Symbol, ...]]:
         """One batch through the tool that can read .dwo files; symbolic cannot."""
+        import json
+        import subprocess
+
         path = (self._debug or self).path
         command = [self._external, f"--obj={path}", "--output-style=JSON", "--no-demangle", "--inlines"]
         questions = "".join(f"{address:#x}\n" for address in addresses)

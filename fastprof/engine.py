@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from fastprof._core import ffi, lib
 from fastprof.errors import check

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from fastprof._typing import Any
 
 
 class FastprofError(Exception):

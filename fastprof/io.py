@@ -7,8 +7,8 @@ import re
 import stat
 import sys
 from collections.abc import Callable, Iterable
-from typing import IO, TYPE_CHECKING, Any
 
+from fastprof._typing import IO, TYPE_CHECKING, Any
 from fastprof.errors import FastprofError
 
 if TYPE_CHECKING:
@@ -617,11 +617,10 @@ def expand(paths: Iterable[str]) -> list[str]:
             found += files
         else:
             found.append(path)
-    of_threads = {match[1] for match in map(_OF_A_THREAD.match, found) if match}
+    if len(found) == 1:
+        return found
+    of_threads = {match[1] for path in found if (match := re.match(r"(?s)(.*?)(?:\.[0-9]+)?-[0-9]+$", path))}
     return [path for path in found if path not in of_threads or os.path.getsize(path)]
-
-
-_OF_A_THREAD = re.compile(r"(.*?)(?:\.[0-9]+)?-[0-9]+$", re.DOTALL)
 
 
 def _natural(name: str) -> list[tuple[str, int]]:

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import bisect
 import posixpath
-from typing import TYPE_CHECKING, Any
+
+from fastprof._typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from elftools.elf.elffile import ELFFile

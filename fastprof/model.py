@@ -8,9 +8,9 @@ parts, free-text lines - are the plain Python objects of this file.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
 
 from fastprof._core import ffi, lib
+from fastprof._typing import Any, NamedTuple
 
 VIEWS = {"timeline": lib.FP_TIMELINE, "stacks": lib.FP_STACKS, "graph": lib.FP_GRAPH}
 

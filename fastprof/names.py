@@ -9,9 +9,13 @@ from __future__ import annotations
 
 import re
 from functools import lru_cache
-from typing import Literal
 
-Demangle = Literal["full", "templates", "none"]
+from fastprof._typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from typing import Literal
+
+    Demangle = Literal["full", "templates", "none"]
 
 _RUST_HASH = re.compile(r"17h[0-9a-f]{16}E(?=$|[.@])")
 _RUST_HASH_SHOWN = re.compile(r"::h[0-9a-f]{16}(?=$|[ .@])")

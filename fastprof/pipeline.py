@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from itertools import chain
-from typing import Any
 
 from fastprof import formats
 from fastprof.engine import Format, Options, Reader, Report, Summary, read, write

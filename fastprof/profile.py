@@ -6,6 +6,7 @@ import os
 from collections.abc import Iterator
 from types import TracebackType
 from typing import IO
+from fastprof._typing import IO
 
 from fastprof.engine import Options, Report, read
 from fastprof.model import Batch, Model

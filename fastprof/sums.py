@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 from fastprof._core import ffi, lib
+from fastprof._typing import Any
 from fastprof.engine import CAPACITY
 from fastprof.errors import FastprofError
 from fastprof.model import Batch, Model, Part, ValueType

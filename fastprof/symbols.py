@@ -13,14 +13,16 @@ import os
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from itertools import pairwise
-from typing import NamedTuple
 
+from fastprof._typing import TYPE_CHECKING, NamedTuple
 from fastprof.elf import DEBUG_DIRS, ElfObject, Section, Segment, Symbol
 from fastprof.errors import SymbolError
-from fastprof.names import Demangle, demangle
+from fastprof.names import demangle
+
+if TYPE_CHECKING:
+    from fastprof.names import Demangle
 
 __all__ = [
-    "Demangle",
     "ElfObject",
     "Location",
     "Mapping",

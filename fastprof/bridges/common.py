@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
 
 from fastprof._core import ffi
+from fastprof._typing import Any
 from fastprof.model import Part, ValueType
 
 

@@ -15,10 +15,10 @@ goes with which caller (each is divided alike).
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Any
 
 from fastprof import __version__
 from fastprof._core import ffi, lib
+from fastprof._typing import Any
 from fastprof.bridges.common import columns_of, only
 from fastprof.engine import CAPACITY, Options, Report
 from fastprof.errors import UsageError, check

@@ -21,10 +21,10 @@ samples are counted as unsaid.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Any
 
 from fastprof import __version__
 from fastprof._core import ffi, lib
+from fastprof._typing import Any
 from fastprof.bridges.common import columns_of, only
 from fastprof.engine import CAPACITY, Options, Report
 from fastprof.errors import check

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from typing import Any
 
 from fastprof._core import ffi, lib
+from fastprof._typing import Any
 from fastprof.errors import FastprofError
 
 # Pull up to n words of sorted records into a buffer; 0 at the end.

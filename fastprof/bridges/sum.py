@@ -12,9 +12,9 @@ timelines alone; their bridge makes labels of them.)
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Any
 
 from fastprof._core import ffi, lib
+from fastprof._typing import Any
 from fastprof.bridges.common import columns_of
 from fastprof.engine import CAPACITY, Options, Report
 from fastprof.errors import check

@@ -10,10 +10,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from functools import partial
-from typing import Any
 
 from fastprof import __version__
 from fastprof._core import ffi, lib
+from fastprof._typing import Any
 from fastprof.bridges.spill import Merge, Runs
 from fastprof.engine import CAPACITY, Options, Report
 from fastprof.errors import UsageError, check

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import atexit
+import gc
 import os
 import signal
 import sys
 from collections.abc import Sequence
-from typing import Any
 
 from fastprof._version import __version__
 
@@ -36,6 +37,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     if args[:1] == ["--version"]:
         print(f"fastprof {__version__}")
         return 0
+    # Start-up makes no garbage, and the end of the process takes all there is: to look for it takes 4 ms of 30.
+    gc.disable()
+    atexit.register(gc.freeze)
     signal.signal(signal.SIGTERM, _terminated)
     from fastprof.errors import FastprofError, UsageError
 
@@ -61,7 +65,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 1
 
 
-def _terminated(number: int, frame: Any) -> None:
+def _terminated(number: int, frame: object) -> None:
     # so that temporary files are removed on the way out
     raise SystemExit(128 + number)
 
@@ -81,19 +85,15 @@ def _run(args: list[str]) -> int:
     )
     parser.add_argument("--version", action="version", version=f"fastprof {__version__}")
     verbs = parser.add_subparsers(dest="verb", metavar="VERB", required=True, prog="fastprof")
-    for verb, help_ in VERBS.items():
-        asked = verb in args[:2]
-        module = import_module(f"fastprof.cli.{verb}") if asked else None
+    for verb in set(args[:1]) & VERBS.keys() or VERBS:
+        module = import_module(f"fastprof.cli.{verb}")
         sub = verbs.add_parser(
-            verb,
-            help=help_,
-            description=module.DESCRIPTION if module else None,
-            epilog=module.EXAMPLES if module else None,
-            formatter_class=formatter,
+            verb, help=VERBS[verb], description=module.DESCRIPTION, epilog=module.EXAMPLES, formatter_class=formatter
         )
-        if module:
-            module.add_arguments(sub)
-            sub.set_defaults(run=module.run)
+        module.add_arguments(sub)
+        sub.set_defaults(run=module.run)
     parsed = parser.parse_args(args)
+    gc.freeze()
+    gc.enable()
     code: int = parsed.run(parsed)
     return code

@@ -5,8 +5,8 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from typing import Any
 
+from fastprof._typing import Any
 from fastprof.engine import Options, Report
 
 

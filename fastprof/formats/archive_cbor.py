@@ -8,8 +8,8 @@ model's ValueType (the array of its fields under tag 60501).
 from __future__ import annotations
 
 import struct
-from typing import Any
 
+from fastprof._typing import Any
 from fastprof.model import ValueType
 
 TUPLE_TAG = 60500

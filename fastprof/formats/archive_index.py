@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, field
+from collections.abc import Iterable
 
 from fastprof.formats import archive_sections
 from fastprof.formats.archive_sections import (
@@ -26,7 +26,6 @@ from fastprof.formats.archive_sections import (
 from fastprof.io import Source
 
 
-@dataclass
 class Archive:
     """What an archive holds.
 
@@ -35,11 +34,12 @@ class Archive:
     and how many members it adds.
     """
 
-    members: list[Member]
-    end: int
-    links: list[tuple[int, int]] = field(default_factory=list)
-    notes: list[str] = field(default_factory=list)
-    losses: Counter[str] = field(default_factory=Counter)
+    def __init__(self, members: list[Member], end: int, links: Iterable[tuple[int, int]] = (), note: str = "") -> None:
+        self.members = members
+        self.end = end
+        self.links = [*links]
+        self.notes = [note] if note else []
+        self.losses: Counter[str] = Counter()
 
 
 def load(source: Source, codec: Codec, lenient: bool) -> Archive:
@@ -132,7 +132,7 @@ def _rebuild(source: Source, codec: Codec, size: int, lenient: bool) -> Archive:
         end += TRAILER.size * (archive_sections.parse_index_offset(source.read_at(end, TRAILER.size)) is not None)
         note = f"the file does not end with its index: {size - end} bytes from byte {end} on, of an unfinished append, "
         note += "are left out; --lenient reads them"
-        return Archive(*_read_links(source, codec, index.offset, end), [note])
+        return Archive(*_read_links(source, codec, index.offset, end), note)
     if not lenient:
         at = damage[0].offset if damage else size
         detail = damage[0].detail if damage else "the file ends without an index"

@@ -7,9 +7,9 @@ a chunk csrc/fp_archive.h's.  Bytes: docs/formats/archive.md.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 from fastprof._core import ffi, lib
+from fastprof._typing import Any
 from fastprof.engine import Options, Reader, Report, Summary
 from fastprof.errors import FormatError, UsageError
 from fastprof.formats import archive_sections

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import struct
 import zlib
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
-from typing import Any
+from collections.abc import Callable, Iterator, Sequence
 
 import zstandard
 
 from fastprof._core import ffi, lib
+from fastprof._typing import Any, NamedTuple
 from fastprof.formats import archive_cbor
 from fastprof.formats.archive import MAGIC
 
@@ -72,8 +71,7 @@ class VersionError(SectionError):
     """Written by a later version of the format."""
 
 
-@dataclass(frozen=True)
-class Section:
+class Section(NamedTuple):
     """A section's header.  `nbytes` is what it takes in the file, header included."""
 
     offset: int
@@ -258,27 +256,26 @@ def unpack_metadata(section: Section, raw: bytes, kind: type) -> Any:
     return value
 
 
-@dataclass
-class Chunk:
+class Chunk(NamedTuple):
     """What the index says of a ROWS section, so that it need not be read."""
 
     offset: int
     rows: int = 0
-    parts: list[int] = field(default_factory=list)
+    parts: Sequence[int] = ()
     times: tuple[int, int] | None = None
-    threads: list[int] = field(default_factory=list)
+    threads: Sequence[int] = ()
 
 
-@dataclass
 class Member:
-    """One profile of an archive.  `sections` are (offset, type, bytes) in file order."""
+    """One profile of an archive.  `sections` are (offset, type, bytes) in file order, `chunks` are by offset."""
 
-    number: int
-    name: str = ""
-    view: str = ""
-    sections: list[tuple[int, int, int]] = field(default_factory=list)
-    chunks: dict[int, Chunk] = field(default_factory=dict)
-    end: dict[str, Any] | None = None  # of its END section, once it is read
+    def __init__(self, number: int, name: str = "", view: str = "") -> None:
+        self.number = number
+        self.name = name
+        self.view = view
+        self.sections: list[tuple[int, int, int]] = []
+        self.chunks: dict[int, Chunk] = {}
+        self.end: dict[str, Any] | None = None  # of its END section, once it is read
 
     @property
     def rows(self) -> int:
@@ -293,7 +290,7 @@ class Member:
             self.sections[0][0],
             bytes(type_ for _, type_, _ in self.sections),
             [nbytes for _, _, nbytes in self.sections],
-            [[c.rows, c.parts, list(c.times) if c.times else [], c.threads] for c in self.chunks.values()],
+            [[c.rows, [*c.parts], [*c.times] if c.times else [], [*c.threads]] for c in self.chunks.values()],
         ]
 
     @staticmethod

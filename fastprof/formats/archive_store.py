@@ -6,8 +6,8 @@ import fcntl
 import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
 
+from fastprof._typing import Any
 from fastprof.engine import Options, Reader, Report, write
 from fastprof.engine import read as read_batches
 from fastprof.errors import FastprofError, FormatError, UsageError

@@ -9,9 +9,9 @@ from __future__ import annotations
 import copy
 from collections import Counter
 from collections.abc import Callable
-from typing import Any
 
 from fastprof._core import ffi, lib
+from fastprof._typing import Any
 from fastprof._version import __version__
 from fastprof.engine import Options, Report, Summary, Writer
 from fastprof.errors import FastprofError, UsageError, check
@@ -182,16 +182,16 @@ class ArchiveWriter(Writer):
 
     def _flush(self) -> None:
         enc = self._enc
-        chunk = Chunk(0, enc.rows, list(self._chunk_parts))
-        if enc.time_min <= enc.time_max and self.view != "graph":
-            chunk.times = (enc.time_min, enc.time_max)
-        chunk.threads = ffi.unpack(enc.threads, enc.n_threads) if enc.n_threads else []
+        timed = enc.time_min <= enc.time_max and self.view != "graph"
+        times = (enc.time_min, enc.time_max) if timed else None
+        threads = ffi.unpack(enc.threads, enc.n_threads) if enc.n_threads else []
+        chunk = Chunk(0, enc.rows, list(self._chunk_parts), times, threads)
         self._write_parts(self._new_parts)
         self._write_tables()
         if lib.fp_archive_enc_flush(enc, self._payload):
             raise MemoryError("no memory for a chunk")
-        chunk.offset = self._section(ROWS, self._take_payload())
-        self._member.chunks[chunk.offset] = chunk
+        offset = self._section(ROWS, self._take_payload())
+        self._member.chunks[offset] = chunk._replace(offset=offset)
         self._write_parts(self._changed_parts)
         self._chunk_parts = {}
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from typing import Any
 
 from fastprof._core import ffi, lib
+from fastprof._typing import Any
 from fastprof._version import __version__
 from fastprof.engine import Format, Options, Reader, Report, Writer
 from fastprof.errors import FormatError
@@ -21,8 +21,8 @@ KINDS = ("fn", "fl", "ob")  # of names, as the lexer numbers them
 
 # Header keys that begin a part when the one before has its events and its data.
 _BEGIN_A_PART = {b"version", b"creator", b"cmd", b"part", b"pid", b"thread", b"positions", b"events"}
-_INTEGER = re.compile(rb"-?(?:0[xX][0-9a-fA-F]+|[0-9]+)")
-_KEY = re.compile(rb"([A-Za-z][A-Za-z0-9 _-]*)[:=]")
+_INTEGER = rb"-?(?:0[xX][0-9a-fA-F]+|[0-9]+)"
+_KEY = rb"([A-Za-z][A-Za-z0-9 _-]*)[:=]"
 
 
 def address_of(c: Any) -> int:
@@ -112,7 +112,7 @@ class CallgrindReader(Reader):
             return False
         if line.startswith(b"==== NEW PROFILING FILE"):
             return True
-        match = _KEY.match(line.lstrip(b" \t"))
+        match = re.match(_KEY, line.lstrip(b" \t"))
         key = match[1].strip() if match else b""
         return key in _BEGIN_A_PART and (self._lexer.body or self._ended or key in self._given)
 
@@ -140,7 +140,7 @@ class CallgrindReader(Reader):
         if line.startswith(b"#"):
             self._comment(line[1:].strip())
             return
-        match = _KEY.match(line)
+        match = re.match(_KEY, line)
         if not match:
             if not line.startswith(b"==== NEW PROFILING FILE"):
                 self._skip(line, offset)
@@ -349,7 +349,7 @@ _LINES = {
 }
 
 
-_DEFINITION = re.compile(rb"^(?:c?(fn|ob)|fr(fn)|(fl|fi|fe|cfi|cfl|jfi)|j(fn))=\((\d+)\)[ \t]*([^\r\n]+)", re.MULTILINE)
+_DEFINITION = rb"(?m)^(?:c?(fn|ob)|fr(fn)|(fl|fi|fe|cfi|cfl|jfi)|j(fn))=\((\d+)\)[ \t]*([^\r\n]+)"
 
 
 def _definitions(source: Source, offset: int) -> dict[tuple[int, int], bytes]:
@@ -360,7 +360,7 @@ def _definitions(source: Source, offset: int) -> dict[tuple[int, int], bytes]:
         more = source.read_at(offset, WINDOW)
         lines = rest + more
         cut = lines.rfind(b"\n") + 1 if more else len(lines)
-        for match in _DEFINITION.finditer(lines[:cut]):
+        for match in re.finditer(_DEFINITION, lines[:cut]):
             kind = KINDS.index(_decode(match[1] or match[2] or match[4] or b"fl"))
             found.setdefault((kind, int(match[5])), match[6])
         if not more:
@@ -383,7 +383,7 @@ def _numbers(text: bytes) -> list[int]:
 
 
 def _number(word: bytes) -> int:
-    if not _INTEGER.fullmatch(word):
+    if not re.fullmatch(_INTEGER, word):
         raise ValueError(f"found {_decode(word[:80])!r}, expected a whole number")
     value = int(word, 16 if b"x" in word.lower() else 10) if len(word) < 80 else 1 << 63
     if abs(value) >= 1 << 63:
@@ -398,15 +398,13 @@ def _unescape(command: bytes) -> bytes:
 def is_cachegrind(head: bytes) -> bool:
     """Only `desc:` and `cmd:` before `events:`, and no line in the body that Cachegrind does not write."""
     header = re.match(rb"(?:(?:desc: .*|#.*)?\n)*cmd: .*\n(?:.*\n)*?events: .*\n", head)
-    if not header or _NOT_CACHEGRIND_HEADER.search(header[0]):
+    if not header or re.search(_NOT_CACHEGRIND_HEADER, header[0]):
         return False
-    return not _NOT_CACHEGRIND_BODY.search(head, header.end())
+    return not re.search(_NOT_CACHEGRIND_BODY, head[header.end() :])
 
 
-_NOT_CACHEGRIND_HEADER = re.compile(rb"^(?:version|creator|positions|part|pid|thread|event): ", re.MULTILINE)
-_NOT_CACHEGRIND_BODY = re.compile(
-    rb"^(?:(?:ob|cob|cfn|cfi|cfl|calls|jump|jcnd)=|f[lne]=\(\d+\)|[+*]|0x|totals:|part:)", re.MULTILINE
-)
+_NOT_CACHEGRIND_HEADER = rb"(?m)^(?:version|creator|positions|part|pid|thread|event): "
+_NOT_CACHEGRIND_BODY = rb"(?m)^(?:(?:ob|cob|cfn|cfi|cfl|calls|jump|jcnd)=|f[lne]=\(\d+\)|[+*]|0x|totals:|part:)"
 
 
 def sniff(head: bytes) -> bool:

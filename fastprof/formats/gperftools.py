@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from typing import Any, NamedTuple
 
 from fastprof._core import ffi, lib
+from fastprof._typing import Any, NamedTuple
 from fastprof.engine import Format, Options, Reader, Report, Writer
 from fastprof.errors import FormatError, UsageError
 from fastprof.io import Sink, Source
@@ -29,15 +29,14 @@ def sniff(head: bytes) -> bool:
 
 _HEX = rb"(?:0x)?([0-9a-fA-F]+)"
 _RANGE = rb"\s*" + _HEX + rb"[\s-]\s*" + _HEX + rb":?"
+# Patterns of formats are compiled when they are first used: recognizing any input imports this module.
 # 08048000-08049000 r-xp 00001000 08:01 4711   /path with blanks
-_MAPS_LINE = re.compile(_RANGE + rb"\s+([-rwxps]{3,5})\s+([0-9a-fA-F]+)\s+\S+:\S+\s+\d+(?:\s+(.*))?$")
+_MAPS_LINE = _RANGE + rb"\s+([-rwxps]{3,5})\s+([0-9a-fA-F]+)\s+\S+:\S+\s+\d+(?:\s+(.*))?$"
 # 0x8048000-0x8049000: r-xp /path (@1000) 1a2b3c
-_BRIEF_LINE = re.compile(
-    _RANGE + rb"(?:\s+([-rwxps]{3,5}))?\s+(.+?)(?:\s+\(@([0-9a-fA-F]+)\))?(?:\s+([0-9a-fA-F]{8,}))?$"
-)
-_BUILD = re.compile(rb"\s*build=(.*)$")
-_LOG_PREFIX = re.compile(rb"^.*?\S+:\d+\] ")
-_SHARED_OBJECT = re.compile(rb"\.so$|\.so[._][0-9]+")
+_BRIEF_LINE = _RANGE + rb"(?:\s+([-rwxps]{3,5}))?\s+(.+?)(?:\s+\(@([0-9a-fA-F]+)\))?(?:\s+([0-9a-fA-F]{8,}))?$"
+_BUILD = rb"\s*build=(.*)$"
+_LOG_PREFIX = rb"^.*?\S+:\d+\] "
+_SHARED_OBJECT = rb"\.so$|\.so[._][0-9]+"
 _LIMIT = 1 << 64
 
 
@@ -64,14 +63,14 @@ class MapsText:
         line = line.rstrip(b"\r\n")
         if not line.strip():
             return
-        if assigned := _BUILD.match(line):
+        if assigned := re.match(_BUILD, line):
             self._build = assigned[1].strip()
             return
         # the path is what follows the last line that set it; $builder is not $build
         build = self._build
         line = re.sub(rb"\$build(?!\w)", lambda _: build, line)
         found = self._parse(line)
-        if found is None and (bare := _LOG_PREFIX.sub(b"", line)) != line:
+        if found is None and (bare := re.sub(_LOG_PREFIX, b"", line)) != line:
             found = self._parse(bare)
         if found is None:
             self.unknown += 1
@@ -80,10 +79,10 @@ class MapsText:
 
     @staticmethod
     def _parse(line: bytes) -> MappedObject | None:
-        if m := _MAPS_LINE.match(line):
+        if m := re.match(_MAPS_LINE, line):
             start, limit, permissions, offset, path = m.groups()
             build_id = None
-        elif m := _BRIEF_LINE.match(line):
+        elif m := re.match(_BRIEF_LINE, line):
             start, limit, permissions, path, offset, build_id = m.groups()
         else:
             return None
@@ -114,7 +113,7 @@ def arrange(objects: Iterable[MappedObject]) -> list[MappedObject]:
         else:
             joined.append(m)
     for i, m in enumerate(joined):
-        if m.path and not m.path.startswith(b"[") and not _SHARED_OBJECT.search(m.path):
+        if m.path and not m.path.startswith(b"[") and not re.search(_SHARED_OBJECT, m.path):
             joined[0], joined[i] = joined[i], joined[0]
             break
     if joined and joined[0].offset and joined[0].start - joined[0].offset == 0x400000:
@@ -124,9 +123,9 @@ def arrange(objects: Iterable[MappedObject]) -> list[MappedObject]:
 
 # ---- symbols inside the profile -----------------------------------------
 
-_SYMBOL_LINE = re.compile(rb"\s*0x([0-9a-fA-F]{1,16})\s+(.*)$")
-_JAVA_FILE_LINE = re.compile(rb"(.*)\s+\((.+):(-?\d+)\)$")
-_JAVA_FILE = re.compile(rb"(.*)\s+\((.*)\)$")
+_SYMBOL_LINE = rb"\s*0x([0-9a-fA-F]{1,16})\s+(.*)$"
+_JAVA_FILE_LINE = rb"(.*)\s+\((.+):(-?\d+)\)$"
+_JAVA_FILE = rb"(.*)\s+\((.*)\)$"
 
 
 def split_inlined(names: bytes) -> list[bytes]:
@@ -179,7 +178,7 @@ class GperftoolsReader(Reader):
             elif line.startswith(b"--- ") and line != _SYMBOLIZED:
                 detail = f"section {line[4:]!r} holds no CPU profile"
                 raise FormatError(self.source.name, self.format, detail, offset=in_.base + in_.pos)
-            elif m := _SYMBOL_LINE.match(line):
+            elif m := re.match(_SYMBOL_LINE, line):
                 self._name(int(m[1], 16), [(name, b"", 0) for name in split_inlined(m[2])])
         if in_.eof:
             raise FormatError(
@@ -215,7 +214,7 @@ class GperftoolsReader(Reader):
 
     def _maps_text(self, in_: Any, batch: Any, err: Any) -> int:
         for line in self._text_lines(in_):
-            if self._g.java and (m := _SYMBOL_LINE.match(line.rstrip())):
+            if self._g.java and (m := re.match(_SYMBOL_LINE, line.rstrip())):
                 self._name(int(m[1], 16), [_java_frame(m[2])])
             else:
                 self._maps.line(line)
@@ -293,10 +292,10 @@ class GperftoolsReader(Reader):
 
 
 def _java_frame(text: bytes) -> tuple[bytes, bytes, int]:
-    if m := _JAVA_FILE_LINE.match(text):
+    if m := re.match(_JAVA_FILE_LINE, text):
         line = int(m[3])
         return m[1], m[2], line if 0 < line < 1 << 32 else 0
-    if m := _JAVA_FILE.match(text):
+    if m := re.match(_JAVA_FILE, text):
         return m[1], m[2], 0
     return text.strip(), b"", 0
 

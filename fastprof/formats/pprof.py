@@ -11,9 +11,9 @@ What a profile says beside its samples is kept in `Part`: sample types are
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 from fastprof._core import ffi, lib
+from fastprof._typing import Any
 from fastprof.engine import Format, Options, Reader, Report, Writer
 from fastprof.errors import check
 from fastprof.io import Sink, Source

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterable, Iterator
-from typing import Any
 
 from fastprof._core import ffi, lib
+from fastprof._typing import Any
 from fastprof.engine import Format, Options, Reader, Report
 from fastprof.errors import check
 from fastprof.formats.xray_write import XRayWriter

@@ -20,8 +20,8 @@ import os
 import re
 import struct
 from collections.abc import Iterable, Iterator, Sequence
-from typing import NamedTuple
 
+from fastprof._typing import NamedTuple
 from fastprof.elf import ElfObject, Section, Symbol
 from fastprof.errors import SymbolError
 from fastprof.names import demangle as readable

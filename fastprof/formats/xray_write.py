@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from typing import Any
 
 from fastprof._core import ffi, lib
+from fastprof._typing import Any
 from fastprof.engine import Options, Report, Writer
 from fastprof.io import Sink
 from fastprof.model import Batch, Model
@@ -14,7 +14,6 @@ from fastprof.model import Batch, Model
 # their id are numbered from the upper half on, out of the way of those that do.
 _ID_LIMIT = 1 << 28
 _FIRST_MADE_UP = 1 << 27
-_NUMBERED = re.compile(rb"#(\d{1,9})")
 BUFFER_SIZE = 16384  # what the header says; readers of version 2 and later do not need it
 
 
@@ -58,7 +57,7 @@ class XRayWriter(Writer):
             number = self.model.numbers.get(function)
             if number is None:
                 name = self.model.get_function(function).name if function else b""
-                numbered = _NUMBERED.fullmatch(name)
+                numbered = re.fullmatch(rb"#(\d{1,9})", name)
                 number = int(numbered[1]) if numbered else _ID_LIMIT
             if number < _FIRST_MADE_UP:
                 self._ids[function] = number

@@ -172,18 +172,43 @@ def test_help_and_usage() -> None:
     assert b"unrecognized arguments" in run("info", POOL, "--frobnicate", code=2).stderr
 
 
-def test_version_imports_nothing_heavy() -> None:
-    assert run("--version").stdout.decode() == f"fastprof {fastprof.__version__}\n"
-    code = (
-        "import sys; from fastprof.cli import main; before = set(sys.modules); main(['--version']);"
-        "new = {m for m in sys.modules if m.startswith('fastprof')};"
-        "assert new == {'fastprof', 'fastprof._version', 'fastprof.cli'}, new;"
-        "heavy = {'argparse', 'json', 'dataclasses', 'tempfile', 'tqdm', 'cffi', 'isal', 'zstandard', 'elftools'};"
-        "assert not heavy & set(sys.modules), heavy & set(sys.modules)"
-    )
+def loaded_by(*args: str) -> set[str]:
+    """The modules that a run of the command has loaded at its end."""
+    code = "import sys; from fastprof.cli import main; main(sys.argv[1:]); print(*sys.modules, file=sys.stderr)"
     # -S: what `site` imports is not ours
     paths = os.pathsep.join([str(REPO), *sys.path])
-    subprocess.run([sys.executable, "-S", "-c", code], check=True, env=environment(PYTHONPATH=paths))
+    command = [sys.executable, "-S", "-c", code, *args]
+    ran = subprocess.run(command, check=True, capture_output=True, env=environment(PYTHONPATH=paths))
+    return set(ran.stderr.decode().splitlines()[-1].split())
+
+
+def test_version_imports_nothing_heavy() -> None:
+    assert run("--version").stdout.decode() == f"fastprof {fastprof.__version__}\n"
+    loaded = loaded_by("--version")
+    ours = {"fastprof", "fastprof._typing", "fastprof._version", "fastprof.cli"}
+    assert {name for name in loaded if name.startswith("fastprof")} == ours
+    assert not {"argparse", "json", "typing"} & loaded
+
+
+HEAVY = {"typing", "dataclasses", "inspect", "json", "tempfile", "subprocess", "tqdm"}
+HEAVY |= {"cffi", "pycparser", "isal", "zstandard", "elftools", "symbolic", "pycxxfilt"}
+
+
+@pytest.mark.parametrize(
+    ("name", "target"),
+    [
+        ("callgrind/good/everything.callgrind", "callgrind"),
+        ("callgrind/good/everything.callgrind", "cachegrind"),
+        ("gperftools/good/small.prof", "gperftools"),
+        ("gperftools/good/small.prof", "callgrind"),
+        ("pprof/good/everything.pb", "callgrind"),  # of which the binary is not there
+        ("xray/good/fdr5-pool-clang19.xray", "callgrind"),
+    ],
+)
+def test_a_short_run_imports_nothing_heavy(name: str, target: str) -> None:
+    path = str(REPO / "tests" / "corpus" / name)
+    assert not HEAVY & loaded_by("info", path)
+    assert not HEAVY & loaded_by("convert", path, "-q", "--to", target)
 
 
 # ---- the world outside ----------------------------------------------------------

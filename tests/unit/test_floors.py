@@ -19,6 +19,7 @@ PY_FLOORS = {
     "errors": 0,
     "io": 0,
     "_version": 0,
+    "_typing": 0,
     "_core": 0,
     "_arrow": 0,
     "names": 0,

@@ -338,7 +338,7 @@ def test_what_dwz_moved_away_is_said(built: dict[str, Path], tmp_path: Path) -> 
 
 
 def test_split_debug_information_needs_llvm_symbolizer(built: dict[str, Path], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("fastprof.elf.shutil.which", lambda name: None)
+    monkeypatch.setattr("shutil.which", lambda name: None)
     elf = ElfObject(built["clang-split"])
     assert elf.lookup(code_addresses(built["clang-split"], 1)[0])  # the symbol table is there
     assert "llvm-symbolizer" in elf.note
