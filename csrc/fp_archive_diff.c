@@ -101,7 +101,8 @@ static int apply_differences(struct fp_archive_cur base, struct fp_archive_cur d
                              struct fp_buf *out) {
     if (kind == BYTES) {
         const size_t n = (size_t)(diff.end - diff.p);
-        if (n != (size_t)(base.end - base.p) || fp_buf_reserve(out, n)) return n ? FP_E_MALFORMED : 0;
+        if (n != (size_t)(base.end - base.p)) return FP_E_MALFORMED;
+        if (fp_buf_reserve(out, n)) return FP_E_NOMEM;
         for (size_t i = 0; i < n; i++) out->p[out->n++] = (uint8_t)(diff.p[i] + base.p[i]);
         return 0;
     }
@@ -118,68 +119,85 @@ static int apply_differences(struct fp_archive_cur base, struct fp_archive_cur d
     return kind == VALUES ? fp_archive_values_pack(out) : 0;
 }
 
-/* Head, number of streams, their lengths, themselves; frees the streams. */
-static int put_together(const struct parts *like, struct fp_buf *streams, struct fp_buf *out) {
-    int failed = fp_buf_put(out, like->head, like->head_n) != 0;
-    fp_buf_varint(out, like->n);
-    for (uint32_t i = 0; i < like->n; i++) fp_buf_varint(out, streams[i].n);
-    for (uint32_t i = 0; i < like->n; i++) {
-        failed |= streams[i].failed || (streams[i].n && fp_buf_put(out, streams[i].p, streams[i].n));
-        fp_buf_free(&streams[i]);
+/* A chunk and the one it is told against, with room for its streams told otherwise. */
+struct pair {
+    struct parts base, own;
+    struct fp_buf *streams; /* as many as `own` has, if opening went well */
+};
+
+/* 0, FP_E_NOMEM or FP_E_MALFORMED; the pair is to be closed in any case. */
+static int open_pair(struct pair *pair, const uint8_t *base, size_t base_n, const uint8_t *p, size_t n) {
+    const int status = take_apart(base, base_n, &pair->base), other = take_apart(p, n, &pair->own);
+    pair->streams = status || other ? NULL : calloc(pair->own.n + 1, sizeof *pair->streams);
+    if (status || other) return status ? status : other;
+    return pair->streams ? 0 : FP_E_NOMEM;
+}
+
+/* OPAQUE also where the base has no such stream. */
+static enum kind kind_of_stream(const struct pair *pair, uint32_t i) {
+    const int alike = pair->base.view == pair->own.view && i < pair->base.n;
+    return alike ? kind_of(pair->own.view, i) : OPAQUE;
+}
+
+/* Appends the head, the number of streams, their lengths and themselves to `out`, unless `status` is an error. */
+static int close_pair(struct pair *pair, int status, struct fp_buf *out) {
+    const uint32_t n = pair->streams ? pair->own.n : 0;
+    int failed = 0;
+    if (!status) {
+        failed = fp_buf_put(out, pair->own.head, pair->own.head_n) != 0;
+        fp_buf_varint(out, n);
+        for (uint32_t i = 0; i < n; i++) fp_buf_varint(out, pair->streams[i].n);
     }
-    free(streams);
+    for (uint32_t i = 0; i < n; i++) {
+        const struct fp_buf *stream = &pair->streams[i];
+        if (!status) failed |= stream->failed || (stream->n && fp_buf_put(out, stream->p, stream->n));
+        fp_buf_free(&pair->streams[i]);
+    }
+    free(pair->streams);
+    free(pair->base.streams);
+    free(pair->own.streams);
+    if (status) return status;
     return failed || out->failed ? FP_E_NOMEM : 0;
 }
 
 int fp_archive_diff(const uint8_t *base, size_t base_n, const uint8_t *p, size_t n, struct fp_buf *out) {
-    struct parts a, b;
-    int status = take_apart(base, base_n, &a), other = take_apart(p, n, &b);
-    if (!status) status = other;
-    struct fp_buf *streams = status ? NULL : calloc(b.n + 1, sizeof *streams);
-    if (!status && !streams) status = FP_E_NOMEM;
+    struct pair pair;
+    int status = open_pair(&pair, base, base_n, p, n);
     uint32_t against = 0;
-    for (uint32_t i = 0; !status && i < b.n; i++) {
-        const enum kind kind = a.view == b.view && i < a.n ? kind_of(b.view, i) : OPAQUE;
-        fp_buf_byte(&streams[i], AGAINST);
-        if (kind != OPAQUE && add_differences(a.streams[i], b.streams[i], kind, &streams[i])) {
+    for (uint32_t i = 0; !status && i < pair.own.n; i++) {
+        const enum kind kind = kind_of_stream(&pair, i);
+        const struct fp_archive_cur own = pair.own.streams[i];
+        struct fp_buf *stream = &pair.streams[i];
+        fp_buf_byte(stream, AGAINST);
+        if (kind != OPAQUE && add_differences(pair.base.streams[i], own, kind, stream)) {
             against++;
         } else {
-            streams[i].n = 0;
-            fp_buf_byte(&streams[i], WHOLE);
-            fp_buf_put(&streams[i], b.streams[i].p, (size_t)(b.streams[i].end - b.streams[i].p));
+            stream->n = 0;
+            fp_buf_byte(stream, WHOLE);
+            fp_buf_put(stream, own.p, (size_t)(own.end - own.p));
         }
     }
-    if (streams) status = put_together(&b, streams, out);
-    free(a.streams);
-    free(b.streams);
+    status = close_pair(&pair, status, out);
     return status ? status : against ? FP_DONE : FP_MORE;
 }
 
 int fp_archive_undiff(const uint8_t *base, size_t base_n, const uint8_t *p, size_t n, struct fp_buf *out) {
-    struct parts a, b;
-    int status = take_apart(base, base_n, &a), other = take_apart(p, n, &b);
-    if (!status) status = other;
-    struct fp_buf *streams = status ? NULL : calloc(b.n + 1, sizeof *streams);
-    if (!status && !streams) status = FP_E_NOMEM;
+    struct pair pair;
+    int status = open_pair(&pair, base, base_n, p, n);
     size_t nbytes = 0;
-    for (uint32_t i = 0; !status && i < b.n; i++) {
-        struct fp_archive_cur c = b.streams[i];
-        const uint8_t how = fp_archive_cur_byte(&c);
-        const enum kind kind = a.view == b.view && i < a.n ? kind_of(b.view, i) : OPAQUE;
-        if (c.bad || how > AGAINST || (how == AGAINST && kind == OPAQUE))
+    for (uint32_t i = 0; !status && i < pair.own.n; i++) {
+        const enum kind kind = kind_of_stream(&pair, i);
+        struct fp_archive_cur own = pair.own.streams[i];
+        struct fp_buf *stream = &pair.streams[i];
+        const uint8_t how = fp_archive_cur_byte(&own);
+        if (own.bad || how > AGAINST || (how == AGAINST && kind == OPAQUE))
             status = FP_E_MALFORMED;
         else if (how == AGAINST)
-            status = apply_differences(a.streams[i], c, kind, &streams[i]);
+            status = apply_differences(pair.base.streams[i], own, kind, stream);
         else
-            fp_buf_put(&streams[i], c.p, (size_t)(c.end - c.p));
-        nbytes += streams[i].n; /* a few bytes may stand for many */
+            fp_buf_put(stream, own.p, (size_t)(own.end - own.p));
+        nbytes += stream->n; /* a few bytes may stand for many */
         if (nbytes > MOST_NBYTES) status = FP_E_MALFORMED;
     }
-    if (streams) {
-        const int put = put_together(&b, streams, out);
-        if (!status) status = put;
-    }
-    free(a.streams);
-    free(b.streams);
-    return status;
+    return close_pair(&pair, status, out);
 }

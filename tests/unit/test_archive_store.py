@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from fastprof._core import lib
 
 from fastprof.engine import Options, Report
 from fastprof.errors import FormatError, UsageError
@@ -104,6 +105,16 @@ def test_a_difference_that_does_not_fit_is_an_error() -> None:
     ):
         with pytest.raises(SectionError, match="does not fit the base"):
             Codec(base_of=lambda _, wrong=wrong: wrong).unpack(section, packed[24:])
+
+
+def test_a_difference_of_bytes_is_as_long_as_its_base() -> None:
+    # view, no runs, one stream: its length, and it; the difference begins with how it is told (1: against the base)
+    head = bytes([lib.FP_GRAPH, 0, 1])
+    base = head + b"\3abc"
+    assert archive_sections._applied(base, head + b"\4\1\0\0\1", 0) == head + b"\3abd"
+    for wrong in (b"\1\1", b"\3\1\0\0", b"\5\1\0\0\1\0"):
+        with pytest.raises(SectionError, match="does not fit the base"):
+            archive_sections._applied(base, head + wrong, 0)
 
 
 def test_the_index_does_not_grow_with_the_square(tmp_path: Path) -> None:
