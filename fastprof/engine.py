@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 
 from fastprof._core import ffi, lib
+from fastprof._typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 from fastprof.errors import check
 from fastprof.io import Sink, Source
 from fastprof.model import Batch, Model
@@ -213,9 +214,9 @@ class Format(NamedTuple):
     reader: Callable[[Source, Model, Options, Report], Reader] | None = None
     writer: Callable[[Model, Sink, Options, Report], Writer] | None = None
     prefixes: tuple[str, ...] = ()  # of file names, as in callgrind.out.123
-    selects: bool = False  # can read a member, a time range, threads or a part alone; has levels
     # options that nothing but its reader, or its writer, looks at; by their names in Options
     reads: tuple[str, ...] = ()
+    selects: tuple[str, ...] = ()  # as `reads`, but choosing what is read: all of several inputs have to look at them
     writes: tuple[str, ...] = ()
 
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 from itertools import chain
 
 from fastprof import formats
+from fastprof._typing import Any
 from fastprof.engine import Format, Options, Reader, Report, Summary, read, write
 from fastprof.errors import FastprofError, UsageError
 from fastprof.io import Sink, Source, expand
@@ -49,11 +50,6 @@ def open_reader(
         format_ = formats.get(from_) if from_ else formats.detect(source)
         if format_.reader is None:
             raise UsageError(f"{source.name}: fastprof writes {format_.name} but does not read it")
-        if not format_.selects and (options.member or options.time_range or options.threads or options.part):
-            raise UsageError(
-                f"{source.name}: --member, --time-range, --thread and --part choose from an archive; "
-                f"this is {format_.name}: convert it to an archive first"
-            )
         return format_.reader(source, model, options, report)
     except BaseException:
         source.close()
@@ -80,8 +76,6 @@ def convert(
     target = formats.get(to) if to else formats.for_output(output)
     if target.writer is None:
         raise UsageError(f"fastprof reads {target.name} but does not write it")
-    if options.level and not target.selects:
-        raise UsageError(f"--level is for archives, and the output is {target.name}")
     model, report = Model(), Report()
     readers = [open_reader(path, from_, model, options, report, progress) for path in expand(inputs)]
     try:
@@ -89,7 +83,7 @@ def convert(
             writer = target.writer(model, sink, options, report)
             if writer.view == "any":
                 writer.view = readers[0].view
-            _refuse_idle(options, target, writer.view, readers)
+            refuse_idle(options, readers, target, writer.view)
             symbolize = options.symbolize and writer.names
             rows = merged(readers, writer.view, model, options, report, symbolize=symbolize, labelled=writer.labels)
             write(rows, writer)
@@ -113,31 +107,37 @@ _FLAGS = {
     "period_us": "--period",
     "compress_names": "--no-compress-names",
     "compress_positions": "--no-compress-positions",
+    "threads": "--thread",
 }
 
 
-def _refuse_idle(options: Options, target: Format, view: str, readers: list[Reader]) -> None:
-    """Errors: UsageError for an option that nothing in this conversion looks at."""
+def refuse_idle(options: Options, readers: list[Reader], target: Format | None = None, view: str = "") -> None:
+    """Errors: UsageError for an option that nothing looks at when `readers` are read, to be written as `target`."""
     default = Options()
     if options == default:
         return
-    used = set(target.writes)
-    for reader in readers:
-        used.update(formats.get(reader.format).reads)
-        used.update(name for name, views in _OF_BRIDGES.items() if views == (reader.view, view))
-    of_formats = {name for f in formats.formats() for name in f.reads + f.writes}
+    sources = [formats.get(reader.format) for reader in readers]
+    used = set(target.writes) if target else set()
+    used.update(*(source.reads for source in sources))
+    used.update(set.intersection(*(set(source.selects) for source in sources)))
+    used.update(name for r in readers for name, views in _OF_BRIDGES.items() if views == (r.view, view))
+    of_formats = {name for f in formats.formats() for name in f.reads + f.selects + f.writes}
     for name in sorted((of_formats | _OF_BRIDGES.keys()) - used):
         if getattr(options, name) != getattr(default, name):
             flag = _FLAGS.get(name, "--" + name.replace("_", "-"))
-            from_ = " and ".join(dict.fromkeys(reader.format for reader in readers))
+            # of several inputs the one that does not select
+            reader = next(r for r, source in zip(readers, sources, strict=True) if name not in source.selects)
+            way = f"from {reader.format} to {target.name}" if target else f"with {reader.format}"
             where = "from {} to {}".format(*_OF_BRIDGES[name]) if name in _OF_BRIDGES else _owners(name)
-            raise UsageError(f"{flag} would do nothing from {from_} to {target.name}: it is for {where}")
+            raise UsageError(f"{reader.source.name}: {flag} would do nothing {way}: it is for {where}")
 
 
 def _owners(name: str) -> str:
     """The formats that look at an option."""
-    readers = [f"reading {f.name}" for f in formats.formats() if name in f.reads]
-    return " and ".join(readers + [f"writing {f.name}" for f in formats.formats() if name in f.writes])
+    found = [f"reading {f.name}" for f in formats.formats() if name in f.reads + f.selects]
+    found += [f"writing {f.name}" for f in formats.formats() if name in f.writes]
+    selects = any(name in f.selects for f in formats.formats())
+    return " and ".join(found) + ("; convert it to that first" if selects else "")
 
 
 def merged(
@@ -213,6 +213,7 @@ def info(
     model, report = Model(), Report()
     reader = open_reader(path, from_, model, options, report, progress)
     try:
+        refuse_idle(options, [reader])
         summary = reader.summary()
         if summary is None:
             summary = _summarize(reader, model, options, report)

@@ -5,12 +5,12 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from types import TracebackType
-from typing import IO
-from fastprof._typing import IO
 
+from fastprof._typing import IO
 from fastprof.engine import Options, Report, read
+from fastprof.errors import UsageError
 from fastprof.model import Batch, Model
-from fastprof.pipeline import open_reader
+from fastprof.pipeline import open_reader, refuse_idle
 
 
 class Profile:
@@ -29,7 +29,13 @@ class Profile:
     ) -> None:
         self.model = Model()
         self.report = Report()
-        self._reader = open_reader(path, from_, self.model, options or Options(), self.report)
+        options = options or Options()
+        self._reader = open_reader(path, from_, self.model, options, self.report)
+        try:
+            refuse_idle(options, [self._reader])
+        except UsageError:
+            self.close()
+            raise
         self.format = self._reader.format
         self.view = self._reader.view
 

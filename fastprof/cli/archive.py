@@ -62,7 +62,7 @@ def run(args: argparse.Namespace) -> int:
     report = pipeline.convert(
         [args.store],
         args.output,
-        from_=args.from_,
+        from_=args.from_ or "archive",
         to=args.to,
         options=options._replace(member=args.name),
         progress=Progress(args.quiet),

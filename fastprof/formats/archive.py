@@ -31,8 +31,9 @@ FORMAT = Format(
     view="any",
     title="fastprof archive: any profile, compressed, with an index",
     suffixes=(".fpa",),
-    selects=True,
     sniff=lambda head: head.startswith(MAGIC),
     reader=_reader,
     writer=_writer,
+    selects=("member", "time_range", "threads", "part"),
+    writes=("level",),
 )

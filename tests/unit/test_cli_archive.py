@@ -5,6 +5,9 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pytest
+
+import fastprof
 from tests.paths import REPO
 from tests.unit.test_cli import EVENTS, POOL, run
 
@@ -24,6 +27,7 @@ def test_add_list_extract(tmp_path: Path) -> None:
         run("convert", original, "-o", str(direct))
         assert extracted.read_bytes() == direct.read_bytes()
     assert b"has no profile 'x'" in run("archive", "extract", store, "x", "--to", "callgrind", code=2).stderr
+    assert b"archive: at byte 0: magic is" in run("archive", "extract", POOL, "x", "--to", "callgrind", code=1).stderr
     assert b"already" in run("archive", "add", store, POOL, code=2).stderr
 
 
@@ -60,10 +64,25 @@ def test_a_thread_of_an_archive(tmp_path: Path) -> None:
     assert b"none of the threads asked for" in refused.stderr
 
 
-def test_selections_and_levels_are_refused_where_they_mean_nothing() -> None:
+def test_selections_and_levels_are_refused_where_they_mean_nothing(tmp_path: Path) -> None:
+    store = tmp_path / "pool.fpa"
+    run("convert", POOL, "-o", str(store))
     for option in (("--thread", "1"), ("--part", "1"), ("--time-range", "1:2"), ("--member", "x")):
-        assert b"choose from an archive" in run("convert", POOL, "--to", "callgrind", *option, code=2).stderr
-    assert b"--level is for archives" in run("convert", POOL, "--to", "callgrind", "--level", "3", code=2).stderr
+        says = f"{POOL}: {option[0]} would do nothing from xray to callgrind: it is for reading archive; convert it"
+        # beside an archive, whose rows it would choose, it would still leave those of the other
+        mixed = ([str(store), POOL], [POOL, str(store)]) if option[0] != "--member" else ()
+        for inputs in ([POOL], *mixed):
+            assert says.encode() in run("convert", *inputs, "--to", "callgrind", *option, code=2).stderr
+    says = f"{store}: --level would do nothing from archive to callgrind: it is for writing archive"
+    refused = run("convert", str(store), "--to", "callgrind", "--level", "3", code=2)
+    assert refused.stderr.decode() == f"fastprof: {says}\n"
+
+
+def test_selections_are_refused_by_the_python_interface_too() -> None:
+    says = "pool-clang19.xray: --part would do nothing with xray: it is for reading archive"
+    for read in (fastprof.open, fastprof.info):
+        with pytest.raises(fastprof.UsageError, match=says):
+            read(POOL, options=fastprof.Options(part=1))
 
 
 def test_info_says_which_calls_do_not_fit() -> None:
