@@ -42,7 +42,7 @@ cdef enum:
     FL = 1
     OB = 2
     UNRESOLVED = 0xffffffff  # a function that was named but not looked up yet
-    NO_NAME = 0xffffffff     # a number without a definition
+    NO_NAME = 0xffffffff     # a number without a definition; no fl= yet
     SEEN = 64                # names looked at ahead of time, a power of 2
     DISCARD = 255            # pending: the next position line belongs to a line that was skipped
 
@@ -246,6 +246,8 @@ cdef class Lexer:
     cdef readonly uint64_t comments
     # what was mended, and what was lost
     cdef readonly uint64_t skipped, indented, ranges, extra_numbers, unnamed_callees, outside, expanded
+    cdef readonly uint64_t before_zero      # lines
+    cdef readonly uint64_t trailing         # comments behind the counts of a line
     cdef readonly uint64_t contexts         # rec= and frfn= lines
     cdef readonly int undefined_kind        # with FP_ASK: a number that has no name yet,
     cdef readonly uint64_t undefined        # + 1; 0 when it is something else that is asked
@@ -280,7 +282,8 @@ cdef class Lexer:
         self.has_events = has_events
         self.costs.overflowed = self.body = False
         memset(&self.costs.base, 0, sizeof(fp_position))
-        self.object = self.block_file = self.file = 0
+        self.object = self.file = 0
+        self.block_file = NO_NAME
         self.function = UNRESOLVED
         self.fn_name = self.fn_file = self.fn_object = 0
         self.fn_key = 0
@@ -864,9 +867,9 @@ cdef class Lexer:
         status = self.name(p + 3, stop, FN, offset, &s, &key, &defined, err)
         if status == OK:
             self.body = True
-            self.file = self.block_file
+            self.file = self.home()
             self.fn_name = s
-            self.fn_file = self.block_file
+            self.fn_file = self.file
             self.fn_object = self.object
             self.fn_key = key
             self.fn_defined = defined
@@ -874,6 +877,11 @@ cdef class Lexer:
             self.in_function = True
             self.has_callee = False
         return status
+
+    cdef uint32_t home(self) noexcept nogil:
+        """The file of a function that is named now."""
+        # lsprofcalltree and its kin write only fi=
+        return self.block_file if self.block_file != NO_NAME else self.file
 
     cdef int jfn_line(self, const uint8_t *p, const uint8_t *stop, uint64_t offset, fp_err *err) noexcept nogil:
         cdef uint32_t s = 0
@@ -929,7 +937,7 @@ cdef class Lexer:
         cdef uint32_t function
         if not self.in_function:
             self.outside += 1
-            self.fn_file = self.block_file
+            self.fn_file = self.home()
             self.fn_object = self.object
         function = self.lookup(self.fn_name, self.fn_key, self.fn_file, True, self.fn_object, True)
         if function == FP_NO_ID:
@@ -947,7 +955,7 @@ cdef class Lexer:
         status = self.resolve()
         if status != OK:
             return status
-        self.row(b, FP_BLOCK)
+        b.file[self.row(b, FP_BLOCK)] = self.fn_file  # self.file may be that of the block that follows
         return OK
 
     cdef int finish_block(self, fp_batch *b, fp_err *err) noexcept nogil:
@@ -999,7 +1007,7 @@ cdef class Lexer:
         cdef const uint8_t *first = p
         cdef uint64_t v = 0, ignored
         cdef bint fits = True
-        if p >= stop:
+        if p >= stop or p[0] == c'#':
             at[0] = p
             return OK
         if p[0] == c'*':
@@ -1011,8 +1019,12 @@ cdef class Lexer:
                 fits = False
         elif p[0] == c'-':
             p = unsigned_number(p + 1, &v, &fits)
-            if v > base:
+            if v > base and limit >> 32:
                 fits = False
+            elif v > base:
+                # -1 is how Lua and V8 say that there is no line
+                self.before_zero += 1
+                v = base
             v = base - v
         else:
             p = unsigned_number(p, &v, &fits)
@@ -1067,6 +1079,9 @@ cdef class Lexer:
         while kind < FP_JUMP:
             p = blanks(p)
             if p >= stop:
+                break
+            if p[0] == c'#':
+                self.trailing += 1
                 break
             first = p
             fits = True

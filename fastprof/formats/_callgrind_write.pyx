@@ -51,7 +51,7 @@ cdef class Body:
     cdef uint32_t part
     # Where we are.  NOTHING: not yet said in this part.
     cdef uint32_t function, object, block_file, file
-    cdef bint empty             # the block has no rows yet
+    cdef bint empty             # the block only defined its number yet
     # A relative position counts from the last self cost line (Callgrind) or
     # from the last line with a source position (KCachegrind, spec).  We
     # write a relative one only while both are the same, for both to be right.
@@ -223,6 +223,7 @@ cdef class Body:
         self.function = function
         memset(&self.base, 0, sizeof(fp_position))
         memset(&self.seen, 0, sizeof(fp_position))
+        self.empty = function >= self.n_numbers[FN] or <uint32_t>self.numbers[FN][function] != self.part
         return self.number(p, FN, b"fn=", function, f[FP_FUNCTION_NAME])
 
     cdef uint8_t *close(self, uint8_t *p) noexcept nogil:
@@ -282,7 +283,6 @@ cdef class Body:
                 p = self.block(p, b.function[i])
                 if p == NULL:
                     return FP_E_NOMEM
-                self.empty = True
             if kind == FP_BLOCK:
                 i += 1
                 continue

@@ -23,6 +23,7 @@ KINDS = ("fn", "fl", "ob")  # of names, as the lexer numbers them
 _BEGIN_A_PART = {b"version", b"creator", b"cmd", b"part", b"pid", b"thread", b"positions", b"events"}
 _INTEGER = rb"-?(?:0[xX][0-9a-fA-F]+|[0-9]+)"
 _KEY = rb"([A-Za-z][A-Za-z0-9 _-]*)[:=]"
+_SUMS = rb"(summary|totals)(?=[ \t])"  # some writers forget the colon
 
 
 def address_of(c: Any) -> int:
@@ -140,11 +141,13 @@ class CallgrindReader(Reader):
         if line.startswith(b"#"):
             self._comment(line[1:].strip())
             return
-        match = re.match(_KEY, line)
+        match = re.match(_KEY, line) or re.match(_SUMS, line)
         if not match:
             if not line.startswith(b"==== NEW PROFILING FILE"):
                 self._skip(line, offset)
             return
+        if match.end() == match.end(1):
+            self.report.repairs["summary or totals without a colon"] += 1
         key, value = match[1].strip(), line[match.end() :].strip()
         read = _LINES.get(key)
         if read is None:
@@ -227,15 +230,27 @@ class CallgrindReader(Reader):
         known = ["instr" if w in ("addr", "instr") else w for w in words]
         if not known or any(w not in POSITIONS for w in known):
             raise ValueError(f"positions are {_decode(value)!r}, expected some of instr, bb, line")
-        if known != [p for p in POSITIONS if p in known]:
-            raise ValueError(f"positions are {_decode(value)!r}, expected them in the order instr, bb, line")
-        self._part.positions = tuple(known)
+        ordered = tuple(p for p in POSITIONS if p in known)
+        if len(ordered) != len(known):
+            raise ValueError(f"positions are {_decode(value)!r}, expected each of them once")
+        if tuple(known) != ordered:
+            # Orbuculum names them so, and writes the columns as everyone does and KCachegrind reads them
+            self.report.repairs["positions: that are named in another order than instr bb line"] += 1
+        self._part.positions = ordered
         self._start_body()
 
     def _event(self, value: bytes) -> None:
         event = parse_event(_decode(value))
         self._described[event.name] = event
-        self._given_events.add(event.name)
+        if self._index < 0 or self._lexer.body or self._ended:
+            self._given_events.add(event.name)  # of the part that is to come
+            return
+        part = self._part  # Sniper writes events: first
+        names = [t.name for t in part.value_types]
+        if event.name in names:
+            part.value_types[names.index(event.name)] = event
+        else:
+            part.extra.setdefault("inherited", []).append(event)
 
     def _events(self, value: bytes) -> None:
         names = _decode(value).split()
@@ -322,6 +337,7 @@ class CallgrindReader(Reader):
             ("calls= without cfn=", lexer.unnamed_callees),
             ("cost lines outside any function", lexer.outside),
             ("names made of numbered names, put together", lexer.expanded),
+            ("lines before 0, taken for 0", lexer.before_zero),
         ):
             if count:
                 report.repairs[name] += count
@@ -329,6 +345,8 @@ class CallgrindReader(Reader):
             report.losses["lines that could not be read"] += lexer.skipped
         if lexer.contexts:
             report.unsaid["lines that tell callers and recursion levels apart (rec=, frfn=)"] += lexer.contexts
+        if lexer.trailing:
+            report.unsaid["comments behind the counts of a line"] += lexer.trailing
         if lexer.comments:
             report.unsaid["comments beyond the first 1 MiB of them"] += lexer.comments
 

@@ -69,7 +69,8 @@ class Reader:
         self.body = False
         self.ended = False
         self.base = (0, 0, 0)
-        self.object = self.file = self.home = b""
+        self.object = self.file = b""
+        self._home: bytes | None = None  # the last fl=
         self.named: tuple[bytes, bytes, bytes, int | None, bool] | None = None
         self.function: Function | None = None
         self.cob: bytes | None = None
@@ -80,6 +81,11 @@ class Reader:
         self.jfi: bytes | None = None
         self.jfn: Function | None = None
         self.pending: tuple[str, int, int, tuple[int, int, int]] | None = None
+
+    @property
+    def home(self) -> bytes:
+        """The file of a function that is named now; some writers have only fi=."""
+        return self.file if self._home is None else self._home
 
     # names
 
@@ -119,7 +125,8 @@ class Reader:
 
     def end_block(self) -> None:
         if self.named and self.function is None and not self.named[4]:
-            self.part.rows.append(Row("block", self.current(), self.file, (0, 0, 0), (0,) * len(self.part.events)))
+            zero = (0,) * len(self.part.events)
+            self.part.rows.append(Row("block", self.current(), self.named[1], (0, 0, 0), zero))
 
     # lines
 
@@ -138,6 +145,8 @@ class Reader:
                 match = re.match(NUMBER, word)  # a range stands for its first position
                 assert match, word
                 found[k] = number(match[0])
+            if column == "line":
+                found[k] = max(found[k], 0)  # no line is -1 to some writers
             assert 0 <= found[k] < (1 << 32 if column == "line" else 1 << 64)
         return found[0], found[1], found[2]
 
@@ -188,8 +197,8 @@ class Reader:
         if key == "fn":
             self.end_block()
             name, n, defined = self.name("fn", text)
-            self.named = name, self.home, self.object, n, defined
             self.file = self.home
+            self.named = name, self.home, self.object, n, defined
             self.function = self.cfn = self.callee = None
         elif key == "cfn":
             self.cfn = self.name("fn", text)[:2]
@@ -215,7 +224,7 @@ class Reader:
         else:
             self.file = self.name("fl", text)[0]
             if key == "fl":
-                self.home = self.file
+                self._home = self.file
         self.body = True
 
     def header_line(self, key: str, value: str) -> None:

@@ -88,7 +88,6 @@ PLACES = {
     "before_events": (4, 21),
     "overflow_count": (5, 32),
     "overflow_line": (5, 32),
-    "before_zero": (6, 36),
     "no_cost_line": (7, 42),
     "two_calls": (7, 42),
     "no_count": (7, 42),
@@ -168,6 +167,56 @@ def test_what_we_write_is_right_under_either_rule_for_the_base() -> None:
     """KCachegrind lets call and jump lines move the base; where that would matter we write no differences."""
     data = rewrite(HEADER + b"fl=a\nfn=f\n10 1\ncfn=g\ncalls=1 15\n13 1\n11 1\n+1 1\n")
     assert b"\ncalls=1 +5 \n+3 1\n11 1\n+1 1\n" in data
+
+
+def test_a_line_before_0_is_0() -> None:
+    """Lua and V8 say -1 of what has no line; a difference it is all the same."""
+    parts, report = read_parts(HEADER + b"fl=a\nfn=f\n-1 2\ncfn=g\ncalls=1 -1\n5 3\n7 4\n-1 5\n-9 6\n+1 7\n")
+    assert [(r.position[2], r.values[0]) for r in parts[0].rows] == [(0, 2), (5, 3), (7, 4), (6, 5), (0, 6), (1, 7)]
+    assert report.repairs == {"lines before 0, taken for 0": 3}
+
+
+@pytest.mark.parametrize("line", [b"positions: line instr", b"positions: line bb instr", b"positions: bb line addr"])
+def test_columns_stand_in_one_order_whatever_the_header_says(line: bytes) -> None:
+    """Orbuculum says `line instr` and writes the address first; KCachegrind reads it so."""
+    bb = b" 0x20" if b"bb" in line else b""
+    data = line + b"\nevents: Ir\nfl=a\nfn=f\n0x10" + bb + b" 3 9\n"
+    parts, report = read_parts(data)
+    assert [(r.position, r.values) for r in parts[0].rows] == [((0x10, 0x20 if bb else 0, 3), (9,))]
+    assert report.repairs == {"positions: that are named in another order than instr bb line": 1}
+    assert (b"\npositions: instr bb line\n" if bb else b"\npositions: instr line\n") in rewrite(data)
+    with pytest.raises(FormatError, match=r"expected each of them once"):
+        read_parts(b"positions: line line\nevents: Ir\n")
+
+
+def test_a_function_without_fl_is_in_the_file_of_fi() -> None:
+    """As lsprofcalltree writes them; once there is fl=, it is what fn= leads back to."""
+    body = b"fi=a.py\nfn=f\n1 10\ncfn=g\ncfi=b.py\ncalls=2 5\n1 80\n\nfi=b.py\nfn=g\n5 75\n"
+    rows = read_parts(HEADER + body)[0][0].rows
+    assert [r.function.file for r in rows] == [b"a.py", b"a.py", b"b.py"]
+    assert rows[1].callee == rows[2].function
+    assert parse(HEADER + body)[0].rows == parse(rewrite(HEADER + body))[0].rows == rows
+    rows = read_parts(HEADER + b"fl=a\n" + body)[0][0].rows
+    assert [r.function.file for r in rows] == [b"a", b"a", b"a"]
+
+
+def test_comments_behind_counts_are_left_out_and_counted() -> None:
+    data = b"positions: instr line\nevents: Ir Dr\nfl=a\nfn=f\n0x10 1 5 6 # add\n0x14 #nop\n0x18 2 5#x\n"
+    with pytest.raises(FormatError, match=r"line 7, byte .*: count is '5#x'"):
+        read_parts(data)
+    parts, report = read_parts(data.replace(b"5#x", b"5 #x"))
+    assert [(r.position, r.values) for r in parts[0].rows] == [
+        ((0x10, 0, 1), (5, 6)),
+        ((0x14, 0, 0), (0, 0)),
+        ((0x18, 0, 2), (5, 0)),
+    ]
+    assert report.unsaid == {"comments behind the counts of a line": 3}
+
+
+def test_a_summary_without_a_colon() -> None:
+    parts, report = read_parts(HEADER + b"fl=a\nfn=f\n1 5 3\n\nsummary 7 4\ntotals 5 3\n")
+    assert (parts[0].summary, parts[0].totals) == ([7, 4], [5, 3])
+    assert report.repairs == {"summary or totals without a colon": 2}
 
 
 def test_a_callee_may_name_its_file_after_its_name() -> None:
@@ -276,6 +325,20 @@ def test_blocks_of_other_contexts_are_one_function() -> None:
     assert parts[0].rows[0].function.name == b"main"
 
 
+def test_a_function_without_rows_is_in_its_own_file() -> None:
+    """As stackprof leaves them: fl= of the next block is read before fn= ends this one."""
+    data = HEADER + b"fl=a\nfn=f\n1 1\ncfn=g\ncalls=1 2\n1 1\n\nfl=a\nfn=g\n\nfl=b\nfn=h\n\nob=o\nfl=c\nfn=i\n1 1\n"
+    rows = read_parts(data)[0][0].rows
+    assert [(r.kind, r.function, r.file) for r in rows[2:]] == [
+        ("block", Function(b"", b"a", b"g"), b"a"),
+        ("block", Function(b"", b"b", b"h"), b"b"),
+        ("cost", Function(b"o", b"c", b"i"), b"c"),
+    ]
+    for compress in (True, False):
+        again = rewrite(data, options=Options(compress_names=compress))
+        assert read_parts(again)[0][0].rows == parse(again)[0].rows == rows
+
+
 def test_a_part_without_rows_is_kept() -> None:
     data = rewrite(b"part: 1\nevents: Ir\ntotals: 0\n\npart: 2\nevents: Ir\nfl=a\nfn=f\n1 5\n\npart: 3\nevents: Dr\n")
     assert [p.events for p in parse(data)] == [["Ir"], ["Ir"], ["Dr"]]
@@ -294,6 +357,11 @@ def test_a_file_of_several_xdebug_runs() -> None:
     data = one + b"\n==== NEW PROFILING FILE ==============================================\n" + one
     parts, _ = read_parts(data)
     assert [(p.events, p.sums, p.summary) for p in parts] == [(["Time"], [5], [5])] * 2
+
+
+def test_events_may_be_described_after_they_are_named() -> None:
+    data = rewrite(b"events: Ir Dr\nevent: Ir : Fetches\nevent: Sum = Ir + 2 Dr\nfl=a\nfn=f\n1 1 1\n")
+    assert b"\nevent: Ir : Fetches\nevent: Sum = Ir + 2 Dr\nevents: Ir Dr\n" in data
 
 
 def test_events_known_only_by_formula_are_kept() -> None:
