@@ -619,7 +619,9 @@ def expand(paths: Iterable[str]) -> list[str]:
             found.append(path)
     if len(found) == 1:
         return found
-    of_threads = {match[1] for path in found if (match := re.match(r"(?s)(.*?)(?:\.[0-9]+)?-[0-9]+$", path))}
+    # NAME may itself end in a number, that of the process
+    apart = [re.fullmatch(r"(?s)((.*?)(?:\.[0-9]+)?)-[0-9]+", path) for path in found]
+    of_threads = {name for match in apart if match for name in match.groups()}
     return [path for path in found if path not in of_threads or os.path.getsize(path)]
 
 

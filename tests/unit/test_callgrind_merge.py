@@ -113,15 +113,22 @@ def test_a_count_beyond_64_bits_is_an_error(line: str, tmp_path: Path) -> None:
         convert([str(path)], str(tmp_path / "sum.callgrind"), options=Options(aggregate=True))
 
 
-def test_an_empty_input_is_refused_but_for_the_one_that_callgrind_leaves(tmp_path: Path) -> None:
-    (tmp_path / "out-01").write_bytes(dump(1, "thread: 1"))
-    (tmp_path / "out").write_bytes(b"")
+@pytest.mark.parametrize("empty", ["out", "callgrind.out.4711"])
+@pytest.mark.parametrize("part", ["", ".3"])
+def test_an_empty_input_is_refused_but_for_the_one_that_callgrind_leaves(
+    empty: str, part: str, tmp_path: Path
+) -> None:
+    (tmp_path / "runs").mkdir()
+    inputs = [tmp_path / "runs" / empty, tmp_path / "runs" / f"{empty}{part}-01"]
+    inputs[0].write_bytes(b"")
+    inputs[1].write_bytes(dump(1, "thread: 1"))
     out = tmp_path / "sum.callgrind"
-    convert([str(tmp_path / "out"), str(tmp_path / "out-01")], str(out))
-    assert len(parse(out.read_bytes())) == 1
+    for given in ([str(path) for path in inputs], [str(tmp_path / "runs")]):
+        convert(given, str(out))
+        assert len(parse(out.read_bytes())) == 1
     (tmp_path / "other").write_bytes(b"")
     with pytest.raises(UnrecognizedError, match="other: the file is empty"):
-        convert([str(tmp_path / "other"), str(tmp_path / "out-01")], str(out))
+        convert([str(tmp_path / "other"), str(inputs[1])], str(out))
 
 
 PACKERS = {
