@@ -104,6 +104,40 @@ WIDE_TARGET INLINE __m512i lanes(unsigned t) {
         _mm512_set1_epi8((char)t));
 }
 
+/* The same for every `width`th field: k, k + width, ... */
+WIDE_TARGET INLINE __m512i lanes_apart(unsigned k, unsigned width) {
+    const uint64_t ones = 0x0101010101010101;
+    return _mm512_set_epi64((long long)(ones * (7 * width + k)), (long long)(ones * (6 * width + k)),
+                            (long long)(ones * (5 * width + k)), (long long)(ones * (4 * width + k)),
+                            (long long)(ones * (3 * width + k)), (long long)(ones * (2 * width + k)),
+                            (long long)(ones * (width + k)), (long long)(ones * k));
+}
+
+/* A position a lane, of what is written in each: relative to the lane before, the first to `base`, but for those
+ * that are `absolute`.
+ *
+ *     written              +2   *  100  +1   *    base 7
+ *     v                     9   0  100   1   0    the first is absolute then
+ *     sums s                9   9  109 110 110
+ *     s before that lane    0   0    9   9   9    which is the last absolute one: what is taken off */
+WIDE_TARGET INLINE __m512i eight_positions(__m512i v, __mmask8 absolute, uint64_t base) {
+    const __m512i zero = _mm512_setzero_si512();
+    v = _mm512_mask_add_epi64(v, ~absolute & 1, v, _mm512_set1_epi64((long long)base));
+    absolute |= 1;
+    __m512i s = _mm512_add_epi64(v, _mm512_alignr_epi64(v, zero, 7));
+    s = _mm512_add_epi64(s, _mm512_alignr_epi64(s, zero, 6));
+    s = _mm512_add_epi64(s, _mm512_alignr_epi64(s, zero, 4));
+    const __m512i before = _mm512_maskz_compress_epi64(absolute, _mm512_sub_epi64(s, v));
+    /* which absolute one is the last up to each lane: a byte a lane, counted by a multiplication */
+    const uint64_t ones = 0x0101010101010101;
+    const __m128i last = _mm_cvtsi64_si128((long long)((_pdep_u64(absolute, ones) - 1) * ones));
+    return _mm512_sub_epi64(s, _mm512_permutexvar_epi64(_mm512_cvtepu8_epi64(last), before));
+}
+
+WIDE_TARGET INLINE uint64_t lane_of(__m512i v, __mmask8 lane) {
+    return (uint64_t)_mm_cvtsi128_si64(_mm512_castsi512_si128(_mm512_maskz_compress_epi64(lane, v)));
+}
+
 /* The numbers of eight fields, each moved to the right end of 8 bytes:
  *
  *     lane            0                        1
@@ -174,8 +208,7 @@ struct found {
 };
 
 /* 0 when there are none of the usual form.  `columns` positions a line. */
-INLINE int find_lines(const uint8_t *p, const uint32_t columns, block_fn *masks, struct found *l) {
-    const struct block m = masks(p);
+INLINE int find_lines(const struct block m, const uint32_t columns, struct found *l) {
     if (m.newline == 0) return 0;
     const uint64_t begins = m.newline << 1 | 1;
     const uint64_t other = begins & ~(m.digit | m.sign | m.star);
@@ -238,7 +271,7 @@ INLINE unsigned take_block(struct fp_costs *s, uint32_t kind, const uint8_t *p, 
                            const struct columns c, block_fn *masks) {
     const unsigned columns = c.instr + c.has_bb + c.lines;
     struct found l;
-    if (!find_lines(p, columns, masks, &l)) return 0;
+    if (!find_lines(masks(p), columns, &l)) return 0;
     uint64_t start = l.start, end = l.end, next = l.first & (l.first - 1);
     struct fp_position base = s->base;
     unsigned size = 0;
@@ -299,50 +332,92 @@ INLINE unsigned line_start(const struct found *l, uint32_t n) {
 
 /* A line's fields t.. as row i, `n` of them counts; 0 when they are not what a line may have.  Kind, function
  * and file are the caller's to fill in. */
-INLINE int take_row(const struct fields *f, unsigned t, unsigned n, uint32_t kind, uint32_t i, struct fp_position *base,
+INLINE int take_row(const struct fields *f, unsigned t, unsigned n, uint32_t i, struct fp_position *base,
                     const struct columns *c, int64_t *recent) {
     struct fp_position here = *base;
-    if (n > c->n_values || (kind >= FP_JUMP && n)) return 0;
-    if (!take_positions(f->value + t, f->relative + t, i, &here, c)) return 0;
+    if (n > c->n_values || !take_positions(f->value + t, f->relative + t, i, &here, c)) return 0;
     const int64_t *value = f->value + t + c->instr + c->has_bb + c->lines;
     int64_t *to = c->values + i;
     if (c->n_values == 1) {
         const int64_t v = n ? *value : 0;
         *to = v;
-        if (kind == FP_COST) *recent += v;
+        *recent += v;
     } else {
         for (uint32_t k = 0; k < n; k++, to += c->cap) {
             *to = value[k];
-            if (kind == FP_COST) recent[k] += *to;
+            recent[k] += *to;
         }
     }
-    if (kind == FP_COST) *base = here;
+    *base = here;
     return 1;
 }
 
-/* As take_block. */
-WIDE_TARGET INLINE unsigned take_block_wide(struct fp_costs *s, uint32_t kind, const uint8_t *p, struct fp_batch *b,
+/* Lines of `width` fields each, at most eight, as most blocks are: positions and a count.  Lane k of a vector is
+ * line k, so that a column of the batch is one store.  0 when they are of another form.  How far a block leads
+ * depends on its numbers by branches only, so that the next one begins before they are there. */
+WIDE_TARGET INLINE unsigned take_even(struct fp_costs *s, const uint8_t *p, struct fp_batch *b, const struct columns c,
+                                      const struct found *l) {
+    const unsigned columns = c.instr + c.has_bb + c.lines, width = columns + 1;
+    const uint64_t step = width == 2 ? 0x5555555555555555 : width == 3 ? 0x9249249249249249 : 0x1111111111111111;
+    const unsigned n = (unsigned)__builtin_popcountll(l->first);
+    const uint32_t i = b->n;
+    if (_pext_u64(l->first, l->start) != (step & below(n * width)) ||
+        (unsigned)__builtin_popcountll(l->start) != n * width || n > 8 || c.cap - i < 8)
+        return 0;
+    const __m512i text = _mm512_loadu_si512(p), zero = _mm512_setzero_si512();
+    const struct wide_fields w = find_fields(p, l->start, l->end);
+    const __mmask8 in = (__mmask8)below(n);
+    const struct fp_position base = s->base;
+    __m512i column[3] = {zero, zero, zero}, starts;
+    uint64_t first[3] = {base.address, base.bb, base.line};
+    const uint32_t has[3] = {c.instr, c.has_bb, c.lines};
+    __mmask8 beyond = 0;
+    for (unsigned column_of = 0, k = 0; column_of < 3; column_of++) {
+        if (!has[column_of]) continue;
+        const __m512i v = eight_numbers(w, lanes_apart(k++, width), &starts);
+        const __m512i sign = _mm512_permutexvar_epi8(starts, text);
+        const __mmask8 minus = _mm512_cmpeq_epi64_mask(sign, _mm512_set1_epi8('-'));
+        const __mmask8 absolute = _mm512_cmpge_epu64_mask(sign, _mm512_set1_epi8('0'));
+        beyond |= (__mmask8)(first[column_of] >> 63);
+        column[column_of] = eight_positions(_mm512_mask_sub_epi64(v, minus, zero, v), absolute, first[column_of]);
+    }
+    beyond |= _mm512_movepi64_mask(_mm512_or_si512(column[0], column[1])) |
+              _mm512_test_epi64_mask(column[2], _mm512_set1_epi64((long long)0xffffffff00000000));
+    if (beyond & in) return 0;
+    if (c.instr) _mm512_storeu_si512(c.address + i, column[0]);
+    if (c.has_bb) _mm512_storeu_si512(c.bb + i, column[1]);
+    if (c.lines) _mm256_storeu_si256((__m256i *)(void *)(c.line + i), _mm512_cvtepi64_epi32(column[2]));
+    const __mmask8 last = (__mmask8)(1u << (n - 1));
+    s->base = (struct fp_position){lane_of(column[0], last), lane_of(column[1], last), lane_of(column[2], last)};
+    const __m512i count = _mm512_maskz_mov_epi64(in, eight_numbers(w, lanes_apart(columns, width), &starts));
+    _mm512_storeu_si512(c.values + i, count); /* rows behind these stay 0 */
+    _mm512_storeu_si512(s->lanes, _mm512_add_epi64(_mm512_loadu_si512(s->lanes), count));
+    b->n = i + n;
+    return l->size;
+}
+
+/* As take_block, of self cost only. */
+WIDE_TARGET INLINE unsigned take_block_wide(struct fp_costs *s, const uint8_t *p, struct fp_batch *b,
                                             const struct columns c) {
     const unsigned columns = c.instr + c.has_bb + c.lines;
     struct found l;
     struct fields f;
-    if (!find_lines(p, columns, block_wide, &l)) return 0;
+    struct block m = block_wide(p);
+    if (c.n_values == 1) m.newline = _pdep_u64(0xff, m.newline); /* the first eight */
+    if (!find_lines(m, columns, &l)) return 0;
+    if (c.n_values == 1) {
+        const unsigned size = take_even(s, p, b, c, &l);
+        if (size) return size;
+    }
     uint64_t next = fields_wide(p, l.start, l.end, l.first, &f);
     next = (next | (uint64_t)1 << __builtin_popcountll(l.start)) & ~(uint64_t)1;
     uint32_t i = b->n;
     struct fp_position base = s->base;
     int64_t one = 0, *recent = c.n_values == 1 ? &one : s->recent;
     unsigned t = 0;
-    if (kind != FP_COST) {
-        const unsigned until = fp_lowest_bit(next);
-        if (!take_row(&f, 0, until - columns, kind, i, &base, &c, recent)) return 0;
-        t = until;
-        next &= next - 1;
-        i++;
-    }
     for (; next && i != c.cap; i++) {
         const unsigned until = fp_lowest_bit(next);
-        if (!take_row(&f, t, until - t - columns, FP_COST, i, &base, &c, recent)) break;
+        if (!take_row(&f, t, until - t - columns, i, &base, &c, recent)) break;
         t = until;
         next &= next - 1;
     }
@@ -353,13 +428,13 @@ WIDE_TARGET INLINE unsigned take_block_wide(struct fp_costs *s, uint32_t kind, c
     return next ? line_start(&l, rows) : l.size;
 }
 
-/* The same where positions and counts are 3 to 16: all columns are written whatever a line has, so that
+/* As take_block, where positions and counts are 3 to 16: all columns are written whatever a line has, so that
  * nothing depends on how many there are. */
 WIDE_TARGET INLINE unsigned take_block_many(struct fp_costs *s, uint32_t kind, const uint8_t *p, struct fp_batch *b,
                                             const struct columns c) {
     const unsigned columns = c.instr + c.has_bb + c.lines;
     struct found l;
-    if (!find_lines(p, columns, block_wide, &l)) return 0;
+    if (!find_lines(block_wide(p), columns, &l)) return 0;
     const struct wide_fields w = find_fields(p, l.start, l.end);
     uint64_t next = _pext_u64(l.first, l.start), start = l.start;
     next = (next | (uint64_t)1 << __builtin_popcountll(start)) & ~(uint64_t)1;
@@ -380,7 +455,8 @@ WIDE_TARGET INLINE unsigned take_block_many(struct fp_costs *s, uint32_t kind, c
         _mm512_storeu_si512(row + 8, high);
         for (unsigned k = 0; k < columns; k++) {
             const uint8_t sign = p[fp_lowest_bit(start)];
-            if (sign == '-') row[k] = -row[k];
+            const int64_t minus = -(int64_t)(sign == '-');
+            row[k] = (row[k] ^ minus) - minus;
             relative[k] = 0 - (uint64_t)(sign < '0');
             start &= start - 1;
         }
@@ -423,7 +499,8 @@ AVX2_TARGET INLINE unsigned take_avx2(struct fp_costs *s, uint32_t kind, const u
 WIDE_TARGET INLINE unsigned take_wide(struct fp_costs *s, uint32_t kind, const uint8_t *p, struct fp_batch *b,
                                       const struct columns c) {
     if (c.n_values > 1 && c.instr + c.has_bb + c.lines + c.n_values <= 16) return take_block_many(s, kind, p, b, c);
-    return take_block_wide(s, kind, p, b, c);
+    /* what a call or jump line has is mostly a line of few digits, behind which another line begins */
+    return kind == FP_COST ? take_block_wide(s, p, b, c) : 0;
 }
 #endif
 
@@ -474,7 +551,7 @@ INLINE const uint8_t *take_lines(struct fp_costs *s, uint32_t kind, const uint8_
     const uint32_t first_kind = kind;
     while (p < end && b->n != c.cap && (fp_is_digit(*p) || *p == '+' || *p == '-' || *p == '*')) {
         unsigned size = 0;
-        if (readable - p >= FP_COST_READAHEAD) {
+        if (readable - p >= FP_COST_READAHEAD && p[1] != 'x') {
             /* the usual columns as constants */
             if (shape == 5 && c.n_values == 1) {
                 c.instr = c.lines = c.n_values = 1;
@@ -546,7 +623,9 @@ void fp_costs_settle(struct fp_costs *s) {
         s->recent[k] = 0;
         if (columns + k < 16) overflowed |= __builtin_add_overflow(s->totals[k], s->fields[columns + k], &s->totals[k]);
     }
+    for (unsigned k = 0; k < 8; k++) overflowed |= __builtin_add_overflow(s->totals[0], s->lanes[k], &s->totals[0]);
     memset(s->fields, 0, sizeof s->fields);
+    memset(s->lanes, 0, sizeof s->lanes);
     s->overflowed |= (uint32_t)overflowed;
 }
 

@@ -34,6 +34,7 @@ struct fp_costs {
     int64_t *totals;         /* sums of self cost, n_values of them, less what is not settled yet: */
     int64_t *recent;         /* n_values sums of counts below 10^8, which need no check */
     int64_t fields[16];      /* the same by field of a line, positions being the first */
+    int64_t lanes[8];        /* the same of the only count, in eight sums */
     uint32_t overflowed;     /* a total passed 2^63 - 1 */
 };
 
