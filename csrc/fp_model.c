@@ -128,7 +128,7 @@ int fp_table_init(struct fp_table *t, uint32_t width) {
     t->cap = 64;
     t->words = calloc((size_t)t->cap * width, sizeof *t->words);
     if (!t->words) return FP_E_NOMEM;
-    t->n = 1; /* id 0: nothing */
+    t->n = t->n_indexed = 1; /* id 0: nothing */
     return grow_index(&t->index, &t->index_mask);
 }
 
@@ -138,8 +138,34 @@ void fp_table_clear(struct fp_table *t) {
     memset(t, 0, sizeof *t);
 }
 
+/* Room for one more row; 0, or FP_E_NOMEM. */
+static inline int row_room(struct fp_table *t) {
+    if (FP_LIKELY(t->n != t->cap)) return 0;
+    if (t->n == FP_NO_ID - 1) return FP_E_NOMEM;
+    uint64_t cap = (uint64_t)t->cap * 2 < FP_NO_ID ? (uint64_t)t->cap * 2 : FP_NO_ID - 1;
+    uint32_t *words = realloc(t->words, (size_t)cap * t->width * sizeof *words);
+    if (!words) return FP_E_NOMEM;
+    t->words = words;
+    t->cap = (uint32_t)cap;
+    return 0;
+}
+
+/* Enters rows before `until` into the index; 0, or FP_E_NOMEM, and then another try may succeed. */
+static int index_rows(struct fp_table *t, uint32_t until) {
+    for (; t->n_indexed < until; t->n_indexed++) {
+        if (t->n_indexed >= t->index_mask / 4 * 3 && grow_index(&t->index, &t->index_mask)) return FP_E_NOMEM;
+        const uint32_t hash = fp_table_hash(fp_table_row(t, t->n_indexed), t->width);
+        uint32_t at = hash & t->index_mask;
+        while (t->index[at]) at = (at + 1) & t->index_mask;
+        t->index[at] = (uint64_t)hash << 32 | t->n_indexed;
+    }
+    return 0;
+}
+
 uint32_t fp_table_find(const struct fp_table *t, const uint32_t *row) {
-    uint32_t hash = fp_table_hash(row, t->width);
+    for (uint32_t id = t->n_indexed; id < t->n; id++)
+        if (same_row(fp_table_row(t, id), row, t->width)) return id;
+    const uint32_t hash = fp_table_hash(row, t->width);
     uint32_t at = hash & t->index_mask;
     for (uint64_t slot; (slot = t->index[at]); at = (at + 1) & t->index_mask)
         if (slot >> 32 == hash && same_row(fp_table_row(t, (uint32_t)slot), row, t->width)) return (uint32_t)slot;
@@ -148,7 +174,15 @@ uint32_t fp_table_find(const struct fp_table *t, const uint32_t *row) {
 
 void fp_table_empty(struct fp_table *t) {
     memset(t->index, 0, ((size_t)t->index_mask + 1) * sizeof *t->index);
-    t->n = 1;
+    t->n = t->n_indexed = 1;
+}
+
+uint32_t fp_table_append(struct fp_table *t, const uint32_t *row) {
+    enum { LATE = 16 }; /* rows, in whose time a slot of the index comes from memory */
+    if (row_room(t) || (t->n - t->n_indexed >= LATE && index_rows(t, t->n - LATE + 1))) return FP_NO_ID;
+    memcpy(t->words + (size_t)t->n * t->width, row, t->width * sizeof *row);
+    fp_table_prefetch(t, fp_table_hash(row, t->width));
+    return t->n++;
 }
 
 uint32_t fp_table_intern(struct fp_table *t, const uint32_t *row) {
@@ -156,26 +190,19 @@ uint32_t fp_table_intern(struct fp_table *t, const uint32_t *row) {
 }
 
 uint32_t fp_table_intern_hashed(struct fp_table *t, const uint32_t *row, uint32_t hash) {
-    size_t nbytes = t->width * sizeof *row;
+    if (FP_UNLIKELY(t->n_indexed != t->n) && index_rows(t, t->n)) return FP_NO_ID;
     uint32_t at = hash & t->index_mask;
     for (uint64_t slot; (slot = t->index[at]); at = (at + 1) & t->index_mask)
         if (slot >> 32 == hash && same_row(fp_table_row(t, (uint32_t)slot), row, t->width)) return (uint32_t)slot;
-    if (t->n == FP_NO_ID - 1) return FP_NO_ID;
-    if (t->n == t->cap) {
-        uint64_t cap = (uint64_t)t->cap * 2 < FP_NO_ID ? (uint64_t)t->cap * 2 : FP_NO_ID;
-        uint32_t *words = realloc(t->words, (size_t)cap * nbytes);
-        if (!words) return FP_NO_ID;
-        t->words = words;
-        t->cap = (uint32_t)cap;
-    }
-    uint32_t id = t->n++;
-    memcpy(t->words + (size_t)id * t->width, row, nbytes);
+    if (row_room(t)) return FP_NO_ID;
+    uint32_t id = t->n;
+    memcpy(t->words + (size_t)id * t->width, row, t->width * sizeof *row);
     t->index[at] = (uint64_t)hash << 32 | id;
-    if (t->n > t->index_mask / 4 * 3 && grow_index(&t->index, &t->index_mask)) {
-        t->n--;
+    if (id >= t->index_mask / 4 * 3 && grow_index(&t->index, &t->index_mask)) {
         t->index[at] = 0;
         return FP_NO_ID;
     }
+    t->n = t->n_indexed = id + 1;
     return id;
 }
 
@@ -224,6 +251,10 @@ uint32_t fp_model_mapping(struct fp_model *m, uint32_t object, uint64_t start, u
 uint32_t fp_model_function(struct fp_model *m, uint32_t object, uint32_t file, uint32_t name, uint32_t system_name,
                            uint32_t line) {
     return fp_table_intern(&m->functions, (uint32_t[]){object, file, name, system_name, line});
+}
+
+uint32_t fp_model_new_function(struct fp_model *m, uint32_t object, uint32_t file, uint32_t name) {
+    return fp_table_append(&m->functions, (uint32_t[]){object, file, name, 0, 0});
 }
 
 uint32_t fp_model_line(struct fp_model *m, uint32_t function, uint32_t line, uint32_t column, uint32_t outer) {

@@ -37,6 +37,7 @@ struct fp_table {
     uint32_t cap;
     uint64_t *index;
     uint32_t index_mask;
+    uint32_t n_indexed; /* rows from here on are not in the index yet; nobody else needs to know */
 };
 
 /* The columns of each table, as word positions.  64-bit numbers take two
@@ -123,6 +124,10 @@ void fp_strings_clear(struct fp_strings *s);
 /* The id of a row of t->width words, entered if new; FP_NO_ID when memory ran out. */
 uint32_t fp_table_intern(struct fp_table *t, const uint32_t *row);
 
+/* The id of a new row, of which the caller knows that it is in no table: without a search, and so without waiting
+ * for memory.  FP_NO_ID when memory ran out. */
+uint32_t fp_table_append(struct fp_table *t, const uint32_t *row);
+
 /* A table by itself, for what a room keeps beside the model.  0 or FP_E_NOMEM. */
 int fp_table_init(struct fp_table *t, uint32_t width);
 void fp_table_clear(struct fp_table *t);
@@ -136,6 +141,8 @@ uint32_t fp_model_mapping(struct fp_model *m, uint32_t object, uint64_t start, u
                           uint32_t flags);
 uint32_t fp_model_function(struct fp_model *m, uint32_t object, uint32_t file, uint32_t name, uint32_t system_name,
                            uint32_t line);
+/* The same for a name that no function has. */
+uint32_t fp_model_new_function(struct fp_model *m, uint32_t object, uint32_t file, uint32_t name);
 uint32_t fp_model_line(struct fp_model *m, uint32_t function, uint32_t line, uint32_t column, uint32_t outer);
 uint32_t fp_model_frame(struct fp_model *m, uint32_t mapping, uint64_t address, uint32_t flags, uint32_t lines);
 uint32_t fp_model_stack(struct fp_model *m, uint32_t parent, uint32_t frame);

@@ -209,6 +209,7 @@ cdef class Lexer:
     cdef Numbers numbers[3]
     cdef Seen seen[SEEN]                    # names that are about to be defined, in the order of the text
     cdef uint32_t n_seen, next_seen         # entries that were ever filled in and used
+    cdef uint32_t unused                    # a name of a function that nobody in the model had nor has used, or 0
     # this part
     cdef readonly bint has_events
     cdef uint32_t n_values
@@ -313,6 +314,7 @@ cdef class Lexer:
 
     def feed(self, size_t in_, size_t batch, size_t err):
         cdef int status
+        self.unused = 0  # other readers may have used it
         with nogil:
             status = self.window(<fp_in *>in_, <fp_batch *>batch, <fp_err *>err)
             fp_costs_settle(&self.costs)
@@ -467,14 +469,26 @@ cdef class Lexer:
         return p + n if end - p > n + 7 else end
 
     cdef uint32_t intern(self, const uint8_t *p, size_t n) noexcept nogil:
-        """The string of a name; FP_NO_ID when memory ran out."""
+        """The string of a function's name; FP_NO_ID when memory ran out."""
         cdef Seen *seen = &self.seen[self.next_seen % SEEN]
+        cdef uint32_t s, known = self.model.strings.n
         while self.next_seen != self.n_seen and seen.p < p:
             self.next_seen += 1
             seen = &self.seen[self.next_seen % SEEN]
         if self.next_seen != self.n_seen and seen.p == p and seen.n == n:
-            return fp_strings_intern_hashed(&self.model.strings, p, n, seen.hash)
-        return fp_strings_intern(&self.model.strings, p, n)
+            s = fp_strings_intern_hashed(&self.model.strings, p, n, seen.hash)
+        else:
+            s = fp_strings_intern(&self.model.strings, p, n)
+        if s == known:
+            self.unused = s
+        return s
+
+    cdef inline uint32_t enter(self, uint32_t object, uint32_t file, uint32_t name) noexcept nogil:
+        """A function of the model; FP_NO_ID when memory ran out."""
+        if name and name == self.unused:
+            self.unused = 0
+            return fp_model_new_function(self.model, object, file, name)
+        return fp_model_function(self.model, object, file, name, 0, 0)
 
     cdef inline const uint8_t *cost_lines(self, const uint8_t *p, const uint8_t *end, const uint8_t *readable,
                                           fp_batch *b) noexcept nogil:
@@ -790,7 +804,9 @@ cdef class Lexer:
         cdef bint fits = True
         cdef size_t n, have = 0
         cdef Entry *e
-        if kind != FN or not self.expands or p[0] != c'(' or not c'0' <= p[1] <= c'9':
+        if kind != FN:
+            return fp_strings_intern(&self.model.strings, p, stop - p)
+        if not self.expands or p[0] != c'(' or not c'0' <= p[1] <= c'9':
             return self.intern(p, stop - p)
         while q < stop:
             if q[0] == c'(' and c'0' <= q[1] <= c'9':
@@ -897,7 +913,7 @@ cdef class Lexer:
                     return FP_E_NOMEM
                 self.jfn = e.function
             if self.jfn == UNRESOLVED:
-                self.jfn = fp_model_function(self.model, self.object, self.jfi if self.has_jfi else self.file, s, 0, 0)
+                self.jfn = self.enter(self.object, self.jfi if self.has_jfi else self.file, s)
             if self.jfn == FP_NO_ID:
                 return FP_E_NOMEM
             self.has_jfn = True
@@ -924,7 +940,7 @@ cdef class Lexer:
             if (e.function != UNRESOLVED and e.name == name and (not file_said or e.file == file)
                     and (not object_said or e.object == object or e.object_assumed)):
                 return e.function
-        function = fp_model_function(self.model, object, file, name, 0, 0)
+        function = self.enter(object, file, name)
         if e != NULL and function != FP_NO_ID:
             e.function = function
             e.file = file
