@@ -631,7 +631,7 @@ void fp_costs_settle(struct fp_costs *s) {
 
 /* ---- references to functions ------------------------------------------------- */
 
-/* Bytes 0..15 behind p at which `fn=(` begins; an `n` is looked for only where the rest is. */
+/* Where in the first bytes behind p `fn=(` begins, but for the `n`, which is looked for only where the rest is. */
 INLINE uint64_t marks_plain(const uint8_t *p) {
     uint64_t mask = 0;
 #if defined(__SSE2__)
@@ -646,34 +646,35 @@ INLINE uint64_t marks_plain(const uint8_t *p) {
 
 typedef uint64_t marks_fn(const uint8_t *p);
 
-INLINE unsigned find_marks(const uint8_t *p, unsigned n, uint16_t *marks, unsigned step, marks_fn *masks) {
-    unsigned found = 0, i = 0;
-    for (; i + step <= n; i += step)
-        for (uint64_t mask = masks(p + i); mask; mask &= mask - 1) {
-            const unsigned at = i + fp_lowest_bit(mask);
-            if (p[at + 1] == 'n') marks[found++] = (uint16_t)(at + 4);
+INLINE const uint8_t *find_function(const uint8_t *p, const uint8_t *end, int step, marks_fn *marks) {
+    for (; end - p >= step; p += step)
+        for (uint64_t mask = marks(p); mask; mask &= mask - 1) {
+            const uint8_t *at = p + fp_lowest_bit(mask);
+            if (at[1] == 'n') return at + 4;
         }
-    for (; i < n; i++)
-        if (!memcmp(p + i, "fn=(", 4)) marks[found++] = (uint16_t)(i + 4);
-    return found;
+    for (; p < end; p++)
+        if (!memcmp(p, "fn=(", 4)) return p + 4;
+    return NULL;
 }
 
 #if WIDE
+/* Of 64 bytes in one piece, and so of the 61 where it may begin. */
 WIDE_TARGET INLINE uint64_t marks_wide(const uint8_t *p) {
-    const __mmask64 f = _mm512_cmpeq_epi8_mask(_mm512_loadu_si512(p), _mm512_set1_epi8('f'));
-    const __mmask64 equals = _mm512_mask_cmpeq_epi8_mask(f, _mm512_loadu_si512(p + 2), _mm512_set1_epi8('='));
-    return _mm512_mask_cmpeq_epi8_mask(equals, _mm512_loadu_si512(p + 3), _mm512_set1_epi8('('));
+    const __m512i text = _mm512_loadu_si512(p);
+    const uint64_t f = _mm512_cmpeq_epi8_mask(text, _mm512_set1_epi8('f'));
+    const uint64_t equals = _mm512_cmpeq_epi8_mask(text, _mm512_set1_epi8('='));
+    return f & equals >> 2 & _mm512_cmpeq_epi8_mask(text, _mm512_set1_epi8('(')) >> 3;
 }
 
-WIDE_TARGET static unsigned find_marks_wide(const uint8_t *p, unsigned n, uint16_t *marks) {
-    return find_marks(p, n, marks, 64, marks_wide);
+WIDE_TARGET static const uint8_t *find_function_wide(const uint8_t *p, const uint8_t *end) {
+    return find_function(p, end, 61, marks_wide);
 }
 #endif
 
-unsigned fp_function_marks(const uint8_t *p, unsigned n, uint32_t wide, uint16_t marks[FP_MARKS]) {
+const uint8_t *fp_find_function(const uint8_t *p, const uint8_t *end, uint32_t wide) {
 #if WIDE
-    if (wide == FP_AVX512) return find_marks_wide(p, n, marks);
+    if (wide == FP_AVX512) return find_function_wide(p, end);
 #endif
     (void)wide;
-    return find_marks(p, n, marks, 16, marks_plain);
+    return find_function(p, end, 16, marks_plain);
 }

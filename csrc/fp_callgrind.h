@@ -57,10 +57,9 @@ uint32_t fp_costs_wide(void);
 const uint8_t *fp_cost_lines(struct fp_costs *s, uint32_t kind, const uint8_t *p, const uint8_t *end,
                              const uint8_t *readable, struct fp_batch *b);
 
-/* Finds `fn=(`, which begins a reference to a function: the offsets of what is behind each that begins in
- * p[0..n), n <= FP_MARKS_BYTES, of which n + 3 bytes must be readable.  Returns how many. */
-enum { FP_MARKS_BYTES = 1024, FP_MARKS = FP_MARKS_BYTES / 4 };
-unsigned fp_function_marks(const uint8_t *p, unsigned n, uint32_t wide, uint16_t marks[FP_MARKS]);
+/* What is behind the first `fn=(`, which begins a reference to a function, that begins in [p, end), of which three
+ * bytes more must be readable; NULL if there is none. */
+const uint8_t *fp_find_function(const uint8_t *p, const uint8_t *end, uint32_t wide);
 
 /* How a part's positions are written, and where we are. */
 struct fp_cost_style {

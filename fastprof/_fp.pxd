@@ -132,9 +132,6 @@ cdef extern from "fp_callgrind.h" nogil:
     const uint8_t *fp_cost_lines(fp_costs *s, uint32_t kind, const uint8_t *p, const uint8_t *end,
                                  const uint8_t *readable, fp_batch *b)
 
-    enum:
-        FP_MARKS_BYTES
-        FP_MARKS
     struct fp_cost_style:
         uint32_t instr, bb, lines, n_values
         uint32_t compress
@@ -149,4 +146,4 @@ cdef extern from "fp_callgrind.h" nogil:
                           uint32_t *next)
     uint8_t *fp_put_positions(const fp_cost_style *s, const fp_position *at, uint8_t *p)
     uint8_t *fp_put_counts(fp_cost_style *s, const fp_batch *b, uint32_t row, uint8_t *p)
-    unsigned int fp_function_marks(const uint8_t *p, unsigned int n, uint32_t wide, uint16_t *marks)
+    const uint8_t *fp_find_function(const uint8_t *p, const uint8_t *end, uint32_t wide)

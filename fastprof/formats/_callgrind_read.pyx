@@ -43,7 +43,8 @@ cdef enum:
     OB = 2
     UNRESOLVED = 0xffffffff  # a function that was named but not looked up yet
     NO_NAME = 0xffffffff     # a number without a definition; no fl= yet
-    SEEN = 64                # names looked at ahead of time, a power of 2
+    AHEAD = 1024             # bytes looked at ahead of time,
+    SEEN = 64                # and names, a power of 2
     DISCARD = 255            # pending: the next position line belongs to a line that was skipped
 
 # Statuses beside fp_status, of this file only.
@@ -409,7 +410,7 @@ cdef class Lexer:
         cdef int status = FP_MORE
         self.next_seen = self.n_seen  # what those were may have been replaced
         while p != end:
-            if ahead - p < FP_MARKS_BYTES and ahead != end:
+            if ahead - p < AHEAD and ahead != end:
                 ahead = self.look_ahead(ahead if ahead > p else p, end)
             q = NULL
             if begins_cost(p[0]):
@@ -439,18 +440,20 @@ cdef class Lexer:
         Their numbers, and their names when they are defined, are looked up at random in tables that
         no cache holds; a lookup that waits takes as long as reading 200 bytes of text.
         """
-        cdef uint16_t[FP_MARKS] marks
-        cdef uint32_t n, k
+        cdef const uint8_t *until
         cdef const uint8_t *q
-        cdef const uint8_t *stop
         cdef Numbers *t = &self.numbers[FN]
         cdef Seen *seen
         cdef uint64_t id
-        if end - p < 8 or t.used == 0:
-            return end if end - p < 8 else p + 1
-        n = <uint32_t>min(end - p - 7, FP_MARKS_BYTES)
-        for k in range(fp_function_marks(p, n, self.costs.wide, marks)):
-            q = fp_decimal(p + marks[k], &id)
+        if end - p <= 8 or t.used == 0:
+            return end if end - p <= 8 else p + 1
+        until = p + min(<size_t>(end - p - 8), <size_t>AHEAD)
+        while p < until:
+            q = fp_find_function(p, until, self.costs.wide)
+            if q == NULL:
+                return until
+            p = q
+            q = fp_decimal(q, &id)
             if q == NULL or q[0] != c')':
                 continue
             if id < t.n_near:
@@ -459,26 +462,29 @@ cdef class Lexer:
                 fp_prefetch(&t.far[slot_of(id, t.mask)])
             if q[1] == c' ' and self.n_seen - self.next_seen != SEEN:
                 q += 2
-                stop = <const uint8_t *>memchr(q, c'\n', end - q)
+                p = <const uint8_t *>memchr(q, c'\n', end - q)
                 seen = &self.seen[self.n_seen % SEEN]
                 self.n_seen += 1
                 seen.p = q
-                seen.n = stop - q
-                seen.hash = fp_strings_hash(q, stop - q)
+                seen.n = p - q
+                seen.hash = fp_strings_hash(q, p - q)
                 fp_strings_prefetch(&self.model.strings, seen.hash)
-        return p + n if end - p > n + 7 else end
+        return p
 
-    cdef uint32_t intern(self, const uint8_t *p, size_t n) noexcept nogil:
-        """The string of a function's name; FP_NO_ID when memory ran out."""
-        cdef Seen *seen = &self.seen[self.next_seen % SEEN]
-        cdef uint32_t s, known = self.model.strings.n
-        while self.next_seen != self.n_seen and seen.p < p:
-            self.next_seen += 1
+    cdef inline Seen *seen_at(self, const uint8_t *p) noexcept nogil:
+        """What was seen ahead of time of the name at p, or NULL.  Names are asked for in the order of the text."""
+        cdef Seen *seen
+        while self.next_seen != self.n_seen:
             seen = &self.seen[self.next_seen % SEEN]
-        if self.next_seen != self.n_seen and seen.p == p and seen.n == n:
-            s = fp_strings_intern_hashed(&self.model.strings, p, n, seen.hash)
-        else:
-            s = fp_strings_intern(&self.model.strings, p, n)
+            if seen.p >= p:
+                return seen if seen.p == p else NULL
+            self.next_seen += 1
+        return NULL
+
+    cdef inline uint32_t intern(self, const uint8_t *p, size_t n, uint32_t hash) noexcept nogil:
+        """The string of a function's name; FP_NO_ID when memory ran out."""
+        cdef uint32_t known = self.model.strings.n
+        cdef uint32_t s = fp_strings_intern_hashed(&self.model.strings, p, n, hash)
         if s == known:
             self.unused = s
         return s
@@ -523,12 +529,14 @@ cdef class Lexer:
         it, or NULL when it is not that simple."""
         cdef Entry *e
         cdef const uint8_t *q
+        cdef bint defined
         if p[0] == c'c':
             # a byte is looked at only when the one before it is not the newline
             if p[1] == c'f' and (p[2] == c'n' or p[2] == c'i' or p[2] == c'l') and p[3] == c'=':
                 if p[2] == c'n':
-                    q = self.reference(p + 4, FN, &e)
+                    q = self.function_name(p + 4, &e, &defined)
                     if q != NULL:
+                        self.body = True
                         self.callee_name = e.name
                         self.callee_key = e.key
                         self.has_callee = True
@@ -554,6 +562,12 @@ cdef class Lexer:
                     self.file = e.name
                     if p[1] == c'l':
                         self.block_file = e.name
+                return q
+            if p[1] == c'n' and p[2] == c'=' and not self.block_is_due():
+                q = self.function_name(p + 3, &e, &defined)
+                if q != NULL:
+                    self.body = True
+                    self.begin_function(e.name, e.key, defined)
                 return q
         elif p[0] == c'j':
             if p[1] == c'u' and p[2] == c'm' and p[3] == c'p' and p[4] == c'=':
@@ -634,6 +648,36 @@ cdef class Lexer:
         to[0] = e
         self.body = True
         return p + 2
+
+    cdef inline const uint8_t *function_name(self, const uint8_t *p, Entry **to, bint *defined) noexcept nogil:
+        """The same of functions, and `(12) name` where that was seen ahead of time."""
+        cdef uint64_t id
+        cdef Entry *e
+        cdef Seen *seen
+        cdef const uint8_t *q
+        cdef uint32_t s
+        if p[0] != c'(' or not self.numbered:
+            return NULL
+        q = fp_decimal(p + 1, &id)
+        if q == NULL or q[0] != c')':
+            return NULL
+        defined[0] = q[1] == c' '
+        q += 2
+        if not defined[0]:
+            e = find(&self.numbers[FN], id)
+            to[0] = e
+            return q if (q - 1)[0] == c'\n' and e != NULL and e.name != NO_NAME else NULL
+        seen = self.seen_at(q)
+        if seen == NULL or q[0] <= c' ' or q[0] == c'(' or q[seen.n - 1] == c'\r':
+            return NULL
+        e = find(&self.numbers[FN], id)
+        s = self.intern(q, seen.n, seen.hash)
+        if e == NULL or s == FP_NO_ID:
+            return NULL
+        e.name = s
+        e.function = UNRESOLVED
+        to[0] = e
+        return q + seen.n + 1
 
     # ---- any line but the ordinary ---------------------------------------
 
@@ -769,7 +813,7 @@ cdef class Lexer:
             # what follows belongs to this name, known or not, rather than to the one before
             self.skipped += 1
             q = blanks(q + 1)
-            string[0] = self.intern(q, stop - q)
+            string[0] = fp_strings_intern(&self.model.strings, q, stop - q)
             return OK if string[0] != FP_NO_ID else FP_E_NOMEM
         e = find(&self.numbers[kind], id)
         if e == NULL:
@@ -807,7 +851,7 @@ cdef class Lexer:
         if kind != FN:
             return fp_strings_intern(&self.model.strings, p, stop - p)
         if not self.expands or p[0] != c'(' or not c'0' <= p[1] <= c'9':
-            return self.intern(p, stop - p)
+            return self.intern(p, stop - p, fp_strings_hash(p, stop - p))
         while q < stop:
             if q[0] == c'(' and c'0' <= q[1] <= c'9':
                 q = unsigned_number(q + 1, &id, &fits)
@@ -883,18 +927,21 @@ cdef class Lexer:
         status = self.name(p + 3, stop, FN, offset, &s, &key, &defined, err)
         if status == OK:
             self.body = True
-            self.file = self.home()
-            self.fn_name = s
-            self.fn_file = self.file
-            self.fn_object = self.object
-            self.fn_key = key
-            self.fn_defined = defined
-            self.function = UNRESOLVED
-            self.in_function = True
-            self.has_callee = False
+            self.begin_function(s, key, defined)
         return status
 
-    cdef uint32_t home(self) noexcept nogil:
+    cdef inline void begin_function(self, uint32_t name, uint64_t key, bint defined) noexcept nogil:
+        self.file = self.home()
+        self.fn_name = name
+        self.fn_file = self.file
+        self.fn_object = self.object
+        self.fn_key = key
+        self.fn_defined = defined
+        self.function = UNRESOLVED
+        self.in_function = True
+        self.has_callee = False
+
+    cdef inline uint32_t home(self) noexcept nogil:
         """The file of a function that is named now."""
         # lsprofcalltree and its kin write only fi=
         return self.block_file if self.block_file != NO_NAME else self.file
@@ -961,10 +1008,14 @@ cdef class Lexer:
         self.function = function
         return OK
 
+    cdef inline bint block_is_due(self) noexcept nogil:
+        """Was the current function named, not defined, and given no row?"""
+        return self.function == UNRESOLVED and not self.fn_defined and self.in_function and self.has_events
+
     cdef int flush_block(self, fp_batch *b) noexcept nogil:
         """A function that was named without rows becomes a row of its own."""
         cdef int status
-        if self.function != UNRESOLVED or self.fn_defined or not self.in_function or not self.has_events:
+        if not self.block_is_due():
             return OK
         if b.n == b.cap:
             return FP_FULL
