@@ -2,6 +2,8 @@
 
 #include <stdlib.h>
 
+#include "fp_memory.h"
+
 /* Sixteen bytes at a time; what is left over is taken together with some bytes
  * that were seen, because copying it out byte by byte takes longer than all else. */
 uint64_t fp_hash_bytes(const void *bytes, size_t n) {
@@ -28,7 +30,7 @@ uint64_t fp_hash_bytes(const void *bytes, size_t n) {
 static int grow_index(uint64_t **index, uint32_t *mask) {
     uint64_t slots = *index ? ((uint64_t)*mask + 1) * 2 : 64;
     if (slots > (uint64_t)1 << 31) return FP_E_NOMEM;
-    uint64_t *fresh = calloc((size_t)slots, sizeof *fresh);
+    uint64_t *fresh = fp_calloc((size_t)slots, sizeof *fresh);
     if (!fresh) return FP_E_NOMEM;
     uint32_t fresh_mask = (uint32_t)slots - 1;
     for (uint64_t i = 0; *index && i <= *mask; i++) {
@@ -98,7 +100,7 @@ uint32_t fp_strings_intern_hashed(struct fp_strings *s, const void *p, size_t n,
     if (s->n == FP_NO_ID - 1) return FP_NO_ID;
     if (s->n == s->cap) {
         uint64_t cap = (uint64_t)s->cap * 2 < FP_NO_ID ? (uint64_t)s->cap * 2 : FP_NO_ID;
-        uint64_t *start = realloc(s->start, (size_t)(cap + 1) * sizeof *start);
+        uint64_t *start = fp_realloc(s->start, (size_t)(cap + 1) * sizeof *start);
         if (!start) return FP_NO_ID;
         s->start = start;
         s->cap = (uint32_t)cap;
@@ -106,7 +108,7 @@ uint32_t fp_strings_intern_hashed(struct fp_strings *s, const void *p, size_t n,
     uint64_t end = s->start[s->n];
     if (n > s->bytes_cap - end) {
         uint64_t cap = s->bytes_cap * 2 > end + n ? s->bytes_cap * 2 : (end + n) * 2;
-        uint8_t *bytes = realloc(s->bytes, (size_t)cap);
+        uint8_t *bytes = fp_realloc(s->bytes, (size_t)cap);
         if (!bytes) return FP_NO_ID;
         s->bytes = bytes;
         s->bytes_cap = cap;
@@ -143,7 +145,7 @@ static inline int row_room(struct fp_table *t) {
     if (FP_LIKELY(t->n != t->cap)) return 0;
     if (t->n == FP_NO_ID - 1) return FP_E_NOMEM;
     uint64_t cap = (uint64_t)t->cap * 2 < FP_NO_ID ? (uint64_t)t->cap * 2 : FP_NO_ID - 1;
-    uint32_t *words = realloc(t->words, (size_t)cap * t->width * sizeof *words);
+    uint32_t *words = fp_realloc(t->words, (size_t)cap * t->width * sizeof *words);
     if (!words) return FP_E_NOMEM;
     t->words = words;
     t->cap = (uint32_t)cap;
@@ -269,7 +271,7 @@ uint32_t fp_model_frame(struct fp_model *m, uint32_t mapping, uint64_t address, 
 static inline uint32_t *last_of(struct fp_model *m, uint32_t frame) {
     if (FP_UNLIKELY(frame >= m->cap_last)) {
         uint64_t cap = (uint64_t)frame + frame / 2 + 64;
-        uint32_t *last = cap < UINT32_MAX ? realloc(m->last, (size_t)cap * 2 * sizeof *last) : NULL;
+        uint32_t *last = cap < UINT32_MAX ? fp_realloc(m->last, (size_t)cap * 2 * sizeof *last) : NULL;
         if (!last) return NULL;
         memset(last + (size_t)m->cap_last * 2, 0, (size_t)(cap - m->cap_last) * 2 * sizeof *last);
         m->last = last;

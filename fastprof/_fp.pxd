@@ -39,6 +39,11 @@ cdef extern from "fp_buf.h" nogil:
     int fp_buf_reserve(fp_buf *b, size_t more)
 
 
+cdef extern from "fp_memory.h" nogil:
+    void *fp_realloc(void *p, size_t nbytes)
+    void *fp_calloc(size_t n, size_t width)
+
+
 cdef extern from "fp_digits.h" nogil:
     bint fp_is_digit(uint8_t c)
     unsigned int fp_nibble(uint8_t c)

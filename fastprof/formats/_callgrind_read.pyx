@@ -22,7 +22,7 @@ Rules that the format document leaves open (docs/formats/callgrind.md):
 """
 
 from libc.stdint cimport int64_t, uint8_t, uint16_t, uint32_t, uint64_t
-from libc.stdlib cimport calloc, free, malloc, realloc
+from libc.stdlib cimport free, malloc, realloc
 from libc.string cimport memchr, memcmp, memcpy, memset
 
 from fastprof._fp cimport *
@@ -90,7 +90,7 @@ cdef bint rehash(Numbers *t, size_t mask) noexcept nogil:
     """The far entries into a table of mask + 1, or near if there is a place by now; False when memory ran out."""
     cdef size_t at, i
     cdef Entry *was = t.far
-    cdef Entry *far = <Entry *>calloc(mask + 1, sizeof(Entry))
+    cdef Entry *far = <Entry *>fp_calloc(mask + 1, sizeof(Entry))
     if far == NULL:
         return False
     t.n_far = 0
@@ -117,7 +117,7 @@ cdef Entry *find_far(Numbers *t, uint64_t id) noexcept nogil:
     cdef Entry *near
     if id < 4 * t.used + 1024:
         n = max(<size_t>id + 1, 2 * t.n_near, <size_t>256)
-        near = <Entry *>realloc(t.near, n * sizeof(Entry))
+        near = <Entry *>fp_realloc(t.near, n * sizeof(Entry))
         if near == NULL:
             return NULL
         memset(&near[t.n_near], 0, (n - t.n_near) * sizeof(Entry))

@@ -12,7 +12,7 @@ import pytest
 from fastprof import formats
 from tests.paths import REPO
 
-C_FLOORS = {"fp": 0, "fp_buf": 0, "fp_digits": 0, "fp_model": 1, "fp_batch": 1}
+C_FLOORS = {"fp": 0, "fp_buf": 0, "fp_digits": 0, "fp_memory": 0, "fp_model": 1, "fp_batch": 1}
 C_BRIDGES = {"fp_fold", "fp_stacks", "fp_restack", "fp_estimate", "fp_aggregate", "fp_merge", "fp_sum", "fp_spill"}
 
 PY_FLOORS = {
