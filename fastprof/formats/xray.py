@@ -223,16 +223,12 @@ def _load_names(options: Options) -> Any:
     return FunctionNames([InstrumentationMap.load(path, demangle=demangle) for path in options.symbols])
 
 
-def _reader(source: Source, model: Model, options: Options, report: Report) -> XRayReader:
-    return XRayReader(source, model, options, report)
-
-
 FORMAT = Format(
     name="xray",
     view="timeline",
     title="LLVM XRay log: FDR v1-5, basic v1-3, profiling mode",
     suffixes=(".xray",),
     sniff=sniff,
-    reader=_reader,
+    reader=XRayReader,
     writer=XRayWriter,
 )

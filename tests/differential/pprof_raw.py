@@ -2,29 +2,17 @@
 
 from __future__ import annotations
 
-import os
 import re
-import shutil
 import subprocess
 from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
 
-import pytest
-
-
-def tool(name: str) -> str:
-    """The path of a peer.  Fails, rather than skips, unless missing peers are allowed."""
-    found = shutil.which(name)
-    if found is None:
-        if os.environ.get("FASTPROF_ALLOW_MISSING_PEERS") == "1":
-            pytest.skip(f"{name} is not installed")
-        pytest.fail(f"{name} is not installed (set FASTPROF_ALLOW_MISSING_PEERS=1 to go without)")
-    return found
+from tests.differential.peers import need
 
 
 def go_pprof(*arguments: str | Path) -> str:
-    done = subprocess.run([tool("go"), "tool", "pprof", *map(str, arguments)], capture_output=True, text=True)
+    done = subprocess.run([need("go"), "tool", "pprof", *map(str, arguments)], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     return done.stdout
 

@@ -14,6 +14,8 @@ from typing import NamedTuple
 
 import pytest
 
+from tests.differential.peers import need
+
 PROGRAMS = Path(__file__).parent / "programs"
 CPU0 = "/sys/devices/system/cpu/cpu0"
 KHZ = 2_500_000
@@ -66,22 +68,6 @@ RECIPES = {
         "pool", "xray-profiling", "", ("3", "6", "12"), ("-O2", "-fxray-modes=xray-fdr,xray-basic,xray-profiling")
     ),
 }
-
-
-def missing(tool: str) -> None:
-    message = f"{tool} is missing (FASTPROF_ALLOW_MISSING_PEERS=1 skips the tests that need it)"
-    if os.environ.get("FASTPROF_ALLOW_MISSING_PEERS") == "1":
-        pytest.skip(message)
-    pytest.fail(message)
-
-
-def need(*names: str) -> str:
-    """The path of the first of these programs that is installed."""
-    for name in names:
-        if path := shutil.which(name):
-            return path
-    missing(names[0])
-    raise AssertionError("unreachable")
 
 
 @functools.cache

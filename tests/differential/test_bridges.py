@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import re
-import shutil
 import subprocess
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
@@ -20,6 +18,7 @@ from fastprof.engine import Options, Report, read, write
 from fastprof.io import Sink, Source
 from fastprof.model import Batch, Model
 from tests import profiles
+from tests.differential.peers import need
 from tests.paths import needs_shared, shared_data
 from tests.reference.bridges import positions
 
@@ -27,10 +26,8 @@ pytestmark = needs_shared
 Bridge = Callable[[Iterable[Batch], Model, Options, Report], Iterator[Batch]]
 
 
-def peer(*command: str | Path) -> str:
-    if shutil.which(str(command[0])) is None and os.environ.get("FASTPROF_ALLOW_MISSING_PEERS") == "1":
-        pytest.skip(f"{command[0]} is missing")
-    done = subprocess.run(command, capture_output=True, text=True, errors="surrogateescape")
+def peer(tool: str, *arguments: str | Path) -> str:
+    done = subprocess.run([need(tool), *arguments], capture_output=True, text=True, errors="surrogateescape")
     assert done.returncode == 0, done.stderr
     return done.stdout
 

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import re
-import shutil
 import subprocess
 from collections import Counter, defaultdict
 from pathlib import Path
@@ -12,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from fastprof.engine import Options
+from tests.differential.peers import need
 from tests.differential.test_callgrind_reference import GOOD, contents
 from tests.graphs import read_parts, rewrite
 from tests.paths import SHARED, needs_shared, shared_data
@@ -23,16 +22,6 @@ pytestmark = needs_shared
 MISREAD = {"quirks_inherit.callgrind"}
 CALLGRIND = [p for p in GOOD if p.parent.name not in ("cachegrind", "edge") and p.name not in MISREAD]
 CACHEGRIND = [p for p in GOOD if p.parent.name == "cachegrind"]
-
-
-def need(tool: str) -> str:
-    """The tool; its absence fails the test unless FASTPROF_ALLOW_MISSING_PEERS=1."""
-    found = shutil.which(tool)
-    if found is None:
-        if os.environ.get("FASTPROF_ALLOW_MISSING_PEERS") == "1":
-            pytest.skip(f"{tool} is not installed")
-        pytest.fail(f"{tool} is not installed (FASTPROF_ALLOW_MISSING_PEERS=1 skips these tests)")
-    return found
 
 
 def run(*command: str | Path) -> str:

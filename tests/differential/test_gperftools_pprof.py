@@ -15,6 +15,7 @@ import pytest
 from fastprof import pipeline
 from fastprof.engine import Options
 from tests.differential import pprof_raw
+from tests.differential.peers import need
 from tests.paths import REPO, SHARED, needs_shared, shared_data
 from tests.reference import profile_proto as reference
 from tests.stackdump import rewrite
@@ -162,7 +163,7 @@ def test_google_pprof_agrees_on_totals(path: Path, tmp_path: Path) -> None:
     back = convert(convert(path, tmp_path / "ours.pb"), tmp_path / "back.prof")
     totals = []
     for profile in (path, back):
-        command = [pprof_raw.tool("google-pprof"), "--text", "/bin/true", str(profile)]
+        command = [need("google-pprof"), "--text", "/bin/true", str(profile)]
         text = subprocess.run(command, capture_output=True, text=True).stdout
         totals.append(re.findall(r"Total: (\d+) samples", text))
     ours = sum(sample.value[0] for sample in reference.parse((tmp_path / "ours.pb").read_bytes()).sample)
@@ -177,7 +178,7 @@ def test_callgrind_annotate_shows_the_totals(path: Path, tmp_path: Path) -> None
     want = [sum(sample.value[k] for sample in p.sample) for k in range(len(p.sample_type))]
     out = tmp_path / "x.callgrind"
     pipeline.convert([str(path)], str(out), options=Options(symbolize=False))
-    command = [pprof_raw.tool("callgrind_annotate"), "--show-percs=no", str(out)]
+    command = [need("callgrind_annotate"), "--show-percs=no", str(out)]
     text = subprocess.run(command, capture_output=True, text=True, check=True).stdout
     found = re.search(r"^([\d,. ]*?) *PROGRAM TOTALS", text, re.MULTILINE)
     assert found

@@ -15,8 +15,8 @@ import pytest
 
 from fastprof.engine import Options
 from fastprof.pipeline import convert
+from tests.differential.peers import need
 from tests.differential.test_callgrind_reference import GOOD, contents
-from tests.differential.test_callgrind_tools import need
 from tests.graphs import rewrite
 from tests.paths import REPO, SHARED, needs_shared, shared_data
 from tests.reference.callgrind import parse

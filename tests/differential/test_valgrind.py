@@ -10,7 +10,8 @@ import pytest
 
 from fastprof.engine import Options
 from fastprof.pipeline import convert
-from tests.differential.test_callgrind_tools import costs, figures, need, run
+from tests.differential.peers import need
+from tests.differential.test_callgrind_tools import costs, figures, run
 from tests.graphs import read_parts, rewrite
 from tests.reference.callgrind import Part, Row, parse
 from tests.reference.kcachegrind import load

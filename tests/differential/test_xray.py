@@ -12,7 +12,8 @@ import pytest
 from fastprof.engine import Options
 from tests import product
 from tests.differential import account, llvm_yaml
-from tests.differential.record_xray import RECIPES, Recorder, llvm_xray, need
+from tests.differential.peers import need
+from tests.differential.record_xray import RECIPES, Recorder, llvm_xray
 from tests.differential.test_reference_xray import REFUSED_BY_LLVM
 from tests.paths import needs_shared, shared_data
 from tests.reference import fold as reference_fold
@@ -31,7 +32,7 @@ def check_timeline(path: Path) -> reference.Log:
     data = path.read_bytes()
     repaired = reference.read(data)
     threads, _ = product.timeline(path)
-    ours = {key: clamped(records) for key, records in threads.items()}
+    ours = {key: reference.clamped(records) for key, records in threads.items()}
     assert ours == {key: records for key, records in repaired.threads.items() if records}
     done = llvm_xray("convert", "-f", "yaml", path)
     if done.returncode == 0 and not repaired.repairs:
@@ -39,14 +40,6 @@ def check_timeline(path: Path) -> reference.Log:
         log.threads = threads
         assert llvm_yaml.differences(log, llvm_yaml.parse(done.stdout)) == []
     return repaired
-
-
-def clamped(records: list[reference.Record]) -> list[reference.Record]:
-    last, result = 0, []
-    for record in records:
-        last = max(last, record.tsc)
-        result.append(record._replace(tsc=last))
-    return result
 
 
 @pytest.mark.parametrize("name", LOGS)

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import re
-import shutil
 import subprocess
 from pathlib import Path
 
@@ -12,6 +10,7 @@ import pytest
 
 from fastprof import pipeline
 from fastprof.engine import Options
+from tests.differential.peers import need
 from tests.paths import needs_shared, shared_data
 
 CASES = (
@@ -34,11 +33,7 @@ MADE_UP = {
 
 def records(log: Path) -> str:
     """llvm-xray's records; the header before them names the version."""
-    tool = shutil.which("llvm-xray-19") or shutil.which("llvm-xray")
-    if tool is None:
-        if os.environ.get("FASTPROF_ALLOW_MISSING_PEERS") == "1":
-            pytest.skip("no llvm-xray")
-        pytest.fail("llvm-xray is not installed")
+    tool = need("llvm-xray-19", "llvm-xray")
     done = subprocess.run([tool, "convert", "-f", "yaml", str(log)], capture_output=True, text=True, check=True)
     return done.stdout.partition("records:")[2]
 

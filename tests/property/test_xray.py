@@ -36,19 +36,11 @@ def unclamped(case: Case) -> dict[Any, Any]:
 def test_the_decoder_reads_what_the_reference_reads(case: Case, window: int | None, capacity: int | None) -> None:
     threads, report = product.timeline(case.data, window=window, capacity=capacity)
     expected = unclamped(case)
-    assert {k: clamp(v) for k, v in threads.items()} == expected
+    assert {k: reference.clamped(v) for k, v in threads.items()} == expected
     log = reference.read(case.data, repair=True)
     for theirs, ours in REPAIRS.items():
         assert report.repairs[ours] == log.repairs[theirs]
     assert not report.losses
-
-
-def clamp(records: list[reference.Record]) -> list[reference.Record]:
-    last, result = 0, []
-    for record in records:
-        last = max(last, record.tsc)
-        result.append(record._replace(tsc=last))
-    return result
 
 
 @settings(max_examples=150, deadline=None)

@@ -501,3 +501,12 @@ def read_profile_row(data: bytes, start: int, end: int, order: str, block: int, 
         raise XRayError(start, "truncated: call path without its values")
     calls, ticks = struct.unpack_from(order + "Qq", data, at)
     return at + 16, ProfileRow(block, tid, tuple(reversed(leaf_first)), calls, ticks)
+
+
+def clamped(records: list[Record]) -> list[Record]:
+    """The records of a thread as a reader shows them whose time never goes back."""
+    last, result = 0, []
+    for record in records:
+        last = max(last, record.tsc)
+        result.append(record._replace(tsc=last))
+    return result
