@@ -9,7 +9,7 @@ import sys
 from collections.abc import Callable, Iterable
 
 from fastprof._typing import IO, TYPE_CHECKING, Any
-from fastprof.errors import FastprofError
+from fastprof.errors import FastprofError, UsageError
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -250,7 +250,7 @@ class Source:
         if hasattr(path, "read"):
             return path
         if path == "-":
-            return sys.stdin.buffer.raw if hasattr(sys.stdin.buffer, "raw") else sys.stdin.buffer
+            return _standard(sys.stdin, "<stdin>", "rb")
         self.path = os.fspath(path)
         try:
             raw = open(self.path, "rb", buffering=0)
@@ -438,8 +438,7 @@ class Source:
             self._closed()
         if self._stream is not self._raw:
             self._stream.close()
-        if self._raw is not getattr(sys.stdin.buffer, "raw", None):
-            self._raw.close()
+        self._raw.close()
 
     def __enter__(self) -> Source:
         return self
@@ -488,7 +487,7 @@ class Sink:
         if not isinstance(path, (str, os.PathLike)):
             self._raw = path
         elif path == "-":
-            self._raw = open(sys.stdout.fileno(), "wb", buffering=0, closefd=False)
+            self._raw = _standard(sys.stdout, "<stdout>", "wb")
         else:
             self.path = os.fspath(path)
             compression = compression_of_name(self.path)
@@ -596,6 +595,13 @@ class Sink:
             self._temporary = None
 
 
+def _standard(stream: IO[str] | None, name: str, mode: str) -> Any:
+    """Standard input or output by its descriptor, which stays open.  Errors: FastprofError when it was closed."""
+    if stream is None:
+        raise FastprofError(f"{name}: is closed")
+    return open(stream.fileno(), mode, buffering=0, closefd=False)
+
+
 def _umask() -> int:
     mask = os.umask(0)
     os.umask(mask)
@@ -609,6 +615,8 @@ def expand(paths: Iterable[str]) -> list[str]:
     """
     found: list[str] = []
     for path in paths:
+        if path == "-" and "-" in found:
+            raise UsageError("standard input (-) can be read only once")
         if path != "-" and os.path.isdir(path):
             names = sorted((name for name in os.listdir(path) if not name.startswith(".")), key=_natural)
             files = [file for file in (os.path.join(path, name) for name in names) if os.path.isfile(file)]

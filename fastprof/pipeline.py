@@ -24,8 +24,6 @@ def _bridge(source_view: str, target_view: str) -> Bridge | None:
         from fastprof.bridges import timeline
 
         return timeline.to_graph if target_view == "graph" else timeline.to_stacks
-    if target_view == "timeline":
-        raise UsageError(f"{source_view} cannot be written as a timeline: they do not say when things happened")
     if source_view == "stacks":
         from fastprof.bridges import graph
 
@@ -167,6 +165,9 @@ def merged(
     for reader in readers:
         if reader.view == "timeline":
             continue
+        if view == "timeline":
+            they = "a graph does" if reader.view == "graph" else "stacks do"
+            raise UsageError(f"{reader.source.name}: {they} not say when things happened, which a timeline is made of")
         rows = read(reader, capacity)
         if reader.view == "stacks" and symbolize:
             from fastprof.bridges.symbolize import symbolize as named

@@ -27,42 +27,53 @@ examples:
 
 exit codes:
   0 done   1 input, output or data error   2 usage   3 done with losses (--lenient)
-  4 diff --fail-over exceeded   130 interrupted
+  130 interrupted
 """
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line and return its exit code.  Never a traceback, unless FASTPROF_DEBUG=1."""
     args = list(sys.argv[1:] if argv is None else argv)
-    if args[:1] == ["--version"]:
-        print(f"fastprof {__version__}")
-        return 0
     # Start-up makes no garbage, and the end of the process takes all there is: to look for it takes 4 ms of 30.
     gc.disable()
     atexit.register(gc.freeze)
     signal.signal(signal.SIGTERM, _terminated)
-    from fastprof.errors import FastprofError, UsageError
-
+    if sys.stderr is None:
+        sys.stderr = open(os.devnull, "w")  # closed: reports must go neither to standard output nor to a file of ours
     try:
-        return _run(args)
+        return _run_and_flush(args)
     except BrokenPipeError:
-        # The reader of our output left; what is still buffered must not complain at exit either.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except KeyboardInterrupt:
         return 130
-    except (FastprofError, MemoryError, RecursionError, OSError) as error:
-        if os.environ.get("FASTPROF_DEBUG") == "1":
-            raise
-        print(f"fastprof: {str(error) or 'out of memory'}", file=sys.stderr)
-        return 2 if isinstance(error, UsageError) else 1
     except Exception as error:
         if os.environ.get("FASTPROF_DEBUG") == "1":
             raise
-        print(
-            f"fastprof: internal error: {type(error).__name__}: {error} (FASTPROF_DEBUG=1 shows where)", file=sys.stderr
-        )
-        return 1
+        from fastprof.errors import FastprofError, UsageError
+
+        message = str(error) or "out of memory"
+        if not isinstance(error, (FastprofError, MemoryError, RecursionError, OSError)):
+            message = f"internal error: {type(error).__name__}: {error} (FASTPROF_DEBUG=1 shows where)"
+        print(f"fastprof: {message}", file=sys.stderr)
+        return 2 if isinstance(error, UsageError) else 1
+
+
+def _run_and_flush(args: list[str]) -> int:
+    """Errors: BrokenPipeError when the reader of our output left, FastprofError when it cannot be written."""
+    try:
+        return _run(args)
+    finally:
+        try:
+            if sys.stdout is not None:
+                sys.stdout.flush()
+        except OSError as error:
+            # what is still buffered must not complain at exit once more
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            if isinstance(error, BrokenPipeError):
+                raise
+            from fastprof.errors import FastprofError
+
+            raise FastprofError(f"<stdout>: {error.strerror}") from None
 
 
 def _terminated(number: int, frame: object) -> None:
@@ -71,6 +82,9 @@ def _terminated(number: int, frame: object) -> None:
 
 
 def _run(args: list[str]) -> int:
+    if args[:1] == ["--version"]:
+        print(f"fastprof {__version__}")
+        return 0
     import argparse
     from functools import partial
     from importlib import import_module

@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import sys
 from functools import partial
 
 from fastprof import pipeline
@@ -13,12 +12,11 @@ from fastprof.cli.common import (
     Progress,
     add_level_argument,
     add_reading_arguments,
-    exit_code,
     options_from,
-    report_json,
-    report_text,
+    printable,
+    tell,
 )
-from fastprof.engine import Options, Report
+from fastprof.engine import Options
 from fastprof.errors import UsageError
 from fastprof.formats import archive_store
 
@@ -36,21 +34,22 @@ examples:
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
     add = actions.add_parser("add", help="add profiles to a store, which is made if it is not there")
-    add.add_argument("store", metavar="STORE")
+    add.add_argument("store", metavar="STORE", help="an archive, made if it is not there")
     add.add_argument("inputs", nargs="+", metavar="INPUT", help="kept under its file's name")
     add.add_argument("--name", help="name to keep a single INPUT under (standard input needs one)")
     add_reading_arguments(add)
     add_level_argument(add)
     list_ = actions.add_parser("list", help="what a store holds, from its index alone")
-    list_.add_argument("store", metavar="STORE")
+    list_.add_argument("store", metavar="STORE", help="an archive")
     extract = actions.add_parser("extract", help="one profile of a store, in any format")
-    extract.add_argument("store", metavar="STORE")
-    extract.add_argument("name", metavar="NAME")
+    extract.add_argument("store", metavar="STORE", help="an archive")
+    extract.add_argument("name", metavar="NAME", help="of a profile in it, as `fastprof archive list` says it")
     extract.add_argument("-o", "--output", default="-", metavar="OUTPUT", help="default: standard output")
     extract.add_argument("-t", "--to", metavar="FORMAT", help="format to write (default: by the output's suffix)")
     add_reading_arguments(extract)
-    for action in (add, list_, extract):
-        action.add_argument("--json", action="store_true", help="the report or the list as JSON")
+    list_.add_argument("--json", action="store_true", help="print JSON")
+    for action in (add, extract):
+        action.add_argument("--json", action="store_true", help="the report as JSON, on standard error")
 
 
 def run(args: argparse.Namespace) -> int:
@@ -67,7 +66,7 @@ def run(args: argparse.Namespace) -> int:
         options=options._replace(member=args.name),
         progress=Progress(args.quiet),
     )
-    return _tell(args, report, f"{args.name} -> {args.output}")
+    return tell(args, report, f"{args.name} -> {args.output}")
 
 
 def _add(args: argparse.Namespace, options: Options) -> int:
@@ -80,16 +79,8 @@ def _add(args: argparse.Namespace, options: Options) -> int:
             raise UsageError("standard input has no name: give one with --name")
         opened = partial(pipeline.open_reader, path, args.from_, progress=Progress(args.quiet))
         report = archive_store.append(args.store, name, opened, options)
-        code = max(code, _tell(args, report, f"{path} -> {args.store} as {name}"))
+        code = max(code, tell(args, report, f"{path} -> {args.store} as {name}"))
     return code
-
-
-def _tell(args: argparse.Namespace, report: Report, headline: str) -> int:
-    if args.json:
-        print(report_json(report), file=sys.stderr)
-    elif not args.quiet:
-        print(f"fastprof: {report_text(report, headline)}", file=sys.stderr)
-    return exit_code(report)
 
 
 def _list(args: argparse.Namespace) -> int:
@@ -98,16 +89,11 @@ def _list(args: argparse.Namespace) -> int:
         print(json.dumps(members, indent=2, default=str))
         return 0
     rows = [("name", "view", "rows", "bytes")]
-    rows += [(_shown(m["name"]), m["view"], _count(m["rows"]), _count(m["stored bytes"])) for m in members]
+    rows += [(printable(m["name"]), m["view"], _count(m["rows"]), _count(m["stored bytes"])) for m in members]
     widths = [max(len(row[i]) for row in rows) for i in range(4)]
     for name, view, n, nbytes in rows:
         print(f"{name:<{widths[0]}}  {view:<{widths[1]}}  {n:>{widths[2]}}  {nbytes:>{widths[3]}}")
     return 0
-
-
-def _shown(name: str) -> str:
-    """A name may be anything that a file's may: not for a terminal to obey."""
-    return name if name.isprintable() else ascii(name)[1:-1]
 
 
 def _count(value: object) -> str:

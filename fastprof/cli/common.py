@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 import sys
+from collections.abc import Callable
 
 from fastprof._typing import Any
 from fastprof.engine import Options, Report
@@ -43,15 +44,23 @@ def add_reading_arguments(parser: argparse.ArgumentParser) -> None:
 
 def add_level_argument(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "--level", type=_level, default=0, metavar="N", help="archives: compress harder, 1 to 22 (default: 3)"
+        "--level", type=whole(1, 22), default=0, metavar="N", help="archives: compress harder, 1 to 22 (default: 3)"
     )
 
 
-def _level(text: str) -> int:
-    value = int(text)
-    if not 1 <= value <= 22:
-        raise ValueError(text)
-    return value
+def whole(least: int, most: int) -> Callable[[str], int]:
+    """The type of an argument that is a whole number in a range."""
+
+    def parsed(text: str) -> int:
+        try:
+            value = int(text)
+        except ValueError:
+            value = least - 1
+        if not least <= value <= most:
+            raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from {least} to {most}")
+        return value
+
+    return parsed
 
 
 def options_from(args: argparse.Namespace, **more: Any) -> Options:
@@ -95,6 +104,11 @@ class Progress:
         source.on_progress(moved, bar.close)
 
 
+def printable(text: str) -> str:
+    """Names may be anything that those of files may: not for a terminal to obey."""
+    return text if text.isprintable() else ascii(text)[1:-1]
+
+
 def report_text(report: Report, headline: str) -> str:
     """The report as lines for a person."""
     lines = [headline]
@@ -122,6 +136,15 @@ def report_json(report: Report) -> str:
         },
         default=str,
     )
+
+
+def tell(args: argparse.Namespace, report: Report, headline: str) -> int:
+    """Say on standard error what was done; returns the exit code."""
+    if args.json:
+        print(report_json(report), file=sys.stderr)
+    elif not args.quiet:
+        print(f"fastprof: {report_text(report, headline)}", file=sys.stderr)
+    return exit_code(report)
 
 
 def exit_code(report: Report) -> int:

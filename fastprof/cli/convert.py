@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import argparse
-import sys
 
 from fastprof import pipeline
 from fastprof.cli.common import (
     Progress,
     add_level_argument,
     add_reading_arguments,
-    exit_code,
     options_from,
-    report_json,
-    report_text,
+    tell,
+    whole,
 )
 from fastprof.engine import LABELS, Options
+
+_MOST, _MOST_SIGNED = (1 << 64) - 1, (1 << 63) - 1
 
 DESCRIPTION = """\
 Convert a profile into another format, streaming.  Several inputs are merged
@@ -73,11 +73,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="SHARE",
         help="a graph to stacks: estimated shares below this part of the total go to [pruned] (default: 1e-5)",
     )
-    parser.add_argument("--period", type=_positive, metavar="MICROSECONDS", help="gperftools: the time of one sample")
+    parser.add_argument(
+        "--period", type=whole(1, _MOST_SIGNED), metavar="MICROSECONDS", help="gperftools: the time of one sample"
+    )
     parser.add_argument(
         "--keep-signal-frames", action="store_true", help="gperftools: keep frames of the profiler's own signal handler"
     )
-    parser.add_argument("--time", type=int, metavar="NANOSECONDS", help="pprof: when it was taken, since 1970")
+    parser.add_argument(
+        "--time", type=whole(0, _MOST_SIGNED), metavar="NANOSECONDS", help="pprof: when it was taken, since 1970"
+    )
     parser.add_argument("--comment", action="append", default=[], metavar="TEXT", help="pprof: add a comment")
     parser.add_argument(
         "--name-addresses", action="store_true", help="pprof: give addresses without symbol a function [object+0xADDR]"
@@ -87,9 +91,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--time-range", type=_range, metavar="A:B", help="archives: only what happened from tick A to tick B"
     )
     parser.add_argument(
-        "--thread", type=int, action="append", default=[], metavar="TID", help="archives: only this thread"
+        "--thread", type=whole(0, _MOST), action="append", default=[], metavar="TID", help="archives: only this thread"
     )
-    parser.add_argument("--part", type=_positive, metavar="N", help="archives: only this part, from 1")
+    parser.add_argument("--part", type=whole(1, _MOST), metavar="N", help="archives: only this part, from 1")
     add_level_argument(parser)
     parser.add_argument(
         "--max-memory",
@@ -98,13 +102,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="SIZE",
         help="distinct rows kept in memory before they are spilled to a temporary file, e.g. 200M (default: 20M)",
     )
-
-
-def _positive(text: str) -> int:
-    value = int(text)
-    if value <= 0:
-        raise ValueError(text)
-    return value
 
 
 def _labels(text: str) -> tuple[str, ...]:
@@ -116,14 +113,21 @@ def _labels(text: str) -> tuple[str, ...]:
 
 
 def _range(text: str) -> tuple[int, int]:
-    first, _, last = text.partition(":")
-    return int(first or 0), int(last) if last else (1 << 64) - 1
+    first, colon, last = text.partition(":")
+    tick = whole(0, _MOST)
+    a, b = tick(first or "0"), tick(last or str(_MOST))
+    if not colon or a > b:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a range A:B with A up to B; either may be left out")
+    return a, b
 
 
 def _size(text: str) -> int:
     """"200M" as bytes."""
-    unit = {"K": 10, "M": 20, "G": 30}.get(text[-1:].upper())
-    return _positive(text[:-1]) << unit if unit else _positive(text)
+    unit = {"K": 10, "M": 20, "G": 30}.get(text[-1:].upper(), 0)
+    digits = text[:-1] if unit else text
+    if not digits.isdecimal() or not 0 < int(digits) << unit <= _MOST:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number of bytes like 200M (or K, G)")
+    return int(digits) << unit
 
 
 def run(args: argparse.Namespace) -> int:
@@ -159,11 +163,6 @@ def run(args: argparse.Namespace) -> int:
         options=options,
         progress=Progress(args.quiet),
     )
-    if args.json:
-        print(report_json(report), file=sys.stderr)
-    elif not args.quiet:
-        rows = ", ".join(f"{n:,} {name}" for name, n in report.rows.items())
-        target = "standard output" if args.output == "-" else args.output
-        headline = f"{rows or 'no records'} -> {target} ({report.facts['output bytes']:,} bytes)"
-        print(f"fastprof: {report_text(report, headline)}", file=sys.stderr)
-    return exit_code(report)
+    rows = ", ".join(f"{n:,} {name}" for name, n in report.rows.items())
+    target = "standard output" if args.output == "-" else args.output
+    return tell(args, report, f"{rows or 'no records'} -> {target} ({report.facts['output bytes']:,} bytes)")

@@ -6,11 +6,20 @@ import argparse
 import sys
 
 from fastprof import pipeline
-from fastprof.cli.common import Progress, add_reading_arguments, exit_code, options_from, report_json, report_text
+from fastprof.cli.common import (
+    Progress,
+    add_reading_arguments,
+    exit_code,
+    options_from,
+    printable,
+    report_json,
+    report_text,
+)
 
 DESCRIPTION = """\
-Read a profile to its end and say what is in it: format, version, counts, time range, totals, anomalies.
-An archive says it from its index, at once; with --lenient it is read, too, to find damage and anomalies."""
+Read a profile to its end and say what is in it: format, version, counts, time
+range, totals, anomalies.  An archive says it from its index, at once; with
+--lenient it is read, too, to find damage and anomalies."""
 EXAMPLES = """\
 examples:
   fastprof info trace.xray
@@ -33,7 +42,7 @@ def run(args: argparse.Namespace) -> int:
     for name, value in report.facts.items():
         if isinstance(value, dict):
             rows.append((name, ""))
-            rows += [(f"  {key}", _shown(item)) for key, item in value.items()]
+            rows += [(f"  {printable(str(key))}", _shown(item)) for key, item in value.items()]
         else:
             rows.append((name, _shown(value)))
     for title, counts in (("repairs", report.repairs), ("losses", report.losses)):
@@ -54,4 +63,4 @@ def _shown(value: object) -> str:
         return f"{value:,}"
     if isinstance(value, float):
         return f"{value:,.6f}"
-    return str(value)
+    return printable(str(value))

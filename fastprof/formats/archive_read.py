@@ -172,6 +172,9 @@ class ArchiveReader(Reader):
         if self.options.threads and self._member.end is not None and not self._thread_ids():
             there = ", ".join(str(row[2]) for row in self._member.end.get("threads", [])[:20])
             raise UsageError(f"{self.source.name}: none of the threads asked for is there, but: {there or 'none'}")
+        parts = {part for chunk in self._member.chunks.values() for part in chunk.parts}
+        if self.options.part is not None and parts and self.options.part > max(parts) + 1:
+            raise UsageError(f"{self.source.name}: part {self.options.part} is asked for, of {max(parts) + 1}")
         for offset, type_, nbytes in self._member.sections:
             if type_ == ROWS and not self._wanted(self._member.chunks[offset]):
                 self._passed_over += 1

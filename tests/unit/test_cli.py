@@ -172,6 +172,13 @@ def test_help_and_usage() -> None:
     assert b"unrecognized arguments" in run("info", POOL, "--frobnicate", code=2).stderr
 
 
+def test_only_a_timeline_becomes_one() -> None:
+    for inputs in (["callgrind/good/hex.callgrind"], ["xray/good/fdr5-busy.xray", "callgrind/good/hex.callgrind"]):
+        paths = [str(REPO / "tests" / "corpus" / name) for name in inputs]
+        says = f"fastprof: {paths[-1]}: a graph does not say when things happened, which a timeline is made of\n"
+        assert run("convert", *paths, "--to", "xray", code=2).stderr.decode() == says
+
+
 def loaded_by(*args: str) -> set[str]:
     """The modules that a run of the command has loaded at its end."""
     code = "import sys; from fastprof.cli import main; main(sys.argv[1:]); print(*sys.modules, file=sys.stderr)"
@@ -236,6 +243,69 @@ def test_a_closed_pipe_ends_quietly(tmp_path: Path) -> None:
         f"{sys.executable} -m fastprof formats | true", shell=True, capture_output=True, env=environment(), cwd=REPO
     )
     assert (done.returncode, done.stderr) == (0, b"")
+
+
+def shell(command: str) -> subprocess.CompletedProcess[bytes]:
+    """`command`, in which "fastprof" is the program."""
+    words = command.replace("fastprof", f"{sys.executable} -m fastprof", 1)
+    # buffered, as it is for users
+    env = environment() | {"PYTHONUNBUFFERED": ""}
+    return subprocess.run(["bash", "-c", words], capture_output=True, env=env, cwd=REPO)
+
+
+@pytest.mark.parametrize("verb", ["--help", "--version", "formats", f"info {EVENTS}", f"convert {EVENTS} -qt callgrind"])
+def test_a_full_disk_is_said(verb: str) -> None:
+    done = shell(f"fastprof {verb} > /dev/full")
+    assert (done.returncode, done.stderr) == (1, b"fastprof: <stdout>: No space left on device\n")
+
+
+def test_closed_standard_streams(tmp_path: Path) -> None:
+    out = tmp_path / "out.callgrind"
+    wanted = run("convert", EVENTS, "--to", "callgrind").stdout
+    assert shell(f"fastprof convert {EVENTS} -o {out} <&- >&- 2>&-").returncode == 0
+    assert out.read_bytes() == wanted
+    assert shell(f"fastprof convert {EVENTS} --to callgrind 2>&-").stdout == wanted  # and no report
+    for command, says in (
+        ("info - <&-", b"fastprof: <stdin>: is closed\n"),
+        (f"convert {EVENTS} --to callgrind >&-", b"fastprof: <stdout>: is closed\n"),
+    ):
+        done = shell(f"fastprof {command}")
+        assert (done.returncode, done.stderr) == (1, says)
+
+
+def test_standard_input_is_read_once() -> None:
+    done = run("convert", "-", "-", "--to", "callgrind", stdin=Path(POOL).read_bytes(), code=2)
+    assert b"standard input (-) can be read only once" in done.stderr
+
+
+def test_names_that_a_terminal_must_not_obey(tmp_path: Path) -> None:
+    name = os.fsencode(tmp_path) + b"/b\xe9d\xff\n\x1b[31m.xray"
+    Path(os.fsdecode(name)).write_bytes(Path(EVENTS).read_bytes())
+    done = run("info", os.fsdecode(name), PYTHONIOENCODING="utf-8:strict")
+    assert done.stdout.splitlines()[0].endswith(rb"/b\udce9d\udcff\n\x1b[31m.xray")
+
+
+@pytest.mark.parametrize(
+    ("option", "says"),
+    [
+        ("--max-memory=0", "'0' is not a number of bytes like 200M"),
+        ("--max-memory=1.5G", "'1.5G' is not a number of bytes"),
+        ("--max-memory=99999999999G", "is not a number of bytes"),
+        ("--period=0", "'0' is not a whole number from 1 to 9223372036854775807"),
+        ("--period=9223372036854775808", "is not a whole number from 1"),
+        ("--time=-5", "'-5' is not a whole number from 0"),
+        ("--time=9223372036854775808", "is not a whole number from 0"),
+        ("--part=0", "'0' is not a whole number from 1"),
+        ("--thread=x", "'x' is not a whole number from 0"),
+        ("--time-range=5:1", "'5:1' is not a range A:B"),
+        ("--time-range=5", "'5' is not a range A:B"),
+        ("--time-range=1:18446744073709551616", "'18446744073709551616' is not a whole number"),
+        ("--level=23", "'23' is not a whole number from 1 to 22"),
+        ("--labels=,", "'' is none of own, thread"),
+    ],
+)
+def test_values_that_make_no_sense(option: str, says: str) -> None:
+    assert says in run("convert", POOL, "--to", "callgrind", option, code=2).stderr.decode()
 
 
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])

@@ -62,6 +62,8 @@ def test_a_thread_of_an_archive(tmp_path: Path) -> None:
     assert calls == whole["rows"]["calls"]
     refused = run("convert", store, "--to", "callgrind", "--thread", "1", code=2)
     assert b"none of the threads asked for" in refused.stderr
+    refused = run("convert", store, "--to", "callgrind", "--part", "2", code=2)
+    assert refused.stderr.decode() == f"fastprof: {store}: part 2 is asked for, of 1\n"
 
 
 def test_selections_and_levels_are_refused_where_they_mean_nothing(tmp_path: Path) -> None:
