@@ -209,6 +209,9 @@ int fp_pprof_sniff(const uint8_t *p, size_t n) {
     static const int messages[] = {0, VALUE_TYPE, SAMPLE, MAPPING, LOCATION, FUNCTION};
     const uint8_t *end = p + n;
     int fields = 0;
+    size_t text = 0;
+    while (text < n && (p[text] >= ' ' || (p[text] >= '\t' && p[text] <= '\r'))) text++;
+    if (text == n) return 0; /* messages have ids and lengths that no text has */
     while (p < end) {
         struct field f;
         int used = head(p, end, &f);

@@ -88,7 +88,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--member", metavar="NAME", help="archives: which profile to read of several")
     parser.add_argument(
-        "--time-range", type=_range, metavar="A:B", help="archives: only what happened from tick A to tick B"
+        "--time-range",
+        type=_range,
+        metavar="A:B",
+        help="archives: only what happened from A to B, ticks of a timeline or nanoseconds of stacks; "
+        "either may be left out",
     )
     parser.add_argument(
         "--thread", type=whole(0, _MOST), action="append", default=[], metavar="TID", help="archives: only this thread"

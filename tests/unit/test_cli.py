@@ -253,9 +253,9 @@ def shell(command: str) -> subprocess.CompletedProcess[bytes]:
     return subprocess.run(["bash", "-c", words], capture_output=True, env=env, cwd=REPO)
 
 
-@pytest.mark.parametrize("verb", ["--help", "--version", "formats", f"info {EVENTS}", f"convert {EVENTS} -qt callgrind"])
-def test_a_full_disk_is_said(verb: str) -> None:
-    done = shell(f"fastprof {verb} > /dev/full")
+@pytest.mark.parametrize("words", ["--help", "--version", "formats", "info {}", "convert {} -qt callgrind"])
+def test_a_full_disk_is_said(words: str) -> None:
+    done = shell(f"fastprof {words.format(EVENTS)} > /dev/full")
     assert (done.returncode, done.stderr) == (1, b"fastprof: <stdout>: No space left on device\n")
 
 

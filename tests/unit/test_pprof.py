@@ -357,7 +357,7 @@ def test_chunks_and_capacities_change_nothing(chunk: int | None, capacity: int) 
     "head",
     [
         *(b"", b"\n\n\n", b"{}", b"# callgrind format\n", b"version: 1\n", b"a;b 5\n", bytes(40), b"\x0a\x05hello"),
-        *(b"pid 5", b"2 a;b 5\n" * 100, b"* x" * 50, b'"a" 5\n' * 100),
+        *(b"pid 5", b"2 a;b 5\n" * 100, b"* x" * 50, b'"a" 5\n' * 100, b"hi\n", b"h1h\r\n"),
     ],
 )
 def test_sniff_leaves_others_alone(head: bytes) -> None:
