@@ -241,6 +241,7 @@ cdef class Lexer:
     cdef size_t expansion_cap
 
     cdef public bint expands                # names like (3)'2'(5) are made of numbers
+    cdef public bint binds                  # a number is one function, whatever file is said
     cdef public uint64_t line               # lines read so far
     cdef readonly size_t asked
     cdef readonly bint body                 # a body line was seen in this part
@@ -984,7 +985,7 @@ cdef class Lexer:
             e = find(&self.numbers[FN], key - 1)
             if e == NULL:
                 return FP_NO_ID
-            if (e.function != UNRESOLVED and e.name == name and (not file_said or e.file == file)
+            if (e.function != UNRESOLVED and e.name == name and (not file_said or e.file == file or self.binds)
                     and (not object_said or e.object == object or e.object_assumed)):
                 return e.function
         function = self.enter(object, file, name)

@@ -198,6 +198,8 @@ class CallgrindReader(Reader):
         self.has_last_line = value.startswith((b"callgrind-", b"fastprof-"))
         # What we wrote is put together already; a name of that form is only that.
         self._lexer.expands = not value.startswith(b"fastprof")
+        # In Valgrind's xtree files fl= is where a line of the function is, of inlined code, too.
+        self._lexer.binds = value.startswith(b"xtree-")
 
     def _pid(self, value: bytes) -> None:
         self._part.pid = _number(value)
@@ -416,7 +418,10 @@ def _unescape(command: bytes) -> bytes:
 def is_cachegrind(head: bytes) -> bool:
     """Only `desc:` and `cmd:` before `events:`, and no line in the body that Cachegrind does not write."""
     header = re.match(rb"(?:(?:desc: .*|#.*)?\n)*cmd: .*\n(?:.*\n)*?events: .*\n", head)
-    if not header or re.search(_NOT_CACHEGRIND_HEADER, header[0]):
+    if not header:
+        # nothing but a command that is longer than what is looked at
+        return bool(re.fullmatch(rb"(?:(?:desc: .*|#.*)?\n)*cmd: [^\n]{2000,}", head))
+    if re.search(_NOT_CACHEGRIND_HEADER, header[0]):
         return False
     return not re.search(_NOT_CACHEGRIND_BODY, head[header.end() :])
 
@@ -430,11 +435,13 @@ def sniff(head: bytes) -> bool:
     if head.startswith(b"# callgrind format"):
         return True
     first = head.partition(b"\n")[0]
-    return (
-        not any(byte < 9 for byte in first)
-        and bool(re.search(rb"^(?:\xef\xbb\xbf)?(?:events:|creator:|positions: *(?:instr|line))", head, re.MULTILINE))
-        and not is_cachegrind(head)
-    )
+    return not any(byte < 9 for byte in first) and bool(re.search(_CALLGRIND_HEADER, head)) and not is_cachegrind(head)
+
+
+# The last is for a command so long that no other line is seen.
+_CALLGRIND_HEADER = (
+    rb"(?m)^(?:\xef\xbb\xbf)?(?:events:|creator:|positions: *(?:instr|line)|version: *[0-9.]+\s+(?:pid:.*\s+)?cmd:)"
+)
 
 
 class CallgrindWriter(Writer):

@@ -192,6 +192,22 @@ def test_threads_apart_and_together(program: Path, tmp_path: Path) -> None:
     assert [part.header["thread"] for part in parse(merged.read_bytes())] == ["1", "2"]
 
 
+def test_memory_of_a_program_as_a_tree_of_calls(program: Path, tmp_path: Path) -> None:
+    """What --xtree-memory leaves: a function has lines of other files, which were inlined there."""
+    recorded, ours = tmp_path / "xtree.kcg", tmp_path / "ours"
+    options = ["--tool=memcheck", "--xtree-memory=full", f"--xtree-memory-file={recorded}"]
+    subprocess.run([need("valgrind"), "-q", *options, str(program), "1"], check=True, capture_output=True)
+    data = rewrite(recorded)
+    assert rewrite(data) == data
+    ours.write_bytes(data)
+    before, after = load(recorded.read_bytes()), load(data)
+    assert after.shown() == before.shown()
+    assert not before.errors and not after.errors
+    assert any(row.file != row.function.file for row in parse(data)[0].rows)
+    for inclusive in ("no", "yes"):
+        assert annotated(ours, inclusive) == annotated(recorded, inclusive)
+
+
 # ---- Cachegrind --------------------------------------------------------------------
 
 CACHEGRIND = {"default": [], "branches": ["--branch-sim=yes"], "instructions": ["--cache-sim=no"]}

@@ -60,6 +60,7 @@ class Reader:
         self.names: dict[tuple[str, int], bytes] = {}
         self.later: dict[tuple[str, int], bytes] = {}  # the first definition of each, for use before it
         self.bound: dict[int, tuple[Function, bool]] = {}
+        self.binds = False  # whatever file is said
         self.parts: list[Part] = []
         self.begin(Part())
 
@@ -108,7 +109,7 @@ class Reader:
     ) -> Function:
         if n is not None and n in self.bound:
             bound, assumed = self.bound[n]
-            same_file = not file_said or bound.file == file
+            same_file = not file_said or bound.file == file or self.binds
             same_object = not object_said or bound.object == object or assumed
             if bound.name == name and same_file and same_object:
                 return bound
@@ -247,6 +248,8 @@ class Reader:
             self.ended = True
         else:
             part.header[key] = value
+            if key == "creator":
+                self.binds = value.startswith("xtree-")
 
     def line(self, text: bytes) -> None:
         if not self.numbered and not self.parts and "cmd" in self.given and not text.startswith(b"events:"):

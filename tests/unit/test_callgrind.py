@@ -14,6 +14,7 @@ from fastprof.errors import FastprofError, FormatError
 from tests.graphs import read_parts, rewrite
 from tests.paths import REPO
 from tests.reference.callgrind import Function, parse
+from tests.reference.kcachegrind import load
 
 CORPUS = REPO / "tests" / "corpus"
 GOOD = sorted(CORPUS.glob("callgrind/good/*.callgrind")) + sorted(CORPUS.glob("cachegrind/good/*.cachegrind"))
@@ -38,6 +39,22 @@ def test_exactly_one_format_claims_it(path: Path) -> None:
     head = path.read_bytes()[:4096]
     claims = [f.name for f in formats.formats() if f.sniff and f.sniff(head)]
     assert claims == [path.parts[-3]]
+
+
+@pytest.mark.parametrize(
+    ("header", "claim"),
+    [
+        (b"desc: I1 cache: 1\ndesc: D1 cache: 1\ncmd: ", "cachegrind"),
+        (b"cmd: ", "cachegrind"),
+        (b"version: 1\ncmd: ", "callgrind"),
+        (b"version: 1\npid: 12\ncmd: ", "callgrind"),
+    ],
+)
+def test_a_command_may_be_longer_than_what_is_looked_at(header: bytes, claim: str) -> None:
+    data = header + b"java " + b"-Dproperty=value " * 500 + b"\nevents: Ir\nfl=a\nfn=f\n1 5\nsummary: 5\n"
+    assert [f.name for f in formats.formats() if f.sniff and f.sniff(data[:4096])] == [claim]
+    parts, report = read_parts(data)
+    assert parts[0].sums == [5] and not report.warnings
 
 
 @pytest.mark.parametrize("path", GOOD, ids=name_of)
@@ -187,6 +204,23 @@ def test_columns_stand_in_one_order_whatever_the_header_says(line: bytes) -> Non
     assert (b"\npositions: instr bb line\n" if bb else b"\npositions: instr line\n") in rewrite(data)
     with pytest.raises(FormatError, match=r"expected each of them once"):
         read_parts(b"positions: line line\nevents: Ir\n")
+
+
+def test_a_number_of_an_xtree_file_is_one_function_in_several_files() -> None:
+    """fl= says where a line is, of inlined code another file; KCachegrind shows one function, and so of ours."""
+    body = b"fl=(1) a.c\nfn=(1) f\n1\ncfi=(2) b.c\ncfn=(2) g\ncalls=0 9\n1 5\n"
+    body += b"fl=(3) h.h\nfn=(1)\n7 6\nfl=(3)\nfn=(2)\n8 5\n"
+    data = b"creator: xtree-1\nevents: Ir\n" + body
+    rows = read_parts(data)[0][0].rows
+    assert [(r.function.file, r.function.name, r.file) for r in rows] == [
+        (b"a.c", b"f", b"a.c"),
+        (b"a.c", b"f", b"a.c"),
+        (b"a.c", b"f", b"h.h"),
+        (b"b.c", b"g", b"h.h"),
+    ]
+    assert parse(data)[0].rows == parse(rewrite(data))[0].rows == rows
+    assert load(rewrite(data)).shown() == load(data).shown()
+    assert len({r.function for r in read_parts(HEADER + body)[0][0].rows}) == 3
 
 
 def test_a_function_without_fl_is_in_the_file_of_fi() -> None:
