@@ -61,33 +61,4 @@ const uint8_t *fp_cost_lines(struct fp_costs *s, uint32_t kind, const uint8_t *p
  * bytes more must be readable; NULL if there is none. */
 const uint8_t *fp_find_function(const uint8_t *p, const uint8_t *end, uint32_t wide);
 
-/* How a part's positions are written, and where we are. */
-struct fp_cost_style {
-    uint32_t instr, bb, lines, n_values;
-    uint32_t compress;       /* write positions relative to the line before where that is short */
-    struct fp_position base; /* 0 in a column: no relative position, the base is not known */
-    uint32_t wide;           /* enum fp_wide, at most fp_costs_wide() */
-    uint32_t ahead;          /* rows[0] is this row of the batch; the caller sets it to FP_NO_ROW for a new one */
-    int64_t rows[8][16];     /* the values of eight rows side by side */
-};
-
-enum { FP_NO_ROW = 0xffffffff };
-
-/* Bytes that a line of costs takes at most, with what is written beyond it. */
-static inline size_t fp_cost_room(uint32_t n_values) {
-    return 256 + 21 * (size_t)n_values;
-}
-
-/* Writes rows from.. of a batch as lines of costs, while they are self cost of the same function and file as
- * the first and before row `until`: its positions and its counts without trailing zeros, at least one.
- * fp_cost_room bytes for each must be writable at p.  Moves the base.  Returns the end, and the first row
- * that was not written in *next. */
-uint8_t *fp_put_costs(struct fp_cost_style *s, const struct fp_batch *b, uint32_t from, uint32_t until, uint8_t *p,
-                      uint32_t *next);
-
-/* Positions as they stand in calls= and jump lines, and a blank each. */
-uint8_t *fp_put_positions(const struct fp_cost_style *s, const struct fp_position *at, uint8_t *p);
-/* A row's counts and the end of the line. */
-uint8_t *fp_put_counts(struct fp_cost_style *s, const struct fp_batch *b, uint32_t row, uint8_t *p);
-
 #endif

@@ -182,11 +182,31 @@ static inline uint8_t *fp_put_signed(uint8_t *to, int64_t v) {
     return v < 0 ? fp_put_decimal(to + 1, 0 - (uint64_t)v) : fp_put_decimal(to, (uint64_t)v);
 }
 
+/* The 8 hexadecimal digits of v < 2^32, the first in the lowest byte. */
+static inline uint64_t fp_eight_nibbles(uint64_t v) {
+    v = (v | v << 16) & 0x0000ffff0000ffff;
+    v = (v | v << 8) & 0x00ff00ff00ff00ff;
+    v = (v | v << 4) & 0x0f0f0f0f0f0f0f0f;
+    const uint64_t letters = (v + 0x0606060606060606) >> 4 & 0x0101010101010101;
+    return __builtin_bswap64(v + 0x3030303030303030 + letters * ('a' - '0' - 10));
+}
+
 /* v in hexadecimal: up to 16 digits. */
 static inline uint8_t *fp_put_hex(uint8_t *to, uint64_t v) {
+#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+    if (v >> 32 == 0) {
+        const unsigned zeros = (unsigned)__builtin_clz((uint32_t)v | 1) / 4; /* one digit stays */
+        fp_store_u64(to, fp_eight_nibbles(v) >> 8 * zeros);
+        return to + 8 - zeros;
+    }
+    to = fp_put_hex(to, v >> 32);
+    fp_store_u64(to, fp_eight_nibbles(v & UINT32_MAX));
+    return to + 8;
+#else
     unsigned n = (64 - (unsigned)__builtin_clzll(v | 1) + 3) / 4;
     for (unsigned i = n; i-- > 0; v >>= 4) to[i] = (uint8_t)"0123456789abcdef"[v & 15];
     return to + n;
+#endif
 }
 
 #endif

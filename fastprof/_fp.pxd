@@ -137,18 +137,20 @@ cdef extern from "fp_callgrind.h" nogil:
     const uint8_t *fp_cost_lines(fp_costs *s, uint32_t kind, const uint8_t *p, const uint8_t *end,
                                  const uint8_t *readable, fp_batch *b)
 
-    struct fp_cost_style:
-        uint32_t instr, bb, lines, n_values
-        uint32_t compress
-        fp_position base
-        uint32_t wide
-        uint32_t ahead
-
-    enum:
-        FP_NO_ROW
-    size_t fp_cost_room(uint32_t n_values)
-    uint8_t *fp_put_costs(fp_cost_style *s, const fp_batch *b, uint32_t first, uint32_t until, uint8_t *p,
-                          uint32_t *next)
-    uint8_t *fp_put_positions(const fp_cost_style *s, const fp_position *at, uint8_t *p)
-    uint8_t *fp_put_counts(fp_cost_style *s, const fp_batch *b, uint32_t row, uint8_t *p)
     const uint8_t *fp_find_function(const uint8_t *p, const uint8_t *end, uint32_t wide)
+
+
+cdef extern from "fp_callgrind_write.h" nogil:
+    struct fp_body:
+        const fp_model *model
+        fp_buf *out
+        uint32_t compress_names, compress_positions
+        uint32_t wide
+        uint32_t n_values
+        uint64_t escaped
+
+    size_t fp_cost_room(uint32_t n_values)
+    void fp_body_start_part(fp_body *w, uint32_t n_values, uint32_t instr, uint32_t bb, uint32_t lines)
+    int fp_body_put(fp_body *w, const fp_batch *b)
+    int fp_body_end_part(fp_body *w)
+    void fp_body_free(fp_body *w)

@@ -8,6 +8,7 @@ import re
 
 import pytest
 
+from fastprof.engine import Options
 from fastprof.errors import FormatError
 from tests.graphs import read_parts, rewrite
 from tests.reference.callgrind import parse
@@ -162,3 +163,24 @@ def test_names_of_every_length_between_cost_lines(size: int) -> None:
     expected = [p.rows for p in parse(text)]
     for window in (None, 1, 50, 1000, 3000):
         assert [p.rows for p in read_parts(text, window=window)[0]] == expected
+
+
+@WAYS
+def test_positions_are_relative_up_to_99(wide: int) -> None:
+    at = 2**33
+    lines, expected = [], []
+    for step in range(-101, 102):
+        lines += [b"0x%x 500 1" % at, b"0x%x %d 2" % (at + step, 500 - step)]
+        near = [b"* *" if not step else b"%+d %+d" % (step, -step)] if abs(step) < 100 else []
+        expected += near or [b"0x%x %d" % (at + step, 500 - step)]
+    written = rewrite(head("instr line") + b"fn=f\n" + b"\n".join(lines) + b"\n", wide=wide)
+    assert re.findall(rb"^(.*) 2$", written, re.MULTILINE) == expected
+
+
+@WAYS
+@pytest.mark.parametrize("digit", [b"1", b"9", b"a", b"f"])
+def test_addresses_of_every_length_are_written(digit: bytes, wide: int) -> None:
+    addresses = [b"0x" + (digit + b"0f9a8b7c6d5e4321")[:n] for n in range(1, 17)]
+    text = head("instr") + b"fn=f\n" + b"".join(address + b" 1\n" for address in addresses)
+    options = Options(compress_positions=False)
+    assert re.findall(rb"^(0x\w+) 1$", rewrite(text, wide=wide, options=options), re.MULTILINE) == addresses
