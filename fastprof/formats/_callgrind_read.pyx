@@ -63,6 +63,7 @@ cdef struct Entry:
     uint32_t file
     uint32_t object
     bint object_assumed  # bound at a cfn= without cob=
+    bint again           # defined once more by the same name: bound if it is met in the same place
 
 
 cdef struct Numbers:
@@ -145,6 +146,13 @@ cdef inline Entry *find(Numbers *t, uint64_t id) noexcept nogil:
         e.function = UNRESOLVED
         t.used += 1
     return e
+
+
+cdef inline void give_name(Entry *e, uint32_t name) noexcept nogil:
+    if e.name != name:
+        e.name = name
+        e.function = UNRESOLVED
+    e.again = True
 
 
 # ---- numbers ------------------------------------------------------------
@@ -675,8 +683,7 @@ cdef class Lexer:
         s = self.intern(q, seen.n, seen.hash)
         if e == NULL or s == FP_NO_ID:
             return NULL
-        e.name = s
-        e.function = UNRESOLVED
+        give_name(e, s)
         to[0] = e
         return q + seen.n + 1
 
@@ -825,8 +832,7 @@ cdef class Lexer:
             e = find(&self.numbers[kind], id)  # once more: the numbers in the name may have moved it
             if s == FP_NO_ID or e == NULL:
                 return FP_E_NOMEM
-            e.name = s
-            e.function = UNRESOLVED
+            give_name(e, s)
             if defined != NULL:
                 defined[0] = True
         elif e.name == NO_NAME:
@@ -959,7 +965,7 @@ cdef class Lexer:
                 e = find(&self.numbers[FN], key - 1)
                 if e == NULL:
                     return FP_E_NOMEM
-                self.jfn = e.function
+                self.jfn = UNRESOLVED if e.again else e.function
             if self.jfn == UNRESOLVED:
                 self.jfn = self.enter(self.object, self.jfi if self.has_jfi else self.file, s)
             if self.jfn == FP_NO_ID:
@@ -981,12 +987,20 @@ cdef class Lexer:
         said contradicts it.  FP_NO_ID when memory ran out."""
         cdef Entry *e = NULL
         cdef uint32_t function
+        cdef bint same
         if key:
             e = find(&self.numbers[FN], key - 1)
             if e == NULL:
                 return FP_NO_ID
-            if (e.function != UNRESOLVED and e.name == name and (not file_said or e.file == file or self.binds)
-                    and (not object_said or e.object == object or e.object_assumed)):
+            if e.again:
+                same = e.file == file and e.object == object
+            else:
+                same = ((not file_said or e.file == file or self.binds)
+                        and (not object_said or e.object == object or e.object_assumed))
+            if same and e.function != UNRESOLVED and e.name == name:
+                if e.again:
+                    e.again = False
+                    e.object_assumed = not object_said
                 return e.function
         function = self.enter(object, file, name)
         if e != NULL and function != FP_NO_ID:
@@ -994,6 +1008,7 @@ cdef class Lexer:
             e.file = file
             e.object = object
             e.object_assumed = not object_said
+            e.again = False
         return function
 
     cdef int resolve(self) noexcept nogil:

@@ -282,6 +282,24 @@ def test_numbers_live_across_parts_and_may_be_defined_anew() -> None:
     assert [p.events for p in parts] == [["Ir", "Dr"], ["Dr"]]
 
 
+@pytest.mark.parametrize("ahead", [b"", b"#" + b" " * 3000 + b"\n"], ids=["near", "far"])
+@pytest.mark.parametrize("file", [b"fl=(1)\n", b"fl=(2) b.c\n"], ids=["same", "other"])
+@pytest.mark.parametrize("object_", [b"", b"ob=(1) o\n", b"ob=(2) p\n"], ids=["none", "same", "other"])
+def test_a_number_defined_anew_by_its_own_name_is_where_it_is_met(ahead: bytes, file: bytes, object_: bytes) -> None:
+    """Dumps put together define all numbers again, mostly as what they were, but not always."""
+    met = [
+        b"fn=(1) f\n2 1\ncfn=(2)\ncalls=1 1\n2 1\n",
+        b"fn=(3) h\n2 1\ncfn=(1) f\ncalls=1 1\n2 1\ncfn=(1)\ncalls=1 1\n2 1\n",
+        b"fn=(3) h\n2 1\ncob=(1)\ncfi=(1)\ncfn=(1) f\ncalls=1 1\n2 1\ncfn=(1)\ncalls=1 1\n2 1\n",
+        b"fn=(3) h\n2 1\njfi=(1)\njfn=(1) f\njump=1 1\n2\njfn=(1)\njump=1 1\n2\n",
+    ]
+    for first in met:
+        for second in met:
+            text = b"events: Ir\nob=(1) o\nfl=(1) a.c\nfn=(2) g\n1 1\nfn=(1) f\n1 1\n" + first
+            text += b"part: 2\nevents: Ir\n" + ahead + object_ + file + first + second
+            assert [p.rows for p in read_parts(text)[0]] == [p.rows for p in parse(text)]
+
+
 @pytest.mark.parametrize("number", [b"0", b"1", b"255", b"256", b"1000000", b"4294967296", b"9223372036854775807"])
 def test_numbers_of_any_size(number: bytes) -> None:
     parts, _ = read_parts(HEADER + b"fl=(7) a\nfn=(%b) f\n1 1\nfn=(3) g\n1 1\nfn=(%b)\n2 2\n" % (number, number))
