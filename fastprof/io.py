@@ -408,11 +408,15 @@ class Source:
             return
         import tempfile
 
-        spooled = tempfile.TemporaryFile(prefix="fastprof-", buffering=0)
-        spooled.seek(start)  # a hole: offsets stay absolute
-        spooled.write(self._view[in_.pos : in_.n])
-        while part := self._read_some(WINDOW):
-            spooled.write(part)
+        try:
+            spooled = tempfile.TemporaryFile(prefix="fastprof-", buffering=0)
+            spooled.seek(start)  # a hole: offsets stay absolute
+            part: bytes | memoryview = self._view[in_.pos : in_.n] or self._read_some(WINDOW)
+            while part:
+                # a full disk takes a part of it first, and says so the next time
+                part = part[spooled.write(part) :] or self._read_some(WINDOW)
+        except OSError as error:
+            raise FastprofError(f"{self.name}: no temporary copy can be made: {error.strerror or error}") from None
         self._raw = self._stream = spooled
         self.compression = ""
         self.seekable = True
@@ -599,6 +603,7 @@ def _standard(stream: IO[str] | None, name: str, mode: str) -> Any:
     """Standard input or output by its descriptor, which stays open.  Errors: FastprofError when it was closed."""
     if stream is None:
         raise FastprofError(f"{name}: is closed")
+    os.set_blocking(stream.fileno(), True)  # who shares it may have changed that: "not now" would be taken for the end
     return open(stream.fileno(), mode, buffering=0, closefd=False)
 
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable, Iterator
 from itertools import chain
 
 from fastprof import formats
 from fastprof._typing import Any
-from fastprof.engine import Format, Options, Reader, Report, Summary, read, write
+from fastprof.engine import Format, Options, Reader, Report, Summary, Writer, read, write
 from fastprof.errors import FastprofError, UsageError
 from fastprof.io import Sink, Source, expand
 from fastprof.model import Batch, Model
@@ -55,8 +56,8 @@ def open_reader(
 
 
 def convert(
-    inputs: list[str],
-    output: str,
+    inputs: Iterable[str | os.PathLike[str]],
+    output: str | os.PathLike[str],
     *,
     from_: str | None = None,
     to: str | None = None,
@@ -69,22 +70,25 @@ def convert(
     Errors: FastprofError and its kinds; then nothing is left at `output`.
     """
     options = options or Options()
+    if isinstance(inputs, (str, os.PathLike)):
+        inputs = [inputs]
+    paths, output = expand(os.fspath(path) for path in inputs), os.fspath(output)
+    if not paths:
+        raise UsageError("there is no input")
     if to is None and output == "-":
         raise UsageError("writing to standard output needs --to FORMAT, see `fastprof formats`")
     target = formats.get(to) if to else formats.for_output(output)
     if target.writer is None:
         raise UsageError(f"fastprof reads {target.name} but does not write it")
     model, report = Model(), Report()
-    readers = [open_reader(path, from_, model, options, report, progress) for path in expand(inputs)]
+    readers = [open_reader(path, from_, model, options, report, progress) for path in paths]
     try:
         with Sink(output) as sink:
             writer = target.writer(model, sink, options, report)
             if writer.view == "any":
                 writer.view = readers[0].view
             refuse_idle(options, readers, target, writer.view)
-            symbolize = options.symbolize and writer.names
-            rows = merged(readers, writer.view, model, options, report, symbolize=symbolize, labelled=writer.labels)
-            write(rows, writer)
+            write(rows_for(writer, readers), writer)
             sink.commit()
             report.facts["output bytes"] = sink.output_bytes
     finally:
@@ -93,11 +97,12 @@ def convert(
     return report
 
 
-# What only one bridge looks at: the flag, the view it comes from and the one it leads to.
+# What only bridges look at: the option, the view they come from and those they lead to ("": what `info` counts).
 _OF_BRIDGES = {
-    "inline_calls": ("stacks", "graph"),
-    "stacks": ("graph", "stacks"),
-    "prune": ("graph", "stacks"),
+    "inline_calls": ("stacks", ("graph",)),
+    "stacks": ("graph", ("stacks",)),
+    "prune": ("graph", ("stacks",)),
+    "symbols": ("stacks", ("graph", "stacks", "")),
 }
 _FLAGS = {
     "time_ns": "--time",
@@ -118,7 +123,9 @@ def refuse_idle(options: Options, readers: list[Reader], target: Format | None =
     used = set(target.writes) if target else set()
     used.update(*(source.reads for source in sources))
     used.update(set.intersection(*(set(source.selects) for source in sources)))
-    used.update(name for r in readers for name, views in _OF_BRIDGES.items() if views == (r.view, view))
+    for name, (before, after) in _OF_BRIDGES.items():
+        if view in after and any(reader.view == before for reader in readers):
+            used.add(name)
     of_formats = {name for f in formats.formats() for name in f.reads + f.selects + f.writes}
     for name in sorted((of_formats | _OF_BRIDGES.keys()) - used):
         if getattr(options, name) != getattr(default, name):
@@ -126,16 +133,25 @@ def refuse_idle(options: Options, readers: list[Reader], target: Format | None =
             # of several inputs the one that does not select
             reader = next(r for r, source in zip(readers, sources, strict=True) if name not in source.selects)
             way = f"from {reader.format} to {target.name}" if target else f"with {reader.format}"
-            where = "from {} to {}".format(*_OF_BRIDGES[name]) if name in _OF_BRIDGES else _owners(name)
-            raise UsageError(f"{reader.source.name}: {flag} would do nothing {way}: it is for {where}")
+            raise UsageError(f"{reader.source.name}: {flag} would do nothing {way}: it is for {_owners(name)}")
 
 
 def _owners(name: str) -> str:
-    """The formats that look at an option."""
+    """The formats and bridges that look at an option."""
     found = [f"reading {f.name}" for f in formats.formats() if name in f.reads + f.selects]
     found += [f"writing {f.name}" for f in formats.formats() if name in f.writes]
+    if name in _OF_BRIDGES:
+        before, after = _OF_BRIDGES[name]
+        found.append(f"what goes from {before} to {' or '.join(filter(None, after))}")
     selects = any(name in f.selects for f in formats.formats())
     return " and ".join(found) + ("; convert it to that first" if selects else "")
+
+
+def rows_for(writer: Writer, readers: list[Reader]) -> Iterator[Batch]:
+    """What a writer is to get of all readers."""
+    model, options, report = writer.model, writer.options, writer.report
+    symbolize = options.symbolize and writer.names
+    return merged(readers, writer.view, model, options, report, symbolize=symbolize, labelled=writer.labels)
 
 
 def merged(

@@ -78,7 +78,7 @@ def _add(args: argparse.Namespace, options: Options) -> int:
         if path == "-" and args.name is None:
             raise UsageError("standard input has no name: give one with --name")
         opened = partial(pipeline.open_reader, path, args.from_, progress=Progress(args.quiet))
-        report = archive_store.append(args.store, name, opened, options)
+        report = archive_store.append(args.store, name, opened, options, pipeline.rows_for)
         code = max(code, tell(args, report, f"{path} -> {args.store} as {name}"))
     return code
 

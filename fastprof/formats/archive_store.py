@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import fcntl
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 
 from fastprof._typing import Any
-from fastprof.engine import Options, Reader, Report, write
-from fastprof.engine import read as read_batches
+from fastprof.engine import Options, Reader, Report, Writer, write
 from fastprof.errors import FastprofError, FormatError, UsageError
 from fastprof.formats.archive_index import Archive, load, payload, read_end, read_header
 from fastprof.formats.archive_sections import (
@@ -22,9 +21,10 @@ from fastprof.formats.archive_sections import (
 )
 from fastprof.formats.archive_write import ArchiveWriter, empty
 from fastprof.io import Sink, Source, compression_of_name
-from fastprof.model import Model
+from fastprof.model import Batch, Model
 
 OpenReader = Callable[[Model, Options, Report], Reader]
+RowsFor = Callable[[Writer, list[Reader]], Iterable[Batch]]  # what the writer is to get of the readers
 
 
 def _load(path: str) -> tuple[Source, Archive]:
@@ -97,7 +97,7 @@ class _Bases:
         return None
 
 
-def append(path: str, name: str, open_reader: OpenReader, options: Options) -> Report:
+def append(path: str, name: str, open_reader: OpenReader, options: Options, rows_for: RowsFor) -> Report:
     """Add a profile under `name` to the store at `path`, which is made if it is not there.
 
     The old contents stay readable whatever happens: what is new goes behind
@@ -114,7 +114,7 @@ def append(path: str, name: str, open_reader: OpenReader, options: Options) -> R
     try:
         with _locked(path) as (file, created):
             try:
-                _append(path, file, name, reader, options)
+                _append(path, file, name, reader, options, rows_for)
             except BaseException:
                 if created:
                     os.unlink(path)
@@ -124,7 +124,7 @@ def append(path: str, name: str, open_reader: OpenReader, options: Options) -> R
     return report
 
 
-def _append(path: str, file: Any, name: str, reader: Reader, options: Options) -> None:
+def _append(path: str, file: Any, name: str, reader: Reader, options: Options, rows_for: RowsFor) -> None:
     if not file.seek(0, os.SEEK_END):
         # an empty store first, so that there is something whole to fall back to
         file.write(empty())
@@ -146,7 +146,7 @@ def _append(path: str, file: Any, name: str, reader: Reader, options: Options) -
                 sync=lambda: os.fsync(file.fileno()),
             )
             writer.view = reader.view
-            write(read_batches(reader), writer)
+            write(rows_for(writer, [reader]), writer)
             os.fsync(file.fileno())
         except BaseException:
             file.truncate(archive.end)

@@ -231,4 +231,5 @@ FORMAT = Format(
     sniff=sniff,
     reader=XRayReader,
     writer=XRayWriter,
+    reads=("symbols",),
 )

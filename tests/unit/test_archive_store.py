@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from fastprof._core import lib
 
+from fastprof import pipeline
 from fastprof.engine import Options, Report
 from fastprof.errors import FormatError, UsageError
 from fastprof.formats import archive_sections, archive_store
@@ -31,7 +32,7 @@ def _add(store: Path, name: str, data: bytes) -> Report:
     def open_reader(model: Model, options: Options, report: Report) -> ArchiveReader:
         return ArchiveReader(Source(data), model, options, report)
 
-    return archive_store.append(str(store), name, open_reader, Options())
+    return archive_store.append(str(store), name, open_reader, Options(), pipeline.rows_for)
 
 
 def test_store(tmp_path: Path) -> None:
@@ -202,7 +203,8 @@ def dying(self, data):
     left -= len(data)
     write(self, data)
 io.Sink.write = dying
-archive_store.append(sys.argv[1], sys.argv[3], partial(pipeline.open_reader, sys.argv[2], None), Options())
+opened = partial(pipeline.open_reader, sys.argv[2], None)
+archive_store.append(sys.argv[1], sys.argv[3], opened, Options(), pipeline.rows_for)
 """
 
 
@@ -243,7 +245,8 @@ from fastprof.engine import Options
 from fastprof.formats import archive_sections, archive_store
 for i in range(5):
     name = f"{sys.argv[3]}.{i}"
-    archive_store.append(sys.argv[1], name, partial(pipeline.open_reader, sys.argv[2], None), Options())
+    opened = partial(pipeline.open_reader, sys.argv[2], None)
+    archive_store.append(sys.argv[1], name, opened, Options(), pipeline.rows_for)
 """
 
 

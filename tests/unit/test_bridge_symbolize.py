@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import struct
 import subprocess
 from pathlib import Path
 
@@ -14,6 +15,7 @@ from fastprof.engine import Options, Report
 from fastprof.model import Model
 from tests import profiles
 from tests.profiles import Frame, Sample
+from tests.unit.test_cli import run
 
 SOURCE = """\
 int sink;
@@ -88,6 +90,20 @@ def test_a_graph_has_the_names(program: Path) -> None:
         ("work", 3, None),
     ]
     assert {r.at.function.object for r in rows} == {str(program)}
+
+
+def test_an_archive_has_the_names_of_a_program_that_is_named(program: Path, tmp_path: Path) -> None:
+    multiply, _ = places(program)
+    prof = tmp_path / "x.prof"
+    words = struct.pack("<11Q", 0, 3, 0, 10000, 0, 1, 1, START + multiply, 0, 1, 0)
+    prof.write_bytes(words + f"{START:x}-{START + 0x10000:x} r-xp 00000000 08:01 4711 /gone/prog\n".encode())
+    for options, named in (([], False), (["-s", str(program)], True)):
+        added, converted = tmp_path / f"added{named}.fpa", tmp_path / f"converted{named}.fpa"
+        run("archive", "add", str(added), str(prof), *options)
+        run("convert", str(prof), *options, "-o", str(converted))
+        for store in (added, converted):
+            out = run("convert", str(store), "--no-symbols", "--to", "callgrind").stdout
+            assert (b") work\n" in out) == named
 
 
 def test_two_processes_with_other_places_of_one_program(program: Path) -> None:

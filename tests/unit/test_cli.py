@@ -73,6 +73,16 @@ def test_several_inputs_are_one_profile(tmp_path: Path) -> None:
     assert calls(str(folder)) == calls(POOL) + calls(EVENTS)
 
 
+def test_the_python_interface_takes_paths(tmp_path: Path) -> None:
+    one = tmp_path / "one.callgrind"
+    for inputs in (POOL, Path(POOL), [POOL], [Path(POOL)]):
+        fastprof.convert(inputs, one)
+        assert one.read_bytes() == run("convert", POOL, "--to", "callgrind").stdout
+    fastprof.convert([Path(POOL), one], str(tmp_path / "both.callgrind"))
+    with pytest.raises(fastprof.UsageError, match="there is no input"):
+        fastprof.convert([], one)
+
+
 def test_the_report() -> None:
     done = run("convert", POOL, "-o", "/dev/null", "--to", "callgrind")
     assert re.fullmatch(
@@ -271,6 +281,32 @@ def test_closed_standard_streams(tmp_path: Path) -> None:
     ):
         done = shell(f"fastprof {command}")
         assert (done.returncode, done.stderr) == (1, says)
+
+
+def test_a_temporary_copy_is_whole_or_an_error() -> None:
+    done = shell(f"ulimit -f 8; cat {POOL} | fastprof info -")  # KiB of a file
+    assert (done.returncode, done.stderr) == (1, b"fastprof: <stdin>: no temporary copy can be made: File too large\n")
+
+
+def test_streams_that_someone_made_non_blocking() -> None:
+    data = Path(POOL).read_bytes()
+    ours, theirs = os.pipe(), os.pipe()
+    for fd in (*ours, *theirs):
+        os.set_blocking(fd, False)
+    process = subprocess.Popen(
+        [*COMMAND, "convert", "-", "-f", "xray", "-t", "xray", "-q"], stdin=ours[0], stdout=theirs[1], env=environment()
+    )
+    os.close(theirs[1])
+    os.set_blocking(ours[1], True)
+    os.set_blocking(theirs[0], True)
+    time.sleep(0.5)  # it may wait for input now, and later for room
+    with open(ours[1], "wb") as feeding:
+        feeding.write(data)
+    time.sleep(0.5)
+    with open(theirs[0], "rb") as out:
+        assert out.read() == run("convert", POOL, "-t", "xray").stdout
+    os.close(ours[0])
+    assert process.wait() == 0
 
 
 def test_standard_input_is_read_once() -> None:
