@@ -82,9 +82,8 @@ INLINE uint8_t *put_line(uint8_t *p, uint32_t v, uint32_t base) {
 typedef uint8_t *counts_fn(struct fp_body *w, const struct fp_batch *b, uint32_t row, uint32_t n, uint8_t *p);
 
 INLINE uint8_t *counts_plain(struct fp_body *w, const struct fp_batch *b, uint32_t row, uint32_t n, uint8_t *p) {
-    (void)w;
     const int64_t *v = b->values + row;
-    while (n > 1 && v[(size_t)(n - 1) * b->cap] == 0) n--;
+    while (n > 1 && v[(size_t)(n - 1) * b->cap] == 0 && !w->all_counts) n--;
     if (n == 0) *p++ = '0';
     for (uint32_t k = 0; k < n; k++, v += b->cap) {
         p = fp_put_signed(p, *v);
@@ -469,16 +468,18 @@ WIDE_TARGET static int put_wide(struct fp_body *w, const struct fp_batch *b) {
 int fp_body_put(struct fp_body *w, const struct fp_batch *b) {
     w->ahead = NO_ROW;
 #if WIDE
-    if (w->wide == FP_AVX512) return put_wide(w, b);
+    if (w->wide == FP_AVX512 && !w->all_counts) return put_wide(w, b);
 #endif
     return put_shape(w, b, counts_plain);
 }
 
-void fp_body_start_part(struct fp_body *w, uint32_t n_values, uint32_t instr, uint32_t bb, uint32_t lines) {
+void fp_body_start_part(struct fp_body *w, uint32_t n_values, uint32_t instr, uint32_t bb, uint32_t lines,
+                        uint32_t all_counts) {
     w->n_values = n_values;
     w->instr = instr;
     w->bb = bb;
     w->lines = lines;
+    w->all_counts = all_counts;
     w->room = ROW_BYTES + RUN * fp_cost_room(n_values);
     w->part++;
     memset(w->next_number, 0, sizeof w->next_number);

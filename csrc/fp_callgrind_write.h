@@ -6,7 +6,7 @@
  *
  *     fl=(2) util.c            the function's file, when it differs from the last fl=
  *     fn=(7) gcd
- *     0x401136 12 3            address, line, counts (trailing zeros are left out)
+ *     0x401136 12 3            address, line, counts (trailing zeros may be left out)
  *     +4 * 1                   +4 bytes, same line
  *     cfn=(9)                  callee; cob=, cfi= only when they differ from the caller's
  *     calls=2 0x401000 5       count, target position
@@ -35,6 +35,7 @@ struct fp_body {
     uint32_t wide; /* enum fp_wide, at most fp_costs_wide() */
 
     uint32_t instr, bb, lines, n_values;    /* columns of the part */
+    uint32_t all_counts;                    /* of a line, trailing zeros, too */
     size_t room;                            /* that a step has in `out`, whatever names it writes */
     uint32_t part;                          /* from 1 */
     struct fp_named *named[FP_NAMED_KINDS]; /* by id in the model; a file's is its string's */
@@ -60,7 +61,8 @@ static inline size_t fp_cost_room(uint32_t n_values) {
 }
 
 /* Begins a part: names are defined anew. */
-void fp_body_start_part(struct fp_body *w, uint32_t n_values, uint32_t instr, uint32_t bb, uint32_t lines);
+void fp_body_start_part(struct fp_body *w, uint32_t n_values, uint32_t instr, uint32_t bb, uint32_t lines,
+                        uint32_t all_counts);
 
 /* Appends the rows of a batch, which has as many values or more.  0 or FP_E_NOMEM. */
 int fp_body_put(struct fp_body *w, const struct fp_batch *b);

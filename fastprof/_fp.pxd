@@ -150,7 +150,8 @@ cdef extern from "fp_callgrind_write.h" nogil:
         uint64_t escaped
 
     size_t fp_cost_room(uint32_t n_values)
-    void fp_body_start_part(fp_body *w, uint32_t n_values, uint32_t instr, uint32_t bb, uint32_t lines)
+    void fp_body_start_part(fp_body *w, uint32_t n_values, uint32_t instr, uint32_t bb, uint32_t lines,
+                            uint32_t all_counts)
     int fp_body_put(fp_body *w, const fp_batch *b)
     int fp_body_end_part(fp_body *w)
     void fp_body_free(fp_body *w)

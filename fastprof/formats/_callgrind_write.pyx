@@ -45,7 +45,7 @@ cdef class Body:
         """Names that held a newline, CR or NUL."""
         return self.body.escaped
 
-    def start_part(self, uint32_t n_values, bint instr, bint bb, bint lines):
+    def start_part(self, uint32_t n_values, bint instr, bint bb, bint lines, bint all_counts):
         """Begin a part: names are defined anew, sums start at 0."""
         cdef int64_t *sums = <int64_t *>realloc(self.sums, (n_values + 1) * sizeof(int64_t))
         if sums == NULL:
@@ -53,7 +53,7 @@ cdef class Body:
         memset(sums, 0, (n_values + 1) * sizeof(int64_t))
         self.sums = sums
         self.overflowed = False
-        fp_body_start_part(&self.body, n_values, instr, bb, lines)
+        fp_body_start_part(&self.body, n_values, instr, bb, lines, all_counts)
 
     def end_part(self):
         """End the last block.  Returns the sums of the part's self costs."""

@@ -472,6 +472,7 @@ class CallgrindWriter(Writer):
         self._summary_said = False
         self._command: bytes | None = None
         self._parts = 0
+        self._all_counts = False
 
     def put(self, batch: Batch) -> None:
         if batch.part != self._index:
@@ -495,9 +496,15 @@ class CallgrindWriter(Writer):
         self._part = part = self.model.parts[index]
         self._parts += 1
         self._summary_said = part.summary is not None
+        # Callgrind leaves out trailing zeros.  Others write them, and callgrind_annotate shows what is left out as `.`.
+        self._all_counts = bool(part.creator) and not part.creator.startswith((b"callgrind-", b"fastprof-"))
         self.text(self._header(part))
         self._body.start_part(
-            len(part.value_types), "instr" in part.positions, "bb" in part.positions, "line" in part.positions
+            len(part.value_types),
+            "instr" in part.positions,
+            "bb" in part.positions,
+            "line" in part.positions,
+            self._all_counts,
         )
 
     def _header(self, part: Part) -> bytes:
@@ -535,7 +542,7 @@ class CallgrindWriter(Writer):
                 lines.append(line)
         lines.append(b"events: " + b" ".join(map(_text, names)))
         if part.summary is not None:
-            lines.append(b"summary: " + _counts(part.summary))
+            lines.append(b"summary: " + _counts(part.summary, self._all_counts))
         return b"\n".join([*lines, b"", b"", b""])
 
     def _finish(self) -> None:
@@ -545,11 +552,11 @@ class CallgrindWriter(Writer):
         sums = self._body.end_part()
         lines = [b"", *(b"# " + one_line(text) for text in part.extra.get("remarks", []))]
         if part.summary is not None and not self._summary_said:
-            lines.append(b"summary: " + _counts(part.summary))
+            lines.append(b"summary: " + _counts(part.summary, self._all_counts))
         if self._body.overflowed:
             self.report.warn("totals of a part pass 2^63 - 1; its `totals:` line is left out")
         else:
-            lines.append(b"totals: " + _counts(sums))
+            lines.append(b"totals: " + _counts(sums, self._all_counts))
         self.text(b"\n".join([*lines, b""]))
 
 
@@ -588,10 +595,10 @@ def _escape(command: bytes) -> bytes:
     return command.replace(b"\\", b"\\\\").replace(b"\n", b"\\n").replace(b"\0", b" ").replace(b"\r", b"")
 
 
-def _counts(values: list[int]) -> bytes:
-    """Counts without trailing zeros, at least one."""
+def _counts(values: list[int], all_counts: bool) -> bytes:
+    """Counts, without trailing zeros if not all are wanted; at least one."""
     n = len(values)
-    while n > 1 and values[n - 1] == 0:
+    while n > 1 and values[n - 1] == 0 and not all_counts:
         n -= 1
     return " ".join(map(str, values[:n] or [0])).encode()
 

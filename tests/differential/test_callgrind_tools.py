@@ -36,8 +36,7 @@ def run(*command: str | Path) -> str:
 def figures(text: str) -> Counter[str]:
     """The lines of a report below its header, in any order (ties are in hash order) and with any widths."""
     body = text[text.rindex("\n", 0, text.index("PROGRAM TOTALS")) :]
-    # "." is a count that is not there, which for these readers is 0
-    lines = (re.sub(r"(?<!\S)\.(?!\S)", "0", re.sub(r"\s+", " ", line).strip()) for line in body.splitlines())
+    lines = (re.sub(r"\s+", " ", line).strip() for line in body.splitlines())
     # a summary that was found and one that was added up are shown in different words
     return Counter(line.replace(" (calculated)", "") for line in lines if re.search(r"\d|\[", line))
 

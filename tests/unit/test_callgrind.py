@@ -186,6 +186,26 @@ def test_what_we_write_is_right_under_either_rule_for_the_base() -> None:
     assert b"\ncalls=1 +5 \n+3 1\n11 1\n+1 1\n" in data
 
 
+@pytest.mark.parametrize(
+    ("creator", "all_counts"),
+    [
+        (b"creator: xdebug 3.3.1 (PHP 8.2)\n", True),
+        (b"creator: xtree-1\n", True),
+        (b"creator: callgrind-3.19.0\n", False),
+        (b"", False),
+    ],
+)
+@pytest.mark.parametrize("wide", [2, 0])
+def test_trailing_zeros_are_written_where_the_writer_does(creator: bytes, all_counts: bool, wide: int) -> None:
+    """callgrind_annotate shows a count that is not there as `.`."""
+    body = b"fl=a\nfn=f\n1 5 0 0\n9 0 3 0\ncfn=g\ncalls=1 7\n9 4 0 0\ntotals: 5 3 0\n"
+    once = rewrite(b"version: 1\n" + creator + b"events: A B C\nsummary: 5 3 0\n" + body, wide=wide)
+    full = {b"1 5 0 0", b"+8 0 3 0", b"* 4 0 0", b"totals: 5 3 0", b"summary: 5 3 0"}
+    short = {b"1 5", b"+8 0 3", b"* 4", b"totals: 5 3", b"summary: 5 3"}
+    assert (full | short) & set(once.split(b"\n")) == (full if all_counts else short)
+    assert rewrite(once, wide=wide) == once
+
+
 def test_a_line_before_0_is_0() -> None:
     """Lua and V8 say -1 of what has no line; a difference it is all the same."""
     parts, report = read_parts(HEADER + b"fl=a\nfn=f\n-1 2\ncfn=g\ncalls=1 -1\n5 3\n7 4\n-1 5\n-9 6\n+1 7\n")
