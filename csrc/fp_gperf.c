@@ -36,6 +36,8 @@ void fp_gperf_free(struct fp_gperf *g) {
     fp_strings_clear(&g->chains);
     fp_table_clear(&g->pcs);
     free(g->ticks);
+    free(g->before);
+    free(g->run_of);
     free(g->ranges);
     free(g->names);
     free(g->pc_frames);
@@ -80,7 +82,8 @@ static int header(struct fp_gperf *g, struct fp_in *in, struct fp_err *err) {
     g->java = load(p + 2 * g->word, g->word, g->swap) == 1;
     g->period_us = load(p + 3 * g->word, g->word, g->swap);
     if (g->java) g->exact_callers = 1;
-    g->skip = (words + 2) * (uint64_t)g->word;
+    g->header_words = (uint32_t)words + 2;
+    g->skip = g->header_words * (uint64_t)g->word;
     g->state = HEADER_REST;
     return FP_DONE;
 }
@@ -114,6 +117,27 @@ struct record {
     uint32_t guess; /* its id, most likely */
 };
 
+/* A chain comes for the first time in this run: what it had in those before is
+ * kept apart.  Nearly no file has a second run. */
+static int settle(struct fp_gperf *g, uint32_t id) {
+    if (id >= g->cap_before) {
+        uint32_t cap = g->cap_ticks;
+        uint64_t *before = realloc(g->before, (size_t)cap * sizeof *before);
+        if (before) g->before = before;
+        uint32_t *run_of = realloc(g->run_of, (size_t)cap * sizeof *run_of);
+        if (run_of) g->run_of = run_of;
+        if (!before || !run_of) return FP_E_NOMEM;
+        memset(before + g->cap_before, 0, (size_t)(cap - g->cap_before) * sizeof *before);
+        memset(run_of + g->cap_before, 0, (size_t)(cap - g->cap_before) * sizeof *run_of);
+        g->cap_before = cap;
+    }
+    if (g->run_of[id] == g->run) return 0;
+    if (g->ticks[id] > g->before[id]) g->before[id] = g->ticks[id];
+    g->ticks[id] = 0;
+    g->run_of[id] = g->run;
+    return 0;
+}
+
 /* Records whose chains are looked up together, so that they wait for memory together. */
 enum { GROUP = 32 };
 
@@ -124,11 +148,11 @@ static int add(struct fp_gperf *g, const struct record *r, struct fp_err *err) {
     uint32_t id = fp_strings_intern_hashed(&g->chains, r->pcs, (size_t)r->depth * (size_t)g->word, r->hash);
     if (id == FP_NO_ID) return fp_fail(err, FP_E_NOMEM, r->at, "memory");
     if (id >= g->cap_ticks && grow_ticks(g, err)) return err->code;
+    if (FP_UNLIKELY(g->run) && settle(g, id)) return fp_fail(err, FP_E_NOMEM, r->at, "memory");
     if (!id) g->has_empty = 1;
     g->ticks[id] += r->count;
     g->stats.ticks += r->count;
     g->stats.records++;
-    if (r->depth >= FP_GPERF_CUT_DEPTH && r->depth <= FP_GPERF_CUT_DEPTH + 1) g->stats.cut_ticks += r->count;
     return 0;
 }
 
@@ -234,6 +258,38 @@ static int resync(struct fp_gperf *g, struct fp_in *in) {
     }
 }
 
+/* The text, line by line.  Words follow it where a forked process has written
+ * the profile before the one at hand (fp_gperf.h): no text has a depth. */
+static int text(struct fp_gperf *g, struct fp_in *in) {
+    const size_t w = (size_t)g->word;
+    const uint8_t *p = in->p + in->pos;
+    size_t left = in->n - in->pos;
+    if (left < 5 * w && !in->eof) return FP_MORE;
+    if (left >= 3 * w && !g->java) {
+        uint64_t words[5] = {0};
+        for (size_t i = 0; i < 5 && (i + 1) * w <= left; i++) words[i] = load(p + i * w, g->word, g->swap);
+        int again = left >= 5 * w && !words[0] && words[1] + 2 == g->header_words && !words[2] &&
+                    words[3] == g->period_us && words[3];
+        int ends = !words[0] && words[1] == 1 && !words[2];
+        if (again || ends || (words[0] && words[1] && words[1] <= FP_GPERF_MAX_DEPTH)) {
+            g->trailer = 0;
+            g->stats.forks++;
+            if (again) {
+                g->run++;
+                g->skip = g->header_words * (uint64_t)w;
+            } else {
+                g->stats.forks_in_pieces++;
+            }
+            g->state = again ? HEADER_REST : RECORDS;
+            return FP_DONE;
+        }
+    }
+    const uint8_t *end = left ? memchr(p, '\n', left) : NULL;
+    if (!end && !in->eof) return FP_MORE;
+    g->line_n = end ? (size_t)(end - p) + 1 : left;
+    return FP_ASK;
+}
+
 int fp_gperf_feed(struct fp_gperf *g, struct fp_in *in, struct fp_err *err) {
     for (;;) {
         int status = FP_DONE;
@@ -245,7 +301,7 @@ int fp_gperf_feed(struct fp_gperf *g, struct fp_in *in, struct fp_err *err) {
                 break;
             case RECORDS: status = records(g, in, err); break;
             case RESYNC: status = resync(g, in); break;
-            default: return FP_ASK;
+            default: status = text(g, in);
         }
         if (status != FP_DONE) return status;
     }
@@ -430,6 +486,15 @@ static int prepare(struct fp_gperf *g, struct fp_err *err) {
         while (g->n_rules < MAX_RULES && find_rule(g, vdso, n_vdso)) continue;
     }
     g->stats.chains = g->chains.n - 1 + (uint32_t)g->has_empty;
+    g->stats.ticks = 0;
+    for (uint32_t id = 0; id < g->chains.n; id++) {
+        if (id < g->cap_before && g->before[id] > g->ticks[id]) g->ticks[id] = g->before[id];
+        size_t nbytes;
+        fp_string(&g->chains, id, &nbytes);
+        size_t depth = nbytes / (size_t)g->word;
+        g->stats.ticks += g->ticks[id];
+        if (depth >= FP_GPERF_CUT_DEPTH && depth <= FP_GPERF_CUT_DEPTH + 1) g->stats.cut_ticks += g->ticks[id];
+    }
     for (uint32_t id = 1, n; id < g->chains.n; id += n) {
         uint32_t depths[FP_MODEL_STACKS];
         g->frames.n = 0;

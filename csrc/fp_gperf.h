@@ -11,8 +11,17 @@
  *   02 00 00 00  01 00 00 00  34 12 00 00                             2 ticks at 0x1234
  *   00 00 00 00  01 00 00 00  00 00 00 00                             trailer
  *
+ * A forked process that exits writes what the profiler had kept until then, into
+ * the file of the process it came from, and that process writes it once more:
+ *
+ *   header records trailer text   header more records trailer text
+ *
+ * Of such runs a chain counts as often as the one says that has most of it.
+ * Where a part was in the file before the fork, no second header follows the
+ * text, and nothing says which records are there twice: they are summed.
+ *
  * The same chain comes in many records, because the profiler's hash table
- * evicts; equal chains are summed.  The maps follow the records, so rows come
+ * evicts; equal chains of a run are summed.  The maps follow the records, so rows come
  * after the last byte.  Memory: linear in the distinct chains.
  * Source: gperftools doc/cpuprofile-fileformat.html, src/profiledata.cc.
  */
@@ -40,6 +49,8 @@ struct fp_gperf_stats {
     uint64_t signal_frames;    /* removed, summed over distinct chains */
     uint64_t duplicate_leaves; /* likewise */
     uint64_t unmapped;         /* distinct addresses in no mapped object */
+    uint64_t forks;            /* words again after the text */
+    uint64_t forks_in_pieces;  /* of these, without a header */
     /* lenient: losses */
     uint64_t bad_records;
     uint64_t lost_bytes;
@@ -56,15 +67,21 @@ struct fp_gperf {
     int32_t java;
     int32_t trailer;    /* 1: the trailer was seen */
     uint64_t period_us; /* microseconds a tick; may be overridden before the rows */
+    size_t line_n;      /* after FP_ASK: bytes of the line of text at hand, 0 at the end */
     struct fp_gperf_stats stats;
 
     /* private from here on */
     int32_t state;
-    int32_t has_empty;        /* a record without stack was seen */
+    int32_t has_empty; /* a record without stack was seen */
+    uint32_t header_words;
+    uint32_t run;             /* headers after the first */
     uint64_t skip;            /* header bytes still to pass over */
     struct fp_strings chains; /* the program counters as they stand in the file */
     uint64_t *ticks;          /* by chain */
     uint32_t cap_ticks;
+    uint64_t *before; /* by chain: the most that a run before its last one had */
+    uint32_t *run_of; /* by chain: its last run */
+    uint32_t cap_before;
     struct fp_gperf_range *ranges;
     uint32_t n_ranges, cap_ranges;
     struct fp_gperf_name *names;
@@ -87,8 +104,8 @@ void fp_gperf_free(struct fp_gperf *g);
 /* Word size if the bytes begin like a profile (*swap gets its byte order), else 0. */
 int fp_gperf_sniff(const uint8_t *p, size_t n, int *swap);
 
-/* Takes header and records.  FP_MORE; FP_ASK after the trailer, or at the end
- * of a file without one: what is left in the window is text, then fp_gperf_rows. */
+/* Takes header and records.  FP_MORE; FP_ASK for each line of the text, which the
+ * caller takes (g->line_n bytes), and at the end of the file: then fp_gperf_rows. */
 int fp_gperf_feed(struct fp_gperf *g, struct fp_in *in, struct fp_err *err);
 
 /* [start, limit) belongs to `mapping` of the model.  Of overlapping ranges the

@@ -248,7 +248,7 @@ enum { GOT = 16 };
 enum { NO_FIELD = UINT32_MAX };
 
 /* The input ends inside the field at `at`. */
-static int cut_short(struct fp_pprof_reader *r, uint64_t at, size_t left, struct fp_err *err) {
+static int cut_short(struct fp_pprof_reader *r, uint64_t at, uint64_t left, struct fp_err *err) {
     if (!r->lenient) return fp_fail(err, FP_E_TRUNCATED, at, "the file ends inside a field");
     if (r->first_pass) r->stats.lost_bytes += left;
     return FP_DONE;
@@ -264,7 +264,10 @@ static int next_top(struct fp_pprof_reader *r, struct fp_in *in, uint32_t wanted
         in->pos += n;
         r->skip -= n;
         if (r->lost && r->first_pass) r->stats.lost_bytes += n;
-        if (r->skip) return !in->eof ? FP_MORE : r->lost ? FP_DONE : cut_short(r, r->field_at, 0, err);
+        if (r->skip)
+            return !in->eof  ? FP_MORE
+                   : r->lost ? FP_DONE
+                             : cut_short(r, r->field_at, in->base + in->pos - r->field_at, err);
     }
     size_t left = in->n - in->pos;
     if (!left) return in->eof ? FP_DONE : FP_MORE;

@@ -206,20 +206,16 @@ class GperftoolsReader(Reader):
             at = end
 
     def _records(self, in_: Any, batch: Any, err: Any) -> int:
-        status = int(lib.fp_gperf_feed(self._g, in_, err))
-        if status != lib.FP_ASK:
-            return status
-        self._step = self._maps_text
-        return self._maps_text(in_, batch, err)
-
-    def _maps_text(self, in_: Any, batch: Any, err: Any) -> int:
-        for line in self._text_lines(in_):
-            if self._g.java and (m := re.match(_SYMBOL_LINE, line.rstrip())):
+        g = self._g
+        while (status := int(lib.fp_gperf_feed(g, in_, err))) == lib.FP_ASK and g.line_n:
+            line = ffi.buffer(in_.p + in_.pos, g.line_n)[:]
+            in_.pos += g.line_n
+            if g.java and (m := re.match(_SYMBOL_LINE, line.rstrip())):
                 self._name(int(m[1], 16), [_java_frame(m[2])])
             else:
                 self._maps.line(line)
-        if not in_.eof:
-            return int(lib.FP_MORE)
+        if status != lib.FP_ASK:
+            return status
         self._describe()
         self._step = self._rows
         batch.part = self._part_index
@@ -241,7 +237,7 @@ class GperftoolsReader(Reader):
     def _describe(self) -> None:
         """The header and the mapped objects are known: enter them into the model."""
         g, model = self._g, self.model
-        for m in arrange(self._maps.objects):
+        for m in arrange(dict.fromkeys(self._maps.objects)):
             object_id = model.object(m.path, m.build_id) if m.path or m.build_id else 0
             mapping = lib.fp_model_mapping(model.c, object_id, m.start, m.limit, m.offset, 0)
             if mapping == lib.FP_NO_ID or lib.fp_gperf_map(g, m.start, m.limit, mapping):
@@ -267,12 +263,18 @@ class GperftoolsReader(Reader):
             ("signal frames removed", stats.signal_frames),
             ("duplicated leaves removed", stats.duplicate_leaves),
             ("files without trailer", not g.trailer),
+            ("profiles by forked processes in the file", stats.forks),
         ):
             if n:
                 report.repairs[name] += int(n)
         for name, n in (("damaged records", stats.bad_records), ("bytes passed over", stats.lost_bytes)):
             if n:
                 report.losses[name] += int(n)
+        if stats.forks_in_pieces:
+            report.warn(
+                f"{self.source.name}: forked processes have written into the profile: samples from before they were "
+                "forked may be counted more than once"
+            )
         if stats.cut_ticks:
             report.warn(
                 f"{self.source.name}: {stats.cut_ticks} of {stats.ticks} samples have stacks cut by the profiler at "

@@ -41,7 +41,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
         uint8_t *window = malloc(have - start + 1);
         memcpy(window, data + start, have - start);
         in = (struct fp_in){window, have - start, 0, start, have == size};
-        status = fp_gperf_feed(g, &in, &err);
+        while ((status = fp_gperf_feed(g, &in, &err)) == FP_ASK && g->line_n) {
+            if (g->line_n > in.n - in.pos) abort();
+            in.pos += g->line_n;
+        }
         if (in.pos > in.n) abort();
         if (status < 0 && err.offset > size) abort();
         free(window);

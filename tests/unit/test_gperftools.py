@@ -55,9 +55,7 @@ def test_equal_chains_are_summed_and_callers_are_return_addresses() -> None:
 
 def test_worked_example_of_the_header() -> None:
     data = bytes.fromhex(
-        "00000000 03000000 00000000 10270000 00000000"
-        "02000000 01000000 34120000"
-        "00000000 01000000 00000000"
+        "00000000 03000000 00000000 10270000 0000000002000000 01000000 3412000000000000 01000000 00000000"
     )
     assert ticks(data) == {(0x1234,): 2}
 
@@ -270,6 +268,55 @@ def test_chunks_and_capacities_change_nothing(chunk: int | None, capacity: int) 
     want = dump(SMALL, "gperftools")
     got = dump(SMALL, "gperftools", chunk=chunk, capacity=capacity)
     assert (got.rows, got.mappings, got.part) == (want.rows, want.mappings, want.part)
+
+
+# ---- processes that forked and then wrote the profile, too ----
+
+BEFORE = [(2, (0x401000, 0x402000)), (1, (0x403000,))]
+AFTER = [(10, (0x404000, 0x402000)), (5, (0x403000,))]
+
+
+@pytest.mark.parametrize(("word", "order"), KINDS)
+@pytest.mark.parametrize("chunk", [1, 7, None])
+def test_forked_processes_have_written_what_they_were_born_with(word: int, order: str, chunk: int | None) -> None:
+    child = reference.write(BEFORE, word=word, order=order, text=MAPS)
+    got = dump(
+        child + child + reference.write(BEFORE + AFTER, word=word, order=order, text=MAPS), "gperftools", chunk=chunk
+    )
+    alone = dump(reference.write(BEFORE + AFTER, word=word, order=order, text=MAPS), "gperftools")
+    assert sorted(got.summed().items()) == sorted(alone.summed().items())
+    assert got.mappings == alone.mappings
+    assert got.report.facts["samples"] == 18
+    assert got.report.repairs == {"profiles by forked processes in the file": 2}
+
+
+def test_a_forked_process_that_ends_last() -> None:
+    data = reference.write(BEFORE + AFTER, text=MAPS) + reference.write(BEFORE, text=MAPS)
+    assert ticks(data) == ticks(reference.write(BEFORE + AFTER, text=MAPS))
+
+
+@pytest.mark.parametrize("chunk", [1, 7, None])
+def test_records_after_the_text_are_summed_where_no_header_says_that_they_begin_anew(chunk: int | None) -> None:
+    # the first word, 10, begins with a line feed
+    rest = reference.write(AFTER, text=MAPS)[40:]
+    got = dump(reference.write(BEFORE, text=MAPS) + rest, "gperftools", chunk=chunk)
+    assert sorted(values[0] for _, _, values in got.rows) == [2, 6, 10]
+    assert got.report.repairs == {"profiles by forked processes in the file": 1}
+    assert any("more than once" in text for text in got.report.warnings)
+
+
+def test_records_after_the_text_are_cut() -> None:
+    data = reference.write(BEFORE, text=MAPS) + reference.write(AFTER, text=MAPS)[40:70]
+    with pytest.raises(FormatError) as error:
+        dump(data, "gperftools")
+    assert error.value.offset == len(data) - 30
+    assert dump(data, "gperftools", options=LENIENT).report.losses == {"damaged records": 1, "bytes passed over": 30}
+
+
+def test_zeros_after_the_text_are_no_records() -> None:
+    got = dump(SMALL + bytes(512), "gperftools")
+    assert got.rows == dump(SMALL, "gperftools").rows
+    assert got.report.repairs == {"lines that name no mapped object": 1}
 
 
 # ---- writing ----

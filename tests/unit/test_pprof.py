@@ -330,9 +330,22 @@ def test_cut_at_every_byte() -> None:
             assert want is not None
             assert rows == reference.rows(want)
         try:
-            dump(SMALL[:n], "pprof", options=LENIENT)
+            kept = dump(SMALL[:n], "pprof", options=LENIENT)
         except FormatError as error:
             assert error.offset is not None
+        else:
+            assert want is not None or kept.report.losses
+
+
+def test_a_last_field_that_is_cut_is_a_loss() -> None:
+    samples = [message(2, sample.SerializeToString()) for sample in reference.parse(SMALL).sample]
+    tables = reference.parse(SMALL)
+    tables.ClearField("sample")
+    whole = tables.SerializeToString() + b"".join(samples)
+    for cut in range(1, len(samples[-1])):
+        got = dump(whole[:-cut], "pprof", options=LENIENT)
+        assert len(got.rows) == 2
+        assert got.report.losses == {"bytes passed over": len(samples[-1]) - cut}
 
 
 @pytest.mark.parametrize("at", range(len(SMALL)))
