@@ -95,70 +95,77 @@ INLINE uint8_t *counts_plain(struct fp_body *w, const struct fp_batch *b, uint32
 }
 
 #if WIDE
-/* Columns of sixteen rows to rows of sixteen columns. */
-WIDE_TARGET INLINE void transpose(__m512i r[16]) {
-    __m512i t[16];
-    for (unsigned k = 0; k < 16; k += 2) {
-        t[k] = _mm512_unpacklo_epi32(r[k], r[k + 1]);
-        t[k + 1] = _mm512_unpackhi_epi32(r[k], r[k + 1]);
-    }
-    for (unsigned k = 0; k < 16; k += 4) {
-        for (unsigned half = 0; half < 2; half++) {
-            r[k + 2 * half] = _mm512_unpacklo_epi64(t[k + half], t[k + 2 + half]);
-            r[k + 2 * half + 1] = _mm512_unpackhi_epi64(t[k + half], t[k + 2 + half]);
-        }
-    }
-    for (unsigned k = 0; k < 16; k += 8) {
-        for (unsigned j = k; j < k + 4; j++) {
-            t[j] = _mm512_shuffle_i32x4(r[j], r[j + 4], 0x88);
-            t[j + 4] = _mm512_shuffle_i32x4(r[j], r[j + 4], 0xdd);
-        }
-    }
-    for (unsigned j = 0; j < 8; j++) {
-        r[j] = _mm512_shuffle_i32x4(t[j], t[j + 8], 0x88);
-        r[j + 8] = _mm512_shuffle_i32x4(t[j], t[j + 8], 0xdd);
-    }
+/* Sixteen rows of a column, what is beyond 16 bits as the greatest of them; 0 if there is no such column. */
+WIDE_TARGET INLINE __m256i column(const struct fp_batch *b, uint32_t n_values, uint32_t k, uint32_t from) {
+    if (k >= n_values) return _mm256_setzero_si256();
+    const int64_t *v = b->values + (size_t)k * b->cap + from;
+    const uint32_t there = b->n - from < 16 ? (1u << (b->n - from)) - 1 : 0xffff;
+    const __m128i low = _mm512_cvtusepi64_epi16(_mm512_maskz_loadu_epi64((__mmask8)there, v));
+    return _mm256_set_m128i(_mm512_cvtusepi64_epi16(_mm512_maskz_loadu_epi64((__mmask8)(there >> 8), v + 8)), low);
 }
 
-/* Sixteen rows from `from` on into w->rows, 0 in columns that there are not. */
-WIDE_TARGET static void load_rows(struct fp_body *w, const struct fp_batch *b, uint32_t from) {
-    w->ahead = from;
-    if (b->cap - from < 16) {
-        memset(w->rows, 0, sizeof w->rows);
-        for (uint32_t i = from; i < b->n; i++)
-            for (uint32_t k = 0; k < w->n_values; k++) {
-                const uint64_t v = (uint64_t)b->values[(size_t)k * b->cap + i];
-                w->rows[i - from][k] = v < UINT32_MAX ? (uint32_t)v : UINT32_MAX;
-            }
-        return;
-    }
-    __m512i r[16];
-    const int64_t *v = b->values + from;
-    for (uint32_t k = 0; k < 16; k++, v += b->cap) {
-        r[k] = _mm512_setzero_si512();
-        if (k >= w->n_values) continue;
-        const __m256i low = _mm512_cvtusepi64_epi32(_mm512_loadu_si512(v));
-        r[k] = _mm512_inserti64x4(_mm512_castsi256_si512(low), _mm512_cvtusepi64_epi32(_mm512_loadu_si512(v + 8)), 1);
-    }
-    transpose(r);
-    for (uint32_t k = 0; k < 16; k++) _mm512_storeu_si512(w->rows[k], r[k]);
+/* Four registers of columns in lanes of four rows to four of rows in lanes of four columns. */
+WIDE_TARGET INLINE void turn_lanes(const __m512i c[4], __m512i r[4]) {
+    const __m512i t0 = _mm512_unpacklo_epi32(c[0], c[1]), t1 = _mm512_unpackhi_epi32(c[0], c[1]);
+    const __m512i t2 = _mm512_unpacklo_epi32(c[2], c[3]), t3 = _mm512_unpackhi_epi32(c[2], c[3]);
+    r[0] = _mm512_unpacklo_epi64(t0, t2);
+    r[1] = _mm512_unpackhi_epi64(t0, t2);
+    r[2] = _mm512_unpacklo_epi64(t1, t3);
+    r[3] = _mm512_unpackhi_epi64(t1, t3);
 }
 
-/* Up to sixteen numbers below 10^4, of which the first n, each behind a blank:
+/* The four digits of each value of sixteen rows, from row `from` on, into w->digits:
  *
- *     lane             1234         0        77
+ *     value            1234      two rows of sixteen in a register of 16-bit numbers
+ *     hundreds         12 34     two bytes
+ *     digits           1 2 3 4   two tables; then columns to rows
+ */
+WIDE_TARGET static void load_rows(struct fp_body *w, const struct fp_batch *b, uint32_t from) {
+#define TEN(v) v, v, v, v, v, v, v, v, v, v
+#define UNITS 0, 1, 2, 3, 4, 5, 6, 7, 8, 9
+    static const uint8_t tens[128] = {TEN(0), TEN(1), TEN(2), TEN(3), TEN(4), TEN(5), TEN(6), TEN(7), TEN(8), TEN(9)};
+    static const uint8_t ones[128] = {UNITS, UNITS, UNITS, UNITS, UNITS, UNITS, UNITS, UNITS, UNITS, UNITS};
+#undef TEN
+#undef UNITS
+    const __m512i hundred = _mm512_set1_epi16(100), reciprocal = _mm512_set1_epi16(5243); /* of 100 */
+    __m512i low[8], high[8]; /* rows 0-3 and 8-11, rows 4-7 and 12-15 */
+    __m256i most = _mm256_setzero_si256();
+    for (uint32_t j = 0; j < 8; j++) {
+        low[j] = high[j] = _mm512_setzero_si512();
+        const uint32_t k = j < 4 ? j : j + 4; /* with the column four behind it */
+        if (k >= w->n_values) continue;
+        const __m256i one = column(b, w->n_values, k, from), other = column(b, w->n_values, k + 4, from);
+        most = _mm256_max_epu16(most, _mm256_max_epu16(one, other));
+        const __m512i v = _mm512_inserti64x4(_mm512_castsi256_si512(one), other, 1);
+        const __m512i q = _mm512_srli_epi16(_mm512_mulhi_epu16(v, reciprocal), 3);
+        const __m512i rest = _mm512_sub_epi16(v, _mm512_mullo_epi16(q, hundred));
+        const __m512i pairs = _mm512_or_si512(q, _mm512_slli_epi16(rest, 8));
+        const __m512i ten = _mm512_permutex2var_epi8(_mm512_loadu_si512(tens), pairs, _mm512_loadu_si512(tens + 64));
+        const __m512i unit = _mm512_permutex2var_epi8(_mm512_loadu_si512(ones), pairs, _mm512_loadu_si512(ones + 64));
+        low[j] = _mm512_unpacklo_epi8(ten, unit);
+        high[j] = _mm512_unpackhi_epi8(ten, unit);
+    }
+    w->ahead = from;
+    w->beyond = _mm256_cmpgt_epu16_mask(most, _mm256_set1_epi16(9999));
+    for (uint32_t half = 0; half < 2; half++) {
+        const __m512i *c = half ? high : low;
+        __m512i left[4], right[4]; /* columns 0-7, columns 8-15 */
+        turn_lanes(c, left);
+        turn_lanes(c + 4, right);
+        for (uint32_t i = 0; i < 4; i++) {
+            _mm512_storeu_si512(w->digits[4 * half + i], _mm512_shuffle_i32x4(left[i], right[i], 0x88));
+            _mm512_storeu_si512(w->digits[4 * half + i + 8], _mm512_shuffle_i32x4(left[i], right[i], 0xdd));
+        }
+    }
+}
+
+/* Up to sixteen numbers of four digits, of which the first n, each behind a blank:
+ *
  *     digits           1234      0000      0077
  *     as text         ?1234     ?0000     ?0077     ? = blank
  *     written         ?1234        ?0       ?77     without the zeros in front
  */
-WIDE_TARGET INLINE uint8_t *put_fours(__m512i v, unsigned n, uint8_t *p) {
-    /* the steps of fp_eight_digits, from a four on */
-    __m512i q = _mm512_srli_epi16(_mm512_mulhi_epu16(v, _mm512_set1_epi32(5243)), 3);
-    __m512i low = _mm512_sub_epi16(v, _mm512_mullo_epi16(q, _mm512_set1_epi32(100)));
-    __m512i d = _mm512_or_si512(q, _mm512_slli_epi32(low, 16));
-    q = _mm512_mulhi_epu16(d, _mm512_set1_epi16(6554));
-    low = _mm512_sub_epi16(d, _mm512_mullo_epi16(q, _mm512_set1_epi16(10)));
-    d = _mm512_or_si512(q, _mm512_slli_epi16(low, 8));
+WIDE_TARGET INLINE uint8_t *put_fours(__m512i d, unsigned n, uint8_t *p) {
     /* all ones in the bytes before the first digit that is not 0, or before the last one */
     const __m512i some = _mm512_or_si512(d, _mm512_set1_epi32(1 << 24));
     const __m512i before = _mm512_andnot_si512(some, _mm512_sub_epi32(some, _mm512_set1_epi32(1)));
@@ -205,20 +212,33 @@ WIDE_TARGET static uint8_t *put_eights(__m256i lanes, unsigned n, uint8_t *p) {
     return p + __builtin_popcountll(written);
 }
 
+/* A row of which some values have more than four digits. */
+WIDE_TARGET static uint8_t *put_long(struct fp_body *w, const struct fp_batch *b, uint32_t row, uint32_t n,
+                                     uint8_t *p) {
+    const int64_t *v = b->values + row;
+    uint32_t values[16] = {0};
+    uint64_t all = 0;
+    for (unsigned k = 0; k < n; k++, v += b->cap) {
+        all |= (uint64_t)*v;
+        values[k] = (uint32_t)*v;
+    }
+    if (all >> 23) return counts_plain(w, b, row, n, p);
+    const __m512i some = _mm512_loadu_si512(values);
+    n = 32 - (unsigned)__builtin_clz((unsigned)_mm512_test_epi32_mask(some, some));
+    p = put_eights(_mm256_loadu_si256((const void *)values), n < 8 ? n : 8, p - 1);
+    if (n > 8) p = put_eights(_mm256_loadu_si256((const void *)(values + 8)), n - 8, p);
+    *p = '\n';
+    return p + 1;
+}
+
 WIDE_TARGET INLINE uint8_t *counts_wide(struct fp_body *w, const struct fp_batch *b, uint32_t row, uint32_t n,
                                         uint8_t *p) {
     if (n - 2 > 14) return counts_plain(w, b, row, n, p); /* not 2 to 16 */
     if ((row & ~(uint32_t)15) != w->ahead) load_rows(w, b, row & ~(uint32_t)15);
-    const __m512i v = _mm512_loadu_si512(w->rows[row & 15]);
-    n = 32 - (unsigned)__builtin_clz((unsigned)_mm512_test_epi32_mask(v, v) | 1);
-    if (!_mm512_cmpgt_epu32_mask(v, _mm512_set1_epi32(9999))) {
-        p = put_fours(v, n, p - 1);
-    } else if (!_mm512_cmpgt_epu32_mask(v, _mm512_set1_epi32(9999999))) {
-        p = put_eights(_mm512_castsi512_si256(v), n < 8 ? n : 8, p - 1);
-        if (n > 8) p = put_eights(_mm512_extracti64x4_epi64(v, 1), n - 8, p);
-    } else {
-        return counts_plain(w, b, row, n, p);
-    }
+    const __m512i digits = _mm512_loadu_si512(w->digits[row & 15]);
+    if (w->beyond >> (row & 15) & 1) return put_long(w, b, row, n, p);
+    n = 32 - (unsigned)__builtin_clz((unsigned)_mm512_test_epi32_mask(digits, digits) | 1);
+    p = put_fours(digits, n, p - 1);
     *p = '\n';
     return p + 1;
 }
