@@ -61,12 +61,18 @@ class CallgrindReader(Reader):
         self._later: dict[tuple[int, int], bytes] | None = None  # names that are defined further on
         self._said = False  # a batch of this part was handed out
         self._comments_nbytes = 0
+        self._batch: Any = None  # which `feed` fills, and whose addresses are known
+        self._addresses = (0, 0, 0)
 
     # ---- the loop ----------------------------------------------------------
 
     def feed(self, in_: Any, batch: Any, err: Any) -> int:
         lexer = self._lexer
-        in_address, batch_address, err_address = address_of(in_), address_of(batch), address_of(err)
+        if batch is not self._batch:
+            # the three stay the same from batch to batch, and asking takes as long as reading ten lines
+            self._batch = batch
+            self._addresses = address_of(in_), address_of(batch), address_of(err)
+        in_address, batch_address, err_address = self._addresses
         while True:
             if self._index >= 0:
                 batch.part = self._index
