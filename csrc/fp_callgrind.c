@@ -1,16 +1,7 @@
 #include "fp_callgrind.h"
 
+#include "fp_callgrind_wide.h"
 #include "fp_digits.h"
-
-#if defined(__x86_64__) && defined(__GNUC__)
-#define WIDE 1
-#include <immintrin.h>
-#define AVX2_TARGET __attribute__((target("avx2,bmi,bmi2,lzcnt,popcnt")))
-#define WIDE_TARGET __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi,avx512vbmi2,bmi,bmi2,popcnt")))
-#else
-#define WIDE 0
-#endif
-#define INLINE static inline __attribute__((always_inline))
 
 /* Lines are read in blocks of 64 bytes, of which every property is a bit mask
  * (bit i for byte i), so that a block of several lines is checked and taken
@@ -372,14 +363,14 @@ WIDE_TARGET INLINE unsigned take_even(struct fp_costs *s, const uint8_t *p, stru
     uint64_t first[3] = {base.address, base.bb, base.line};
     const uint32_t has[3] = {c.instr, c.has_bb, c.lines};
     __mmask8 beyond = 0;
-    for (unsigned column_of = 0, k = 0; column_of < 3; column_of++) {
-        if (!has[column_of]) continue;
+    for (unsigned j = 0, k = 0; j < 3; j++) {
+        if (!has[j]) continue;
         const __m512i v = eight_numbers(w, lanes_apart(k++, width), &starts);
         const __m512i sign = _mm512_permutexvar_epi8(starts, text);
         const __mmask8 minus = _mm512_cmpeq_epi64_mask(sign, _mm512_set1_epi8('-'));
         const __mmask8 absolute = _mm512_cmpge_epu64_mask(sign, _mm512_set1_epi8('0'));
-        beyond |= (__mmask8)(first[column_of] >> 63);
-        column[column_of] = eight_positions(_mm512_mask_sub_epi64(v, minus, zero, v), absolute, first[column_of]);
+        beyond |= (__mmask8)(first[j] >> 63);
+        column[j] = eight_positions(_mm512_mask_sub_epi64(v, minus, zero, v), absolute, first[j]);
     }
     beyond |= _mm512_movepi64_mask(_mm512_or_si512(column[0], column[1])) |
               _mm512_test_epi64_mask(column[2], _mm512_set1_epi64((long long)0xffffffff00000000));

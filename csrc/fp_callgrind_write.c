@@ -1,16 +1,9 @@
 #include "fp_callgrind_write.h"
-#include "fp_digits.h"
 
 #include <stdlib.h>
 
-#if defined(__x86_64__) && defined(__GNUC__)
-#define WIDE 1
-#include <immintrin.h>
-#define WIDE_TARGET __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi,avx512vbmi2,bmi,bmi2,popcnt")))
-#else
-#define WIDE 0
-#endif
-#define INLINE static inline __attribute__((always_inline))
+#include "fp_callgrind_wide.h"
+#include "fp_digits.h"
 
 enum {
     RUN = 32, /* rows that room is made for at once */
