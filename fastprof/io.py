@@ -613,9 +613,10 @@ def _umask() -> int:
     return mask
 
 
-def expand(paths: Iterable[str]) -> list[str]:
+def expand(paths: Iterable[str], warn: Callable[[str], None]) -> list[str]:
     """Inputs as given, a directory replaced by its files in the order of their names, numbers by value.
 
+    What else is in a directory is told to `warn`; names that begin with a dot are not looked at.
     An empty file NAME is passed over beside NAME-01 or NAME.1-01: Callgrind leaves it with --separate-threads.
     """
     found: list[str] = []
@@ -624,10 +625,12 @@ def expand(paths: Iterable[str]) -> list[str]:
             raise UsageError("standard input (-) can be read only once")
         if path != "-" and os.path.isdir(path):
             names = sorted((name for name in os.listdir(path) if not name.startswith(".")), key=_natural)
-            files = [file for file in (os.path.join(path, name) for name in names) if os.path.isfile(file)]
-            if not files:
+            others = [name for name in names if not os.path.isfile(os.path.join(path, name))]
+            if len(others) == len(names):
                 raise FastprofError(f"{path}: a directory without files")
-            found += files
+            if others:
+                warn(f"{path}: not read, being no files: {', '.join(others)}")
+            found += (os.path.join(path, name) for name in names if name not in others)
         else:
             found.append(path)
     if len(found) == 1:

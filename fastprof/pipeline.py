@@ -72,7 +72,8 @@ def convert(
     options = options or Options()
     if isinstance(inputs, (str, os.PathLike)):
         inputs = [inputs]
-    paths, output = expand(os.fspath(path) for path in inputs), os.fspath(output)
+    model, report = Model(), Report()
+    paths, output = expand((os.fspath(path) for path in inputs), report.warn), os.fspath(output)
     if not paths:
         raise UsageError("there is no input")
     if to is None and output == "-":
@@ -80,7 +81,6 @@ def convert(
     target = formats.get(to) if to else formats.for_output(output)
     if target.writer is None:
         raise UsageError(f"fastprof reads {target.name} but does not write it")
-    model, report = Model(), Report()
     readers = [open_reader(path, from_, model, options, report, progress) for path in paths]
     try:
         with Sink(output) as sink:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import atexit
 import gc
+import io
 import os
 import signal
 import sys
@@ -40,6 +41,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     signal.signal(signal.SIGTERM, _terminated)
     if sys.stderr is None:
         sys.stderr = open(os.devnull, "w")  # closed: reports must go neither to standard output nor to a file of ours
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")  # as standard error: names may be in any script
     try:
         return _run_and_flush(args)
     except BrokenPipeError:
@@ -54,8 +57,18 @@ def main(argv: Sequence[str] | None = None) -> int:
         message = str(error) or "out of memory"
         if not isinstance(error, (FastprofError, MemoryError, RecursionError, OSError)):
             message = f"internal error: {type(error).__name__}: {error} (FASTPROF_DEBUG=1 shows where)"
-        print(f"fastprof: {message}", file=sys.stderr)
+        say(message)
         return 2 if isinstance(error, UsageError) else 1
+
+
+def printable(text: str) -> str:
+    """Names may hold anything that those of files may: not for a terminal to obey."""
+    return text if text.isprintable() else "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text)
+
+
+def say(message: str) -> None:
+    """One line on standard error."""
+    print(f"fastprof: {printable(message)}", file=sys.stderr)
 
 
 def _run_and_flush(args: list[str]) -> int:
@@ -105,8 +118,10 @@ def _run(args: list[str]) -> int:
             verb, help=VERBS[verb], description=module.DESCRIPTION, epilog=module.EXAMPLES, formatter_class=formatter
         )
         module.add_arguments(sub)
-        sub.set_defaults(run=module.run)
-    parsed = parser.parse_args(args)
+        sub.set_defaults(run=module.run, parser=sub)
+    parsed, unknown = parser.parse_known_args(args)
+    if unknown:
+        parsed.parser.error(printable(f"unrecognized arguments: {' '.join(unknown)}"))
     gc.freeze()
     gc.enable()
     code: int = parsed.run(parsed)

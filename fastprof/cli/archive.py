@@ -8,12 +8,12 @@ import os
 from functools import partial
 
 from fastprof import pipeline
+from fastprof.cli import printable
 from fastprof.cli.common import (
     Progress,
     add_level_argument,
     add_reading_arguments,
     options_from,
-    printable,
     tell,
 )
 from fastprof.engine import Options
@@ -48,6 +48,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     extract.add_argument("-t", "--to", metavar="FORMAT", help="format to write (default: by the output's suffix)")
     add_reading_arguments(extract)
     list_.add_argument("--json", action="store_true", help="print JSON")
+    for action in (add, list_, extract):
+        action.set_defaults(parser=action)
     for action in (add, extract):
         action.add_argument("--json", action="store_true", help="the report as JSON, on standard error")
 

@@ -8,6 +8,7 @@ import sys
 from collections.abc import Callable
 
 from fastprof._typing import Any
+from fastprof.cli import printable, say
 from fastprof.engine import Options, Report
 
 
@@ -92,7 +93,7 @@ class Progress:
             unit="B",
             unit_scale=True,
             unit_divisor=1000,
-            desc=os.path.basename(source.name),
+            desc=printable(os.path.basename(source.name)),
             leave=False,
             ascii=True if os.environ.get("NO_COLOR") else None,
             file=sys.stderr,
@@ -104,21 +105,15 @@ class Progress:
         source.on_progress(moved, bar.close)
 
 
-def printable(text: str) -> str:
-    """Names may be anything that those of files may: not for a terminal to obey."""
-    return text if text.isprintable() else ascii(text)[1:-1]
-
-
-def report_text(report: Report, headline: str) -> str:
-    """The report as lines for a person."""
-    lines = [headline]
+def say_report(report: Report, headline: str) -> None:
+    """The report for a person, on standard error."""
+    parts = [headline]
     for title, counts in (("repairs", report.repairs), ("losses", report.losses), ("not said", report.unsaid)):
         if counts:
-            lines.append(f"{title}: " + ", ".join(f"{n:,} {name}" for name, n in sorted(counts.items())))
-    lines += [f"warning: {w}" for w in report.warnings]
-    return "; ".join(lines[: len(lines) - len(report.warnings)]) + "".join(
-        f"\nfastprof: {line}" for line in lines[len(lines) - len(report.warnings) :]
-    )
+            parts.append(f"{title}: " + ", ".join(f"{n:,} {name}" for name, n in sorted(counts.items())))
+    say("; ".join(parts))
+    for warning in report.warnings:
+        say(f"warning: {warning}")
 
 
 def report_json(report: Report) -> str:
@@ -143,7 +138,7 @@ def tell(args: argparse.Namespace, report: Report, headline: str) -> int:
     if args.json:
         print(report_json(report), file=sys.stderr)
     elif not args.quiet:
-        print(f"fastprof: {report_text(report, headline)}", file=sys.stderr)
+        say_report(report, headline)
     return exit_code(report)
 
 

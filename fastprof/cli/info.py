@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import argparse
-import sys
 
 from fastprof import pipeline
+from fastprof.cli import printable
 from fastprof.cli.common import (
     Progress,
     add_reading_arguments,
     exit_code,
     options_from,
-    printable,
     report_json,
-    report_text,
+    say_report,
 )
 
 DESCRIPTION = """\
@@ -52,7 +51,7 @@ def run(args: argparse.Namespace) -> int:
     for name, value in rows:
         print(f"{name:<{width}}  {value}".rstrip())
     if report.warnings and not args.quiet:
-        print(f"fastprof: {report_text(report, args.input)}", file=sys.stderr)
+        say_report(report, args.input)
     return exit_code(report)
 
 

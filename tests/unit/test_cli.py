@@ -179,7 +179,10 @@ def test_help_and_usage() -> None:
     assert all(verb in text for verb in VERBS) and "exit codes:" in text and "examples:" in text
     assert run(code=2).stderr.startswith(b"usage:")
     assert b"invalid choice" in run("frobnicate", code=2).stderr
-    assert b"unrecognized arguments" in run("info", POOL, "--frobnicate", code=2).stderr
+    for words in (["info"], ["archive", "list"]):
+        done = run(*words, POOL, "--frobnicate", "\x1b", code=2)
+        assert done.stderr.startswith(f"usage: fastprof {' '.join(words)} ".encode())
+        assert done.stderr.endswith(b"unrecognized arguments: --frobnicate \\x1b\n")
 
 
 def test_only_a_timeline_becomes_one() -> None:
@@ -319,6 +322,31 @@ def test_names_that_a_terminal_must_not_obey(tmp_path: Path) -> None:
     Path(os.fsdecode(name)).write_bytes(Path(EVENTS).read_bytes())
     done = run("info", os.fsdecode(name), PYTHONIOENCODING="utf-8:strict")
     assert done.stdout.splitlines()[0].endswith(rb"/b\udce9d\udcff\n\x1b[31m.xray")
+    Path(os.fsdecode(name)).write_bytes(Path(BROKEN).read_bytes())
+    for code, more in ((1, []), (3, ["--lenient"])):
+        error = run("convert", os.fsdecode(name), *more, "-o", os.fsdecode(name + b".callgrind"), code=code).stderr
+        assert rb"/b\udce9d\udcff\n\x1b[31m.xray" in error and error.count(b"\n") == 1
+
+
+def test_names_beyond_what_a_stream_can_say(tmp_path: Path) -> None:
+    path = tmp_path / "pr\xe9cis \u4e2d.xray"
+    path.write_bytes(Path(EVENTS).read_bytes())
+    store = tmp_path / "store.fpa"
+    for env in ({"PYTHONIOENCODING": "ascii"}, {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}):
+        store.unlink(missing_ok=True)
+        escaped = rb"pr\udcc3\udca9cis \udce4\udcb8\udcad.xray" if "LC_ALL" in env else rb"pr\xe9cis \u4e2d.xray"
+        assert escaped in run("archive", "add", str(store), str(path), **env).stderr
+        assert escaped in run("info", str(path), **env).stdout
+        assert escaped in run("archive", "list", str(store), **env).stdout
+
+
+def test_what_a_directory_holds_beside_files_is_said(tmp_path: Path) -> None:
+    (tmp_path / "a.xray").write_bytes(Path(EVENTS).read_bytes())
+    assert b"warning" not in run("convert", str(tmp_path), "--to", "callgrind").stderr
+    (tmp_path / "more").mkdir()
+    os.mkfifo(tmp_path / "pipe")
+    done = run("convert", str(tmp_path), "--to", "callgrind")
+    assert b"fastprof: warning: %s: not read, being no files: more, pipe\n" % os.fsencode(tmp_path) in done.stderr
 
 
 @pytest.mark.parametrize(

@@ -186,10 +186,15 @@ def test_what_cannot_be_opened(tmp_path: Path) -> None:
 def test_expand(tmp_path: Path) -> None:
     for name in ("b.10", "b.9", "a", ".hidden"):
         (tmp_path / name).write_bytes(b"x")
-    assert expand(["x", "-", str(tmp_path)]) == ["x", "-", *(str(tmp_path / name) for name in ("a", "b.9", "b.10"))]
+    warnings: list[str] = []
+    files = [str(tmp_path / name) for name in ("a", "b.9", "b.10")]
+    assert expand(["x", "-", str(tmp_path)], warnings.append) == ["x", "-", *files]
+    assert not warnings
     (tmp_path / "empty").mkdir()
+    assert expand([str(tmp_path)], warnings.append) == files
+    assert warnings == [f"{tmp_path}: not read, being no files: empty"]
     with pytest.raises(FastprofError, match="without files"):
-        expand([str(tmp_path / "empty")])
+        expand([str(tmp_path / "empty")], warnings.append)
 
 
 @pytest.mark.parametrize("thread", ["out-01", "out.3-02"])
@@ -197,9 +202,9 @@ def test_expand_passes_over_the_empty_file_that_callgrind_leaves_beside_threads(
     (tmp_path / "out").write_bytes(b"")
     (tmp_path / thread).write_bytes(b"x")
     for inputs in ([tmp_path], [tmp_path / "out", tmp_path / thread]):
-        assert expand(map(str, inputs)) == [str(tmp_path / thread)]
+        assert expand(map(str, inputs), print) == [str(tmp_path / thread)]
     (tmp_path / "out").write_bytes(b"x")
-    assert expand([str(tmp_path)]) == [str(tmp_path / "out"), str(tmp_path / thread)]
+    assert expand([str(tmp_path)], print) == [str(tmp_path / "out"), str(tmp_path / thread)]
 
 
 @pytest.mark.parametrize("other", ["out.1", "outer-01", "out-", "out-x"])
@@ -207,7 +212,7 @@ def test_expand_keeps_any_other_empty_file(other: str, tmp_path: Path) -> None:
     """It is to be read, and refused: it may be what a failed copy left."""
     (tmp_path / "out").write_bytes(b"")
     (tmp_path / other).write_bytes(b"x")
-    assert expand([str(tmp_path)]) == [str(tmp_path / "out"), str(tmp_path / other)]
+    assert expand([str(tmp_path)], print) == [str(tmp_path / "out"), str(tmp_path / other)]
 
 
 # ---- writing --------------------------------------------------------------
