@@ -12,7 +12,7 @@ import bisect
 import os
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from itertools import pairwise
+from itertools import accumulate, pairwise
 
 from fastprof._typing import TYPE_CHECKING, NamedTuple
 from fastprof.elf import DEBUG_DIRS, ElfObject, Section, Segment, Symbol
@@ -66,6 +66,7 @@ class Mappings:
             self._adopt(at, after)
         self._order = order
         self._starts = [self.items[i].start for i in order]
+        self._reach = list(accumulate((self.items[i].limit for i in order), max))
 
     def _adopt(self, at: int, neighbour: int) -> None:
         mine, other = self.items[at], self.items[neighbour]
@@ -77,7 +78,9 @@ class Mappings:
     def find(self, address: int) -> int | None:
         """The index of the mapping an address belongs to, or None."""
         at = bisect.bisect_right(self._starts, address) - 1
-        if at >= 0 and address < self.items[self._order[at]].limit:
+        if at < 0 or address >= self._reach[at]:
+            return None
+        if address < self.items[self._order[at]].limit:
             return self._order[at]
         # not in the nearest range: it may lie in a wider one that starts earlier (a catch-all 0..2**64-1)
         return next((i for i, m in enumerate(self.items) if m.start <= address < m.limit), None)

@@ -9,6 +9,7 @@ What could not be resolved is said for each object, with the reason.
 
 from __future__ import annotations
 
+import bisect
 from collections import Counter
 from collections.abc import Iterable, Iterator
 
@@ -104,6 +105,7 @@ class _Names:
         model = self._model
         self._n_mappings = model.count("mappings")
         processes: list[list[Mapping]] = []
+        taken: list[Mapping] = []  # of the last process, by start
         self._process_of = [0]
         for i in range(1, self._n_mappings):
             object_id, start_low, start_high, limit_low, limit_high, low, high, _ = model.row("mappings", i)
@@ -115,9 +117,17 @@ class _Names:
                 model.string(name).decode("utf-8", "surrogateescape"),
                 model.string(build_id).decode("utf-8", "surrogateescape"),
             )
-            if not processes or any(m.start < mapping.limit and mapping.start < m.limit for m in processes[-1]):
+            at = bisect.bisect(taken, mapping)
+            if (
+                not processes
+                or (at > 0 and mapping.start < taken[at - 1].limit)
+                or (at < len(taken) and taken[at].start < mapping.limit)
+            ):
                 processes.append([])
+                taken, at = [], 0
             processes[-1].append(mapping)
+            if mapping.start < mapping.limit:
+                taken.insert(at, mapping)
             self._process_of.append(len(processes) - 1)
         options = self._options
         self._symbolizers = [

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import random
 import re
 import struct
 import subprocess
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -13,6 +15,7 @@ from fastprof.bridges.graph import to_graph
 from fastprof.bridges.symbolize import symbolize
 from fastprof.engine import Options, Report
 from fastprof.model import Model
+from fastprof.symbols import Mapping, Symbolizer
 from tests import profiles
 from tests.profiles import Frame, Sample
 from tests.unit.test_cli import run
@@ -113,6 +116,37 @@ def test_two_processes_with_other_places_of_one_program(program: Path) -> None:
     model, report = Model(), Report()
     batches = symbolize(profiles.stacks(model, [Sample((one,), (1,)), Sample((two,), (2,))]), model, Options(), report)
     assert [s.frames[0].lines[-1][0].name for s in profiles.samples(model, batches)] == ["work", "work"]
+
+
+def test_processes_are_told_apart_in_thousands_of_mappings(monkeypatch: pytest.MonkeyPatch) -> None:
+    looked_at = 0
+
+    class Counted(Mapping):
+        @property
+        def limit(self) -> int:  # type: ignore[override]
+            nonlocal looked_at
+            looked_at += 1
+            return self[1]
+
+    processes: list[list[Mapping]] = []
+
+    class Symbols(Symbolizer):
+        def __init__(self, mappings: Any, **options: Any) -> None:
+            processes.append([Mapping(*m) for m in mappings])
+            super().__init__(processes[-1], **options)
+
+    monkeypatch.setattr("fastprof.bridges.symbolize.Mapping", Counted)
+    monkeypatch.setattr("fastprof.bridges.symbolize.Symbolizer", Symbols)
+    places = [random.Random(1).sample(range(2000), 2000), range(2000), [5]]
+    model = Model()
+    frames = []
+    for process, starts in enumerate(places):
+        frames += [Frame((), s << 12, (f"/gone/{process}.so", s << 12, (s + 1) << 12, 0)) for s in starts]
+    frames.append(Frame((), 1 << 40, ("/gone/empty.so", 1 << 40, 1 << 40, 0)))
+    rows = profiles.stacks(model, [Sample((frame,), (1,)) for frame in frames])
+    assert len(list(symbolize(rows, model, Options(), Report())))
+    assert [len(p) for p in processes[-3:]] == [2000, 2000, 2]
+    assert looked_at < 40 * len(frames)
 
 
 def test_what_has_no_symbol_is_said_and_left_alone(tmp_path: Path) -> None:

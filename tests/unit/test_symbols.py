@@ -247,6 +247,9 @@ def test_mappings_find_the_narrow_range_before_the_wide_one() -> None:
     assert [maps.find(a) for a in (0x1000, 0x1FFF, 0x2000, 0x3001, 0x10, 1 << 63)] == [0, 0, 1, 2, 1, 1]
     assert maps.main() == 0
     assert Mappings([Mapping(1, 2, 0, "[vdso]")]).find(5) is None
+    far = Mappings([Mapping(1, 2, 0, "[vdso]"), Mapping(7, 9, 0, "/x")])
+    far.items = []  # not one of them is looked at
+    assert far.find(9) is far.find(5) is far.find(0) is None
 
 
 def test_where_files_are_searched(built: dict[str, Path], tmp_path: Path) -> None:
