@@ -309,7 +309,7 @@ class Source:
 
     def _guarded(self, read: Any, argument: Any) -> Any:
         try:
-            return read(argument)
+            got = read(argument)
         except Exception as error:
             if not self.compression:
                 if isinstance(error, OSError):
@@ -321,6 +321,9 @@ class Source:
             raise FastprofError(
                 f"{self.name}: {what}: after {self._at} decompressed bytes: {error}"
             ) from None
+        if got is None:
+            raise FastprofError(f"{self.name}: has nothing to read for now, and is not to be waited for (non-blocking)")
+        return got
 
     # ---- the window ----------------------------------------------------
 
@@ -354,8 +357,9 @@ class Source:
         got = 0
         # one read a refill, but never none: an empty read means the end
         while room and not got:
-            got = self._guarded(self._stream.readinto, view[tail : tail + room]) or 0
+            got = self._guarded(self._stream.readinto, view[tail : tail + room])
             if not got:
+                self._check_end()
                 self._end = self._at
                 break
         self._at += got
@@ -364,6 +368,13 @@ class Source:
         in_.eof = self._end is not None and self._at >= self._end
         if self._progress is not None:
             self._progress(self._raw_position())
+
+    def _check_end(self) -> None:
+        """Is this where a file of known size ends?  Errors: FastprofError, unless losses are counted."""
+        if self.size is not None and self._at < self.size:
+            if self._lost is None:
+                raise FastprofError(f"{self.name}: became shorter while it was read: {self._at} of {self.size} bytes")
+            self._lost("files that became shorter while they were read")
 
     def select(self, offset: int, length: int | None = None) -> None:
         """Go on reading at `offset`, up to `length` bytes (None: to the end).
@@ -453,10 +464,19 @@ class Source:
         self.close()
 
 
+def _write_whole(raw: Any, view: memoryview) -> None:
+    """Write all of `view`, which a pipe may take in parts."""
+    while len(view):
+        done = raw.write(view)
+        if done is None:
+            raise BlockingIOError("takes nothing for now, and is not to be waited for (non-blocking)")
+        view = view[done:]
+
+
 class _Counted:
     """A file that a compressor writes to; `written` counts what comes out of it.
 
-    Compressors take it for granted that a write is whole, which those of a pipe need not be.
+    Compressors take it for granted that a write is whole.
     """
 
     def __init__(self, raw: Any) -> None:
@@ -466,10 +486,8 @@ class _Counted:
     def write(self, data: bytes | memoryview) -> int:
         view = memoryview(data)
         self.written += len(view)
-        while len(view):
-            done = self._raw.write(view)
-            view = view[len(view) if done is None else done :]
-        return len(data)
+        _write_whole(self._raw, view)
+        return len(view)
 
     def flush(self) -> None:
         self._raw.flush()
@@ -559,11 +577,10 @@ class Sink:
         view = memoryview(data)
         self.written += len(view)
         try:
-            while len(view):
-                done = self._stream.write(view)
-                if done is None or done == len(view) or self._stream is not self._raw:
-                    return
-                view = view[done:]
+            if self._stream is self._raw:
+                _write_whole(self._raw, view)
+            else:
+                self._stream.write(view)
         except BrokenPipeError:
             raise
         except OSError as error:

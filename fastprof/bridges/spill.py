@@ -51,8 +51,16 @@ class Runs:
         """All runs and, as one more, what `last` gives (which need not go through the file)."""
         return Merge(self, last)
 
-    def read(self, offset: int, into: memoryview) -> int:
-        return os.preadv(self._file.fileno(), [into], offset)
+    def read(self, offset: int, into: memoryview) -> None:
+        """Fill `into` from `offset`, which was written: whatever is missing is an error, not an end."""
+        while len(into):
+            try:
+                got = os.preadv(self._file.fileno(), [into], offset)
+            except OSError as error:
+                raise FastprofError(f"temporary file: {error.strerror or error}") from None
+            if not got:
+                raise FastprofError(f"temporary file: ends at byte {offset}, where something was written")
+            offset, into = offset + got, into[got:]
 
     @property
     def runs(self) -> list[tuple[int, int]]:
@@ -85,10 +93,10 @@ class Merge:
         if i == len(self._runs):
             got = self._last(window, self._words)
         else:
-            offset, nbytes = self._runs.runs[i]
-            left = offset + nbytes - self._at[i]
-            view = memoryview(ffi.buffer(window))[: min(left, self._words * _WORD)]
-            got = self._runs.read(self._at[i], view) // _WORD if left else 0
-            self._at[i] += got * _WORD
+            left = sum(self._runs.runs[i]) - self._at[i]
+            nbytes = min(left, self._words * _WORD)
+            self._runs.read(self._at[i], memoryview(ffi.buffer(window))[:nbytes])
+            self._at[i] += nbytes
+            got = nbytes // _WORD
         run.pos, run.n, run.eof = 0, got, got == 0
         return True

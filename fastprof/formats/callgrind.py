@@ -343,7 +343,7 @@ class CallgrindReader(Reader):
             ("positions that were ranges", lexer.ranges),
             ("calls= or jump lines with extra numbers", lexer.extra_numbers),
             ("calls= without cfn=", lexer.unnamed_callees),
-            ("cost lines outside any function", lexer.outside),
+            ("blocks of cost lines outside any function", lexer.outside),
             ("names made of numbered names, put together", lexer.expanded),
             ("lines before 0, taken for 0", lexer.before_zero),
         ):

@@ -144,6 +144,12 @@ def test_lenient_does_not_take_the_cost_of_a_skipped_call_for_self_cost() -> Non
     assert report.losses["lines that could not be read"] == 2
 
 
+def test_costs_before_any_function_are_told_by_the_block() -> None:
+    parts, report = read_parts(HEADER + b"1 2\n2 3\n3 4\nfl=a\nfn=f\n1 2\n")
+    assert [row.function.name for row in parts[0].rows] == [b"", b"", b"", b"f"]
+    assert report.repairs == {"blocks of cost lines outside any function": 1}
+
+
 BEYOND = b"(99999999999999999999)"  # a number of a name that cannot be
 
 

@@ -215,6 +215,46 @@ def test_expand_keeps_any_other_empty_file(other: str, tmp_path: Path) -> None:
     assert expand([str(tmp_path)], print) == [str(tmp_path / "out"), str(tmp_path / other)]
 
 
+@pytest.mark.parametrize("lenient", [False, True])
+def test_a_file_that_became_shorter_is_an_error(lenient: bool, tmp_path: Path) -> None:
+    path = tmp_path / "lines"
+    path.write_bytes(TEXT)
+    lost: list[str] = []
+    source = Source(str(path), lost=lost.append if lenient else None)
+    os.truncate(path, 300_000)
+    if lenient:
+        assert len(read_all(source)) == 300_000
+        assert lost == ["files that became shorter while they were read"]
+    else:
+        with pytest.raises(FastprofError, match=f"became shorter while it was read: 300000 of {len(TEXT)} bytes"):
+            read_all(source)
+
+
+def test_nothing_for_now_is_not_the_end() -> None:
+    ours, theirs = os.pipe()
+    os.set_blocking(ours, False)
+    os.write(theirs, b"the beginning")
+    with (
+        open(theirs, "wb"),
+        open(ours, "rb", buffering=0) as stream,
+        pytest.raises(FastprofError, match="has nothing to read for now"),
+    ):
+        Source(stream)
+
+
+@pytest.mark.parametrize("kind", ["", ".gz"])
+def test_no_room_for_now_is_not_written(kind: str) -> None:
+    ours, theirs = os.pipe()
+    os.set_blocking(theirs, False)
+    with open(ours, "rb"), open(theirs, "wb", buffering=0) as stream:
+        sink = Sink(stream)
+        if kind:
+            sink.gzip()
+        with pytest.raises(FastprofError, match="takes nothing for now"):
+            for _ in range(100):
+                sink.write(NOISE)
+
+
 # ---- writing --------------------------------------------------------------
 
 
