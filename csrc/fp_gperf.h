@@ -123,7 +123,7 @@ int fp_gperf_rows(struct fp_gperf *g, struct fp_batch *out, struct fp_err *err);
 struct fp_gperf_writer {
     struct fp_model *model;
     uint64_t period_ns;
-    int32_t scaled; /* the value is nanoseconds, not ticks */
+    uint64_t unit_ns; /* nanoseconds that 1 stands for in a value; 0: values are ticks */
     /* what the format cannot say */
     uint64_t no_address; /* frames without an address */
     uint64_t no_stack;   /* rows none of whose frames has one */
@@ -133,7 +133,8 @@ struct fp_gperf_writer {
     uint64_t rows;
 };
 
-/* Appends records for the rows, from value column `column`.  FP_DONE or FP_E_NOMEM. */
+/* Appends records for the rows, from value column `column`.  FP_DONE, FP_E_NOMEM or
+ * FP_E_OVERFLOW. */
 int fp_gperf_put(struct fp_gperf_writer *w, const struct fp_batch *in, uint32_t column, struct fp_buf *out,
                  struct fp_err *err);
 

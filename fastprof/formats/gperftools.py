@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from fastprof._core import ffi, lib
 from fastprof._typing import Any, NamedTuple
 from fastprof.engine import Format, Options, Reader, Report, Writer
-from fastprof.errors import FormatError, UsageError
+from fastprof.errors import FormatError, UsageError, check
 from fastprof.io import Sink, Source
 from fastprof.model import Batch, Model, Part, ValueType
 
@@ -18,6 +18,7 @@ _SWAP = ffi.new("int *")
 SIGNAL_FUNCTIONS = (
     b"ProfileData::Add|ProfileData::prof_handler|CpuProfiler::prof_handler|__pthread_sighandler|__restore"
 )
+_NANOSECONDS = {"nanoseconds": 1, "microseconds": 1000, "milliseconds": 1_000_000, "seconds": 1_000_000_000}
 _VALUE_TYPES = [ValueType("samples", "count"), ValueType("cpu", "nanoseconds")]
 
 
@@ -317,31 +318,33 @@ class GperftoolsWriter(Writer):
         self._w = ffi.new("struct fp_gperf_writer *")
         self._w.model = model.c
         self._err = ffi.new("struct fp_err *")
-        self._columns: dict[int, tuple[int, bool]] = {}
+        self._columns: dict[int, tuple[int, int]] = {}
         self._begun = False
 
     def _begin(self, part: Part | None) -> None:
-        period_ns = part.extra.get("period", 0) if part else 0
-        unit = part.extra.get("period_type", ("cpu", "nanoseconds"))[1] if part else ""
-        period_us = period_ns // 1000 if unit == "nanoseconds" and period_ns >= 1000 else 10_000
+        extra = part.extra if part else {}
+        unit = extra.get("period_type", ("cpu", "nanoseconds"))[1]
+        period_us = extra.get("period", 0) * _NANOSECONDS.get(unit, 0) // 1000
+        if not 0 < period_us < 1 << 32:
+            period_us = 10_000
         if self.options.period_us:
             period_us = self.options.period_us
         self._w.period_ns = period_us * 1000
         self.text(b"".join(n.to_bytes(8, "little") for n in (0, 3, 0, period_us, 0)))
         self._begun = True
 
-    def _column(self, part: Part) -> tuple[int, bool]:
-        """(value column, whether it is nanoseconds to be divided by the period)."""
+    def _column(self, part: Part) -> tuple[int, int]:
+        """(value column, nanoseconds that 1 stands for in it if it is a time to be divided by the period)."""
         types = part.value_types
         for k, t in enumerate(types):
             if t.name == "samples" and t.unit == "count":
-                return k, False
+                return k, 0
         for k, t in enumerate(types):
-            if t.unit == "nanoseconds":
-                return k, True
+            if t.unit in _NANOSECONDS:
+                return k, _NANOSECONDS[t.unit]
         for k, t in enumerate(types):
             if t.unit in ("count", ""):  # the events of a call graph have no unit
-                return k, False
+                return k, 0
         raise UsageError("gperftools profiles count samples: none of the values is a count or a time")
 
     def put(self, batch: Batch) -> None:
@@ -350,9 +353,9 @@ class GperftoolsWriter(Writer):
             self._begin(part)
         if batch.part not in self._columns:
             self._columns[batch.part] = self._column(part)
-        column, self._w.scaled = self._columns[batch.part]
-        if lib.fp_gperf_put(self._w, batch.c, column, self.out, self._err) < 0:
-            raise MemoryError("no memory for output")
+        column, self._w.unit_ns = self._columns[batch.part]
+        status = lib.fp_gperf_put(self._w, batch.c, column, self.out, self._err)
+        check(status, self._err, "output", self.format)
 
     def end(self) -> None:
         if not self._begun:

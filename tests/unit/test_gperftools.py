@@ -13,6 +13,7 @@ from fastprof.errors import FormatError
 from fastprof.formats.gperftools import MapsText, arrange, split_inlined
 from fastprof.io import Source
 from tests.reference import gperftools as reference
+from tests.reference import profile_proto
 from tests.stackdump import dump, rewrite
 
 MAPS = b"""00400000-00410000 r-xp 00000000 08:01 4711       /srv/my demo/prog
@@ -336,3 +337,35 @@ def test_what_the_format_cannot_say_is_counted() -> None:
     pprof, _ = rewrite(text + reference.write([(2, (0, 0x1000))]), "gperftools", "pprof")
     _, report = rewrite(pprof, "pprof", "gperftools")
     assert report.unsaid == {"frames without address": 1}
+
+
+@pytest.mark.parametrize(
+    ("value", "unit", "period", "period_unit", "want"),
+    [
+        (40, "milliseconds", 20, "milliseconds", (2, 20_000)),
+        (6000, "microseconds", 2000, "microseconds", (3, 2000)),
+        (7, "seconds", 1, "seconds", (7, 1_000_000)),
+        (20_000_000, "nanoseconds", 4096, "bytes", (2, 10_000)),
+        (20_000_000, "nanoseconds", 1 << 60, "seconds", (2, 10_000)),
+    ],
+)
+def test_times_of_any_unit_are_written_as_ticks(
+    value: int, unit: str, period: int, period_unit: str, want: tuple[int, int]
+) -> None:
+    got = reference.read(rewrite(timed(value, unit, period, period_unit), "pprof", "gperftools")[0])
+    assert (got.chains, got.period_us) == (Counter({(0x1000,): want[0]}), want[1])
+
+
+def test_a_time_that_no_word_holds() -> None:
+    with pytest.raises(FormatError, match="2\\^64 nanoseconds"):
+        rewrite(timed(1 << 62, "seconds", 1, "seconds"), "pprof", "gperftools")
+
+
+def timed(value: int, unit: str, period: int, period_unit: str) -> bytes:
+    """A pprof profile of one sample."""
+    p = profile_proto.Profile(string_table=["", "cpu", unit, period_unit], period=period)
+    p.sample_type.add(type=1, unit=2)
+    p.period_type.type, p.period_type.unit = 1, 3
+    p.location.add(id=1, address=0x1000)
+    p.sample.add(location_id=[1], value=[value])
+    return bytes(p.SerializeToString())
