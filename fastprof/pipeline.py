@@ -278,7 +278,7 @@ def _add_summary(report: Report, model: Model, view: str, seen: Summary) -> None
     if view == "timeline" and rows:
         facts["first tick"] = int(summary.first_time)
         facts["last tick"] = int(summary.last_time)
-        clock = model.parts[0].extra.get("ticks_per_second")
+        clock = model.parts[0].extra.get("ticks_per_second") if model.parts else None
         if clock:
             facts["seconds"] = (int(summary.last_time) - int(summary.first_time)) / clock
     if view == "stacks":

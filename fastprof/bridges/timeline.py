@@ -8,6 +8,7 @@ thread is that of the CPU of the first.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from functools import partial
 
@@ -177,7 +178,9 @@ class _Result:
                 part.descriptions += source.descriptions
         part.descriptions.append((b"Threads", str(1 if group else len(threads)).encode()))
         part.descriptions.append((b"Timerange", f"ticks {first} - {last}".encode()))
-        repairs = ", ".join(f"{n} {name}" for name, n in sorted(self._report.repairs.items()))
+        # and what was mended when an archive was made of the source
+        mended = self._report.repairs + Counter(self._report.facts.get("recorded repairs", {}))
+        repairs = ", ".join(f"{n} {name}" for name, n in sorted(mended.items()))
         part.descriptions.append((b"Repairs", repairs.encode() or b"none"))
         return part
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 
-from fastprof.formats import archive_sections
+from fastprof.formats import archive_cbor, archive_sections
 from fastprof.formats.archive_sections import (
     END,
     FILE_HEADER_NBYTES,
@@ -67,7 +67,7 @@ def read_end(source: Source, codec: Codec, member: Member) -> None:
     offset, type_, _ = member.sections[-1] if member.sections else (0, 0, 0)
     if member.end is None and type_ == END:
         section = read_header(source, offset)
-        member.end = unpack_metadata(section, payload(source, codec, section), dict)
+        member.end = archive_sections.unpack_end(section, payload(source, codec, section))
 
 
 def read_header(source: Source, offset: int) -> Section:
@@ -103,9 +103,9 @@ def _read_index(source: Source, codec: Codec, offset: int) -> tuple[int | None, 
     try:
         before = entries[0]
         members = [Member.from_index(entry) for entry in entries[1:]]
-        if before is not None and not FILE_HEADER_NBYTES <= before < offset:
-            raise ValueError(f"index before it at byte {before}")
-    except (AttributeError, TypeError, ValueError, IndexError) as error:
+        if before is not None and not (archive_cbor.fits(before, int) and FILE_HEADER_NBYTES <= before < offset):
+            raise ValueError(f"index before it at byte {before!r:.80}")
+    except (ValueError, IndexError) as error:
         raise SectionError(offset, f"index: {error}") from None
     for member in members:
         for at, _, nbytes in member.sections:
@@ -162,7 +162,7 @@ def _add(source: Source, codec: Codec, section: Section, members: dict[int, Memb
             begin = unpack_metadata(section, payload(source, codec, section), dict)
             member.name, member.view = str(begin.get("name", "")), str(begin.get("view", ""))
         elif section.type == END:
-            member.end = unpack_metadata(section, payload(source, codec, section), dict)
+            member.end = archive_sections.unpack_end(section, payload(source, codec, section))
         elif section.type == ROWS:
             raw = payload(source, codec, section)
             member.chunks[section.offset] = Chunk(section.offset)

@@ -13,6 +13,7 @@ from fastprof._typing import Any
 from fastprof.engine import Options, Reader, Report, Summary
 from fastprof.errors import FormatError, UsageError
 from fastprof.formats import archive_sections
+from fastprof.formats.archive_cbor import fits
 from fastprof.formats.archive_index import load, payload, read_end, read_header
 from fastprof.formats.archive_sections import (
     BASED,
@@ -33,19 +34,49 @@ from fastprof.formats.archive_sections import (
     unpack_metadata,
 )
 from fastprof.io import Source
-from fastprof.model import VIEWS, Model, Part
+from fastprof.model import VIEWS, Model, Part, ValueType
+
+_PART = {
+    "value_types": [ValueType],
+    "positions": (str, ...),
+    "creator": bytes,
+    "pid": int,
+    "thread": int,
+    "number": int,
+    "command": bytes,
+    "trigger": bytes,
+    "descriptions": [(bytes, bytes)],
+    "comments": [bytes],
+    "summary": [int],
+    "totals": [int],
+    "extra": {
+        "default_sample_type": str,
+        "doc_url": bytes,
+        "drop_frames": bytes,
+        "duration_ns": int,
+        "inherited": [ValueType],
+        "keep_frames": bytes,
+        "labels": (str, ...),
+        "period": int,
+        "period_type": (str, str),
+        "remarks": [bytes],
+        "ticks_per_second": int,
+        "time_ns": int,
+    },
+}
 
 
 def _part_from_plain(plain: dict[str, Any]) -> Part:
-    """Errors: TypeError, ValueError for what _part_to_plain does not make."""
-    empty = Part()
+    """Errors: ValueError for what _part_to_plain does not make."""
     for name, value in plain.items():
-        if name not in vars(empty):
-            raise ValueError(f"unknown field {name!r}")
-        expected = getattr(empty, name)
-        if expected is not None and not isinstance(value, type(expected)):
-            raise ValueError(f"field {name!r} is a {type(value).__name__}")
-    return Part(**plain)
+        if name not in _PART:
+            raise ValueError(f"unknown field {name!r:.80}")
+        if not fits({name: value}, _PART):
+            raise ValueError(f"field {name!r} is {value!r:.80}")
+    part = Part(**plain)
+    if [p for p in ("instr", "bb", "line") if p in part.positions] != [*part.positions]:
+        raise ValueError(f"positions are {part.positions!r:.80}")
+    return part
 
 
 class ArchiveReader(Reader):
@@ -244,7 +275,9 @@ class ArchiveReader(Reader):
             return self._rows(batch, err)
         elif section.type == NUMBERS:
             self._take_numbers(unpack_metadata(section, raw, dict))
-        elif section.type not in (MEMBER, END) and not section.flags & OPTIONAL:
+        elif section.type == END:
+            archive_sections.unpack_end(section, raw)
+        elif section.type != MEMBER and not section.flags & OPTIONAL:
             raise VersionError(offset, f"section of the unknown type {section.type}, written by a later version")
         return int(lib.FP_DONE)
 
@@ -279,6 +312,9 @@ class ArchiveReader(Reader):
             batch.part = self._part_at[self._file_part]
             if self.view == "timeline":
                 self._last_time = batch.time[batch.n - 1]
+            elif batch.n_values < (n := len(self.model.parts[batch.part].value_types)):
+                batch.n = before
+                raise SectionError(self._expected[0], f"rows of {batch.n_values} values, the part has {n}")
         self._rows_read += batch.n - before
         self._rows_kept += batch.n - before
         self._status(status, err)
@@ -301,11 +337,13 @@ class ArchiveReader(Reader):
         parts = self.model.parts
         for entry in entries:
             try:
+                if not fits(entry, [int, dict]):
+                    raise ValueError(f"an entry is {entry!r:.80}")
                 index, plain = entry
                 part = _part_from_plain(plain)
                 if not 0 <= index <= len(self._part_at):
                     raise ValueError(f"part {index} of {len(self._part_at)}")
-            except (TypeError, ValueError) as error:
+            except ValueError as error:
                 raise SectionError(self._section.offset, f"parts: {error}") from None
             if index == len(self._part_at):
                 self._part_at.append(self.model.add_part(part))

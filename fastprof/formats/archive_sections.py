@@ -32,6 +32,7 @@ NAMES = {
     NUMBERS: "a section of numbers",
 }
 OPTIONAL, ZSTD, BASED, METADATA, DIFFERENCE = 1, 2, 4, 8, 16
+MAX_NUMBER = 0xFFFFFFFF  # of a member
 MAX_RAW = 256 << 20  # most bytes of a payload when decompressed
 # What metadata of all profiles has in common: a raw-content dictionary for zstandard.
 METADATA_DICTIONARY = b"".join(
@@ -55,6 +56,21 @@ BASED_LEVELS = ((4 << 20, 19), (MAX_RAW, 9))
 SMALL = 128 << 10  # a payload below this is compressed as well as can be, whatever the level
 LONG_DISTANCE_LEVEL = 6  # from which zstandard's long-distance matching is on
 MAX_EXPANSION = 1 << 16  # zstandard cannot say more with a byte than this
+# Metadata becomes Python objects, many times its size: beyond the first so many bytes it may expand by less.
+METADATA_FREE, METADATA_EXPANSION = 1 << 20, 256
+
+_INDEX_ENTRY = [int, str, str, int, bytes, [int], [[int, [int], [int], [int]]]]
+_END = {
+    "kinds": [int],
+    "calls": int,
+    "totals": [int],
+    "overflowed": bool,
+    "counts": [int],
+    "threads": [[int, int, int]],
+    "facts": {},
+    "repairs": {str: int},
+    "losses": {str: int},
+}
 
 
 class SectionError(ValueError):
@@ -113,9 +129,13 @@ def parse_header(data: bytes, offset: int) -> Section:
     if sync != SYNC or struct.unpack_from("<I", data, 20)[0] != zlib.crc32(data[:20]):
         raise SectionError(offset, "section header does not match its checksum")
     section = Section(offset, type_, flags, member, stored, raw, crc)
-    if raw > MAX_RAW or raw > stored * MAX_EXPANSION:
+    if raw > MAX_RAW or raw > stored * MAX_EXPANSION or not _plausible(type_, raw, stored):
         raise SectionError(offset, f"section of {stored} bytes claims {raw} bytes, more than it can hold")
     return section
+
+
+def _plausible(type_: int, raw: int, stored: int) -> bool:
+    return type_ in (TABLES, ROWS) or raw <= max(METADATA_FREE, stored * METADATA_EXPANSION)
 
 
 def trailer(index_offset: int) -> bytes:
@@ -168,7 +188,9 @@ class Codec:
             raise SectionError(0, f"a payload of {len(raw)} bytes, the most is {MAX_RAW}")
         found = [(raw, len(raw), 0)]  # what would be stored, the bytes it decompresses to, flags
         if type_ not in (TABLES, ROWS):
-            found.append((self._compress(raw, METADATA_DICTIONARY, 19), len(raw), ZSTD | METADATA))
+            packed = self._compress(raw, METADATA_DICTIONARY, 19)
+            if _plausible(type_, len(raw), len(packed)):
+                found.append((packed, len(raw), ZSTD | METADATA))
         else:
             if base is not None and base[1]:
                 offset = struct.pack("<Q", base[0])
@@ -256,6 +278,15 @@ def unpack_metadata(section: Section, raw: bytes, kind: type) -> Any:
     return value
 
 
+def unpack_end(section: Section, raw: bytes) -> dict[str, Any]:
+    """What an END says.  Errors: SectionError."""
+    end: dict[str, Any] = unpack_metadata(section, raw, dict)
+    for name, value in end.items():
+        if not archive_cbor.fits({name: value}, _END):
+            raise SectionError(section.offset, f"summary: {name!r} is {value!r:.80}")
+    return end
+
+
 class Chunk(NamedTuple):
     """What the index says of a ROWS section, so that it need not be read."""
 
@@ -295,22 +326,24 @@ class Member:
 
     @staticmethod
     def from_index(entry: list[Any]) -> Member:
-        """Errors: TypeError, ValueError when the entry is not what to_index makes."""
+        """Errors: ValueError when the entry is not what to_index makes."""
+        if not archive_cbor.fits(entry, _INDEX_ENTRY):
+            raise ValueError("an entry that is not of a profile")
         number, name, view, offset, types, sizes, chunks = entry
-        member = Member(int(number), str(name), str(view))
+        if not 0 <= number < MAX_NUMBER:
+            raise ValueError(f"profile of the number {number}")
+        member = Member(number, name, view)
         left = list(reversed(chunks))
-        for type_, nbytes in zip(bytes(types), sizes, strict=True):
-            member.sections.append((offset, type_, int(nbytes)))
+        for type_, nbytes in zip(types, sizes, strict=True):
+            member.sections.append((offset, type_, nbytes))
             if type_ == ROWS:
+                if not left:
+                    raise ValueError("a chunk of rows of which it says nothing")
                 rows, parts, times, threads = left.pop()
-                member.chunks[offset] = Chunk(
-                    offset,
-                    int(rows),
-                    [int(p) for p in parts],
-                    (int(times[0]), int(times[1])) if times else None,
-                    [int(t) for t in threads],
-                )
-            offset += int(nbytes)
+                if len(times) not in (0, 2):
+                    raise ValueError(f"{len(times)} times of a chunk")
+                member.chunks[offset] = Chunk(offset, rows, parts, (times[0], times[1]) if times else None, threads)
+            offset += nbytes
         if left or not types.endswith(bytes((END,))):
             raise ValueError("a member without its end")
         return member

@@ -46,7 +46,10 @@ def members(path: str) -> list[dict[str, Any]]:
     source, archive = _load(path)
     with source:
         for member in archive.members:
-            read_end(source, Codec(), member)
+            try:
+                read_end(source, Codec(), member)
+            except SectionError as error:
+                raise FormatError(path, "archive", error.detail, offset=error.offset) from None
     found = []
     for member in archive.members:
         times = [c.times for c in member.chunks.values() if c.times]
@@ -88,12 +91,17 @@ class _Bases:
             if rank >= len(same):
                 continue
             offset = same[rank]
-            section = read_header(self._source, offset)
-            if not section.flags & BASED:
-                # the next sections are probably found in the same profile
-                self._members.remove(member)
-                self._members.insert(0, member)
-                return offset, payload(self._source, self._codec, section)
+            try:
+                section = read_header(self._source, offset)
+                if section.flags & BASED:
+                    continue
+                base = payload(self._source, self._codec, section)
+            except SectionError:
+                continue  # damage of another profile: nothing new is to need it
+            # the next sections are probably found in the same profile
+            self._members.remove(member)
+            self._members.insert(0, member)
+            return offset, base
         return None
 
 

@@ -6,7 +6,7 @@ import contextlib
 import io
 import struct
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +16,7 @@ from fastprof._core import lib
 from fastprof import formats, pipeline
 from fastprof.engine import Options, Report, read, write
 from fastprof.errors import FastprofError, FormatError, UsageError
-from fastprof.formats import archive_cbor, archive_sections, archive_write
+from fastprof.formats import archive_cbor, archive_sections, archive_store, archive_write
 from fastprof.formats.archive_read import ArchiveReader
 from fastprof.formats.archive_sections import HEADER_NBYTES, INDEX, ROWS, TABLES, Codec
 from fastprof.formats.archive_write import ArchiveWriter
@@ -194,6 +194,125 @@ def test_an_end_that_says_more_rows_than_there_are(tmp_path: Path) -> None:
     with pytest.raises(FormatError, match="has 60 rows, but 50 are there") as error:
         read_dump(_with_end(data, {"kinds": [60]}))
     assert error.value.offset == end.offset
+
+
+def _with(data: bytes, type_: int, change: Callable[[Any], Any]) -> bytes:
+    """An archive of one profile whose first section of a type, of metadata, says something else."""
+    victim, index = (next(s for s in sections(data) if s.type == t) for t in (type_, INDEX))
+    said, entries = (
+        archive_cbor.loads(Codec().unpack(s, data[s.offset + HEADER_NBYTES : s.offset + s.nbytes]))
+        for s in (victim, index)
+    )
+    if type_ == INDEX:
+        return (
+            data[: index.offset]
+            + _repack(index, archive_cbor.dumps(change(said)))
+            + data[-archive_sections.TRAILER.size :]
+        )
+    changed = _repack(victim, archive_cbor.dumps(change(said)))
+    entries[1][5][[s.offset for s in sections(data)].index(victim.offset)] = len(changed)
+    before = data[: victim.offset] + changed + data[victim.offset + victim.nbytes : index.offset]
+    return before + _repack(index, archive_cbor.dumps(entries)) + archive_sections.trailer(len(before))
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        *(("value_types", v) for v in ([1], "Ir", [("Ir", "")])),
+        *(("positions", v) for v in (("line", "instr"), ("x",), (1,), ["line"])),
+        *(("pid", v) for v in (b"1", 1.5, True, {}, -(1 << 64))),
+        *(("descriptions", v) for v in ([1], [(b"a",)], [("a", "b")])),
+        *(("comments", v) for v in ([1], [[]], "x")),
+        *(("summary", v) for v in ([[]], [1.5], 3)),
+        *(("extra", v) for v in ({"remarks": [1]}, {"inherited": [()]}, {"period_type": "x"}, {1: 2}, {"period": "x"})),
+        ("whatever", 1),
+    ],
+)
+def test_parts_that_say_nonsense_are_damage(field: str, value: object) -> None:
+    data, _ = write_archive(graph, rows=50)
+    whole = _with(data, archive_sections.PARTS, lambda said: [[said[0][0], said[0][1] | {field: value}], *said[1:]])
+    with pytest.raises(FormatError, match="parts: ") as error:
+        read_dump(whole)
+    assert error.value.offset == next(s.offset for s in sections(whole) if s.type == archive_sections.PARTS)
+    assert read_dump(whole, lenient=True)[1].losses["parts"] == 1
+
+
+@pytest.mark.parametrize("entry", [5, [], [0], [0, 5], [0, {}, 1], ["0", {}], [1.5, {}]])
+def test_entries_of_parts_that_are_none_are_damage(entry: object) -> None:
+    data, _ = write_archive(graph, rows=50)
+    with pytest.raises(FormatError, match="parts: "):
+        read_dump(_with(data, archive_sections.PARTS, lambda said: [entry]))
+
+
+def test_a_part_with_more_value_types_than_its_rows_have_values_is_damage() -> None:
+    data, _ = write_archive(graph, rows=50)
+    many = [ValueType(f"e{i}") for i in range(9)]
+    whole = _with(data, archive_sections.PARTS, lambda said: [[i, p | {"value_types": many}] for i, p in said])
+    with pytest.raises(FormatError, match="the part has 9"):
+        read_dump(whole)
+    _, report = read_dump(whole, lenient=True)
+    assert (report.losses["chunks"], report.losses["rows"]) == (1, 50)
+
+
+@pytest.mark.parametrize(
+    ("place", "value"),
+    [
+        *((0, v) for v in (float("inf"), -1, 1 << 32, True)),
+        *((1, v) for v in (5, None)),
+        *((3, v) for v in (16.0, float("nan"), "16")),
+        *((4, v) for v in (1 << 40, "x", [5], b"")),
+        *((5, v) for v in ([1.5], 7, [])),
+        *((6, v) for v in ([], [[1, [], [1], []]], [5], 5)),
+    ],
+)
+def test_an_index_that_says_nonsense_is_an_error(place: int, value: object) -> None:
+    data, _ = write_archive(timeline, rows=50)
+
+    def change(said: list[Any]) -> list[Any]:
+        return [said[0], [value if i == place else item for i, item in enumerate(said[1])]]
+
+    whole = _with(data, INDEX, change)
+    with pytest.raises(FormatError, match="index: ") as error:
+        read_dump(whole)
+    assert error.value.offset == next(s.offset for s in sections(data) if s.type == INDEX)
+    assert sum(read_dump(whole, lenient=True)[1].losses.values()) == 1  # its index
+    with pytest.raises(FormatError, match="index: "):
+        read_dump(_with(data, INDEX, lambda said: [20.0, *said[1:]]))
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [{"facts": [1]}, {"repairs": {"a": "b"}}, {"losses": {1: 2}}, {"threads": [[1]]}, {"kinds": 5}, {"counts": [1.5]}],
+)
+def test_an_end_that_says_nonsense_is_damage(changes: dict[str, Any], tmp_path: Path) -> None:
+    data, _ = write_archive(timeline, rows=50)
+    whole = _with_end(data, changes)
+    end = next(s for s in sections(whole) if s.type == archive_sections.END)
+    with pytest.raises(FormatError, match="summary: ") as error:
+        read_dump(whole)
+    assert error.value.offset == end.offset
+    assert read_dump(whole, lenient=True)[1].losses["summaries"] == 1
+    (tmp_path / "x.fpa").write_bytes(whole)
+    with pytest.raises(FormatError, match="summary: "):
+        archive_store.members(str(tmp_path / "x.fpa"))
+
+
+def test_metadata_that_expands_beyond_measure_is_refused() -> None:
+    """Objects of metadata take many times its bytes: 4 KB of a file are not to become gigabytes."""
+    from fastprof.formats.archive_sections import METADATA_FREE
+
+    data, _ = write_archive(timeline, rows=50)
+    index = next(s for s in sections(data) if s.type == INDEX)
+    raw = archive_cbor.dumps([None, *([{}] * METADATA_FREE)])
+    import zstandard
+
+    bomb = _repack(index, zstandard.ZstdCompressor().compress(raw), flags=archive_sections.ZSTD, raw=len(raw))
+    with pytest.raises(FormatError, match="more than it can hold"):
+        read_dump(data[: index.offset] + bomb + data[-archive_sections.TRAILER.size :])
+    # what is written stays below that
+    packed = Codec().pack(INDEX, 0, raw)
+    section = archive_sections.parse_header(packed, 0)
+    assert Codec().unpack(section, packed[HEADER_NBYTES:]) == raw
 
 
 def _with_end(data: bytes, changes: dict[str, Any]) -> bytes:

@@ -53,6 +53,18 @@ def test_store(tmp_path: Path) -> None:
         _add(store, "graph", profiles["graph"][0])
 
 
+def test_a_damaged_profile_is_no_base(tmp_path: Path) -> None:
+    store = tmp_path / "s.fpa"
+    data, want = write_archive(graph, rows=900)
+    _add(store, "a", data)
+    whole = bytearray(store.read_bytes())
+    rows = next(s for s in sections(bytes(whole)) if s.type == ROWS)
+    whole[rows.offset + rows.nbytes - 1] ^= 1
+    store.write_bytes(whole)
+    _add(store, "b", data)
+    assert read_dump(store.read_bytes(), member="b")[0] == want
+
+
 def test_alike_dumps_take_little(tmp_path: Path) -> None:
     """Ten dumps of which 15 % of the rows differ: less than a quarter of ten archives."""
     store = tmp_path / "s.fpa"

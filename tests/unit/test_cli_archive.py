@@ -31,6 +31,14 @@ def test_add_list_extract(tmp_path: Path) -> None:
     assert b"already" in run("archive", "add", store, POOL, code=2).stderr
 
 
+def test_what_was_mended_for_the_archive_is_said_of_what_is_made_of_it(tmp_path: Path) -> None:
+    source, archive = str(REPO / "tests" / "corpus" / "xray" / "good" / "basic3-busy.xray"), str(tmp_path / "a.fpa")
+    run("convert", source, "-o", archive)
+    direct = run("convert", source, "--to", "callgrind").stdout
+    assert b"desc: Repairs: 1 orphan arguments" in direct
+    assert run("convert", archive, "--to", "callgrind").stdout == direct
+
+
 def test_names_of_profiles(tmp_path: Path) -> None:
     store = str(tmp_path / "store.fpa")
     data = Path(POOL).read_bytes()
