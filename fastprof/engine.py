@@ -69,6 +69,51 @@ class Options(NamedTuple):
         return self.apart | (frozenset(("own", "thread", "process")) if self.labels is None else {*self.labels})
 
 
+# What options can be: one of these words, or a whole number in a range.
+CHOICES = {
+    "demangle": ("full", "templates", "none"),
+    "time_unit": ("ns", "ticks"),
+    "stacks": ("estimate", "arcs", "self"),
+    "labels": LABELS,
+}
+RANGES = {
+    "period_us": (1, (1 << 63) - 1),
+    "time_ns": (0, (1 << 63) - 1),
+    "max_memory": (1, (1 << 64) - 1),
+    "level": (1, 22),
+    "time_range": (0, (1 << 64) - 1),
+    "threads": (0, (1 << 64) - 1),
+    "part": (1, (1 << 64) - 1),
+}
+_TEXTS = {"symbols", "sysroot", "debug_dirs", "comments", "member"}
+_SEVERAL = {"symbols", "debug_dirs", "labels", "comments", "time_range", "threads"}
+
+
+def misfit(name: str, value: Any) -> str:
+    """Why the option `name` of Options cannot be `value`; "" when it can."""
+    if name not in _SEVERAL:
+        return _misfit_of_one(name, value)
+    if not isinstance(value, (tuple, list)):
+        return f"{value!r} is not a tuple"
+    if name == "time_range" and not (len(value) == 2 and value[0] <= value[1]):
+        return f"{value!r} is not a range, from a first to a last"
+    return next(filter(None, (_misfit_of_one(name, one) for one in value)), "")
+
+
+def _misfit_of_one(name: str, value: Any) -> str:
+    if name in CHOICES and value not in CHOICES[name]:
+        return f"{value!r} is none of {', '.join(CHOICES[name])}"
+    if name in RANGES:
+        least, most = RANGES[name]
+        if not isinstance(value, int) or not least <= value <= most:
+            return f"{value!r} is not a whole number from {least} to {most}"
+    if name in _TEXTS and not isinstance(value, str):
+        return f"{value!r} is not a text"
+    if name == "prune" and not (isinstance(value, (int, float)) and 0 <= value <= 1):
+        return f"{value!r} is not a share from 0 to 1"
+    return ""
+
+
 class Report:
     """What happened on the way, by name and count.
 

@@ -8,7 +8,7 @@ from itertools import chain
 
 from fastprof import formats
 from fastprof._typing import Any
-from fastprof.engine import Format, Options, Reader, Report, Summary, Writer, read, write
+from fastprof.engine import Format, Options, Reader, Report, Summary, Writer, misfit, read, write
 from fastprof.errors import FastprofError, UsageError
 from fastprof.io import Sink, Source, expand
 from fastprof.model import Batch, Model
@@ -37,7 +37,13 @@ def _bridge(source_view: str, target_view: str) -> Bridge | None:
 def open_reader(
     path: Any, from_: str | None, model: Model, options: Options, report: Report, progress: Progress | None = None
 ) -> Reader:
-    """A reader of one input, its format recognized unless `from_` says it.  Its `source` is to be closed."""
+    """A reader of one input, its format recognized unless `from_` says it.  Its `source` is to be closed.
+
+    Errors: FastprofError and its kinds, a UsageError also for options that make no sense.
+    """
+    for name, value in options._asdict().items():
+        if value != Options._field_defaults[name] and (why := misfit(name, value)):
+            raise UsageError(f"{_flag(name)}: {why}")
 
     def lost(what: str) -> None:
         report.losses[what] += 1
@@ -129,11 +135,15 @@ def refuse_idle(options: Options, readers: list[Reader], target: Format | None =
     of_formats = {name for f in formats.formats() for name in f.reads + f.selects + f.writes}
     for name in sorted((of_formats | _OF_BRIDGES.keys()) - used):
         if getattr(options, name) != getattr(default, name):
-            flag = _FLAGS.get(name, "--" + name.replace("_", "-"))
             # of several inputs the one that does not select
             reader = next(r for r, source in zip(readers, sources, strict=True) if name not in source.selects)
             way = f"from {reader.format} to {target.name}" if target else f"with {reader.format}"
-            raise UsageError(f"{reader.source.name}: {flag} would do nothing {way}: it is for {_owners(name)}")
+            idle = f"{reader.source.name}: {_flag(name)} would do nothing {way}: it is for {_owners(name)}"
+            raise UsageError(idle + _first(name, reader))
+
+
+def _flag(name: str) -> str:
+    return _FLAGS.get(name, "--" + name.replace("_", "-"))
 
 
 def _owners(name: str) -> str:
@@ -143,8 +153,16 @@ def _owners(name: str) -> str:
     if name in _OF_BRIDGES:
         before, after = _OF_BRIDGES[name]
         found.append(f"what goes from {before} to {' or '.join(filter(None, after))}")
-    selects = any(name in f.selects for f in formats.formats())
-    return " and ".join(found) + ("; convert it to that first" if selects else "")
+    return " and ".join(found)
+
+
+def _first(name: str, reader: Reader) -> str:
+    """What a profile can become first, so that an option does something."""
+    kept = formats.get(reader.format).view == "any"
+    for f in formats.formats():
+        if f.writer and (name in f.selects or (kept and name in f.reads and f.view == reader.view)):
+            return f"; convert it to {f.name} first"
+    return ""
 
 
 def rows_for(writer: Writer, readers: list[Reader]) -> Iterator[Batch]:

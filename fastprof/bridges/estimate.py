@@ -21,7 +21,7 @@ from fastprof._core import ffi, lib
 from fastprof._typing import Any
 from fastprof.bridges.common import columns_of, only
 from fastprof.engine import CAPACITY, Options, Report
-from fastprof.errors import UsageError, check
+from fastprof.errors import check
 from fastprof.model import Batch, Model, Part, ValueType
 
 # `--stacks`: how many callers are followed, and how the output says it.
@@ -36,14 +36,9 @@ _DEPTHS = {
 def to_stacks(batches: Iterable[Batch], model: Model, options: Options, report: Report) -> Iterator[Batch]:
     """Estimated stacks of a call graph: one part, or one for each that `options.apart` keeps apart.
 
-    Memory is linear in distinct positions and arcs.  Errors: UsageError for
-    options out of range; FormatError for a sum beyond 2^63-1 or an id that is
-    not there.
+    Memory is linear in distinct positions and arcs.  Errors: FormatError for
+    a sum beyond 2^63-1 or an id that is not there.
     """
-    if options.stacks not in _DEPTHS:
-        raise UsageError(f"--stacks is {options.stacks!r}, expected one of {', '.join(_DEPTHS)}")
-    if not 0 <= options.prune <= 1:
-        raise UsageError(f"--prune is {options.prune}, expected a share from 0 to 1")
     groups: dict[tuple[int, int], _Group] = {}  # by thread and number of the part
     of_part: dict[int, tuple[_Group, Any]] = {}
     err = ffi.new("struct fp_err *")

@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 from fastprof._typing import Any
 from fastprof.cli import printable, say
-from fastprof.engine import Options, Report
+from fastprof.engine import CHOICES, Options, Report, misfit
 
 
 def add_reading_arguments(parser: argparse.ArgumentParser) -> None:
@@ -32,7 +32,7 @@ def add_reading_arguments(parser: argparse.ArgumentParser) -> None:
         "--force-symbols", action="store_true", help="use a named binary although its build id is another"
     )
     parser.add_argument(
-        "--demangle", choices=("full", "templates", "none"), default="full", help="how C++, Rust and D names are shown"
+        "--demangle", choices=CHOICES["demangle"], default="full", help="how C++, Rust and D names are shown"
     )
     parser.add_argument("--no-demangle", dest="demangle", action="store_const", const="none", help=argparse.SUPPRESS)
     parser.add_argument(
@@ -45,20 +45,20 @@ def add_reading_arguments(parser: argparse.ArgumentParser) -> None:
 
 def add_level_argument(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "--level", type=whole(1, 22), default=0, metavar="N", help="archives: compress harder, 1 to 22 (default: 3)"
+        "--level", type=whole("level"), default=0, metavar="N", help="archives: compress harder, 1 to 22 (default: 3)"
     )
 
 
-def whole(least: int, most: int) -> Callable[[str], int]:
-    """The type of an argument that is a whole number in a range."""
+def whole(option: str) -> Callable[[str], int]:
+    """The type of an argument that is a whole number, by its name in Options."""
 
     def parsed(text: str) -> int:
         try:
             value = int(text)
         except ValueError:
-            value = least - 1
-        if not least <= value <= most:
-            raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from {least} to {most}")
+            value = text  # type: ignore[assignment]
+        if why := misfit(option, (value,) if option == "threads" else value):
+            raise argparse.ArgumentTypeError(why)
         return value
 
     return parsed

@@ -13,9 +13,7 @@ from fastprof.cli.common import (
     tell,
     whole,
 )
-from fastprof.engine import LABELS, Options
-
-_MOST, _MOST_SIGNED = (1 << 64) - 1, (1 << 63) - 1
+from fastprof.engine import CHOICES, LABELS, RANGES, Options, misfit
 
 DESCRIPTION = """\
 Convert a profile into another format, streaming.  Several inputs are merged
@@ -47,7 +45,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "(default: the labels that samples come with)",
     )
     parser.add_argument(
-        "--time-unit", choices=("ns", "ticks"), default="ns", help="times in nanoseconds, or exact in clock ticks"
+        "--time-unit", choices=CHOICES["time_unit"], default="ns", help="times in nanoseconds, or exact in clock ticks"
     )
     parser.add_argument(
         "--aggregate", action="store_true", help="sum up repeated lines of the same place (memory: distinct places)"
@@ -62,7 +60,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--stacks",
-        choices=("estimate", "arcs", "self"),
+        choices=CHOICES["stacks"],
         default="estimate",
         help="a graph to stacks: estimate callers from the arcs' costs (default), direct callers only, or none",
     )
@@ -74,13 +72,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="a graph to stacks: estimated shares below this part of the total go to [pruned] (default: 1e-5)",
     )
     parser.add_argument(
-        "--period", type=whole(1, _MOST_SIGNED), metavar="MICROSECONDS", help="gperftools: the time of one sample"
+        "--period", type=whole("period_us"), metavar="MICROSECONDS", help="gperftools: the time of one sample"
     )
     parser.add_argument(
         "--keep-signal-frames", action="store_true", help="gperftools: keep frames of the profiler's own signal handler"
     )
     parser.add_argument(
-        "--time", type=whole(0, _MOST_SIGNED), metavar="NANOSECONDS", help="pprof: when it was taken, since 1970"
+        "--time", type=whole("time_ns"), metavar="NANOSECONDS", help="pprof: when it was taken, since 1970"
     )
     parser.add_argument("--comment", action="append", default=[], metavar="TEXT", help="pprof: add a comment")
     parser.add_argument(
@@ -95,9 +93,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "either may be left out",
     )
     parser.add_argument(
-        "--thread", type=whole(0, _MOST), action="append", default=[], metavar="TID", help="archives: only this thread"
+        "--thread", type=whole("threads"), action="append", default=[], metavar="TID", help="archives: only this thread"
     )
-    parser.add_argument("--part", type=whole(1, _MOST), metavar="N", help="archives: only this part, from 1")
+    parser.add_argument("--part", type=whole("part"), metavar="N", help="archives: only this part, from 1")
     add_level_argument(parser)
     parser.add_argument(
         "--max-memory",
@@ -111,25 +109,30 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def _labels(text: str) -> tuple[str, ...]:
     """"thread,cpu" as its words; "none" as none."""
     words = () if text == "none" else tuple(text.split(","))
-    if unknown := [word for word in words if word not in LABELS]:
-        raise argparse.ArgumentTypeError(f"{unknown[0]!r} is none of {', '.join(LABELS)}, none")
+    if why := misfit("labels", words):
+        raise argparse.ArgumentTypeError(f"{why}, none")
     return words
 
 
 def _range(text: str) -> tuple[int, int]:
     first, colon, last = text.partition(":")
-    tick = whole(0, _MOST)
-    a, b = tick(first or "0"), tick(last or str(_MOST))
-    if not colon or a > b:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a range A:B with A up to B; either may be left out")
-    return a, b
+    least, most = RANGES["time_range"]
+    try:
+        found = int(first or least), int(last or most)
+    except ValueError:
+        colon = ""
+    if not colon or misfit("time_range", found):
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is not a range A:B of whole numbers up to {most}, A up to B; either may be left out"
+        )
+    return found
 
 
 def _size(text: str) -> int:
     """"200M" as bytes."""
     unit = {"K": 10, "M": 20, "G": 30}.get(text[-1:].upper(), 0)
     digits = text[:-1] if unit else text
-    if not digits.isdecimal() or not 0 < int(digits) << unit <= _MOST:
+    if not digits.isdecimal() or misfit("max_memory", int(digits) << unit):
         raise argparse.ArgumentTypeError(f"{text!r} is not a number of bytes like 200M (or K, G)")
     return int(digits) << unit
 

@@ -14,7 +14,7 @@ from fastprof._core import ffi, lib
 from fastprof._typing import Any
 from fastprof._version import __version__
 from fastprof.engine import Options, Report, Summary, Writer
-from fastprof.errors import FastprofError, UsageError, check
+from fastprof.errors import FastprofError, check
 from fastprof.formats import archive_cbor, archive_sections
 from fastprof.formats.archive_index import Archive
 from fastprof.formats.archive_sections import (
@@ -77,8 +77,6 @@ class ArchiveWriter(Writer):
         super().__init__(model, sink, options, report)
         # names are looked up when asked for; else what was in the source is kept as it was
         self.names = bool(options.symbols)
-        if not 0 <= options.level <= 22:
-            raise UsageError(f"compression level {options.level}: must be 1 to 22")
         self._codec = Codec(options.level or DEFAULT_LEVEL)
         self._after = after
         self._base_of = base_of

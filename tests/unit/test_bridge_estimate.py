@@ -10,7 +10,7 @@ from fastprof._core import lib
 
 from fastprof.bridges.estimate import MAX_DEPTH, to_stacks
 from fastprof.engine import Options, Report
-from fastprof.errors import FormatError, UsageError
+from fastprof.errors import FormatError
 from fastprof.model import Model, Part
 from tests import profiles
 from tests.profiles import At, Fn, Row
@@ -203,12 +203,6 @@ def test_an_empty_graph_is_an_empty_part() -> None:
     model = Model()
     assert [len(b) for b in to_stacks([], model, Options(), Report())] == [0]
     assert len(model.parts) == 1
-
-
-@pytest.mark.parametrize("options", [{"stacks": "all"}, {"prune": -1.0}, {"prune": 2.0}])
-def test_options_out_of_range(options: dict[str, Any]) -> None:
-    with pytest.raises(UsageError, match="--"):
-        list(to_stacks([], Model(), Options(**options), Report()))
 
 
 def test_sums_beyond_63_bits_and_unknown_ids_are_errors() -> None:

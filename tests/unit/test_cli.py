@@ -355,21 +355,56 @@ def test_what_a_directory_holds_beside_files_is_said(tmp_path: Path) -> None:
         ("--max-memory=0", "'0' is not a number of bytes like 200M"),
         ("--max-memory=1.5G", "'1.5G' is not a number of bytes"),
         ("--max-memory=99999999999G", "is not a number of bytes"),
-        ("--period=0", "'0' is not a whole number from 1 to 9223372036854775807"),
+        ("--period=0", "argument --period: 0 is not a whole number from 1 to 9223372036854775807"),
         ("--period=9223372036854775808", "is not a whole number from 1"),
-        ("--time=-5", "'-5' is not a whole number from 0"),
+        ("--time=-5", "-5 is not a whole number from 0"),
         ("--time=9223372036854775808", "is not a whole number from 0"),
-        ("--part=0", "'0' is not a whole number from 1"),
+        ("--part=0", "0 is not a whole number from 1"),
         ("--thread=x", "'x' is not a whole number from 0"),
         ("--time-range=5:1", "'5:1' is not a range A:B"),
         ("--time-range=5", "'5' is not a range A:B"),
-        ("--time-range=1:18446744073709551616", "'18446744073709551616' is not a whole number"),
-        ("--level=23", "'23' is not a whole number from 1 to 22"),
+        ("--time-range=1:18446744073709551616", "'1:18446744073709551616' is not a range A:B"),
+        ("--level=23", "23 is not a whole number from 1 to 22"),
         ("--labels=,", "'' is none of own, thread"),
     ],
 )
 def test_values_that_make_no_sense(option: str, says: str) -> None:
     assert says in run("convert", POOL, "--to", "callgrind", option, code=2).stderr.decode()
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "says"),
+    [
+        ("time_unit", "h", "--time-unit: 'h' is none of ns, ticks"),
+        ("demangle", None, "--demangle: None is none of full"),
+        ("stacks", "all", "--stacks: 'all' is none of"),
+        ("labels", ("cpu", "threads"), "--labels: 'threads' is none of own, thread"),
+        ("labels", "thread", "--labels: 'thread' is not a tuple"),
+        ("period_us", 1 << 63, "--period: 9223372036854775808 is not a whole number from 1"),
+        ("time_ns", -1, "--time: -1 is not a whole number"),
+        ("max_memory", 0, "--max-memory: 0 is not a whole number from 1"),
+        ("level", 23, "--level: 23 is not a whole number from 1 to 22"),
+        ("threads", (1, 1 << 64), "--thread: 18446744073709551616 is not a whole number"),
+        ("threads", 1, "--thread: 1 is not a tuple"),
+        ("time_range", (5, 1), "--time-range: \\(5, 1\\) is not a range"),
+        ("time_range", (0, 1 << 64), "--time-range: 18446744073709551616 is not a whole number"),
+        ("part", "1", "--part: '1' is not a whole number"),
+        ("prune", float("nan"), "--prune: nan is not a share from 0 to 1"),
+        ("symbols", POOL, "--symbols: '.*' is not a tuple"),
+        ("symbols", (b"x",), "--symbols: b'x' is not a text"),
+        ("member", 1, "--member: 1 is not a text"),
+    ],
+)
+def test_the_python_interface_refuses_what_the_command_line_does(
+    name: str, value: object, says: str, tmp_path: Path
+) -> None:
+    options = fastprof.Options(**{name: value})  # type: ignore[arg-type]
+    with pytest.raises(fastprof.UsageError, match=says):
+        fastprof.convert(POOL, tmp_path / "out.callgrind", options=options)
+    with pytest.raises(fastprof.UsageError, match=says):
+        fastprof.info(POOL, options=options)
+    with pytest.raises(fastprof.UsageError, match=says):
+        fastprof.open(POOL, options=options)
 
 
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])

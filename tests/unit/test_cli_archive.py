@@ -88,6 +88,17 @@ def test_selections_and_levels_are_refused_where_they_mean_nothing(tmp_path: Pat
     assert refused.stderr.decode() == f"fastprof: {says}\n"
 
 
+def test_an_archive_without_names_is_told_how_to_get_them(tmp_path: Path) -> None:
+    symbols = ("-s", str(REPO / "tests" / "corpus" / "xray" / "pool-clang19.yaml"))
+    store, log = str(tmp_path / "pool.fpa"), str(tmp_path / "pool.xray")
+    run("convert", POOL, "-o", store)
+    refused = run("convert", store, *symbols, "--to", "callgrind", code=2)
+    assert refused.stderr.decode().endswith("; convert it to xray first\n")
+    run("convert", store, "-o", log)
+    named = run("convert", log, *symbols, "--to", "callgrind").stdout
+    assert named == run("convert", POOL, *symbols, "--to", "callgrind").stdout
+
+
 def test_selections_are_refused_by_the_python_interface_too() -> None:
     says = "pool-clang19.xray: --part would do nothing with xray: it is for reading archive"
     for read in (fastprof.open, fastprof.info):
