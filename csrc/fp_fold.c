@@ -31,7 +31,7 @@ struct fp_fold_thread {
 
 #define NOWHERE UINT64_MAX /* no caller: neither a function id nor a tree node */
 
-enum { SLOTS_PER_ARC = 8, FIRST_ARCS = 512, FIRST_SHIFT = 64 - 12 };
+enum { SLOTS_PER_ARC = 8, FIRST_ARCS = 512, FIRST_SHIFT = 64 - 12, FIRST_FRAMES = 4 /* threads may be millions */ };
 
 struct fp_fold *fp_fold_new(struct fp_model *model, int into, int by) {
     struct fp_fold *f = calloc(1, sizeof *f);
@@ -139,7 +139,7 @@ static struct fp_fold_thread *switch_to(struct fp_fold *f, uint32_t thread) {
     struct fp_fold_thread *t = &f->threads[thread];
     if (t->frames && thread == f->current) return t;
     if (!t->frames) {
-        t->cap = 64;
+        t->cap = FIRST_FRAMES;
         t->frames = calloc(t->cap, sizeof *t->frames);
         if (!t->frames) return NULL;
         t->n = 1;

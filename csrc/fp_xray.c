@@ -15,7 +15,7 @@
 
 #include <stdlib.h>
 
-enum { HEADER = 32, DENSE_IDS = 1 << 20, LEAST_BLOCK = 16 + 4 + 4 + 16 };
+enum { HEADER = 32, DENSE_IDS = 1 << 20, LEAST_BLOCK = 16 + 4 + 4 + 16, LEAST_BUFFER = 48, LOOK = 16 + 33 };
 #define PROFILE_MAGIC 0x7872617970726f66u /* "xrayprof" as a number */
 #define PROFILE_VERSION 0x20180424u
 
@@ -107,6 +107,8 @@ int fp_xray_header(struct fp_xray *x, const uint8_t *p, size_t n, size_t *nbytes
     x->flags = fp_u32s(p + 4, x->swap) & 3;
     x->ticks_per_second = fp_u64s(p + 8, x->swap);
     x->buffer_size = type == 1 ? fp_u64s(p + 16, x->swap) : 0;
+    /* Too small for a preamble, it is no size of buffers: their end records tell. */
+    x->stride = x->buffer_size < LEAST_BUFFER ? 0 : x->buffer_size;
     return 0;
 }
 
@@ -189,26 +191,31 @@ static uint64_t record_length(const uint8_t *p, size_t n, int swap) {
     return 16 + (uint64_t)(size > 0 ? size : 0);
 }
 
-/* Is this plausibly the start of a buffer?  For finding one again after damage. */
-static int looks_like_buffer(const uint8_t *p, size_t n) {
-    return n >= 48 && p[0] == BUFFER_EXTENTS && p[16] == NEW_BUFFER && p[32] == WALL_TIME;
+/* Do 33 bytes look like the first records of a buffer, behind its extents record? */
+static int looks_like_preamble(const uint8_t *p) {
+    return p[0] == NEW_BUFFER && p[16] == WALL_TIME && (p[32] == PID || p[32] == NEW_CPU);
 }
 
-/* Lenient: the offset of the next plausible buffer at or after p[from]. */
-static size_t resync(const uint8_t *p, size_t n, size_t from) {
+/* Lenient: the first of p[from..n) that looks like a buffer's extents record, or, where `bare`, like a buffer
+ * without one; n - LOOK + 1 if none does.  An event's payload must not look like one: hence so many conditions. */
+static size_t find_buffer(const struct fp_xray *x, const uint8_t *p, size_t n, size_t from, int bare) {
     size_t at = from;
-    for (; at + 48 <= n; at++) {
-        const uint8_t *hit = memchr(p + at, BUFFER_EXTENTS, n - 47 - at);
-        if (!hit) return n - 47;
-        at = (size_t)(hit - p);
-        if (looks_like_buffer(hit, n - at)) return at;
+    for (; at + LOOK <= n; at++) {
+        if (!bare) {
+            const uint8_t *hit = memchr(p + at, BUFFER_EXTENTS, n - LOOK + 1 - at);
+            if (!hit) return n - LOOK + 1;
+            at = (size_t)(hit - p);
+        }
+        if (bare && looks_like_preamble(p + at)) break;
+        if (p[at] == BUFFER_EXTENTS && looks_like_preamble(p + at + 16) && fp_u64s(p + at + 1, x->swap) <= UINT32_MAX)
+            break;
     }
     return at;
 }
 
 static int index_v1(struct fp_xray *x, struct fp_in *in, uint64_t size, uint64_t *next, struct fp_err *err) {
     const uint64_t at = in->base + in->pos, left = size - at;
-    const uint64_t stride = x->buffer_size ? x->buffer_size : left;
+    const uint64_t stride = x->stride ? x->stride : left;
     struct fp_xray_buffer b = {.offset = at, .nbytes = stride < left ? stride : left};
     size_t have = in->n - in->pos;
     read_preamble(x, in->p + in->pos, have < b.nbytes ? have : (size_t)b.nbytes, &b);
@@ -247,6 +254,38 @@ static int index_walk(struct fp_xray *x, struct fp_in *in, uint64_t size, uint64
     return FP_DONE;
 }
 
+/* Lenient: where the buffer that was added last ends.  That is where the next one begins, if its extents say more. */
+static void index_end(struct fp_xray *x, struct fp_in *in, uint64_t size, uint64_t *next) {
+    struct fp_xray_buffer *b = &x->buffers[x->n_buffers - 1];
+    const uint64_t end = b->offset + b->nbytes;
+    *next = in->base + find_buffer(x, in->p, in->n, in->pos, 0);
+    if (*next < end && *next + LOOK <= in->base + in->n) {
+        b->nbytes = *next - b->offset;
+    } else if (*next >= end || in->base + in->n == size) {
+        *next = end;
+    } else {
+        return;
+    }
+    x->ending = 0;
+}
+
+/* Lenient: passes over what is no buffer.  One whose extents record is damaged is taken for what lies up to the next.
+ */
+static int index_gap(struct fp_xray *x, struct fp_in *in, uint64_t size, uint64_t *next, struct fp_err *err) {
+    const uint64_t at = in->base + in->pos;
+    size_t found = find_buffer(x, in->p, in->n, in->pos, 1);
+    *next = in->base + found;
+    if (found + LOOK > in->n && in->base + in->n == size) *next = size;
+    x->stats.lost_bytes += *next - at;
+    if (found + LOOK > in->n || x->version == 2 || in->p[found] != NEW_BUFFER) return 0;
+    struct fp_xray_buffer b = {.offset = *next, .nbytes = size - *next};
+    read_preamble(x, in->p + found, in->n - found, &b);
+    x->stats.bad_buffers++;
+    x->ending = 1;
+    *next += 16;
+    return add_buffer(x, &b, err);
+}
+
 static int index_v2(struct fp_xray *x, struct fp_in *in, uint64_t size, uint64_t *next, struct fp_err *err) {
     const uint8_t *p = in->p + in->pos;
     const size_t have = in->n - in->pos;
@@ -259,15 +298,9 @@ static int index_v2(struct fp_xray *x, struct fp_in *in, uint64_t size, uint64_t
         return add_buffer(x, &b, err);
     }
     if (p[0] != BUFFER_EXTENTS) {
-        if (!x->lenient)
-            return fp_fail_got(err, FP_E_MALFORMED, at, "first byte of a buffer", FP_GOT_HEX, p[0],
-                               "0xf, a buffer extents record", 0);
-        size_t found = resync(in->p, in->n, in->pos + 1);
-        if (in->base + in->n == size && found + 48 > in->n) found = in->n;
-        if (found <= in->pos) found = in->pos + 1;
-        x->stats.lost_bytes += found - in->pos;
-        *next = in->base + found;
-        return 0;
+        if (x->lenient) return index_gap(x, in, size, next, err);
+        return fp_fail_got(err, FP_E_MALFORMED, at, "first byte of a buffer", FP_GOT_HEX, p[0],
+                           "0xf, a buffer extents record", 0);
     }
     if (left < 16) {
         if (!x->lenient)
@@ -286,9 +319,7 @@ static int index_v2(struct fp_xray *x, struct fp_in *in, uint64_t size, uint64_t
         if (!x->lenient)
             return fp_fail_got(err, FP_E_TRUNCATED, at, "buffer extent", FP_GOT_UNSIGNED, extents,
                                "at most % bytes, the rest of the file", left - 16);
-        /* A torn tail, or a damaged number: another buffer further on decides. */
-        size_t found = resync(in->p, in->n, in->pos + 16);
-        extents = found + 48 <= in->n ? found - in->pos - 16 : left - 16;
+        extents = left - 16;
         if (!extents) { /* nothing of the buffer is left to be met, and counted, again */
             x->stats.bad_buffers++;
             x->stats.lost_bytes += 16;
@@ -298,6 +329,10 @@ static int index_v2(struct fp_xray *x, struct fp_in *in, uint64_t size, uint64_t
     *next = at + b.nbytes;
     if (!extents) return 0; /* nothing in it */
     read_preamble(x, p + 16, have - 16 < extents ? have - 16 : (size_t)extents, &b);
+    if (x->lenient) {
+        x->ending = 1;
+        *next = at + 16;
+    }
     return add_buffer(x, &b, err);
 }
 
@@ -313,6 +348,9 @@ int fp_xray_index(struct fp_xray *x, struct fp_in *in, uint64_t size, uint64_t *
         if (x->walked) {
             status = index_walk(x, in, size, next, err);
             if (status == FP_MORE) return FP_MORE;
+        } else if (x->ending) {
+            index_end(x, in, size, next);
+            status = 0;
         } else {
             status = x->version == 1 ? index_v1(x, in, size, next, err) : index_v2(x, in, size, next, err);
         }
@@ -376,11 +414,12 @@ static void end_buffer(struct fp_xray *x) {
     x->left = 0;
     x->state = BETWEEN;
     x->last_function = 0;
+    x->losing = 0;
 }
 
 /* Bytes from `offset` to the end of the v1 buffer it lies in. */
 static uint64_t v1_left(const struct fp_xray *x, uint64_t offset) {
-    return x->buffer_size ? x->buffer_size - (offset - HEADER) % x->buffer_size : UINT64_MAX;
+    return x->stride ? x->stride - (offset - HEADER) % x->stride : UINT64_MAX;
 }
 
 /* One metadata record at p, all of whose `length` bytes are there. */
@@ -494,13 +533,9 @@ static int metadata(struct fp_xray *x, const uint8_t *p, uint64_t length, uint64
  * the rest of the range, which is one buffer in lenient mode. */
 static void give_up(struct fp_xray *x) {
     x->stats.bad_buffers++;
-    if (x->state != BETWEEN && x->left != UINT64_MAX) {
-        x->stats.lost_bytes += x->left;
-        x->skip = x->left;
-    } else {
-        x->skip = UINT64_MAX;
-    }
+    x->skip = x->state != BETWEEN ? x->left : UINT64_MAX;
     end_buffer(x);
+    x->losing = 1;
 }
 
 /* The record at hand, `length` bytes, does not fit into the rest of its buffer.
@@ -532,12 +567,16 @@ static inline int fdr_feed(struct fp_xray *x, struct fp_in *in, struct fp_batch 
             size_t step = x->skip < have ? (size_t)x->skip : have;
             x->skip -= step;
             in->pos += step;
-            if (x->skip) {
+            if (x->losing) x->stats.lost_bytes += step;
+            if (x->skip && !in->eof) {
                 status = FP_MORE;
-                if (in->eof) {
-                    x->skip = 0;
-                    status = FP_DONE;
-                }
+                break;
+            }
+            const int cut = x->skip != 0;
+            x->skip = 0;
+            x->losing = 0;
+            if (cut) {
+                status = FP_DONE;
                 break;
             }
             continue;
@@ -614,8 +653,8 @@ static inline int fdr_feed(struct fp_xray *x, struct fp_in *in, struct fp_batch 
         if (x->state == BETWEEN && x->version == 1) {
             x->left = v1_left(x, offset);
             x->state = OPENING;
-        } else if (x->state == BETWEEN && x->version == 2 && p[0] == NEW_BUFFER) {
-            x->left = UINT64_MAX; /* no extents were written */
+        } else if (x->state == BETWEEN && (x->version == 2 || x->lenient) && p[0] == NEW_BUFFER) {
+            x->left = UINT64_MAX; /* no extents were written, or they are damaged */
             x->state = OPENING;
         }
         /* What lies behind the buffer's end must not be taken for a length. */
@@ -623,11 +662,18 @@ static inline int fdr_feed(struct fp_xray *x, struct fp_in *in, struct fp_batch 
         const uint64_t length = record_length(p, within, swap);
         int bad = 0;
         if (x->state == OPENING && p[0] != NEW_BUFFER) {
-            if (x->version == 1) {
-                /* A v1 buffer that was never used is fill from its first byte on. */
-                x->skip = x->left == UINT64_MAX ? have : x->left;
-                end_buffer(x);
-                continue;
+            if (x->version == 1 && x->left != UINT64_MAX && p[0] == 0) {
+                /* A v1 buffer that was never used is fill, fresh memory, from its first byte on. */
+                static const uint8_t fresh[16];
+                if (have < sizeof fresh && !in->eof) {
+                    status = FP_MORE;
+                    break;
+                }
+                if (!memcmp(p, fresh, have < sizeof fresh ? have : sizeof fresh)) {
+                    x->skip = x->left;
+                    end_buffer(x);
+                    continue;
+                }
             }
             bad = fp_fail_got(err, FP_E_MALFORMED, offset, "first record of a buffer", FP_GOT_HEX, p[0],
                               "0x1, a new-buffer record", 0);

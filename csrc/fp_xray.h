@@ -59,7 +59,7 @@ struct fp_xray {
     uint32_t version;
     uint32_t flags; /* bit 0 constant TSC, bit 1 nonstop TSC; others masked off */
     uint64_t ticks_per_second;
-    uint64_t buffer_size; /* FDR v1: bytes from one buffer to the next */
+    uint64_t buffer_size; /* FDR: as the header says */
     uint64_t wall_ns;     /* profile: CLOCK_REALTIME when written */
     uint64_t pid;         /* profile */
     struct fp_xray_stats stats;
@@ -80,7 +80,10 @@ struct fp_xray {
     /* where decoding stands */
     uint64_t left;   /* FDR: bytes to the end of the buffer; UINT64_MAX: not stated */
     uint64_t skip;   /* bytes to pass over before the next record */
+    uint64_t stride; /* FDR v1: bytes from one buffer to the next, 0 = unknown */
     uint64_t walked; /* index: offset of the buffer being walked, 0 = none */
+    int32_t ending;  /* index, lenient: looking for the end of the last buffer */
+    int32_t losing;  /* what is skipped is lost */
     uint64_t now, wall_us;
     uint64_t typed; /* FDR: typed events in this buffer so far */
     uint32_t thread, current_pid, tid;
@@ -93,8 +96,10 @@ struct fp_xray {
     uint64_t *path_calls;
     int64_t *path_children;
     uint32_t cap_paths, next_path;
-    uint32_t *ids; /* the path being read, leaf first */
+    uint32_t *ids; /* the path being read, leaf first, without what is on the stack */
     uint32_t n_ids, cap_ids;
+    uint64_t path_nbytes;   /* of its record, 0 = none is being read */
+    uint32_t stack, parent; /* what is entered of it; without the leaf */
 };
 
 /* A decoder that enters threads and functions into `model` (borrowed).

@@ -83,7 +83,7 @@ static int remember(struct fp_xray_thread *t, const struct seen *now) {
         return 0;
     }
     if (t->n == t->cap) {
-        uint32_t cap = t->cap ? t->cap * 2 : 16;
+        uint32_t cap = t->cap ? t->cap * 2 : 4;
         struct seen *ring = realloc(t->ring, cap * sizeof *ring);
         if (!ring) return FP_E_NOMEM;
         t->ring = ring;

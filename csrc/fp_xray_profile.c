@@ -38,32 +38,32 @@ static int add_path(struct fp_xray *x, uint32_t stack, uint32_t *row) {
     return 0;
 }
 
-/* Enters the path x->ids (leaf first) with its values. */
+/* Enters the path x->ids (leaf first) with its values.  After FP_ASK it goes on with the id asked for. */
 static int add_record(struct fp_xray *x, uint64_t calls, int64_t ticks, uint64_t offset, struct fp_err *err) {
-    uint32_t stack = 0, row = 0, parent = 0;
+    uint32_t row = 0;
+    for (; x->n_ids; x->n_ids--) {
+        const uint32_t id = x->ids[x->n_ids - 1], function = fp_xray_lookup(x, id);
+        if (!function) {
+            x->asked = id;
+            return FP_ASK;
+        }
+        uint32_t line = fp_model_line(x->model, function - 1, 0, 0, 0);
+        uint32_t frame = line == FP_NO_ID ? FP_NO_ID : fp_model_frame(x->model, 0, 0, 0, line);
+        x->parent = x->stack;
+        x->stack = frame == FP_NO_ID ? FP_NO_ID : fp_model_stack(x->model, x->stack, frame);
+        if (x->stack == FP_NO_ID) return fp_fail(err, FP_E_NOMEM, offset, "the stack tree");
+    }
     if (ticks < 0) {
         /* One exit that ends several calls makes the runtime subtract twice. */
         x->stats.negative_times++;
         ticks = 0;
     }
-    for (uint32_t i = x->n_ids; i-- > 0;) {
-        uint32_t function = fp_xray_lookup(x, x->ids[i]);
-        if (!function) {
-            x->asked = x->ids[i];
-            return FP_ASK;
-        }
-        uint32_t line = fp_model_line(x->model, function - 1, 0, 0, 0);
-        uint32_t frame = line == FP_NO_ID ? FP_NO_ID : fp_model_frame(x->model, 0, 0, 0, line);
-        parent = stack;
-        stack = frame == FP_NO_ID ? FP_NO_ID : fp_model_stack(x->model, stack, frame);
-        if (stack == FP_NO_ID) return fp_fail(err, FP_E_NOMEM, offset, "the stack tree");
-    }
-    if (add_path(x, stack, &row)) return fp_fail(err, FP_E_NOMEM, offset, "the table of call paths");
+    if (add_path(x, x->stack, &row)) return fp_fail(err, FP_E_NOMEM, offset, "the table of call paths");
     if (__builtin_add_overflow(x->path_ticks[row], ticks, &x->path_ticks[row]) ||
         __builtin_add_overflow(x->path_calls[row], calls, &x->path_calls[row]) || x->path_calls[row] > INT64_MAX)
         return fp_fail(err, FP_E_OVERFLOW, offset, "the sum of a call path's records");
-    if (parent) {
-        if (add_path(x, parent, &row)) return fp_fail(err, FP_E_NOMEM, offset, "the table of call paths");
+    if (x->parent) {
+        if (add_path(x, x->parent, &row)) return fp_fail(err, FP_E_NOMEM, offset, "the table of call paths");
         if (__builtin_add_overflow(x->path_children[row], ticks, &x->path_children[row]))
             return fp_fail(err, FP_E_OVERFLOW, offset, "the sum of a call path's callees");
     }
@@ -79,6 +79,30 @@ static int push_id(struct fp_xray *x, uint32_t id) {
         x->cap_ids = cap;
     }
     x->ids[x->n_ids++] = id;
+    return 0;
+}
+
+/* The ids of the record at p, and its length.  0, FP_MORE or an error. */
+static int read_path(struct fp_xray *x, const uint8_t *p, size_t have, uint64_t offset, struct fp_err *err) {
+    /* Every id but the last is not 0. */
+    size_t n = 0;
+    x->n_ids = x->stack = x->parent = 0;
+    for (;; n++) {
+        if (4 * (uint64_t)n + 4 > x->left)
+            return fp_fail_got(err, FP_E_MALFORMED, offset, "bytes to the end of the block", FP_GOT_UNSIGNED, x->left,
+                               "a whole record", 0);
+        if (4 * n + 4 > have) return FP_MORE;
+        uint32_t id = fp_u32s(p + 4 * n, x->swap);
+        if (!id) break;
+        if (push_id(x, id)) return fp_fail(err, FP_E_NOMEM, offset, "a call path");
+    }
+    const uint64_t length = 4 * (uint64_t)n + 20;
+    if (length > x->left)
+        return fp_fail_got(err, FP_E_MALFORMED, offset, "record length", FP_GOT_UNSIGNED, length,
+                           "at most %, the rest of its block", x->left);
+    if (length > have) return FP_MORE;
+    if (!n) return fp_fail(err, FP_E_MALFORMED, offset, "a call path without functions");
+    x->path_nbytes = length;
     return 0;
 }
 
@@ -129,25 +153,15 @@ static int step(struct fp_xray *x, struct fp_in *in, struct fp_err *err) {
         in->pos += 16;
         return 0;
     }
-    /* How long is the path?  Every id but the last is not 0. */
-    size_t n = 0;
-    x->n_ids = 0;
-    for (;; n++) {
-        if (4 * (uint64_t)n + 4 > x->left)
-            return fp_fail_got(err, FP_E_MALFORMED, offset, "bytes to the end of the block", FP_GOT_UNSIGNED, x->left,
-                               "a whole record", 0);
-        if (4 * n + 4 > have) return FP_MORE;
-        uint32_t id = fp_u32s(p + 4 * n, swap);
-        if (!id) break;
-        if (push_id(x, id)) return fp_fail(err, FP_E_NOMEM, offset, "a call path");
+    if (!x->path_nbytes) {
+        int status = read_path(x, p, have, offset, err);
+        if (status) return status;
     }
-    const uint64_t length = 4 * (uint64_t)n + 20;
-    if (length > x->left)
-        return fp_fail_got(err, FP_E_MALFORMED, offset, "record length", FP_GOT_UNSIGNED, length,
-                           "at most %, the rest of its block", x->left);
-    if (length > have) return FP_MORE;
-    if (!n) return fp_fail(err, FP_E_MALFORMED, offset, "a call path without functions");
-    int status = add_record(x, fp_u64s(p + 4 * n + 4, swap), (int64_t)fp_u64s(p + 4 * n + 12, swap), offset, err);
+    p += x->path_nbytes - 16;
+    int status = add_record(x, fp_u64s(p, swap), (int64_t)fp_u64s(p + 8, swap), offset, err);
+    if (status == FP_ASK) return status;
+    const uint64_t length = x->path_nbytes;
+    x->path_nbytes = 0;
     if (status) return status;
     in->pos += (size_t)length;
     if (x->left != UINT64_MAX) x->left -= length;
@@ -161,6 +175,7 @@ int fp_xray_profile_feed(struct fp_xray *x, struct fp_in *in, struct fp_batch *o
             size_t have = in->n - in->pos, size = x->skip < have ? (size_t)x->skip : have;
             x->skip -= size;
             in->pos += size;
+            x->stats.lost_bytes += size;
             if (x->skip && !in->eof) return FP_MORE;
             x->skip = 0;
         }
@@ -175,8 +190,6 @@ int fp_xray_profile_feed(struct fp_xray *x, struct fp_in *in, struct fp_batch *o
         /* Without a sound length the next record is where the block ends, if that is known. */
         x->stats.bad_records++;
         x->skip = x->state == AT_RECORD && x->left != UINT64_MAX ? x->left : UINT64_MAX;
-        size_t have = in->n - in->pos;
-        x->stats.lost_bytes += x->skip < have ? x->skip : have;
         x->state = AT_BLOCK;
     }
 }
