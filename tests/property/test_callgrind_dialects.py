@@ -19,6 +19,7 @@ SMALL = st.integers(0, 300)
 LINE = st.one_of(SMALL, st.integers(0, 2**32 - 1))
 ADDRESS = st.one_of(st.integers(0x401000, 0x401100), st.integers(0, 2**64 - 1))
 COUNT = st.one_of(SMALL, st.integers(0, 2**62))
+BEHIND = b"# behind the counts"  # longer than any name
 VALUE = st.one_of(st.just(0), SMALL, st.integers(-(2**50), 2**50))
 
 
@@ -63,6 +64,8 @@ def dialects(draw: st.DrawFn) -> tuple[list[Part], bytes]:
     callee_file_last, cfl = draw(st.booleans()), draw(st.booleans())
     blank, end = draw(st.sampled_from([b" ", b"\t", b"  "])), draw(st.sampled_from([b"\n", b"\r\n"]))
     trailing = draw(st.booleans())
+    order = draw(st.sampled_from([list, reversed]))  # of positions: as they are named, not as they are written
+    sums = draw(st.sampled_from([b"", b"%b: ", b"%b "]))
     first = draw(st.sampled_from([0, 1, 7000, 2**40]))
     numbers: dict[tuple[str, object], int] = {}
 
@@ -75,8 +78,10 @@ def dialects(draw: st.DrawFn) -> tuple[list[Part], bytes]:
 
     lines = [b"version: 1", b"creator: test"]
     for index, part in enumerate(parts):
-        lines += [b"", b"part: %d" % (index + 1), b"positions: " + " ".join(part.positions).encode()]
+        lines += [b"", b"part: %d" % (index + 1), b"positions: " + " ".join(order(part.positions)).encode()]
         lines += [b"events: " + " ".join(part.events).encode(), b""]
+        if sums:
+            lines.append(sums % b"summary" + " ".join(map(str, part.sums)).encode())
         base = (0, 0, 0)
         said: Function | None = None
         object = file = b""
@@ -122,9 +127,12 @@ def dialects(draw: st.DrawFn) -> tuple[list[Part], bytes]:
                 count = b"jump=%d" % row.count if row.kind == "jump" else jcnd
                 lines.append(count + blank + position(row.target, base))
             values = counts(row.values) if row.kind in ("cost", "call") else b""
-            lines.append(position(row.position, base) + (values or blank))
+            behind = blank + BEHIND if row.kind in ("cost", "call") and draw(st.integers(0, 9)) == 0 else b""
+            lines.append(position(row.position, base) + (values or blank) + behind)
             if row.kind == "cost":
                 base = row.position
+        if sums:
+            lines.append(sums % b"totals" + " ".join(map(str, part.sums)).encode())
     for _ in range(draw(st.integers(0, 3))):
         lines.insert(draw(st.integers(0, len(lines))), draw(st.sampled_from([b"# remark", b"#", b"", b" \t"])))
     return parts, end.join(lines) + draw(st.sampled_from([b"", end]))
@@ -143,7 +151,16 @@ def test_every_dialect_reads_back_as_the_model(
     assert [p.rows for p in parse(data)] == [p.rows for p in parts]  # the oracle itself
     ours, report = read_parts(data, window=window, capacity=capacity, from_="callgrind", wide=wide)
     assert [(p.events, p.positions, p.rows) for p in ours] == [(p.events, p.positions, p.rows) for p in parts]
-    assert not report.repairs and not report.losses and not report.warnings
+    lines = data.split(b"\n")
+    repairs = {
+        "positions: that are named in another order than instr bb line": sum(
+            line.startswith(b"positions: line ") for line in lines
+        ),
+        "summary or totals without a colon": sum(line.startswith((b"summary ", b"totals ")) for line in lines),
+    }
+    assert report.repairs == {name: n for name, n in repairs.items() if n}
+    assert report.unsaid.total() == data.count(BEHIND)
+    assert not report.losses and not report.warnings
 
 
 @LAX

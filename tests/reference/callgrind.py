@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
+from itertools import takewhile
 from typing import NamedTuple
 
 
@@ -157,7 +158,8 @@ class Reader:
         function = self.current()
         kind, count, count2, target = self.pending or ("cost", 0, 0, (0, 0, 0))
         self.pending = None
-        counts = [0 if w == b"." else -number(w[1:]) if w[:1] == b"-" else number(w) for w in words]
+        said = takewhile(lambda word: not word.startswith(b"#"), words)
+        counts = [0 if w == b"." else -number(w[1:]) if w[:1] == b"-" else number(w) for w in said]
         assert len(counts) <= len(self.part.events)
         values = tuple(counts + [0] * (len(self.part.events) - len(counts)))
         if kind == "cost":
@@ -239,7 +241,8 @@ class Reader:
             part.events = value.split()
             self.parts.append(part)
         elif key == "positions":
-            part.positions = ["instr" if w == "addr" else w for w in value.split()]
+            # in whatever order they are named, the columns are written in one
+            part.positions = sorted(("instr" if w == "addr" else w for w in value.split()), key=COLUMNS.index)
         elif key == "summary":
             part.summary = [int(w) for w in value.split()]
             self.ended |= not self.numbered
@@ -263,7 +266,7 @@ class Reader:
             self.name_line(match[1].decode(), match[2])
         elif match := re.match(rb"(r?calls|jump|jcnd)=(.*)$", text):
             self.count_line("call" if match[1].endswith(b"calls") else match[1].decode(), match[2])
-        elif match := re.match(rb"(\w+)[:=](.*)$", text):
+        elif match := re.match(rb"(\w+)[:=](.*)$", text) or re.match(rb"(summary|totals)[ \t](.*)$", text):
             self.header_line(match[1].decode(), match[2].decode("utf-8", "surrogateescape").strip())
         else:
             assert text.startswith(b"==== NEW PROFILING FILE"), text
