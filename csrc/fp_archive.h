@@ -88,7 +88,7 @@ struct fp_archive_filter {
 void fp_archive_dec_filter(struct fp_archive_dec *d, const struct fp_archive_filter *filter);
 
 /* Appends rows to `b` until it is full or its part would change (FP_FULL) or the
- * chunk ends (FP_DONE). */
+ * chunk ends (FP_DONE).  A part without rows is FP_FULL with an empty batch. */
 int fp_archive_dec_feed(struct fp_archive_dec *d, struct fp_batch *b, struct fp_err *err);
 
 /* What the ROWS payload `p` has that `base` does not: it compresses better than the

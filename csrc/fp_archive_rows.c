@@ -254,11 +254,11 @@ static int gather_stats(struct fp_archive_gather *e, const struct fp_batch *b) {
 
 int fp_archive_enc_put(struct fp_archive_enc *pub, const struct fp_batch *b, uint32_t positions, struct fp_err *err) {
     struct fp_archive_gather *e = (struct fp_archive_gather *)pub;
-    if (!b->n) return 0;
     if (b->n > FP_ARCHIVE_MAX_ROWS - pub->rows) return fp_fail(err, FP_E_OVERFLOW, 0, "too many rows in one chunk");
     if (b->n_values > UINT16_MAX) return fp_fail(err, FP_E_OVERFLOW, 0, "too many value columns");
     if (add_value_columns(e, b->n_values) || add_run(e, b, positions) || gather_stats(e, b))
         return fp_fail(err, FP_E_NOMEM, 0, "chunk");
+    if (!b->n) return 0; /* a part without rows */
     int status = pub->view == FP_TIMELINE ? fp_archive_timeline_put(e, b, positions)
                  : pub->view == FP_STACKS ? fp_archive_stacks_put(e, b, positions)
                                           : fp_archive_graph_put(e, b, positions);
@@ -352,7 +352,7 @@ static int open_runs(struct fp_archive_spread *d, struct fp_archive_cur *c, uint
         r->rows = fp_archive_cur_u32(c);
         r->n_values = fp_archive_cur_u32(c);
         r->positions = fp_archive_cur_u32(c);
-        if (c->bad || r->part >= n_parts || !r->rows || r->rows > FP_ARCHIVE_MAX_ROWS - d->rows ||
+        if (c->bad || r->part >= n_parts || r->rows > FP_ARCHIVE_MAX_ROWS - d->rows ||
             r->n_values > UINT16_MAX || r->positions > 7 || (d->view == FP_TIMELINE && r->n_values))
             return malformed(err, d, at, "run of rows");
         d->rows += r->rows;
@@ -455,13 +455,17 @@ static void translate(const struct fp_archive_ids *ids, struct fp_batch *b, uint
     }
 }
 
+static void next_run(struct fp_archive_spread *d) {
+    if (++d->run < d->n_runs) d->left = d->runs[d->run].rows;
+}
+
 int fp_archive_dec_feed(struct fp_archive_dec *a, struct fp_batch *b, struct fp_err *err) {
     struct fp_archive_spread *d = &a->d;
     if (b->view != d->view) return fp_fail(err, FP_E_MALFORMED, 0, "chunk of another view");
     while (d->run < d->n_runs) {
         const struct fp_archive_run *r = &d->runs[d->run];
-        if (!d->left) {
-            if (++d->run < d->n_runs) d->left = d->runs[d->run].rows;
+        if (!d->left && r->rows) {
+            next_run(d);
             continue;
         }
         if (b->n && (b->part != r->part || b->n_values != r->n_values)) return FP_FULL;
@@ -470,6 +474,11 @@ int fp_archive_dec_feed(struct fp_archive_dec *a, struct fp_batch *b, struct fp_
             b->part = r->part;
             if (b->n_values != r->n_values && fp_batch_set_values(b, r->n_values))
                 return fp_fail(err, FP_E_NOMEM, 0, "value columns");
+        }
+        if (!r->rows) { /* a part without rows is an empty batch */
+            next_run(d);
+            if (d->filter && d->filter->part != UINT32_MAX && d->filter->part != r->part) continue;
+            return FP_FULL;
         }
         uint32_t n = b->cap - b->n < d->left ? b->cap - b->n : d->left;
         const char *what = "row";

@@ -307,10 +307,12 @@ class ArchiveReader(Reader):
         if before:
             batch.part = self._file_part
         status = lib.fp_archive_dec_feed(self._dec, batch, err)
-        if batch.n:
+        if batch.n or status == lib.FP_FULL:
             self._file_part = batch.part
             batch.part = self._part_at[self._file_part]
-            if self.view == "timeline":
+            if not batch.n:
+                pass  # a part without rows
+            elif self.view == "timeline":
                 self._last_time = batch.time[batch.n - 1]
             elif batch.n_values < (n := len(self.model.parts[batch.part].value_types)):
                 batch.n = before

@@ -200,7 +200,7 @@ class ArchiveWriter(Writer):
             self._begin()
         for index in range(len(self.model.parts)):
             self._note_part(index)
-        if self._enc.rows:
+        if self._chunk_parts:
             self._flush()
         self._write_parts(self._new_parts)
         self._write_parts(self._changed_parts)

@@ -39,6 +39,30 @@ def test_what_was_mended_for_the_archive_is_said_of_what_is_made_of_it(tmp_path:
     assert run("convert", archive, "--to", "callgrind").stdout == direct
 
 
+@pytest.mark.parametrize("costs", ["...", "x..", ".x.", "..x", "x.x"])
+def test_parts_without_rows_stay(costs: str, tmp_path: Path) -> None:
+    """Callgrind writes them for threads that did nothing between two dumps."""
+    parts = [
+        f"part: {i}\npositions: line\nevents: {event}\nsummary: {rows}\n"
+        + "fl=a\nfn=f\n1 1\n" * rows
+        + f"totals: {rows}\n"
+        for i, event, rows in zip((1, 2, 3), ("Ir", "Dr", "Bc"), (int(c == "x") for c in costs), strict=True)
+    ]
+    source, archive = tmp_path / "a.callgrind", tmp_path / "a.fpa"
+    source.write_text("version: 1\ncreator: callgrind-3.19.0\npid: 5\ncmd: p\n" + "\n".join(parts))
+    fastprof.convert([source], archive)
+    for to in ("callgrind", "cachegrind", "pprof"):
+        for inputs in ([source], [source, CALLGRIND]):
+            made = []
+            for first in (source, archive):
+                fastprof.convert([first, *inputs[1:]], tmp_path / "out", to=to)
+                made.append((tmp_path / "out").read_bytes())
+            assert made[0] == made[1]
+    for part in (1, 2, 3):
+        out = run("convert", str(archive), "--part", str(part), "--to", "callgrind").stdout
+        assert [line for line in out.splitlines() if line.startswith(b"part: ")] == [b"part: %d" % part]
+
+
 def test_names_of_profiles(tmp_path: Path) -> None:
     store = str(tmp_path / "store.fpa")
     data = Path(POOL).read_bytes()
