@@ -95,9 +95,11 @@ def misfit(name: str, value: Any) -> str:
         return _misfit_of_one(name, value)
     if not isinstance(value, (tuple, list)):
         return f"{value!r} is not a tuple"
+    if why := next(filter(None, (_misfit_of_one(name, one) for one in value)), ""):
+        return why
     if name == "time_range" and not (len(value) == 2 and value[0] <= value[1]):
         return f"{value!r} is not a range, from a first to a last"
-    return next(filter(None, (_misfit_of_one(name, one) for one in value)), "")
+    return ""
 
 
 def _misfit_of_one(name: str, value: Any) -> str:

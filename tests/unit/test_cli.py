@@ -94,6 +94,8 @@ def test_the_report() -> None:
     assert report["repairs"] == {"unwound frames": 3}
     said = json.loads(run("convert", EVENTS, "-o", "/dev/null", "--to", "callgrind", "--json").stderr)
     assert said["not_said"]["events"] == 240
+    as_it_is = run("convert", EVENTS, "-o", "/dev/null", "--to", "xray").stderr
+    assert as_it_is.startswith(b"fastprof: 1,582 rows written -> /dev/null (")
 
 
 def test_the_target_is_named_or_in_the_suffix(tmp_path: Path) -> None:
@@ -388,6 +390,7 @@ def test_values_that_make_no_sense(option: str, says: str) -> None:
         ("threads", 1, "--thread: 1 is not a tuple"),
         ("time_range", (5, 1), "--time-range: \\(5, 1\\) is not a range"),
         ("time_range", (0, 1 << 64), "--time-range: 18446744073709551616 is not a whole number"),
+        ("time_range", ("a", 1), "--time-range: 'a' is not a whole number"),
         ("part", "1", "--part: '1' is not a whole number"),
         ("prune", float("nan"), "--prune: nan is not a share from 0 to 1"),
         ("symbols", POOL, "--symbols: '.*' is not a tuple"),
