@@ -76,7 +76,8 @@ class XRayReader(Reader):
         nbytes = ffi.new("size_t *")
         self._check(lib.fp_xray_header(x, source.head, len(source.head), nbytes, self._err))
         self._header_nbytes = int(nbytes[0])
-        self._names = _load_names(options)
+        self._names = _load_names(options, report)
+        self._unnamed = 0
         self._object = model.object(options.symbols[0]) if options.symbols else 0
         profile = x.mode in (lib.FP_XRAY_PROFILE, lib.FP_XRAY_PROFILE_RAW)
         if profile:
@@ -168,6 +169,7 @@ class XRayReader(Reader):
         model = self.model
         symbol = self._names.lookup(function_id) if self._names else None
         if symbol is None:
+            self._unnamed += self._names is not None
             function = model.function(f"#{function_id}", object_id=self._object)
         else:
             object_id = model.object(symbol.object) if symbol.object else 0
@@ -200,6 +202,8 @@ class XRayReader(Reader):
         ):
             if n:
                 report.losses[name] += n
+        if self._unnamed:
+            report.warn(f"{self._unnamed:,} functions of the log are in no map: is it that of another build or object?")
         facts = report.facts
         facts["mode"] = _MODES[x.mode]
         if x.mode < lib.FP_XRAY_PROFILE:
@@ -214,13 +218,16 @@ class XRayReader(Reader):
             facts["buffers"] = int(stats.buffers)
 
 
-def _load_names(options: Options) -> Any:
+def _load_names(options: Options, report: Report) -> Any:
     if not options.symbols:
         return None
     from fastprof.formats.xray_map import FunctionNames, InstrumentationMap
 
     demangle = options.demangle != "none"
-    return FunctionNames([InstrumentationMap.load(path, demangle=demangle) for path in options.symbols])
+    maps = [InstrumentationMap.load(path, demangle=demangle) for path in options.symbols]
+    for warning in (w for one in maps for w in one.warnings):
+        report.warn(warning)
+    return FunctionNames(maps)
 
 
 FORMAT = Format(

@@ -8,9 +8,12 @@ from pathlib import Path
 
 import pytest
 
+from fastprof.engine import Options
 from fastprof.errors import SymbolError
 from fastprof.formats.xray_map import FunctionNames, InstrumentationMap
+from tests import product
 from tests.paths import shared
+from tests.xraylog import FdrLog
 
 CASES = [
     "basic3-interp-args-clang19",
@@ -168,6 +171,18 @@ def test_function_index_decides_where_the_linker_folded_functions(tmp_path: Path
     one = InstrumentationMap.load(build_elf(tmp_path / "z", sections, addresses={"xray_fn_idx": base}))
     assert one.ids == 2
     assert "do not point into" in one.warnings[0]
+
+
+def test_what_is_odd_about_a_map_is_said(tmp_path: Path) -> None:
+    """Names of another build are wrong names, and the log cannot tell: ids beyond its map are all there is to see."""
+    sections = {"xray_instr_map": sleds([CODE, CODE + 0x40], version=2), "xray_fn_idx": b"\xff" * 32}
+    program = build_elf(tmp_path / "x", sections, addresses={"xray_fn_idx": 0x3000})
+    log = FdrLog()
+    log.buffer().cpu(0, 1000).enter(1).enter(2).enter(3).enter(1 << 24 | 1)
+    warnings = product.graph(log.bytes(), Options(symbols=(str(program),))).report.warnings
+    assert len(warnings) == 2 and "do not point into" in warnings[0]
+    assert warnings[1].startswith("2 functions of the log are in no map")
+    assert product.graph(log.bytes()).report.warnings == []
 
 
 GOOD = sleds(FUNCTIONS, version=2)
