@@ -27,15 +27,22 @@ OpenReader = Callable[[Model, Options, Report], Reader]
 RowsFor = Callable[[Writer, list[Reader]], Iterable[Batch]]  # what the writer is to get of the readers
 
 
+@contextmanager
+def _located(path: str) -> Iterator[None]:
+    """Damage of a section as an error that names the file."""
+    try:
+        yield
+    except SectionError as error:
+        raise FormatError(path, "archive", error.detail, offset=error.offset) from None
+
+
 def _load(path: str) -> tuple[Source, Archive]:
     source = Source(path)
     try:
         if not source.seekable:
             raise UsageError(f"{path}: a store must be a plain file, not compressed")
-        return source, load(source, Codec(), lenient=False)
-    except SectionError as error:
-        source.close()
-        raise FormatError(path, "archive", error.detail, offset=error.offset) from None
+        with _located(path):
+            return source, load(source, Codec(), lenient=False)
     except BaseException:
         source.close()
         raise
@@ -44,12 +51,9 @@ def _load(path: str) -> tuple[Source, Archive]:
 def members(path: str) -> list[dict[str, Any]]:
     """What a store holds, from its index alone: name, view, rows, stored bytes, totals and times of each profile."""
     source, archive = _load(path)
-    with source:
+    with source, _located(path):
         for member in archive.members:
-            try:
-                read_end(source, Codec(), member)
-            except SectionError as error:
-                raise FormatError(path, "archive", error.detail, offset=error.offset) from None
+            read_end(source, Codec(), member)
     found = []
     for member in archive.members:
         times = [c.times for c in member.chunks.values() if c.times]
