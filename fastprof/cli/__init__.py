@@ -39,6 +39,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     gc.disable()
     atexit.register(gc.freeze)
     signal.signal(signal.SIGTERM, _terminated)
+    if signal.getsignal(signal.SIGHUP) == signal.SIG_DFL:  # nohup has it ignored
+        signal.signal(signal.SIGHUP, _terminated)
     if sys.stderr is None:
         sys.stderr = open(os.devnull, "w")  # closed: reports must go neither to standard output nor to a file of ours
     if isinstance(sys.stdout, io.TextIOWrapper):

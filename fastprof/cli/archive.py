@@ -19,6 +19,7 @@ from fastprof.cli.common import (
 from fastprof.engine import Options
 from fastprof.errors import UsageError
 from fastprof.formats import archive_store
+from fastprof.io import expand
 
 DESCRIPTION = """\
 Keep many profiles in one archive.  Alike dumps are stored against each other;
@@ -35,7 +36,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
     add = actions.add_parser("add", help="add profiles to a store, which is made if it is not there")
     add.add_argument("store", metavar="STORE", help="an archive, made if it is not there")
-    add.add_argument("inputs", nargs="+", metavar="INPUT", help="kept under its file's name")
+    add.add_argument("inputs", nargs="+", metavar="INPUT", help="a file, kept under its name, or a directory of them")
     add.add_argument("--name", help="name to keep a single INPUT under (standard input needs one)")
     add_reading_arguments(add)
     add_level_argument(add)
@@ -72,15 +73,19 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _add(args: argparse.Namespace, options: Options) -> int:
-    if args.name is not None and len(args.inputs) > 1:
+    passed_over: list[str] = []
+    inputs = expand(args.inputs, passed_over.append)
+    if args.name is not None and len(inputs) > 1:
         raise UsageError("--name names one INPUT, but there are several")
     code = 0
-    for path in args.inputs:
+    for path in inputs:
         name = os.path.basename(path) if args.name is None else args.name
         if path == "-" and args.name is None:
             raise UsageError("standard input has no name: give one with --name")
         opened = partial(pipeline.open_reader, path, args.from_, progress=Progress(args.quiet))
         report = archive_store.append(args.store, name, opened, options, pipeline.rows_for)
+        while passed_over:
+            report.warn(passed_over.pop())
         code = max(code, tell(args, report, f"{path} -> {args.store} as {name}"))
     return code
 

@@ -22,6 +22,7 @@ range, totals, anomalies.  An archive says it from its index, at once; with
 EXAMPLES = """\
 examples:
   fastprof info trace.xray
+  fastprof info nightly.fpa --member callgrind.out.101
   fastprof info --json callgrind.out.123.gz | jq .facts.totals
 """
 
@@ -30,10 +31,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("input", metavar="INPUT", help="a file, or - for standard input")
     add_reading_arguments(parser)
     parser.add_argument("--json", action="store_true", help="print JSON")
+    parser.add_argument("--member", metavar="NAME", help="archives: which profile of several")
 
 
 def run(args: argparse.Namespace) -> int:
-    report = pipeline.info(args.input, from_=args.from_, options=options_from(args), progress=Progress(args.quiet))
+    options = options_from(args, member=args.member)
+    report = pipeline.info(args.input, from_=args.from_, options=options, progress=Progress(args.quiet))
     if args.json:
         print(report_json(report))
         return exit_code(report)

@@ -122,11 +122,16 @@ def _rebuild(source: Source, codec: Codec, size: int, lenient: bool) -> Archive:
     for item in archive_sections.scan(source.read_at, FILE_HEADER_NBYTES, size):
         if isinstance(item, SectionError):
             damage.append(item)
-            if not lenient:
-                break
         else:
             found.append(item)
-            index = item if item.type == INDEX else index
+            if item.type != INDEX:
+                continue
+            end = item.offset + item.nbytes
+            if not damage:
+                index = item
+            elif archive_sections.parse_index_offset(source.read_at(end, TRAILER.size)) is not None:
+                # no unfinished append left this: to take the index before would be to lose whole profiles
+                index = None
     if index is not None and not lenient:
         end = index.offset + index.nbytes
         end += TRAILER.size * (archive_sections.parse_index_offset(source.read_at(end, TRAILER.size)) is not None)

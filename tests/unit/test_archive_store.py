@@ -171,6 +171,22 @@ def test_an_interrupted_append_leaves_the_old_contents(tmp_path: Path) -> None:
     assert read_dump(data, member="two")[0] == want_second
 
 
+def test_profiles_behind_damage_are_not_an_unfinished_append(tmp_path: Path) -> None:
+    """A damaged place and a lost end: the next append must not cut off what is whole behind the place."""
+    store = tmp_path / "s.fpa"
+    data, _ = write_archive(graph, rows=40)
+    for name in ("one", "two", "three"):
+        _add(store, name, data)
+    whole = bytearray(store.read_bytes())
+    victim = [s for s in sections(bytes(whole)) if s.type == ROWS][1]
+    whole[victim.offset] ^= 1
+    store.write_bytes(whole[:-1])
+    with pytest.raises(FormatError, match="--lenient recovers") as error:
+        _add(store, "four", data)
+    assert error.value.offset == victim.offset
+    assert store.read_bytes() == whole[:-1]
+
+
 def test_a_failed_append_leaves_the_file_alone(tmp_path: Path) -> None:
     store = tmp_path / "s.fpa"
     data, _ = write_archive(stacks, rows=100)

@@ -410,7 +410,7 @@ def test_the_python_interface_refuses_what_the_command_line_does(
         fastprof.open(POOL, options=options)
 
 
-@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)])
 def test_interrupted_while_writing_leaves_nothing(number: int, code: int, tmp_path: Path) -> None:
     fifo, out = tmp_path / "in.xray", tmp_path / "out"
     os.mkfifo(fifo)

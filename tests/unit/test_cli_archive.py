@@ -63,6 +63,20 @@ def test_parts_without_rows_stay(costs: str, tmp_path: Path) -> None:
         assert [line for line in out.splitlines() if line.startswith(b"part: ")] == [b"part: %d" % part]
 
 
+def test_a_directory_is_added_file_by_file(tmp_path: Path) -> None:
+    store, folder = str(tmp_path / "store.fpa"), tmp_path / "dumps"
+    folder.mkdir()
+    for name in ("out.10", "out.9", "out.11"):
+        (folder / name).write_bytes(Path(CALLGRIND).read_bytes())
+    (folder / "more").mkdir()
+    assert run("archive", "add", store, str(folder) + "/").stderr.count(b"being no files: more") == 1
+    names = [m["name"] for m in json.loads(run("archive", "list", store, "--json").stdout)]
+    assert names == ["out.9", "out.10", "out.11"]
+    assert b"--name names one" in run("archive", "add", store, str(folder), "--name", "x", code=2).stderr
+    assert b"out.9, out.10" in run("info", store, code=2).stderr
+    assert json.loads(run("info", store, "--member", "out.10", "--json").stdout)["facts"]["records"] == 11
+
+
 def test_names_of_profiles(tmp_path: Path) -> None:
     store = str(tmp_path / "store.fpa")
     data = Path(POOL).read_bytes()
