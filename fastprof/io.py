@@ -506,12 +506,14 @@ class Sink:
         self._temporary: str | None = None
         self._raw: Any
         compression = ""
+        self._name = "<stdout>"
         if not isinstance(path, (str, os.PathLike)):
             self._raw = path
+            self._name = str(getattr(path, "name", "output"))
         elif path == "-":
             self._raw = _standard(sys.stdout, "<stdout>", "wb")
         else:
-            self.path = os.fspath(path)
+            self.path = self._name = os.fspath(path)
             compression = compression_of_name(self.path)
             self._raw = self._open_beside(self.path)
         self.written = 0
@@ -584,7 +586,7 @@ class Sink:
         except BrokenPipeError:
             raise
         except OSError as error:
-            raise FastprofError(f"{self.path or '<stdout>'}: {error.strerror or error}") from None
+            raise FastprofError(f"{self._name}: {error.strerror or error}") from None
 
     def commit(self) -> None:
         """Finish the stream and give the file its name."""
@@ -602,7 +604,7 @@ class Sink:
         except BrokenPipeError:
             raise
         except OSError as error:
-            raise FastprofError(f"{self.path or '<stdout>'}: {error.strerror or error}") from None
+            raise FastprofError(f"{self._name}: {error.strerror or error}") from None
 
     def __enter__(self) -> Sink:
         return self

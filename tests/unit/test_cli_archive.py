@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
+import resource
+import subprocess
 from pathlib import Path
 
 import pytest
 
 import fastprof
 from tests.paths import REPO
-from tests.unit.test_cli import EVENTS, POOL, run
+from tests.unit.test_cli import COMMAND, EVENTS, POOL, environment, run
 
 CALLGRIND = str(REPO / "tests" / "corpus" / "callgrind" / "good" / "quirks_inherit.callgrind")
 
@@ -75,6 +77,21 @@ def test_a_directory_is_added_file_by_file(tmp_path: Path) -> None:
     assert b"--name names one" in run("archive", "add", store, str(folder), "--name", "x", code=2).stderr
     assert b"out.9, out.10" in run("info", store, code=2).stderr
     assert json.loads(run("info", store, "--member", "out.10", "--json").stdout)["facts"]["records"] == 11
+
+
+def test_a_store_that_does_not_fit_is_as_it_was(tmp_path: Path) -> None:
+    store = tmp_path / "store.fpa"
+    run("archive", "add", str(store), CALLGRIND)
+    before = store.read_bytes()
+    size = (len(before), resource.RLIM_INFINITY)
+    done = subprocess.run(
+        [*COMMAND, "archive", "add", str(store), POOL],
+        capture_output=True,
+        env=environment(),
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, size),
+    )
+    assert (done.returncode, done.stderr) == (1, f"fastprof: {store}: File too large\n".encode())
+    assert store.read_bytes() == before
 
 
 def test_names_of_profiles(tmp_path: Path) -> None:
