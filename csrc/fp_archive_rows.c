@@ -352,8 +352,8 @@ static int open_runs(struct fp_archive_spread *d, struct fp_archive_cur *c, uint
         r->rows = fp_archive_cur_u32(c);
         r->n_values = fp_archive_cur_u32(c);
         r->positions = fp_archive_cur_u32(c);
-        if (c->bad || r->part >= n_parts || r->rows > FP_ARCHIVE_MAX_ROWS - d->rows ||
-            r->n_values > UINT16_MAX || r->positions > 7 || (d->view == FP_TIMELINE && r->n_values))
+        if (c->bad || r->part >= n_parts || r->rows > FP_ARCHIVE_MAX_ROWS - d->rows || r->n_values > UINT16_MAX ||
+            r->positions > 7 || (d->view == FP_TIMELINE && r->n_values))
             return malformed(err, d, at, "run of rows");
         d->rows += r->rows;
         if (r->n_values > *max_values) *max_values = r->n_values;
