@@ -188,11 +188,11 @@ class ArchiveReader(Reader):
             for i, n in enumerate(totals):
                 c.totals[i] = n
             counts = end["counts"]
-            found.functions, found.stacks = int(counts[3]), int(counts[6])
-            found.threads = [(int(i), int(pid), int(tid)) for i, pid, tid in end.get("threads", [])]
+            found.functions, found.stacks = counts[3], counts[6]
+            found.threads = [tuple(row) for row in end.get("threads", [])]
         except SectionError as error:
             raise self._error(error) from None
-        except (IndexError, KeyError, OverflowError, TypeError, ValueError) as error:
+        except (IndexError, KeyError, OverflowError) as error:
             raise self._error(SectionError(self._member.sections[-1][0], f"summary: {error!r}")) from None
         self._tell()
         return found
