@@ -5,10 +5,12 @@
 
 enum { POSITION_FUNCTION, POSITION_FILE, POSITION_LINE, POSITION_ADDRESS, POSITION_WIDTH = POSITION_ADDRESS + 2 };
 enum { IN_CYCLE = 1, ON_PATH = 2 };
-enum {
-    MAX_STEPS = 1 << 20, /* callers looked into for one function; the rest is pruned */
-    MAX_CELLS = 1 << 18  /* positions times contexts of one function, likewise */
-};
+#if defined(FP_DEBUG)
+enum { MAX_STEPS = 1 << 12 }; /* so that fuzzers meet it, and within their time */
+#else
+enum { MAX_STEPS = 1 << 20 }; /* callers looked into for one function; the rest is pruned */
+#endif
+enum { MAX_CELLS = 1 << 18 }; /* positions times contexts of one function, likewise */
 
 /* One who calls: a position, and how much of the callee's cost it stands for. */
 struct fp_caller {
