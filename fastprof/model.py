@@ -62,7 +62,9 @@ class Part:
 
     Text is bytes where it comes from a file, so that nothing is lost to an
     encoding.  `descriptions` are (key, value) of Callgrind's `desc:` lines, or
-    comments of other formats with key b"".
+    comments of other formats with key b"".  A process or thread that its source
+    names by something else than a number is `extra["pid_text"]` or
+    `extra["thread_text"]`.
     """
 
     # Written out: importing dataclasses costs a tenth of a short conversion.
@@ -97,6 +99,10 @@ class Part:
         self.summary = summary
         self.totals = totals
         self.extra = extra or {}
+
+    def named(self, name: str) -> Any:
+        """A field; `pid` and `thread` as text where they are no numbers."""
+        return self.extra.get(f"{name}_text", getattr(self, name))
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Part) and vars(self) == vars(other)

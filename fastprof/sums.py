@@ -92,9 +92,11 @@ def merged_part(parts: list[Part], value_types: list[ValueType]) -> Part:
     merged.positions = tuple(p for p in ("instr", "bb", "line") if any(p in part.positions for part in parts))
     merged.command = b"; ".join(dict.fromkeys(part.command for part in parts if part.command is not None)) or None
     for name, title in _LISTED.items():
-        values = list(dict.fromkeys(getattr(part, name) for part in parts))
+        values = list(dict.fromkeys(part.named(name) for part in parts))
         if len(values) == 1:
-            setattr(merged, name, values[0])
+            setattr(merged, name, getattr(parts[0], name))
+            if f"{name}_text" in parts[0].extra:
+                merged.extra[f"{name}_text"] = values[0]
         else:
             text = (b"%d" % v if isinstance(v, int) else v or b"none" for v in values if v is not None)
             merged.descriptions.append((title, b"; ".join(text)))

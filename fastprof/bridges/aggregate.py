@@ -24,6 +24,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from itertools import chain
 
+from fastprof._typing import Any
 from fastprof.engine import Options, Report
 from fastprof.model import Batch, Model
 from fastprof.sums import Table, merged_part
@@ -49,12 +50,12 @@ def merge(streams: Iterable[Iterable[Batch]], model: Model, options: Options, re
 
     Events are matched by name.  What the parts agree on (creator, command, pid, ...) is kept.
     """
-    tables: dict[tuple[int | None, int | None] | None, Table] = {}
+    tables: dict[tuple[Any, Any] | None, Table] = {}
     seen: dict[int, Table] = {}
     for batch in chain.from_iterable(streams):
         if batch.part not in seen:
             part = model.parts[batch.part]
-            thread = (part.pid, part.thread) if options.per_thread else None
+            thread = (part.named("pid"), part.named("thread")) if options.per_thread else None
             seen[batch.part] = tables.setdefault(thread, Table(model))
         seen[batch.part].put(batch)
         report.rows["read"] += len(batch)

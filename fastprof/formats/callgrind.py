@@ -57,6 +57,7 @@ class CallgrindReader(Reader):
         self._described: dict[str, ValueType] = {}  # by event: lines
         self._given_events: set[str] = set()  # by those of this part
         self._unknown: set[bytes] = set()
+        self._textual: set[str] = set()  # keys with text where Callgrind has a number
         self._ended = False  # the part's totals were checked
         self._later: dict[tuple[int, int], bytes] | None = None  # names that are defined further on
         self._said = False  # a batch of this part was handed out
@@ -133,6 +134,7 @@ class CallgrindReader(Reader):
             creator=old.creator,
             pid=old.pid,
             command=old.command,
+            extra={name: text for name, text in old.extra.items() if name == "pid_text"},
         )
         self._index = -1
         self._given = set()
@@ -208,13 +210,27 @@ class CallgrindReader(Reader):
         self._lexer.binds = value.startswith(b"xtree-")
 
     def _pid(self, value: bytes) -> None:
-        self._part.pid = _number(value)
+        self._part.pid = self._number_or_text("pid", value)
 
     def _part_line(self, value: bytes) -> None:
         self._part.number = _number(value)
 
     def _thread(self, value: bytes) -> None:
-        self._part.thread = _number(value)
+        self._part.thread = self._number_or_text("thread", value)
+
+    def _number_or_text(self, key: str, value: bytes) -> int | None:
+        """Text, which no Callgrind writes, is kept beside the numbers: it tells parts apart as they do."""
+        extra = self._part.extra
+        extra.pop(f"{key}_text", None)
+        try:
+            return _number(value)
+        except ValueError as error:
+            extra[f"{key}_text"] = value
+            if key not in self._textual:
+                self._textual.add(key)
+                line = self._lexer.line + 1
+                self.report.warn(f"{self.source.name}: line {line}: {key}: {error}; kept as text")
+            return None
 
     def _cmd(self, value: bytes) -> None:
         # Only Callgrind escapes; others write backslashes that are just that.
@@ -515,7 +531,7 @@ class CallgrindWriter(Writer):
 
     def _header(self, part: Part) -> bytes:
         number = part.number if part.number is not None else self._parts
-        pid = [] if part.pid is None else [b"pid: %d" % part.pid]
+        pid = _number_line("pid", part)
         descriptions = list(part.descriptions)
         lines: list[bytes] = []
         if self._parts == 1:
@@ -530,9 +546,7 @@ class CallgrindWriter(Writer):
             if part.command is not None and part.command != self._command:
                 # ... and refuses a second command.
                 descriptions.append((b"Command", part.command))
-        if part.thread is not None:
-            lines.append(b"thread: %d" % part.thread)
-        lines.append(b"")
+        lines += [*_number_line("thread", part), b""]
         lines += [b"# " + one_line(text) for text in part.comments]
         if part.creator and not part.creator.startswith(b"fastprof"):
             descriptions.insert(0, (b"Original creator", part.creator))
@@ -599,6 +613,14 @@ def one_line(text: bytes) -> bytes:
 def _escape(command: bytes) -> bytes:
     """As Callgrind writes it: backslash doubled, newline as \\n."""
     return command.replace(b"\\", b"\\\\").replace(b"\n", b"\\n").replace(b"\0", b" ").replace(b"\r", b"")
+
+
+def _number_line(key: str, part: Part) -> list[bytes]:
+    """The line `pid:` or `thread:`, if there is one: a number, or the text that the source has instead."""
+    said: int | bytes | None = part.named(key)
+    if said is None:
+        return []
+    return [key.encode() + b": " + (one_line(said) if isinstance(said, bytes) else b"%d" % said)]
 
 
 def _counts(values: list[int], all_counts: bool) -> bytes:

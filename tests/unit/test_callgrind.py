@@ -9,10 +9,12 @@ from pathlib import Path
 import pytest
 
 from fastprof import formats
-from fastprof.engine import Options
+from fastprof.engine import Options, read
 from fastprof.errors import FastprofError, FormatError
+from fastprof.pipeline import convert
 from tests.graphs import read_parts, rewrite
 from tests.paths import REPO
+from tests.product import open_input
 from tests.reference.callgrind import Function, parse
 from tests.reference.kcachegrind import load
 
@@ -527,9 +529,7 @@ def test_a_cachegrind_summary_that_is_missing_or_wrong_is_said() -> None:
         (b"summary: 1_0", "summary: found '1_0', expected a whole number"),
         (b"summary: 9223372036854775808", "summary: found 9223372036854775808, expected at most 2^63 - 1"),
         (b"totals: " + b"9" * 5000, "totals: found " + "9" * 80 + ", expected at most 2^63 - 1"),
-        (b"pid: 1.5", "pid: found '1.5', expected a whole number"),
         (b"part:", "part: found '', expected a whole number"),
-        (b"thread: main", "thread: found 'main', expected a whole number"),
         (b"event: = Ir", "event: event is '= Ir', expected NAME = FORMULA : LONG NAME"),
     ],
 )
@@ -539,6 +539,29 @@ def test_a_bad_header_line_says_what_is_wrong_with_it(line: bytes, message: str)
     assert str(raised.value) == f"input: callgrind: line 3, byte {len(HEADER)}: {message}"
     _, report = read_parts(HEADER + line + b"\nfl=a\nfn=f\n1 1\n", LENIENT)
     assert report.losses == {"lines that could not be read": 1}
+
+
+def test_a_process_or_thread_that_is_no_number_is_kept_as_text(tmp_path: Path) -> None:
+    said = [b"pid: 1.5", b"thread: main"], [b"pid:", b"thread: \xff, 2"], [b"thread: " + b"9" * 20], [b"pid: 12"]
+    parts = [b"\n".join([b"part: %d" % (k + 1), *lines]) for k, lines in enumerate(said)]
+    data = b"".join(part + b"\nevents: Ir\nfl=a\nfn=f\n1 1\n" for part in parts)
+    opened = open_input(data, from_="callgrind")
+    for _ in read(opened.reader):
+        pass
+    assert opened.report.warnings == [
+        "input: line 2: pid: found '1.5', expected a whole number; kept as text",
+        "input: line 3: thread: found 'main', expected a whole number; kept as text",
+    ]
+    assert [(p.pid, p.thread) for p in opened.model.parts] == [(None, None)] * 3 + [(12, None)]
+    once = rewrite(data)
+    assert rewrite(once) == once
+    # what is not said again still holds, of a process
+    written = [*said[0], b"pid: ", b"thread: \xff, 2", b"pid: ", b"thread: " + b"9" * 20, b"pid: 12"]
+    assert [line for line in once.split(b"\n") if line.startswith((b"pid:", b"thread:"))] == written
+    (tmp_path / "x.callgrind").write_bytes(data)
+    convert([str(tmp_path / "x.callgrind")], str(tmp_path / "x.fpa"))
+    convert([str(tmp_path / "x.fpa")], str(tmp_path / "y.callgrind"))
+    assert (tmp_path / "y.callgrind").read_bytes() == once
 
 
 def test_an_unknown_key_is_said_once_with_its_line() -> None:

@@ -69,6 +69,16 @@ def test_per_thread_makes_a_part_of_each_thread(tmp_path: Path) -> None:
     assert [(part.header["thread"], figures(part)[0][3]) for part in parts] == [("1", 4), ("2", 6)]
 
 
+def test_threads_that_are_no_numbers_are_threads_all_the_same(tmp_path: Path) -> None:
+    inputs = [dump(1, "pid: a", "thread: x"), dump(2, "pid: a", "thread: y"), dump(4, "pid: a", "thread: x")]
+    parts, _ = merged(tmp_path, *inputs, per_thread=True)
+    assert [(p.header["pid"], p.header["thread"], p.sums) for p in parts] == [("a", "x", [55]), ("a", "y", [22])]
+    (tmp_path / "sum").mkdir()
+    parts, written = merged(tmp_path / "sum", *inputs)
+    assert parts[0].header["pid"] == "a" and "thread" not in parts[0].header
+    assert b"desc: Threads: x; y\n" in written
+
+
 def test_per_thread_keeps_processes_apart(tmp_path: Path) -> None:
     inputs = [dump(n, f"pid: {pid}", "thread: 1") for n, pid in ((1, 7), (2, 8), (3, 7))]
     parts, _ = merged(tmp_path, *inputs, per_thread=True)
