@@ -183,6 +183,69 @@ cdef const uint8_t *unsigned_number(const uint8_t *p, uint64_t *to, bint *fits) 
     return p if p != first else NULL
 
 
+cdef const uint8_t *rounded_number(const uint8_t *p, uint64_t *to, bint *fits) noexcept nogil:
+    """Decimal with a fraction, an exponent or both, as the nearest whole number, half to even: exact at any length."""
+    cdef const uint8_t *first = p
+    cdef const uint8_t *stop
+    cdef int64_t whole, exponent = 0  # `whole`: digits before the point that are still to come
+    cdef uint64_t v = 0
+    cdef uint8_t tenth = 0
+    cdef bint more = False, below
+    while fp_is_digit(p[0]):
+        p += 1
+    whole = p - first
+    if p[0] == c'.':
+        p += 1
+        while fp_is_digit(p[0]):
+            p += 1
+        if p - first == 1:
+            return NULL
+    stop = p
+    if first != stop and (p[0] | 0x20) == c'e':
+        below = p[1] == c'-'
+        p += 1 + (below or p[1] == c'+')
+        if not fp_is_digit(p[0]):
+            return NULL
+        while fp_is_digit(p[0]):
+            exponent = min(exponent * 10 + p[0] - 48, <int64_t>1 << 56)  # beyond the length of any text
+            p += 1
+        whole += -exponent if below else exponent
+    while first != stop:
+        if first[0] != c'.':
+            if whole > 0:
+                if v > (<uint64_t>0xffffffffffffffff - (first[0] - 48)) // 10:
+                    fits[0] = False
+                v = v * 10 + first[0] - 48
+            elif whole == 0:
+                tenth = first[0] - 48
+            else:
+                more |= first[0] != c'0'
+            whole -= 1
+        first += 1
+    while whole > 0 and v and fits[0]:
+        if v > <uint64_t>0xffffffffffffffff // 10:
+            fits[0] = False
+        v *= 10
+        whole -= 1
+    if tenth > 5 or (tenth == 5 and (more or v & 1)):
+        v += 1
+        if v == 0:
+            fits[0] = False
+    to[0] = v
+    return p
+
+
+def nearest(bytes word not None):
+    """A decimal number as the nearest whole one, 2^64 - 1 at most; None when it is none."""
+    cdef const uint8_t *p = word
+    cdef uint64_t v = 0
+    cdef bint fits = True, negative = p[0] == c'-'
+    p = rounded_number(p + negative, &v, &fits)
+    if p == NULL or p != <const uint8_t *>word + len(word):
+        return None
+    return (-1 if negative else 1) * (v if fits else 0xffffffffffffffff)
+
+
 cdef inline bint begins_cost(uint8_t c) noexcept nogil:
     """Is this how a position begins?"""
     return fp_is_digit(c) or c == c'+' or c == c'-' or c == c'*'
@@ -259,6 +322,8 @@ cdef class Lexer:
     cdef readonly uint64_t skipped, indented, ranges, extra_numbers, unnamed_callees, outside, expanded
     cdef readonly uint64_t before_zero      # lines
     cdef readonly uint64_t trailing         # comments behind the counts of a line
+    cdef readonly uint64_t rounded          # counts with a fraction or exponent,
+    cdef readonly uint64_t first_rounded    # and the line of the first
     cdef readonly uint64_t contexts         # rec= and frfn= lines
     cdef readonly int undefined_kind        # with FP_ASK: a number that has no name yet,
     cdef readonly uint64_t undefined        # + 1; 0 when it is something else that is asked
@@ -696,6 +761,7 @@ cdef class Lexer:
         cdef const uint8_t *p = at[0]
         cdef const uint8_t *next
         cdef uint64_t offset = <size_t>p + shift
+        cdef uint64_t rounded = self.rounded
         cdef int status
         self.line += 1
         self.undefined = 0
@@ -709,6 +775,7 @@ cdef class Lexer:
             if not self.lenient:
                 return err.code
             self.skipped += 1
+            self.rounded = rounded
             at[0] = next
             return OK
         self.line -= 1
@@ -1169,14 +1236,14 @@ cdef class Lexer:
             first = p
             fits = True
             negative = p[0] == c'-'
-            if p[0] == c'.':
+            if p[0] == c'.' and not fp_is_digit(p[1]):
                 v = 0
                 p += 1
             else:
-                p = unsigned_number(p + negative, &v, &fits)
+                p = self.count_number(p + negative, &v, &fits)
             if p == NULL or not (p >= stop or p[0] == c' ' or p[0] == c'\t'):
                 self.forget(b, i, k)
-                fp_fail_text(err, FP_E_MALFORMED, offset, 0, "count", first, stop - first, "a whole number")
+                fp_fail_text(err, FP_E_MALFORMED, offset, 0, "count", first, stop - first, "a number")
                 return BAD
             if k == self.costs.n_values:
                 self.forget(b, i, k)
@@ -1203,6 +1270,21 @@ cdef class Lexer:
         self.finish_row(b, i, kind)
         return OK
 
+    cdef const uint8_t *count_number(self, const uint8_t *p, uint64_t *to, bint *fits) noexcept nogil:
+        """A number of any length; one with a fraction or exponent, as printf's %g writes it, is rounded."""
+        cdef bint whole_fits = True
+        cdef const uint8_t *behind = unsigned_number(p, to, &whole_fits)
+        cdef uint8_t next = p[0] if behind == NULL else behind[0]
+        if next == c'.' or (behind != NULL and (next | 0x20) == c'e'):
+            behind = rounded_number(p, to, fits)
+            if behind != NULL:
+                if not self.rounded:
+                    self.first_rounded = self.line
+                self.rounded += 1
+        elif not whole_fits:
+            fits[0] = False
+        return behind
+
     cdef void forget(self, fp_batch *b, uint32_t i, uint32_t k) noexcept nogil:
         """Take back the first k counts of a row that will not be."""
         while k:
@@ -1227,13 +1309,12 @@ cdef class Lexer:
         self.pending_line = self.line
         self.pending_offset = offset
         self.count2 = 0
-        p = unsigned_number(blanks(p), &self.count, &fits)
+        p = self.count_number(blanks(p), &self.count, &fits)
         if p != NULL and kind == FP_JCND:
             # 3/4, or 3 4 as the format document has it
-            p = unsigned_number(blanks(p + (p[0] == c'/')), &self.count2, &fits)
+            p = self.count_number(blanks(p + (p[0] == c'/')), &self.count2, &fits)
         if p == NULL or not (p >= stop or p[0] == c' ' or p[0] == c'\t'):
-            fp_fail_text(err, FP_E_MALFORMED, offset, 0, "count of calls or jumps", first, stop - first,
-                         "a whole number")
+            fp_fail_text(err, FP_E_MALFORMED, offset, 0, "count of calls or jumps", first, stop - first, "a number")
             return BAD
         if not fits:
             fp_fail_text(err, FP_E_OVERFLOW, offset, 0, "count of calls or jumps", first, stop - first,

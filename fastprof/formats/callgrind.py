@@ -9,7 +9,7 @@ from fastprof._typing import Any
 from fastprof._version import __version__
 from fastprof.engine import Format, Options, Reader, Report, Writer
 from fastprof.errors import FormatError
-from fastprof.formats._callgrind_read import Lexer
+from fastprof.formats._callgrind_read import Lexer, nearest
 from fastprof.formats._callgrind_write import Body
 from fastprof.io import WINDOW, Sink, Source
 from fastprof.model import Batch, Model, Part, ValueType
@@ -60,6 +60,7 @@ class CallgrindReader(Reader):
         self._textual: set[str] = set()  # keys with text where Callgrind has a number
         self._ended = False  # the part's totals were checked
         self._later: dict[tuple[int, int], bytes] | None = None  # names that are defined further on
+        self._rounded = self._first_rounded = 0  # counts of summary: and totals:, and the line of the first
         self._said = False  # a batch of this part was handed out
         self._comments_nbytes = 0
         self._batch: Any = None  # which `feed` fills, and whose addresses are known
@@ -299,13 +300,23 @@ class CallgrindReader(Reader):
             )
 
     def _summary(self, value: bytes) -> None:
-        self._part.summary = _numbers(value)
+        self._part.summary = self._counts(value)
         if self.last_line == "summary":
             self._totals(value)
 
     def _totals(self, value: bytes) -> None:
-        self._part.totals = _numbers(value)
+        self._part.totals = self._counts(value)
         self._ended = True
+
+    def _counts(self, text: bytes) -> list[int]:
+        counts = []
+        for word in text.split():
+            rounded = None if re.fullmatch(_INTEGER, word) else nearest(word)
+            if rounded is not None:
+                self._rounded += 1
+                self._first_rounded = self._first_rounded or self._lexer.line + 1
+            counts.append(_number(word) if rounded is None else _fit(word, rounded))
+        return counts
 
     def _check_totals(self) -> None:
         """Compare `totals:` with the sum of the rows, once a part."""
@@ -365,6 +376,14 @@ class CallgrindReader(Reader):
         ):
             if count:
                 report.repairs[name] += count
+        rounded = lexer.rounded + self._rounded
+        if rounded:
+            report.repairs["counts with a fraction or exponent, rounded"] += rounded
+            line = min(filter(None, (lexer.first_rounded, self._first_rounded)))
+            report.warn(
+                f"{self.source.name}: line {line}: a count with a fraction or exponent; "
+                "such counts are taken as the nearest whole number"
+            )
         if lexer.skipped:
             report.losses["lines that could not be read"] += lexer.skipped
         if lexer.contexts:
@@ -420,14 +439,13 @@ def parse_event(text: str) -> ValueType:
     return ValueType(name, long_name=long_name.strip(), formula=formula.strip())
 
 
-def _numbers(text: bytes) -> list[int]:
-    return [_number(word) for word in text.split()]
-
-
 def _number(word: bytes) -> int:
     if not re.fullmatch(_INTEGER, word):
         raise ValueError(f"found {_decode(word[:80])!r}, expected a whole number")
-    value = int(word, 16 if b"x" in word.lower() else 10) if len(word) < 80 else 1 << 63
+    return _fit(word, int(word, 16 if b"x" in word.lower() else 10) if len(word) < 80 else 1 << 63)
+
+
+def _fit(word: bytes, value: int) -> int:
     if abs(value) >= 1 << 63:
         raise ValueError(f"found {_decode(word[:80])}, expected at most 2^63 - 1")
     return value

@@ -33,7 +33,7 @@ CORPUS = Path(__file__).parents[1] / "corpus"
 # Words of the format: libFuzzer's dictionary.
 WORDS = (
     b"fn= fl= fi= fe= ob= cfn= cfi= cob= calls= jump= jcnd= jfi= jfn= rcalls= totals: summary: part: thread: events: "
-    b"positions: desc: event: cmd: creator: instr bb line (1) (2)x 0x + - * / . # == \\x0a \\x0d\\x0a '2'(1) "
+    b"positions: desc: event: cmd: creator: instr bb line (1) (2)x 0x + - * / . .5 e+06 # == \\x0a \\x0d\\x0a '2'(1) "
     b"ffffffffffffffff 18446744073709551615 9223372036854775808 \\x0a====\\x20NEW\\x20PROFILING\\x20FILE\\x0a "
     b"\\x0acalls=1\\x205\\x0a*\\x207\\x0a \\x0apositions:\\x20instr\\x20bb\\x20line\\x0aevents:\\x20A\\x20B\\x20C\\x0a"
 )

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
+from fractions import Fraction
 
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from fastprof.engine import Options
+from fastprof.errors import FormatError
 from tests.graphs import read_parts, rewrite
 from tests.reference.callgrind import Function, Part, Row, parse
 
@@ -20,6 +23,7 @@ LINE = st.one_of(SMALL, st.integers(0, 2**32 - 1))
 ADDRESS = st.one_of(st.integers(0x401000, 0x401100), st.integers(0, 2**64 - 1))
 COUNT = st.one_of(SMALL, st.integers(0, 2**62))
 BEHIND = b"# behind the counts"  # longer than any name
+ROUNDED = [b".4999999999999", b"e+00000000000000", b"4999999999999E-13"]  # behind a number: the same number
 NO_NUMBER = b"the process 7"  # so is this
 VALUE = st.one_of(st.just(0), SMALL, st.integers(-(2**50), 2**50))
 
@@ -67,6 +71,7 @@ def dialects(draw: st.DrawFn) -> tuple[list[Part], bytes]:
     trailing = draw(st.booleans())
     order = draw(st.sampled_from([list, reversed]))  # of positions: as they are named, not as they are written
     sums = draw(st.sampled_from([b"", b"%b: ", b"%b "]))
+    rounded = draw(st.sampled_from([b"", b"", *ROUNDED]))
     process = draw(st.sampled_from([[], [b"pid: 7"], [b"pid: " + NO_NUMBER]]))
     first = draw(st.sampled_from([0, 1, 7000, 2**40]))
     numbers: dict[tuple[str, object], int] = {}
@@ -83,7 +88,7 @@ def dialects(draw: st.DrawFn) -> tuple[list[Part], bytes]:
         lines += [b"", b"part: %d" % (index + 1), *process, b"positions: " + " ".join(order(part.positions)).encode()]
         lines += [b"events: " + " ".join(part.events).encode(), b""]
         if sums:
-            lines.append(sums % b"summary" + " ".join(map(str, part.sums)).encode())
+            lines.append(sums % b"summary" + b" ".join(b"%d" % v + rounded for v in part.sums))
         base = (0, 0, 0)
         said: Function | None = None
         object = file = b""
@@ -105,7 +110,8 @@ def dialects(draw: st.DrawFn) -> tuple[list[Part], bytes]:
             shown = list(values)
             while trailing and shown and shown[-1] == 0:
                 shown.pop()
-            return b"".join(blank + (b"0x%x" % v if hexadecimal and v >= 0 else b"%d" % v) for v in shown)
+            how = b"0x%x" if hexadecimal and not rounded else b"%d" + rounded
+            return b"".join(blank + (how if v >= 0 else b"%d" + rounded) % v for v in shown)
 
         for row in part.rows:
             if row.function != said or every_line:
@@ -121,12 +127,12 @@ def dialects(draw: st.DrawFn) -> tuple[list[Part], bytes]:
                 key = b"cfl=" if cfl else b"cfi="
                 target.insert(callee_file_last, key + name("fl", row.callee.file, row.callee.file))
                 lines += [b"cob=" + name("ob", row.callee.object, row.callee.object), *target]
-                lines.append(b"calls=%d%b%b" % (row.count, blank, position(row.target, base)))
+                lines.append(b"calls=%d%b%b%b" % (row.count, rounded, blank, position(row.target, base)))
             elif row.kind != "cost":
                 if row.target_file != file:
                     lines.append(b"jfi=" + name("fl", row.target_file, row.target_file))
-                jcnd = b"jcnd=%d/%d" % (row.count, row.count2)
-                count = b"jump=%d" % row.count if row.kind == "jump" else jcnd
+                jcnd = b"jcnd=%d%b/%d%b" % (row.count, rounded, row.count2, rounded)
+                count = b"jump=%d%b" % (row.count, rounded) if row.kind == "jump" else jcnd
                 lines.append(count + blank + position(row.target, base))
             values = counts(row.values) if row.kind in ("cost", "call") else b""
             behind = blank + BEHIND if row.kind in ("cost", "call") and draw(st.integers(0, 9)) == 0 else b""
@@ -134,7 +140,7 @@ def dialects(draw: st.DrawFn) -> tuple[list[Part], bytes]:
             if row.kind == "cost":
                 base = row.position
         if sums:
-            lines.append(sums % b"totals" + " ".join(map(str, part.sums)).encode())
+            lines.append(sums % b"totals" + b" ".join(b"%d" % v + rounded for v in part.sums))
     for _ in range(draw(st.integers(0, 3))):
         lines.insert(draw(st.integers(0, len(lines))), draw(st.sampled_from([b"# remark", b"#", b"", b" \t"])))
     return parts, end.join(lines) + draw(st.sampled_from([b"", end]))
@@ -159,10 +165,12 @@ def test_every_dialect_reads_back_as_the_model(
             line.startswith(b"positions: line ") for line in lines
         ),
         "summary or totals without a colon": sum(line.startswith((b"summary ", b"totals ")) for line in lines),
+        "counts with a fraction or exponent, rounded": sum(map(data.count, ROUNDED)),
     }
     assert report.repairs == {name: n for name, n in repairs.items() if n}
     assert report.unsaid.total() == data.count(BEHIND)
-    assert not report.losses and len(report.warnings) == (NO_NUMBER in data)  # said once
+    said_once = (NO_NUMBER in data) + any(form in data for form in ROUNDED)
+    assert not report.losses and len(report.warnings) == said_once
 
 
 @LAX
@@ -178,6 +186,23 @@ def test_what_is_written_reads_back(case: tuple[list[Part], bytes], names: bool,
         assert part.totals is not None
         assert part.totals + [0] * (len(part.events) - len(part.totals)) == part.sums
     assert rewrite(once, options=options) == once
+
+
+NUMERAL = st.from_regex(r"([0-9]{1,30}(\.[0-9]{0,30})?|\.[0-9]{1,30})([eE][+-]?[0-9]{1,2})?", fullmatch=True)
+
+
+@LAX
+@given(NUMERAL)
+def test_a_count_with_a_fraction_or_exponent_is_rounded_exactly(text: str) -> None:
+    data = f"events: A B\nfl=a\nfn=f\n1 {text} -{text}\n".encode()
+    v = round(Fraction(text))
+    if v >= 2**63:
+        with pytest.raises(FormatError, match=r"expected at most 2\^63 - 1"):
+            read_parts(data)
+    else:
+        parts, report = read_parts(data)
+        assert parts[0].sums == [v, -v]
+        assert report.repairs.total() == (0 if text.isdigit() else 2)
 
 
 def summed(parts: list[Part]) -> dict[tuple[int, Row], tuple[Counter[int], int, int]]:

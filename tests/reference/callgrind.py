@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
+from fractions import Fraction
 from itertools import takewhile
 from typing import NamedTuple
 
@@ -53,6 +54,11 @@ NUMBER = rb"(?:0[xX][0-9a-fA-F]+|\d+)"
 
 def number(text: bytes) -> int:
     return int(text, 16) if text[:2].lower() == b"0x" else int(text)
+
+
+def count(text: bytes) -> int:
+    """Of calls or an event, to the nearest whole number if it has a fraction or exponent."""
+    return number(text) if re.fullmatch(NUMBER, text) else round(Fraction(text.decode()))
 
 
 class Reader:
@@ -156,21 +162,21 @@ class Reader:
         words = text.split()
         position = self.positions(words)
         function = self.current()
-        kind, count, count2, target = self.pending or ("cost", 0, 0, (0, 0, 0))
+        kind, calls, count2, target = self.pending or ("cost", 0, 0, (0, 0, 0))
         self.pending = None
         said = takewhile(lambda word: not word.startswith(b"#"), words)
-        counts = [0 if w == b"." else -number(w[1:]) if w[:1] == b"-" else number(w) for w in said]
+        counts = [0 if w == b"." else -count(w[1:]) if w[:1] == b"-" else count(w) for w in said]
         assert len(counts) <= len(self.part.events)
         values = tuple(counts + [0] * (len(self.part.events) - len(counts)))
         if kind == "cost":
             self.base = position
             self.part.rows.append(Row("cost", function, self.file, position, values))
         elif kind == "call":
-            self.part.rows.append(Row("call", function, self.file, position, values, self.called, b"", target, count))
+            self.part.rows.append(Row("call", function, self.file, position, values, self.called, b"", target, calls))
         else:
             jfi = self.file if self.jfi is None else self.jfi
             self.part.rows.append(
-                Row(kind, function, self.file, position, values, self.jfn or function, jfi, target, count, count2)
+                Row(kind, function, self.file, position, values, self.jfn or function, jfi, target, calls, count2)
             )
             self.jfi = self.jfn = None
 
@@ -179,8 +185,8 @@ class Reader:
         if kind == "jcnd":
             text = text.replace(b"/", b" ", 1)
         words = text.split()
-        count = number(words.pop(0))
-        count2 = number(words.pop(0)) if kind == "jcnd" else 0
+        calls = count(words.pop(0))
+        count2 = count(words.pop(0)) if kind == "jcnd" else 0
         target = self.positions(words)
         if kind == "call" and (self.callee is None or self.cob is not None or self.cfi is not None):
             name, n = self.cfn or (b"", None)
@@ -194,7 +200,7 @@ class Reader:
             )
             self.cob = self.cfi = None
         self.called = self.callee
-        self.pending = kind, count, count2, target
+        self.pending = kind, calls, count2, target
 
     def name_line(self, key: str, text: bytes) -> None:
         if key == "fn":
@@ -244,10 +250,10 @@ class Reader:
             # in whatever order they are named, the columns are written in one
             part.positions = sorted(("instr" if w == "addr" else w for w in value.split()), key=COLUMNS.index)
         elif key == "summary":
-            part.summary = [int(w) for w in value.split()]
+            part.summary = [count(w.encode()) for w in value.split()]
             self.ended |= not self.numbered
         elif key == "totals":
-            part.totals = [int(w) for w in value.split()]
+            part.totals = [count(w.encode()) for w in value.split()]
             self.ended = True
         else:
             part.header[key] = value

@@ -112,7 +112,7 @@ PLACES = {
     "no_count": (7, 42),
     "positions": (2, 11),
     "strange": (6, 36),
-    "float": (6, 53),
+    "fraction": (6, 53),
     "more": (6, 53),
     "counts": (6, 53),
 }
@@ -179,7 +179,7 @@ def test_lenient_takes_no_file_or_object_before_a_bad_one_for_it() -> None:
 
 
 def test_lenient_counts_from_the_position_of_a_line_with_bad_counts() -> None:
-    parts, _ = read_parts(HEADER + b"fl=a\nfn=f\n10 1\n+5 1.5\n+1 2\n", LENIENT)
+    parts, _ = read_parts(HEADER + b"fl=a\nfn=f\n10 1\n+5 1.5.5\n+1 2\n", LENIENT)
     assert [r.position[2] for r in parts[0].rows] == [10, 16]
 
 
@@ -527,6 +527,8 @@ def test_a_cachegrind_summary_that_is_missing_or_wrong_is_said() -> None:
     [
         (b"summary: 1 x", "summary: found 'x', expected a whole number"),
         (b"summary: 1_0", "summary: found '1_0', expected a whole number"),
+        (b"summary: 1e", "summary: found '1e', expected a whole number"),
+        (b"totals: 1e20", "totals: found 1e20, expected at most 2^63 - 1"),
         (b"summary: 9223372036854775808", "summary: found 9223372036854775808, expected at most 2^63 - 1"),
         (b"totals: " + b"9" * 5000, "totals: found " + "9" * 80 + ", expected at most 2^63 - 1"),
         (b"part:", "part: found '', expected a whole number"),
@@ -562,6 +564,63 @@ def test_a_process_or_thread_that_is_no_number_is_kept_as_text(tmp_path: Path) -
     convert([str(tmp_path / "x.callgrind")], str(tmp_path / "x.fpa"))
     convert([str(tmp_path / "x.fpa")], str(tmp_path / "y.callgrind"))
     assert (tmp_path / "y.callgrind").read_bytes() == once
+
+
+@pytest.mark.parametrize(
+    ("text", "count"),
+    [
+        (b"1e+06", 1000000),
+        (b"1.25e1", 12),  # half to even
+        (b"13.5", 14),
+        (b"12.50000000000000000000000000000000000001", 13),
+        (b".5", 0),
+        (b"5.", 5),
+        (b"9007199254740993.2", 9007199254740993),  # which no double is
+        (b"9223372036854775807.4", 2**63 - 1),
+        (b"922337203685477580700e-2", 2**63 - 1),
+        (b"0.00000000000000000000015e+22", 2),
+        (b"0e99999999999999999999", 0),
+        (b"1e-99999999999999999999", 0),
+        (b"0." + b"0" * 5000 + b"7e5001", 7),
+        (b"7" + b"0" * 5000 + b"E-5000", 7),
+        (b"9223372036854775807.5", None),
+        (b"18446744073709551615.5", None),
+        (b"1e19", None),
+        (b"1e99999999999999999999", None),
+    ],
+)
+def test_a_count_may_have_a_fraction_or_an_exponent(text: bytes, count: int | None) -> None:
+    data = HEADER + b"fl=a\nfn=f\n7 1\n8 2 -%b\ncfn=g\ncalls=%b 3\n9 %b\n" % (text, text, text)
+    if count is None:
+        with pytest.raises(FormatError, match=r"line 6, .*: count is .*, expected at most 2\^63 - 1"):
+            read_parts(data)
+        return
+    parts, report = read_parts(data + b"totals: 3 -%b\n" % text)
+    assert [(row.count, row.values) for row in parts[0].rows] == [(0, (1, 0)), (0, (2, -count)), (count, (count, 0))]
+    assert parts[0].totals == [3, -count]
+    assert report.repairs == {"counts with a fraction or exponent, rounded": 4}
+    assert report.warnings == [
+        "input: line 6: a count with a fraction or exponent; such counts are taken as the nearest whole number"
+    ]
+
+
+@pytest.mark.parametrize("text", [b"1e", b"1e+", b"1.2.3", b".", b"-1.5", b"nan", b"inf", b"1e5x", b"0x1.8", b"1e5/2"])
+def test_what_is_no_number_is_none_of_calls(text: bytes) -> None:
+    with pytest.raises(FormatError, match=r"line 5, .*: count of calls or jumps is .*, expected a number"):
+        read_parts(HEADER + b"fl=a\nfn=f\ncalls=%b 5\n1 1\n" % text)
+
+
+@pytest.mark.parametrize("text", [b"1.5", b"1e3", b"+1.5", b"-.5"])
+def test_a_position_is_a_whole_number(text: bytes) -> None:
+    with pytest.raises(FormatError, match=r"line 5, .*: position is"):
+        read_parts(HEADER + b"fl=a\nfn=f\n%b 5\n" % text)
+
+
+def test_what_is_lost_with_its_line_is_not_rounded() -> None:
+    parts, report = read_parts(HEADER + b"fl=a\nfn=f\n1 1.5 2.5 3\n2 1.5\n", LENIENT)
+    assert parts[0].sums == [2, 0]
+    assert report.repairs == {"counts with a fraction or exponent, rounded": 1}
+    assert report.warnings[0].startswith("input: line 6: ")
 
 
 def test_an_unknown_key_is_said_once_with_its_line() -> None:
