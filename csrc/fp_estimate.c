@@ -6,11 +6,16 @@
 enum { POSITION_FUNCTION, POSITION_FILE, POSITION_LINE, POSITION_ADDRESS, POSITION_WIDTH = POSITION_ADDRESS + 2 };
 enum { IN_CYCLE = 1, ON_PATH = 2 };
 #if defined(FP_DEBUG)
-enum { MAX_STEPS = 1 << 12 }; /* so that fuzzers meet it, and within their time */
+enum { MAX_STEPS = 1 << 12, MAX_WORK = 1 << 18 }; /* so that fuzzers meet them, and within their time */
 #else
-enum { MAX_STEPS = 1 << 20 }; /* callers looked into for one function; the rest is pruned */
+enum {
+    MAX_STEPS = 1 << 20, /* callers looked into for one function; the rest is pruned */
+    MAX_WORK = 1 << 29,  /* in all, likewise; half a minute, a gigabyte */
+};
 #endif
 enum { MAX_CELLS = 1 << 18 }; /* positions times contexts of one function, likewise */
+/* Of MAX_WORK: a frame that is looked up, and a stack that is new; a caller that is passed by is 1. */
+enum { FRAME_WORK = 2, NEW_WORK = 16 };
 
 /* One who calls: a position, and how much of the callee's cost it stands for. */
 struct fp_caller {
@@ -41,6 +46,7 @@ struct fp_estimate *fp_estimate_new(struct fp_model *model) {
     struct fp_estimate *e = calloc(1, sizeof *e);
     if (!e) return NULL;
     e->model = model;
+    e->work_left = MAX_WORK;
     if (fp_table_init(&e->positions, POSITION_WIDTH) || fp_table_init(&e->rows, 2)) {
         fp_estimate_free(e);
         return NULL;
@@ -374,6 +380,7 @@ static int add_context(struct fp_estimate *e, uint32_t depth, double share, int 
         e->contexts = contexts;
         e->cap_contexts = cap;
     }
+    const uint32_t known = e->model->stacks.n, n_frames = depth;
     uint32_t stack = 0;
     if (pruned) stack = fp_model_stack(e->model, 0, e->pruned_frame);
     for (; depth && stack != FP_NO_ID; depth--) {
@@ -382,6 +389,7 @@ static int add_context(struct fp_estimate *e, uint32_t depth, double share, int 
         stack = fp_model_stack(e->model, stack, frame);
     }
     if (stack == FP_NO_ID) return FP_E_NOMEM;
+    e->work_left -= FRAME_WORK * (int64_t)n_frames + (int64_t)NEW_WORK * (e->model->stacks.n - known);
     e->contexts[e->n_contexts++] = (struct fp_context){share, stack, pruned};
     return 0;
 }
@@ -404,6 +412,13 @@ static int expand(struct fp_estimate *e, uint32_t function, uint32_t depth, doub
                   double *rest) {
     const struct fp_caller *callers = e->callers + e->callers_start[function];
     const uint32_t n = e->callers_start[function + 1] - e->callers_start[function];
+    if (depth == e->max_depth && !e->cut_is_pruned) return add_context(e, depth, share, 0);
+    if (n && e->work_left <= 0) {
+        e->limit_met = 1;
+        *rest += share;
+        return 0;
+    }
+    e->work_left -= (int64_t)n + 1;
     double weight = e->uncalled[function];
     uint32_t n_open = 0, only = 0;
     if (e->flags[function] & IN_CYCLE) {
@@ -418,9 +433,9 @@ static int expand(struct fp_estimate *e, uint32_t function, uint32_t depth, doub
         n_open = n;
     }
     if (!n_open || !(weight > 0)) return add_context(e, depth, share, 0);
-    if (depth == e->max_depth || steps_left <= 0) {
-        if (depth == e->max_depth && !e->cut_is_pruned) return add_context(e, depth, share, 0);
-        if (depth == e->max_depth) return add_context(e, depth, share, 1);
+    if (depth == e->max_depth) return add_context(e, depth, share, 1);
+    if (steps_left <= 0) {
+        e->limit_met = 1;
         *rest += share;
         return 0;
     }
@@ -463,6 +478,7 @@ static int find_contexts(struct fp_estimate *e, uint32_t function) {
         if (self > 0 && e->prune * (e->total[k] / self) < cut) cut = e->prune * (e->total[k] / self);
     }
     e->n_contexts = e->n_pending = 0;
+    e->limit_met = 0;
     e->flags[function] |= ON_PATH;
     uint32_t depth = 0;
     int steps_left = MAX_STEPS, status = expand(e, function, 0, 1, cut, steps_left, &rest);
@@ -487,8 +503,13 @@ static int find_contexts(struct fp_estimate *e, uint32_t function) {
     if (status) return status;
 
     if (e->n_contexts) qsort(e->contexts, e->n_contexts, sizeof *e->contexts, largest_share_first);
-    const uint32_t most = MAX_CELLS / (n_rows ? n_rows : 1) + 1;
-    for (; e->n_contexts > most; e->n_contexts--) rest += e->contexts[e->n_contexts - 1].share;
+    const int64_t cells = e->work_left < 0 ? 0 : e->work_left < MAX_CELLS ? e->work_left : MAX_CELLS;
+    const uint32_t most = (uint32_t)cells / (n_rows ? n_rows : 1) + 1;
+    for (; e->n_contexts > most; e->n_contexts--) {
+        e->limit_met = 1;
+        rest += e->contexts[e->n_contexts - 1].share;
+    }
+    e->limited += e->limit_met;
     return rest > 0 || !e->n_contexts ? add_context(e, 0, rest, 1) : 0;
 }
 
@@ -553,9 +574,11 @@ int fp_estimate_pull(struct fp_estimate *e, struct fp_batch *out, struct fp_err 
                 for (uint32_t k = 0; k < e->n_values; k++) any |= e->parts[(size_t)k * n + e->context];
                 if (!any) continue;
                 if (out->n == out->cap) return FP_FULL;
+                const uint32_t known = e->model->stacks.n;
                 uint32_t frame = frame_of(e, position), stack = FP_NO_ID;
                 if (frame != FP_NO_ID) stack = fp_model_stack(e->model, e->contexts[e->context].stack, frame);
                 if (stack == FP_NO_ID) return no_memory(err);
+                e->work_left -= FRAME_WORK + NEW_WORK * (e->model->stacks.n != known);
                 const uint32_t i = out->n++;
                 out->stack[i] = stack;
                 out->thread[i] = e->thread;

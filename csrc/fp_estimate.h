@@ -15,7 +15,11 @@
  * Pruning: a caller whose share of the function's cost is below `prune` of the
  * profile's total in every value is not followed; its share stays under a
  * frame [pruned] in the caller's place.  A sole caller is always followed.
- * Memory: linear in distinct positions and arcs, plus one function's callers.
+ * Where all call each other there are more ways than anyone can follow: there
+ * is a limit to the work for one function and to all work; what is beyond it
+ * is pruned, too.
+ * Memory: linear in distinct positions and arcs, plus one function's callers,
+ * plus the model's stacks.
  */
 #ifndef FP_ESTIMATE_H
 #define FP_ESTIMATE_H
@@ -28,11 +32,13 @@
 struct fp_estimate {
     struct fp_model *model;
     uint32_t n_values;
-    uint32_t thread; /* of the stacks to be pulled; set by the caller */
-    uint64_t calls;  /* sum of the call counts, which stacks cannot say */
-    uint64_t jumps;  /* jump rows, likewise */
-    uint64_t pruned; /* stacks under [pruned] */
-    uint64_t stacks; /* stacks in all */
+    uint32_t thread;   /* of the stacks to be pulled; set by the caller */
+    uint64_t calls;    /* sum of the call counts, which stacks cannot say */
+    uint64_t jumps;    /* jump rows, likewise */
+    uint64_t pruned;   /* stacks under [pruned] */
+    uint64_t stacks;   /* stacks in all */
+    uint64_t limited;  /* functions of which not all callers were followed that `prune` leaves */
+    int64_t work_left; /* of the limit to all work; handed on by the caller where there are several */
 
     /* private from here on */
     struct fp_table positions; /* function, file, line, address (two words) */
@@ -54,7 +60,8 @@ struct fp_estimate {
     uint8_t *flags;            /* by function */
     uint32_t *frames;          /* by position; 0 = not made yet */
     uint32_t pruned_frame;
-    uint32_t unknown; /* the string ??? */
+    uint32_t limit_met; /* by the function at hand: 0 or 1 */
+    uint32_t unknown;   /* the string ??? */
     uint32_t n_functions;
     uint32_t function, row; /* pulling: function, place in selfs */
     uint32_t context;       /* pulling: place in contexts */

@@ -57,9 +57,12 @@ def to_stacks(batches: Iterable[Batch], model: Model, options: Options, report: 
         groups[0, 0] = _Group(model)
         for part in list(model.parts):
             groups[0, 0].add(part, len(part.value_types))
+    limited, work_left = 0, None
     for (thread, _), group in groups.items():
         c = group.c
         c.thread = thread
+        if work_left is not None:
+            c.work_left = work_left
         status = lib.fp_estimate_end(c, options.prune, depth, options.stacks == "estimate", err)
         check(status, err, "graph", "estimate")
         out = Batch("stacks", CAPACITY["stacks"], len(group.events))
@@ -75,6 +78,12 @@ def to_stacks(batches: Iterable[Batch], model: Model, options: Options, report: 
                 report.unsaid[name] += n
         if c.pruned:
             report.facts["stacks pruned"] = report.facts.get("stacks pruned", 0) + c.pruned
+        limited, work_left = limited + c.limited, c.work_left
+    if limited:
+        report.warn(
+            f"the work for estimated stacks has a limit, which {limited} of the functions met; "
+            "callers beyond it are [pruned]"
+        )
 
 
 def _key(model: Model, part: Part, apart: frozenset[str]) -> tuple[int, int]:

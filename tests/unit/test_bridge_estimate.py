@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
+from itertools import chain, pairwise
 from typing import Any
 
 import pytest
 from fastprof._core import lib
 
+from fastprof.bridges import estimate as bridge
 from fastprof.bridges.estimate import MAX_DEPTH, to_stacks
 from fastprof.engine import Options, Report
 from fastprof.errors import FormatError
@@ -15,6 +16,7 @@ from fastprof.model import Model, Part
 from tests import profiles
 from tests.profiles import At, Fn, Row
 
+LIMIT = "the work for estimated stacks has a limit, which %d of the functions met; callers beyond it are [pruned]"
 NAMES = {n: Fn(n, f"{n}.c") for n in ("main", "a", "b", "c", "d")}
 
 
@@ -150,13 +152,41 @@ def test_work_has_a_limit_without_pruning() -> None:
     layers = [[name(10 * k + n) for n in range(10)] for k in range(8)]  # 10^7 paths to the last layer
     rows = [call(f, g, 10) for above, below in pairwise(layers) for f in above for g in below]
     rows.append(cost(layers[-1][0], 10**9))
-    model = Model()
+    model, report = Model(), Report()
     total = n = 0
-    for b in to_stacks(profiles.graph(model, rows), model, Options(prune=0.0), Report()):
+    for b in to_stacks(profiles.graph(model, rows), model, Options(prune=0.0), report):
         total += sum(b.values(0))
         n += len(b)
     assert total == 10**9
     assert n <= (1 << 18) + 2
+    assert report.warnings == [LIMIT % 1]
+
+
+def test_all_work_has_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    functions = [name(n) for n in range(30)]
+    rows = [call(f, g, 10) for f in functions for g in functions] + [cost(f, 1000) for f in functions]
+    limit = 20_000
+
+    class Limited(bridge._Group):
+        def __init__(self, model: Model) -> None:
+            super().__init__(model)
+            assert self.c.work_left > 1 << 20
+            self.c.work_left = limit
+
+    monkeypatch.setattr(bridge, "_Group", Limited)
+    for n_threads in (1, 3):
+        model, report = Model(), Report()
+        parts = [Part(thread=t + 1) for t in range(n_threads)]
+        graphs = chain.from_iterable(profiles.graph(model, rows, part=part) for part in parts)
+        batches = to_stacks(graphs, model, Options(prune=0.0, per_thread=True), report)
+        assert sum(sum(b.values(0)) for b in batches) == 30_000 * n_threads
+        assert model.count("stacks") < limit // 4
+        assert report.warnings == [LIMIT % (30 * n_threads)]
+    # a function that nobody calls needs no work, nor does one under its callers only
+    assert estimate([*rows, cost("main", 1)], prune=0.0)["main"] == (1,)
+    report = Report()
+    assert len(estimate(rows, report, prune=0.0, stacks="arcs")) == 30 * 29
+    assert not report.warnings
 
 
 def test_a_very_long_chain_is_cut() -> None:
