@@ -39,11 +39,6 @@ cdef extern from "fp_buf.h" nogil:
     int fp_buf_reserve(fp_buf *b, size_t more)
 
 
-cdef extern from "fp_memory.h" nogil:
-    void *fp_realloc(void *p, size_t nbytes)
-    void *fp_calloc(size_t n, size_t width)
-
-
 cdef extern from "fp_digits.h" nogil:
     bint fp_is_digit(uint8_t c)
     unsigned int fp_nibble(uint8_t c)
@@ -138,6 +133,24 @@ cdef extern from "fp_callgrind.h" nogil:
                                  const uint8_t *readable, fp_batch *b)
 
     const uint8_t *fp_find_function(const uint8_t *p, const uint8_t *end, uint32_t wide)
+
+
+cdef extern from "fp_callgrind_numbers.h" nogil:
+    struct fp_number:
+        uint32_t name
+        uint32_t function
+        uint32_t file
+        bint again
+        uint32_t object
+        bint object_assumed
+
+    struct fp_numbers:
+        size_t n
+
+    fp_number *fp_numbers_find(fp_numbers *t, uint64_t id)
+    const void *fp_numbers_place_of(const fp_numbers *t, uint64_t id)
+    void fp_numbers_define(fp_numbers *t, fp_number *number, uint32_t name)
+    void fp_numbers_clear(fp_numbers *t)
 
 
 cdef extern from "fp_callgrind_write.h" nogil:

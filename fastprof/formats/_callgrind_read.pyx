@@ -41,11 +41,11 @@ cdef enum:
     FN = 0
     FL = 1
     OB = 2
-    UNRESOLVED = 0xffffffff  # a function that was named but not looked up yet
-    NO_NAME = 0xffffffff     # a number without a definition; no fl= yet
-    AHEAD = 1024             # bytes looked at ahead of time,
-    SEEN = 64                # and names, a power of 2
-    DISCARD = 255            # pending: the next position line belongs to a line that was skipped
+    UNRESOLVED = 0        # a function that was named but not looked up yet
+    NO_FILE = 0xffffffff  # no fl= yet
+    AHEAD = 1024          # bytes looked at ahead of time,
+    SEEN = 64             # and names, a power of 2
+    DISCARD = 255         # pending: the next position line belongs to a line that was skipped
 
 # Statuses beside fp_status, of this file only.
 cdef enum:
@@ -53,106 +53,11 @@ cdef enum:
     BAD = 101  # err is filled in; the line can be skipped
 
 
-cdef struct Entry:
-    # What a number "(id)" stands for; key = id + 1, 0 is a free slot.
-    uint64_t key
-    uint32_t name
-    # the function it is bound to, UNRESOLVED = none yet, and where that is;
-    # for an object's number, `object` is its id
-    uint32_t function
-    uint32_t file
-    uint32_t object
-    bint object_assumed  # bound at a cfn= without cob=
-    bint again           # defined once more by the same name: bound if it is met in the same place
-
-
-cdef struct Numbers:
-    # Numbers below n_near stand at their own places, so that growing moves nothing; others are hashed.
-    Entry *near
-    size_t n_near
-    Entry *far
-    size_t mask
-    size_t n_far
-    size_t used  # of both
-
-
 cdef struct Seen:
     # A name that was looked at ahead of time, and its hash.
     const uint8_t *p
     size_t n
     uint32_t hash
-
-
-cdef inline size_t slot_of(uint64_t id, size_t mask) noexcept nogil:
-    return (id * <uint64_t>0x9e3779b97f4a7c15 >> 32) & mask
-
-
-cdef bint rehash(Numbers *t, size_t mask) noexcept nogil:
-    """The far entries into a table of mask + 1, or near if there is a place by now; False when memory ran out."""
-    cdef size_t at, i
-    cdef Entry *was = t.far
-    cdef Entry *far = <Entry *>fp_calloc(mask + 1, sizeof(Entry))
-    if far == NULL:
-        return False
-    t.n_far = 0
-    for i in range(t.mask + 1 if was != NULL else 0):
-        if was[i].key == 0:
-            continue
-        if was[i].key <= t.n_near:
-            t.near[was[i].key - 1] = was[i]
-            continue
-        at = slot_of(was[i].key - 1, mask)
-        while far[at].key:
-            at = (at + 1) & mask
-        far[at] = was[i]
-        t.n_far += 1
-    free(was)
-    t.far = far
-    t.mask = mask
-    return True
-
-
-cdef Entry *find_far(Numbers *t, uint64_t id) noexcept nogil:
-    """The place of a number from n_near on; NULL when memory ran out."""
-    cdef size_t at, n
-    cdef Entry *near
-    if id < 4 * t.used + 1024:
-        n = max(<size_t>id + 1, 2 * t.n_near, <size_t>256)
-        near = <Entry *>fp_realloc(t.near, n * sizeof(Entry))
-        if near == NULL:
-            return NULL
-        memset(&near[t.n_near], 0, (n - t.n_near) * sizeof(Entry))
-        t.near = near
-        t.n_near = n
-        if t.n_far and not rehash(t, t.mask):
-            return NULL
-        return &near[id]
-    if t.far == NULL or t.n_far > t.mask // 2:
-        if not rehash(t, 2 * t.mask + 1 if t.far != NULL else 255):
-            return NULL
-    at = slot_of(id, t.mask)
-    while t.far[at].key and t.far[at].key != id + 1:
-        at = (at + 1) & t.mask
-    t.n_far += t.far[at].key == 0
-    return &t.far[at]
-
-
-cdef inline Entry *find(Numbers *t, uint64_t id) noexcept nogil:
-    """The entry of a number, new with NO_NAME if need be; NULL when memory ran out."""
-    cdef Entry *e = &t.near[id] if id < t.n_near else find_far(t, id)
-    if e != NULL and e.key == 0:
-        e.key = id + 1
-        e.name = NO_NAME
-        e.function = UNRESOLVED
-        t.used += 1
-    return e
-
-
-cdef inline void give_name(Entry *e, uint32_t name) noexcept nogil:
-    if e.name != name:
-        e.name = name
-        e.function = UNRESOLVED
-    e.again = True
 
 
 # ---- numbers ------------------------------------------------------------
@@ -273,12 +178,12 @@ cdef class Lexer:
     `drop_line` and goes on; or, if `undefined` is not 0, that the line uses
     a number without a name, which the door gives with `define`.
     `numbered`: names may be `(12) name`, as in Callgrind and not in
-    Cachegrind.  Borrows the model.  Memory: at most 256 bytes a number, 32 where they are dense.
+    Cachegrind.  Borrows the model.  Memory: at most 256 bytes a number beside 1 MiB a kind, 16 where they are dense.
     """
 
     cdef fp_model *model
     cdef bint lenient, numbered
-    cdef Numbers numbers[3]
+    cdef fp_numbers numbers[3]
     cdef Seen seen[SEEN]                    # names that are about to be defined, in the order of the text
     cdef uint32_t n_seen, next_seen         # entries that were ever filled in and used
     cdef uint32_t unused                    # a name of a function that nobody in the model had nor has used, or 0
@@ -294,7 +199,7 @@ cdef class Lexer:
     # the callee being named
     cdef uint32_t cob, cfi, callee_name, callee
     cdef uint32_t called                    # the callee of the call that is pending
-    cdef uint64_t callee_key
+    cdef uint64_t callee_key                # likewise
     cdef bint has_cob, has_cfi, has_callee
     # the jump being named
     cdef uint32_t jfi, jfn
@@ -339,8 +244,7 @@ cdef class Lexer:
     def __dealloc__(self):
         cdef int kind
         for kind in range(3):
-            free(self.numbers[kind].near)
-            free(self.numbers[kind].far)
+            fp_numbers_clear(&self.numbers[kind])
         free(self.costs.totals)
         free(self.tail)
         free(self.expansion)
@@ -359,7 +263,7 @@ cdef class Lexer:
         self.costs.overflowed = self.body = False
         memset(&self.costs.base, 0, sizeof(fp_position))
         self.object = self.file = 0
-        self.block_file = NO_NAME
+        self.block_file = NO_FILE
         self.function = UNRESOLVED
         self.fn_name = self.fn_file = self.fn_object = 0
         self.fn_key = 0
@@ -401,10 +305,10 @@ cdef class Lexer:
 
     def define(self, int kind, uint64_t number, uint32_t name):
         """Give an undefined number its name (a definition that stands further on)."""
-        cdef Entry *e = find(&self.numbers[kind], number)
+        cdef fp_number *e = fp_numbers_find(&self.numbers[kind], number)
         if e == NULL:
             raise MemoryError("no memory for name numbers")
-        e.name = name
+        fp_numbers_define(&self.numbers[kind], e, name)
         if kind == OB:
             e.object = fp_model_object(self.model, name, 0)
             if e.object == FP_NO_ID:
@@ -516,10 +420,10 @@ cdef class Lexer:
         """
         cdef const uint8_t *until
         cdef const uint8_t *q
-        cdef Numbers *t = &self.numbers[FN]
+        cdef fp_numbers *t = &self.numbers[FN]
         cdef Seen *seen
         cdef uint64_t id
-        if end - p <= 8 or t.used == 0:
+        if end - p <= 8 or t.n == 0:
             return end if end - p <= 8 else p + 1
         until = p + min(<size_t>(end - p - 8), <size_t>AHEAD)
         while p < until:
@@ -530,10 +434,7 @@ cdef class Lexer:
             q = fp_decimal(q, &id)
             if q == NULL or q[0] != c')':
                 continue
-            if id < t.n_near:
-                fp_prefetch(&t.near[id])
-            elif t.far != NULL:
-                fp_prefetch(&t.far[slot_of(id, t.mask)])
+            fp_prefetch(fp_numbers_place_of(t, id))
             if q[1] == c' ' and self.n_seen - self.next_seen != SEEN:
                 q += 2
                 p = <const uint8_t *>memchr(q, c'\n', end - q)
@@ -601,18 +502,19 @@ cdef class Lexer:
     cdef const uint8_t *short_line(self, const uint8_t *p) noexcept nogil:
         """A reference like `cfn=(12)`, a calls= or jump line as Callgrind writes them: the line behind
         it, or NULL when it is not that simple."""
-        cdef Entry *e
+        cdef fp_number *e
         cdef const uint8_t *q
+        cdef uint64_t id
         cdef bint defined
         if p[0] == c'c':
             # a byte is looked at only when the one before it is not the newline
             if p[1] == c'f' and (p[2] == c'n' or p[2] == c'i' or p[2] == c'l') and p[3] == c'=':
                 if p[2] == c'n':
-                    q = self.function_name(p + 4, &e, &defined)
+                    q = self.function_name(p + 4, &id, &e, &defined)
                     if q != NULL:
                         self.body = True
                         self.callee_name = e.name
-                        self.callee_key = e.key
+                        self.callee_key = id + 1
                         self.has_callee = True
                         self.callee = UNRESOLVED
                     return q
@@ -638,10 +540,10 @@ cdef class Lexer:
                         self.block_file = e.name
                 return q
             if p[1] == c'n' and p[2] == c'=' and not self.block_is_due():
-                q = self.function_name(p + 3, &e, &defined)
+                q = self.function_name(p + 3, &id, &e, &defined)
                 if q != NULL:
                     self.body = True
-                    self.begin_function(e.name, e.key, defined)
+                    self.begin_function(e.name, id + 1, defined)
                 return q
         elif p[0] == c'j':
             if p[1] == c'u' and p[2] == c'm' and p[3] == c'p' and p[4] == c'=':
@@ -707,48 +609,49 @@ cdef class Lexer:
         self.pending_offset = 0
         return p + 1
 
-    cdef inline const uint8_t *reference(self, const uint8_t *p, int kind, Entry **to) noexcept nogil:
+    cdef inline const uint8_t *reference(self, const uint8_t *p, int kind, fp_number **to) noexcept nogil:
         """`(12)` and the line's end, of a number that has a name; NULL for anything else."""
         cdef uint64_t id
-        cdef Entry *e
+        cdef fp_number *e
         if p[0] != c'(' or not self.numbered:
             return NULL
         p = fp_decimal(p + 1, &id)
         if p == NULL or p[0] != c')' or p[1] != c'\n':
             return NULL
-        e = find(&self.numbers[kind], id)
-        if e == NULL or e.name == NO_NAME:
+        e = fp_numbers_find(&self.numbers[kind], id)
+        if e == NULL or e.name == 0:
             return NULL
         to[0] = e
         self.body = True
         return p + 2
 
-    cdef inline const uint8_t *function_name(self, const uint8_t *p, Entry **to, bint *defined) noexcept nogil:
+    cdef inline const uint8_t *function_name(self, const uint8_t *p, uint64_t *id, fp_number **to,
+                                             bint *defined) noexcept nogil:
         """The same of functions, and `(12) name` where that was seen ahead of time."""
-        cdef uint64_t id
-        cdef Entry *e
+        cdef fp_number *e
         cdef Seen *seen
         cdef const uint8_t *q
         cdef uint32_t s
         if p[0] != c'(' or not self.numbered:
             return NULL
-        q = fp_decimal(p + 1, &id)
+        q = fp_decimal(p + 1, id)
         if q == NULL or q[0] != c')':
             return NULL
         defined[0] = q[1] == c' '
         q += 2
         if not defined[0]:
-            e = find(&self.numbers[FN], id)
+            e = fp_numbers_find(&self.numbers[FN], id[0])
             to[0] = e
-            return q if (q - 1)[0] == c'\n' and e != NULL and e.name != NO_NAME else NULL
+            return q if (q - 1)[0] == c'\n' and e != NULL and e.name != 0 else NULL
         seen = self.seen_at(q)
         if seen == NULL or q[0] <= c' ' or q[0] == c'(' or q[seen.n - 1] == c'\r':
             return NULL
-        e = find(&self.numbers[FN], id)
+        e = fp_numbers_find(&self.numbers[FN], id[0])
         s = self.intern(q, seen.n, seen.hash)
         if e == NULL or s == FP_NO_ID:
             return NULL
-        give_name(e, s)
+        fp_numbers_define(&self.numbers[FN], e, s)
+        e.again = True
         to[0] = e
         return q + seen.n + 1
 
@@ -860,7 +763,7 @@ cdef class Lexer:
         the number is defined here."""
         cdef uint64_t id
         cdef bint fits = True
-        cdef Entry *e
+        cdef fp_number *e
         cdef uint32_t s
         cdef const uint8_t *q
         if defined != NULL:
@@ -890,25 +793,26 @@ cdef class Lexer:
             q = blanks(q + 1)
             string[0] = fp_strings_intern(&self.model.strings, q, stop - q)
             return OK if string[0] != FP_NO_ID else FP_E_NOMEM
-        e = find(&self.numbers[kind], id)
+        e = fp_numbers_find(&self.numbers[kind], id)
         if e == NULL:
             return FP_E_NOMEM
         q = blanks(q + 1)
         if q < stop:
             s = self.defined_name(q, stop, kind)
-            e = find(&self.numbers[kind], id)  # once more: the numbers in the name may have moved it
+            e = fp_numbers_find(&self.numbers[kind], id)  # once more: the numbers in the name may have moved it
             if s == FP_NO_ID or e == NULL:
                 return FP_E_NOMEM
-            give_name(e, s)
+            fp_numbers_define(&self.numbers[kind], e, s)
+            e.again = True
             if defined != NULL:
                 defined[0] = True
-        elif e.name == NO_NAME:
+        elif e.name == 0:
             self.undefined_kind = kind
-            self.undefined = e.key
+            self.undefined = id + 1
             return FP_ASK
         string[0] = e.name
         if key != NULL:
-            key[0] = e.key
+            key[0] = id + 1
         return OK
 
     cdef uint32_t defined_name(self, const uint8_t *p, const uint8_t *stop, int kind) noexcept nogil:
@@ -921,7 +825,7 @@ cdef class Lexer:
         cdef uint64_t id
         cdef bint fits = True
         cdef size_t n, have = 0
-        cdef Entry *e
+        cdef fp_number *e
         if kind != FN:
             return fp_strings_intern(&self.model.strings, p, stop - p)
         if not self.expands or p[0] != c'(' or not c'0' <= p[1] <= c'9':
@@ -929,12 +833,12 @@ cdef class Lexer:
         while q < stop:
             if q[0] == c'(' and c'0' <= q[1] <= c'9':
                 q = unsigned_number(q + 1, &id, &fits)
-                if q[0] != c')' or not fits:
+                if q[0] != c')' or not fits or id >> 63:
                     break
-                e = find(&self.numbers[FN], id)
+                e = fp_numbers_find(&self.numbers[FN], id)
                 if e == NULL:
                     return FP_NO_ID
-                if e.name == NO_NAME:
+                if e.name == 0:
                     break
                 text = fp_string(&self.model.strings, e.name, &n)
                 q += 1
@@ -967,14 +871,14 @@ cdef class Lexer:
                          fp_err *err) noexcept nogil:
         cdef uint32_t s = 0
         cdef uint64_t key = 0
-        cdef Entry *e
+        cdef fp_number *e
         cdef int status = self.name(p, stop, OB, offset, &s, &key, NULL, err)
         if status == OK:
             object[0] = fp_model_object(self.model, s, 0) if s else 0
             if object[0] == FP_NO_ID:
                 return FP_E_NOMEM
             if key:
-                e = find(&self.numbers[OB], key - 1)
+                e = fp_numbers_find(&self.numbers[OB], key - 1)
                 if e == NULL:
                     return FP_E_NOMEM
                 e.object = object[0]
@@ -1018,18 +922,18 @@ cdef class Lexer:
     cdef inline uint32_t home(self) noexcept nogil:
         """The file of a function that is named now."""
         # lsprofcalltree and its kin write only fi=
-        return self.block_file if self.block_file != NO_NAME else self.file
+        return self.block_file if self.block_file != NO_FILE else self.file
 
     cdef int jfn_line(self, const uint8_t *p, const uint8_t *stop, uint64_t offset, fp_err *err) noexcept nogil:
         cdef uint32_t s = 0
         cdef uint64_t key = 0
-        cdef Entry *e
+        cdef fp_number *e
         cdef int status = self.name(p + 4, stop, FN, offset, &s, &key, NULL, err)
         if status == OK:
             # A jump does not say where its function is, so it finds but never binds.
             self.jfn = UNRESOLVED
             if key:
-                e = find(&self.numbers[FN], key - 1)
+                e = fp_numbers_find(&self.numbers[FN], key - 1)
                 if e == NULL:
                     return FP_E_NOMEM
                 self.jfn = UNRESOLVED if e.again else e.function
@@ -1052,11 +956,11 @@ cdef class Lexer:
                          bint object_said) noexcept nogil:
         """The function of a name in a file and object; one that is bound to the number if nothing that was
         said contradicts it.  FP_NO_ID when memory ran out."""
-        cdef Entry *e = NULL
+        cdef fp_number *e = NULL
         cdef uint32_t function
         cdef bint same
         if key:
-            e = find(&self.numbers[FN], key - 1)
+            e = fp_numbers_find(&self.numbers[FN], key - 1)
             if e == NULL:
                 return FP_NO_ID
             if e.again:
