@@ -16,6 +16,7 @@
 #include <stdlib.h>
 
 enum { HEADER = 32, DENSE_IDS = 1 << 20, LEAST_BLOCK = 16 + 4 + 4 + 16, LEAST_BUFFER = 48, LOOK = 16 + 33 };
+enum { MOST_THREADS = 1 << 22 };
 #define PROFILE_MAGIC 0x7872617970726f66u /* "xrayprof" as a number */
 #define PROFILE_VERSION 0x20180424u
 
@@ -109,6 +110,30 @@ int fp_xray_header(struct fp_xray *x, const uint8_t *p, size_t n, size_t *nbytes
     x->buffer_size = type == 1 ? fp_u64s(p + 16, x->swap) : 0;
     /* Too small for a preamble, it is no size of buffers: their end records tell. */
     x->stride = x->buffer_size < LEAST_BUFFER ? 0 : x->buffer_size;
+    return 0;
+}
+
+int fp_xray_is_header(const struct fp_xray *x, const uint8_t *p, size_t n) {
+    if (n < HEADER) return 0;
+    if (x->mode == FP_XRAY_PROFILE)
+        return fp_u64s(p, x->swap) == PROFILE_MAGIC && fp_u64s(p + 8, x->swap) == PROFILE_VERSION;
+    /* In an argument of a basic log, version 1, these are function, thread and process; Linux has no thread of that
+     * number. */
+    const uint64_t ticks_per_second = fp_u64s(p + 8, x->swap);
+    return fp_u16s(p, x->swap) == x->version && fp_u16s(p + 2, x->swap) == (uint32_t)x->mode &&
+           (fp_u32s(p + 4, x->swap) & 3) == x->flags && ticks_per_second > MOST_THREADS &&
+           ticks_per_second < (uint64_t)1 << 37;
+}
+
+int fp_xray_begin_another(struct fp_xray *x, const uint8_t *p, uint64_t offset, struct fp_err *err) {
+    const uint64_t ticks_per_second = fp_u64s(p + 8, x->swap);
+    if (x->mode == FP_XRAY_PROFILE) {
+        x->pid = fp_u64s(p + 24, x->swap);
+    } else if (ticks_per_second != x->ticks_per_second) {
+        return fp_fail_got(err, FP_E_MALFORMED, offset, "ticks per second of a further log", FP_GOT_UNSIGNED,
+                           ticks_per_second, "%, those of the first", x->ticks_per_second);
+    }
+    x->stats.joined++;
     return 0;
 }
 
@@ -298,6 +323,10 @@ static int index_v2(struct fp_xray *x, struct fp_in *in, uint64_t size, uint64_t
         return add_buffer(x, &b, err);
     }
     if (p[0] != BUFFER_EXTENTS) {
+        int status = 1;
+        if (fp_xray_is_header(x, p, have)) status = fp_xray_begin_another(x, p, at, err);
+        if (!status) *next = at + HEADER;
+        if (!status || (status < 0 && !x->lenient)) return status;
         if (x->lenient) return index_gap(x, in, size, next, err);
         return fp_fail_got(err, FP_E_MALFORMED, at, "first byte of a buffer", FP_GOT_HEX, p[0],
                            "0xf, a buffer extents record", 0);

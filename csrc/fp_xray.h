@@ -31,6 +31,7 @@ struct fp_xray_stats {
     uint64_t short_buffers;     /* FDR: extents too short by the heads of typed events */
     uint64_t short_bytes;       /* FDR: bytes of such buffers that were never written */
     uint64_t negative_times;    /* profile: times below zero, taken as 0 */
+    uint64_t joined;            /* further logs behind the first, as `cat` puts them together */
     /* losses */
     uint64_t bad_buffers; /* FDR: buffers given up at a malformed record */
     uint64_t bad_records; /* basic, profile: malformed records passed over */
@@ -148,6 +149,12 @@ int fp_xray_define(struct fp_xray *x, uint32_t id, uint32_t function);
 uint32_t fp_xray_lookup_sparse(const struct fp_xray *x, uint32_t id);
 int fp_xray_basic_feed(struct fp_xray *x, struct fp_in *in, struct fp_batch *out, struct fp_err *err);
 void fp_xray_free_threads(struct fp_xray *x);
+
+/* Is this, where a record or buffer must begin, the header of another log of the same kind? */
+int fp_xray_is_header(const struct fp_xray *x, const uint8_t *p, size_t n);
+
+/* Goes on with such a log.  0, or FP_E_MALFORMED: its clock is another. */
+int fp_xray_begin_another(struct fp_xray *x, const uint8_t *p, uint64_t offset, struct fp_err *err);
 
 /* The model function of XRay function `id` plus one; 0 = not defined yet. */
 static inline uint32_t fp_xray_lookup(const struct fp_xray *x, uint32_t id) {

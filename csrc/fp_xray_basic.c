@@ -5,12 +5,16 @@
  *
  * Threads write whole chunks, each in order of time; chunks of different
  * threads follow each other in any order.
+ *
+ * Two logs that were put into one file have a header where a record would be.
+ * Of version 1 its first bytes are those of an argument, but of one that
+ * belongs to no record.
  */
 #include <stdlib.h>
 
 #include "fp_xray.h"
 
-enum { RECORD = 32, RING = 4096 };
+enum { RECORD = 32, RING = 4096, ANOTHER_LOG = 1 << 16 };
 
 struct seen {
     uint64_t tsc;
@@ -93,6 +97,14 @@ static int remember(struct fp_xray_thread *t, const struct seen *now) {
     return 0;
 }
 
+/* The threads of a further log are others, as those of a further input are. */
+static int begin_another(struct fp_xray *x, const uint8_t *p, uint64_t offset, struct fp_err *err) {
+    x->input += ANOTHER_LOG;
+    x->thread = 0;
+    x->state = 0;
+    return fp_xray_begin_another(x, p, offset, err);
+}
+
 /* One whole record at p.  0: taken; FP_ASK; or an error. */
 static int record(struct fp_xray *x, const uint8_t *p, uint64_t offset, struct fp_batch *out, struct fp_err *err) {
     const int swap = x->swap;
@@ -101,6 +113,7 @@ static int record(struct fp_xray *x, const uint8_t *p, uint64_t offset, struct f
         /* Belongs to the record just before it in the file, of the same function and thread. */
         uint32_t tid = fp_u32s(p + 8, swap), pid = fp_u32s(p + 12, swap);
         if (!x->state || x->last_function != id || x->tid != tid || (x->version >= 3 && x->current_pid != pid)) {
+            if (fp_xray_is_header(x, p, RECORD)) return begin_another(x, p, offset, err);
             x->stats.orphan_arguments++;
             return 0;
         }
@@ -115,7 +128,10 @@ static int record(struct fp_xray *x, const uint8_t *p, uint64_t offset, struct f
         return 0;
     }
     x->state = 0;
-    if (type != 0) return fp_fail_got(err, FP_E_MALFORMED, offset, "record type", FP_GOT_UNSIGNED, type, "0 or 1", 0);
+    if (type != 0) {
+        if (fp_xray_is_header(x, p, RECORD)) return begin_another(x, p, offset, err);
+        return fp_fail_got(err, FP_E_MALFORMED, offset, "record type", FP_GOT_UNSIGNED, type, "0 or 1", 0);
+    }
     if (p[3] > 3)
         return fp_fail_got(err, FP_E_MALFORMED, offset, "function record kind", FP_GOT_UNSIGNED, p[3], "0..3", 0);
     uint32_t function = fp_xray_lookup(x, id);

@@ -14,6 +14,7 @@
 
 /* x->state */
 enum { AT_BLOCK = 0, AT_RECORD = 1 };
+enum { HEADER = 32 };
 
 static int add_path(struct fp_xray *x, uint32_t stack, uint32_t *row) {
     if (!x->paths.index && fp_table_init(&x->paths, 2)) return FP_E_NOMEM;
@@ -140,6 +141,11 @@ static int step(struct fp_xray *x, struct fp_in *in, struct fp_err *err) {
     const size_t have = in->n - in->pos;
     if (x->state == AT_BLOCK) {
         if (have < 16) return FP_MORE;
+        if (x->mode == FP_XRAY_PROFILE && have < HEADER && !in->eof) return FP_MORE;
+        if (x->mode == FP_XRAY_PROFILE && fp_xray_is_header(x, p, have)) {
+            in->pos += HEADER;
+            return fp_xray_begin_another(x, p, offset, err);
+        }
         uint64_t size = fp_u32s(p, swap), tid = fp_u64s(p + 8, swap);
         if (x->mode == FP_XRAY_PROFILE && size < 16)
             return fp_fail_got(err, FP_E_MALFORMED, offset, "block size", FP_GOT_UNSIGNED, size, "16 or more", 0);

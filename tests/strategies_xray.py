@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 
 from hypothesis import strategies as st
 
-from tests.reference.xray import CUSTOM, ENTER, ENTER_ARGS, FUNCTION_OPS, TYPED, Record
-from tests.xraylog import FdrBuffer, ProfilingLog, basic_log, fdr_log
+from tests.reference.xray import CUSTOM, ENTER, ENTER_ARGS, FDR, FUNCTION_OPS, TYPED, Record
+from tests.xraylog import FdrBuffer, ProfilingLog, basic_log, fdr_log, header
 
 Threads = dict[tuple[int, int], list[Record]]
 
@@ -63,7 +63,7 @@ def threads(
 
 @st.composite
 def fdr_cases(draw: st.DrawFn, *, versions: tuple[int, ...] = (1, 2, 3, 4, 5), odd: bool = True) -> Case:
-    """FDR logs in any version and byte order; `odd` ones have buffers out of order and twice."""
+    """FDR logs in any version and byte order; `odd` ones have buffers out of order and twice, and two headers."""
     version, order = draw(st.sampled_from(versions)), draw(st.sampled_from("<>"))
     ops = (*FUNCTION_OPS, CUSTOM, TYPED) if version >= 5 else (*FUNCTION_OPS, CUSTOM)
     expected = draw(threads(ops, pids=version >= 3))
@@ -79,6 +79,9 @@ def fdr_cases(draw: st.DrawFn, *, versions: tuple[int, ...] = (1, 2, 3, 4, 5), o
             log.repeat(index)
         if doubles:
             repairs["duplicate-buffers"] = len(doubles)
+        if version > 1 and draw(st.booleans()):
+            log.gap(header(version, FDR, order=order, buffer_size=0, rest=b"\xaa" * 8))
+            repairs["joined-logs"] = 1
         random.Random(draw(st.integers(0, 99))).shuffle(log.pieces)
     return Case(log.bytes(), expected, repairs)
 
@@ -114,7 +117,8 @@ def buffer_size(records: list[Record]) -> int:
 
 @st.composite
 def basic_cases(draw: st.DrawFn, *, odd: bool = True) -> Case:
-    """Basic logs; `odd` ones have arguments whose call is missing and runs a forked child wrote again."""
+    """Basic logs; `odd` ones have arguments whose call is missing, runs a forked child wrote again, and another log
+    behind them."""
     version, order = draw(st.sampled_from((1, 2, 3))), draw(st.sampled_from("<>"))
     expected = draw(threads(FUNCTION_OPS, pids=version >= 3))
     log = basic_log([], version, order=order)
@@ -129,6 +133,12 @@ def basic_cases(draw: st.DrawFn, *, odd: bool = True) -> Case:
         if inherited and inherited[0].tsc < thread[-1].tsc and thread.count(inherited[0]) == 1:
             log.add(inherited)
             repairs["replayed-records"] = repairs.get("replayed-records", 0) + len(inherited)
+    if odd and draw(st.booleans()):
+        behind = draw(threads(FUNCTION_OPS, pids=version >= 3))
+        behind = {(pid, tid - 1): [r._replace(tid=tid - 1) for r in t] for (pid, tid), t in behind.items()}
+        log.raw(basic_log([r for t in behind.values() for r in t], version, order=order).bytes())
+        expected |= behind
+        repairs["joined-logs"] = 1
     return Case(log.bytes(), expected, repairs)
 
 

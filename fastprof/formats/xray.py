@@ -192,6 +192,7 @@ class XRayReader(Reader):
             ("orphan arguments", stats.orphan_arguments),
             ("buffers cut short by typed events", stats.short_buffers),
             ("negative times", stats.negative_times),
+            ("further logs in the same file", stats.joined),
         ):
             if n:
                 report.repairs[name] += n
@@ -204,6 +205,8 @@ class XRayReader(Reader):
                 report.losses[name] += n
         if self._unnamed:
             report.warn(f"{self._unnamed:,} functions of the log are in no map: is it that of another build or object?")
+        if stats.joined:
+            self.model.parts[self._part].pid = None  # of a profile: that of its first log
         facts = report.facts
         facts["mode"] = _MODES[x.mode]
         if x.mode < lib.FP_XRAY_PROFILE:

@@ -22,6 +22,7 @@ REPAIRS = {
     "duplicate-buffers": "duplicate buffers",
     "replayed-records": "duplicate records",
     "orphan-arguments": "orphan arguments",
+    "joined-logs": "further logs in the same file",
 }
 
 

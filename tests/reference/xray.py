@@ -133,6 +133,20 @@ def read_header(data: bytes) -> Header:
     raise XRayError(0, f"not an XRay log: it starts with {data[:4].hex()}")
 
 
+def is_header(data: bytes, at: int, first: Header) -> bool:
+    """Another log of the same version, put behind the first.  No thread is as large as a frequency."""
+    if at + HEADER_SIZE > len(data):
+        return False
+    version, kind, flags, frequency = struct.unpack_from(first.order + "HHIQ", data, at)
+    if (version, kind, bool(flags & 1), bool(flags & 2)) != (*first[1:3], first.constant_tsc, first.nonstop_tsc):
+        return False
+    if not 1 << 22 < frequency < 1 << 37:
+        return False
+    if frequency != first.frequency:
+        raise XRayError(at, f"a log of another clock: {frequency}, expected {first.frequency}")
+    return True
+
+
 def clamp_times(log: Log) -> None:
     for records in log.threads.values():
         latest = 0
@@ -147,6 +161,7 @@ class BasicReader:
     def __init__(self, data: bytes, header: Header, lenient: bool) -> None:
         self.data, self.header, self.lenient = data, header, lenient
         self.log = Log(header)
+        self.n_before = 0  # records of the logs before this one in the file
 
     def read(self, repair: bool) -> Log:
         for record in self.in_file_order():
@@ -181,15 +196,24 @@ class BasicReader:
             found.append(Record(pid if has_pid else 0, tid, cpu, tsc, FUNCTION_OPS[op], function))
         elif kind == 1:
             function, tid, pid, value = struct.unpack_from(order + "4xIIIQ", self.data, at)
-            last = found[-1] if found else None
+            last = found[-1] if len(found) > self.n_before else None
             owner = (pid if has_pid else 0, tid, function)
             # With the stack depth limit exceeded the runtime drops the call but not its argument.
             if last is None or (last.pid, last.tid, last.function) != owner:
+                if is_header(self.data, at, self.header):
+                    self.begin_another(found)
+                    return
                 self.log.repairs["orphan-arguments"] += 1
             else:
                 found[-1] = with_argument(last, value, self.log)
+        elif is_header(self.data, at, self.header):
+            self.begin_another(found)
         else:
             raise XRayError(at, f"record type is {kind}, expected 0 or 1")
+
+    def begin_another(self, found: list[Record]) -> None:
+        self.log.repairs["joined-logs"] += 1
+        self.n_before = len(found)
 
     def without_replays(self, records: list[Record]) -> list[Record]:
         """Drop what a forked child wrote again from the buffer it inherited."""
@@ -226,6 +250,10 @@ class FdrReader:
     def read(self, repair: bool) -> Log:
         at = HEADER_SIZE
         while at < len(self.data):
+            if self.header.version > 1 and is_header(self.data, at, self.header):
+                self.log.repairs["joined-logs"] += 1
+                at += HEADER_SIZE
+                continue
             at = self.read_buffer_v1(at) if self.header.version == 1 else self.read_buffer(at)
         for buffer in self.buffers:
             self.log.threads.setdefault((buffer.pid, buffer.tid), [])  # threads in the file's order
