@@ -1,4 +1,4 @@
-"""Bytes in and bytes out: the only file that knows files, pipes and compression."""
+"""Bytes in and bytes out: the only file that knows files and pipes."""
 
 from __future__ import annotations
 
@@ -10,169 +10,12 @@ from collections.abc import Callable, Iterable
 
 from fastprof._typing import IO, TYPE_CHECKING, Any
 from fastprof.errors import FastprofError, UsageError
+from fastprof.streams import PEEK, Damaged, compression_of_bytes, compression_of_name, decompressed
 
 if TYPE_CHECKING:
     from types import TracebackType
 
 WINDOW = 256 * 1024
-PEEK = 4096
-
-# suffix, magic bytes of the compressed stream
-_COMPRESSIONS: tuple[tuple[str, bytes], ...] = (
-    (".gz", b"\x1f\x8b"),
-    (".zst", b"\x28\xb5\x2f\xfd"),
-    (".xz", b"\xfd7zXZ\x00"),
-    (".bz2", b"BZh"),
-)
-
-
-def compression_of_name(name: str) -> str:
-    """The compression suffix of a file name (".gz", ".zst", ".xz", ".bz2") or ""."""
-    return next((suffix for suffix, _ in _COMPRESSIONS if name.endswith(suffix)), "")
-
-
-def _compression_of_bytes(head: bytes) -> str:
-    return next((suffix for suffix, magic in _COMPRESSIONS if head.startswith(magic)), "")
-
-
-def _decompressor(raw: IO[bytes], kind: str, lost: Callable[[str], None] | None) -> Any:
-    stream = _plain_decompressor(raw, kind, lost)
-    return stream if lost is None else _Salvaged(stream, kind[1:], lost)
-
-
-def _plain_decompressor(raw: IO[bytes], kind: str, lost: Callable[[str], None] | None) -> Any:
-    if kind == ".gz":
-        if lost is not None:
-            import gzip  # slower, but gives what it has before it fails
-
-            return gzip.GzipFile(fileobj=raw, mode="rb")
-        from isal import igzip
-
-        unzipped: Any = igzip.IGzipFile(fileobj=raw, mode="rb")  # type: ignore[no-untyped-call]
-        return unzipped
-    if kind == ".zst":
-        import zstandard
-
-        whole: Any = _WholeFrames(raw, lost)
-        return zstandard.ZstdDecompressor().stream_reader(whole, read_across_frames=True)
-    if kind == ".xz":
-        import lzma
-
-        return lzma.open(raw, "rb")
-    import bz2
-
-    return bz2.open(raw, "rb")
-
-
-def _damage(error: Exception) -> bool:
-    """Is this what a decompressor raises on damaged or truncated data?"""
-    if isinstance(error, (EOFError, OSError, ValueError)):
-        return True
-    module = type(error).__module__.partition(".")[0]
-    return module in {"zlib", "_lzma", "lzma", "zstandard", "zstd", "isal", "igzip_lib", "isal_zlib"}
-
-
-_DAMAGED = "damaged {} streams, read up to the damage"
-
-
-class _WholeFrames:
-    """The bytes of a zstandard stream as they pass, followed from block to block.
-
-    zstandard's reader takes an end inside a frame for the end of the data; here
-    it is an EOFError, as it is of every other compression.
-
-    frame: magic 4 | descriptor 1 | window 0..1, dictionary 0..4, size 0..8 | blocks | checksum 0 or 4
-    block: last:1 type:2 size:21, little-endian | size bytes (type 1, a run: one byte)
-    Source: RFC 8878, section 3.1.
-    """
-
-    def __init__(self, raw: IO[bytes], lost: Callable[[str], None] | None) -> None:
-        self._raw = raw
-        self._lost = lost
-        self._got = b""  # of the field at hand
-        self._want = 4
-        self._step: Any = self._magic
-        self._skip = 0
-        self._checksum = 0
-
-    def read(self, n: int = -1) -> bytes:
-        data = self._raw.read(n)
-        if not data and (self._skip or self._got or self._step not in (self._magic, None)):
-            if self._lost is None:
-                raise EOFError("the file ends inside a frame")
-            # an exception would take along what the reader has decompressed so far
-            self._lost(_DAMAGED.format("zst"))
-            self._step = None
-        at = 0
-        while at < len(data) and self._step:
-            if self._skip:
-                step = min(self._skip, len(data) - at)
-                self._skip -= step
-            else:
-                step = min(self._want - len(self._got), len(data) - at)
-                self._got += data[at : at + step]
-                if len(self._got) == self._want:
-                    value, self._got = int.from_bytes(self._got, "little"), b""
-                    self._want, self._step = self._step(value)
-            at += step
-        return data
-
-    def _magic(self, magic: int) -> tuple[int, Any]:
-        if magic == 0xFD2FB528:
-            return 1, self._descriptor
-        if magic & ~0xF == 0x184D2A50:
-            return 4, self._skippable
-        return 0, None  # not a frame: the decompressor says so
-
-    def _descriptor(self, descriptor: int) -> tuple[int, Any]:
-        single = descriptor >> 5 & 1
-        self._checksum = (descriptor >> 2 & 1) * 4
-        self._skip = (not single) + (0, 1, 2, 4)[descriptor & 3] + (single, 2, 4, 8)[descriptor >> 6]
-        return 3, self._block
-
-    def _skippable(self, size: int) -> tuple[int, Any]:
-        self._skip = size
-        return 4, self._magic
-
-    def _block(self, head: int) -> tuple[int, Any]:
-        last, kind, size = head & 1, head >> 1 & 3, head >> 3
-        self._skip = 1 if kind == 1 else size
-        if not last:
-            return 3, self._block
-        self._skip += self._checksum
-        return 4, self._magic
-
-
-class _Salvaged:
-    """A decompressed stream that ends where damage begins, which `lost` is told."""
-
-    def __init__(self, stream: Any, what: str, lost: Callable[[str], None]) -> None:
-        self._stream = stream
-        self._what = what
-        self._lost: Callable[[str], None] | None = lost
-
-    def read(self, n: int = -1) -> bytes:
-        # little at a time: what was decompressed before the damage must not go with it
-        if self._lost is None:
-            return b""
-        n = PEEK if n < 0 else min(n, PEEK)
-        try:
-            # zstandard's read1 may return nothing before the end
-            return bytes(self._stream.read(n) if self._what == "zst" else self._stream.read1(n))
-        except Exception as error:
-            if not _damage(error):
-                raise
-            self._lost(_DAMAGED.format(self._what))
-            self._lost = None
-            return b""
-
-    def readinto(self, into: memoryview) -> int:
-        data = self.read(len(into))
-        into[: len(data)] = data
-        return len(data)
-
-    def close(self) -> None:
-        self._stream.close()
 
 
 class _Rejoined:
@@ -299,10 +142,10 @@ class Source:
             else:
                 self._stream = _Rejoined(head, self._stream)
             self.head = head
-            kind = _compression_of_bytes(head)
+            kind = compression_of_bytes(head)
             if not kind:
                 return
-            self._stream = _decompressor(self._stream, kind, self._lost)
+            self._stream = decompressed(self._stream, kind, self._lost)
             self.compression += kind
             self.seekable = False
             self.size = None
@@ -310,17 +153,12 @@ class Source:
     def _guarded(self, read: Any, argument: Any) -> Any:
         try:
             got = read(argument)
-        except Exception as error:
-            if not self.compression:
-                if isinstance(error, OSError):
-                    raise FastprofError(f"{self.name}: {error.strerror or error}") from None
-                raise
-            if not _damage(error):
-                raise
-            what = self.compression.lstrip(".")
-            raise FastprofError(
-                f"{self.name}: {what}: after {self._at} decompressed bytes: {error}"
-            ) from None
+        except Damaged as error:
+            raise FastprofError(f"{self.name}: {self.compression.lstrip('.')}: {error}") from None
+        except BlockingIOError:
+            got = None
+        except OSError as error:
+            raise FastprofError(f"{self.name}: {error.strerror or error}") from None
         if got is None:
             raise FastprofError(f"{self.name}: has nothing to read for now, and is not to be waited for (non-blocking)")
         return got
@@ -529,9 +367,7 @@ class Sink:
                 return open(path, "wb", buffering=0)  # /dev/null, a named pipe: nothing to rename
             target = os.path.realpath(path)  # a symbolic link stays one
             # by hand: importing tempfile takes as long as a short conversion's reading and writing
-            temporary = os.path.join(
-                os.path.dirname(target), f".{os.path.basename(target)}.{os.urandom(6).hex()}.tmp"
-            )
+            temporary = os.path.join(os.path.dirname(target), f".{os.path.basename(target)}.{os.urandom(6).hex()}.tmp")
             fd = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
             self._temporary = temporary
         except OSError as error:
@@ -661,5 +497,5 @@ def expand(paths: Iterable[str], warn: Callable[[str], None]) -> list[str]:
 
 
 def _natural(name: str) -> list[tuple[str, int]]:
-    """"out.10-02" as [("out.", 10), ("-", 2)]."""
+    """ "out.10-02" as [("out.", 10), ("-", 2)]."""
     return [(text, int(digits or 0)) for text, digits in re.findall(r"([^0-9]*)([0-9]*)", name)]

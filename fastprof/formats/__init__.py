@@ -12,7 +12,8 @@ from importlib import import_module
 
 from fastprof.engine import Format
 from fastprof.errors import UnrecognizedError, UsageError
-from fastprof.io import Source, compression_of_name
+from fastprof.io import Source
+from fastprof.streams import compression_of_name
 
 NAMES = ("xray", "gperftools", "callgrind", "cachegrind", "pprof", "archive")
 

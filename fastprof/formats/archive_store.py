@@ -20,8 +20,9 @@ from fastprof.formats.archive_sections import (
     SectionError,
 )
 from fastprof.formats.archive_write import ArchiveWriter, empty
-from fastprof.io import Sink, Source, compression_of_name
+from fastprof.io import Sink, Source
 from fastprof.model import Batch, Model
+from fastprof.streams import compression_of_name
 
 OpenReader = Callable[[Model, Options, Report], Reader]
 RowsFor = Callable[[Writer, list[Reader]], Iterable[Batch]]  # what the writer is to get of the readers

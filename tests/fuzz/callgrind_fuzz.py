@@ -25,7 +25,8 @@ from fastprof.bridges.aggregate import aggregate  # noqa: E402
 from fastprof.engine import Options, read, write  # noqa: E402
 from fastprof.errors import FastprofError  # noqa: E402
 from fastprof.formats import get  # noqa: E402
-from fastprof.io import Sink, _compression_of_bytes  # noqa: E402
+from fastprof.io import Sink  # noqa: E402
+from fastprof.streams import compression_of_bytes  # noqa: E402
 from tests.graphs import read_parts  # noqa: E402
 from tests.product import open_input  # noqa: E402
 
@@ -68,7 +69,7 @@ def written(data: bytes, from_: str, to: str, sums: bool, options: Options, wide
 
 def check(data: bytes) -> None:
     """Two bytes of choices, then a profile."""
-    if len(data) < 2 or _compression_of_bytes(data[2:]):
+    if len(data) < 2 or compression_of_bytes(data[2:]):
         return
     how, sizes, data = data[0], data[1], data[2:]
     from_ = "cachegrind" if how & 1 else "callgrind"

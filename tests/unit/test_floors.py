@@ -23,6 +23,7 @@ PY_FLOORS = {
     "_core": 0,
     "_arrow": 0,
     "names": 0,
+    "streams": 0,
     "elf": 1,
     "lines": 1,
     "symbols": 2,

@@ -17,7 +17,8 @@ import pytest
 import zstandard
 
 from fastprof.errors import FastprofError
-from fastprof.io import Sink, Source, compression_of_name, expand
+from fastprof.io import Sink, Source, expand
+from fastprof.streams import compression_of_name
 
 if TYPE_CHECKING:
     from typing_extensions import Buffer
@@ -112,7 +113,8 @@ def test_peels_several_layers() -> None:
 def test_a_cut_stream_is_an_error_and_lenient_keeps_what_was_before(kind: str, data: bytes) -> None:
     packed = PACK[kind](data)
     for cut in (len(packed) - 1, len(packed) // 2, 40, 20):
-        with pytest.raises(FastprofError, match=rf"{kind[1:]}: after \d+ decompressed bytes"):
+        said = f"<bytes>: {kind[1:]}: the compressed data ends at byte {cut}, inside a stream; --lenient reads"
+        with pytest.raises(FastprofError, match=said):
             read_all(Source(packed[:cut]))
         losses: list[str] = []
         kept = read_all(Source(packed[:cut], lost=losses.append))
@@ -128,11 +130,46 @@ def test_a_damaged_stream_is_an_error_and_lenient_goes_on_to_the_damage(kind: st
         packed = bytearray(PACK[kind](data))
         for part in (2, 4, 6):
             packed[len(packed) * part // 8] ^= 0x55
-            with pytest.raises(FastprofError, match="decompressed bytes"):
+            with pytest.raises(FastprofError, match=r"damage at or before byte \d+ of the compressed data: \w"):
                 read_all(Source(bytes(packed)))
             losses: list[str] = []
             read_all(Source(bytes(packed), lost=losses.append))
             assert len(losses) == 1
+
+
+class Unseekable(io.BytesIO):
+    def seekable(self) -> bool:
+        return False
+
+
+@pytest.mark.parametrize("piped", [False, True])
+@pytest.mark.parametrize("data", [b"little", NOISE], ids=["little", "noise"])
+@pytest.mark.parametrize("kind", PACK)
+def test_bytes_behind_the_last_stream_are_an_error_with_their_place(kind: str, data: bytes, piped: bool) -> None:
+    packed = PACK[kind](data)
+    for whole in (packed, packed + packed):
+        raw = whole + b"\x01garbage"
+
+        def source(raw: bytes = raw, lost: Callable[[str], None] | None = None) -> Source:
+            return Source(Unseekable(raw) if piped else raw, "x", lost=lost)
+
+        said = f"x: {kind[1:]}: at byte {len(whole)} of the compressed data: the next stream begins with 01 67"
+        with pytest.raises(FastprofError, match=said):
+            read_all(source())
+        losses: list[str] = []
+        assert read_all(source(lost=losses.append)) == data * (len(whole) // len(packed))
+        assert losses == [f"damaged {kind[1:]} streams, read up to the damage"]
+    # the head of another stream is one that was cut
+    for n in (1, 3):
+        with pytest.raises(FastprofError, match=f"ends at byte {len(packed) + n}, inside a stream"):
+            read_all(Source(packed + packed[:n]))
+
+
+@pytest.mark.parametrize("kind", [kind for kind in PACK if kind != ".zst"])
+def test_zeros_between_and_behind_streams_fill_up_blocks(kind: str) -> None:
+    packed = PACK[kind](TEXT)
+    for zeros in (b"\0", bytes(512), bytes(200_000)):
+        assert read_all(Source(packed + zeros + packed + zeros)) == TEXT + TEXT
 
 
 def test_a_whole_stream_is_no_loss() -> None:
