@@ -85,3 +85,8 @@ def check(status: int, err: Any, file: str, format_name: str) -> int:
     if err.want:
         detail += ", expected " + ffi.string(err.want).decode().replace("%", str(err.limit))
     raise FormatError(file, format_name, detail, offset=err.offset, line=err.line or None, code=status)
+
+
+def printable(text: str) -> str:
+    """Names may hold anything that those of files may: not for a terminal to obey."""
+    return text if text.isprintable() else "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text)

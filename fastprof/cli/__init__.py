@@ -11,6 +11,7 @@ import sys
 from collections.abc import Sequence
 
 from fastprof._version import __version__
+from fastprof.errors import printable
 
 VERBS = {
     "convert": "convert a profile, or merge several into one",
@@ -61,11 +62,6 @@ def main(argv: Sequence[str] | None = None) -> int:
             message = f"internal error: {type(error).__name__}: {error} (FASTPROF_DEBUG=1 shows where)"
         say(message)
         return 2 if isinstance(error, UsageError) else 1
-
-
-def printable(text: str) -> str:
-    """Names may hold anything that those of files may: not for a terminal to obey."""
-    return text if text.isprintable() else "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text)
 
 
 def say(message: str) -> None:

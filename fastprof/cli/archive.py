@@ -8,7 +8,6 @@ import os
 from functools import partial
 
 from fastprof import pipeline
-from fastprof.cli import printable
 from fastprof.cli.common import (
     Progress,
     add_level_argument,
@@ -17,7 +16,7 @@ from fastprof.cli.common import (
     tell,
 )
 from fastprof.engine import Options
-from fastprof.errors import UsageError
+from fastprof.errors import UsageError, printable
 from fastprof.formats import archive_store
 from fastprof.io import expand
 

@@ -8,8 +8,9 @@ import sys
 from collections.abc import Callable
 
 from fastprof._typing import Any
-from fastprof.cli import printable, say
+from fastprof.cli import say
 from fastprof.engine import CHOICES, Options, Report, misfit
+from fastprof.errors import printable
 
 
 def add_reading_arguments(parser: argparse.ArgumentParser) -> None:

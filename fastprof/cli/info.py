@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 
 from fastprof import pipeline
-from fastprof.cli import printable
 from fastprof.cli.common import (
     Progress,
     add_reading_arguments,
@@ -14,6 +13,7 @@ from fastprof.cli.common import (
     report_json,
     say_report,
 )
+from fastprof.errors import printable
 
 DESCRIPTION = """\
 Read a profile to its end and say what is in it: format, version, counts, time

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from fastprof._core import ffi, lib
 from fastprof._typing import Any
 from fastprof.engine import Options, Reader, Report, Summary
-from fastprof.errors import FormatError, UsageError
+from fastprof.errors import FormatError, UsageError, printable
 from fastprof.formats import archive_sections
 from fastprof.formats.archive_cbor import fits
 from fastprof.formats.archive_index import load, payload, read_end, read_header
@@ -152,6 +152,9 @@ class ArchiveReader(Reader):
             if not members:
                 raise FormatError(self.source.name, self.format, "no profile in this archive")
         found = [m for m in members if m.name == wanted]
+        # or as `archive list` prints a name that no terminal should get as it is
+        shown = [m for m in members if printable(m.name) == wanted]
+        found = found or (shown if len({m.name for m in shown}) == 1 else [])
         if found:
             return found[-1]
         names = ", ".join(m.name or f"number {m.number}" for m in members[:20])

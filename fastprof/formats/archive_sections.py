@@ -111,7 +111,8 @@ def file_header() -> bytes:
 def check_file_header(data: bytes) -> None:
     """Errors: SectionError, VersionError."""
     if len(data) < FILE_HEADER_NBYTES:
-        raise SectionError(len(data), "the file ends inside its header", truncated=True)
+        what = "the file ends inside its header" if data else "the file is empty"
+        raise SectionError(len(data), what, truncated=True)
     if data[:8] != MAGIC:
         raise SectionError(0, f"magic is {data[:8]!r}, expected {MAGIC!r}")
     if struct.unpack_from("<I", data, 12)[0] != zlib.crc32(data[:12]):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fcntl
 import os
+import stat
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 
@@ -41,7 +42,7 @@ def _load(path: str) -> tuple[Source, Archive]:
     source = Source(path)
     try:
         if not source.seekable:
-            raise UsageError(f"{path}: a store must be a plain file, not compressed")
+            raise UsageError(f"{path}: a store must be a plain file{', not compressed' * bool(source.compression)}")
         with _located(path):
             return source, load(source, Codec(), lenient=False)
     except BaseException:
@@ -178,6 +179,8 @@ def _locked(path: str) -> Iterator[tuple[Any, bool]]:
         except OSError as error:
             raise FastprofError(f"{path}: {error.strerror or error}") from None
         with file:
+            if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+                raise UsageError(f"{path}: a store must be a plain file")
             fcntl.flock(file, fcntl.LOCK_EX)
             try:
                 there = os.stat(path)

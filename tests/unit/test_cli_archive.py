@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gzip
 import json
+import os
 import resource
 import subprocess
 from pathlib import Path
@@ -31,6 +33,40 @@ def test_add_list_extract(tmp_path: Path) -> None:
     assert b"has no profile 'x'" in run("archive", "extract", store, "x", "--to", "callgrind", code=2).stderr
     assert b"archive: at byte 0: magic is" in run("archive", "extract", POOL, "x", "--to", "callgrind", code=1).stderr
     assert b"already" in run("archive", "add", store, POOL, code=2).stderr
+
+
+def test_a_store_is_a_plain_file(tmp_path: Path) -> None:
+    fifo, empty = tmp_path / "fifo", tmp_path / "empty.fpa"
+    os.mkfifo(fifo)
+    expected = f"fastprof: {fifo}: a store must be a plain file\n".encode()
+    assert run("archive", "add", str(fifo), POOL, code=2).stderr == expected
+    assert fifo.is_fifo()
+    packed = tmp_path / "a.gz"
+    packed.write_bytes(gzip.compress(b"x"))
+    assert b"plain file, not compressed" in run("archive", "list", str(packed), code=2).stderr
+    # an empty one may become a store, as mktemp makes one, but is none yet
+    empty.touch()
+    for action in (["list", str(empty)], ["extract", str(empty), "x", "--to", "callgrind"]):
+        expected = f"fastprof: {empty}: archive: at byte 0: the file is empty\n".encode()
+        assert run("archive", *action, code=1).stderr == expected
+    run("archive", "add", str(empty), POOL)
+    assert json.loads(run("archive", "list", str(empty), "--json").stdout)[0]["name"] == Path(POOL).name
+
+
+def test_a_name_is_taken_as_it_is_and_as_it_is_listed(tmp_path: Path) -> None:
+    store = str(tmp_path / "store.fpa")
+    names = ["a\udcff\nb", "\u202e", "\\u202e", "\\x1b", "\x1b", "c\nd", "c\\nd", "d\r"]
+    for n, name in enumerate(names):
+        path = tmp_path / "x.callgrind"
+        path.write_text(f"events: Ir\nfl=a\nfn=f\n1 {n}\n")
+        run("archive", "add", store, str(path), "--name", name)
+    listed = [line.split(b"  ")[0].decode() for line in run("archive", "list", store).stdout.splitlines()[1:]]
+    assert listed == ["a\\udcff\\nb", *["\\u202e"] * 2, *["\\x1b"] * 2, *["c\\nd"] * 2, "d\\r"]
+    for n, name in enumerate(names):
+        assert f"\n1 {n}\n".encode() in run("archive", "extract", store, name, "--to", "callgrind").stdout
+    for n, name in [(0, listed[0]), (2, listed[1]), (3, listed[3]), (6, listed[5]), (7, listed[7])]:
+        assert f"\n1 {n}\n".encode() in run("archive", "extract", store, name, "--to", "callgrind").stdout
+    assert run("info", store, "--member", listed[0]).stdout
 
 
 def test_what_was_mended_for_the_archive_is_said_of_what_is_made_of_it(tmp_path: Path) -> None:
