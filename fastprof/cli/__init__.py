@@ -11,7 +11,6 @@ import sys
 from collections.abc import Sequence
 
 from fastprof._version import __version__
-from fastprof.errors import printable
 
 VERBS = {
     "convert": "convert a profile, or merge several into one",
@@ -66,6 +65,8 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def say(message: str) -> None:
     """One line on standard error."""
+    from fastprof.errors import printable
+
     print(f"fastprof: {printable(message)}", file=sys.stderr)
 
 
@@ -119,6 +120,8 @@ def _run(args: list[str]) -> int:
         sub.set_defaults(run=module.run, parser=sub)
     parsed, unknown = parser.parse_known_args(args)
     if unknown:
+        from fastprof.errors import printable
+
         parsed.parser.error(printable(f"unrecognized arguments: {' '.join(unknown)}"))
     gc.freeze()
     gc.enable()
