@@ -94,7 +94,7 @@ def misfit(name: str, value: Any) -> str:
     if name not in _SEVERAL:
         return _misfit_of_one(name, value)
     if not isinstance(value, (tuple, list)):
-        return f"{value!r} is not a tuple"
+        return f"{value!r} is not a list or tuple"
     if why := next(filter(None, (_misfit_of_one(name, one) for one in value)), ""):
         return why
     if name == "time_range" and not (len(value) == 2 and value[0] <= value[1]):
@@ -103,6 +103,8 @@ def misfit(name: str, value: Any) -> str:
 
 
 def _misfit_of_one(name: str, value: Any) -> str:
+    if isinstance(Options._field_defaults[name], bool) and not isinstance(value, bool):
+        return f"{value!r} is neither True nor False"
     if name in CHOICES and value not in CHOICES[name]:
         return f"{value!r} is none of {', '.join(CHOICES[name])}"
     if name in RANGES:
@@ -131,6 +133,9 @@ class Report:
         self.unsaid: Counter[str] = Counter()  # what the target cannot say
         self.warnings: list[str] = []
         self.facts: dict[str, Any] = {}
+
+    def __repr__(self) -> str:
+        return f"Report({', '.join(f'{name}={value!r}' for name, value in vars(self).items() if value)})"
 
     def warn(self, message: str) -> None:
         if message not in self.warnings:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import chain
 
 from fastprof import formats
-from fastprof._typing import Any
+from fastprof._typing import IO, Any
 from fastprof.engine import Format, Options, Reader, Report, Summary, Writer, misfit, read, write
 from fastprof.errors import FastprofError, UsageError
 from fastprof.io import Sink, Source, expand
@@ -34,6 +34,30 @@ def _bridge(source_view: str, target_view: str) -> Bridge | None:
     return estimate.to_stacks
 
 
+def checked(options: Options | Mapping[str, Any] | None) -> Options:
+    """What a caller asks for: Options, or a mapping of some of their names.
+
+    Lists may stand for tuples, paths for texts.
+    Errors: UsageError for names that there are not and values that make no sense.
+    """
+    if options is None:
+        return Options()
+    if not isinstance(options, (Options, Mapping)):
+        raise UsageError(f"options are {options!r:.80}, expected fastprof.Options or a mapping")
+    given = options._asdict() if isinstance(options, Options) else dict(options)
+    for name, value in given.items():
+        if name not in Options._fields:
+            raise UsageError(f"there is no option {name!r:.80}, only {', '.join(Options._fields)}")
+        if isinstance(value, (list, tuple)):
+            value = tuple(os.fspath(one) if isinstance(one, os.PathLike) else one for one in value)
+        elif isinstance(value, os.PathLike):
+            value = os.fspath(value)
+        if value != Options._field_defaults[name] and (why := misfit(name, value)):
+            raise UsageError(f"{_flag(name)}: {why}")
+        given[name] = value
+    return Options(**given)
+
+
 def open_reader(
     path: Any, from_: str | None, model: Model, options: Options, report: Report, progress: Progress | None = None
 ) -> Reader:
@@ -41,9 +65,7 @@ def open_reader(
 
     Errors: FastprofError and its kinds, a UsageError also for options that make no sense.
     """
-    for name, value in options._asdict().items():
-        if value != Options._field_defaults[name] and (why := misfit(name, value)):
-            raise UsageError(f"{_flag(name)}: {why}")
+    options = checked(options)
 
     def lost(what: str) -> None:
         report.losses[what] += 1
@@ -67,7 +89,7 @@ def convert(
     *,
     from_: str | None = None,
     to: str | None = None,
-    options: Options | None = None,
+    options: Options | Mapping[str, Any] | None = None,
     progress: Progress | None = None,
 ) -> Report:
     """Convert `inputs`, merged into one profile, to `output` ("-": standard output).
@@ -75,7 +97,7 @@ def convert(
     The target is `to`, else what the output's suffix says.  Returns the report.
     Errors: FastprofError and its kinds; then nothing is left at `output`.
     """
-    options = options or Options()
+    options = checked(options)
     if isinstance(inputs, (str, os.PathLike)):
         inputs = [inputs]
     model, report = Model(), Report()
@@ -237,14 +259,18 @@ def _summed(
 
 
 def info(
-    path: str, *, from_: str | None = None, options: Options | None = None, progress: Progress | None = None
+    path: str | os.PathLike[str] | bytes | IO[bytes],
+    *,
+    from_: str | None = None,
+    options: Options | Mapping[str, Any] | None = None,
+    progress: Progress | None = None,
 ) -> Report:
     """Say what is in one input (`report.facts`), which is read to its end unless its format says it without.
 
     A timeline that is read is also played through the stack machine, whose
     repairs say which entries and exits do not fit together.
     """
-    options = options or Options()
+    options = checked(options)
     model, report = Model(), Report()
     reader = open_reader(path, from_, model, options, report, progress)
     try:

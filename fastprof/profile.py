@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from types import TracebackType
 
-from fastprof._typing import IO
+from fastprof._typing import IO, Any
 from fastprof.engine import Options, Report, read
 from fastprof.errors import UsageError
 from fastprof.model import Batch, Model
-from fastprof.pipeline import open_reader, refuse_idle
+from fastprof.pipeline import checked, open_reader, refuse_idle
 
 
 class Profile:
@@ -25,11 +25,11 @@ class Profile:
         path: str | os.PathLike[str] | bytes | IO[bytes],
         *,
         from_: str | None = None,
-        options: Options | None = None,
+        options: Options | Mapping[str, Any] | None = None,
     ) -> None:
         self.model = Model()
         self.report = Report()
-        options = options or Options()
+        options = checked(options)
         self._reader = open_reader(path, from_, self.model, options, self.report)
         try:
             refuse_idle(options, [self._reader])
@@ -68,10 +68,15 @@ class Profile:
 
 
 def open(
-    path: str | os.PathLike[str] | bytes | IO[bytes], *, from_: str | None = None, options: Options | None = None
+    path: str | os.PathLike[str] | bytes | IO[bytes],
+    *,
+    from_: str | None = None,
+    options: Options | Mapping[str, Any] | None = None,
 ) -> Profile:
     """Open a profile: a path, "-", the bytes themselves, or a binary file.
 
-    Errors: UnrecognizedError when no format claims it, FormatError when it is broken.
+    `options`: Options, or a dict of those that are not the default.
+    Errors: UsageError for options that make no sense, UnrecognizedError when no format claims it, FormatError when it
+    is broken.
     """
     return Profile(path, from_=from_, options=options)

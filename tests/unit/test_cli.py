@@ -381,33 +381,62 @@ def test_values_that_make_no_sense(option: str, says: str) -> None:
         ("demangle", None, "--demangle: None is none of full"),
         ("stacks", "all", "--stacks: 'all' is none of"),
         ("labels", ("cpu", "threads"), "--labels: 'threads' is none of own, thread"),
-        ("labels", "thread", "--labels: 'thread' is not a tuple"),
+        ("labels", "thread", "--labels: 'thread' is not a list or tuple"),
         ("period_us", 1 << 63, "--period: 9223372036854775808 is not a whole number from 1"),
         ("time_ns", -1, "--time: -1 is not a whole number"),
         ("max_memory", 0, "--max-memory: 0 is not a whole number from 1"),
         ("level", 23, "--level: 23 is not a whole number from 1 to 22"),
         ("threads", (1, 1 << 64), "--thread: 18446744073709551616 is not a whole number"),
-        ("threads", 1, "--thread: 1 is not a tuple"),
+        ("threads", 1, "--thread: 1 is not a list or tuple"),
         ("time_range", (5, 1), "--time-range: \\(5, 1\\) is not a range"),
         ("time_range", (0, 1 << 64), "--time-range: 18446744073709551616 is not a whole number"),
         ("time_range", ("a", 1), "--time-range: 'a' is not a whole number"),
         ("part", "1", "--part: '1' is not a whole number"),
         ("prune", float("nan"), "--prune: nan is not a share from 0 to 1"),
-        ("symbols", POOL, "--symbols: '.*' is not a tuple"),
+        ("symbols", POOL, "--symbols: '.*' is not a list or tuple"),
         ("symbols", (b"x",), "--symbols: b'x' is not a text"),
         ("member", 1, "--member: 1 is not a text"),
+        ("lenient", "no", "--lenient: 'no' is neither True nor False"),
     ],
 )
 def test_the_python_interface_refuses_what_the_command_line_does(
     name: str, value: object, says: str, tmp_path: Path
 ) -> None:
-    options = fastprof.Options(**{name: value})  # type: ignore[arg-type]
-    with pytest.raises(fastprof.UsageError, match=says):
-        fastprof.convert(POOL, tmp_path / "out.callgrind", options=options)
-    with pytest.raises(fastprof.UsageError, match=says):
-        fastprof.info(POOL, options=options)
-    with pytest.raises(fastprof.UsageError, match=says):
-        fastprof.open(POOL, options=options)
+    for options in (fastprof.Options(**{name: value}), {name: value}):  # type: ignore[arg-type]
+        with pytest.raises(fastprof.UsageError, match=says):
+            fastprof.convert(POOL, tmp_path / "out.callgrind", options=options)
+        with pytest.raises(fastprof.UsageError, match=says):
+            fastprof.info(POOL, options=options)
+        with pytest.raises(fastprof.UsageError, match=says):
+            fastprof.open(POOL, options=options)
+
+
+def test_options_may_be_a_mapping_and_tuples_lists(tmp_path: Path) -> None:
+    with pytest.raises(fastprof.UsageError, match="there is no option 'lenent', only lenient, symbols"):
+        fastprof.info(POOL, options={"lenent": True})
+    with pytest.raises(fastprof.UsageError, match=r"options are 'lenient', expected fastprof\.Options"):
+        fastprof.info(POOL, options="lenient")  # type: ignore[arg-type]
+    store, threads = tmp_path / "a.fpa", []
+    for name in (POOL, EVENTS):
+        run("archive", "add", str(store), name)
+    with pytest.raises(fastprof.UsageError, match="holds several profiles"):
+        fastprof.info(store)
+    chosen = {"member": Path(POOL).name, "lenient": True}
+    whole = fastprof.info(store, options=chosen).facts
+    with fastprof.open(store, options=chosen) as profile:
+        for batch in profile:
+            threads += batch["thread"]
+        thread = profile.model.row("threads", threads[0])[2]
+    for threads_, range_ in (([thread], [0, 1 << 63]), ((thread,), (0, 1 << 63))):
+        some = fastprof.info(store, options=chosen | {"threads": threads_, "time_range": range_}).facts
+        assert 0 < some["records"] <= threads.count(threads[0]) < whole["records"]
+    assert fastprof.info(BROKEN, options={"lenient": True}).losses
+    # nothing but a default that is written otherwise
+    assert fastprof.info(POOL, options=fastprof.Options(symbols=[], threads=[])).facts["records"]  # type: ignore[arg-type]
+    with fastprof.open(POOL, options={"symbols": [GOOD.parent / "pool-clang19.yaml"]}) as profile:
+        assert any(len(batch) for batch in profile)
+        names = {profile.function_name(i) for i in range(1, profile.model.count("functions"))}
+    assert names and not any(name.startswith("#") for name in names)
 
 
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)])
