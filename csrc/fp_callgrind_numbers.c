@@ -1,11 +1,17 @@
 #include "fp_callgrind_numbers.h"
 
-#include <stdlib.h>
-
 #include "fp_memory.h"
 
 /* Places to begin with, and then for each number that was defined: 1 MiB, and 128 bytes. */
 enum { PLACES = 1 << 16, PLACES_EACH = 8 };
+
+static void release_segment(struct fp_numbers *t, unsigned k) {
+    fp_release(t->segment[k], sizeof *t->segment[k] << k);
+}
+
+static void release_far(struct fp_far_number *far, size_t mask) {
+    fp_release(far, far ? (mask + 1) * sizeof *far : 0);
+}
 
 /* Where a far number is, or the free slot where it will be. */
 static struct fp_far_number *slot_of(const struct fp_numbers *t, uint64_t id) {
@@ -17,11 +23,11 @@ static struct fp_far_number *slot_of(const struct fp_numbers *t, uint64_t id) {
 /* Hashes the far numbers anew, with room for one more, and moves those that have a segment by now there. */
 static int rehash(struct fp_numbers *t) {
     struct fp_far_number *was = t->far;
-    const size_t were = was ? t->far_mask + 1 : 0;
+    const size_t mask = t->far_mask, were = was ? mask + 1 : 0;
     size_t n = 0, slots = FP_NUMBERS_FIRST;
     for (size_t i = 0; i < were; i++) n += was[i].key && !t->segment[fp_numbers_segment(was[i].key - 1)];
     while (n >= slots / 4 * 3) slots *= 2;
-    struct fp_far_number *far = fp_calloc(slots, sizeof *far);
+    struct fp_far_number *far = fp_zeroed(slots * sizeof *far);
     if (!far) return FP_E_NOMEM;
     t->far = far;
     t->far_mask = slots - 1;
@@ -34,7 +40,7 @@ static int rehash(struct fp_numbers *t) {
         else
             *slot_of(t, was[i].key - 1) = was[i];
     }
-    free(was);
+    release_far(was, mask);
     return 0;
 }
 
@@ -42,10 +48,10 @@ struct fp_number *fp_numbers_find_far(struct fp_numbers *t, uint64_t id) {
     const unsigned k = fp_numbers_segment(id);
     const uint64_t places = (uint64_t)1 << k; /* and as many before them */
     if (places <= (PLACES + (uint64_t)PLACES_EACH * t->n) / 2) {
-        t->segment[k] = fp_calloc((size_t)places, sizeof *t->segment[k]);
+        t->segment[k] = fp_zeroed((size_t)places * sizeof *t->segment[k]);
         if (!t->segment[k]) return NULL;
         if (t->n_far && rehash(t)) {
-            free(t->segment[k]);
+            release_segment(t, k);
             t->segment[k] = NULL;
             return NULL;
         }
@@ -65,7 +71,8 @@ struct fp_number *fp_numbers_find_far(struct fp_numbers *t, uint64_t id) {
 }
 
 void fp_numbers_clear(struct fp_numbers *t) {
-    for (unsigned k = 0; k < sizeof t->segment / sizeof *t->segment; k++) free(t->segment[k]);
-    free(t->far);
+    for (unsigned k = 0; k < sizeof t->segment / sizeof *t->segment; k++)
+        if (t->segment[k]) release_segment(t, k);
+    release_far(t->far, t->far_mask);
     memset(t, 0, sizeof *t);
 }

@@ -1,31 +1,76 @@
 #if defined(__linux__)
-#define _DEFAULT_SOURCE /* madvise */
+#define _GNU_SOURCE /* mremap */
 #include <sys/mman.h>
 #endif
 #include <stdlib.h>
 
 #include "fp_memory.h"
 
-enum { LARGE = 1 << 22, PAGE = 4096 }; /* where pages are larger, no hint is given */
+#if defined(MADV_HUGEPAGE) && defined(MREMAP_FIXED)
 
-/* A hint, of which nothing depends on whether it is taken. */
-static void *on_large_pages(void *p, size_t nbytes) {
-#if defined(MADV_HUGEPAGE)
-    if (p && nbytes >= LARGE) {
-        /* whole pages, the allocator's own first bytes included: in two pieces the memory could not be moved
-         * without copying when it grows */
-        const uintptr_t first = (uintptr_t)p & ~(uintptr_t)(PAGE - 1), end = (uintptr_t)p + nbytes;
-        (void)madvise((void *)first, ((end + PAGE - 1) & ~(uintptr_t)(PAGE - 1)) - first, MADV_HUGEPAGE);
+enum { OWN = 1 << 20, PAGE = 1 << 21 }; /* bytes from which on memory is a mapping of its own; a large page */
+
+static size_t in_pages(size_t nbytes) {
+    return nbytes <= SIZE_MAX - PAGE ? (nbytes + PAGE - 1) & ~(size_t)(PAGE - 1) : SIZE_MAX;
+}
+
+/* Address space on large pages; NULL when memory ran out. */
+static uint8_t *map(size_t nbytes) {
+    const size_t n = in_pages(nbytes);
+    if (n > SIZE_MAX - PAGE) return NULL;
+    uint8_t *p = mmap(NULL, n + PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (p == MAP_FAILED) return NULL;
+    const size_t before = -(uintptr_t)p & (PAGE - 1);
+    if (before) (void)munmap(p, before);
+    (void)munmap(p + before + n, PAGE - before);
+    (void)madvise(p + before, n, MADV_HUGEPAGE); /* a hint */
+    return p + before;
+}
+
+void *fp_grow(void *p, size_t had, size_t nbytes) {
+    if (nbytes < OWN) return realloc(p, nbytes);
+    if (had >= OWN && in_pages(had) >= nbytes) return p;
+    uint8_t *fresh = map(nbytes);
+    if (!fresh || !had) return fresh;
+    if (had < OWN) {
+        memcpy(fresh, p, had);
+        free(p);
+        return fresh;
     }
-#endif
-    (void)nbytes;
+    if (mremap(p, in_pages(had), in_pages(nbytes), MREMAP_MAYMOVE | MREMAP_FIXED, fresh) != MAP_FAILED) return fresh;
+    (void)munmap(fresh, in_pages(nbytes));
+    return NULL;
+}
+
+void *fp_zeroed(size_t nbytes) {
+    if (nbytes < OWN) return calloc(nbytes, 1);
+    uint8_t *p = map(nbytes);
+    /* what is read first would get a page of zeros and then, when it is written, often only small pages */
+    for (size_t i = 0; p && i < nbytes; i += PAGE) *(volatile uint8_t *)(p + i) = 0;
     return p;
 }
 
-void *fp_realloc(void *p, size_t nbytes) {
-    return on_large_pages(realloc(p, nbytes), nbytes);
+void fp_release(void *p, size_t nbytes) {
+    if (nbytes < OWN)
+        free(p);
+    else
+        (void)munmap(p, in_pages(nbytes));
 }
 
-void *fp_calloc(size_t n, size_t width) {
-    return on_large_pages(calloc(n, width), n * width); /* which calloc saw to fit */
+#else
+
+void *fp_grow(void *p, size_t had, size_t nbytes) {
+    (void)had;
+    return realloc(p, nbytes);
 }
+
+void *fp_zeroed(size_t nbytes) {
+    return calloc(nbytes, 1);
+}
+
+void fp_release(void *p, size_t nbytes) {
+    (void)nbytes;
+    free(p);
+}
+
+#endif

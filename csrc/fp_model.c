@@ -25,12 +25,16 @@ uint64_t fp_hash_bytes(const void *bytes, size_t n) {
     return fp_mix(a ^ h, b + 0x2545f4914f6cdd1du);
 }
 
+static void release_index(uint64_t *index, uint32_t mask) {
+    fp_release(index, index ? ((size_t)mask + 1) * sizeof *index : 0);
+}
+
 /* Grows an index to twice its size (or 64 slots).  A slot holds 32 bits of its
  * entry's hash, so that neither growing nor most of a search looks at entries. */
 static int grow_index(uint64_t **index, uint32_t *mask) {
     uint64_t slots = *index ? ((uint64_t)*mask + 1) * 2 : 64;
     if (slots > (uint64_t)1 << 31) return FP_E_NOMEM;
-    uint64_t *fresh = fp_calloc((size_t)slots, sizeof *fresh);
+    uint64_t *fresh = fp_zeroed((size_t)slots * sizeof *fresh);
     if (!fresh) return FP_E_NOMEM;
     uint32_t fresh_mask = (uint32_t)slots - 1;
     for (uint64_t i = 0; *index && i <= *mask; i++) {
@@ -40,7 +44,7 @@ static int grow_index(uint64_t **index, uint32_t *mask) {
         while (fresh[at]) at = (at + 1) & fresh_mask;
         fresh[at] = slot;
     }
-    free(*index);
+    release_index(*index, *mask);
     *index = fresh;
     *mask = fresh_mask;
     return 0;
@@ -68,8 +72,8 @@ static inline int same_row(const uint32_t *a, const uint32_t *b, uint32_t width)
 int fp_strings_init(struct fp_strings *s) {
     s->cap = 64;
     s->bytes_cap = 1024;
-    s->bytes = malloc(s->bytes_cap);
-    s->start = malloc((s->cap + 1) * sizeof *s->start);
+    s->bytes = fp_grow(NULL, 0, s->bytes_cap);
+    s->start = fp_grow(NULL, 0, (s->cap + 1) * sizeof *s->start);
     if (!s->bytes || !s->start) return FP_E_NOMEM;
     s->start[0] = s->start[1] = 0;
     s->n = 1; /* id 0: the empty string */
@@ -77,9 +81,9 @@ int fp_strings_init(struct fp_strings *s) {
 }
 
 void fp_strings_clear(struct fp_strings *s) {
-    free(s->bytes);
-    free(s->start);
-    free(s->index);
+    fp_release(s->bytes, s->bytes ? s->bytes_cap : 0);
+    fp_release(s->start, s->start ? ((size_t)s->cap + 1) * sizeof *s->start : 0);
+    release_index(s->index, s->index_mask);
     memset(s, 0, sizeof *s);
 }
 
@@ -100,7 +104,7 @@ uint32_t fp_strings_intern_hashed(struct fp_strings *s, const void *p, size_t n,
     if (s->n == FP_NO_ID - 1) return FP_NO_ID;
     if (s->n == s->cap) {
         uint64_t cap = (uint64_t)s->cap * 2 < FP_NO_ID ? (uint64_t)s->cap * 2 : FP_NO_ID;
-        uint64_t *start = fp_realloc(s->start, (size_t)(cap + 1) * sizeof *start);
+        uint64_t *start = fp_grow(s->start, ((size_t)s->cap + 1) * sizeof *start, (size_t)(cap + 1) * sizeof *start);
         if (!start) return FP_NO_ID;
         s->start = start;
         s->cap = (uint32_t)cap;
@@ -108,7 +112,7 @@ uint32_t fp_strings_intern_hashed(struct fp_strings *s, const void *p, size_t n,
     uint64_t end = s->start[s->n];
     if (n > s->bytes_cap - end) {
         uint64_t cap = s->bytes_cap * 2 > end + n ? s->bytes_cap * 2 : (end + n) * 2;
-        uint8_t *bytes = fp_realloc(s->bytes, (size_t)cap);
+        uint8_t *bytes = fp_grow(s->bytes, s->bytes_cap, (size_t)cap);
         if (!bytes) return FP_NO_ID;
         s->bytes = bytes;
         s->bytes_cap = cap;
@@ -128,15 +132,16 @@ uint32_t fp_strings_intern_hashed(struct fp_strings *s, const void *p, size_t n,
 int fp_table_init(struct fp_table *t, uint32_t width) {
     t->width = width;
     t->cap = 64;
-    t->words = calloc((size_t)t->cap * width, sizeof *t->words);
+    t->words = fp_grow(NULL, 0, (size_t)t->cap * width * sizeof *t->words);
     if (!t->words) return FP_E_NOMEM;
+    memset(t->words, 0, width * sizeof *t->words);
     t->n = t->n_indexed = 1; /* id 0: nothing */
     return grow_index(&t->index, &t->index_mask);
 }
 
 void fp_table_clear(struct fp_table *t) {
-    free(t->words);
-    free(t->index);
+    fp_release(t->words, t->words ? (size_t)t->cap * t->width * sizeof *t->words : 0);
+    release_index(t->index, t->index_mask);
     memset(t, 0, sizeof *t);
 }
 
@@ -145,7 +150,8 @@ static inline int row_room(struct fp_table *t) {
     if (FP_LIKELY(t->n != t->cap)) return 0;
     if (t->n == FP_NO_ID - 1) return FP_E_NOMEM;
     uint64_t cap = (uint64_t)t->cap * 2 < FP_NO_ID ? (uint64_t)t->cap * 2 : FP_NO_ID - 1;
-    uint32_t *words = fp_realloc(t->words, (size_t)cap * t->width * sizeof *words);
+    const size_t width = t->width * sizeof *t->words;
+    uint32_t *words = fp_grow(t->words, t->cap * width, (size_t)cap * width);
     if (!words) return FP_E_NOMEM;
     t->words = words;
     t->cap = (uint32_t)cap;
@@ -233,7 +239,7 @@ void fp_model_free(struct fp_model *m) {
     fp_table_clear(&m->stacks);
     fp_table_clear(&m->labels);
     fp_table_clear(&m->threads);
-    free(m->last);
+    fp_release(m->last, (size_t)m->cap_last * 2 * sizeof *m->last);
     free(m);
 }
 
@@ -271,7 +277,8 @@ uint32_t fp_model_frame(struct fp_model *m, uint32_t mapping, uint64_t address, 
 static inline uint32_t *last_of(struct fp_model *m, uint32_t frame) {
     if (FP_UNLIKELY(frame >= m->cap_last)) {
         uint64_t cap = (uint64_t)frame + frame / 2 + 64;
-        uint32_t *last = cap < UINT32_MAX ? fp_realloc(m->last, (size_t)cap * 2 * sizeof *last) : NULL;
+        const size_t had = (size_t)m->cap_last * 2 * sizeof *m->last;
+        uint32_t *last = cap < UINT32_MAX ? fp_grow(m->last, had, (size_t)cap * 2 * sizeof *last) : NULL;
         if (!last) return NULL;
         memset(last + (size_t)m->cap_last * 2, 0, (size_t)(cap - m->cap_last) * 2 * sizeof *last);
         m->last = last;
