@@ -1,6 +1,6 @@
 # The C core as Cython sees it: only what the .pyx files use.  The headers under
 # csrc/ say what everything means.
-from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 
 
 cdef extern from "fp.h" nogil:
@@ -40,6 +40,7 @@ cdef extern from "fp_buf.h" nogil:
 
 
 cdef extern from "fp_digits.h" nogil:
+    unsigned int fp_lowest_bit(uint64_t mask)
     bint fp_is_digit(uint8_t c)
     unsigned int fp_nibble(uint8_t c)
     const uint8_t *fp_decimal(const uint8_t *p, uint64_t *to)
@@ -110,6 +111,20 @@ cdef extern from "fp_batch.h" nogil:
     int fp_batch_add_self(const fp_batch *b, int64_t *totals, uint32_t n_values)
 
 
+cdef extern from "fp_callgrind_lines.h" nogil:
+    struct fp_lines:
+        uint32_t n
+        uint16_t *begin
+        uint16_t *first
+        int64_t *value
+        uint8_t *cost
+
+    uint32_t fp_costs_wide()
+    uint64_t fp_line_bits(const uint8_t *map, uint32_t at)
+    const uint8_t *fp_lines_read(fp_lines *l, const uint8_t *p, const uint8_t *end, const uint8_t *readable,
+                                 uint32_t columns, uint32_t wide)
+
+
 cdef extern from "fp_callgrind.h" nogil:
     struct fp_position:
         uint64_t address
@@ -128,11 +143,8 @@ cdef extern from "fp_callgrind.h" nogil:
         uint32_t overflowed
 
     void fp_costs_settle(fp_costs *s)
-    uint32_t fp_costs_wide()
-    const uint8_t *fp_cost_lines(fp_costs *s, uint32_t kind, const uint8_t *p, const uint8_t *end,
-                                 const uint8_t *readable, fp_batch *b)
-
-    const uint8_t *fp_find_function(const uint8_t *p, const uint8_t *end, uint32_t wide)
+    uint32_t fp_cost_rows(fp_costs *s, uint32_t kind, const fp_lines *l, uint32_t i, fp_batch *b)
+    bint fp_cost_row(fp_costs *s, uint32_t kind, const uint8_t *p, fp_batch *b)
 
 
 cdef extern from "fp_callgrind_numbers.h" nogil:

@@ -5,8 +5,9 @@ what stands once per row, without the GIL.
 
 Only whole lines are looked at, each of which ends in a newline (one is lent
 to a last line that has none), so number loops need no bounds check: the
-newline stops them.  Cost lines in the form that Callgrind writes are read in
-blocks by csrc/fp_callgrind.c, other lines of that form by `short_line`;
+newline stops them.  Text is taken apart by csrc/fp_callgrind_lines.c, some
+2 KB at a time.  Cost lines in the form that Callgrind writes are made rows by
+csrc/fp_callgrind.c, other lines of that form are read by `short_line`;
 anything else - tabs, CR, hex or negative counts, ranges - falls to
 `long_line` and `position_line`, which know the whole grammar and name what
 is wrong.
@@ -43,8 +44,7 @@ cdef enum:
     OB = 2
     UNRESOLVED = 0        # a function that was named but not looked up yet
     NO_FILE = 0xffffffff  # no fl= yet
-    AHEAD = 1024          # bytes looked at ahead of time,
-    SEEN = 64             # and names, a power of 2
+    SEEN = 256            # names looked at ahead of time, a power of 2
     DISCARD = 255         # pending: the next position line belongs to a line that was skipped
 
 # Statuses beside fp_status, of this file only.
@@ -54,8 +54,10 @@ cdef enum:
 
 
 cdef struct Seen:
-    # A name that was looked at ahead of time, and its hash.
+    # A definition that was looked at ahead of time: its number's parenthesis, the number, the name and its hash.
     const uint8_t *p
+    uint64_t id
+    const uint8_t *name
     size_t n
     uint32_t hash
 
@@ -184,6 +186,7 @@ cdef class Lexer:
     cdef fp_model *model
     cdef bint lenient, numbered
     cdef fp_numbers numbers[3]
+    cdef fp_lines lines                     # of the text at hand
     cdef Seen seen[SEEN]                    # names that are about to be defined, in the order of the text
     cdef uint32_t n_seen, next_seen         # entries that were ever filled in and used
     cdef uint32_t unused                    # a name of a function that nobody in the model had nor has used, or 0
@@ -382,72 +385,94 @@ cdef class Lexer:
 
         FP_MORE when all were read; at[0] stands at the first line that was not.
         """
+        cdef fp_lines *lines = &self.lines
         cdef const uint8_t *p = at[0]
-        cdef const uint8_t *q
-        cdef const uint8_t *ahead = p
-        cdef int status = FP_MORE
-        self.next_seen = self.n_seen  # what those were may have been replaced
+        cdef const uint8_t *next
+        cdef uint32_t i, n, columns = self.costs.instr + self.costs.bb + self.costs.lines
+        cdef int status
         while p != end:
-            if ahead - p < AHEAD and ahead != end:
-                ahead = self.look_ahead(ahead if ahead > p else p, end)
-            q = NULL
-            if begins_cost(p[0]):
-                if (self.has_events and self.pending != DISCARD and b.n != b.cap
-                        and (self.function != UNRESOLVED or self.resolve() == OK)):
-                    q = self.cost_lines(p, end, readable, b)
-                    if q != p:
-                        p = q
-                        continue
-                    q = NULL
-            elif self.has_events or self.numbered:
-                q = self.short_line(p)
-            if q != NULL:
-                self.line += 1
-                p = q
-                continue
-            status = self.other_line(&p, end, shift, b, err)
-            if status != OK:
-                break
-            status = FP_MORE
-        at[0] = p
-        return status
+            next = fp_lines_read(lines, p, end, readable, columns, self.costs.wide)
+            self.look_ahead(p)
+            i = 0
+            while i < lines.n:
+                if fp_line_bits(lines.cost, i) & 1:
+                    n = self.cost_lines(p, i, b)
+                else:
+                    n = self.short_line(p, i)
+                self.line += n
+                i += n
+                if n == 0:
+                    at[0] = p + lines.begin[i]
+                    status = self.other_line(at, end, shift, b, err)
+                    if status != OK:
+                        return status
+                    i += 1
+            if next == p:
+                # a line too long to be taken apart
+                at[0] = p
+                status = self.other_line(at, end, shift, b, err)
+                if status != OK:
+                    return status
+                next = at[0]
+            p = next
+        at[0] = end
+        return FP_MORE
 
-    cdef const uint8_t *look_ahead(self, const uint8_t *p, const uint8_t *end) noexcept nogil:
-        """Have what is known of the functions named behind p brought from memory; returns how far it looked.
+    cdef void look_ahead(self, const uint8_t *p) noexcept nogil:
+        """Have what is known of the functions that the lines at p name brought from memory.
 
         Their numbers, and their names when they are defined, are looked up at random in tables that
         no cache holds; a lookup that waits takes as long as reading 200 bytes of text.
         """
-        cdef const uint8_t *until
-        cdef const uint8_t *q
+        cdef fp_lines *lines = &self.lines
         cdef fp_numbers *t = &self.numbers[FN]
+        cdef const uint8_t *q
+        cdef const uint8_t *stop
         cdef Seen *seen
-        cdef uint64_t id
-        if end - p <= 8 or t.n == 0:
-            return end if end - p <= 8 else p + 1
-        until = p + min(<size_t>(end - p - 8), <size_t>AHEAD)
-        while p < until:
-            q = fp_find_function(p, until, self.costs.wide)
-            if q == NULL:
-                return until
-            p = q
-            q = fp_decimal(q, &id)
-            if q == NULL or q[0] != c')':
-                continue
-            fp_prefetch(fp_numbers_place_of(t, id))
-            if q[1] == c' ' and self.n_seen - self.next_seen != SEEN:
-                q += 2
-                p = <const uint8_t *>memchr(q, c'\n', end - q)
-                seen = &self.seen[self.n_seen % SEEN]
-                self.n_seen += 1
-                seen.p = q
-                seen.n = p - q
-                seen.hash = fp_strings_hash(q, p - q)
-                fp_strings_prefetch(&self.model.strings, seen.hash)
-        return p
+        cdef uint32_t i, first
+        cdef uint64_t others, id
+        self.next_seen = self.n_seen
+        if not self.numbered:
+            return
+        for first in range(0, lines.n, 56):
+            others = ~fp_line_bits(lines.cost, first) & <uint64_t>0xffffffffffffff
+            while others:
+                i = first + fp_lowest_bit(others)
+                others &= others - 1
+                if i >= lines.n:
+                    break
+                q = p + lines.begin[i]
+                stop = p + lines.begin[i + 1] - 1
+                q += q[0] == c'c'
+                if q[0] != c'f' or q[1] != c'n' or q[2] != c'=' or q[3] != c'(':
+                    continue
+                q += 3
+                if self.is_reference(q, stop, i):
+                    id = <uint64_t>lines.value[lines.first[i]]
+                elif self.n_seen - self.next_seen != SEEN:
+                    seen = &self.seen[self.n_seen % SEEN]
+                    seen.p = q
+                    q = fp_decimal(q + 1, &id)
+                    if q == NULL or q[0] != c')' or q[1] != c' ':
+                        continue
+                    self.n_seen += 1
+                    seen.id = id
+                    seen.name = q + 2
+                    seen.n = stop - seen.name
+                    seen.hash = fp_strings_hash(seen.name, seen.n)
+                    fp_strings_prefetch(&self.model.strings, seen.hash)
+                else:
+                    continue
+                fp_prefetch(fp_numbers_place_of(t, id))
+
+    cdef inline bint is_reference(self, const uint8_t *p, const uint8_t *stop, uint32_t i) noexcept nogil:
+        """Is what line i has from p on a number like `(12)`, of at most eight digits?  That is the line's first then."""
+        # a line with one run of digits, which begins and ends there
+        return (p[0] == c'(' and fp_is_digit(p[1]) and (stop - 1)[0] == c')' and fp_is_digit((stop - 2)[0])
+                and stop - p <= 10 and self.lines.first[i + 1] - self.lines.first[i] == 1)
 
     cdef inline Seen *seen_at(self, const uint8_t *p) noexcept nogil:
-        """What was seen ahead of time of the name at p, or NULL.  Names are asked for in the order of the text."""
+        """What was seen ahead of time of the number at p, or NULL.  They are asked for in the order of the text."""
         cdef Seen *seen
         while self.next_seen != self.n_seen:
             seen = &self.seen[self.next_seen % SEEN]
@@ -471,19 +496,21 @@ cdef class Lexer:
             return fp_model_new_function(self.model, object, file, name)
         return fp_model_function(self.model, object, file, name, 0, 0)
 
-    cdef inline const uint8_t *cost_lines(self, const uint8_t *p, const uint8_t *end, const uint8_t *readable,
-                                          fp_batch *b) noexcept nogil:
-        """Cost lines as Callgrind writes them, from p on; returns the first line that is not one, or for
-        which there is no room."""
-        cdef uint32_t i = b.n, kind = self.pending
+    cdef inline uint32_t cost_lines(self, const uint8_t *p, uint32_t line, fp_batch *b) noexcept nogil:
+        """Cost lines as Callgrind writes them, from that line on; returns how many were read."""
+        cdef uint32_t i = b.n, n, kind = self.pending
+        if (not self.has_events or kind == DISCARD or i == b.cap
+                or self.function == UNRESOLVED and self.resolve() != OK):
+            return 0
         self.costs.function = self.function
         self.costs.file = self.file
-        p = fp_cost_lines(&self.costs, kind, p, end, readable, b)
-        self.line += b.n - i
-        if kind != FP_COST and b.n != i:
+        n = fp_cost_rows(&self.costs, kind, &self.lines, line, b)
+        if n == 0 and not fp_cost_row(&self.costs, kind, p + self.lines.begin[line], b):
+            return 0
+        if kind != FP_COST:
             self.finish_row(b, i, kind)
             self.pending = FP_COST
-        return p
+        return max(n, <uint32_t>1)
 
     cdef inline void finish_row(self, fp_batch *b, uint32_t i, uint32_t kind) noexcept nogil:
         """What a call or jump row has beyond a cost row."""
@@ -499,161 +526,156 @@ cdef class Lexer:
         b.target_file[i] = self.jfi if self.has_jfi else self.file
         self.has_jfi = self.has_jfn = False
 
-    cdef const uint8_t *short_line(self, const uint8_t *p) noexcept nogil:
-        """A reference like `cfn=(12)`, a calls= or jump line as Callgrind writes them: the line behind
-        it, or NULL when it is not that simple."""
+    cdef bint short_line(self, const uint8_t *p, uint32_t i) noexcept nogil:
+        """Line i of the text at p, if it is a reference like `cfn=(12)`, the definition of a function's number, a
+        calls= or a jump line as Callgrind writes them, or empty.  False, and nothing was done, if it is not."""
         cdef fp_number *e
-        cdef const uint8_t *q
         cdef uint64_t id
         cdef bint defined
+        cdef const uint8_t *stop = p + self.lines.begin[i + 1] - 1
+        p += self.lines.begin[i]
+        if not self.has_events and not self.numbered:
+            return False
         if p[0] == c'c':
             # a byte is looked at only when the one before it is not the newline
             if p[1] == c'f' and (p[2] == c'n' or p[2] == c'i' or p[2] == c'l') and p[3] == c'=':
                 if p[2] == c'n':
-                    q = self.function_name(p + 4, &id, &e, &defined)
-                    if q != NULL:
-                        self.body = True
-                        self.callee_name = e.name
-                        self.callee_key = id + 1
-                        self.has_callee = True
-                        self.callee = UNRESOLVED
-                    return q
-                q = self.reference(p + 4, FL, &e)
-                if q != NULL:
-                    self.cfi = e.name
-                    self.has_cfi = True
-                return q
+                    e = self.function_name(p + 4, stop, i, &id, &defined)
+                    if e == NULL:
+                        return False
+                    self.body = True
+                    self.callee_name = e.name
+                    self.callee_key = id + 1
+                    self.has_callee = True
+                    self.callee = UNRESOLVED
+                    return True
+                e = self.reference(p + 4, stop, i, FL)
+                if e == NULL:
+                    return False
+                self.cfi = e.name
+                self.has_cfi = True
+                return True
             if p[1] == c'o' and p[2] == c'b' and p[3] == c'=':
-                q = self.reference(p + 4, OB, &e)
-                if q != NULL:
-                    self.cob = e.object
-                    self.has_cob = True
-                return q
+                e = self.reference(p + 4, stop, i, OB)
+                if e == NULL:
+                    return False
+                self.cob = e.object
+                self.has_cob = True
+                return True
             if p[1] == c'a' and p[2] == c'l' and p[3] == c'l' and p[4] == c's' and p[5] == c'=':
                 return self.short_count(p + 6, FP_CALL)
         elif p[0] == c'f':
             if (p[1] == c'i' or p[1] == c'e' or p[1] == c'l') and p[2] == c'=':
-                q = self.reference(p + 3, FL, &e)
-                if q != NULL:
-                    self.file = e.name
-                    if p[1] == c'l':
-                        self.block_file = e.name
-                return q
+                e = self.reference(p + 3, stop, i, FL)
+                if e == NULL:
+                    return False
+                self.file = e.name
+                if p[1] == c'l':
+                    self.block_file = e.name
+                return True
             if p[1] == c'n' and p[2] == c'=' and not self.block_is_due():
-                q = self.function_name(p + 3, &id, &e, &defined)
-                if q != NULL:
-                    self.body = True
-                    self.begin_function(e.name, id + 1, defined)
-                return q
+                e = self.function_name(p + 3, stop, i, &id, &defined)
+                if e == NULL:
+                    return False
+                self.body = True
+                self.begin_function(e.name, id + 1, defined)
+                return True
         elif p[0] == c'j':
             if p[1] == c'u' and p[2] == c'm' and p[3] == c'p' and p[4] == c'=':
                 return self.short_count(p + 5, FP_JUMP)
             if p[1] == c'c' and p[2] == c'n' and p[3] == c'd' and p[4] == c'=':
                 return self.short_count(p + 5, FP_JCND)
             if p[1] == c'f' and p[2] == c'i' and p[3] == c'=':
-                q = self.reference(p + 4, FL, &e)
-                if q != NULL:
-                    self.jfi = e.name
-                    self.has_jfi = True
-                return q
+                e = self.reference(p + 4, stop, i, FL)
+                if e == NULL:
+                    return False
+                self.jfi = e.name
+                self.has_jfi = True
+                return True
         elif p[0] == c'o' and p[1] == c'b' and p[2] == c'=':
-            q = self.reference(p + 3, OB, &e)
-            if q != NULL:
-                self.object = e.object
-            return q
-        elif p[0] == c'\n':
-            return p + 1
-        return NULL
+            e = self.reference(p + 3, stop, i, OB)
+            if e == NULL:
+                return False
+            self.object = e.object
+            return True
+        return p[0] == c'\n'
 
-    cdef inline const uint8_t *short_count(self, const uint8_t *p, uint32_t kind) noexcept nogil:
-        """`2 0x4011 +3 ` or `3/4 +2 ` behind calls=, jump= or jcnd=."""
+    cdef inline bint short_count(self, const uint8_t *p, uint32_t kind) noexcept nogil:
+        """`2 0x4011 +3 ` or `3/4 +2 ` behind calls=, jump= or jcnd=; False if it is not that simple."""
         cdef fp_position target
         cdef uint64_t count, count2 = 0
         cdef uint32_t callee
         if self.pending != FP_COST:
-            return NULL
+            return False
         memset(&target, 0, sizeof(fp_position))
         p = fp_decimal(p, &count)
         if p == NULL:
-            return NULL
+            return False
         if kind == FP_JCND:
             if p[0] != c'/':
-                return NULL
+                return False
             p = fp_decimal(p + 1, &count2)
             if p == NULL:
-                return NULL
+                return False
         if p[0] != c' ':
-            return NULL
+            return False
         p += 1
         if self.costs.instr:
             p = fp_text_position(p, self.costs.base.address, &target.address)
             if p == NULL:
-                return NULL
+                return False
         if self.costs.bb:
             p = fp_text_position(p, self.costs.base.bb, &target.bb)
             if p == NULL:
-                return NULL
+                return False
         if self.costs.lines:
             p = fp_text_position(p, self.costs.base.line, &target.line)
             if p == NULL or target.line > <uint64_t>0xffffffff:
-                return NULL
+                return False
         if p[0] != c'\n':
-            return NULL
+            return False
         if kind == FP_CALL and self.resolve_callee() != OK:
-            return NULL
+            return False
         self.count = count
         self.count2 = count2
         self.target = target
         self.pending = kind
         self.pending_line = self.line + 1
         self.pending_offset = 0
-        return p + 1
+        return True
 
-    cdef inline const uint8_t *reference(self, const uint8_t *p, int kind, fp_number **to) noexcept nogil:
-        """`(12)` and the line's end, of a number that has a name; NULL for anything else."""
-        cdef uint64_t id
+    cdef inline fp_number *reference(self, const uint8_t *p, const uint8_t *stop, uint32_t i, int kind) noexcept nogil:
+        """`(12)` up to the end of line i, of a number that has a name; NULL for anything else."""
         cdef fp_number *e
-        if p[0] != c'(' or not self.numbered:
+        if not self.numbered or not self.is_reference(p, stop, i):
             return NULL
-        p = fp_decimal(p + 1, &id)
-        if p == NULL or p[0] != c')' or p[1] != c'\n':
-            return NULL
-        e = fp_numbers_find(&self.numbers[kind], id)
+        e = fp_numbers_find(&self.numbers[kind], <uint64_t>self.lines.value[self.lines.first[i]])
         if e == NULL or e.name == 0:
             return NULL
-        to[0] = e
         self.body = True
-        return p + 2
+        return e
 
-    cdef inline const uint8_t *function_name(self, const uint8_t *p, uint64_t *id, fp_number **to,
-                                             bint *defined) noexcept nogil:
+    cdef inline fp_number *function_name(self, const uint8_t *p, const uint8_t *stop, uint32_t i, uint64_t *id,
+                                         bint *defined) noexcept nogil:
         """The same of functions, and `(12) name` where that was seen ahead of time."""
-        cdef fp_number *e
+        cdef fp_number *e = self.reference(p, stop, i, FN)
         cdef Seen *seen
-        cdef const uint8_t *q
         cdef uint32_t s
-        if p[0] != c'(' or not self.numbered:
+        defined[0] = e == NULL
+        if e != NULL:
+            id[0] = <uint64_t>self.lines.value[self.lines.first[i]]
+            return e
+        seen = self.seen_at(p)
+        if seen == NULL or seen.name[0] <= c' ' or seen.name[0] == c'(' or (stop - 1)[0] == c'\r':
             return NULL
-        q = fp_decimal(p + 1, id)
-        if q == NULL or q[0] != c')':
-            return NULL
-        defined[0] = q[1] == c' '
-        q += 2
-        if not defined[0]:
-            e = fp_numbers_find(&self.numbers[FN], id[0])
-            to[0] = e
-            return q if (q - 1)[0] == c'\n' and e != NULL and e.name != 0 else NULL
-        seen = self.seen_at(q)
-        if seen == NULL or q[0] <= c' ' or q[0] == c'(' or q[seen.n - 1] == c'\r':
-            return NULL
-        e = fp_numbers_find(&self.numbers[FN], id[0])
-        s = self.intern(q, seen.n, seen.hash)
+        id[0] = seen.id
+        e = fp_numbers_find(&self.numbers[FN], seen.id)
+        s = self.intern(seen.name, seen.n, seen.hash)
         if e == NULL or s == FP_NO_ID:
             return NULL
         fp_numbers_define(&self.numbers[FN], e, s)
         e.again = True
-        to[0] = e
-        return q + seen.n + 1
+        return e
 
     # ---- any line but the ordinary ---------------------------------------
 
