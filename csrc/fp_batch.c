@@ -146,8 +146,24 @@ INLINE int add_run(int64_t *total, const int64_t *restrict values, const int64_t
     return overflow;
 }
 
-/* Adds the self values of a batch's first `n_values` columns; 1 on overflow. */
-INLINE int add_columns(const struct fp_batch *b, int64_t *totals, uint32_t n_values) {
+/* Adds the counts of the calls among up to RUN rows; 1 on overflow. */
+INLINE int add_calls(uint64_t *total, const uint64_t *restrict count, const uint8_t *restrict kind, uint32_t n) {
+    uint64_t sum = 0, size = 0;
+    for (uint32_t i = 0; i < n; i++) {
+        const uint64_t v = count[i] & (0 - (uint64_t)(kind[i] == FP_CALL));
+        sum += v;
+        size |= v;
+    }
+    if (size >> 50 == 0) return __builtin_add_overflow(*total, sum, total);
+    int overflow = 0;
+    for (uint32_t i = 0; i < n; i++)
+        if (kind[i] == FP_CALL) overflow |= __builtin_add_overflow(*total, count[i], total);
+    return overflow;
+}
+
+/* Adds the self values of a batch's first `n_values` columns and, unless `calls` is NULL, the counts of its calls; 1
+ * on overflow. */
+INLINE int add_columns(const struct fp_batch *b, int64_t *totals, uint32_t n_values, uint64_t *calls) {
     int overflow = 0;
     for (uint32_t from = 0; from < b->n; from += RUN) {
         int64_t self[RUN]; /* -1 in rows that count, else 0 */
@@ -155,6 +171,7 @@ INLINE int add_columns(const struct fp_batch *b, int64_t *totals, uint32_t n_val
         for (uint32_t i = 0; i < n; i++) self[i] = -(int64_t)(b->view != FP_GRAPH || b->kind[from + i] == FP_COST);
         for (uint32_t k = 0; k < n_values; k++)
             overflow |= add_run(&totals[k], b->values + (size_t)k * b->cap + from, self, n);
+        if (calls) overflow |= add_calls(calls, b->count + from, b->kind + from, n);
     }
     return overflow;
 }
@@ -162,14 +179,19 @@ INLINE int add_columns(const struct fp_batch *b, int64_t *totals, uint32_t n_val
 #if defined(__x86_64__) && defined(__GNUC__)
 /* The same, four values at a time. */
 __attribute__((target("avx2"))) static int add_columns_avx2(const struct fp_batch *b, int64_t *totals,
-                                                            uint32_t n_values) {
-    return add_columns(b, totals, n_values);
+                                                            uint32_t n_values, uint64_t *calls) {
+    return add_columns(b, totals, n_values, calls);
 }
 #define HAVE_AVX2() __builtin_cpu_supports("avx2")
 #else
 #define add_columns_avx2 add_columns
 #define HAVE_AVX2() 0
 #endif
+
+static int add_self(const struct fp_batch *b, int64_t *totals, uint32_t n_values, uint64_t *calls) {
+    if (!n_values && !calls) return 0;
+    return HAVE_AVX2() ? add_columns_avx2(b, totals, n_values, calls) : add_columns(b, totals, n_values, calls);
+}
 
 /* Counts rows by kind, which is 0..7: eight counters of 8 bits in a word, so that
  * a row does not wait for the one before it to be counted. */
@@ -183,14 +205,11 @@ static void count_kinds(const uint8_t *kind, uint32_t n, uint64_t *rows) {
 }
 
 int fp_batch_add_self(const struct fp_batch *b, int64_t *totals, uint32_t n_values) {
-    if (!n_values) return FP_DONE;
-    return (HAVE_AVX2() ? add_columns_avx2(b, totals, n_values) : add_columns(b, totals, n_values)) ? FP_E_OVERFLOW
-                                                                                                    : FP_DONE;
+    return add_self(b, totals, n_values, NULL) ? FP_E_OVERFLOW : FP_DONE;
 }
 
 int fp_batch_summarize(const struct fp_batch *b, struct fp_summary *s) {
     const uint8_t *kind = b->view == FP_TIMELINE ? b->op : b->kind;
-    int overflow = 0;
     if (kind)
         count_kinds(kind, b->n, s->rows);
     else
@@ -204,10 +223,7 @@ int fp_batch_summarize(const struct fp_batch *b, struct fp_summary *s) {
         s->first_time = first;
         s->last_time = last;
     }
-    if (b->view == FP_GRAPH)
-        for (uint32_t i = 0; i < b->n; i++)
-            if (kind[i] == FP_CALL) overflow |= __builtin_add_overflow(s->calls, b->count[i], &s->calls);
     const uint32_t n_values = b->n_values < s->n_totals ? b->n_values : s->n_totals;
-    if (fp_batch_add_self(b, s->totals, n_values)) overflow = 1;
+    const int overflow = add_self(b, s->totals, n_values, b->view == FP_GRAPH ? &s->calls : NULL);
     return overflow ? FP_E_OVERFLOW : FP_DONE;
 }

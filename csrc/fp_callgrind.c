@@ -6,6 +6,7 @@
 /* What of the batch and the part a row needs. */
 struct columns {
     uint32_t instr, has_bb, lines, n_values;
+    uint32_t max_counts; /* that a line may have */
     uint32_t cap;
     uint64_t *restrict address, *restrict bb;
     uint32_t *restrict line;
@@ -19,7 +20,7 @@ INLINE int take_positions(const struct fp_lines *l, uint32_t i, uint32_t row, st
     const int64_t *value = l->value + l->first[i];
     struct fp_position here = *base;
     uint32_t k = 0;
-    if (n < columns || n - columns > c->n_values) return 0;
+    if (n < columns || n - columns > c->max_counts) return 0;
 #define RELATIVE() (0 - (fp_line_bits(l->relative[k], i) & 1))
     if (c->instr) {
         here.address = (base->address & RELATIVE()) + (uint64_t)value[k];
@@ -59,8 +60,8 @@ INLINE uint32_t rows_plain(struct fp_costs *s, const struct fp_lines *l, uint32_
             sum += v & self;
         } else {
             int64_t *to = c.values + row;
-            for (uint32_t k = 0; value != end; k++, to += c.cap) {
-                *to = *value++;
+            for (uint32_t k = 0; k < c.n_values; k++, to += c.cap) {
+                *to = value != end ? *value++ : 0;
                 s->recent[k] += *to & self;
             }
         }
@@ -119,6 +120,17 @@ WIDE_TARGET INLINE uint64_t lane_of(__m512i v, uint32_t lane) {
         _mm512_castsi512_si128(_mm512_permutexvar_epi64(_mm512_set1_epi64((long long)lane), v)));
 }
 
+/* Numbers 0 3 6 .., 1 4 7 .. and 2 5 8 .. of 24. */
+WIDE_TARGET INLINE void every_third(const int64_t *value, __m512i m[3]) {
+    const __m512i a = _mm512_loadu_si512(value), b = _mm512_loadu_si512(value + 8), c = _mm512_loadu_si512(value + 16);
+    for (int k = 0; k < 3; k++) {
+        /* up to 15 of the first two; lane 5 of 2 5 8 .. is beyond them */
+        const __m512i low = _mm512_setr_epi64(k, k + 3, k + 6, k + 9, k + 12, (k + 15) & 15, 0, 0);
+        const __m512i high = _mm512_setr_epi64(0, 0, 0, 0, 0, k - 1, k + 2, k + 5);
+        m[k] = _mm512_mask_permutexvar_epi64(_mm512_permutex2var_epi64(a, low, b), k ? 0xe0 : 0xc0, high, c);
+    }
+}
+
 /* Eight rows at a time, of which fewer may be left, so that a column is one store: as long as all is right and eight
  * would fit.  Positions and counts are at most 8, or 16 if they are `many`. */
 WIDE_TARGET INLINE uint32_t rows_wide(struct fp_costs *s, const struct fp_lines *l, uint32_t i, uint32_t run,
@@ -126,31 +138,36 @@ WIDE_TARGET INLINE uint32_t rows_wide(struct fp_costs *s, const struct fp_lines 
     const uint32_t columns = c.instr + c.has_bb + c.lines, from = b->n;
     const uint32_t has[3] = {c.instr, c.has_bb, c.lines};
     struct fp_position base = s->base;
-    __m512i sum_low = _mm512_loadu_si512(s->fields), sum_high = _mm512_setzero_si512();
-    if (many) sum_high = _mm512_loadu_si512(s->fields + 8);
+    __m512i sum_low = _mm512_loadu_si512(s->sums), sum_high = _mm512_loadu_si512(s->sums + 8);
     uint32_t row = from;
     while (row != from + run && c.cap - row >= 8) {
         const uint32_t left = from + run - row, n = left < 8 ? left : 8;
         const __mmask8 in = (__mmask8)((1u << n) - 1);
-        /* how many numbers the lines have, and as many bits */
+        /* how many numbers the lines have */
         const __m128i first = _mm_loadu_si128((const __m128i *)(const void *)(l->first + i));
         const __m128i width = _mm_sub_epi16(_mm_loadu_si128((const __m128i *)(const void *)(l->first + i + 1)), first);
         const __m128i counts = _mm_sub_epi16(width, _mm_set1_epi16((short)columns));
-        if (_mm_mask_cmpgt_epu16_mask(in, counts, _mm_set1_epi16((short)c.n_values))) break;
-        uint16_t have[8];
-        _mm_storeu_si128((__m128i *)(void *)have,
-                         _mm_maskz_sub_epi16(in, _mm_sllv_epi16(_mm_set1_epi16(1), width), _mm_set1_epi16(1)));
+        if (_mm_mask_cmpgt_epu16_mask(in, counts, _mm_set1_epi16((short)c.max_counts))) break;
         __m512i low[8], high[8], rows_low = _mm512_setzero_si512(), rows_high = rows_low;
-        for (unsigned k = 0; k < 8; k++) {
-            const int64_t *value = l->value + l->first[i + k];
-            low[k] = _mm512_maskz_loadu_epi64((__mmask8)have[k], value);
-            rows_low = _mm512_add_epi64(rows_low, low[k]);
-            if (!many) continue;
-            high[k] = _mm512_maskz_loadu_epi64((__mmask8)(have[k] >> 8), value + 8);
-            rows_high = _mm512_add_epi64(rows_high, high[k]);
+        if (columns == 2 && c.n_values == 1 && !_mm_mask_cmpneq_epu16_mask(in, width, _mm_set1_epi16(3))) {
+            every_third(l->value + l->first[i], low);
+            rows_low = low[2] = _mm512_maskz_mov_epi64(in, low[2]);
+        } else {
+            uint16_t have[8]; /* as many bits */
+            _mm_storeu_si128((__m128i *)(void *)have,
+                             _mm_maskz_sub_epi16(in, _mm_sllv_epi16(_mm_set1_epi16(1), width), _mm_set1_epi16(1)));
+            for (unsigned k = 0; k < 8; k++) {
+                const int64_t *value = l->value + l->first[i + k];
+                low[k] = _mm512_maskz_loadu_epi64((__mmask8)have[k], value);
+                rows_low = _mm512_add_epi64(rows_low, low[k]);
+                if (!many) continue;
+                high[k] = _mm512_maskz_loadu_epi64((__mmask8)(have[k] >> 8), value + 8);
+                rows_high = _mm512_add_epi64(rows_high, high[k]);
+            }
+            transpose(low);
+            if (many) transpose(high);
+            if (c.n_values == 1) rows_low = low[columns];
         }
-        transpose(low);
-        if (many) transpose(high);
         uint64_t bases[3] = {base.address, base.bb, base.line};
         __mmask8 beyond = 0;
         for (unsigned j = 0, k = 0; j < 3; j++) {
@@ -174,8 +191,8 @@ WIDE_TARGET INLINE uint32_t rows_wide(struct fp_costs *s, const struct fp_lines 
         row += n;
         i += n;
     }
-    _mm512_storeu_si512(s->fields, sum_low);
-    if (many) _mm512_storeu_si512(s->fields + 8, sum_high);
+    _mm512_storeu_si512(s->sums, sum_low);
+    _mm512_storeu_si512(s->sums + 8, sum_high);
     b->n = row;
     s->base = base;
     return row - from;
@@ -220,7 +237,7 @@ INLINE void take_run(struct fp_costs *s, uint32_t kind, const struct fp_lines *l
     if (kind != FP_COST) {
         const struct fp_position base = s->base;
         struct columns first = c;
-        if (kind >= FP_JUMP) first.n_values = 0;
+        if (kind >= FP_JUMP) first.max_counts = 0;
         const uint32_t n = rows_plain(s, l, i, 1, b, first, 0);
         s->base = base;
         if (!n) return;
@@ -232,14 +249,15 @@ INLINE void take_run(struct fp_costs *s, uint32_t kind, const struct fp_lines *l
 
 INLINE uint32_t take_rows(struct fp_costs *s, uint32_t kind, const struct fp_lines *l, uint32_t i, struct fp_batch *b,
                           run_fn *take) {
-    struct columns c = {s->instr, s->bb, s->lines, s->n_values, b->cap, b->address, b->bb, b->line, b->values};
+    struct columns c = {s->instr, s->bb,      s->lines, s->n_values, s->n_values,
+                        b->cap,   b->address, b->bb,    b->line,     b->values};
     const uint32_t shape = c.instr << 2 | c.has_bb << 1 | c.lines, from = b->n, room = c.cap - from;
     uint32_t run = run_length(l, i);
     if (run > room) run = room;
     if (!run) return 0;
     /* the usual columns as constants */
     if (shape == 5 && c.n_values == 1) {
-        c.instr = c.lines = c.n_values = 1;
+        c.instr = c.lines = c.n_values = c.max_counts = 1;
         c.has_bb = 0;
         take_run(s, kind, l, i, run, b, c, take);
     } else if (shape == 1) {
@@ -289,21 +307,19 @@ int fp_cost_row(struct fp_costs *s, uint32_t kind, const uint8_t *p, struct fp_b
     if (s->lines && (!(p = fp_text_position(p, s->base.line, &here.line)) || here.line >> 32)) return 0;
     const uint32_t i = b->n;
     int64_t *to = b->values + i;
-    uint32_t k = 0;
-    while (*p != '\n') {
-        uint64_t v;
-        if (k == s->n_values || kind >= FP_JUMP || !(p = fp_decimal(p, &v)) || (*p != ' ' && *p != '\n')) {
-            while (k--) *(to -= b->cap) = 0;
-            return 0;
+    for (uint32_t k = 0; k < s->n_values; k++, to += b->cap) {
+        uint64_t v = 0;
+        if (*p != '\n') {
+            if (kind >= FP_JUMP || !(p = fp_decimal(p, &v)) || (*p != ' ' && *p != '\n')) return 0;
+            p += *p == ' ';
         }
-        p += *p == ' ';
         *to = (int64_t)v;
-        to += b->cap;
-        k++;
     }
+    if (*p != '\n') return 0;
     if (kind == FP_COST) {
         s->base = here;
-        while (k--) s->overflowed |= (uint32_t)__builtin_add_overflow(s->totals[k], *(to -= b->cap), &s->totals[k]);
+        for (uint32_t k = s->n_values; k--;)
+            s->overflowed |= (uint32_t)__builtin_add_overflow(s->totals[k], *(to -= b->cap), &s->totals[k]);
     }
     if (s->instr) b->address[i] = here.address;
     if (s->bb) b->bb[i] = here.bb;
@@ -321,8 +337,11 @@ void fp_costs_settle(struct fp_costs *s) {
     for (uint32_t k = 0; k < s->n_values; k++) {
         overflowed |= __builtin_add_overflow(s->totals[k], s->recent[k], &s->totals[k]);
         s->recent[k] = 0;
-        if (columns + k < 16) overflowed |= __builtin_add_overflow(s->totals[k], s->fields[columns + k], &s->totals[k]);
     }
-    memset(s->fields, 0, sizeof s->fields);
+    for (uint32_t k = 0; k < 16; k++) {
+        const uint32_t value = s->n_values == 1 ? 0 : k - columns;
+        if (value < s->n_values) overflowed |= __builtin_add_overflow(s->totals[value], s->sums[k], &s->totals[value]);
+    }
+    memset(s->sums, 0, sizeof s->sums);
     s->overflowed |= (uint32_t)overflowed;
 }

@@ -24,8 +24,8 @@ struct fp_costs {
     struct fp_position base; /* of relative positions: the last self cost line */
     int64_t *totals;         /* sums of self cost, n_values of them, less what is not settled yet: */
     int64_t *recent;         /* n_values sums of counts below 10^8, which need no check */
-    int64_t fields[16];      /* the same by field of a line, positions being the first */
-    uint32_t overflowed;     /* a total passed 2^63 - 1 */
+    int64_t sums[16];    /* the same by number of a line, positions being the first; of an only count all are sums */
+    uint32_t overflowed; /* a total passed 2^63 - 1 */
 };
 
 /* Moves what is not settled into the totals: at least every 2^36 rows. */
@@ -33,8 +33,8 @@ void fp_costs_settle(struct fp_costs *s);
 
 /* Appends line i of the lines and those behind it as rows, as far as they are cost lines, not odd, and there is room
  * in the batch; returns how many.  The first row is of `kind`: unless that is FP_COST it does not count as self cost
- * and does not move the base, and the caller completes it.  Value columns must be 0 from row b->n on, and so must
- * position columns that the part does not have. */
+ * and does not move the base, and the caller completes it.  Position columns that the part does not have must be 0 from
+ * row b->n on. */
 uint32_t fp_cost_rows(struct fp_costs *s, uint32_t kind, const struct fp_lines *l, uint32_t i, struct fp_batch *b);
 
 /* The same of the one line at p, which ends in a newline, for which there must be room; it may be odd in having

@@ -139,7 +139,7 @@ cdef extern from "fp_callgrind.h" nogil:
         fp_position base
         int64_t *totals
         int64_t *recent
-        int64_t fields[16]
+        int64_t sums[16]
         uint32_t overflowed
 
     void fp_costs_settle(fp_costs *s)

@@ -192,7 +192,6 @@ cdef class Lexer:
     cdef uint32_t unused                    # a name of a function that nobody in the model had nor has used, or 0
     # this part
     cdef readonly bint has_events
-    cdef uint32_t n_values
     cdef fp_costs costs                     # columns, base, totals
     cdef uint32_t object, block_file, file, function
     cdef uint32_t fn_name, fn_file, fn_object  # of an UNRESOLVED function
@@ -369,8 +368,6 @@ cdef class Lexer:
         memset(b.target_bb, 0, b.cap * sizeof(b.target_bb[0]))
         memset(b.count, 0, b.cap * sizeof(b.count[0]))
         memset(b.count2, 0, b.cap * sizeof(b.count2[0]))
-        if b.n_values:
-            memset(b.values, 0, <size_t>b.n_values * b.cap * sizeof(b.values[0]))
         if not self.costs.instr:
             memset(b.address, 0, b.cap * sizeof(b.address[0]))
         if not self.costs.bb:
@@ -1031,7 +1028,7 @@ cdef class Lexer:
         status = self.resolve()
         if status != OK:
             return status
-        b.file[self.row(b, FP_BLOCK)] = self.fn_file  # self.file may be that of the block that follows
+        b.file[self.row(b, FP_BLOCK, 0)] = self.fn_file  # self.file may be that of the block that follows
         return OK
 
     cdef int finish_block(self, fp_batch *b, fp_err *err) noexcept nogil:
@@ -1048,9 +1045,9 @@ cdef class Lexer:
 
     # ---- positions and counts ------------------------------------------------
 
-    cdef uint32_t row(self, fp_batch *b, uint32_t kind) noexcept nogil:
-        """Begin a row with the current names."""
-        cdef uint32_t i = b.n
+    cdef uint32_t row(self, fp_batch *b, uint32_t kind, uint32_t n_counts) noexcept nogil:
+        """Begin a row with the current names, which has its first counts already."""
+        cdef uint32_t i = b.n, k
         b.n += 1
         b.kind[i] = kind
         b.function[i] = self.function
@@ -1058,6 +1055,8 @@ cdef class Lexer:
         b.line[i] = 0
         b.address[i] = 0
         b.bb[i] = 0
+        for k in range(n_counts, b.n_values):
+            b.values[<size_t>k * b.cap + i] = 0
         return i
 
     cdef int positions(self, const uint8_t **at, const uint8_t *stop, uint64_t offset, fp_position *to,
@@ -1168,22 +1167,19 @@ cdef class Lexer:
             else:
                 p = self.count_number(p + negative, &v, &fits)
             if p == NULL or not (p >= stop or p[0] == c' ' or p[0] == c'\t'):
-                self.forget(b, i, k)
                 fp_fail_text(err, FP_E_MALFORMED, offset, 0, "count", first, stop - first, "a number")
                 return BAD
             if k == self.costs.n_values:
-                self.forget(b, i, k)
                 fp_fail_text(err, FP_E_MALFORMED, offset, 0, "count beyond the last event", first, stop - first,
                              "as many counts as events")
                 return BAD
             if not fits or v > <uint64_t>0x7fffffffffffffff:
-                self.forget(b, i, k)
                 fp_fail_text(err, FP_E_OVERFLOW, offset, 0, "count", first, p - first, "at most 2^63 - 1")
                 return BAD
             x = -<int64_t>v if negative else <int64_t>v
             b.values[<size_t>k * b.cap + i] = x
             k += 1
-        self.row(b, kind)
+        self.row(b, kind, k)
         b.address[i] = here.address
         b.bb[i] = here.bb
         b.line[i] = <uint32_t>here.line
@@ -1210,12 +1206,6 @@ cdef class Lexer:
         elif not whole_fits:
             fits[0] = False
         return behind
-
-    cdef void forget(self, fp_batch *b, uint32_t i, uint32_t k) noexcept nogil:
-        """Take back the first k counts of a row that will not be."""
-        while k:
-            k -= 1
-            b.values[<size_t>k * b.cap + i] = 0
 
     cdef int count_line(self, const uint8_t *p, const uint8_t *stop, uint64_t offset, uint32_t kind,
                         fp_err *err) noexcept nogil:
