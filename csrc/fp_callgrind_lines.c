@@ -94,7 +94,7 @@ enum { BLOCK_LINES = 32 }; /* at most, which is what one store of `begin` writes
 
 /* What of a block's whole lines is found, as in the drawing above. */
 struct found {
-    uint64_t newline, start, end;
+    uint64_t newline, start, end, digit;
     uint64_t line;        /* where each line begins */
     uint64_t minus;       /* at the start of a number: it is behind a minus */
     uint64_t cost;        /* how a cost line begins */
@@ -110,7 +110,10 @@ INLINE uint64_t below(unsigned n) { /* the n lowest bits, 0 <= n <= 64 */
 
 INLINE struct found find_numbers(const struct block m, uint32_t columns) {
     const uint64_t space = m.blank | m.newline, mark = m.sign | m.star;
-    struct found f = {.newline = m.newline, .cost = m.digit | mark, .size = 64 - (unsigned)__builtin_clzll(m.newline)};
+    struct found f = {.newline = m.newline,
+                      .digit = m.digit,
+                      .cost = m.digit | mark,
+                      .size = 64 - (unsigned)__builtin_clzll(m.newline)};
     f.in = below(f.size);
     f.line = (m.newline << 1 | 1) & f.in;
     /* Adding a bit at a word's start carries to its end. */
@@ -142,42 +145,96 @@ INLINE void append_bits(uint8_t *map, uint32_t at, uint64_t bits) {
     for (unsigned k = 0; k < 8; k++) to[k] = (uint8_t)(word >> 8 * k); /* which compilers know to be one store */
 }
 
+/* What there is a bit a line of, bit n for the nth of a block's lines. */
+struct line_bits {
+    uint64_t cost, odd, relative[3];
+};
+
+INLINE void append_line_bits(struct fp_lines *l, const struct line_bits b, uint32_t columns) {
+    append_bits(l->cost, l->n, b.cost);
+    append_bits(l->odd, l->n, b.odd);
+    for (uint32_t k = 0; k < columns; k++) append_bits(l->relative[k], l->n, b.relative[k]);
+}
+
 /* Appends a block's lines and numbers; returns how many numbers.  p: the block; at: where it is in the text. */
 typedef unsigned take_fn(struct fp_lines *l, const uint8_t *p, uint32_t at, uint32_t n_numbers, const struct found f,
                          uint32_t columns);
 
 INLINE unsigned take_plain(struct fp_lines *l, const uint8_t *p, uint32_t at, uint32_t n_numbers, const struct found f,
                            uint32_t columns) {
-    uint64_t start = f.start, end = f.end, newline = f.newline;
-    uint64_t cost = 0, odd = 0, relative[3] = {0, 0, 0};
-    unsigned n = 0, line = 0;
-    for (; start; n++) {
-        const unsigned from = fp_lowest_bit(start), until = fp_lowest_bit(end);
-        /* of more digits the line is odd */
-        const int64_t v = p[from] == '*' ? 0 : (int64_t)fp_digits8(p + from, until - from < 8 ? until - from : 8);
-        l->value[n_numbers + n] = f.minus >> from & 1 ? -v : v;
-        start &= start - 1;
-        end &= end - 1;
+    uint64_t start = f.start, end = f.end, line = f.line, newline = f.newline;
+    int64_t *value = l->value + n_numbers;
+    struct line_bits bits = {0, 0, {0, 0, 0}};
+    unsigned n = 0;
+    for (; newline; n++, line &= line - 1, newline &= newline - 1) {
+        const uint64_t first = line & (0 - line), last = newline & (0 - newline), in = last - first;
+        for (; start & in; start &= start - 1, end &= end - 1) {
+            const unsigned from = fp_lowest_bit(start), digits = fp_lowest_bit(end) - from;
+            const int64_t minus = -(int64_t)(f.minus >> from & 1), is_number = -(int64_t)(f.digit >> from & 1);
+            /* of more than eight the line is odd */
+            *value++ = (((int64_t)fp_digits8(p + from, digits < 8 ? digits : 8) & is_number) ^ minus) - minus;
+        }
+        bits.cost |= (uint64_t)((f.cost & first) != 0) << n;
+        bits.odd |= (uint64_t)((f.odd & in) != 0) << n;
+        for (uint32_t k = 0; k < columns; k++) bits.relative[k] |= (uint64_t)((f.relative[k] & in) != 0) << n;
+        l->begin[l->n + n + 1] = (uint16_t)(at + fp_lowest_bit(last) + 1);
+        l->first[l->n + n + 1] = (uint16_t)(value - l->value);
     }
-    for (unsigned from = 0; newline; line++) {
-        const unsigned until = fp_lowest_bit(newline);
-        const uint64_t in = below(until) & ~below(from);
-        l->begin[l->n + line + 1] = (uint16_t)(at + until + 1);
-        l->first[l->n + line + 1] = (uint16_t)(n_numbers + (unsigned)__builtin_popcountll(f.start & below(until)));
-        cost |= (f.cost >> from & 1) << line;
-        odd |= (uint64_t)((f.odd & in) != 0) << line;
-        for (uint32_t k = 0; k < columns; k++) relative[k] |= (uint64_t)((f.relative[k] & in) != 0) << line;
-        newline &= newline - 1;
-        from = until + 1;
-    }
-    append_bits(l->cost, l->n, cost);
-    append_bits(l->odd, l->n, odd);
-    for (uint32_t k = 0; k < columns; k++) append_bits(l->relative[k], l->n, relative[k]);
-    l->n += line;
-    return n;
+    append_line_bits(l, bits, columns);
+    l->n += n;
+    return (unsigned)(value - l->value) - n_numbers;
 }
 
 #if WIDE
+AVX2_TARGET INLINE struct line_bits find_line_bits(const struct found *f, uint32_t columns) {
+    /* adding a bit within a line carries to the newline behind it */
+    const uint64_t within = ~f->newline & f->in;
+    struct line_bits b = {_pext_u64(f->cost, f->line), _pext_u64(within + f->odd, f->newline), {0, 0, 0}};
+    b.relative[0] = _pext_u64(f->relative[0], f->line);
+    for (uint32_t k = 1; k < columns; k++) b.relative[k] = _pext_u64(within + f->relative[k], f->newline);
+    return b;
+}
+
+/* A block's numbers; returns how many.  First the digits of each at the end of eight bytes, then the numbers of four.
+ */
+AVX2_TARGET INLINE unsigned numbers_avx2(int64_t *value, const uint8_t *p, const struct found *f) {
+    uint64_t start = f->start, end = f->end;
+    unsigned n = 0;
+    for (; start; n++, start &= start - 1, end &= end - 1) {
+        const unsigned from = fp_lowest_bit(start), digits = fp_lowest_bit(end) - from;
+        const uint64_t is_number = 0 - (f->digit >> from & 1);
+        value[n] = (int64_t)(fp_u64(p + from) << ((64 - 8 * digits) & 63) & is_number); /* of more the line is odd */
+    }
+    const uint64_t minus = _pext_u64(f->minus, f->start);
+    for (unsigned t = 0; t < n; t += 4) {
+        __m256i v = _mm256_loadu_si256((const __m256i *)(const void *)(value + t));
+        v = _mm256_and_si256(v, _mm256_set1_epi8(0x0f));
+        v = _mm256_maddubs_epi16(v, _mm256_set1_epi16(0x010a));
+        v = _mm256_madd_epi16(v, _mm256_set1_epi32(0x00010064));
+        v = _mm256_add_epi64(_mm256_mul_epu32(v, _mm256_set1_epi64x(10000)), _mm256_srli_epi64(v, 32));
+        const __m256i bits =
+            _mm256_sllv_epi64(_mm256_set1_epi64x((long long)(minus >> t)), _mm256_setr_epi64x(63, 62, 61, 60));
+        const __m256i negative = _mm256_cmpgt_epi64(_mm256_setzero_si256(), bits);
+        v = _mm256_sub_epi64(_mm256_xor_si256(v, negative), negative);
+        _mm256_storeu_si256((__m256i *)(void *)(value + t), v);
+    }
+    return n;
+}
+
+AVX2_TARGET INLINE unsigned take_avx2(struct fp_lines *l, const uint8_t *p, uint32_t at, uint32_t n_numbers,
+                                      const struct found f, uint32_t columns) {
+    const unsigned n = numbers_avx2(l->value + n_numbers, p, &f);
+    uint64_t newline = f.newline;
+    append_line_bits(l, find_line_bits(&f, columns), columns);
+    for (; newline; newline &= newline - 1) {
+        const uint64_t until = newline ^ (newline - 1);
+        l->n++;
+        l->begin[l->n] = (uint16_t)(at + fp_lowest_bit(newline) + 1);
+        l->first[l->n] = (uint16_t)(n_numbers + (unsigned)__builtin_popcountll(f.start & until));
+    }
+    return n;
+}
+
 /* The numbers of eight runs of digits, `lane`..`lane` + 7, each moved to the right end of 8 bytes:
  *
  *     lane            0                        1
@@ -199,11 +256,6 @@ WIDE_TARGET INLINE __m512i eight_numbers(__m512i digits, __m512i starts, __m512i
 WIDE_TARGET INLINE void store_words(uint16_t *to, __m512i bytes, uint32_t more) {
     _mm512_storeu_si512(
         to, _mm512_add_epi16(_mm512_cvtepu8_epi16(_mm512_castsi512_si256(bytes)), _mm512_set1_epi16((short)more)));
-}
-
-/* A bit a line: does it have one of these bits?  Adding a bit within a line carries to the newline behind it. */
-WIDE_TARGET INLINE uint64_t lines_with(uint64_t bits, const struct found *f) {
-    return _pext_u64((~f->newline & f->in) + bits, f->newline);
 }
 
 WIDE_TARGET INLINE unsigned take_wide(struct fp_lines *l, const uint8_t *p, uint32_t at, uint32_t n_numbers,
@@ -229,10 +281,7 @@ WIDE_TARGET INLINE unsigned take_wide(struct fp_lines *l, const uint8_t *p, uint
     const __m512i places = _mm512_maskz_compress_epi8(_pext_u64(f.newline, f.start | f.newline), iota);
     store_words(l->begin + l->n + 1, _mm512_maskz_compress_epi8(f.newline, iota), at + 1);
     store_words(l->first + l->n + 1, _mm512_sub_epi8(places, iota), n_numbers);
-    append_bits(l->cost, l->n, _pext_u64(f.cost, f.line));
-    append_bits(l->odd, l->n, lines_with(f.odd, &f));
-    append_bits(l->relative[0], l->n, _pext_u64(f.relative[0], f.line));
-    for (uint32_t k = 1; k < columns; k++) append_bits(l->relative[k], l->n, lines_with(f.relative[k], &f));
+    append_line_bits(l, find_line_bits(&f, columns), columns);
     l->n += (unsigned)__builtin_popcountll(f.newline);
     return n;
 }
@@ -306,11 +355,6 @@ static const uint8_t *read_plain(struct fp_lines *l, const uint8_t *p, const uin
 }
 
 #if WIDE
-AVX2_TARGET INLINE unsigned take_avx2(struct fp_lines *l, const uint8_t *p, uint32_t at, uint32_t n_numbers,
-                                      const struct found f, uint32_t columns) {
-    return take_plain(l, p, at, n_numbers, f, columns);
-}
-
 AVX2_TARGET static const uint8_t *read_avx2(struct fp_lines *l, const uint8_t *p, const uint8_t *end,
                                             const uint8_t *readable, uint32_t columns) {
     return read_any(l, p, end, readable, columns, block_avx2, take_avx2);
