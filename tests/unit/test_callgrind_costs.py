@@ -1,4 +1,4 @@
-"""Cost lines, which are read in blocks of 64 bytes and written several counts at once: where blocks, numbers and
+"""Text is taken apart in blocks of 64 bytes, cost lines are written several counts at once: where blocks, numbers and
 rows begin and end, with AVX-512, with AVX2 and without."""
 
 from __future__ import annotations
@@ -98,22 +98,48 @@ ODD = b"""+3  * 1|+3 *  1 |+3\t* 1| +3 * 1|+3 * 1\r|+3 * 1 |+3 * -1|+3 * +1|+3 *
 @WAYS
 @pytest.mark.parametrize("line", re.split(rb"[|\n]", ODD), ids=repr)
 def test_what_is_beside_the_usual_form_means_the_same_in_a_block(line: bytes, wide: int) -> None:
-    """A line alone at the end of the input takes the careful way; in front of others it stands in a block."""
+    """A line that fills a block takes the careful way, by itself or not; in front of others a short one does not."""
 
     def read(text: bytes) -> object:
         try:
             return read_parts(text, wide=wide)[0][0].rows[: 6 + 1]
         except FormatError as error:
-            return error.line, error.offset, str(error)
+            return error.line, error.offset, str(error).partition(" is ")[0]
 
+    text, end = (line[:-1], b"\r\n") if line.endswith(b"\r") else (line, b"\n")
     for before in range(6):
         start = head("instr line") + b"fn=f\n100 7 1\n" + b"+1 * 5\n" * before
-        alone, among = read(start + line + b"\n"), read(start + line + b"\n" + b"900 1 1\n" * 40)
+        careful, among = read(start + text + b" " * 64 + end), read(start + text + end + b"900 1 1\n" * 40)
+        alone = read(start + text + end)
+        assert alone == careful
         if isinstance(alone, list):
             assert isinstance(among, list)
             assert among[: len(alone)] == alone[: len(among)]
         else:
             assert among == alone
+
+
+# What the digits of a name, of a number of a name and of a cost line do to each other in one block.
+BESIDE = [
+    b"\n" * 100,
+    b"fn=(1)\n\n\n1 1\n\n\n" * 20,
+    b"fn=(12345678) g\nfn=(123456789) h\n" + b"fn=(12345678)\n1 1\nfn=(123456789)\n1 1\n" * 9,
+    b"".join(b"fn=(%d) %d\n" % (k, k) for k in range(10, 99)),
+    b"".join(b"fn=(%d) f%d 7 * +3 -\n1 %d\ncfn=(%d)\ncalls=%d 3\n* 4\n" % (k, k, k, k, k) for k in range(10, 99)),
+    b"fi=(2) a1*2+3\nfe=(2)\nfi=(3)b4\nfe=(2) \nfi=(3)\t\nfi=(2)x\n1 1\n",
+    b"fn=(12x)\n1 1\nfn=(x12)\n1 1\nfn=(1 2)\n1 1\nfn=(1)2)\n1 1\nfn=()\n1 1\nfn=(\n1 1\nfn=\n1 1\n",
+    b"fn=(4) " + b"1 2 " * 20 + b"\n1 1\nfn=(5) " + b"x" * 8200 + b"\n1 1\nfn=(6) " + b"y" * 20000 + b"\n1 1\n",
+    b"1 " + b"0" * 4200 + b"1\n1 " + b"0" * 80 + b"1\n",
+]
+
+
+@WAYS
+@pytest.mark.parametrize("text", BESIDE, ids=range(len(BESIDE)))
+@pytest.mark.parametrize("window", [None, 100, 4096])
+def test_names_numbers_and_blank_lines(text: bytes, window: int | None, wide: int) -> None:
+    for shift in range(0, 64, 7):
+        start = head("line", 2) + b"fn=(1) " + b"f" * shift + b"\nfl=(2) a\nfl=(3) b\n1 1\n"
+        check(start + text + b"2 5\n* 6\n" + PADDING, wide=wide, window=window)
 
 
 @WAYS
