@@ -601,7 +601,6 @@ cdef class Lexer:
         """`2 0x4011 +3 ` or `3/4 +2 ` behind calls=, jump= or jcnd=; False if it is not that simple."""
         cdef fp_position target
         cdef uint64_t count, count2 = 0
-        cdef uint32_t callee
         if self.pending != FP_COST:
             return False
         memset(&target, 0, sizeof(fp_position))
