@@ -127,6 +127,12 @@ static void count_active(struct fp_fold *f, const struct fp_fold_thread *t, uint
     }
 }
 
+#if defined(FP_DEBUG)
+enum { MANY_SWITCHED = 8 }; /* so that fuzzers meet it */
+#else
+enum { MANY_SWITCHED = 1 << 15 }; /* frames, within a batch */
+#endif
+
 static struct fp_fold_thread *switch_to(struct fp_fold *f, uint32_t thread) {
     if (thread >= f->cap_threads) {
         uint32_t cap = thread < 32 ? 64 : thread * 2;
@@ -145,9 +151,12 @@ static struct fp_fold_thread *switch_to(struct fp_fold *f, uint32_t thread) {
         t->n = 1;
         t->first = UINT64_MAX;
     }
-    if (f->current < f->cap_threads && f->threads[f->current].frames)
+    if (f->current < f->cap_threads && f->threads[f->current].frames) {
         count_active(f, &f->threads[f->current], UINT32_MAX); /* minus one */
+        f->switched += f->threads[f->current].n;
+    }
     count_active(f, t, 1);
+    f->switched += t->n;
     f->current = thread;
     return t;
 }
@@ -257,9 +266,70 @@ static int move_to(struct fp_fold *f, struct fp_fold_thread *t, uint32_t group, 
     return overflowed ? FP_E_OVERFLOW : 0;
 }
 
+struct run {
+    uint32_t thread, from, n;
+};
+
+static int by_thread(const void *a, const void *b) {
+    const struct run *x = a, *y = b;
+    if (x->thread != y->thread) return x->thread < y->thread ? -1 : 1;
+    return (x->from > y->from) - (x->from < y->from);
+}
+
+/* The rows of `in` from `first` on into `out`, thread after thread, each in its order.  `out` has room for them. */
+static void sort_by_thread(const struct fp_batch *in, uint32_t first, struct run *runs, struct fp_batch *out) {
+    uint32_t n_runs = 0;
+    for (uint32_t i = first, to; i < in->n; i = to) {
+        to = run_of(in->thread, i, in->n);
+        runs[n_runs++] = (struct run){in->thread[i], i, to - i};
+    }
+    qsort(runs, n_runs, sizeof *runs, by_thread);
+    for (uint32_t k = 0; k < n_runs; k++) {
+        const uint32_t from = runs[k].from, n = runs[k].n;
+        memcpy(out->time + out->n, in->time + from, n * sizeof *in->time);
+        memcpy(out->function + out->n, in->function + from, n * sizeof *in->function);
+        memcpy(out->thread + out->n, in->thread + from, n * sizeof *in->thread);
+        memcpy(out->cpu + out->n, in->cpu + from, n * sizeof *in->cpu);
+        memcpy(out->op + out->n, in->op + from, n * sizeof *in->op);
+        out->n += n;
+    }
+}
+
+static int put(struct fp_fold *f, const struct fp_batch *in, int sorted, struct fp_err *err);
+
+static int put_by_thread(struct fp_fold *f, const struct fp_batch *in, uint32_t first, struct fp_err *err) {
+    const size_t n = in->n - first;
+    struct fp_batch out = {.cap = in->cap};
+    struct run *runs = malloc(n * sizeof *runs);
+    out.time = malloc(n * sizeof *out.time);
+    out.function = malloc(n * sizeof *out.function);
+    out.thread = malloc(n * sizeof *out.thread);
+    out.cpu = malloc(n * sizeof *out.cpu);
+    out.op = malloc(n * sizeof *out.op);
+    int status = FP_E_NOMEM;
+    if (runs && out.time && out.function && out.thread && out.cpu && out.op) {
+        sort_by_thread(in, first, runs, &out);
+        status = put(f, &out, 1, err);
+    } else {
+        fp_fail(err, FP_E_NOMEM, 0, "a batch by threads");
+    }
+    free(runs);
+    free(out.time);
+    free(out.function);
+    free(out.thread);
+    free(out.cpu);
+    free(out.op);
+    return status;
+}
+
 enum { MANY_ARCS = 1 << 15, FAR = 24, NEAR = 8 };
 
 int fp_fold_put(struct fp_fold *f, const struct fp_batch *in, struct fp_err *err) {
+    return put(f, in, 0, err);
+}
+
+static int put(struct fp_fold *f, const struct fp_batch *in, int sorted, struct fp_err *err) {
+    const uint64_t switched = f->switched;
     const int tree = f->into == FP_FOLD_TREE;
     const uint32_t n = in->n;
     const uint64_t *const time = in->time;
@@ -269,6 +339,7 @@ int fp_fold_put(struct fp_fold *f, const struct fp_batch *in, struct fp_err *err
     if (f->model->functions.n > f->cap_functions && function_room(f))
         return fp_fail(err, FP_E_NOMEM, 0, "the functions' counters");
     for (uint32_t i = 0; i < n;) {
+        if (FP_UNLIKELY(f->switched - switched > MANY_SWITCHED && !sorted)) return put_by_thread(f, in, i, err);
         const uint32_t thread = threads[i];
         uint32_t group = f->by & FP_FOLD_BY_THREAD ? thread : 0, to = run_of(threads, i, n);
         struct fp_fold_thread *t = switch_to(f, thread);

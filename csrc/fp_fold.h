@@ -11,6 +11,9 @@
  *
  * Recursion: the inclusive ticks of an arc count each moment once, by its
  * outermost activation in its thread; calls count every call.
+ * A change of thread costs the depth of both stacks.  Where that adds up, what is
+ * left of a batch is taken thread by thread: each row's time is its own, so
+ * sums are the same (and only nodes may be found in another order).
  * Memory: linear in distinct arcs (or contexts) and in the depth of the stacks.
  */
 #ifndef FP_FOLD_H
@@ -69,6 +72,7 @@ struct fp_fold {
     uint32_t cap_arcs;
     struct fp_fold_thread *threads;
     uint32_t cap_threads, current;
+    uint64_t switched;                    /* frames that were looked at because the thread changed */
     struct fp_table groups;               /* by CPU: (thread or 0, CPU) */
     struct fp_fold_function *by_function; /* one an id */
     uint32_t cap_functions;

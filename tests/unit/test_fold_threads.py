@@ -1,0 +1,82 @@
+"""The stack machine where threads take turns: their stacks may be deep, and changes many."""
+
+from __future__ import annotations
+
+from collections import Counter
+from functools import cache
+from typing import Any
+
+import pytest
+from fastprof._core import ffi, lib
+
+from fastprof.engine import Options
+from fastprof.pipeline import merged
+from tests import product
+from tests.profiles import samples
+from tests.reference import fold as reference_fold
+from tests.reference import xray as reference
+from tests.xraylog import FdrLog
+
+DEPTH, TURNS, THREADS = 100, 6000, 2
+A_BATCH = 50  # rows so few that changes of thread do not add up within it
+
+
+@cache
+def log() -> bytes:
+    """Threads with deep recursion that go on by turns: most of the time up and down, at times a frame lower."""
+    made = FdrLog(5)
+    for tid in range(THREADS):
+        buffer = made.buffer(tid=tid + 1, pid=9, seconds=tid).cpu(tid, 10 * tid)
+        for i in range(DEPTH):
+            buffer.enter(1 + i % 7, 1)
+    for turn in range(TURNS):
+        tid = turn % THREADS
+        buffer = made.buffer(tid=tid + 1, pid=9, seconds=10 + turn).cpu(turn % 3, 10_000 + 100 * turn)
+        buffer.enter(1 + turn % 5, 1).exit(1 + turn % 5, 2)
+        if turn % 40 < THREADS:
+            buffer.exit(1 + (DEPTH - 1 - turn // 40) % 7, 3)
+    return made.bytes()
+
+
+@pytest.mark.parametrize("per_thread", [False, True])
+def test_turns_are_folded_as_by_the_reference(per_thread: bool) -> None:
+    expected = reference_fold.fold(reference.read(log()))
+    for capacity in (None, A_BATCH):
+        got = product.graph(log(), Options(time_unit="ticks", per_thread=per_thread), capacity=capacity)
+        assert got.self_ == {b"#%d" % f: (expected.self_ticks[f], n) for f, n in expected.calls.items()}
+        assert got.arcs == {
+            (b"#%d" % caller, b"#%d" % callee): (
+                n,
+                expected.arc_inclusive_ticks[caller, callee],
+                expected.arc_inclusive_calls[caller, callee],
+            )
+            for (caller, callee), n in expected.arc_calls.items()
+            if caller is not None
+        }
+
+
+@pytest.mark.parametrize("labels", [(), ("thread",), ("cpu",)])
+def test_call_paths_are_the_same_however_many_turns_a_batch_holds(labels: tuple[str, ...]) -> None:
+    found: list[Any] = []
+    for capacity in (None, A_BATCH):
+        opened = product.open_input(log())
+        options = Options(time_unit="ticks", labels=labels)
+        batches = merged([opened.reader], "stacks", opened.model, options, opened.report, capacity=capacity)
+        sums: Counter[Any] = Counter()
+        for sample in samples(opened.model, batches):
+            path = tuple(f.lines[-1][0].name for f in sample.frames)
+            for k, value in enumerate(sample.values):
+                sums[path, sample.thread, sample.label, k] += value
+        found.append((sums, opened.report.repairs))
+    assert found[0] == found[1]
+    assert len(found[0][0]) > DEPTH
+
+
+def test_the_work_of_changes_does_not_grow_with_depth_times_turns() -> None:
+    opened = product.open_input(log())
+    fold = ffi.gc(lib.fp_fold_new(opened.model.c, lib.FP_FOLD_ARCS, 0), lib.fp_fold_free)
+    n_batches = 0
+    for batch in product.batches(opened):
+        assert lib.fp_fold_put(fold, batch.c, ffi.new("struct fp_err *")) == lib.FP_DONE
+        n_batches += 1
+    assert fold.switched < n_batches * 50_000 < DEPTH * TURNS
