@@ -88,68 +88,54 @@ INLINE uint8_t *counts_plain(struct fp_body *w, const struct fp_batch *b, uint32
 }
 
 #if WIDE
-/* Sixteen rows of a column, what is beyond 16 bits as the greatest of them; 0 if there is no such column. */
-WIDE_TARGET INLINE __m256i column(const struct fp_batch *b, uint32_t n_values, uint32_t k, uint32_t from) {
-    if (k >= n_values) return _mm256_setzero_si256();
+/* Sixteen rows of a column, what is beyond 32 bits as the greatest of them; 0 if there is no such column. */
+WIDE_TARGET INLINE __m512i column(const struct fp_batch *b, uint32_t n_values, uint32_t k, uint32_t from) {
+    if (k >= n_values) return _mm512_setzero_si512();
     const int64_t *v = b->values + (size_t)k * b->cap + from;
     const uint32_t there = b->n - from < 16 ? (1u << (b->n - from)) - 1 : 0xffff;
-    const __m128i low = _mm512_cvtusepi64_epi16(_mm512_maskz_loadu_epi64((__mmask8)there, v));
-    return _mm256_set_m128i(_mm512_cvtusepi64_epi16(_mm512_maskz_loadu_epi64((__mmask8)(there >> 8), v + 8)), low);
+    const __m256i low = _mm512_cvtusepi64_epi32(_mm512_maskz_loadu_epi64((__mmask8)there, v));
+    const __m256i high = _mm512_cvtusepi64_epi32(_mm512_maskz_loadu_epi64((__mmask8)(there >> 8), v + 8));
+    return _mm512_inserti64x4(_mm512_castsi256_si512(low), high, 1);
 }
 
-/* Four registers of columns in lanes of four rows to four of rows in lanes of four columns. */
-WIDE_TARGET INLINE void turn_lanes(const __m512i c[4], __m512i r[4]) {
-    const __m512i t0 = _mm512_unpacklo_epi32(c[0], c[1]), t1 = _mm512_unpackhi_epi32(c[0], c[1]);
-    const __m512i t2 = _mm512_unpacklo_epi32(c[2], c[3]), t3 = _mm512_unpackhi_epi32(c[2], c[3]);
-    r[0] = _mm512_unpacklo_epi64(t0, t2);
-    r[1] = _mm512_unpackhi_epi64(t0, t2);
-    r[2] = _mm512_unpacklo_epi64(t1, t3);
-    r[3] = _mm512_unpackhi_epi64(t1, t3);
-}
-
-/* The four digits of each value of sixteen rows, from row `from` on, into w->digits:
- *
- *     value            1234      two rows of sixteen in a register of 16-bit numbers
- *     hundreds         12 34     two bytes
- *     digits           1 2 3 4   two tables; then columns to rows
- */
+/* The values of sixteen rows, from row `from` on, into w->rows: columns become rows within lanes of four by four,
+ * then the lanes do. */
 WIDE_TARGET static void load_rows(struct fp_body *w, const struct fp_batch *b, uint32_t from) {
-#define TEN(v) v, v, v, v, v, v, v, v, v, v
-#define UNITS 0, 1, 2, 3, 4, 5, 6, 7, 8, 9
-    static const uint8_t tens[128] = {TEN(0), TEN(1), TEN(2), TEN(3), TEN(4), TEN(5), TEN(6), TEN(7), TEN(8), TEN(9)};
-    static const uint8_t ones[128] = {UNITS, UNITS, UNITS, UNITS, UNITS, UNITS, UNITS, UNITS, UNITS, UNITS};
-#undef TEN
-#undef UNITS
-    const __m512i hundred = _mm512_set1_epi16(100), reciprocal = _mm512_set1_epi16(5243); /* of 100 */
-    __m512i low[8], high[8]; /* rows 0-3 and 8-11, rows 4-7 and 12-15 */
-    __m256i most = _mm256_setzero_si256();
-    for (uint32_t j = 0; j < 8; j++) {
-        low[j] = high[j] = _mm512_setzero_si512();
-        const uint32_t k = j < 4 ? j : j + 4; /* with the column four behind it */
-        if (k >= w->n_values) continue;
-        const __m256i one = column(b, w->n_values, k, from), other = column(b, w->n_values, k + 4, from);
-        most = _mm256_max_epu16(most, _mm256_max_epu16(one, other));
-        const __m512i v = _mm512_inserti64x4(_mm512_castsi256_si512(one), other, 1);
-        const __m512i q = _mm512_srli_epi16(_mm512_mulhi_epu16(v, reciprocal), 3);
-        const __m512i rest = _mm512_sub_epi16(v, _mm512_mullo_epi16(q, hundred));
-        const __m512i pairs = _mm512_or_si512(q, _mm512_slli_epi16(rest, 8));
-        const __m512i ten = _mm512_permutex2var_epi8(_mm512_loadu_si512(tens), pairs, _mm512_loadu_si512(tens + 64));
-        const __m512i unit = _mm512_permutex2var_epi8(_mm512_loadu_si512(ones), pairs, _mm512_loadu_si512(ones + 64));
-        low[j] = _mm512_unpacklo_epi8(ten, unit);
-        high[j] = _mm512_unpackhi_epi8(ten, unit);
+    __m512i r[4][4]; /* lane i of r[q][k]: row 4 i + k, columns 4 q .. 4 q + 3 */
+    for (uint32_t q = 0; q < 4; q++) {
+        const __m512i c0 = column(b, w->n_values, 4 * q, from), c1 = column(b, w->n_values, 4 * q + 1, from);
+        const __m512i c2 = column(b, w->n_values, 4 * q + 2, from), c3 = column(b, w->n_values, 4 * q + 3, from);
+        const __m512i t0 = _mm512_unpacklo_epi32(c0, c1), t1 = _mm512_unpackhi_epi32(c0, c1);
+        const __m512i t2 = _mm512_unpacklo_epi32(c2, c3), t3 = _mm512_unpackhi_epi32(c2, c3);
+        r[q][0] = _mm512_unpacklo_epi64(t0, t2);
+        r[q][1] = _mm512_unpackhi_epi64(t0, t2);
+        r[q][2] = _mm512_unpacklo_epi64(t1, t3);
+        r[q][3] = _mm512_unpackhi_epi64(t1, t3);
+    }
+    for (uint32_t k = 0; k < 4; k++) {
+        /* lanes 0 1 of each two, lanes 2 3 of each two */
+        const __m512i x0 = _mm512_shuffle_i32x4(r[0][k], r[1][k], 0x44),
+                      y0 = _mm512_shuffle_i32x4(r[2][k], r[3][k], 0x44);
+        const __m512i x2 = _mm512_shuffle_i32x4(r[0][k], r[1][k], 0xee),
+                      y2 = _mm512_shuffle_i32x4(r[2][k], r[3][k], 0xee);
+        _mm512_storeu_si512(w->rows[k], _mm512_shuffle_i32x4(x0, y0, 0x88));
+        _mm512_storeu_si512(w->rows[4 + k], _mm512_shuffle_i32x4(x0, y0, 0xdd));
+        _mm512_storeu_si512(w->rows[8 + k], _mm512_shuffle_i32x4(x2, y2, 0x88));
+        _mm512_storeu_si512(w->rows[12 + k], _mm512_shuffle_i32x4(x2, y2, 0xdd));
     }
     w->ahead = from;
-    w->beyond = _mm256_cmpgt_epu16_mask(most, _mm256_set1_epi16(9999));
-    for (uint32_t half = 0; half < 2; half++) {
-        const __m512i *c = half ? high : low;
-        __m512i left[4], right[4]; /* columns 0-7, columns 8-15 */
-        turn_lanes(c, left);
-        turn_lanes(c + 4, right);
-        for (uint32_t i = 0; i < 4; i++) {
-            _mm512_storeu_si512(w->digits[4 * half + i], _mm512_shuffle_i32x4(left[i], right[i], 0x88));
-            _mm512_storeu_si512(w->digits[4 * half + i + 8], _mm512_shuffle_i32x4(left[i], right[i], 0xdd));
-        }
-    }
+}
+
+/* The digits of sixteen numbers below 10^4, four bytes each:
+ *
+ *     number           1234
+ *     hundreds, rest   12 34     16 bits each
+ *     digits           1 2 3 4   8 bits each */
+WIDE_TARGET INLINE __m512i four_digits(__m512i v) {
+    __m512i q = _mm512_srli_epi16(_mm512_mulhi_epu16(v, _mm512_set1_epi32(5243)), 3);
+    v = _mm512_or_si512(q, _mm512_slli_epi32(_mm512_sub_epi16(v, _mm512_mullo_epi16(q, _mm512_set1_epi32(100))), 16));
+    q = _mm512_mulhi_epu16(v, _mm512_set1_epi16(6554));
+    return _mm512_or_si512(q, _mm512_slli_epi16(_mm512_sub_epi16(v, _mm512_mullo_epi16(q, _mm512_set1_epi16(10))), 8));
 }
 
 /* Up to sixteen numbers of four digits, of which the first n, each behind a blank:
@@ -188,14 +174,8 @@ WIDE_TARGET static uint8_t *put_eights(__m256i lanes, unsigned n, uint8_t *p) {
     /* the steps of fp_eight_digits */
     const __m512i v = _mm512_cvtepu32_epi64(lanes);
     const __m512i high = _mm512_srli_epi64(_mm512_mul_epu32(v, _mm512_set1_epi64(3518437209)), 45);
-    __m512i low = _mm512_sub_epi64(v, _mm512_mul_epu32(high, _mm512_set1_epi64(10000)));
-    __m512i d = _mm512_or_si512(high, _mm512_slli_epi64(low, 32));
-    __m512i q = _mm512_srli_epi16(_mm512_mulhi_epu16(d, _mm512_set1_epi32(5243)), 3);
-    low = _mm512_sub_epi16(d, _mm512_mullo_epi16(q, _mm512_set1_epi32(100)));
-    d = _mm512_or_si512(q, _mm512_slli_epi32(low, 16));
-    q = _mm512_mulhi_epu16(d, _mm512_set1_epi16(6554));
-    low = _mm512_sub_epi16(d, _mm512_mullo_epi16(q, _mm512_set1_epi16(10)));
-    d = _mm512_or_si512(q, _mm512_slli_epi16(low, 8));
+    const __m512i low = _mm512_sub_epi64(v, _mm512_mul_epu32(high, _mm512_set1_epi64(10000)));
+    __m512i d = four_digits(_mm512_or_si512(high, _mm512_slli_epi64(low, 32)));
     const __m512i some = _mm512_or_si512(d, _mm512_set1_epi64((long long)1 << 56));
     const __m512i before = _mm512_andnot_si512(some, _mm512_sub_epi64(some, _mm512_set1_epi64(1)));
     uint64_t written = _mm512_cmpneq_epu8_mask(before, _mm512_set1_epi8(-1));
@@ -205,33 +185,20 @@ WIDE_TARGET static uint8_t *put_eights(__m256i lanes, unsigned n, uint8_t *p) {
     return p + __builtin_popcountll(written);
 }
 
-/* A row of which some values have more than four digits. */
-WIDE_TARGET static uint8_t *put_long(struct fp_body *w, const struct fp_batch *b, uint32_t row, uint32_t n,
-                                     uint8_t *p) {
-    const int64_t *v = b->values + row;
-    uint32_t values[16] = {0};
-    uint64_t all = 0;
-    for (unsigned k = 0; k < n; k++, v += b->cap) {
-        all |= (uint64_t)*v;
-        values[k] = (uint32_t)*v;
-    }
-    if (all >> 23) return counts_plain(w, b, row, n, p);
-    const __m512i some = _mm512_loadu_si512(values);
-    n = 32 - (unsigned)__builtin_clz((unsigned)_mm512_test_epi32_mask(some, some));
-    p = put_eights(_mm256_loadu_si256((const void *)values), n < 8 ? n : 8, p - 1);
-    if (n > 8) p = put_eights(_mm256_loadu_si256((const void *)(values + 8)), n - 8, p);
-    *p = '\n';
-    return p + 1;
-}
-
 WIDE_TARGET INLINE uint8_t *counts_wide(struct fp_body *w, const struct fp_batch *b, uint32_t row, uint32_t n,
                                         uint8_t *p) {
     if (n - 2 > 14) return counts_plain(w, b, row, n, p); /* not 2 to 16 */
     if ((row & ~(uint32_t)15) != w->ahead) load_rows(w, b, row & ~(uint32_t)15);
-    const __m512i digits = _mm512_loadu_si512(w->digits[row & 15]);
-    if (w->beyond >> (row & 15) & 1) return put_long(w, b, row, n, p);
-    n = 32 - (unsigned)__builtin_clz((unsigned)_mm512_test_epi32_mask(digits, digits) | 1);
-    p = put_fours(digits, n, p - 1);
+    const __m512i v = _mm512_loadu_si512(w->rows[row & 15]);
+    n = 32 - (unsigned)__builtin_clz((unsigned)_mm512_test_epi32_mask(v, v) | 1);
+    if (!_mm512_cmpgt_epu32_mask(v, _mm512_set1_epi32(9999))) {
+        p = put_fours(four_digits(v), n, p - 1);
+    } else if (!_mm512_cmpgt_epu32_mask(v, _mm512_set1_epi32(9999999))) {
+        p = put_eights(_mm512_castsi512_si256(v), n < 8 ? n : 8, p - 1);
+        if (n > 8) p = put_eights(_mm512_extracti64x4_epi64(v, 1), n - 8, p);
+    } else {
+        return counts_plain(w, b, row, w->n_values, p);
+    }
     *p = '\n';
     return p + 1;
 }

@@ -51,9 +51,8 @@ struct fp_body {
     struct fp_position base; /* of the last self cost line */
     struct fp_position from; /* the same; 0 in a column: write no relative position */
 
-    uint32_t ahead;         /* digits[0] is of this row of the batch */
-    uint32_t beyond;        /* a bit for each row of which a value is not within 0..9999 */
-    uint8_t digits[16][64]; /* of the values of sixteen rows, four each, side by side */
+    uint32_t ahead;        /* rows[0] is this row of the batch */
+    uint32_t rows[16][16]; /* the values of sixteen rows, what is beyond 32 bits as the greatest of them */
 };
 
 /* Bytes that a line of costs takes at most, with what is written beyond it. */
