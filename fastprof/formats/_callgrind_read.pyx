@@ -1003,6 +1003,7 @@ cdef class Lexer:
     cdef int resolve(self) noexcept nogil:
         """Look up the current function, now that it has a row."""
         cdef uint32_t function
+        self.body = True
         if not self.in_function:
             self.outside += 1
             self.fn_file = self.home()

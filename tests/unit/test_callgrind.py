@@ -424,6 +424,16 @@ def test_a_part_without_rows_is_kept() -> None:
     assert [p.events for p in parse(data)] == [["Ir"], ["Ir"], ["Dr"]]
 
 
+@pytest.mark.parametrize("capacity", [1, 100])
+def test_rows_before_any_name_are_of_the_part_they_are_in(capacity: int) -> None:
+    text = b"events: A\n1 2\npositions: instr bb line\nevents: A\n1 2 3 4\n"
+    parts, _ = read_parts(text, capacity=capacity)
+    assert [(p.positions, [r.position for r in p.rows]) for p in parts] == [
+        (["line"], [(0, 0, 1)]),
+        (["instr", "bb", "line"], [(1, 2, 3)]),
+    ]
+
+
 @pytest.mark.parametrize("line", [b"events: Dr", b"events=Dr", b" events: Dr", b"\tevents : Dr"])
 def test_events_begin_a_part_however_they_are_written(line: bytes) -> None:
     for capacity in (1, 100):
