@@ -170,7 +170,9 @@ static int read_table(struct fp_archive_ids *ids, unsigned k, const uint8_t *p, 
             }
         }
         if (own == T_THREADS) row[FP_THREAD_INPUT] += ids->input;
-        if (add_id(ids, own, fp_table_intern(table_of(ids->model, k), row)))
+        if (add_id(ids, own,
+                   own == T_FUNCTIONS ? fp_model_function_row(ids->model, row)
+                                      : fp_table_intern(table_of(ids->model, k), row)))
             return fp_fail(err, FP_E_NOMEM, 0, "table");
     }
     return 0;

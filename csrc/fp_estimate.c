@@ -352,7 +352,7 @@ static uint32_t frame_of(struct fp_estimate *e, uint32_t position) {
     if (p[POSITION_FILE] == e->unknown) p[POSITION_FILE] = 0;
     if (f[FP_FUNCTION_FILE] == e->unknown) f[FP_FUNCTION_FILE] = 0;
     if (fp_table_row(&m->objects, f[FP_FUNCTION_OBJECT])[FP_OBJECT_NAME] == e->unknown) f[FP_FUNCTION_OBJECT] = 0;
-    if ((function = fp_table_intern(&m->functions, f)) == FP_NO_ID) return FP_NO_ID;
+    if ((function = fp_model_function_row(m, f)) == FP_NO_ID) return FP_NO_ID;
     if (p[POSITION_FILE] == f[FP_FUNCTION_FILE]) {
         line = fp_model_line(m, function, p[POSITION_LINE], 0, 0);
     } else {

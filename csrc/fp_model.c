@@ -29,15 +29,17 @@ static void release_index(uint64_t *index, uint32_t mask) {
     fp_release(index, index ? ((size_t)mask + 1) * sizeof *index : 0);
 }
 
-/* Grows an index to twice its size (or 64 slots).  A slot holds 32 bits of its
+/* Grows an index to twice its size (from 64 slots on; while it is small to four times that, since all sizes that it
+ * had cost fresh memory).  A slot holds 32 bits of its
  * entry's hash, so that neither growing nor most of a search looks at entries. */
 static int grow_index(uint64_t **index, uint32_t *mask) {
-    uint64_t slots = *index ? ((uint64_t)*mask + 1) * 2 : 64;
+    enum { SMALL = 1 << 16 };
+    const uint64_t had = *index ? (uint64_t)*mask + 1 : 0, slots = !had ? 64 : had < SMALL ? had * 4 : had * 2;
     if (slots > (uint64_t)1 << 31) return FP_E_NOMEM;
     uint64_t *fresh = fp_zeroed((size_t)slots * sizeof *fresh);
     if (!fresh) return FP_E_NOMEM;
     uint32_t fresh_mask = (uint32_t)slots - 1;
-    for (uint64_t i = 0; *index && i <= *mask; i++) {
+    for (uint64_t i = 0; i < had; i++) {
         uint64_t slot = (*index)[i];
         if (!slot) continue;
         uint32_t at = (uint32_t)(slot >> 32) & fresh_mask;
@@ -158,21 +160,7 @@ static inline int row_room(struct fp_table *t) {
     return 0;
 }
 
-/* Enters rows before `until` into the index; 0, or FP_E_NOMEM, and then another try may succeed. */
-static int index_rows(struct fp_table *t, uint32_t until) {
-    for (; t->n_indexed < until; t->n_indexed++) {
-        if (t->n_indexed >= t->index_mask / 4 * 3 && grow_index(&t->index, &t->index_mask)) return FP_E_NOMEM;
-        const uint32_t hash = fp_table_hash(fp_table_row(t, t->n_indexed), t->width);
-        uint32_t at = hash & t->index_mask;
-        while (t->index[at]) at = (at + 1) & t->index_mask;
-        t->index[at] = (uint64_t)hash << 32 | t->n_indexed;
-    }
-    return 0;
-}
-
 uint32_t fp_table_find(const struct fp_table *t, const uint32_t *row) {
-    for (uint32_t id = t->n_indexed; id < t->n; id++)
-        if (same_row(fp_table_row(t, id), row, t->width)) return id;
     const uint32_t hash = fp_table_hash(row, t->width);
     uint32_t at = hash & t->index_mask;
     for (uint64_t slot; (slot = t->index[at]); at = (at + 1) & t->index_mask)
@@ -185,20 +173,11 @@ void fp_table_empty(struct fp_table *t) {
     t->n = t->n_indexed = 1;
 }
 
-uint32_t fp_table_append(struct fp_table *t, const uint32_t *row) {
-    enum { LATE = 16 }; /* rows, in whose time a slot of the index comes from memory */
-    if (row_room(t) || (t->n - t->n_indexed >= LATE && index_rows(t, t->n - LATE + 1))) return FP_NO_ID;
-    memcpy(t->words + (size_t)t->n * t->width, row, t->width * sizeof *row);
-    fp_table_prefetch(t, fp_table_hash(row, t->width));
-    return t->n++;
-}
-
 uint32_t fp_table_intern(struct fp_table *t, const uint32_t *row) {
     return fp_table_intern_hashed(t, row, fp_table_hash(row, t->width));
 }
 
 uint32_t fp_table_intern_hashed(struct fp_table *t, const uint32_t *row, uint32_t hash) {
-    if (FP_UNLIKELY(t->n_indexed != t->n) && index_rows(t, t->n)) return FP_NO_ID;
     uint32_t at = hash & t->index_mask;
     for (uint64_t slot; (slot = t->index[at]); at = (at + 1) & t->index_mask)
         if (slot >> 32 == hash && same_row(fp_table_row(t, (uint32_t)slot), row, t->width)) return (uint32_t)slot;
@@ -206,11 +185,12 @@ uint32_t fp_table_intern_hashed(struct fp_table *t, const uint32_t *row, uint32_
     uint32_t id = t->n;
     memcpy(t->words + (size_t)id * t->width, row, t->width * sizeof *row);
     t->index[at] = (uint64_t)hash << 32 | id;
-    if (id >= t->index_mask / 4 * 3 && grow_index(&t->index, &t->index_mask)) {
+    if (t->n_indexed >= t->index_mask / 4 * 3 && grow_index(&t->index, &t->index_mask)) {
         t->index[at] = 0;
         return FP_NO_ID;
     }
-    t->n = t->n_indexed = id + 1;
+    t->n_indexed++;
+    t->n = id + 1;
     return id;
 }
 
@@ -240,6 +220,7 @@ void fp_model_free(struct fp_model *m) {
     fp_table_clear(&m->labels);
     fp_table_clear(&m->threads);
     fp_release(m->last, (size_t)m->cap_last * 2 * sizeof *m->last);
+    fp_release(m->named, m->cap_named * sizeof *m->named);
     free(m);
 }
 
@@ -258,11 +239,35 @@ uint32_t fp_model_mapping(struct fp_model *m, uint32_t object, uint64_t start, u
 
 uint32_t fp_model_function(struct fp_model *m, uint32_t object, uint32_t file, uint32_t name, uint32_t system_name,
                            uint32_t line) {
-    return fp_table_intern(&m->functions, (uint32_t[]){object, file, name, system_name, line});
+    return fp_model_function_row(m, (uint32_t[]){object, file, name, system_name, line});
 }
 
-uint32_t fp_model_new_function(struct fp_model *m, uint32_t object, uint32_t file, uint32_t name) {
-    return fp_table_append(&m->functions, (uint32_t[]){object, file, name, 0, 0});
+/* Has m->named hold a name; 0, or FP_E_NOMEM. */
+static int name_room(struct fp_model *m, uint32_t name) {
+    if (name >= m->cap_named) {
+        const uint32_t cap = m->strings.cap; /* beyond name: the model's strings are all names are taken from */
+        uint32_t *named = fp_grow(m->named, m->cap_named * sizeof *named, cap * sizeof *named);
+        if (!named) return FP_E_NOMEM;
+        m->named = named;
+        m->cap_named = cap;
+    }
+    memset(m->named + m->n_named, 0, (name + 1 - m->n_named) * sizeof *m->named);
+    m->n_named = name + 1;
+    return 0;
+}
+
+uint32_t fp_model_function_row(struct fp_model *m, const uint32_t *row) {
+    const uint32_t name = row[FP_FUNCTION_NAME];
+    if (FP_UNLIKELY(name >= m->n_named)) {
+        if (name >= m->strings.n) return fp_table_intern(&m->functions, row); /* no string */
+        if (name_room(m, name)) return FP_NO_ID;
+    }
+    const uint32_t first = m->named[name];
+    if (first && same_row(fp_table_row(&m->functions, first), row, FP_FUNCTION_WIDTH)) return first;
+    if (first) return fp_table_intern(&m->functions, row);
+    if (row_room(&m->functions)) return FP_NO_ID;
+    memcpy(m->functions.words + (size_t)m->functions.n * FP_FUNCTION_WIDTH, row, FP_FUNCTION_WIDTH * sizeof *row);
+    return m->named[name] = m->functions.n++;
 }
 
 uint32_t fp_model_line(struct fp_model *m, uint32_t function, uint32_t line, uint32_t column, uint32_t outer) {

@@ -6,7 +6,8 @@
  * function; the root of the stack tree).
  *
  * Memory: linear in distinct entries, whatever the length of the input.
- * An entry costs its words plus 11 to 22 bytes of hash index.
+ * An entry costs its words plus 11 to 22 bytes of hash index, to 43 in small tables; a function
+ * whose name no other one has 4 instead, and so does each string.
  */
 #ifndef FP_MODEL_H
 #define FP_MODEL_H
@@ -37,7 +38,7 @@ struct fp_table {
     uint32_t cap;
     uint64_t *index;
     uint32_t index_mask;
-    uint32_t n_indexed; /* rows from here on are not in the index yet; nobody else needs to know */
+    uint32_t n_indexed; /* rows that are in the index, and 1; all but some of the model's functions */
 };
 
 /* The columns of each table, as word positions.  64-bit numbers take two
@@ -108,6 +109,10 @@ struct fp_model {
      * roots, so that is mostly the next one's, too, and at hand without the table. */
     uint32_t *last;
     uint32_t cap_last;
+    /* private: by name, the first function of that name.  Mostly it is the only one, so that only the others are in
+     * the index of functions. */
+    uint32_t *named;
+    uint32_t n_named, cap_named;
 };
 
 /* NULL when memory ran out.  The caller owns the model. */
@@ -121,18 +126,14 @@ uint32_t fp_strings_intern(struct fp_strings *s, const void *p, size_t n);
 int fp_strings_init(struct fp_strings *s);
 void fp_strings_clear(struct fp_strings *s);
 
-/* The id of a row of t->width words, entered if new; FP_NO_ID when memory ran out. */
+/* The id of a row of t->width words, entered if new; FP_NO_ID when memory ran out.  Not for the model's functions. */
 uint32_t fp_table_intern(struct fp_table *t, const uint32_t *row);
-
-/* The id of a new row, of which the caller knows that it is in no table: without a search, and so without waiting
- * for memory.  FP_NO_ID when memory ran out. */
-uint32_t fp_table_append(struct fp_table *t, const uint32_t *row);
 
 /* A table by itself, for what a room keeps beside the model.  0 or FP_E_NOMEM. */
 int fp_table_init(struct fp_table *t, uint32_t width);
 void fp_table_clear(struct fp_table *t);
 
-/* The id of a row that is there, else 0. */
+/* The id of a row that is there, else 0.  Likewise. */
 uint32_t fp_table_find(const struct fp_table *t, const uint32_t *row);
 
 /* Shorthands with one argument a column (u64 columns whole). */
@@ -141,8 +142,7 @@ uint32_t fp_model_mapping(struct fp_model *m, uint32_t object, uint64_t start, u
                           uint32_t flags);
 uint32_t fp_model_function(struct fp_model *m, uint32_t object, uint32_t file, uint32_t name, uint32_t system_name,
                            uint32_t line);
-/* The same for a name that no function has. */
-uint32_t fp_model_new_function(struct fp_model *m, uint32_t object, uint32_t file, uint32_t name);
+uint32_t fp_model_function_row(struct fp_model *m, const uint32_t *row);
 uint32_t fp_model_line(struct fp_model *m, uint32_t function, uint32_t line, uint32_t column, uint32_t outer);
 uint32_t fp_model_frame(struct fp_model *m, uint32_t mapping, uint64_t address, uint32_t flags, uint32_t lines);
 uint32_t fp_model_stack(struct fp_model *m, uint32_t parent, uint32_t frame);

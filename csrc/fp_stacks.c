@@ -163,7 +163,7 @@ static uint32_t function_at(struct fp_stacks *s, uint32_t mapping, uint32_t obje
  * differ in nothing else (where they begin, how the linker calls them) the
  * first stands for all, or recursion between them would not be seen. */
 static uint32_t same_function(struct fp_stacks *s, const uint32_t *f) {
-    uint32_t known = s->names.n, function = fp_table_intern(&s->model->functions, f);
+    uint32_t known = s->names.n, function = fp_model_function_row(s->model, f);
     uint32_t name =
         fp_table_intern(&s->names, (uint32_t[]){f[FP_FUNCTION_OBJECT], f[FP_FUNCTION_FILE], f[FP_FUNCTION_NAME]});
     if (function == FP_NO_ID || name == FP_NO_ID) return FP_NO_ID;

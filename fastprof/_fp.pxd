@@ -75,7 +75,6 @@ cdef extern from "fp_model.h" nogil:
     uint32_t fp_model_object(fp_model *m, uint32_t name, uint32_t build_id)
     uint32_t fp_model_function(fp_model *m, uint32_t object, uint32_t file, uint32_t name,
                                uint32_t system_name, uint32_t line)
-    uint32_t fp_model_new_function(fp_model *m, uint32_t object, uint32_t file, uint32_t name)
     const uint32_t *fp_table_row(const fp_table *t, uint32_t id)
     const uint8_t *fp_string(const fp_strings *s, uint32_t id, size_t *n)
 

@@ -189,7 +189,6 @@ cdef class Lexer:
     cdef fp_lines lines                     # of the text at hand
     cdef Seen seen[SEEN]                    # names that are about to be defined, in the order of the text
     cdef uint32_t n_seen, next_seen         # entries that were ever filled in and used
-    cdef uint32_t unused                    # a name of a function that nobody in the model had nor has used, or 0
     # this part
     cdef readonly bint has_events
     cdef fp_costs costs                     # columns, base, totals
@@ -295,7 +294,6 @@ cdef class Lexer:
 
     def feed(self, size_t in_, size_t batch, size_t err):
         cdef int status
-        self.unused = 0  # other readers may have used it
         with nogil:
             status = self.window(<fp_in *>in_, <fp_batch *>batch, <fp_err *>err)
             fp_costs_settle(&self.costs)
@@ -478,21 +476,6 @@ cdef class Lexer:
             self.next_seen += 1
         return NULL
 
-    cdef inline uint32_t intern(self, const uint8_t *p, size_t n, uint32_t hash) noexcept nogil:
-        """The string of a function's name; FP_NO_ID when memory ran out."""
-        cdef uint32_t known = self.model.strings.n
-        cdef uint32_t s = fp_strings_intern_hashed(&self.model.strings, p, n, hash)
-        if s == known:
-            self.unused = s
-        return s
-
-    cdef inline uint32_t enter(self, uint32_t object, uint32_t file, uint32_t name) noexcept nogil:
-        """A function of the model; FP_NO_ID when memory ran out."""
-        if name and name == self.unused:
-            self.unused = 0
-            return fp_model_new_function(self.model, object, file, name)
-        return fp_model_function(self.model, object, file, name, 0, 0)
-
     cdef inline uint32_t cost_lines(self, const uint8_t *p, uint32_t line, fp_batch *b) noexcept nogil:
         """Cost lines as Callgrind writes them, from that line on; returns how many were read."""
         cdef uint32_t i = b.n, n, kind = self.pending
@@ -666,7 +649,7 @@ cdef class Lexer:
             return NULL
         id[0] = seen.id
         e = fp_numbers_find(&self.numbers[FN], seen.id)
-        s = self.intern(seen.name, seen.n, seen.hash)
+        s = fp_strings_intern_hashed(&self.model.strings, seen.name, seen.n, seen.hash)
         if e == NULL or s == FP_NO_ID:
             return NULL
         fp_numbers_define(&self.numbers[FN], e, s)
@@ -844,10 +827,8 @@ cdef class Lexer:
         cdef bint fits = True
         cdef size_t n, have = 0
         cdef fp_number *e
-        if kind != FN:
+        if kind != FN or not self.expands or p[0] != c'(' or not c'0' <= p[1] <= c'9':
             return fp_strings_intern(&self.model.strings, p, stop - p)
-        if not self.expands or p[0] != c'(' or not c'0' <= p[1] <= c'9':
-            return self.intern(p, stop - p, fp_strings_hash(p, stop - p))
         while q < stop:
             if q[0] == c'(' and c'0' <= q[1] <= c'9':
                 q = unsigned_number(q + 1, &id, &fits)
@@ -956,7 +937,7 @@ cdef class Lexer:
                     return FP_E_NOMEM
                 self.jfn = UNRESOLVED if e.again else e.function
             if self.jfn == UNRESOLVED:
-                self.jfn = self.enter(self.object, self.jfi if self.has_jfi else self.file, s)
+                self.jfn = fp_model_function(self.model, self.object, self.jfi if self.has_jfi else self.file, s, 0, 0)
             if self.jfn == FP_NO_ID:
                 return FP_E_NOMEM
             self.has_jfn = True
@@ -991,7 +972,7 @@ cdef class Lexer:
                     e.again = False
                     e.object_assumed = not object_said
                 return e.function
-        function = self.enter(object, file, name)
+        function = fp_model_function(self.model, object, file, name, 0, 0)
         if e != NULL and function != FP_NO_ID:
             e.function = function
             e.file = file

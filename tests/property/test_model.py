@@ -1,0 +1,30 @@
+"""The model's tables beside a dict: what is entered once more has the id that it had, and ids are dense."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fastprof.model import Model
+
+NAME = st.sampled_from(["", "f", "g", "main", "operator()"])
+FUNCTION = st.tuples(NAME, NAME, st.integers(0, 2), NAME, st.integers(0, 1))
+
+
+@given(st.lists(FUNCTION, max_size=60))
+def test_functions(rows: list[tuple[str, str, int, str, int]]) -> None:
+    model = Model()
+    ids: dict[tuple[str, str, int, str, int], int] = {}
+    for row in rows:
+        assert model.function(*row) == ids.setdefault(row, len(ids) + 1)
+    assert [model.function(*row) for row in ids] == list(ids.values())
+
+
+def test_many_functions_of_few_names() -> None:
+    """As many as make each table grow a few times, names known and new ones in turn."""
+    model = Model()
+    rows = [(f"f{n}" if n % 3 else "operator()", f"file{n % 977}", n % 5) for n in range(200_000)]
+    ids: dict[tuple[str, str, int], int] = {}
+    for row in rows:
+        assert model.function(*row) == ids.setdefault(row, len(ids) + 1)
+    assert model.function(*rows[0]) == 1
