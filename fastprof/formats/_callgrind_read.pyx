@@ -316,7 +316,10 @@ cdef class Lexer:
 
     def drop_line(self, size_t in_):
         """Go on behind the line that was asked about."""
-        (<fp_in *>in_).pos += self.asked
+        cdef fp_in *input = <fp_in *>in_
+        cdef uint8_t c = input.p[input.pos]
+        self.indented += c == c' ' or c == c'\t'
+        input.pos += self.asked
         self.line += 1
 
     # ---- the window -----------------------------------------------------
@@ -665,7 +668,7 @@ cdef class Lexer:
         cdef const uint8_t *p = at[0]
         cdef const uint8_t *next
         cdef uint64_t offset = <size_t>p + shift
-        cdef uint64_t rounded = self.rounded
+        cdef uint64_t rounded = self.rounded, indented = self.indented
         cdef int status
         self.line += 1
         self.undefined = 0
@@ -682,7 +685,9 @@ cdef class Lexer:
             self.rounded = rounded
             at[0] = next
             return OK
+        # it will be looked at once more, or dropped
         self.line -= 1
+        self.indented = indented
         if status == FP_ASK:
             self.asked = next - p
         return status

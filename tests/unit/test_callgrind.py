@@ -275,6 +275,15 @@ def test_comments_behind_counts_are_left_out_and_counted() -> None:
     assert report.unsaid == {"comments behind the counts of a line": 3}
 
 
+@pytest.mark.parametrize("capacity", [1, 2, 1000])
+def test_an_indented_line_is_counted_once(capacity: int) -> None:
+    """Also one that waits for room in a batch, for a part to end or for a name that stands further on."""
+    data = HEADER + b"fn=f\n1 1\n 2 2\n\t3 3\n fn=(7)\n4 4\n  events: Ir\n 5 5\n fn=(7) g\n \n"
+    for window in (1, 1000):
+        _, report = read_parts(data, window=window, capacity=capacity)
+        assert report.repairs["lines that were indented"] == 6
+
+
 def test_a_summary_without_a_colon() -> None:
     parts, report = read_parts(HEADER + b"fl=a\nfn=f\n1 5 3\n\nsummary 7 4\ntotals 5 3\n")
     assert (parts[0].summary, parts[0].totals) == ([7, 4], [5, 3])
