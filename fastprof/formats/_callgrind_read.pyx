@@ -618,6 +618,7 @@ cdef class Lexer:
             return False
         if kind == FP_CALL and self.resolve_callee() != OK:
             return False
+        self.body = True
         self.count = count
         self.count2 = count2
         self.target = target
@@ -745,8 +746,10 @@ cdef class Lexer:
                 return self.object_line(p + 4, stop, offset, &self.cob, err)
             if memcmp(p, b"jfi", 3) == 0:
                 self.has_jfi = True
+                self.body = True
                 return self.name(p + 4, stop, FL, offset, &self.jfi, NULL, NULL, err)
             if memcmp(p, b"jfn", 3) == 0:
+                self.body = True
                 return self.jfn_line(p, stop, offset, err)
         if n >= 5 and p[4] == c'=' and (memcmp(p, b"jump", 4) == 0 or memcmp(p, b"jcnd", 4) == 0):
             return self.count_line(p + 5, stop, offset, FP_JUMP if p[1] == c'u' else FP_JCND, err)
@@ -755,8 +758,10 @@ cdef class Lexer:
         if n >= 7 and memcmp(p, b"rcalls=", 7) == 0:
             return self.count_line(p + 7, stop, offset, FP_CALL, err)
         if n >= 5 and memcmp(p, b"frfn=", 5) == 0:
+            self.body = True
             return self.context_line(p + 5, stop, offset, err)
         if n >= 4 and memcmp(p, b"rec=", 4) == 0:
+            self.body = True
             self.contexts += 1
             return OK
         return FP_ASK

@@ -159,6 +159,7 @@ class Reader:
         return found[0], found[1], found[2]
 
     def position_line(self, text: bytes) -> None:
+        self.body = True
         words = text.split()
         position = self.positions(words)
         function = self.current()
@@ -203,6 +204,7 @@ class Reader:
         self.pending = kind, calls, count2, target
 
     def name_line(self, key: str, text: bytes) -> None:
+        self.body = True
         if key == "fn":
             self.end_block()
             name, n, defined = self.name("fn", text)
@@ -234,7 +236,6 @@ class Reader:
             self.file = self.name("fl", text)[0]
             if key == "fl":
                 self._home = self.file
-        self.body = True
 
     def header_line(self, key: str, value: str) -> None:
         part = self.part

@@ -443,6 +443,24 @@ def test_rows_before_any_name_are_of_the_part_they_are_in(capacity: int) -> None
     ]
 
 
+@pytest.mark.parametrize("line", [b"1 5", b"jfi=a", b"jfi=(1) a", b"jfn=g", b"frfn=g", b"rec=1"])
+@pytest.mark.parametrize("capacity", [1, 2, 3, 1000])
+def test_a_header_line_behind_any_line_of_a_body_begins_a_part(line: bytes, capacity: int) -> None:
+    """Rows of other columns in the same part would have what the batch had in theirs before."""
+    data = b"events: Ir\n" + (line + b"\n") * 5 + b"positions: instr\nevents: Ir\n" + b"0x10 7\n" * 5
+    for window in (1, 1000):
+        parts, _ = read_parts(data, window=window, capacity=capacity, from_="callgrind")
+        assert parts[-1].positions == ["instr"]
+        assert [p.rows for p in parts if p.rows] == [p.rows for p in parse(data) if p.rows]
+        assert {row.position for row in parts[-1].rows} == {(0x10, 0, 0)}
+        assert parts[0].positions == ["line"]
+
+
+def test_a_call_is_not_forgotten_in_front_of_a_header_line() -> None:
+    with pytest.raises(FormatError, match="line 2, byte 11: no cost line follows this line"):
+        read_parts(b"events: Ir\ncalls=1 5 \npositions: instr\n0x10 7\n", from_="callgrind")
+
+
 @pytest.mark.parametrize("line", [b"events: Dr", b"events=Dr", b" events: Dr", b"\tevents : Dr"])
 def test_events_begin_a_part_however_they_are_written(line: bytes) -> None:
     for capacity in (1, 100):
