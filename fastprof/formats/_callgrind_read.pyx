@@ -208,6 +208,7 @@ cdef class Lexer:
     # calls=, jump= or jcnd= seen, its position line awaited
     cdef uint32_t pending                   # FP_COST: nothing
     cdef uint64_t pending_line, pending_offset
+    cdef size_t shift                       # a pointer into the text plus this is the absolute offset
     cdef uint64_t count, count2
     cdef fp_position target
     # a last line without newline, with one
@@ -334,7 +335,8 @@ cdef class Lexer:
         while end != p and (end - 1)[0] != c'\n':
             end -= 1
         if p != end:
-            status = self.body_lines(&p, end, in_.p + in_.n, in_.base - <size_t>in_.p, b, err)
+            self.shift = in_.base - <size_t>in_.p
+            status = self.body_lines(&p, end, in_.p + in_.n, b, err)
             in_.pos = p - in_.p
             if status != FP_MORE:
                 return status
@@ -352,7 +354,8 @@ cdef class Lexer:
             memcpy(self.tail, in_.p + in_.pos, n)
             self.tail[n] = c'\n'
             p = self.tail
-            status = self.body_lines(&p, p + n + 1, p + n + 1, in_.base + in_.pos - <size_t>self.tail, b, err)
+            self.shift = in_.base + in_.pos - <size_t>self.tail
+            status = self.body_lines(&p, p + n + 1, p + n + 1, b, err)
             if status == FP_ASK:
                 self.asked = n
             if status != FP_MORE:
@@ -376,10 +379,9 @@ cdef class Lexer:
         if not self.costs.lines:
             memset(b.line, 0, b.cap * sizeof(b.line[0]))
 
-    cdef int body_lines(self, const uint8_t **at, const uint8_t *end, const uint8_t *readable, size_t shift,
-                        fp_batch *b, fp_err *err) noexcept nogil:
-        """Lines from at[0] to `end`; bytes up to `readable` may be looked at.  A pointer plus `shift` is
-        the absolute offset.
+    cdef int body_lines(self, const uint8_t **at, const uint8_t *end, const uint8_t *readable, fp_batch *b,
+                        fp_err *err) noexcept nogil:
+        """Lines from at[0] to `end`; bytes up to `readable` may be looked at.
 
         FP_MORE when all were read; at[0] stands at the first line that was not.
         """
@@ -401,14 +403,14 @@ cdef class Lexer:
                 i += n
                 if n == 0:
                     at[0] = p + lines.begin[i]
-                    status = self.other_line(at, end, shift, b, err)
+                    status = self.other_line(at, end, b, err)
                     if status != OK:
                         return status
                     i += 1
             if next == p:
                 # a line too long to be taken apart
                 at[0] = p
-                status = self.other_line(at, end, shift, b, err)
+                status = self.other_line(at, end, b, err)
                 if status != OK:
                     return status
                 next = at[0]
@@ -546,7 +548,7 @@ cdef class Lexer:
                 self.has_cob = True
                 return True
             if p[1] == c'a' and p[2] == c'l' and p[3] == c'l' and p[4] == c's' and p[5] == c'=':
-                return self.short_count(p + 6, FP_CALL)
+                return self.short_count(p, p + 6, FP_CALL)
         elif p[0] == c'f':
             if (p[1] == c'i' or p[1] == c'e' or p[1] == c'l') and p[2] == c'=':
                 e = self.reference(p + 3, stop, i, FL)
@@ -565,9 +567,9 @@ cdef class Lexer:
                 return True
         elif p[0] == c'j':
             if p[1] == c'u' and p[2] == c'm' and p[3] == c'p' and p[4] == c'=':
-                return self.short_count(p + 5, FP_JUMP)
+                return self.short_count(p, p + 5, FP_JUMP)
             if p[1] == c'c' and p[2] == c'n' and p[3] == c'd' and p[4] == c'=':
-                return self.short_count(p + 5, FP_JCND)
+                return self.short_count(p, p + 5, FP_JCND)
             if p[1] == c'f' and p[2] == c'i' and p[3] == c'=':
                 e = self.reference(p + 4, stop, i, FL)
                 if e == NULL:
@@ -583,8 +585,8 @@ cdef class Lexer:
             return True
         return p[0] == c'\n'
 
-    cdef inline bint short_count(self, const uint8_t *p, uint32_t kind) noexcept nogil:
-        """`2 0x4011 +3 ` or `3/4 +2 ` behind calls=, jump= or jcnd=; False if it is not that simple."""
+    cdef inline bint short_count(self, const uint8_t *line, const uint8_t *p, uint32_t kind) noexcept nogil:
+        """`2 0x4011 +3 ` or `3/4 +2 ` at p, behind calls=, jump= or jcnd=; False if it is not that simple."""
         cdef fp_position target
         cdef uint64_t count, count2 = 0
         if self.pending != FP_COST:
@@ -624,7 +626,7 @@ cdef class Lexer:
         self.target = target
         self.pending = kind
         self.pending_line = self.line + 1
-        self.pending_offset = 0
+        self.pending_offset = <size_t>line + self.shift
         return True
 
     cdef inline fp_number *reference(self, const uint8_t *p, const uint8_t *stop, uint32_t i, int kind) noexcept nogil:
@@ -662,13 +664,12 @@ cdef class Lexer:
 
     # ---- any line but the ordinary ---------------------------------------
 
-    cdef int other_line(self, const uint8_t **at, const uint8_t *end, size_t shift, fp_batch *b,
-                        fp_err *err) noexcept nogil:
+    cdef int other_line(self, const uint8_t **at, const uint8_t *end, fp_batch *b, fp_err *err) noexcept nogil:
         """One line of any kind at at[0], which is set behind it unless the status is FP_FULL, FP_ASK or
         an error."""
         cdef const uint8_t *p = at[0]
         cdef const uint8_t *next
-        cdef uint64_t offset = <size_t>p + shift
+        cdef uint64_t offset = <size_t>p + self.shift
         cdef uint64_t rounded = self.rounded, indented = self.indented
         cdef int status
         self.line += 1

@@ -140,6 +140,16 @@ def test_the_callee_of_a_call_is_the_one_named_before_it() -> None:
 # ---- what a line means -------------------------------------------------------
 
 
+@pytest.mark.parametrize("line", [b"calls=1 5 ", b"calls=1 5", b"jump=1 +5 ", b"jcnd=1/2 * ", b"jcnd=1 2 *"])
+@pytest.mark.parametrize("behind", [b"", b"\n", b"\ncalls=2 6 \n* 7\n", b"\nevents: Ir\n"])
+def test_a_call_without_a_cost_line_is_said_with_its_place(line: bytes, behind: bytes) -> None:
+    before = HEADER + b"fn=f\n1 1\n" * 30
+    for window in (1, 50, 1000):
+        with pytest.raises(FormatError, match="no cost line follows this line") as error:
+            read_parts(before + line + behind, window=window)
+        assert (error.value.line, error.value.offset) == (63, len(before))
+
+
 def test_lenient_does_not_take_the_cost_of_a_skipped_call_for_self_cost() -> None:
     parts, report = read_parts(HEADER + b"fl=a\nfn=f\n1 2\ncfn=g\ncalls=x 5\n1 700\n2 3\n", LENIENT)
     assert parts[0].sums == [5, 0]
