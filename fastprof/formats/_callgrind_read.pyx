@@ -1171,6 +1171,8 @@ cdef class Lexer:
             x = -<int64_t>v if negative else <int64_t>v
             b.values[<size_t>k * b.cap + i] = x
             k += 1
+        if kind >= FP_JUMP and blanks(p) < stop:
+            self.extra_numbers += 1  # a jump costs nothing
         self.row(b, kind, k)
         b.address[i] = here.address
         b.bb[i] = here.bb

@@ -176,8 +176,9 @@ class Reader:
             self.part.rows.append(Row("call", function, self.file, position, values, self.called, b"", target, calls))
         else:
             jfi = self.file if self.jfi is None else self.jfi
+            zero = (0,) * len(self.part.events)  # a jump costs nothing, whatever is said
             self.part.rows.append(
-                Row(kind, function, self.file, position, values, self.jfn or function, jfi, target, calls, count2)
+                Row(kind, function, self.file, position, zero, self.jfn or function, jfi, target, calls, count2)
             )
             self.jfi = self.jfn = None
 

@@ -272,6 +272,17 @@ def test_a_function_without_fl_is_in_the_file_of_fi() -> None:
     assert [r.function.file for r in rows] == [b"a", b"a", b"a"]
 
 
+@pytest.mark.parametrize("line", [b"jump=3 7", b"jcnd=3/4 7", b"jump=3 7 "])
+@pytest.mark.parametrize("counts", [b"5", b"5 6", b"  5", b"123456789012345678901", b"x"])
+def test_counts_of_a_jump_are_left_out_and_counted(line: bytes, counts: bytes) -> None:
+    data = HEADER + b"fn=f\n" + line + b"\n7 " + counts + b"\n1 2 3\n"
+    parts, report = read_parts(data)
+    assert [(row.kind != "cost", row.values) for row in parts[0].rows] == [(True, (0, 0)), (False, (2, 3))]
+    assert report.repairs == {"calls= or jump lines with extra numbers": 1}
+    _, report = read_parts(HEADER + b"fn=f\n" + line + b"\n7 \n1 2 3\n" + line + b"\n7\n")
+    assert not report.repairs
+
+
 def test_comments_behind_counts_are_left_out_and_counted() -> None:
     data = b"positions: instr line\nevents: Ir Dr\nfl=a\nfn=f\n0x10 1 5 6 # add\n0x14 #nop\n0x18 2 5#x\n"
     with pytest.raises(FormatError, match=r"line 7, byte .*: count is '5#x'"):
