@@ -318,8 +318,7 @@ int fp_cost_row(struct fp_costs *s, uint32_t kind, const uint8_t *p, struct fp_b
     if (*p != '\n') return 0;
     if (kind == FP_COST) {
         s->base = here;
-        for (uint32_t k = s->n_values; k--;)
-            s->overflowed |= (uint32_t)__builtin_add_overflow(s->totals[k], *(to -= b->cap), &s->totals[k]);
+        for (uint32_t k = s->n_values; k--;) fp_costs_add(s, k, *(to -= b->cap));
     }
     if (s->instr) b->address[i] = here.address;
     if (s->bb) b->bb[i] = here.bb;
@@ -332,16 +331,14 @@ int fp_cost_row(struct fp_costs *s, uint32_t kind, const uint8_t *p, struct fp_b
 }
 
 void fp_costs_settle(struct fp_costs *s) {
-    int overflowed = 0;
     const uint32_t columns = s->instr + s->bb + s->lines;
     for (uint32_t k = 0; k < s->n_values; k++) {
-        overflowed |= __builtin_add_overflow(s->totals[k], s->recent[k], &s->totals[k]);
+        fp_costs_add(s, k, s->recent[k]);
         s->recent[k] = 0;
     }
     for (uint32_t k = 0; k < 16; k++) {
         const uint32_t value = s->n_values == 1 ? 0 : k - columns;
-        if (value < s->n_values) overflowed |= __builtin_add_overflow(s->totals[value], s->sums[k], &s->totals[value]);
+        if (value < s->n_values) fp_costs_add(s, value, s->sums[k]);
     }
     memset(s->sums, 0, sizeof s->sums);
-    s->overflowed |= (uint32_t)overflowed;
 }

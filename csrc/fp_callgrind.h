@@ -24,9 +24,14 @@ struct fp_costs {
     struct fp_position base; /* of relative positions: the last self cost line */
     int64_t *totals;         /* sums of self cost, n_values of them, less what is not settled yet: */
     int64_t *recent;         /* n_values sums of counts below 10^8, which need no check */
-    int64_t sums[16];    /* the same by number of a line, positions being the first; of an only count all are sums */
-    uint32_t overflowed; /* a total passed 2^63 - 1 */
+    int64_t sums[16]; /* the same by number of a line, positions being the first; of an only count all are sums */
+    int64_t *beyond;  /* n_values: how many times 2^64 are to be added to each total, which may be undone again */
 };
+
+/* Adds self cost to total k. */
+static inline void fp_costs_add(struct fp_costs *s, uint32_t k, int64_t v) {
+    if (__builtin_add_overflow(s->totals[k], v, &s->totals[k])) s->beyond[k] += v < 0 ? -1 : 1;
+}
 
 /* Moves what is not settled into the totals: at least every 2^36 rows. */
 void fp_costs_settle(struct fp_costs *s);

@@ -139,8 +139,9 @@ cdef extern from "fp_callgrind.h" nogil:
         int64_t *totals
         int64_t *recent
         int64_t sums[16]
-        uint32_t overflowed
+        int64_t *beyond
 
+    void fp_costs_add(fp_costs *s, uint32_t k, int64_t v)
     void fp_costs_settle(fp_costs *s)
     uint32_t fp_cost_rows(fp_costs *s, uint32_t kind, const fp_lines *l, uint32_t i, fp_batch *b)
     bint fp_cost_row(fp_costs *s, uint32_t kind, const uint8_t *p, fp_batch *b)

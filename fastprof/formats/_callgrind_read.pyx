@@ -30,12 +30,10 @@ from fastprof._fp cimport *
 
 cdef extern from *:
     """
-    #define fp_add_overflows(a, b, to) __builtin_add_overflow(a, b, to)
     #define fp_uadd_overflows(a, b, to) __builtin_add_overflow(a, b, to)
     #define fp_prefetch(p) __builtin_prefetch(p)
     """
     void fp_prefetch(const void *p) nogil
-    bint fp_add_overflows(int64_t a, int64_t b, int64_t *to) nogil
     bint fp_uadd_overflows(uint64_t a, uint64_t b, uint64_t *to) nogil
 
 cdef enum:
@@ -253,16 +251,18 @@ cdef class Lexer:
 
     def start_part(self, uint32_t n_values, bint instr, bint bb, bint lines, bint has_events):
         """Begin a part: no current names, no base position, sums at 0.  Numbers stay."""
-        cdef int64_t *sums = <int64_t *>realloc(self.costs.totals, (2 * <size_t>n_values + 1) * sizeof(int64_t))
+        cdef size_t nbytes = (3 * <size_t>n_values + 1) * sizeof(int64_t)
+        cdef int64_t *sums = <int64_t *>realloc(self.costs.totals, nbytes)
         if sums == NULL:
             raise MemoryError("no memory for a part's totals")
-        memset(sums, 0, (2 * <size_t>n_values + 1) * sizeof(int64_t))
+        memset(sums, 0, nbytes)
         self.costs.totals = sums
         self.costs.recent = &sums[n_values]
+        self.costs.beyond = &sums[2 * <size_t>n_values]
         self.costs.n_values = n_values
         self.costs.instr, self.costs.bb, self.costs.lines = instr, bb, lines
         self.has_events = has_events
-        self.costs.overflowed = self.body = False
+        self.body = False
         memset(&self.costs.base, 0, sizeof(fp_position))
         self.object = self.file = 0
         self.block_file = NO_FILE
@@ -276,8 +276,8 @@ cdef class Lexer:
 
     @property
     def overflowed(self):
-        """Did a total pass 2^63 - 1?"""
-        return bool(self.costs.overflowed)
+        """Is a total not an int64?"""
+        return any(self.costs.beyond[k] != 0 for k in range(self.costs.n_values))
 
     @property
     def wide(self):
@@ -1180,8 +1180,7 @@ cdef class Lexer:
         if kind == FP_COST:
             while k:
                 k -= 1
-                self.costs.overflowed |= fp_add_overflows(self.costs.totals[k], b.values[<size_t>k * b.cap + i],
-                                                          &self.costs.totals[k])
+                fp_costs_add(&self.costs, k, b.values[<size_t>k * b.cap + i])
             return OK
         self.finish_row(b, i, kind)
         return OK

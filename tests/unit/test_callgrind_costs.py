@@ -179,6 +179,34 @@ def test_totals_are_the_same_every_way() -> None:
         assert not report.warnings, report.warnings
 
 
+@WAYS
+@pytest.mark.parametrize("window", [1, 50, 10000])
+@pytest.mark.parametrize(
+    ("costs", "is_said"),
+    [
+        ([2**63 - 1, 5, -5], False),
+        ([5, 2**63 - 1, -6], False),
+        ([2**63 - 1, 1, 1, 2**63 - 1, -(2**63) + 1, -3], False),
+        ([-(2**63) + 1, -2, 99999999], False),
+        ([2**63 - 1, -5, 5, 1], True),
+        ([-(2**63) + 1, -2], True),
+        ([2**63 - 1, 2**63 - 1, 2], True),
+    ],
+)
+@pytest.mark.parametrize("events", [1, 2, 9])
+def test_a_total_is_beyond_63_bits_whatever_the_order(
+    costs: list[int], is_said: bool, events: int, window: int, wide: int
+) -> None:
+    """Counts of all sizes are summed up in three places."""
+    lines = b"".join(b"+1 " + b" ".join([b"%d" % cost] * events) + b"\n" for cost in costs)
+    total = b" ".join([b"%d" % sum(costs)] * events)
+    _, report = read_parts(head("line", events) + b"fn=f\n" + lines + b"totals: 1\n", wide=wide, window=window)
+    assert any("passes 2^63 - 1" in warning for warning in report.warnings) == is_said
+    if not is_said:
+        text = head("line", events) + b"fn=f\n" + lines + b"totals: " + total + b"\n"
+        assert not read_parts(text, wide=wide, window=window)[1].warnings
+
+
 @pytest.mark.parametrize("size", [1, 7, 8, 15, 16, 17, 63, 64, 200, 5000])
 def test_names_of_every_length_between_cost_lines(size: int) -> None:
     """Names that are looked at ahead of time, again in another window, and once more where they were."""
