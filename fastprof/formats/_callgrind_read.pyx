@@ -43,6 +43,7 @@ cdef enum:
     UNRESOLVED = 0        # a function that was named but not looked up yet
     NO_FILE = 0xffffffff  # no fl= yet
     SEEN = 256            # names looked at ahead of time, a power of 2
+    EXPANDED_NBYTES = 1 << 16  # of a name put together: each may be made of many of the ones before
     DISCARD = 255         # pending: the next position line belongs to a line that was skipped
 
 # Statuses beside fp_status, of this file only.
@@ -229,6 +230,7 @@ cdef class Lexer:
     cdef readonly uint64_t trailing         # comments behind the counts of a line
     cdef readonly uint64_t rounded          # counts with a fraction or exponent,
     cdef readonly uint64_t first_rounded    # and the line of the first
+    cdef readonly uint64_t unexpanded       # names that are too long when put together
     cdef readonly uint64_t contexts         # rec= and frfn= lines
     cdef readonly int undefined_kind        # with FP_ASK: a number that has no name yet,
     cdef readonly uint64_t undefined        # + 1; 0 when it is something else that is asked
@@ -858,6 +860,9 @@ cdef class Lexer:
                 q += 1
             else:
                 break
+            if have + n > EXPANDED_NBYTES:
+                self.unexpanded += 1
+                return fp_strings_intern(&self.model.strings, p, stop - p)
             if have + n > self.expansion_cap:
                 if not self.expand(2 * (have + n)):
                     return FP_NO_ID

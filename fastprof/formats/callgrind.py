@@ -372,6 +372,7 @@ class CallgrindReader(Reader):
             ("calls= without cfn=", lexer.unnamed_callees),
             ("blocks of cost lines outside any function", lexer.outside),
             ("names made of numbered names, put together", lexer.expanded),
+            ("names made of numbered names, longer than 64 KiB, left as they are written", lexer.unexpanded),
             ("lines before 0, taken for 0", lexer.before_zero),
         ):
             if count:

@@ -405,6 +405,17 @@ def test_names_made_of_numbers_are_put_together() -> None:
     assert report.repairs["names made of numbered names, put together"] == 1
 
 
+def test_names_made_of_names_do_not_grow_without_end() -> None:
+    """Twenty times as long each: the fourth would be 80,000 bytes."""
+    lines = [b"fn=(1) 0123456789\n1 1\n"]
+    lines += [b"fn=(%d) " % k + b"(%d)" % (k - 1) * 20 + b"\n1 1\n" for k in range(2, 7)]
+    parts, report = read_parts(b"events: Ir\n" + b"".join(lines), from_="callgrind")
+    assert [len(row.function.name) for row in parts[0].rows] == [10, 200, 4000, 60, 60 * 20, 60 * 20 * 20]
+    assert parts[0].rows[3].function.name == b"(3)" * 20
+    assert report.repairs["names made of numbered names, longer than 64 KiB, left as they are written"] == 1
+    assert report.repairs["names made of numbered names, put together"] == 4
+
+
 @pytest.mark.parametrize("step", [1, 7, 1000, 10**15])
 def test_a_name_made_of_numbers_may_make_the_table_of_numbers_grow(step: int) -> None:
     """Each definition names a number that has no name yet: it is entered while the definition's own is at hand."""
