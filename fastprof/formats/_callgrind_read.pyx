@@ -989,7 +989,8 @@ cdef class Lexer:
                     e.object_assumed = not object_said
                 return e.function
         function = fp_model_function(self.model, object, file, name, 0, 0)
-        if e != NULL and function != FP_NO_ID:
+        # by now the number may have been defined as another one
+        if e != NULL and e.name == name and function != FP_NO_ID:
             e.function = function
             e.file = file
             e.object = object

@@ -405,6 +405,14 @@ def test_names_made_of_numbers_are_put_together() -> None:
     assert report.repairs["names made of numbered names, put together"] == 1
 
 
+@pytest.mark.parametrize("line", [b"cfn=(1) g", b"cfn=(1) g\r", b"frfn=(1) g\ncfn=(1)"])
+def test_a_number_defined_anew_before_its_function_has_a_row(line: bytes) -> None:
+    data = HEADER + b"fn=(1) f\n" + line + b"\n1 1\ncalls=1 2 \n2 3\nfn=(1)\n4 4\n"
+    rows = read_parts(data)[0][0].rows
+    assert [(r.function.name, r.callee and r.callee.name) for r in rows] == [(b"f", None), (b"f", b"g"), (b"g", None)]
+    assert rows == parse(data)[0].rows
+
+
 def test_names_made_of_names_do_not_grow_without_end() -> None:
     """Twenty times as long each: the fourth would be 80,000 bytes."""
     lines = [b"fn=(1) 0123456789\n1 1\n"]
