@@ -30,8 +30,8 @@ static void release_index(uint64_t *index, uint32_t mask) {
 }
 
 /* Grows an index to twice its size (from 64 slots on; while it is small to four times that, since all sizes that it
- * had cost fresh memory).  A slot holds 32 bits of its
- * entry's hash, so that neither growing nor most of a search looks at entries. */
+ * had cost fresh memory).  A slot holds 32 bits of its entry's hash, so that neither growing nor most of a search
+ * looks at entries. */
 static int grow_index(uint64_t **index, uint32_t *mask) {
     enum { SMALL = 1 << 16 };
     const uint64_t had = *index ? (uint64_t)*mask + 1 : 0, slots = !had ? 64 : had < SMALL ? had * 4 : had * 2;
