@@ -368,7 +368,9 @@ WIDE_TARGET static const uint8_t *read_wide(struct fp_lines *l, const uint8_t *p
 
 uint32_t fp_costs_wide(void) {
 #if WIDE
-    if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("bmi2")) return FP_PLAIN;
+    if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("bmi") || !__builtin_cpu_supports("bmi2") ||
+        !__builtin_cpu_supports("popcnt"))
+        return FP_PLAIN;
     const int all = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
                     __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl") &&
                     __builtin_cpu_supports("avx512vbmi") && __builtin_cpu_supports("avx512vbmi2");

@@ -10,9 +10,9 @@
 #if defined(__x86_64__) && defined(__GNUC__)
 #define WIDE 1
 #include <immintrin.h>
-#define AVX2_TARGET __attribute__((target("avx2,bmi,bmi2,lzcnt,popcnt")))
+#define AVX2_TARGET __attribute__((target("avx2,bmi,bmi2,popcnt")))
 #define WIDE_TARGET \
-    __attribute__((target("avx2,bmi,bmi2,lzcnt,popcnt,avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi,avx512vbmi2")))
+    __attribute__((target("avx2,bmi,bmi2,popcnt,avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi,avx512vbmi2")))
 #else
 #define WIDE 0
 #endif
