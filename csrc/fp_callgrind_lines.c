@@ -3,6 +3,10 @@
 #include "fp_callgrind_wide.h"
 #include "fp_digits.h"
 
+#if defined(__SSE2__)
+#include <emmintrin.h>
+#endif
+
 /* Text is looked at in blocks of 64 bytes, each beginning with a line, of which every property is a bit mask (bit i for
  * byte i), so that the lines of a block are checked and taken apart without a branch a byte, a number or a line:
  *

@@ -1,52 +1,11 @@
-/* fp_digits.h - decimal numbers in text without a branch a digit.
+/* fp_digits.h - decimal and hexadecimal numbers in text, mostly without a branch a digit.
  *
- * Floor 0.  Looks at 16 bytes at once and returns bit masks, bit i for byte i,
- * so that the ends of numbers are found before the first one is read:
- *
- *     text     + 4   0   1 2 3 \n
- *     digit    0 1 0 1 0 1 1 1 0
- *     blank    0 0 1 0 1 0 0 0 0
- *     newline  0 0 0 0 0 0 0 0 1
- *     sign     1 0 0 0 0 0 0 0 0
+ * Floor 0.
  */
 #ifndef FP_DIGITS_H
 #define FP_DIGITS_H
 
 #include "fp.h"
-
-#if defined(__SSE2__)
-#include <emmintrin.h>
-#endif
-
-struct fp_masks16 {
-    uint32_t newline, blank, digit, star, sign; /* sign: + and - */
-};
-
-/* The masks of p[0..16). */
-static inline struct fp_masks16 fp_masks16(const uint8_t *p) {
-    struct fp_masks16 m;
-#if defined(__SSE2__)
-    const __m128i text = _mm_loadu_si128((const __m128i *)(const void *)p);
-    /* '0'..'9' become -128..-119: one signed comparison */
-    const __m128i digit = _mm_cmplt_epi8(_mm_add_epi8(text, _mm_set1_epi8((char)(0x80 - '0'))), _mm_set1_epi8(-118));
-    const __m128i plus = _mm_cmpeq_epi8(text, _mm_set1_epi8('+')), minus = _mm_cmpeq_epi8(text, _mm_set1_epi8('-'));
-    m.newline = (uint32_t)_mm_movemask_epi8(_mm_cmpeq_epi8(text, _mm_set1_epi8('\n')));
-    m.blank = (uint32_t)_mm_movemask_epi8(_mm_cmpeq_epi8(text, _mm_set1_epi8(' ')));
-    m.digit = (uint32_t)_mm_movemask_epi8(digit);
-    m.star = (uint32_t)_mm_movemask_epi8(_mm_cmpeq_epi8(text, _mm_set1_epi8('*')));
-    m.sign = (uint32_t)_mm_movemask_epi8(_mm_or_si128(plus, minus));
-#else
-    m.newline = m.blank = m.digit = m.star = m.sign = 0;
-    for (unsigned i = 0; i < 16; i++) {
-        m.newline |= (uint32_t)(p[i] == '\n') << i;
-        m.blank |= (uint32_t)(p[i] == ' ') << i;
-        m.digit |= (uint32_t)((uint8_t)(p[i] - '0') < 10) << i;
-        m.star |= (uint32_t)(p[i] == '*') << i;
-        m.sign |= (uint32_t)(p[i] == '+' || p[i] == '-') << i;
-    }
-#endif
-    return m;
-}
 
 static inline unsigned fp_lowest_bit(uint64_t mask) {
     return (unsigned)__builtin_ctzll(mask);

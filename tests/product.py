@@ -12,6 +12,7 @@ from fastprof import io as fastprof_io
 from fastprof.engine import Options, Reader, Report, read
 from fastprof.io import Source
 from fastprof.model import Batch, Model
+from tests.reference.fold import Folded
 from tests.reference.xray import CUSTOM, ENTER, ENTER_ARGS, EXIT, TAIL, TYPED, Record
 
 OPS = (ENTER, EXIT, TAIL, ENTER_ARGS, "argument", CUSTOM, TYPED, "buffer")
@@ -86,6 +87,21 @@ class Graph(NamedTuple):
     arcs: dict[tuple[bytes, bytes], tuple[int, ...]]  # calls, then the inclusive values
     parts: list[Any]
     report: Report
+
+
+def folded(expected: Folded) -> tuple[dict[bytes, tuple[int, ...]], dict[tuple[bytes, bytes], tuple[int, ...]]]:
+    """What a Graph's self costs and arcs are by the reference fold."""
+    self_ = {b"#%d" % f: (expected.self_ticks[f], n) for f, n in expected.calls.items()}
+    arcs = {
+        (b"#%d" % caller, b"#%d" % callee): (
+            n,
+            expected.arc_inclusive_ticks[caller, callee],
+            expected.arc_inclusive_calls[caller, callee],
+        )
+        for (caller, callee), n in expected.arc_calls.items()
+        if caller is not None
+    }
+    return self_, arcs
 
 
 def graph(data: bytes | Path, options: Options | None = None, *, capacity: int | None = None) -> Graph:

@@ -50,16 +50,7 @@ def test_the_stack_machine_folds_as_the_reference_does(case: Case, per_thread: b
     log = reference.read(case.data, repair=True)
     expected = reference_fold.fold(log)
     got = product.graph(case.data, Options(time_unit="ticks", per_thread=per_thread))
-    assert got.self_ == {b"#%d" % f: (expected.self_ticks[f], n) for f, n in expected.calls.items()}
-    assert got.arcs == {
-        (b"#%d" % caller, b"#%d" % callee): (
-            n,
-            expected.arc_inclusive_ticks[caller, callee],
-            expected.arc_inclusive_calls[caller, callee],
-        )
-        for (caller, callee), n in expected.arc_calls.items()
-        if caller is not None
-    }
+    assert (got.self_, got.arcs) == product.folded(expected)
     for theirs, ours in (
         ("unwound", "unwound frames"),
         ("orphan-exits", "orphan exits"),
