@@ -30,10 +30,10 @@ if SANITIZE == "fuzzer":
 core = (
     "fpcore",
     {
-        "sources": sorted(glob("csrc/fp_*.c")),
+        "sources": sorted(glob("csrc/*/*.c")),
         "include_dirs": ["csrc"],
         "cflags": [*flags, "-Wall", "-Wextra", "-Wconversion", "-Wno-sign-conversion"],
-        "obj_deps": {"": sorted(glob("csrc/*.h"))},
+        "obj_deps": {"": sorted(glob("csrc/*/*.h"))},
     },
 )
 
@@ -43,11 +43,11 @@ cython = [
         [path],
         include_dirs=["csrc"],
         # the static library is linked in: its sources are dependencies too
-        depends=[*glob("csrc/*.[ch]"), "fastprof/_fp.pxd"],
+        depends=[*glob("csrc/*/*.[ch]"), "fastprof/core/fp.pxd"],
         extra_compile_args=flags,
         extra_link_args=link,
     )
-    for path in sorted(glob("fastprof/*.pyx") + glob("fastprof/*/*.pyx"))
+    for path in sorted(glob("fastprof/**/*.pyx", recursive=True))
 ]
 
 setup(

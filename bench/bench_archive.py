@@ -18,12 +18,12 @@ from typing import Any
 import pytest
 
 from fastprof import formats
-from fastprof.engine import Options, Reader, Report, read, write
-from fastprof.formats.archive_read import ArchiveReader
-from fastprof.formats.archive_write import ArchiveWriter
-from fastprof.io import Sink, Source
-from fastprof.model import Model
-from tests.paths import SHARED
+from fastprof.core.engine import Options, Reader, Report, read, write
+from fastprof.core.io import Sink, Source
+from fastprof.core.model import Model
+from fastprof.formats.archive.read import ArchiveReader
+from fastprof.formats.archive.write import ArchiveWriter
+from tests.support.paths import SHARED
 
 PATTERNS = ("xray/*/*.xray", "callgrind/*.callgrind", "gperftools/*/*.prof")
 
@@ -39,7 +39,7 @@ def files() -> list[Path]:
 
 def open_reader(path: Path, model: Model, report: Report) -> Reader:
     source = Source(str(path))
-    reader = formats.detect(source).reader
+    reader = formats.detect(source).reader_class()
     assert reader is not None
     return reader(source, model, Options(), report)
 

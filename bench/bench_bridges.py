@@ -11,11 +11,11 @@ from typing import Any
 import pytest
 
 from fastprof.bridges.estimate import to_stacks
-from fastprof.bridges.graph import to_graph
-from fastprof.engine import Options, Report
-from fastprof.model import Batch, Model
-from tests import profiles
-from tests.profiles import At, Fn, Frame, Row, Sample
+from fastprof.bridges.project import to_graph
+from fastprof.core.engine import Options, Report
+from fastprof.core.model import Batch, Model
+from tests.support import profiles
+from tests.support.profiles import At, Fn, Frame, Row, Sample
 
 FUNCTIONS = [Fn(f"function_{n}", f"file_{n % 50}.c", "/bin/app", 10 * n) for n in range(2000)]
 

@@ -18,9 +18,9 @@ from typing import Any
 
 import pytest
 
-from fastprof.engine import Options
-from fastprof.pipeline import convert, info
-from tests.paths import SHARED
+from fastprof.core.engine import Options
+from fastprof.verbs.pipeline import convert, info
+from tests.support.paths import SHARED
 
 MB = int(os.environ.get("FASTPROF_BENCH_MB", "50"))
 pytestmark = pytest.mark.skipif(SHARED is None, reason="no shared/tools beside the repository")

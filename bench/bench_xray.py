@@ -18,12 +18,12 @@ from typing import Any
 
 import pytest
 
-from fastprof.engine import Options, Report, read
+from fastprof.core.engine import Options, Report, read
+from fastprof.core.io import Source
+from fastprof.core.model import Model
 from fastprof.formats import get
-from fastprof.io import Source
-from fastprof.model import Model
-from fastprof.pipeline import convert
-from tests.product import open_input
+from fastprof.verbs.pipeline import convert
+from tests.support.product import open_input
 
 MB = int(os.environ.get("FASTPROF_BENCH_MB", "64"))
 SAMPLE = Path(__file__).parents[1] / "tests" / "corpus" / "xray" / "good" / "fdr5-pool-clang19.xray"
@@ -108,7 +108,7 @@ def test_index(benchmark: Any, trace: Path) -> None:
 
     def work() -> None:
         source = Source(str(trace))
-        reader = get("xray").reader
+        reader = get("xray").reader_class()
         assert reader is not None
         list(reader(source, Model(), Options(), Report()).ranges())
         source.close()

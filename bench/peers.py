@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.paths import REPO, SHARED
+from tests.support.paths import REPO, SHARED
 
 
 class Run:

@@ -11,24 +11,23 @@ from pathlib import Path
 from cffi import FFI
 
 HERE = Path(__file__).parent
-# Floor by floor: a header may only use what stands before it.
-FIRST = ["fp.h", "fp_buf.h", "fp_model.h", "fp_batch.h"]
-HEADERS = FIRST + sorted(p.name for p in HERE.glob("fp_*.h") if p.name not in FIRST)
+# A header may only use what stands before it: first the core, then formats and bridges, which do not know each other.
+FIRST = ["core/fp.h", "core/buf.h", "core/model.h", "core/batch.h"]
+FOUND = sorted(p.relative_to(HERE).as_posix() for p in HERE.glob("*/*.h"))
+HEADERS = FIRST + sorted((name for name in FOUND if name not in FIRST), key=lambda name: not name.startswith("core/"))
 
 ffibuilder = FFI()
 for name in HEADERS:
-    for part in re.findall(
-        r"/\* cffi-begin \*/(.*?)/\* cffi-end \*/", (HERE / name).read_text(), re.DOTALL
-    ):
+    for part in re.findall(r"/\* cffi-begin \*/(.*?)/\* cffi-end \*/", (HERE / name).read_text(), re.DOTALL):
         ffibuilder.cdef(part)
 
 link = ["-fsanitize=address,undefined"] if os.environ.get("FASTPROF_SANITIZE") == "1" else []
 ffibuilder.set_source(
-    "fastprof._core",
+    "fastprof.core._c",
     "\n".join(f'#include "{name}"' for name in HEADERS),
     include_dirs=[str(HERE)],
     # the static library is linked in: its sources are dependencies too
-    depends=[str(path) for path in sorted(HERE.glob("*.[ch]"))],
+    depends=[str(path) for path in sorted(HERE.glob("*/*.[ch]"))],
     extra_compile_args=["-O2", "-std=c11"],
     extra_link_args=link,
 )

@@ -10,29 +10,29 @@ from __future__ import annotations
 
 from importlib import import_module
 
-from fastprof._typing import TYPE_CHECKING, Any
-from fastprof._version import __version__
+from fastprof.core._typing import TYPE_CHECKING, Any
+from fastprof.core.version import __version__
 
 if TYPE_CHECKING:
-    from fastprof.engine import Options, Report
-    from fastprof.errors import FastprofError, FormatError, UnrecognizedError, UsageError
-    from fastprof.model import Batch
-    from fastprof.pipeline import convert, info
-    from fastprof.profile import Profile, open
+    from fastprof.core.engine import Options, Report
+    from fastprof.core.errors import FastprofError, FormatError, UnrecognizedError, UsageError
+    from fastprof.core.model import Batch
+    from fastprof.verbs.pipeline import convert, info
+    from fastprof.verbs.profile import Profile, open
 
 # Imported when first used, so that `fastprof --version` costs nothing.
 _HOMES = {
-    "Batch": "model",
-    "FastprofError": "errors",
-    "FormatError": "errors",
-    "Options": "engine",
-    "Profile": "profile",
-    "Report": "engine",
-    "UnrecognizedError": "errors",
-    "UsageError": "errors",
-    "convert": "pipeline",
-    "info": "pipeline",
-    "open": "profile",
+    "Batch": "core.model",
+    "FastprofError": "core.errors",
+    "FormatError": "core.errors",
+    "Options": "core.engine",
+    "Profile": "verbs.profile",
+    "Report": "core.engine",
+    "UnrecognizedError": "core.errors",
+    "UsageError": "core.errors",
+    "convert": "verbs.pipeline",
+    "info": "verbs.pipeline",
+    "open": "verbs.profile",
 }
 
 __all__ = [

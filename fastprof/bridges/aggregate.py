@@ -1,4 +1,4 @@
-"""Graph -> graph: rows of the same place become one row (csrc/fp_aggregate.h).
+"""Graph -> graph: rows of the same place become one row (csrc/bridges/aggregate.h).
 
     fn=main              fn=main
     10 5                 10 8
@@ -24,10 +24,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from itertools import chain
 
-from fastprof._typing import Any
-from fastprof.engine import Options, Report
-from fastprof.model import Batch, Model
-from fastprof.sums import Table, merged_part
+from fastprof.core._typing import Any
+from fastprof.core.engine import Options, Report
+from fastprof.core.model import Batch, Model
+from fastprof.core.sums import Table, merged_part
 
 
 def aggregate(batches: Iterable[Batch], model: Model, options: Options, report: Report) -> Iterator[Batch]:

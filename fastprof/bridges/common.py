@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from fastprof._core import ffi
-from fastprof._typing import Any
-from fastprof.model import Part, ValueType
+from fastprof.core._c import ffi
+from fastprof.core._typing import Any
+from fastprof.core.model import Part, ValueType
 
 
 def columns_of(part: Part, n_values: int, events: list[ValueType]) -> Any:

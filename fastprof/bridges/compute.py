@@ -14,11 +14,11 @@ from __future__ import annotations
 import copy
 from collections.abc import Iterable, Iterator
 
-from fastprof._core import ffi, lib
-from fastprof.engine import Report
-from fastprof.errors import FastprofError
-from fastprof.formulas import Formulas
-from fastprof.model import Batch, Model, Part, ValueType
+from fastprof.core._c import ffi, lib
+from fastprof.core.engine import Report
+from fastprof.core.errors import FastprofError
+from fastprof.core.formulas import Formulas
+from fastprof.core.model import Batch, Model, Part, ValueType
 
 
 def compute(batches: Iterable[Batch], model: Model, report: Report) -> Iterator[Batch]:

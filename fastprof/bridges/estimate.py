@@ -1,4 +1,4 @@
-"""Graph -> stacks: self costs are exact, their callers estimated (csrc/fp_estimate.h).
+"""Graph -> stacks: self costs are exact, their callers estimated (csrc/bridges/estimate.h).
 
     main -> a 30    main -> b 10    a -> c 20    b -> c 5    c self 25, a self 10, b self 5
 
@@ -16,13 +16,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from fastprof import __version__
-from fastprof._core import ffi, lib
-from fastprof._typing import Any
 from fastprof.bridges.common import columns_of, only
-from fastprof.engine import CAPACITY, Options, Report
-from fastprof.errors import check
-from fastprof.model import Batch, Model, Part, ValueType
+from fastprof.core._c import ffi, lib
+from fastprof.core._typing import Any
+from fastprof.core.engine import CAPACITY, Options, Report
+from fastprof.core.errors import check
+from fastprof.core.model import Batch, Model, Part, ValueType
+from fastprof.core.version import __version__
 
 # `--stacks`: how many callers are followed, and how the output says it.
 MAX_DEPTH = 1000

@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 
-from fastprof._core import ffi, lib
-from fastprof._typing import Any
-from fastprof.errors import FastprofError
+from fastprof.core._c import ffi, lib
+from fastprof.core._typing import Any
+from fastprof.core.errors import FastprofError
 
 # Pull up to n words of sorted records into a buffer; 0 at the end.
 Pull = Callable[[Any, int], int]
@@ -18,7 +18,7 @@ _WINDOWS = 2 << 20  # bytes for the windows of all runs together when they are m
 
 
 class Runs:
-    """Sorted runs of records of `width` words (csrc/fp_merge.h), all in one unnamed temporary file."""
+    """Sorted runs of records of `width` words (csrc/core/merge.h), all in one unnamed temporary file."""
 
     def __init__(self, width: int) -> None:
         self.width = width

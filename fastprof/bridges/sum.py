@@ -1,4 +1,4 @@
-"""Stacks -> stacks: equal rows summed up (csrc/fp_sum.h).
+"""Stacks -> stacks: equal rows summed up (csrc/bridges/sum.h).
 
     main > f  {size: 8}  1
     main > g             2    becomes    main > f  {size: 8}  4
@@ -13,12 +13,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from fastprof._core import ffi, lib
-from fastprof._typing import Any
 from fastprof.bridges.common import columns_of
-from fastprof.engine import CAPACITY, Options, Report
-from fastprof.errors import check
-from fastprof.model import Batch, Model, Part, ValueType
+from fastprof.core._c import ffi, lib
+from fastprof.core._typing import Any
+from fastprof.core.engine import CAPACITY, Options, Report
+from fastprof.core.errors import check
+from fastprof.core.model import Batch, Model, Part, ValueType
 
 
 def to_sum(batches: Iterable[Batch], model: Model, options: Options, report: Report) -> Iterator[Batch]:

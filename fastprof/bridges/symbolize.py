@@ -13,11 +13,11 @@ import bisect
 from collections import Counter
 from collections.abc import Iterable, Iterator
 
-from fastprof._core import ffi, lib
-from fastprof.engine import Options, Report
-from fastprof.errors import check
-from fastprof.model import Batch, Model
-from fastprof.symbols import Mapping, Symbolizer
+from fastprof.core._c import ffi, lib
+from fastprof.core.engine import Options, Report
+from fastprof.core.errors import check
+from fastprof.core.model import Batch, Model
+from fastprof.symbols.symbolizer import Mapping, Symbolizer
 
 _WIDTH = lib.FP_FRAME_WIDTH
 

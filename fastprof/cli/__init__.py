@@ -10,7 +10,7 @@ import signal
 import sys
 from collections.abc import Sequence
 
-from fastprof._version import __version__
+from fastprof.core.version import __version__
 
 VERBS = {
     "convert": "convert a profile, or merge several into one",
@@ -54,7 +54,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     except Exception as error:
         if os.environ.get("FASTPROF_DEBUG") == "1":
             raise
-        from fastprof.errors import FastprofError, UsageError
+        from fastprof.core.errors import FastprofError, UsageError
 
         message = str(error) or "out of memory"
         if not isinstance(error, (FastprofError, MemoryError, RecursionError, OSError)):
@@ -65,7 +65,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def say(message: str) -> None:
     """One line on standard error."""
-    from fastprof.errors import printable
+    from fastprof.core.errors import printable
 
     print(f"fastprof: {printable(message)}", file=sys.stderr)
 
@@ -83,7 +83,7 @@ def _run_and_flush(args: list[str]) -> int:
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             if isinstance(error, BrokenPipeError):
                 raise
-            from fastprof.errors import FastprofError
+            from fastprof.core.errors import FastprofError
 
             raise FastprofError(f"<stdout>: {error.strerror}") from None
 
@@ -120,7 +120,7 @@ def _run(args: list[str]) -> int:
         sub.set_defaults(run=module.run, parser=sub)
     parsed, unknown = parser.parse_known_args(args)
     if unknown:
-        from fastprof.errors import printable
+        from fastprof.core.errors import printable
 
         parsed.parser.error(printable(f"unrecognized arguments: {' '.join(unknown)}"))
     gc.freeze()

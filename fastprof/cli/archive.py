@@ -7,7 +7,6 @@ import json
 import os
 from functools import partial
 
-from fastprof import pipeline
 from fastprof.cli.common import (
     Progress,
     add_level_argument,
@@ -15,10 +14,11 @@ from fastprof.cli.common import (
     options_from,
     tell,
 )
-from fastprof.engine import Options
-from fastprof.errors import UsageError, printable
-from fastprof.formats import archive_store
-from fastprof.io import expand
+from fastprof.core.engine import Options
+from fastprof.core.errors import UsageError, printable
+from fastprof.core.io import expand
+from fastprof.verbs import pipeline
+from fastprof.verbs import store as archive_store
 
 DESCRIPTION = """\
 Keep many profiles in one archive.  Alike dumps are stored against each other;

@@ -7,10 +7,10 @@ import os
 import sys
 from collections.abc import Callable
 
-from fastprof._typing import Any
 from fastprof.cli import say
-from fastprof.engine import CHOICES, Options, Report, misfit
-from fastprof.errors import printable
+from fastprof.core._typing import Any
+from fastprof.core.engine import CHOICES, Options, Report, misfit
+from fastprof.core.errors import printable
 
 
 def add_reading_arguments(parser: argparse.ArgumentParser) -> None:

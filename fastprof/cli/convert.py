@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 
-from fastprof import pipeline
 from fastprof.cli.common import (
     Progress,
     add_level_argument,
@@ -13,7 +12,8 @@ from fastprof.cli.common import (
     tell,
     whole,
 )
-from fastprof.engine import CHOICES, LABELS, RANGES, Options, misfit
+from fastprof.core.engine import CHOICES, LABELS, RANGES, Options, misfit
+from fastprof.verbs import pipeline
 
 DESCRIPTION = """\
 Convert a profile into another format, streaming.  Several inputs are merged

@@ -26,8 +26,8 @@ def run(args: argparse.Namespace) -> int:
             {
                 "name": f.name,
                 "view": f.view,
-                "reads": f.reader is not None,
-                "writes": f.writer is not None,
+                "reads": bool(f.reader),
+                "writes": bool(f.writer),
                 "suffixes": list(f.suffixes),
                 "prefixes": list(f.prefixes),
                 "title": f.title,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 
-from fastprof import pipeline
 from fastprof.cli.common import (
     Progress,
     add_reading_arguments,
@@ -13,7 +12,8 @@ from fastprof.cli.common import (
     report_json,
     say_report,
 )
-from fastprof.errors import printable
+from fastprof.core.errors import printable
+from fastprof.verbs import pipeline
 
 DESCRIPTION = """\
 Read a profile to its end and say what is in it: format, version, counts, time

@@ -1,7 +1,8 @@
 """The registry: the only place that knows which formats exist.
 
-A format is a module of this package, named once in NAMES, with a constant
-`FORMAT` (engine.Format).  Adding one: see CONTRIBUTING.md.
+A room is a folder of this package, named once in ROOMS, whose `__init__.py` -
+its door - has a constant `FORMATS`.  A door imports nothing heavy, because
+every door is opened to recognize an input.  Adding one: see CONTRIBUTING.md.
 """
 
 from __future__ import annotations
@@ -10,26 +11,33 @@ import os
 from functools import cache
 from importlib import import_module
 
-from fastprof.engine import Format
-from fastprof.errors import UnrecognizedError, UsageError
-from fastprof.io import Source
-from fastprof.streams import compression_of_name
+from fastprof.core.engine import Format
+from fastprof.core.errors import UnrecognizedError, UsageError
+from fastprof.core.io import Source
+from fastprof.core.streams import compression_of_name
 
-NAMES = ("xray", "gperftools", "callgrind", "cachegrind", "pprof", "archive")
+ROOMS = ("xray", "gperftools", "callgrind", "pprof", "archive")
 
 
 @cache
-def get(name: str) -> Format:
-    """The format called `name`.  Errors: UsageError, with the names there are."""
-    if name not in NAMES:
-        raise UsageError(f"unknown format {name!r}; known are: {', '.join(NAMES)}")
-    module = import_module(f"fastprof.formats.{name.replace('-', '_')}")
-    found: Format = module.FORMAT
+def _by_name() -> dict[str, Format]:
+    found: dict[str, Format] = {}
+    for room in ROOMS:
+        package = f"{__name__}.{room}"
+        for format_ in import_module(package).FORMATS:
+            found[format_.name] = format_._replace(room=package)
     return found
 
 
+def get(name: str) -> Format:
+    """The format called `name`.  Errors: UsageError, with the names there are."""
+    if name not in _by_name():
+        raise UsageError(f"unknown format {name!r}; known are: {', '.join(_by_name())}")
+    return _by_name()[name]
+
+
 def formats() -> list[Format]:
-    return [get(name) for name in NAMES]
+    return [*_by_name().values()]
 
 
 def detect(source: Source) -> Format:
@@ -54,7 +62,7 @@ def for_output(path: str) -> Format:
     plain = name.removesuffix(compression_of_name(name))
     for candidates in ([name], [plain]):
         for f in formats():
-            if f.writer is None:
+            if not f.writer:
                 continue
             for candidate in candidates:
                 if any(candidate.endswith(s) for s in f.suffixes) or any(candidate.startswith(p) for p in f.prefixes):

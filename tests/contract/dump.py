@@ -11,10 +11,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, Any
 
-from fastprof.engine import Options, Report
-from fastprof.errors import FastprofError, FormatError
-from fastprof.model import Batch, Model
-from tests.product import batches, open_input
+from fastprof.core.engine import Options, Report
+from fastprof.core.errors import FastprofError, FormatError
+from fastprof.core.model import Batch, Model
+from tests.support.product import batches, open_input
 
 CORPUS = Path(__file__).parents[1] / "corpus"
 ROWS_SHOWN = 40

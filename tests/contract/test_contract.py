@@ -12,10 +12,11 @@ from pathlib import Path
 import pytest
 
 import fastprof
-from fastprof import formats, pipeline
-from fastprof.engine import Options
-from fastprof.errors import FastprofError, FormatError, UnrecognizedError, UsageError
-from fastprof.io import Source
+from fastprof import formats
+from fastprof.core.engine import Options
+from fastprof.core.errors import FastprofError, FormatError, UnrecognizedError, UsageError
+from fastprof.core.io import Source
+from fastprof.verbs import pipeline
 from tests.contract.dump import CORPUS, dump, expected_failures, failure, files, golden, golden_path
 
 GOOD, BAD = files("good"), files("bad")

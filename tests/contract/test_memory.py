@@ -11,13 +11,14 @@ from pathlib import Path
 
 import pytest
 
-from fastprof import formats, pipeline
-from fastprof.formats.archive_index import load
-from fastprof.formats.archive_sections import Codec
-from fastprof.io import Source
+from fastprof import formats
+from fastprof.core.io import Source
+from fastprof.formats.archive.index import load
+from fastprof.formats.archive.sections import Codec
+from fastprof.verbs import pipeline
 from tests.contract.dump import CORPUS
-from tests.paths import REPO
-from tests.xraylog import FdrBuffer, FdrLog
+from tests.support.paths import REPO
+from tests.support.xraylog import FdrBuffer, FdrLog
 
 SLACK = 6 << 20  # bytes
 # The small file must be long enough to fill what is allocated once; a chunk of the archive is longer than that.
@@ -151,7 +152,7 @@ def test_memory_does_not_grow_with_records(name: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize("level", ["3", "19"])
 def test_archives_are_written_and_read_in_constant_memory(name: str, level: str, tmp_path: Path) -> None:
     """A view each: some chunks, and ten times as many."""
-    chunked = "from fastprof.formats import archive_write\narchive_write.CHUNK_ROWS = 30_000\n" + DRIVER
+    chunked = "from fastprof.formats.archive import write\nwrite.CHUNK_ROWS = 30_000\n" + DRIVER
     peaks = []
     for times in (1, 10):
         path, stored = tmp_path / f"{times}", tmp_path / f"{times}.fpa"

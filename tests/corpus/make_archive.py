@@ -6,9 +6,9 @@ import struct
 import zlib
 from pathlib import Path
 
-from fastprof.formats import archive_write
-from fastprof.formats.archive_sections import HEADER_NBYTES, ROWS, ZSTD, Section, scan
-from tests.archives import graph, stacks, timeline, write_archive
+from fastprof.formats.archive import write as archive_write
+from fastprof.formats.archive.sections import HEADER_NBYTES, ROWS, ZSTD, Section, scan
+from tests.support.archives import graph, stacks, timeline, write_archive
 
 HERE = Path(__file__).parent / "archive"
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import struct
 from pathlib import Path
 
-from tests.xraylog import BasicLog, FdrLog, ProfilingLog, header
+from tests.support.xraylog import BasicLog, FdrLog, ProfilingLog, header
 
 HERE = Path(__file__).parent / "xray"
 

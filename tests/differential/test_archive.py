@@ -7,12 +7,13 @@ from typing import Any
 
 import pytest
 
-from fastprof import formats, pipeline
-from fastprof.engine import Options
-from fastprof.errors import FastprofError
-from fastprof.io import Source
+from fastprof import formats
+from fastprof.core.engine import Options
+from fastprof.core.errors import FastprofError
+from fastprof.core.io import Source
+from fastprof.verbs import pipeline
 from tests.differential import pprof_raw
-from tests.paths import SHARED, needs_shared
+from tests.support.paths import SHARED, needs_shared
 
 pytestmark = needs_shared
 AS_IS = Options(symbolize=False)

@@ -12,15 +12,15 @@ import pytest
 
 from fastprof import formats
 from fastprof.bridges.estimate import to_stacks
-from fastprof.bridges.graph import to_graph
+from fastprof.bridges.project import to_graph
 from fastprof.bridges.symbolize import symbolize
-from fastprof.engine import Options, Report, read, write
-from fastprof.io import Sink, Source
-from fastprof.model import Batch, Model
-from tests import profiles
+from fastprof.core.engine import Options, Report, read, write
+from fastprof.core.io import Sink, Source
+from fastprof.core.model import Batch, Model
 from tests.differential.peers import need
-from tests.paths import needs_shared, shared_data
 from tests.reference.bridges import positions
+from tests.support import profiles
+from tests.support.paths import needs_shared, shared_data
 
 pytestmark = needs_shared
 Bridge = Callable[[Iterable[Batch], Model, Options, Report], Iterator[Batch]]
@@ -34,8 +34,7 @@ def peer(tool: str, *arguments: str | Path) -> str:
 
 def batches_of(path: Path, model: Model, options: Options, report: Report) -> Iterator[Batch]:
     with Source(path) as source:
-        reader = formats.detect(source).reader
-        assert reader
+        reader = formats.detect(source).reader_class()
         yield from read(reader(source, model, options, report))
 
 
@@ -44,8 +43,7 @@ def convert(path: Path, output: Path, to: str, *bridges: Bridge, **options: obje
     batches = batches_of(path, model, opts, report)
     for bridge in bridges:
         batches = bridge(batches, model, opts, report)
-    writer = formats.get(to).writer
-    assert writer
+    writer = formats.get(to).writer_class()
     with Sink(output) as sink:
         write(batches, writer(model, sink, opts, report))
         sink.commit()

@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from fastprof.engine import Options
-from fastprof.errors import FormatError
-from fastprof.pipeline import convert, info
-from tests.graphs import read_parts, rewrite
-from tests.paths import SHARED, needs_shared, shared_data
+from fastprof.core.engine import Options
+from fastprof.core.errors import FormatError
+from fastprof.verbs.pipeline import convert, info
 from tests.reference.callgrind import parse
+from tests.support.graphs import read_parts, rewrite
+from tests.support.paths import SHARED, needs_shared, shared_data
 
 pytestmark = needs_shared
 

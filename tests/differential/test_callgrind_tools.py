@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from fastprof.engine import Options
+from fastprof.core.engine import Options
 from tests.differential.peers import need
 from tests.differential.test_callgrind_reference import GOOD, contents
-from tests.graphs import read_parts, rewrite
-from tests.paths import SHARED, needs_shared, shared_data
 from tests.reference.cg_annotate import Annotated, Refused, listed
+from tests.support.graphs import read_parts, rewrite
+from tests.support.paths import SHARED, needs_shared, shared_data
 
 pytestmark = needs_shared
 # callgrind_annotate takes hex counts for 0 and keeps the file of fi= over fn=; of this file it reads other
@@ -171,7 +171,7 @@ def test_cg_merge_takes_our_files(tmp_path: Path) -> None:
     a.write_bytes(rewrite(shared_data("callgrind", "cachegrind", "mt.cachegrind"), "cachegrind"))
     b.write_bytes(rewrite(shared_data("callgrind", "cachegrind", "mt_O0.cachegrind"), "cachegrind"))
     run(tool, "-o", theirs, a, b)
-    from fastprof.pipeline import convert
+    from fastprof.verbs.pipeline import convert
 
     convert([str(a), str(b)], str(ours), to="cachegrind")
     assert costs(ours) == costs(theirs)
@@ -208,7 +208,7 @@ def costs(path: Path) -> list[tuple[str, ...]]:
 
 def test_what_we_merge_callgrind_annotate_adds_up(tmp_path: Path) -> None:
     """Three parts merged: each function's self cost is the sum of what the parts' reports say."""
-    from fastprof.pipeline import convert
+    from fastprof.verbs.pipeline import convert
 
     parts = sorted(shared_data("callgrind", "parts").iterdir())
     merged = tmp_path / "merged.callgrind"

@@ -12,13 +12,13 @@ from typing import cast
 
 import pytest
 
-from fastprof import pipeline
-from fastprof.engine import Options
+from fastprof.core.engine import Options
+from fastprof.verbs import pipeline
 from tests.differential import pprof_raw
 from tests.differential.peers import need
-from tests.paths import REPO, SHARED, needs_shared, shared_data
 from tests.reference import profile_proto as reference
-from tests.stackdump import rewrite
+from tests.support.paths import REPO, SHARED, needs_shared, shared_data
+from tests.support.stackdump import rewrite
 
 Stack = tuple[tuple[str, str, str], ...]  # frames, leaf first: address, mapping, lines
 

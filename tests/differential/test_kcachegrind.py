@@ -13,14 +13,14 @@ from typing import NamedTuple
 
 import pytest
 
-from fastprof.engine import Options
-from fastprof.pipeline import convert
+from fastprof.core.engine import Options
+from fastprof.verbs.pipeline import convert
 from tests.differential.peers import need
 from tests.differential.test_callgrind_reference import GOOD, contents
-from tests.graphs import rewrite
-from tests.paths import REPO, SHARED, needs_shared, shared_data
 from tests.reference.callgrind import parse
 from tests.reference.kcachegrind import Function, Loader, base_name, load
+from tests.support.graphs import rewrite
+from tests.support.paths import REPO, SHARED, needs_shared, shared_data
 
 
 def messages(path: Path, home: Path) -> list[str]:

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.differential.peers import need
-from tests.paths import REPO
+from tests.support.paths import REPO
 
 BLOCKS = re.findall(r"^```\n(\$ .*?)^```$", (REPO / "README.md").read_text(), re.MULTILINE | re.DOTALL)
 SHOWN = [block for block in BLOCKS if not all(line.startswith("$ ") for line in block.splitlines())]

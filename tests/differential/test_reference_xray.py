@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, given, settings
 
-from tests import strategies_xray as strategies
 from tests.differential import account, llvm_yaml
 from tests.differential.record_xray import RECIPES, Recorder, llvm_xray
 from tests.reference import fold, xray
+from tests.support import strategies_xray as strategies
 from tests.unit.test_xraylog import ACCEPTED
 
 # What llvm-xray refuses of the logs that runtimes write.

@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from fastprof.engine import Options
-from fastprof.pipeline import convert
+from fastprof.core.engine import Options
+from fastprof.verbs.pipeline import convert
 from tests.differential.peers import need
 from tests.differential.test_callgrind_tools import costs, figures, run
-from tests.graphs import read_parts, rewrite
 from tests.reference.callgrind import Part, Row, parse
 from tests.reference.kcachegrind import load
+from tests.support.graphs import read_parts, rewrite
 
 PROGRAMS = Path(__file__).parent / "programs"
 ANNOTATE = ("--auto=no", "--show-percs=no", "--threshold=100", "--tree=both")

@@ -9,15 +9,15 @@ from pathlib import Path
 
 import pytest
 
-from fastprof.engine import Options
-from tests import product
+from fastprof.core.engine import Options
 from tests.differential import account, llvm_yaml
 from tests.differential.peers import need
 from tests.differential.record_xray import RECIPES, Recorder, llvm_xray
 from tests.differential.test_reference_xray import REFUSED_BY_LLVM
-from tests.paths import needs_shared, shared_data
 from tests.reference import fold as reference_fold
 from tests.reference import xray as reference
+from tests.support import product
+from tests.support.paths import needs_shared, shared_data
 
 LOGS = sorted(set(RECIPES) - {"profiling"})
 CASES = (
@@ -94,7 +94,7 @@ def test_counts_and_inclusive_times_equal_account(clang19: Recorder, name: str) 
     [("fdr5-pool-clang19", "pool.19"), ("fdr5-lua-clang19", "lua.19"), ("fdr5-interp-args-clang14", "interp.14")],
 )
 def test_names_are_those_of_the_map(folder: str, binary: str) -> None:
-    from fastprof.formats.xray_map import InstrumentationMap
+    from fastprof.formats.xray.map import InstrumentationMap
 
     path = shared_data("xray", folder, "trace.xray")
     program = str(shared_data("xray", folder, binary))

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from fastprof import pipeline
-from fastprof.engine import Options
+from fastprof.core.engine import Options
+from fastprof.verbs import pipeline
 from tests.differential.peers import need
-from tests.paths import needs_shared, shared_data
+from tests.support.paths import needs_shared, shared_data
 
 CASES = (
     "fdr5-events-clang19/trace.xray",

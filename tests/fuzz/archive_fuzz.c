@@ -3,7 +3,7 @@
  * again, and what was written must read back to the same rows. */
 #include <stdlib.h>
 
-#include "fp_archive.h"
+#include "archive/archive.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -2,15 +2,15 @@
  * that fills a model and a batch of samples, with ids that are mostly there.
  * Checked beside memory: every bridge keeps every total.
  *
- *   samples -> fp_sum -> fp_restack -> fp_stacks (graph) -> fp_estimate (stacks)
+ *   samples -> fp_sum -> fp_restack -> fp_project (graph) -> fp_estimate (stacks)
  */
 #include <stdint.h>
 #include <stdlib.h>
 
-#include "fp_estimate.h"
-#include "fp_restack.h"
-#include "fp_stacks.h"
-#include "fp_sum.h"
+#include "bridges/estimate.h"
+#include "bridges/restack.h"
+#include "bridges/project.h"
+#include "bridges/sum.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
 
@@ -122,21 +122,21 @@ static int summed(struct fp_model *m, const struct fp_batch *in, struct fp_batch
 static int to_graph(struct fp_model *m, const struct fp_batch *in, uint32_t options, struct fp_estimate *e,
                     struct totals *graph, struct fp_err *err) {
     static const uint32_t columns[VALUES] = {0, 1};
-    struct fp_stacks *s = fp_stacks_new(m, options & 1, options >> 1 & 1);
+    struct fp_project *s = fp_project_new(m, options & 1, options >> 1 & 1);
     struct fp_batch *out = fp_batch_new(FP_GRAPH, 1 + options % 7, VALUES);
-    int status = fp_stacks_set_values(s, VALUES);
-    if (status == FP_DONE) status = fp_stacks_put(s, in, columns, err);
-    if (status == FP_DONE) status = fp_stacks_end(s, err);
+    int status = fp_project_set_values(s, VALUES);
+    if (status == FP_DONE) status = fp_project_put(s, in, columns, err);
+    if (status == FP_DONE) status = fp_project_end(s, err);
     for (uint32_t group = 0; status == FP_DONE && group < (options & 1 ? m->threads.n : 1); group++) {
         int64_t totals[VALUES];
         struct totals rows = {{0}, 0};
-        int64_t n = fp_stacks_select(s, group, options & 4 ? 1 : -1, totals, err);
+        int64_t n = fp_project_select(s, group, options & 4 ? 1 : -1, totals, err);
         if (n < 0) {
             status = (int)n;
             break;
         }
         for (int pulled = FP_FULL; pulled == FP_FULL && status == FP_DONE;) {
-            pulled = fp_stacks_pull(s, out);
+            pulled = fp_project_pull(s, out);
             if (pulled < 0) abort();
             add(&rows, out);
             status = fp_estimate_put(e, out, columns, s->addresses, s->lines, err);
@@ -147,7 +147,7 @@ static int to_graph(struct fp_model *m, const struct fp_batch *in, uint32_t opti
             graph->overflow |= rows.overflow | __builtin_add_overflow(graph->of[k], totals[k], &graph->of[k]);
     }
     fp_batch_free(out);
-    fp_stacks_free(s);
+    fp_project_free(s);
     return status;
 }
 

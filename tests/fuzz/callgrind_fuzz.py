@@ -22,13 +22,13 @@ from pathlib import Path
 LIBFUZZER = ctypes.CDLL(sys.argv[1], ctypes.RTLD_GLOBAL)  # before the modules that it counts in
 
 from fastprof.bridges.aggregate import aggregate  # noqa: E402
-from fastprof.engine import Options, read, write  # noqa: E402
-from fastprof.errors import FastprofError  # noqa: E402
+from fastprof.core.engine import Options, read, write  # noqa: E402
+from fastprof.core.errors import FastprofError  # noqa: E402
+from fastprof.core.io import Sink  # noqa: E402
+from fastprof.core.streams import compression_of_bytes  # noqa: E402
 from fastprof.formats import get  # noqa: E402
-from fastprof.io import Sink  # noqa: E402
-from fastprof.streams import compression_of_bytes  # noqa: E402
-from tests.graphs import read_parts  # noqa: E402
-from tests.product import open_input  # noqa: E402
+from tests.support.graphs import read_parts  # noqa: E402
+from tests.support.product import open_input  # noqa: E402
 
 CORPUS = Path(__file__).parents[1] / "corpus"
 # Words of the format: libFuzzer's dictionary.
@@ -38,7 +38,7 @@ WORDS = (
     b"ffffffffffffffff 18446744073709551615 9223372036854775808 \\x0a====\\x20NEW\\x20PROFILING\\x20FILE\\x0a "
     b"\\x0acalls=1\\x205\\x0a*\\x207\\x0a \\x0apositions:\\x20instr\\x20bb\\x20line\\x0aevents:\\x20A\\x20B\\x20C\\x0a"
 )
-WRITERS = {name: get(name).writer for name in ("callgrind", "cachegrind")}
+WRITERS = {name: get(name).writer_class() for name in ("callgrind", "cachegrind")}
 WHOLE = 1 << 13  # a window for every input whole; large buffers would take most of the time
 WINDOWS = (1, 3, 17, 100, 1000)
 CAPACITIES = (1, 2, 7, 100)

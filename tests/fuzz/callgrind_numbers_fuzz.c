@@ -7,7 +7,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-#include "fp_callgrind_numbers.h"
+#include "callgrind/numbers.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
 

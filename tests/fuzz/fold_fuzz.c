@@ -6,7 +6,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-#include "fp_fold.h"
+#include "bridges/fold.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
 

@@ -2,7 +2,7 @@
  * one before it how much comes at a time; so a file replays as it is. */
 #include <stdlib.h>
 
-#include "fp_gperf.h"
+#include "gperftools/gperf.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

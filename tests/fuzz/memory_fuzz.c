@@ -3,7 +3,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-#include "fp_memory.h"
+#include "core/memory.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
 

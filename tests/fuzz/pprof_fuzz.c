@@ -3,8 +3,8 @@
  * written must be read without complaint. */
 #include <stdlib.h>
 
-#include "fp_pprof_read.h"
-#include "fp_pprof_write.h"
+#include "pprof/read.h"
+#include "pprof/write.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -3,7 +3,7 @@
  * every id they carry is in the model. */
 #include <stdlib.h>
 
-#include "fp_xray.h"
+#include "xray/read.h"
 
 static void must(int ok) {
     if (!ok) abort();

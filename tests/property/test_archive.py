@@ -7,20 +7,20 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from fastprof._core import lib
+from fastprof.core._c import lib
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from fastprof import formats
-from fastprof.engine import Options, Report, read, write
-from fastprof.formats import archive_write
-from fastprof.formats.archive_read import ArchiveReader
-from fastprof.formats.archive_write import ArchiveWriter
-from fastprof.io import Sink, Source
-from fastprof.model import Batch, Model, Part
-from tests.archives import TABLES, dump, graph, stacks, timeline, write_archive
-from tests.paths import needs_shared, shared_data
+from fastprof.core.engine import Options, Report, read, write
+from fastprof.core.io import Sink, Source
+from fastprof.core.model import Batch, Model, Part
+from fastprof.formats.archive import write as archive_write
+from fastprof.formats.archive.read import ArchiveReader
+from fastprof.formats.archive.write import ArchiveWriter
 from tests.reference import archive as reference
+from tests.support.archives import TABLES, dump, graph, stacks, timeline, write_archive
+from tests.support.paths import needs_shared, shared_data
 
 WIDE = {"mappings": (1, 3, 5), "frames": (1,), "labels": (3,)}
 
@@ -63,8 +63,7 @@ def test_the_reference_reads_real_profiles(path: str) -> None:
     found = shared_data(*path.split("/"))
     model, out, report = Model(), io.BytesIO(), Report()
     source = Source(str(found))
-    reader = formats.detect(source).reader
-    assert reader is not None
+    reader = formats.detect(source).reader_class()
     opened = reader(source, model, Options(), report)
     writer = ArchiveWriter(model, Sink(out), Options(), report)
     writer.view = opened.view

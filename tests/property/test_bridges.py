@@ -9,12 +9,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fastprof.bridges.estimate import to_stacks
-from fastprof.bridges.graph import to_graph
-from fastprof.engine import Options, Report
-from fastprof.model import Model, ValueType
-from tests import profiles
-from tests.profiles import At, Fn, Frame, Row, Sample
+from fastprof.bridges.project import to_graph
+from fastprof.core.engine import Options, Report
+from fastprof.core.model import Model, ValueType
 from tests.reference import bridges as reference
+from tests.support import profiles
+from tests.support.profiles import At, Fn, Frame, Row, Sample
 
 CAPACITIES = st.sampled_from([1, 2, 1000])
 VALUES = st.integers(-(2**40), 2**40)

@@ -9,10 +9,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from fastprof.engine import Options
-from fastprof.errors import FormatError
-from tests.graphs import read_parts, rewrite
+from fastprof.core.engine import Options
+from fastprof.core.errors import FormatError
 from tests.reference.callgrind import Function, Part, Row, parse
+from tests.support.graphs import read_parts, rewrite
 
 NAME = st.one_of(
     st.sampled_from([b"main", b"f", b"g'2", b"a.c", b"", b"(below main)", b"???", b"x (y) z"]),
@@ -222,16 +222,15 @@ def test_aggregate_keeps_every_sum_and_no_place_twice(case: tuple[list[Part], by
     import io
 
     from fastprof.bridges.aggregate import aggregate
-    from fastprof.engine import read, write
+    from fastprof.core.engine import read, write
+    from fastprof.core.io import Sink
     from fastprof.formats import get
-    from fastprof.io import Sink
-    from tests.product import open_input
+    from tests.support.product import open_input
 
     parts, data = case
     opened = open_input(data, from_="callgrind")
     out = io.BytesIO()
-    make = get("callgrind").writer
-    assert make is not None
+    make = get("callgrind").writer_class()
     rows = aggregate(read(opened.reader), opened.model, Options(), opened.report)
     write(rows, make(opened.model, Sink(out), Options(), opened.report))
     after = parse(out.getvalue())

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fastprof.model import Model
+from fastprof.core.model import Model
 
 NAME = st.sampled_from(["", "f", "g", "main", "operator()"])
 FUNCTION = st.tuples(NAME, NAME, st.integers(0, 2), NAME, st.integers(0, 1))

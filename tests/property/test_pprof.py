@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.reference import gperftools, profile_proto
-from tests.stackdump import dump, rewrite
+from tests.support.stackdump import dump, rewrite
 
 U64 = st.one_of(st.integers(0, 300), st.integers(0, (1 << 64) - 1))
 I64 = st.one_of(st.integers(-300, 300), st.integers(-(1 << 63), (1 << 63) - 1))
@@ -107,7 +107,7 @@ CHAINS = st.lists(
 def test_gperftools_is_that_of_the_slow_reader(
     chains: list[tuple[int, tuple[int, ...]]], word: int, order: str, trailer: bool, chunk: int | None
 ) -> None:
-    from fastprof.engine import Options
+    from fastprof.core.engine import Options
 
     data = gperftools.write(chains, word=word, order=order, trailer=trailer)
     want = gperftools.read(data)

@@ -8,12 +8,12 @@ import pytest
 from hypothesis import HealthCheck, assume, event, given, settings
 from hypothesis import strategies as st
 
-from fastprof.engine import Options
-from fastprof.errors import FormatError
-from tests import product
+from fastprof.core.engine import Options
+from fastprof.core.errors import FormatError
 from tests.reference import fold as reference_fold
 from tests.reference import xray as reference
-from tests.strategies_xray import Case, basic_cases, cut_typed_cases, fdr_cases, profile_logs
+from tests.support import product
+from tests.support.strategies_xray import Case, basic_cases, cut_typed_cases, fdr_cases, profile_logs
 
 CASES = st.one_of(fdr_cases(), cut_typed_cases(), basic_cases())
 
@@ -64,7 +64,8 @@ def test_the_stack_machine_folds_as_the_reference_does(case: Case, per_thread: b
 @settings(max_examples=100, deadline=None)
 @given(CASES, st.integers(1, 9))
 def test_spilling_changes_nothing(case: Case, capacity: int) -> None:
-    from fastprof.bridges import spill, timeline
+    from fastprof.bridges import fold as timeline
+    from fastprof.bridges import spill
 
     whole = product.graph(case.data, Options(time_unit="ticks"), capacity=capacity)
     spills = 0
@@ -121,7 +122,7 @@ def test_profiles_sum_up(log: Any) -> None:
 
 
 def test_a_truncated_log_is_an_error_at_the_cut() -> None:
-    from tests.xraylog import FdrLog
+    from tests.support.xraylog import FdrLog
 
     log = FdrLog(5)
     log.buffer(tid=1).enter(1, 5).exit(1, 5)

@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterable
 from fractions import Fraction
 
-from tests.profiles import At, Fn, Frame, Row, Sample
+from tests.support.profiles import At, Fn, Frame, Row, Sample
 
 Values = tuple[int, ...]
 

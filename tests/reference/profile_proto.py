@@ -87,7 +87,7 @@ def parse(data: bytes) -> Any:
 
 
 def rows(profile: Any) -> list[Any]:
-    """Samples as tests.stackdump has them, callers' addresses as they stand, object names with the mapping."""
+    """Samples as tests.support.stackdump has them, callers' addresses as they stand, object names with the mapping."""
     strings = [s.encode() for s in profile.string_table]
     mappings = {m.id: m for m in profile.mapping}
     functions = {f.id: f for f in profile.function}

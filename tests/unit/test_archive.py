@@ -11,21 +11,25 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from fastprof._core import lib
+from fastprof.core._c import lib
 
-from fastprof import formats, pipeline
-from fastprof.engine import Options, Report, read, write
-from fastprof.errors import FastprofError, FormatError, UsageError
-from fastprof.formats import archive_cbor, archive_sections, archive_store, archive_write
-from fastprof.formats.archive_read import ArchiveReader
-from fastprof.formats.archive_sections import HEADER_NBYTES, INDEX, ROWS, TABLES, Codec
-from fastprof.formats.archive_write import ArchiveWriter
-from fastprof.io import Sink, Source
-from fastprof.model import Batch, Model, Part, ValueType
-from tests.archives import dump, graph, stacks, timeline, write_archive
-from tests.product import timeline as timeline_of
+from fastprof import formats
+from fastprof.core.engine import Options, Report, read, write
+from fastprof.core.errors import FastprofError, FormatError, UsageError
+from fastprof.core.io import Sink, Source
+from fastprof.core.model import Batch, Model, Part, ValueType
+from fastprof.formats.archive import cbor as archive_cbor
+from fastprof.formats.archive import sections as archive_sections
+from fastprof.formats.archive import write as archive_write
+from fastprof.formats.archive.read import ArchiveReader
+from fastprof.formats.archive.sections import HEADER_NBYTES, INDEX, ROWS, TABLES, Codec
+from fastprof.formats.archive.write import ArchiveWriter
+from fastprof.verbs import pipeline
+from fastprof.verbs import store as archive_store
 from tests.reference import archive as reference
-from tests.xraylog import FdrLog
+from tests.support.archives import dump, graph, stacks, timeline, write_archive
+from tests.support.product import timeline as timeline_of
+from tests.support.xraylog import FdrLog
 
 MAKERS = {"timeline": timeline, "stacks": stacks, "graph": graph}
 
@@ -297,7 +301,7 @@ def test_an_end_that_says_nonsense_is_damage(changes: dict[str, Any], tmp_path: 
 
 def test_metadata_that_expands_beyond_measure_is_refused() -> None:
     """Objects of metadata take many times its bytes: 4 KB of a file are not to become gigabytes."""
-    from fastprof.formats.archive_sections import METADATA_FREE
+    from fastprof.formats.archive.sections import METADATA_FREE
 
     data, _ = write_archive(timeline, rows=50)
     index = next(s for s in sections(data) if s.type == INDEX)

@@ -10,21 +10,22 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from fastprof._core import lib
+from fastprof.core._c import lib
 
-from fastprof import pipeline
-from fastprof.engine import Options, Report
-from fastprof.errors import FormatError, UsageError
-from fastprof.formats import archive_sections, archive_store
-from fastprof.formats.archive_index import load
-from fastprof.formats.archive_read import ArchiveReader
-from fastprof.formats.archive_sections import BASED, DIFFERENCE, INDEX, ROWS, Codec, SectionError, parse_header
-from fastprof.formats.archive_write import empty
-from fastprof.io import Source
-from fastprof.model import Model
-from tests.archives import graph, stacks, timeline, write_archive
-from tests.paths import REPO
+from fastprof.core.engine import Options, Report
+from fastprof.core.errors import FormatError, UsageError
+from fastprof.core.io import Source
+from fastprof.core.model import Model
+from fastprof.formats.archive import sections as archive_sections
+from fastprof.formats.archive.index import load
+from fastprof.formats.archive.read import ArchiveReader
+from fastprof.formats.archive.sections import BASED, DIFFERENCE, INDEX, ROWS, Codec, SectionError, parse_header
+from fastprof.formats.archive.write import empty
+from fastprof.verbs import pipeline
+from fastprof.verbs import store as archive_store
 from tests.reference import archive as reference
+from tests.support.archives import graph, stacks, timeline, write_archive
+from tests.support.paths import REPO
 from tests.unit.test_archive import MAKERS, read_dump, sections
 
 
@@ -219,9 +220,11 @@ def names(store: Path) -> list[str]:
 DYING = """
 import os, signal, sys
 from functools import partial
-from fastprof import io, pipeline
-from fastprof.engine import Options
-from fastprof.formats import archive_sections, archive_store
+from fastprof.core import io
+from fastprof.verbs import pipeline
+from fastprof.core.engine import Options
+from fastprof.formats.archive import sections as archive_sections
+from fastprof.verbs import store as archive_store
 left, write = int(sys.argv[4]), io.Sink.write
 def dying(self, data):
     global left
@@ -268,9 +271,10 @@ def test_a_killed_add_leaves_the_old_contents(first: bool, tmp_path: Path) -> No
 ADDING = """
 import sys
 from functools import partial
-from fastprof import pipeline
-from fastprof.engine import Options
-from fastprof.formats import archive_sections, archive_store
+from fastprof.verbs import pipeline
+from fastprof.core.engine import Options
+from fastprof.formats.archive import sections as archive_sections
+from fastprof.verbs import store as archive_store
 for i in range(5):
     name = f"{sys.argv[3]}.{i}"
     opened = partial(pipeline.open_reader, sys.argv[2], None)

@@ -12,8 +12,8 @@ import pyarrow
 import pytest
 
 import fastprof
-from tests.paths import REPO
-from tests.xraylog import FdrLog
+from tests.support.paths import REPO
+from tests.support.xraylog import FdrLog
 
 POOL = REPO / "tests" / "corpus" / "xray" / "good" / "fdr5-pool-clang19.xray"
 XDEBUG = REPO / "tests" / "corpus" / "callgrind" / "good" / "xdebug.callgrind"

@@ -6,15 +6,15 @@ from itertools import chain, pairwise
 from typing import Any
 
 import pytest
-from fastprof._core import lib
+from fastprof.core._c import lib
 
 from fastprof.bridges import estimate as bridge
 from fastprof.bridges.estimate import MAX_DEPTH, to_stacks
-from fastprof.engine import Options, Report
-from fastprof.errors import FormatError
-from fastprof.model import Model, Part
-from tests import profiles
-from tests.profiles import At, Fn, Row
+from fastprof.core.engine import Options, Report
+from fastprof.core.errors import FormatError
+from fastprof.core.model import Model, Part
+from tests.support import profiles
+from tests.support.profiles import At, Fn, Row
 
 LIMIT = "the work for estimated stacks has a limit, which %d of the functions met; callers beyond it are [pruned]"
 NAMES = {n: Fn(n, f"{n}.c") for n in ("main", "a", "b", "c", "d")}

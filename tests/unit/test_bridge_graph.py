@@ -8,16 +8,16 @@ from collections import Counter
 from typing import Any
 
 import pytest
-from fastprof._core import ffi, lib
+from fastprof.core._c import ffi, lib
 
-from fastprof.bridges.graph import to_graph
-from fastprof.engine import Options, Report, write
-from fastprof.errors import FormatError
-from fastprof.formats.callgrind import CallgrindWriter
-from fastprof.io import Sink
-from fastprof.model import Batch, Model, Part, ValueType
-from tests import profiles
-from tests.profiles import At, Fn, Frame, Row, Sample
+from fastprof.bridges.project import to_graph
+from fastprof.core.engine import Options, Report, write
+from fastprof.core.errors import FormatError
+from fastprof.core.io import Sink
+from fastprof.core.model import Batch, Model, Part, ValueType
+from fastprof.formats.callgrind.write import CallgrindWriter
+from tests.support import profiles
+from tests.support.profiles import At, Fn, Frame, Row, Sample
 
 APP, LIB = ("/bin/app", 0x1000, 0x9000, 0x1000), ("/lib/libx.so", 0x7F000, 0x80000, 0)
 MAIN, EVEN, ODD = Fn("main", "m.c"), Fn("even", "e.c", line=5), Fn("odd", "e.c", line=9)
@@ -162,12 +162,12 @@ def peak_tables(n_samples: int) -> tuple[int, int]:
     model = Model()
     pool = [(frame(MAIN, 10), *[frame(ODD, i)] * i) for i in range(40)]
     batch = next(profiles.stacks(model, [Sample(s, (1,)) for s in pool], 40))
-    stacks = ffi.gc(lib.fp_stacks_new(model.c, 0, 0), lib.fp_stacks_free)
+    stacks = ffi.gc(lib.fp_project_new(model.c, 0, 0), lib.fp_project_free)
     err, columns = ffi.new("struct fp_err *"), ffi.new("uint32_t[]", [0])
-    assert lib.fp_stacks_set_values(stacks, 1) == 0
+    assert lib.fp_project_set_values(stacks, 1) == 0
     tracemalloc.start()
     for _ in range(n_samples // 40):
-        assert lib.fp_stacks_put(stacks, batch.c, columns, err) == 0
+        assert lib.fp_project_put(stacks, batch.c, columns, err) == 0
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     return peak // 4096, stacks.cap_sums

@@ -6,10 +6,10 @@ import os
 from typing import Any
 
 import pytest
-from fastprof._core import ffi
+from fastprof.core._c import ffi
 
 from fastprof.bridges.spill import Merge, Pull, Runs
-from fastprof.errors import FastprofError
+from fastprof.core.errors import FastprofError
 
 
 def words(*given: int) -> Pull:

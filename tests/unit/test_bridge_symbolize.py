@@ -11,13 +11,13 @@ from typing import Any
 
 import pytest
 
-from fastprof.bridges.graph import to_graph
+from fastprof.bridges.project import to_graph
 from fastprof.bridges.symbolize import symbolize
-from fastprof.engine import Options, Report
-from fastprof.model import Model
-from fastprof.symbols import Mapping, Symbolizer
-from tests import profiles
-from tests.profiles import Frame, Sample
+from fastprof.core.engine import Options, Report
+from fastprof.core.model import Model
+from fastprof.symbols.symbolizer import Mapping, Symbolizer
+from tests.support import profiles
+from tests.support.profiles import Frame, Sample
 from tests.unit.test_cli import run
 
 SOURCE = """\

@@ -9,14 +9,14 @@ from pathlib import Path
 import pytest
 
 from fastprof import formats
-from fastprof.engine import Options, read
-from fastprof.errors import FastprofError, FormatError
-from fastprof.pipeline import convert
-from tests.graphs import read_parts, rewrite
-from tests.paths import REPO
-from tests.product import open_input
+from fastprof.core.engine import Options, read
+from fastprof.core.errors import FastprofError, FormatError
+from fastprof.verbs.pipeline import convert
 from tests.reference.callgrind import Function, parse
 from tests.reference.kcachegrind import load
+from tests.support.graphs import read_parts, rewrite
+from tests.support.paths import REPO
+from tests.support.product import open_input
 
 CORPUS = REPO / "tests" / "corpus"
 GOOD = sorted(CORPUS.glob("callgrind/good/*.callgrind")) + sorted(CORPUS.glob("cachegrind/good/*.cachegrind"))

@@ -8,10 +8,10 @@ import re
 
 import pytest
 
-from fastprof.engine import Options
-from fastprof.errors import FormatError
-from tests.graphs import read_parts, rewrite
+from fastprof.core.engine import Options
+from fastprof.core.errors import FormatError
 from tests.reference.callgrind import parse
+from tests.support.graphs import read_parts, rewrite
 
 COLUMNS = ["instr line", "line", "instr", "instr bb line", "bb"]
 WAYS = pytest.mark.parametrize("wide", [2, 1, 0], ids=["avx512", "avx2", "plain"])

@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from tests.paths import REPO
+from tests.support.paths import REPO
 
 SCRIPT = """
 import re, sys
-from fastprof.engine import Options
-from fastprof.pipeline import convert, info
+from fastprof.core.engine import Options
+from fastprof.verbs.pipeline import convert, info
 if sys.argv[2] == "info":
     info(sys.argv[1])
 else:

@@ -12,11 +12,11 @@ from pathlib import Path
 import pytest
 import zstandard
 
-from fastprof.engine import Options
-from fastprof.errors import FastprofError, UnrecognizedError
-from fastprof.pipeline import convert
-from tests.paths import REPO
+from fastprof.core.engine import Options
+from fastprof.core.errors import FastprofError, UnrecognizedError
+from fastprof.verbs.pipeline import convert
 from tests.reference.callgrind import Part, parse
+from tests.support.paths import REPO
 
 BODY = b"fl=(1) a\nfn=(1) f\n1 %d\ncfn=(2) g\ncalls=%d 5\n2 %d\nfn=(2)\n5 %d\n"
 

@@ -20,8 +20,8 @@ import pytest
 
 import fastprof
 from fastprof.cli import VERBS
-from tests.paths import REPO
-from tests.xraylog import FdrLog
+from tests.support.paths import REPO
+from tests.support.xraylog import FdrLog
 
 GOOD = REPO / "tests" / "corpus" / "xray" / "good"
 BAD = REPO / "tests" / "corpus" / "xray" / "bad"
@@ -207,7 +207,7 @@ def loaded_by(*args: str) -> set[str]:
 def test_version_imports_nothing_heavy() -> None:
     assert run("--version").stdout.decode() == f"fastprof {fastprof.__version__}\n"
     loaded = loaded_by("--version")
-    ours = {"fastprof", "fastprof._typing", "fastprof._version", "fastprof.cli"}
+    ours = {"fastprof", "fastprof.core", "fastprof.core._typing", "fastprof.core.version", "fastprof.cli"}
     assert {name for name in loaded if name.startswith("fastprof")} == ours
     assert not {"argparse", "json", "typing"} & loaded
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 import fastprof
-from tests.paths import REPO
+from tests.support.paths import REPO
 from tests.unit.test_cli import COMMAND, EVENTS, POOL, environment, run
 
 CALLGRIND = str(REPO / "tests" / "corpus" / "callgrind" / "good" / "quirks_inherit.callgrind")

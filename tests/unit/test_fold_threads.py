@@ -7,15 +7,15 @@ from functools import cache
 from typing import Any
 
 import pytest
-from fastprof._core import ffi, lib
+from fastprof.core._c import ffi, lib
 
-from fastprof.engine import Options
-from fastprof.pipeline import merged
-from tests import product
-from tests.profiles import samples
+from fastprof.core.engine import Options
+from fastprof.verbs.pipeline import merged
 from tests.reference import fold as reference_fold
 from tests.reference import xray as reference
-from tests.xraylog import FdrLog
+from tests.support import product
+from tests.support.profiles import samples
+from tests.support.xraylog import FdrLog
 
 DEPTH, TURNS, THREADS = 100, 6000, 2
 A_BATCH = 50  # rows so few that changes of thread do not add up within it

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from fastprof import pipeline
-from fastprof.engine import Options
-from fastprof.errors import FastprofError
-from fastprof.formulas import Formulas, parse
+from fastprof.core.engine import Options
+from fastprof.core.errors import FastprofError
+from fastprof.core.formulas import Formulas, parse
+from fastprof.verbs import pipeline
 from tests.reference.callgrind import parse as parse_callgrind
 
 PROFILE = b"""\

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from fastprof.formats.archive_sections import FILE_HEADER_NBYTES, ROWS, TABLES, Codec, Section, scan
-from tests.paths import REPO
+from fastprof.formats.archive.sections import FILE_HEADER_NBYTES, ROWS, TABLES, Codec, Section, scan
+from tests.support.paths import REPO
 
 TARGETS = sorted((REPO / "tests" / "fuzz").glob("*_fuzz.c"))
 CORPUS = sorted(p for kind in ("good", "bad") for p in (REPO / "tests" / "corpus").glob(f"*/{kind}/*"))
@@ -48,7 +48,7 @@ def test_there_are_targets_and_inputs() -> None:
 def test_replay(target: str, inputs: list[str], tmp_path: Path) -> None:
     program = tmp_path / target
     sources = [REPO / "tests" / "fuzz" / f"{target}.c", REPO / "tests" / "fuzz" / "replay.c"]
-    sources += sorted((REPO / "csrc").glob("fp_*.c"))
+    sources += sorted((REPO / "csrc").glob("*/*.c"))
     flags = ["-std=c11", "-O1", "-g", "-DFP_DEBUG", "-fsanitize=address,undefined", "-fno-sanitize-recover=undefined"]
     subprocess.run(["cc", *flags, f"-I{REPO / 'csrc'}", *map(str, sources), "-o", str(program)], check=True)
     done = subprocess.run([program, *inputs], capture_output=True, text=True)

@@ -8,13 +8,14 @@ from collections import Counter
 import pytest
 
 from fastprof import formats
-from fastprof.engine import Options
-from fastprof.errors import FormatError
-from fastprof.formats.gperftools import MapsText, arrange, split_inlined
-from fastprof.io import Source
+from fastprof.core.engine import Options
+from fastprof.core.errors import FormatError
+from fastprof.core.io import Source
+from fastprof.formats.gperftools.read import split_inlined
+from fastprof.symbols.maps import MapsText, arrange
 from tests.reference import gperftools as reference
 from tests.reference import profile_proto
-from tests.stackdump import dump, rewrite
+from tests.support.stackdump import dump, rewrite
 
 MAPS = b"""00400000-00410000 r-xp 00000000 08:01 4711       /srv/my demo/prog
 00410000-00420000 rw-p 00010000 08:01 4711       /srv/my demo/prog

@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING
 import pytest
 import zstandard
 
-from fastprof.errors import FastprofError
-from fastprof.io import Sink, Source, expand
-from fastprof.streams import compression_of_name
+from fastprof.core.errors import FastprofError
+from fastprof.core.io import Sink, Source, expand
+from fastprof.core.streams import compression_of_name
 
 if TYPE_CHECKING:
     from typing_extensions import Buffer

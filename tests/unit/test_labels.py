@@ -9,14 +9,14 @@ from typing import Any
 
 import pytest
 
-from fastprof import pipeline
-from fastprof.engine import Options, Report
-from fastprof.errors import UsageError
-from tests.paths import REPO
+from fastprof.core.engine import Options, Report
+from fastprof.core.errors import UsageError
+from fastprof.verbs import pipeline
 from tests.reference import profile_proto as reference
+from tests.support.paths import REPO
+from tests.support.xraylog import BasicLog
 from tests.unit.test_cli import run
 from tests.unit.test_pprof import message, profile, top_level_fields
-from tests.xraylog import BasicLog
 
 CORPUS = REPO / "tests" / "corpus"
 Samples = Counter[tuple[tuple[str, ...], tuple[tuple[str, str | int], ...], int]]

@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 import fastprof
-from tests.paths import REPO
+from tests.support.paths import REPO
 
 POOL = REPO / "tests" / "corpus" / "xray" / "good" / "fdr5-pool-clang19.xray"
 
@@ -47,7 +47,7 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
 def test_one_version() -> None:
     project = tomllib.loads((REPO / "pyproject.toml").read_text())["project"]
     assert project["dynamic"] == ["version"]
-    assert f'__version__ = "{fastprof.__version__}"' in (REPO / "fastprof" / "_version.py").read_text()
+    assert f'__version__ = "{fastprof.__version__}"' in (REPO / "fastprof" / "core/version.py").read_text()
     assert fastprof.__version__ in (REPO / "CHANGELOG.md").read_text()
 
 

@@ -11,13 +11,13 @@ from typing import Any
 import pytest
 
 from fastprof import formats
-from fastprof.engine import Options, Report, write
-from fastprof.errors import FormatError
-from fastprof.io import Sink, Source
-from fastprof.model import Batch, Model, Part, ValueType
-from tests.paths import needs_shared, shared_data
+from fastprof.core.engine import Options, Report, write
+from fastprof.core.errors import FormatError
+from fastprof.core.io import Sink, Source
+from fastprof.core.model import Batch, Model, Part, ValueType
 from tests.reference import profile_proto as reference
-from tests.stackdump import Dribble, dump, rewrite
+from tests.support.paths import needs_shared, shared_data
+from tests.support.stackdump import Dribble, dump, rewrite
 
 LENIENT = Options(lenient=True)
 
@@ -126,7 +126,7 @@ def test_worked_example_of_the_writer() -> None:
 
 
 def lib() -> Any:
-    from fastprof._core import lib as core
+    from fastprof.core._c import lib as core
 
     return core
 
@@ -134,8 +134,7 @@ def lib() -> Any:
 def written(batches: list[Batch], model: Model, options: Options | None = None, report: Report | None = None) -> bytes:
     out = io.BytesIO()
     sink = Sink(out)
-    writer = formats.get("pprof").writer
-    assert writer is not None
+    writer = formats.get("pprof").writer_class()
     write(batches, writer(model, sink, options or Options(), report or Report()))
     sink.commit()
     return gzip.decompress(out.getvalue())

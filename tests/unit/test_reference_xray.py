@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from tests.differential import account, llvm_yaml
-from tests.paths import SHARED, needs_shared, shared_data
 from tests.reference import fold, xray
 from tests.reference.xray import Record
+from tests.support.paths import SHARED, needs_shared, shared_data
 
 
 def logs() -> list[str]:

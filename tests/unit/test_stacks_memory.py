@@ -8,14 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from tests.paths import REPO
 from tests.reference import gperftools
+from tests.support.paths import REPO
 from tests.unit.test_pprof import message, profile, top_level_fields
 
 # peak resident bytes of a conversion; of this program alone, unlike ru_maxrss, which knows its parent's
 SCRIPT = """
 import sys
-from fastprof import pipeline
+from fastprof.verbs import pipeline
 pipeline.convert([sys.argv[1]], sys.argv[2])
 print(next(int(line.split()[1]) for line in open("/proc/self/status") if line.startswith("VmHWM")) * 1024)
 """

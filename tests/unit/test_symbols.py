@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from fastprof.errors import SymbolError
-from fastprof.symbols import ElfObject, Mapping, Mappings, Symbol, Symbolizer, demangle, own_vdso
+from fastprof.core.errors import SymbolError
+from fastprof.symbols.symbolizer import ElfObject, Mapping, Mappings, Symbol, Symbolizer, demangle, own_vdso
 
 SOURCE = r"""
 #include <algorithm>
@@ -355,7 +355,8 @@ def test_split_debug_information_needs_llvm_symbolizer(built: dict[str, Path], m
 
 def test_importing_is_cheap() -> None:
     check = (
-        "import sys, fastprof.symbols; print([m for m in ('symbolic', 'elftools', 'pycxxfilt') if m in sys.modules])"
+        "import sys, fastprof.symbols.symbolizer; "
+        "print([m for m in ('symbolic', 'elftools', 'pycxxfilt') if m in sys.modules])"
     )
     assert subprocess.run([sys.executable, "-c", check], capture_output=True, text=True).stdout.strip() == "[]"
 

@@ -7,10 +7,10 @@ from collections.abc import Callable
 
 import pytest
 
-from fastprof.engine import Options
-from fastprof.errors import FormatError
-from tests import product
-from tests.xraylog import FdrLog, ProfilingLog, header
+from fastprof.core.engine import Options
+from fastprof.core.errors import FormatError
+from tests.support import product
+from tests.support.xraylog import FdrLog, ProfilingLog, header
 
 BUFFERS, CALLS = 12, 400
 LENIENT = Options(lenient=True)

@@ -6,10 +6,10 @@ import struct
 
 import pytest
 
-from fastprof.engine import Options
-from fastprof.errors import FormatError
-from tests import product
-from tests.xraylog import BasicLog, FdrLog, ProfilingLog
+from fastprof.core.engine import Options
+from fastprof.core.errors import FormatError
+from tests.support import product
+from tests.support.xraylog import BasicLog, FdrLog, ProfilingLog
 
 JOINED = {"further logs in the same file": 1}
 

@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from fastprof.engine import Options
-from fastprof.errors import SymbolError
-from fastprof.formats.xray_map import FunctionNames, InstrumentationMap
-from tests import product
-from tests.paths import shared
-from tests.xraylog import FdrLog
+from fastprof.core.engine import Options
+from fastprof.core.errors import SymbolError
+from fastprof.formats.xray.map import FunctionNames, InstrumentationMap
+from tests.support import product
+from tests.support.paths import shared
+from tests.support.xraylog import FdrLog
 
 CASES = [
     "basic3-interp-args-clang19",

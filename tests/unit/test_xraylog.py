@@ -7,9 +7,9 @@ from collections.abc import Callable
 import pytest
 from hypothesis import given
 
-from tests import strategies_xray as strategies
 from tests.reference import xray
-from tests.xraylog import BasicLog, FdrBuffer, FdrLog, ProfilingLog
+from tests.support import strategies_xray as strategies
+from tests.support.xraylog import BasicLog, FdrBuffer, FdrLog, ProfilingLog
 
 
 def check(case: strategies.Case) -> None:

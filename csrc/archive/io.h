@@ -1,0 +1,72 @@
+/* archive/io.h - byte streams of a payload: bounded varint cursors and sinks.
+ * Private to the archive's C files. */
+#ifndef FP_ARCHIVE_IO_H
+#define FP_ARCHIVE_IO_H
+
+#include "core/buf.h"
+
+/* A stream being read.  Reading past the end sets `bad` and yields 0, so that a
+ * decoder checks once a row. */
+struct fp_archive_cur {
+    const uint8_t *p;
+    const uint8_t *end;
+    int bad;
+};
+
+static inline uint64_t fp_archive_cur_varint(struct fp_archive_cur *c) {
+    /* one byte or two, which nearly all are, when there are two to look at */
+    if (FP_LIKELY(c->end - c->p >= 2)) {
+        const uint32_t two = fp_u16(c->p);
+        if (!(two & 0x80)) {
+            c->p++;
+            return two & 0x7f;
+        }
+        if (!(two & 0x8000)) {
+            c->p += 2;
+            return (two & 0x7f) | two >> 8 << 7;
+        }
+    }
+    uint64_t v = 0;
+    for (unsigned shift = 0; shift < 64; shift += 7) {
+        if (c->p == c->end) break;
+        uint8_t byte = *c->p++;
+        if (shift == 63 && byte > 1) break;
+        v |= (uint64_t)(byte & 0x7f) << shift;
+        if (byte < 0x80) return v;
+    }
+    c->bad = 1;
+    return 0;
+}
+
+static inline uint32_t fp_archive_cur_u32(struct fp_archive_cur *c) {
+    uint64_t v = fp_archive_cur_varint(c);
+    if (v > UINT32_MAX) c->bad = 1;
+    return (uint32_t)v;
+}
+
+static inline uint8_t fp_archive_cur_byte(struct fp_archive_cur *c) {
+    if (FP_LIKELY(c->p < c->end)) return *c->p++;
+    c->bad = 1;
+    return 0;
+}
+
+/* Zigzag: 0, -1, 1, -2 ... become 0, 1, 2, 3 ...  Differences wrap at 2^64. */
+static inline uint64_t fp_zig(uint64_t v) {
+    return v << 1 ^ (0 - (v >> 63));
+}
+static inline uint64_t fp_zag(uint64_t v) {
+    return v >> 1 ^ (0 - (v & 1));
+}
+
+/* Appends a varint; a failed allocation is remembered in `failed`. */
+static inline void fp_buf_varint(struct fp_buf *b, uint64_t v) {
+    if (FP_UNLIKELY(b->cap - b->n < 10) && fp_buf_reserve(b, 10)) return;
+    b->n = (size_t)(fp_varint(b->p + b->n, v) - b->p);
+}
+
+static inline void fp_buf_byte(struct fp_buf *b, uint8_t v) {
+    if (FP_UNLIKELY(b->cap == b->n) && fp_buf_reserve(b, 1)) return;
+    b->p[b->n++] = v;
+}
+
+#endif

@@ -1,0 +1,94 @@
+/* archive/private.h - what the archive's C files share.  Private. */
+#ifndef FP_ARCHIVE_PRIV_H
+#define FP_ARCHIVE_PRIV_H
+
+#include "archive/archive.h"
+#include "archive/io.h"
+#include "archive/time.h"
+
+/* A run of rows of one part inside a chunk. */
+struct fp_archive_run {
+    uint32_t part;
+    uint32_t rows;
+    uint32_t n_values;
+    uint32_t positions;
+};
+
+/* Which table of struct fp_archive_ids. */
+enum { T_STRINGS, T_OBJECTS, T_MAPPINGS, T_FUNCTIONS, T_LINES, T_FRAMES, T_STACKS, T_LABELS, T_THREADS };
+
+/* ---- one encoder and one decoder a view -------------------------------- */
+
+enum { FP_TIMELINE_STREAMS = 10, FP_STACKS_STREAMS = 4, FP_GRAPH_STREAMS = 15 };
+
+struct fp_archive_gather {
+    struct fp_archive_enc pub;
+    struct fp_buf *streams; /* the fixed ones, then those of the values */
+    uint32_t n_streams, streams_cap;
+    uint32_t n_fixed;
+    struct fp_archive_run *runs;
+    uint32_t n_runs, runs_cap;
+    uint32_t *seen; /* bitmap of thread ids in pub.threads */
+    uint32_t seen_words, threads_cap;
+    struct fp_archive_timeline *timeline;
+    struct fp_archive_graph *graph;
+    struct fp_archive_stacks *stacks;
+};
+
+struct fp_archive_spread {
+    const struct fp_archive_ids *ids;
+    const struct fp_archive_filter *filter;
+    const uint8_t *p;
+    struct fp_archive_cur *streams;
+    uint32_t n_streams, streams_cap;
+    struct fp_archive_run *runs;
+    uint32_t n_runs, runs_cap;
+    uint32_t run, left; /* the run being decoded, rows left in it */
+    uint32_t rows;
+    uint32_t view;
+    struct fp_archive_timeline *timeline;
+    struct fp_archive_graph *graph;
+    struct fp_archive_stacks *stacks;
+};
+
+/* The stream of value column k (graph: of cost rows when `call` is 0). */
+static inline uint32_t fp_archive_graph_value_stream(uint32_t k, int call) {
+    return FP_GRAPH_STREAMS + 2 * k + (call ? 1 : 0);
+}
+
+#define FP_VIEW_CODEC(name)                                                                                 \
+    struct fp_archive_##name *fp_archive_##name##_new(void);                                                \
+    void fp_archive_##name##_free(struct fp_archive_##name *s);                                             \
+    int fp_archive_##name##_put(struct fp_archive_gather *e, const struct fp_batch *b, uint32_t positions); \
+    int fp_archive_##name##_flush(struct fp_archive_gather *e);                                             \
+    int fp_archive_##name##_open(struct fp_archive_spread *d);                                              \
+    int fp_archive_##name##_pull(struct fp_archive_spread *d, struct fp_batch *b, uint32_t n, const char **what);
+FP_VIEW_CODEC(timeline)
+FP_VIEW_CODEC(stacks)
+FP_VIEW_CODEC(graph)
+#undef FP_VIEW_CODEC
+
+/* Value columns: raw numbers gathered in a stream become varints, and back. */
+int fp_archive_values_pack(struct fp_buf *stream);
+
+/* Reads value after value of a packed column. */
+struct fp_archive_value_cur {
+    uint64_t divisor;
+    uint64_t last; /* zigzag of the last value, divided */
+};
+
+/* Begins the value columns in `n` packed streams: *values, grown to hold them
+ * (*cap, owned by the caller), gets each one's divisor.  0 or FP_E_NOMEM. */
+int fp_archive_values_open(struct fp_archive_cur *streams, uint32_t n, struct fp_archive_value_cur **values,
+                           uint32_t *cap);
+
+static inline int64_t fp_archive_value_next(struct fp_archive_cur *c, struct fp_archive_value_cur *v) {
+    const uint64_t code = fp_archive_cur_varint(c), zig = code - 1;
+    if (FP_UNLIKELY(zig == v->last)) /* stands for -2^63, whose own code would not fit */
+        v->last = code ? UINT64_MAX : v->last;
+    else
+        v->last = code ? zig : v->last;
+    return (int64_t)(fp_zag(v->last) * v->divisor);
+}
+
+#endif

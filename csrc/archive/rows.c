@@ -1,0 +1,496 @@
+/* Chunks of rows: gathering, framing, and the columns of stacks.
+ * See docs/formats/archive.md, "Rows". */
+#include <stdlib.h>
+
+#include "archive/private.h"
+
+/* ---- value columns ------------------------------------------------------ */
+
+int fp_archive_values_open(struct fp_archive_cur *streams, uint32_t n, struct fp_archive_value_cur **values,
+                           uint32_t *cap) {
+    if (n > *cap) {
+        struct fp_archive_value_cur *more = realloc(*values, n * sizeof *more);
+        if (!more) return FP_E_NOMEM;
+        *values = more;
+        *cap = n;
+    }
+    for (uint32_t k = 0; k < n; k++) {
+        struct fp_archive_cur *c = &streams[k];
+        (*values)[k] = (struct fp_archive_value_cur){c->p < c->end ? fp_archive_cur_varint(c) : 1, 0};
+    }
+    return 0;
+}
+
+/* Payload of a value column: its common divisor, then a code a row: 0 repeats the
+ * value before, else 1 + zigzag(value).  The code that zigzag would give to
+ * a repetition stands for -2^63, whose own would not fit. */
+int fp_archive_values_pack(struct fp_buf *stream) {
+    size_t n = stream->n / 8;
+    struct fp_buf out = {0};
+    uint64_t divisor = 0, last = 0;
+    for (size_t i = 0; i < n && divisor != 1; i++) {
+        uint64_t a = fp_u64(stream->p + 8 * i), b = divisor;
+        a = a >> 63 ? 0 - a : a;
+        while (b) {
+            uint64_t r = a % b;
+            a = b;
+            b = r;
+        }
+        divisor = a;
+    }
+    if (!divisor || divisor >> 63) divisor = 1;
+    if (n) fp_buf_varint(&out, divisor);
+    for (size_t i = 0; i < n; i++) {
+        uint64_t v = fp_u64(stream->p + 8 * i);
+        if (divisor > 1) v = (uint64_t)((int64_t)v / (int64_t)divisor);
+        uint64_t zig = fp_zig(v);
+        fp_buf_varint(&out, v == last ? 0 : zig == UINT64_MAX ? 1 + fp_zig(last) : 1 + zig);
+        last = v;
+    }
+    fp_buf_free(stream);
+    *stream = out;
+    return out.failed ? FP_E_NOMEM : 0;
+}
+
+/* ---- stacks -------------------------------------------------------------- */
+
+enum { S_STACK, S_TIME, S_THREAD, S_LABEL };
+
+struct fp_archive_stacks {
+    uint64_t stack, time, thread, label; /* of the row before */
+    struct fp_archive_value_cur *values;
+    uint32_t values_cap;
+};
+
+struct fp_archive_stacks *fp_archive_stacks_new(void) {
+    return calloc(1, sizeof(struct fp_archive_stacks));
+}
+
+void fp_archive_stacks_free(struct fp_archive_stacks *s) {
+    if (!s) return;
+    free(s->values);
+    free(s);
+}
+
+static inline void put_delta(struct fp_buf *stream, uint64_t *last, uint64_t v) {
+    fp_buf_varint(stream, fp_zig(v - *last));
+    *last = v;
+}
+
+int fp_archive_stacks_put(struct fp_archive_gather *e, const struct fp_batch *b, uint32_t positions) {
+    (void)positions;
+    struct fp_archive_stacks *s = e->stacks;
+    for (uint32_t i = 0; i < b->n; i++) put_delta(&e->streams[S_STACK], &s->stack, b->stack[i]);
+    for (uint32_t i = 0; i < b->n; i++) put_delta(&e->streams[S_TIME], &s->time, b->time[i]);
+    for (uint32_t i = 0; i < b->n; i++) put_delta(&e->streams[S_THREAD], &s->thread, b->thread[i]);
+    for (uint32_t i = 0; i < b->n; i++) put_delta(&e->streams[S_LABEL], &s->label, b->label[i]);
+    for (uint32_t k = 0; k < b->n_values; k++)
+        if (fp_buf_put(&e->streams[FP_STACKS_STREAMS + k], b->values + (size_t)k * b->cap, (size_t)b->n * 8))
+            return FP_E_NOMEM;
+    e->pub.nbytes += (uint64_t)b->n * (8 + 8 * b->n_values);
+    return 0;
+}
+
+int fp_archive_stacks_flush(struct fp_archive_gather *e) {
+    memset(e->stacks, 0, offsetof(struct fp_archive_stacks, values));
+    for (uint32_t k = FP_STACKS_STREAMS; k < e->n_streams; k++)
+        if (fp_archive_values_pack(&e->streams[k])) return FP_E_NOMEM;
+    return 0;
+}
+
+int fp_archive_stacks_open(struct fp_archive_spread *d) {
+    struct fp_archive_stacks *s = d->stacks;
+    memset(s, 0, offsetof(struct fp_archive_stacks, values));
+    return fp_archive_values_open(d->streams + FP_STACKS_STREAMS, d->n_streams - FP_STACKS_STREAMS, &s->values,
+                                  &s->values_cap);
+}
+
+static int pull_ids(struct fp_archive_cur *c, uint64_t *last, uint32_t *out, uint32_t n, uint64_t limit) {
+    uint64_t v = *last;
+    for (uint32_t i = 0; i < n; i++) {
+        v += fp_zag(fp_archive_cur_varint(c));
+        if (v >= limit) return FP_E_MALFORMED;
+        out[i] = (uint32_t)v;
+    }
+    *last = v;
+    return c->bad ? FP_E_MALFORMED : 0;
+}
+
+int fp_archive_stacks_pull(struct fp_archive_spread *d, struct fp_batch *b, uint32_t n, const char **what) {
+    struct fp_archive_stacks *s = d->stacks;
+    *what = "stack of a row";
+    if (pull_ids(&d->streams[S_STACK], &s->stack, b->stack + b->n, n, d->ids->n[T_STACKS])) return FP_E_MALFORMED;
+    *what = "thread of a row";
+    if (pull_ids(&d->streams[S_THREAD], &s->thread, b->thread + b->n, n, d->ids->n[T_THREADS])) return FP_E_MALFORMED;
+    *what = "label of a row";
+    if (pull_ids(&d->streams[S_LABEL], &s->label, b->label + b->n, n, d->ids->n[T_LABELS])) return FP_E_MALFORMED;
+    *what = "time or value of a row";
+    for (uint32_t i = 0; i < n; i++) b->time[b->n + i] = s->time += fp_zag(fp_archive_cur_varint(&d->streams[S_TIME]));
+    if (d->streams[S_TIME].bad) return FP_E_MALFORMED;
+    for (uint32_t k = 0; k < b->n_values; k++) {
+        struct fp_archive_cur *c = &d->streams[FP_STACKS_STREAMS + k];
+        int64_t *to = b->values + (size_t)k * b->cap + b->n;
+        for (uint32_t i = 0; i < n; i++) to[i] = fp_archive_value_next(c, &s->values[k]);
+        if (c->bad) return FP_E_MALFORMED;
+    }
+    return 0;
+}
+
+/* ---- the encoder ---------------------------------------------------------- */
+
+static uint32_t fixed_streams(uint32_t view) {
+    return view == FP_TIMELINE ? FP_TIMELINE_STREAMS : view == FP_STACKS ? FP_STACKS_STREAMS : FP_GRAPH_STREAMS;
+}
+
+/* Streams that n value columns take. */
+static uint32_t value_streams(uint32_t view, uint32_t n) {
+    return view == FP_TIMELINE ? 0 : view == FP_STACKS ? n : 2 * n;
+}
+
+struct fp_archive_enc *fp_archive_enc_new(uint32_t view) {
+    if (view < FP_TIMELINE || view > FP_GRAPH) return NULL;
+    struct fp_archive_gather *e = calloc(1, sizeof *e);
+    if (!e) return NULL;
+    e->pub.view = view;
+    e->pub.time_min = UINT64_MAX;
+    e->n_fixed = e->n_streams = e->streams_cap = fixed_streams(view);
+    e->streams = calloc(e->n_streams, sizeof *e->streams);
+    if (view == FP_TIMELINE) e->timeline = fp_archive_timeline_new();
+    if (view == FP_STACKS) e->stacks = fp_archive_stacks_new();
+    if (view == FP_GRAPH) e->graph = fp_archive_graph_new();
+    if (!e->streams || !(e->timeline || e->stacks || e->graph)) {
+        fp_archive_enc_free(&e->pub);
+        return NULL;
+    }
+    return &e->pub;
+}
+
+void fp_archive_enc_free(struct fp_archive_enc *pub) {
+    struct fp_archive_gather *e = (struct fp_archive_gather *)pub;
+    if (!e) return;
+    if (e->streams)
+        for (uint32_t i = 0; i < e->streams_cap; i++) fp_buf_free(&e->streams[i]);
+    free(e->streams);
+    free(e->runs);
+    free(e->seen);
+    free(e->pub.threads);
+    fp_archive_timeline_free(e->timeline);
+    fp_archive_stacks_free(e->stacks);
+    fp_archive_graph_free(e->graph);
+    free(e);
+}
+
+static int add_run(struct fp_archive_gather *e, const struct fp_batch *b, uint32_t positions) {
+    struct fp_archive_run *last = e->n_runs ? &e->runs[e->n_runs - 1] : NULL;
+    if (last && last->part == b->part && last->n_values == b->n_values && last->positions == positions) {
+        last->rows += b->n;
+        return 0;
+    }
+    if (e->n_runs == e->runs_cap) {
+        uint32_t cap = e->runs_cap ? e->runs_cap * 2 : 8;
+        struct fp_archive_run *runs = realloc(e->runs, cap * sizeof *runs);
+        if (!runs) return FP_E_NOMEM;
+        e->runs = runs;
+        e->runs_cap = cap;
+    }
+    e->runs[e->n_runs++] = (struct fp_archive_run){b->part, b->n, b->n_values, positions};
+    return 0;
+}
+
+static int add_value_columns(struct fp_archive_gather *e, uint32_t n) {
+    uint32_t want = e->n_fixed + value_streams(e->pub.view, n);
+    if (want > e->streams_cap) {
+        struct fp_buf *streams = realloc(e->streams, want * sizeof *streams);
+        if (!streams) return FP_E_NOMEM;
+        memset(streams + e->streams_cap, 0, (want - e->streams_cap) * sizeof *streams);
+        e->streams = streams;
+        e->streams_cap = want;
+    }
+    if (want > e->n_streams) e->n_streams = want;
+    return 0;
+}
+
+static int see_thread(struct fp_archive_gather *e, uint32_t thread) {
+    uint32_t word = thread / 32;
+    if (word >= e->seen_words) {
+        uint64_t n = (uint64_t)word + 64;
+        uint32_t *seen = realloc(e->seen, n * sizeof *seen);
+        if (!seen) return FP_E_NOMEM;
+        memset(seen + e->seen_words, 0, (n - e->seen_words) * sizeof *seen);
+        e->seen = seen;
+        e->seen_words = (uint32_t)n;
+    }
+    if (e->seen[word] >> thread % 32 & 1) return 0;
+    e->seen[word] |= 1u << thread % 32;
+    if (e->pub.n_threads == e->threads_cap) {
+        uint32_t cap = e->threads_cap ? e->threads_cap * 2 : 16;
+        uint32_t *threads = realloc(e->pub.threads, cap * sizeof *threads);
+        if (!threads) return FP_E_NOMEM;
+        e->pub.threads = threads;
+        e->threads_cap = cap;
+    }
+    e->pub.threads[e->pub.n_threads++] = thread;
+    return 0;
+}
+
+/* Time range and threads of the batch. */
+static int gather_stats(struct fp_archive_gather *e, const struct fp_batch *b) {
+    uint64_t lo = e->pub.time_min, hi = e->pub.time_max;
+    if (b->time) {
+        for (uint32_t i = 0; i < b->n; i++) {
+            uint64_t t = b->time[i];
+            if (!t && b->view == FP_STACKS) continue;
+            if (t < lo) lo = t;
+            if (t > hi) hi = t;
+        }
+        e->pub.time_min = lo;
+        e->pub.time_max = hi;
+    }
+    if (b->thread)
+        for (uint32_t i = 0; i < b->n; i++)
+            if ((!i || b->thread[i] != b->thread[i - 1]) && see_thread(e, b->thread[i])) return FP_E_NOMEM;
+    return 0;
+}
+
+int fp_archive_enc_put(struct fp_archive_enc *pub, const struct fp_batch *b, uint32_t positions, struct fp_err *err) {
+    struct fp_archive_gather *e = (struct fp_archive_gather *)pub;
+    if (b->n > FP_ARCHIVE_MAX_ROWS - pub->rows) return fp_fail(err, FP_E_OVERFLOW, 0, "too many rows in one chunk");
+    if (b->n_values > UINT16_MAX) return fp_fail(err, FP_E_OVERFLOW, 0, "too many value columns");
+    if (add_value_columns(e, b->n_values) || add_run(e, b, positions) || gather_stats(e, b))
+        return fp_fail(err, FP_E_NOMEM, 0, "chunk");
+    if (!b->n) return 0; /* a part without rows */
+    int status = pub->view == FP_TIMELINE ? fp_archive_timeline_put(e, b, positions)
+                 : pub->view == FP_STACKS ? fp_archive_stacks_put(e, b, positions)
+                                          : fp_archive_graph_put(e, b, positions);
+    if (status) return fp_fail(err, status, 0, "chunk");
+    pub->rows += b->n;
+    return 0;
+}
+
+int fp_archive_enc_flush(struct fp_archive_enc *pub, struct fp_buf *out) {
+    struct fp_archive_gather *e = (struct fp_archive_gather *)pub;
+    int status = pub->view == FP_TIMELINE ? fp_archive_timeline_flush(e)
+                 : pub->view == FP_STACKS ? fp_archive_stacks_flush(e)
+                                          : fp_archive_graph_flush(e);
+    if (status) return status;
+    fp_buf_byte(out, (uint8_t)pub->view);
+    fp_buf_varint(out, e->n_runs);
+    for (uint32_t i = 0; i < e->n_runs; i++) {
+        fp_buf_varint(out, e->runs[i].part);
+        fp_buf_varint(out, e->runs[i].rows);
+        fp_buf_varint(out, e->runs[i].n_values);
+        fp_buf_varint(out, e->runs[i].positions);
+    }
+    fp_buf_varint(out, e->n_streams);
+    for (uint32_t i = 0; i < e->n_streams; i++) fp_buf_varint(out, e->streams[i].n);
+    for (uint32_t i = 0; i < e->n_streams; i++) {
+        if (e->streams[i].failed || fp_buf_put(out, e->streams[i].p, e->streams[i].n)) return FP_E_NOMEM;
+        e->streams[i].n = 0;
+    }
+    if (out->failed) return FP_E_NOMEM;
+    e->n_streams = e->n_fixed;
+    for (uint32_t i = 0; i < pub->n_threads; i++) e->seen[pub->threads[i] / 32] = 0;
+    pub->rows = pub->n_threads = e->n_runs = 0;
+    pub->nbytes = pub->time_max = 0;
+    pub->time_min = UINT64_MAX;
+    return 0;
+}
+
+/* ---- the decoder ----------------------------------------------------------- */
+
+struct fp_archive_dec {
+    struct fp_archive_spread d;
+};
+
+struct fp_archive_dec *fp_archive_dec_new(const struct fp_archive_ids *ids) {
+    struct fp_archive_dec *a = calloc(1, sizeof *a);
+    if (!a) return NULL;
+    a->d.ids = ids;
+    a->d.timeline = fp_archive_timeline_new();
+    a->d.stacks = fp_archive_stacks_new();
+    a->d.graph = fp_archive_graph_new();
+    if (!a->d.timeline || !a->d.stacks || !a->d.graph) {
+        fp_archive_dec_free(a);
+        return NULL;
+    }
+    return a;
+}
+
+void fp_archive_dec_free(struct fp_archive_dec *a) {
+    if (!a) return;
+    free(a->d.streams);
+    free(a->d.runs);
+    fp_archive_timeline_free(a->d.timeline);
+    fp_archive_stacks_free(a->d.stacks);
+    fp_archive_graph_free(a->d.graph);
+    free(a);
+}
+
+static int malformed(struct fp_err *err, const struct fp_archive_spread *d, const uint8_t *at, const char *what) {
+    return fp_fail(err, FP_E_MALFORMED, (uint64_t)(at - d->p), what);
+}
+
+/* Runs of rows: parts in range, rows within the limit. */
+static int open_runs(struct fp_archive_spread *d, struct fp_archive_cur *c, uint32_t n_parts, uint32_t *max_values,
+                     struct fp_err *err) {
+    uint32_t n_runs = fp_archive_cur_u32(c);
+    /* a run takes at least four bytes */
+    if (c->bad || n_runs > (size_t)(c->end - c->p) / 4) return malformed(err, d, c->p, "number of runs in a chunk");
+    if (n_runs > d->runs_cap) {
+        struct fp_archive_run *runs = realloc(d->runs, n_runs * sizeof *runs);
+        if (!runs) return fp_fail(err, FP_E_NOMEM, 0, "chunk");
+        d->runs = runs;
+        d->runs_cap = n_runs;
+    }
+    d->n_runs = n_runs;
+    d->rows = 0;
+    *max_values = 0;
+    for (uint32_t i = 0; i < n_runs; i++) {
+        const uint8_t *at = c->p;
+        struct fp_archive_run *r = &d->runs[i];
+        r->part = fp_archive_cur_u32(c);
+        r->rows = fp_archive_cur_u32(c);
+        r->n_values = fp_archive_cur_u32(c);
+        r->positions = fp_archive_cur_u32(c);
+        if (c->bad || r->part >= n_parts || r->rows > FP_ARCHIVE_MAX_ROWS - d->rows || r->n_values > UINT16_MAX ||
+            r->positions > 7 || (d->view == FP_TIMELINE && r->n_values))
+            return malformed(err, d, at, "run of rows");
+        d->rows += r->rows;
+        if (r->n_values > *max_values) *max_values = r->n_values;
+    }
+    return 0;
+}
+
+int fp_archive_dec_open(struct fp_archive_dec *a, const uint8_t *p, size_t n, uint32_t n_parts, struct fp_err *err) {
+    struct fp_archive_spread *d = &a->d;
+    struct fp_archive_cur c = {p, p + n, 0};
+    d->p = p;
+    d->view = fp_archive_cur_byte(&c);
+    if (c.bad || d->view < FP_TIMELINE || d->view > FP_GRAPH) return malformed(err, d, p, "view of a chunk");
+    uint32_t max_values;
+    int status = open_runs(d, &c, n_parts, &max_values, err);
+    if (status) return status;
+    const uint8_t *at = c.p;
+    d->n_streams = fp_archive_cur_u32(&c);
+    if (c.bad || d->n_streams != fixed_streams(d->view) + value_streams(d->view, max_values) ||
+        d->n_streams > (size_t)(c.end - c.p))
+        return malformed(err, d, at, "number of streams in a chunk");
+    if (d->n_streams > d->streams_cap) {
+        struct fp_archive_cur *streams = realloc(d->streams, d->n_streams * sizeof *streams);
+        if (!streams) return fp_fail(err, FP_E_NOMEM, 0, "chunk");
+        d->streams = streams;
+        d->streams_cap = d->n_streams;
+    }
+    struct fp_archive_cur lengths = c;
+    for (uint32_t i = 0; i < d->n_streams; i++) fp_archive_cur_varint(&c);
+    if (c.bad) return malformed(err, d, c.p, "length of a stream");
+    const uint8_t *next = c.p;
+    for (uint32_t i = 0; i < d->n_streams; i++) {
+        uint64_t length = fp_archive_cur_varint(&lengths);
+        if (length > (size_t)(c.end - next)) return malformed(err, d, lengths.p, "length of a stream");
+        d->streams[i] = (struct fp_archive_cur){next, next + length, 0};
+        next += length;
+    }
+    if (next != c.end) return malformed(err, d, next, "end of the streams of a chunk");
+    d->run = 0;
+    d->left = d->n_runs ? d->runs[0].rows : 0;
+    if (!d->rows) return 0;
+    status = d->view == FP_TIMELINE ? fp_archive_timeline_open(d)
+             : d->view == FP_STACKS ? fp_archive_stacks_open(d)
+                                    : fp_archive_graph_open(d);
+    return status ? fp_fail(err, status, (uint64_t)(c.p - p), "beginning of a chunk") : 0;
+}
+
+void fp_archive_dec_filter(struct fp_archive_dec *a, const struct fp_archive_filter *filter) {
+    a->d.filter = filter;
+}
+
+/* Moves the rows that the filter keeps, of n behind the batch's rows, together.
+ * Returns how many they are. */
+static uint32_t keep(const struct fp_archive_filter *f, struct fp_batch *b, uint32_t part, uint32_t n) {
+    if (f->part != UINT32_MAX && f->part != part) return 0;
+    if (b->view == FP_GRAPH) return n;
+    uint32_t to = b->n;
+    for (uint32_t i = b->n, end = b->n + n; i < end; i++) {
+        if (b->time[i] < f->first_time || b->time[i] > f->last_time) continue;
+        if (f->threads && (b->thread[i] >= f->n_threads || !f->threads[b->thread[i]])) continue;
+        b->time[to] = b->time[i];
+        b->thread[to] = b->thread[i];
+        if (b->view == FP_TIMELINE) {
+            b->aux[to] = b->aux[i];
+            b->function[to] = b->function[i];
+            b->cpu[to] = b->cpu[i];
+            b->op[to] = b->op[i];
+        } else {
+            b->stack[to] = b->stack[i];
+            b->label[to] = b->label[i];
+            for (uint32_t k = 0; k < b->n_values; k++) {
+                int64_t *v = b->values + (size_t)k * b->cap;
+                v[to] = v[i];
+            }
+        }
+        to++;
+    }
+    return to - b->n;
+}
+
+static void translate_column(const struct fp_archive_ids *ids, int table, uint32_t *column, uint32_t n) {
+    for (uint32_t i = 0; i < n; i++) column[i] = ids->to[table][column[i]];
+}
+
+/* The n rows behind the batch's rows, from the archive's ids to the model's. */
+static void translate(const struct fp_archive_ids *ids, struct fp_batch *b, uint32_t n) {
+    if (b->view != FP_GRAPH) translate_column(ids, T_THREADS, b->thread + b->n, n);
+    if (b->view == FP_TIMELINE) {
+        for (uint32_t i = b->n; i < b->n + n; i++)
+            if (b->op[i] <= FP_OP_ENTER_ARGS) b->function[i] = ids->to[T_FUNCTIONS][b->function[i]];
+    } else if (b->view == FP_STACKS) {
+        translate_column(ids, T_STACKS, b->stack + b->n, n);
+        translate_column(ids, T_LABELS, b->label + b->n, n);
+    } else {
+        translate_column(ids, T_FUNCTIONS, b->function + b->n, n);
+        translate_column(ids, T_FUNCTIONS, b->callee + b->n, n);
+        translate_column(ids, T_STRINGS, b->file + b->n, n);
+        translate_column(ids, T_STRINGS, b->target_file + b->n, n);
+    }
+}
+
+static void next_run(struct fp_archive_spread *d) {
+    if (++d->run < d->n_runs) d->left = d->runs[d->run].rows;
+}
+
+int fp_archive_dec_feed(struct fp_archive_dec *a, struct fp_batch *b, struct fp_err *err) {
+    struct fp_archive_spread *d = &a->d;
+    if (b->view != d->view) return fp_fail(err, FP_E_MALFORMED, 0, "chunk of another view");
+    while (d->run < d->n_runs) {
+        const struct fp_archive_run *r = &d->runs[d->run];
+        if (!d->left && r->rows) {
+            next_run(d);
+            continue;
+        }
+        if (b->n && (b->part != r->part || b->n_values != r->n_values)) return FP_FULL;
+        if (b->n == b->cap) return FP_FULL;
+        if (!b->n) {
+            b->part = r->part;
+            if (b->n_values != r->n_values && fp_batch_set_values(b, r->n_values))
+                return fp_fail(err, FP_E_NOMEM, 0, "value columns");
+        }
+        if (!r->rows) { /* a part without rows is an empty batch */
+            next_run(d);
+            if (d->filter && d->filter->part != UINT32_MAX && d->filter->part != r->part) continue;
+            return FP_FULL;
+        }
+        uint32_t n = b->cap - b->n < d->left ? b->cap - b->n : d->left;
+        const char *what = "row";
+        int status = d->view == FP_TIMELINE ? fp_archive_timeline_pull(d, b, n, &what)
+                     : d->view == FP_STACKS ? fp_archive_stacks_pull(d, b, n, &what)
+                                            : fp_archive_graph_pull(d, b, n, &what);
+        if (status) return fp_fail(err, status, 0, what);
+        if (d->ids->differ) translate(d->ids, b, n);
+        d->left -= n;
+        b->n += d->filter ? keep(d->filter, b, r->part, n) : n;
+    }
+    for (uint32_t i = 0; i < d->n_streams && d->rows && d->view != FP_TIMELINE; i++)
+        if (d->streams[i].p != d->streams[i].end) return malformed(err, d, d->streams[i].p, "rest of a stream");
+    return FP_DONE;
+}

@@ -1,0 +1,187 @@
+/* The model's tables as a payload.  See docs/formats/archive.md, "Tables". */
+#include <stdlib.h>
+
+#include "archive/private.h"
+
+/* What a word of a table's row is. */
+enum word {
+    END,
+    NUMBER,
+    WIDE,   /* the low word of a u64, the high word follows */
+    STRING, /* ids; they must lie below the size of their table ... */
+    OBJECT,
+    MAPPING,
+    FUNCTION,
+    LINE,
+    FRAME,
+    EARLIER /* ... and these below the row's own id */
+};
+
+/* In the order of FP_ARCHIVE_TABLES after the strings: what a table refers to
+ * stands before it. */
+static const uint8_t shapes[][7] = {
+    {STRING, STRING, END},                         /* objects */
+    {OBJECT, WIDE, WIDE, WIDE, NUMBER, END},       /* mappings */
+    {OBJECT, STRING, STRING, STRING, NUMBER, END}, /* functions */
+    {FUNCTION, NUMBER, NUMBER, EARLIER, END},      /* lines */
+    {MAPPING, WIDE, NUMBER, LINE, END},            /* frames */
+    {EARLIER, FRAME, END},                         /* stacks */
+    {EARLIER, STRING, STRING, WIDE, STRING, END},  /* labels */
+    {NUMBER, NUMBER, NUMBER, END},                 /* threads */
+};
+
+static struct fp_table *table_of(struct fp_model *m, unsigned i) {
+    struct fp_table *tables[] = {&m->objects, &m->mappings, &m->functions, &m->lines,
+                                 &m->frames,  &m->stacks,   &m->labels,    &m->threads};
+    return tables[i];
+}
+
+/* The table that a word refers to, as in struct fp_archive_ids. */
+static unsigned target_of(uint8_t word, unsigned own) {
+    switch (word) {
+        case STRING: return T_STRINGS;
+        case OBJECT: return T_OBJECTS;
+        case MAPPING: return T_MAPPINGS;
+        case FUNCTION: return T_FUNCTIONS;
+        case LINE: return T_LINES;
+        case FRAME: return T_FRAMES;
+        default: return own;
+    }
+}
+
+struct fp_archive_ids *fp_archive_ids_new(struct fp_model *m) {
+    struct fp_archive_ids *ids = calloc(1, sizeof *ids);
+    if (!ids) return NULL;
+    ids->model = m;
+    for (unsigned i = 0; i < FP_ARCHIVE_TABLES; i++) {
+        ids->to[i] = calloc(64, sizeof **ids->to);
+        if (!ids->to[i]) {
+            fp_archive_ids_free(ids);
+            return NULL;
+        }
+        ids->cap[i] = 64;
+        ids->n[i] = 1;
+    }
+    return ids;
+}
+
+void fp_archive_ids_free(struct fp_archive_ids *ids) {
+    if (!ids) return;
+    for (unsigned i = 0; i < FP_ARCHIVE_TABLES; i++) free(ids->to[i]);
+    free(ids);
+}
+
+/* The next id of a table is `id` in the model. */
+static int add_id(struct fp_archive_ids *ids, unsigned table, uint32_t id) {
+    if (id == FP_NO_ID) return FP_E_NOMEM;
+    uint32_t n = ids->n[table];
+    if (n == ids->cap[table]) {
+        uint64_t cap = (uint64_t)n * 2 < FP_NO_ID ? (uint64_t)n * 2 : FP_NO_ID;
+        if (cap == n) return FP_E_NOMEM;
+        uint32_t *to = realloc(ids->to[table], cap * sizeof *to);
+        if (!to) return FP_E_NOMEM;
+        ids->to[table] = to;
+        ids->cap[table] = (uint32_t)cap;
+    }
+    ids->to[table][n] = id;
+    ids->n[table]++;
+    ids->differ |= id != n;
+    return 0;
+}
+
+int fp_archive_tables_write(const struct fp_model *m, uint32_t *from, struct fp_buf *out) {
+    const struct fp_strings *s = &m->strings;
+    fp_buf_varint(out, from[0]);
+    fp_buf_varint(out, s->n - from[0]);
+    for (uint32_t i = from[0]; i < s->n; i++) fp_buf_varint(out, s->start[i + 1] - s->start[i]);
+    if (fp_buf_put(out, s->bytes + s->start[from[0]], (size_t)(s->start[s->n] - s->start[from[0]]))) return FP_E_NOMEM;
+    from[0] = s->n;
+    for (unsigned k = 0; k < FP_ARCHIVE_TABLES - 1; k++) {
+        const struct fp_table *t = table_of((struct fp_model *)m, k);
+        uint32_t first = from[k + 1];
+        fp_buf_varint(out, first);
+        fp_buf_varint(out, t->n - first);
+        uint32_t at = 0;
+        for (const uint8_t *word = shapes[k]; *word != END; word++) {
+            uint64_t last = 0;
+            for (uint32_t i = first; i < t->n; i++) {
+                const uint32_t *row = fp_table_row(t, i) + at;
+                uint64_t v = *word == WIDE ? fp_words_u64(row) : *row;
+                fp_buf_varint(out, fp_zig(v - last));
+                last = v;
+            }
+            at += *word == WIDE ? 2 : 1;
+        }
+        from[k + 1] = t->n;
+    }
+    return out->failed ? FP_E_NOMEM : 0;
+}
+
+static int malformed(struct fp_err *err, const uint8_t *p, const struct fp_archive_cur *c, const char *what) {
+    return fp_fail(err, FP_E_MALFORMED, (uint64_t)(c->p - p), what);
+}
+
+static int read_strings(struct fp_archive_ids *ids, const uint8_t *p, struct fp_archive_cur *c, struct fp_err *err) {
+    uint32_t first = fp_archive_cur_u32(c), n = fp_archive_cur_u32(c);
+    if (c->bad || first != ids->n[T_STRINGS] || n > (size_t)(c->end - c->p))
+        return malformed(err, p, c, "range of strings");
+    struct fp_archive_cur lengths = *c;
+    for (uint32_t i = 0; i < n; i++) fp_archive_cur_varint(c);
+    for (uint32_t i = 0; i < n; i++) {
+        uint64_t length = fp_archive_cur_varint(&lengths);
+        if (c->bad || length > (size_t)(c->end - c->p)) return malformed(err, p, c, "length of a string");
+        if (add_id(ids, T_STRINGS, fp_strings_intern(&ids->model->strings, c->p, (size_t)length)))
+            return fp_fail(err, FP_E_NOMEM, 0, "strings");
+        c->p += length;
+    }
+    return 0;
+}
+
+/* Columns are read side by side: a cursor each. */
+static int read_table(struct fp_archive_ids *ids, unsigned k, const uint8_t *p, struct fp_archive_cur *c,
+                      struct fp_err *err) {
+    const unsigned own = k + 1;
+    uint32_t first = fp_archive_cur_u32(c), n = fp_archive_cur_u32(c), columns = 0;
+    while (shapes[k][columns] != END) columns++;
+    if (c->bad || first != ids->n[own] || n > (size_t)(c->end - c->p) / columns)
+        return malformed(err, p, c, "range of a table");
+    struct fp_archive_cur column[6];
+    uint64_t last[6] = {0};
+    for (uint32_t j = 0; j < columns; j++) {
+        column[j] = *c;
+        for (uint32_t i = 0; i < n; i++) fp_archive_cur_varint(c);
+    }
+    if (c->bad) return malformed(err, p, c, "column of a table");
+    for (uint32_t i = 0; i < n; i++) {
+        uint32_t row[8], at = 0;
+        for (uint32_t j = 0; j < columns; j++) {
+            uint8_t word = shapes[k][j];
+            uint64_t v = last[j] += fp_zag(fp_archive_cur_varint(&column[j]));
+            unsigned target = target_of(word, own);
+            if (word == WIDE) {
+                row[at++] = (uint32_t)v;
+                row[at++] = (uint32_t)(v >> 32);
+            } else if (word == NUMBER) {
+                if (v > UINT32_MAX) return malformed(err, p, &column[j], "number in a table");
+                row[at++] = (uint32_t)v;
+            } else {
+                if (v >= ids->n[target]) return malformed(err, p, &column[j], "reference in a table");
+                row[at++] = ids->to[target][v];
+            }
+        }
+        if (own == T_THREADS) row[FP_THREAD_INPUT] += ids->input;
+        if (add_id(ids, own,
+                   own == T_FUNCTIONS ? fp_model_function_row(ids->model, row)
+                                      : fp_table_intern(table_of(ids->model, k), row)))
+            return fp_fail(err, FP_E_NOMEM, 0, "table");
+    }
+    return 0;
+}
+
+int fp_archive_tables_read(struct fp_archive_ids *ids, const uint8_t *p, size_t n, struct fp_err *err) {
+    struct fp_archive_cur c = {p, p + n, 0};
+    int status = read_strings(ids, p, &c, err);
+    for (unsigned k = 0; k < FP_ARCHIVE_TABLES - 1 && !status; k++) status = read_table(ids, k, p, &c, err);
+    if (!status && c.p != c.end) return malformed(err, p, &c, "end of the tables");
+    return status;
+}

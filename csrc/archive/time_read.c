@@ -1,0 +1,384 @@
+/* Times of a timeline chunk, read.  See docs/formats/archive.md, "Times". */
+#include <stdlib.h>
+
+#include "archive/time.h"
+
+/* What a place of a table's 1024 holds:
+ *
+ *    30 .. 22   21 .. 20   19 .. 10        9 .. 0
+ *   | symbol  | class    | frequency - 1 | place in the symbol |
+ *
+ * BAD: the table has no symbols. */
+enum { BAD = 511, PAD = 32, HEAD = 600 };
+
+/* The likeliest symbol of a table in which one is much likelier than the others:
+ * most rows then need not touch its places, which for all tables together are far
+ * more than a cache holds. */
+struct head {
+    uint16_t start, freq; /* freq 0: no symbol is */
+    uint16_t what;        /* symbol << 2 | class */
+};
+
+/* For a key: the table to use for each history. */
+struct context {
+    uint16_t table[32];
+};
+
+/* Four symbols at most: where each begins, and its frequency. */
+struct jitter_table {
+    uint16_t start[4], freq[4];
+};
+
+struct fp_archive_time_dec {
+    uint32_t (*slots)[FP_TIME_M]; /* per table: the pools, the keys', the hashed ones' */
+    struct head *heads;
+    uint32_t tables_cap;
+    struct jitter_table jitters[FP_TIME_PHASES];
+    struct context *contexts; /* for each table one that uses it alone, then those of keys with hashed tables */
+    uint32_t n_contexts, contexts_cap;
+    uint32_t *context_of; /* per key: 1 + its context; 0 = not yet known */
+    uint32_t keys_cap;
+    uint32_t *known; /* keys of which it is known, the rest of context_of is 0 */
+    uint32_t n_known, known_cap;
+    uint16_t *table_of;             /* per key: its own table or 0 */
+    uint16_t *table_hashed;         /* per hashed key: its table or 0 */
+    uint32_t given[FP_TIME_TABLES]; /* keys with a table, n_given[0]; then hashed ones, n_given[1] */
+    uint32_t n_given[2];
+    uint32_t n_keys;
+    uint64_t base[FP_TIME_SYMBOLS]; /* of a symbol, see fp_time_base */
+    uint8_t n_bits[FP_TIME_SYMBOLS];
+    uint64_t limits[2];
+    uint64_t q;
+    int jitter;
+    uint32_t x[2];  /* coders of steps and jitters */
+    uint8_t *bytes; /* words, PAD zeros, bits, PAD zeros: a row may read past an end before that is seen */
+    size_t bytes_cap;
+    const uint8_t *word, *words_end;
+    const uint8_t *bits;
+    uint64_t bit, bits_end;                /* the next bit, and how many there are */
+    struct fp_archive_time_at first;       /* where the first thread starts */
+    const struct fp_archive_time_at *last; /* of the thread of the row before: where a new thread starts */
+};
+
+struct fp_archive_time_dec *fp_archive_time_dec_new(void) {
+    struct fp_archive_time_dec *d = calloc(1, sizeof *d);
+    if (!d) return NULL;
+    for (uint32_t s = 0; s < FP_TIME_ESCAPE; s++) {
+        d->base[s] = fp_time_base(s);
+        d->n_bits[s] = (uint8_t)fp_time_bits(s);
+    }
+    return d;
+}
+
+void fp_archive_time_dec_free(struct fp_archive_time_dec *d) {
+    if (!d) return;
+    free(d->slots);
+    free(d->heads);
+    free(d->contexts);
+    free(d->context_of);
+    free(d->known);
+    free(d->table_of);
+    free(d->table_hashed);
+    free(d->bytes);
+    free(d);
+}
+
+/* ---- beginning a chunk ------------------------------------------------------ */
+
+/* Reads the symbols of a frequency table; `take` gets each with where it begins.
+ * 0, or -1 when the frequencies do not add up. */
+static int read_table(struct fp_archive_cur *c, uint32_t n_symbols, uint32_t *symbols, uint32_t *freqs) {
+    uint32_t n = fp_archive_cur_u32(c), at = 0;
+    uint64_t symbol = 0;
+    if (c->bad || n > n_symbols) return -1;
+    for (uint32_t i = 0; i < n; i++) {
+        symbol += fp_archive_cur_u32(c);
+        uint32_t freq = fp_archive_cur_u32(c);
+        if (c->bad || symbol >= n_symbols || !freq || freq > FP_TIME_M - at) return -1;
+        symbols[i] = (uint32_t)symbol++;
+        freqs[i] = freq;
+        at += freq;
+    }
+    return n && at != FP_TIME_M ? -1 : (int)n;
+}
+
+static int read_step_table(const struct fp_archive_time_dec *d, struct fp_archive_cur *c, uint32_t table) {
+    uint32_t *slots = d->slots[table], at = 0;
+    uint32_t symbols[FP_TIME_SYMBOLS], freqs[FP_TIME_SYMBOLS];
+    int n = read_table(c, FP_TIME_SYMBOLS, symbols, freqs);
+    if (n < 0) return FP_E_MALFORMED;
+    if (!n)
+        for (uint32_t i = 0; i < FP_TIME_M; i++) slots[i] = (uint32_t)BAD << 22;
+    d->heads[table] = (struct head){0, 0, 0};
+    for (int u = 0; u < n; u++) {
+        const uint32_t what = symbols[u] << 2 | fp_time_class(symbols[u], d->limits), freq = freqs[u];
+        if (freq > HEAD) d->heads[table] = (struct head){(uint16_t)at, (uint16_t)freq, (uint16_t)what};
+        for (uint32_t i = 0; i < freq; i++) slots[at++] = what << 20 | (freq - 1) << 10 | i;
+    }
+    return 0;
+}
+
+static int read_jitter_table(struct jitter_table *t, struct fp_archive_cur *c) {
+    uint32_t symbols[4], freqs[4], at = 0;
+    int n = read_table(c, 4, symbols, freqs);
+    if (n < 0) return FP_E_MALFORMED;
+    memset(t, 0, sizeof *t);
+    for (int u = 0; u < n; u++) t->freq[symbols[u]] = (uint16_t)freqs[u];
+    for (uint32_t s = 0; s < 4; s++) {
+        t->start[s] = (uint16_t)at;
+        at += t->freq[s];
+    }
+    return 0;
+}
+
+/* A list of keys with tables of their own, numbered from `first` on. */
+static int read_keys(struct fp_archive_time_dec *d, struct fp_archive_cur *c, int hashed, uint32_t first,
+                     uint32_t limit) {
+    uint32_t n = fp_archive_cur_u32(c), *given = d->given + (hashed ? d->n_given[0] : 0);
+    uint16_t *table_of = hashed ? d->table_hashed : d->table_of;
+    if (c->bad || n > FP_TIME_TABLES / 2) return FP_E_MALFORMED;
+    uint64_t key = 0;
+    for (uint32_t i = 0; i < n; i++) {
+        key += fp_archive_cur_u32(c);
+        if (c->bad || key >= limit) return FP_E_MALFORMED;
+        table_of[key] = (uint16_t)(first + i);
+        given[i] = (uint32_t)key++;
+        d->n_given[hashed] = i + 1;
+    }
+    return 0;
+}
+
+/* Forgets the chunk before.  What is done grows with what it used, not with all keys there are. */
+static int forget(struct fp_archive_time_dec *d, uint32_t n_keys) {
+    for (uint32_t i = 0; i < d->n_known; i++) d->context_of[d->known[i]] = 0;
+    for (uint32_t i = 0; i < d->n_given[0]; i++) d->table_of[d->given[i]] = 0;
+    for (uint32_t i = 0; i < d->n_given[1]; i++) d->table_hashed[d->given[d->n_given[0] + i]] = 0;
+    d->n_known = d->n_given[0] = d->n_given[1] = 0;
+    if (!d->table_hashed && !(d->table_hashed = calloc(1 << FP_TIME_HASH_BITS, sizeof *d->table_hashed)))
+        return FP_E_NOMEM;
+    const uint32_t n = n_keys + FP_TIME_POOLS;
+    if (n > d->keys_cap) {
+        const uint32_t cap = n + n / 2;
+        uint32_t *context_of = realloc(d->context_of, cap * sizeof *context_of);
+        if (context_of) d->context_of = context_of;
+        uint16_t *table_of = realloc(d->table_of, cap * sizeof *table_of);
+        if (table_of) d->table_of = table_of;
+        if (!context_of || !table_of) return FP_E_NOMEM;
+        memset(context_of + d->keys_cap, 0, (cap - d->keys_cap) * sizeof *context_of);
+        memset(table_of + d->keys_cap, 0, (cap - d->keys_cap) * sizeof *table_of);
+        d->keys_cap = cap;
+    }
+    d->n_keys = n_keys;
+    return 0;
+}
+
+static int reserve(struct fp_archive_time_dec *d, uint32_t n_tables, size_t n_bytes) {
+    if (n_tables > d->tables_cap) {
+        uint32_t(*slots)[FP_TIME_M] = realloc(d->slots, n_tables * sizeof *slots);
+        if (!slots) return FP_E_NOMEM;
+        d->slots = slots;
+        struct head *heads = realloc(d->heads, n_tables * sizeof *heads);
+        if (!heads) return FP_E_NOMEM;
+        d->heads = heads;
+        d->tables_cap = n_tables;
+    }
+    if (n_bytes > d->bytes_cap) {
+        uint8_t *bytes = realloc(d->bytes, n_bytes);
+        if (!bytes) return FP_E_NOMEM;
+        d->bytes = bytes;
+        d->bytes_cap = n_bytes;
+    }
+    return 0;
+}
+
+/* A context that uses one table alone. */
+static struct context *add_context(struct fp_archive_time_dec *d, uint32_t table) {
+    if (d->n_contexts == d->contexts_cap) {
+        uint32_t cap = d->contexts_cap ? d->contexts_cap * 2 : 64;
+        struct context *contexts = realloc(d->contexts, cap * sizeof *contexts);
+        if (!contexts) return NULL;
+        d->contexts = contexts;
+        d->contexts_cap = cap;
+    }
+    struct context *c = &d->contexts[d->n_contexts++];
+    for (uint32_t h = 0; h < FP_TIME_HISTORIES; h++) c->table[h] = (uint16_t)table;
+    return c;
+}
+
+int fp_archive_time_dec_open(struct fp_archive_time_dec *d, uint32_t n_keys, const uint8_t *const *p, const size_t *n) {
+    if (n_keys > INT32_MAX || forget(d, n_keys)) return FP_E_NOMEM;
+    struct fp_archive_cur c = {p[0], p[0] + n[0], 0};
+    d->first = (struct fp_archive_time_at){fp_archive_cur_varint(&c), 1u << 31, 1, 0, 1};
+    d->last = &d->first;
+    d->q = fp_archive_cur_varint(&c);
+    uint8_t jitter = fp_archive_cur_byte(&c);
+    d->limits[0] = fp_archive_cur_varint(&c);
+    d->limits[1] = fp_archive_cur_varint(&c);
+    if (c.bad || jitter > 1 || !d->q) return FP_E_MALFORMED;
+    d->jitter = jitter;
+    if (read_keys(d, &c, 0, FP_TIME_POOLS, n_keys) ||
+        read_keys(d, &c, 1, FP_TIME_POOLS + d->n_given[0], 1 << FP_TIME_HASH_BITS))
+        return FP_E_MALFORMED;
+    const uint32_t n_tables = FP_TIME_POOLS + d->n_given[0] + d->n_given[1];
+    if (reserve(d, n_tables, n[1] + n[2] + 2 * PAD)) return FP_E_NOMEM;
+    d->n_contexts = 0;
+    for (uint32_t t = 0; t < n_tables; t++)
+        if (!add_context(d, t)) return FP_E_NOMEM;
+    for (uint32_t t = 0; t < FP_TIME_POOLS; t++)
+        if (read_step_table(d, &c, t)) return FP_E_MALFORMED;
+    for (uint32_t t = 0; t < FP_TIME_PHASES && jitter; t++)
+        if (read_jitter_table(&d->jitters[t], &c)) return FP_E_MALFORMED;
+    for (uint32_t t = FP_TIME_POOLS; t < n_tables; t++)
+        if (read_step_table(d, &c, t)) return FP_E_MALFORMED;
+    if (c.p != c.end || n[1] < 8) return FP_E_MALFORMED;
+
+    memcpy(d->bytes, p[1], n[1]);
+    memset(d->bytes + n[1], 0, PAD);
+    if (n[2]) memcpy(d->bytes + n[1] + PAD, p[2], n[2]);
+    memset(d->bytes + n[1] + PAD + n[2], 0, PAD);
+    d->x[0] = fp_u32(d->bytes);
+    d->x[1] = fp_u32(d->bytes + 4);
+    d->word = d->bytes + 8;
+    d->words_end = d->bytes + n[1];
+    d->bits = d->words_end + PAD;
+    d->bit = 0;
+    d->bits_end = (uint64_t)n[2] * 8;
+    return 0;
+}
+
+/* ---- rows ----------------------------------------------------------------- */
+
+/* 1 + the context of a key that is new in the chunk, or 0 without memory. */
+static uint32_t find_context(struct fp_archive_time_dec *d, uint32_t key) {
+    if (d->n_known == d->known_cap) {
+        uint32_t cap = d->known_cap ? d->known_cap * 2 : 256;
+        uint32_t *known = realloc(d->known, cap * sizeof *known);
+        if (!known) return 0;
+        d->known = known;
+        d->known_cap = cap;
+    }
+    uint32_t table = d->table_of[key], context;
+    if (!table) table = key < d->n_keys ? key % 4 : key - d->n_keys;
+    context = table + 1;
+    if (key < d->n_keys && d->n_given[1]) {
+        struct context *own = NULL;
+        for (uint32_t h = 0; h < FP_TIME_HISTORIES; h++) {
+            uint16_t hashed = d->table_hashed[fp_time_hash(key, h)];
+            if (!hashed) continue;
+            if (!own && !(own = add_context(d, table))) return 0;
+            own->table[h] = hashed;
+        }
+        if (own) context = d->n_contexts;
+    }
+    d->known[d->n_known++] = key;
+    return d->context_of[key] = context;
+}
+
+/* Takes a word where x wants one: without a branch, which nobody could predict. */
+static inline uint32_t refill(uint32_t x, const uint8_t **word) {
+    uint32_t more = x < 1u << 16;
+    x = x << 16 * more | (fp_u16(*word) & (0 - more));
+    *word += 2 * more;
+    return x;
+}
+
+/* The next symbol of a step, << 2, and its class. */
+static inline uint32_t next_step(const struct fp_archive_time_dec *d, uint32_t table, uint32_t *x,
+                                 const uint8_t **word) {
+    const struct head *head = &d->heads[table];
+    uint32_t place = *x % FP_TIME_M, in = place - head->start, freq = head->freq, what = head->what;
+    if (in >= freq) {
+        uint32_t slot = d->slots[table][place];
+        freq = (slot >> 10 & 1023) + 1;
+        in = slot & 1023;
+        what = slot >> 20;
+    }
+    uint32_t next = freq * (*x >> FP_TIME_BITS) + in;
+    *x = refill(next, word);
+    return what;
+}
+
+/* The next symbol of a jitter; `bad` when the table is empty. */
+static inline uint32_t next_jitter(const struct jitter_table *t, uint32_t *x, const uint8_t **word, uint32_t *bad) {
+    uint32_t place = *x % FP_TIME_M, e = (place >= t->start[1]) + (place >= t->start[2]) + (place >= t->start[3]);
+    uint32_t next = t->freq[e] * (*x >> FP_TIME_BITS) + place - t->start[e];
+    *bad |= !t->freq[e];
+    *x = refill(next, word);
+    return e;
+}
+
+/* n < 58 raw bits; that they are in memory is for PAD to see to. */
+static inline uint64_t next_bits(const uint8_t *bits, uint64_t *bit, unsigned n) {
+    uint64_t v = fp_u64(bits + (*bit >> 3)) >> (*bit & 7);
+    *bit += n;
+    return v & (((uint64_t)1 << n) - 1);
+}
+
+static uint64_t next_many_bits(const uint8_t *bits, uint64_t *bit, unsigned n) {
+    uint64_t low = next_bits(bits, bit, 32);
+    return low | next_bits(bits, bit, n - 32) << 32;
+}
+
+/* `jitter` is a constant where this is used, so that there are two loops. */
+static inline int pull(struct fp_archive_time_dec *d, struct fp_archive_time_at *thread, const uint32_t *key,
+                       uint64_t *time, uint32_t n, int jitter) {
+    const struct fp_archive_time_at from = thread->epoch ? *thread : *d->last;
+    const uint32_t *const context_of = d->context_of;
+    const struct context *contexts = d->contexts;
+    const uint8_t *word = d->word, *const words_end = d->words_end, *const bits = d->bits;
+    const uint64_t bits_end = d->bits_end, q = d->q;
+    uint64_t bit = d->bit;
+    uint32_t steps = d->x[0], jitters = d->x[1], last_jitter = from.jitter, bad = 0;
+    /* only the class of the last step is known late */
+    uint32_t history = from.history, older = history % 9 * 3, last = history % 3;
+    fp_u128 there = (fp_u128)from.ref << 32 | from.frac;
+    for (uint32_t i = 0; i < n; i++) {
+        if (FP_UNLIKELY(word > words_end || bit > bits_end)) break;
+        uint32_t context = context_of[key[i]];
+        if (FP_UNLIKELY(!context)) {
+            if (!(context = find_context(d, key[i]))) return FP_E_NOMEM;
+            contexts = d->contexts;
+        }
+        const uint32_t what = next_step(d, contexts[context - 1].table[history], &steps, &word);
+        const uint32_t symbol = what >> 2, class = what & 3;
+        history = older + class;
+        older = last * 9 + class * 3;
+        last = class;
+        uint64_t k;
+        if (FP_LIKELY(symbol < FP_TIME_WIDE)) {
+            k = d->base[symbol] | next_bits(bits, &bit, d->n_bits[symbol]);
+        } else if (symbol < FP_TIME_ESCAPE) {
+            k = d->base[symbol] | next_many_bits(bits, &bit, d->n_bits[symbol]);
+        } else {
+            bad |= symbol != FP_TIME_ESCAPE;
+            time[i] = (uint64_t)(there >> 32) + next_many_bits(bits, &bit, 64);
+            there = (fp_u128)time[i] << 32 | 1u << 31;
+            continue;
+        }
+        there += (fp_u128)k * q;
+        time[i] = (uint64_t)(there >> 32);
+        if (!jitter) continue;
+        const struct jitter_table *table = &d->jitters[last_jitter * 16 + ((uint32_t)there >> 28)];
+        const uint32_t e = next_jitter(table, &jitters, &word, &bad);
+        const uint64_t miss = FP_UNLIKELY(e == 3) ? next_many_bits(bits, &bit, 64) : (uint64_t)e - 1;
+        last_jitter = e < 3 ? e : 1;
+        time[i] += miss;
+        if (FP_LIKELY(fp_time_follows(k, miss)))
+            there += (fp_u128)((fp_i128)(int64_t)miss * (1 << 28));
+        else
+            there = (fp_u128)time[i] << 32 | 1u << 31;
+    }
+    if (bad || word > words_end || bit > bits_end) return FP_E_MALFORMED;
+    d->x[0] = steps;
+    d->x[1] = jitters;
+    d->word = word;
+    d->bit = bit;
+    *thread = (struct fp_archive_time_at){(uint64_t)(there >> 32), (uint32_t)there, 1, history, last_jitter};
+    d->last = thread;
+    return 0;
+}
+
+int fp_archive_time_pull(struct fp_archive_time_dec *d, struct fp_archive_time_at *thread, const uint32_t *key,
+                         uint64_t *time, uint32_t n) {
+    return d->jitter ? pull(d, thread, key, time, n, 1) : pull(d, thread, key, time, n, 0);
+}

@@ -1,0 +1,440 @@
+/* Times of a timeline chunk, written.  See docs/formats/archive.md, "Times". */
+#include <stdlib.h>
+
+#include "archive/time.h"
+
+enum { N_FIXED = FP_TIME_POOLS + FP_TIME_PHASES };
+
+/* A step count as a symbol: exact below 32, then 8 symbols an octave, the low
+ * bits raw.  100 = 0b1100100: octave 6, mantissa 100, so 32 + 8 + 4, 3 bits 100. */
+static inline uint32_t symbol_of(uint64_t k, unsigned *n_bits) {
+    *n_bits = 0;
+    if (k < FP_TIME_SMALL) return (uint32_t)k;
+    unsigned octave = 63 - (unsigned)__builtin_clzll(k);
+    *n_bits = octave - 3;
+    return FP_TIME_SMALL + (octave - 5) * 8 + (uint32_t)(k >> (octave - 3) & 7);
+}
+
+static inline uint32_t pool_of(uint32_t key) {
+    return key >= FP_TIME_NO_FUNCTION ? (key - FP_TIME_NO_FUNCTION) & 7 : key & 3;
+}
+
+static inline uint32_t phase_of(const struct fp_archive_time_at *at) {
+    return at->jitter * 16 + (at->frac >> 28);
+}
+
+static inline void move(struct fp_archive_time_at *at, fp_u128 by) {
+    fp_u128 there = ((fp_u128)at->ref << 32 | at->frac) + by;
+    at->ref = (uint64_t)(there >> 32);
+    at->frac = (uint32_t)there;
+}
+
+/* Raw bits, lowest first, into bytes. */
+struct bit_out {
+    struct fp_buf *b;
+    uint64_t acc;
+    unsigned n;
+};
+
+static void bits_put(struct bit_out *o, uint64_t v, unsigned n) {
+    while (n) {
+        unsigned take = n < 32 ? n : 32;
+        o->acc |= (v & (((uint64_t)1 << take) - 1)) << o->n;
+        o->n += take;
+        for (; o->n >= 8; o->n -= 8, o->acc >>= 8) fp_buf_byte(o->b, (uint8_t)o->acc);
+        v = take < 64 ? v >> take : 0;
+        n -= take;
+    }
+}
+
+static uint64_t gcd(uint64_t a, uint64_t b) {
+    while (b) {
+        uint64_t r = a % b;
+        a = b;
+        b = r;
+    }
+    return a;
+}
+
+/* The step of the clock as 32.32, and whether times jitter about its multiples.
+ * A clock converted to nanoseconds by a multiplication gives times that lie
+ * within one of the multiples of, say, 10.0187. */
+static uint64_t find_step(const uint64_t *time, const uint32_t *thread, uint32_t n, int *jitter) {
+    *jitter = 0;
+    uint64_t g = 0;
+    for (uint32_t i = 1; i < n && g != 1; i++) {
+        /* Not modulo 2^64: 1, 0 is one apart, whatever 2^64 - 1 is divisible by. */
+        const uint64_t apart = time[i] > time[0] ? time[i] - time[0] : time[0] - time[i];
+        if (!g || apart % g) g = gcd(apart, g);
+    }
+    if (g != 1) return g && g < (uint64_t)1 << 31 ? g << 32 : (uint64_t)1 << 32;
+    uint32_t sample = n < 16384 ? n : 16384;
+    for (uint64_t q = 100; q >= 6; q--) {
+        uint32_t near = 0, all = 0;
+        for (uint32_t i = 1; i < sample; i++) {
+            uint64_t d = time[i] - time[i - 1];
+            if (thread[i] != thread[i - 1] || !d || d >= 20 * q) continue;
+            all++;
+            near += (d + 1) % q <= 2;
+        }
+        if (all < 64 || near < all / 10 * 9) continue;
+        double step = (double)q;
+        for (int round = 0; round < 3; round++) {
+            double sum = 0, steps = 0;
+            for (uint32_t i = 1; i < n; i++) {
+                uint64_t d = time[i] - time[i - 1];
+                if (thread[i] != thread[i - 1] || d >= 16 * q) continue;
+                sum += (double)d;
+                steps += (double)(uint64_t)((double)d / step + 0.5);
+            }
+            if (steps > 0) step = sum / steps;
+        }
+        *jitter = 1;
+        return (uint64_t)(step * 4294967296.0);
+    }
+    return (uint64_t)1 << 32;
+}
+
+/* log2 in 1/16 bits, good enough to choose tables by. */
+static uint32_t log2_16(uint32_t v) {
+    unsigned whole = 31 - (unsigned)__builtin_clz(v);
+    uint32_t f = whole >= 8 ? (v >> (whole - 8)) & 255 : (v << (8 - whole)) & 255;
+    return whole * 16 + (f * (345 - f * 89 / 256) >> 12);
+}
+
+/* Scales counts to frequencies that add up to FP_TIME_M, each at least 1. */
+static void normalize(const uint32_t *count, uint32_t n_symbols, uint16_t *freq) {
+    uint64_t total = 0;
+    for (uint32_t s = 0; s < n_symbols; s++) total += count[s];
+    memset(freq, 0, n_symbols * sizeof *freq);
+    if (!total) return;
+    int32_t left = FP_TIME_M;
+    uint32_t top = 0;
+    for (uint32_t s = 0; s < n_symbols; s++) {
+        if (!count[s]) continue;
+        uint32_t f = (uint32_t)(((uint64_t)count[s] * FP_TIME_M + total / 2) / total);
+        freq[s] = (uint16_t)(f ? f : 1);
+        left -= freq[s];
+        if (count[s] > count[top]) top = s;
+    }
+    while (left < 0 && -left >= freq[top]) { /* many rare symbols: take from the common ones */
+        uint32_t most = 0;
+        for (uint32_t s = 0; s < n_symbols; s++)
+            if (freq[s] > freq[most]) most = s;
+        uint16_t take = (uint16_t)(freq[most] / 2);
+        freq[most] = (uint16_t)(freq[most] - take);
+        left += take;
+    }
+    freq[top] = (uint16_t)(freq[top] + left);
+}
+
+static void write_table(struct fp_buf *out, const uint16_t *freq, uint32_t n_symbols) {
+    uint32_t used = 0, next = 0;
+    for (uint32_t s = 0; s < n_symbols; s++) used += freq[s] != 0;
+    fp_buf_varint(out, used);
+    for (uint32_t s = 0; s < n_symbols; s++) {
+        if (!freq[s]) continue;
+        fp_buf_varint(out, s - next);
+        fp_buf_varint(out, freq[s]);
+        next = s + 1;
+    }
+}
+
+struct model {
+    uint16_t freq[FP_TIME_SYMBOLS];
+    uint16_t cum[FP_TIME_SYMBOLS];
+};
+
+static void accumulate(struct model *m) {
+    uint32_t cum = 0;
+    for (uint32_t s = 0; s < FP_TIME_SYMBOLS; s++) {
+        m->cum[s] = (uint16_t)cum;
+        cum += m->freq[s];
+    }
+}
+
+enum { HAS_JITTER = 1 << 15, N_HASHED = 1 << FP_TIME_HASH_BITS };
+
+/* A chunk's rows on their way: step symbol; jitter symbol, its context and
+ * HAS_JITTER; key with history, or N_HASHED for a row without a function. */
+struct work {
+    uint16_t *symbols;
+    uint16_t *jitters;
+    uint32_t *hashed;
+    uint16_t *table_of; /* per row */
+    uint32_t *sorted;   /* rows by key */
+    uint32_t *start;    /* per key: where its rows begin in `sorted`; one more at the end */
+    uint32_t *hist;     /* FP_TIME_SYMBOLS counts for each table */
+    struct model *models;
+    uint32_t n_models;
+    uint32_t jitter_hist[FP_TIME_PHASES][4];
+};
+
+/* The steps of all rows, their jitter, and the raw bits of both. */
+static void symbolize(struct work *w, const uint64_t *time, const uint32_t *key, const uint32_t *thread, uint32_t n,
+                      struct fp_archive_time_at *at, uint64_t q, int jitter, const uint64_t *limits,
+                      struct bit_out *bits) {
+    const double steps = 4294967296.0 / (double)q; /* a tick is so many */
+    uint64_t whole = q >> 32;
+    struct fp_archive_time_at last = {time[0], 1u << 31, 1, 0, 1};
+    for (uint32_t i = 0; i < n; i++) {
+        struct fp_archive_time_at *a = &at[thread[i]];
+        if (!a->epoch) *a = last;
+        uint64_t d = time[i] - a->ref, k;
+        w->hashed[i] = key[i] < FP_TIME_NO_FUNCTION ? fp_time_hash(key[i], a->history) : N_HASHED;
+        w->jitters[i] = 0;
+        if (jitter) {
+            double x = ((double)(int64_t)d - (double)a->frac / 4294967296.0) * steps + 1.0;
+            k = x < 0.5 ? UINT64_MAX : (uint64_t)(x - 0.5);
+        } else {
+            k = (int64_t)d < 0 ? UINT64_MAX : whole == 1 ? d : d / whole;
+        }
+        if (k == UINT64_MAX) {
+            w->symbols[i] = FP_TIME_ESCAPE;
+            bits_put(bits, d, 64);
+            a->ref = time[i];
+            a->frac = 1u << 31;
+        } else {
+            unsigned n_bits;
+            w->symbols[i] = (uint16_t)symbol_of(k, &n_bits);
+            bits_put(bits, k, n_bits);
+            if (jitter) {
+                move(a, (fp_u128)k * q);
+                uint64_t miss = time[i] - a->ref;
+                uint32_t phase = phase_of(a), e = miss + 1 > 2 ? 3 : (uint32_t)(miss + 1);
+                w->jitters[i] = (uint16_t)(e | phase << 2 | HAS_JITTER);
+                w->jitter_hist[phase][e]++;
+                if (e == 3) bits_put(bits, miss, 64);
+                a->jitter = e < 3 ? e : 1;
+                if (fp_time_follows(k, miss)) {
+                    move(a, (fp_u128)((fp_i128)(int64_t)miss * (1 << 28)));
+                } else {
+                    a->ref = time[i];
+                    a->frac = 1u << 31;
+                }
+            } else {
+                a->ref = time[i];
+            }
+        }
+        a->history = a->history % 9 * 3 + fp_time_class(w->symbols[i], limits);
+        last = *a;
+    }
+}
+
+/* Two limits that part the steps into thirds, as symbols. */
+static void find_limits(const uint64_t *time, const uint32_t *thread, uint32_t n, uint64_t q, uint64_t *limits) {
+    uint32_t hist[256] = {0}, all = 0;
+    for (uint32_t i = 1; i < n; i++) {
+        if (thread[i] != thread[i - 1]) continue;
+        unsigned n_bits;
+        uint32_t s = symbol_of((((time[i] - time[i - 1]) << 16) + (q >> 17)) / (q >> 16), &n_bits);
+        hist[s < 255 ? s : 255]++;
+        all++;
+    }
+    uint32_t sum = hist[0], s = 0;
+    while (s < 255 && sum < all / 3) sum += hist[++s];
+    limits[0] = s;
+    if (s < 255) sum += hist[++s];
+    while (s < 255 && sum < all / 3 * 2) sum += hist[++s];
+    limits[1] = s;
+}
+
+struct choice {
+    uint32_t key;
+    uint32_t gain; /* bits */
+};
+
+static int by_gain(const void *a, const void *b) {
+    const struct choice *x = a, *y = b;
+    return x->gain != y->gain ? (x->gain < y->gain ? 1 : -1) : x->key < y->key ? -1 : 1;
+}
+
+static int by_key(const void *a, const void *b) {
+    const struct choice *x = a, *y = b;
+    return x->key < y->key ? -1 : x->key > y->key;
+}
+
+/* Sorts rows by key; keys of n_keys and more are left out. */
+static void sort_rows(struct work *w, const uint32_t *key, uint32_t n, uint32_t n_keys) {
+    memset(w->start, 0, ((size_t)n_keys + 2) * sizeof *w->start);
+    for (uint32_t i = 0; i < n; i++)
+        if (key[i] < n_keys) w->start[key[i] + 2]++;
+    for (uint32_t k = 2; k < n_keys + 2; k++) w->start[k] += w->start[k - 1];
+    for (uint32_t i = 0; i < n; i++) /* start[k + 1] moves from the beginning of key k to its end */
+        if (key[i] < n_keys) w->sorted[w->start[key[i] + 1]++] = i;
+}
+
+/* What each symbol costs under a table's counts, in 1/16 bits. */
+static void costs_of(const uint32_t *hist, uint16_t *cost) {
+    uint32_t total = 0;
+    for (uint32_t s = 0; s < FP_TIME_SYMBOLS; s++) total += hist[s];
+    for (uint32_t s = 0; s < FP_TIME_SYMBOLS; s++)
+        cost[s] = (uint16_t)(hist[s] ? log2_16(total) - log2_16(hist[s]) : 0);
+}
+
+/* Gives a table of its own to each key for which that saves bits over the tables
+ * that its rows have now.  At most `most` keys.  Appends their list to `out`. */
+static int choose(struct work *w, const uint32_t *key, uint32_t n, uint32_t n_keys, uint32_t most, struct fp_buf *out) {
+    int status = FP_E_NOMEM;
+    struct choice *choices = malloc(((size_t)n_keys + 1) * sizeof *choices);
+    uint16_t *cost = malloc((size_t)w->n_models * FP_TIME_SYMBOLS * sizeof *cost);
+    if (!choices || !cost) goto out;
+    for (uint32_t t = 0; t < w->n_models; t++)
+        costs_of(w->hist + (size_t)t * FP_TIME_SYMBOLS, cost + (size_t)t * FP_TIME_SYMBOLS);
+    sort_rows(w, key, n, n_keys);
+    uint32_t n_choices = 0, hist[FP_TIME_SYMBOLS] = {0};
+    uint16_t used[FP_TIME_SYMBOLS];
+    for (uint32_t k = 0; k < n_keys; k++) {
+        uint32_t from = w->start[k], to = w->start[k + 1], rows = to - from, n_used = 0;
+        if (rows < 32) continue;
+        int64_t gain = 0;
+        for (uint32_t j = from; j < to; j++) {
+            uint32_t i = w->sorted[j], s = w->symbols[i];
+            gain += cost[(size_t)w->table_of[i] * FP_TIME_SYMBOLS + s];
+            if (!hist[s]++) used[n_used++] = (uint16_t)s;
+        }
+        gain -= 16 * (24 + 18 * (int64_t)n_used);
+        for (uint32_t u = 0; u < n_used; u++) {
+            gain -= (int64_t)hist[used[u]] * (log2_16(rows) - log2_16(hist[used[u]]));
+            hist[used[u]] = 0;
+        }
+        if (gain > 0)
+            choices[n_choices++] = (struct choice){k, gain >> 4 > UINT32_MAX ? UINT32_MAX : (uint32_t)(gain >> 4)};
+    }
+    if (n_choices > most) {
+        qsort(choices, n_choices, sizeof *choices, by_gain);
+        n_choices = most;
+        qsort(choices, n_choices, sizeof *choices, by_key);
+    }
+    uint32_t *grown = realloc(w->hist, (size_t)(w->n_models + n_choices) * FP_TIME_SYMBOLS * sizeof *grown);
+    if (!grown) goto out;
+    w->hist = grown;
+    memset(w->hist + (size_t)w->n_models * FP_TIME_SYMBOLS, 0, (size_t)n_choices * FP_TIME_SYMBOLS * sizeof *grown);
+    fp_buf_varint(out, n_choices);
+    uint32_t next = 0;
+    for (uint32_t c = 0; c < n_choices; c++) {
+        uint32_t k = choices[c].key;
+        for (uint32_t j = w->start[k]; j < w->start[k + 1]; j++) {
+            uint32_t i = w->sorted[j], s = w->symbols[i];
+            w->hist[(size_t)w->table_of[i] * FP_TIME_SYMBOLS + s]--;
+            w->table_of[i] = (uint16_t)w->n_models;
+            w->hist[(size_t)w->n_models * FP_TIME_SYMBOLS + s]++;
+        }
+        fp_buf_varint(out, k - next);
+        next = k + 1;
+        w->n_models++;
+    }
+    status = 0;
+out:
+    free(choices);
+    free(cost);
+    return status;
+}
+
+/* inverse[f] is 2^52 / f rounded up: x / f without a division, exact for x < 2^32 and f <= 2^10. */
+static inline uint32_t rans_put(uint32_t x, const struct model *m, uint32_t symbol, const uint64_t *inverse,
+                                uint8_t **to) {
+    uint32_t freq = m->freq[symbol];
+    if ((uint64_t)x >= (uint64_t)freq << (32 - FP_TIME_BITS)) {
+        *to -= 2;
+        (*to)[0] = (uint8_t)x;
+        (*to)[1] = (uint8_t)(x >> 8);
+        x >>= 16;
+    }
+    const uint32_t quotient = (uint32_t)((fp_u128)x * inverse[freq] >> 52);
+    return (quotient << FP_TIME_BITS) + x - quotient * freq + m->cum[symbol];
+}
+
+/* Two coders, of steps and of jitters, share one row of words.  They work backwards,
+ * so that the reader finds each word when it wants it. */
+static int emit(const struct work *w, uint32_t n, struct fp_buf *words) {
+    size_t most = (size_t)n * 4 + 8; /* at most 2 symbols a row and 16 bits a symbol */
+    if (fp_buf_reserve(words, most)) return FP_E_NOMEM;
+    uint8_t *end = words->p + words->n + most, *to = end;
+    uint32_t x[2] = {1u << 16, 1u << 16};
+    uint64_t inverse[FP_TIME_M + 1] = {0};
+    for (uint32_t f = 1; f <= FP_TIME_M; f++) inverse[f] = ((uint64_t)1 << 52) / f + 1;
+    for (uint32_t i = n; i-- > 0;) {
+        uint32_t j = w->jitters[i];
+        if (j) x[1] = rans_put(x[1], &w->models[FP_TIME_POOLS + (j >> 2 & 63)], j & 3, inverse, &to);
+        x[0] = rans_put(x[0], &w->models[w->table_of[i]], w->symbols[i], inverse, &to);
+    }
+    for (int k = 2; k-- > 0;) {
+        to -= 4;
+        for (int i = 0; i < 4; i++) to[i] = (uint8_t)(x[k] >> 8 * i);
+    }
+    memmove(words->p + words->n, to, (size_t)(end - to));
+    words->n += (size_t)(end - to);
+    return 0;
+}
+
+static int encode(struct work *w, const uint64_t *time, const uint32_t *key, const uint32_t *thread, uint32_t n,
+                  uint32_t n_keys, struct fp_archive_time_at *at, struct fp_buf *tables, struct fp_buf *words,
+                  struct fp_buf *bits) {
+    int jitter;
+    uint64_t q = find_step(time, thread, n, &jitter), limits[2];
+    find_limits(time, thread, n, q, limits);
+    fp_buf_varint(tables, time[0]);
+    fp_buf_varint(tables, q);
+    fp_buf_byte(tables, (uint8_t)jitter);
+    fp_buf_varint(tables, limits[0]);
+    fp_buf_varint(tables, limits[1]);
+    struct bit_out raw = {bits, 0, 0};
+    symbolize(w, time, key, thread, n, at, q, jitter, limits, &raw);
+    if (raw.n) fp_buf_byte(bits, (uint8_t)raw.acc);
+
+    w->n_models = N_FIXED;
+    for (uint32_t i = 0; i < n; i++) {
+        w->table_of[i] = (uint16_t)pool_of(key[i]);
+        w->hist[w->table_of[i] * FP_TIME_SYMBOLS + w->symbols[i]]++;
+    }
+    if (choose(w, key, n, n_keys, FP_TIME_TABLES / 2, tables) ||
+        choose(w, w->hashed, n, N_HASHED, FP_TIME_TABLES / 2, tables))
+        return FP_E_NOMEM;
+    w->models = calloc(w->n_models, sizeof *w->models);
+    if (!w->models) return FP_E_NOMEM;
+    for (uint32_t p = 0; p < FP_TIME_PHASES; p++)
+        memcpy(w->hist + (size_t)(FP_TIME_POOLS + p) * FP_TIME_SYMBOLS, w->jitter_hist[p], sizeof w->jitter_hist[p]);
+    for (uint32_t t = 0; t < w->n_models; t++) {
+        if (!jitter && t >= FP_TIME_POOLS && t < N_FIXED) continue;
+        normalize(w->hist + (size_t)t * FP_TIME_SYMBOLS, FP_TIME_SYMBOLS, w->models[t].freq);
+        write_table(tables, w->models[t].freq, FP_TIME_SYMBOLS);
+        accumulate(&w->models[t]);
+    }
+    return emit(w, n, words);
+}
+
+int fp_archive_time_encode(const uint64_t *time, const uint32_t *key, const uint32_t *thread, uint32_t n,
+                           uint32_t n_keys, uint32_t n_threads, struct fp_buf *tables, struct fp_buf *words,
+                           struct fp_buf *bits) {
+    if (!n) return 0;
+    int status = FP_E_NOMEM;
+    uint32_t most_keys = n_keys > N_HASHED ? n_keys : N_HASHED;
+    struct fp_archive_time_at *at = calloc((size_t)n_threads + 1, sizeof *at);
+    struct work *w = calloc(1, sizeof *w);
+    if (!at || !w) goto out;
+    w->symbols = malloc(n * sizeof *w->symbols);
+    w->jitters = malloc(n * sizeof *w->jitters);
+    w->hashed = malloc(n * sizeof *w->hashed);
+    w->table_of = malloc(n * sizeof *w->table_of);
+    w->sorted = malloc(n * sizeof *w->sorted);
+    w->start = malloc(((size_t)most_keys + 2) * sizeof *w->start);
+    w->hist = calloc((size_t)N_FIXED * FP_TIME_SYMBOLS, sizeof *w->hist);
+    if (!w->symbols || !w->jitters || !w->hashed || !w->table_of || !w->sorted || !w->start || !w->hist) goto out;
+    status = encode(w, time, key, thread, n, n_keys, at, tables, words, bits);
+    if (tables->failed || words->failed || bits->failed) status = FP_E_NOMEM;
+out:
+    if (w) {
+        free(w->symbols);
+        free(w->jitters);
+        free(w->hashed);
+        free(w->table_of);
+        free(w->sorted);
+        free(w->start);
+        free(w->hist);
+        free(w->models);
+    }
+    free(w);
+    free(at);
+    return status;
+}

@@ -1,0 +1,97 @@
+/* bridges/project.h - stacks -> graph: samples become self costs and call arcs.
+ *
+ * Floor 3.  Values are first added up by distinct (stack, group); the tree of
+ * those stacks is then walked once, so the work after the last batch is
+ * linear in the tree and not in the samples times their depth.
+ *
+ *   main > even > odd > even   5        gives  even: self 5
+ *   main > even                2               even: self 2
+ *                                              main -> even 7, even -> odd 5, odd -> even 0
+ *
+ * Recursion: of the arcs into a function, a sample is booked on the outermost
+ * only.  So they add up to what the function cost from its first call on, which
+ * is what readers of a graph show; the arcs that close a recursion are there,
+ * with their count, and cost nothing.
+ * Memory: linear in distinct (stack, group) pairs, positions and arcs.
+ */
+#ifndef FP_STACKS_H
+#define FP_STACKS_H
+
+#include "core/batch.h"
+#include "core/buf.h"
+#include "core/model.h"
+
+/* cffi-begin */
+
+struct fp_project {
+    struct fp_model *model;
+    uint32_t n_values;
+    int32_t per_thread;       /* group = thread; else everything is group 0 */
+    int32_t inline_calls;     /* inlined functions are called, not part of their caller */
+    int32_t addresses;        /* fp_project_end: some position has an address */
+    int32_t return_addresses; /* ... and some of them are where a call returns to */
+    int32_t lines;            /* ... some position has a line */
+    uint64_t samples;
+    uint64_t labelled;  /* samples with labels, which a graph cannot say */
+    uint64_t timed;     /* samples with a time, likewise */
+    uint64_t uncounted; /* of the selected group: arcs that no source counted a call of */
+
+    /* private from here on */
+    struct fp_table keys;       /* (stack, group) */
+    int64_t *sums;              /* of key i: sums[i * n_values ..] */
+    uint32_t cap_sums;          /* keys */
+    uint32_t n_groups;          /* highest group + 1 */
+    uint32_t *by_group;         /* keys ordered by group */
+    uint32_t *group_start;      /* n_groups + 1 positions in by_group */
+    struct fp_table positions;  /* function, file, line, address (two words) */
+    struct fp_table names;      /* object, file, name of functions */
+    uint32_t *function_of_name; /* by name: the function that stands for it */
+    uint32_t cap_names;
+    uint32_t *chain; /* per frame: length, then positions, outermost first */
+    uint32_t n_chain, cap_chain;
+    uint32_t *chain_of; /* by frame: place in `chain`; 0 = not resolved yet */
+    uint32_t *local_of; /* by stack: node of the selected group + 1 */
+    uint32_t *active;   /* by function: calls of it above the node at hand */
+    uint64_t *start_of; /* by function: its address, if it is named by one */
+    uint32_t cap_start;
+    uint32_t unknown_file; /* the string ??? */
+    uint32_t *rank_of_string;
+    uint32_t *rank_of_function;
+    struct fp_table rows; /* (position, callee or 0) of the selected group */
+    int64_t *costs;       /* of row i: costs[i * n_values ..] */
+    uint64_t *counts;     /* of row i: calls */
+    uint32_t cap_rows;
+    uint32_t *order; /* rows as they are to be pulled */
+    uint32_t at;
+    struct fp_buf name;
+};
+
+/* Ids of the batches are those of `model` (borrowed).  NULL when memory ran out. */
+struct fp_project *fp_project_new(struct fp_model *model, int per_thread, int inline_calls);
+void fp_project_free(struct fp_project *s);
+
+/* Widens every sum to `n_values` (never narrows).  0 or FP_E_NOMEM. */
+int fp_project_set_values(struct fp_project *s, uint32_t n_values);
+
+/* Takes the rows of a stacks batch; its value k is added to sum columns[k].
+ * FP_DONE, FP_E_NOMEM, FP_E_OVERFLOW, FP_E_MALFORMED (an id that the model
+ * does not have). */
+int fp_project_put(struct fp_project *s, const struct fp_batch *in, const uint32_t *columns, struct fp_err *err);
+
+/* After the last batch: resolves every frame to positions (entering functions
+ * for those without a name) and orders all names.  As fp_project_put. */
+int fp_project_end(struct fp_project *s, struct fp_err *err);
+
+/* Builds the graph of a group.  Call counts come from sum `calls`; negative:
+ * there is none, every arc says 1.  `totals` (n_values) gets the sums of the
+ * group's samples.  The number of its rows, or a negative status. */
+int64_t fp_project_select(struct fp_project *s, uint32_t group, int64_t calls, int64_t *totals, struct fp_err *err);
+
+/* Pulls graph rows, one run a function, ordered by names: objects, files,
+ * functions; then by file (the function's own first), line and address; a
+ * position's self cost before its calls.  FP_FULL or FP_DONE. */
+int fp_project_pull(struct fp_project *s, struct fp_batch *out);
+
+/* cffi-end */
+
+#endif

@@ -1,0 +1,39 @@
+/* bridges/restack.h - stacks whose frames were replaced by others.
+ *
+ * Floor 3.  Symbols make a frame another row of the frame table, and so every
+ * stack with it another stack.  This maps the stack column of batches, each
+ * distinct stack once.
+ */
+#ifndef FP_RESTACK_H
+#define FP_RESTACK_H
+
+#include "core/batch.h"
+#include "core/model.h"
+
+/* cffi-begin */
+
+struct fp_restack {
+    struct fp_model *model;
+    uint32_t *frame_to; /* by frame: what replaces it, 0 = nothing does */
+    uint32_t cap_frames;
+    uint32_t *stack_to; /* by stack: what replaces it, 0 = not known yet */
+    uint32_t cap_stacks;
+    uint32_t *path; /* stacks from a leaf upwards */
+    uint32_t cap_path;
+};
+
+/* The model is borrowed.  NULL when memory ran out. */
+struct fp_restack *fp_restack_new(struct fp_model *model);
+void fp_restack_free(struct fp_restack *r);
+
+/* From now on `frame` is `to`; must come before the first batch whose stacks
+ * have that frame.  0 or FP_E_NOMEM. */
+int fp_restack_frame(struct fp_restack *r, uint32_t frame, uint32_t to);
+
+/* Replaces the stacks of a batch, in place.  FP_DONE, FP_E_NOMEM, FP_E_MALFORMED
+ * (an id that the model does not have). */
+int fp_restack_batch(struct fp_restack *r, struct fp_batch *b, struct fp_err *err);
+
+/* cffi-end */
+
+#endif

@@ -1,0 +1,175 @@
+#include "bridges/sum.h"
+
+#include <stdlib.h>
+
+/* Rows that are looked up together, so that they wait for memory together. */
+enum { GROUP = 32, WIDTH = 3 };
+
+struct fp_sum *fp_sum_new(struct fp_model *model) {
+    struct fp_sum *s = calloc(1, sizeof *s);
+    if (!s || fp_table_init(&s->keys, WIDTH)) {
+        fp_sum_free(s);
+        return NULL;
+    }
+    s->model = model;
+    s->keep = FP_SUM_ALL;
+    s->next = 1;
+    return s;
+}
+
+void fp_sum_free(struct fp_sum *s) {
+    if (!s) return;
+    fp_table_clear(&s->keys);
+    free(s->sums);
+    free(s->labels);
+    free(s->threads);
+    free(s);
+}
+
+void fp_sum_begin(struct fp_sum *s, uint32_t keep, uint32_t suffix, uint32_t thread) {
+    if (s->labels) memset(s->labels, 0, s->cap_labels * sizeof *s->labels);
+    if (s->threads) memset(s->threads, 0, s->cap_threads * sizeof *s->threads);
+    s->keep = keep;
+    s->suffix = suffix;
+    s->thread = thread;
+}
+
+int fp_sum_set_values(struct fp_sum *s, uint32_t n_values) {
+    if (n_values <= s->n_values) return 0;
+    int64_t *sums = calloc((size_t)s->cap * n_values + 1, sizeof *sums);
+    if (!sums) return FP_E_NOMEM;
+    for (uint32_t i = 0; i < s->keys.n && i < s->cap && s->n_values; i++)
+        memcpy(sums + (size_t)i * n_values, s->sums + (size_t)i * s->n_values, s->n_values * sizeof *sums);
+    free(s->sums);
+    s->sums = sums;
+    s->n_values = n_values;
+    return 0;
+}
+
+/* The chain with s->suffix put after its last label; FP_NO_ID when memory ran out. */
+static uint32_t with_suffix(struct fp_sum *s, uint32_t label) {
+    struct fp_table *labels = &s->model->labels;
+    uint32_t n = 0, chain = s->suffix;
+    if (!chain || !label) return chain ? chain : label;
+    for (uint32_t at = label; at; at = fp_table_row(labels, at)[FP_LABEL_NEXT]) n++;
+    uint32_t *own = malloc(n * sizeof *own);
+    if (!own) return FP_NO_ID;
+    for (uint32_t at = label, i = 0; at; at = fp_table_row(labels, at)[FP_LABEL_NEXT]) own[i++] = at;
+    while (n-- > 0 && chain != FP_NO_ID) {
+        uint32_t row[FP_LABEL_WIDTH];
+        memcpy(row, fp_table_row(labels, own[n]), sizeof row);
+        row[FP_LABEL_NEXT] = chain;
+        chain = fp_table_intern(labels, row);
+    }
+    free(own);
+    return chain;
+}
+
+static uint32_t kept_label(struct fp_sum *s, uint32_t label) {
+    return s->keep & FP_SUM_LABELS ? with_suffix(s, label) : s->suffix;
+}
+
+static uint32_t kept_thread(struct fp_sum *s, uint32_t thread) {
+    const uint32_t *row = fp_table_row(&s->model->threads, thread ? thread : s->thread);
+    const uint32_t pid = row[FP_THREAD_PID], tid = row[FP_THREAD_TID];
+    const uint32_t has = (pid ? FP_SUM_PROCESS : 0) | (tid ? FP_SUM_THREAD : 0);
+    s->had |= has;
+    if (!(has & ~s->keep)) return thread ? thread : s->thread;
+    if (!(has & s->keep)) return 0;
+    return fp_model_thread(s->model, 0, s->keep & FP_SUM_PROCESS ? pid : 0, s->keep & FP_SUM_THREAD ? tid : 0);
+}
+
+/* What `id` becomes, looked up once.  FP_NO_ID when memory ran out. */
+static inline uint32_t kept(struct fp_sum *s, uint32_t **known, uint32_t *cap, uint32_t id,
+                            uint32_t (*look)(struct fp_sum *, uint32_t)) {
+    if (FP_UNLIKELY(id >= *cap)) {
+        uint64_t more = (uint64_t)id + id / 2 + 64;
+        uint32_t *p = more < UINT32_MAX ? realloc(*known, (size_t)more * sizeof *p) : NULL;
+        if (!p) return FP_NO_ID;
+        memset(p + *cap, 0, (size_t)(more - *cap) * sizeof *p);
+        *known = p;
+        *cap = (uint32_t)more;
+    }
+    uint32_t was = (*known)[id];
+    if (FP_LIKELY(was)) return was - 1;
+    uint32_t found = look(s, id);
+    if (found != FP_NO_ID) (*known)[id] = found + 1;
+    return found;
+}
+
+static int grow_sums(struct fp_sum *s) {
+    const size_t cap = s->cap ? (size_t)s->cap * 2 : 1024, width = s->n_values;
+    int64_t *sums = realloc(s->sums, (cap * width + 1) * sizeof *sums);
+    if (!sums) return FP_E_NOMEM;
+    memset(sums + s->cap * width, 0, (cap - s->cap) * width * sizeof *sums);
+    s->sums = sums;
+    s->cap = (uint32_t)cap;
+    return 0;
+}
+
+int fp_sum_put(struct fp_sum *s, const struct fp_batch *in, uint32_t from, const uint32_t *columns,
+               struct fp_err *err) {
+    struct {
+        uint32_t row[WIDTH], hash;
+    } keys[GROUP];
+    for (; from < in->n; from += GROUP) {
+        const uint32_t n = in->n - from < GROUP ? in->n - from : GROUP;
+        for (uint32_t k = 0; k < n; k++) {
+            const uint32_t i = from + k;
+            keys[k].row[0] = in->stack[i];
+            keys[k].row[1] = kept(s, &s->labels, &s->cap_labels, in->label[i], kept_label);
+            keys[k].row[2] = kept(s, &s->threads, &s->cap_threads, in->thread[i], kept_thread);
+            if (keys[k].row[1] == FP_NO_ID || keys[k].row[2] == FP_NO_ID)
+                return fp_fail(err, FP_E_NOMEM, 0, "the table of labels");
+            keys[k].hash = fp_table_hash(keys[k].row, WIDTH);
+            fp_table_prefetch(&s->keys, keys[k].hash);
+        }
+        for (uint32_t k = 0; k < n; k++) {
+            const uint32_t guess = fp_table_guess(&s->keys, keys[k].hash);
+            if (guess < s->cap) __builtin_prefetch(&s->sums[(size_t)guess * s->n_values], 1);
+        }
+        for (uint32_t k = 0; k < n; k++) {
+            const uint32_t key = fp_table_intern_hashed(&s->keys, keys[k].row, keys[k].hash);
+            if (key == FP_NO_ID || (key >= s->cap && grow_sums(s)))
+                return fp_fail(err, FP_E_NOMEM, 0, "the table of stacks");
+            int64_t *sums = s->sums + (size_t)key * s->n_values;
+            const int64_t *values = in->values + from + k;
+            int overflow = 0;
+            for (uint32_t v = 0; v < in->n_values; v++) {
+                int64_t *sum = &sums[columns[v]];
+                overflow |= __builtin_add_overflow(*sum, values[(size_t)v * in->cap], sum);
+            }
+            if (FP_UNLIKELY(overflow)) { /* sums wrap around, and back */
+                for (uint32_t v = 0; v < in->n_values; v++) {
+                    int64_t *sum = &sums[columns[v]];
+                    (void)__builtin_sub_overflow(*sum, values[(size_t)v * in->cap], sum);
+                }
+                s->taken = from + k;
+                return fp_fail(err, FP_E_OVERFLOW, 0, "the sum of a stack's samples");
+            }
+            s->timed += in->time[from + k] != 0;
+        }
+    }
+    return FP_DONE;
+}
+
+int fp_sum_pull(struct fp_sum *s, struct fp_batch *out) {
+    for (; s->next < s->keys.n; s->next++) {
+        if (out->n == out->cap) return FP_FULL;
+        const uint32_t *key = fp_table_row(&s->keys, s->next), row = out->n++;
+        out->stack[row] = key[0];
+        out->label[row] = key[1];
+        out->thread[row] = key[2];
+        out->time[row] = 0;
+        for (uint32_t k = 0; k < s->n_values; k++)
+            out->values[(size_t)k * out->cap + row] = s->sums[(size_t)s->next * s->n_values + k];
+    }
+    return FP_DONE;
+}
+
+void fp_sum_empty(struct fp_sum *s) {
+    const uint32_t n = s->keys.n < s->cap ? s->keys.n : s->cap;
+    if (s->sums) memset(s->sums, 0, (size_t)n * s->n_values * sizeof *s->sums);
+    fp_table_empty(&s->keys);
+    s->next = 1;
+}

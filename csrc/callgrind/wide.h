@@ -1,0 +1,21 @@
+/* callgrind/wide.h - how the cost lines' wide ways are compiled.
+ *
+ * Floor 2.  Where WIDE is 1, a function marked WIDE_TARGET may use AVX-512 with
+ * VBMI2 and one marked AVX2_TARGET AVX2 with BMI2, whatever the rest is
+ * compiled for: fp_costs_wide() says which of them this machine can run.
+ */
+#ifndef FP_CALLGRIND_WIDE_H
+#define FP_CALLGRIND_WIDE_H
+
+#if defined(__x86_64__) && defined(__GNUC__)
+#define WIDE 1
+#include <immintrin.h>
+#define AVX2_TARGET __attribute__((target("avx2,bmi,bmi2,popcnt")))
+#define WIDE_TARGET \
+    __attribute__((target("avx2,bmi,bmi2,popcnt,avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi,avx512vbmi2")))
+#else
+#define WIDE 0
+#endif
+#define INLINE static inline __attribute__((always_inline))
+
+#endif

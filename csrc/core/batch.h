@@ -1,0 +1,117 @@
+/* core/batch.h - one homogeneous run of rows as columns, filled, drained, reused.
+ *
+ * Floor 1.  A batch belongs to one view and one part, is allocated once and
+ * refilled.  Its rows are valid until the next feed or pull that fills it.
+ * Only the columns of its view are allocated.
+ */
+#ifndef FP_BATCH_H
+#define FP_BATCH_H
+
+#include "core/fp.h"
+
+/* cffi-begin */
+
+enum fp_view { FP_TIMELINE = 1, FP_STACKS = 2, FP_GRAPH = 3 };
+
+/* Timeline: what happened at `time`. */
+enum fp_op {
+    FP_OP_ENTER = 0,
+    FP_OP_EXIT = 1,
+    FP_OP_TAIL_EXIT = 2,  /* left by a tail call; the callee's enter follows */
+    FP_OP_ENTER_ARGS = 3, /* an enter whose arguments follow */
+    FP_OP_ARGUMENT = 4,   /* aux = the argument; belongs to the row before */
+    FP_OP_CUSTOM = 5,     /* aux = payload: offset in `bytes` << 32 | length */
+    FP_OP_TYPED = 6,      /* the same; function = event type */
+    FP_OP_BUFFER = 7      /* a new buffer of this thread; aux = its wall clock in
+                             microseconds since an unknown epoch */
+};
+
+/* Graph: what a row says. */
+enum fp_kind {
+    FP_COST = 0, /* self cost at a position */
+    FP_CALL = 1, /* a call arc: count calls from position to target, inclusive values */
+    FP_JUMP = 2, /* count jumps from position to target */
+    FP_JCND = 3, /* conditional jump: followed `count` of `count2` times */
+    FP_BLOCK = 4 /* a function is named here but has no rows */
+};
+
+/* A column pointer is NULL when the view has no such column.  Values are
+ * column-major: value k of row i is values[k * cap + i]. */
+struct fp_batch {
+    uint32_t view;     /* enum fp_view */
+    uint32_t cap;      /* rows */
+    uint32_t n;        /* rows in use */
+    uint32_t part;     /* index into the model's parts */
+    uint32_t n_values; /* value columns in use; 0 for a timeline */
+    uint32_t values_cap;
+    int64_t *values; /* stacks, graph */
+
+    uint64_t *time;     /* timeline: ticks.  stacks: nanoseconds, 0 = none */
+    uint64_t *aux;      /* timeline: only set where fp_op says so */
+    uint32_t *function; /* timeline, graph: function id */
+    uint32_t *thread;   /* timeline, stacks: thread id, 0 = unknown */
+    uint16_t *cpu;      /* timeline */
+    uint8_t *op;        /* timeline: enum fp_op */
+
+    uint32_t *stack; /* stacks: node of the stack tree, leaf */
+    uint32_t *label; /* stacks: label chain, 0 = none */
+
+    uint8_t *kind;         /* graph: enum fp_kind */
+    uint32_t *file;        /* graph: string, the file `line` is in (fl=, fi=, fe=) */
+    uint32_t *line;        /* graph: source line; 0 = unknown */
+    uint64_t *address;     /* graph: instruction address, if the part has such positions */
+    uint64_t *bb;          /* graph: basic block, if the part has such positions */
+    uint32_t *callee;      /* graph: call: function called; jump: function jumped into */
+    uint32_t *target_file; /* graph: jump: string, the file of `target_line` */
+    uint32_t *target_line;
+    uint64_t *target_address;
+    uint64_t *target_bb;
+    uint64_t *count;  /* graph: calls, jumps, jumps followed */
+    uint64_t *count2; /* graph: conditional jumps executed */
+
+    uint8_t *bytes; /* payloads of this batch's rows */
+    size_t bytes_n;
+    size_t bytes_cap;
+    void *block; /* the one allocation behind the columns */
+};
+
+/* A batch of `cap` rows (1 or more); NULL when memory ran out.  Caller owns. */
+struct fp_batch *fp_batch_new(uint32_t view, uint32_t cap, uint32_t n_values);
+void fp_batch_free(struct fp_batch *b);
+
+/* Empties the batch.  Debug builds poison the rows that were lent. */
+void fp_batch_reset(struct fp_batch *b);
+
+/* Sets the number of value columns.  Columns that stay keep what they hold, new
+ * ones hold anything.  0 or FP_E_NOMEM. */
+int fp_batch_set_values(struct fp_batch *b, uint32_t n_values);
+
+/* Sets value column `to` of each row to the sum of factors[k] * column k for the
+ * `n` columns before it (n <= to < n_values); 0 in graph rows that have no cost.
+ * FP_DONE, or FP_E_OVERFLOW when a sum is not an int64. */
+int fp_batch_combine(struct fp_batch *b, uint32_t to, const int64_t *factors, uint32_t n);
+
+/* Copies a payload into the batch's bytes; `slice` gets offset << 32 | length.
+ * 0, FP_E_NOMEM, or FP_E_OVERFLOW when the bytes would pass 4 GiB. */
+int fp_batch_payload(struct fp_batch *b, const void *p, size_t n, uint64_t *slice);
+
+/* What a run of batches adds up to; zeroed by the caller. */
+struct fp_summary {
+    uint64_t rows[8];    /* timeline: by enum fp_op.  graph: by enum fp_kind.  stacks: [0] */
+    uint64_t first_time; /* timeline; UINT64_MAX - so set by the caller - when there was none */
+    uint64_t last_time;
+    uint64_t calls;  /* graph: sum of the counts of its calls */
+    int64_t *totals; /* stacks, graph: the sums of self values; n_totals of them, caller-owned */
+    uint32_t n_totals;
+};
+
+/* Adds the self values of the first `n_values` columns to as many totals.  FP_DONE, or FP_E_OVERFLOW when one
+ * passes 2^63 - 1. */
+int fp_batch_add_self(const struct fp_batch *b, int64_t *totals, uint32_t n_values);
+
+/* Adds a batch.  FP_DONE or FP_E_OVERFLOW. */
+int fp_batch_summarize(const struct fp_batch *b, struct fp_summary *s);
+
+/* cffi-end */
+
+#endif

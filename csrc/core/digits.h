@@ -1,0 +1,171 @@
+/* core/digits.h - decimal and hexadecimal numbers in text, mostly without a branch a digit.
+ *
+ * Floor 0.
+ */
+#ifndef FP_DIGITS_H
+#define FP_DIGITS_H
+
+#include "core/fp.h"
+
+static inline unsigned fp_lowest_bit(uint64_t mask) {
+    return (unsigned)__builtin_ctzll(mask);
+}
+
+/* The number of `n` digits (1 to 8) at p, of which 8 bytes must be readable.
+ *
+ *     "407 ..." n = 3:  00 00 00 00 00 34 30 37  shifted to the top of the word, leading zeros
+ *     pairs, then fours, then eights are put together by one multiplication each
+ */
+static inline uint64_t fp_digits8(const uint8_t *p, unsigned n) {
+#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+    uint64_t w = fp_u64(p) << (64 - 8 * n);
+    w = (w & 0x0f0f0f0f0f0f0f0f) * 2561 >> 8;
+    w = (w & 0x00ff00ff00ff00ff) * 6553601 >> 16;
+    return (w & 0x0000ffff0000ffff) * 42949672960001 >> 32;
+#else
+    uint64_t v = 0;
+    for (unsigned i = 0; i < n; i++) v = v * 10 + (uint64_t)(p[i] - '0');
+    return v;
+#endif
+}
+
+static inline int fp_is_digit(uint8_t c) {
+    return (uint8_t)(c - '0') < 10;
+}
+
+/* Reads up to 18 digits, which cannot overflow, and returns what is behind them; NULL for none or more.
+ * The digits must be followed by a byte that is none. */
+static inline const uint8_t *fp_decimal(const uint8_t *p, uint64_t *to) {
+    const uint8_t *first = p;
+    uint64_t v = 0;
+    for (; fp_is_digit(*p); p++) v = v * 10 + (uint64_t)(*p - '0');
+    *to = v;
+    return (size_t)(p - first) - 1 < 18 ? p : NULL;
+}
+
+/* 0..15, or more than 15 for what is no hexadecimal digit. */
+static inline unsigned fp_nibble(uint8_t c) {
+    const unsigned digit = (unsigned)c - '0', letter = ((unsigned)c | 0x20) - 'a';
+    return digit < 10 ? digit : letter < 6 ? letter + 10 : 16;
+}
+
+/* Reads a position as Callgrind writes it - *, +12, -12, 12 or 0x4f, and a blank - and returns what is
+ * behind the blank; NULL for anything else, and for what is beyond 64 bits. */
+static inline const uint8_t *fp_text_position(const uint8_t *p, uint64_t base, uint64_t *to) {
+    uint64_t v = 0;
+    if (*p == '*') {
+        v = base;
+        p++;
+    } else if (*p == '+') {
+        p = fp_decimal(p + 1, &v);
+        v += base;
+        if (v < base) return NULL;
+    } else if (*p == '-') {
+        p = fp_decimal(p + 1, &v);
+        if (v > base) return NULL;
+        v = base - v;
+    } else if (p[0] == '0' && p[1] == 'x') {
+        const uint8_t *first = p += 2;
+        for (unsigned nibble; (nibble = fp_nibble(*p)) < 16; p++) v = v << 4 | nibble;
+        if ((size_t)(p - first) - 1 >= 16) return NULL;
+    } else {
+        p = fp_decimal(p, &v);
+    }
+    *to = v;
+    return p && *p == ' ' ? p + 1 : NULL;
+}
+
+/* ---- writers: into memory of which FP_DIGITS_ROOM bytes are writable, whatever is returned as the new end ---- */
+
+enum { FP_DIGITS_ROOM = 32 };
+
+static inline void fp_store_u64(uint8_t *to, uint64_t v) {
+    memcpy(to, &v, 8);
+}
+
+/* The 8 digits of v < 10^8, the first in the lowest byte.
+ *
+ *     v = 1234567     two fours 0123 4567 | four twos 01 23 45 67 | eight ones
+ */
+static inline uint64_t fp_eight_digits(uint64_t v) {
+    const uint64_t high = v * 3518437209 >> 45; /* v / 10^4 */
+    uint64_t w = high | (v - high * 10000) << 32;
+    uint64_t q = (w * 5243 >> 19) & 0x0000007f0000007f; /* each four / 100 */
+    w = q | (w - q * 100) << 16;
+    q = (w * 103 >> 10) & 0x000f000f000f000f; /* each two / 10 */
+    return q | (w - q * 10) << 8;
+}
+
+/* 0..999 in decimal: the digits, and their number as the fourth byte. */
+#define FP_SMALL1(v)                                                                     \
+    {(uint8_t)('0' + ((v) < 10    ? (v)                                                  \
+                      : (v) < 100 ? (v) / 10                                             \
+                                  : (v) / 100)),                                         \
+     (uint8_t)('0' + ((v) < 100 ? (v) % 10 : (v) / 10 % 10)), (uint8_t)('0' + (v) % 10), \
+     (uint8_t)(1 + ((v) > 9) + ((v) > 99))}
+#define FP_SMALL5(v) FP_SMALL1(v), FP_SMALL1((v) + 1), FP_SMALL1((v) + 2), FP_SMALL1((v) + 3), FP_SMALL1((v) + 4)
+#define FP_SMALL25(v) FP_SMALL5(v), FP_SMALL5((v) + 5), FP_SMALL5((v) + 10), FP_SMALL5((v) + 15), FP_SMALL5((v) + 20)
+#define FP_SMALL100(v) FP_SMALL25(v), FP_SMALL25((v) + 25), FP_SMALL25((v) + 50), FP_SMALL25((v) + 75)
+static const uint8_t fp_small[1000][4] = {FP_SMALL100(0),   FP_SMALL100(100), FP_SMALL100(200), FP_SMALL100(300),
+                                          FP_SMALL100(400), FP_SMALL100(500), FP_SMALL100(600), FP_SMALL100(700),
+                                          FP_SMALL100(800), FP_SMALL100(900)};
+
+/* v in decimal: up to 20 digits. */
+static inline uint8_t *fp_put_decimal(uint8_t *to, uint64_t v) {
+    if (v < 1000) {
+        memcpy(to, fp_small[v], 4);
+        return to + fp_small[v][3];
+    }
+#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+    if (v < 100000000) {
+        const uint64_t digits = fp_eight_digits(v);
+        const unsigned zeros = fp_lowest_bit(digits | (uint64_t)1 << 56) / 8; /* one digit stays */
+        fp_store_u64(to, (digits + 0x3030303030303030) >> 8 * zeros);
+        return to + 8 - zeros;
+    }
+    to = fp_put_decimal(to, v / 100000000);
+    fp_store_u64(to, fp_eight_digits(v % 100000000) + 0x3030303030303030);
+    return to + 8;
+#else
+    uint8_t digits[20];
+    unsigned n = 0;
+    do digits[n++] = (uint8_t)('0' + v % 10);
+    while (v /= 10);
+    while (n) *to++ = digits[--n];
+    return to;
+#endif
+}
+
+static inline uint8_t *fp_put_signed(uint8_t *to, int64_t v) {
+    *to = '-';
+    return v < 0 ? fp_put_decimal(to + 1, 0 - (uint64_t)v) : fp_put_decimal(to, (uint64_t)v);
+}
+
+/* The 8 hexadecimal digits of v < 2^32, the first in the lowest byte. */
+static inline uint64_t fp_eight_nibbles(uint64_t v) {
+    v = (v | v << 16) & 0x0000ffff0000ffff;
+    v = (v | v << 8) & 0x00ff00ff00ff00ff;
+    v = (v | v << 4) & 0x0f0f0f0f0f0f0f0f;
+    const uint64_t letters = (v + 0x0606060606060606) >> 4 & 0x0101010101010101;
+    return __builtin_bswap64(v + 0x3030303030303030 + letters * ('a' - '0' - 10));
+}
+
+/* v in hexadecimal: up to 16 digits. */
+static inline uint8_t *fp_put_hex(uint8_t *to, uint64_t v) {
+#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+    if (v >> 32 == 0) {
+        const unsigned zeros = (unsigned)__builtin_clz((uint32_t)v | 1) / 4; /* one digit stays */
+        fp_store_u64(to, fp_eight_nibbles(v) >> 8 * zeros);
+        return to + 8 - zeros;
+    }
+    to = fp_put_hex(to, v >> 32);
+    fp_store_u64(to, fp_eight_nibbles(v & UINT32_MAX));
+    return to + 8;
+#else
+    unsigned n = (64 - (unsigned)__builtin_clzll(v | 1) + 3) / 4;
+    for (unsigned i = n; i-- > 0; v >>= 4) to[i] = (uint8_t)"0123456789abcdef"[v & 15];
+    return to + n;
+#endif
+}
+
+#endif

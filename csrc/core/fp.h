@@ -1,0 +1,134 @@
+/* core/fp.h - status codes, errors as values, the input window, bounded loads.
+ *
+ * Floor 0 of the C core.  The core has no Python.h, does no I/O, keeps no
+ * mutable globals and never prints.  What stands between the two cffi marks
+ * of each header is also what Python sees, so it is plain C that needs no
+ * preprocessor.
+ */
+#ifndef FP_H
+#define FP_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#if defined(__GNUC__)
+#define FP_LIKELY(x) __builtin_expect(!!(x), 1)
+#define FP_UNLIKELY(x) __builtin_expect(!!(x), 0)
+#else
+#define FP_LIKELY(x) (x)
+#define FP_UNLIKELY(x) (x)
+#endif
+
+/* cffi-begin */
+
+/* What a feed, put or pull returns.  Negative: an error, described in the
+ * caller's fp_err. */
+enum fp_status {
+    FP_DONE = 0,         /* complete, nothing pending */
+    FP_MORE = 1,         /* refill the input window and call again */
+    FP_FULL = 2,         /* drain the batch and call again */
+    FP_ASK = 3,          /* the decoder needs a name; see the room's header */
+    FP_E_MALFORMED = -1, /* claimed as this format, broken */
+    FP_E_TRUNCATED = -2, /* the input ends inside a record */
+    FP_E_OVERFLOW = -3,  /* a number does not fit */
+    FP_E_NOMEM = -4,     /* allocation failed */
+    FP_E_VERSION = -5    /* well-formed, but a version we do not know */
+};
+
+/* How `got` of an fp_err is to be shown. */
+enum fp_got { FP_GOT_NOTHING = 0, FP_GOT_SIGNED = 1, FP_GOT_UNSIGNED = 2, FP_GOT_HEX = 3, FP_GOT_TEXT = 4 };
+
+/* An error as a value: no formatting, no allocation.  Caller-owned, always the
+ * last argument, written only when a negative status is returned.
+ * Shown as: "at byte OFFSET: WHAT is GOT, expected WANT". */
+struct fp_err {
+    int32_t code;     /* enum fp_status */
+    int32_t got_kind; /* enum fp_got */
+    uint64_t offset;  /* absolute, in the decompressed input */
+    uint64_t line;    /* 1-based, text formats only; else 0 */
+    const char *what; /* constant string */
+    const char *want; /* constant string or NULL; a '%' in it stands for `limit` */
+    uint64_t got;     /* a number, by got_kind */
+    uint64_t limit;
+    uint32_t text_n; /* FP_GOT_TEXT: bytes used of `text` */
+    char text[84];
+};
+
+/* A window on the input.  The callee only advances `pos`, past whole records;
+ * base + pos is the absolute offset.  The bytes [pos, n) that it leaves are
+ * presented again, at the front, after a refill. */
+struct fp_in {
+    const uint8_t *p;
+    size_t n;
+    size_t pos;
+    uint64_t base; /* absolute offset of p[0] */
+    int32_t eof;   /* no more bytes follow p[n-1] */
+};
+
+/* cffi-end */
+
+/* Fills `err` and returns `code`, so that a decoder can `return fp_fail(...)`. */
+static inline int fp_fail(struct fp_err *err, int code, uint64_t offset, const char *what) {
+    err->code = code;
+    err->got_kind = FP_GOT_NOTHING;
+    err->offset = offset;
+    err->line = 0;
+    err->what = what;
+    err->want = NULL;
+    err->got = 0;
+    err->limit = 0;
+    err->text_n = 0;
+    return code;
+}
+
+/* The same with what was found (shown by `kind`) and what was expected. */
+static inline int fp_fail_got(struct fp_err *err, int code, uint64_t offset, const char *what, int kind, uint64_t got,
+                              const char *want, uint64_t limit) {
+    fp_fail(err, code, offset, what);
+    err->got_kind = kind;
+    err->got = got;
+    err->want = want;
+    err->limit = limit;
+    return code;
+}
+
+static inline int fp_fail_text(struct fp_err *err, int code, uint64_t offset, uint64_t line, const char *what,
+                               const void *text, size_t n, const char *want) {
+    fp_fail(err, code, offset, what);
+    err->line = line;
+    err->got_kind = FP_GOT_TEXT;
+    err->want = want;
+    err->text_n = (uint32_t)(n < sizeof err->text ? n : sizeof err->text);
+    memcpy(err->text, text, err->text_n);
+    return code;
+}
+
+/* Unaligned loads.  memcpy, not casts: correct at any address, one instruction. */
+static inline uint16_t fp_u16(const uint8_t *p) {
+    uint16_t v;
+    memcpy(&v, p, 2);
+    return v;
+}
+static inline uint32_t fp_u32(const uint8_t *p) {
+    uint32_t v;
+    memcpy(&v, p, 4);
+    return v;
+}
+static inline uint64_t fp_u64(const uint8_t *p) {
+    uint64_t v;
+    memcpy(&v, p, 8);
+    return v;
+}
+/* Loads of a file whose byte order may differ from the machine's. */
+static inline uint16_t fp_u16s(const uint8_t *p, int swap) {
+    return swap ? __builtin_bswap16(fp_u16(p)) : fp_u16(p);
+}
+static inline uint32_t fp_u32s(const uint8_t *p, int swap) {
+    return swap ? __builtin_bswap32(fp_u32(p)) : fp_u32(p);
+}
+static inline uint64_t fp_u64s(const uint8_t *p, int swap) {
+    return swap ? __builtin_bswap64(fp_u64(p)) : fp_u64(p);
+}
+
+#endif

@@ -1,0 +1,76 @@
+#if defined(__linux__)
+#define _GNU_SOURCE /* mremap */
+#include <sys/mman.h>
+#endif
+#include <stdlib.h>
+
+#include "core/memory.h"
+
+#if defined(MADV_HUGEPAGE) && defined(MREMAP_FIXED)
+
+enum { OWN = 1 << 20, PAGE = 1 << 21 }; /* bytes from which on memory is a mapping of its own; a large page */
+
+static size_t in_pages(size_t nbytes) {
+    return nbytes <= SIZE_MAX - PAGE ? (nbytes + PAGE - 1) & ~(size_t)(PAGE - 1) : SIZE_MAX;
+}
+
+/* Address space on large pages; NULL when memory ran out. */
+static uint8_t *map(size_t nbytes) {
+    const size_t n = in_pages(nbytes);
+    if (n > SIZE_MAX - PAGE) return NULL;
+    uint8_t *p = mmap(NULL, n + PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (p == MAP_FAILED) return NULL;
+    const size_t before = -(uintptr_t)p & (PAGE - 1);
+    if (before) (void)munmap(p, before);
+    (void)munmap(p + before + n, PAGE - before);
+    (void)madvise(p + before, n, MADV_HUGEPAGE); /* a hint */
+    return p + before;
+}
+
+void *fp_grow(void *p, size_t had, size_t nbytes) {
+    if (nbytes < OWN) return realloc(p, nbytes);
+    if (had >= OWN && in_pages(had) >= nbytes) return p;
+    uint8_t *fresh = map(nbytes);
+    if (!fresh || !had) return fresh;
+    if (had < OWN) {
+        memcpy(fresh, p, had);
+        free(p);
+        return fresh;
+    }
+    if (mremap(p, in_pages(had), in_pages(nbytes), MREMAP_MAYMOVE | MREMAP_FIXED, fresh) != MAP_FAILED) return fresh;
+    (void)munmap(fresh, in_pages(nbytes));
+    return NULL;
+}
+
+void *fp_zeroed(size_t nbytes) {
+    if (nbytes < OWN) return calloc(nbytes, 1);
+    uint8_t *p = map(nbytes);
+    /* what is read first would get a page of zeros and then, when it is written, often only small pages */
+    for (size_t i = 0; p && i < nbytes; i += PAGE) *(volatile uint8_t *)(p + i) = 0;
+    return p;
+}
+
+void fp_release(void *p, size_t nbytes) {
+    if (nbytes < OWN)
+        free(p);
+    else
+        (void)munmap(p, in_pages(nbytes));
+}
+
+#else
+
+void *fp_grow(void *p, size_t had, size_t nbytes) {
+    (void)had;
+    return realloc(p, nbytes);
+}
+
+void *fp_zeroed(size_t nbytes) {
+    return calloc(nbytes, 1);
+}
+
+void fp_release(void *p, size_t nbytes) {
+    (void)nbytes;
+    free(p);
+}
+
+#endif

@@ -1,0 +1,348 @@
+#include "core/model.h"
+
+#include <stdlib.h>
+
+#include "core/memory.h"
+
+/* Sixteen bytes at a time; what is left over is taken together with some bytes
+ * that were seen, because copying it out byte by byte takes longer than all else. */
+uint64_t fp_hash_bytes(const void *bytes, size_t n) {
+    const uint8_t *p = n ? bytes : (const uint8_t *)"", *end = p + n; /* nothing may be NULL */
+    uint64_t h = n, a = 0, b = 0;
+    if (n >= 16) {
+        for (; end - p > 16; p += 16) h = fp_mix(fp_u64(p) ^ h, fp_u64(p + 8));
+        a = fp_u64(end - 16);
+        b = fp_u64(end - 8);
+    } else if (n >= 8) {
+        a = fp_u64(p);
+        b = fp_u64(end - 8);
+    } else if (n >= 4) {
+        a = fp_u32(p);
+        b = fp_u32(end - 4);
+    } else if (n) {
+        a = p[0] | (uint64_t)p[n / 2] << 8 | (uint64_t)end[-1] << 16;
+    }
+    return fp_mix(a ^ h, b + 0x2545f4914f6cdd1du);
+}
+
+static void release_index(uint64_t *index, uint32_t mask) {
+    fp_release(index, index ? ((size_t)mask + 1) * sizeof *index : 0);
+}
+
+/* Grows an index to twice its size (from 64 slots on; while it is small to four times that, since all sizes that it
+ * had cost fresh memory).  A slot holds 32 bits of its entry's hash, so that neither growing nor most of a search
+ * looks at entries. */
+static int grow_index(uint64_t **index, uint32_t *mask) {
+    enum { SMALL = 1 << 16 };
+    const uint64_t had = *index ? (uint64_t)*mask + 1 : 0, slots = !had ? 64 : had < SMALL ? had * 4 : had * 2;
+    if (slots > (uint64_t)1 << 31) return FP_E_NOMEM;
+    uint64_t *fresh = fp_zeroed((size_t)slots * sizeof *fresh);
+    if (!fresh) return FP_E_NOMEM;
+    uint32_t fresh_mask = (uint32_t)slots - 1;
+    for (uint64_t i = 0; i < had; i++) {
+        uint64_t slot = (*index)[i];
+        if (!slot) continue;
+        uint32_t at = (uint32_t)(slot >> 32) & fresh_mask;
+        while (fresh[at]) at = (at + 1) & fresh_mask;
+        fresh[at] = slot;
+    }
+    release_index(*index, *mask);
+    *index = fresh;
+    *mask = fresh_mask;
+    return 0;
+}
+
+/* memcmp(a, b, n) == 0 for what is mostly short: without a call, eight bytes at
+ * a time, the last eight once more over some that were seen. */
+static inline int same_bytes(const uint8_t *a, const uint8_t *b, size_t n) {
+    if (n < 8) {
+        for (size_t i = 0; i < n; i++)
+            if (a[i] != b[i]) return 0;
+        return 1;
+    }
+    for (size_t i = 0; i + 8 < n; i += 8)
+        if (fp_u64(a + i) != fp_u64(b + i)) return 0;
+    return fp_u64(a + n - 8) == fp_u64(b + n - 8);
+}
+
+static inline int same_row(const uint32_t *a, const uint32_t *b, uint32_t width) {
+    uint32_t differ = 0;
+    for (uint32_t i = 0; i < width; i++) differ |= a[i] ^ b[i];
+    return !differ;
+}
+
+int fp_strings_init(struct fp_strings *s) {
+    s->cap = 64;
+    s->bytes_cap = 1024;
+    s->bytes = fp_grow(NULL, 0, s->bytes_cap);
+    s->start = fp_grow(NULL, 0, (s->cap + 1) * sizeof *s->start);
+    if (!s->bytes || !s->start) return FP_E_NOMEM;
+    s->start[0] = s->start[1] = 0;
+    s->n = 1; /* id 0: the empty string */
+    return grow_index(&s->index, &s->index_mask);
+}
+
+void fp_strings_clear(struct fp_strings *s) {
+    fp_release(s->bytes, s->bytes ? s->bytes_cap : 0);
+    fp_release(s->start, s->start ? ((size_t)s->cap + 1) * sizeof *s->start : 0);
+    release_index(s->index, s->index_mask);
+    memset(s, 0, sizeof *s);
+}
+
+uint32_t fp_strings_intern(struct fp_strings *s, const void *p, size_t n) {
+    return fp_strings_intern_hashed(s, p, n, fp_strings_hash(p, n));
+}
+
+uint32_t fp_strings_intern_hashed(struct fp_strings *s, const void *p, size_t n, uint32_t hash) {
+    if (!n) return 0;
+    uint32_t at = hash & s->index_mask;
+    for (uint64_t slot; (slot = s->index[at]); at = (at + 1) & s->index_mask) {
+        if (slot >> 32 != hash) continue;
+        uint32_t id = (uint32_t)slot;
+        size_t have;
+        const uint8_t *q = fp_string(s, id, &have);
+        if (have == n && same_bytes(q, p, n)) return id;
+    }
+    if (s->n == FP_NO_ID - 1) return FP_NO_ID;
+    if (s->n == s->cap) {
+        uint64_t cap = (uint64_t)s->cap * 2 < FP_NO_ID ? (uint64_t)s->cap * 2 : FP_NO_ID;
+        uint64_t *start = fp_grow(s->start, ((size_t)s->cap + 1) * sizeof *start, (size_t)(cap + 1) * sizeof *start);
+        if (!start) return FP_NO_ID;
+        s->start = start;
+        s->cap = (uint32_t)cap;
+    }
+    uint64_t end = s->start[s->n];
+    if (n > s->bytes_cap - end) {
+        uint64_t cap = s->bytes_cap * 2 > end + n ? s->bytes_cap * 2 : (end + n) * 2;
+        uint8_t *bytes = fp_grow(s->bytes, s->bytes_cap, (size_t)cap);
+        if (!bytes) return FP_NO_ID;
+        s->bytes = bytes;
+        s->bytes_cap = cap;
+    }
+    memcpy(s->bytes + end, p, n);
+    uint32_t id = s->n++;
+    s->start[id + 1] = end + n;
+    s->index[at] = (uint64_t)hash << 32 | id;
+    if (s->n > s->index_mask / 4 * 3 && grow_index(&s->index, &s->index_mask)) {
+        s->n--; /* take the entry back, so that the table stays searchable */
+        s->index[at] = 0;
+        return FP_NO_ID;
+    }
+    return id;
+}
+
+int fp_table_init(struct fp_table *t, uint32_t width) {
+    t->width = width;
+    t->cap = 64;
+    t->words = fp_grow(NULL, 0, (size_t)t->cap * width * sizeof *t->words);
+    if (!t->words) return FP_E_NOMEM;
+    memset(t->words, 0, width * sizeof *t->words);
+    t->n = t->n_indexed = 1; /* id 0: nothing */
+    return grow_index(&t->index, &t->index_mask);
+}
+
+void fp_table_clear(struct fp_table *t) {
+    fp_release(t->words, t->words ? (size_t)t->cap * t->width * sizeof *t->words : 0);
+    release_index(t->index, t->index_mask);
+    memset(t, 0, sizeof *t);
+}
+
+/* Room for one more row; 0, or FP_E_NOMEM. */
+static inline int row_room(struct fp_table *t) {
+    if (FP_LIKELY(t->n != t->cap)) return 0;
+    if (t->n == FP_NO_ID - 1) return FP_E_NOMEM;
+    uint64_t cap = (uint64_t)t->cap * 2 < FP_NO_ID ? (uint64_t)t->cap * 2 : FP_NO_ID - 1;
+    const size_t width = t->width * sizeof *t->words;
+    uint32_t *words = fp_grow(t->words, t->cap * width, (size_t)cap * width);
+    if (!words) return FP_E_NOMEM;
+    t->words = words;
+    t->cap = (uint32_t)cap;
+    return 0;
+}
+
+uint32_t fp_table_find(const struct fp_table *t, const uint32_t *row) {
+    const uint32_t hash = fp_table_hash(row, t->width);
+    uint32_t at = hash & t->index_mask;
+    for (uint64_t slot; (slot = t->index[at]); at = (at + 1) & t->index_mask)
+        if (slot >> 32 == hash && same_row(fp_table_row(t, (uint32_t)slot), row, t->width)) return (uint32_t)slot;
+    return 0;
+}
+
+void fp_table_empty(struct fp_table *t) {
+    memset(t->index, 0, ((size_t)t->index_mask + 1) * sizeof *t->index);
+    t->n = t->n_indexed = 1;
+}
+
+uint32_t fp_table_intern(struct fp_table *t, const uint32_t *row) {
+    return fp_table_intern_hashed(t, row, fp_table_hash(row, t->width));
+}
+
+uint32_t fp_table_intern_hashed(struct fp_table *t, const uint32_t *row, uint32_t hash) {
+    uint32_t at = hash & t->index_mask;
+    for (uint64_t slot; (slot = t->index[at]); at = (at + 1) & t->index_mask)
+        if (slot >> 32 == hash && same_row(fp_table_row(t, (uint32_t)slot), row, t->width)) return (uint32_t)slot;
+    if (row_room(t)) return FP_NO_ID;
+    uint32_t id = t->n;
+    memcpy(t->words + (size_t)id * t->width, row, t->width * sizeof *row);
+    t->index[at] = (uint64_t)hash << 32 | id;
+    if (t->n_indexed >= t->index_mask / 4 * 3 && grow_index(&t->index, &t->index_mask)) {
+        t->index[at] = 0;
+        return FP_NO_ID;
+    }
+    t->n_indexed++;
+    t->n = id + 1;
+    return id;
+}
+
+struct fp_model *fp_model_new(void) {
+    struct fp_model *m = calloc(1, sizeof *m);
+    if (!m) return NULL;
+    if (fp_strings_init(&m->strings) || fp_table_init(&m->objects, FP_OBJECT_WIDTH) ||
+        fp_table_init(&m->mappings, FP_MAPPING_WIDTH) || fp_table_init(&m->functions, FP_FUNCTION_WIDTH) ||
+        fp_table_init(&m->lines, FP_LINE_WIDTH) || fp_table_init(&m->frames, FP_FRAME_WIDTH) ||
+        fp_table_init(&m->stacks, FP_STACK_WIDTH) || fp_table_init(&m->labels, FP_LABEL_WIDTH) ||
+        fp_table_init(&m->threads, FP_THREAD_WIDTH)) {
+        fp_model_free(m);
+        return NULL;
+    }
+    return m;
+}
+
+void fp_model_free(struct fp_model *m) {
+    if (!m) return;
+    fp_strings_clear(&m->strings);
+    fp_table_clear(&m->objects);
+    fp_table_clear(&m->mappings);
+    fp_table_clear(&m->functions);
+    fp_table_clear(&m->lines);
+    fp_table_clear(&m->frames);
+    fp_table_clear(&m->stacks);
+    fp_table_clear(&m->labels);
+    fp_table_clear(&m->threads);
+    fp_release(m->last, (size_t)m->cap_last * 2 * sizeof *m->last);
+    fp_release(m->named, m->cap_named * sizeof *m->named);
+    free(m);
+}
+
+#define LO(v) ((uint32_t)(v))
+#define HI(v) ((uint32_t)((uint64_t)(v) >> 32))
+
+uint32_t fp_model_object(struct fp_model *m, uint32_t name, uint32_t build_id) {
+    return fp_table_intern(&m->objects, (uint32_t[]){name, build_id});
+}
+
+uint32_t fp_model_mapping(struct fp_model *m, uint32_t object, uint64_t start, uint64_t limit, uint64_t offset,
+                          uint32_t flags) {
+    return fp_table_intern(
+        &m->mappings, (uint32_t[]){object, LO(start), HI(start), LO(limit), HI(limit), LO(offset), HI(offset), flags});
+}
+
+uint32_t fp_model_function(struct fp_model *m, uint32_t object, uint32_t file, uint32_t name, uint32_t system_name,
+                           uint32_t line) {
+    return fp_model_function_row(m, (uint32_t[]){object, file, name, system_name, line});
+}
+
+/* Has m->named hold a name; 0, or FP_E_NOMEM. */
+static int name_room(struct fp_model *m, uint32_t name) {
+    if (name >= m->cap_named) {
+        const uint32_t cap = m->strings.cap; /* beyond name: the model's strings are all names are taken from */
+        uint32_t *named = fp_grow(m->named, m->cap_named * sizeof *named, cap * sizeof *named);
+        if (!named) return FP_E_NOMEM;
+        m->named = named;
+        m->cap_named = cap;
+    }
+    memset(m->named + m->n_named, 0, (name + 1 - m->n_named) * sizeof *m->named);
+    m->n_named = name + 1;
+    return 0;
+}
+
+uint32_t fp_model_function_row(struct fp_model *m, const uint32_t *row) {
+    const uint32_t name = row[FP_FUNCTION_NAME];
+    if (FP_UNLIKELY(name >= m->n_named)) {
+        if (name >= m->strings.n) return fp_table_intern(&m->functions, row); /* no string */
+        if (name_room(m, name)) return FP_NO_ID;
+    }
+    const uint32_t first = m->named[name];
+    if (first && same_row(fp_table_row(&m->functions, first), row, FP_FUNCTION_WIDTH)) return first;
+    if (first) return fp_table_intern(&m->functions, row);
+    if (row_room(&m->functions)) return FP_NO_ID;
+    memcpy(m->functions.words + (size_t)m->functions.n * FP_FUNCTION_WIDTH, row, FP_FUNCTION_WIDTH * sizeof *row);
+    return m->named[name] = m->functions.n++;
+}
+
+uint32_t fp_model_line(struct fp_model *m, uint32_t function, uint32_t line, uint32_t column, uint32_t outer) {
+    return fp_table_intern(&m->lines, (uint32_t[]){function, line, column, outer});
+}
+
+uint32_t fp_model_frame(struct fp_model *m, uint32_t mapping, uint64_t address, uint32_t flags, uint32_t lines) {
+    return fp_table_intern(&m->frames, (uint32_t[]){mapping, LO(address), HI(address), flags, lines});
+}
+
+/* Where frame was last, as (parent, node); NULL when memory ran out. */
+static inline uint32_t *last_of(struct fp_model *m, uint32_t frame) {
+    if (FP_UNLIKELY(frame >= m->cap_last)) {
+        uint64_t cap = (uint64_t)frame + frame / 2 + 64;
+        const size_t had = (size_t)m->cap_last * 2 * sizeof *m->last;
+        uint32_t *last = cap < UINT32_MAX ? fp_grow(m->last, had, (size_t)cap * 2 * sizeof *last) : NULL;
+        if (!last) return NULL;
+        memset(last + (size_t)m->cap_last * 2, 0, (size_t)(cap - m->cap_last) * 2 * sizeof *last);
+        m->last = last;
+        m->cap_last = (uint32_t)cap;
+    }
+    return m->last + (size_t)frame * 2;
+}
+
+uint32_t fp_model_stack(struct fp_model *m, uint32_t parent, uint32_t frame) {
+    uint32_t *last = last_of(m, frame);
+    if (!last) return FP_NO_ID;
+    if (FP_LIKELY(last[1] && last[0] == parent)) return last[1];
+    uint32_t node = fp_table_intern(&m->stacks, (uint32_t[]){parent, frame});
+    if (node == FP_NO_ID) return FP_NO_ID;
+    last[0] = parent;
+    return last[1] = node;
+}
+
+int fp_model_stacks(struct fp_model *m, const uint32_t *frames, const uint32_t *depths, uint32_t n, uint32_t *nodes) {
+    struct {
+        const uint32_t *next; /* the frame at hand; its root's side is done */
+        uint32_t left, stack, hash;
+        uint32_t row[FP_STACK_WIDTH];
+    } open[FP_MODEL_STACKS];
+    uint32_t n_open = 0;
+    for (uint32_t k = 0; k < n; k++) {
+        frames += depths[k];
+        nodes[k] = 0;
+        if (depths[k]) {
+            open[n_open].next = frames - 1;
+            open[n_open].left = depths[k];
+            open[n_open++].stack = k;
+        }
+    }
+    while (n_open) {
+        for (uint32_t k = 0; k < n_open; k++) {
+            open[k].row[FP_STACK_PARENT] = nodes[open[k].stack];
+            open[k].row[FP_STACK_FRAME] = *open[k].next--;
+            open[k].hash = fp_table_hash(open[k].row, FP_STACK_WIDTH);
+            fp_table_prefetch(&m->stacks, open[k].hash);
+        }
+        for (uint32_t k = 0; k < n_open; k++) fp_table_guess(&m->stacks, open[k].hash);
+        uint32_t still = 0;
+        for (uint32_t k = 0; k < n_open; k++) {
+            uint32_t node = fp_table_intern_hashed(&m->stacks, open[k].row, open[k].hash);
+            if (node == FP_NO_ID) return FP_E_NOMEM;
+            nodes[open[k].stack] = node;
+            if (--open[k].left) open[still++] = open[k];
+        }
+        n_open = still;
+    }
+    return 0;
+}
+
+uint32_t fp_model_label(struct fp_model *m, uint32_t next, uint32_t key, uint32_t string, int64_t number,
+                        uint32_t unit) {
+    return fp_table_intern(&m->labels, (uint32_t[]){next, key, string, LO(number), HI(number), unit});
+}
+
+uint32_t fp_model_thread(struct fp_model *m, uint32_t input, uint32_t pid, uint32_t tid) {
+    return fp_table_intern(&m->threads, (uint32_t[]){input, pid, tid});
+}

@@ -1,0 +1,174 @@
+#include "xray/write.h"
+
+#include <stdlib.h>
+
+/* First bytes of metadata records: kind << 1 | 1. */
+enum {
+    NEW_BUFFER = 0x01,
+    NEW_CPU = 0x05,
+    TSC_WRAP = 0x07,
+    WALL_TIME = 0x09,
+    CUSTOM_EVENT = 0x0b,
+    CALL_ARGUMENT = 0x0d,
+    EXTENTS = 0x0f,
+    TYPED_EVENT = 0x11,
+    PID = 0x13
+};
+/* A buffer without an end in the source is ended when it holds this much. */
+enum { MOST_NBYTES = 4 << 20 };
+
+struct fp_xray_write *fp_xray_write_new(const struct fp_model *m) {
+    struct fp_xray_write *w = calloc(1, sizeof *w);
+    if (w) w->model = m;
+    return w;
+}
+
+void fp_xray_write_free(struct fp_xray_write *w) {
+    if (!w) return;
+    fp_buf_free(&w->body);
+    free(w->wall_us);
+    free(w);
+}
+
+static uint8_t *put16(uint8_t *to, uint32_t v) {
+    to[0] = (uint8_t)v;
+    to[1] = (uint8_t)(v >> 8);
+    return to + 2;
+}
+
+static uint8_t *put32(uint8_t *to, uint32_t v) {
+    return put16(put16(to, v & 0xffff), v >> 16);
+}
+
+static uint8_t *put64(uint8_t *to, uint64_t v) {
+    return put32(put32(to, (uint32_t)v), (uint32_t)(v >> 32));
+}
+
+int fp_xray_write_header(struct fp_xray_write *w, uint64_t buffer_size, struct fp_buf *out) {
+    if (fp_buf_reserve(out, 32)) return FP_E_NOMEM;
+    uint8_t *to = out->p + out->n;
+    memset(to, 0, 32);
+    to = put32(put16(put16(to, 5), 1), 3); /* version, FDR, constant and nonstop TSC */
+    put64(put64(to, w->ticks_per_second), buffer_size);
+    out->n += 32;
+    return 0;
+}
+
+/* 16 zero bytes at the end of the body, the first of them `kind`; the body has
+ * room for them.  Returns the second. */
+static uint8_t *metadata(struct fp_xray_write *w, uint8_t kind) {
+    uint8_t *to = w->body.p + w->body.n;
+    memset(to, 0, 16);
+    *to = kind;
+    w->body.n += 16;
+    return to + 1;
+}
+
+static void new_cpu(struct fp_xray_write *w, uint32_t cpu, uint64_t time) {
+    put64(put16(metadata(w, NEW_CPU), cpu), time);
+    w->cpu = cpu;
+    w->now = time;
+}
+
+static int close_buffer(struct fp_xray_write *w, struct fp_buf *out) {
+    if (!w->thread) return 0;
+    if (fp_buf_reserve(out, 16 + w->body.n)) return FP_E_NOMEM;
+    uint8_t *to = out->p + out->n;
+    memset(to, 0, 16);
+    *to = EXTENTS;
+    put64(to + 1, w->body.n);
+    memcpy(to + 16, w->body.p, w->body.n);
+    out->n += 16 + w->body.n;
+    w->body.n = 0;
+    w->thread = 0;
+    w->buffers++;
+    return 0;
+}
+
+/* The clock that puts a thread's buffers in order, for one that the source has not. */
+static uint64_t next_wall(const struct fp_xray_write *w, uint32_t thread, uint64_t time) {
+    uint64_t hz = w->ticks_per_second ? w->ticks_per_second : 1000000000;
+    uint64_t us = time / hz * 1000000 + (uint64_t)((double)(time % hz) * 1e6 / (double)hz);
+    return us > w->wall_us[thread] ? us : w->wall_us[thread] + 1;
+}
+
+static int open_buffer(struct fp_xray_write *w, uint32_t thread, uint64_t wall_us, uint32_t cpu, uint64_t time) {
+    const uint32_t *row = fp_table_row(&w->model->threads, thread);
+    if (fp_buf_reserve(&w->body, 64)) return FP_E_NOMEM;
+    put32(metadata(w, NEW_BUFFER), row[FP_THREAD_TID]);
+    put32(put64(metadata(w, WALL_TIME), wall_us / 1000000), (uint32_t)(wall_us % 1000000));
+    if (row[FP_THREAD_PID]) put32(metadata(w, PID), row[FP_THREAD_PID]);
+    new_cpu(w, cpu, time);
+    w->thread = thread + 1;
+    w->wall_us[thread] = wall_us;
+    return 0;
+}
+
+/* The row's delta; a jump that 31 bits cannot hold, or back, becomes a wrap. */
+static uint32_t delta_to(struct fp_xray_write *w, uint64_t time) {
+    uint64_t delta = time - w->now;
+    if (delta > INT32_MAX) {
+        put64(metadata(w, TSC_WRAP), time);
+        delta = 0;
+    }
+    w->now = time;
+    return (uint32_t)delta;
+}
+
+static int put_event(struct fp_xray_write *w, const struct fp_batch *b, uint32_t i) {
+    uint64_t slice = b->aux[i];
+    uint32_t n = (uint32_t)slice;
+    if (!n || n > INT32_MAX) {
+        w->empty_events += !n;
+        w->large_events += n > INT32_MAX;
+        return 0;
+    }
+    if (fp_buf_reserve(&w->body, 48 + (size_t)n)) return FP_E_NOMEM;
+    uint32_t delta = delta_to(w, b->time[i]);
+    int typed = b->op[i] == FP_OP_TYPED;
+    uint8_t *to = put32(put32(metadata(w, typed ? TYPED_EVENT : CUSTOM_EVENT), n), delta);
+    if (typed) {
+        put16(to, b->function[i] & 0xffff);
+        w->wide_types += b->function[i] > 0xffff;
+    }
+    return fp_buf_put(&w->body, b->bytes + (slice >> 32), n);
+}
+
+static int grow_walls(struct fp_xray_write *w, uint32_t n) {
+    uint64_t *wall_us = realloc(w->wall_us, n * sizeof *wall_us);
+    if (!wall_us) return FP_E_NOMEM;
+    memset(wall_us + w->n_wall, 0, (n - w->n_wall) * sizeof *wall_us);
+    w->wall_us = wall_us;
+    w->n_wall = n;
+    return 0;
+}
+
+int fp_xray_write_put(struct fp_xray_write *w, const struct fp_batch *b, struct fp_buf *out) {
+    if (w->model->threads.n > w->n_wall && grow_walls(w, w->model->threads.n)) return FP_E_NOMEM;
+    for (uint32_t i = 0; i < b->n; i++) {
+        uint32_t op = b->op[i], thread = b->thread[i];
+        int full = w->body.n > MOST_NBYTES && op != FP_OP_ARGUMENT;
+        if (op == FP_OP_BUFFER || thread + 1 != w->thread || full) {
+            uint64_t wall_us = op == FP_OP_BUFFER ? b->aux[i] : next_wall(w, thread, b->time[i]);
+            if (close_buffer(w, out) || open_buffer(w, thread, wall_us, b->cpu[i], b->time[i])) return FP_E_NOMEM;
+        }
+        if (op == FP_OP_BUFFER) continue;
+        if (fp_buf_reserve(&w->body, 64)) return FP_E_NOMEM;
+        if (b->cpu[i] != w->cpu) new_cpu(w, b->cpu[i], b->time[i]);
+        if (op <= FP_OP_ENTER_ARGS) {
+            /* bit 0: 0; bits 1 to 3: kind, which is the op; bits 4 to 31: function */
+            uint32_t word = op << 1 | w->ids[b->function[i]] << 4, delta = delta_to(w, b->time[i]);
+            put32(put32(w->body.p + w->body.n, word), delta);
+            w->body.n += 8;
+        } else if (op == FP_OP_ARGUMENT) {
+            put64(metadata(w, CALL_ARGUMENT), b->aux[i]);
+        } else if (put_event(w, b, i)) {
+            return FP_E_NOMEM;
+        }
+    }
+    return 0;
+}
+
+int fp_xray_write_end(struct fp_xray_write *w, struct fp_buf *out) {
+    return close_buffer(w, out);
+}

@@ -1,0 +1,201 @@
+"""Timeline -> graph and timeline -> stacks: the stack machine (csrc/bridges/fold.h).
+
+Exact.  What neither target can say - arguments, custom and typed events,
+the times of single calls - is counted in the report as unsaid.  CPUs become
+labels of stacks where they are asked for: the time between two records of a
+thread is that of the CPU of the first.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from functools import partial
+
+from fastprof.bridges.spill import Merge, Runs
+from fastprof.core._c import ffi, lib
+from fastprof.core._typing import Any
+from fastprof.core.engine import CAPACITY, Options, Report
+from fastprof.core.errors import UsageError, check
+from fastprof.core.model import Batch, Model, Part, ValueType
+from fastprof.core.version import __version__
+
+# of one arc: struct fp_arc, its share of the index, and of the orders when it is sorted
+_ARC_BYTES = 48 + 8 + 12
+_LEAST_ARCS = 1024  # below that, files would be many and runs short
+
+_NS = [ValueType("ns", "nanoseconds", "Nanoseconds"), ValueType("Calls", "count", "Number of calls")]
+_TICKS = [ValueType("Ticks", "ticks", "TSC ticks"), ValueType("Calls", "count", "Number of calls")]
+_STACKS_NS = [ValueType("time", "nanoseconds"), ValueType("calls", "count")]
+_STACKS_TICKS = [ValueType("time", "ticks"), ValueType("calls", "count")]
+
+
+def to_graph(batches: Iterable[Batch], model: Model, options: Options, report: Report) -> Iterator[Batch]:
+    """Call arcs: memory linear in distinct (caller, callee) pairs.
+
+    One part, or one a thread with `per_thread`.  Values: time (ns, or ticks
+    where that is asked or the clock is unknown) and calls.
+    """
+    return _fold(batches, model, options, report, "graph")
+
+
+def to_stacks(batches: Iterable[Batch], model: Model, options: Options, report: Report) -> Iterator[Batch]:
+    """The context tree: memory linear in distinct call paths.  Same values.
+
+    Kept apart by thread, process or CPU as `options.apart` says.
+    """
+    return _fold(batches, model, options, report, "stacks")
+
+
+def _fold(batches: Iterable[Batch], model: Model, options: Options, report: Report, target: str) -> Iterator[Batch]:
+    tree = target == "stacks"
+    by = options.apart & ({"thread", "process", "cpu"} if tree else {"thread"})
+    bits = lib.FP_FOLD_BY_THREAD * bool(by & {"thread", "process"}) | lib.FP_FOLD_BY_CPU * ("cpu" in by)
+    fold = lib.fp_fold_new(model.c, lib.FP_FOLD_TREE if tree else lib.FP_FOLD_ARCS, bits)
+    if not fold:
+        raise MemoryError("no memory for the stack machine")
+    fold = ffi.gc(fold, lib.fp_fold_free)
+    fold.cpu = model.intern("cpu")
+    err = ffi.new("struct fp_err *")
+    clock: int | None = None
+    arcs, nodes = Runs(lib.FP_ARC_WIDTH), Runs(lib.FP_NODE_WIDTH)
+    limit = max(_LEAST_ARCS, options.max_memory // _ARC_BYTES)
+    for batch in batches:
+        ticks_per_second = model.parts[batch.part].extra.get("ticks_per_second", 0)
+        if clock is None:
+            clock = ticks_per_second
+        elif clock != ticks_per_second and options.time_unit != "ticks":
+            if not clock or not ticks_per_second:
+                raise UsageError("one input's clock frequency is unknown, another's is not: use --time-unit ticks")
+            report.warn("the inputs' clocks differ: times of the later ones are rounded to ticks of the first")
+            check(lib.fp_fold_rescale(batch.c, ticks_per_second, clock, err), err, "timeline", "fold")
+        check(lib.fp_fold_put(fold, batch.c, err), err, "timeline", "fold")
+        if fold.n_arcs > limit and not tree:
+            _order(fold, keep_hot=True)
+            arcs.add(partial(lib.fp_fold_pull_arcs, fold))
+            nodes.add(partial(lib.fp_fold_pull_nodes, fold))
+            if lib.fp_fold_forget(fold):
+                raise MemoryError("no memory to spill call arcs")
+            limit = max(limit, 2 * fold.n_arcs)
+
+    if clock is None:
+        report.warn("the input has no records: the profile is valid and empty")
+    in_ticks = options.time_unit == "ticks" or not clock
+    if clock == 0 and options.time_unit != "ticks":
+        report.warn("the clock's frequency is unknown: times are in ticks")
+    check(lib.fp_fold_end(fold, err), err, "timeline", "fold")
+    _tell(fold, report)
+    result = _Result(fold, model, report, 0 if in_ticks else clock or 0, err)
+    yield from result.stacks() if tree else result.graph(arcs, nodes)
+
+
+def _order(fold: Any, keep_hot: bool = False) -> None:
+    if lib.fp_fold_order(fold, keep_hot):
+        raise MemoryError("no memory to put call arcs in order")
+
+
+class _Result:
+    """The rows of a folded timeline."""
+
+    def __init__(self, fold: Any, model: Model, report: Report, ticks_per_second: int, err: Any) -> None:
+        self._fold, self._model, self._report, self._err = fold, model, report, err
+        self._ticks_per_second = ticks_per_second
+
+    def _check(self, status: int) -> int:
+        return check(status, self._err, "timeline", "fold")
+
+    def stacks(self) -> Iterator[Batch]:
+        batch, next_ = Batch("stacks", CAPACITY["stacks"], 2), ffi.new("uint32_t *")
+        part = self._part(0)
+        part.value_types = list(_STACKS_NS if self._ticks_per_second else _STACKS_TICKS)
+        part.extra["default_sample_type"] = "time"
+        if self._fold.by & lib.FP_FOLD_BY_CPU:
+            part.extra["labels"] = ("cpu",)
+        batch.c.part = self._model.add_part(part)
+        status = lib.FP_FULL
+        while status == lib.FP_FULL:
+            status = self._check(
+                lib.fp_fold_stacks(self._fold, self._ticks_per_second, next_, batch.c, self._err)
+            )
+            yield batch
+            batch.reset()
+
+    def graph(self, arcs: Runs, nodes: Runs) -> Iterator[Batch]:
+        """One part a group (a thread, or 0: all), its totals known from a first pass over the nodes."""
+        out, merges = self._out(arcs, nodes)
+        groups: list[tuple[int, list[int]]] = []
+        while status := self._check(lib.fp_fold_totals(out, self._err)):
+            if status == lib.FP_MORE:
+                merges[0].feed()
+            else:
+                groups.append((out.group, list(out.total)))
+        out, merges = self._out(arcs, nodes)
+        batch = Batch("graph", CAPACITY["graph"], 2)
+        for group, total in groups or [(0, [0, 0])]:
+            part = self._part(group)
+            part.value_types = list(_NS if self._ticks_per_second else _TICKS)
+            part.summary = total
+            batch.c.part = self._model.add_part(part)
+            while status := self._check(lib.fp_fold_graph(out, batch.c, self._err)):
+                if status == lib.FP_FULL:
+                    yield batch
+                    batch.reset()
+                else:
+                    for merge in merges:
+                        merge.feed()
+            yield batch
+            batch.reset()
+
+    def _out(self, arcs: Runs, nodes: Runs) -> tuple[Any, tuple[Merge, Merge]]:
+        _order(self._fold)
+        merges = (
+            nodes.merge(partial(lib.fp_fold_pull_nodes, self._fold)),
+            arcs.merge(partial(lib.fp_fold_pull_arcs, self._fold)),
+        )
+        out = ffi.new("struct fp_fold_out *")
+        out.model, out.ticks_per_second = self._model.c, self._ticks_per_second
+        out.nodes, out.arcs = merges[0].c, merges[1].c
+        out.unknown_file = self._model.intern("???")
+        return out, merges
+
+    def _part(self, group: int) -> Part:
+        """What is the same for every target: who, when, from what, and what was mended."""
+        model, fold = self._model, self._fold
+        part = Part(creator=f"fastprof-{__version__}".encode())
+        threads = [model.row("threads", i) for i in range(1, model.count("threads"))]
+        first, last = fold.first_time, fold.last_time
+        if group:
+            _, pid, tid = threads[group - 1]
+            part.pid, part.thread = pid or None, tid
+            times = ffi.new("uint64_t[2]")
+            lib.fp_fold_thread_times(fold, group, times, times + 1)
+            first, last = times
+        else:
+            pids = {pid for _, pid, _ in threads if pid}
+            part.pid = next(iter(pids)) if len(pids) == 1 else None
+        for source in model.parts:
+            if "ticks_per_second" in source.extra:
+                part.descriptions += source.descriptions
+        part.descriptions.append((b"Threads", str(1 if group else len(threads)).encode()))
+        part.descriptions.append((b"Timerange", f"ticks {first} - {last}".encode()))
+        # and what was mended when an archive was made of the source
+        mended = self._report.repairs + Counter(self._report.facts.get("recorded repairs", {}))
+        repairs = ", ".join(f"{n} {name}" for name, n in sorted(mended.items()))
+        part.descriptions.append((b"Repairs", repairs.encode() or b"none"))
+        return part
+
+
+def _tell(fold: Any, report: Report) -> None:
+    stats = fold.stats
+    for name, n in (
+        ("orphan exits", stats.orphan_exits),
+        ("unwound frames", stats.unwound),
+        ("unfinished calls", stats.unfinished),
+        ("times clamped", stats.clamped),
+    ):
+        if n:
+            report.repairs[name] += n
+    for name, n in (("events", stats.events), ("call arguments", stats.arguments)):
+        if n:
+            report.unsaid[name] += n
+    report.rows["calls"] += stats.calls

@@ -1,0 +1,107 @@
+"""Stacks -> graph: samples become self costs and call arcs (csrc/bridges/project.h).
+
+    main:10 > even:20 > odd:30 > even:21    5 samples
+    main:10 > even:21                       2 samples
+
+becomes
+
+    even:21  self 7      main:10 -> even 7     even:20 -> odd 5     odd:30 -> even 0
+
+Kept: every value type as an event, its total to the unit; objects, files,
+functions, lines and addresses exactly as recorded (a caller's address is the
+one its call returns to, where the profile says so).
+Recursion: the arcs into a function add up to what it cost from its first call
+on, each sample once, which is what readers show as its inclusive cost; the
+arcs that close a recursion are there and cost nothing.
+Lost: which arcs occurred in the same sample; what a function cost as the root
+of a stack, if it is called elsewhere, is on no arc.  Labels and times of
+samples are counted as unsaid.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from fastprof.bridges.common import columns_of, only
+from fastprof.core._c import ffi, lib
+from fastprof.core._typing import Any
+from fastprof.core.engine import CAPACITY, Options, Report
+from fastprof.core.errors import check
+from fastprof.core.model import Batch, Model, Part, ValueType
+from fastprof.core.version import __version__
+
+CALLS_UNKNOWN = b"not recorded by samples; every arc says 1"
+RETURN_ADDRESSES = b"a calling position's address is the one its call returns to"
+
+
+def to_graph(batches: Iterable[Batch], model: Model, options: Options, report: Report) -> Iterator[Batch]:
+    """The call graph of stacks: one part, or one a thread with `per_thread`.
+
+    Parts of the input that have other value types are put side by side: the
+    graph's events are the distinct (name, unit) of all.  Memory is linear in
+    distinct stacks, positions and arcs, whatever the number of samples.
+    Errors: FormatError for a sum beyond 2^63-1 or an id that is not there.
+    """
+    stacks = lib.fp_project_new(model.c, options.per_thread, options.inline_calls)
+    if not stacks:
+        raise MemoryError("no memory for the call graph")
+    stacks = ffi.gc(stacks, lib.fp_project_free)
+    err = ffi.new("struct fp_err *")
+    events: list[ValueType] = []
+    columns: dict[int, Any] = {}  # part -> which event each of its values is
+    for batch in batches:
+        if batch.part not in columns:
+            columns[batch.part] = columns_of(model.parts[batch.part], batch.c.n_values, events)
+            if lib.fp_project_set_values(stacks, len(events)):
+                raise MemoryError("no memory for the call graph")
+        check(lib.fp_project_put(stacks, batch.c, columns[batch.part], err), err, "stacks", "graph")
+    if not columns:  # a profile of nothing still says what it would have counted
+        columns = {i: columns_of(part, len(part.value_types), events) for i, part in enumerate(model.parts)}
+        if lib.fp_project_set_values(stacks, len(events)):
+            raise MemoryError("no memory for the call graph")
+    check(lib.fp_project_end(stacks, err), err, "stacks", "graph")
+    sources = [model.parts[i] for i in columns]
+    report.rows["samples"] += stacks.samples
+    for name, n in (("labels of samples", stacks.labelled), ("times of samples", stacks.timed)):
+        if n:
+            report.unsaid[name] += n
+
+    calls = next((k for k, event in enumerate(events) if event.name.lower() == "calls"), -1)
+    totals = ffi.new("int64_t[]", len(events) + 1)
+    out = Batch("graph", CAPACITY["graph"], len(events))
+    groups = range(model.count("threads")) if options.per_thread else (0,)
+    for group in groups:
+        n = check(lib.fp_project_select(stacks, group, calls, totals, err), err, "stacks", "graph")
+        if not n and options.per_thread:
+            continue
+        part = _part(sources, events, stacks, calls)
+        part.summary = list(totals[0 : len(events)])
+        if group:
+            _, pid, part.thread = model.row("threads", group)
+            part.pid = pid or part.pid
+        out.c.part = model.add_part(part)
+        status = lib.FP_FULL
+        while status == lib.FP_FULL:
+            status = lib.fp_project_pull(stacks, out.c)
+            yield out
+            out.reset()
+
+
+def _part(sources: list[Part], events: list[ValueType], stacks: Any, calls: int) -> Part:
+    part = Part(
+        value_types=list(events),
+        creator=f"fastprof-{__version__}".encode(),
+        pid=only(s.pid for s in sources),
+        command=only(s.command for s in sources),
+        positions=("instr", "line") if stacks.addresses else ("line",),
+    )
+    for source in sources:
+        part.descriptions += [d for d in source.descriptions if d not in part.descriptions]
+        part.comments += [c for c in source.comments if c not in part.comments]
+    if calls < 0:
+        part.descriptions.append((b"Calls", CALLS_UNKNOWN))
+    elif stacks.uncounted:
+        part.descriptions.append((b"Calls", b"%d arcs without a recorded call say 1" % stacks.uncounted))
+    if stacks.return_addresses:
+        part.descriptions.append((b"Addresses", RETURN_ADDRESSES))
+    return part

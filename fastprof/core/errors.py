@@ -1,0 +1,92 @@
+"""Exceptions, and the one place where a C status becomes one of them."""
+
+from __future__ import annotations
+
+from fastprof.core._typing import Any
+
+
+class FastprofError(Exception):
+    """Something that is said to the user in one line, without a traceback."""
+
+
+class UsageError(FastprofError):
+    """The request itself cannot be carried out: unknown format, impossible bridge, bad option."""
+
+
+class UnrecognizedError(FastprofError):
+    """No format claims the input."""
+
+
+class SymbolError(FastprofError):
+    """A binary, debug file or map given for symbols that cannot be used."""
+
+
+class FormatError(FastprofError):
+    """An input that is claimed by a format but broken.
+
+    `offset` is absolute in the decompressed input; `line` is 1-based and set
+    for text formats only; `code` is the negative `fp_status`.
+    """
+
+    def __init__(
+        self,
+        file: str,
+        format_name: str,
+        detail: str,
+        *,
+        offset: int | None = None,
+        line: int | None = None,
+        code: int = -1,
+    ) -> None:
+        where = ""
+        if line:
+            where = f"line {line}, byte {offset}: " if offset is not None else f"line {line}: "
+        elif offset is not None:
+            where = f"at byte {offset}: "
+        super().__init__(f"{file}: {format_name}: {where}{detail}")
+        self.file = file
+        self.format_name = format_name
+        self.detail = detail
+        self.offset = offset
+        self.line = line
+        self.code = code
+
+
+FP_E_NOMEM = -4
+
+# enum fp_got; not asked of the C module, so that importing this file stays cheap
+_GOT_SIGNED, _GOT_UNSIGNED, _GOT_HEX, _GOT_TEXT = 1, 2, 3, 4
+
+
+def _found(err: Any, ffi: Any) -> str:
+    value = int(err.got)
+    if err.got_kind == _GOT_TEXT:
+        return repr(bytes(ffi.buffer(err.text, err.text_n)).decode("utf-8", "backslashreplace"))
+    if err.got_kind == _GOT_SIGNED:
+        return str(value - (1 << 64) if value >> 63 else value)
+    return str(value) if err.got_kind == _GOT_UNSIGNED else hex(value)
+
+
+def check(status: int, err: Any, file: str, format_name: str) -> int:
+    """Return a non-negative `status` as it is; raise what a negative one means.
+
+    `err` is the `struct fp_err` that the failing call filled.  Raises
+    FormatError, or MemoryError for FP_E_NOMEM.
+    """
+    if status >= 0:
+        return status
+    if status == FP_E_NOMEM:
+        raise MemoryError(f"{file}: out of memory")
+    from fastprof.core._c import ffi
+
+    detail = ffi.string(err.what).decode()
+    if err.got_kind:
+        detail += f" is {_found(err, ffi)}"
+    if err.want:
+        detail += ", expected " + ffi.string(err.want).decode().replace("%", str(err.limit))
+    raise FormatError(file, format_name, detail, offset=err.offset, line=err.line or None, code=status)
+
+
+def printable(text: str) -> str:
+    """Names may hold anything that those of files may: not for a terminal to obey."""
+    return text if text.isprintable() else "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text)

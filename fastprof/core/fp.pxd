@@ -1,0 +1,182 @@
+# The C core as Cython sees it: only what the .pyx files use.  The headers under
+# csrc/ say what everything means.
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
+
+
+cdef extern from "core/fp.h" nogil:
+    enum:
+        FP_DONE
+        FP_MORE
+        FP_FULL
+        FP_ASK
+        FP_E_MALFORMED
+        FP_E_TRUNCATED
+        FP_E_OVERFLOW
+        FP_E_NOMEM
+
+    struct fp_err:
+        int32_t code
+        uint64_t line
+
+    struct fp_in:
+        const uint8_t *p
+        size_t n
+        size_t pos
+        uint64_t base
+        int32_t eof
+
+    int fp_fail(fp_err *err, int code, uint64_t offset, const char *what)
+    int fp_fail_text(fp_err *err, int code, uint64_t offset, uint64_t line, const char *what,
+                     const void *text, size_t n, const char *want)
+
+
+cdef extern from "core/buf.h" nogil:
+    struct fp_buf:
+        uint8_t *p
+        size_t n
+        size_t cap
+
+    int fp_buf_reserve(fp_buf *b, size_t more)
+
+
+cdef extern from "core/digits.h" nogil:
+    unsigned int fp_lowest_bit(uint64_t mask)
+    bint fp_is_digit(uint8_t c)
+    unsigned int fp_nibble(uint8_t c)
+    const uint8_t *fp_decimal(const uint8_t *p, uint64_t *to)
+    uint8_t *fp_put_decimal(uint8_t *to, uint64_t v)
+    uint8_t *fp_put_signed(uint8_t *to, int64_t v)
+    const uint8_t *fp_text_position(const uint8_t *p, uint64_t base, uint64_t *to)
+
+
+cdef extern from "core/model.h" nogil:
+    enum:
+        FP_NO_ID
+        FP_OBJECT_NAME
+        FP_FUNCTION_OBJECT
+        FP_FUNCTION_FILE
+        FP_FUNCTION_NAME
+
+    struct fp_strings:
+        uint32_t n
+
+    struct fp_table:
+        uint32_t n
+
+    struct fp_model:
+        fp_strings strings
+        fp_table objects
+        fp_table functions
+
+    uint32_t fp_strings_hash(const void *p, size_t n)
+    void fp_strings_prefetch(const fp_strings *s, uint32_t hash)
+    uint32_t fp_strings_intern(fp_strings *s, const void *p, size_t n)
+    uint32_t fp_strings_intern_hashed(fp_strings *s, const void *p, size_t n, uint32_t hash)
+    uint32_t fp_model_object(fp_model *m, uint32_t name, uint32_t build_id)
+    uint32_t fp_model_function(fp_model *m, uint32_t object, uint32_t file, uint32_t name,
+                               uint32_t system_name, uint32_t line)
+    const uint32_t *fp_table_row(const fp_table *t, uint32_t id)
+    const uint8_t *fp_string(const fp_strings *s, uint32_t id, size_t *n)
+
+
+cdef extern from "core/batch.h" nogil:
+    enum:
+        FP_COST
+        FP_CALL
+        FP_JUMP
+        FP_JCND
+        FP_BLOCK
+
+    struct fp_batch:
+        uint32_t cap
+        uint32_t n
+        uint32_t part
+        uint32_t n_values
+        int64_t *values
+        uint32_t *function
+        uint8_t *kind
+        uint32_t *file
+        uint32_t *line
+        uint64_t *address
+        uint64_t *bb
+        uint32_t *callee
+        uint32_t *target_file
+        uint32_t *target_line
+        uint64_t *target_address
+        uint64_t *target_bb
+        uint64_t *count
+        uint64_t *count2
+
+    int fp_batch_add_self(const fp_batch *b, int64_t *totals, uint32_t n_values)
+
+
+cdef extern from "callgrind/lines.h" nogil:
+    struct fp_lines:
+        uint32_t n
+        uint16_t *begin
+        uint16_t *first
+        int64_t *value
+        uint8_t *cost
+
+    uint32_t fp_costs_wide()
+    uint64_t fp_line_bits(const uint8_t *map, uint32_t at)
+    const uint8_t *fp_lines_read(fp_lines *l, const uint8_t *p, const uint8_t *end, const uint8_t *readable,
+                                 uint32_t columns, uint32_t wide)
+
+
+cdef extern from "callgrind/rows.h" nogil:
+    struct fp_position:
+        uint64_t address
+        uint64_t bb
+        uint64_t line
+
+    struct fp_costs:
+        uint32_t instr, bb, lines
+        uint32_t n_values
+        uint32_t function, file
+        uint32_t wide
+        fp_position base
+        int64_t *totals
+        int64_t *recent
+        int64_t sums[16]
+        int64_t *beyond
+
+    void fp_costs_add(fp_costs *s, uint32_t k, int64_t v)
+    void fp_costs_settle(fp_costs *s)
+    uint32_t fp_cost_rows(fp_costs *s, uint32_t kind, const fp_lines *l, uint32_t i, fp_batch *b)
+    bint fp_cost_row(fp_costs *s, uint32_t kind, const uint8_t *p, fp_batch *b)
+
+
+cdef extern from "callgrind/numbers.h" nogil:
+    struct fp_number:
+        uint32_t name
+        uint32_t function
+        uint32_t file
+        bint again
+        uint32_t object
+        bint object_assumed
+
+    struct fp_numbers:
+        size_t n
+
+    fp_number *fp_numbers_find(fp_numbers *t, uint64_t id)
+    const void *fp_numbers_place_of(const fp_numbers *t, uint64_t id)
+    void fp_numbers_define(fp_numbers *t, fp_number *number, uint32_t name)
+    void fp_numbers_clear(fp_numbers *t)
+
+
+cdef extern from "callgrind/write.h" nogil:
+    struct fp_body:
+        const fp_model *model
+        fp_buf *out
+        uint32_t compress_names, compress_positions
+        uint32_t wide
+        uint32_t n_values
+        uint64_t escaped
+
+    size_t fp_cost_room(uint32_t n_values)
+    void fp_body_start_part(fp_body *w, uint32_t n_values, uint32_t instr, uint32_t bb, uint32_t lines,
+                            uint32_t all_counts)
+    int fp_body_put(fp_body *w, const fp_batch *b)
+    int fp_body_end_part(fp_body *w)
+    void fp_body_free(fp_body *w)

@@ -1,0 +1,279 @@
+"""The model and the batch as Python sees them: thin owners of the C structs.
+
+What grows with distinct names, frames and contexts lives in C tables behind
+dense ids (`csrc/core/model.h`).  What a profile has a handful of - value types,
+parts, free-text lines - are the plain Python objects of this file.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from fastprof.core._c import ffi, lib
+from fastprof.core._typing import Any, NamedTuple
+
+VIEWS = {"timeline": lib.FP_TIMELINE, "stacks": lib.FP_STACKS, "graph": lib.FP_GRAPH}
+
+# column -> (memoryview format, item bytes)
+_FORMATS = {"uint64_t": ("Q", 8), "uint32_t": ("I", 4), "uint16_t": ("H", 2), "uint8_t": ("B", 1)}
+_ARROW = {"uint64_t": b"L", "uint32_t": b"I", "uint16_t": b"S", "uint8_t": b"C"}
+_COLUMNS: dict[str, dict[str, str]] = {
+    "timeline": {
+        "time": "uint64_t",
+        "aux": "uint64_t",
+        "function": "uint32_t",
+        "thread": "uint32_t",
+        "cpu": "uint16_t",
+        "op": "uint8_t",
+    },
+    "stacks": {"time": "uint64_t", "stack": "uint32_t", "thread": "uint32_t", "label": "uint32_t"},
+    "graph": {
+        "kind": "uint8_t",
+        "function": "uint32_t",
+        "file": "uint32_t",
+        "line": "uint32_t",
+        "address": "uint64_t",
+        "bb": "uint64_t",
+        "callee": "uint32_t",
+        "target_file": "uint32_t",
+        "target_line": "uint32_t",
+        "target_address": "uint64_t",
+        "target_bb": "uint64_t",
+        "count": "uint64_t",
+        "count2": "uint64_t",
+    },
+}
+
+
+class ValueType(NamedTuple):
+    """One column of values: an event of Callgrind, a sample type of pprof.
+
+    `formula` is the text of an inherited event ("Ir + 2 Dr") or "".
+    """
+
+    name: str
+    unit: str = ""
+    long_name: str = ""
+    formula: str = ""
+
+
+class Part:
+    """What holds for a run of batches: one dump, one thread's section, one input.
+
+    Text is bytes where it comes from a file, so that nothing is lost to an
+    encoding.  `descriptions` are (key, value) of Callgrind's `desc:` lines, or
+    comments of other formats with key b"".  A process or thread that its source
+    names by something else than a number is `extra["pid_text"]` or
+    `extra["thread_text"]`.
+    """
+
+    # Written out: importing dataclasses costs a tenth of a short conversion.
+    def __init__(
+        self,
+        value_types: list[ValueType] | None = None,
+        positions: tuple[str, ...] = ("line",),  # of instr, bb, line
+        *,
+        creator: bytes = b"",
+        pid: int | None = None,
+        thread: int | None = None,
+        number: int | None = None,
+        command: bytes | None = None,
+        trigger: bytes | None = None,
+        descriptions: list[tuple[bytes, bytes]] | None = None,
+        comments: list[bytes] | None = None,
+        summary: list[int] | None = None,
+        totals: list[int] | None = None,
+        extra: dict[str, Any] | None = None,
+    ) -> None:
+        self.value_types = value_types or []
+        self.positions = positions
+        self.creator = creator
+        self.pid = pid
+        self.thread = thread
+        self.number = number
+        self.command = command
+        self.trigger = trigger
+        self.descriptions = descriptions or []
+        self.comments = comments or []
+        # Totals that the source states, not what the rows add up to.
+        self.summary = summary
+        self.totals = totals
+        self.extra = extra or {}
+
+    def named(self, name: str) -> Any:
+        """A field; `pid` and `thread` as text where they are no numbers."""
+        return self.extra.get(f"{name}_text", getattr(self, name))
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Part) and vars(self) == vars(other)
+
+    def __repr__(self) -> str:
+        return f"Part({', '.join(f'{name}={value!r}' for name, value in vars(self).items())})"
+
+
+class Function(NamedTuple):
+    """A row of the function table, its strings as bytes."""
+
+    object: bytes
+    file: bytes
+    name: bytes
+    system_name: bytes
+    line: int
+
+
+class Model:
+    """Everything that batches refer to by id: C tables and parts.
+
+    `numbers` are those that functions have in their source where it knows them
+    by number and their names come from elsewhere.  Owns the C model; batches
+    and readers borrow it.
+    """
+
+    def __init__(self) -> None:
+        self.c = lib.fp_model_new()
+        if not self.c:
+            raise MemoryError("no memory for the model")
+        self.c = ffi.gc(self.c, lib.fp_model_free)
+        self.parts: list[Part] = []
+        self.numbers: dict[int, int] = {}  # by function id
+
+    def intern(self, text: str | bytes) -> int:
+        """The id of a string; str is stored as UTF-8."""
+        data = text.encode("utf-8", "surrogateescape") if isinstance(text, str) else text
+        return self._id(lib.fp_strings_intern(ffi.addressof(self.c, "strings"), data, len(data)))
+
+    def object(self, name: str | bytes, build_id: str | bytes = b"") -> int:
+        return self._id(lib.fp_model_object(self.c, self.intern(name), self.intern(build_id)))
+
+    def function(
+        self,
+        name: str | bytes,
+        file: str | bytes = b"",
+        object_id: int = 0,
+        system_name: str | bytes = b"",
+        line: int = 0,
+    ) -> int:
+        """The id of a function; its identity is all five arguments."""
+        return self._id(
+            lib.fp_model_function(
+                self.c, object_id, self.intern(file), self.intern(name), self.intern(system_name), line
+            )
+        )
+
+    def add_part(self, part: Part) -> int:
+        """Append a part and return its index, which batches carry."""
+        self.parts.append(part)
+        return len(self.parts) - 1
+
+    def string(self, string_id: int) -> bytes:
+        strings = self.c.strings
+        if string_id >= strings.n:
+            raise IndexError(f"string {string_id} of {strings.n}")
+        start = strings.start[string_id]
+        return bytes(ffi.buffer(strings.bytes + start, strings.start[string_id + 1] - start))
+
+    def row(self, table: str, row_id: int) -> tuple[int, ...]:
+        """The words of a row of "objects", "mappings", "functions", "lines", "frames", ..."""
+        t = getattr(self.c, table)
+        if row_id >= t.n:
+            raise IndexError(f"{table} {row_id} of {t.n}")
+        return tuple(t.words[row_id * t.width : (row_id + 1) * t.width])
+
+    def count(self, table: str) -> int:
+        """How many ids a table has, the reserved 0 included."""
+        return int(getattr(self.c, table).n)
+
+    def get_function(self, function_id: int) -> Function:
+        object_id, file, name, system_name, line = self.row("functions", function_id)
+        object_name = self.string(self.row("objects", object_id)[0]) if object_id else b""
+        return Function(object_name, self.string(file), self.string(name), self.string(system_name), line)
+
+    @staticmethod
+    def _id(value: int) -> int:
+        if value == lib.FP_NO_ID:
+            raise MemoryError("no memory for the model's tables")
+        return value
+
+
+class Batch:
+    """A run of rows as columns.  Valid until the reader or bridge is pulled again.
+
+    `batch["time"]` is a memoryview over C memory, without a copy; NumPy takes
+    it by `numpy.asarray`, Arrow by the PyCapsule interface.
+    """
+
+    def __init__(self, view: str, capacity: int, n_values: int = 0) -> None:
+        self.view = view
+        c = lib.fp_batch_new(VIEWS[view], capacity, n_values)
+        if not c:
+            raise MemoryError("no memory for a batch")
+        self.c = ffi.gc(c, lib.fp_batch_free)
+
+    def __len__(self) -> int:
+        return int(self.c.n)
+
+    def reset(self) -> None:
+        lib.fp_batch_reset(self.c)
+
+    def set_values(self, n_values: int) -> None:
+        if lib.fp_batch_set_values(self.c, n_values):
+            raise MemoryError("no memory for a batch's values")
+
+    @property
+    def part(self) -> int:
+        return int(self.c.part)
+
+    @property
+    def columns(self) -> Sequence[str]:
+        """Names of the columns of this view; value columns are `values(k)`."""
+        return tuple(_COLUMNS[self.view])
+
+    def _pointer(self, pointer: Any) -> Any:
+        """The same pointer, which keeps the batch's memory as long as it lives."""
+        return ffi.gc(pointer, lambda _, c=self.c: None)
+
+    def __getitem__(self, column: str) -> memoryview:
+        format_, width = _FORMATS[_COLUMNS[self.view][column]]
+        pointer = self._pointer(getattr(self.c, column))
+        column_bytes: Any = memoryview(ffi.buffer(pointer, self.c.n * width))
+        cast: memoryview = column_bytes.cast(format_)
+        return cast
+
+    def values(self, k: int) -> memoryview:
+        """Value column `k`, signed 64-bit."""
+        if not 0 <= k < self.c.n_values:
+            raise IndexError(f"value column {k} of {self.c.n_values}")
+        return memoryview(ffi.buffer(self._pointer(self.c.values + k * self.c.cap), self.c.n * 8)).cast("q")
+
+    def payload(self, row: int) -> bytes:
+        """The payload of an event row of a timeline."""
+        slice_ = self["aux"][row]
+        return bytes(ffi.buffer(self.c.bytes + (slice_ >> 32), slice_ & 0xFFFFFFFF))
+
+    # ---- Arrow (PyCapsule interface) -----------------------------------
+
+    def arrow_columns(self) -> list[tuple[bytes, bytes, int]]:
+        """(name, Arrow format, address) of the columns, then of the values as value0, value1, ..."""
+        c = self.c
+        columns = [
+            (name.encode(), _ARROW[type_], int(ffi.cast("uintptr_t", getattr(c, name))))
+            for name, type_ in _COLUMNS[self.view].items()
+        ]
+        start = int(ffi.cast("uintptr_t", c.values))
+        return columns + [(b"value%d" % k, b"l", start + 8 * k * c.cap) for k in range(c.n_values)]
+
+    def __arrow_c_schema__(self) -> object:
+        from fastprof.core import _arrow
+
+        return _arrow.schema(self.arrow_columns())
+
+    def __arrow_c_array__(self, requested_schema: object = None) -> tuple[object, object]:
+        """The rows as an Arrow struct array over the batch's own memory.
+
+        The array keeps that memory, but its rows are, like the batch's, valid
+        only until the reader or bridge is pulled again.
+        """
+        from fastprof.core import _arrow
+
+        columns = self.arrow_columns()
+        return _arrow.schema(columns), _arrow.array(self, len(self), columns)

@@ -1,0 +1,266 @@
+"""Compression: what a file is compressed with, and its bytes without it.
+
+Streams that follow each other are one, as `cat` puts them together.  A stream
+that ends too early, damage, and bytes behind the last stream that are none are
+errors with a place in the compressed data.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from fastprof.core._typing import IO, Any
+
+PEEK = 4096
+_ROOM = 64 * 1024  # compressed bytes a decompressor is given at a time
+
+# suffix, magic bytes of the compressed stream
+_COMPRESSIONS: tuple[tuple[str, bytes], ...] = (
+    (".gz", b"\x1f\x8b"),
+    (".zst", b"\x28\xb5\x2f\xfd"),
+    (".xz", b"\xfd7zXZ\x00"),
+    (".bz2", b"BZh"),
+)
+
+
+def compression_of_name(name: str) -> str:
+    """The compression suffix of a file name (".gz", ".zst", ".xz", ".bz2") or ""."""
+    return next((suffix for suffix, _ in _COMPRESSIONS if name.endswith(suffix)), "")
+
+
+def compression_of_bytes(head: bytes) -> str:
+    return next((suffix for suffix, magic in _COMPRESSIONS if head.startswith(magic)), "")
+
+
+class Damaged(Exception):
+    """Compressed data that is damaged; says where."""
+
+
+def decompressed(raw: IO[bytes], kind: str, lost: Callable[[str], None] | None) -> Any:
+    """A readable stream of what `raw` is without its compression.
+
+    Errors: Damaged.  With `lost`, damage is the end instead, and `lost` is called with what to count.
+    """
+    return (_Frames if kind == ".zst" else _Streams)(raw, kind, lost)
+
+
+def _new_decompressor(kind: str) -> Any:
+    """Of one compressed stream: `decompress(data, max_length)`, `needs_input`, `eof`, `unused_data`."""
+    if kind == ".gz":
+        from isal import igzip_lib
+
+        return igzip_lib.IgzipDecompressor(flag=igzip_lib.DECOMP_GZIP)
+    if kind == ".xz":
+        import lzma
+
+        return lzma.LZMADecompressor(lzma.FORMAT_XZ)
+    import bz2
+
+    return bz2.BZ2Decompressor()
+
+
+def _damage(error: Exception) -> bool:
+    """Is this what a decompressor raises on damaged data?"""
+    if isinstance(error, (EOFError, OSError, ValueError)):
+        return True
+    module = type(error).__module__.partition(".")[0]
+    return module in {"_lzma", "lzma", "zstandard", "zstd", "igzip_lib"}
+
+
+class _Decompressed:
+    """A decompressed stream.  Damage is Damaged; with `lost` it is the end, and `lost` is told."""
+
+    def __init__(self, raw: Any, kind: str, lost: Callable[[str], None] | None) -> None:
+        self._raw = raw
+        self._kind = kind
+        self._magic = next(magic for suffix, magic in _COMPRESSIONS if suffix == kind)
+        self._lost = lost
+        self._at = 0  # compressed bytes read
+        self._ended = False
+
+    def _fail(self, what: str) -> bytes:
+        if self._lost is None:
+            raise Damaged(f"{what}; --lenient reads what is before it")
+        self._lost(f"damaged {self._kind[1:]} streams, read up to the damage")
+        self._ended = True
+        return b""
+
+    def _cut(self) -> bytes:
+        return self._fail(f"the compressed data ends at byte {self._at}, inside a stream")
+
+    def _garbage(self, at: int, head: bytes) -> bytes:
+        head = head[: len(self._magic)]
+        return self._fail(
+            f"at byte {at} of the compressed data: the next stream begins with {head.hex(' ')}, "
+            f"expected {self._magic.hex(' ')} or the end"
+        )
+
+    def _corrupt(self, error: Exception) -> bytes:
+        if not _damage(error):
+            raise error
+        return self._fail(f"damage at or before byte {self._at} of the compressed data: {error}")
+
+    def read(self, n: int = -1) -> bytes:
+        raise NotImplementedError
+
+    def readinto(self, into: memoryview) -> int:
+        data = self.read(len(into))
+        into[: len(data)] = data
+        return len(data)
+
+    def close(self) -> None:
+        self._raw.close()
+
+
+class _Streams(_Decompressed):
+    """Any number of gzip, xz or bzip2 streams, as `cat` puts them together.
+
+    Between and behind them may be zeros, which tapes and disks round files up
+    with.  Anything else is damage: Python's own readers of xz and bzip2 would
+    end there and say nothing.
+    """
+
+    def __init__(self, raw: Any, kind: str, lost: Callable[[str], None] | None) -> None:
+        super().__init__(raw, kind, lost)
+        self._one: Any = None  # the decompressor of the stream at hand
+        self._data = b""  # read, and not yet given to it
+
+    def _more(self) -> bool:
+        part = self._raw.read(_ROOM)
+        if part is None:
+            raise BlockingIOError
+        self._data += part
+        self._at += len(part)
+        return bool(part)
+
+    def _begin(self) -> bool:
+        """Is there another stream?"""
+        while True:
+            self._data = self._data.lstrip(b"\0")
+            if len(self._data) >= len(self._magic) or not self._more():
+                break
+        if self._data.startswith(self._magic):
+            self._one = _new_decompressor(self._kind)
+        elif self._data:
+            is_cut = self._magic.startswith(self._data)
+            _ = self._cut() if is_cut else self._garbage(self._at - len(self._data), self._data)
+        return self._one is not None
+
+    def read(self, n: int = -1) -> bytes:
+        if n < 0 or self._lost is not None:
+            # little at a time: what was decompressed before the damage must not go with it
+            n = PEEK if n < 0 else min(n, PEEK)
+        while not self._ended and (self._one is not None or self._begin()):
+            if self._one.needs_input and not self._data and not self._more():
+                return self._cut()
+            try:
+                got: bytes = self._one.decompress(self._data, n)
+            except Exception as error:
+                return self._corrupt(error)
+            self._data = b""
+            if self._one.eof:
+                self._data, self._one = self._one.unused_data, None
+            if got:
+                return got
+        return b""
+
+
+class _Frames(_Decompressed):
+    """Any number of zstandard frames."""
+
+    def __init__(self, raw: Any, kind: str, lost: Callable[[str], None] | None) -> None:
+        import zstandard
+
+        super().__init__(raw, kind, lost)
+        frames: Any = _WholeFrames(self._raw_read, self._cut, self._garbage)
+        self._reader: Any = zstandard.ZstdDecompressor().stream_reader(frames, read_across_frames=True)
+
+    def _raw_read(self, n: int) -> bytes:
+        data: bytes | None = self._raw.read(n)
+        if data is None:
+            raise BlockingIOError
+        self._at += len(data)
+        return data
+
+    def read(self, n: int = -1) -> bytes:
+        if n < 0 or self._lost is not None:
+            n = PEEK if n < 0 else min(n, PEEK)
+        try:
+            return bytes(self._reader.read(n))
+        except (Damaged, BlockingIOError):
+            raise
+        except Exception as error:
+            return b"" if self._ended else self._corrupt(error)
+
+
+class _WholeFrames:
+    """The bytes of a zstandard stream as they pass, followed from block to block.
+
+    zstandard's reader takes an end inside a frame for the end of the data; here
+    it is damage, as it is in every other compression.
+
+    frame: magic 4 | descriptor 1 | window 0..1, dictionary 0..4, size 0..8 | blocks | checksum 0 or 4
+    block: last:1 type:2 size:21, little-endian | size bytes (type 1, a run: one byte)
+    Source: RFC 8878, section 3.1.
+    """
+
+    def __init__(
+        self, read: Callable[[int], bytes], cut: Callable[[], object], garbage: Callable[[int, bytes], object]
+    ) -> None:
+        self._read = read
+        self._cut = cut
+        self._garbage = garbage
+        self._at = 0  # bytes followed
+        self._got = b""  # of the field at hand
+        self._want = 4
+        self._step: Any = self._magic
+        self._skip = 0
+        self._checksum = 0
+
+    def read(self, n: int = -1) -> bytes:
+        data = self._read(n) if self._step else b""
+        if not data and self._step and (self._skip or self._got or self._step != self._magic):
+            self._step = None
+            self._cut()  # where losses are counted it is the end, of which the decompressor gives what it has
+        at = 0
+        while at < len(data):
+            if self._skip:
+                step = min(self._skip, len(data) - at)
+                self._skip -= step
+            else:
+                step = min(self._want - len(self._got), len(data) - at)
+                self._got += data[at : at + step]
+                if len(self._got) == self._want:
+                    field, self._got = self._got, b""
+                    self._want, self._step = self._step(int.from_bytes(field, "little"))
+                    if self._step is None:
+                        self._garbage(self._at + at + step - len(field), field)
+                        return data[: max(at + step - len(field), 0)]
+            at += step
+        self._at += len(data)
+        return data
+
+    def _magic(self, magic: int) -> tuple[int, Any]:
+        if magic == 0xFD2FB528:
+            return 1, self._descriptor
+        if magic & ~0xF == 0x184D2A50:
+            return 4, self._skippable
+        return 0, None
+
+    def _descriptor(self, descriptor: int) -> tuple[int, Any]:
+        single = descriptor >> 5 & 1
+        self._checksum = (descriptor >> 2 & 1) * 4
+        self._skip = (not single) + (0, 1, 2, 4)[descriptor & 3] + (single, 2, 4, 8)[descriptor >> 6]
+        return 3, self._block
+
+    def _skippable(self, size: int) -> tuple[int, Any]:
+        self._skip = size
+        return 4, self._magic
+
+    def _block(self, head: int) -> tuple[int, Any]:
+        last, kind, size = head & 1, head >> 1 & 3, head >> 3
+        self._skip = 1 if kind == 1 else size
+        if not last:
+            return 3, self._block
+        self._skip += self._checksum
+        return 4, self._magic

@@ -1,0 +1,166 @@
+"""The archive's metadata encoding: the part of CBOR (RFC 8949) that plain values need.
+
+None, bool, int of any size up to 64 bits, float, str, bytes, list, dict;
+tuple (an array under tag 60500, so that it comes back as a tuple) and the
+model's ValueType (the array of its fields under tag 60501).
+"""
+
+from __future__ import annotations
+
+import struct
+
+from fastprof.core._typing import Any
+from fastprof.core.model import ValueType
+
+TUPLE_TAG = 60500
+VALUE_TYPE_TAG = 60501
+MAX_DEPTH = 32
+
+
+class CborError(ValueError):
+    """Bytes that are not the CBOR we write, or a value we do not write."""
+
+
+def _head(major: int, value: int) -> bytes:
+    if value < 24:
+        return bytes((major << 5 | value,))
+    for extra, format_ in enumerate((">B", ">H", ">I", ">Q")):
+        if value < 1 << (8 << extra):
+            return bytes((major << 5 | 24 + extra,)) + struct.pack(format_, value)
+    raise CborError(f"{value} does not fit in 64 bits")
+
+
+def dumps(value: Any) -> bytes:
+    """`value` as bytes.  Errors: CborError for a type or number that has no encoding here."""
+    out = bytearray()
+    _encode(value, out)
+    return bytes(out)
+
+
+def _encode(value: Any, out: bytearray) -> None:
+    if value is None:
+        out.append(0xF6)
+    elif isinstance(value, bool):
+        out.append(0xF5 if value else 0xF4)
+    elif isinstance(value, int):
+        out += _head(0, value) if value >= 0 else _head(1, -1 - value)
+    elif isinstance(value, float):
+        out.append(0xFB)
+        out += struct.pack(">d", value)
+    elif isinstance(value, (bytes, bytearray)):
+        out += _head(2, len(value)) + value
+    elif isinstance(value, str):
+        data = value.encode("utf-8", "surrogatepass")
+        out += _head(3, len(data)) + data
+    elif isinstance(value, ValueType):  # a tuple, too
+        out += _head(6, VALUE_TYPE_TAG)
+        _encode(list(value), out)
+    elif isinstance(value, (list, tuple)):
+        if isinstance(value, tuple):
+            out += _head(6, TUPLE_TAG)
+        out += _head(4, len(value))
+        for item in value:
+            _encode(item, out)
+    elif isinstance(value, dict):
+        out += _head(5, len(value))
+        for key, item in value.items():
+            _encode(key, out)
+            _encode(item, out)
+    else:
+        raise CborError(f"a {type(value).__name__} cannot be stored")
+
+
+def loads(data: bytes) -> Any:
+    """The value of all of `data`.  Errors: CborError."""
+    value, end = _decode(data, 0, 0)
+    if end != len(data):
+        raise CborError("bytes after the value")
+    return value
+
+
+def fits(value: Any, shape: Any) -> bool:
+    """Is a decoded value what `shape` says?
+
+    A type: one of these (an int is no bool, and of 64 bits).  [x]: a list of
+    them.  [x, y], (x, y): a list or tuple of just these.  (x, ...): a tuple of
+    them.  {"name": x, str: y}: a map with texts as keys, with an x under "name"
+    if that is there and a y, or else anything, under others.
+    """
+    if isinstance(shape, dict):
+        others = shape.get(str, object)
+        return isinstance(value, dict) and all(
+            isinstance(key, str) and fits(item, shape.get(key, others)) for key, item in value.items()
+        )
+    if isinstance(shape, (list, tuple)):
+        if not isinstance(value, type(shape)):
+            return False
+        if len(shape) == 1 or shape[-1] is ...:
+            return all(fits(item, shape[0]) for item in value)
+        return len(value) == len(shape) and all(map(fits, value, shape))
+    if shape is int:
+        return isinstance(value, int) and not isinstance(value, bool) and -(1 << 63) <= value < 1 << 64
+    return isinstance(value, shape)
+
+
+def _decode(data: bytes, at: int, depth: int) -> tuple[Any, int]:
+    if depth > MAX_DEPTH:
+        raise CborError("nested too deeply")
+    if at >= len(data):
+        raise CborError("ends inside a value")
+    major, info = data[at] >> 5, data[at] & 31
+    at += 1
+    if major == 7:
+        if info == 27 and at + 8 <= len(data):
+            return struct.unpack_from(">d", data, at)[0], at + 8
+        if info in (20, 21, 22):
+            return (False, True, None)[info - 20], at
+        raise CborError("unknown simple value")
+    if info < 24:
+        n = info
+    elif info < 28:
+        size = 1 << info - 24
+        if at + size > len(data):
+            raise CborError("ends inside a number")
+        n = int.from_bytes(data[at : at + size], "big")
+        at += size
+    else:
+        raise CborError("indefinite length")
+    if major == 0:
+        return n, at
+    if major == 1:
+        return -1 - n, at
+    if major in (2, 3):
+        if n > len(data) - at:
+            raise CborError("ends inside a string")
+        text = data[at : at + n]
+        try:
+            return (text if major == 2 else text.decode("utf-8", "surrogatepass")), at + n
+        except UnicodeDecodeError:
+            raise CborError("text is not UTF-8") from None
+    if major == 6:
+        value, at = _decode(data, at, depth + 1)
+        if n == TUPLE_TAG and isinstance(value, list):
+            return tuple(value), at
+        if n == VALUE_TYPE_TAG and isinstance(value, list) and all(isinstance(item, str) for item in value):
+            try:
+                return ValueType(*value), at
+            except TypeError:
+                pass  # more fields than we know
+        raise CborError(f"unknown tag {n}")
+    if n > len(data) - at:  # every item takes a byte or more
+        raise CborError("ends inside a list")
+    if major == 4:
+        items = []
+        for _ in range(n):
+            item, at = _decode(data, at, depth + 1)
+            items.append(item)
+        return items, at
+    pairs = {}
+    for _ in range(n):
+        key, at = _decode(data, at, depth + 1)
+        value, at = _decode(data, at, depth + 1)
+        try:
+            pairs[key] = value
+        except TypeError:
+            raise CborError("a key that is a list or map") from None
+    return pairs, at

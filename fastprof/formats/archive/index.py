@@ -1,0 +1,183 @@
+"""Opening an archive: its index, or what can be found of it without one."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+
+from fastprof.core.io import Source
+from fastprof.formats.archive import cbor as archive_cbor
+from fastprof.formats.archive import sections as archive_sections
+from fastprof.formats.archive.sections import (
+    END,
+    FILE_HEADER_NBYTES,
+    HEADER_NBYTES,
+    INDEX,
+    MEMBER,
+    NUMBERS,
+    OPTIONAL,
+    ROWS,
+    TRAILER,
+    Chunk,
+    Codec,
+    Member,
+    Section,
+    SectionError,
+    unpack_metadata,
+)
+
+
+class Archive:
+    """What an archive holds.
+
+    `end` is where its last valid index ends: the place to append.  `links` are
+    the INDEX sections that together say it, oldest first: the offset of each
+    and how many members it adds.
+    """
+
+    def __init__(self, members: list[Member], end: int, links: Iterable[tuple[int, int]] = (), note: str = "") -> None:
+        self.members = members
+        self.end = end
+        self.links = [*links]
+        self.notes = [note] if note else []
+        self.losses: Counter[str] = Counter()
+
+
+def load(source: Source, codec: Codec, lenient: bool) -> Archive:
+    """The index of an archive.
+
+    Without a valid index at the end, the last one inside the file is taken
+    (an append was interrupted).  With `lenient`, or if there is none, it
+    is rebuilt from the sections.  Errors: SectionError.
+    """
+    assert source.size is not None
+    archive_sections.check_file_header(source.read_at(0, FILE_HEADER_NBYTES))
+    size = source.size
+    offset = archive_sections.parse_index_offset(source.read_at(max(0, size - TRAILER.size), TRAILER.size))
+    if offset is not None:
+        try:
+            return Archive(*_read_links(source, codec, offset, size))
+        except SectionError:
+            if not lenient:
+                raise
+    return _rebuild(source, codec, size, lenient)
+
+
+def read_end(source: Source, codec: Codec, member: Member) -> None:
+    """Fill in `member.end`.  Errors: SectionError."""
+    offset, type_, _ = member.sections[-1] if member.sections else (0, 0, 0)
+    if member.end is None and type_ == END:
+        section = read_header(source, offset)
+        member.end = archive_sections.unpack_end(section, payload(source, codec, section))
+
+
+def read_header(source: Source, offset: int) -> Section:
+    """The header of the section at `offset`.  Errors: SectionError."""
+    return archive_sections.parse_header(source.read_at(offset, HEADER_NBYTES), offset)
+
+
+def payload(source: Source, codec: Codec, section: Section) -> bytes:
+    """What a section holds.  Errors: SectionError."""
+    return codec.unpack(section, source.read_at(section.offset + HEADER_NBYTES, section.stored))
+
+
+def _read_links(source: Source, codec: Codec, offset: int, end: int) -> tuple[list[Member], int, list[tuple[int, int]]]:
+    """The members, `end` and links of an Archive, from its last INDEX back to the first."""
+    links: list[tuple[int, int]] = []
+    members: list[Member] = []
+    at = offset
+    while True:
+        before, found = _read_index(source, codec, at)
+        links.append((at, len(found)))
+        members += reversed(found)
+        if before is None:
+            return members[::-1], end, links[::-1]
+        at = before
+
+
+def _read_index(source: Source, codec: Codec, offset: int) -> tuple[int | None, list[Member]]:
+    """The offset of the INDEX before, and the members since."""
+    section = read_header(source, offset)
+    if section.type != INDEX:
+        raise SectionError(offset, f"section is of type {section.type}, expected the index")
+    entries = unpack_metadata(section, payload(source, codec, section), list)
+    try:
+        before = entries[0]
+        members = [Member.from_index(entry) for entry in entries[1:]]
+        if before is not None and not (archive_cbor.fits(before, int) and FILE_HEADER_NBYTES <= before < offset):
+            raise ValueError(f"index before it at byte {before!r:.80}")
+    except (ValueError, IndexError) as error:
+        raise SectionError(offset, f"index: {error}") from None
+    for member in members:
+        for at, _, nbytes in member.sections:
+            if at < FILE_HEADER_NBYTES or nbytes < HEADER_NBYTES or at + nbytes > offset:
+                raise SectionError(offset, f"index: a section at byte {at} of {nbytes} bytes")
+    return before, members
+
+
+def _rebuild(source: Source, codec: Codec, size: int, lenient: bool) -> Archive:
+    """Walks over the section headers."""
+    found: list[Section] = []
+    damage: list[SectionError] = []
+    index: Section | None = None
+    for item in archive_sections.scan(source.read_at, FILE_HEADER_NBYTES, size):
+        if isinstance(item, SectionError):
+            damage.append(item)
+        else:
+            found.append(item)
+            if item.type != INDEX:
+                continue
+            end = item.offset + item.nbytes
+            if not damage:
+                index = item
+            elif archive_sections.parse_index_offset(source.read_at(end, TRAILER.size)) is not None:
+                # no unfinished append left this: to take the index before would be to lose whole profiles
+                index = None
+    if index is not None and not lenient:
+        end = index.offset + index.nbytes
+        end += TRAILER.size * (archive_sections.parse_index_offset(source.read_at(end, TRAILER.size)) is not None)
+        note = f"the file does not end with its index: {size - end} bytes from byte {end} on, of an unfinished append, "
+        note += "are left out; --lenient reads them"
+        return Archive(*_read_links(source, codec, index.offset, end), note)
+    if not lenient:
+        at = damage[0].offset if damage else size
+        detail = damage[0].detail if damage else "the file ends without an index"
+        raise SectionError(at, f"{detail}; --lenient recovers what is there", not damage or damage[0].truncated)
+    archive = Archive([], size)
+    archive.notes.append("the index is missing or damaged and was rebuilt")
+    archive.losses["indexes"] += 1
+    for error in damage:
+        archive.notes.append(f"at byte {error.offset}: {error.detail}")
+        archive.losses["damaged places"] += 1
+    members: dict[int, Member] = {}
+    for section in found:
+        _add(source, codec, section, members, archive)
+    for member in members.values():
+        if member.end is None:
+            archive.losses["unfinished profiles"] += 1
+    archive.members = list(members.values())
+    return archive
+
+
+def _add(source: Source, codec: Codec, section: Section, members: dict[int, Member], archive: Archive) -> None:
+    if section.type == INDEX or (section.type > NUMBERS and section.flags & OPTIONAL):
+        return
+    member = members.setdefault(section.member, Member(section.member))
+    try:
+        if section.type == MEMBER:
+            begin = unpack_metadata(section, payload(source, codec, section), dict)
+            member.name, member.view = str(begin.get("name", "")), str(begin.get("view", ""))
+        elif section.type == END:
+            member.end = archive_sections.unpack_end(section, payload(source, codec, section))
+        elif section.type == ROWS:
+            raw = payload(source, codec, section)
+            member.chunks[section.offset] = Chunk(section.offset)
+            member.view = member.view or archive_sections.view_of_chunk(raw)
+    except SectionError as error:
+        if section.type == ROWS:
+            member.chunks[section.offset] = Chunk(section.offset)  # reported when it is read
+        else:
+            archive.notes.append(f"at byte {error.offset}: {error.detail}")
+            archive.losses["damaged places"] += 1
+            return
+    member.sections.append((section.offset, section.type, section.nbytes))

@@ -1,0 +1,432 @@
+"""The Reader of one profile of an archive (a "member").
+
+Sections are archive_sections.py's, the index archive_index.py's, the columns inside
+a chunk csrc/archive/archive.h's.  Bytes: docs/formats/archive.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from fastprof.core._c import ffi, lib
+from fastprof.core._typing import Any
+from fastprof.core.engine import Options, Reader, Report, Summary
+from fastprof.core.errors import FormatError, UsageError, printable
+from fastprof.core.io import Source
+from fastprof.core.model import VIEWS, Model, Part, ValueType
+from fastprof.formats.archive import sections as archive_sections
+from fastprof.formats.archive.cbor import fits
+from fastprof.formats.archive.index import load, payload, read_end, read_header
+from fastprof.formats.archive.sections import (
+    BASED,
+    END,
+    HEADER_NBYTES,
+    MEMBER,
+    NUMBERS,
+    OPTIONAL,
+    PARTS,
+    ROWS,
+    TABLES,
+    Chunk,
+    Codec,
+    Member,
+    Section,
+    SectionError,
+    VersionError,
+    unpack_metadata,
+)
+
+_PART = {
+    "value_types": [ValueType],
+    "positions": (str, ...),
+    "creator": bytes,
+    "pid": int,
+    "thread": int,
+    "number": int,
+    "command": bytes,
+    "trigger": bytes,
+    "descriptions": [(bytes, bytes)],
+    "comments": [bytes],
+    "summary": [int],
+    "totals": [int],
+    "extra": {
+        "default_sample_type": str,
+        "doc_url": bytes,
+        "drop_frames": bytes,
+        "duration_ns": int,
+        "inherited": [ValueType],
+        "keep_frames": bytes,
+        "labels": (str, ...),
+        "period": int,
+        "period_type": (str, str),
+        "pid_text": bytes,
+        "remarks": [bytes],
+        "thread_text": bytes,
+        "ticks_per_second": int,
+        "time_ns": int,
+    },
+}
+
+
+def _part_from_plain(plain: dict[str, Any]) -> Part:
+    """Errors: ValueError for what _part_to_plain does not make."""
+    for name, value in plain.items():
+        if name not in _PART:
+            raise ValueError(f"unknown field {name!r:.80}")
+        if not fits({name: value}, _PART):
+            raise ValueError(f"field {name!r} is {value!r:.80}")
+    part = Part(**plain)
+    if [p for p in ("instr", "bb", "line") if p in part.positions] != [*part.positions]:
+        raise ValueError(f"positions are {part.positions!r:.80}")
+    return part
+
+
+class ArchiveReader(Reader):
+    """Reads one member of an archive.  `view` is what it holds.
+
+    Reads only the chunks that the options ask for (time_range, threads,
+    part), and of those only the rows asked for.
+    """
+
+    format = "archive"
+
+    def __init__(self, source: Source, model: Model, options: Options, report: Report) -> None:
+        super().__init__(source, model, options, report)
+        source.spool()
+        self._codec = Codec(base_of=self._base)
+        try:
+            self._archive = load(source, self._codec, options.lenient)
+        except SectionError as error:
+            raise self._error(error) from None
+        for message in self._archive.notes:
+            report.warn(f"{source.name}: {message}")
+        self._member = self._choose(self._archive.members)
+        try:
+            read_end(source, self._codec, self._member)
+        except SectionError as error:
+            if not options.lenient:
+                raise self._error(error) from None
+        self.view = self._member.view
+        if self.view not in VIEWS:
+            raise FormatError(source.name, self.format, f"view {self.view!r} is unknown")
+        if self.view == "graph" and (options.time_range or options.threads):
+            raise UsageError(f"{source.name}: a graph has no times or threads to choose by, only parts")
+        if options.part is not None and options.part < 1:
+            raise UsageError("parts are numbered from 1")
+        self._section: Section | None = None
+        self._expected: tuple[int, int, int] = (0, 0, 0)
+        self._open = False
+        self._rows_read = 0  # of the chunk
+        self._rows_kept = 0  # of all
+        self._last_time: int | None = None  # of a timeline's rows so far
+        self._payload = b""
+        self._ids = lib.fp_archive_ids_new(model.c)
+        if not self._ids:
+            raise MemoryError("no memory for the archive's ids")
+        self._ids = ffi.gc(self._ids, lib.fp_archive_ids_free)
+        self._ids.input = len(model.parts)
+        self._part_at: list[int] = []  # where the archive's parts are in the model's
+        self._file_part = 0  # of the batch being filled
+        if any(type_ == PARTS for _, type_, _ in self._member.sections):
+            # inputs are told apart by the parts there are when they are opened
+            self._part_at.append(model.add_part(Part()))
+        self._dec = lib.fp_archive_dec_new(self._ids)
+        if not self._dec:
+            raise MemoryError("no memory for the archive decoder")
+        self._dec = ffi.gc(self._dec, lib.fp_archive_dec_free)
+        self._passed_over = 0
+
+    def _error(self, error: SectionError) -> FormatError:
+        code = lib.FP_E_MALFORMED
+        if isinstance(error, VersionError):
+            code = lib.FP_E_VERSION
+        elif error.truncated:
+            code = lib.FP_E_TRUNCATED
+        return FormatError(self.source.name, self.format, error.detail, offset=error.offset, code=code)
+
+    def _choose(self, members: list[Member]) -> Member:
+        wanted = self.options.member
+        if wanted is None:
+            if len(members) == 1:
+                return members[0]
+            if not members:
+                raise FormatError(self.source.name, self.format, "no profile in this archive")
+        found = [m for m in members if m.name == wanted]
+        # or as `archive list` prints a name that no terminal should get as it is
+        shown = [m for m in members if printable(m.name) == wanted]
+        found = found or (shown if len({m.name for m in shown}) == 1 else [])
+        if found:
+            return found[-1]
+        names = ", ".join(m.name or f"number {m.number}" for m in members[:20])
+        what = "holds several profiles" if wanted is None else f"has no profile {wanted!r}"
+        raise UsageError(f"{self.source.name}: the archive {what}: {names}")
+
+    def _base(self, offset: int) -> bytes:
+        """The payload of another section, which must stand by itself."""
+        section = read_header(self.source, offset)
+        if section.flags & BASED:
+            raise SectionError(offset, "section is a base and has one")
+        return payload(self.source, self._codec, section)
+
+    def summary(self) -> Summary | None:
+        """From the member's END, without its chunks; not if damage or only some of the rows are asked for."""
+        options, end = self.options, self._member.end
+        chosen = options.time_range or options.threads or options.part is not None
+        known = all(type_ <= NUMBERS for _, type_, _ in self._member.sections)
+        if options.lenient or chosen or not known or end is None or end.get("overflowed"):
+            return None
+        found = Summary()
+        c = found.c
+        try:
+            for at, type_, _ in self._member.sections:
+                if type_ == PARTS:
+                    self._section = section = read_header(self.source, at)
+                    self._take_parts(unpack_metadata(section, payload(self.source, self._codec, section), list))
+            for i, n in enumerate(end["kinds"]):
+                c.rows[i] = n
+            times = [chunk.times for chunk in self._member.chunks.values() if chunk.times]
+            if self.view == "timeline" and times:
+                c.first_time, c.last_time = min(first for first, _ in times), max(last for _, last in times)
+            c.calls = end.get("calls", 0)
+            totals = end.get("totals", [])
+            found.reserve(len(totals))
+            for i, n in enumerate(totals):
+                c.totals[i] = n
+            counts = end["counts"]
+            found.functions, found.stacks = counts[3], counts[6]
+            found.threads = [tuple(row) for row in end.get("threads", [])]
+        except SectionError as error:
+            raise self._error(error) from None
+        except (IndexError, KeyError, OverflowError) as error:
+            raise self._error(SectionError(self._member.sections[-1][0], f"summary: {error!r}")) from None
+        self._tell()
+        return found
+
+    # ---- which sections ------------------------------------------------------
+
+    def ranges(self) -> Iterator[tuple[int, int | None]]:
+        if self.options.threads and self._member.end is not None and not self._thread_ids():
+            there = ", ".join(str(row[2]) for row in self._member.end.get("threads", [])[:20])
+            raise UsageError(f"{self.source.name}: none of the threads asked for is there, but: {there or 'none'}")
+        parts = {part for chunk in self._member.chunks.values() for part in chunk.parts}
+        if self.options.part is not None and parts and self.options.part > max(parts) + 1:
+            raise UsageError(f"{self.source.name}: part {self.options.part} is asked for, of {max(parts) + 1}")
+        for offset, type_, nbytes in self._member.sections:
+            if type_ == ROWS and not self._wanted(self._member.chunks[offset]):
+                self._passed_over += 1
+                continue
+            self._expected = (offset, type_, nbytes)
+            self._section = None
+            self._open = False
+            yield offset, nbytes
+
+    def _wanted(self, chunk: Chunk) -> bool:
+        options = self.options
+        if options.time_range and chunk.times:
+            first, last = options.time_range
+            if chunk.times[1] < first or chunk.times[0] > last:
+                return False
+        if options.part is not None and chunk.parts and options.part - 1 not in chunk.parts:
+            return False
+        if options.threads and chunk.threads:
+            return not self._thread_ids().isdisjoint(chunk.threads)
+        return True
+
+    def _thread_ids(self) -> set[int]:
+        """The model's ids of the threads asked for."""
+        if self._member.end is not None:
+            rows = self._member.end.get("threads", [])
+        else:
+            ids = self._ids
+            rows = [self.model.row("threads", ids.to[8][i]) for i in range(1, ids.n[8])]
+        return {i for i, row in enumerate(rows, 1) if row[2] in self.options.threads}
+
+    # ---- feeding ---------------------------------------------------------------
+
+    def feed(self, in_: Any, batch: Any, err: Any) -> int:
+        try:
+            if self._open:
+                return self._rows(batch, err)
+            return self._next(in_, batch, err)
+        except SectionError as error:
+            if not self.options.lenient:
+                raise self._error(error) from None
+            self._lose(error)
+            in_.pos = in_.n
+            return int(lib.FP_DONE)
+
+    def _next(self, in_: Any, batch: Any, err: Any) -> int:
+        offset, type_, nbytes = self._expected
+        if in_.n - in_.pos < nbytes and not in_.eof:
+            return int(lib.FP_MORE)
+        data = memoryview(ffi.buffer(in_.p + in_.pos, in_.n - in_.pos))
+        section = archive_sections.parse_header(bytes(data[:HEADER_NBYTES]), offset)
+        if (section.type, section.member, section.nbytes) != (type_, self._member.number, nbytes):
+            raise SectionError(offset, "section is not the one that the index says")
+        raw = self._codec.unpack(section, bytes(data[HEADER_NBYTES:nbytes]))
+        in_.pos += nbytes
+        self._section = section
+        if section.type == PARTS:
+            self._take_parts(unpack_metadata(section, raw, list))
+        elif section.type == TABLES:
+            self._status(lib.fp_archive_tables_read(self._ids, raw, len(raw), err), err)
+        elif section.type == ROWS:
+            self._payload = raw
+            self._set_filter()
+            status = lib.fp_archive_dec_open(self._dec, self._c_payload(), len(raw), len(self._part_at), err)
+            self._status(status, err)
+            self._open = True
+            self._rows_read = 0
+            return self._rows(batch, err)
+        elif section.type == NUMBERS:
+            self._take_numbers(unpack_metadata(section, raw, dict))
+        elif section.type == END:
+            archive_sections.unpack_end(section, raw)
+        elif section.type != MEMBER and not section.flags & OPTIONAL:
+            raise VersionError(offset, f"section of the unknown type {section.type}, written by a later version")
+        return int(lib.FP_DONE)
+
+    def _set_filter(self) -> None:
+        """Rows are chosen exactly; the chunks that hold them were chosen by the index."""
+        options = self.options
+        if options.time_range is None and not options.threads and options.part is None:
+            return
+        first, last = options.time_range or (0, (1 << 64) - 1)
+        self._filter = ffi.new("struct fp_archive_filter *")
+        self._filter.first_time, self._filter.last_time = first, last
+        self._filter.part = 0xFFFFFFFF if options.part is None else options.part - 1
+        if options.threads:
+            n = self.model.count("threads")
+            self._mask = ffi.new("uint8_t[]", n)
+            for i in range(1, n):
+                self._mask[i] = self.model.row("threads", i)[2] in options.threads
+            self._filter.threads, self._filter.n_threads = self._mask, n
+        lib.fp_archive_dec_filter(self._dec, self._filter)
+
+    def _c_payload(self) -> Any:
+        self._keep = ffi.from_buffer("uint8_t[]", self._payload)
+        return self._keep
+
+    def _rows(self, batch: Any, err: Any) -> int:
+        before = batch.n
+        if before:
+            batch.part = self._file_part
+        status = lib.fp_archive_dec_feed(self._dec, batch, err)
+        if batch.n or status == lib.FP_FULL:
+            self._file_part = batch.part
+            batch.part = self._part_at[self._file_part]
+            if not batch.n:
+                pass  # a part without rows
+            elif self.view == "timeline":
+                self._last_time = batch.time[batch.n - 1]
+            elif batch.n_values < (n := len(self.model.parts[batch.part].value_types)):
+                batch.n = before
+                raise SectionError(self._expected[0], f"rows of {batch.n_values} values, the part has {n}")
+        self._rows_read += batch.n - before
+        self._rows_kept += batch.n - before
+        self._status(status, err)
+        if status == lib.FP_DONE:
+            self._open = False
+        return int(status)
+
+    def _status(self, status: int, err: Any) -> int:
+        """An error's offset is inside the payload, which is compressed: name the section's instead."""
+        if status >= 0:
+            return status
+        if status == lib.FP_E_NOMEM:
+            raise MemoryError(f"{self.source.name}: out of memory")
+        assert self._section is not None
+        what = ffi.string(err.what).decode()
+        raise SectionError(self._section.offset, f"{what}, at byte {err.offset} of the payload, is malformed")
+
+    def _take_parts(self, entries: list[Any]) -> None:
+        assert self._section is not None
+        parts = self.model.parts
+        for entry in entries:
+            try:
+                if not fits(entry, [int, dict]):
+                    raise ValueError(f"an entry is {entry!r:.80}")
+                index, plain = entry
+                part = _part_from_plain(plain)
+                if not 0 <= index <= len(self._part_at):
+                    raise ValueError(f"part {index} of {len(self._part_at)}")
+            except ValueError as error:
+                raise SectionError(self._section.offset, f"parts: {error}") from None
+            if index == len(self._part_at):
+                self._part_at.append(self.model.add_part(part))
+            else:
+                # in place: a writer may hold the object
+                vars(parts[self._part_at[index]]).update(vars(part))
+
+    def _take_numbers(self, numbers: dict[Any, Any]) -> None:
+        assert self._section is not None
+        for function, number in numbers.items():
+            known = isinstance(function, int) and 0 < function < self._ids.n[3]
+            if not known or not isinstance(number, int) or number < 0:
+                raise SectionError(self._section.offset, f"number {number!r} of function {function!r}")
+            self.model.numbers[self._ids.to[3][function]] = number
+
+    # ---- damage ------------------------------------------------------------------
+
+    def _lose(self, error: SectionError) -> None:
+        offset, type_, _ = self._expected
+        report = self.report
+        lost = f"{self.source.name}: at byte {error.offset}: {error.detail}: "
+        if type_ == ROWS:
+            chunk = self._member.chunks.get(offset, Chunk(offset))
+            # damage that checksums cannot see shows after some rows were read
+            read = self._rows_read if self._open else 0
+            report.losses["chunks"] += 1
+            report.losses["rows"] += max(chunk.rows - read, 0)
+            lost += f"a chunk of {chunk.rows or 'unknown many'} rows is lost"
+            if read:
+                lost += f" from row {read} on"
+            if chunk.times:
+                lost += f", times {chunk.times[0]} to {chunk.times[1]}"
+            elif self._last_time is not None:
+                lost += f", behind time {self._last_time}"
+        else:
+            report.losses[
+                {TABLES: "tables", NUMBERS: "numbers", PARTS: "parts", END: "summaries"}.get(type_, "sections")
+            ] += 1
+            lost += f"{archive_sections.NAMES.get(type_, 'a section')} is lost"
+        report.warn(lost)
+        self._open = False
+
+    def _count(self) -> None:
+        """Compare the rows with what END says: a whole section may be gone without a trace."""
+        options, end, name = self.options, self._member.end, self.source.name
+        if end is None:
+            behind = f", the last at time {self._last_time}" if self._last_time is not None else ""
+            self.report.warn(f"{name}: the profile has no end: {self._rows_kept} rows are there{behind}")
+            return
+        kinds: Any = end.get("kinds")
+        known = isinstance(kinds, list) and all(isinstance(n, int) for n in kinds)
+        if not known or options.time_range or options.threads or options.part is not None:
+            return
+        missing = sum(kinds) - self._rows_kept - self.report.losses["rows"]
+        if not missing:
+            return
+        said = f"the profile has {sum(kinds)} rows, but {self._rows_kept} are there"
+        if not options.lenient or missing < 0:
+            raise self._error(SectionError(self._member.sections[-1][0], said))
+        self.report.losses["rows"] += missing
+        self.report.warn(f"{name}: {said}")
+
+    def finish(self) -> None:
+        self._count()
+        self._tell()
+
+    def _tell(self) -> None:
+        report, member = self.report, self._member
+        for message, n in self._archive.losses.items():
+            report.losses[message] += n
+        facts = report.facts
+        facts["archive version"] = archive_sections.VERSION
+        facts["chunks"] = len(member.chunks)
+        if self._passed_over:
+            facts["chunks passed over"] = self._passed_over
+        end = member.end or {}
+        for name, recorded in (("facts", ""), ("repairs", " repairs"), ("losses", " losses")):
+            if name in end:
+                facts["recorded" + recorded] = end[name]

@@ -1,0 +1,394 @@
+"""Sections: what an archive file is made of.  docs/formats/archive.md has the bytes."""
+
+from __future__ import annotations
+
+import struct
+import zlib
+from collections.abc import Callable, Iterator, Sequence
+
+import zstandard
+
+from fastprof.core._c import ffi, lib
+from fastprof.core._typing import Any, NamedTuple
+from fastprof.formats.archive import MAGIC
+from fastprof.formats.archive import cbor as archive_cbor
+
+VERSION = 1
+FILE_HEADER_NBYTES = 16
+SYNC = b"\xf7P"
+HEADER = struct.Struct("<2sBBIIII")  # and a CRC-32 of these 20 bytes
+HEADER_NBYTES = 24
+TRAILER = struct.Struct("<QI4s")
+TRAILER_MAGIC = b"FPAE"
+
+MEMBER, PARTS, TABLES, ROWS, END, INDEX, NUMBERS = range(1, 8)
+NAMES = {
+    MEMBER: "the head of a profile",
+    PARTS: "a section of parts",
+    TABLES: "a section of tables",
+    ROWS: "a chunk of rows",
+    END: "the end of a profile",
+    INDEX: "the index",
+    NUMBERS: "a section of numbers",
+}
+OPTIONAL, ZSTD, BASED, METADATA, DIFFERENCE = 1, 2, 4, 8, 16
+MAX_NUMBER = 0xFFFFFFFF  # of a member
+MAX_RAW = 256 << 20  # most bytes of a payload when decompressed
+# What metadata of all profiles has in common: a raw-content dictionary for zstandard.
+METADATA_DICTIONARY = b"".join(
+    archive_cbor.dumps(text)
+    for text in (
+        *("losses", "repairs", "distinct chains", "addresses in no mapped object", "samples cut at 254 frames"),
+        *("records in file", "word size", "period microseconds", "byte order", "big-endian", "little-endian"),
+        *("buffer size", "buffers", "constant TSC", "nonstop TSC", "ticks per second", "mode", "basic", "fdr"),
+        *("version", "formula", "trigger", "summary", "command", "number", "thread", "pid", "instr", "bb", "line"),
+        *("positions", "inherited", "comments", b"Trigger", b"Timerange", b"Program termination", b"Source"),
+        *(b"XRay fdr version ", "drop_frames", "keep_frames", "doc_url", "default_sample_type", "duration", "time"),
+        *("ticks_per_second", "period", "period_type", "Ir", "Dr", "Dw", "I1mr", "D1mr", "D1mw", "ILmr", "DLmr"),
+        *("DLmw", "Bc", "Bcm", "Bi", "Bim", "inuse_space", "bytes", "alloc_objects", "samples", "cpu", "nanoseconds"),
+        *("count", "extra", "descriptions", "value_types", "threads", "facts", "totals", "counts", "kinds", "rows"),
+        *("creator", "name", "view", "stacks", "graph", "timeline", "fastprof 0.1.0"),
+    )
+)
+
+# What is stored against a base is searched harder, at least at the level of its size.
+BASED_LEVELS = ((4 << 20, 19), (MAX_RAW, 9))
+SMALL = 128 << 10  # a payload below this is compressed as well as can be, whatever the level
+LONG_DISTANCE_LEVEL = 6  # from which zstandard's long-distance matching is on
+MAX_EXPANSION = 1 << 16  # zstandard cannot say more with a byte than this
+# Metadata becomes Python objects, many times its size: beyond the first so many bytes it may expand by less.
+METADATA_FREE, METADATA_EXPANSION = 1 << 20, 256
+
+_INDEX_ENTRY = [int, str, str, int, bytes, [int], [[int, [int], [int], [int]]]]
+_END = {
+    "kinds": [int],
+    "calls": int,
+    "totals": [int],
+    "overflowed": bool,
+    "counts": [int],
+    "threads": [[int, int, int]],
+    "facts": {},
+    "repairs": {str: int},
+    "losses": {str: int},
+}
+
+
+class SectionError(ValueError):
+    """A damaged section.  `offset` is absolute; `truncated` when the file ends inside it."""
+
+    def __init__(self, offset: int, detail: str, truncated: bool = False) -> None:
+        super().__init__(detail)
+        self.offset = offset
+        self.detail = detail
+        self.truncated = truncated
+
+
+class VersionError(SectionError):
+    """Written by a later version of the format."""
+
+
+class Section(NamedTuple):
+    """A section's header.  `nbytes` is what it takes in the file, header included."""
+
+    offset: int
+    type: int
+    flags: int
+    member: int
+    stored: int
+    raw: int
+    crc: int
+
+    @property
+    def nbytes(self) -> int:
+        return HEADER_NBYTES + self.stored
+
+
+def file_header() -> bytes:
+    head = MAGIC + struct.pack("<HH", VERSION, 0)
+    return head + struct.pack("<I", zlib.crc32(head))
+
+
+def check_file_header(data: bytes) -> None:
+    """Errors: SectionError, VersionError."""
+    if len(data) < FILE_HEADER_NBYTES:
+        what = "the file ends inside its header" if data else "the file is empty"
+        raise SectionError(len(data), what, truncated=True)
+    if data[:8] != MAGIC:
+        raise SectionError(0, f"magic is {data[:8]!r}, expected {MAGIC!r}")
+    if struct.unpack_from("<I", data, 12)[0] != zlib.crc32(data[:12]):
+        raise SectionError(12, "checksum of the file header does not match")
+    (major,) = struct.unpack_from("<H", data, 8)
+    if major != VERSION:
+        raise VersionError(8, f"archive version is {major}, this fastprof reads version {VERSION}")
+
+
+def parse_header(data: bytes, offset: int) -> Section:
+    """The header at the beginning of `data`.  Errors: SectionError."""
+    if len(data) < HEADER_NBYTES:
+        raise SectionError(offset, "the file ends inside a section's header", truncated=True)
+    sync, type_, flags, member, stored, raw, crc = HEADER.unpack_from(data)
+    if sync != SYNC or struct.unpack_from("<I", data, 20)[0] != zlib.crc32(data[:20]):
+        raise SectionError(offset, "section header does not match its checksum")
+    section = Section(offset, type_, flags, member, stored, raw, crc)
+    if raw > MAX_RAW or raw > stored * MAX_EXPANSION or not _plausible(type_, raw, stored):
+        raise SectionError(offset, f"section of {stored} bytes claims {raw} bytes, more than it can hold")
+    return section
+
+
+def _plausible(type_: int, raw: int, stored: int) -> bool:
+    return type_ in (TABLES, ROWS) or raw <= max(METADATA_FREE, stored * METADATA_EXPANSION)
+
+
+def trailer(index_offset: int) -> bytes:
+    """The last 16 bytes of an archive."""
+    offset = struct.pack("<Q", index_offset)
+    return offset + struct.pack("<I4s", zlib.crc32(offset), TRAILER_MAGIC)
+
+
+def view_of_chunk(raw: bytes) -> str:
+    """The view that a ROWS payload says it is of, or ""."""
+    return {1: "timeline", 2: "stacks", 3: "graph"}.get(raw[0] if raw else 0, "")
+
+
+def parse_index_offset(trailer: bytes) -> int | None:
+    """Where the index begins, or None when these are not a trailer's 16 bytes."""
+    if len(trailer) != TRAILER.size:
+        return None
+    offset, crc, magic = TRAILER.unpack(trailer)
+    return offset if magic == TRAILER_MAGIC and crc == zlib.crc32(trailer[:8]) else None
+
+
+class Codec:
+    """Compresses and decompresses payloads; keeps zstandard's contexts.
+
+    `base_of` fetches the decompressed payload of another section by offset:
+    a dump may be stored as what differs from an earlier one.
+    """
+
+    def __init__(self, level: int = 3, base_of: Callable[[int], bytes] | None = None) -> None:
+        self.level = level
+        self._base_of = base_of
+        self._decompressor = zstandard.ZstdDecompressor(max_window_size=1 << 31)
+
+    def _compress(self, raw: bytes, base: bytes, least_level: int = 0) -> bytes:
+        # A window over all of the payload and its base: nothing repeats further away than that.
+        level = max(self.level, least_level)
+        parameters = zstandard.ZstdCompressionParameters.from_level(
+            level,
+            window_log=max(10, min(28, (len(raw) + len(base)).bit_length())),
+            write_content_size=0,
+            enable_ldm=1 if base or level >= LONG_DISTANCE_LEVEL else 0,
+        )
+        dictionary = zstandard.ZstdCompressionDict(base, dict_type=zstandard.DICT_TYPE_RAWCONTENT) if base else None
+        packed: bytes = zstandard.ZstdCompressor(dict_data=dictionary, compression_params=parameters).compress(raw)
+        return packed
+
+    def pack(self, type_: int, member: int, raw: bytes, flags: int = 0, base: tuple[int, bytes] | None = None) -> bytes:
+        """A whole section.  `base` is (offset, payload) of one that it may be like."""
+        if len(raw) > MAX_RAW:
+            raise SectionError(0, f"a payload of {len(raw)} bytes, the most is {MAX_RAW}")
+        found = [(raw, len(raw), 0)]  # what would be stored, the bytes it decompresses to, flags
+        if type_ not in (TABLES, ROWS):
+            packed = self._compress(raw, METADATA_DICTIONARY, 19)
+            if _plausible(type_, len(raw), len(packed)):
+                found.append((packed, len(raw), ZSTD | METADATA))
+        else:
+            if base is not None and base[1]:
+                offset = struct.pack("<Q", base[0])
+                least = next(level for most, level in BASED_LEVELS if len(raw) <= most)
+                found.append((offset + self._compress(raw, base[1], least), len(raw), ZSTD | BASED))
+                difference = _difference(base[1], raw) if type_ == ROWS else b""
+                if difference:
+                    packed = self._compress(difference, b"", least)
+                    found.append((offset + packed, len(difference), ZSTD | BASED | DIFFERENCE))
+            # if little was found in a base, perhaps it is as small without
+            if min(len(data) for data, _, _ in found) > len(raw) // 8:
+                found.append((self._compress(raw, b"", 19 if len(raw) < SMALL else 0), len(raw), ZSTD))
+        stored, nbytes, how = min(found, key=lambda one: len(one[0]))
+        head = HEADER.pack(SYNC, type_, flags | how, member, len(stored), nbytes, zlib.crc32(stored))
+        return head + struct.pack("<I", zlib.crc32(head)) + stored
+
+    def unpack(self, section: Section, stored: bytes) -> bytes:
+        """The payload.  Errors: SectionError."""
+        offset = section.offset + HEADER_NBYTES
+        if len(stored) < section.stored:
+            raise SectionError(offset + len(stored), "the file ends inside a section", truncated=True)
+        if zlib.crc32(stored) != section.crc:
+            raise SectionError(offset, "section does not match its checksum")
+        how = section.flags & (ZSTD | BASED | METADATA | DIFFERENCE)
+        if how & DIFFERENCE and (section.type != ROWS or how != ZSTD | BASED | DIFFERENCE):
+            raise SectionError(section.offset, "section has wrong flags")
+        if not how & ZSTD:
+            if how & BASED or section.raw != section.stored:
+                raise SectionError(section.offset, "stored section has wrong lengths or flags")
+            return bytes(stored)
+        decompressor, base = self._decompressor, b""
+        if section.flags & BASED:
+            if len(stored) < 8 or self._base_of is None:
+                raise SectionError(offset, "section without the base it refers to")
+            base = self._base_of(struct.unpack_from("<Q", stored)[0])
+            stored = stored[8:]
+        elif section.flags & METADATA:
+            base = METADATA_DICTIONARY
+        if base and not section.flags & DIFFERENCE:
+            dictionary = zstandard.ZstdCompressionDict(base, dict_type=zstandard.DICT_TYPE_RAWCONTENT)
+            decompressor = zstandard.ZstdDecompressor(dict_data=dictionary, max_window_size=1 << 31)
+        try:
+            stated = zstandard.frame_content_size(stored)
+            if stated not in (-1, section.raw):
+                raise SectionError(offset, f"zstandard frame claims {stated} bytes, the section {section.raw}")
+            raw: bytes = decompressor.decompress(stored, max_output_size=max(section.raw, 1))
+        except zstandard.ZstdError as error:
+            raise SectionError(offset, f"zstandard: {error}") from None
+        if len(raw) != section.raw:
+            raise SectionError(offset, f"section decompresses to {len(raw)} bytes, expected {section.raw}")
+        if section.flags & DIFFERENCE:
+            return _applied(base, raw, offset)
+        return raw
+
+
+def _difference(base: bytes, raw: bytes) -> bytes:
+    """What a ROWS payload has that its base does not, or nothing if they are not alike."""
+    out = ffi.gc(ffi.new("struct fp_buf *"), lib.fp_buf_free)
+    status = lib.fp_archive_diff(base, len(base), raw, len(raw), out)
+    if status == lib.FP_E_NOMEM:
+        raise MemoryError("no memory for a chunk")
+    difference = bytes(ffi.buffer(out.p, out.n)) if status == lib.FP_DONE else b""
+    return difference if len(difference) <= MAX_RAW and difference and _applied(base, difference, 0) == raw else b""
+
+
+def _applied(base: bytes, difference: bytes, offset: int) -> bytes:
+    """The ROWS payload again.  Errors: SectionError."""
+    out = ffi.gc(ffi.new("struct fp_buf *"), lib.fp_buf_free)
+    status = lib.fp_archive_undiff(base, len(base), difference, len(difference), out)
+    if status == lib.FP_E_NOMEM:
+        raise MemoryError("no memory for a chunk")
+    if status:
+        raise SectionError(offset, "section does not fit the base it refers to")
+    return bytes(ffi.buffer(out.p, out.n))
+
+
+def unpack_metadata(section: Section, raw: bytes, kind: type) -> Any:
+    """The CBOR value of a payload, which must be a `kind`.  Errors: SectionError."""
+    try:
+        value = archive_cbor.loads(raw)
+    except archive_cbor.CborError as error:
+        raise SectionError(section.offset + HEADER_NBYTES, f"metadata: {error}") from None
+    if not isinstance(value, kind):
+        raise SectionError(section.offset + HEADER_NBYTES, f"metadata is not a {kind.__name__}")
+    return value
+
+
+def unpack_end(section: Section, raw: bytes) -> dict[str, Any]:
+    """What an END says.  Errors: SectionError."""
+    end: dict[str, Any] = unpack_metadata(section, raw, dict)
+    for name, value in end.items():
+        if not archive_cbor.fits({name: value}, _END):
+            raise SectionError(section.offset, f"summary: {name!r} is {value!r:.80}")
+    return end
+
+
+class Chunk(NamedTuple):
+    """What the index says of a ROWS section, so that it need not be read."""
+
+    offset: int
+    rows: int = 0
+    parts: Sequence[int] = ()
+    times: tuple[int, int] | None = None
+    threads: Sequence[int] = ()
+
+
+class Member:
+    """One profile of an archive.  `sections` are (offset, type, bytes) in file order, `chunks` are by offset."""
+
+    def __init__(self, number: int, name: str = "", view: str = "") -> None:
+        self.number = number
+        self.name = name
+        self.view = view
+        self.sections: list[tuple[int, int, int]] = []
+        self.chunks: dict[int, Chunk] = {}
+        self.end: dict[str, Any] | None = None  # of its END section, once it is read
+
+    @property
+    def rows(self) -> int:
+        return sum(chunk.rows for chunk in self.chunks.values())
+
+    def to_index(self) -> list[Any]:
+        """The sections of a member follow one another, so the first offset and the sizes say where they are."""
+        return [
+            self.number,
+            self.name,
+            self.view,
+            self.sections[0][0],
+            bytes(type_ for _, type_, _ in self.sections),
+            [nbytes for _, _, nbytes in self.sections],
+            [[c.rows, [*c.parts], [*c.times] if c.times else [], [*c.threads]] for c in self.chunks.values()],
+        ]
+
+    @staticmethod
+    def from_index(entry: list[Any]) -> Member:
+        """Errors: ValueError when the entry is not what to_index makes."""
+        if not archive_cbor.fits(entry, _INDEX_ENTRY):
+            raise ValueError("an entry that is not of a profile")
+        number, name, view, offset, types, sizes, chunks = entry
+        if not 0 <= number < MAX_NUMBER:
+            raise ValueError(f"profile of the number {number}")
+        member = Member(number, name, view)
+        left = list(reversed(chunks))
+        for type_, nbytes in zip(types, sizes, strict=True):
+            member.sections.append((offset, type_, nbytes))
+            if type_ == ROWS:
+                if not left:
+                    raise ValueError("a chunk of rows of which it says nothing")
+                rows, parts, times, threads = left.pop()
+                if len(times) not in (0, 2):
+                    raise ValueError(f"{len(times)} times of a chunk")
+                member.chunks[offset] = Chunk(offset, rows, parts, (times[0], times[1]) if times else None, threads)
+            offset += nbytes
+        if left or not types.endswith(bytes((END,))):
+            raise ValueError("a member without its end")
+        return member
+
+
+def scan(read_at: Callable[[int, int], bytes], start: int, size: int) -> Iterator[Section | SectionError]:
+    """The sections from `start` to `size` by their headers.
+
+    Where no section begins, the next one is searched for, and what was passed
+    over is yielded as a SectionError.
+    """
+    at = start
+    while at < size:
+        try:
+            section = parse_header(read_at(at, HEADER_NBYTES), at)
+        except SectionError as error:
+            if parse_index_offset(read_at(at, TRAILER.size)) is not None:
+                at += TRAILER.size
+                continue
+            found = _search(read_at, at + 1, size)
+            yield SectionError(at, f"{error.detail}; {found - at} bytes passed over", error.truncated or found == size)
+            at = found
+            continue
+        if section.nbytes > size - at:
+            name = NAMES.get(section.type, "a section of an unknown type")
+            yield SectionError(at, f"the file ends inside {name} of {section.nbytes} bytes", truncated=True)
+            # what follows may be whole sections behind a damaged length: headers have checksums
+            at = _search(read_at, at + 1, size)
+            continue
+        yield section
+        at += section.nbytes
+
+
+def _search(read_at: Callable[[int, int], bytes], at: int, size: int) -> int:
+    """The next offset with a valid section header, or `size`."""
+    step = 1 << 20
+    while at < size:
+        block = read_at(at, step + HEADER_NBYTES)
+        found = -1
+        while (found := block.find(SYNC, found + 1)) >= 0 and found < step:
+            try:
+                parse_header(block[found : found + HEADER_NBYTES], at + found)
+                return at + found
+            except SectionError:
+                continue
+        at += step
+    return size

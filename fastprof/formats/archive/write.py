@@ -1,0 +1,268 @@
+"""The Writer of one profile of an archive (a "member").
+
+Sections are archive_sections.py's, several profiles in one file archive_store.py's,
+the columns inside a chunk csrc/archive/archive.h's.  Bytes: docs/formats/archive.md.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections import Counter
+from collections.abc import Callable
+
+from fastprof.core._c import ffi, lib
+from fastprof.core._typing import Any
+from fastprof.core.engine import Options, Report, Summary, Writer
+from fastprof.core.errors import FastprofError, check
+from fastprof.core.io import Sink
+from fastprof.core.model import VIEWS, Batch, Model, Part
+from fastprof.core.version import __version__
+from fastprof.formats.archive import cbor as archive_cbor
+from fastprof.formats.archive import sections as archive_sections
+from fastprof.formats.archive.index import Archive
+from fastprof.formats.archive.sections import (
+    END,
+    INDEX,
+    MEMBER,
+    NUMBERS,
+    OPTIONAL,
+    PARTS,
+    ROWS,
+    TABLES,
+    Chunk,
+    Codec,
+    Member,
+    SectionError,
+)
+
+DEFAULT_LEVEL = 3
+# A chunk ends when it holds this many rows, or about this many bytes.
+CHUNK_ROWS = 1 << 20
+CHUNK_NBYTES = 16 << 20
+_POSITIONS = {"instr": lib.FP_ARCHIVE_INSTR, "bb": lib.FP_ARCHIVE_BB, "line": lib.FP_ARCHIVE_LINE}
+_TABLES = ("strings", "objects", "mappings", "functions", "lines", "frames", "stacks", "labels", "threads")
+
+# Finds the section that a new one may be stored against: (type, how many of that type the member has so far).
+BaseOf = Callable[[int, int], tuple[int, bytes] | None]
+
+
+def _part_to_plain(part: Part) -> dict[str, Any]:
+    """The fields of a part that differ from an empty one's."""
+    empty = vars(Part())
+    return {name: value for name, value in vars(part).items() if value != empty[name]}
+
+
+class ArchiveWriter(Writer):
+    """Writes one profile as a member of an archive.
+
+    To append, `after` is what the archive holds, `base_of` finds what to store
+    against, and `sync` brings what was written to the disk before the trailer
+    says that it is there.
+    """
+
+    format = "archive"
+    view = "any"
+
+    def __init__(
+        self,
+        model: Model,
+        sink: Sink,
+        options: Options,
+        report: Report,
+        *,
+        name: str = "",
+        after: Archive | None = None,
+        base_of: BaseOf | None = None,
+        sync: Callable[[], None] | None = None,
+    ) -> None:
+        super().__init__(model, sink, options, report)
+        # names are looked up when asked for; else what was in the source is kept as it was
+        self.names = bool(options.symbols)
+        self._codec = Codec(options.level or DEFAULT_LEVEL)
+        self._after = after
+        self._base_of = base_of
+        self._sync = sync
+        self._member = Member(after.members[-1].number + 1 if after and after.members else 0, name)
+        self._at = after.end if after else 0
+        self._enc: Any = None
+        self._payload = ffi.gc(ffi.new("struct fp_buf *"), lib.fp_buf_free)
+        self._err = ffi.new("struct fp_err *")
+        self._from = ffi.new("uint32_t[]", [1] * lib.FP_ARCHIVE_TABLES)
+        self._parts: dict[int, Part] = {}  # as last written
+        self._chunk_parts: dict[int, None] = {}
+        self._new_parts: list[tuple[int, Part]] = []  # before the chunk
+        self._changed_parts: list[tuple[int, Part]] = []  # after it
+        self._summary = Summary()
+        self._counts = [0] * (NUMBERS + 1)
+
+    # ---- sections ----------------------------------------------------------
+
+    def _emit(self, data: bytes) -> None:
+        self.text(data)
+        self._at += len(data)
+
+    def _section(self, type_: int, raw: bytes) -> int:
+        """Append a section and return its offset."""
+        base = self._base_of(type_, self._counts[type_]) if self._base_of else None
+        self._counts[type_] += 1
+        offset = self._at
+        try:
+            data = self._codec.pack(type_, self._member.number, raw, base=base)
+        except SectionError as error:
+            raise FastprofError(f"archive: {error.detail}") from None
+        self._member.sections.append((offset, type_, len(data)))
+        self._emit(data)
+        return offset
+
+    def _metadata(self, type_: int, value: Any) -> None:
+        try:
+            self._section(type_, archive_cbor.dumps(value))
+        except archive_cbor.CborError as error:
+            raise FastprofError(f"archive: metadata of the profile: {error}") from None
+
+    def _begin(self) -> None:
+        self._enc = lib.fp_archive_enc_new(VIEWS[self.view])
+        if not self._enc:
+            raise MemoryError("no memory for a chunk")
+        self._enc = ffi.gc(self._enc, lib.fp_archive_enc_free)
+        if not self._at:
+            self._emit(archive_sections.file_header())
+        self._member.view = self.view
+        self._metadata(MEMBER, {"view": self.view, "name": self._member.name, "creator": f"fastprof {__version__}"})
+
+    # ---- rows ----------------------------------------------------------------
+
+    def put(self, batch: Batch) -> None:
+        if self._enc is None:
+            self.view = batch.view
+            self._begin()
+        index = batch.part
+        self._note_part(index)
+        self._chunk_parts[index] = None
+        enc = self._enc
+        positions = sum(_POSITIONS[p] for p in self._parts[index].positions) if self.view == "graph" else 0
+        check(lib.fp_archive_enc_put(enc, batch.c, positions, self._err), self._err, "archive", "archive")
+        self._summary.add(batch)
+        if enc.rows >= CHUNK_ROWS or enc.nbytes >= CHUNK_NBYTES:
+            self._flush()
+
+    def _note_part(self, index: int) -> None:
+        """Keep what a part says now: a reader learns some of it late."""
+        part = self.model.parts[index]
+        last = self._parts.get(index)
+        if last is None:
+            self._parts[index] = copy.deepcopy(part)
+            self._new_parts.append((index, self._parts[index]))
+        elif last != part:
+            self._parts[index] = copy.deepcopy(part)
+            self._changed_parts.append((index, self._parts[index]))
+
+    def _write_parts(self, parts: list[tuple[int, Part]]) -> None:
+        if parts:
+            self._metadata(PARTS, [[index, _part_to_plain(part)] for index, part in parts])
+            parts.clear()
+
+    def _write_tables(self) -> None:
+        if all(self.model.count(table) == seen for table, seen in zip(_TABLES, self._from, strict=True)):
+            return
+        functions = range(self._from[3], self.model.count("functions"))
+        if lib.fp_archive_tables_write(self.model.c, self._from, self._payload):
+            raise MemoryError("no memory for the tables")
+        self._section(TABLES, self._take_payload())
+        if self.model.numbers:
+            numbers = {i: self.model.numbers[i] for i in functions if i in self.model.numbers}
+            if numbers:
+                self._metadata(NUMBERS, numbers)
+
+    def _take_payload(self) -> bytes:
+        payload = bytes(ffi.buffer(self._payload.p, self._payload.n))
+        self._payload.n = 0
+        return payload
+
+    def _flush(self) -> None:
+        enc = self._enc
+        timed = enc.time_min <= enc.time_max and self.view != "graph"
+        times = (enc.time_min, enc.time_max) if timed else None
+        threads = ffi.unpack(enc.threads, enc.n_threads) if enc.n_threads else []
+        chunk = Chunk(0, enc.rows, list(self._chunk_parts), times, threads)
+        self._write_parts(self._new_parts)
+        self._write_tables()
+        if lib.fp_archive_enc_flush(enc, self._payload):
+            raise MemoryError("no memory for a chunk")
+        offset = self._section(ROWS, self._take_payload())
+        self._member.chunks[offset] = chunk._replace(offset=offset)
+        self._write_parts(self._changed_parts)
+        self._chunk_parts = {}
+
+    def end(self) -> None:
+        if self._enc is None:
+            if self.view == "any":
+                self.view = "timeline"
+            self._begin()
+        for index in range(len(self.model.parts)):
+            self._note_part(index)
+        if self._chunk_parts:
+            self._flush()
+        self._write_parts(self._new_parts)
+        self._write_parts(self._changed_parts)
+        self._write_tables()
+        self._member.end = self._end()
+        self._metadata(END, self._member.end)
+        self._write_index()
+
+    def _end(self) -> dict[str, Any]:
+        report, model, c = self.report, self.model, self._summary.c
+        kinds = [int(n) for n in c.rows]
+        report.rows["rows written"] += sum(kinds)
+        while kinds and not kinds[-1]:
+            kinds.pop()
+        end: dict[str, Any] = {"kinds": kinds}
+        if self._summary.overflowed:
+            end["overflowed"] = True
+        else:
+            if c.calls:
+                end["calls"] = int(c.calls)
+            if c.n_totals:
+                end["totals"] = ffi.unpack(c.totals, c.n_totals)
+        end["counts"] = [model.count(table) - 1 for table in _TABLES]
+        self._summary.count(model)
+        if self._summary.threads:
+            end["threads"] = [list(row) for row in self._summary.threads]
+        # from an archive to an archive, what was recorded of the source stays
+        facts, repairs, losses = report.facts, report.repairs, report.losses
+        if "archive version" in facts:
+            repairs = facts.get("recorded repairs", {})
+            losses = Counter(facts.get("recorded losses", {})) + losses
+            facts = facts.get("recorded", {})
+        for name, said in (("facts", facts), ("repairs", repairs), ("losses", losses)):
+            if said:
+                end[name] = dict(said)
+        return end
+
+    def _write_index(self) -> None:
+        index, trailer = _index(self._codec, self._after, [self._member], self._at)
+        self._emit(index)
+        if self._sync:
+            self.drain()
+            self._sync()
+        self._emit(trailer)
+
+
+def _index(codec: Codec, after: Archive | None, members: list[Member], at: int) -> tuple[bytes, bytes]:
+    """The INDEX section at offset `at`, and the trailer behind it.
+
+    It says `members` anew, and what the INDEX sections before it say that add
+    no more members than that: so n adds write n log n entries, and log n are
+    read to know them all.
+    """
+    links, known = (after.links[:], after.members) if after else ([], [])
+    while links and links[-1][1] <= len(members):
+        n = links.pop()[1]
+        known, members = known[: len(known) - n], known[len(known) - n :] + members
+    entries = [links[-1][0] if links else None, *(member.to_index() for member in members)]
+    return codec.pack(INDEX, 0, archive_cbor.dumps(entries), OPTIONAL), archive_sections.trailer(at)
+
+
+def empty() -> bytes:
+    """An archive that holds nothing."""
+    return archive_sections.file_header() + b"".join(_index(Codec(), None, [], archive_sections.FILE_HEADER_NBYTES))

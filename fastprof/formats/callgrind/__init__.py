@@ -1,0 +1,62 @@
+"""Callgrind and Cachegrind, which share the syntax of their lines.  See docs/formats/callgrind.md and cachegrind.md."""
+
+from __future__ import annotations
+
+import re
+
+from fastprof.core.engine import Format
+
+
+def is_cachegrind(head: bytes) -> bool:
+    """Only `desc:` and `cmd:` before `events:`, and no line in the body that Cachegrind does not write."""
+    header = re.match(rb"(?:(?:desc: .*|#.*)?\n)*cmd: .*\n(?:.*\n)*?events: .*\n", head)
+    if not header:
+        # nothing but a command that is longer than what is looked at
+        return bool(re.fullmatch(rb"(?:(?:desc: .*|#.*)?\n)*cmd: [^\n]{2000,}", head))
+    if re.search(_NOT_CACHEGRIND_HEADER, header[0]):
+        return False
+    return not re.search(_NOT_CACHEGRIND_BODY, head[header.end() :])
+
+
+_NOT_CACHEGRIND_HEADER = rb"(?m)^(?:version|creator|positions|part|pid|thread|event): "
+_NOT_CACHEGRIND_BODY = rb"(?m)^(?:(?:ob|cob|cfn|cfi|cfl|calls|jump|jcnd)=|f[lne]=\(\d+\)|[+*]|0x|totals:|part:)"
+
+
+def sniff(head: bytes) -> bool:
+    """A first line that says so, or a header line that only Callgrind's kin write."""
+    if head.startswith(b"# callgrind format"):
+        return True
+    first = head.partition(b"\n")[0]
+    return not any(byte < 9 for byte in first) and bool(re.search(_CALLGRIND_HEADER, head)) and not is_cachegrind(head)
+
+
+# The last is for a command so long that no other line is seen.
+_CALLGRIND_HEADER = (
+    rb"(?m)^(?:\xef\xbb\xbf)?(?:events:|creator:|positions: *(?:instr|line)|version: *[0-9.]+\s+(?:pid:.*\s+)?cmd:)"
+)
+
+
+_CALLGRIND = Format(
+    name="callgrind",
+    view="graph",
+    title="Callgrind profile (Valgrind, KCachegrind, Xdebug, ...)",
+    suffixes=(".callgrind",),
+    prefixes=("callgrind.out",),
+    sniff=sniff,
+    reader="read:CallgrindReader",
+    writer="write:CallgrindWriter",
+    writes=("compress_names", "compress_positions"),
+)
+
+_CACHEGRIND = Format(
+    name="cachegrind",
+    view="graph",
+    title="Cachegrind profile (Valgrind)",
+    suffixes=(".cachegrind",),
+    prefixes=("cachegrind.out",),
+    sniff=is_cachegrind,
+    reader="cachegrind:CachegrindReader",
+    writer="cachegrind:CachegrindWriter",
+)
+
+FORMATS = (_CALLGRIND, _CACHEGRIND)

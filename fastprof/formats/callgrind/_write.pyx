@@ -1,0 +1,147 @@
+"""Graph rows -> the body lines of a Callgrind part, and those of Cachegrind.
+
+The door (`callgrind.py`) writes what stands once per part; this file and
+csrc/callgrind/write.c write what stands once per row, without the GIL.
+"""
+
+from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
+from libc.stdlib cimport free, realloc
+from libc.string cimport memcpy, memset
+
+from fastprof.core.fp cimport *
+
+cdef class Body:
+    """Writes rows of graph batches into a `struct fp_buf`, part by part.
+
+    Borrows the model and the buffer, whose addresses it is given.
+    """
+
+    cdef fp_body body
+    cdef int64_t *sums          # of the self costs of this part
+    cdef readonly bint overflowed  # a sum passed 2^63 - 1
+
+    def __cinit__(self, size_t model, size_t out, bint compress_names, bint compress_positions):
+        self.body.model = <const fp_model *>model
+        self.body.out = <fp_buf *>out
+        self.body.compress_names = compress_names
+        self.body.compress_positions = compress_positions
+        self.body.wide = fp_costs_wide()
+
+    def __dealloc__(self):
+        free(self.sums)
+        fp_body_free(&self.body)
+
+    @property
+    def wide(self):
+        """Writes counts by: 0, what every machine has; 1, AVX2; 2, AVX-512.  Cannot be set to more than there is."""
+        return self.body.wide
+
+    @wide.setter
+    def wide(self, uint32_t wide):
+        self.body.wide = min(wide, fp_costs_wide())
+
+    @property
+    def escaped(self):
+        """Names that held a newline, CR or NUL."""
+        return self.body.escaped
+
+    def start_part(self, uint32_t n_values, bint instr, bint bb, bint lines, bint all_counts):
+        """Begin a part: names are defined anew, sums start at 0."""
+        cdef int64_t *sums = <int64_t *>realloc(self.sums, (n_values + 1) * sizeof(int64_t))
+        if sums == NULL:
+            raise MemoryError("no memory for a part's totals")
+        memset(sums, 0, (n_values + 1) * sizeof(int64_t))
+        self.sums = sums
+        self.overflowed = False
+        fp_body_start_part(&self.body, n_values, instr, bb, lines, all_counts)
+
+    def end_part(self):
+        """End the last block.  Returns the sums of the part's self costs."""
+        if fp_body_end_part(&self.body):
+            raise MemoryError("no memory for output")
+        return [self.sums[k] for k in range(self.body.n_values)]
+
+    def put(self, size_t batch):
+        """Append the rows of a `struct fp_batch` of the current part, which must have as many values."""
+        cdef int status
+        if (<const fp_batch *>batch).n and (<const fp_batch *>batch).n_values < self.body.n_values:
+            raise ValueError("a batch has fewer values than its part has value types")
+        with nogil:
+            status = fp_body_put(&self.body, <const fp_batch *>batch)
+            if fp_batch_add_self(<const fp_batch *>batch, self.sums, self.body.n_values):
+                self.overflowed = True
+        if status:
+            raise MemoryError("no memory for output")
+
+
+cdef inline uint8_t *escape(uint8_t *p, uint8_t byte) noexcept nogil:
+    """The byte itself, or what stands for one that would end the line or the reader."""
+    if byte == c'\n' or byte == c'\r' or byte == 0:
+        p[0] = c'\\'
+        p[1] = c'n' if byte == c'\n' else c'r' if byte == c'\r' else c'0'
+        return p + 2
+    p[0] = byte
+    return p + 1
+
+
+cdef class CostLines:
+    """Writes rows of self cost into a `struct fp_buf` as Cachegrind has them: every count of every
+    line, names in full, no relative positions.  Borrows the model and the buffer."""
+
+    cdef fp_model *model
+    cdef fp_buf *out
+    cdef uint32_t function, file
+    cdef readonly uint64_t escaped  # names that held a newline, CR or NUL
+
+    def __cinit__(self, size_t model, size_t out):
+        self.model = <fp_model *>model
+        self.out = <fp_buf *>out
+        self.function = self.file = FP_NO_ID
+
+    def put(self, size_t batch):
+        """Append the rows of a `struct fp_batch`, all of them costs."""
+        cdef int status
+        with nogil:
+            status = self.rows(<const fp_batch *>batch)
+        if status:
+            raise MemoryError("no memory for output")
+
+    cdef int name(self, const char *key, uint32_t string) noexcept nogil:
+        cdef size_t n, i
+        cdef const uint8_t *text = fp_string(&self.model.strings, string, &n)
+        cdef uint8_t *p
+        if fp_buf_reserve(self.out, 2 * n + 8):
+            return FP_E_NOMEM
+        p = self.out.p + self.out.n
+        memcpy(p, key, 3)
+        p += 3
+        for i in range(n):
+            p = escape(p, text[i])
+        self.escaped += <size_t>(p - self.out.p) - self.out.n != n + 3
+        p[0] = c'\n'
+        self.out.n = p + 1 - self.out.p
+        return 0
+
+    cdef int rows(self, const fp_batch *b) noexcept nogil:
+        cdef uint32_t i, k
+        cdef const uint32_t *f
+        cdef uint8_t *p
+        for i in range(b.n):
+            if b.function[i] != self.function:
+                self.function = b.function[i]
+                f = fp_table_row(&self.model.functions, self.function)
+                if f[FP_FUNCTION_FILE] != self.file:
+                    self.file = f[FP_FUNCTION_FILE]
+                    if self.name(b"fl=", self.file):
+                        return FP_E_NOMEM
+                if self.name(b"fn=", f[FP_FUNCTION_NAME]):
+                    return FP_E_NOMEM
+            if fp_buf_reserve(self.out, fp_cost_room(b.n_values)):
+                return FP_E_NOMEM
+            p = fp_put_decimal(self.out.p + self.out.n, b.line[i])
+            for k in range(b.n_values):
+                p[0] = c' '
+                p = fp_put_signed(p + 1, b.values[<size_t>k * b.cap + i])
+            p[0] = c'\n'
+            self.out.n = p + 1 - self.out.p
+        return 0

@@ -1,0 +1,455 @@
+"""Reads Callgrind profiles: header lines here, all others in _lexer.pyx."""
+
+from __future__ import annotations
+
+import re
+
+from fastprof.core._c import ffi, lib
+from fastprof.core._typing import Any
+from fastprof.core.engine import Options, Reader, Report
+from fastprof.core.errors import FormatError
+from fastprof.core.io import WINDOW, Source
+from fastprof.core.model import Model, Part, ValueType
+from fastprof.core.version import __version__
+from fastprof.formats.callgrind._lexer import Lexer, nearest
+
+CREATOR = b"fastprof-" + __version__.encode()
+POSITIONS = ("instr", "bb", "line")
+COMMENTS_NBYTES = 1 << 20  # of comments that are kept of an input, so that memory stays that of its names
+KINDS = ("fn", "fl", "ob")  # of names, as the lexer numbers them
+
+# Header keys that begin a part when the one before has its events and its data.
+_BEGIN_A_PART = {b"version", b"creator", b"cmd", b"part", b"pid", b"thread", b"positions", b"events"}
+_INTEGER = rb"-?(?:0[xX][0-9a-fA-F]+|[0-9]+)"
+_KEY = rb"([A-Za-z][A-Za-z0-9 _-]*)[:=]"
+_SUMS = rb"(summary|totals)(?=[ \t])"  # some writers forget the colon
+
+
+def address_of(c: Any) -> int:
+    return int(ffi.cast("uintptr_t", c))
+
+
+def _decode(text: bytes) -> str:
+    return text.decode("utf-8", "surrogateescape")
+
+
+class CallgrindReader(Reader):
+    """Callgrind -> graph batches.  A batch never spans two parts.
+
+    Repairs and losses are counted; lines of keys nobody knows are warned of
+    once, with the line.
+    """
+
+    format = "callgrind"
+    view = "graph"
+    numbered = True  # names may be `(12) name`
+    last_line = "totals"  # of a part
+    has_last_line = False  # the writer always ends a part with it
+
+    def __init__(self, source: Source, model: Model, options: Options, report: Report) -> None:
+        super().__init__(source, model, options, report)
+        self._lexer = Lexer(address_of(model.c), options.lenient, self.numbered)
+        self._part = Part()
+        self._index = -1  # of the part, once it has events
+        self._parts = 0
+        self._given: set[bytes] = set()  # header keys seen in this part
+        self._described: dict[str, ValueType] = {}  # by event: lines
+        self._given_events: set[str] = set()  # by those of this part
+        self._unknown: set[bytes] = set()
+        self._textual: set[str] = set()  # keys with text where Callgrind has a number
+        self._ended = False  # the part's totals were checked
+        self._later: dict[tuple[int, int], bytes] | None = None  # names that are defined further on
+        self._rounded = self._first_rounded = 0  # counts of summary: and totals:, and the line of the first
+        self._said = False  # a batch of this part was handed out
+        self._comments_nbytes = 0
+        self._batch: Any = None  # which `feed` fills, and whose addresses are known
+        self._addresses = (0, 0, 0)
+
+    # ---- the loop ----------------------------------------------------------
+
+    def feed(self, in_: Any, batch: Any, err: Any) -> int:
+        lexer = self._lexer
+        if batch is not self._batch:
+            # the three stay the same from batch to batch, and asking takes as long as reading ten lines
+            self._batch = batch
+            self._addresses = address_of(in_), address_of(batch), address_of(err)
+        in_address, batch_address, err_address = self._addresses
+        while True:
+            if self._index >= 0:
+                batch.part = self._index
+                n_values = len(self._part.value_types)
+                if not batch.n and batch.n_values != n_values and lib.fp_batch_set_values(batch, n_values):
+                    return int(lib.FP_E_NOMEM)
+            status: int = lexer.feed(in_address, batch_address, err_address)
+            if status == lib.FP_DONE:
+                if self._to_be_said(batch):
+                    return int(lib.FP_FULL)
+                self._check_totals()
+                if self._index < 0 and (self._given or not self._parts):
+                    self._lose(
+                        "the input ends before `events:`", in_.base + in_.pos, lexer.line, code=lib.FP_E_TRUNCATED
+                    )
+            if status != lib.FP_ASK:
+                self._said |= status == lib.FP_FULL
+                return status
+            if lexer.undefined:
+                self._find_definition(in_)
+                continue
+            line = bytes(ffi.buffer(in_.p + in_.pos, lexer.asked))
+            if self._begins_part(line):
+                status = lexer.end_part(batch_address, err_address)
+                if status < 0:
+                    return status
+                if status == lib.FP_FULL or self._to_be_said(batch):
+                    return int(lib.FP_FULL)
+                self._next_part()
+            self._header_line(line.rstrip(b"\r\n"), in_.base + in_.pos)
+            lexer.drop_line(in_address)
+
+    # ---- parts and header lines --------------------------------------------
+
+    def _to_be_said(self, batch: Any) -> bool:
+        """Is there a batch to hand out before this part ends?  One without rows, if it has none."""
+        pending = bool(batch.n) or (self._index >= 0 and not self._said)
+        self._said = True
+        return pending
+
+    def _begins_part(self, line: bytes) -> bool:
+        """Is this line the first of another part?"""
+        if not self._lexer.has_events:
+            return False
+        if line.startswith(b"==== NEW PROFILING FILE"):
+            return True
+        match = re.match(_KEY, line.lstrip(b" \t"))
+        key = match[1].strip() if match else b""
+        return key in _BEGIN_A_PART and (self._lexer.body or self._ended or key in self._given)
+
+    def _next_part(self) -> None:
+        self._check_totals()
+        old = self._part
+        # What a later part of the same file leaves unsaid still holds.
+        self._part = Part(
+            value_types=old.value_types,
+            positions=old.positions,
+            creator=old.creator,
+            pid=old.pid,
+            command=old.command,
+            extra={name: text for name, text in old.extra.items() if name == "pid_text"},
+        )
+        self._index = -1
+        self._given = set()
+        self._ended = self._said = False
+        self._lexer.start_part(0, False, False, True, False)
+
+    def _header_line(self, line: bytes, offset: int) -> None:
+        if line.startswith(b"\xef\xbb\xbf") and offset == 0:
+            self.report.repairs["byte order mark skipped"] += 1
+            line = line[3:]
+        line = line.lstrip(b" \t")
+        if line.startswith(b"#"):
+            self._comment(line[1:].strip())
+            return
+        match = re.match(_KEY, line) or re.match(_SUMS, line)
+        if not match:
+            if not line.startswith(b"==== NEW PROFILING FILE"):
+                self._skip(line, offset)
+            return
+        if match.end() == match.end(1):
+            self.report.repairs["summary or totals without a colon"] += 1
+        key, value = match[1].strip(), line[match.end() :].strip()
+        read = _LINES.get(key)
+        if read is None:
+            self._unknown_key(key)
+            return
+        try:
+            read(self, value)
+        except ValueError as error:
+            self._skip(line, offset, f"{_decode(key)}: {error}")
+            return
+        self._given.add(key)
+
+    def _comment(self, text: bytes) -> None:
+        if not text or text == b"callgrind format":
+            return
+        part = self._part
+        # once there are rows a writer may be past its header
+        (part.extra.setdefault("remarks", []) if self._lexer.body else part.comments).append(text)
+        self._comments_nbytes += len(text)
+        self._lexer.keeps_comments = self._comments_nbytes < COMMENTS_NBYTES
+
+    def _skip(self, line: bytes, offset: int, detail: str | None = None) -> None:
+        """A line that cannot be understood."""
+        text = line[:80].decode("utf-8", "backslashreplace")
+        detail = detail or f"line is {text!r}, expected a line of a {self.format.capitalize()} profile"
+        self._lose(detail, offset, self._lexer.line + 1)
+
+    def _lose(self, detail: str, offset: int, line: int, code: int = lib.FP_E_MALFORMED) -> None:
+        """An error; with --lenient a loss."""
+        if not self.options.lenient:
+            raise FormatError(self.source.name, self.format, detail, offset=offset, line=line or 1, code=code)
+        self.report.losses["lines that could not be read"] += 1
+
+    def _unknown_key(self, key: bytes) -> None:
+        self.report.unsaid["lines of unknown keys"] += 1
+        if key not in self._unknown:
+            self._unknown.add(key)
+            self.report.warn(
+                f"{self.source.name}: line {self._lexer.line + 1}: unknown key {_decode(key)!r}; such lines are ignored"
+            )
+
+    def _version(self, value: bytes) -> None:
+        if value != b"1":
+            self.report.warn(f"{self.source.name}: version {_decode(value)!r} of the format is read as version 1")
+
+    def _creator(self, value: bytes) -> None:
+        self._part.creator = value
+        self.has_last_line = value.startswith((b"callgrind-", b"fastprof-"))
+        # What we wrote is put together already; a name of that form is only that.
+        self._lexer.expands = not value.startswith(b"fastprof")
+        # In Valgrind's xtree files fl= is where a line of the function is, of inlined code, too.
+        self._lexer.binds = value.startswith(b"xtree-")
+
+    def _pid(self, value: bytes) -> None:
+        self._part.pid = self._number_or_text("pid", value)
+
+    def _part_line(self, value: bytes) -> None:
+        self._part.number = _number(value)
+
+    def _thread(self, value: bytes) -> None:
+        self._part.thread = self._number_or_text("thread", value)
+
+    def _number_or_text(self, key: str, value: bytes) -> int | None:
+        """Text, which no Callgrind writes, is kept beside the numbers: it tells parts apart as they do."""
+        extra = self._part.extra
+        extra.pop(f"{key}_text", None)
+        try:
+            return _number(value)
+        except ValueError as error:
+            extra[f"{key}_text"] = value
+            if key not in self._textual:
+                self._textual.add(key)
+                line = self._lexer.line + 1
+                self.report.warn(f"{self.source.name}: line {line}: {key}: {error}; kept as text")
+            return None
+
+    def _cmd(self, value: bytes) -> None:
+        # Only Callgrind escapes; others write backslashes that are just that.
+        escaped = self._part.creator.startswith((b"callgrind-", b"fastprof-"))
+        self._part.command = _unescape(value) if escaped else value
+
+    def _desc(self, value: bytes) -> None:
+        key, colon, text = value.partition(b":")
+        if not colon:
+            key, text = b"", value
+        if key == b"Trigger":
+            self._part.trigger = text.strip()
+        elif key == b"Original creator":
+            self._part.creator = text.strip()
+        else:
+            # Cachegrind aligns with blanks, and its tools compare the lines as they are
+            self._part.descriptions.append((key.strip(), text.removeprefix(b" ").rstrip()))
+
+    def _positions(self, value: bytes) -> None:
+        words = [_decode(w) for w in value.split()]
+        known = ["instr" if w in ("addr", "instr") else w for w in words]
+        if not known or any(w not in POSITIONS for w in known):
+            raise ValueError(f"positions are {_decode(value)!r}, expected some of instr, bb, line")
+        ordered = tuple(p for p in POSITIONS if p in known)
+        if len(ordered) != len(known):
+            raise ValueError(f"positions are {_decode(value)!r}, expected each of them once")
+        if tuple(known) != ordered:
+            # Orbuculum names them so, and writes the columns as everyone does and KCachegrind reads them
+            self.report.repairs["positions: that are named in another order than instr bb line"] += 1
+        self._part.positions = ordered
+        self._start_body()
+
+    def _event(self, value: bytes) -> None:
+        event = parse_event(_decode(value))
+        self._described[event.name] = event
+        if self._index < 0 or self._lexer.body or self._ended:
+            self._given_events.add(event.name)  # of the part that is to come
+            return
+        part = self._part  # Sniper writes events: first
+        names = [t.name for t in part.value_types]
+        if event.name in names:
+            part.value_types[names.index(event.name)] = event
+        else:
+            part.extra.setdefault("inherited", []).append(event)
+
+    def _events(self, value: bytes) -> None:
+        names = _decode(value).split()
+        if not names:
+            raise ValueError("no event is named")
+        self._part.value_types = [self._described.get(name, ValueType(name)) for name in names]
+        others = [e for e in self._described.values() if e.name not in names]
+        # of an earlier part the formulas still hold
+        inherited = [e for e in others if e.formula or e.name in self._given_events]
+        if inherited:
+            self._part.extra["inherited"] = inherited
+        self._given_events = set()
+        self._index = self.model.add_part(self._part)
+        self._parts += 1
+        self._start_body()
+
+    def _start_body(self) -> None:
+        if self._index >= 0:
+            positions = self._part.positions
+            self._lexer.start_part(
+                len(self._part.value_types), "instr" in positions, "bb" in positions, "line" in positions, True
+            )
+
+    def _summary(self, value: bytes) -> None:
+        self._part.summary = self._counts(value)
+        if self.last_line == "summary":
+            self._totals(value)
+
+    def _totals(self, value: bytes) -> None:
+        self._part.totals = self._counts(value)
+        self._ended = True
+
+    def _counts(self, text: bytes) -> list[int]:
+        counts = []
+        for word in text.split():
+            rounded = None if re.fullmatch(_INTEGER, word) else nearest(word)
+            if rounded is not None:
+                self._rounded += 1
+                self._first_rounded = self._first_rounded or self._lexer.line + 1
+            counts.append(_number(word) if rounded is None else _fit(word, rounded))
+        return counts
+
+    def _check_totals(self) -> None:
+        """Compare `totals:` with the sum of the rows, once a part."""
+        stated, part = self._part.totals, self._part
+        if self._index < 0:
+            return
+        sums: list[int] = self._lexer.totals
+        if stated is None:
+            # a file that ends between two lines shows no other damage; we ourselves leave out totals that do not fit
+            if self.has_last_line and not self._lexer.overflowed:
+                self.report.repairs[f"parts without `{self.last_line}:`, which their writer ends them with"] += 1
+                self.report.warn(
+                    f"{self.source.name}: part {part.number or self._index + 1} does not end in `{self.last_line}:`, "
+                    "so the input may have been cut off"
+                )
+        elif self._lexer.overflowed:
+            self.report.warn(f"{self.source.name}: the sum of a part's costs passes 2^63 - 1")
+        elif stated + [0] * (len(sums) - len(stated)) != sums:
+            self.report.repairs[f"{self.last_line}: lines that do not equal the sum of the costs"] += 1
+            self.report.warn(
+                f"{self.source.name}: `{self.last_line}:` of part {part.number or self._index + 1} is {stated}, "
+                f"but its costs add up to {sums}"
+            )
+
+    # ---- numbers used before their definition --------------------------------
+
+    def _find_definition(self, in_: Any) -> None:
+        """Name a number that has none yet: by its definition further on.  A pipe is spooled for that."""
+        lexer, source = self._lexer, self.source
+        kind, number = lexer.undefined_kind, lexer.undefined - 1
+        if self._later is None:
+            start = in_.base + in_.pos
+            source.spool()
+            self._later = _definitions(source, start)
+            source.select(start)
+            source.refill()
+        name = self._later.get((kind, number))
+        if name is None:
+            name = b"(%d)" % number
+            self.report.repairs["numbers without a name, which became their name"] += 1
+        else:
+            self.report.repairs["numbers used before they were defined"] += 1
+        lexer.define(kind, number, self.model.intern(name))
+
+    # ---- the end -----------------------------------------------------------
+
+    def finish(self) -> None:
+        lexer, report = self._lexer, self.report
+        for name, count in (
+            ("lines that were indented", lexer.indented),
+            ("positions that were ranges", lexer.ranges),
+            ("calls= or jump lines with extra numbers", lexer.extra_numbers),
+            ("calls= without cfn=", lexer.unnamed_callees),
+            ("blocks of cost lines outside any function", lexer.outside),
+            ("names made of numbered names, put together", lexer.expanded),
+            ("names made of numbered names, longer than 64 KiB, left as they are written", lexer.unexpanded),
+            ("lines before 0, taken for 0", lexer.before_zero),
+        ):
+            if count:
+                report.repairs[name] += count
+        rounded = lexer.rounded + self._rounded
+        if rounded:
+            report.repairs["counts with a fraction or exponent, rounded"] += rounded
+            line = min(filter(None, (lexer.first_rounded, self._first_rounded)))
+            report.warn(
+                f"{self.source.name}: line {line}: a count with a fraction or exponent; "
+                "such counts are taken as the nearest whole number"
+            )
+        if lexer.skipped:
+            report.losses["lines that could not be read"] += lexer.skipped
+        if lexer.contexts:
+            report.unsaid["lines that tell callers and recursion levels apart (rec=, frfn=)"] += lexer.contexts
+        if lexer.trailing:
+            report.unsaid["comments behind the counts of a line"] += lexer.trailing
+        if lexer.comments:
+            report.unsaid["comments beyond the first 1 MiB of them"] += lexer.comments
+
+
+_LINES = {
+    b"version": CallgrindReader._version,
+    b"creator": CallgrindReader._creator,
+    b"pid": CallgrindReader._pid,
+    b"thread": CallgrindReader._thread,
+    b"part": CallgrindReader._part_line,
+    b"cmd": CallgrindReader._cmd,
+    b"desc": CallgrindReader._desc,
+    b"positions": CallgrindReader._positions,
+    b"event": CallgrindReader._event,
+    b"events": CallgrindReader._events,
+    b"summary": CallgrindReader._summary,
+    b"totals": CallgrindReader._totals,
+}
+
+
+_DEFINITION = rb"(?m)^(?:c?(fn|ob)|fr(fn)|(fl|fi|fe|cfi|cfl|jfi)|j(fn))=\((\d+)\)[ \t]*([^\r\n]+)"
+
+
+def _definitions(source: Source, offset: int) -> dict[tuple[int, int], bytes]:
+    """The first definition of each number from `offset` on."""
+    found: dict[tuple[int, int], bytes] = {}
+    rest = b""
+    while True:
+        more = source.read_at(offset, WINDOW)
+        lines = rest + more
+        cut = lines.rfind(b"\n") + 1 if more else len(lines)
+        for match in re.finditer(_DEFINITION, lines[:cut]):
+            kind = KINDS.index(_decode(match[1] or match[2] or match[4] or b"fl"))
+            found.setdefault((kind, int(match[5])), match[6])
+        if not more:
+            return found
+        rest, offset = lines[cut:], offset + len(more)
+
+
+def parse_event(text: str) -> ValueType:
+    """`NAME [= FORMULA] [: LONG NAME]`, what follows `event:`."""
+    head, _, long_name = text.partition(":")
+    name, _, formula = head.partition("=")
+    name = name.strip()
+    if not name or " " in name:
+        raise ValueError(f"event is {text!r}, expected NAME = FORMULA : LONG NAME")
+    return ValueType(name, long_name=long_name.strip(), formula=formula.strip())
+
+
+def _number(word: bytes) -> int:
+    if not re.fullmatch(_INTEGER, word):
+        raise ValueError(f"found {_decode(word[:80])!r}, expected a whole number")
+    return _fit(word, int(word, 16 if b"x" in word.lower() else 10) if len(word) < 80 else 1 << 63)
+
+
+def _fit(word: bytes, value: int) -> int:
+    if abs(value) >= 1 << 63:
+        raise ValueError(f"found {_decode(word[:80])}, expected at most 2^63 - 1")
+    return value
+
+
+def _unescape(command: bytes) -> bytes:
+    return re.sub(rb"\\([\\n])", lambda m: b"\n" if m[1] == b"n" else b"\\", command)

@@ -1,0 +1,204 @@
+"""Reads gperftools CPU profiles (csrc/gperftools/gperf.h)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from fastprof.core._c import ffi, lib
+from fastprof.core._typing import Any
+from fastprof.core.engine import Options, Reader, Report
+from fastprof.core.errors import FormatError
+from fastprof.core.io import Source
+from fastprof.core.model import Model, Part, ValueType
+from fastprof.formats.gperftools import SYMBOLIZED
+from fastprof.symbols.maps import MapsText, arrange
+
+# Frames that pprof prunes from reports of CPU profiles, by name: the profiler's own.
+SIGNAL_FUNCTIONS = (
+    b"ProfileData::Add|ProfileData::prof_handler|CpuProfiler::prof_handler|__pthread_sighandler|__restore"
+)
+_VALUE_TYPES = [ValueType("samples", "count"), ValueType("cpu", "nanoseconds")]
+
+
+# ---- symbols inside the profile -----------------------------------------
+
+_SYMBOL_LINE = rb"\s*0x([0-9a-fA-F]{1,16})\s+(.*)$"
+_JAVA_FILE_LINE = rb"(.*)\s+\((.+):(-?\d+)\)$"
+_JAVA_FILE = rb"(.*)\s+\((.*)\)$"
+
+
+def split_inlined(names: bytes) -> list[bytes]:
+    """`inner--outer` as google-pprof joins inlined functions, innermost first; `operator--` is one name."""
+    parts: list[bytes] = []
+    for piece in names.split(b"--"):
+        if parts and parts[-1].endswith(b"operator"):
+            parts[-1] += b"--" + piece
+        else:
+            parts.append(piece)
+    return [p for p in parts if p] or [b""]
+
+
+# ---- reading ------------------------------------------------------------
+
+
+class GperftoolsReader(Reader):
+    """One CPU profile, also in google-pprof's symbolized form (`--- symbol` ... `--- profile`)."""
+
+    format = "gperftools"
+    view = "stacks"
+
+    def __init__(self, source: Source, model: Model, options: Options, report: Report) -> None:
+        super().__init__(source, model, options, report)
+        g = lib.fp_gperf_new(model.c, options.lenient)
+        if not g:
+            raise MemoryError("no memory for the gperftools decoder")
+        self._g = g = ffi.gc(g, lib.fp_gperf_free)
+        g.keep_signal_frames = options.keep_signal_frames
+        self._maps = MapsText()
+        self._binary = b""
+        self._part: Part | None = None
+        self._part_index = 0
+        self._symbolized = source.head.startswith(SYMBOLIZED)
+        g.exact_callers = self._symbolized  # google-pprof has already moved them into their calls
+        self._step = self._symbol_text if self._symbolized else self._records
+
+    def feed(self, in_: Any, batch: Any, err: Any) -> int:
+        batch.part = self._part_index
+        return self._step(in_, batch, err)
+
+    def _symbol_text(self, in_: Any, batch: Any, err: Any) -> int:
+        for line in self._text_lines(in_):
+            line = line.rstrip(b"\r\n")
+            if line.startswith(b"--- profile"):
+                self._step = self._records
+                return self._records(in_, batch, err)
+            if line.startswith(b"binary="):
+                self._binary = line[7:]
+            elif line.startswith(b"--- ") and line != SYMBOLIZED:
+                detail = f"section {line[4:]!r} holds no CPU profile"
+                raise FormatError(self.source.name, self.format, detail, offset=in_.base + in_.pos)
+            elif m := re.match(_SYMBOL_LINE, line):
+                self._name(int(m[1], 16), [(name, b"", 0) for name in split_inlined(m[2])])
+        if in_.eof:
+            raise FormatError(
+                self.source.name,
+                self.format,
+                "the file ends before its profile",
+                offset=in_.base + in_.n,
+                code=lib.FP_E_TRUNCATED,
+            )
+        return int(lib.FP_MORE)
+
+    @staticmethod
+    def _text_lines(in_: Any) -> Iterator[bytes]:
+        """The whole lines of the window, consumed as they are taken; at the end of the input also the last."""
+        window = ffi.buffer(in_.p + in_.pos, in_.n - in_.pos)[:]
+        at = 0
+        while at < len(window):
+            end = window.find(b"\n", at) + 1
+            if not end:
+                if not in_.eof:
+                    return
+                end = len(window)
+            in_.pos += end - at
+            yield window[at:end]
+            at = end
+
+    def _records(self, in_: Any, batch: Any, err: Any) -> int:
+        g = self._g
+        while (status := int(lib.fp_gperf_feed(g, in_, err))) == lib.FP_ASK and g.line_n:
+            line = ffi.buffer(in_.p + in_.pos, g.line_n)[:]
+            in_.pos += g.line_n
+            if g.java and (m := re.match(_SYMBOL_LINE, line.rstrip())):
+                self._name(int(m[1], 16), [_java_frame(m[2])])
+            else:
+                self._maps.line(line)
+        if status != lib.FP_ASK:
+            return status
+        self._describe()
+        self._step = self._rows
+        batch.part = self._part_index
+        return self._rows(in_, batch, err)
+
+    def _rows(self, in_: Any, batch: Any, err: Any) -> int:
+        return int(lib.fp_gperf_rows(self._g, batch, err))
+
+    def _name(self, address: int, frames: list[tuple[bytes, bytes, int]]) -> None:
+        """Give an address its functions: (name, file, line), innermost first."""
+        model = self.model
+        object_id = model.object(self._binary) if self._binary else 0
+        chain = 0
+        for name, file, line in reversed(frames):
+            chain = lib.fp_model_line(model.c, model.function(name, file, object_id), line, 0, chain)
+        if chain == lib.FP_NO_ID or lib.fp_gperf_name(self._g, address, chain):
+            raise MemoryError("no memory for symbols")
+
+    def _describe(self) -> None:
+        """The header and the mapped objects are known: enter them into the model."""
+        g, model = self._g, self.model
+        for m in arrange(dict.fromkeys(self._maps.objects)):
+            object_id = model.object(m.path, m.build_id) if m.path or m.build_id else 0
+            mapping = lib.fp_model_mapping(model.c, object_id, m.start, m.limit, m.offset, 0)
+            if mapping == lib.FP_NO_ID or lib.fp_gperf_map(g, m.start, m.limit, mapping):
+                raise MemoryError("no memory for mappings")
+        if self.options.period_us is not None:
+            g.period_us = self.options.period_us
+        elif g.period_us == 0:
+            self.report.warn(f"{self.source.name}: the period is 0, so is all CPU time; use --period")
+        elif g.period_us == 1 and self._symbolized:
+            self.report.warn(f"{self.source.name}: symbolized profiles do not keep the period; use --period")
+        part = Part(value_types=list(_VALUE_TYPES))
+        part.extra["period"] = int(g.period_us) * 1000
+        part.extra["period_type"] = ("cpu", "nanoseconds")
+        if not self.options.keep_signal_frames:
+            part.extra["drop_frames"] = SIGNAL_FUNCTIONS
+        self._part = part
+        self._part_index = model.add_part(part)
+
+    def finish(self) -> None:
+        g, report = self._g, self.report
+        stats = g.stats
+        for name, n in (
+            ("signal frames removed", stats.signal_frames),
+            ("duplicated leaves removed", stats.duplicate_leaves),
+            ("files without trailer", not g.trailer),
+            ("profiles by forked processes in the file", stats.forks),
+        ):
+            if n:
+                report.repairs[name] += int(n)
+        for name, n in (("damaged records", stats.bad_records), ("bytes passed over", stats.lost_bytes)):
+            if n:
+                report.losses[name] += int(n)
+        if stats.forks_in_pieces:
+            report.warn(
+                f"{self.source.name}: forked processes have written into the profile: samples from before they were "
+                "forked may be counted more than once"
+            )
+        if stats.cut_ticks:
+            report.warn(
+                f"{self.source.name}: {stats.cut_ticks} of {stats.ticks} samples have stacks cut by the profiler at "
+                "254 frames: their callers are missing"
+            )
+        if self._maps.unknown:
+            report.repairs["lines that name no mapped object"] += self._maps.unknown
+        facts = report.facts
+        facts["word size"] = int(g.word)
+        facts["byte order"] = "big-endian" if g.swap else "little-endian"
+        facts["period microseconds"] = int(g.period_us)
+        facts["records in file"] = int(stats.records)
+        facts["samples"] = int(stats.ticks)
+        facts["distinct chains"] = int(stats.chains)
+        facts["samples cut at 254 frames"] = int(stats.cut_ticks)
+        facts["addresses in no mapped object"] = int(stats.unmapped)
+
+
+def _java_frame(text: bytes) -> tuple[bytes, bytes, int]:
+    if m := re.match(_JAVA_FILE_LINE, text):
+        line = int(m[3])
+        return m[1], m[2], line if 0 < line < 1 << 32 else 0
+    if m := re.match(_JAVA_FILE, text):
+        return m[1], m[2], 0
+    return text.strip(), b"", 0
+
+

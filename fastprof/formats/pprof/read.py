@@ -1,0 +1,93 @@
+"""Reads pprof's profile.proto (csrc/pprof/read.h)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from fastprof.core._c import ffi, lib
+from fastprof.core._typing import Any
+from fastprof.core.engine import Options, Reader, Report
+from fastprof.core.errors import check
+from fastprof.core.io import Source
+from fastprof.core.model import Model, Part, ValueType
+
+
+class PprofReader(Reader):
+    """One profile, read twice: tables may follow the samples that refer to them.
+
+    A pipe or a compressed file is spooled to a temporary file first.
+    """
+
+    format = "pprof"
+    view = "stacks"
+
+    def __init__(self, source: Source, model: Model, options: Options, report: Report) -> None:
+        super().__init__(source, model, options, report)
+        r = lib.fp_pprof_reader_new(model.c, options.lenient)
+        if not r:
+            raise MemoryError("no memory for the pprof decoder")
+        self._r = ffi.gc(r, lib.fp_pprof_reader_free)
+        self._err = ffi.new("struct fp_err *")
+        self._part = 0
+        self._resolved = False
+
+    def ranges(self) -> Iterator[tuple[int, int | None]]:
+        self.source.spool()
+        yield 0, None
+        check(lib.fp_pprof_resolve(self._r, self._err), self._err, self.source.name, self.format)
+        self._part = self.model.add_part(self._describe())
+        self._resolved = True
+        yield 0, None
+
+    def feed(self, in_: Any, batch: Any, err: Any) -> int:
+        if not self._resolved:
+            return int(lib.fp_pprof_tables(self._r, in_, err))
+        batch.part = self._part
+        return int(lib.fp_pprof_feed(self._r, in_, batch, err))
+
+    def _describe(self) -> Part:
+        r = self._r
+
+        def text(string_id: int) -> bytes:
+            return self.model.string(string_id)
+
+        def name(string_id: int) -> str:
+            return text(string_id).decode("utf-8", "surrogateescape")
+
+        part = Part(comments=[text(r.comments[i]) for i in range(r.n_comments)])
+        part.value_types = [ValueType(name(r.types[2 * i]), name(r.types[2 * i + 1])) for i in range(r.n_types)]
+        extra = part.extra
+        if r.has_period_type:
+            extra["period_type"] = (name(r.period_type), name(r.period_unit))
+        for key in ("period", "time_ns", "duration_ns"):
+            if value := int(getattr(r, key)):
+                extra[key] = value
+        for key in ("drop_frames", "keep_frames", "doc_url"):
+            if value := getattr(r, key):
+                extra[key] = text(value)
+        if r.default_sample_type:
+            extra["default_sample_type"] = name(r.default_sample_type)
+        return part
+
+    def finish(self) -> None:
+        stats, report = self._r.stats, self.report
+        for counter, name, n in (
+            (report.unsaid, "unknown fields", stats.unknown_fields),
+            (report.unsaid, "unknown fields of samples", stats.unknown_sample_fields),
+            (report.unsaid, "breakdowns of samples into events", stats.breakdowns),
+            (report.unsaid, "label sets of events", stats.label_sets),
+            (report.unsaid, "line numbers beyond 32 bits", stats.bad_lines),
+            (report.repairs, "locations of unknown mappings", stats.no_mapping),
+            (report.losses, "damaged samples", stats.bad_samples),
+            (report.losses, "damaged table entries", stats.bad_entries),
+            (report.losses, "references to nothing", stats.bad_references),
+            (report.losses, "bytes passed over", stats.lost_bytes),
+        ):
+            if n:
+                counter[name] += int(n)
+        extra = self.model.parts[self._part].extra
+        facts = report.facts
+        facts["sample types"] = [f"{t.name}/{t.unit}" for t in self.model.parts[self._part].value_types]
+        for key in ("period", "time_ns", "duration_ns"):
+            if key in extra:
+                facts[key.replace("_ns", " nanoseconds")] = extra[key]

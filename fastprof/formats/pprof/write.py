@@ -1,0 +1,136 @@
+"""Writes pprof's profile.proto (csrc/pprof/write.h)."""
+
+from __future__ import annotations
+
+from fastprof.core._c import ffi, lib
+from fastprof.core._typing import Any
+from fastprof.core.engine import Options, Report, Writer
+from fastprof.core.errors import check
+from fastprof.core.io import Sink
+from fastprof.core.model import Batch, Model, Part, ValueType
+
+
+def _varint(value: int) -> bytes:
+    value &= (1 << 64) - 1  # int64 goes as ten bytes when negative
+    out = bytearray()
+    while value > 0x7F:
+        out.append(value & 0x7F | 0x80)
+        value >>= 7
+    out.append(value)
+    return bytes(out)
+
+
+def _number(field: int, value: int) -> bytes:
+    return _varint(field << 3) + _varint(value) if value else b""
+
+
+def _message(field: int, content: bytes) -> bytes:
+    return _varint(field << 3 | 2) + _varint(len(content)) + content
+
+
+class PprofWriter(Writer):
+    """A profile in one pass, gzip-compressed unless the output's name says otherwise."""
+
+    format = "pprof"
+    view = "stacks"
+    labels = True
+
+    def __init__(self, model: Model, sink: Sink, options: Options, report: Report) -> None:
+        super().__init__(model, sink, options, report)
+        w = lib.fp_pprof_writer_new(model.c)
+        if not w:
+            raise MemoryError("no memory for the pprof encoder")
+        self._w = w = ffi.gc(w, lib.fp_pprof_writer_free)
+        w.words.pid, w.words.tid = model.intern("pid"), model.intern("tid")
+        w.words.no_stack = model.intern("[no stack]")
+        w.name_addresses = options.name_addresses
+        self._err = ffi.new("struct fp_err *")
+        self._types: list[ValueType] | None = None
+        self._columns: dict[int, Any] = {}  # part -> column of each sample type, -1 for none
+        self._used: list[Part] = []
+        if sink.path is None or not sink.path.endswith((".pb", ".pprof.raw")):
+            sink.gzip()
+        self.text(_message(6, b""))
+
+    def _string(self, text: str | bytes) -> int:
+        index = int(lib.fp_pprof_string(self._w, self.model.intern(text), self.out))
+        if index < 0:
+            raise MemoryError("no memory for output")
+        return index
+
+    def _value_type(self, field: int, name: str, unit: str) -> None:
+        self.text(_message(field, _number(1, self._string(name)) + _number(2, self._string(unit))))
+
+    def _begin(self, part: Part) -> None:
+        self._types = [ValueType(t.name, t.unit) for t in part.value_types]
+        for t in self._types:
+            self._value_type(1, t.name, t.unit)
+
+    def _begin_part(self, index: int) -> None:
+        """Which of its columns go where."""
+        part = self.model.parts[index]
+        if self._types is None:
+            self._begin(part)
+        assert self._types is not None
+        have = [ValueType(t.name, t.unit) for t in part.value_types]
+        columns = []
+        left: list[ValueType | None] = list(have)  # each column goes to one type, though two may be called alike
+        for t in self._types:
+            columns.append(left.index(t) if t in left else -1)
+            if columns[-1] >= 0:
+                left[columns[-1]] = None
+        self._columns[index] = columns
+        for rest in left:
+            if rest is not None:
+                self.report.unsaid[f"values of type {rest.name}"] += 1
+        self._used.append(part)
+
+    def put(self, batch: Batch) -> None:
+        index = batch.part
+        if index not in self._columns:
+            self._begin_part(index)
+        columns = self._columns[index]
+        n = len(columns)
+        if lib.fp_pprof_put(self._w, batch.c, columns, n, self.out, self._err) < 0:
+            raise MemoryError("no memory for output")
+
+    def end(self) -> None:
+        if self._types is None and self.model.parts:
+            self._begin_part(0)
+        check(lib.fp_pprof_mappings(self._w, self.out, self._err), self._err, "output", self.format)
+        self._metadata(self._used)
+        stats, report = self._w.stats, self.report
+        if stats.no_stack:
+            report.repairs["samples without stack, given the function [no stack]"] += int(stats.no_stack)
+        if stats.times:
+            report.unsaid["times of samples"] += int(stats.times)
+        if stats.mended:
+            report.unsaid["strings that are not UTF-8, mended"] += int(stats.mended)
+        report.rows["samples written"] += int(stats.samples)
+
+    def _metadata(self, parts: list[Part]) -> None:
+        """Fields of the profile as a whole; of several parts as pprof merges them."""
+        extras = [p.extra for p in parts]
+
+        def all_of(key: str) -> list[Any]:
+            return [e[key] for e in extras if e.get(key)]
+
+        types = self._types or [ValueType("samples", "count")]
+        period_type = next(iter(all_of("period_type")), (types[-1].name, types[-1].unit))
+        time_ns = self.options.time_ns if self.options.time_ns is not None else min(all_of("time_ns"), default=0)
+        self._value_type(11, *period_type)
+        self.text(_number(12, max(all_of("period"), default=1)))
+        self.text(_number(9, time_ns))
+        self.text(_number(10, sum(all_of("duration_ns"))))
+        for field, key in ((7, "drop_frames"), (8, "keep_frames"), (14, "default_sample_type"), (15, "doc_url")):
+            for text in all_of(key)[:1]:
+                self.text(_number(field, self._string(text)))
+        comments: dict[bytes, None] = {}
+        for part in parts:
+            comments.update(dict.fromkeys([*part.comments, *part.extra.get("remarks", [])]))
+            if part.command:
+                comments[b"Command: " + part.command] = None
+            comments.update(dict.fromkeys(key + b": " + text if key else text for key, text in part.descriptions))
+        comments.update((c.encode("utf-8", "surrogateescape"), None) for c in self.options.comments)
+        for comment in comments:
+            self.text(_varint(13 << 3) + _varint(self._string(comment)))

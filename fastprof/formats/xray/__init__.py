@@ -1,0 +1,56 @@
+"""LLVM XRay logs: flight data recorder (FDR), basic and profiling mode.  See docs/formats/xray.md."""
+
+from __future__ import annotations
+
+import struct
+
+from fastprof.core.engine import Format
+
+_PROFILE_MAGIC = (b"forpyarx", b"xrayprof")
+
+
+def sniff(head: bytes) -> bool:
+    if head[:8] in _PROFILE_MAGIC:
+        return True
+    if len(head) >= 4:
+        for order in "<>":
+            version, type_ = struct.unpack_from(order + "HH", head)
+            if (type_ == 1 and 1 <= version <= 5) or (type_ == 0 and 1 <= version <= 3):
+                return len(head) < 32 or not _is_text(head[:32])
+    return _sniff_bare_profile(head)
+
+
+def _is_text(head: bytes) -> bool:
+    return all(byte >= 0x20 or byte in b"\t\r\n" for byte in head)
+
+
+def _sniff_bare_profile(head: bytes) -> bool:
+    """The profile layout without magic: a block header and one plausible call path."""
+    if len(head) < 40:
+        return False
+    order = "<" if struct.unpack_from("<Q", head, 8)[0] < 1 << 32 else ">"
+    size, number, tid = struct.unpack_from(order + "IIQ", head)
+    if not (40 <= size < 1 << 24 and number < 1 << 20 and 0 < tid < 1 << 32):
+        return False
+    for at in range(16, len(head) - 19, 4):
+        (function,) = struct.unpack_from(order + "I", head, at)
+        if function == 0:
+            calls, ticks = struct.unpack_from(order + "QQ", head, at + 4)
+            return at > 16 and calls < 1 << 48 and ticks < 1 << 56
+        if function >= 1 << 28:
+            return False
+    return False
+
+
+FORMATS = (
+    Format(
+        name="xray",
+        view="timeline",
+        title="LLVM XRay log: FDR v1-5, basic v1-3, profiling mode",
+        suffixes=(".xray",),
+        sniff=sniff,
+        reader="read:XRayReader",
+        writer="write:XRayWriter",
+        reads=("symbols",),
+    ),
+)

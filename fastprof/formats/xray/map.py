@@ -1,0 +1,325 @@
+"""XRay function ids to functions: the instrumentation map of a program, from its ELF file or from YAML.
+
+```
+entry of section xray_instr_map          64-bit   32-bit
+  sled      address or distance             0        0
+  function  address or distance             8        4
+  kind      u8, 0..5                       16        8     entry, exit, tail, entry with arguments, custom, typed event
+  always    u8                             17        9
+  version   u8, 0..2                       18       10     0, 1: addresses; 2: distances from the field itself
+  padding                                  19       11     up to 32 / 16 bytes
+```
+Ids start at 1; the next id begins whenever the function differs from the entry before. Position-independent programs
+of versions 0 and 1 hold zeros there, and the addresses in relocations. Source: LLVM, lib/XRay/InstrumentationMap.cpp
+(reader) and compiler-rt/lib/xray (numbering).
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import struct
+from collections.abc import Iterable, Iterator, Sequence
+
+from fastprof.core._typing import NamedTuple
+from fastprof.core.errors import SymbolError
+from fastprof.symbols.demangle import demangle as readable
+from fastprof.symbols.elf import ElfObject, Section, Symbol
+
+MAX_KIND = 5
+MAX_VERSION = 2
+OBJECT_SHIFT = 24  # -fxray-shared: the id of a function is object << 24 | id in that object
+_RELATIVE = {  # the relocation type "load address + addend" of each machine
+    "EM_X86_64": 8,
+    "EM_386": 8,
+    "EM_AARCH64": 1027,
+    "EM_ARM": 23,
+    "EM_PPC64": 22,
+    "EM_LOONGARCH": 3,
+    "EM_RISCV": 3,
+    "EM_S390": 12,
+    "EM_HEXAGON": 35,
+}
+_PAIR = re.compile(
+    r"""\s*(?P<key>[A-Za-z][\w-]*)\s*:[ \t]*
+    (?:'(?P<single>(?:[^']|'')*)'|"(?P<double>(?:[^"\\]|\\.)*)"|(?P<plain>[^,{}'"\n][^,}\n]*?)?)
+    [ \t]*(?:[ ]\#[^\n]*)?(?P<end>,|\}|\r?\n|$)""",
+    re.VERBOSE | re.DOTALL,
+)
+_BLOCK_PAIR = re.compile(_PAIR.pattern.replace(r"[^,{}'\"\n][^,}\n]*?", r"[^{'\"\n][^\n]*?"), re.VERBOSE | re.DOTALL)
+_SPACE = re.compile(r"(?:[ \t\r\n]|\#[^\n]*|^(?:---|\.\.\.)[^\n]*)*", re.MULTILINE)
+_ESCAPE = re.compile(r"\\(?:x([0-9A-Fa-f]{2})|u([0-9A-Fa-f]{4})|U([0-9A-Fa-f]{8})|(.))", re.DOTALL)
+_ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "0": "\0", "e": "\x1b", "a": "\a", "b": "\b", "f": "\f", "v": "\v"}
+
+
+class Function(NamedTuple):
+    """What an id stands for. `name` is `@(hexaddress)` where the address has no symbol; `file`, `line` are where the
+    function starts ("", 0 if unknown); `address` is link-time; `object` is the path of the map's file."""
+
+    name: str
+    system_name: str
+    file: str
+    line: int
+    address: int
+    object: str
+
+
+class InstrumentationMap:
+    """The functions of one program or shared object by XRay id; symbolized when asked for, each id once.
+
+    `warnings` holds what is odd about the map but does not make it unusable.
+    """
+
+    def __init__(self, path: str, addresses: dict[int, int], *, demangle: bool = True) -> None:
+        self.path = path
+        self.warnings: list[str] = []
+        self._addresses = addresses
+        self._demangle = demangle
+        self._elf: ElfObject | None = None
+        self._given: dict[int, str] = {}
+        self._known: dict[int, Function] = {}
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str], demangle: bool = True) -> InstrumentationMap:
+        """Read the map of an ELF file, or a YAML map as `llvm-xray extract` writes it.
+
+        Errors: SymbolError with file, section and byte offset, or file and line.
+        """
+        path = os.fspath(path)
+        try:
+            with open(path, "rb") as file:
+                start = file.read(4)
+                text = b"" if start == b"\x7fELF" else start + file.read()
+        except OSError as error:
+            raise SymbolError(f"{path}: {error.strerror}") from error
+        return cls._from_yaml(path, text, demangle) if text else cls._from_elf(path, demangle)
+
+    @property
+    def ids(self) -> int:
+        """The number of functions."""
+        return len(self._addresses)
+
+    def lookup(self, function_id: int) -> Function | None:
+        """The function of an id, or None when it is not in the map."""
+        return self.lookup_many((function_id,))[0]
+
+    def lookup_many(self, function_ids: Sequence[int]) -> list[Function | None]:
+        """`lookup` for many ids, in their order; new ones are symbolized together."""
+        new = [i for i in dict.fromkeys(function_ids) if i in self._addresses and i not in self._known]
+        chains = self._elf.lookup_many([self._addresses[i] for i in new]) if self._elf else [()] * len(new)
+        for function_id, chain in zip(new, chains, strict=True):
+            self._known[function_id] = self._function(function_id, chain)
+        return [self._known.get(i) for i in function_ids]
+
+    def _function(self, function_id: int, chain: tuple[Symbol, ...]) -> Function:
+        address = self._addresses[function_id]
+        if chain:
+            outer = chain[-1]  # what is inlined at the first instruction is not the function
+            return Function(outer.name, outer.system_name, outer.file, outer.line, address, self.path)
+        given = self._given.get(function_id) or f"@({address:x})"
+        return Function(readable(given) if self._demangle else given, given, "", 0, address, self.path)
+
+    # ---- ELF
+
+    @classmethod
+    def _from_elf(cls, path: str, demangle: bool) -> InstrumentationMap:
+        elf = ElfObject(path, demangle="full" if demangle else "none")
+        if elf.reason:
+            raise SymbolError(f"{path}: {elf.reason}")
+        section = elf.section("xray_instr_map")
+        if section is None:
+            raise SymbolError(f"{path}: no section xray_instr_map (built without -fxray-instrument, or stripped of it)")
+        functions = list(_read_functions(elf, section))
+        runs = [i for i, function in enumerate(functions) if i == 0 or function != functions[i - 1]]
+        firsts, warning = _read_index(elf, section, len(functions))
+        if firsts and firsts != runs:
+            counts = f"section xray_fn_idx numbers {len(firsts)} functions, xray_instr_map {len(runs)}"
+            warning = f"{path}: {counts}; numbered by xray_fn_idx"
+            runs = firsts  # the runtime numbers by it: runs merge functions that the linker folded into one
+        result = cls(path, {i: functions[first] for i, first in enumerate(runs, 1)}, demangle=demangle)
+        result._elf = elf
+        result.warnings += [warning] if warning else []
+        return result
+
+    # ---- YAML
+
+    @classmethod
+    def _from_yaml(cls, path: str, text: bytes, demangle: bool) -> InstrumentationMap:
+        result = cls(path, {}, demangle=demangle)
+        for line, item in _read_yaml(path, text):
+            function_id, address = (_number(path, line, item, key) for key in ("id", "function"))
+            if not 0 < function_id < 1 << 32:
+                raise SymbolError(f"{path}: line {line}: id is {function_id}, expected 1..{(1 << 32) - 1}")
+            if result._addresses.setdefault(function_id, address) != address:
+                known = result._addresses[function_id]
+                raise SymbolError(f"{path}: line {line}: id {function_id} is function {address:#x}, before {known:#x}")
+            if name := item.get("function-name"):
+                result._given[function_id] = name
+        return result
+
+
+class FunctionNames:
+    """The maps of a program and its shared objects: id = object << 24 | id in the object.
+
+    The first map is object 0, the program; the others are objects 1, 2, ... in the order given, which has to be the
+    order in which the process registered them (its load order): an XRay log does not name its objects.
+    """
+
+    def __init__(self, maps: Iterable[InstrumentationMap]) -> None:
+        self.maps = tuple(maps)
+
+    def lookup(self, function_id: int) -> Function | None:
+        """The function of an id as the log has it, or None when it is in no map."""
+        return self.lookup_many((function_id,))[0]
+
+    def lookup_many(self, function_ids: Sequence[int]) -> list[Function | None]:
+        """`lookup` for many ids, in their order, each map asked once."""
+        answers: dict[int, Function | None] = {}
+        for number, one in enumerate(self.maps):
+            mine = [i for i in function_ids if i >> OBJECT_SHIFT == number]
+            local = [i & ((1 << OBJECT_SHIFT) - 1) for i in mine]
+            answers.update(zip(mine, one.lookup_many(local), strict=True))
+        return [answers.get(i) for i in function_ids]
+
+
+def _read_functions(elf: ElfObject, section: Section) -> Iterator[int]:
+    """The function address of every entry. Errors: SymbolError with section and byte offset in the file."""
+    order = "<" if elf.endian == "little" else ">"
+    layout = struct.Struct(order + ("QQBBB13x" if elf.bits == 64 else "IIBBB5x"))
+    word, mask = elf.bits // 8, (1 << elf.bits) - 1
+    data = elf.data(section)
+    if not data or len(data) % layout.size:
+        where = f"{elf.path}: section xray_instr_map at byte {section.offset}"
+        raise SymbolError(f"{where}: size is {len(data)}, expected a multiple of {layout.size}")
+    moved: dict[int, int] | None = None
+    for at, (_, function, kind, _, version) in enumerate(layout.iter_unpack(data)):
+        offset = at * layout.size
+        where = f"{elf.path}: section xray_instr_map at byte {section.offset + offset}"
+        if version > MAX_VERSION:
+            raise SymbolError(f"{where}: version is {version}, expected 0..{MAX_VERSION}")
+        if kind > MAX_KIND:
+            raise SymbolError(f"{where}: kind is {kind}, expected 0..{MAX_KIND}")
+        field = section.address + offset + word
+        if version == MAX_VERSION:
+            function = (field + function) & mask
+        elif function == 0:
+            if moved is None:
+                moved = _relative_relocations(elf)
+            function = moved.get(field, 0)
+        if function == 0:
+            raise SymbolError(f"{where}: function address is 0 and no relocation fills it in")
+        yield function
+
+
+def _relative_relocations(elf: ElfObject) -> dict[int, int]:
+    """place -> addend of all relative relocations with addends (those without keep the address in place)."""
+    wanted = _RELATIVE.get(elf.machine)
+    layout = struct.Struct(("<" if elf.endian == "little" else ">") + ("QQq" if elf.bits == 64 else "IIi"))
+    type_mask = 0xFFFFFFFF if elf.bits == 64 else 0xFF
+    places: dict[int, int] = {}
+    for section in elf.sections():
+        if section.kind == "SHT_RELA":
+            data = elf.data(section)
+            for place, info, addend in layout.iter_unpack(data[: len(data) // layout.size * layout.size]):
+                if info & type_mask == wanted:
+                    places[place] = addend & ((1 << elf.bits) - 1)
+    return places
+
+
+def _read_index(elf: ElfObject, sleds: Section, count: int) -> tuple[list[int], str]:
+    """From xray_fn_idx: the number of the first entry of each function ([] without index), and a warning or "".
+
+    An index entry is two words: the distance from itself to the first sled entry, and how many there are; before
+    LLVM 17 the absolute start and end address. One that fits neither way is not used: the ids of runs remain.
+    """
+    section = elf.section("xray_fn_idx")
+    if section is None:
+        return [], ""
+    order = "<" if elf.endian == "little" else ">"
+    layout = struct.Struct(order + ("QQ" if elf.bits == 64 else "II"))
+    size, mask = (32 if elf.bits == 64 else 16), (1 << elf.bits) - 1
+    data = elf.data(section)
+    where = f"{elf.path}: section xray_fn_idx at byte {section.offset}"
+    if len(data) % layout.size:
+        return [], f"{where}: size is {len(data)}, expected a multiple of {layout.size}; not used"
+    pairs = list(layout.iter_unpack(data))
+    places = [section.address + at * layout.size for at in range(len(pairs))]
+    near = [((place + first) & mask, n * size) for place, (first, n) in zip(places, pairs, strict=True)]
+    far = [(start, end - start) for start, end in pairs]
+    if any(start == 0 for start, _ in pairs):
+        moved = _relative_relocations(elf)
+        ends = [(moved.get(p, 0), moved.get(p + layout.size // 2, 0)) for p in places]
+        far = [(start, end - start) for start, end in ends]
+    for ranges in (near, far):
+        offsets = [start - sleds.address for start, _ in ranges]
+        whole = all(
+            o % size == 0 and n > 0 and o >= 0 and o + n <= count * size
+            for o, (_, n) in zip(offsets, ranges, strict=True)
+        )
+        if whole:
+            return [offset // size for offset in offsets], ""
+    return [], f"{where}: entries do not point into xray_instr_map; not used"
+
+
+def _read_yaml(path: str, raw: bytes) -> Iterator[tuple[int, dict[str, str]]]:
+    """(line, mapping) of each item of a YAML sequence of flat mappings, in braces or as a block.
+
+    This is the part of YAML that `llvm-xray extract` writes, not more. Errors: SymbolError with file and line.
+    """
+    try:
+        text = raw.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise SymbolError(f"{path}: at byte {error.start}: neither an ELF file nor a YAML map") from error
+    at, line, counted = _skip(text, 0), 1, 0
+    while at < len(text):
+        line, counted = line + text.count("\n", counted, at), at
+        if text[at : at + 2] not in ("- ", "-\n", "-\t"):
+            raise SymbolError(f"{path}: line {line}: found {text[at : at + 20]!r}, expected '- ' and a map entry")
+        at = _skip(text, at + 1)
+        braces = text.startswith("{", at)
+        at += braces
+        item: dict[str, str] = {}
+        while True:
+            match = (_PAIR if braces else _BLOCK_PAIR).match(text, at)
+            if match is None or (braces and match["end"] not in (",", "}", "\n", "\r\n")):
+                broken = line + text.count("\n", counted, at)
+                raise SymbolError(f"{path}: line {broken}: found {text[at : at + 20]!r}, expected 'key: value'")
+            item[match["key"]] = _scalar(match)
+            at = match.end()
+            if braces and match["end"] != "}":
+                at = _skip(text, at)
+                at += text.startswith(",", at)
+                if not text.startswith("}", at):
+                    continue
+                at += 1
+            if braces or text[at : at + 1] not in (" ", "\t"):
+                break
+        yield line, item
+        at = _skip(text, at)
+
+
+def _skip(text: str, at: int) -> int:
+    match = _SPACE.match(text, at)
+    return match.end() if match else at
+
+
+def _scalar(match: re.Match[str]) -> str:
+    if match["single"] is not None:
+        return match["single"].replace("''", "'")
+    if match["double"] is not None:
+        return _ESCAPE.sub(_unescape, match["double"])
+    return match["plain"] or ""
+
+
+def _unescape(match: re.Match[str]) -> str:
+    code = match[1] or match[2] or match[3]
+    if not code:
+        return _ESCAPES.get(match[4], match[4])
+    return chr(int(code, 16)) if int(code, 16) < 0x110000 else match[0]
+
+
+def _number(path: str, line: int, item: dict[str, str], key: str) -> int:
+    try:
+        return int(item.get(key, ""), 0)
+    except ValueError:
+        raise SymbolError(f"{path}: line {line}: {key} is {item.get(key)!r}, expected a number") from None

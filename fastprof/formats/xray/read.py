@@ -1,0 +1,197 @@
+"""Reads LLVM XRay logs (csrc/xray/read.h)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from fastprof.core._c import ffi, lib
+from fastprof.core._typing import Any
+from fastprof.core.engine import Options, Reader, Report
+from fastprof.core.errors import check
+from fastprof.core.io import Source
+from fastprof.core.model import Model, Part, ValueType
+
+_MODES = {
+    lib.FP_XRAY_BASIC: "basic",
+    lib.FP_XRAY_FDR: "fdr",
+    lib.FP_XRAY_PROFILE: "profiling",
+    lib.FP_XRAY_PROFILE_RAW: "profiling (without file header)",
+}
+# Bytes that the index pass reads of each FDR buffer, whose preamble takes 80;
+# and at a time where buffers are so small that skipping between them costs more.
+_INDEX_WINDOW = 4096
+_DENSE_WINDOW = 64 * 1024
+
+
+class XRayReader(Reader):
+    """One log.  `view` is "timeline", or "stacks" for a profiling-mode log."""
+
+    format = "xray"
+    view = "timeline"
+
+    def __init__(self, source: Source, model: Model, options: Options, report: Report) -> None:
+        super().__init__(source, model, options, report)
+        self._input = len(model.parts)
+        x = lib.fp_xray_new(model.c, self._input, options.lenient)
+        if not x:
+            raise MemoryError("no memory for the XRay decoder")
+        self._x = x = ffi.gc(x, lib.fp_xray_free)
+        self._err = ffi.new("struct fp_err *")
+        nbytes = ffi.new("size_t *")
+        self._check(lib.fp_xray_header(x, source.head, len(source.head), nbytes, self._err))
+        self._header_nbytes = int(nbytes[0])
+        self._names = _load_names(options, report)
+        self._unnamed = 0
+        self._object = model.object(options.symbols[0]) if options.symbols else 0
+        profile = x.mode in (lib.FP_XRAY_PROFILE, lib.FP_XRAY_PROFILE_RAW)
+        if profile:
+            self.view = "stacks"
+        self._feed = lib.fp_xray_profile_feed if profile else lib.fp_xray_feed
+        part = Part(pid=int(x.pid) or None)
+        if profile:
+            calls = ValueType("Calls", "count", "Number of calls")
+            part.value_types = [ValueType("Ticks", "ticks", "TSC ticks"), calls]
+        else:
+            part.extra["ticks_per_second"] = int(x.ticks_per_second)
+        part.descriptions = [(b"Source", self._describe().encode())]
+        self._part = model.add_part(part)
+        self._duplicates = 0
+
+    def _describe(self) -> str:
+        x = self._x
+        version = "" if x.mode >= lib.FP_XRAY_PROFILE else f" version {x.version}"
+        return f"XRay {_MODES[x.mode]}{version}"
+
+    def _check(self, status: int) -> int:
+        return check(status, self._err, self.source.name, self.format)
+
+    # ---- which bytes, in which order -----------------------------------
+
+    def ranges(self) -> Iterable[tuple[int, int | None]]:
+        if self._x.mode == lib.FP_XRAY_FDR:
+            self.source.spool()
+            self._index()
+            return self._fdr_ranges()
+        return ((self._header_nbytes, None),)
+
+    def _index(self) -> None:
+        """Find the buffers and put them in order: a few words are read of each."""
+        x, source = self._x, self.source
+        assert source.size is not None
+        window = bytearray(_DENSE_WINDOW)
+        view = memoryview(window)
+        in_ = ffi.new("struct fp_in *")
+        in_.p = ffi.from_buffer("uint8_t[]", window)
+        next_ = ffi.new("uint64_t *", self._header_nbytes)
+        nbytes = _INDEX_WINDOW
+        while True:
+            start = next_[0]
+            in_.base, in_.pos = start, 0
+            in_.n = source.read_into(start, view[:nbytes])
+            if self._check(lib.fp_xray_index(x, in_, source.size, next_, self._err)) == lib.FP_DONE:
+                break
+            nbytes = _DENSE_WINDOW if next_[0] - start < _DENSE_WINDOW else _INDEX_WINDOW
+        lib.fp_xray_sort(x)
+        self._drop_copies()
+
+    def _drop_copies(self) -> None:
+        """A thread that still holds its buffer at exit makes the runtime write it twice, in another's place."""
+        x = self._x
+        i = lib.fp_xray_twin(x, 0)
+        while i < x.n_buffers:
+            one, other = x.buffers[i - 1], x.buffers[i]
+            if self._same_bytes(one.offset, other.offset, one.nbytes):
+                other.dropped = True
+                self._duplicates += 1
+            i = lib.fp_xray_twin(x, i + 1)
+
+    def _fdr_ranges(self) -> Iterator[tuple[int, int | None]]:
+        """The buffers in order of time.  In lenient mode each is a range, so that damage ends with it."""
+        offset, nbytes = ffi.new("uint64_t *"), ffi.new("uint64_t *")
+        while lib.fp_xray_range(self._x, not self.options.lenient, offset, nbytes):
+            yield offset[0], nbytes[0]
+
+    def _same_bytes(self, a: int, b: int, nbytes: int) -> bool:
+        step = 1 << 20
+        return all(
+            self.source.read_at(a + at, min(step, nbytes - at)) == self.source.read_at(b + at, min(step, nbytes - at))
+            for at in range(0, nbytes, step)
+        )
+
+    # ---- decoding ------------------------------------------------------
+
+    def feed(self, in_: Any, batch: Any, err: Any) -> int:
+        if self.view == "stacks" and batch.n_values != 2:
+            lib.fp_batch_set_values(batch, 2)
+        batch.part = self._part
+        while (status := self._feed(self._x, in_, batch, err)) == lib.FP_ASK:
+            self._define(self._x.asked)
+        return int(status)
+
+    def _define(self, function_id: int) -> None:
+        """Name a function the decoder meets for the first time."""
+        model = self.model
+        symbol = self._names.lookup(function_id) if self._names else None
+        if symbol is None:
+            self._unnamed += self._names is not None
+            function = model.function(f"#{function_id}", object_id=self._object)
+        else:
+            object_id = model.object(symbol.object) if symbol.object else 0
+            system_name = symbol.system_name if symbol.system_name != symbol.name else ""
+            function = model.function(symbol.name, symbol.file, object_id, system_name, symbol.line)
+            if model.numbers.setdefault(function, function_id) != function_id:
+                # another function of which the symbols say the same: static ones without debug information
+                system_name = f"{symbol.system_name}#{function_id}"
+                function = model.function(symbol.name, symbol.file, object_id, system_name, symbol.line)
+                model.numbers[function] = function_id
+        if lib.fp_xray_define(self._x, function_id, function):
+            raise MemoryError("no memory for the function table")
+
+    def finish(self) -> None:
+        x, report = self._x, self.report
+        stats = x.stats
+        for name, n in (
+            ("duplicate buffers", self._duplicates),
+            ("duplicate records", stats.duplicate_records),
+            ("orphan arguments", stats.orphan_arguments),
+            ("buffers cut short by typed events", stats.short_buffers),
+            ("negative times", stats.negative_times),
+            ("further logs in the same file", stats.joined),
+        ):
+            if n:
+                report.repairs[name] += n
+        for name, n in (
+            ("damaged buffers", stats.bad_buffers),
+            ("damaged records", stats.bad_records),
+            ("bytes passed over", stats.lost_bytes),
+        ):
+            if n:
+                report.losses[name] += n
+        if self._unnamed:
+            report.warn(f"{self._unnamed:,} functions of the log are in no map: is it that of another build or object?")
+        if stats.joined:
+            self.model.parts[self._part].pid = None  # of a profile: that of its first log
+        facts = report.facts
+        facts["mode"] = _MODES[x.mode]
+        if x.mode < lib.FP_XRAY_PROFILE:
+            facts["version"] = int(x.version)
+            facts["ticks per second"] = int(x.ticks_per_second)
+            facts["constant TSC"] = bool(x.flags & 1)
+            facts["nonstop TSC"] = bool(x.flags & 2)
+        facts["byte order"] = "big-endian" if x.swap else "little-endian"
+        if x.mode == lib.FP_XRAY_FDR:
+            facts["buffer size"] = int(x.buffer_size)
+        if x.mode != lib.FP_XRAY_BASIC:
+            facts["buffers"] = int(stats.buffers)
+
+
+def _load_names(options: Options, report: Report) -> Any:
+    if not options.symbols:
+        return None
+    from fastprof.formats.xray.map import FunctionNames, InstrumentationMap
+
+    demangle = options.demangle != "none"
+    maps = [InstrumentationMap.load(path, demangle=demangle) for path in options.symbols]
+    for warning in (w for one in maps for w in one.warnings):
+        report.warn(warning)
+    return FunctionNames(maps)

@@ -1,0 +1,122 @@
+"""Readable names from linker symbols.
+
+C++ (Itanium) goes through pycxxfilt, which is LLVM's own demangler, so names are spelled as llvm-symbolizer
+spells them; Rust (v0 and legacy) and D have small rules of their own here. Every distinct name is worked out
+once. pycxxfilt is imported at the first mangled name, so importing this module costs nothing.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+
+from fastprof.core._typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from typing import Literal
+
+    Demangle = Literal["full", "templates", "none"]
+
+_RUST_HASH = re.compile(r"17h[0-9a-f]{16}E(?=$|[.@])")
+_RUST_HASH_SHOWN = re.compile(r"::h[0-9a-f]{16}(?=$|[ .@])")
+_RUST_ESCAPE = re.compile(r"\$(SP|BP|RF|LT|GT|LP|RP|C|u[0-9a-f]{1,6})\$")
+_RUST_ESCAPES = {"SP": "@", "BP": "*", "RF": "&", "LT": "<", "GT": ">", "LP": "(", "RP": ")", "C": ","}
+_QUALIFIERS = re.compile(r"(?: const| volatile| noexcept|\s?&&?)*(?P<clone>(?: \([.\w]+\)| \[[^\[\]]*\])*)$")
+_DIGITS = re.compile(r"\d+")
+_OPERATOR = re.compile(r"(?:(?<=^)|(?<=[:\s]))operator(?!\w)")
+
+
+@lru_cache(maxsize=1 << 17)
+def demangle(name: str, mode: Demangle = "full") -> str:
+    """The readable form of one linker symbol; a name that is not mangled comes back as it is.
+
+    `full`: everything, parameter lists and template arguments included, as llvm-symbolizer prints it.
+    `templates`: as pprof's `demangle=templates`: scope, name and template arguments; the parameter list, the
+    qualifiers after it and the return type are dropped (overloads become one name). The parameters of an
+    enclosing function (`main(int)::'lambda'(...)`) stay. `none`: the symbol itself.
+    Loses: the hash of a legacy Rust symbol (`::h0123456789abcdef`) in the first two modes.
+    """
+    if mode == "none" or not name.startswith(("_", "?")):
+        return name
+    if name.startswith("_D"):
+        return _demangle_d(name)
+    text = _demangle_cpp_or_rust(name)
+    if text is None:
+        return name
+    if name.startswith("_ZN") and _RUST_HASH.search(name):
+        return _clean_legacy_rust(text)
+    return _drop_parameters(text) if mode == "templates" and name.startswith("_Z") else text
+
+
+def _demangle_cpp_or_rust(name: str) -> str | None:
+    import pycxxfilt
+
+    try:
+        return pycxxfilt.demangle(name)
+    except ValueError:  # has the prefix of a mangled name, but is not one
+        return None
+
+
+def _clean_legacy_rust(text: str) -> str:
+    """Rust before the v0 scheme borrowed C++ mangling and escaped what C++ names cannot hold."""
+
+    def unescape(match: re.Match[str]) -> str:
+        code = match.group(1)
+        if code in _RUST_ESCAPES:
+            return _RUST_ESCAPES[code]
+        point = int(code[1:], 16)
+        return chr(point) if point < 0x110000 and not 0xD800 <= point < 0xE000 else match.group()
+
+    text = _RUST_HASH_SHOWN.sub("", text)
+    text = _RUST_ESCAPE.sub(unescape, text).replace("..", "::")
+    return re.sub(r"(^|::)_(?=[<{])", r"\1", text)
+
+
+def _demangle_d(name: str) -> str:
+    """The qualified name of a D symbol: `_D3std5stdio7writelnFZv` is std.stdio.writeln; types are dropped.
+
+    Template instances and back references are not decoded: such a symbol stays as it is.
+    """
+    if name == "_Dmain":
+        return "D main"
+    parts: list[str] = []
+    at = 2
+    while match := _DIGITS.match(name, at):
+        start, size = match.end(), int(match.group()[:9])
+        part = name[start : start + size]
+        if len(part) < size or size == 0 or part.startswith("__T"):
+            return name
+        parts.append(part)
+        at = start + size
+    return ".".join(parts) if parts and (at == len(name) or name[at] not in "QS_") else name
+
+
+def _drop_parameters(text: str) -> str:
+    """Cut the last parameter list, what follows it, and the return type in front (only templates show one)."""
+    tail = _QUALIFIERS.search(text)
+    end = tail.start() if tail else len(text)
+    clone = tail["clone"] if tail else ""
+    if not text.endswith(")", 0, end):
+        return text
+    depth, at = 1, end - 1
+    while depth and at > 0:
+        at -= 1
+        depth += {")": 1, "(": -1}.get(text[at], 0)
+    if depth or at == 0 or text.endswith("operator", 0, at) or text[at:end] == "(anonymous namespace)":
+        return text
+    return _drop_return_type(text[:at]) + clone
+
+
+def _drop_return_type(text: str) -> str:
+    operators = list(_OPERATOR.finditer(text))
+    stop = operators[-1].start() if operators else len(text)
+    depth, cut = 0, 0
+    for at in range(stop):
+        char = text[at]
+        if char in "<([{":
+            depth += 1
+        elif char in ">)]}":
+            depth -= 1
+        elif char == " " and depth == 0:
+            cut = at + 1
+    return text[cut:] if depth == 0 else text

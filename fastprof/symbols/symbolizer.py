@@ -1,0 +1,329 @@
+"""Run-time addresses of a profiled process to functions, files and lines.
+
+A profile says which files were mapped where (`Mapping`); `Symbolizer` finds those files, turns a run-time address
+into a byte of the file and that into a link-time address, and asks the `ElfObject`. The way over the file offset
+serves position-independent programs, shared objects and prelinked objects alike; programs linked to a fixed place
+(ET_EXEC) are asked by the run-time address itself, however a profiler noted their mapping.
+"""
+
+from __future__ import annotations
+
+import bisect
+import os
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from itertools import accumulate, pairwise
+
+from fastprof.core._typing import TYPE_CHECKING, NamedTuple
+from fastprof.core.errors import SymbolError
+from fastprof.symbols.demangle import demangle
+from fastprof.symbols.elf import DEBUG_DIRS, ElfObject, Section, Segment, Symbol
+
+if TYPE_CHECKING:
+    from fastprof.symbols.demangle import Demangle
+
+__all__ = [
+    "ElfObject",
+    "Location",
+    "Mapping",
+    "Mappings",
+    "Section",
+    "Segment",
+    "Symbol",
+    "Symbolizer",
+    "demangle",
+]
+
+_VDSO = "[vdso]"
+_HUGE_PAGE = ("/anon_hugepage", "[anon_hugepage", "//anon")
+_DELETED = " (deleted)"
+_DEBUG_SUFFIXES = (".debug", ".dbg")
+
+
+class Mapping(NamedTuple):
+    """A range of addresses [start, limit) that shows the file from byte `offset` on; `build_id` is hex or ""."""
+
+    start: int
+    limit: int
+    offset: int
+    path: str
+    build_id: str = ""
+
+
+class Mappings:
+    """The mappings of one process, kept in the order given; ranges may lie in one another (the earlier one wins).
+
+    A text segment copied to huge pages (`/anon_hugepage`, `//anon`) is taken as the neighbour it was copied from;
+    ` (deleted)` after a path is cut.
+    """
+
+    def __init__(self, mappings: Iterable[Mapping]) -> None:
+        self.items = [m._replace(path=m.path.removesuffix(_DELETED)) for m in mappings]
+        order = sorted(range(len(self.items)), key=lambda i: (self.items[i].start, -i))
+        for before, at in pairwise(order):
+            self._adopt(at, before)
+        for after, at in pairwise(reversed(order)):
+            self._adopt(at, after)
+        self._order = order
+        self._starts = [self.items[i].start for i in order]
+        self._reach = list(accumulate((self.items[i].limit for i in order), max))
+
+    def _adopt(self, at: int, neighbour: int) -> None:
+        mine, other = self.items[at], self.items[neighbour]
+        touching = other.limit == mine.start or mine.limit == other.start
+        offset = other.offset + mine.start - other.start
+        if mine.path.startswith(_HUGE_PAGE) and touching and other.path.startswith("/") and offset >= 0:
+            self.items[at] = mine._replace(path=other.path, offset=offset, build_id=other.build_id)
+
+    def find(self, address: int) -> int | None:
+        """The index of the mapping an address belongs to, or None."""
+        at = bisect.bisect_right(self._starts, address) - 1
+        if at < 0 or address >= self._reach[at]:
+            return None
+        if address < self.items[self._order[at]].limit:
+            return self._order[at]
+        # not in the nearest range: it may lie in a wider one that starts earlier (a catch-all 0..2**64-1)
+        return next((i for i, m in enumerate(self.items) if m.start <= address < m.limit), None)
+
+    def main(self) -> int | None:
+        """The index of the program itself: the first mapping of a file that is not a shared object."""
+        for i, m in enumerate(self.items):
+            if m.path and not m.path.startswith(("[", "//")) and ".so" not in os.path.basename(m.path):
+                return i
+        return None
+
+
+def own_vdso() -> ElfObject:
+    """The vdso of this very process, as an object; its `reason` says why there is none."""
+    import tempfile
+
+    with tempfile.NamedTemporaryFile(prefix="fastprof-vdso-") as file:
+        try:
+            with open("/proc/self/maps") as maps, open("/proc/self/mem", "rb", buffering=0) as memory:
+                line = next((line for line in maps if line.rstrip().endswith(_VDSO)), "0-0 ")
+                start, limit = (int(number, 16) for number in line.split()[0].split("-"))
+                memory.seek(start)
+                file.write(memory.read(limit - start))
+                file.flush()
+        except OSError:
+            pass  # an empty file: its reason says so
+        return ElfObject(file.name)
+
+
+class Location(NamedTuple):
+    """Where one address lies and what is there.
+
+    `mapping` is an index into the mappings, -1 for none; `link_address` is the address as in the ELF file, or the
+    run-time address where no file is known; `symbols` is the inline chain, innermost first, () when unknown.
+    """
+
+    mapping: int
+    link_address: int
+    symbols: tuple[Symbol, ...]
+
+
+class Symbolizer:
+    """Resolves the addresses of one process, each distinct address once.
+
+    `symbols`: files and directories the user named; they are searched first, by build id, then by file name (a
+    `.debug` suffix is ignored). A single named program that fits no mapping stands for the profile's program if
+    the profile has no build id for it. Then `sysroot` + path, then path, then the debug directories by build id.
+    Errors: SymbolError when a file the user named fits by name but has another build id (`force` takes it); a
+    file found by path with another build id is only tallied in `unresolved`.
+    """
+
+    def __init__(
+        self,
+        mappings: Mappings | Iterable[Mapping],
+        *,
+        symbols: Sequence[str | os.PathLike[str]] = (),
+        sysroot: str = "",
+        debug_dirs: Sequence[str] = DEBUG_DIRS,
+        demangle: Demangle = "full",
+        force: bool = False,
+    ) -> None:
+        self.mappings = mappings if isinstance(mappings, Mappings) else Mappings(mappings)
+        self._sysroot = sysroot.rstrip("/")
+        self._debug_dirs = tuple(debug_dirs)
+        self._demangle: Demangle = demangle
+        self._force = force
+        self._opened: dict[str, ElfObject] = {}
+        self._chosen: dict[tuple[str, str], tuple[ElfObject | None, str]] = {}
+        self._known: dict[int, Location] = {}
+        self._failures: Counter[tuple[str, str]] = Counter()
+        paths = [os.fspath(path) for path in symbols]
+        self._directories = [path for path in paths if os.path.isdir(path)]
+        self._files = [self._open(path) for path in paths if not os.path.isdir(path)]
+        for file in self._files:
+            if file.reason:
+                raise SymbolError(f"{file.path}: {file.reason}")
+        self._by_name: dict[str, list[str]] | None = None
+        self._own_vdso: ElfObject | None = None
+
+    def resolve(self, addresses: Sequence[int], returns: Sequence[bool] | bool = False) -> list[Location]:
+        """The locations of run-time addresses, in their order, asking each object once for all that are new.
+
+        `returns` says (for all or for each) that an address is where a call returns to: it is looked up one byte
+        before, inside the call, because what follows may be another line or even another function.
+        """
+        flags = [returns] * len(addresses) if isinstance(returns, bool) else returns
+        wanted = [address - 1 if flag and address else address for address, flag in zip(addresses, flags, strict=True)]
+        self._resolve_new(dict.fromkeys(address for address in wanted if address not in self._known))
+        return [self._known[address] for address in wanted]
+
+    def unresolved(self) -> list[tuple[str, str, int]]:
+        """(object, reason, number of distinct addresses) of what could not be resolved, most addresses first."""
+        return [(path, reason, count) for (path, reason), count in self._failures.most_common()]
+
+    def notes(self) -> list[tuple[str, str]]:
+        """(object, what of its debug information could not be read) of the objects that were asked."""
+        chosen = {mapping[0]: elf for mapping, (elf, _) in self._chosen.items() if elf is not None and elf.note}
+        return [(path, elf.note) for path, elf in chosen.items()]
+
+    def _resolve_new(self, addresses: Iterable[int]) -> None:
+        work: dict[int, tuple[ElfObject, list[tuple[int, int, int]]]] = {}
+        for address in addresses:
+            index = self.mappings.find(address)
+            if index is None:
+                self._fail(address, -1, "", "address in no mapping")
+                continue
+            mapping = self.mappings.items[index]
+            elf, reason = self._object(index)
+            link = self._link_address(elf, mapping, address) if elf else None
+            if elf is None or link is None:
+                self._fail(address, index, mapping.path, reason or "address outside of the object's segments")
+            else:
+                work.setdefault(id(elf), (elf, []))[1].append((address, index, link))
+        for elf, questions in work.values():
+            answers = elf.lookup_many([link for _, _, link in questions])
+            for (address, index, link), chain in zip(questions, answers, strict=True):
+                self._known[address] = Location(index, link, chain)
+                if not chain:
+                    reason = elf.reason or "no symbol at the address"
+                    self._failures[self.mappings.items[index].path, reason] += 1
+
+    def _fail(self, address: int, index: int, path: str, reason: str) -> None:
+        self._known[address] = Location(index, address, ())
+        self._failures[path, reason] += 1
+
+    @staticmethod
+    def _link_address(elf: ElfObject, mapping: Mapping, address: int) -> int | None:
+        if elf.kind == "ET_EXEC":
+            return address if elf.is_loaded(address) else None
+        return elf.file_to_link(address - mapping.start + mapping.offset)
+
+    # ---- finding the file of a mapping
+
+    def _object(self, index: int) -> tuple[ElfObject | None, str]:
+        """The object of a mapping, or None and why there is none."""
+        mapping = self.mappings.items[index]
+        key = (mapping.path, mapping.build_id)
+        if key not in self._chosen:
+            self._chosen[key] = self._choose(index, mapping)
+        return self._chosen[key]
+
+    def _choose(self, index: int, mapping: Mapping) -> tuple[ElfObject | None, str]:
+        named = self._named_by_user(index, mapping)
+        if named is not None:
+            return named, ""
+        if mapping.path == _VDSO:
+            return self._vdso(mapping)
+        if not mapping.path.startswith("/") or mapping.path.startswith("//"):
+            return None, "not a file" if mapping.path else "mapping without a name"
+        reason = ""
+        roots = (self._sysroot, "") if self._sysroot else ("",)
+        for elf in [self._open(root + mapping.path) for root in roots]:
+            if not elf.reason and (self._force or not self._differs(elf, mapping)):
+                return elf, ""
+            other = f"wrong build id: {elf.path} has {elf.build_id}, the profile {mapping.build_id}"
+            reason = reason or elf.reason or other
+        for path in self._build_id_paths(mapping.build_id, self._debug_dirs):
+            if not (elf := self._open(path)).reason and elf.build_id == mapping.build_id:
+                return elf, ""
+        return None, reason
+
+    def _named_by_user(self, index: int, mapping: Mapping) -> ElfObject | None:
+        in_directories = [self._open(path) for path in self._build_id_paths(mapping.build_id, self._directories)]
+        for elf in (*self._files, *in_directories):
+            if mapping.build_id and not elf.reason and elf.build_id == mapping.build_id:
+                return elf
+        name = os.path.basename(mapping.path)
+        same_name = [file for file in self._files if self._is_named(file.path, name)]
+        for elf in (*same_name, *self._in_directories(mapping, name)):
+            if elf.reason:
+                continue
+            if self._force or not self._differs(elf, mapping):
+                return elf
+            if elf in same_name:
+                raise SymbolError(
+                    f"{elf.path}: build id is {elf.build_id}, the profile's {mapping.path} has {mapping.build_id}"
+                )
+        if len(self._files) == 1 and not mapping.build_id and index == self._program() and self._is_free_program():
+            return self._files[0]
+        return None
+
+    @staticmethod
+    def _differs(elf: ElfObject, mapping: Mapping) -> bool:
+        return bool(mapping.build_id and elf.build_id and elf.build_id != mapping.build_id)
+
+    @staticmethod
+    def _is_named(path: str, name: str) -> bool:
+        mine = os.path.basename(path)
+        return bool(name) and (mine == name or any(mine == name + suffix for suffix in _DEBUG_SUFFIXES))
+
+    def _program(self) -> int | None:
+        """The mapping a program named by the user stands for: the main one, or the only one, named or not."""
+        return 0 if len(self.mappings.items) == 1 else self.mappings.main()
+
+    def _is_free_program(self) -> bool:
+        """Whether the one file the user named is a program that no mapping claims by its name."""
+        file = self._files[0]
+        claimed = any(self._is_named(file.path, os.path.basename(m.path)) for m in self.mappings.items)
+        return not claimed and (file.interpreted or file.kind == "ET_EXEC")
+
+    @staticmethod
+    def _build_id_paths(build_id: str, directories: Iterable[str]) -> list[str]:
+        if len(build_id) <= 2:
+            return []
+        stem = os.path.join(".build-id", build_id[:2], build_id[2:])
+        candidates = [os.path.join(d, stem + suffix) for d in directories for suffix in ("", ".debug")]
+        return [path for path in candidates if os.path.isfile(path)]
+
+    def _in_directories(self, mapping: Mapping, name: str) -> list[ElfObject]:
+        """Files of the user's directories that may be the mapping's, those with the same build id first."""
+        if not name or not self._directories:
+            return []
+        if self._by_name is None:
+            self._by_name = self._index_directories()
+        names = (name, *(name + suffix for suffix in _DEBUG_SUFFIXES))
+        found = [self._open(path) for n in names for path in self._by_name.get(n, ())]
+        return sorted(found, key=lambda elf: (elf.build_id != mapping.build_id, not elf.path.endswith(mapping.path)))
+
+    def _index_directories(self) -> dict[str, list[str]]:
+        """The files of the user's directories, by name, that are called as some mapped file is: so few, whatever
+        the directories hold."""
+        wanted = {os.path.basename(m.path) + suffix for m in self.mappings.items for suffix in ("", *_DEBUG_SUFFIXES)}
+        index: dict[str, list[str]] = {}
+        for directory in self._directories:
+            for folder, _, names in os.walk(directory):
+                for name in sorted(wanted.intersection(names)):
+                    index.setdefault(name, []).append(os.path.join(folder, name))
+        return index
+
+    def _vdso(self, mapping: Mapping) -> tuple[ElfObject | None, str]:
+        """The kernel's code in every process: in no file, but here, too, if this is the kernel of the profile."""
+        if not mapping.build_id:
+            return None, "the kernel's own code, and no build id says of which kernel"
+        if self._own_vdso is None:
+            self._own_vdso = own_vdso()
+        elf = self._own_vdso
+        if elf.reason or elf.build_id == mapping.build_id:
+            return (None if elf.reason else elf), elf.reason
+        return None, f"wrong build id: this machine's has {elf.build_id}, the profile {mapping.build_id}"
+
+    def _open(self, path: str) -> ElfObject:
+        if path not in self._opened:
+            self._opened[path] = ElfObject(
+                path, debug_dirs=self._debug_dirs, sysroot=self._sysroot, demangle=self._demangle
+            )
+        return self._opened[path]

@@ -1,0 +1,82 @@
+"""One input as a Python object: its batches, its model, Arrow."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from types import TracebackType
+
+from fastprof.core._typing import IO, Any
+from fastprof.core.engine import Options, Report, read
+from fastprof.core.errors import UsageError
+from fastprof.core.model import Batch, Model
+from fastprof.verbs.pipeline import checked, open_reader, refuse_idle
+
+
+class Profile:
+    """An input that is read once, from beginning to end.
+
+    `view` is "timeline", "stacks" or "graph"; `model` holds what ids stand
+    for; `report` is complete when all batches were read.
+    """
+
+    def __init__(
+        self,
+        path: str | os.PathLike[str] | bytes | IO[bytes],
+        *,
+        from_: str | None = None,
+        options: Options | Mapping[str, Any] | None = None,
+    ) -> None:
+        self.model = Model()
+        self.report = Report()
+        options = checked(options)
+        self._reader = open_reader(path, from_, self.model, options, self.report)
+        try:
+            refuse_idle(options, [self._reader])
+        except UsageError:
+            self.close()
+            raise
+        self.format = self._reader.format
+        self.view = self._reader.view
+
+    def __iter__(self) -> Iterator[Batch]:
+        """The batches; each is valid until the next one is asked for."""
+        return read(self._reader)
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        """The batches as an Arrow stream.  Each has memory of its own, filled by the decoder and never copied."""
+        from fastprof.core import _arrow
+
+        batches = read(self._reader, keep=True)
+        items = ((batch, len(batch), batch.arrow_columns()) for batch in batches)
+        return _arrow.stream(items, Batch(self.view, 1).arrow_columns())
+
+    def function_name(self, function_id: int) -> str:
+        """What the "function" and "callee" columns stand for; bytes that are not UTF-8 as surrogates."""
+        return self.model.get_function(function_id).name.decode("utf-8", "surrogateescape")
+
+    def close(self) -> None:
+        self._reader.source.close()
+
+    def __enter__(self) -> Profile:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+def open(
+    path: str | os.PathLike[str] | bytes | IO[bytes],
+    *,
+    from_: str | None = None,
+    options: Options | Mapping[str, Any] | None = None,
+) -> Profile:
+    """Open a profile: a path, "-", the bytes themselves, or a binary file.
+
+    `options`: Options, or a dict of those that are not the default.
+    Errors: UsageError for options that make no sense, UnrecognizedError when no format claims it, FormatError when it
+    is broken.
+    """
+    return Profile(path, from_=from_, options=options)

@@ -1,0 +1,191 @@
+"""Several profiles in one archive: append safely, list, and store alike dumps against each other."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import stat
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+
+from fastprof.core._typing import Any
+from fastprof.core.engine import Options, Reader, Report, Writer, write
+from fastprof.core.errors import FastprofError, FormatError, UsageError
+from fastprof.core.io import Sink, Source
+from fastprof.core.model import Batch, Model
+from fastprof.core.streams import compression_of_name
+from fastprof.formats.archive.index import Archive, load, payload, read_end, read_header
+from fastprof.formats.archive.sections import (
+    BASED,
+    ROWS,
+    TABLES,
+    Codec,
+    Member,
+    SectionError,
+)
+from fastprof.formats.archive.write import ArchiveWriter, empty
+
+OpenReader = Callable[[Model, Options, Report], Reader]
+RowsFor = Callable[[Writer, list[Reader]], Iterable[Batch]]  # what the writer is to get of the readers
+
+
+@contextmanager
+def _located(path: str) -> Iterator[None]:
+    """Damage of a section as an error that names the file."""
+    try:
+        yield
+    except SectionError as error:
+        raise FormatError(path, "archive", error.detail, offset=error.offset) from None
+
+
+def _load(path: str) -> tuple[Source, Archive]:
+    source = Source(path)
+    try:
+        if not source.seekable:
+            raise UsageError(f"{path}: a store must be a plain file{', not compressed' * bool(source.compression)}")
+        with _located(path):
+            return source, load(source, Codec(), lenient=False)
+    except BaseException:
+        source.close()
+        raise
+
+
+def members(path: str) -> list[dict[str, Any]]:
+    """What a store holds, from its index alone: name, view, rows, stored bytes, totals and times of each profile."""
+    source, archive = _load(path)
+    with source, _located(path):
+        for member in archive.members:
+            read_end(source, Codec(), member)
+    found = []
+    for member in archive.members:
+        times = [c.times for c in member.chunks.values() if c.times]
+        end = member.end or {}
+        entry = {
+            "name": member.name,
+            "view": member.view,
+            "rows": member.rows,
+            "chunks": len(member.chunks),
+            "stored bytes": sum(nbytes for _, _, nbytes in member.sections),
+        }
+        if times:
+            entry["first time"], entry["last time"] = min(t[0] for t in times), max(t[1] for t in times)
+        for key in ("totals", "facts", "repairs", "losses"):
+            if key in end:
+                entry[key] = end[key]
+        found.append(entry)
+    return found
+
+
+class _Bases:
+    """Finds, for each section of a new profile, the one of an earlier profile that it may be like.
+
+    That is the section of the same type and rank in the latest profile of the
+    same view that has one which stands by itself: a base has no base, so
+    that reading a section never needs more than one other.
+    """
+
+    def __init__(self, source: Source, found: list[Member], view: str) -> None:
+        self._source = source
+        self._members = [m for m in reversed(found) if m.view == view]
+        self._codec = Codec()
+
+    def __call__(self, type_: int, rank: int) -> tuple[int, bytes] | None:
+        if type_ not in (TABLES, ROWS):
+            return None
+        for member in self._members[:]:
+            same = [offset for offset, t, _ in member.sections if t == type_]
+            if rank >= len(same):
+                continue
+            offset = same[rank]
+            try:
+                section = read_header(self._source, offset)
+                if section.flags & BASED:
+                    continue
+                base = payload(self._source, self._codec, section)
+            except SectionError:
+                continue  # damage of another profile: nothing new is to need it
+            # the next sections are probably found in the same profile
+            self._members.remove(member)
+            self._members.insert(0, member)
+            return offset, base
+        return None
+
+
+def append(path: str, name: str, open_reader: OpenReader, options: Options, rows_for: RowsFor) -> Report:
+    """Add a profile under `name` to the store at `path`, which is made if it is not there.
+
+    The old contents stay readable whatever happens: what is new goes behind
+    the old index and counts only when its own index is complete.  Waits
+    while another process adds.  Errors: UsageError when the name is taken;
+    FastprofError and its kinds; then the store is as it was.
+    """
+    if not name:
+        raise UsageError("a profile in a store needs a name: give one with --name")
+    if compression_of_name(path):
+        raise UsageError(f"{path}: a store must be a plain file, not compressed")
+    model, report = Model(), Report()
+    reader = open_reader(model, options, report)
+    try:
+        with _locked(path) as (file, created):
+            try:
+                _append(path, file, name, reader, options, rows_for)
+            except BaseException:
+                if created:
+                    os.unlink(path)
+                raise
+    finally:
+        reader.source.close()
+    return report
+
+
+def _append(path: str, file: Any, name: str, reader: Reader, options: Options, rows_for: RowsFor) -> None:
+    if not file.seek(0, os.SEEK_END):
+        # an empty store first, so that there is something whole to fall back to
+        file.write(empty())
+    source, archive = _load(path)
+    with source:
+        if any(member.name == name for member in archive.members):
+            raise UsageError(f"{path}: there is a profile {name!r} already")
+        file.truncate(archive.end)
+        file.seek(archive.end)
+        try:
+            writer = ArchiveWriter(
+                reader.model,
+                Sink(file),
+                options,
+                reader.report,
+                name=name,
+                after=archive,
+                base_of=_Bases(source, archive.members, reader.view),
+                sync=lambda: os.fsync(file.fileno()),
+            )
+            writer.view = reader.view
+            write(rows_for(writer, [reader]), writer)
+            os.fsync(file.fileno())
+        except BaseException:
+            file.truncate(archive.end)
+            raise
+
+
+@contextmanager
+def _locked(path: str) -> Iterator[tuple[Any, bool]]:
+    """The store, opened for writing by nobody else, and whether it was made for that."""
+    while True:
+        try:
+            try:
+                file, created = open(path, "x+b", buffering=0), True
+            except FileExistsError:
+                file, created = open(path, "r+b", buffering=0), False
+        except OSError as error:
+            raise FastprofError(f"{path}: {error.strerror or error}") from None
+        with file:
+            if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+                raise UsageError(f"{path}: a store must be a plain file")
+            fcntl.flock(file, fcntl.LOCK_EX)
+            try:
+                there = os.stat(path)
+            except FileNotFoundError:
+                continue  # who made it failed, and removed it
+            if os.path.samestat(there, os.fstat(file.fileno())):
+                yield file, created
+                return

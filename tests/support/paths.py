@@ -1,0 +1,39 @@
+"""Where the shared sample data lives: beside the repository, or where FASTPROF_SHARED says."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+REPO = Path(__file__).resolve().parents[2]
+
+
+def find_shared() -> Path | None:
+    """The folder holding `data/`, or None when this checkout has no samples beside it."""
+    named = os.environ.get("FASTPROF_SHARED")
+    if named:
+        # A wrong setting must not turn into silently skipped tests.
+        if not (Path(named) / "data").is_dir():
+            raise FileNotFoundError(f"FASTPROF_SHARED={named} has no data folder")
+        return Path(named)
+    for parent in REPO.parents:
+        if (parent / "shared" / "data").is_dir():
+            return parent / "shared"
+    return None
+
+
+SHARED = find_shared()
+needs_shared = pytest.mark.skipif(SHARED is None, reason="no shared/data beside the repository")
+
+
+def shared_data(*parts: str) -> Path:
+    assert SHARED is not None, "mark the test with needs_shared"
+    return SHARED.joinpath("data", *parts)
+
+
+def shared(*parts: str) -> Path | None:
+    """A path below the sample data, or None when it is not there."""
+    path = SHARED.joinpath("data", *parts) if SHARED else None
+    return path if path is not None and path.exists() else None

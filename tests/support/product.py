@@ -1,0 +1,134 @@
+"""What the product makes of an input, in the terms of the reference models."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from fastprof import formats
+from fastprof.core import io as fastprof_io
+from fastprof.core.engine import Options, Reader, Report, read
+from fastprof.core.io import Source
+from fastprof.core.model import Batch, Model
+from tests.reference.fold import Folded
+from tests.reference.xray import CUSTOM, ENTER, ENTER_ARGS, EXIT, TAIL, TYPED, Record
+
+OPS = (ENTER, EXIT, TAIL, ENTER_ARGS, "argument", CUSTOM, TYPED, "buffer")
+
+
+class Opened(NamedTuple):
+    reader: Reader
+    model: Model
+    report: Report
+
+
+def open_input(
+    data: bytes | Path, options: Options | None = None, window: int | None = None, from_: str | None = None
+) -> Opened:
+    """A reader over `data`, whose source's window starts at `window` bytes."""
+    options = options or Options()
+    before = fastprof_io.WINDOW
+    fastprof_io.WINDOW = window or before
+    try:
+        if isinstance(data, Path):
+            source = Source(str(data))
+        else:
+            source = Source(io.BytesIO(data) if isinstance(data, bytes) else data, "input")
+    finally:
+        fastprof_io.WINDOW = before
+    model, report = Model(), Report()
+    format_ = formats.get(from_) if from_ else formats.detect(source)
+    assert format_.reader
+    return Opened(format_.reader_class()(source, model, options, report), model, report)
+
+
+def batches(opened: Opened, capacity: int | None = None) -> Iterator[Batch]:
+    return read(opened.reader, capacity)
+
+
+def timeline(
+    data: bytes | Path, options: Options | None = None, *, capacity: int | None = None, window: int | None = None
+) -> tuple[dict[tuple[int, int], list[Record]], Report]:
+    """Records by (pid, tid), arguments joined to their call, and the report.  Function names must be `#id`."""
+    opened = open_input(data, options, window)
+    model = opened.model
+    names: dict[int, int] = {}
+    threads: dict[tuple[int, int], list[Record]] = {}
+    for batch in batches(opened, capacity):
+        columns: dict[str, Any] = {name: batch[name] for name in batch.columns}
+        for i in range(len(batch)):
+            op = OPS[columns["op"][i]]
+            if op == "buffer":
+                continue
+            _, pid, tid = model.row("threads", columns["thread"][i])
+            records = threads.setdefault((pid, tid), [])
+            if op == "argument":
+                last = records[-1]
+                joined = ENTER_ARGS if last.op == ENTER else last.op
+                records[-1] = last._replace(args=(*last.args, columns["aux"][i]), op=joined)
+                continue
+            function = columns["function"][i]
+            if op in (CUSTOM, TYPED):
+                record = Record(pid, tid, columns["cpu"][i], columns["time"][i], op, 0, (), batch.payload(i), function)
+            else:
+                if function not in names:
+                    names[function] = int(model.get_function(function).name.removeprefix(b"#"))
+                record = Record(pid, tid, columns["cpu"][i], columns["time"][i], op, names[function])
+            records.append(record)
+    return threads, opened.report
+
+
+class Graph(NamedTuple):
+    """A graph in the terms of the reference fold, by function name."""
+
+    self_: dict[bytes, tuple[int, ...]]
+    arcs: dict[tuple[bytes, bytes], tuple[int, ...]]  # calls, then the inclusive values
+    parts: list[Any]
+    report: Report
+
+
+def folded(expected: Folded) -> tuple[dict[bytes, tuple[int, ...]], dict[tuple[bytes, bytes], tuple[int, ...]]]:
+    """What a Graph's self costs and arcs are by the reference fold."""
+    self_ = {b"#%d" % f: (expected.self_ticks[f], n) for f, n in expected.calls.items()}
+    arcs = {
+        (b"#%d" % caller, b"#%d" % callee): (
+            n,
+            expected.arc_inclusive_ticks[caller, callee],
+            expected.arc_inclusive_calls[caller, callee],
+        )
+        for (caller, callee), n in expected.arc_calls.items()
+        if caller is not None
+    }
+    return self_, arcs
+
+
+def graph(data: bytes | Path, options: Options | None = None, *, capacity: int | None = None) -> Graph:
+    """A timeline folded into a graph; values of all parts summed."""
+    from fastprof.verbs.pipeline import merged
+
+    opened = open_input(data, options)
+    options = options or Options()
+    names: dict[int, bytes] = {}
+    self_: dict[bytes, tuple[int, ...]] = {}
+    arcs: dict[tuple[bytes, bytes], tuple[int, ...]] = {}
+
+    def add(into: dict[Any, tuple[int, ...]], key: Any, values: tuple[int, ...]) -> None:
+        into[key] = tuple(a + b for a, b in zip(into.get(key, (0,) * len(values)), values, strict=True))
+
+    def name(function: int) -> bytes:
+        if function not in names:
+            names[function] = opened.model.get_function(function).name
+        return names[function]
+
+    first = len(opened.model.parts)
+    for batch in merged([opened.reader], "graph", opened.model, options, opened.report, capacity=capacity):
+        for i in range(len(batch)):
+            values = tuple(batch.values(k)[i] for k in range(2))
+            function = name(batch["function"][i])
+            if batch["kind"][i] == 0:
+                add(self_, function, values)
+            else:
+                add(arcs, (function, name(batch["callee"][i])), (batch["count"][i], *values))
+    return Graph(self_, arcs, opened.model.parts[first:], opened.report)
