@@ -18,9 +18,11 @@ from typing import Any
 import pytest
 
 from fastprof import formats
-from fastprof.core.engine import Options, Reader, Report, read, write
+from fastprof.core.engine import Reader, read, write
 from fastprof.core.io import Sink, Source
 from fastprof.core.model import Model
+from fastprof.core.options import Options
+from fastprof.core.report import Report
 from fastprof.formats.archive.read import ArchiveReader
 from fastprof.formats.archive.write import ArchiveWriter
 from tests.support.paths import SHARED

@@ -12,8 +12,9 @@ import pytest
 
 from fastprof.bridges.estimate import to_stacks
 from fastprof.bridges.project import to_graph
-from fastprof.core.engine import Options, Report
 from fastprof.core.model import Batch, Model
+from fastprof.core.options import Options
+from fastprof.core.report import Report
 from tests.support import profiles
 from tests.support.profiles import At, Fn, Frame, Row, Sample
 

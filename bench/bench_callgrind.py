@@ -18,8 +18,7 @@ from typing import Any
 
 import pytest
 
-from fastprof.core.engine import Options
-from fastprof.verbs.pipeline import convert, info
+from fastprof import convert, info
 from tests.support.paths import SHARED
 
 MB = int(os.environ.get("FASTPROF_BENCH_MB", "50"))
@@ -69,8 +68,7 @@ def test_rewrite(benchmark: Any, profile: Path) -> None:
 
 
 def test_aggregate(benchmark: Any, profile: Path) -> None:
-    options = Options(aggregate=True)
-    measure(benchmark, profile, lambda: convert([str(profile)], os.devnull, to="callgrind", options=options))
+    measure(benchmark, profile, lambda: convert([str(profile)], os.devnull, to="callgrind", aggregate=True))
 
 
 def test_cachegrind(benchmark: Any, profile: Path) -> None:

@@ -18,11 +18,13 @@ from typing import Any
 
 import pytest
 
-from fastprof.core.engine import Options, Report, read
+from fastprof import convert
+from fastprof.core.engine import read
 from fastprof.core.io import Source
 from fastprof.core.model import Model
+from fastprof.core.options import Options
+from fastprof.core.report import Report
 from fastprof.formats import get
-from fastprof.verbs.pipeline import convert
 from tests.support.product import open_input
 
 MB = int(os.environ.get("FASTPROF_BENCH_MB", "64"))
@@ -94,9 +96,9 @@ def test_decode(benchmark: Any, trace: Path) -> None:
     measured(benchmark, trace, work)
 
 
-@pytest.mark.parametrize("options", [Options(), Options(per_thread=True)], ids=["merged", "per-thread"])
-def test_convert_to_callgrind(benchmark: Any, trace: Path, options: Options) -> None:
-    measured(benchmark, trace, lambda: convert([str(trace)], "/dev/null", to="callgrind", options=options))
+@pytest.mark.parametrize("per_thread", [False, True], ids=["merged", "per-thread"])
+def test_convert_to_callgrind(benchmark: Any, trace: Path, per_thread: bool) -> None:
+    measured(benchmark, trace, lambda: convert([str(trace)], "/dev/null", to="callgrind", per_thread=per_thread))
 
 
 def test_convert_to_pprof(benchmark: Any, trace: Path) -> None:

@@ -1,6 +1,6 @@
 """samtools for profiles: any profile format into any other, streaming.
 
-    report = fastprof.convert(["trace.xray"], "out.callgrind")
+    report = fastprof.convert("trace.xray", "out.callgrind", symbols=["./program"])
     facts = fastprof.info("trace.xray").facts
     with fastprof.open("trace.xray") as profile:
         for batch in profile: ...
@@ -14,10 +14,11 @@ from fastprof.core._typing import TYPE_CHECKING, Any
 from fastprof.core.version import __version__
 
 if TYPE_CHECKING:
-    from fastprof.core.engine import Options, Report
     from fastprof.core.errors import FastprofError, FormatError, UnrecognizedError, UsageError
     from fastprof.core.model import Batch
-    from fastprof.verbs.pipeline import convert, info
+    from fastprof.core.report import Report
+    from fastprof.verbs.convert import convert
+    from fastprof.verbs.info import info
     from fastprof.verbs.profile import Profile, open
 
 # Imported when first used, so that `fastprof --version` costs nothing.
@@ -25,13 +26,12 @@ _HOMES = {
     "Batch": "core.model",
     "FastprofError": "core.errors",
     "FormatError": "core.errors",
-    "Options": "core.engine",
     "Profile": "verbs.profile",
-    "Report": "core.engine",
+    "Report": "core.report",
     "UnrecognizedError": "core.errors",
     "UsageError": "core.errors",
-    "convert": "verbs.pipeline",
-    "info": "verbs.pipeline",
+    "convert": "verbs.convert",
+    "info": "verbs.info",
     "open": "verbs.profile",
 }
 
@@ -39,7 +39,6 @@ __all__ = [
     "Batch",
     "FastprofError",
     "FormatError",
-    "Options",
     "Profile",
     "Report",
     "UnrecognizedError",

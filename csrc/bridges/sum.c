@@ -117,6 +117,8 @@ int fp_sum_put(struct fp_sum *s, const struct fp_batch *in, uint32_t from, const
         for (uint32_t k = 0; k < n; k++) {
             const uint32_t i = from + k;
             keys[k].row[0] = in->stack[i];
+            s->unlabelled += (in->label[i] && !(s->keep & FP_SUM_LABELS)) ||
+                             (in->thread[i] && !(s->keep & (FP_SUM_PROCESS | FP_SUM_THREAD)));
             keys[k].row[1] = kept(s, &s->labels, &s->cap_labels, in->label[i], kept_label);
             keys[k].row[2] = kept(s, &s->threads, &s->cap_threads, in->thread[i], kept_thread);
             if (keys[k].row[1] == FP_NO_ID || keys[k].row[2] == FP_NO_ID)

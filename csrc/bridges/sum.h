@@ -30,6 +30,7 @@ struct fp_sum {
     uint32_t had;         /* FP_SUM_PROCESS, FP_SUM_THREAD: rows had such ids */
     uint32_t taken;       /* after FP_E_OVERFLOW: rows of the batch that were taken */
     uint64_t timed;       /* samples whose time is lost */
+    uint64_t unlabelled;  /* samples of which no label, or no thread, is kept */
     struct fp_table keys; /* (stack, labels, thread) */
 
     /* private from here on */

@@ -13,56 +13,43 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Iterable, Iterator
+from functools import partial
 
+from fastprof.bridges.changed import Changed
 from fastprof.core._c import ffi, lib
-from fastprof.core.engine import Report
+from fastprof.core._typing import Any
+from fastprof.core.engine import EVERYTHING, Holds
 from fastprof.core.errors import FastprofError
 from fastprof.core.formulas import Formulas
 from fastprof.core.model import Batch, Model, Part, ValueType
+from fastprof.core.options import Options
+from fastprof.core.report import Report
 
 
-def compute(batches: Iterable[Batch], model: Model, report: Report) -> Iterator[Batch]:
+def compute(
+    batches: Iterable[Batch], model: Model, options: Options, report: Report, holds: Holds = EVERYTHING
+) -> Iterator[Batch]:
     """The same batches with a column more for each inherited event of their part.
 
     Errors: FastprofError when a computed value does not fit into 64 bits.
     """
-    parts: dict[int, _Computed] = {}
-    last = -1
+    changed = Changed(model)
+    known: dict[int, tuple[Formulas, list[Any]]] = {}
     for batch in batches:
-        index, n_values = batch.part, int(batch.c.n_values)
-        if index not in parts:
-            parts[index] = _Computed(model.parts[index], report)
-        part = parts[index]
-        batch.set_values(n_values + len(part.columns))
-        for k, factors in enumerate(part.columns):
+        if batch.part not in known:
+            formulas = formulas_of(model.parts[batch.part], report)
+            known[batch.part] = formulas, [ffi.new("int64_t[]", factors) for factors in formulas.factors.values()]
+        formulas, columns = known[batch.part]
+        n_values = int(batch.c.n_values)
+        batch.set_values(n_values + len(columns))
+        for k, (name, factors) in enumerate(zip(formulas.factors, columns, strict=True)):
             if lib.fp_batch_combine(batch.c, n_values + k, factors, n_values) < 0:
-                name = part.more.value_types[n_values + k].name
                 raise FastprofError(f"inherited event {name}: a value is beyond 2^63-1")
-        if last not in (-1, index):
-            parts[last].update()
-        last = index
-        # the reader goes on with its own: what stands behind the rows (a summary) is yet to come
-        model.parts[index] = part.more
-        yield batch
-        model.parts[index] = part.part
+        yield from changed.lend(batch, partial(_with_columns, formulas=formulas))
         batch.set_values(n_values)
-    for index, part in parts.items():
-        part.update()
-        model.parts[index] = part.more
-
-
-class _Computed:
-    """A part as it is read, and `more`: the same with its inherited events as columns."""
-
-    def __init__(self, part: Part, report: Report) -> None:
-        self.part = part
-        self.formulas = formulas_of(part, report)
-        self.columns = [ffi.new("int64_t[]", factors) for factors in self.formulas.factors.values()]
-        self.more = _with_columns(part, self.formulas)
-
-    def update(self) -> None:
-        """Takes over what the reader has found since."""
-        vars(self.more).update(vars(_with_columns(self.part, self.formulas)))
+    if not any(columns for _, columns in known.values()):
+        report.warn("--compute-events: the input has no inherited events that can be computed")
+    changed.end()
 
 
 def formulas_of(part: Part, report: Report) -> Formulas:

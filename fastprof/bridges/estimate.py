@@ -16,12 +16,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from fastprof.bridges.common import columns_of, only
+from fastprof.bridges import PRUNE, STACKS, labels_apart
 from fastprof.core._c import ffi, lib
 from fastprof.core._typing import Any
-from fastprof.core.engine import CAPACITY, Options, Report
+from fastprof.core.engine import CAPACITY, EVERYTHING, Holds
 from fastprof.core.errors import check
 from fastprof.core.model import Batch, Model, Part, ValueType
+from fastprof.core.options import Options
+from fastprof.core.parts import match_columns, merge_parts
+from fastprof.core.report import Report
 from fastprof.core.version import __version__
 
 # `--stacks`: how many callers are followed, and how the output says it.
@@ -33,8 +36,10 @@ _DEPTHS = {
 }
 
 
-def to_stacks(batches: Iterable[Batch], model: Model, options: Options, report: Report) -> Iterator[Batch]:
-    """Estimated stacks of a call graph: one part, or one for each that `options.apart` keeps apart.
+def to_stacks(
+    batches: Iterable[Batch], model: Model, options: Options, report: Report, holds: Holds = EVERYTHING
+) -> Iterator[Batch]:
+    """Estimated stacks of a call graph: one part, or one for each that `--labels` and `--per-thread` keep apart.
 
     Memory is linear in distinct positions and arcs.  Errors: FormatError for
     a sum beyond 2^63-1 or an id that is not there.
@@ -45,14 +50,14 @@ def to_stacks(batches: Iterable[Batch], model: Model, options: Options, report: 
     for batch in batches:
         if batch.part not in of_part:
             part = model.parts[batch.part]
-            key = _key(model, part, options.apart)
+            key = _key(model, part, labels_apart(options))
             group = groups.setdefault(key, _Group(model))
             of_part[batch.part] = group, group.add(part, batch.c.n_values)
         group, columns = of_part[batch.part]
         instr, line = ("instr" in model.parts[batch.part].positions, "line" in model.parts[batch.part].positions)
         check(lib.fp_estimate_put(group.c, batch.c, columns, instr, line, err), err, "graph", "estimate")
 
-    depth, comment = _DEPTHS[options.stacks]
+    depth, comment = _DEPTHS[options[STACKS]]
     if not groups:  # a graph of nothing still says what it would have counted
         groups[0, 0] = _Group(model)
         for part in list(model.parts):
@@ -63,7 +68,7 @@ def to_stacks(batches: Iterable[Batch], model: Model, options: Options, report: 
         c.thread = thread
         if work_left is not None:
             c.work_left = work_left
-        status = lib.fp_estimate_end(c, options.prune, depth, options.stacks == "estimate", err)
+        status = lib.fp_estimate_end(c, options[PRUNE], depth, options[STACKS] == "estimate", err)
         check(status, err, "graph", "estimate")
         out = Batch("stacks", CAPACITY["stacks"], len(group.events))
         out.c.part = model.add_part(group.part(comment))
@@ -73,9 +78,8 @@ def to_stacks(batches: Iterable[Batch], model: Model, options: Options, report: 
             yield out
             out.reset()
         report.rows["estimated stacks"] += c.stacks
-        for name, n in (("call counts", c.calls), ("jumps", c.jumps)):
-            if n:
-                report.unsaid[name] += n
+        report.unsaid.add("call-counts", "call counts", c.calls)
+        report.unsaid.add("jumps", "jumps", c.jumps)
         if c.pruned:
             report.facts["stacks pruned"] = report.facts.get("stacks pruned", 0) + c.pruned
         limited, work_left = limited + c.limited, c.work_left
@@ -108,25 +112,16 @@ class _Group:
         self.sources: list[Part] = []
 
     def add(self, part: Part, n_values: int) -> Any:
-        columns = columns_of(part, n_values, self.events)
+        columns = match_columns(part, n_values, self.events)
         self.sources.append(part)
         if lib.fp_estimate_set_values(self.c, len(self.events)):
             raise MemoryError("no memory for the estimate of stacks")
         return columns
 
     def part(self, comment: bytes) -> Part:
-        part = Part(
-            value_types=list(self.events),
-            creator=f"fastprof-{__version__}".encode(),
-            pid=only(s.pid for s in self.sources),
-            thread=only(s.thread for s in self.sources),
-            number=only(s.number for s in self.sources),
-            command=only(s.command for s in self.sources),
-            comments=[comment],
-        )
+        part = merge_parts(self.sources, list(self.events))
+        part.creator = f"fastprof-{__version__}".encode()
+        part.comments.insert(0, comment)
         if len(self.events) > 1:  # a graph's first event is its main one; readers of stacks show the last
             part.extra["default_sample_type"] = self.events[0].name
-        for source in self.sources:
-            part.descriptions += [d for d in source.descriptions if d not in part.descriptions]
-            part.comments += [c for c in source.comments if c not in part.comments]
         return part

@@ -12,12 +12,15 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from functools import partial
 
+from fastprof.bridges import MAX_MEMORY, PER_THREAD, TIME_UNIT, labels_apart
 from fastprof.bridges.spill import Merge, Runs
 from fastprof.core._c import ffi, lib
 from fastprof.core._typing import Any
-from fastprof.core.engine import CAPACITY, Options, Report
+from fastprof.core.engine import CAPACITY, EVERYTHING, Holds
 from fastprof.core.errors import UsageError, check
 from fastprof.core.model import Batch, Model, Part, ValueType
+from fastprof.core.options import Options
+from fastprof.core.report import Report
 from fastprof.core.version import __version__
 
 # of one arc: struct fp_arc, its share of the index, and of the orders when it is sorted
@@ -30,7 +33,9 @@ _STACKS_NS = [ValueType("time", "nanoseconds"), ValueType("calls", "count")]
 _STACKS_TICKS = [ValueType("time", "ticks"), ValueType("calls", "count")]
 
 
-def to_graph(batches: Iterable[Batch], model: Model, options: Options, report: Report) -> Iterator[Batch]:
+def to_graph(
+    batches: Iterable[Batch], model: Model, options: Options, report: Report, holds: Holds = EVERYTHING
+) -> Iterator[Batch]:
     """Call arcs: memory linear in distinct (caller, callee) pairs.
 
     One part, or one a thread with `per_thread`.  Values: time (ns, or ticks
@@ -39,17 +44,21 @@ def to_graph(batches: Iterable[Batch], model: Model, options: Options, report: R
     return _fold(batches, model, options, report, "graph")
 
 
-def to_stacks(batches: Iterable[Batch], model: Model, options: Options, report: Report) -> Iterator[Batch]:
+def to_stacks(
+    batches: Iterable[Batch], model: Model, options: Options, report: Report, holds: Holds = EVERYTHING
+) -> Iterator[Batch]:
     """The context tree: memory linear in distinct call paths.  Same values.
 
-    Kept apart by thread, process or CPU as `options.apart` says.
+    Kept apart by thread, process or CPU as `--labels` and `--per-thread` say.
     """
     return _fold(batches, model, options, report, "stacks")
 
 
 def _fold(batches: Iterable[Batch], model: Model, options: Options, report: Report, target: str) -> Iterator[Batch]:
     tree = target == "stacks"
-    by = options.apart & ({"thread", "process", "cpu"} if tree else {"thread"})
+    by: frozenset[str] = frozenset(("thread",)) if options[PER_THREAD] else frozenset()
+    if tree:
+        by = labels_apart(options) & {"thread", "process", "cpu"}
     bits = lib.FP_FOLD_BY_THREAD * bool(by & {"thread", "process"}) | lib.FP_FOLD_BY_CPU * ("cpu" in by)
     fold = lib.fp_fold_new(model.c, lib.FP_FOLD_TREE if tree else lib.FP_FOLD_ARCS, bits)
     if not fold:
@@ -59,12 +68,12 @@ def _fold(batches: Iterable[Batch], model: Model, options: Options, report: Repo
     err = ffi.new("struct fp_err *")
     clock: int | None = None
     arcs, nodes = Runs(lib.FP_ARC_WIDTH), Runs(lib.FP_NODE_WIDTH)
-    limit = max(_LEAST_ARCS, options.max_memory // _ARC_BYTES)
+    limit = max(_LEAST_ARCS, options[MAX_MEMORY] // _ARC_BYTES)
     for batch in batches:
         ticks_per_second = model.parts[batch.part].extra.get("ticks_per_second", 0)
         if clock is None:
             clock = ticks_per_second
-        elif clock != ticks_per_second and options.time_unit != "ticks":
+        elif clock != ticks_per_second and options[TIME_UNIT] != "ticks":
             if not clock or not ticks_per_second:
                 raise UsageError("one input's clock frequency is unknown, another's is not: use --time-unit ticks")
             report.warn("the inputs' clocks differ: times of the later ones are rounded to ticks of the first")
@@ -80,8 +89,8 @@ def _fold(batches: Iterable[Batch], model: Model, options: Options, report: Repo
 
     if clock is None:
         report.warn("the input has no records: the profile is valid and empty")
-    in_ticks = options.time_unit == "ticks" or not clock
-    if clock == 0 and options.time_unit != "ticks":
+    in_ticks = options[TIME_UNIT] == "ticks" or not clock
+    if clock == 0 and options[TIME_UNIT] != "ticks":
         report.warn("the clock's frequency is unknown: times are in ticks")
     check(lib.fp_fold_end(fold, err), err, "timeline", "fold")
     _tell(fold, report)
@@ -179,7 +188,7 @@ class _Result:
         part.descriptions.append((b"Threads", str(1 if group else len(threads)).encode()))
         part.descriptions.append((b"Timerange", f"ticks {first} - {last}".encode()))
         # and what was mended when an archive was made of the source
-        mended = self._report.repairs + Counter(self._report.facts.get("recorded repairs", {}))
+        mended = Counter(self._report.repairs) + Counter(self._report.facts.get("recorded repairs", {}))
         repairs = ", ".join(f"{n} {name}" for name, n in sorted(mended.items()))
         part.descriptions.append((b"Repairs", repairs.encode() or b"none"))
         return part
@@ -187,15 +196,10 @@ class _Result:
 
 def _tell(fold: Any, report: Report) -> None:
     stats = fold.stats
-    for name, n in (
-        ("orphan exits", stats.orphan_exits),
-        ("unwound frames", stats.unwound),
-        ("unfinished calls", stats.unfinished),
-        ("times clamped", stats.clamped),
-    ):
-        if n:
-            report.repairs[name] += n
-    for name, n in (("events", stats.events), ("call arguments", stats.arguments)):
-        if n:
-            report.unsaid[name] += n
+    report.repairs.add("orphan-exits", "orphan exits", stats.orphan_exits)
+    report.repairs.add("unwound-frames", "unwound frames", stats.unwound)
+    report.repairs.add("unfinished-calls", "unfinished calls", stats.unfinished)
+    report.repairs.add("clamped-times", "times clamped", stats.clamped)
+    report.unsaid.add("events", "events", stats.events)
+    report.unsaid.add("call-arguments", "call arguments", stats.arguments)
     report.rows["calls"] += stats.calls

@@ -22,19 +22,24 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from fastprof.bridges.common import columns_of, only
+from fastprof.bridges import INLINE_CALLS, PER_THREAD
 from fastprof.core._c import ffi, lib
 from fastprof.core._typing import Any
-from fastprof.core.engine import CAPACITY, Options, Report
+from fastprof.core.engine import CAPACITY, EVERYTHING, Holds
 from fastprof.core.errors import check
 from fastprof.core.model import Batch, Model, Part, ValueType
+from fastprof.core.options import Options
+from fastprof.core.parts import match_columns, merge_parts
+from fastprof.core.report import Report
 from fastprof.core.version import __version__
 
 CALLS_UNKNOWN = b"not recorded by samples; every arc says 1"
 RETURN_ADDRESSES = b"a calling position's address is the one its call returns to"
 
 
-def to_graph(batches: Iterable[Batch], model: Model, options: Options, report: Report) -> Iterator[Batch]:
+def to_graph(
+    batches: Iterable[Batch], model: Model, options: Options, report: Report, holds: Holds = EVERYTHING
+) -> Iterator[Batch]:
     """The call graph of stacks: one part, or one a thread with `per_thread`.
 
     Parts of the input that have other value types are put side by side: the
@@ -42,7 +47,7 @@ def to_graph(batches: Iterable[Batch], model: Model, options: Options, report: R
     distinct stacks, positions and arcs, whatever the number of samples.
     Errors: FormatError for a sum beyond 2^63-1 or an id that is not there.
     """
-    stacks = lib.fp_project_new(model.c, options.per_thread, options.inline_calls)
+    stacks = lib.fp_project_new(model.c, options[PER_THREAD], options[INLINE_CALLS])
     if not stacks:
         raise MemoryError("no memory for the call graph")
     stacks = ffi.gc(stacks, lib.fp_project_free)
@@ -51,28 +56,27 @@ def to_graph(batches: Iterable[Batch], model: Model, options: Options, report: R
     columns: dict[int, Any] = {}  # part -> which event each of its values is
     for batch in batches:
         if batch.part not in columns:
-            columns[batch.part] = columns_of(model.parts[batch.part], batch.c.n_values, events)
+            columns[batch.part] = match_columns(model.parts[batch.part], batch.c.n_values, events)
             if lib.fp_project_set_values(stacks, len(events)):
                 raise MemoryError("no memory for the call graph")
         check(lib.fp_project_put(stacks, batch.c, columns[batch.part], err), err, "stacks", "graph")
     if not columns:  # a profile of nothing still says what it would have counted
-        columns = {i: columns_of(part, len(part.value_types), events) for i, part in enumerate(model.parts)}
+        columns = {i: match_columns(part, len(part.value_types), events) for i, part in enumerate(model.parts)}
         if lib.fp_project_set_values(stacks, len(events)):
             raise MemoryError("no memory for the call graph")
     check(lib.fp_project_end(stacks, err), err, "stacks", "graph")
     sources = [model.parts[i] for i in columns]
     report.rows["samples"] += stacks.samples
-    for name, n in (("labels of samples", stacks.labelled), ("times of samples", stacks.timed)):
-        if n:
-            report.unsaid[name] += n
+    report.unsaid.add("sample-labels", "labels of samples", stacks.labelled)
+    report.unsaid.add("sample-times", "times of samples", stacks.timed)
 
     calls = next((k for k, event in enumerate(events) if event.name.lower() == "calls"), -1)
     totals = ffi.new("int64_t[]", len(events) + 1)
     out = Batch("graph", CAPACITY["graph"], len(events))
-    groups = range(model.count("threads")) if options.per_thread else (0,)
+    groups = range(model.count("threads")) if options[PER_THREAD] else (0,)
     for group in groups:
         n = check(lib.fp_project_select(stacks, group, calls, totals, err), err, "stacks", "graph")
-        if not n and options.per_thread:
+        if not n and options[PER_THREAD]:
             continue
         part = _part(sources, events, stacks, calls)
         part.summary = list(totals[0 : len(events)])
@@ -88,16 +92,9 @@ def to_graph(batches: Iterable[Batch], model: Model, options: Options, report: R
 
 
 def _part(sources: list[Part], events: list[ValueType], stacks: Any, calls: int) -> Part:
-    part = Part(
-        value_types=list(events),
-        creator=f"fastprof-{__version__}".encode(),
-        pid=only(s.pid for s in sources),
-        command=only(s.command for s in sources),
-        positions=("instr", "line") if stacks.addresses else ("line",),
-    )
-    for source in sources:
-        part.descriptions += [d for d in source.descriptions if d not in part.descriptions]
-        part.comments += [c for c in source.comments if c not in part.comments]
+    part = merge_parts(sources, list(events))
+    part.creator = f"fastprof-{__version__}".encode()
+    part.positions = ("instr", "line") if stacks.addresses else ("line",)
     if calls < 0:
         part.descriptions.append((b"Calls", CALLS_UNKNOWN))
     elif stacks.uncounted:

@@ -13,40 +13,46 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from fastprof.bridges.common import columns_of
+from fastprof.bridges import LABELS, MAX_MEMORY, labels_apart, labels_wanted
 from fastprof.core._c import ffi, lib
 from fastprof.core._typing import Any
-from fastprof.core.engine import CAPACITY, Options, Report
+from fastprof.core.engine import CAPACITY, EVERYTHING, Holds
 from fastprof.core.errors import check
 from fastprof.core.model import Batch, Model, Part, ValueType
+from fastprof.core.options import Options
+from fastprof.core.parts import match_columns, merge_parts
+from fastprof.core.report import Report
 
 
-def to_sum(batches: Iterable[Batch], model: Model, options: Options, report: Report) -> Iterator[Batch]:
+def to_sum(
+    batches: Iterable[Batch], model: Model, options: Options, report: Report, holds: Holds = EVERYTHING
+) -> Iterator[Batch]:
     """One part with every distinct (stack, labels, thread) once.  Memory is linear in these.
 
-    Value types are matched by name and unit; those of one input only are 0
-    elsewhere.  Facts of the inputs that add up (durations) are summed, of
-    times the earliest is kept, of periods the longest.
+    Value types are matched by core/parts.py; those of one input only are 0
+    elsewhere.
     """
-    sums = _Sums(model, options, report)
+    sums = StackSums(model, options, report, holds)
     events: list[ValueType] = []
     columns: dict[int, Any] = {}
     current = -1
     for batch in batches:
         if batch.part not in columns:
-            columns[batch.part] = columns_of(model.parts[batch.part], batch.c.n_values, events)
+            columns[batch.part] = match_columns(model.parts[batch.part], batch.c.n_values, events)
         if batch.part != current:
             current = batch.part
             sums.begin(model.parts[current])
         sums.fits(sums.put(batch, columns[current], len(events)))
-    part = model.add_part(_part([model.parts[i] for i in columns], events))
+    part = model.add_part(merge_parts([model.parts[i] for i in columns], events))
     yield from sums.rows(part, len(events))
     sums.tell()
 
 
-def repeated(batches: Iterable[Batch], model: Model, options: Options, report: Report) -> Iterator[Batch]:
+def repeated(
+    batches: Iterable[Batch], model: Model, options: Options, report: Report, holds: Holds = EVERYTHING
+) -> Iterator[Batch]:
     """The rows of one input, part by part, equal ones as one - of those that `--max-memory` has room for at a time."""
-    sums = _Sums(model, options, report)
+    sums = StackSums(model, options, report, holds)
     current, n_values, columns = -1, 0, ffi.NULL
     limit = 0
     for batch in batches:
@@ -56,7 +62,7 @@ def repeated(batches: Iterable[Batch], model: Model, options: Options, report: R
         if not same:
             current, n_values = batch.part, batch.c.n_values
             columns = ffi.new("uint32_t[]", list(range(n_values)) or 1)
-            limit = options.max_memory // (_KEY_BYTES + 8 * n_values)
+            limit = options[MAX_MEMORY] // (_KEY_BYTES + 8 * n_values)
             sums.begin(model.parts[current])
         status = sums.put(batch, columns, n_values)
         while status == lib.FP_E_OVERFLOW:  # samples that no sum can hold stay as they are
@@ -71,17 +77,18 @@ def repeated(batches: Iterable[Batch], model: Model, options: Options, report: R
 _KEY_BYTES = 12 + 22  # a key and its share of the index
 
 
-class _Sums:
+class StackSums:
     """The table of struct fp_sum, and what its keys are made of."""
 
-    def __init__(self, model: Model, options: Options, report: Report) -> None:
+    def __init__(self, model: Model, options: Options, report: Report, holds: Holds) -> None:
         c = lib.fp_sum_new(model.c)
         if not c:
             raise MemoryError("no memory to sum up stacks")
         self._c = ffi.gc(c, lib.fp_sum_free)
-        self._model, self._report, self._wanted = model, report, options.wanted_labels
-        self._apart = options.apart
-        self._missing = set(options.labels or ()) - {"own"}  # asked for and not seen
+        self._model, self._report, self._holds = model, report, holds
+        self._wanted = labels_wanted(options) if holds.labels else frozenset()
+        self._apart = labels_apart(options)
+        self._missing = set(options[LABELS] or ()) - {"own"}  # asked for and not seen
         self._keep = ("process" in self._wanted) * lib.FP_SUM_PROCESS | ("thread" in self._wanted) * lib.FP_SUM_THREAD
         self._err = ffi.new("struct fp_err *")
 
@@ -137,31 +144,7 @@ class _Sums:
                 self._missing.discard(name)
         for name in sorted(self._missing):
             self._report.warn(f"--labels {name}: the input names no {name}, so no sample is labelled with one")
-        if self._c.timed:
-            self._report.unsaid["times of samples"] += int(self._c.timed)
-
-
-def _part(sources: list[Part], events: list[ValueType]) -> Part:
-    part = Part(value_types=events)
-    for source in sources:
-        for line in source.descriptions:
-            if line not in part.descriptions:
-                part.descriptions.append(line)
-        for comment in source.comments:
-            if comment not in part.comments:
-                part.comments.append(comment)
-        for key, value in source.extra.items():
-            if key not in part.extra:
-                part.extra[key] = value
-            elif key in _COMBINE:
-                part.extra[key] = _COMBINE[key](part.extra[key], value)
-    pids = {source.pid for source in sources}
-    part.pid = pids.pop() if len(pids) == 1 else None
-    return part
-
-
-_COMBINE: dict[str, Any] = {
-    "duration_ns": lambda a, b: a + b,
-    "time_ns": lambda a, b: min(a, b) or max(a, b),
-    "period": max,
-}
+        unsaid = self._report.unsaid
+        unsaid.add("sample-times", "times of samples", self._c.timed)
+        if not self._holds.labels:
+            unsaid.add("sample-labels", "labels and threads of samples", self._c.unlabelled)

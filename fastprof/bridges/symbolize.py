@@ -14,15 +14,20 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 
 from fastprof.core._c import ffi, lib
-from fastprof.core.engine import Options, Report
+from fastprof.core.engine import EVERYTHING, Holds
 from fastprof.core.errors import check
 from fastprof.core.model import Batch, Model
+from fastprof.core.options import Options
+from fastprof.core.report import Report
+from fastprof.symbols import DEBUG_DIRS, DEMANGLE, FORCE_SYMBOLS, SYMBOLS, SYSROOT
 from fastprof.symbols.symbolizer import Mapping, Symbolizer
 
 _WIDTH = lib.FP_FRAME_WIDTH
 
 
-def symbolize(batches: Iterable[Batch], model: Model, options: Options, report: Report) -> Iterator[Batch]:
+def symbolize(
+    batches: Iterable[Batch], model: Model, options: Options, report: Report, holds: Holds = EVERYTHING
+) -> Iterator[Batch]:
     """The same stacks batches, their frames with lines where symbols were found.
 
     Needs frames to name their mapping when they are entered.  Batches are
@@ -133,11 +138,11 @@ class _Names:
         self._symbolizers = [
             Symbolizer(
                 process,
-                symbols=options.symbols,
-                sysroot=options.sysroot,
-                debug_dirs=options.debug_dirs,
-                demangle=options.demangle,
-                force=options.force_symbols,
+                symbols=options[SYMBOLS],
+                sysroot=options[SYSROOT],
+                debug_dirs=options[DEBUG_DIRS],
+                demangle=options[DEMANGLE],
+                force=options[FORCE_SYMBOLS],
             )
             for process in processes
         ]

@@ -6,6 +6,7 @@ import argparse
 import json
 
 from fastprof import formats
+from fastprof.cli.report import print_table
 
 DESCRIPTION = "List the formats that fastprof knows: names for --from and --to, view, what can be done, suffixes."
 EXAMPLES = """\
@@ -40,7 +41,5 @@ def run(args: argparse.Namespace) -> int:
     for f in known:
         names = [*f.suffixes, *(p + "*" for p in f.prefixes)]
         rows.append((f.name, f.view, "yes" if f.reader else "-", "yes" if f.writer else "-", " ".join(names), f.title))
-    widths = [max(len(row[i]) for row in rows) for i in range(5)]
-    for row in rows:
-        print("  ".join([*(cell.ljust(width) for cell, width in zip(row[:5], widths, strict=True)), row[5]]).rstrip())
+    print_table(rows)
     return 0

@@ -4,16 +4,10 @@ from __future__ import annotations
 
 import argparse
 
-from fastprof.cli.common import (
-    Progress,
-    add_reading_arguments,
-    exit_code,
-    options_from,
-    report_json,
-    say_report,
-)
-from fastprof.core.errors import printable
-from fastprof.verbs import pipeline
+from fastprof import plan
+from fastprof.cli.arguments import add_input_arguments, add_options, add_report_arguments, given_options
+from fastprof.cli.report import Progress, exit_code, print_table, report_json, say_report
+from fastprof.verbs.info import info
 
 DESCRIPTION = """\
 Read a profile to its end and say what is in it: format, version, counts, time
@@ -29,40 +23,28 @@ examples:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("input", metavar="INPUT", help="a file, or - for standard input")
-    add_reading_arguments(parser)
-    parser.add_argument("--json", action="store_true", help="print JSON")
-    parser.add_argument("--member", metavar="NAME", help="archives: which profile of several")
+    add_input_arguments(parser)
+    add_report_arguments(parser, json="print JSON")
+    add_options(parser, plan.reading_options())
 
 
 def run(args: argparse.Namespace) -> int:
-    options = options_from(args, member=args.member)
-    report = pipeline.info(args.input, from_=args.from_, options=options, progress=Progress(args.quiet))
+    options = given_options(args, plan.reading_options())
+    report = info(args.input, from_=args.from_, progress=Progress(args.quiet), **options)
     if args.json:
         print(report_json(report))
         return exit_code(report)
-    rows: list[tuple[str, str]] = []
+    rows: list[tuple[str, object]] = []
     for name, value in report.facts.items():
         if isinstance(value, dict):
             rows.append((name, ""))
-            rows += [(f"  {printable(str(key))}", _shown(item)) for key, item in value.items()]
+            rows += [(f"  {key}", item) for key, item in value.items()]
         else:
-            rows.append((name, _shown(value)))
+            rows.append((name, value))
     for title, counts in (("repairs", report.repairs), ("losses", report.losses)):
         rows.append((title, "" if counts else "none"))
-        rows += [(f"  {name}", f"{n:,}") for name, n in sorted(counts.items())]
-    width = max(len(name) for name, _ in rows)
-    for name, value in rows:
-        print(f"{name:<{width}}  {value}".rstrip())
+        rows += [(f"  {name}", n) for name, n in sorted(counts.items())]
+    print_table(rows)
     if report.warnings and not args.quiet:
         say_report(report, args.input)
     return exit_code(report)
-
-
-def _shown(value: object) -> str:
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    if isinstance(value, int):
-        return f"{value:,}"
-    if isinstance(value, float):
-        return f"{value:,.6f}"
-    return printable(str(value))

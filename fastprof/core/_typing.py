@@ -8,9 +8,17 @@ if TYPE_CHECKING:
     from typing import IO as IO
     from typing import Any as Any
     from typing import ClassVar as ClassVar
+    from typing import Generic as Generic
     from typing import NamedTuple as NamedTuple
+    from typing import TypeVar
+
+    T = TypeVar("T")
 else:
-    IO = Any = ClassVar = object
+    IO = Any = ClassVar = T = object
+
+    class Generic:
+        def __class_getitem__(cls, parameters):
+            return cls
 
     class _Fields(type):
         """Of the classes that derive from NamedTuple: makes them tuples of the names that they annotate."""

@@ -2,146 +2,20 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 
 from fastprof.core._c import ffi, lib
-from fastprof.core._typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from fastprof.core._typing import Any, ClassVar, NamedTuple
 from fastprof.core.errors import check
 from fastprof.core.io import Sink, Source
-from fastprof.core.model import Batch, Model
-
-if TYPE_CHECKING:
-    from typing import Literal
-
-    Demangle = Literal["full", "templates", "none"]
+from fastprof.core.model import Batch, Model, ValueType
+from fastprof.core.options import Option, Options
+from fastprof.core.report import Report
 
 # Rows a batch: its columns stay within a core's L2 cache.  Value columns lie one
 # behind the other, so a power of two would put a row's values into one cache set.
 CAPACITY = {"timeline": 8192, "stacks": 4088, "graph": 2040}
 DRAIN = 256 * 1024
-
-
-# What `--labels` names: the labels that samples come with, and what else may become one.
-LABELS = ("own", "thread", "process", "part", "cpu")
-
-
-class Options(NamedTuple):
-    """Everything a user may ask of a conversion; the command line's names, spelled out."""
-
-    lenient: bool = False
-    symbols: tuple[str, ...] = ()
-    symbolize: bool = True  # look up addresses of stacks
-    sysroot: str = ""  # put before the paths of mapped objects
-    debug_dirs: tuple[str, ...] = ("/usr/lib/debug",)  # of separate debug files
-    force_symbols: bool = False  # take a named binary although its build id differs
-    demangle: Demangle = "full"
-    time_unit: str = "ns"  # ns, ticks
-    per_thread: bool = False
-    labels: tuple[str, ...] | None = None  # of LABELS: what samples are labelled with; None = what they come with
-    inline_calls: bool = False  # stacks -> graph: inlined functions are called, not part of their caller
-    stacks: str = "estimate"  # graph -> stacks: self, arcs, estimate
-    prune: float = 1e-5  # graph -> stacks: estimated shares below this part of the total end in [pruned]
-    compress_names: bool = True
-    compress_positions: bool = True
-    compute_events: bool = False  # inherited events become columns
-    aggregate: bool = False  # sum up graph rows that say the same place
-    period_us: int | None = None  # microseconds a sample, instead of what the profile says
-    keep_signal_frames: bool = False
-    time_ns: int | None = None  # when the profile was taken, nanoseconds since 1970
-    comments: tuple[str, ...] = ()
-    name_addresses: bool = False  # pprof: addresses without symbol get a function [object+0xADDR]
-    max_memory: int = 20 << 20  # bytes of distinct rows kept before they spill to disk
-    # archive: what to write, and which chunks to read
-    level: int = 0  # of compression, 1 to 22; 0 = the default
-    member: str | None = None  # name of the profile to read from an archive of several
-    time_range: tuple[int, int] | None = None  # first and last tick (stacks: nanosecond), both included
-    threads: tuple[int, ...] = ()  # thread ids; empty = all
-    part: int | None = None  # number of the part, from 1
-
-    @property
-    def apart(self) -> frozenset[str]:
-        """What costs are kept apart by although the source adds them up: of thread, process, part, cpu."""
-        asked = frozenset(self.labels or ()) - {"own"}
-        return asked | {"thread", "process", "part"} if self.per_thread else asked
-
-    @property
-    def wanted_labels(self) -> frozenset[str]:
-        """The labels that samples keep, of LABELS."""
-        return self.apart | (frozenset(("own", "thread", "process")) if self.labels is None else {*self.labels})
-
-
-# What options can be: one of these words, or a whole number in a range.
-CHOICES = {
-    "demangle": ("full", "templates", "none"),
-    "time_unit": ("ns", "ticks"),
-    "stacks": ("estimate", "arcs", "self"),
-    "labels": LABELS,
-}
-RANGES = {
-    "period_us": (1, (1 << 63) - 1),
-    "time_ns": (0, (1 << 63) - 1),
-    "max_memory": (1, (1 << 64) - 1),
-    "level": (1, 22),
-    "time_range": (0, (1 << 64) - 1),
-    "threads": (0, (1 << 64) - 1),
-    "part": (1, (1 << 64) - 1),
-}
-_TEXTS = {"symbols", "sysroot", "debug_dirs", "comments", "member"}
-_SEVERAL = {"symbols", "debug_dirs", "labels", "comments", "time_range", "threads"}
-
-
-def misfit(name: str, value: Any) -> str:
-    """Why the option `name` of Options cannot be `value`; "" when it can."""
-    if name not in _SEVERAL:
-        return _misfit_of_one(name, value)
-    if not isinstance(value, (tuple, list)):
-        return f"{value!r} is not a list or tuple"
-    if why := next(filter(None, (_misfit_of_one(name, one) for one in value)), ""):
-        return why
-    if name == "time_range" and not (len(value) == 2 and value[0] <= value[1]):
-        return f"{value!r} is not a range, from a first to a last"
-    return ""
-
-
-def _misfit_of_one(name: str, value: Any) -> str:
-    if isinstance(Options._field_defaults[name], bool) and not isinstance(value, bool):
-        return f"{value!r} is neither True nor False"
-    if name in CHOICES and value not in CHOICES[name]:
-        return f"{value!r} is none of {', '.join(CHOICES[name])}"
-    if name in RANGES:
-        least, most = RANGES[name]
-        if not isinstance(value, int) or not least <= value <= most:
-            return f"{value!r} is not a whole number from {least} to {most}"
-    if name in _TEXTS and not isinstance(value, str):
-        return f"{value!r} is not a text"
-    if name == "prune" and not (isinstance(value, (int, float)) and 0 <= value <= 1):
-        return f"{value!r} is not a share from 0 to 1"
-    return ""
-
-
-class Report:
-    """What happened on the way, by name and count.
-
-    `repairs` are oddities that real writers produce and that were mended;
-    `losses` is what could not be kept (exit code 3 with --lenient, or said
-    when the target cannot hold it); `facts` is what `info` prints.
-    """
-
-    def __init__(self) -> None:
-        self.rows: Counter[str] = Counter()
-        self.repairs: Counter[str] = Counter()
-        self.losses: Counter[str] = Counter()  # of the input: damage
-        self.unsaid: Counter[str] = Counter()  # what the target cannot say
-        self.warnings: list[str] = []
-        self.facts: dict[str, Any] = {}
-
-    def __repr__(self) -> str:
-        return f"Report({', '.join(f'{name}={value!r}' for name, value in vars(self).items() if value)})"
-
-    def warn(self, message: str) -> None:
-        if message not in self.warnings:
-            self.warnings.append(message)
 
 
 class Summary:
@@ -187,6 +61,8 @@ class Reader:
 
     format: ClassVar[str]
     view: str  # known once the reader is made: some formats hold one of several views
+    addresses: bool = False  # stacks: frames are addresses that may be given names
+    formulas: bool = False  # parts may have events that are computed from others
 
     def __init__(self, source: Source, model: Model, options: Options, report: Report) -> None:
         self.source = source
@@ -221,8 +97,6 @@ class Writer:
 
     format: ClassVar[str]
     view: str
-    names: bool = True  # has a place for the names of addresses
-    labels: bool = False  # stacks: samples have labels, and no times; equal ones are to come as one
 
     def __init__(self, model: Model, sink: Sink, options: Options, report: Report) -> None:
         self.model = model
@@ -253,26 +127,48 @@ class Writer:
         self.out.n += len(data)
 
 
+# How sure a door is that an input is its format's.
+NO, MAYBE, SURE = 0, 1, 2
+
+
+class Holds(NamedTuple):
+    """What a format has room for.  The plan drops the rest, counts it, and sums up the rows that are then equal."""
+
+    values: bool = True  # several value types at once
+    labels: bool = True  # stacks: labels and threads of samples
+    times: bool = True  # stacks: times of samples
+    calls: bool = True  # graph: call arcs, jumps, objects and addresses, not only self costs by line
+    names: bool = True  # names of addresses
+    # Keeps what was in the source as it was: addresses are given names only when --symbols asks for it.
+    verbatim: bool = False
+    # How well a value type suits a format that holds one: 0 is best, None not at all.
+    suits: Callable[[ValueType], int | None] = lambda value_type: 0
+    told: tuple[str, ...] = ()  # names of value types of which one tells the others
+
+
+EVERYTHING = Holds()
+
+
 class Format(NamedTuple):
     """One entry of the registry: what a room's door offers.
 
-    `sniff` looks at the first 4 KiB after decompression; it never raises and
-    never needs the name.  `reader` and `writer` are "module:class" within the
-    room, imported when first used.
+    `sniff` looks at the first 4 KiB after decompression and answers NO, MAYBE
+    or SURE; it never raises and never needs the name.  `reader` and `writer`
+    are "module:class" within the room, imported when first used.
     """
 
     name: str
     view: str  # "any": a reader knows its view once it is open, a writer takes the first reader's
     title: str
     suffixes: tuple[str, ...]
-    sniff: Callable[[bytes], bool] | None = None
+    sniff: Callable[[bytes], int] | None = None
     reader: str = ""
     writer: str = ""
     prefixes: tuple[str, ...] = ()  # of file names, as in callgrind.out.123
-    # options that nothing but its reader, or its writer, looks at; by their names in Options
-    reads: tuple[str, ...] = ()
-    selects: tuple[str, ...] = ()  # as `reads`, but choosing what is read: all of several inputs have to look at them
-    writes: tuple[str, ...] = ()
+    holds: Holds = EVERYTHING
+    reads: tuple[Option[Any], ...] = ()  # options that its reader looks at
+    selects: tuple[Option[Any], ...] = ()  # as `reads`, but choosing what is read: every input has to look at them
+    writes: tuple[Option[Any], ...] = ()  # options that its writer looks at
     room: str = ""  # the package, as the registry found it
 
     def reader_class(self) -> type[Reader]:

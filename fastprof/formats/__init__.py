@@ -11,7 +11,7 @@ import os
 from functools import cache
 from importlib import import_module
 
-from fastprof.core.engine import Format
+from fastprof.core.engine import NO, Format
 from fastprof.core.errors import UnrecognizedError, UsageError
 from fastprof.core.io import Source
 from fastprof.core.streams import compression_of_name
@@ -42,12 +42,13 @@ def formats() -> list[Format]:
 
 def detect(source: Source) -> Format:
     """The one format that claims the first bytes.  Errors: UnrecognizedError."""
-    claims = [f for f in formats() if f.sniff and f.sniff(source.head)]
-    if len(claims) == 1:
-        return claims[0]
-    if claims:
-        names = ", ".join(f.name for f in claims)
-        raise UnrecognizedError(f"{source.name}: could be any of {names}; say which with --from")
+    claims = [(f.sniff(source.head), f.name) for f in formats() if f.sniff]
+    surest = max(sure for sure, _ in claims)
+    names = [name for sure, name in claims if sure == surest and sure != NO]
+    if len(names) == 1:
+        return get(names[0])
+    if names:
+        raise UnrecognizedError(f"{source.name}: could be any of {', '.join(names)}; say which with --from")
     if not source.head:
         raise UnrecognizedError(f"{source.name}: the file is empty")
     raise UnrecognizedError(

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from types import TracebackType
 
 from fastprof.core._typing import IO, Any
-from fastprof.core.engine import Options, Report, read
+from fastprof.core.engine import read
 from fastprof.core.errors import UsageError
 from fastprof.core.model import Batch, Model
-from fastprof.verbs.pipeline import checked, open_reader, refuse_idle
+from fastprof.core.options import checked
+from fastprof.core.report import Report
+from fastprof.plan import known_options, refuse_idle
+from fastprof.verbs.inputs import open_reader
 
 
 class Profile:
@@ -25,14 +28,14 @@ class Profile:
         path: str | os.PathLike[str] | bytes | IO[bytes],
         *,
         from_: str | None = None,
-        options: Options | Mapping[str, Any] | None = None,
+        **options: Any,
     ) -> None:
         self.model = Model()
         self.report = Report()
-        options = checked(options)
-        self._reader = open_reader(path, from_, self.model, options, self.report)
+        asked = checked(options, known_options())
+        self._reader = open_reader(path, from_, self.model, asked, self.report)
         try:
-            refuse_idle(options, [self._reader])
+            refuse_idle(asked, [self._reader])
         except UsageError:
             self.close()
             raise
@@ -71,12 +74,12 @@ def open(
     path: str | os.PathLike[str] | bytes | IO[bytes],
     *,
     from_: str | None = None,
-    options: Options | Mapping[str, Any] | None = None,
+    **options: Any,
 ) -> Profile:
     """Open a profile: a path, "-", the bytes themselves, or a binary file.
 
-    `options`: Options, or a dict of those that are not the default.
+    `options` are those of docs/options.md that reading looks at.
     Errors: UsageError for options that make no sense, UnrecognizedError when no format claims it, FormatError when it
     is broken.
     """
-    return Profile(path, from_=from_, options=options)
+    return Profile(path, from_=from_, **options)

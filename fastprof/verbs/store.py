@@ -5,14 +5,17 @@ from __future__ import annotations
 import fcntl
 import os
 import stat
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 
+from fastprof import bridges, formats, plan
 from fastprof.core._typing import Any
-from fastprof.core.engine import Options, Reader, Report, Writer, write
+from fastprof.core.engine import Reader, write
 from fastprof.core.errors import FastprofError, FormatError, UsageError
 from fastprof.core.io import Sink, Source
-from fastprof.core.model import Batch, Model
+from fastprof.core.model import Model
+from fastprof.core.options import Option, Options, checked
+from fastprof.core.report import Report
 from fastprof.core.streams import compression_of_name
 from fastprof.formats.archive.index import Archive, load, payload, read_end, read_header
 from fastprof.formats.archive.sections import (
@@ -24,9 +27,7 @@ from fastprof.formats.archive.sections import (
     SectionError,
 )
 from fastprof.formats.archive.write import ArchiveWriter, empty
-
-OpenReader = Callable[[Model, Options, Report], Reader]
-RowsFor = Callable[[Writer, list[Reader]], Iterable[Batch]]  # what the writer is to get of the readers
+from fastprof.verbs.inputs import Progress, open_reader
 
 
 @contextmanager
@@ -35,7 +36,7 @@ def _located(path: str) -> Iterator[None]:
     try:
         yield
     except SectionError as error:
-        raise FormatError(path, "archive", error.detail, offset=error.offset) from None
+        raise FormatError(path, ArchiveWriter.format, error.detail, offset=error.offset) from None
 
 
 def _load(path: str) -> tuple[Source, Archive]:
@@ -111,7 +112,21 @@ class _Bases:
         return None
 
 
-def append(path: str, name: str, open_reader: OpenReader, options: Options, rows_for: RowsFor) -> Report:
+def adding_options() -> list[Option[Any]]:
+    """The options that adding a profile may look at."""
+    writes = formats.get(ArchiveWriter.format).writes
+    return [*dict.fromkeys((*plan.reading_options(), *bridges.NAME_ADDRESSES.options, *writes))]
+
+
+def append(
+    path: str,
+    input_: Any,
+    name: str,
+    *,
+    from_: str | None = None,
+    progress: Progress | None = None,
+    **options: Any,
+) -> Report:
     """Add a profile under `name` to the store at `path`, which is made if it is not there.
 
     The old contents stay readable whatever happens: what is new goes behind
@@ -119,16 +134,20 @@ def append(path: str, name: str, open_reader: OpenReader, options: Options, rows
     while another process adds.  Errors: UsageError when the name is taken;
     FastprofError and its kinds; then the store is as it was.
     """
+    asked = checked(options, plan.known_options())
     if not name:
         raise UsageError("a profile in a store needs a name: give one with --name")
     if compression_of_name(path):
         raise UsageError(f"{path}: a store must be a plain file, not compressed")
     model, report = Model(), Report()
-    reader = open_reader(model, options, report)
+    reader = open_reader(input_, from_, model, asked, report, progress)
     try:
+        archive = formats.get(ArchiveWriter.format)
+        way = plan.make([reader], reader.view, archive.holds, asked)
+        plan.refuse_idle(asked, [reader], archive, way)
         with _locked(path) as (file, created):
             try:
-                _append(path, file, name, reader, options, rows_for)
+                _append(path, file, name, reader, way, asked)
             except BaseException:
                 if created:
                     os.unlink(path)
@@ -138,7 +157,7 @@ def append(path: str, name: str, open_reader: OpenReader, options: Options, rows
     return report
 
 
-def _append(path: str, file: Any, name: str, reader: Reader, options: Options, rows_for: RowsFor) -> None:
+def _append(path: str, file: Any, name: str, reader: Reader, way: plan.Plan, options: Options) -> None:
     if not file.seek(0, os.SEEK_END):
         # an empty store first, so that there is something whole to fall back to
         file.write(empty())
@@ -160,7 +179,7 @@ def _append(path: str, file: Any, name: str, reader: Reader, options: Options, r
                 sync=lambda: os.fsync(file.fileno()),
             )
             writer.view = reader.view
-            write(rows_for(writer, [reader]), writer)
+            write(way.rows(reader.model, options, reader.report), writer)
             os.fsync(file.fileno())
         except BaseException:
             file.truncate(archive.end)

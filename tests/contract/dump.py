@@ -11,9 +11,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, Any
 
-from fastprof.core.engine import Options, Report
 from fastprof.core.errors import FastprofError, FormatError
 from fastprof.core.model import Batch, Model
+from fastprof.core.options import Options
+from fastprof.core.report import Report
 from tests.support.product import batches, open_input
 
 CORPUS = Path(__file__).parents[1] / "corpus"

@@ -13,10 +13,9 @@ import pytest
 
 import fastprof
 from fastprof import formats
-from fastprof.core.engine import Options
 from fastprof.core.errors import FastprofError, FormatError, UnrecognizedError, UsageError
 from fastprof.core.io import Source
-from fastprof.verbs import pipeline
+from fastprof.core.options import Options
 from tests.contract.dump import CORPUS, dump, expected_failures, failure, files, golden, golden_path
 
 GOOD, BAD = files("good"), files("bad")
@@ -151,13 +150,13 @@ def test_bad_files_leave_no_output(file: str, tmp_path: Path) -> None:
         pytest.fail("a bad file must fail")
     target = next(f.name for f in formats.formats() if f.writer and f.view == "graph")
     with pytest.raises(FastprofError):
-        pipeline.convert([str(CORPUS / file)], str(tmp_path / "out"), from_=format_of(file), to=target)
+        fastprof.convert([str(CORPUS / file)], str(tmp_path / "out"), from_=format_of(file), to=target)
     assert list(tmp_path.iterdir()) == []
 
 
 def sums(path: Path, name: str) -> object:
     try:
-        facts = pipeline.info(str(path), from_=name).facts
+        facts = fastprof.info(str(path), from_=name).facts
     except FastprofError as error:
         return str(error).replace(str(path), "")
     return [facts.get(fact) for fact in ("totals", "calls", "stacks")]
@@ -169,13 +168,13 @@ def test_read_write_read(file: str, tmp_path: Path) -> None:
     name = format_of(file)
     once, twice, thrice = (tmp_path / name for name in ("once", "twice", "thrice"))
     try:
-        report = pipeline.convert([str(CORPUS / file)], str(once), from_=name, to=name)
+        report = fastprof.convert([str(CORPUS / file)], str(once), from_=name, to=name)
     except UsageError:  # a format that writes one of the views it reads
         with fastprof.open(CORPUS / file, from_=name) as profile:
             assert profile.view != formats.get(name).view
         return
     for source, target in ((once, twice), (twice, thrice)):
-        pipeline.convert([str(source)], str(target), from_=name, to=name)
+        fastprof.convert([str(source)], str(target), from_=name, to=name)
     assert thrice.read_bytes() == twice.read_bytes()
     if not report.unsaid:
         assert sums(once, name) == sums(CORPUS / file, name)

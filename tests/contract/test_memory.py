@@ -11,11 +11,11 @@ from pathlib import Path
 
 import pytest
 
+import fastprof
 from fastprof import formats
 from fastprof.core.io import Source
 from fastprof.formats.archive.index import load
 from fastprof.formats.archive.sections import Codec
-from fastprof.verbs import pipeline
 from tests.contract.dump import CORPUS
 from tests.support.paths import REPO
 from tests.support.xraylog import FdrBuffer, FdrLog
@@ -65,7 +65,7 @@ def from_xray(to: str) -> Callable[[Path, int], None]:
     def make(path: Path, times: int) -> None:
         log = path.with_name("small.xray")
         xray(log, 1)
-        pipeline.convert([str(log)], str(path), to=to)
+        fastprof.convert([str(log)], str(path), to=to)
         data = path.read_bytes()
         if to == "pprof":
             # messages of protocol buffers add up when put together: repeat the samples (field 2)
@@ -113,7 +113,7 @@ def archive(path: Path, times: int) -> None:
             buffer.enter(i % 500 + 1, noise.getrandbits(28)).exit(i % 500 + 1, noise.getrandbits(28))
     raw = path.with_name("raw.xray")
     raw.write_bytes(log.bytes())
-    pipeline.convert([str(raw)], str(path), to="archive")
+    fastprof.convert([str(raw)], str(path), to="archive")
 
 
 GROW: dict[str, Callable[[Path, int], None]] = {

@@ -7,16 +7,15 @@ from typing import Any
 
 import pytest
 
+import fastprof
 from fastprof import formats
-from fastprof.core.engine import Options
 from fastprof.core.errors import FastprofError
 from fastprof.core.io import Source
-from fastprof.verbs import pipeline
 from tests.differential import pprof_raw
 from tests.support.paths import SHARED, needs_shared
 
 pytestmark = needs_shared
-AS_IS = Options(symbolize=False)
+AS_IS = {"symbolize": False}
 # what `info` says of the file rather than of the profile
 OF_THE_FILE = {"file", "format", "archive version", "chunks", "recorded", "recorded repairs", "recorded losses"}
 
@@ -31,7 +30,7 @@ def samples(*wanted: str) -> list[Path]:
             with Source(str(path)) as source:
                 format_ = formats.detect(source)
             if format_.name in wanted:
-                pipeline.info(str(path), options=AS_IS)
+                fastprof.info(str(path), **AS_IS)
                 found.append(path)
         except FastprofError:
             continue
@@ -45,9 +44,9 @@ def name(path: Path) -> str:
 def through(path: Path, folder: Path, to: str) -> tuple[Path, Path]:
     """A file converted directly, and by way of an archive."""
     stored, direct, back = (folder / leaf for leaf in ("x.fpa", "direct", "back"))
-    pipeline.convert([str(path)], str(direct), to=to, options=AS_IS)
-    pipeline.convert([str(path)], str(stored), options=AS_IS)
-    pipeline.convert([str(stored)], str(back), to=to, options=AS_IS)
+    fastprof.convert([str(path)], str(direct), to=to, **AS_IS)
+    fastprof.convert([str(path)], str(stored), **AS_IS)
+    fastprof.convert([str(stored)], str(back), to=to, **AS_IS)
     return direct, back
 
 
@@ -80,12 +79,12 @@ def test_pprof_sees_the_same(path: Path, tmp_path: Path) -> None:
 def test_info_says_the_same_without_reading(path: Path, tmp_path: Path) -> None:
     """From the index what decoding gives, and that is what the original gives."""
     stored = str(tmp_path / "x.fpa")
-    pipeline.convert([str(path)], stored, options=AS_IS)
+    fastprof.convert([str(path)], stored, **AS_IS)
 
-    def facts(of: str, options: Options) -> dict[str, Any]:
-        said = pipeline.info(of, options=options).facts
+    def facts(of: str, **options: Any) -> dict[str, Any]:
+        said = fastprof.info(of, **options).facts
         return said.get("recorded", {}) | {name: fact for name, fact in said.items() if name not in OF_THE_FILE}
 
-    indexed = facts(stored, AS_IS)
-    assert indexed == facts(stored, Options(lenient=True))  # which decodes, to find damage
-    assert indexed == facts(str(path), AS_IS)
+    indexed = facts(stored)
+    assert indexed == facts(stored, lenient=True)  # which decodes, to find damage
+    assert indexed == facts(str(path))

@@ -14,9 +14,11 @@ from fastprof import formats
 from fastprof.bridges.estimate import to_stacks
 from fastprof.bridges.project import to_graph
 from fastprof.bridges.symbolize import symbolize
-from fastprof.core.engine import Options, Report, read, write
+from fastprof.core.engine import read, write
 from fastprof.core.io import Sink, Source
 from fastprof.core.model import Batch, Model
+from fastprof.core.options import Options
+from fastprof.core.report import Report
 from tests.differential.peers import need
 from tests.reference.bridges import positions
 from tests.support import profiles

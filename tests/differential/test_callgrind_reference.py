@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from fastprof.core.engine import Options
+from fastprof import convert, info
 from fastprof.core.errors import FormatError
-from fastprof.verbs.pipeline import convert, info
+from fastprof.core.options import Options
 from tests.reference.callgrind import parse
 from tests.support.graphs import read_parts, rewrite
 from tests.support.paths import SHARED, needs_shared, shared_data
@@ -92,7 +92,7 @@ def test_an_archive_gives_back_the_same_file(path: Path, tmp_path: Path) -> None
 def test_pprof_has_the_same_totals(path: Path, tmp_path: Path) -> None:
     """Its stacks are estimated, but every self cost is there."""
     profile = tmp_path / "p.pb"
-    convert([str(path)], str(profile), options=Options(prune=0))
+    convert([str(path)], str(profile), prune=0)
     totals: Counter[str] = Counter()
     for part in read_parts(path)[0]:
         totals.update(dict(zip(part.events, part.sums, strict=True)))
@@ -105,6 +105,6 @@ def test_what_no_reader_takes_is_an_error_that_says_where(tmp_path: Path) -> Non
     with pytest.raises(FormatError, match="line 6, byte 53: count"):
         convert([str(path)], str(out))
     assert not out.exists()
-    report = convert([str(path)], str(out), options=Options(lenient=True))
+    report = convert([str(path)], str(out), lenient=True)
     assert report.losses == {"lines that could not be read": 1}
     assert rewrite(out.read_bytes()) == out.read_bytes()

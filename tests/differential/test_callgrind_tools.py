@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from fastprof.core.engine import Options
+from fastprof.core.options import Options
 from tests.differential.peers import need
 from tests.differential.test_callgrind_reference import GOOD, contents
 from tests.reference.cg_annotate import Annotated, Refused, listed
@@ -171,7 +171,7 @@ def test_cg_merge_takes_our_files(tmp_path: Path) -> None:
     a.write_bytes(rewrite(shared_data("callgrind", "cachegrind", "mt.cachegrind"), "cachegrind"))
     b.write_bytes(rewrite(shared_data("callgrind", "cachegrind", "mt_O0.cachegrind"), "cachegrind"))
     run(tool, "-o", theirs, a, b)
-    from fastprof.verbs.pipeline import convert
+    from fastprof import convert
 
     convert([str(a), str(b)], str(ours), to="cachegrind")
     assert costs(ours) == costs(theirs)
@@ -208,7 +208,7 @@ def costs(path: Path) -> list[tuple[str, ...]]:
 
 def test_what_we_merge_callgrind_annotate_adds_up(tmp_path: Path) -> None:
     """Three parts merged: each function's self cost is the sum of what the parts' reports say."""
-    from fastprof.verbs.pipeline import convert
+    from fastprof import convert
 
     parts = sorted(shared_data("callgrind", "parts").iterdir())
     merged = tmp_path / "merged.callgrind"

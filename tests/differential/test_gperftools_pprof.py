@@ -12,8 +12,8 @@ from typing import cast
 
 import pytest
 
-from fastprof.core.engine import Options
-from fastprof.verbs import pipeline
+import fastprof
+from fastprof.core.options import Options
 from tests.differential import pprof_raw
 from tests.differential.peers import need
 from tests.reference import profile_proto as reference
@@ -177,7 +177,7 @@ def test_callgrind_annotate_shows_the_totals(path: Path, tmp_path: Path) -> None
     p = reference.parse(convert(path, tmp_path / "ours.pb").read_bytes())
     want = [sum(sample.value[k] for sample in p.sample) for k in range(len(p.sample_type))]
     out = tmp_path / "x.callgrind"
-    pipeline.convert([str(path)], str(out), options=Options(symbolize=False))
+    fastprof.convert([str(path)], str(out), symbolize=False)
     command = [need("callgrind_annotate"), "--show-percs=no", str(out)]
     text = subprocess.run(command, capture_output=True, text=True, check=True).stdout
     found = re.search(r"^([\d,. ]*?) *PROGRAM TOTALS", text, re.MULTILINE)
@@ -198,7 +198,7 @@ def test_the_corpus_has_all_profiles_of_the_sample_data() -> None:
 @pytest.mark.parametrize("path", go_profiles(), ids=lambda p: p.name)
 def test_profiles_of_the_go_runtime_are_kept(path: Path, tmp_path: Path) -> None:
     out = tmp_path / "ours.pb.gz"
-    pipeline.convert([str(path)], str(out), options=Options(symbolize=False))
+    fastprof.convert([str(path)], str(out), symbolize=False)
     raw = [pprof_raw.go_pprof("-raw", "-symbolize=none", p) for p in (path, out)]
     assert raw[0] == raw[1]
     p = reference.parse(gzip.decompress(out.read_bytes()))

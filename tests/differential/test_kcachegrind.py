@@ -13,8 +13,8 @@ from typing import NamedTuple
 
 import pytest
 
-from fastprof.core.engine import Options
-from fastprof.verbs.pipeline import convert
+from fastprof import convert
+from fastprof.core.options import Options
 from tests.differential.peers import need
 from tests.differential.test_callgrind_reference import GOOD, contents
 from tests.reference.callgrind import parse
@@ -65,9 +65,9 @@ def test_our_files_give_none(name: str, tmp_path: Path) -> None:
     path = tmp_path / "ours.callgrind"
     if name == "threads":
         inputs = [str(p) for p in sorted(shared_data("callgrind", "threads").iterdir())]
-        convert(inputs, str(path), options=Options(per_thread=True))
+        convert(inputs, str(path), per_thread=True)
     elif name == "xdebug":
-        convert([str(shared_data("callgrind", "xdebug_single.cachegrind"))], str(path), options=Options(aggregate=True))
+        convert([str(shared_data("callgrind", "xdebug_single.cachegrind"))], str(path), aggregate=True)
         # negative memory is 0 to KCachegrind, and it says nothing of it
     else:
         convert([str(shared_data("callgrind", f"{name}.callgrind"))], str(path))

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from fastprof.core.engine import Options
-from fastprof.verbs.pipeline import convert
+from fastprof import convert
+from fastprof.core.options import Options
 from tests.differential.peers import need
 from tests.differential.test_callgrind_tools import costs, figures, run
 from tests.reference.callgrind import Part, Row, parse
@@ -169,7 +169,7 @@ def test_parts_re_emitted(combined: bool, program: Path, tmp_path: Path) -> None
     assert not after.errors
 
     merged = tmp_path / "merged.callgrind"
-    convert([str(tmp_path / "parts")], str(merged), options=Options(aggregate=True))
+    convert([str(tmp_path / "parts")], str(merged), aggregate=True)
     if not combined:
         assert summed(read_parts(merged)[0]) == summed(parts)
 
@@ -187,7 +187,7 @@ def test_threads_apart_and_together(program: Path, tmp_path: Path) -> None:
         convert(inputs, str(merged))
         assert summed(read_parts(merged)[0]) == summed(parts)
 
-    convert([str(tmp_path / "apart")], str(merged), options=Options(per_thread=True))
+    convert([str(tmp_path / "apart")], str(merged), per_thread=True)
     assert [summed([part]) for part in read_parts(merged)[0]] == [summed([part]) for part in parts]
     assert [part.header["thread"] for part in parse(merged.read_bytes())] == ["1", "2"]
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from fastprof.core.engine import Options
+from fastprof.core.options import Options
 from tests.differential import account, llvm_yaml
 from tests.differential.peers import need
 from tests.differential.record_xray import RECIPES, Recorder, llvm_xray

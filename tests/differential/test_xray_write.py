@@ -8,8 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from fastprof.core.engine import Options
-from fastprof.verbs import pipeline
+import fastprof
 from tests.differential.peers import need
 from tests.support.paths import needs_shared, shared_data
 
@@ -43,8 +42,8 @@ def records(log: Path) -> str:
 def test_llvm_reads_the_same_records(case: str, tmp_path: Path) -> None:
     log = shared_data("xray", *case.split("/"))
     stored, again = tmp_path / "x.fpa", tmp_path / "x.xray"
-    pipeline.convert([str(log)], str(stored))
-    report = pipeline.convert([str(stored)], str(again))
+    fastprof.convert([str(log)], str(stored))
+    report = fastprof.convert([str(stored)], str(again))
     want, got = records(log), records(again)
     assert want.count("type:") > 100
     made_up = MADE_UP.get(log.stem)
@@ -61,11 +60,10 @@ def test_function_ids_are_kept_with_the_names_of_a_binary(case: str, tmp_path: P
     """-s names the functions, and llvm-xray still sees the ids."""
     folder = shared_data("xray", case)
     (binary,) = (path for path in folder.iterdir() if path.read_bytes()[:4] == b"\x7fELF")
-    options = Options(symbols=(str(binary),))
     stored, again = tmp_path / "x.fpa", tmp_path / "x.xray"
-    pipeline.convert([str(folder / "trace.xray")], str(stored), options=options)
-    pipeline.convert([str(stored)], str(tmp_path / "named.callgrind"))
+    fastprof.convert([str(folder / "trace.xray")], str(stored), symbols=[binary])
+    fastprof.convert([str(stored)], str(tmp_path / "named.callgrind"))
     assert b") #" not in (tmp_path / "named.callgrind").read_bytes()
-    report = pipeline.convert([str(stored)], str(again))
+    report = fastprof.convert([str(stored)], str(again))
     assert records(again) == records(folder / "trace.xray")
     assert not report.unsaid

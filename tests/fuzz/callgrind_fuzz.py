@@ -21,10 +21,11 @@ from pathlib import Path
 
 LIBFUZZER = ctypes.CDLL(sys.argv[1], ctypes.RTLD_GLOBAL)  # before the modules that it counts in
 
-from fastprof.bridges.aggregate import aggregate  # noqa: E402
-from fastprof.core.engine import Options, read, write  # noqa: E402
+from fastprof import plan  # noqa: E402
+from fastprof.core.engine import write  # noqa: E402
 from fastprof.core.errors import FastprofError  # noqa: E402
 from fastprof.core.io import Sink  # noqa: E402
+from fastprof.core.options import Options  # noqa: E402
 from fastprof.core.streams import compression_of_bytes  # noqa: E402
 from fastprof.formats import get  # noqa: E402
 from tests.support.graphs import read_parts  # noqa: E402
@@ -55,15 +56,13 @@ def outcome(data: bytes, from_: str, lenient: bool, window: int, capacity: int, 
 def written(data: bytes, from_: str, to: str, sums: bool, options: Options, wide: int = 2) -> bytes:
     opened = open_input(data, options, WHOLE, from_)
     out = io.BytesIO()
-    batches = read(opened.reader, 64)
-    if sums:
-        batches = aggregate(batches, opened.model, options, opened.report)
-    make = WRITERS[to]
-    assert make is not None
-    writer = make(opened.model, Sink(out), options, opened.report)
+    if sums and get(to).holds.calls:
+        options = Options(**options.given, aggregate=True)
+    way = plan.make([opened.reader], "graph", get(to).holds, options)
+    writer = WRITERS[to](opened.model, Sink(out), options, opened.report)
     if wide < 2:
         opened.reader._lexer.wide = writer._body.wide = wide  # type: ignore[attr-defined]
-    write(batches, writer)
+    write(way.rows(opened.model, options, opened.report, 64), writer)
     return out.getvalue()
 
 

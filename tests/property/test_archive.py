@@ -12,9 +12,11 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from fastprof import formats
-from fastprof.core.engine import Options, Report, read, write
+from fastprof.core.engine import read, write
 from fastprof.core.io import Sink, Source
 from fastprof.core.model import Batch, Model, Part
+from fastprof.core.options import Options
+from fastprof.core.report import Report
 from fastprof.formats.archive import write as archive_write
 from fastprof.formats.archive.read import ArchiveReader
 from fastprof.formats.archive.write import ArchiveWriter

@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 
 from fastprof.bridges.estimate import to_stacks
 from fastprof.bridges.project import to_graph
-from fastprof.core.engine import Options, Report
 from fastprof.core.model import Model, ValueType
+from fastprof.core.options import Options
+from fastprof.core.report import Report
 from tests.reference import bridges as reference
 from tests.support import profiles
 from tests.support.profiles import At, Fn, Frame, Row, Sample

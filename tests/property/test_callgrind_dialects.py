@@ -9,8 +9,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from fastprof.core.engine import Options
 from fastprof.core.errors import FormatError
+from fastprof.core.options import Options
 from tests.reference.callgrind import Function, Part, Row, parse
 from tests.support.graphs import read_parts, rewrite
 

@@ -107,7 +107,7 @@ CHAINS = st.lists(
 def test_gperftools_is_that_of_the_slow_reader(
     chains: list[tuple[int, tuple[int, ...]]], word: int, order: str, trailer: bool, chunk: int | None
 ) -> None:
-    from fastprof.core.engine import Options
+    from fastprof.core.options import Options
 
     data = gperftools.write(chains, word=word, order=order, trailer=trailer)
     want = gperftools.read(data)

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import HealthCheck, assume, event, given, settings
 from hypothesis import strategies as st
 
-from fastprof.core.engine import Options
 from fastprof.core.errors import FormatError
+from fastprof.core.options import Options
 from tests.reference import fold as reference_fold
 from tests.reference import xray as reference
 from tests.support import product

@@ -9,9 +9,11 @@ from typing import Any
 
 from fastprof.core._c import ffi, lib
 
-from fastprof.core.engine import Options, Reader, Report, read, write
+from fastprof.core.engine import Reader, read, write
 from fastprof.core.io import Sink
 from fastprof.core.model import Batch, Model, Part, ValueType
+from fastprof.core.options import Options
+from fastprof.core.report import Report
 from fastprof.formats.archive.write import ArchiveWriter
 
 TABLES = ("objects", "mappings", "functions", "lines", "frames", "stacks", "labels", "threads")

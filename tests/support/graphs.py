@@ -5,11 +5,12 @@ from __future__ import annotations
 import io
 from pathlib import Path
 
-from fastprof import formats
-from fastprof.bridges.aggregate import aggregate
-from fastprof.core.engine import Options, Report, read, write
+from fastprof import formats, plan
+from fastprof.core.engine import read, write
 from fastprof.core.io import Sink
 from fastprof.core.model import Batch, Model
+from fastprof.core.options import Options
+from fastprof.core.report import Report
 from tests.reference.callgrind import Function, Part, Row
 from tests.support.product import open_input
 
@@ -93,8 +94,6 @@ def rewrite(
     writer = make(opened.model, Sink(out), options, opened.report)
     if wide < 2:
         opened.reader._lexer.wide = writer._body.wide = wide  # type: ignore[attr-defined]
-    batches = read(opened.reader)
-    if options.aggregate:
-        batches = aggregate(batches, opened.model, options, opened.report)
-    write(batches, writer)
+    way = plan.make([opened.reader], "graph", formats.get(to).holds, options)
+    write(way.rows(opened.model, options, opened.report), writer)
     return out.getvalue()

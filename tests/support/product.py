@@ -7,11 +7,13 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from fastprof import formats
+from fastprof import formats, plan
 from fastprof.core import io as fastprof_io
-from fastprof.core.engine import Options, Reader, Report, read
+from fastprof.core.engine import EVERYTHING, Reader, read
 from fastprof.core.io import Source
 from fastprof.core.model import Batch, Model
+from fastprof.core.options import Options
+from fastprof.core.report import Report
 from tests.reference.fold import Folded
 from tests.reference.xray import CUSTOM, ENTER, ENTER_ARGS, EXIT, TAIL, TYPED, Record
 
@@ -106,8 +108,6 @@ def folded(expected: Folded) -> tuple[dict[bytes, tuple[int, ...]], dict[tuple[b
 
 def graph(data: bytes | Path, options: Options | None = None, *, capacity: int | None = None) -> Graph:
     """A timeline folded into a graph; values of all parts summed."""
-    from fastprof.verbs.pipeline import merged
-
     opened = open_input(data, options)
     options = options or Options()
     names: dict[int, bytes] = {}
@@ -123,7 +123,8 @@ def graph(data: bytes | Path, options: Options | None = None, *, capacity: int |
         return names[function]
 
     first = len(opened.model.parts)
-    for batch in merged([opened.reader], "graph", opened.model, options, opened.report, capacity=capacity):
+    way = plan.make([opened.reader], "graph", EVERYTHING, options)
+    for batch in way.rows(opened.model, options, opened.report, capacity):
         for i in range(len(batch)):
             values = tuple(batch.values(k)[i] for k in range(2))
             function = name(batch["function"][i])

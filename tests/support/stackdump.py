@@ -8,9 +8,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from fastprof import formats
-from fastprof.core.engine import Options, Report, read, write
+from fastprof.core.engine import read, write
 from fastprof.core.io import Sink, Source
 from fastprof.core.model import Model, Part
+from fastprof.core.options import Options
+from fastprof.core.report import Report
 
 
 class Dribble(io.BytesIO):

@@ -13,18 +13,20 @@ from typing import Any
 import pytest
 from fastprof.core._c import lib
 
+import fastprof
 from fastprof import formats
-from fastprof.core.engine import Options, Report, read, write
+from fastprof.core.engine import read, write
 from fastprof.core.errors import FastprofError, FormatError, UsageError
 from fastprof.core.io import Sink, Source
 from fastprof.core.model import Batch, Model, Part, ValueType
+from fastprof.core.options import Options
+from fastprof.core.report import Report
 from fastprof.formats.archive import cbor as archive_cbor
 from fastprof.formats.archive import sections as archive_sections
 from fastprof.formats.archive import write as archive_write
 from fastprof.formats.archive.read import ArchiveReader
 from fastprof.formats.archive.sections import HEADER_NBYTES, INDEX, ROWS, TABLES, Codec
 from fastprof.formats.archive.write import ArchiveWriter
-from fastprof.verbs import pipeline
 from fastprof.verbs import store as archive_store
 from tests.reference import archive as reference
 from tests.support.archives import dump, graph, stacks, timeline, write_archive
@@ -392,7 +394,7 @@ def test_later_versions() -> None:
 def _info(data: bytes, tmp_path: Path, lenient: bool = False) -> tuple[dict[str, object], Report]:
     path = tmp_path / "x.fpa"
     path.write_bytes(data)
-    report = pipeline.info(str(path), options=Options(lenient=lenient))
+    report = fastprof.info(str(path), lenient=lenient)
     return report.facts, report
 
 
@@ -443,10 +445,10 @@ def test_ids_whose_names_are_the_same_stay_apart(tmp_path: Path) -> None:
     map_.write_text("".join(f"- {{ id: {i}, function: {i * 16}, function-name: f }}\n" for i in (3, 4)))
     first, stored, back = (str(tmp_path / name) for name in ("a.xray", "x.fpa", "b.xray"))
     Path(first).write_bytes(log.bytes())
-    pipeline.convert([first], stored, options=Options(symbols=(str(map_),)))
-    assert not pipeline.convert([stored], back).unsaid
+    fastprof.convert([first], stored, options=Options(symbols=(str(map_),)))
+    assert not fastprof.convert([stored], back).unsaid
     assert timeline_of(Path(back))[0] == timeline_of(Path(first))[0]
-    assert pipeline.info(stored).facts["functions"] == 3
+    assert fastprof.info(stored).facts["functions"] == 3
     (profile,) = reference.read(Path(stored).read_bytes())
     assert sorted(profile.numbers.values()) == [3, 4]
 

@@ -12,16 +12,13 @@ from typing import Any
 import pytest
 from fastprof.core._c import lib
 
-from fastprof.core.engine import Options, Report
 from fastprof.core.errors import FormatError, UsageError
 from fastprof.core.io import Source
-from fastprof.core.model import Model
+from fastprof.core.report import Report
 from fastprof.formats.archive import sections as archive_sections
 from fastprof.formats.archive.index import load
-from fastprof.formats.archive.read import ArchiveReader
 from fastprof.formats.archive.sections import BASED, DIFFERENCE, INDEX, ROWS, Codec, SectionError, parse_header
 from fastprof.formats.archive.write import empty
-from fastprof.verbs import pipeline
 from fastprof.verbs import store as archive_store
 from tests.reference import archive as reference
 from tests.support.archives import graph, stacks, timeline, write_archive
@@ -30,10 +27,7 @@ from tests.unit.test_archive import MAKERS, read_dump, sections
 
 
 def _add(store: Path, name: str, data: bytes) -> Report:
-    def open_reader(model: Model, options: Options, report: Report) -> ArchiveReader:
-        return ArchiveReader(Source(data), model, options, report)
-
-    return archive_store.append(str(store), name, open_reader, Options(), pipeline.rows_for)
+    return archive_store.append(str(store), data, name)
 
 
 def test_store(tmp_path: Path) -> None:
@@ -219,11 +213,7 @@ def names(store: Path) -> list[str]:
 # Adds argv[2] to argv[1] under the name argv[3] and dies, as by a power cut, after argv[4] bytes were written.
 DYING = """
 import os, signal, sys
-from functools import partial
 from fastprof.core import io
-from fastprof.verbs import pipeline
-from fastprof.core.engine import Options
-from fastprof.formats.archive import sections as archive_sections
 from fastprof.verbs import store as archive_store
 left, write = int(sys.argv[4]), io.Sink.write
 def dying(self, data):
@@ -234,8 +224,7 @@ def dying(self, data):
     left -= len(data)
     write(self, data)
 io.Sink.write = dying
-opened = partial(pipeline.open_reader, sys.argv[2], None)
-archive_store.append(sys.argv[1], sys.argv[3], opened, Options(), pipeline.rows_for)
+archive_store.append(sys.argv[1], sys.argv[2], sys.argv[3])
 """
 
 
@@ -270,15 +259,9 @@ def test_a_killed_add_leaves_the_old_contents(first: bool, tmp_path: Path) -> No
 
 ADDING = """
 import sys
-from functools import partial
-from fastprof.verbs import pipeline
-from fastprof.core.engine import Options
-from fastprof.formats.archive import sections as archive_sections
 from fastprof.verbs import store as archive_store
 for i in range(5):
-    name = f"{sys.argv[3]}.{i}"
-    opened = partial(pipeline.open_reader, sys.argv[2], None)
-    archive_store.append(sys.argv[1], name, opened, Options(), pipeline.rows_for)
+    archive_store.append(sys.argv[1], sys.argv[2], f"{sys.argv[3]}.{i}")
 """
 
 

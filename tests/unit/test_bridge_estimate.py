@@ -10,9 +10,10 @@ from fastprof.core._c import lib
 
 from fastprof.bridges import estimate as bridge
 from fastprof.bridges.estimate import MAX_DEPTH, to_stacks
-from fastprof.core.engine import Options, Report
 from fastprof.core.errors import FormatError
 from fastprof.core.model import Model, Part
+from fastprof.core.options import Options
+from fastprof.core.report import Report
 from tests.support import profiles
 from tests.support.profiles import At, Fn, Row
 

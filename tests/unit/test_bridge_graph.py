@@ -11,10 +11,12 @@ import pytest
 from fastprof.core._c import ffi, lib
 
 from fastprof.bridges.project import to_graph
-from fastprof.core.engine import Options, Report, write
+from fastprof.core.engine import write
 from fastprof.core.errors import FormatError
 from fastprof.core.io import Sink
 from fastprof.core.model import Batch, Model, Part, ValueType
+from fastprof.core.options import Options
+from fastprof.core.report import Report
 from fastprof.formats.callgrind.write import CallgrindWriter
 from tests.support import profiles
 from tests.support.profiles import At, Fn, Frame, Row, Sample

@@ -13,8 +13,9 @@ import pytest
 
 from fastprof.bridges.project import to_graph
 from fastprof.bridges.symbolize import symbolize
-from fastprof.core.engine import Options, Report
 from fastprof.core.model import Model
+from fastprof.core.options import Options
+from fastprof.core.report import Report
 from fastprof.symbols.symbolizer import Mapping, Symbolizer
 from tests.support import profiles
 from tests.support.profiles import Frame, Sample

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from fastprof import formats
-from fastprof.core.engine import Options, read
+from fastprof import convert, formats
+from fastprof.core.engine import read
 from fastprof.core.errors import FastprofError, FormatError
-from fastprof.verbs.pipeline import convert
+from fastprof.core.options import Options
 from tests.reference.callgrind import Function, parse
 from tests.reference.kcachegrind import load
 from tests.support.graphs import read_parts, rewrite

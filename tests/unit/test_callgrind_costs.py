@@ -8,8 +8,8 @@ import re
 
 import pytest
 
-from fastprof.core.engine import Options
 from fastprof.core.errors import FormatError
+from fastprof.core.options import Options
 from tests.reference.callgrind import parse
 from tests.support.graphs import read_parts, rewrite
 

@@ -12,12 +12,12 @@ from tests.support.paths import REPO
 
 SCRIPT = """
 import re, sys
-from fastprof.core.engine import Options
-from fastprof.verbs.pipeline import convert, info
+from fastprof.core.options import Options
+from fastprof import convert, info
 if sys.argv[2] == "info":
     info(sys.argv[1])
 else:
-    convert([sys.argv[1]], "/dev/null", to="callgrind", options=Options(aggregate=sys.argv[2] == "aggregate"))
+    convert([sys.argv[1]], "/dev/null", to="callgrind", aggregate=sys.argv[2] == "aggregate")
 # not ru_maxrss: that starts with the size of the parent
 print(re.search(r"VmHWM:\\s+(\\d+)", open("/proc/self/status").read())[1])
 """

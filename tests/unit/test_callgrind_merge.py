@@ -12,9 +12,8 @@ from pathlib import Path
 import pytest
 import zstandard
 
-from fastprof.core.engine import Options
+from fastprof import convert
 from fastprof.core.errors import FastprofError, UnrecognizedError
-from fastprof.verbs.pipeline import convert
 from tests.reference.callgrind import Part, parse
 from tests.support.paths import REPO
 
@@ -32,7 +31,7 @@ def merged(tmp_path: Path, *inputs: bytes, **options: bool) -> tuple[list[Part],
     for n, data in enumerate(inputs):
         (folder / f"callgrind.out.{n}").write_bytes(data)
     out = tmp_path / "out.callgrind"
-    convert([str(folder)], str(out), options=Options(**options))
+    convert([str(folder)], str(out), **options)
     return parse(out.read_bytes()), out.read_bytes()
 
 
@@ -120,7 +119,7 @@ def test_a_count_beyond_64_bits_is_an_error(line: str, tmp_path: Path) -> None:
     path = tmp_path / "twice"
     path.write_bytes(data + f"{line}\n".encode())
     with pytest.raises(FastprofError, match=r"2\^6"):
-        convert([str(path)], str(tmp_path / "sum.callgrind"), options=Options(aggregate=True))
+        convert([str(path)], str(tmp_path / "sum.callgrind"), aggregate=True)
 
 
 @pytest.mark.parametrize("empty", ["out", "callgrind.out.4711"])

@@ -15,6 +15,7 @@ import sys
 import termios
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -90,10 +91,10 @@ def test_the_report() -> None:
     )
     assert run("convert", POOL, "-o", "/dev/null", "--to", "callgrind", "-q").stderr == b""
     report = json.loads(run("convert", POOL, "-o", "/dev/null", "--to", "callgrind", "--json").stderr)
-    assert set(report) == {"rows", "repairs", "losses", "not_said", "warnings", "facts"}
-    assert report["repairs"] == {"unwound frames": 3}
+    assert set(report) == {"rows", "repairs", "losses", "not_representable", "warnings", "facts"}
+    assert report["repairs"] == [{"code": "unwound-frames", "text": "unwound frames", "count": 3}]
     said = json.loads(run("convert", EVENTS, "-o", "/dev/null", "--to", "callgrind", "--json").stderr)
-    assert said["not_said"]["events"] == 240
+    assert {"code": "events", "text": "events", "count": 240} in said["not_representable"]
     as_it_is = run("convert", EVENTS, "-o", "/dev/null", "--to", "xray").stderr
     assert as_it_is.startswith(b"fastprof: 1,582 rows written -> /dev/null (")
 
@@ -402,38 +403,34 @@ def test_values_that_make_no_sense(option: str, says: str) -> None:
 def test_the_python_interface_refuses_what_the_command_line_does(
     name: str, value: object, says: str, tmp_path: Path
 ) -> None:
-    for options in (fastprof.Options(**{name: value}), {name: value}):  # type: ignore[arg-type]
-        with pytest.raises(fastprof.UsageError, match=says):
-            fastprof.convert(POOL, tmp_path / "out.callgrind", options=options)
-        with pytest.raises(fastprof.UsageError, match=says):
-            fastprof.info(POOL, options=options)
-        with pytest.raises(fastprof.UsageError, match=says):
-            fastprof.open(POOL, options=options)
+    options: Any = {name: value}
+    with pytest.raises(fastprof.UsageError, match=says):
+        fastprof.convert(POOL, tmp_path / "out.callgrind", **options)
+    with pytest.raises(fastprof.UsageError, match=says):
+        fastprof.info(POOL, **options)
+    with pytest.raises(fastprof.UsageError, match=says):
+        fastprof.open(POOL, **options)
 
 
 def test_options_may_be_a_mapping_and_tuples_lists(tmp_path: Path) -> None:
-    with pytest.raises(fastprof.UsageError, match="there is no option 'lenent', only lenient, symbols"):
-        fastprof.info(POOL, options={"lenent": True})
-    with pytest.raises(fastprof.UsageError, match=r"options are 'lenient', expected fastprof\.Options"):
-        fastprof.info(POOL, options="lenient")  # type: ignore[arg-type]
+    with pytest.raises(fastprof.UsageError, match="there is no option 'lenent', only aggregate, comments"):
+        fastprof.info(POOL, lenent=True)
     store, threads = tmp_path / "a.fpa", []
     for name in (POOL, EVENTS):
         run("archive", "add", str(store), name)
     with pytest.raises(fastprof.UsageError, match="holds several profiles"):
         fastprof.info(store)
-    chosen = {"member": Path(POOL).name, "lenient": True}
-    whole = fastprof.info(store, options=chosen).facts
-    with fastprof.open(store, options=chosen) as profile:
+    chosen: Any = {"member": Path(POOL).name, "lenient": True}
+    whole = fastprof.info(store, **chosen).facts
+    with fastprof.open(store, **chosen) as profile:
         for batch in profile:
             threads += batch["thread"]
         thread = profile.model.row("threads", threads[0])[2]
     for threads_, range_ in (([thread], [0, 1 << 63]), ((thread,), (0, 1 << 63))):
-        some = fastprof.info(store, options=chosen | {"threads": threads_, "time_range": range_}).facts
+        some = fastprof.info(store, **chosen, threads=threads_, time_range=range_).facts
         assert 0 < some["records"] <= threads.count(threads[0]) < whole["records"]
-    assert fastprof.info(BROKEN, options={"lenient": True}).losses
-    # nothing but a default that is written otherwise
-    assert fastprof.info(POOL, options=fastprof.Options(symbols=[], threads=[])).facts["records"]  # type: ignore[arg-type]
-    with fastprof.open(POOL, options={"symbols": [GOOD.parent / "pool-clang19.yaml"]}) as profile:
+    assert fastprof.info(BROKEN, lenient=True).losses
+    with fastprof.open(POOL, symbols=[GOOD.parent / "pool-clang19.yaml"]) as profile:
         assert any(len(batch) for batch in profile)
         names = {profile.function_name(i) for i in range(1, profile.model.count("functions"))}
     assert names and not any(name.startswith("#") for name in names)

@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 from fastprof.core._c import ffi, lib
 
-from fastprof.core.engine import Options
-from fastprof.verbs.pipeline import merged
+from fastprof import plan
+from fastprof.core.engine import EVERYTHING
+from fastprof.core.options import Options
 from tests.reference import fold as reference_fold
 from tests.reference import xray as reference
 from tests.support import product
@@ -52,7 +53,8 @@ def test_call_paths_are_the_same_however_many_turns_a_batch_holds(labels: tuple[
     for capacity in (None, A_BATCH):
         opened = product.open_input(log())
         options = Options(time_unit="ticks", labels=labels)
-        batches = merged([opened.reader], "stacks", opened.model, options, opened.report, capacity=capacity)
+        way = plan.make([opened.reader], "stacks", EVERYTHING, options)
+        batches = way.rows(opened.model, options, opened.report, capacity)
         sums: Counter[Any] = Counter()
         for sample in samples(opened.model, batches):
             path = tuple(f.lines[-1][0].name for f in sample.frames)

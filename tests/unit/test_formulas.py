@@ -6,10 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from fastprof.core.engine import Options
+import fastprof
 from fastprof.core.errors import FastprofError
 from fastprof.core.formulas import Formulas, parse
-from fastprof.verbs import pipeline
 from tests.reference.callgrind import parse as parse_callgrind
 
 PROFILE = b"""\
@@ -90,14 +89,14 @@ def test_factors_and_nesting_are_bounded() -> None:
 def converted(tmp_path: Path, data: bytes, to: str, **options: bool) -> tuple[bytes, list[str]]:
     source, target = tmp_path / "in", tmp_path / "out"
     source.write_bytes(data)
-    report = pipeline.convert([str(source)], str(target), to=to, options=Options(**options))
+    report = fastprof.convert([str(source)], str(target), to=to, **options)
     return target.read_bytes(), report.warnings
 
 
 def test_info_says_the_totals_of_inherited_events(tmp_path: Path) -> None:
     path = tmp_path / "in"
     path.write_bytes(PROFILE)
-    report = pipeline.info(str(path))
+    report = fastprof.info(str(path))
     assert report.facts["totals"] == {"Ir": 10, "Dr": 6}
     assert report.facts["totals of inherited events"] == {"Sum": 22, "Twice": 34}
     assert report.warnings == [
@@ -153,13 +152,13 @@ def test_totals_are_exact_for_small_and_large_values(tmp_path: Path, bits: int) 
     calls = f"cfn=g\ncalls=1 1\n1 {(1 << 63) - 1}\n"
     path = tmp_path / "in"
     path.write_text("events: Ir\nfl=a\nfn=f\n" + calls + "".join(f"1 {v}\n" for v in lines) + calls)
-    assert pipeline.info(str(path)).facts["totals"] == {"Ir": sum(lines)}
+    assert fastprof.info(str(path)).facts["totals"] == {"Ir": sum(lines)}
     path.write_text("events: Ir\nfl=a\nfn=f\n" + f"1 {value}\n" * (1 << 63 - bits if bits > 60 else 3))
     if bits > 60:
         with pytest.raises(FastprofError, match="sum of its costs or calls"):
-            pipeline.info(str(path))
+            fastprof.info(str(path))
     else:
-        assert pipeline.info(str(path)).facts["totals"] == {"Ir": 3 * value}
+        assert fastprof.info(str(path)).facts["totals"] == {"Ir": 3 * value}
 
 
 @pytest.mark.parametrize("to", ["callgrind", "cachegrind", "archive", "pprof"])
@@ -168,7 +167,7 @@ def test_computed_events_in_every_target(to: str, tmp_path: Path) -> None:
     data, _ = converted(tmp_path, PROFILE, to, compute_events=True)
     path = tmp_path / "again"
     path.write_bytes(data)
-    assert pipeline.info(str(path)).facts["totals"] == {"Ir": 10, "Dr": 6, "Sum": 22, "Twice": 34}
+    assert fastprof.info(str(path)).facts["totals"] == {"Ir": 10, "Dr": 6, "Sum": 22, "Twice": 34}
 
 
 @pytest.mark.parametrize("compute", [True, False])
@@ -177,7 +176,7 @@ def test_gperftools_has_one_value_the_first_event(compute: bool, tmp_path: Path)
     data, _ = converted(tmp_path, data, "gperftools", compute_events=compute)
     path = tmp_path / "again.prof"
     path.write_bytes(data)
-    assert pipeline.info(str(path)).facts["totals"]["samples"] == 10
+    assert fastprof.info(str(path)).facts["totals"]["samples"] == 10
 
 
 def test_formulas_survive_an_archive(tmp_path: Path) -> None:

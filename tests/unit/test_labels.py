@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from fastprof.core.engine import Options, Report
+import fastprof
 from fastprof.core.errors import UsageError
-from fastprof.verbs import pipeline
+from fastprof.core.report import Report
 from tests.reference import profile_proto as reference
 from tests.support.paths import REPO
 from tests.support.xraylog import BasicLog
@@ -25,7 +25,7 @@ Samples = Counter[tuple[tuple[str, ...], tuple[tuple[str, str | int], ...], int]
 def converted(source: Path, tmp_path: Path, *more: Path, **options: Any) -> tuple[Samples, Report, Any]:
     """Sums by (functions leaf first, labels, value type); the profile itself must have no two equal samples."""
     out = tmp_path / "out.pb"
-    report = pipeline.convert([str(source), *map(str, more)], str(out), options=Options(**options))
+    report = fastprof.convert([str(source), *map(str, more)], str(out), **options)
     p = reference.parse(out.read_bytes())
     reference.check(p)
     found: Samples = Counter()
@@ -220,7 +220,7 @@ def test_equal_samples_are_summed(tmp_path: Path) -> None:
 def test_samples_that_no_sum_holds_are_kept_one_by_one(tmp_path: Path) -> None:
     repeated_samples(tmp_path / "p.pb", 5, ((1 << 62) + 1, 7))
     out = tmp_path / "out.pb"
-    pipeline.convert([str(tmp_path / "p.pb")], str(out))
+    fastprof.convert([str(tmp_path / "p.pb")], str(out))
     values = [list(s.value) for s in reference.parse(out.read_bytes()).sample]
     assert values == [[(1 << 62) + 1, 7]] * 5
 
@@ -238,7 +238,7 @@ def test_what_does_not_fit_in_memory_is_summed_in_pieces(tmp_path: Path) -> None
         samples += message(2, sample.SerializeToString())
     (tmp_path / "p.pb").write_bytes(rest + samples)
     out = tmp_path / "out.pb"
-    pipeline.convert([str(tmp_path / "p.pb")], str(out), options=Options(max_memory=200_000))
+    fastprof.convert([str(tmp_path / "p.pb")], str(out), max_memory=200_000)
     sums: Counter[Any] = Counter()
     written = reference.parse(out.read_bytes())
     for sample in written.sample:
@@ -282,7 +282,7 @@ def test_a_profile_of_nothing_says_what_it_would_have_counted(source: str, to: s
         del p.sample[:]
         path.write_bytes(p.SerializeToString())
     out = tmp_path / to
-    pipeline.convert([str(path)], str(out))
+    fastprof.convert([str(path)], str(out))
     data = out.read_bytes()
     if to == "x.callgrind":
         assert b"events: samples cpu\n" in data
@@ -323,10 +323,10 @@ def test_a_label_that_the_input_does_not_know_is_said(tmp_path: Path) -> None:
         ("pprof", "callgrind", {"name_addresses": True}, "--name-addresses"),
         ("pprof", "pprof", {"period_us": 7}, "--period .* reading gperftools and writing gperftools"),
         ("pprof", "gperftools", {"keep_signal_frames": True}, "--keep-signal-frames .* reading gperftools"),
-        ("gperftools", "pprof", {"inline_calls": True}, "--inline-calls .* from stacks to graph"),
-        ("gperftools", "callgrind", {"stacks": "self"}, "--stacks .* from graph to stacks"),
+        ("gperftools", "pprof", {"inline_calls": True}, "--inline-calls .* for stacks to a graph"),
+        ("gperftools", "callgrind", {"stacks": "self"}, "--stacks .* for a graph to stacks"),
         ("pprof", "pprof", {"prune": 0.5}, "--prune"),
-        ("callgrind", "pprof", {"symbols": ("/bin/true",)}, "--symbols .* reading xray and what goes from stacks"),
+        ("callgrind", "pprof", {"symbols": ("/bin/true",)}, "--symbols .* reading xray and addresses of stacks"),
         ("pprof", "pprof", {"compress_names": False}, "--no-compress-names .* writing callgrind"),
     ],
 )
@@ -335,7 +335,7 @@ def test_options_that_would_do_nothing_are_refused(
 ) -> None:
     path = next(p for p in sorted((CORPUS / source / "good").iterdir()) if p.name.startswith(("small", "everything")))
     with pytest.raises(UsageError, match=says):
-        pipeline.convert([str(path)], str(tmp_path / "out"), to=to, options=Options(**options))
+        fastprof.convert([str(path)], str(tmp_path / "out"), to=to, **options)
     assert not list(tmp_path.iterdir())
 
 
@@ -346,13 +346,13 @@ def test_options_of_one_of_several_inputs_are_taken(tmp_path: Path) -> None:
         ("callgrind", {"period_us": 7, "inline_calls": True, "compress_names": False}),
         ("gperftools", {"period_us": 7}),
     ):
-        pipeline.convert([str(prof), str(pb)], str(tmp_path / to), to=to, options=Options(**options))
-    pipeline.convert([str(pb)], str(tmp_path / "x"), to="gperftools", options=Options(period_us=7))
+        fastprof.convert([str(prof), str(pb)], str(tmp_path / to), to=to, **options)
+    fastprof.convert([str(pb)], str(tmp_path / "x"), to="gperftools", period_us=7)
 
 
 @pytest.mark.parametrize("to", ["callgrind", "cachegrind", "gperftools", "archive"])
 def test_formats_without_labels_refuse_the_option(to: str, tmp_path: Path) -> None:
     prof = str(CORPUS / "gperftools" / "good" / "small.prof")
     with pytest.raises(UsageError, match="--labels would do nothing from gperftools"):
-        pipeline.convert([prof], str(tmp_path / "out"), to=to, options=Options(labels=("own",)))
+        fastprof.convert([prof], str(tmp_path / "out"), to=to, labels=("own",))
     assert not list(tmp_path.iterdir())

@@ -90,7 +90,7 @@ def test_types_are_visible_to_users(installed: Path, tmp_path: Path) -> None:
         import fastprof
 
         def seconds(path: str) -> float:
-            with fastprof.open(path, options=fastprof.Options(lenient=True)) as profile:
+            with fastprof.open(path, lenient=True) as profile:
                 ticks = max(max(batch["time"]) for batch in profile)
                 losses: int = profile.report.losses.total()
             report: fastprof.Report = fastprof.convert([path], "out.callgrind")

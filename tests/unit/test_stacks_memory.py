@@ -15,8 +15,8 @@ from tests.unit.test_pprof import message, profile, top_level_fields
 # peak resident bytes of a conversion; of this program alone, unlike ru_maxrss, which knows its parent's
 SCRIPT = """
 import sys
-from fastprof.verbs import pipeline
-pipeline.convert([sys.argv[1]], sys.argv[2])
+import fastprof
+fastprof.convert([sys.argv[1]], sys.argv[2])
 print(next(int(line.split()[1]) for line in open("/proc/self/status") if line.startswith("VmHWM")) * 1024)
 """
 SLACK = 4 << 20

@@ -7,8 +7,8 @@ from collections.abc import Callable
 
 import pytest
 
-from fastprof.core.engine import Options
 from fastprof.core.errors import FormatError
+from fastprof.core.options import Options
 from tests.support import product
 from tests.support.xraylog import FdrLog, ProfilingLog, header
 

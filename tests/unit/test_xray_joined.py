@@ -6,8 +6,8 @@ import struct
 
 import pytest
 
-from fastprof.core.engine import Options
 from fastprof.core.errors import FormatError
+from fastprof.core.options import Options
 from tests.support import product
 from tests.support.xraylog import BasicLog, FdrLog, ProfilingLog
 

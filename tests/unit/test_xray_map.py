@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from fastprof.core.engine import Options
 from fastprof.core.errors import SymbolError
+from fastprof.core.options import Options
 from fastprof.formats.xray.map import FunctionNames, InstrumentationMap
 from tests.support import product
 from tests.support.paths import shared

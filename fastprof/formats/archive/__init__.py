@@ -2,9 +2,34 @@
 
 from __future__ import annotations
 
-from fastprof.core.engine import Format
+from fastprof.core.engine import NO, SURE, Format, Holds
+from fastprof.core.options import UINT64, Option, Range, Text, Whole
 
 MAGIC = b"\x89FPA\r\n\x1a\n"
+
+MEMBER: Option[str | None] = Option(
+    "member", Text("NAME"), None, group="archive", help="which profile to read of several"
+)
+TIME_RANGE: Option[tuple[int, int] | None] = Option(
+    "time_range",
+    Range(),
+    None,
+    group="archive",
+    help="only what happened from A to B, ticks of a timeline or nanoseconds of stacks; either may be left out",
+)
+THREADS: Option[tuple[int, ...]] = Option(
+    "threads",
+    Whole(0, UINT64, "TID"),
+    (),
+    several=True,
+    flag="--thread",
+    group="archive",
+    help="only this thread; may be repeated",
+)
+PART: Option[int | None] = Option("part", Whole(1, UINT64), None, group="archive", help="only this part, from 1")
+LEVEL: Option[int | None] = Option(
+    "level", Whole(1, 22), None, group="archive", help="compress harder, 1 to 22 (default: 3)"
+)
 
 
 FORMATS = (
@@ -13,10 +38,11 @@ FORMATS = (
         view="any",
         title="fastprof archive: any profile, compressed, with an index",
         suffixes=(".fpa",),
-        sniff=lambda head: head.startswith(MAGIC),
+        sniff=lambda head: SURE if head.startswith(MAGIC) else NO,
         reader="read:ArchiveReader",
         writer="write:ArchiveWriter",
-        selects=("member", "time_range", "threads", "part"),
-        writes=("level",),
+        holds=Holds(verbatim=True),
+        selects=(MEMBER, TIME_RANGE, THREADS, PART),
+        writes=(LEVEL,),
     ),
 )

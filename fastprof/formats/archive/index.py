@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable
 
 from fastprof.core.io import Source
+from fastprof.core.report import Counts
 from fastprof.formats.archive import cbor as archive_cbor
 from fastprof.formats.archive import sections as archive_sections
 from fastprof.formats.archive.sections import (
@@ -40,7 +40,7 @@ class Archive:
         self.end = end
         self.links = [*links]
         self.notes = [note] if note else []
-        self.losses: Counter[str] = Counter()
+        self.losses = Counts()
 
 
 def load(source: Source, codec: Codec, lenient: bool) -> Archive:
@@ -145,16 +145,16 @@ def _rebuild(source: Source, codec: Codec, size: int, lenient: bool) -> Archive:
         raise SectionError(at, f"{detail}; --lenient recovers what is there", not damage or damage[0].truncated)
     archive = Archive([], size)
     archive.notes.append("the index is missing or damaged and was rebuilt")
-    archive.losses["indexes"] += 1
+    archive.losses.add("archive-indexes", "indexes")
     for error in damage:
         archive.notes.append(f"at byte {error.offset}: {error.detail}")
-        archive.losses["damaged places"] += 1
+        archive.losses.add("archive-damaged-places", "damaged places")
     members: dict[int, Member] = {}
     for section in found:
         _add(source, codec, section, members, archive)
     for member in members.values():
         if member.end is None:
-            archive.losses["unfinished profiles"] += 1
+            archive.losses.add("archive-unfinished-profiles", "unfinished profiles")
     archive.members = list(members.values())
     return archive
 
@@ -178,6 +178,6 @@ def _add(source: Source, codec: Codec, section: Section, members: dict[int, Memb
             member.chunks[section.offset] = Chunk(section.offset)  # reported when it is read
         else:
             archive.notes.append(f"at byte {error.offset}: {error.detail}")
-            archive.losses["damaged places"] += 1
+            archive.losses.add("archive-damaged-places", "damaged places")
             return
     member.sections.append((section.offset, section.type, section.nbytes))

@@ -10,10 +10,14 @@ from collections.abc import Iterator
 
 from fastprof.core._c import ffi, lib
 from fastprof.core._typing import Any
-from fastprof.core.engine import Options, Reader, Report, Summary
+from fastprof.core.engine import Reader, Summary
 from fastprof.core.errors import FormatError, UsageError, printable
 from fastprof.core.io import Source
 from fastprof.core.model import VIEWS, Model, Part, ValueType
+from fastprof.core.options import LENIENT, Options
+from fastprof.core.report import Report
+from fastprof.formats.archive import MEMBER as MEMBER_NAME
+from fastprof.formats.archive import PART, THREADS, TIME_RANGE
 from fastprof.formats.archive import sections as archive_sections
 from fastprof.formats.archive.cbor import fits
 from fastprof.formats.archive.index import load, payload, read_end, read_header
@@ -95,7 +99,7 @@ class ArchiveReader(Reader):
         source.spool()
         self._codec = Codec(base_of=self._base)
         try:
-            self._archive = load(source, self._codec, options.lenient)
+            self._archive = load(source, self._codec, options[LENIENT])
         except SectionError as error:
             raise self._error(error) from None
         for message in self._archive.notes:
@@ -104,15 +108,14 @@ class ArchiveReader(Reader):
         try:
             read_end(source, self._codec, self._member)
         except SectionError as error:
-            if not options.lenient:
+            if not options[LENIENT]:
                 raise self._error(error) from None
         self.view = self._member.view
+        self.addresses, self.formulas = self.view == "stacks", self.view == "graph"
         if self.view not in VIEWS:
             raise FormatError(source.name, self.format, f"view {self.view!r} is unknown")
-        if self.view == "graph" and (options.time_range or options.threads):
+        if self.view == "graph" and (options[TIME_RANGE] or options[THREADS]):
             raise UsageError(f"{source.name}: a graph has no times or threads to choose by, only parts")
-        if options.part is not None and options.part < 1:
-            raise UsageError("parts are numbered from 1")
         self._section: Section | None = None
         self._expected: tuple[int, int, int] = (0, 0, 0)
         self._open = False
@@ -145,7 +148,7 @@ class ArchiveReader(Reader):
         return FormatError(self.source.name, self.format, error.detail, offset=error.offset, code=code)
 
     def _choose(self, members: list[Member]) -> Member:
-        wanted = self.options.member
+        wanted = self.options[MEMBER_NAME]
         if wanted is None:
             if len(members) == 1:
                 return members[0]
@@ -171,9 +174,9 @@ class ArchiveReader(Reader):
     def summary(self) -> Summary | None:
         """From the member's END, without its chunks; not if damage or only some of the rows are asked for."""
         options, end = self.options, self._member.end
-        chosen = options.time_range or options.threads or options.part is not None
+        chosen = options[TIME_RANGE] or options[THREADS] or options[PART] is not None
         known = all(type_ <= NUMBERS for _, type_, _ in self._member.sections)
-        if options.lenient or chosen or not known or end is None or end.get("overflowed"):
+        if options[LENIENT] or chosen or not known or end is None or end.get("overflowed"):
             return None
         found = Summary()
         c = found.c
@@ -205,12 +208,12 @@ class ArchiveReader(Reader):
     # ---- which sections ------------------------------------------------------
 
     def ranges(self) -> Iterator[tuple[int, int | None]]:
-        if self.options.threads and self._member.end is not None and not self._thread_ids():
+        if self.options[THREADS] and self._member.end is not None and not self._thread_ids():
             there = ", ".join(str(row[2]) for row in self._member.end.get("threads", [])[:20])
             raise UsageError(f"{self.source.name}: none of the threads asked for is there, but: {there or 'none'}")
-        parts = {part for chunk in self._member.chunks.values() for part in chunk.parts}
-        if self.options.part is not None and parts and self.options.part > max(parts) + 1:
-            raise UsageError(f"{self.source.name}: part {self.options.part} is asked for, of {max(parts) + 1}")
+        parts, part = {part for chunk in self._member.chunks.values() for part in chunk.parts}, self.options[PART]
+        if part is not None and parts and part > max(parts) + 1:
+            raise UsageError(f"{self.source.name}: part {part} is asked for, of {max(parts) + 1}")
         for offset, type_, nbytes in self._member.sections:
             if type_ == ROWS and not self._wanted(self._member.chunks[offset]):
                 self._passed_over += 1
@@ -221,14 +224,12 @@ class ArchiveReader(Reader):
             yield offset, nbytes
 
     def _wanted(self, chunk: Chunk) -> bool:
-        options = self.options
-        if options.time_range and chunk.times:
-            first, last = options.time_range
-            if chunk.times[1] < first or chunk.times[0] > last:
-                return False
-        if options.part is not None and chunk.parts and options.part - 1 not in chunk.parts:
+        time_range, part = self.options[TIME_RANGE], self.options[PART]
+        if time_range and chunk.times and (chunk.times[1] < time_range[0] or chunk.times[0] > time_range[1]):
             return False
-        if options.threads and chunk.threads:
+        if part is not None and chunk.parts and part - 1 not in chunk.parts:
+            return False
+        if self.options[THREADS] and chunk.threads:
             return not self._thread_ids().isdisjoint(chunk.threads)
         return True
 
@@ -239,7 +240,7 @@ class ArchiveReader(Reader):
         else:
             ids = self._ids
             rows = [self.model.row("threads", ids.to[8][i]) for i in range(1, ids.n[8])]
-        return {i for i, row in enumerate(rows, 1) if row[2] in self.options.threads}
+        return {i for i, row in enumerate(rows, 1) if row[2] in self.options[THREADS]}
 
     # ---- feeding ---------------------------------------------------------------
 
@@ -249,7 +250,7 @@ class ArchiveReader(Reader):
                 return self._rows(batch, err)
             return self._next(in_, batch, err)
         except SectionError as error:
-            if not self.options.lenient:
+            if not self.options[LENIENT]:
                 raise self._error(error) from None
             self._lose(error)
             in_.pos = in_.n
@@ -288,18 +289,18 @@ class ArchiveReader(Reader):
 
     def _set_filter(self) -> None:
         """Rows are chosen exactly; the chunks that hold them were chosen by the index."""
-        options = self.options
-        if options.time_range is None and not options.threads and options.part is None:
+        options, part = self.options, self.options[PART]
+        if options[TIME_RANGE] is None and not options[THREADS] and part is None:
             return
-        first, last = options.time_range or (0, (1 << 64) - 1)
+        first, last = options[TIME_RANGE] or (0, (1 << 64) - 1)
         self._filter = ffi.new("struct fp_archive_filter *")
         self._filter.first_time, self._filter.last_time = first, last
-        self._filter.part = 0xFFFFFFFF if options.part is None else options.part - 1
-        if options.threads:
+        self._filter.part = 0xFFFFFFFF if part is None else part - 1
+        if options[THREADS]:
             n = self.model.count("threads")
             self._mask = ffi.new("uint8_t[]", n)
             for i in range(1, n):
-                self._mask[i] = self.model.row("threads", i)[2] in options.threads
+                self._mask[i] = self.model.row("threads", i)[2] in options[THREADS]
             self._filter.threads, self._filter.n_threads = self._mask, n
         lib.fp_archive_dec_filter(self._dec, self._filter)
 
@@ -376,8 +377,8 @@ class ArchiveReader(Reader):
             chunk = self._member.chunks.get(offset, Chunk(offset))
             # damage that checksums cannot see shows after some rows were read
             read = self._rows_read if self._open else 0
-            report.losses["chunks"] += 1
-            report.losses["rows"] += max(chunk.rows - read, 0)
+            report.losses.add("archive-chunks", "chunks")
+            report.losses.add("archive-rows", "rows", max(chunk.rows - read, 0))
             lost += f"a chunk of {chunk.rows or 'unknown many'} rows is lost"
             if read:
                 lost += f" from row {read} on"
@@ -386,9 +387,8 @@ class ArchiveReader(Reader):
             elif self._last_time is not None:
                 lost += f", behind time {self._last_time}"
         else:
-            report.losses[
-                {TABLES: "tables", NUMBERS: "numbers", PARTS: "parts", END: "summaries"}.get(type_, "sections")
-            ] += 1
+            kind = {TABLES: "tables", NUMBERS: "numbers", PARTS: "parts", END: "summaries"}.get(type_, "sections")
+            report.losses.add(f"archive-{kind}", kind)
             lost += f"{archive_sections.NAMES.get(type_, 'a section')} is lost"
         report.warn(lost)
         self._open = False
@@ -402,15 +402,15 @@ class ArchiveReader(Reader):
             return
         kinds: Any = end.get("kinds")
         known = isinstance(kinds, list) and all(isinstance(n, int) for n in kinds)
-        if not known or options.time_range or options.threads or options.part is not None:
+        if not known or options[TIME_RANGE] or options[THREADS] or options[PART] is not None:
             return
         missing = sum(kinds) - self._rows_kept - self.report.losses["rows"]
         if not missing:
             return
         said = f"the profile has {sum(kinds)} rows, but {self._rows_kept} are there"
-        if not options.lenient or missing < 0:
+        if not options[LENIENT] or missing < 0:
             raise self._error(SectionError(self._member.sections[-1][0], said))
-        self.report.losses["rows"] += missing
+        self.report.losses.add("archive-rows", "rows", missing)
         self.report.warn(f"{name}: {said}")
 
     def finish(self) -> None:
@@ -419,8 +419,7 @@ class ArchiveReader(Reader):
 
     def _tell(self) -> None:
         report, member = self.report, self._member
-        for message, n in self._archive.losses.items():
-            report.losses[message] += n
+        report.losses.take(self._archive.losses)
         facts = report.facts
         facts["archive version"] = archive_sections.VERSION
         facts["chunks"] = len(member.chunks)

@@ -12,11 +12,14 @@ from collections.abc import Callable
 
 from fastprof.core._c import ffi, lib
 from fastprof.core._typing import Any
-from fastprof.core.engine import Options, Report, Summary, Writer
+from fastprof.core.engine import Summary, Writer
 from fastprof.core.errors import FastprofError, check
 from fastprof.core.io import Sink
 from fastprof.core.model import VIEWS, Batch, Model, Part
+from fastprof.core.options import Options
+from fastprof.core.report import Report
 from fastprof.core.version import __version__
+from fastprof.formats.archive import LEVEL
 from fastprof.formats.archive import cbor as archive_cbor
 from fastprof.formats.archive import sections as archive_sections
 from fastprof.formats.archive.index import Archive
@@ -76,9 +79,7 @@ class ArchiveWriter(Writer):
         sync: Callable[[], None] | None = None,
     ) -> None:
         super().__init__(model, sink, options, report)
-        # names are looked up when asked for; else what was in the source is kept as it was
-        self.names = bool(options.symbols)
-        self._codec = Codec(options.level or DEFAULT_LEVEL)
+        self._codec = Codec(options[LEVEL] or DEFAULT_LEVEL)
         self._after = after
         self._base_of = base_of
         self._sync = sync
@@ -229,10 +230,12 @@ class ArchiveWriter(Writer):
         if self._summary.threads:
             end["threads"] = [list(row) for row in self._summary.threads]
         # from an archive to an archive, what was recorded of the source stays
-        facts, repairs, losses = report.facts, report.repairs, report.losses
+        facts = report.facts
+        repairs: dict[str, int] = report.repairs
+        losses: dict[str, int] = report.losses
         if "archive version" in facts:
             repairs = facts.get("recorded repairs", {})
-            losses = Counter(facts.get("recorded losses", {})) + losses
+            losses = Counter(facts.get("recorded losses", {})) + Counter(losses)
             facts = facts.get("recorded", {})
         for name, said in (("facts", facts), ("repairs", repairs), ("losses", losses)):
             if said:

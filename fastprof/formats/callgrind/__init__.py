@@ -4,7 +4,13 @@ from __future__ import annotations
 
 import re
 
-from fastprof.core.engine import Format
+from fastprof.core.engine import MAYBE, NO, SURE, Format, Holds
+from fastprof.core.options import Option, Switch
+
+COMPRESS_NAMES = Option("compress_names", Switch(), True, group="callgrind", help="write every name in full")
+COMPRESS_POSITIONS = Option(
+    "compress_positions", Switch(), True, group="callgrind", help="write every position in full"
+)
 
 
 def is_cachegrind(head: bytes) -> bool:
@@ -22,12 +28,13 @@ _NOT_CACHEGRIND_HEADER = rb"(?m)^(?:version|creator|positions|part|pid|thread|ev
 _NOT_CACHEGRIND_BODY = rb"(?m)^(?:(?:ob|cob|cfn|cfi|cfl|calls|jump|jcnd)=|f[lne]=\(\d+\)|[+*]|0x|totals:|part:)"
 
 
-def sniff(head: bytes) -> bool:
+def sniff(head: bytes) -> int:
     """A first line that says so, or a header line that only Callgrind's kin write."""
     if head.startswith(b"# callgrind format"):
-        return True
+        return SURE
     first = head.partition(b"\n")[0]
-    return not any(byte < 9 for byte in first) and bool(re.search(_CALLGRIND_HEADER, head)) and not is_cachegrind(head)
+    text = not any(byte < 9 for byte in first)
+    return MAYBE if text and re.search(_CALLGRIND_HEADER, head) and not is_cachegrind(head) else NO
 
 
 # The last is for a command so long that no other line is seen.
@@ -45,7 +52,7 @@ _CALLGRIND = Format(
     sniff=sniff,
     reader="read:CallgrindReader",
     writer="write:CallgrindWriter",
-    writes=("compress_names", "compress_positions"),
+    writes=(COMPRESS_NAMES, COMPRESS_POSITIONS),
 )
 
 _CACHEGRIND = Format(
@@ -54,7 +61,8 @@ _CACHEGRIND = Format(
     title="Cachegrind profile (Valgrind)",
     suffixes=(".cachegrind",),
     prefixes=("cachegrind.out",),
-    sniff=is_cachegrind,
+    sniff=lambda head: MAYBE if is_cachegrind(head) else NO,
+    holds=Holds(calls=False),
     reader="cachegrind:CachegrindReader",
     writer="cachegrind:CachegrindWriter",
 )

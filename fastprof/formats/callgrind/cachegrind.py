@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 
-from fastprof.core.engine import Options, Report, Writer
+from fastprof.core.engine import Writer
 from fastprof.core.io import Sink
-from fastprof.core.model import Batch, Model
-from fastprof.core.sums import Table, merged_part, rank_by_name
+from fastprof.core.model import Batch, Model, Part
+from fastprof.core.options import Options
+from fastprof.core.report import Report
 from fastprof.formats.callgrind._write import CostLines
 from fastprof.formats.callgrind.read import CREATOR, CallgrindReader, address_of
 from fastprof.formats.callgrind.write import desc_line, event_names, one_line
@@ -36,12 +37,10 @@ class CachegrindReader(CallgrindReader):
 
 
 class CachegrindWriter(Writer):
-    """Graph batches -> Cachegrind: self costs by file, function name and line, sorted by these.
+    """Graph batches of one part -> Cachegrind: self costs by file, function name and line, as they come.
 
-    Costs of the same place are summed, over parts and objects too, so the
-    output is written at the end and memory is linear in distinct lines.
-    Loses, and counts: calls and jumps.  Loses: objects, addresses, pid,
-    thread; descriptions are kept.
+    The plan has summed up the rows, over parts and objects too, sorted them and dropped what Cachegrind has no lines
+    for.  Loses: pid, thread; descriptions are kept.
     """
 
     format = "cachegrind"
@@ -49,39 +48,36 @@ class CachegrindWriter(Writer):
 
     def __init__(self, model: Model, sink: Sink, options: Options, report: Report) -> None:
         super().__init__(model, sink, options, report)
-        self._table = Table(model, lines=True)
-        self._parts: dict[int, None] = {}
+        self._body = CostLines(address_of(model.c), address_of(self.out))
+        self._begun = False
+        self._sums: list[int] = []
 
-    def put(self, batch: Batch) -> None:
-        self._parts[batch.part] = None
-        self._table.put(batch)
-
-    def end(self) -> None:
-        part = merged_part([self.model.parts[i] for i in self._parts] or self.model.parts[-1:], self._table.value_types)
+    def _begin(self, part: Part) -> None:
+        self._begun = True
         names = event_names(part.value_types, self.report) or ["none"]
         # cg_merge and the newer cg_annotate want at least one desc: line, a command and a summary.
         descriptions = part.descriptions or [(b"Creator", part.creator or CREATOR)]
         lines = [desc_line(key, value) for key, value in descriptions]
         comments = len(part.comments) + len(part.extra.get("remarks", []))
-        if comments:
-            self.report.unsaid["comments, which cg_merge refuses"] += comments
+        self.report.unsaid.add("comments", "comments, which cg_merge refuses", comments)
         command = part.command or b"(unknown)"
         if b"\n" in command:
-            self.report.unsaid["newlines in the command, written as blanks"] += 1
+            self.report.unsaid.add("command-newlines", "newlines in the command, written as blanks")
         lines.append(b"cmd: " + one_line(command))
         lines.append(b"events: " + " ".join(names).encode("utf-8", "surrogateescape"))
         self.text(b"\n".join([*lines, b""]))
+        self._sums = [0] * len(part.value_types)
 
-        body = CostLines(address_of(self.model.c), address_of(self.out))
-        sums = [0] * len(part.value_types)
-        for batch in self._table.batches(0, rank_by_name(self.model)):
-            body.put(address_of(batch.c))
-            sums = [total + sum(batch.values(k)) for k, total in enumerate(sums)]
-            self.report.rows["rows written"] += len(batch)
-            self.drain()
-        self.text(b"summary: " + " ".join(map(str, sums or [0])).encode() + b"\n")
+    def put(self, batch: Batch) -> None:
+        if not self._begun:
+            self._begin(self.model.parts[batch.part])
+        self._body.put(address_of(batch.c))
+        self._sums = [total + sum(batch.values(k)) for k, total in enumerate(self._sums)]
+        self.report.rows["rows written"] += len(batch)
 
-        if self._table.dropped:
-            self.report.unsaid["calls and jumps, which Cachegrind does not have"] += self._table.dropped
-        if body.escaped:
-            self.report.unsaid["names with a line end or NUL byte, which was escaped"] += body.escaped
+    def end(self) -> None:
+        if not self._begun:
+            self._begin(Part())
+        self.text(b"summary: " + " ".join(map(str, self._sums or [0])).encode() + b"\n")
+        unsaid = self.report.unsaid
+        unsaid.add("escaped-names", "names with a line end or NUL byte, which was escaped", self._body.escaped)

@@ -6,10 +6,12 @@ import re
 
 from fastprof.core._c import ffi, lib
 from fastprof.core._typing import Any
-from fastprof.core.engine import Options, Reader, Report
+from fastprof.core.engine import Reader
 from fastprof.core.errors import FormatError
 from fastprof.core.io import WINDOW, Source
 from fastprof.core.model import Model, Part, ValueType
+from fastprof.core.options import LENIENT, Options
+from fastprof.core.report import Report
 from fastprof.core.version import __version__
 from fastprof.formats.callgrind._lexer import Lexer, nearest
 
@@ -42,13 +44,14 @@ class CallgrindReader(Reader):
 
     format = "callgrind"
     view = "graph"
+    formulas = True
     numbered = True  # names may be `(12) name`
     last_line = "totals"  # of a part
     has_last_line = False  # the writer always ends a part with it
 
     def __init__(self, source: Source, model: Model, options: Options, report: Report) -> None:
         super().__init__(source, model, options, report)
-        self._lexer = Lexer(address_of(model.c), options.lenient, self.numbered)
+        self._lexer = Lexer(address_of(model.c), options[LENIENT], self.numbered)
         self._part = Part()
         self._index = -1  # of the part, once it has events
         self._parts = 0
@@ -185,7 +188,7 @@ class CallgrindReader(Reader):
 
     def _lose(self, detail: str, offset: int, line: int, code: int = lib.FP_E_MALFORMED) -> None:
         """An error; with --lenient a loss."""
-        if not self.options.lenient:
+        if not self.options[LENIENT]:
             raise FormatError(self.source.name, self.format, detail, offset=offset, line=line or 1, code=code)
         self.report.losses["lines that could not be read"] += 1
 

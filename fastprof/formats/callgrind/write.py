@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from fastprof.core.engine import Options, Report, Writer
+from fastprof.core.engine import Writer
 from fastprof.core.io import Sink
 from fastprof.core.model import Batch, Model, Part, ValueType
+from fastprof.core.options import Options
+from fastprof.core.report import Report
+from fastprof.formats.callgrind import COMPRESS_NAMES, COMPRESS_POSITIONS
 from fastprof.formats.callgrind._write import Body
 from fastprof.formats.callgrind.read import CREATOR, address_of
 
@@ -29,8 +32,8 @@ class CallgrindWriter(Writer):
         self._body = Body(
             address_of(model.c),
             address_of(self.out),
-            options.compress_names,
-            options.compress_positions,
+            options[COMPRESS_NAMES],
+            options[COMPRESS_POSITIONS],
         )
         self._part: Part | None = None
         self._index = -1

@@ -2,15 +2,45 @@
 
 from __future__ import annotations
 
-from fastprof.core.engine import Format
+from fastprof.core.engine import MAYBE, NO, SURE, Format, Holds
+from fastprof.core.model import ValueType
+from fastprof.core.options import INT64, Option, Switch, Whole
+
+PERIOD: Option[int | None] = Option(
+    "period_us",
+    Whole(1, INT64, "MICROSECONDS"),
+    None,
+    flag="--period",
+    group="gperftools",
+    help="the time of one sample, instead of what the profile says",
+)
+KEEP_SIGNAL_FRAMES = Option(
+    "keep_signal_frames",
+    Switch(),
+    False,
+    group="gperftools",
+    help="keep frames of the profiler's own signal handler",
+)
+NANOSECONDS = {"nanoseconds": 1, "microseconds": 1000, "milliseconds": 1_000_000, "seconds": 1_000_000_000}
 
 SYMBOLIZED = b"--- symbol"
 
 
-def sniff(head: bytes) -> bool:
+def sniff(head: bytes) -> int:
     from fastprof.core._c import ffi, lib
 
-    return bool(lib.fp_gperf_sniff(head, len(head), ffi.new("int *"))) or head.startswith(SYMBOLIZED)
+    if head.startswith(SYMBOLIZED):
+        return SURE
+    return MAYBE if lib.fp_gperf_sniff(head, len(head), ffi.new("int *")) else NO
+
+
+def suits(value_type: ValueType) -> int | None:
+    """A profile counts samples: best a count of them, else a time to be divided by the period, else another count."""
+    if value_type[:2] == ("samples", "count"):
+        return 0
+    if value_type.unit in NANOSECONDS:
+        return 1
+    return 2 if value_type.unit in ("count", "") else None  # the events of a call graph have no unit
 
 
 FORMATS = (
@@ -22,7 +52,8 @@ FORMATS = (
         sniff=sniff,
         reader="read:GperftoolsReader",
         writer="write:GperftoolsWriter",
-        reads=("period_us", "keep_signal_frames"),
-        writes=("period_us",),
+        holds=Holds(values=False, labels=False, times=False, names=False, suits=suits, told=("samples", "cpu")),
+        reads=(PERIOD, KEEP_SIGNAL_FRAMES),
+        writes=(PERIOD,),
     ),
 )

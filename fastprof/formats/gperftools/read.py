@@ -7,11 +7,13 @@ from collections.abc import Iterator
 
 from fastprof.core._c import ffi, lib
 from fastprof.core._typing import Any
-from fastprof.core.engine import Options, Reader, Report
+from fastprof.core.engine import Reader
 from fastprof.core.errors import FormatError
 from fastprof.core.io import Source
 from fastprof.core.model import Model, Part, ValueType
-from fastprof.formats.gperftools import SYMBOLIZED
+from fastprof.core.options import LENIENT, Options
+from fastprof.core.report import Report
+from fastprof.formats.gperftools import KEEP_SIGNAL_FRAMES, PERIOD, SYMBOLIZED
 from fastprof.symbols.maps import MapsText, arrange
 
 # Frames that pprof prunes from reports of CPU profiles, by name: the profiler's own.
@@ -47,14 +49,15 @@ class GperftoolsReader(Reader):
 
     format = "gperftools"
     view = "stacks"
+    addresses = True
 
     def __init__(self, source: Source, model: Model, options: Options, report: Report) -> None:
         super().__init__(source, model, options, report)
-        g = lib.fp_gperf_new(model.c, options.lenient)
+        g = lib.fp_gperf_new(model.c, options[LENIENT])
         if not g:
             raise MemoryError("no memory for the gperftools decoder")
         self._g = g = ffi.gc(g, lib.fp_gperf_free)
-        g.keep_signal_frames = options.keep_signal_frames
+        g.keep_signal_frames = options[KEEP_SIGNAL_FRAMES]
         self._maps = MapsText()
         self._binary = b""
         self._part: Part | None = None
@@ -142,8 +145,8 @@ class GperftoolsReader(Reader):
             mapping = lib.fp_model_mapping(model.c, object_id, m.start, m.limit, m.offset, 0)
             if mapping == lib.FP_NO_ID or lib.fp_gperf_map(g, m.start, m.limit, mapping):
                 raise MemoryError("no memory for mappings")
-        if self.options.period_us is not None:
-            g.period_us = self.options.period_us
+        if self.options[PERIOD] is not None:
+            g.period_us = self.options[PERIOD]
         elif g.period_us == 0:
             self.report.warn(f"{self.source.name}: the period is 0, so is all CPU time; use --period")
         elif g.period_us == 1 and self._symbolized:
@@ -151,7 +154,7 @@ class GperftoolsReader(Reader):
         part = Part(value_types=list(_VALUE_TYPES))
         part.extra["period"] = int(g.period_us) * 1000
         part.extra["period_type"] = ("cpu", "nanoseconds")
-        if not self.options.keep_signal_frames:
+        if not self.options[KEEP_SIGNAL_FRAMES]:
             part.extra["drop_frames"] = SIGNAL_FUNCTIONS
         self._part = part
         self._part_index = model.add_part(part)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from fastprof.core._c import ffi, lib
-from fastprof.core.engine import Options, Report, Writer
-from fastprof.core.errors import UsageError, check
+from fastprof.core.engine import Writer
+from fastprof.core.errors import check
 from fastprof.core.io import Sink
 from fastprof.core.model import Batch, Model, Part
-
-_NANOSECONDS = {"nanoseconds": 1, "microseconds": 1000, "milliseconds": 1_000_000, "seconds": 1_000_000_000}
+from fastprof.core.options import Options
+from fastprof.core.report import Report
+from fastprof.formats.gperftools import NANOSECONDS, PERIOD
 
 
 class GperftoolsWriter(Writer):
@@ -16,50 +17,32 @@ class GperftoolsWriter(Writer):
 
     format = "gperftools"
     view = "stacks"
-    names = False
 
     def __init__(self, model: Model, sink: Sink, options: Options, report: Report) -> None:
         super().__init__(model, sink, options, report)
         self._w = ffi.new("struct fp_gperf_writer *")
         self._w.model = model.c
         self._err = ffi.new("struct fp_err *")
-        self._columns: dict[int, tuple[int, int]] = {}
         self._begun = False
 
     def _begin(self, part: Part | None) -> None:
         extra = part.extra if part else {}
         unit = extra.get("period_type", ("cpu", "nanoseconds"))[1]
-        period_us = extra.get("period", 0) * _NANOSECONDS.get(unit, 0) // 1000
+        period_us = extra.get("period", 0) * NANOSECONDS.get(unit, 0) // 1000
         if not 0 < period_us < 1 << 32:
             period_us = 10_000
-        if self.options.period_us:
-            period_us = self.options.period_us
+        if self.options[PERIOD]:
+            period_us = self.options[PERIOD]
         self._w.period_ns = period_us * 1000
         self.text(b"".join(n.to_bytes(8, "little") for n in (0, 3, 0, period_us, 0)))
         self._begun = True
-
-    def _column(self, part: Part) -> tuple[int, int]:
-        """(value column, nanoseconds that 1 stands for in it if it is a time to be divided by the period)."""
-        types = part.value_types
-        for k, t in enumerate(types):
-            if t.name == "samples" and t.unit == "count":
-                return k, 0
-        for k, t in enumerate(types):
-            if t.unit in _NANOSECONDS:
-                return k, _NANOSECONDS[t.unit]
-        for k, t in enumerate(types):
-            if t.unit in ("count", ""):  # the events of a call graph have no unit
-                return k, 0
-        raise UsageError("gperftools profiles count samples: none of the values is a count or a time")
 
     def put(self, batch: Batch) -> None:
         part = self.model.parts[batch.part]
         if not self._begun:
             self._begin(part)
-        if batch.part not in self._columns:
-            self._columns[batch.part] = self._column(part)
-        column, self._w.unit_ns = self._columns[batch.part]
-        status = lib.fp_gperf_put(self._w, batch.c, column, self.out, self._err)
+        self._w.unit_ns = NANOSECONDS.get(part.value_types[0].unit, 0)
+        status = lib.fp_gperf_put(self._w, batch.c, 0, self.out, self._err)
         check(status, self._err, "output", self.format)
 
     def end(self) -> None:

@@ -10,13 +10,33 @@ What a profile says beside its samples is kept in `Part`: sample types are
 
 from __future__ import annotations
 
-from fastprof.core.engine import Format
+from fastprof.core.engine import MAYBE, NO, Format, Holds
+from fastprof.core.options import INT64, Option, Switch, Text, Whole
+
+TIME: Option[int | None] = Option(
+    "time_ns",
+    Whole(0, INT64, "NANOSECONDS"),
+    None,
+    flag="--time",
+    group="pprof",
+    help="when it was taken, since 1970",
+)
+COMMENTS: Option[tuple[str, ...]] = Option(
+    "comments", Text(), (), several=True, flag="--comment", group="pprof", help="add a comment; may be repeated"
+)
+NAME_ADDRESSES = Option(
+    "name_addresses",
+    Switch(),
+    False,
+    group="pprof",
+    help="give addresses without symbol a function [object+0xADDR]",
+)
 
 
-def sniff(head: bytes) -> bool:
+def sniff(head: bytes) -> int:
     from fastprof.core._c import lib
 
-    return bool(lib.fp_pprof_sniff(head, len(head)))
+    return MAYBE if lib.fp_pprof_sniff(head, len(head)) else NO
 
 
 FORMATS = (
@@ -28,6 +48,7 @@ FORMATS = (
         sniff=sniff,
         reader="read:PprofReader",
         writer="write:PprofWriter",
-        writes=("labels", "time_ns", "comments", "name_addresses"),
+        holds=Holds(times=False),
+        writes=(TIME, COMMENTS, NAME_ADDRESSES),
     ),
 )

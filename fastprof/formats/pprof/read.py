@@ -6,10 +6,12 @@ from collections.abc import Iterator
 
 from fastprof.core._c import ffi, lib
 from fastprof.core._typing import Any
-from fastprof.core.engine import Options, Reader, Report
+from fastprof.core.engine import Reader
 from fastprof.core.errors import check
 from fastprof.core.io import Source
 from fastprof.core.model import Model, Part, ValueType
+from fastprof.core.options import LENIENT, Options
+from fastprof.core.report import Report
 
 
 class PprofReader(Reader):
@@ -20,10 +22,11 @@ class PprofReader(Reader):
 
     format = "pprof"
     view = "stacks"
+    addresses = True
 
     def __init__(self, source: Source, model: Model, options: Options, report: Report) -> None:
         super().__init__(source, model, options, report)
-        r = lib.fp_pprof_reader_new(model.c, options.lenient)
+        r = lib.fp_pprof_reader_new(model.c, options[LENIENT])
         if not r:
             raise MemoryError("no memory for the pprof decoder")
         self._r = ffi.gc(r, lib.fp_pprof_reader_free)

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from fastprof.core._c import ffi, lib
 from fastprof.core._typing import Any
-from fastprof.core.engine import Options, Report, Writer
+from fastprof.core.engine import Writer
 from fastprof.core.errors import check
 from fastprof.core.io import Sink
 from fastprof.core.model import Batch, Model, Part, ValueType
+from fastprof.core.options import Options
+from fastprof.core.report import Report
+from fastprof.formats.pprof import COMMENTS, NAME_ADDRESSES, TIME
 
 
 def _varint(value: int) -> bytes:
@@ -33,7 +36,6 @@ class PprofWriter(Writer):
 
     format = "pprof"
     view = "stacks"
-    labels = True
 
     def __init__(self, model: Model, sink: Sink, options: Options, report: Report) -> None:
         super().__init__(model, sink, options, report)
@@ -43,7 +45,7 @@ class PprofWriter(Writer):
         self._w = w = ffi.gc(w, lib.fp_pprof_writer_free)
         w.words.pid, w.words.tid = model.intern("pid"), model.intern("tid")
         w.words.no_stack = model.intern("[no stack]")
-        w.name_addresses = options.name_addresses
+        w.name_addresses = options[NAME_ADDRESSES]
         self._err = ffi.new("struct fp_err *")
         self._types: list[ValueType] | None = None
         self._columns: dict[int, Any] = {}  # part -> column of each sample type, -1 for none
@@ -117,7 +119,9 @@ class PprofWriter(Writer):
 
         types = self._types or [ValueType("samples", "count")]
         period_type = next(iter(all_of("period_type")), (types[-1].name, types[-1].unit))
-        time_ns = self.options.time_ns if self.options.time_ns is not None else min(all_of("time_ns"), default=0)
+        time_ns = self.options[TIME]
+        if time_ns is None:
+            time_ns = min(all_of("time_ns"), default=0)
         self._value_type(11, *period_type)
         self.text(_number(12, max(all_of("period"), default=1)))
         self.text(_number(9, time_ns))
@@ -131,6 +135,6 @@ class PprofWriter(Writer):
             if part.command:
                 comments[b"Command: " + part.command] = None
             comments.update(dict.fromkeys(key + b": " + text if key else text for key, text in part.descriptions))
-        comments.update((c.encode("utf-8", "surrogateescape"), None) for c in self.options.comments)
+        comments.update((c.encode("utf-8", "surrogateescape"), None) for c in self.options[COMMENTS])
         for comment in comments:
             self.text(_varint(13 << 3) + _varint(self._string(comment)))

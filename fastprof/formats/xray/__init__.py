@@ -4,20 +4,21 @@ from __future__ import annotations
 
 import struct
 
-from fastprof.core.engine import Format
+from fastprof.core.engine import MAYBE, NO, SURE, Format
+from fastprof.symbols import DEMANGLE, SYMBOLS
 
 _PROFILE_MAGIC = (b"forpyarx", b"xrayprof")
 
 
-def sniff(head: bytes) -> bool:
+def sniff(head: bytes) -> int:
     if head[:8] in _PROFILE_MAGIC:
-        return True
+        return SURE
     if len(head) >= 4:
         for order in "<>":
             version, type_ = struct.unpack_from(order + "HH", head)
             if (type_ == 1 and 1 <= version <= 5) or (type_ == 0 and 1 <= version <= 3):
-                return len(head) < 32 or not _is_text(head[:32])
-    return _sniff_bare_profile(head)
+                return NO if len(head) >= 32 and _is_text(head[:32]) else MAYBE
+    return MAYBE if _sniff_bare_profile(head) else NO
 
 
 def _is_text(head: bytes) -> bool:
@@ -51,6 +52,6 @@ FORMATS = (
         sniff=sniff,
         reader="read:XRayReader",
         writer="write:XRayWriter",
-        reads=("symbols",),
+        reads=(SYMBOLS, DEMANGLE),
     ),
 )

@@ -21,10 +21,13 @@ import re
 import struct
 from collections.abc import Iterable, Iterator, Sequence
 
-from fastprof.core._typing import NamedTuple
+from fastprof.core._typing import TYPE_CHECKING, NamedTuple
 from fastprof.core.errors import SymbolError
 from fastprof.symbols.demangle import demangle as readable
 from fastprof.symbols.elf import ElfObject, Section, Symbol
+
+if TYPE_CHECKING:
+    from fastprof.symbols.demangle import Demangle
 
 MAX_KIND = 5
 MAX_VERSION = 2
@@ -70,7 +73,7 @@ class InstrumentationMap:
     `warnings` holds what is odd about the map but does not make it unusable.
     """
 
-    def __init__(self, path: str, addresses: dict[int, int], *, demangle: bool = True) -> None:
+    def __init__(self, path: str, addresses: dict[int, int], *, demangle: Demangle = "full") -> None:
         self.path = path
         self.warnings: list[str] = []
         self._addresses = addresses
@@ -80,7 +83,7 @@ class InstrumentationMap:
         self._known: dict[int, Function] = {}
 
     @classmethod
-    def load(cls, path: str | os.PathLike[str], demangle: bool = True) -> InstrumentationMap:
+    def load(cls, path: str | os.PathLike[str], demangle: Demangle = "full") -> InstrumentationMap:
         """Read the map of an ELF file, or a YAML map as `llvm-xray extract` writes it.
 
         Errors: SymbolError with file, section and byte offset, or file and line.
@@ -117,13 +120,13 @@ class InstrumentationMap:
             outer = chain[-1]  # what is inlined at the first instruction is not the function
             return Function(outer.name, outer.system_name, outer.file, outer.line, address, self.path)
         given = self._given.get(function_id) or f"@({address:x})"
-        return Function(readable(given) if self._demangle else given, given, "", 0, address, self.path)
+        return Function(readable(given, self._demangle), given, "", 0, address, self.path)
 
     # ---- ELF
 
     @classmethod
-    def _from_elf(cls, path: str, demangle: bool) -> InstrumentationMap:
-        elf = ElfObject(path, demangle="full" if demangle else "none")
+    def _from_elf(cls, path: str, demangle: Demangle) -> InstrumentationMap:
+        elf = ElfObject(path, demangle=demangle)
         if elf.reason:
             raise SymbolError(f"{path}: {elf.reason}")
         section = elf.section("xray_instr_map")
@@ -144,7 +147,7 @@ class InstrumentationMap:
     # ---- YAML
 
     @classmethod
-    def _from_yaml(cls, path: str, text: bytes, demangle: bool) -> InstrumentationMap:
+    def _from_yaml(cls, path: str, text: bytes, demangle: Demangle) -> InstrumentationMap:
         result = cls(path, {}, demangle=demangle)
         for line, item in _read_yaml(path, text):
             function_id, address = (_number(path, line, item, key) for key in ("id", "function"))

@@ -6,10 +6,13 @@ from collections.abc import Iterable, Iterator
 
 from fastprof.core._c import ffi, lib
 from fastprof.core._typing import Any
-from fastprof.core.engine import Options, Reader, Report
+from fastprof.core.engine import Reader
 from fastprof.core.errors import check
 from fastprof.core.io import Source
 from fastprof.core.model import Model, Part, ValueType
+from fastprof.core.options import LENIENT, Options
+from fastprof.core.report import Report
+from fastprof.symbols import DEMANGLE, SYMBOLS
 
 _MODES = {
     lib.FP_XRAY_BASIC: "basic",
@@ -32,7 +35,7 @@ class XRayReader(Reader):
     def __init__(self, source: Source, model: Model, options: Options, report: Report) -> None:
         super().__init__(source, model, options, report)
         self._input = len(model.parts)
-        x = lib.fp_xray_new(model.c, self._input, options.lenient)
+        x = lib.fp_xray_new(model.c, self._input, options[LENIENT])
         if not x:
             raise MemoryError("no memory for the XRay decoder")
         self._x = x = ffi.gc(x, lib.fp_xray_free)
@@ -42,7 +45,7 @@ class XRayReader(Reader):
         self._header_nbytes = int(nbytes[0])
         self._names = _load_names(options, report)
         self._unnamed = 0
-        self._object = model.object(options.symbols[0]) if options.symbols else 0
+        self._object = model.object(options[SYMBOLS][0]) if options[SYMBOLS] else 0
         profile = x.mode in (lib.FP_XRAY_PROFILE, lib.FP_XRAY_PROFILE_RAW)
         if profile:
             self.view = "stacks"
@@ -108,7 +111,7 @@ class XRayReader(Reader):
     def _fdr_ranges(self) -> Iterator[tuple[int, int | None]]:
         """The buffers in order of time.  In lenient mode each is a range, so that damage ends with it."""
         offset, nbytes = ffi.new("uint64_t *"), ffi.new("uint64_t *")
-        while lib.fp_xray_range(self._x, not self.options.lenient, offset, nbytes):
+        while lib.fp_xray_range(self._x, not self.options[LENIENT], offset, nbytes):
             yield offset[0], nbytes[0]
 
     def _same_bytes(self, a: int, b: int, nbytes: int) -> bool:
@@ -186,12 +189,11 @@ class XRayReader(Reader):
 
 
 def _load_names(options: Options, report: Report) -> Any:
-    if not options.symbols:
+    if not options[SYMBOLS]:
         return None
     from fastprof.formats.xray.map import FunctionNames, InstrumentationMap
 
-    demangle = options.demangle != "none"
-    maps = [InstrumentationMap.load(path, demangle=demangle) for path in options.symbols]
+    maps = [InstrumentationMap.load(path, demangle=options[DEMANGLE]) for path in options[SYMBOLS]]
     for warning in (w for one in maps for w in one.warnings):
         report.warn(warning)
     return FunctionNames(maps)

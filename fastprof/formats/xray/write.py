@@ -6,9 +6,11 @@ import re
 
 from fastprof.core._c import ffi, lib
 from fastprof.core._typing import Any
-from fastprof.core.engine import Options, Report, Writer
+from fastprof.core.engine import Writer
 from fastprof.core.io import Sink
 from fastprof.core.model import Batch, Model
+from fastprof.core.options import Options
+from fastprof.core.report import Report
 
 # Function records have room for 28 bits.  Functions whose name does not tell
 # their id are numbered from the upper half on, out of the way of those that do.

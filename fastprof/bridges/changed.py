@@ -1,0 +1,42 @@
+"""Parts that an operator shows changed, while the reader goes on with its own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from fastprof.core.model import Batch, Model, Part
+
+
+class Changed:
+    """Lends batches whose part looks changed to whoever takes them.
+
+    A reader may still find out what belongs to its part (a summary stands behind the rows), so `change` is asked again
+    when the part ends.  After `end` the model has the changed parts.
+    """
+
+    def __init__(self, model: Model) -> None:
+        self._model = model
+        self._parts: dict[int, tuple[Part, Part, Callable[[Part], Part]]] = {}
+        self._last = -1
+
+    def lend(self, batch: Batch, change: Callable[[Part], Part]) -> Iterator[Batch]:
+        """Yields `batch`; until the next one is asked for, the model has its part as `change` makes it."""
+        parts, index = self._model.parts, batch.part
+        if index not in self._parts:
+            self._parts[index] = parts[index], change(parts[index]), change
+        if self._last not in (-1, index):
+            self._update(self._last)
+        self._last = index
+        own, shown, _ = self._parts[index]
+        parts[index] = shown
+        yield batch
+        parts[index] = own
+
+    def _update(self, index: int) -> None:
+        own, shown, change = self._parts[index]
+        vars(shown).update(vars(change(own)))
+
+    def end(self) -> None:
+        for index, (_, shown, _) in self._parts.items():
+            self._update(index)
+            self._model.parts[index] = shown

@@ -1,0 +1,86 @@
+"""Command-line arguments made of the options' declarations (core/options.py), and back."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable, Iterable
+
+from fastprof.core._typing import Any
+from fastprof.core.options import Option, Switch, WordList, Words
+
+# The headings of --help, in this order; an option whose group is not here is shown under the group's own name.
+_HEADINGS = {
+    "input": "input",
+    "output": "output",
+    "symbols": "names of addresses",
+    "values": "values and labels",
+    "views": "from one view to another",
+}
+_LAST = {"limits": "limits"}
+
+
+def add_options(parser: argparse.ArgumentParser, options: Iterable[Option[Any]]) -> None:
+    """Flags for `options`, under the headings of their groups.  What was not given is not in the namespace."""
+    options = [*options]
+    groups = dict.fromkeys(option.group for option in options)
+    order = [*_HEADINGS, *(g for g in groups if g not in _HEADINGS and g not in _LAST), *_LAST]
+    for group in order:
+        mine = [option for option in options if option.group == group]
+        if mine:
+            heading = heading_of(parser, _HEADINGS.get(group) or _LAST.get(group) or group)
+            for option in mine:
+                _add(heading, option)
+
+
+def heading_of(parser: argparse.ArgumentParser, title: str) -> Any:
+    """The group of arguments with this title, made if it is not there."""
+    for group in parser._action_groups:
+        if group.title == title:
+            return group
+    return parser.add_argument_group(title)
+
+
+def _add(group: Any, option: Option[Any]) -> None:
+    flags = [option.short, option.flag] if option.short else [option.flag]
+    given: dict[str, Any] = {"dest": option.name, "default": argparse.SUPPRESS, "help": option.help}
+    if isinstance(option.kind, Switch):
+        given |= {"action": "store_const", "const": not option.default}
+    elif isinstance(option.kind, Words) and not isinstance(option.kind, WordList):
+        given |= {"choices": option.kind.words}
+    else:
+        given |= {"type": _parser(option), "metavar": option.kind.metavar}
+    if option.several:
+        given["action"] = "append"
+    group.add_argument(*flags, **given)
+
+
+def _parser(option: Option[Any]) -> Callable[[str], Any]:
+    def parsed(text: str) -> Any:
+        try:
+            return option.kind.parse(text)
+        except ValueError as error:
+            raise argparse.ArgumentTypeError(str(error)) from None
+
+    return parsed
+
+
+def given_options(args: argparse.Namespace, options: Iterable[Option[Any]]) -> dict[str, Any]:
+    """The options that were given, as keywords of the Python interface."""
+    return {option.name: getattr(args, option.name) for option in options if hasattr(args, option.name)}
+
+
+def add_input_arguments(parser: argparse.ArgumentParser) -> None:
+    group = heading_of(parser, "input")
+    group.add_argument("-f", "--from", dest="from_", metavar="FORMAT", help="the inputs' format (default: recognized)")
+
+
+def add_output_arguments(parser: argparse.ArgumentParser) -> None:
+    group = heading_of(parser, "output")
+    group.add_argument("-o", "--output", default="-", metavar="OUTPUT", help="default: standard output")
+    group.add_argument("-t", "--to", metavar="FORMAT", help="format to write (default: by the output's suffix)")
+
+
+def add_report_arguments(parser: argparse.ArgumentParser, json: str = "the report as JSON, on standard error") -> None:
+    group = heading_of(parser, "output")
+    group.add_argument("-q", "--quiet", action="store_true", help="no report, no progress")
+    group.add_argument("--json", action="store_true", help=json)

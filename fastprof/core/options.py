@@ -1,0 +1,254 @@
+"""Options: each is declared once, beside the code that looks at it.
+
+    PERIOD = Option("period_us", Whole(1), None, flag="--period", group="gperftools", help="the time of one sample")
+    ...
+    options[PERIOD]
+
+The declaration is all there is: command-line flags, keywords of the Python interface with their checks, the groups
+of `--help` and docs/options.md are made from it.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping
+
+from fastprof.core._typing import TYPE_CHECKING, Any, Generic, T
+from fastprof.core.errors import UsageError
+
+if TYPE_CHECKING:
+    from typing import overload
+
+UINT64 = (1 << 64) - 1
+INT64 = (1 << 63) - 1
+
+
+class Kind:
+    """What values an option takes.  `check` is for values, `parse` for texts; both raise ValueError with the reason."""
+
+    metavar = "TEXT"
+
+    def check(self, value: Any) -> Any:
+        """The value as it is kept: a path as text, a list as a tuple."""
+        if isinstance(value, os.PathLike):
+            value = os.fspath(value)
+        if not isinstance(value, str):
+            raise ValueError(f"{value!r:.80} is not a text")
+        return value
+
+    def parse(self, text: str) -> Any:
+        return self.check(text)
+
+
+class Text(Kind):
+    def __init__(self, metavar: str = "TEXT") -> None:
+        self.metavar = metavar
+
+
+class Switch(Kind):
+    """True or False; on the command line a flag without a value that says the opposite of the default."""
+
+    def check(self, value: Any) -> Any:
+        if not isinstance(value, bool):
+            raise ValueError(f"{value!r:.80} is neither True nor False")
+        return value
+
+
+class Words(Kind):
+    """One of a few words."""
+
+    def __init__(self, *words: str) -> None:
+        self.words = words
+        self.metavar = "{" + ",".join(words) + "}"
+
+    def check(self, value: Any) -> Any:
+        if value not in self.words:
+            raise ValueError(f"{value!r:.80} is none of {', '.join(self.words)}")
+        return value
+
+
+class WordList(Words):
+    """Several of a few words, on the command line separated by commas; `none` is an empty list."""
+
+    def __init__(self, *words: str) -> None:
+        super().__init__(*words)
+        self.metavar = "LIST"
+
+    def check(self, value: Any) -> Any:
+        if not isinstance(value, (list, tuple)):
+            raise ValueError(f"{value!r:.80} is not a list or tuple")
+        return tuple(super(WordList, self).check(one) for one in value)
+
+    def parse(self, text: str) -> Any:
+        try:
+            return self.check(() if text == "none" else text.split(","))
+        except ValueError as error:
+            raise ValueError(f"{error}, none") from None
+
+
+class Whole(Kind):
+    """A whole number from `least` to `most`."""
+
+    metavar = "N"
+
+    def __init__(self, least: int, most: int = INT64, metavar: str = "N") -> None:
+        self.least, self.most, self.metavar = least, most, metavar
+
+    def check(self, value: Any) -> Any:
+        if not isinstance(value, int) or isinstance(value, bool) or not self.least <= value <= self.most:
+            raise ValueError(f"{value!r:.80} is not a whole number from {self.least} to {self.most}")
+        return value
+
+    def parse(self, text: str) -> Any:
+        try:
+            value: Any = int(text)
+        except ValueError:
+            value = text
+        return self.check(value)
+
+
+class Share(Kind):
+    """A part of a whole, from 0 to 1."""
+
+    metavar = "SHARE"
+
+    def check(self, value: Any) -> Any:
+        if not isinstance(value, (int, float)) or isinstance(value, bool) or not 0 <= value <= 1:
+            raise ValueError(f"{value!r:.80} is not a share from 0 to 1")
+        return value
+
+    def parse(self, text: str) -> Any:
+        try:
+            return self.check(float(text))
+        except ValueError:
+            raise ValueError(f"{text!r:.80} is not a share from 0 to 1") from None
+
+
+class Size(Whole):
+    """A number of bytes; as text also with K, M or G behind it: 200M."""
+
+    metavar = "SIZE"
+
+    def __init__(self) -> None:
+        super().__init__(1, UINT64, "SIZE")
+
+    def parse(self, text: str) -> Any:
+        unit = {"K": 10, "M": 20, "G": 30}.get(text[-1:].upper(), 0)
+        digits = text[:-1] if unit else text
+        try:
+            return self.check(int(digits) << unit if digits.isdecimal() and len(digits) < 20 else text)
+        except ValueError:
+            raise ValueError(f"{text!r:.80} is not a number of bytes like 200M (or K, G)") from None
+
+
+class Range(Kind):
+    """(first, last) of whole numbers, both included; as text A:B, of which either may be left out."""
+
+    metavar = "A:B"
+
+    def check(self, value: Any) -> Any:
+        if not isinstance(value, (list, tuple)) or len(value) != 2:
+            raise ValueError(f"{value!r:.80} is not a range, from a first to a last")
+        first, last = (Whole(0, UINT64).check(one) for one in value)
+        if first > last:
+            raise ValueError(f"{value!r:.80} is not a range, from a first to a last")
+        return first, last
+
+    def parse(self, text: str) -> Any:
+        first, colon, last = text.partition(":")
+        try:
+            return self.check((int(first or 0), int(last or UINT64)) if colon else None)
+        except ValueError:
+            raise ValueError(
+                f"{text!r:.80} is not a range A:B of whole numbers up to {UINT64}, A up to B; either may be left out"
+            ) from None
+
+
+class Option(Generic[T]):
+    """One thing that may be asked for.
+
+    `name` is its Python keyword.  `flag` is its command-line flag (default: --NAME with dashes; --no-NAME for a switch
+    that is on by default), `short` a letter beside it.  With `several` the value is a tuple, and the flag may be
+    repeated.  `group` is the heading under which --help shows it.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        kind: Kind,
+        default: T,
+        *,
+        help: str,
+        group: str = "",
+        flag: str = "",
+        short: str = "",
+        several: bool = False,
+    ) -> None:
+        self.name, self.kind, self.default, self.help = name, kind, default, help
+        self.group, self.short, self.several = group, short, several
+        self.flag = flag or ("--no-" if default is True else "--") + name.replace("_", "-")
+
+    def __repr__(self) -> str:
+        return f"Option({self.name!r})"
+
+    def check(self, value: Any) -> T:
+        """The value as it is kept.  Errors: UsageError, with the flag and the reason."""
+        try:
+            if not self.several:
+                found: T = None if value is None and self.default is None else self.kind.check(value)  # type: ignore[assignment]
+                return found
+            if not isinstance(value, (list, tuple)):
+                raise ValueError(f"{value!r:.80} is not a list or tuple")
+            found = tuple(self.kind.check(one) for one in value)  # type: ignore[assignment]
+            return found
+        except ValueError as error:
+            raise UsageError(f"{self.flag}: {error}") from None
+
+
+class Options:
+    """What was asked for, by name in `given`; all else is its default.
+
+    Made by `checked`, or of values that are known to be right.
+    """
+
+    __slots__ = ("given",)
+
+    def __init__(self, **given: Any) -> None:
+        self.given = given
+
+    if TYPE_CHECKING:
+
+        @overload
+        def __getitem__(self, option: Option[T]) -> T: ...
+
+        @overload
+        def __getitem__(self, option: Option[Any]) -> Any: ...
+
+    def __getitem__(self, option: Option[Any]) -> Any:
+        return self.given.get(option.name, option.default)
+
+    def __contains__(self, option: Option[Any]) -> bool:
+        """Was it asked for, even if with its default?"""
+        return option.name in self.given
+
+    def __repr__(self) -> str:
+        return f"Options({', '.join(f'{name}={value!r}' for name, value in self.given.items())})"
+
+
+def checked(given: Mapping[str, Any], known: Iterable[Option[Any]]) -> Options:
+    """Errors: UsageError for names that there are not and values that make no sense."""
+    by_name = {option.name: option for option in known}
+    for name in given:
+        if name not in by_name:
+            raise UsageError(f"there is no option {name!r:.80}, only {', '.join(sorted(by_name))}")
+    return Options(**{name: by_name[name].check(value) for name, value in given.items()})
+
+
+# What every reader looks at.
+LENIENT = Option(
+    "lenient",
+    Switch(),
+    False,
+    group="input",
+    help="keep what can be understood of a damaged input; losses are counted, the exit code is 3",
+)

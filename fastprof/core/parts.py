@@ -1,0 +1,125 @@
+"""What several parts have in common: one header for all of them, and which of their values are the same.
+
+The only place for these rules: every operator and writer that puts parts together asks here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+from fastprof.core._c import ffi
+from fastprof.core._typing import Any
+from fastprof.core.errors import FastprofError
+from fastprof.core.model import Part, ValueType
+
+
+def match_values(part: Part, n_values: int, events: list[ValueType]) -> list[int]:
+    """Which of `events` each value of a part is; those that are new are appended.
+
+    Two values are the same if they have the same name, and the same unit where both say one.  Two values of one part
+    never are.
+    """
+    columns: list[int] = []
+    for k in range(n_values):
+        mine = part.value_types[k] if k < len(part.value_types) else ValueType(f"value{k + 1}")
+        at = next((i for i, e in enumerate(events) if i not in columns and _same(e, mine)), len(events))
+        if at == len(events):
+            events.append(mine)
+        elif not events[at].unit:
+            events[at] = events[at]._replace(unit=mine.unit)
+        columns.append(at)
+    return columns
+
+
+def _same(one: ValueType, other: ValueType) -> bool:
+    return one.name == other.name and (one.unit == other.unit or not one.unit or not other.unit)
+
+
+def match_columns(part: Part, n_values: int, events: list[ValueType]) -> Any:
+    """As `match_values`, for C: a uint32_t[]."""
+    return ffi.new("uint32_t[]", match_values(part, n_values, events) or [0])
+
+
+def default_value(part: Part, view: str) -> int:
+    """The value type that a reader is shown first: the one the source names, else a graph's first, else the last."""
+    names = [t.name for t in part.value_types]
+    named = part.extra.get("default_sample_type")
+    if named in names:
+        return names.index(named)
+    return 0 if view == "graph" or not names else len(names) - 1
+
+
+# What parts may differ in, and how a merged one says so.
+_LISTED = {"creator": b"Original creators", "pid": b"Processes", "thread": b"Threads", "trigger": b"Triggers"}
+
+# What is kept beside a part: how the values of several become one.  A key that is not here is kept if all agree on it.
+_COMBINED: dict[str, Callable[[list[Any]], Any]] = {
+    "duration_ns": sum,
+    "time_ns": lambda times: min(filter(None, times), default=0),
+    "remarks": lambda lists: [*dict.fromkeys(line for lines in lists for line in lines)],
+    "inherited": lambda lists: [*{event.name: event for events in lists for event in events}.values()],
+    "labels": lambda lists: tuple(dict.fromkeys(word for words in lists for word in words)),
+    "default_sample_type": lambda names: names[0],
+    "drop_frames": lambda texts: texts[0],
+    "keep_frames": lambda texts: texts[0],
+    "doc_url": lambda texts: texts[0],
+    "period": max,
+}
+
+
+def merge_parts(parts: Iterable[Part], value_types: list[ValueType]) -> Part:
+    """One header for several: what they agree on, everything that merely describes, and the sum of their summaries.
+
+    Processes, threads and triggers that differ are listed in descriptions, commands in the command.
+    Loses: totals, part numbers that differ, periods of different types.
+    Errors: FastprofError when a sum does not fit into 64 bits.
+    """
+    parts = [*parts]
+    merged = Part(value_types=value_types)
+    if not parts:
+        return merged
+    merged.positions = tuple(p for p in ("instr", "bb", "line") if any(p in part.positions for part in parts))
+    merged.command = b"; ".join(dict.fromkeys(part.command for part in parts if part.command is not None)) or None
+    merged.number = only(part.number for part in parts)
+    for name, title in _LISTED.items():
+        values = [*dict.fromkeys(part.named(name) for part in parts)]
+        if len(values) == 1:
+            setattr(merged, name, getattr(parts[0], name))
+            if f"{name}_text" in parts[0].extra:
+                merged.extra[f"{name}_text"] = values[0]
+        else:
+            text = (b"%d" % v if isinstance(v, int) else v or b"none" for v in values if v is not None)
+            merged.descriptions.append((title, b"; ".join(text)))
+    merged.descriptions += dict.fromkeys(line for part in parts for line in part.descriptions)
+    merged.comments = [*dict.fromkeys(line for part in parts for line in part.comments)]
+    merged.summary = _sum_of_summaries(parts, value_types)
+    extras = [part.extra for part in parts]
+    for key in dict.fromkeys(key for extra in extras for key in extra if not key.endswith("_text")):
+        values = [extra[key] for extra in extras if key in extra]
+        value = _COMBINED.get(key, only)(values)
+        if value is not None:
+            merged.extra[key] = value
+    if "period_type" not in merged.extra and any("period_type" in extra for extra in extras):
+        merged.extra.pop("period", None)  # a number of this for one, of that for another
+    return merged
+
+
+def _sum_of_summaries(parts: list[Part], value_types: list[ValueType]) -> list[int] | None:
+    if any(part.summary is None for part in parts):
+        return None
+    sums = [0] * len(value_types)
+    events = [*value_types]
+    for part in parts:
+        summary = part.summary or []
+        for column, value in zip(match_values(part, len(summary), events), summary, strict=True):
+            if column < len(sums):
+                sums[column] += value
+    if any(abs(value) >= 1 << 63 for value in sums):
+        raise FastprofError("the sum of the inputs' summaries is beyond 2^63 - 1")
+    return sums
+
+
+def only(values: Iterable[Any]) -> Any:
+    """The value that all agree on, else None."""
+    distinct = [*dict.fromkeys(values)]
+    return distinct[0] if len(distinct) == 1 else None

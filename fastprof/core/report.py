@@ -1,0 +1,68 @@
+"""What happened on the way: a report for a person, for JSON and for the exit code."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from fastprof.core._typing import Any
+
+
+class Counts(Counter[str]):
+    """How often each thing happened, by what it is called for a person.
+
+    `codes` has the stable name of each, which scripts may rely on while texts are reworded.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.codes: dict[str, str] = {}
+
+    def add(self, code: str, text: str, n: int = 1) -> None:
+        """Count `n` more; nothing happens for 0."""
+        if n:
+            self[text] += int(n)
+            self.codes[text] = code
+
+    def take(self, other: Counts) -> None:
+        """Add another report's counts."""
+        for text, n in other.items():
+            self.add(other.codes[text], text, n)
+
+    def entries(self) -> list[dict[str, Any]]:
+        """For JSON: code, text and count of each, by text."""
+        return [{"code": self.codes[text], "text": text, "count": n} for text, n in sorted(self.items())]
+
+
+class Report:
+    """What happened on the way, by name and count.
+
+    `repairs` are oddities that real writers produce and that were mended; `losses` is damage of the input that could
+    not be kept (exit code 3, with --lenient); `unsaid` is what the target cannot represent; `facts` is what `info`
+    prints.
+    """
+
+    def __init__(self) -> None:
+        self.rows: Counter[str] = Counter()
+        self.repairs = Counts()
+        self.losses = Counts()
+        self.unsaid = Counts()
+        self.warnings: list[str] = []
+        self.facts: dict[str, Any] = {}
+
+    def __repr__(self) -> str:
+        return f"Report({', '.join(f'{name}={value!r}' for name, value in vars(self).items() if value)})"
+
+    def warn(self, message: str) -> None:
+        if message not in self.warnings:
+            self.warnings.append(message)
+
+    def as_dict(self) -> dict[str, Any]:
+        """For JSON."""
+        return {
+            "rows": dict(self.rows),
+            "repairs": self.repairs.entries(),
+            "losses": self.losses.entries(),
+            "not_representable": self.unsaid.entries(),
+            "warnings": self.warnings,
+            "facts": self.facts,
+        }

@@ -1,0 +1,177 @@
+"""The plan of a conversion: which operators stand between the readers and the writer, and which options they look at.
+
+The plan is data.  Each reader's rows go through the operators of its branch, all branches together through `joined`:
+
+    trace.xray   timeline ── fold ──┐
+    day1.prof    stacks ── symbolize┴── sum ── one value ──▶ writer
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import chain
+
+from fastprof import bridges, formats
+from fastprof.bridges import Operator
+from fastprof.core._typing import Any, NamedTuple
+from fastprof.core.engine import Format, Holds, Reader, read
+from fastprof.core.errors import UsageError
+from fastprof.core.model import Batch, Model
+from fastprof.core.options import LENIENT, Option, Options
+from fastprof.core.report import Report
+from fastprof.symbols import SYMBOLIZE, SYMBOLS
+
+
+class Branch(NamedTuple):
+    """Readers whose rows go the same way."""
+
+    readers: list[Reader]
+    operators: list[Operator]
+
+
+class Plan(NamedTuple):
+    branches: list[Branch]
+    joined: list[Operator]  # for the rows of all branches
+    looked_at: set[Option[Any]]  # by operators that are in the plan, or would be if the option asked for them
+    holds: Holds
+
+    def rows(self, model: Model, options: Options, report: Report, capacity: int | None = None) -> Iterator[Batch]:
+        """What the writer gets.  `capacity`: rows that the readers put into a batch."""
+
+        def through(rows: Iterator[Batch], operators: list[Operator]) -> Iterator[Batch]:
+            for operator in operators:
+                rows = operator.load()(rows, model, options, report, self.holds)
+            return rows
+
+        streams = [
+            through(chain.from_iterable(read(reader, capacity) for reader in branch.readers), branch.operators)
+            for branch in self.branches
+        ]
+        return through(streams[0] if len(streams) == 1 else chain.from_iterable(streams), self.joined)
+
+
+def make(readers: list[Reader], view: str, holds: Holds, options: Options) -> Plan:
+    """The way from `readers` to a target of `view` that has room for what `holds` says.
+
+    Errors: UsageError for a view that cannot be reached.
+    """
+    looked_at: set[Option[Any]] = set()
+    branches: list[Branch] = []
+    # one stack machine for all timelines: its arcs and contexts are merged as they are found
+    timelines = [reader for reader in readers if reader.view == "timeline"]
+    for group in [timelines] * bool(timelines) + [[reader] for reader in readers if reader.view != "timeline"]:
+        operators = _before_bridge(group[0], holds, options, looked_at)
+        if group[0].view != view:
+            operators.append(_bridge(group[0], view))
+        looked_at.update(*(operator.options for operator in operators))
+        branches.append(Branch(group, operators))
+    joined = _joined(view, len(branches), holds, options, looked_at)
+    looked_at.update(*(operator.options for operator in joined))
+    if view == "stacks" and not holds.labels:
+        looked_at -= {bridges.LABELS, bridges.PER_THREAD}
+    return Plan(branches, joined, looked_at, holds)
+
+
+def _before_bridge(reader: Reader, holds: Holds, options: Options, looked_at: set[Option[Any]]) -> list[Operator]:
+    operators = []
+    if reader.view == "stacks" and reader.addresses and holds.names and (not holds.verbatim or SYMBOLS in options):
+        if options[SYMBOLIZE]:
+            operators.append(bridges.NAME_ADDRESSES)
+        looked_at.add(SYMBOLIZE)
+    if reader.formulas:
+        if options[bridges.COMPUTE_EVENTS]:
+            operators.append(bridges.COMPUTE)
+        looked_at.add(bridges.COMPUTE_EVENTS)
+    return operators
+
+
+def _bridge(reader: Reader, view: str) -> Operator:
+    for operator in bridges.BRIDGES:
+        if (operator.source, operator.target) == (reader.view, view):
+            return operator
+    they = "a graph does" if reader.view == "graph" else "stacks do"
+    raise UsageError(f"{reader.source.name}: {they} not say when things happened, which a timeline is made of")
+
+
+def _joined(view: str, n: int, holds: Holds, options: Options, looked_at: set[Option[Any]]) -> list[Operator]:
+    """What the rows of `n` branches go through together."""
+    operators: list[Operator] = []
+    if view == "timeline":
+        return operators
+    if view == "stacks":
+        if n > 1:
+            operators.append(bridges.SUM_STACKS)
+        elif not holds.times:
+            operators.append(bridges.EQUAL_STACKS)
+    elif not holds.calls:
+        operators.append(bridges.SUM_LINES)
+    elif n > 1:
+        operators.append(bridges.MERGE_GRAPHS)
+    else:
+        if options[bridges.AGGREGATE]:
+            operators.append(bridges.SUM_PLACES)
+        looked_at.add(bridges.AGGREGATE)
+    if options[bridges.VALUE] is not None or not holds.values:
+        operators.append(bridges.ONE_VALUE)
+    looked_at.add(bridges.VALUE)
+    return operators
+
+
+# ---- options ------------------------------------------------------------
+
+
+def known_options() -> list[Option[Any]]:
+    """Every option that there is, each once, in the order of its owners."""
+    found: dict[Option[Any], None] = {LENIENT: None}
+    for operator in bridges.OPERATORS:
+        found |= dict.fromkeys(operator.options)
+    for f in formats.formats():
+        found |= dict.fromkeys((*f.reads, *f.selects, *f.writes))
+    return [*found]
+
+
+def reading_options() -> list[Option[Any]]:
+    """Those that reading alone may look at."""
+    found: dict[Option[Any], None] = {LENIENT: None}
+    for f in formats.formats():
+        found |= dict.fromkeys((*f.reads, *f.selects))
+    return [*found]
+
+
+def refuse_idle(
+    options: Options, readers: list[Reader], target: Format | None = None, plan: Plan | None = None
+) -> None:
+    """Errors: UsageError for an option that was given and that nothing looks at when `readers` become `target`."""
+    if not options.given:
+        return
+    sources = [formats.get(reader.format) for reader in readers]
+    used = {LENIENT, *(plan.looked_at if plan else ()), *(target.writes if target else ())}
+    used.update(*(source.reads for source in sources))
+    used.update(set.intersection(*(set(source.selects) for source in sources)))
+    for option in known_options():
+        if option in options and option not in used:
+            # of several inputs the one that does not select
+            reader = next(r for r, source in zip(readers, sources, strict=True) if option not in source.selects)
+            way = f"from {reader.format} to {target.name}" if target else f"with {reader.format}"
+            raise UsageError(
+                f"{reader.source.name}: {option.flag} would do nothing {way}: it is for {owners(option)}"
+                + _first(option, reader)
+            )
+
+
+def owners(option: Option[Any]) -> str:
+    """The formats and operators that look at an option, for a sentence."""
+    found = [f"reading {f.name}" for f in formats.formats() if option in (*f.reads, *f.selects)]
+    found += [f"writing {f.name}" for f in formats.formats() if option in f.writes]
+    found += dict.fromkeys(operator.title for operator in bridges.OPERATORS if option in operator.options)
+    return " and ".join(found)
+
+
+def _first(option: Option[Any], reader: Reader) -> str:
+    """What a profile can become first, so that an option does something."""
+    kept = formats.get(reader.format).view == "any"
+    for f in formats.formats():
+        if f.writer and (option in f.selects or (kept and option in f.reads and f.view == reader.view)):
+            return f"; convert it to {f.name} first"
+    return ""
+

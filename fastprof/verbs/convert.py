@@ -1,0 +1,59 @@
+"""Convert profiles, several merged into one."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+
+from fastprof import formats, plan
+from fastprof.core._typing import Any
+from fastprof.core.engine import write
+from fastprof.core.errors import UsageError
+from fastprof.core.io import Sink, expand
+from fastprof.core.model import Model
+from fastprof.core.options import checked
+from fastprof.core.report import Report
+from fastprof.verbs.inputs import Progress, open_reader
+
+
+def convert(
+    inputs: str | os.PathLike[str] | Iterable[str | os.PathLike[str]],
+    output: str | os.PathLike[str],
+    *,
+    from_: str | None = None,
+    to: str | None = None,
+    progress: Progress | None = None,
+    **options: Any,
+) -> Report:
+    """Convert `inputs`, merged into one profile, to `output` ("-": standard output).
+
+    The target is `to`, else what the output's suffix says.  `options` are those of docs/options.md.
+    Errors: FastprofError and its kinds; then nothing is left at `output`.
+    """
+    asked = checked(options, plan.known_options())
+    if isinstance(inputs, (str, os.PathLike)):
+        inputs = [inputs]
+    model, report = Model(), Report()
+    paths, output = expand((os.fspath(path) for path in inputs), report.warn), os.fspath(output)
+    if not paths:
+        raise UsageError("there is no input")
+    if to is None and output == "-":
+        raise UsageError("writing to standard output needs --to FORMAT, see `fastprof formats`")
+    target = formats.get(to) if to else formats.for_output(output)
+    if not target.writer:
+        raise UsageError(f"fastprof reads {target.name} but does not write it")
+    readers = [open_reader(path, from_, model, asked, report, progress) for path in paths]
+    try:
+        view = readers[0].view if target.view == "any" else target.view
+        with Sink(output) as sink:
+            way = plan.make(readers, view, target.holds, asked)
+            plan.refuse_idle(asked, readers, target, way)
+            writer = target.writer_class()(model, sink, asked, report)
+            writer.view = view
+            write(way.rows(model, asked, report), writer)
+            sink.commit()
+            report.facts["output bytes"] = sink.output_bytes
+    finally:
+        for reader in readers:
+            reader.source.close()
+    return report

@@ -1,0 +1,109 @@
+"""Say what is in a profile."""
+
+from __future__ import annotations
+
+import os
+
+from fastprof import plan
+from fastprof.core._typing import IO, Any
+from fastprof.core.engine import Holds, Reader, Summary, read
+from fastprof.core.errors import FastprofError
+from fastprof.core.model import Model
+from fastprof.core.options import Options, checked
+from fastprof.core.report import Report
+from fastprof.verbs.inputs import Progress, open_reader
+
+
+def info(
+    path: str | os.PathLike[str] | bytes | IO[bytes],
+    *,
+    from_: str | None = None,
+    progress: Progress | None = None,
+    **options: Any,
+) -> Report:
+    """Say what is in one input (`report.facts`), which is read to its end unless its format says it without.
+
+    A timeline that is read is also played through the stack machine, whose
+    repairs say which entries and exits do not fit together.
+    """
+    asked = checked(options, plan.known_options())
+    model, report = Model(), Report()
+    reader = open_reader(path, from_, model, asked, report, progress)
+    try:
+        plan.refuse_idle(asked, [reader])
+        summary = reader.summary()
+        if summary is None:
+            summary = _summarize(reader, model, report)
+    finally:
+        reader.source.close()
+    if summary.overflowed:
+        raise FastprofError(f"{reader.source.name}: {reader.format}: the sum of its costs or calls is beyond 64 bits")
+    report.facts = {"file": reader.source.name, "format": reader.format, "view": reader.view} | report.facts
+    _add_summary(report, model, reader.view, summary)
+    return report
+
+
+def _summarize(reader: Reader, model: Model, report: Report) -> Summary:
+    """What all rows of a reader add up to."""
+    summary = Summary()
+    rows = summary.seen(read(reader), model)
+    if reader.view == "timeline":
+        from fastprof.bridges.fold import to_graph
+
+        folded = Report()
+        rows = to_graph(rows, model, Options(), folded, Holds())
+    for _ in rows:
+        pass
+    if reader.view == "timeline":
+        report.repairs.take(folded.repairs)
+        report.warnings += folded.warnings
+    return summary
+
+
+_OPS = ("enter", "exit", "tail exit", "enter with arguments", "argument", "custom event", "typed event")
+_KINDS = ("cost", "call", "jump", "conditional jump", "empty block")
+
+
+def _add_summary(report: Report, model: Model, view: str, seen: Summary) -> None:
+    facts, summary = report.facts, seen.c
+    names = {"timeline": _OPS, "graph": _KINDS, "stacks": ("sample",)}[view]
+    rows = {name: int(n) for name, n in zip(names, summary.rows, strict=False) if n}
+    facts["records"] = sum(rows.values())
+    if len(rows) > 1 or view != "stacks":
+        facts["records by kind"] = rows
+    facts["functions"] = seen.functions
+    if seen.threads:
+        facts["processes"] = len({(i, pid) for i, pid, _ in seen.threads})
+        facts["threads"] = len(seen.threads)
+    if view == "timeline" and rows:
+        facts["first tick"] = int(summary.first_time)
+        facts["last tick"] = int(summary.last_time)
+        clock = model.parts[0].extra.get("ticks_per_second") if model.parts else None
+        if clock:
+            facts["seconds"] = (int(summary.last_time) - int(summary.first_time)) / clock
+    if view == "stacks":
+        facts["stacks"] = seen.stacks
+    if view == "graph":
+        facts["parts"] = len(model.parts)
+        facts["calls"] = int(summary.calls)
+    if summary.n_totals:
+        types = next((p.value_types for p in model.parts if len(p.value_types) >= summary.n_totals), [])
+        facts["totals"] = {
+            (types[k].name if k < len(types) else f"value {k}"): int(summary.totals[k]) for k in range(summary.n_totals)
+        }
+        _add_inherited(report, model)
+
+
+def _add_inherited(report: Report, model: Model) -> None:
+    """The totals of inherited events, of the totals that there are."""
+    inherited = {e.name: e.formula for part in model.parts for e in part.extra.get("inherited", []) if e.formula}
+    if not inherited:
+        return
+    from fastprof.core.formulas import Formulas
+
+    totals: dict[str, int] = report.facts["totals"]
+    formulas = Formulas(list(totals), inherited)
+    if formulas.factors:
+        report.facts["totals of inherited events"] = formulas.values(list(totals.values()))
+    for name, problem in formulas.problems.items():
+        report.warn(f"inherited event {name} cannot be computed: {problem}")
