@@ -61,7 +61,7 @@ def test_raw_names() -> None:
     program = shared("xray", "fdr5-pool-clang19", "pool.19")
     if program is None:
         pytest.skip("no shared data")
-    function = InstrumentationMap.load(program, demangle=False).lookup(1)
+    function = InstrumentationMap.load(program, demangle="none").lookup(1)
     assert function is not None
     assert (function.name, function.system_name) == ("_Z6insertP4Treej",) * 2
     assert (function.file, function.line, function.address) == ("pool.cpp", 20, 0x28BC0)
@@ -290,7 +290,7 @@ def test_mangled_names_in_yaml_follow_demangle(tmp_path: Path) -> None:
     path = tmp_path / "map.yaml"
     path.write_text("- { id: 1, function: 1, function-name: _Z3fooi }\n")
     assert InstrumentationMap.load(path).lookup(1).name == "foo(int)"  # type: ignore[union-attr]
-    assert InstrumentationMap.load(path, demangle=False).lookup(1).name == "_Z3fooi"  # type: ignore[union-attr]
+    assert InstrumentationMap.load(path, demangle="none").lookup(1).name == "_Z3fooi"  # type: ignore[union-attr]
 
 
 def test_several_objects(tmp_path: Path) -> None:
