@@ -60,7 +60,7 @@ def make(readers: list[Reader], view: str, holds: Holds, options: Options) -> Pl
     # one stack machine for all timelines: its arcs and contexts are merged as they are found
     timelines = [reader for reader in readers if reader.view == "timeline"]
     for group in [timelines] * bool(timelines) + [[reader] for reader in readers if reader.view != "timeline"]:
-        operators = _before_bridge(group[0], holds, options, looked_at)
+        operators = _before_bridge(group[0], view, holds, options, looked_at)
         if group[0].view != view:
             operators.append(_bridge(group[0], view))
         looked_at.update(*(operator.options for operator in operators))
@@ -72,9 +72,13 @@ def make(readers: list[Reader], view: str, holds: Holds, options: Options) -> Pl
     return Plan(branches, joined, looked_at, holds)
 
 
-def _before_bridge(reader: Reader, holds: Holds, options: Options, looked_at: set[Option[Any]]) -> list[Operator]:
+def _before_bridge(
+    reader: Reader, view: str, holds: Holds, options: Options, looked_at: set[Option[Any]]
+) -> list[Operator]:
     operators = []
-    if reader.view == "stacks" and reader.addresses and holds.names and (not holds.verbatim or SYMBOLS in options):
+    # an archive keeps the addresses of stacks, to be named later; in a graph they are gone
+    named = holds.names and (not holds.verbatim or view == "graph" or SYMBOLS in options)
+    if reader.view == "stacks" and reader.addresses and named:
         if options[SYMBOLIZE]:
             operators.append(bridges.NAME_ADDRESSES)
         looked_at.add(SYMBOLIZE)

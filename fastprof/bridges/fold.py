@@ -67,9 +67,11 @@ def _fold(batches: Iterable[Batch], model: Model, options: Options, report: Repo
     fold.cpu = model.intern("cpu")
     err = ffi.new("struct fp_err *")
     clock: int | None = None
+    sources: dict[int, None] = {}
     arcs, nodes = Runs(lib.FP_ARC_WIDTH), Runs(lib.FP_NODE_WIDTH)
     limit = max(_LEAST_ARCS, options[MAX_MEMORY] // _ARC_BYTES)
     for batch in batches:
+        sources[batch.part] = None
         ticks_per_second = model.parts[batch.part].extra.get("ticks_per_second", 0)
         if clock is None:
             clock = ticks_per_second
@@ -94,7 +96,8 @@ def _fold(batches: Iterable[Batch], model: Model, options: Options, report: Repo
         report.warn("the clock's frequency is unknown: times are in ticks")
     check(lib.fp_fold_end(fold, err), err, "timeline", "fold")
     _tell(fold, report)
-    result = _Result(fold, model, report, 0 if in_ticks else clock or 0, err)
+    parts = [model.parts[i] for i in sources] or [p for p in model.parts if "ticks_per_second" in p.extra]
+    result = _Result(fold, model, report, 0 if in_ticks else clock or 0, parts, err)
     yield from result.stacks() if tree else result.graph(arcs, nodes)
 
 
@@ -106,9 +109,12 @@ def _order(fold: Any, keep_hot: bool = False) -> None:
 class _Result:
     """The rows of a folded timeline."""
 
-    def __init__(self, fold: Any, model: Model, report: Report, ticks_per_second: int, err: Any) -> None:
+    def __init__(
+        self, fold: Any, model: Model, report: Report, ticks_per_second: int, sources: list[Part], err: Any
+    ) -> None:
         self._fold, self._model, self._report, self._err = fold, model, report, err
         self._ticks_per_second = ticks_per_second
+        self._sources = sources
 
     def _check(self, status: int) -> int:
         return check(status, self._err, "timeline", "fold")
@@ -182,9 +188,8 @@ class _Result:
         else:
             pids = {pid for _, pid, _ in threads if pid}
             part.pid = next(iter(pids)) if len(pids) == 1 else None
-        for source in model.parts:
-            if "ticks_per_second" in source.extra:
-                part.descriptions += source.descriptions
+        for source in self._sources:
+            part.descriptions += source.descriptions
         part.descriptions.append((b"Threads", str(1 if group else len(threads)).encode()))
         part.descriptions.append((b"Timerange", f"ticks {first} - {last}".encode()))
         # and what was mended when an archive was made of the source

@@ -6,6 +6,7 @@ a chunk csrc/archive/archive.h's.  Bytes: docs/formats/archive.md.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 
 from fastprof.core._c import ffi, lib
@@ -426,6 +427,9 @@ class ArchiveReader(Reader):
         if self._passed_over:
             facts["chunks passed over"] = self._passed_over
         end = member.end or {}
-        for name, recorded in (("facts", ""), ("repairs", " repairs"), ("losses", " losses")):
-            if name in end:
-                facts["recorded" + recorded] = end[name]
+        if "facts" in end:
+            facts["recorded"] = end["facts"]
+        for name in ("repairs", "losses"):
+            if name in end:  # of several archives all
+                recorded = Counter(facts.get(f"recorded {name}", {})) + Counter(end[name])
+                facts[f"recorded {name}"] = dict(recorded)

@@ -89,7 +89,8 @@ class ArchiveWriter(Writer):
         self._payload = ffi.gc(ffi.new("struct fp_buf *"), lib.fp_buf_free)
         self._err = ffi.new("struct fp_err *")
         self._from = ffi.new("uint32_t[]", [1] * lib.FP_ARCHIVE_TABLES)
-        self._parts: dict[int, Part] = {}  # as last written
+        self._numbers: dict[int, int] = {}  # of the model's parts: which they are here, counted as rows come
+        self._parts: list[Part] = []  # as last written
         self._chunk_parts: dict[int, None] = {}
         self._new_parts: list[tuple[int, Part]] = []  # before the chunk
         self._changed_parts: list[tuple[int, Part]] = []  # after it
@@ -138,25 +139,29 @@ class ArchiveWriter(Writer):
             self.view = batch.view
             self._begin()
         index = batch.part
-        self._note_part(index)
-        self._chunk_parts[index] = None
+        number = self._note_part(index)
+        self._chunk_parts[number] = None
         enc = self._enc
-        positions = sum(_POSITIONS[p] for p in self._parts[index].positions) if self.view == "graph" else 0
-        check(lib.fp_archive_enc_put(enc, batch.c, positions, self._err), self._err, "archive", "archive")
+        positions = sum(_POSITIONS[p] for p in self._parts[number].positions) if self.view == "graph" else 0
+        batch.c.part = number
+        status = lib.fp_archive_enc_put(enc, batch.c, positions, self._err)
+        batch.c.part = index  # the batch is the reader's
+        check(status, self._err, "archive", "archive")
         self._summary.add(batch)
         if enc.rows >= CHUNK_ROWS or enc.nbytes >= CHUNK_NBYTES:
             self._flush()
 
-    def _note_part(self, index: int) -> None:
-        """Keep what a part says now: a reader learns some of it late."""
+    def _note_part(self, index: int) -> int:
+        """Keep what a part of the model says now: a reader learns some of it late.  Returns its number here."""
         part = self.model.parts[index]
-        last = self._parts.get(index)
-        if last is None:
-            self._parts[index] = copy.deepcopy(part)
-            self._new_parts.append((index, self._parts[index]))
-        elif last != part:
-            self._parts[index] = copy.deepcopy(part)
-            self._changed_parts.append((index, self._parts[index]))
+        number = self._numbers.setdefault(index, len(self._parts))
+        if number == len(self._parts):
+            self._parts.append(copy.deepcopy(part))
+            self._new_parts.append((number, self._parts[number]))
+        elif self._parts[number] != part:
+            self._parts[number] = copy.deepcopy(part)
+            self._changed_parts.append((number, self._parts[number]))
+        return number
 
     def _write_parts(self, parts: list[tuple[int, Part]]) -> None:
         if parts:
@@ -200,7 +205,9 @@ class ArchiveWriter(Writer):
             if self.view == "any":
                 self.view = "timeline"
             self._begin()
-        for index in range(len(self.model.parts)):
+        # Parts that no batch is of are those that were summed up, or not asked for.  Only a profile without any
+        # rows still says what it would have counted.
+        for index in list(self._numbers) or range(len(self.model.parts)):
             self._note_part(index)
         if self._chunk_parts:
             self._flush()
@@ -234,7 +241,7 @@ class ArchiveWriter(Writer):
         repairs: dict[str, int] = report.repairs
         losses: dict[str, int] = report.losses
         if "archive version" in facts:
-            repairs = facts.get("recorded repairs", {})
+            repairs = Counter(facts.get("recorded repairs", {})) + Counter(repairs)
             losses = Counter(facts.get("recorded losses", {})) + Counter(losses)
             facts = facts.get("recorded", {})
         for name, said in (("facts", facts), ("repairs", repairs), ("losses", losses)):

@@ -8,7 +8,7 @@ from fastprof.core._c import ffi, lib
 from fastprof.core._typing import Any
 from fastprof.core.engine import Writer
 from fastprof.core.io import Sink
-from fastprof.core.model import Batch, Model
+from fastprof.core.model import Batch, Model, Part
 from fastprof.core.options import Options
 from fastprof.core.report import Report
 
@@ -37,9 +37,8 @@ class XRayWriter(Writer):
         self._made_up = _FIRST_MADE_UP
         self._unnumbered = 0
 
-    def _begin(self) -> None:
+    def _begin(self, part: Part | None) -> None:
         self._begun = True
-        part = self.model.parts[0] if self.model.parts else None
         self._w.ticks_per_second = int((part.extra.get("ticks_per_second") if part else None) or 0)
         self._status(lib.fp_xray_write_header(self._w, BUFFER_SIZE, self.out))
 
@@ -72,7 +71,7 @@ class XRayWriter(Writer):
 
     def put(self, batch: Batch) -> None:
         if not self._begun:
-            self._begin()
+            self._begin(self.model.parts[batch.part])
         if self.model.count("functions") != self._n_ids:
             self._number_functions()
         self._status(lib.fp_xray_write_put(self._w, batch.c, self.out))
@@ -80,7 +79,7 @@ class XRayWriter(Writer):
 
     def end(self) -> None:
         if not self._begun:
-            self._begin()
+            self._begin(self.model.parts[0] if self.model.parts else None)
         w, unsaid = self._w, self.report.unsaid
         self._status(lib.fp_xray_write_end(w, self.out))
         for what, n in (

@@ -1,0 +1,98 @@
+"""What is merged into an archive is what is merged into any other format."""
+
+from __future__ import annotations
+
+from itertools import product
+from pathlib import Path
+
+import pytest
+
+import fastprof
+from fastprof import pipeline
+from fastprof.errors import UsageError
+from tests.contract.dump import CORPUS, files
+
+# of every format at least two, of each view that it can hold and one without rows
+FILES = (
+    "archive/good/graph.fpa",
+    "archive/good/stacks.fpa",
+    "archive/good/timeline.fpa",
+    "cachegrind/good/head.cachegrind",
+    "cachegrind/good/newer.cachegrind",
+    "callgrind/good/contexts.callgrind",
+    "callgrind/good/xdebug.callgrind",
+    "gperftools/good/norecords.prof",
+    "gperftools/good/plain.prof",
+    "pprof/good/go-heap.pb.gz",
+    "pprof/good/go-block.pb.gz",
+    "xray/good/fdr-empty.xray",
+    "xray/good/fdr5-busy.xray",
+    "xray/good/profile-bare.xray",
+)
+# what holds a view as it is, and what a timeline becomes
+TARGETS = {
+    "graph": ("callgrind", "cachegrind"),
+    "stacks": ("pprof", "gperftools"),
+    "timeline": ("xray", "callgrind", "pprof"),
+}
+
+
+def converted(paths: list[Path], to: str, output: Path) -> bytes | str:
+    try:
+        pipeline.convert(paths, output, to=to)
+    except UsageError as error:  # what the target cannot hold at all
+        return str(error).partition(": ")[2]
+    return output.read_bytes()
+
+
+def test_every_format_is_there() -> None:
+    assert {file.split("/")[0] for file in FILES} == {file.split("/")[0] for file in files("good")}
+
+
+@pytest.mark.parametrize(("one", "other"), list(product(FILES, FILES)))
+def test_merged_into_an_archive(one: str, other: str, tmp_path: Path) -> None:
+    sources, archive = [CORPUS / one, CORPUS / other], tmp_path / "merged.fpa"
+    if isinstance(refused := converted(sources, "archive", archive), str):
+        assert "which a timeline is made of" in refused
+        return
+    with fastprof.open(archive) as profile:
+        view = profile.view
+    for to in TARGETS[view]:
+        assert converted([archive], to, tmp_path / "via") == converted(sources, to, tmp_path / "direct"), to
+    again = converted([archive], "archive", tmp_path / "again.fpa")
+    assert converted([tmp_path / "again.fpa"], "archive", tmp_path / "third.fpa") == again
+
+
+@pytest.mark.parametrize("part", [1, 2, 3])
+def test_one_part_of_several(part: int, tmp_path: Path) -> None:
+    """Parts are counted anew: the archive of one has just that."""
+    source = tmp_path / "parts.callgrind"
+    parts = [f"part: {n}\nevents: Ir\nfn=f\n1 {n}0\n" for n in (1, 2, 3)]
+    source.write_text("version: 1\ncreator: callgrind-3.19.0\npid: 5\ncmd: p\n" + "\n".join(parts))
+    pipeline.convert(source, tmp_path / "all.fpa")
+    pipeline.convert(tmp_path / "all.fpa", tmp_path / "one.fpa", options={"part": part})
+    pipeline.convert(tmp_path / "one.fpa", tmp_path / "one.callgrind")
+    text = (tmp_path / "one.callgrind").read_text()
+    assert f"part: {part}\n" in text and f"1 {part}0\n" in text and text.count("events:") == 1
+    facts = pipeline.info(tmp_path / "one.fpa").facts
+    assert (facts["parts"], facts["totals"]) == (1, {"Ir": 10 * part})
+
+
+def test_no_rows_at_all(tmp_path: Path) -> None:
+    """The header of a profile without rows stays, and so do those of several logs without records."""
+    empty = CORPUS / "xray/good/fdr-empty.xray"
+    pipeline.convert([empty, empty], tmp_path / "empty.fpa")
+    with fastprof.open(tmp_path / "empty.fpa") as profile:
+        assert sum(len(batch) for batch in profile) == 0
+        assert [part.extra["ticks_per_second"] > 0 for part in profile.model.parts] == [True, True]
+
+
+def test_repairs_of_all_sources(tmp_path: Path) -> None:
+    """What was mended in a log, and what two archives recorded of theirs, is in the archive that they become."""
+    log = CORPUS / "xray/good/fdr5-busy.xray"
+    expected = pipeline.convert([log], tmp_path / "one.fpa").repairs
+    assert expected
+    for sources in ([tmp_path / "one.fpa", log], [tmp_path / "one.fpa", tmp_path / "one.fpa"]):
+        pipeline.convert(sources, tmp_path / "two.fpa")
+        recorded = pipeline.info(tmp_path / "two.fpa").facts["recorded repairs"]
+        assert recorded == {name: 2 * n for name, n in expected.items()}
