@@ -1,8 +1,8 @@
 """Readable names from linker symbols.
 
-C++ (Itanium) goes through pycxxfilt, which is LLVM's own demangler, so names are spelled as llvm-symbolizer
+C++ (Itanium) goes through LLVM's own demangler (llvm_demangler.py), so names are spelled as llvm-symbolizer
 spells them; Rust (v0 and legacy) and D have small rules of their own here. Every distinct name is worked out
-once. pycxxfilt is imported at the first mangled name, so importing this module costs nothing.
+once.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import re
 from functools import lru_cache
 
 from fastprof.core._typing import TYPE_CHECKING
+from fastprof.symbols.symbolizer import llvm_demangler
 
 if TYPE_CHECKING:
     from typing import Literal
@@ -21,14 +22,17 @@ _RUST_HASH = re.compile(r"17h[0-9a-f]{16}E(?=$|[.@])")
 _RUST_HASH_SHOWN = re.compile(r"::h[0-9a-f]{16}(?=$|[ .@])")
 _RUST_ESCAPE = re.compile(r"\$(SP|BP|RF|LT|GT|LP|RP|C|u[0-9a-f]{1,6})\$")
 _RUST_ESCAPES = {"SP": "@", "BP": "*", "RF": "&", "LT": "<", "GT": ">", "LP": "(", "RP": ")", "C": ","}
-_QUALIFIERS = re.compile(r"(?: const| volatile| noexcept|\s?&&?)*(?P<clone>(?: \([.\w]+\)| \[[^\[\]]*\])*)$")
+_QUALIFIERS = re.compile(
+    r"(?<! const)(?<! volatile)(?<! noexcept)(?<!&)"  # from the first one on: from each on would be quadratic
+    r"(?: const| volatile| noexcept|\s?&&?)*+(?P<clone>(?: \([.\w]+\)| \[[^\[\]]*\])*)$"
+)
 _DIGITS = re.compile(r"\d+")
 _OPERATOR = re.compile(r"(?:(?<=^)|(?<=[:\s]))operator(?!\w)")
 
 
-@lru_cache(maxsize=1 << 17)
-def demangle(name: str, mode: Demangle = "full") -> str:
-    """The readable form of one linker symbol; a name that is not mangled comes back as it is.
+def demangle(name: str, mode: Demangle = "full", refused: set[str] | None = None) -> str:
+    """The readable form of one linker symbol; a name that is not mangled comes back as it is, and so does one that
+    would take too much to demangle, which is then put into `refused`.
 
     `full`: everything, parameter lists and template arguments included, as llvm-symbolizer prints it.
     `templates`: as pprof's `demangle=templates`: scope, name and template arguments; the parameter list, the
@@ -38,9 +42,21 @@ def demangle(name: str, mode: Demangle = "full") -> str:
     """
     if mode == "none" or not name.startswith(("_", "?")):
         return name
+    text = _demangle(name, mode)
+    if text is None and refused is not None:
+        refused.add(name)
+    return name if text is None else text
+
+
+@lru_cache(maxsize=1 << 17)
+def _demangle(name: str, mode: Demangle) -> str | None:
+    """None: it would take too much."""
     if name.startswith("_D"):
         return _demangle_d(name)
-    text = _demangle_cpp_or_rust(name)
+    try:
+        text = llvm_demangler.demangle(name)
+    except llvm_demangler.TooMuchError:
+        return None
     if text is None:
         return name
     if name.startswith("_ZN") and _RUST_HASH.search(name):
@@ -48,13 +64,9 @@ def demangle(name: str, mode: Demangle = "full") -> str:
     return _drop_parameters(text) if mode == "templates" and name.startswith("_Z") else text
 
 
-def _demangle_cpp_or_rust(name: str) -> str | None:
-    import pycxxfilt
-
-    try:
-        return pycxxfilt.demangle(name)
-    except ValueError:  # has the prefix of a mangled name, but is not one
-        return None
+def left_mangled(refused: set[str]) -> str:
+    """What a report says of names that `demangle` refused."""
+    return f"{len(refused):,} names would take too much to demangle and stay as they are"
 
 
 def _clean_legacy_rust(text: str) -> str:

@@ -11,7 +11,7 @@ What symbolic does on its own, and what is done about it here:
 * for a function in two pieces it gives the name `f.cold` to both: the outermost name is taken from the symbol
   table wherever that covers the address, which is llvm-symbolizer's rule too;
 * it knows no declaration lines, and no entry address of inlined functions;
-* it drops line rows outside of functions: those come from fastprof.symbols.dwarf;
+* it drops line rows outside of functions: those come from fastprof.symbols.symbolizer.dwarf;
 * it joins file names with the compilation directory and removes `..` steps (llvm-symbolizer leaves them in).
 """
 
@@ -27,13 +27,13 @@ from collections.abc import Iterator, Sequence
 
 from fastprof.core._typing import TYPE_CHECKING, Any, NamedTuple
 from fastprof.core.errors import SymbolError
-from fastprof.symbols.demangle import demangle
-from fastprof.symbols.dwarf import LineTables
+from fastprof.symbols.symbolizer.demangle import demangle
+from fastprof.symbols.symbolizer.dwarf import LineTables
 
 if TYPE_CHECKING:
     from elftools.elf.elffile import ELFFile
 
-    from fastprof.symbols.demangle import Demangle
+    from fastprof.symbols.symbolizer.demangle import Demangle
 
 DEBUG_DIRS = ("/usr/lib/debug",)
 _SYMBOL_KINDS = frozenset((0, 1, 2, 10))  # NOTYPE (assembly), OBJECT, FUNC, GNU_IFUNC
@@ -81,7 +81,8 @@ class ElfObject:
     """One ELF file, its separate debug file if there is one, and the answer to "what is at this address".
 
     Never raises for a file that is missing, no ELF or damaged: `reason` says why nothing can be resolved ("" when
-    something can). `note` says, after the first lookup, what of the debug information is out of reach.
+    something can). `note` says, after the first lookup, what of the debug information is out of reach; `refused` are
+    the names so far that would take too much to demangle.
     `expect_build_id` (hex) refuses a file with another build id. `debug_dirs` hold
     `.build-id/xx/yyyy.debug` trees; `sysroot` is put before them as well.
     """
@@ -117,6 +118,7 @@ class ElfObject:
         self._names: list[bytes] = []
         self._start_lines: dict[int, int] = {}
         self.note = ""
+        self.refused: set[str] = set()
         self.reason = self._open()
         if not self.reason and expect_build_id and self.build_id and self.build_id != expect_build_id:
             self.reason = f"wrong build id: the file has {self.build_id}, the profile {expect_build_id}"
@@ -240,7 +242,7 @@ class ElfObject:
         return tuple(chain)
 
     def _symbol(self, name: str, file: str = "", line: int = 0, start_line: int = 0) -> Symbol:
-        return Symbol(demangle(name, self._demangle), name, file, line, start_line)
+        return Symbol(demangle(name, self._demangle, self.refused), name, file, line, start_line)
 
     def _frames(self, address: int) -> list[Any]:
         """symbolic's answer where it comes from DWARF, else nothing."""

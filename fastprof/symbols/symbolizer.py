@@ -16,11 +16,11 @@ from itertools import accumulate, pairwise
 
 from fastprof.core._typing import TYPE_CHECKING, NamedTuple
 from fastprof.core.errors import SymbolError
-from fastprof.symbols.demangle import demangle
-from fastprof.symbols.elf import DEBUG_DIRS, ElfObject, Section, Segment, Symbol
+from fastprof.symbols.symbolizer.demangle import demangle, left_mangled
+from fastprof.symbols.symbolizer.elf import DEBUG_DIRS, ElfObject, Section, Segment, Symbol
 
 if TYPE_CHECKING:
-    from fastprof.symbols.demangle import Demangle
+    from fastprof.symbols.symbolizer.demangle import Demangle
 
 __all__ = [
     "ElfObject",
@@ -176,9 +176,10 @@ class Symbolizer:
         return [(path, reason, count) for (path, reason), count in self._failures.most_common()]
 
     def notes(self) -> list[tuple[str, str]]:
-        """(object, what of its debug information could not be read) of the objects that were asked."""
-        chosen = {mapping[0]: elf for mapping, (elf, _) in self._chosen.items() if elf is not None and elf.note}
-        return [(path, elf.note) for path, elf in chosen.items()]
+        """(object, what of its debug information or names could not be read) of the objects that were asked."""
+        chosen = {mapping[0]: elf for mapping, (elf, _) in self._chosen.items() if elf is not None}
+        notes = [(path, elf.note) for path, elf in chosen.items() if elf.note]
+        return notes + [(path, left_mangled(elf.refused)) for path, elf in chosen.items() if elf.refused]
 
     def _resolve_new(self, addresses: Iterable[int]) -> None:
         work: dict[int, tuple[ElfObject, list[tuple[int, int, int]]]] = {}

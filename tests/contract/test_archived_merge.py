@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 
 import fastprof
-from fastprof import pipeline
-from fastprof.errors import UsageError
+from fastprof.core.errors import UsageError
 from tests.contract.dump import CORPUS, files
 
 # of every format at least two, of each view that it can hold and one without rows
@@ -39,7 +38,7 @@ TARGETS = {
 
 def converted(paths: list[Path], to: str, output: Path) -> bytes | str:
     try:
-        pipeline.convert(paths, output, to=to)
+        fastprof.convert(paths, output, to=to)
     except UsageError as error:  # what the target cannot hold at all
         return str(error).partition(": ")[2]
     return output.read_bytes()
@@ -69,19 +68,19 @@ def test_one_part_of_several(part: int, tmp_path: Path) -> None:
     source = tmp_path / "parts.callgrind"
     parts = [f"part: {n}\nevents: Ir\nfn=f\n1 {n}0\n" for n in (1, 2, 3)]
     source.write_text("version: 1\ncreator: callgrind-3.19.0\npid: 5\ncmd: p\n" + "\n".join(parts))
-    pipeline.convert(source, tmp_path / "all.fpa")
-    pipeline.convert(tmp_path / "all.fpa", tmp_path / "one.fpa", options={"part": part})
-    pipeline.convert(tmp_path / "one.fpa", tmp_path / "one.callgrind")
+    fastprof.convert(source, tmp_path / "all.fpa")
+    fastprof.convert(tmp_path / "all.fpa", tmp_path / "one.fpa", options={"part": part})
+    fastprof.convert(tmp_path / "one.fpa", tmp_path / "one.callgrind")
     text = (tmp_path / "one.callgrind").read_text()
     assert f"part: {part}\n" in text and f"1 {part}0\n" in text and text.count("events:") == 1
-    facts = pipeline.info(tmp_path / "one.fpa").facts
+    facts = fastprof.info(tmp_path / "one.fpa").facts
     assert (facts["parts"], facts["totals"]) == (1, {"Ir": 10 * part})
 
 
 def test_no_rows_at_all(tmp_path: Path) -> None:
     """The header of a profile without rows stays, and so do those of several logs without records."""
     empty = CORPUS / "xray/good/fdr-empty.xray"
-    pipeline.convert([empty, empty], tmp_path / "empty.fpa")
+    fastprof.convert([empty, empty], tmp_path / "empty.fpa")
     with fastprof.open(tmp_path / "empty.fpa") as profile:
         assert sum(len(batch) for batch in profile) == 0
         assert [part.extra["ticks_per_second"] > 0 for part in profile.model.parts] == [True, True]
@@ -90,9 +89,9 @@ def test_no_rows_at_all(tmp_path: Path) -> None:
 def test_repairs_of_all_sources(tmp_path: Path) -> None:
     """What was mended in a log, and what two archives recorded of theirs, is in the archive that they become."""
     log = CORPUS / "xray/good/fdr5-busy.xray"
-    expected = pipeline.convert([log], tmp_path / "one.fpa").repairs
+    expected = fastprof.convert([log], tmp_path / "one.fpa").repairs
     assert expected
     for sources in ([tmp_path / "one.fpa", log], [tmp_path / "one.fpa", tmp_path / "one.fpa"]):
-        pipeline.convert(sources, tmp_path / "two.fpa")
-        recorded = pipeline.info(tmp_path / "two.fpa").facts["recorded repairs"]
+        fastprof.convert(sources, tmp_path / "two.fpa")
+        recorded = fastprof.info(tmp_path / "two.fpa").facts["recorded repairs"]
         assert recorded == {name: 2 * n for name, n in expected.items()}

@@ -24,6 +24,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from fastprof.core._typing import TYPE_CHECKING, NamedTuple
 from fastprof.core.errors import SymbolError
 from fastprof.symbols.demangle import demangle as readable
+from fastprof.symbols.demangle import left_mangled
 from fastprof.symbols.elf import ElfObject, Section, Symbol
 
 if TYPE_CHECKING:
@@ -81,6 +82,7 @@ class InstrumentationMap:
         self._elf: ElfObject | None = None
         self._given: dict[int, str] = {}
         self._known: dict[int, Function] = {}
+        self._refused: set[str] = set()
 
     @classmethod
     def load(cls, path: str | os.PathLike[str], demangle: Demangle = "full") -> InstrumentationMap:
@@ -120,7 +122,13 @@ class InstrumentationMap:
             outer = chain[-1]  # what is inlined at the first instruction is not the function
             return Function(outer.name, outer.system_name, outer.file, outer.line, address, self.path)
         given = self._given.get(function_id) or f"@({address:x})"
-        return Function(readable(given, self._demangle), given, "", 0, address, self.path)
+        name = readable(given, self._demangle, self._refused)
+        return Function(name, given, "", 0, address, self.path)
+
+    def notes(self) -> list[str]:
+        """What is to be said of the names that were looked up."""
+        refused = self._elf.refused if self._elf else self._refused
+        return [f"{self.path}: {left_mangled(refused)}"] if refused else []
 
     # ---- ELF
 

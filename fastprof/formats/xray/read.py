@@ -172,6 +172,8 @@ class XRayReader(Reader):
                 report.losses[name] += n
         if self._unnamed:
             report.warn(f"{self._unnamed:,} functions of the log are in no map: is it that of another build or object?")
+        for note in (note for one in self._names.maps for note in one.notes()) if self._names else ():
+            report.warn(note)
         if stats.joined:
             self.model.parts[self._part].pid = None  # of a profile: that of its first log
         facts = report.facts

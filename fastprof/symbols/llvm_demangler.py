@@ -1,0 +1,178 @@
+"""LLVM's demangler (pycxxfilt), kept from taking the process along.
+
+It calls itself for everything that is nested, until the stack ends, and writes what a name refers back to as often as
+the name says, until memory ends: 779 bytes can ask for more than there is, and it ends the process then.  So a name
+that cannot do much is demangled here, one that could in a process of its own, whose memory and time are limited, and
+one that did is left as it is.
+"""
+
+from __future__ import annotations
+
+import atexit
+import os
+import re
+import sys
+import threading
+from collections import Counter
+from contextlib import suppress
+from math import prod
+
+from fastprof.core._typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from subprocess import Popen
+
+MAX_NBYTES = 1 << 14  # of a name; real ones of heavy templates have some thousand
+MAX_DEATHS = 32  # of processes, each of which took a fraction of a second; then no more are started
+_MAX_NBYTES_HERE = 1 << 9  # each may be a level of the stack
+_MAX_TEXT_HERE = 1 << 22  # bytes that a name could become here
+_MAX_GROWTH = 100  # characters of text for each of the name: real ones have up to 30
+_WIDTH = 40  # bytes of text for one of the name at most: "y" is "unsigned long long"
+
+_MANGLED = re.compile(r"_{1,4}Z|_R|\?")
+_CPP_REFERENCE = re.compile(r"(?=(S[0-9A-Z]*_))")
+_CPP_PARAMETER = re.compile(r"T(?=[0-9A-Z_])")
+_CPP_EXPANSION = re.compile(r"Dp|s[pPZ]|f[lrLR]")
+_MS_REFERENCE = re.compile(r"[0-9]")
+_RUST_REFERENCE = re.compile(r"(?=(B[0-9A-Za-z]*_))")
+
+_HELPER = """
+import resource, sys
+sys.path.insert(0, sys.argv[1])
+import pycxxfilt
+
+def limit(what, most):
+    hard = resource.getrlimit(what)[1]
+    resource.setrlimit(what, (most if hard == resource.RLIM_INFINITY else min(most, hard), hard))
+
+limit(resource.RLIMIT_CORE, 0)
+limit(resource.RLIMIT_AS, 1 << 27)
+for line in sys.stdin:
+    seconds = resource.getrusage(resource.RUSAGE_SELF)
+    limit(resource.RLIMIT_CPU, int(seconds.ru_utime + seconds.ru_stime) + 2)
+    name = bytes.fromhex(line).decode()
+    try:
+        text = pycxxfilt.demangle(name)
+    except ValueError:
+        text = None
+    too_long = text is not None and len(text) > int(sys.argv[2]) * len(name)
+    print("-" if too_long else (text or "").encode().hex(), flush=True)
+"""
+
+
+class TooMuchError(Exception):
+    """A name that the demangler cannot be asked about, or not within its limits."""
+
+
+def demangle(name: str) -> str | None:
+    """What LLVM makes of a C++, Rust or Microsoft symbol; None for a name that is not mangled.
+
+    Errors: TooMuchError.
+    """
+    if not _MANGLED.match(name):
+        return None
+    if len(name) > MAX_NBYTES:
+        raise TooMuchError
+    try:
+        if not _is_harmless(name):
+            return _helper.ask(name)
+        import pycxxfilt
+
+        text = pycxxfilt.demangle(name)
+    except ValueError:  # has the prefix of a mangled name, but is not one
+        return None
+    if text is not None and len(text) > _MAX_GROWTH * len(name):
+        raise TooMuchError
+    return text
+
+
+def _is_harmless(name: str) -> bool:
+    """Whether the name can neither nest deeply nor become long.
+
+    Text is written again by references: `S1_`, `T_`, `B4_`.  Where these lead to is a graph without cycles, so a way
+    through it takes at most one of the references to each place, and there are no more ways to a letter than the
+    product of 1 + references over all places.  What only looks like a reference is counted, too.
+    """
+    if len(name) > _MAX_NBYTES_HERE:
+        return False
+    most = _MAX_TEXT_HERE // (_WIDTH * len(name))
+    if name.startswith("?"):
+        return 1 << len(_MS_REFERENCE.findall(name)) <= most
+    if 1 << name.count("_") <= most >> 4 and "J" not in name and "cv" not in name:
+        return True  # nearly all: each reference ends with one
+    if name.startswith("_R"):
+        # one to what it is itself a part of is followed 500 times before LLVM notices
+        return _ways(_RUST_REFERENCE, name) << name.count("G") <= most >> 4
+    parameters = len(_CPP_PARAMETER.findall(name))  # the same letters may be another one elsewhere
+    if (parameters and "cv" in name) or ("J" in name and _CPP_EXPANSION.search(name)):
+        # what a conversion converts to may come later; a pack is written for each of its elements
+        return False
+    return _ways(_CPP_REFERENCE, name) << parameters <= most
+
+
+def _ways(reference: re.Pattern[str], name: str) -> int:
+    return prod(1 + n for n in Counter(reference.findall(name)).values())
+
+
+class _Helper:
+    """The process that is asked about names that could do harm.  Names and answers are lines of hexadecimal digits."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._process: Popen[bytes] | None = None
+        self._owner = 0  # a forked child must not read its parent's answers
+        self._deaths = 0
+
+    def ask(self, name: str) -> str | None:
+        """Errors: TooMuchError; UnicodeEncodeError for a name that is no text."""
+        line = name.encode().hex().encode() + b"\n"
+        with self._lock:
+            if self._owner != os.getpid():
+                self._process, self._owner = None, os.getpid()
+            if self._deaths >= MAX_DEATHS:
+                raise TooMuchError
+            answer = b""
+            try:
+                self._process = self._process or self._start()
+                assert self._process.stdin is not None and self._process.stdout is not None
+                self._process.stdin.write(line)
+                self._process.stdin.flush()
+                answer = self._process.stdout.readline()
+            except OSError:
+                pass  # it cannot be started, or has ended
+            finally:
+                # also when a signal ends the wait: the next name must not get this one's answer
+                if not answer.endswith(b"\n"):
+                    self._deaths += 1
+                    self.close()
+        if not answer.endswith(b"\n") or answer == b"-\n":
+            raise TooMuchError
+        return bytes.fromhex(answer.decode()).decode() or None
+
+    @staticmethod
+    def _start() -> Popen[bytes]:
+        import subprocess
+
+        import pycxxfilt
+
+        where = os.path.dirname(os.path.dirname(os.path.abspath(pycxxfilt.__file__)))
+        command = [sys.executable, "-I", "-S", "-c", _HELPER, where, str(_MAX_GROWTH)]
+        pipe, nowhere = subprocess.PIPE, subprocess.DEVNULL
+        env = {**os.environ, "LD_PRELOAD": ""}  # sanitizers want more memory than there is to be
+        return subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=nowhere, env=env)
+
+    def close(self) -> None:
+        """End the process; the next name starts another."""
+        process, self._process = self._process, None
+        if process is None or self._owner != os.getpid():
+            return
+        process.kill()
+        assert process.stdin is not None and process.stdout is not None
+        for pipe in (process.stdout, process.stdin):
+            with suppress(OSError):  # a name that it had not read when it ended
+                pipe.close()
+        process.wait()
+
+
+_helper = _Helper()
+atexit.register(_helper.close)
