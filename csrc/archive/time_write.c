@@ -61,11 +61,15 @@ static uint64_t gcd(uint64_t a, uint64_t b) {
  * within one of the multiples of, say, 10.0187. */
 static uint64_t find_step(const uint64_t *time, const uint32_t *thread, uint32_t n, int *jitter) {
     *jitter = 0;
-    uint64_t g = 0;
+    uint64_t g = 0, first = time[0], last = time[0];
     for (uint32_t i = 1; i < n && g != 1; i++) {
         /* Not modulo 2^64: 1, 0 is one apart, whatever 2^64 - 1 is divisible by. */
         const uint64_t apart = time[i] > time[0] ? time[i] - time[0] : time[0] - time[i];
         if (!g || apart % g) g = gcd(apart, g);
+        if (time[i] < first) first = time[i];
+        if (time[i] > last) last = time[i];
+        /* Steps are modulo 2^64: from 2^64 - 1 to 0 it is one, which no other divisor has. */
+        if ((last - first) >> 63) g = 1;
     }
     if (g != 1) return g && g < (uint64_t)1 << 31 ? g << 32 : (uint64_t)1 << 32;
     uint32_t sample = n < 16384 ? n : 16384;

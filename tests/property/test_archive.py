@@ -91,6 +91,8 @@ ROW = st.tuples(
 @given(st.lists(ROW, max_size=80), st.integers(1, 9))
 # 2^64 - 1 and 9 have a divisor in common that 1, 0 and 10 do not
 @example(rows=[(0, 1, 1, 1, 0, 0), (0, 0, 1, 1, 0, 0), (0, 10, 1, 1, 0, 0)], size=1)
+# all are multiples of 15, but the step from 2^64 - 1 to 0 is 1
+@example(rows=[(0, 75, 1, 1, 0, 0), (0, (1 << 64) - 1, 1, 1, 0, 0), (0, 0, 1, 1, 0, 0)], size=1)
 def test_any_timeline(rows: list[tuple[int, ...]], size: int) -> None:
     """Times in any order, exits without enters, whatever: all comes back, for the reference too."""
 
