@@ -28,11 +28,13 @@ int fp_archive_tables_write(const struct fp_model *m, uint32_t *from, struct fp_
  * things too.  Table i is that of the write order; its id 0 is 0. */
 struct fp_archive_ids {
     struct fp_model *model; /* borrowed */
-    uint32_t input;         /* added to the input of each thread */
     uint32_t n[9];          /* entries of each table so far, 0 included */
     uint32_t cap[9];
     uint32_t *to[9]; /* archive's id -> model's id */
     int32_t differ;  /* some id is not the same in both */
+    /* the archive's inputs of threads, and by their ids in this table the model's */
+    struct fp_table inputs;
+    uint32_t *model_inputs, cap_inputs;
 };
 
 struct fp_archive_ids *fp_archive_ids_new(struct fp_model *m);

@@ -53,6 +53,10 @@ struct fp_archive_ids *fp_archive_ids_new(struct fp_model *m) {
     struct fp_archive_ids *ids = calloc(1, sizeof *ids);
     if (!ids) return NULL;
     ids->model = m;
+    if (fp_table_init(&ids->inputs, 1)) {
+        fp_archive_ids_free(ids);
+        return NULL;
+    }
     for (unsigned i = 0; i < FP_ARCHIVE_TABLES; i++) {
         ids->to[i] = calloc(64, sizeof **ids->to);
         if (!ids->to[i]) {
@@ -68,6 +72,8 @@ struct fp_archive_ids *fp_archive_ids_new(struct fp_model *m) {
 void fp_archive_ids_free(struct fp_archive_ids *ids) {
     if (!ids) return;
     for (unsigned i = 0; i < FP_ARCHIVE_TABLES; i++) free(ids->to[i]);
+    fp_table_clear(&ids->inputs);
+    free(ids->model_inputs);
     free(ids);
 }
 
@@ -87,6 +93,21 @@ static int add_id(struct fp_archive_ids *ids, unsigned table, uint32_t id) {
     ids->n[table]++;
     ids->differ |= id != n;
     return 0;
+}
+
+/* The model's number of an input of the archive.  Whatever else is in the model has others. */
+static uint32_t input_of(struct fp_archive_ids *ids, uint32_t own) {
+    const uint32_t known = ids->inputs.n, id = fp_table_intern(&ids->inputs, &own);
+    if (id == FP_NO_ID) return FP_NO_ID;
+    if (id >= ids->cap_inputs) {
+        const size_t cap = (size_t)id * 2;
+        uint32_t *inputs = realloc(ids->model_inputs, cap * sizeof *inputs);
+        if (!inputs) return FP_NO_ID;
+        ids->model_inputs = inputs;
+        ids->cap_inputs = (uint32_t)cap;
+    }
+    if (id == known) ids->model_inputs[id] = fp_model_input(ids->model);
+    return ids->model_inputs[id];
 }
 
 int fp_archive_tables_write(const struct fp_model *m, uint32_t *from, struct fp_buf *out) {
@@ -169,7 +190,10 @@ static int read_table(struct fp_archive_ids *ids, unsigned k, const uint8_t *p, 
                 row[at++] = ids->to[target][v];
             }
         }
-        if (own == T_THREADS) row[FP_THREAD_INPUT] += ids->input;
+        if (own == T_THREADS) {
+            row[FP_THREAD_INPUT] = input_of(ids, row[FP_THREAD_INPUT]);
+            if (row[FP_THREAD_INPUT] == FP_NO_ID) return fp_fail(err, FP_E_NOMEM, 0, "table");
+        }
         if (add_id(ids, own,
                    own == T_FUNCTIONS ? fp_model_function_row(ids->model, row)
                                       : fp_table_intern(table_of(ids->model, k), row)))

@@ -343,6 +343,10 @@ uint32_t fp_model_label(struct fp_model *m, uint32_t next, uint32_t key, uint32_
     return fp_table_intern(&m->labels, (uint32_t[]){next, key, string, LO(number), HI(number), unit});
 }
 
+uint32_t fp_model_input(struct fp_model *m) {
+    return m->n_inputs == FP_NO_ID ? FP_NO_ID : m->n_inputs++;
+}
+
 uint32_t fp_model_thread(struct fp_model *m, uint32_t input, uint32_t pid, uint32_t tid) {
     return fp_table_intern(&m->threads, (uint32_t[]){input, pid, tid});
 }

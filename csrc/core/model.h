@@ -105,6 +105,7 @@ struct fp_model {
     struct fp_table stacks;
     struct fp_table labels;
     struct fp_table threads;
+    uint32_t n_inputs; /* whose threads are told apart, see fp_model_input */
     /* private: by frame, the parent and the node it was on last.  Stacks share their
      * roots, so that is mostly the next one's, too, and at hand without the table. */
     uint32_t *last;
@@ -153,6 +154,9 @@ enum { FP_MODEL_STACKS = 32 };
 int fp_model_stacks(struct fp_model *m, const uint32_t *frames, const uint32_t *depths, uint32_t n, uint32_t *nodes);
 uint32_t fp_model_label(struct fp_model *m, uint32_t next, uint32_t key, uint32_t string, int64_t number,
                         uint32_t unit);
+/* The number of a further input, from 0, whose threads are none of those of other inputs; FP_NO_ID when there are no
+ * more numbers.  Threads that no input tells apart are of input 0. */
+uint32_t fp_model_input(struct fp_model *m);
 uint32_t fp_model_thread(struct fp_model *m, uint32_t input, uint32_t pid, uint32_t tid);
 
 /* cffi-end */

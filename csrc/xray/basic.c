@@ -14,7 +14,7 @@
 
 #include "xray/read.h"
 
-enum { RECORD = 32, RING = 4096, ANOTHER_LOG = 1 << 16 };
+enum { RECORD = 32, RING = 4096 };
 
 struct seen {
     uint64_t tsc;
@@ -99,7 +99,8 @@ static int remember(struct fp_xray_thread *t, const struct seen *now) {
 
 /* The threads of a further log are others, as those of a further input are. */
 static int begin_another(struct fp_xray *x, const uint8_t *p, uint64_t offset, struct fp_err *err) {
-    x->input += ANOTHER_LOG;
+    x->input = fp_model_input(x->model);
+    if (x->input == FP_NO_ID) return fp_fail(err, FP_E_NOMEM, offset, "threads of a further log");
     x->thread = 0;
     x->state = 0;
     return fp_xray_begin_another(x, p, offset, err);

@@ -43,11 +43,15 @@ enum {
     BODY = 3
 };
 
-struct fp_xray *fp_xray_new(struct fp_model *model, uint32_t input, int lenient) {
+struct fp_xray *fp_xray_new(struct fp_model *model, int lenient) {
     struct fp_xray *x = calloc(1, sizeof *x);
     if (!x) return NULL;
     x->model = model;
-    x->input = input;
+    x->input = fp_model_input(model);
+    if (x->input == FP_NO_ID) {
+        free(x);
+        return NULL;
+    }
     x->lenient = lenient;
     return x;
 }

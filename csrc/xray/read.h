@@ -105,7 +105,7 @@ struct fp_xray {
 
 /* A decoder that enters threads and functions into `model` (borrowed).
  * NULL when memory ran out.  Caller owns. */
-struct fp_xray *fp_xray_new(struct fp_model *model, uint32_t input, int lenient);
+struct fp_xray *fp_xray_new(struct fp_model *model, int lenient);
 void fp_xray_free(struct fp_xray *x);
 
 /* Reads the file header from the first `n` bytes of the log; *nbytes gets its

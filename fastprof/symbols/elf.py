@@ -11,7 +11,7 @@ What symbolic does on its own, and what is done about it here:
 * for a function in two pieces it gives the name `f.cold` to both: the outermost name is taken from the symbol
   table wherever that covers the address, which is llvm-symbolizer's rule too;
 * it knows no declaration lines, and no entry address of inlined functions;
-* it drops line rows outside of functions: those come from fastprof.symbols.symbolizer.dwarf;
+* it drops line rows outside of functions: those come from fastprof.symbols.dwarf;
 * it joins file names with the compilation directory and removes `..` steps (llvm-symbolizer leaves them in).
 """
 
@@ -27,13 +27,13 @@ from collections.abc import Iterator, Sequence
 
 from fastprof.core._typing import TYPE_CHECKING, Any, NamedTuple
 from fastprof.core.errors import SymbolError
-from fastprof.symbols.symbolizer.demangle import demangle
-from fastprof.symbols.symbolizer.dwarf import LineTables
+from fastprof.symbols.demangle import demangle
+from fastprof.symbols.dwarf import LineTables
 
 if TYPE_CHECKING:
     from elftools.elf.elffile import ELFFile
 
-    from fastprof.symbols.symbolizer.demangle import Demangle
+    from fastprof.symbols.demangle import Demangle
 
 DEBUG_DIRS = ("/usr/lib/debug",)
 _SYMBOL_KINDS = frozenset((0, 1, 2, 10))  # NOTYPE (assembly), OBJECT, FUNC, GNU_IFUNC

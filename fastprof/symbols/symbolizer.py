@@ -16,11 +16,11 @@ from itertools import accumulate, pairwise
 
 from fastprof.core._typing import TYPE_CHECKING, NamedTuple
 from fastprof.core.errors import SymbolError
-from fastprof.symbols.symbolizer.demangle import demangle, left_mangled
-from fastprof.symbols.symbolizer.elf import DEBUG_DIRS, ElfObject, Section, Segment, Symbol
+from fastprof.symbols.demangle import demangle, left_mangled
+from fastprof.symbols.elf import DEBUG_DIRS, ElfObject, Section, Segment, Symbol
 
 if TYPE_CHECKING:
-    from fastprof.symbols.symbolizer.demangle import Demangle
+    from fastprof.symbols.demangle import Demangle
 
 __all__ = [
     "ElfObject",

@@ -95,3 +95,15 @@ def test_repairs_of_all_sources(tmp_path: Path) -> None:
         fastprof.convert(sources, tmp_path / "two.fpa")
         recorded = fastprof.info(tmp_path / "two.fpa").facts["recorded repairs"]
         assert recorded == {name: 2 * n for name, n in expected.items()}
+
+
+@pytest.mark.parametrize("last", ["fdr5-busy", "fdr1-busy"])
+def test_threads_of_merged_archives_are_told_apart(last: str, tmp_path: Path) -> None:
+    """Equal thread ids of different inputs are different threads, however the inputs were merged before."""
+    good = CORPUS / "xray/good"
+    logs = [good / "fdr-empty.xray", good / "fdr5-busy.xray", good / "fdr5-busy.xray"]
+    fastprof.convert(logs, tmp_path / "merged.fpa")
+    for rest in ([good / f"{last}.xray"], [tmp_path / "merged.fpa", good / f"{last}.xray"]):
+        whole = [log for path in rest for log in (logs if path.suffix == ".fpa" else [path])]
+        via = converted([tmp_path / "merged.fpa", *rest], "callgrind", tmp_path / "via")
+        assert via == converted([*logs, *whole], "callgrind", tmp_path / "direct")

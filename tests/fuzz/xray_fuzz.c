@@ -51,7 +51,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n) {
     const uint32_t capacity = 1 + data[n - 2] % 50u;
     for (int lenient = 0; lenient < 2; lenient++) {
         struct fp_model *model = fp_model_new();
-        struct fp_xray *x = fp_xray_new(model, 0, lenient);
+        struct fp_xray *x = fp_xray_new(model, lenient);
         must(model && x);
         size_t head = 0;
         struct fp_err err;

@@ -128,11 +128,10 @@ class ArchiveReader(Reader):
         if not self._ids:
             raise MemoryError("no memory for the archive's ids")
         self._ids = ffi.gc(self._ids, lib.fp_archive_ids_free)
-        self._ids.input = len(model.parts)
         self._part_at: list[int] = []  # where the archive's parts are in the model's
         self._file_part = 0  # of the batch being filled
         if any(type_ == PARTS for _, type_, _ in self._member.sections):
-            # inputs are told apart by the parts there are when they are opened
+            # there from the beginning, so that rows are not lost with what is said of their part
             self._part_at.append(model.add_part(Part()))
         self._dec = lib.fp_archive_dec_new(self._ids)
         if not self._dec:

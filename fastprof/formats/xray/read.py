@@ -34,8 +34,7 @@ class XRayReader(Reader):
 
     def __init__(self, source: Source, model: Model, options: Options, report: Report) -> None:
         super().__init__(source, model, options, report)
-        self._input = len(model.parts)
-        x = lib.fp_xray_new(model.c, self._input, options[LENIENT])
+        x = lib.fp_xray_new(model.c, options[LENIENT])
         if not x:
             raise MemoryError("no memory for the XRay decoder")
         self._x = x = ffi.gc(x, lib.fp_xray_free)
