@@ -11,7 +11,7 @@ import re
 from functools import lru_cache
 
 from fastprof.core._typing import TYPE_CHECKING
-from fastprof.symbols.symbolizer import llvm_demangler
+from fastprof.symbols import llvm_demangler
 
 if TYPE_CHECKING:
     from typing import Literal
