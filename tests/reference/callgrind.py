@@ -127,7 +127,8 @@ class Reader:
 
     def current(self) -> Function:
         if self.function is None:
-            name, home, object, n, _ = self.named or (b"", self.home, self.object, None, False)
+            outside = b"" if self.numbered else b"<unspecified>"
+            name, home, object, n, _ = self.named or (outside, self.home, self.object, None, False)
             self.function = self.look_up(name, n, home, True, object, True)
         return self.function
 
@@ -234,6 +235,9 @@ class Reader:
             self.jfi = self.name("fl", text)[0]
             return
         else:
+            if key == "fl" and not self.numbered:  # Cachegrind's ends the function
+                self.end_block()
+                self.named = self.function = None
             self.file = self.name("fl", text)[0]
             if key == "fl":
                 self._home = self.file

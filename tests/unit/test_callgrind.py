@@ -13,6 +13,7 @@ from fastprof.core.engine import read
 from fastprof.core.errors import FastprofError, FormatError
 from fastprof.core.options import Options
 from tests.reference.callgrind import Function, parse
+from tests.reference.cg_annotate import Annotated
 from tests.reference.kcachegrind import load
 from tests.support.graphs import read_parts, rewrite
 from tests.support.paths import REPO
@@ -160,6 +161,28 @@ def test_costs_before_any_function_are_told_by_the_block() -> None:
     parts, report = read_parts(HEADER + b"1 2\n2 3\n3 4\nfl=a\nfn=f\n1 2\n")
     assert [row.function.name for row in parts[0].rows] == [b"", b"", b"", b"f"]
     assert report.repairs == {"blocks of cost lines outside any function": 1}
+
+
+def test_a_file_of_cachegrind_ends_the_function() -> None:
+    """As the newer cg_annotate has it (the older one books on the last function); in Callgrind the function goes on."""
+    body = b"events: Ir\nfl=a\nfn=f\n1 2\nfl=b\n2 3\n3 4\nfn=g\n4 5\nfn=empty\nfl=b\n5 6\nsummary: 20\n"
+    data = b"cmd: x\n" + body
+    for size in (None, 1):
+        parts, report = read_parts(data, window=size, capacity=size)
+        assert [(r.function.file, r.function.name, *r.values) for r in parts[0].rows] == [
+            (b"a", b"f", 2),
+            (b"b", b"<unspecified>", 3),
+            (b"b", b"<unspecified>", 4),
+            (b"b", b"g", 5),
+            (b"b", b"empty", 0),
+            (b"b", b"<unspecified>", 6),
+        ]
+        assert [part.rows for part in parts] == [part.rows for part in parse(data, numbered=False)]
+        assert report.repairs == {"blocks of cost lines outside any function": 2}
+    theirs, ours = Annotated(data), Annotated(rewrite(data, "cachegrind"))
+    assert ours.functions == theirs.functions | {("a", "<unspecified>"): [0]} and ours.lines == theirs.lines
+    (part,), _ = read_parts(b"version: 1\n" + body)
+    assert [r.function.name for r in part.rows] == [b"f", b"f", b"f", b"g", b"empty"]
 
 
 BEYOND = b"(99999999999999999999)"  # a number of a name that cannot be

@@ -15,7 +15,7 @@ is wrong.
 Rules that the format document leaves open (docs/formats/callgrind.md):
   - a relative position counts from the last self cost line; call and jump
     lines and their targets do not move it
-  - fn= takes the file back to the last fl=
+  - fn= takes the file back to the last fl=; in Cachegrind fl= ends the function
   - cfi= and cob= hold for one call and may stand before or after cfn=
   - a number stays bound to the function that it first stood for, as far as
     file and object are not said otherwise; a definition without rows binds
@@ -729,7 +729,7 @@ cdef class Lexer:
                 if p[1] == c'n':
                     return self.fn_line(p, stop, offset, b, err)
                 if p[1] == c'l' or p[1] == c'i' or p[1] == c'e':
-                    return self.file_line(p, stop, offset, err)
+                    return self.file_line(p, stop, offset, b, err)
             elif p[0] == c'o' and p[1] == c'b':
                 self.body = True
                 return self.object_line(p + 3, stop, offset, &self.object, err)
@@ -899,14 +899,23 @@ cdef class Lexer:
                 e.object = object[0]
         return status
 
-    cdef int file_line(self, const uint8_t *p, const uint8_t *stop, uint64_t offset, fp_err *err) noexcept nogil:
+    cdef int file_line(self, const uint8_t *p, const uint8_t *stop, uint64_t offset, fp_batch *b,
+                       fp_err *err) noexcept nogil:
         cdef uint32_t s = 0
-        cdef int status = self.name(p + 3, stop, FL, offset, &s, NULL, NULL, err)
+        # In Cachegrind fl= ends the function, too: what stands before the next fn= is no function's.
+        cdef bint ends = p[1] == c'l' and not self.numbered
+        cdef int status = self.flush_block(b) if ends else OK
+        if status != OK:
+            return status
+        status = self.name(p + 3, stop, FL, offset, &s, NULL, NULL, err)
         if status == OK:
             self.body = True
             self.file = s
             if p[1] == c'l':
                 self.block_file = s
+            if ends:
+                self.function = UNRESOLVED
+                self.in_function = False
         return status
 
     cdef int fn_line(self, const uint8_t *p, const uint8_t *stop, uint64_t offset, fp_batch *b,
@@ -1004,6 +1013,11 @@ cdef class Lexer:
         self.body = True
         if not self.in_function:
             self.outside += 1
+            if not self.numbered:
+                # what the newer cg_annotate calls it
+                self.fn_name = fp_strings_intern(&self.model.strings, b"<unspecified>", 13)
+                if self.fn_name == FP_NO_ID:
+                    return FP_E_NOMEM
             self.fn_file = self.home()
             self.fn_object = self.object
         function = self.lookup(self.fn_name, self.fn_key, self.fn_file, True, self.fn_object, True)
