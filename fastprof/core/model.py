@@ -45,6 +45,11 @@ _COLUMNS: dict[str, dict[str, str]] = {
 }
 
 
+def address_of(pointer: Any) -> int:
+    """Of a C object: compiled modules take addresses as numbers.  The object is not kept alive by that."""
+    return int(ffi.cast("uintptr_t", pointer))
+
+
 class ValueType(NamedTuple):
     """One column of values: an event of Callgrind, a sample type of pprof.
 
@@ -256,10 +261,10 @@ class Batch:
         """(name, Arrow format, address) of the columns, then of the values as value0, value1, ..."""
         c = self.c
         columns = [
-            (name.encode(), _ARROW[type_], int(ffi.cast("uintptr_t", getattr(c, name))))
+            (name.encode(), _ARROW[type_], address_of(getattr(c, name)))
             for name, type_ in _COLUMNS[self.view].items()
         ]
-        start = int(ffi.cast("uintptr_t", c.values))
+        start = address_of(c.values)
         return columns + [(b"value%d" % k, b"l", start + 8 * k * c.cap) for k in range(c.n_values)]
 
     def __arrow_c_schema__(self) -> object:

@@ -6,11 +6,11 @@ import re
 
 from fastprof.core.engine import Writer
 from fastprof.core.io import Sink
-from fastprof.core.model import Batch, Model, Part
+from fastprof.core.model import Batch, Model, Part, address_of
 from fastprof.core.options import Options
 from fastprof.core.report import Report
 from fastprof.formats.callgrind._write import CostLines
-from fastprof.formats.callgrind.read import CREATOR, CallgrindReader, address_of
+from fastprof.formats.callgrind.read import CREATOR, CallgrindReader
 from fastprof.formats.callgrind.write import desc_line, event_names, one_line
 
 

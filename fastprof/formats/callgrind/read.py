@@ -9,7 +9,7 @@ from fastprof.core._typing import Any
 from fastprof.core.engine import Reader
 from fastprof.core.errors import FormatError
 from fastprof.core.io import WINDOW, Source
-from fastprof.core.model import Model, Part, ValueType
+from fastprof.core.model import Model, Part, ValueType, address_of
 from fastprof.core.options import LENIENT, Options
 from fastprof.core.report import Report
 from fastprof.core.version import __version__
@@ -25,10 +25,6 @@ _BEGIN_A_PART = {b"version", b"creator", b"cmd", b"part", b"pid", b"thread", b"p
 _INTEGER = rb"-?(?:0[xX][0-9a-fA-F]+|[0-9]+)"
 _KEY = rb"([A-Za-z][A-Za-z0-9 _-]*)[:=]"
 _SUMS = rb"(summary|totals)(?=[ \t])"  # some writers forget the colon
-
-
-def address_of(c: Any) -> int:
-    return int(ffi.cast("uintptr_t", c))
 
 
 def _decode(text: bytes) -> str:
@@ -125,7 +121,7 @@ class CallgrindReader(Reader):
             return True
         match = re.match(_KEY, line.lstrip(b" \t"))
         key = match[1].strip() if match else b""
-        return key in _BEGIN_A_PART and (self._lexer.body or self._ended or key in self._given)
+        return key in _BEGIN_A_PART and (self._lexer.begun or self._ended or key in self._given)
 
     def _next_part(self) -> None:
         self._check_totals()
@@ -176,9 +172,10 @@ class CallgrindReader(Reader):
             return
         part = self._part
         # once there are rows a writer may be past its header
-        (part.extra.setdefault("remarks", []) if self._lexer.body else part.comments).append(text)
+        (part.extra.setdefault("remarks", []) if self._lexer.begun else part.comments).append(text)
         self._comments_nbytes += len(text)
-        self._lexer.keeps_comments = self._comments_nbytes < COMMENTS_NBYTES
+        if self._comments_nbytes >= COMMENTS_NBYTES:
+            self._lexer.count_comments()
 
     def _skip(self, line: bytes, offset: int, detail: str | None = None) -> None:
         """A line that cannot be understood."""
@@ -207,10 +204,12 @@ class CallgrindReader(Reader):
     def _creator(self, value: bytes) -> None:
         self._part.creator = value
         self.has_last_line = value.startswith((b"callgrind-", b"fastprof-"))
-        # What we wrote is put together already; a name of that form is only that.
-        self._lexer.expands = not value.startswith(b"fastprof")
-        # In Valgrind's xtree files fl= is where a line of the function is, of inlined code, too.
-        self._lexer.binds = value.startswith(b"xtree-")
+        self._lexer.read_names(
+            # what we wrote is put together already; a name of that form is only that
+            expands=not value.startswith(b"fastprof"),
+            # in Valgrind's xtree files fl= is where a line of the function is, of inlined code, too
+            binds=value.startswith(b"xtree-"),
+        )
 
     def _pid(self, value: bytes) -> None:
         self._part.pid = self._number_or_text("pid", value)
@@ -269,7 +268,7 @@ class CallgrindReader(Reader):
     def _event(self, value: bytes) -> None:
         event = parse_event(_decode(value))
         self._described[event.name] = event
-        if self._index < 0 or self._lexer.body or self._ended:
+        if self._index < 0 or self._lexer.begun or self._ended:
             self._given_events.add(event.name)  # of the part that is to come
             return
         part = self._part  # Sniper writes events: first
@@ -366,35 +365,35 @@ class CallgrindReader(Reader):
     # ---- the end -----------------------------------------------------------
 
     def finish(self) -> None:
-        lexer, report = self._lexer, self.report
+        counts, report = self._lexer.counts, self.report
         for name, count in (
-            ("lines that were indented", lexer.indented),
-            ("positions that were ranges", lexer.ranges),
-            ("calls= or jump lines with extra numbers", lexer.extra_numbers),
-            ("calls= without cfn=", lexer.unnamed_callees),
-            ("blocks of cost lines outside any function", lexer.outside),
-            ("names made of numbered names, put together", lexer.expanded),
-            ("names made of numbered names, longer than 64 KiB, left as they are written", lexer.unexpanded),
-            ("lines before 0, taken for 0", lexer.before_zero),
+            ("lines that were indented", counts["indented"]),
+            ("positions that were ranges", counts["ranges"]),
+            ("calls= or jump lines with extra numbers", counts["extra_numbers"]),
+            ("calls= without cfn=", counts["unnamed_callees"]),
+            ("blocks of cost lines outside any function", counts["outside"]),
+            ("names made of numbered names, put together", counts["expanded"]),
+            ("names made of numbered names, longer than 64 KiB, left as they are written", counts["unexpanded"]),
+            ("lines before 0, taken for 0", counts["before_zero"]),
         ):
             if count:
                 report.repairs[name] += count
-        rounded = lexer.rounded + self._rounded
+        rounded = counts["rounded"] + self._rounded
         if rounded:
             report.repairs["counts with a fraction or exponent, rounded"] += rounded
-            line = min(filter(None, (lexer.first_rounded, self._first_rounded)))
+            line = min(filter(None, (counts["first_rounded"], self._first_rounded)))
             report.warn(
                 f"{self.source.name}: line {line}: a count with a fraction or exponent; "
                 "such counts are taken as the nearest whole number"
             )
-        if lexer.skipped:
-            report.losses["lines that could not be read"] += lexer.skipped
-        if lexer.contexts:
-            report.unsaid["lines that tell callers and recursion levels apart (rec=, frfn=)"] += lexer.contexts
-        if lexer.trailing:
-            report.unsaid["comments behind the counts of a line"] += lexer.trailing
-        if lexer.comments:
-            report.unsaid["comments beyond the first 1 MiB of them"] += lexer.comments
+        if counts["skipped"]:
+            report.losses["lines that could not be read"] += counts["skipped"]
+        if counts["contexts"]:
+            report.unsaid["lines that tell callers and recursion levels apart (rec=, frfn=)"] += counts["contexts"]
+        if counts["trailing"]:
+            report.unsaid["comments behind the counts of a line"] += counts["trailing"]
+        if counts["comments"]:
+            report.unsaid["comments beyond the first 1 MiB of them"] += counts["comments"]
 
 
 _LINES = {

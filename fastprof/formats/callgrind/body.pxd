@@ -1,0 +1,219 @@
+"""Where in a part's body the lexer is: which function, callee and jump the next rows belong to.
+
+Part of _lexer.pyx.  lines.pxd and other_lines.pxd read lines, each of which changes this state or makes a row of it.
+"""
+
+from libc.stdint cimport uint32_t, uint64_t
+
+from fastprof.core.fp cimport *
+from fastprof.formats.callgrind.names cimport *
+from fastprof.formats.callgrind.positions cimport *
+
+cdef enum:
+    UNRESOLVED = 0        # a function that was named but not looked up yet
+    NOT_SAID = 0xffffffff
+    DISCARD = 255         # pending: the next position line belongs to a line that was skipped
+
+
+cdef struct Body:
+    # of the whole input
+    fp_model *model
+    bint lenient
+    bint binds                 # a number is one function, whatever file is said
+    bint keeps_comments        # the door is asked about comments; else they are counted
+    Counts counts
+    Names names
+    uint64_t line              # lines read so far
+    size_t asked               # with FP_ASK: bytes of the line
+    fp_lines lines             # of the text at hand
+    size_t shift               # a pointer into the text plus this is the absolute offset
+    # of this part
+    bint has_events
+    bint begun                 # a body line was seen
+    fp_costs costs             # columns, base, totals
+    # the current function
+    uint32_t object, file
+    uint32_t block_file        # of the last fl=, or NOT_SAID
+    uint32_t function          # or UNRESOLVED, and then:
+    uint32_t fn_name, fn_file, fn_object
+    uint64_t fn_key            # its number + 1, or 0
+    bint fn_defined            # fn= defined a number: no block of its own
+    bint in_function
+    # the callee being named
+    uint32_t cob, cfi          # or NOT_SAID
+    uint32_t callee            # or UNRESOLVED, and then:
+    uint32_t callee_name
+    uint64_t callee_key
+    bint has_callee
+    # the target of the jump being named
+    uint32_t jfi, jfn          # or NOT_SAID
+    # calls=, jump= or jcnd= whose position line comes next
+    uint32_t pending           # FP_CALL, FP_JUMP or FP_JCND; FP_COST: none; or DISCARD
+    uint64_t pending_line, pending_offset
+    uint64_t count, count2
+    fp_position target
+    uint32_t called            # the callee
+
+
+# ---- functions --------------------------------------------------------------
+
+cdef inline uint32_t home(const Body *body) noexcept nogil:
+    """The file of a function that is named now."""
+    # lsprofcalltree and its kin write only fi=
+    return body.block_file if body.block_file != NOT_SAID else body.file
+
+
+cdef inline void begin_function(Body *body, uint32_t name, uint64_t key, bint defined) noexcept nogil:
+    body.begun = True
+    body.file = home(body)
+    body.fn_name = name
+    body.fn_file = body.file
+    body.fn_object = body.object
+    body.fn_key = key
+    body.fn_defined = defined
+    body.function = UNRESOLVED
+    body.in_function = True
+    body.has_callee = False
+
+
+cdef inline void begin_callee(Body *body, uint32_t name, uint64_t key) noexcept nogil:
+    body.begun = True
+    body.callee_name = name
+    body.callee_key = key
+    body.callee = UNRESOLVED
+    body.has_callee = True
+
+
+cdef inline uint32_t lookup(Body *body, uint32_t name, uint64_t key, uint32_t file, bint file_said, uint32_t object,
+                            bint object_said) noexcept nogil:
+    """The function of a name in a file and object.  It is the one that the name's number is bound to, if nothing that
+    was said contradicts that.  FP_NO_ID when memory ran out."""
+    cdef fp_number *e = NULL
+    cdef uint32_t function
+    cdef bint same
+    if key:
+        e = fp_numbers_find(&body.names.numbers[FN], key - 1)
+        if e == NULL:
+            return FP_NO_ID
+        if e.again:
+            same = e.file == file and e.object == object
+        else:
+            same = ((not file_said or e.file == file or body.binds)
+                    and (not object_said or e.object == object or e.object_assumed))
+        if same and e.function != UNRESOLVED and e.name == name:
+            if e.again:
+                e.again = False
+                e.object_assumed = not object_said
+            return e.function
+    function = fp_model_function(body.model, object, file, name, 0, 0)
+    # by now the number may have been defined as another one
+    if e != NULL and e.name == name and function != FP_NO_ID:
+        e.function = function
+        e.file = file
+        e.object = object
+        e.object_assumed = not object_said
+        e.again = False
+    return function
+
+
+cdef inline int resolve(Body *body) noexcept nogil:
+    """Looks up the current function, now that it has a row.  OK or FP_E_NOMEM."""
+    cdef uint32_t function
+    body.begun = True
+    if not body.in_function:
+        body.counts.outside += 1
+        if not body.names.numbered:
+            # what the newer cg_annotate calls it
+            body.fn_name = fp_strings_intern(&body.model.strings, b"<unspecified>", 13)
+            if body.fn_name == FP_NO_ID:
+                return FP_E_NOMEM
+        body.fn_file = home(body)
+        body.fn_object = body.object
+    function = lookup(body, body.fn_name, body.fn_key, body.fn_file, True, body.fn_object, True)
+    if function == FP_NO_ID:
+        return FP_E_NOMEM
+    body.function = function
+    return OK
+
+
+cdef inline int resolve_callee(Body *body) noexcept nogil:
+    """Looks up the callee of a calls= line, which uses up cob= and cfi=.  OK or FP_E_NOMEM."""
+    if not body.has_callee:
+        body.counts.unnamed_callees += 1
+        body.callee_name = 0
+        body.callee_key = 0
+        body.callee = UNRESOLVED
+    if body.callee == UNRESOLVED or body.cob != NOT_SAID or body.cfi != NOT_SAID:
+        body.callee = lookup(body, body.callee_name, body.callee_key,
+                             body.cfi if body.cfi != NOT_SAID else body.file, body.cfi != NOT_SAID,
+                             body.cob if body.cob != NOT_SAID else body.object, body.cob != NOT_SAID)
+        if body.callee == FP_NO_ID:
+            return FP_E_NOMEM
+        body.cob = body.cfi = NOT_SAID
+    body.called = body.callee
+    return OK
+
+
+# ---- rows -------------------------------------------------------------------
+
+cdef inline uint32_t new_row(const Body *body, fp_batch *b, uint32_t kind, uint32_t n_counts) noexcept nogil:
+    """Begins a row with the current names, whose first counts are there already.  Returns its index."""
+    cdef uint32_t i = b.n, k
+    b.n += 1
+    b.kind[i] = kind
+    b.function[i] = body.function
+    b.file[i] = body.file
+    b.line[i] = 0
+    b.address[i] = 0
+    b.bb[i] = 0
+    for k in range(n_counts, b.n_values):
+        b.values[<size_t>k * b.cap + i] = 0
+    return i
+
+
+cdef inline void finish_row(Body *body, fp_batch *b, uint32_t i, uint32_t kind) noexcept nogil:
+    """What a call or jump row has beyond a cost row."""
+    b.count[i] = body.count
+    b.target_line[i] = <uint32_t>body.target.line
+    b.target_address[i] = body.target.address
+    b.target_bb[i] = body.target.bb
+    if kind == FP_CALL:
+        b.callee[i] = body.called
+        return
+    b.count2[i] = body.count2
+    b.callee[i] = body.jfn if body.jfn != NOT_SAID else body.function
+    b.target_file[i] = body.jfi if body.jfi != NOT_SAID else body.file
+    body.jfi = body.jfn = NOT_SAID
+
+
+cdef inline bint block_is_due(const Body *body) noexcept nogil:
+    """Was the current function named, not defined, and given no row?"""
+    return body.function == UNRESOLVED and not body.fn_defined and body.in_function and body.has_events
+
+
+cdef inline int flush_block(Body *body, fp_batch *b) noexcept nogil:
+    """A function that was named without rows gets a row of its own.  OK, FP_FULL or FP_E_NOMEM."""
+    cdef int status
+    if not block_is_due(body):
+        return OK
+    if b.n == b.cap:
+        return FP_FULL
+    status = resolve(body)
+    if status != OK:
+        return status
+    b.file[new_row(body, b, FP_BLOCK, 0)] = body.fn_file  # body.file may be that of the block that follows
+    return OK
+
+
+cdef inline int finish_body(Body *body, fp_batch *b, fp_err *err) noexcept nogil:
+    """The end of a part or of the input.  FP_DONE, FP_FULL or an error."""
+    cdef int status
+    if body.pending != FP_COST:
+        status = fp_fail(err, FP_E_TRUNCATED, body.pending_offset, "no cost line follows this line")
+        err.line = body.pending_line
+        if not body.lenient:
+            return status
+        body.counts.skipped += 1
+        body.pending = FP_COST
+    status = flush_block(body, b)
+    return FP_DONE if status == OK else status
