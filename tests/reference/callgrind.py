@@ -61,6 +61,12 @@ def count(text: bytes) -> int:
     return number(text) if re.fullmatch(NUMBER, text) else round(Fraction(text.decode()))
 
 
+def cost(text: bytes) -> int:
+    """Below 0 with a sign, or as 2^64 more."""
+    value = -count(text[1:]) if text[:1] == b"-" else count(text)
+    return value - (1 << 64) if value >= 1 << 63 else value
+
+
 class Reader:
     def __init__(self, numbered: bool) -> None:
         self.numbered = numbered
@@ -167,7 +173,7 @@ class Reader:
         kind, calls, count2, target = self.pending or ("cost", 0, 0, (0, 0, 0))
         self.pending = None
         said = takewhile(lambda word: not word.startswith(b"#"), words)
-        counts = [0 if w == b"." else -count(w[1:]) if w[:1] == b"-" else count(w) for w in said]
+        counts = [0 if w == b"." else cost(w) for w in said]
         assert len(counts) <= len(self.part.events)
         values = tuple(counts + [0] * (len(self.part.events) - len(counts)))
         if kind == "cost":
@@ -256,10 +262,10 @@ class Reader:
             # in whatever order they are named, the columns are written in one
             part.positions = sorted(("instr" if w == "addr" else w for w in value.split()), key=COLUMNS.index)
         elif key == "summary":
-            part.summary = [count(w.encode()) for w in value.split()]
+            part.summary = [cost(w.encode()) for w in value.split()]
             self.ended |= not self.numbered
         elif key == "totals":
-            part.totals = [count(w.encode()) for w in value.split()]
+            part.totals = [cost(w.encode()) for w in value.split()]
             self.ended = True
         else:
             part.header[key] = value

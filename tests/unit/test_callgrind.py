@@ -185,6 +185,81 @@ def test_a_file_of_cachegrind_ends_the_function() -> None:
     assert [r.function.name for r in part.rows] == [b"f", b"f", b"f", b"g", b"empty"]
 
 
+UNSIGNED = "counts below 0 that were written as 2^64 more"
+
+
+def unsigned(value: int) -> bytes:
+    return b"%d" % (value % (1 << 64))
+
+
+@pytest.mark.parametrize("hexadecimal", [False, True])
+@pytest.mark.parametrize("first", [False, True], ids=["summary last", "summary first"])
+def test_counts_below_0_without_a_sign(first: bool, hexadecimal: bool) -> None:
+    """As old Xdebug writes memory; a part's sums say so."""
+    below = b"0x%x" % ((1 << 64) - 40) if hexadecimal else unsigned(-40)
+    sums = b"summary: 3 " + unsigned(-38) + b"\n"
+    rows = b"fl=a\nfn=f\n1 2 %s\ncfn=g\ncalls=1 0\n2 7 %s\n4 1 2\n" % (below, unsigned(-1))
+    other = b"part: 2\n" + HEADER + b"fn=f\n1 5 6\n"  # and every part speaks for itself
+    data = HEADER + (sums + rows if first else rows + sums) + other
+    for size in (None, 1):
+        parts, report = read_parts(data, window=size, capacity=size)
+        assert [part.rows for part in parts] == [part.rows for part in parse(data)]
+        assert [row.values for row in parts[0].rows] == [(2, -40), (7, -1), (1, 2)]
+        assert parts[0].summary == [3, -38] and parts[0].sums == [3, -38]
+        assert report.repairs[UNSIGNED] == 3 and not report.losses
+    once = rewrite(data)
+    assert b"summary: 3 -38\n" in once and rewrite(once) == once
+
+
+@pytest.mark.parametrize(
+    "sums",
+    [
+        b"",
+        b"summary: 3\n",
+        b"summary: 3 -39\n",
+        b"summary: 3 " + unsigned(-37) + b"\n",
+        b"summary: 3 -38\ntotals: 3 -37\n",
+        b"summary: 3 -38\nsummary: 3 0\n",
+        b"part: 2\nsummary: 3 -38\n",
+    ],
+)
+def test_counts_beyond_2_to_the_63_that_no_sum_explains(sums: bytes) -> None:
+    before = HEADER + b"fl=a\nfn=f\n1 1 1\n"
+    data = before + b"2 1 " + unsigned(-40) + b"\n4 1 " + unsigned(-1) + b"\n5 0 2\n" + sums
+    expected = f"line 6, byte {len(before)}: count is '18446744073709551576', expected at most 2.63 - 1: no sum of its"
+    for size in (None, 1):
+        with pytest.raises(FormatError, match=expected) as raised:
+            read_parts(data, window=size, capacity=size)
+        assert raised.value.code == -3
+    parts, report = read_parts(data, LENIENT)
+    assert parts[0].sums == [3, -38] and UNSIGNED not in report.repairs
+    lost = 2 + (unsigned(-37) in sums)
+    assert report.losses["counts of more than 2^63, read as 2^64 less though no sum says so"] == lost
+
+
+def test_a_rounded_count_of_a_cachegrind_summary_is_counted_once() -> None:
+    _, report = read_parts(b"cmd: x\nevents: Ir\nfl=a\nfn=f\n1 5\nsummary: 5.0\n")
+    assert report.repairs == {"counts with a fraction or exponent, rounded": 1}
+
+
+def test_a_sum_below_0_without_a_sign_must_be_one() -> None:
+    rows = b"fl=a\nfn=f\n1 5 -6\n"
+    _, report = read_parts(HEADER + rows + b"totals: 5 " + unsigned(-6) + b"\n")
+    assert report.repairs == {UNSIGNED: 1}
+    for line in (b"summary: 5 " + unsigned(-7), b"totals: 5 -6 " + unsigned(-1)):
+        with pytest.raises(FormatError, match=f"line 3, byte {len(HEADER)}: count is '184467440737095516"):
+            read_parts(HEADER + line + b"\n" + rows)
+
+
+@pytest.mark.parametrize("count", [b"-18446744073709551615", b"1.8446744073709550e19", b"9223372036854775808", b"1e19"])
+def test_counts_that_are_never_below_0_without_a_sign(count: bytes) -> None:
+    with pytest.raises(FormatError, match=f"line 4, .*: count is '{count.decode()}', expected at most 2.63 - 1$"):
+        read_parts(HEADER + b"fn=f\n1 " + count + b"\nsummary: -1\n")
+    # and those of a line that is lost are not counted
+    data = HEADER + b"fn=f\n1 " + unsigned(-5) + b" 6 7\n1 " + count + b"\n"
+    assert read_parts(data, LENIENT)[1].losses == {"lines that could not be read": 2}
+
+
 BEYOND = b"(99999999999999999999)"  # a number of a name that cannot be
 
 

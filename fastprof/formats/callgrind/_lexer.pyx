@@ -80,7 +80,7 @@ cdef class Lexer:
     def start_part(self, uint32_t n_values, bint instr, bint bb, bint lines, bint has_events):
         """Begin a part: no current names, no base position, sums at 0.  Numbers of names stay."""
         cdef Body *body = &self.body
-        cdef size_t nbytes = (3 * <size_t>n_values + 1) * sizeof(int64_t)
+        cdef size_t nbytes = (4 * <size_t>n_values + 1) * sizeof(int64_t)
         cdef int64_t *sums = <int64_t *>realloc(body.costs.totals, nbytes)
         if sums == NULL:
             raise MemoryError("no memory for a part's totals")
@@ -88,6 +88,8 @@ cdef class Lexer:
         body.costs.totals = sums
         body.costs.recent = &sums[n_values]
         body.costs.beyond = &sums[2 * <size_t>n_values]
+        body.wrapped_in = &sums[3 * <size_t>n_values]
+        body.wrapped.n = 0
         body.costs.n_values = n_values
         body.costs.instr, body.costs.bb, body.costs.lines = instr, bb, lines
         memset(&body.costs.base, 0, sizeof(fp_position))
@@ -137,6 +139,16 @@ cdef class Lexer:
     def overflowed(self):
         """Is a total not an int64?"""
         return any(self.body.costs.beyond[k] != 0 for k in range(self.body.costs.n_values))
+
+    @property
+    def wrapped(self):
+        """Counts of more than 2^63 in this part: the fields of Wrapped (positions.pxd)."""
+        return self.body.wrapped
+
+    @property
+    def wrapped_columns(self):
+        """The columns that have such counts."""
+        return {k for k in range(self.body.costs.n_values) if self.body.wrapped_in[k]}
 
     # ---- the text -----------------------------------------------------------
 

@@ -3,7 +3,7 @@
 Part of _lexer.pyx.  lines.pxd and other_lines.pxd read lines, each of which changes this state or makes a row of it.
 """
 
-from libc.stdint cimport uint32_t, uint64_t
+from libc.stdint cimport int64_t, uint32_t, uint64_t
 
 from fastprof.core.fp cimport *
 from fastprof.formats.callgrind.names cimport *
@@ -31,6 +31,8 @@ cdef struct Body:
     bint has_events
     bint begun                 # a body line was seen
     fp_costs costs             # columns, base, totals
+    Wrapped wrapped            # counts of more than 2^63,
+    int64_t *wrapped_in        # and of each column: are there any?
     # the current function
     uint32_t object, file
     uint32_t block_file        # of the last fl=, or NOT_SAID

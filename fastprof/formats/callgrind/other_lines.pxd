@@ -18,7 +18,7 @@ cdef inline int other_line(Body *body, const uint8_t **at, const uint8_t *end, f
     cdef const uint8_t *p = at[0]
     cdef const uint8_t *next
     cdef uint64_t offset = <size_t>p + body.shift
-    cdef uint64_t rounded = body.counts.rounded, indented = body.counts.indented
+    cdef uint64_t rounded = body.counts.rounded, indented = body.counts.indented, wrapped = body.wrapped.n
     cdef int status
     body.line += 1
     body.names.undefined = 0
@@ -33,6 +33,7 @@ cdef inline int other_line(Body *body, const uint8_t **at, const uint8_t *end, f
             return err.code
         body.counts.skipped += 1
         body.counts.rounded = rounded
+        body.wrapped.n = wrapped
         at[0] = next
         return OK
     # it will be looked at once more, or dropped
@@ -308,7 +309,7 @@ cdef inline int counts_of_line(Body *body, const uint8_t *p, const uint8_t *stop
                                uint32_t *n, fp_err *err) noexcept nogil:
     """Counts up to the end of a line, as values of row b.n; n[0] becomes how many.  OK or BAD."""
     cdef const uint8_t *first
-    cdef uint64_t v = 0
+    cdef uint64_t v = 0, rounded
     cdef bint fits, negative
     while True:
         p = blanks(p)
@@ -319,6 +320,7 @@ cdef inline int counts_of_line(Body *body, const uint8_t *p, const uint8_t *stop
             return OK
         first = p
         fits = True
+        rounded = body.counts.rounded
         negative = p[0] == c'-'
         if p[0] == c'.' and not fp_is_digit(p[1]):
             v = 0
@@ -332,8 +334,22 @@ cdef inline int counts_of_line(Body *body, const uint8_t *p, const uint8_t *stop
             fp_fail_text(err, FP_E_MALFORMED, offset, 0, "count beyond the last event", first, stop - first,
                          "as many counts as events")
             return BAD
-        if not fits or v > <uint64_t>0x7fffffffffffffff:
+        if v >> 63 and fits:
+            fits = v << 1 != 0 and not negative and body.counts.rounded == rounded
+            if fits:
+                note_wrapped(body, n[0], v, offset)
+        if not fits:
             fp_fail_text(err, FP_E_OVERFLOW, offset, 0, "count", first, p - first, "at most 2^63 - 1")
             return BAD
         b.values[<size_t>n[0] * b.cap + b.n] = -<int64_t>v if negative else <int64_t>v
         n[0] += 1
+
+
+cdef inline void note_wrapped(Body *body, uint32_t k, uint64_t v, uint64_t offset) noexcept nogil:
+    """Takes note of a count in column k that may be one below 0, as writers without a sign have it."""
+    if not body.wrapped.n:
+        body.wrapped.first = v
+        body.wrapped.line = body.line
+        body.wrapped.offset = offset
+    body.wrapped.n += 1
+    body.wrapped_in[k] = True

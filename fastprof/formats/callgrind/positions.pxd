@@ -40,6 +40,14 @@ cdef struct Counts:
     uint64_t comments         # comments that the door was not asked about
 
 
+cdef struct Wrapped:
+    # Counts of more than 2^63 in this part.  They are read as 2^64 less, as if they were below 0 and had been written
+    # without a sign; whether that is right is known at the part's end, from its sums.
+    uint64_t n
+    uint64_t first         # the first of them as it is written,
+    uint64_t line, offset  # and its place
+
+
 cdef inline bint begins_cost(uint8_t c) noexcept nogil:
     """Is this how a position begins?"""
     return fp_is_digit(c) or c == c'+' or c == c'-' or c == c'*'

@@ -59,6 +59,8 @@ class CallgrindReader(Reader):
         self._ended = False  # the part's totals were checked
         self._later: dict[tuple[int, int], bytes] | None = None  # names that are defined further on
         self._rounded = self._first_rounded = 0  # counts of summary: and totals:, and the line of the first
+        self._wrapped: list[tuple[int, int, int, int]] = []  # of this part's sums: line, offset, number, column
+        self._offset = 0  # of the header line that is read
         self._said = False  # a batch of this part was handed out
         self._comments_nbytes = 0
         self._batch: Any = None  # which `feed` fills, and whose addresses are known
@@ -138,6 +140,7 @@ class CallgrindReader(Reader):
         self._index = -1
         self._given = set()
         self._ended = self._said = False
+        self._wrapped = []
         self._lexer.start_part(0, False, False, True, False)
 
     def _header_line(self, line: bytes, offset: int) -> None:
@@ -160,6 +163,7 @@ class CallgrindReader(Reader):
         if read is None:
             self._unknown_key(key)
             return
+        self._offset = offset
         try:
             read(self, value)
         except ValueError as error:
@@ -303,24 +307,57 @@ class CallgrindReader(Reader):
     def _summary(self, value: bytes) -> None:
         self._part.summary = self._counts(value)
         if self.last_line == "summary":
-            self._totals(value)
+            self._part.totals = self._part.summary.copy()
+            self._ended = True
 
     def _totals(self, value: bytes) -> None:
         self._part.totals = self._counts(value)
         self._ended = True
 
     def _counts(self, text: bytes) -> list[int]:
-        counts = []
-        for word in text.split():
+        counts, wrapped = [], []
+        for k, word in enumerate(text.split()):
             rounded = None if re.fullmatch(_INTEGER, word) else nearest(word)
             if rounded is not None:
                 self._rounded += 1
                 self._first_rounded = self._first_rounded or self._lexer.line + 1
-            counts.append(_number(word) if rounded is None else _fit(word, rounded))
+            value = _number(word, 1 << 64) if rounded is None else _fit(word, rounded)
+            if value >> 63 > 0:
+                wrapped.append((self._lexer.line + 1, self._offset, value, k))
+                value = _fit(word, value - (1 << 64))
+            counts.append(value)
+        self._wrapped += wrapped
         return counts
+
+    def _check_wrapped(self) -> None:
+        """Counts of more than 2^63, which were read as 2^64 less, are below 0 if the part's costs then add up to what
+        it states as its sums: old Xdebug writes memory that is given back like that."""
+        lexer, part, wrapped = self._lexer, self._part, self._wrapped
+        of_lines = lexer.wrapped
+        n, columns = of_lines["n"] + len(wrapped), {k for *_, k in wrapped}
+        if not n:
+            return
+        if of_lines["n"]:
+            columns |= lexer.wrapped_columns
+            wrapped = [(of_lines["line"], of_lines["offset"], of_lines["first"], 0), *wrapped]
+        sums: list[int] = lexer.totals
+        stated = [numbers for numbers in (part.summary, part.totals) if numbers is not None]
+        if (
+            stated
+            and not lexer.overflowed
+            and all(k < min(len(numbers), len(sums)) and numbers[k] == sums[k] for numbers in stated for k in columns)
+        ):
+            self.report.repairs["counts below 0 that were written as 2^64 more"] += n
+        elif self.options.lenient:
+            self.report.losses["counts of more than 2^63, read as 2^64 less though no sum says so"] += n
+        else:
+            line, offset, number, _ = min(wrapped)
+            detail = f"count is '{number}', expected at most 2^63 - 1: no sum of its part says that it is one below 0"
+            self._lose(detail, offset, line, code=lib.FP_E_OVERFLOW)
 
     def _check_totals(self) -> None:
         """Compare `totals:` with the sum of the rows, once a part."""
+        self._check_wrapped()
         stated, part = self._part.totals, self._part
         if self._index < 0:
             return
@@ -441,14 +478,14 @@ def parse_event(text: str) -> ValueType:
     return ValueType(name, long_name=long_name.strip(), formula=formula.strip())
 
 
-def _number(word: bytes) -> int:
+def _number(word: bytes, limit: int = 1 << 63) -> int:
     if not re.fullmatch(_INTEGER, word):
         raise ValueError(f"found {_decode(word[:80])!r}, expected a whole number")
-    return _fit(word, int(word, 16 if b"x" in word.lower() else 10) if len(word) < 80 else 1 << 63)
+    return _fit(word, int(word, 16 if b"x" in word.lower() else 10) if len(word) < 80 else limit, limit)
 
 
-def _fit(word: bytes, value: int) -> int:
-    if abs(value) >= 1 << 63:
+def _fit(word: bytes, value: int, limit: int = 1 << 63) -> int:
+    if not -1 << 63 < value < limit:
         raise ValueError(f"found {_decode(word[:80])}, expected at most 2^63 - 1")
     return value
 
