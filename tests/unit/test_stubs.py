@@ -1,0 +1,55 @@
+"""The stubs of the compiled modules, which mypy believes, say what is there."""
+
+from __future__ import annotations
+
+import ast
+import importlib
+from collections.abc import Iterable
+from pathlib import Path
+
+import pytest
+
+from fastprof.core.model import Model, address_of
+from fastprof.formats.callgrind._lexer import Lexer
+from tests.support.paths import REPO
+
+STUBS = sorted((REPO / "fastprof").rglob("*.pyi"))
+
+
+def public(names: Iterable[str]) -> set[str]:
+    return {name for name in names if not name.startswith("_")}
+
+
+def declared(body: list[ast.stmt]) -> set[str]:
+    """Names of functions, classes and annotated values, without those that only the type checker knows."""
+    found = {node.name for node in body if isinstance(node, (ast.FunctionDef, ast.ClassDef)) and not only_types(node)}
+    found |= {ast.unparse(node.target) for node in body if isinstance(node, ast.AnnAssign)}
+    return public(found)
+
+
+def only_types(node: ast.FunctionDef | ast.ClassDef) -> bool:
+    return "type_check_only" in map(ast.unparse, node.decorator_list)
+
+
+def test_every_compiled_module_has_a_stub() -> None:
+    cython = {path.with_suffix(".pyi") for path in (REPO / "fastprof").rglob("*.pyx")}
+    assert cython | {REPO / "fastprof" / "core" / "_c.pyi"} == set(STUBS)
+
+
+@pytest.mark.parametrize("path", STUBS, ids=lambda p: p.stem)
+def test_a_stub_has_the_names_of_its_module(path: Path) -> None:
+    module = importlib.import_module(".".join(path.relative_to(REPO).with_suffix("").parts))
+    tree = ast.parse(path.read_text())
+    assert declared(tree.body) == public(vars(module))
+    for node in tree.body:
+        if isinstance(node, ast.ClassDef) and not only_types(node):
+            assert declared(node.body) == public(vars(getattr(module, node.name))), node.name
+
+
+@pytest.mark.parametrize(("fields", "attribute"), [("Counts", "counts"), ("Wrapped", "wrapped")])
+def test_the_dictionaries_of_the_lexer_have_the_fields_of_the_stub(fields: str, attribute: str) -> None:
+    model = Model()
+    lexer = Lexer(address_of(model.c), False, True)
+    (path,) = (p for p in STUBS if p.stem == "_lexer")
+    (node,) = (n for n in ast.parse(path.read_text()).body if isinstance(n, ast.ClassDef) and n.name == fields)
+    assert declared(node.body) == getattr(lexer, attribute).keys()
