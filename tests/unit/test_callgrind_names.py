@@ -1,0 +1,173 @@
+"""Names of Callgrind: numbers and what they stand for, where a function is, names made of names."""
+
+from __future__ import annotations
+
+import gzip
+import io
+
+import pytest
+
+from fastprof.core.errors import FormatError
+from fastprof.core.options import Options
+from tests.reference.callgrind import Function, parse
+from tests.reference.kcachegrind import load
+from tests.support.graphs import read_parts, rewrite
+
+LENIENT = Options(lenient=True)
+HEADER = b"version: 1\nevents: Ir Dr\n"
+
+
+BEYOND = b"(99999999999999999999)"  # a number of a name that cannot be
+
+
+@pytest.mark.parametrize(("line", "name"), [(BEYOND, b""), (BEYOND + b" h", b"h")])
+def test_lenient_does_not_book_costs_on_the_function_before_a_bad_one(line: bytes, name: bytes) -> None:
+    data = HEADER + b"fl=a\nfn=f\n1 2\nfn=" + line + b"\n2 3\n\nfn=g\n3 4\ncfn=" + line + b"\ncalls=1 9\n3 5\n"
+    with pytest.raises(FormatError, match=f"line 6, byte {len(HEADER) + 14}: number of a name"):
+        read_parts(data)
+    parts, report = read_parts(data, LENIENT)
+    assert [(r.function.name, r.values[0]) for r in parts[0].rows] == [(b"f", 2), (name, 3), (b"g", 4), (b"g", 5)]
+    assert parts[0].rows[-1].callee == Function(b"", b"a", name)
+    assert report.losses == {"lines that could not be read": 2}
+
+
+def test_lenient_takes_no_file_or_object_before_a_bad_one_for_it() -> None:
+    data = HEADER + b"ob=(1) o\nfl=(1) a\nfn=f\n1 2\nfi=(1)\n1 3\nfi=" + BEYOND + b"\n1 4\ncob=(1)\ncfi=(1)\ncfn=h\n"
+    data += b"calls=1 1\n1 5\ncob=" + BEYOND + b"\ncfi=" + BEYOND + b" b\ncfn=i\ncalls=1 1\n1 6\nob=" + BEYOND
+    data += b"\nfl=" + BEYOND + b"\nfn=g\n1 7\n"
+    parts, report = read_parts(data, LENIENT)
+    rows = parts[0].rows
+    assert [row.file for row in rows] == [b"a", b"a", b"", b"", b"", b""]
+    assert rows[-1].function == Function(b"", b"", b"g")
+    assert [r.callee for r in rows if r.callee] == [Function(b"o", b"a", b"h"), Function(b"", b"b", b"i")]
+    assert report.losses == {"lines that could not be read": 5}
+
+
+def test_a_number_of_an_xtree_file_is_one_function_in_several_files() -> None:
+    """fl= says where a line is, of inlined code another file; KCachegrind shows one function, and so of ours."""
+    body = b"fl=(1) a.c\nfn=(1) f\n1\ncfi=(2) b.c\ncfn=(2) g\ncalls=0 9\n1 5\n"
+    body += b"fl=(3) h.h\nfn=(1)\n7 6\nfl=(3)\nfn=(2)\n8 5\n"
+    data = b"creator: xtree-1\nevents: Ir\n" + body
+    rows = read_parts(data)[0][0].rows
+    assert [(r.function.file, r.function.name, r.file) for r in rows] == [
+        (b"a.c", b"f", b"a.c"),
+        (b"a.c", b"f", b"a.c"),
+        (b"a.c", b"f", b"h.h"),
+        (b"b.c", b"g", b"h.h"),
+    ]
+    assert parse(data)[0].rows == parse(rewrite(data))[0].rows == rows
+    assert load(rewrite(data)).shown() == load(data).shown()
+    assert len({r.function for r in read_parts(HEADER + body)[0][0].rows}) == 3
+
+
+def test_names_defined_before_use_bind_to_where_they_are_used() -> None:
+    definitions = b"fl=(1) a\nfl=(2) b\nfn=(1) f\nfn=(2) g\n"
+    parts, _ = read_parts(HEADER + definitions + b"fl=(1)\nfn=(1)\n1 1\nfl=(2)\nfn=(2)\n2 2\n")
+    assert [r.function for r in parts[0].rows] == [Function(b"", b"a", b"f"), Function(b"", b"b", b"g")]
+
+
+def test_numbers_live_across_parts_and_may_be_defined_anew() -> None:
+    first = HEADER + b"fl=(1) a\nfn=(1) f\n1 1\n\n"
+    parts, _ = read_parts(first + b"part: 2\nevents: Dr\nfl=(1)\nfn=(1)\n2 2\nfn=(1) g\n3 3\n")
+    assert [r.function.name for p in parts for r in p.rows] == [b"f", b"f", b"g"]
+    assert [p.events for p in parts] == [["Ir", "Dr"], ["Dr"]]
+
+
+@pytest.mark.parametrize("ahead", [b"", b"#" + b" " * 3000 + b"\n"], ids=["near", "far"])
+@pytest.mark.parametrize("file", [b"fl=(1)\n", b"fl=(2) b.c\n"], ids=["same", "other"])
+@pytest.mark.parametrize("object_", [b"", b"ob=(1) o\n", b"ob=(2) p\n"], ids=["none", "same", "other"])
+def test_a_number_defined_anew_by_its_own_name_is_where_it_is_met(ahead: bytes, file: bytes, object_: bytes) -> None:
+    """Dumps put together define all numbers again, mostly as what they were, but not always."""
+    met = [
+        b"fn=(1) f\n2 1\ncfn=(2)\ncalls=1 1\n2 1\n",
+        b"fn=(3) h\n2 1\ncfn=(1) f\ncalls=1 1\n2 1\ncfn=(1)\ncalls=1 1\n2 1\n",
+        b"fn=(3) h\n2 1\ncob=(1)\ncfi=(1)\ncfn=(1) f\ncalls=1 1\n2 1\ncfn=(1)\ncalls=1 1\n2 1\n",
+        b"fn=(3) h\n2 1\njfi=(1)\njfn=(1) f\njump=1 1\n2\njfn=(1)\njump=1 1\n2\n",
+    ]
+    for first in met:
+        for second in met:
+            text = b"events: Ir\nob=(1) o\nfl=(1) a.c\nfn=(2) g\n1 1\nfn=(1) f\n1 1\n" + first
+            text += b"part: 2\nevents: Ir\n" + ahead + object_ + file + first + second
+            assert [p.rows for p in read_parts(text)[0]] == [p.rows for p in parse(text)]
+
+
+@pytest.mark.parametrize("number", [b"0", b"1", b"255", b"256", b"1000000", b"4294967296", b"9223372036854775807"])
+def test_numbers_of_any_size(number: bytes) -> None:
+    parts, _ = read_parts(HEADER + b"fl=(7) a\nfn=(%b) f\n1 1\nfn=(3) g\n1 1\nfn=(%b)\n2 2\n" % (number, number))
+    assert [r.function.name for r in parts[0].rows] == [b"f", b"g", b"f"]
+
+
+class Pipe(io.BytesIO):
+    def seekable(self) -> bool:
+        return False
+
+
+@pytest.mark.parametrize("kind", ["file", "pipe", "gzip"])
+@pytest.mark.parametrize("window", [1, 64, 1 << 20])
+def test_numbers_used_before_their_definition(window: int, kind: str) -> None:
+    data = HEADER + b"fl=(1)\nfn=(2)\n1 1\ncob=(3)\ncfn=(9)\ncalls=1 5\n1 1\nfn=(4)\n1 1\n"
+    data += b"fl=(1) a\nfn=(2) f\n2 2\ncob=(3) o\ncfn=(9) g\n"
+    packed = gzip.compress(data) if kind == "gzip" else Pipe(data) if kind == "pipe" else data
+    parts, report = read_parts(packed, window=window)
+    assert [r.function for r in parts[0].rows] == [
+        Function(b"", b"a", b"f"),
+        Function(b"", b"a", b"f"),
+        Function(b"", b"a", b"(4)"),
+        Function(b"", b"a", b"f"),
+    ]
+    assert parts[0].rows[1].callee == Function(b"o", b"a", b"g")
+    assert report.repairs == {
+        "numbers used before they were defined": 4,
+        "numbers without a name, which became their name": 1,
+    }
+
+
+def test_names_made_of_numbers_are_put_together() -> None:
+    """valgrind --compress-mangled=yes --separate-recs=2 --separate-callers=2"""
+    data = HEADER + b"fl=(1) a\nfn=(3) f\nfn=(5) main\nfn=(9) (3)'2'(5)\n1 1\nfn=(10) (7) x\n2 2\n"
+    parts, report = read_parts(data)
+    assert [r.function.name for r in parts[0].rows] == [b"f'2'main", b"(7) x"]
+    assert report.repairs["names made of numbered names, put together"] == 1
+
+
+@pytest.mark.parametrize("line", [b"cfn=(1) g", b"cfn=(1) g\r", b"frfn=(1) g\ncfn=(1)"])
+def test_a_number_defined_anew_before_its_function_has_a_row(line: bytes) -> None:
+    data = HEADER + b"fn=(1) f\n" + line + b"\n1 1\ncalls=1 2 \n2 3\nfn=(1)\n4 4\n"
+    rows = read_parts(data)[0][0].rows
+    assert [(r.function.name, r.callee and r.callee.name) for r in rows] == [(b"f", None), (b"f", b"g"), (b"g", None)]
+    assert rows == parse(data)[0].rows
+
+
+def test_names_made_of_names_do_not_grow_without_end() -> None:
+    """Twenty times as long each: the fourth would be 80,000 bytes."""
+    lines = [b"fn=(1) 0123456789\n1 1\n"]
+    lines += [b"fn=(%d) " % k + b"(%d)" % (k - 1) * 20 + b"\n1 1\n" for k in range(2, 7)]
+    parts, report = read_parts(b"events: Ir\n" + b"".join(lines), from_="callgrind")
+    assert [len(row.function.name) for row in parts[0].rows] == [10, 200, 4000, 60, 60 * 20, 60 * 20 * 20]
+    assert parts[0].rows[3].function.name == b"(3)" * 20
+    assert report.repairs["names made of numbered names, longer than 64 KiB, left as they are written"] == 1
+    assert report.repairs["names made of numbered names, put together"] == 4
+
+
+@pytest.mark.parametrize("step", [1, 7, 1000, 10**15])
+def test_a_name_made_of_numbers_may_make_the_table_of_numbers_grow(step: int) -> None:
+    """Each definition names a number that has no name yet: it is entered while the definition's own is at hand."""
+    numbers = [1 + step * i for i in range(20_000 if step == 1 else 3_000)]
+    pairs = list(zip(numbers[::2], numbers[1::2], strict=True))
+    lines = [b"fn=(%d) (%d)'2\n1 1\n" % pair for pair in pairs] + [b"fn=(%d)\n1 1\n" % mine for mine, _ in pairs]
+    parts, report = read_parts(HEADER + b"fl=(1) a\n" + b"".join(lines))
+    names = [b"(%d)'2" % other for _, other in pairs]
+    assert [r.function.name for r in parts[0].rows] == names + names
+    assert not report.repairs
+
+
+@pytest.mark.parametrize("compress", [True, False])
+@pytest.mark.parametrize("name", [b"", b" x", b"(1) f", b"(12)", b"()x", b"(below main)", b"a=b", b"\xff\xfe", b"#"])
+def test_any_name_reads_back(name: bytes, compress: bool) -> None:
+    options = Options(compress_names=compress)
+    if name.startswith(b"(1"):  # only behind a number can it be said
+        data = HEADER + b"fl=(3) a\nfn=(5) " + name + b"\n1 1\nfn=(5)\n2 2\n"
+    else:
+        data = HEADER + b"fl=a\nfn=" + name + b"\n1 1\nfn=g\n1 1\nfn=" + name + b"\n2 2\n"
+    names = [r.function.name for p in parse(rewrite(data, options=options)) for r in p.rows]
+    assert names[0] == names[-1] == name
