@@ -1,19 +1,35 @@
 """Builds the C core once, as a static library, and links it into each extension.
 
+Only what changed is built again: an object whose source, headers (those that the compiler found) and command are the
+same is kept, and so is an extension.  Objects are in `build/release`, `build/debug` ... for every way of building.
+
 FASTPROF_SANITIZE=1   ASan and UBSan in the C core and the extensions (run
                       Python with LD_PRELOAD set to the compiler's libasan);
                       =fuzzer with CC=clang: libFuzzer's counters as well
 FASTPROF_DEBUG=1      -O1, asserts, poisoned batches, Cython bounds checks
 """
 
-import os
-from glob import glob
+import sys
 
+if sys.version_info < (3, 11):  # noqa: UP036  pip looks at requires-python only after it has run this file
+    sys.exit(f"fastprof needs Python 3.11 or later, this is {sys.version.split()[0]}")
+
+import os
+import shlex
+from concurrent.futures import ThreadPoolExecutor
+from glob import glob
+from pathlib import Path
+
+import Cython
 from Cython.Build import cythonize
 from setuptools import Extension, setup
+from setuptools.command.build_clib import build_clib
+from setuptools.command.build_ext import build_ext
 
 SANITIZE = os.environ.get("FASTPROF_SANITIZE", "")
 DEBUG = os.environ.get("FASTPROF_DEBUG") == "1"
+KIND = ("debug" if DEBUG else "release") + (f"-sanitize-{SANITIZE}" if SANITIZE else "")
+BUILD = Path("build", f"{KIND}-{sys.implementation.cache_tag}")
 
 flags = ["-std=c11", "-fvisibility=hidden"]
 # No SLP vectorizer: it packs the neighbouring words of a stack frame through a vector register, and the
@@ -27,34 +43,102 @@ if SANITIZE == "fuzzer":
     flags += ["-fsanitize=fuzzer-no-link"]
     link += ["-shared-libasan"]
 
-core = (
-    "fpcore",
-    {
-        "sources": sorted(glob("csrc/*/*.c")),
-        "include_dirs": ["csrc"],
-        "cflags": [*flags, "-Wall", "-Wextra", "-Wconversion", "-Wno-sign-conversion"],
-        "obj_deps": {"": sorted(glob("csrc/*/*.h"))},
-    },
-)
 
-cython = [
+def inputs_of(command: list[str], target: Path) -> list[Path] | None:
+    """The files that a command reads to make its target; None if that is not known."""
+    if "-c" in command:
+        listed = target.with_suffix(".d")  # written by -MMD: "target: source header header ..."
+        if not listed.exists():
+            return None
+        return [Path(name) for name in shlex.split(listed.read_text().replace("\\\n", " ").partition(":")[2])]
+    folders = [argument[2:] for argument in command if argument.startswith("-L")]
+    libraries = [Path(folder, f"lib{a[2:]}.a") for a in command if a.startswith("-l") for folder in folders]
+    return [*(Path(a) for a in command if a.endswith(".o")), *(path for path in libraries if path.exists())]
+
+
+def is_fresh(command: list[str], target: Path, stamp: Path) -> bool:
+    """Whether this command made the target, and what it read is still as it was."""
+    if not target.exists() or not stamp.exists():
+        return False
+    made = target.stat().st_mtime_ns  # tells it from one built in another way and put in the same place
+    inputs = inputs_of(command, target)
+    unchanged = inputs and all(path.exists() and path.stat().st_mtime_ns < made for path in inputs)
+    return bool(unchanged) and stamp.read_text() == f"{made} {shlex.join(command)}"
+
+
+def make_incremental(compiler) -> None:
+    """Makes a setuptools compiler keep what is up to date, and compile on all cores."""
+    run_name = "call" if hasattr(compiler, "call") else "spawn"  # of newer and older setuptools
+    run = getattr(compiler, run_name)
+
+    def run_if_stale(command: list[str], **options) -> None:
+        target = Path(command[command.index("-o") + 1] if "-o" in command else command[2])  # ar -cr TARGET ...
+        stamp = BUILD / ("-".join(target.parts[-3:]) + ".command")
+        if is_fresh(command, target, stamp):
+            return
+        stamp.unlink(missing_ok=True)
+        target.unlink(missing_ok=True)  # `ar` would keep members whose source is gone
+        run([*command], **options)  # older setuptools change the list
+        stamp.write_text(f"{target.stat().st_mtime_ns} {shlex.join(command)}")
+
+    def compile_all(sources, output_dir=None, macros=None, include_dirs=None, debug=0, extra_preargs=None,
+                    extra_postargs=None, depends=None):  # fmt: skip
+        _, objects, after, options, build = compiler._setup_compile(
+            output_dir, macros, include_dirs, sources, depends, [*(extra_postargs or ()), "-MMD"]
+        )
+        before = compiler._get_cc_args(options, debug, extra_preargs)
+        with ThreadPoolExecutor(os.cpu_count()) as pool:
+            jobs = [pool.submit(compiler._compile, o, *build[o], before, after, options) for o in objects]
+        for job in jobs:
+            job.result()
+        return objects
+
+    setattr(compiler, run_name, run_if_stale)
+    compiler.compile = compile_all
+    compiler.force = True  # setuptools asks for everything, run_if_stale decides
+    compiler.ranlib = None  # `ar` has made the index
+
+
+class BuildCore(build_clib):
+    def finalize_options(self):
+        super().finalize_options()
+        self.build_clib = self.build_temp = str(BUILD)
+
+    def build_libraries(self, libraries):
+        make_incremental(self.compiler)
+        for name, library in libraries:
+            objects = self.compiler.compile(
+                library["sources"], str(BUILD), include_dirs=["csrc"], extra_postargs=library["cflags"]
+            )
+            self.compiler.create_static_lib(objects, name, str(BUILD))
+
+
+class BuildExtensions(build_ext):
+    def finalize_options(self):
+        super().finalize_options()
+        self.build_temp = str(BUILD)
+        self.force = True
+
+    def build_extensions(self):
+        make_incremental(self.compiler)
+        super().build_extensions()
+
+
+warnings = ["-Wall", "-Wextra", "-Wconversion", "-Wno-sign-conversion"]
+extensions = [
     Extension(
-        path[:-4].replace("/", "."),
-        [path],
-        include_dirs=["csrc"],
-        # the static library is linked in: its sources are dependencies too
-        depends=[*glob("csrc/*/*.[ch]"), "fastprof/core/fp.pxd"],
-        extra_compile_args=flags,
-        extra_link_args=link,
+        path[:-4].replace("/", "."), [path], include_dirs=["csrc"], extra_compile_args=flags, extra_link_args=link
     )
     for path in sorted(glob("fastprof/**/*.pyx", recursive=True))
 ]
 
 setup(
-    libraries=[core],
+    cmdclass={"build_clib": BuildCore, "build_ext": BuildExtensions},
+    libraries=[("fpcore", {"sources": sorted(glob("csrc/*/*.c")), "cflags": [*flags, *warnings]})],
     cffi_modules=["csrc/build_core.py:ffibuilder"],
     ext_modules=cythonize(
-        cython,
+        extensions,
+        build_dir=str(BUILD / f"cython-{Cython.__version__}"),
         language_level=3,
         compiler_directives={
             "boundscheck": DEBUG,

@@ -26,8 +26,6 @@ ffibuilder.set_source(
     "fastprof.core._c",
     "\n".join(f'#include "{name}"' for name in HEADERS),
     include_dirs=[str(HERE)],
-    # the static library is linked in: its sources are dependencies too
-    depends=[str(path) for path in sorted(HERE.glob("*/*.[ch]"))],
     extra_compile_args=["-O2", "-std=c11"],
     extra_link_args=link,
 )
