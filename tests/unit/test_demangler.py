@@ -52,7 +52,7 @@ GOOD = {
 @pytest.fixture
 def fresh(monkeypatch: pytest.MonkeyPatch) -> demangler._Helper:
     """As in a process that has not demangled anything."""
-    from fastprof import names
+    from fastprof.symbols import demangle as names
 
     names._demangle.cache_clear()
     helper = demangler._Helper()

@@ -348,7 +348,7 @@ class CallgrindReader(Reader):
             and all(k < min(len(numbers), len(sums)) and numbers[k] == sums[k] for numbers in stated for k in columns)
         ):
             self.report.repairs["counts below 0 that were written as 2^64 more"] += n
-        elif self.options.lenient:
+        elif self.options[LENIENT]:
             self.report.losses["counts of more than 2^63, read as 2^64 less though no sum says so"] += n
         else:
             line, offset, number, _ = min(wrapped)
