@@ -69,7 +69,7 @@ def test_one_part_of_several(part: int, tmp_path: Path) -> None:
     parts = [f"part: {n}\nevents: Ir\nfn=f\n1 {n}0\n" for n in (1, 2, 3)]
     source.write_text("version: 1\ncreator: callgrind-3.19.0\npid: 5\ncmd: p\n" + "\n".join(parts))
     fastprof.convert(source, tmp_path / "all.fpa")
-    fastprof.convert(tmp_path / "all.fpa", tmp_path / "one.fpa", options={"part": part})
+    fastprof.convert(tmp_path / "all.fpa", tmp_path / "one.fpa", part=part)
     fastprof.convert(tmp_path / "one.fpa", tmp_path / "one.callgrind")
     text = (tmp_path / "one.callgrind").read_text()
     assert f"part: {part}\n" in text and f"1 {part}0\n" in text and text.count("events:") == 1

@@ -445,7 +445,7 @@ def test_ids_whose_names_are_the_same_stay_apart(tmp_path: Path) -> None:
     map_.write_text("".join(f"- {{ id: {i}, function: {i * 16}, function-name: f }}\n" for i in (3, 4)))
     first, stored, back = (str(tmp_path / name) for name in ("a.xray", "x.fpa", "b.xray"))
     Path(first).write_bytes(log.bytes())
-    fastprof.convert([first], stored, options=Options(symbols=(str(map_),)))
+    fastprof.convert([first], stored, symbols=[map_])
     assert not fastprof.convert([stored], back).unsaid
     assert timeline_of(Path(back))[0] == timeline_of(Path(first))[0]
     assert fastprof.info(stored).facts["functions"] == 3

@@ -7,20 +7,23 @@ import re
 from fastprof.core._c import ffi, lib
 from fastprof.core._typing import Any
 from fastprof.core.engine import Writer
+from fastprof.core.errors import FastprofError
 from fastprof.core.io import Sink
 from fastprof.core.model import Batch, Model, Part
 from fastprof.core.options import Options
 from fastprof.core.report import Report
 
-# Function records have room for 28 bits.  Functions whose name does not tell
-# their id are numbered from the upper half on, out of the way of those that do.
-_ID_LIMIT = 1 << 28
-_FIRST_MADE_UP = 1 << 27
+_ID_LIMIT = 1 << 28  # function records have room for 28 bits
 BUFFER_SIZE = 16384  # what the header says; readers of version 2 and later do not need it
 
 
 class XRayWriter(Writer):
-    """One FDR v5 log.  Keeps function ids where the model has them or a function is called `#ID`."""
+    """One FDR v5 log.  Keeps function ids where the model has them or a function is called `#ID`.
+
+    Each function has an id of its own.  A function without one, or whose id is too large or is another's already, gets
+    one that is made up, and is counted.  Those are taken from the largest down: the runtime numbers the functions of
+    each object from 1 up, so a log would need 16 objects and 16 million functions in the last to meet them.
+    """
 
     format = "xray"
     view = "timeline"
@@ -34,8 +37,9 @@ class XRayWriter(Writer):
         self._begun = False
         self._ids: Any = ffi.new("uint32_t[]", 64)
         self._n_ids = 0
-        self._made_up = _FIRST_MADE_UP
-        self._unnumbered = 0
+        self._taken: set[int] = set()
+        self._made_up = _ID_LIMIT  # the last one; what is above is in use
+        self._unnumbered = self._wide = self._shared = 0
 
     def _begin(self, part: Part | None) -> None:
         self._begun = True
@@ -54,20 +58,42 @@ class XRayWriter(Writer):
             grown = ffi.new("uint32_t[]", 2 * n)
             ffi.memmove(grown, self._ids, 4 * self._n_ids)
             self._ids = grown
-        for function in range(self._n_ids, n):
-            number = self.model.numbers.get(function)
+        without = []
+        for function in range(max(self._n_ids, 1), n):  # 0 is no function, and its id 0
+            number = self._own_id(function)
             if number is None:
-                name = self.model.get_function(function).name if function else b""
-                numbered = re.fullmatch(rb"#(\d{1,9})", name)
-                number = int(numbered[1]) if numbered else _ID_LIMIT
-            if number < _FIRST_MADE_UP:
+                self._unnumbered += 1
+            elif number >= _ID_LIMIT:
+                self._wide += 1
+            elif number in self._taken:
+                self._shared += 1
+            else:
                 self._ids[function] = number
+                self._taken.add(number)
                 continue
-            self._ids[function] = self._made_up
-            self._made_up = min(self._made_up + 1, _ID_LIMIT - 1)
-            self._unnumbered += function > 0
+            without.append(function)
+        for function in without:
+            self._ids[function] = self._make_up()
         self._n_ids = n
         self._w.ids, self._w.n_ids = self._ids, n
+
+    def _own_id(self, function: int) -> int | None:
+        """The id that a function had in the log it comes from."""
+        number = self.model.numbers.get(function)
+        if number is None:
+            called = re.fullmatch(rb"#(0|[1-9]\d{0,9})", self.model.get_function(function).name)
+            number = int(called[1]) if called else None
+        return number
+
+    def _make_up(self) -> int:
+        """An id that no function has, at least 1."""
+        self._made_up -= 1
+        while self._made_up in self._taken:
+            self._made_up -= 1
+        if self._made_up <= 0:
+            raise FastprofError(f"an XRay log has ids for {_ID_LIMIT - 1:,} functions, and there are more")
+        self._taken.add(self._made_up)
+        return self._made_up
 
     def put(self, batch: Batch) -> None:
         if not self._begun:
@@ -84,6 +110,8 @@ class XRayWriter(Writer):
         self._status(lib.fp_xray_write_end(w, self.out))
         for what, n in (
             ("function names (XRay logs hold only ids)", self._unnumbered),
+            ("function ids beyond 28 bits, replaced by others", self._wide),
+            ("function ids that another function has, too, replaced by others", self._shared),
             ("empty events", w.empty_events),
             ("events of 2 GiB and more", w.large_events),
             ("event types beyond 16 bits", w.wide_types),

@@ -1,0 +1,97 @@
+"""Which function ids a written XRay log has."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from fastprof.core._c import lib
+
+from fastprof.core.engine import Options, Report, write
+from fastprof.core.errors import FastprofError
+from fastprof.core.io import Sink
+from fastprof.core.model import Batch, Model, Part
+from fastprof.formats.xray import write as xray_write
+from fastprof.verbs import pipeline
+from tests.support import product
+from tests.support.xraylog import BasicLog, FdrLog
+
+SHARED = "function ids that another function has, too, replaced by others"
+TOP = (1 << 28) - 1
+
+
+def ids(path: Path) -> list[int]:
+    """Of the records of the only thread."""
+    (records,) = product.timeline(path)[0].values()
+    return [record.function for record in records]
+
+
+def written(path: Path, batches: Iterable[list[str | tuple[str, int]]]) -> Report:
+    """A log in which each batch enters functions, which the model knows from then on; a pair has a number."""
+    model, report = Model(), Report()
+    model.add_part(Part())
+    thread = lib.fp_model_thread(model.c, 0, 1, 1)
+
+    def made() -> Iterable[Batch]:
+        batch = Batch("timeline", 8)
+        c: Any = batch.c
+        for names in batches:
+            batch.reset()
+            for named in names:
+                name, number = named if isinstance(named, tuple) else (named, None)
+                i, function = c.n, model.function(name)
+                if number is not None:
+                    model.numbers[function] = number
+                c.op[i], c.time[i], c.function[i], c.thread[i] = lib.FP_OP_ENTER, 5, function, thread
+                c.n += 1
+            yield batch
+
+    with Sink(str(path)) as sink:
+        write(made(), xray_write.XRayWriter(model, sink, Options(), report))
+        sink.commit()
+    return report
+
+
+def test_all_ids_of_28_bits_are_kept(tmp_path: Path) -> None:
+    """Those of the eighth shared object and the ones behind it begin at 2^27."""
+    wanted = [1, (1 << 27) - 1, 1 << 27, (1 << 27) + 1, (9 << 24) + 3, TOP, 0]
+    log, again = tmp_path / "a.xray", tmp_path / "b.xray"
+    buffer = (made := FdrLog(5)).buffer(tid=1, pid=1).cpu(0, 1000)
+    for function in wanted:
+        buffer.enter(function, 1)
+    log.write_bytes(made.bytes())
+    report = pipeline.convert([str(log)], str(again))
+    assert ids(again) == wanted
+    assert not report.unsaid
+    report = written(again, [[(f"f{n}", n) for n in wanted]])
+    assert ids(again) == wanted
+    assert not report.unsaid
+
+
+def test_a_made_up_id_is_no_one_elses(tmp_path: Path) -> None:
+    path = tmp_path / "x.xray"
+    report = written(path, [["main", f"#{TOP}", ("f", TOP - 1), "#007"], ["g", f"#{TOP - 4}", "h"], ["main", "#1"]])
+    assert ids(path) == [TOP - 2, TOP, TOP - 1, TOP - 3, TOP - 5, TOP - 4, TOP - 6, TOP - 2, 1]
+    assert report.unsaid == {"function names (XRay logs hold only ids)": 4}
+    # an id that was made up for another function before it comes is replaced; two functions with one id are told apart
+    report = written(path, [["main", "#7"], [f"#{TOP}", ("f", 7)]])
+    assert ids(path) == [TOP, 7, TOP - 1, TOP - 2]
+    assert report.unsaid == {"function names (XRay logs hold only ids)": 1, SHARED: 2}
+
+
+def test_ids_beyond_28_bits_are_said_as_that(tmp_path: Path) -> None:
+    log, path = tmp_path / "basic.xray", tmp_path / "x.xray"
+    log.write_bytes(BasicLog(3).enter(5, 1).enter(1 << 28, 2).enter((1 << 32) - 1, 3).bytes())
+    report = pipeline.convert([str(log)], str(path))
+    assert ids(path) == [5, TOP, TOP - 1]
+    assert report.unsaid == {"function ids beyond 28 bits, replaced by others": 2}
+
+
+def test_more_functions_than_ids(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(xray_write, "_ID_LIMIT", 4)
+    written(tmp_path / "x.xray", [["a", "#2", "c"]])
+    with pytest.raises(FastprofError, match="an XRay log has ids for 3 functions, and there are more"):
+        written(tmp_path / "y.xray", [["a", "#2", "c", "d"]])
+    assert [path.name for path in tmp_path.iterdir()] == ["x.xray"]
