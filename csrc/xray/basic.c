@@ -19,7 +19,7 @@ enum { RECORD = 32, RING = 4096 };
 struct seen {
     uint64_t tsc;
     uint32_t function;
-    uint32_t kind;
+    uint8_t kind, cpu;
 };
 
 /* What was last seen of a thread.  A forked child writes again what its parent
@@ -56,25 +56,25 @@ static uint32_t ring_at(const struct fp_xray_thread *t, uint32_t i) {
 }
 
 static int same(const struct seen *a, const struct seen *b) {
-    return a->tsc == b->tsc && a->function == b->function && a->kind == b->kind;
+    return a->tsc == b->tsc && a->function == b->function && a->kind == b->kind && a->cpu == b->cpu;
 }
 
 /* Has this record been written before?  Decided at the place where a thread's
  * time steps back onto a record in the ring, and for as long as the records
- * after it repeat as well. */
+ * after it repeat as well.  Where the parent had not flushed a thread's only
+ * record, the time of the copy is equal; behind further records an equal one
+ * may as well be a recursive call within one tick of the clock. */
 static int is_replay(struct fp_xray_thread *t, const struct seen *now) {
-    if (t->replay != UINT32_MAX) {
-        if (t->replay < t->n && same(&t->ring[ring_at(t, t->replay)], now)) {
-            t->replay++;
-            return 1;
-        }
-        t->replay = UINT32_MAX;
-    } else if (t->n && now->tsc < t->last_tsc) {
-        for (uint32_t i = 0; i < t->n; i++) {
-            if (!same(&t->ring[ring_at(t, i)], now)) continue;
-            t->replay = i + 1;
-            return 1;
-        }
+    if (t->replay < t->n && same(&t->ring[ring_at(t, t->replay)], now)) {
+        t->replay++;
+        return 1;
+    }
+    t->replay = UINT32_MAX; /* or another child's copy begins here */
+    if (t->n != 1 && (!t->n || now->tsc >= t->last_tsc)) return 0;
+    for (uint32_t i = 0; i < t->n; i++) {
+        if (!same(&t->ring[ring_at(t, i)], now)) continue;
+        t->replay = i + 1;
+        return 1;
     }
     return 0;
 }
@@ -150,7 +150,7 @@ static int record(struct fp_xray *x, const uint8_t *p, uint64_t offset, struct f
     }
     struct fp_xray_thread *t = thread_state(x, x->thread);
     if (!t) return fp_fail(err, FP_E_NOMEM, offset, "the thread table");
-    const struct seen now = {fp_u64s(p + 8, swap), id, p[3]};
+    const struct seen now = {fp_u64s(p + 8, swap), id, p[3], p[2]};
     x->last_function = id;
     if (is_replay(t, &now)) {
         x->stats.duplicate_records++;

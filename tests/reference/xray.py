@@ -224,7 +224,8 @@ class BasicReader:
                 replay += 1
                 self.log.repairs["replayed-records"] += 1
                 continue
-            if kept and record.tsc < kept[-1].tsc and record in kept:
+            # behind more than one record, an equal one may be a recursive call within a tick of the clock
+            if kept and (record.tsc < kept[-1].tsc or len(kept) == 1) and record in kept:
                 replay = kept.index(record) + 1
                 self.log.repairs["replayed-records"] += 1
                 continue
