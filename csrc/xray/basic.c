@@ -3,16 +3,19 @@
  *   0 type:16  2 cpu:8  3 kind:8  4 function:32  8 tsc:64  16 tid:32  20 pid:32  24 padding
  *   0 1:16     2 padding          4 function:32  8 tid:32  12 pid:32  16 argument:64  24 padding
  *
- * Threads write whole chunks, each in order of time; chunks of different
- * threads follow each other in any order.
+ * `00 00 03 01 05 00 00 00 40 42 0f 00 00 00 00 00 ...` is: type 0 (function), CPU 3,
+ * kind 1 (exit), id 5, TSC 1,000,000.
  *
- * Two logs that were put into one file have a header where a record would be.
- * Of version 1 its first bytes are those of an argument, but of one that
- * belongs to no record.
+ * Threads write whole chunks, each in order of time.  Chunks of different threads
+ * follow each other in any order.
+ *
+ * Where two logs were put into one file, the second one's header is met where a
+ * record would be.  In version 1 it begins like an argument record, but like one
+ * that belongs to no function record.
  */
-#include <stdlib.h>
+#include "xray/private.h"
 
-#include "xray/read.h"
+#include <stdlib.h>
 
 enum { RECORD = 32, RING = 4096 };
 
@@ -22,36 +25,57 @@ struct seen {
     uint8_t kind, cpu;
 };
 
-/* What was last seen of a thread.  A forked child writes again what its parent
- * had not flushed, under the parent's ids; the ring is what that is compared
- * with.  It grows with the thread's records, up to RING of them. */
-struct fp_xray_thread {
-    struct seen *ring;
-    uint32_t n, cap; /* entries in use; allocated */
-    uint32_t head;   /* once n == RING: the oldest entry */
+/* The last records of a thread, at most RING.  A forked child writes again what its
+ * parent had not flushed, with the parent's ids.  Such copies are found by comparing
+ * records with these. */
+struct recent {
+    struct seen *ring; /* grows with the thread's records */
+    uint32_t n, cap;   /* entries in use; allocated */
+    uint32_t head;     /* once n == RING: the oldest entry */
     uint64_t last_tsc;
-    uint32_t replay; /* entry of the ring expected next; UINT32_MAX: not replaying */
+    uint32_t replay; /* the entry that is copied next; UINT32_MAX: no copy is being read */
 };
 
-void fp_xray_free_threads(struct fp_xray *x) {
-    for (uint32_t i = 0; i < x->cap_threads; i++) free(x->threads[i].ring);
-    free(x->threads);
+/* What an argument record would belong to. */
+enum {
+    NOTHING = 0,
+    TAKEN = 1, /* a function record that became a row */
+    COPIED = 2 /* one that was left out, because it is a copy */
+};
+
+struct fp_xray_basic {
+    struct recent *recents; /* by thread id in the model */
+    uint32_t n_recents;
+    /* the function record before */
+    int before; /* one of the above */
+    uint32_t function_id;
+    uint64_t tsc;
+    uint8_t cpu;
+    uint32_t tid, pid;
+    uint32_t thread; /* id in the model; 0 = look it up again */
+};
+
+void fp_xray_basic_free(struct fp_xray_basic *b) {
+    if (!b) return;
+    for (uint32_t i = 0; i < b->n_recents; i++) free(b->recents[i].ring);
+    free(b->recents);
+    free(b);
 }
 
-static struct fp_xray_thread *thread_state(struct fp_xray *x, uint32_t thread) {
-    if (thread >= x->cap_threads) {
-        uint32_t cap = thread < 32 ? 64 : thread * 2;
-        struct fp_xray_thread *more = realloc(x->threads, cap * sizeof *more);
+static struct recent *recent_of(struct fp_xray_basic *b, uint32_t thread) {
+    if (thread >= b->n_recents) {
+        uint32_t n = thread < 32 ? 64 : thread * 2;
+        struct recent *more = realloc(b->recents, n * sizeof *more);
         if (!more) return NULL;
-        memset(more + x->cap_threads, 0, (cap - x->cap_threads) * sizeof *more);
-        for (uint32_t i = x->cap_threads; i < cap; i++) more[i].replay = UINT32_MAX;
-        x->threads = more;
-        x->cap_threads = cap;
+        memset(more + b->n_recents, 0, (n - b->n_recents) * sizeof *more);
+        for (uint32_t i = b->n_recents; i < n; i++) more[i].replay = UINT32_MAX;
+        b->recents = more;
+        b->n_recents = n;
     }
-    return &x->threads[thread];
+    return &b->recents[thread];
 }
 
-static uint32_t ring_at(const struct fp_xray_thread *t, uint32_t i) {
+static uint32_t ring_at(const struct recent *t, uint32_t i) {
     return t->n == RING ? (t->head + i) % RING : i;
 }
 
@@ -59,12 +83,12 @@ static int same(const struct seen *a, const struct seen *b) {
     return a->tsc == b->tsc && a->function == b->function && a->kind == b->kind && a->cpu == b->cpu;
 }
 
-/* Has this record been written before?  Decided at the place where a thread's
- * time steps back onto a record in the ring, and for as long as the records
- * after it repeat as well.  Where the parent had not flushed a thread's only
- * record, the time of the copy is equal; behind further records an equal one
- * may as well be a recursive call within one tick of the clock. */
-static int is_replay(struct fp_xray_thread *t, const struct seen *now) {
+/* Is this record a copy?  A copy begins where a thread's time steps back onto a
+ * record in the ring, and goes on for as long as the records after it repeat, too.
+ * Of a thread with only one record, time does not step back: an equal record is the
+ * copy.  Behind more records an equal one is none, because a function can call
+ * itself within one tick of the clock. */
+static int is_replay(struct recent *t, const struct seen *now) {
     if (t->replay < t->n && same(&t->ring[ring_at(t, t->replay)], now)) {
         t->replay++;
         return 1;
@@ -79,7 +103,7 @@ static int is_replay(struct fp_xray_thread *t, const struct seen *now) {
     return 0;
 }
 
-static int remember(struct fp_xray_thread *t, const struct seen *now) {
+static int remember(struct recent *t, const struct seen *now) {
     t->last_tsc = now->tsc;
     if (t->n == RING) {
         t->ring[t->head] = *now;
@@ -97,83 +121,91 @@ static int remember(struct fp_xray_thread *t, const struct seen *now) {
     return 0;
 }
 
-/* The threads of a further log are others, as those of a further input are. */
+/* The threads of a further log are other threads, as those of a further input are. */
 static int begin_another(struct fp_xray *x, const uint8_t *p, uint64_t offset, struct fp_err *err) {
     x->input = fp_model_input(x->model);
     if (x->input == FP_NO_ID) return fp_fail(err, FP_E_NOMEM, offset, "threads of a further log");
-    x->thread = 0;
-    x->state = 0;
+    x->basic->thread = 0;
+    x->basic->before = NOTHING;
     return fp_xray_begin_another(x, p, offset, err);
 }
 
-/* One whole record at p.  0: taken; FP_ASK; or an error. */
-static int record(struct fp_xray *x, const uint8_t *p, uint64_t offset, struct fp_batch *out, struct fp_err *err) {
-    const int swap = x->swap;
-    const uint32_t type = fp_u16s(p, swap), id = fp_u32s(p + 4, swap), row = out->n;
-    if (type == 1) {
-        /* Belongs to the record just before it in the file, of the same function and thread. */
-        uint32_t tid = fp_u32s(p + 8, swap), pid = fp_u32s(p + 12, swap);
-        if (!x->state || x->last_function != id || x->tid != tid || (x->version >= 3 && x->current_pid != pid)) {
-            if (fp_xray_is_header(x, p, RECORD)) return begin_another(x, p, offset, err);
-            x->stats.orphan_arguments++;
-            return 0;
-        }
-        if (x->state == 2) return 0; /* of a record that was a duplicate */
-        out->op[row] = FP_OP_ARGUMENT;
-        out->time[row] = x->now;
-        out->aux[row] = fp_u64s(p + 16, swap);
-        out->function[row] = 0;
-        out->thread[row] = x->thread;
-        out->cpu[row] = x->cpu;
-        out->n++;
-        return 0;
-    }
-    x->state = 0;
-    if (type != 0) {
+static void put_row(const struct fp_xray_basic *b, uint8_t op, uint32_t function, struct fp_batch *out) {
+    const uint32_t row = out->n++;
+    out->op[row] = op;
+    out->time[row] = b->tsc;
+    out->function[row] = function;
+    out->thread[row] = b->thread;
+    out->cpu[row] = b->cpu;
+}
+
+/* Belongs to the function record just before it in the file, if that is of the same function and thread. */
+static int take_argument(struct fp_xray *x, const uint8_t *p, uint64_t offset, struct fp_batch *out,
+                         struct fp_err *err) {
+    struct fp_xray_basic *b = x->basic;
+    const uint32_t id = fp_u32s(p + 4, x->swap), tid = fp_u32s(p + 8, x->swap), pid = fp_u32s(p + 12, x->swap);
+    if (b->before == NOTHING || b->function_id != id || b->tid != tid || (x->version >= 3 && b->pid != pid)) {
         if (fp_xray_is_header(x, p, RECORD)) return begin_another(x, p, offset, err);
-        return fp_fail_got(err, FP_E_MALFORMED, offset, "record type", FP_GOT_UNSIGNED, type, "0 or 1", 0);
-    }
-    if (p[3] > 3)
-        return fp_fail_got(err, FP_E_MALFORMED, offset, "function record kind", FP_GOT_UNSIGNED, p[3], "0..3", 0);
-    uint32_t function = fp_xray_lookup(x, id);
-    if (!function) {
-        x->asked = id;
-        return FP_ASK;
-    }
-    /* v1 and v2 left whatever was in memory where v3 has the pid. */
-    uint32_t pid = x->version >= 3 ? fp_u32s(p + 20, swap) : 0, tid = fp_u32s(p + 16, swap);
-    if (tid != x->tid || pid != x->current_pid || !x->thread) {
-        x->thread = fp_model_thread(x->model, x->input, pid, tid);
-        if (x->thread == FP_NO_ID) return fp_fail(err, FP_E_NOMEM, offset, "the thread table");
-        x->tid = tid;
-        x->current_pid = pid;
-    }
-    struct fp_xray_thread *t = thread_state(x, x->thread);
-    if (!t) return fp_fail(err, FP_E_NOMEM, offset, "the thread table");
-    const struct seen now = {fp_u64s(p + 8, swap), id, p[3], p[2]};
-    x->last_function = id;
-    if (is_replay(t, &now)) {
-        x->stats.duplicate_records++;
-        x->state = 2;
+        x->stats.orphan_arguments++;
         return 0;
     }
-    if (remember(t, &now)) return fp_fail(err, FP_E_NOMEM, offset, "the thread table");
-    x->state = 1;
-    x->now = now.tsc;
-    x->cpu = p[2];
-    out->op[row] = p[3];
-    out->time[row] = now.tsc;
-    out->function[row] = function - 1;
-    out->thread[row] = x->thread;
-    out->cpu[row] = x->cpu;
-    out->n++;
+    if (b->before == COPIED) return 0;
+    out->aux[out->n] = fp_u64s(p + 16, x->swap);
+    put_row(b, FP_OP_ARGUMENT, 0, out);
     return 0;
 }
 
+static int take_function(struct fp_xray *x, const uint8_t *p, uint64_t offset, struct fp_batch *out,
+                         struct fp_err *err) {
+    struct fp_xray_basic *b = x->basic;
+    const struct seen now = {fp_u64s(p + 8, x->swap), fp_u32s(p + 4, x->swap), p[3], p[2]};
+    if (now.kind > 3)
+        return fp_fail_got(err, FP_E_MALFORMED, offset, "function record kind", FP_GOT_UNSIGNED, now.kind, "0..3", 0);
+    const uint32_t named = fp_xray_lookup(x->names, now.function);
+    if (!named) {
+        x->asked = now.function;
+        return FP_ASK;
+    }
+    /* Versions 1 and 2 have whatever was in memory where version 3 has the pid. */
+    const uint32_t tid = fp_u32s(p + 16, x->swap), pid = x->version >= 3 ? fp_u32s(p + 20, x->swap) : 0;
+    if (tid != b->tid || pid != b->pid || !b->thread) {
+        b->thread = fp_model_thread(x->model, x->input, pid, tid);
+        if (b->thread == FP_NO_ID) return fp_fail(err, FP_E_NOMEM, offset, "the thread table");
+        b->tid = tid;
+        b->pid = pid;
+    }
+    struct recent *t = recent_of(b, b->thread);
+    if (!t) return fp_fail(err, FP_E_NOMEM, offset, "the thread table");
+    b->function_id = now.function;
+    if (is_replay(t, &now)) {
+        x->stats.duplicate_records++;
+        b->before = COPIED;
+        return 0;
+    }
+    if (remember(t, &now)) return fp_fail(err, FP_E_NOMEM, offset, "the thread table");
+    b->before = TAKEN;
+    b->tsc = now.tsc;
+    b->cpu = now.cpu;
+    put_row(b, now.kind, named - 1, out);
+    return 0;
+}
+
+/* The record at p.  0, FP_ASK or an error. */
+static int take_record(struct fp_xray *x, const uint8_t *p, uint64_t offset, struct fp_batch *out, struct fp_err *err) {
+    const uint32_t type = fp_u16s(p, x->swap);
+    if (type == 1) return take_argument(x, p, offset, out, err);
+    x->basic->before = NOTHING;
+    if (type == 0) return take_function(x, p, offset, out, err);
+    if (fp_xray_is_header(x, p, RECORD)) return begin_another(x, p, offset, err);
+    return fp_fail_got(err, FP_E_MALFORMED, offset, "record type", FP_GOT_UNSIGNED, type, "0 or 1", 0);
+}
+
 int fp_xray_basic_feed(struct fp_xray *x, struct fp_in *in, struct fp_batch *out, struct fp_err *err) {
+    if (!x->basic && !(x->basic = calloc(1, sizeof *x->basic)))
+        return fp_fail(err, FP_E_NOMEM, in->base + in->pos, "the basic mode decoder");
     while (in->n - in->pos >= RECORD) {
         if (out->n == out->cap) return FP_FULL;
-        int status = record(x, in->p + in->pos, in->base + in->pos, out, err);
+        int status = take_record(x, in->p + in->pos, in->base + in->pos, out, err);
         if (status == FP_ASK || status == FP_E_NOMEM) return status;
         if (status < 0) {
             if (!x->lenient) return status;

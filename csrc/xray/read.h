@@ -2,8 +2,12 @@
  * basic ("naive") mode versions 1 to 3, and profiling mode, in either byte order.
  *
  * Floor 2.  Sources: llvm/lib/XRay and compiler-rt/lib/xray of LLVM 8 to 22,
- * and logs of their runtimes; where the format documents differ from those
- * logs, the logs win (docs/formats/xray.md).
+ * and logs written by their runtimes.  Where the format documents and the logs
+ * differ, this follows the logs (docs/formats/xray.md).
+ *
+ * Order of calls: fp_xray_new, fp_xray_header.  For FDR then fp_xray_index until
+ * FP_DONE, fp_xray_twins for the copies, and fp_xray_range for each range to
+ * decode; other logs are one range.  fp_xray_feed decodes a range.
  */
 #ifndef FP_XRAY_H
 #define FP_XRAY_H
@@ -21,15 +25,15 @@ enum fp_xray_mode {
                                header before every record */
 };
 
-/* What was met on the way.  Repairs are oddities of real runtimes, mended and
- * counted; losses occur in lenient mode only. */
+/* What the decoder counts.  Repairs: oddities that healthy programs write.
+ * Losses: damage that was passed over, in lenient mode only. */
 struct fp_xray_stats {
-    uint64_t buffers;
+    uint64_t buffers; /* FDR: buffers; profile: blocks */
     /* repairs */
+    uint64_t duplicate_buffers; /* FDR: see fp_xray_drop */
     uint64_t duplicate_records; /* basic: a forked child wrote its parent's records again */
     uint64_t orphan_arguments;  /* basic: argument of a record that was not written */
-    uint64_t short_buffers;     /* FDR: extents too short by the heads of typed events */
-    uint64_t short_bytes;       /* FDR: bytes of such buffers that were never written */
+    uint64_t short_buffers;     /* FDR: extents that leave out the heads of typed events */
     uint64_t negative_times;    /* profile: times below zero, taken as 0 */
     uint64_t joined;            /* further logs behind the first, as `cat` puts them together */
     /* losses */
@@ -38,69 +42,29 @@ struct fp_xray_stats {
     uint64_t lost_bytes;  /* bytes passed over because of either */
 };
 
-/* One FDR buffer as the index pass sees it. */
-struct fp_xray_buffer {
-    uint64_t offset;  /* absolute, of its extents record (v1: of its first record) */
-    uint64_t nbytes;  /* with the extents record */
-    uint64_t wall_us; /* when the thread took it, microseconds of a monotonic clock */
-    uint64_t tsc;     /* of its first event */
-    uint32_t pid;     /* 0 when not recorded */
-    uint32_t tid;
-    int32_t twin;    /* after the sort: may be a copy of the buffer before it */
-    int32_t dropped; /* set by the caller: is one */
-};
-
+/* One log. */
 struct fp_xray {
-    struct fp_model *model;
-    uint32_t input; /* which input this is; threads of different inputs differ */
+    struct fp_model *model; /* borrowed */
+    uint32_t input;         /* number of this input; threads of different inputs differ */
     int32_t lenient;
-    /* the file header */
+    /* set by fp_xray_header */
     int32_t mode; /* enum fp_xray_mode */
     int32_t swap; /* byte order differs from the machine's */
     uint32_t version;
     uint32_t flags; /* bit 0 constant TSC, bit 1 nonstop TSC; others masked off */
     uint64_t ticks_per_second;
     uint64_t buffer_size; /* FDR: as the header says */
-    uint64_t wall_ns;     /* profile: CLOCK_REALTIME when written */
-    uint64_t pid;         /* profile */
+    uint64_t pid;         /* profile: of the log being read */
+
     struct fp_xray_stats stats;
-    uint32_t asked; /* FP_ASK: the function id that fp_xray_define must name */
+    uint32_t asked; /* after FP_ASK: the function id that fp_xray_define must name */
 
-    /* the index (FDR) */
-    struct fp_xray_buffer *buffers;
-    size_t n_buffers, cap_buffers, next_buffer;
-
-    /* private from here on */
-    uint32_t *dense; /* XRay id -> model function + 1 below DENSE_IDS, grown */
-    uint32_t n_dense;
-    struct fp_table sparse; /* XRay ids above it; row i belongs to sparse_functions[i] */
-    uint32_t *sparse_functions;
-    uint32_t cap_sparse;
-    struct fp_xray_thread *threads; /* basic: what was last seen of each thread */
-    uint32_t cap_threads;
-    /* where decoding stands */
-    uint64_t left;   /* FDR: bytes to the end of the buffer; UINT64_MAX: not stated */
-    uint64_t skip;   /* bytes to pass over before the next record */
-    uint64_t stride; /* FDR v1: bytes from one buffer to the next, 0 = unknown */
-    uint64_t walked; /* index: offset of the buffer being walked, 0 = none */
-    int32_t ending;  /* index, lenient: looking for the end of the last buffer */
-    int32_t losing;  /* what is skipped is lost */
-    uint64_t now, wall_us;
-    uint64_t typed; /* FDR: typed events in this buffer so far */
-    uint32_t thread, current_pid, tid;
-    uint32_t last_function; /* basic: XRay id of the record before; FDR: 1 after a function record */
-    uint16_t cpu;
-    uint8_t state; /* FDR: where in a buffer */
-    /* profile: the call paths of all threads */
-    struct fp_table paths; /* rows (thread, stack) */
-    int64_t *path_ticks;
-    uint64_t *path_calls;
-    int64_t *path_children;
-    uint32_t cap_paths, next_path;
-    uint32_t *ids; /* the path being read, leaf first, without what is on the stack */
-    uint32_t n_ids, cap_ids;
-    uint64_t path_nbytes;   /* of its record, 0 = none is being read */
-    uint32_t stack, parent; /* what is entered of it; without the leaf */
+    /* private: what is kept of each mode.  NULL until its first call. */
+    struct fp_xray_names *names;
+    struct fp_xray_index *index;
+    struct fp_xray_fdr *fdr;
+    struct fp_xray_basic *basic;
+    struct fp_xray_profile *profile;
 };
 
 /* A decoder that enters threads and functions into `model` (borrowed).
@@ -108,57 +72,40 @@ struct fp_xray {
 struct fp_xray *fp_xray_new(struct fp_model *model, int lenient);
 void fp_xray_free(struct fp_xray *x);
 
-/* Reads the file header from the first `n` bytes of the log; *nbytes gets its
- * length (0 for FP_XRAY_PROFILE_RAW).  0, FP_E_TRUNCATED, FP_E_VERSION or
- * FP_E_MALFORMED. */
+/* Reads the file header from the first `n` bytes of the log.  *nbytes gets its
+ * length (0 for FP_XRAY_PROFILE_RAW).  0, FP_E_TRUNCATED or FP_E_VERSION. */
 int fp_xray_header(struct fp_xray *x, const uint8_t *p, size_t n, size_t *nbytes, struct fp_err *err);
 
-/* FDR index pass: looks at the buffers that begin in the window and appends to
- * x->buffers.  FP_MORE: *next is where to look next (the window need not be
- * contiguous with the last one).  FP_DONE at the end of the file.
- * `size` is the file's length in bytes. */
+/* FDR: finds the buffers that begin in the window.  FP_MORE: *next is where the
+ * next window has to begin, which may be far behind this one.  FP_DONE at the end
+ * of the file: the buffers are in order of wall clock, first TSC, thread, process,
+ * offset.  `size` is the file's length in bytes.  Memory: linear in buffers. */
 int fp_xray_index(struct fp_xray *x, struct fp_in *in, uint64_t size, uint64_t *next, struct fp_err *err);
 
-/* Puts x->buffers in order: wall clock, first TSC, thread, offset; and marks
- * those of the same thread, times and length as the one before. */
-void fp_xray_sort(struct fp_xray *x);
+/* FDR: the next two buffers of the same thread, times and length: the second may
+ * be a copy of the first, which the caller finds out by comparing their bytes.
+ * Gives their offsets and the length of each, and returns 1; or returns 0 when
+ * there are no more. */
+int fp_xray_twins(struct fp_xray *x, uint64_t *one, uint64_t *other, uint64_t *nbytes);
 
-/* The first twin at or after number `from`; x->n_buffers when there is none. */
-size_t fp_xray_twin(const struct fp_xray *x, size_t from);
+/* FDR: the `other` buffer of the last fp_xray_twins is a copy.  It is left out and counted. */
+void fp_xray_drop(struct fp_xray *x);
 
-/* The next byte range to decode, in order, without what was dropped.  With
- * `join` buffers that follow each other in the file are one range.  0 at the end. */
+/* FDR: the next byte range to decode, in order.  With `join`, buffers that
+ * follow each other in the file are one range.  Returns 0 at the end, else 1. */
 int fp_xray_range(struct fp_xray *x, int join, uint64_t *offset, uint64_t *nbytes);
 
-/* Decodes FDR or basic records into timeline rows, times in ticks.  FP_ASK:
- * define x->asked and call again with the same window. */
+/* Decodes records.  FP_ASK: define x->asked and call again with the same window.
+ *
+ * FDR, basic: timeline rows, times in ticks.
+ * Profile: stacks rows with two values, ticks and calls, both self.  The file has
+ * ticks that include callees, so a path's own ticks are only known at the end of
+ * the input: rows come then.  Memory: linear in distinct call paths. */
 int fp_xray_feed(struct fp_xray *x, struct fp_in *in, struct fp_batch *out, struct fp_err *err);
-
-/* Decodes a profile into stacks rows, values (ticks, calls), both self.  Rows
- * come at the end of the input: the file states times including callees, and
- * a path's own time is known when all its callees are.
- * Memory: linear in distinct call paths. */
-int fp_xray_profile_feed(struct fp_xray *x, struct fp_in *in, struct fp_batch *out, struct fp_err *err);
 
 /* Names XRay function `id` as model function `function`.  0 or FP_E_NOMEM. */
 int fp_xray_define(struct fp_xray *x, uint32_t id, uint32_t function);
 
 /* cffi-end */
-
-/* For the room's other files. */
-uint32_t fp_xray_lookup_sparse(const struct fp_xray *x, uint32_t id);
-int fp_xray_basic_feed(struct fp_xray *x, struct fp_in *in, struct fp_batch *out, struct fp_err *err);
-void fp_xray_free_threads(struct fp_xray *x);
-
-/* Is this, where a record or buffer must begin, the header of another log of the same kind? */
-int fp_xray_is_header(const struct fp_xray *x, const uint8_t *p, size_t n);
-
-/* Goes on with such a log.  0, or FP_E_MALFORMED: its clock is another. */
-int fp_xray_begin_another(struct fp_xray *x, const uint8_t *p, uint64_t offset, struct fp_err *err);
-
-/* The model function of XRay function `id` plus one; 0 = not defined yet. */
-static inline uint32_t fp_xray_lookup(const struct fp_xray *x, uint32_t id) {
-    return FP_LIKELY(id < x->n_dense) ? x->dense[id] : fp_xray_lookup_sparse(x, id);
-}
 
 #endif

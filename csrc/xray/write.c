@@ -1,20 +1,9 @@
 #include "xray/write.h"
+#include "xray/records.h"
 
 #include <stdlib.h>
 
-/* First bytes of metadata records: kind << 1 | 1. */
-enum {
-    NEW_BUFFER = 0x01,
-    NEW_CPU = 0x05,
-    TSC_WRAP = 0x07,
-    WALL_TIME = 0x09,
-    CUSTOM_EVENT = 0x0b,
-    CALL_ARGUMENT = 0x0d,
-    EXTENTS = 0x0f,
-    TYPED_EVENT = 0x11,
-    PID = 0x13
-};
-/* A buffer without an end in the source is ended when it holds this much. */
+/* A source that is no FDR log has no buffers, or very long ones: they are ended when they hold this much. */
 enum { MOST_NBYTES = 4 << 20 };
 
 struct fp_xray_write *fp_xray_write_new(const struct fp_model *m) {
@@ -54,8 +43,8 @@ int fp_xray_write_header(struct fp_xray_write *w, uint64_t buffer_size, struct f
     return 0;
 }
 
-/* 16 zero bytes at the end of the body, the first of them `kind`; the body has
- * room for them.  Returns the second. */
+/* Appends a metadata record without a body, and returns where the body goes.  The
+ * caller has made room. */
 static uint8_t *metadata(struct fp_xray_write *w, uint8_t kind) {
     uint8_t *to = w->body.p + w->body.n;
     memset(to, 0, 16);
@@ -75,7 +64,7 @@ static int close_buffer(struct fp_xray_write *w, struct fp_buf *out) {
     if (fp_buf_reserve(out, 16 + w->body.n)) return FP_E_NOMEM;
     uint8_t *to = out->p + out->n;
     memset(to, 0, 16);
-    *to = EXTENTS;
+    *to = BUFFER_EXTENTS;
     put64(to + 1, w->body.n);
     memcpy(to + 16, w->body.p, w->body.n);
     out->n += 16 + w->body.n;
@@ -85,7 +74,8 @@ static int close_buffer(struct fp_xray_write *w, struct fp_buf *out) {
     return 0;
 }
 
-/* The clock that puts a thread's buffers in order, for one that the source has not. */
+/* A wall clock for a buffer that has none in the source.  Readers put the buffers of
+ * a thread in order by it, so it is later than the one before. */
 static uint64_t next_wall(const struct fp_xray_write *w, uint32_t thread, uint64_t time) {
     uint64_t hz = w->ticks_per_second ? w->ticks_per_second : 1000000000;
     uint64_t us = time / hz * 1000000 + (uint64_t)((double)(time % hz) * 1e6 / (double)hz);
@@ -104,7 +94,8 @@ static int open_buffer(struct fp_xray_write *w, uint32_t thread, uint64_t wall_u
     return 0;
 }
 
-/* The row's delta; a jump that 31 bits cannot hold, or back, becomes a wrap. */
+/* Ticks since the last record.  If 31 bits cannot hold them, or time goes back, a TSC
+ * wrap record sets the clock before, and they are 0. */
 static uint32_t delta_to(struct fp_xray_write *w, uint64_t time) {
     uint64_t delta = time - w->now;
     if (delta > INT32_MAX) {

@@ -13,25 +13,25 @@
 
 /* cffi-begin */
 
-/* What was met on the way. */
+/* A writer, and what it counts. */
 struct fp_xray_write {
     const struct fp_model *model; /* borrowed: threads */
-    uint64_t ticks_per_second;    /* 0 = unknown; makes wall clocks where the source has none */
-    /* XRay id of each model function; the caller fills and grows it before each put */
+    uint64_t ticks_per_second;    /* 0 = unknown; for wall clocks that the source does not have */
+    /* XRay id of each model function, borrowed; the caller fills and grows it before each put */
     const uint32_t *ids;
     uint32_t n_ids;
-    /* what FDR cannot say */
-    uint64_t empty_events; /* left out: readers refuse the whole log */
-    uint64_t large_events; /* left out: of 2 GiB and more */
-    uint64_t wide_types;   /* event types cut to 16 bits */
+    /* what FDR cannot hold */
+    uint64_t empty_events; /* left out: with one, readers refuse the whole log */
+    uint64_t large_events; /* left out: payloads of 2 GiB and more */
+    uint64_t wide_types;   /* typed events whose type was cut to 16 bits */
     uint64_t buffers;
 
-    /* private from here on: the buffer being filled */
-    struct fp_buf body; /* from the new-buffer record on */
-    uint32_t thread;    /* id + 1; 0 = no buffer is open */
+    /* private: the buffer being filled */
+    struct fp_buf body; /* its bytes, from the new-buffer record on */
+    uint32_t thread;    /* its thread id + 1; 0 = no buffer is open */
     uint32_t cpu;
     uint64_t now;      /* time of the last record that moves the clock */
-    uint64_t *wall_us; /* per thread id: of its last buffer */
+    uint64_t *wall_us; /* by thread id: wall clock of its last buffer */
     uint32_t n_wall;
 };
 
@@ -41,7 +41,8 @@ void fp_xray_write_free(struct fp_xray_write *w);
 /* Appends the 32-byte file header.  0 or FP_E_NOMEM. */
 int fp_xray_write_header(struct fp_xray_write *w, uint64_t buffer_size, struct fp_buf *out);
 
-/* Appends whole buffers to `out`; the last one stays open.  0 or FP_E_NOMEM. */
+/* Writes the rows of a batch.  Appends buffers to `out` when they are complete; the
+ * last one stays open.  0 or FP_E_NOMEM. */
 int fp_xray_write_put(struct fp_xray_write *w, const struct fp_batch *b, struct fp_buf *out);
 
 /* Closes the open buffer.  0 or FP_E_NOMEM. */

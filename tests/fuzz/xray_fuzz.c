@@ -10,8 +10,7 @@ static void must(int ok) {
 }
 
 /* Feeds data[offset, end) in windows of `step` bytes, growing when the decoder needs more. */
-static int feed(struct fp_xray *x, const uint8_t *data, size_t offset, size_t end, size_t step, struct fp_batch *b,
-                int (*decode)(struct fp_xray *, struct fp_in *, struct fp_batch *, struct fp_err *)) {
+static int feed(struct fp_xray *x, const uint8_t *data, size_t offset, size_t end, size_t step, struct fp_batch *b) {
     struct fp_err err;
     size_t at = offset, window = step;
     for (;;) {
@@ -22,7 +21,7 @@ static int feed(struct fp_xray *x, const uint8_t *data, size_t offset, size_t en
         struct fp_in in = {copy, n, 0, at, at + n == end};
         int status;
         do {
-            status = decode(x, &in, b, &err);
+            status = fp_xray_feed(x, &in, b, &err);
             must(in.pos <= in.n && b->n <= b->cap);
             if (status == FP_ASK) must(!fp_xray_define(x, x->asked, x->asked % 7));
             if (status == FP_FULL || status == FP_DONE) {
@@ -60,7 +59,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n) {
             struct fp_batch *b = fp_batch_new(profile ? FP_STACKS : FP_TIMELINE, capacity, profile ? 2 : 0);
             must(b != NULL);
             if (x->mode == FP_XRAY_FDR) {
-                uint64_t next = head;
+                uint64_t next = head, one, other, nbytes;
                 int status = FP_MORE;
                 while (status == FP_MORE) {
                     must(next <= n);
@@ -69,16 +68,17 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n) {
                     status = fp_xray_index(x, &in, n, &next, &err);
                 }
                 if (status == FP_DONE) {
-                    fp_xray_sort(x);
-                    for (size_t i = 0; i < x->n_buffers; i++) {
-                        const struct fp_xray_buffer *f = &x->buffers[i];
-                        must(f->offset <= n && f->nbytes <= n - f->offset);
-                        if (feed(x, data, (size_t)f->offset, (size_t)(f->offset + f->nbytes), step, b, fp_xray_feed))
-                            break;
+                    while (fp_xray_twins(x, &one, &other, &nbytes)) {
+                        must(one <= n && nbytes <= n - one && other <= n && nbytes <= n - other);
+                        if (!memcmp(data + one, data + other, (size_t)nbytes)) fp_xray_drop(x);
+                    }
+                    while (fp_xray_range(x, !lenient, &one, &nbytes)) {
+                        must(one <= n && nbytes <= n - one);
+                        if (feed(x, data, (size_t)one, (size_t)(one + nbytes), step, b)) break;
                     }
                 }
             } else {
-                feed(x, data, head, n, step, b, profile ? fp_xray_profile_feed : fp_xray_feed);
+                feed(x, data, head, n, step, b);
             }
             fp_batch_free(b);
         }

@@ -119,7 +119,7 @@ class InstrumentationMap:
     def _function(self, function_id: int, chain: tuple[Symbol, ...]) -> Function:
         address = self._addresses[function_id]
         if chain:
-            outer = chain[-1]  # what is inlined at the first instruction is not the function
+            outer = chain[-1]  # the others are functions inlined at its first instruction
             return Function(outer.name, outer.system_name, outer.file, outer.line, address, self.path)
         given = self._given.get(function_id) or f"@({address:x})"
         name = readable(given, self._demangle, self._refused)
@@ -146,7 +146,7 @@ class InstrumentationMap:
         if firsts and firsts != runs:
             counts = f"section xray_fn_idx numbers {len(firsts)} functions, xray_instr_map {len(runs)}"
             warning = f"{path}: {counts}; numbered by xray_fn_idx"
-            runs = firsts  # the runtime numbers by it: runs merge functions that the linker folded into one
+            runs = firsts  # as the runtime numbers; in runs, functions that the linker folded into one have one id
         result = cls(path, {i: functions[first] for i, first in enumerate(runs, 1)}, demangle=demangle)
         result._elf = elf
         result.warnings += [warning] if warning else []

@@ -20,8 +20,8 @@ _MODES = {
     lib.FP_XRAY_PROFILE: "profiling",
     lib.FP_XRAY_PROFILE_RAW: "profiling (without file header)",
 }
-# Bytes that the index pass reads of each FDR buffer, whose preamble takes 80;
-# and at a time where buffers are so small that skipping between them costs more.
+# What the index pass reads at a time: little of each FDR buffer, whose head is 80 bytes long; or more where buffers are
+# so small that going from one to the next costs more than reading what is between.
 _INDEX_WINDOW = 4096
 _DENSE_WINDOW = 64 * 1024
 
@@ -48,7 +48,6 @@ class XRayReader(Reader):
         profile = x.mode in (lib.FP_XRAY_PROFILE, lib.FP_XRAY_PROFILE_RAW)
         if profile:
             self.view = "stacks"
-        self._feed = lib.fp_xray_profile_feed if profile else lib.fp_xray_feed
         part = Part(pid=int(x.pid) or None)
         if profile:
             calls = ValueType("Calls", "count", "Number of calls")
@@ -57,7 +56,6 @@ class XRayReader(Reader):
             part.extra["ticks_per_second"] = int(x.ticks_per_second)
         part.descriptions = [(b"Source", self._describe().encode())]
         self._part = model.add_part(part)
-        self._duplicates = 0
 
     def _describe(self) -> str:
         x = self._x
@@ -77,7 +75,7 @@ class XRayReader(Reader):
         return ((self._header_nbytes, None),)
 
     def _index(self) -> None:
-        """Find the buffers and put them in order: a few words are read of each."""
+        """Find the buffers and put them in order.  Only the head of each is read."""
         x, source = self._x, self.source
         assert source.size is not None
         window = bytearray(_DENSE_WINDOW)
@@ -93,22 +91,20 @@ class XRayReader(Reader):
             if self._check(lib.fp_xray_index(x, in_, source.size, next_, self._err)) == lib.FP_DONE:
                 break
             nbytes = _DENSE_WINDOW if next_[0] - start < _DENSE_WINDOW else _INDEX_WINDOW
-        lib.fp_xray_sort(x)
         self._drop_copies()
 
     def _drop_copies(self) -> None:
-        """A thread that still holds its buffer at exit makes the runtime write it twice, in another's place."""
-        x = self._x
-        i = lib.fp_xray_twin(x, 0)
-        while i < x.n_buffers:
-            one, other = x.buffers[i - 1], x.buffers[i]
-            if self._same_bytes(one.offset, other.offset, one.nbytes):
-                other.dropped = True
-                self._duplicates += 1
-            i = lib.fp_xray_twin(x, i + 1)
+        """Leave out buffers that the log has twice.
+
+        The runtime writes a buffer that a thread still holds at exit twice, the second time in another buffer's place.
+        """
+        one, other, nbytes = (ffi.new("uint64_t *") for _ in range(3))
+        while lib.fp_xray_twins(self._x, one, other, nbytes):
+            if self._same_bytes(one[0], other[0], nbytes[0]):
+                lib.fp_xray_drop(self._x)
 
     def _fdr_ranges(self) -> Iterator[tuple[int, int | None]]:
-        """The buffers in order of time.  In lenient mode each is a range, so that damage ends with it."""
+        """The buffers in order of time.  In lenient mode each is a range of its own, so that damage ends with it."""
         offset, nbytes = ffi.new("uint64_t *"), ffi.new("uint64_t *")
         while lib.fp_xray_range(self._x, not self.options[LENIENT], offset, nbytes):
             yield offset[0], nbytes[0]
@@ -123,15 +119,15 @@ class XRayReader(Reader):
     # ---- decoding ------------------------------------------------------
 
     def feed(self, in_: Any, batch: Any, err: Any) -> int:
-        if self.view == "stacks" and batch.n_values != 2:
-            lib.fp_batch_set_values(batch, 2)
+        if self.view == "stacks" and batch.n_values != 2 and lib.fp_batch_set_values(batch, 2):
+            raise MemoryError("no memory for the batch's values")
         batch.part = self._part
-        while (status := self._feed(self._x, in_, batch, err)) == lib.FP_ASK:
+        while (status := lib.fp_xray_feed(self._x, in_, batch, err)) == lib.FP_ASK:
             self._define(self._x.asked)
         return int(status)
 
     def _define(self, function_id: int) -> None:
-        """Name a function the decoder meets for the first time."""
+        """Name a function that the decoder meets for the first time."""
         model = self.model
         symbol = self._names.lookup(function_id) if self._names else None
         if symbol is None:
@@ -142,7 +138,7 @@ class XRayReader(Reader):
             system_name = symbol.system_name if symbol.system_name != symbol.name else ""
             function = model.function(symbol.name, symbol.file, object_id, system_name, symbol.line)
             if model.numbers.setdefault(function, function_id) != function_id:
-                # another function of which the symbols say the same: static ones without debug information
+                # Another function has the same name, file and line: both are static, without debug information.
                 system_name = f"{symbol.system_name}#{function_id}"
                 function = model.function(symbol.name, symbol.file, object_id, system_name, symbol.line)
                 model.numbers[function] = function_id
@@ -153,7 +149,7 @@ class XRayReader(Reader):
         x, report = self._x, self.report
         stats = x.stats
         for name, n in (
-            ("duplicate buffers", self._duplicates),
+            ("duplicate buffers", stats.duplicate_buffers),
             ("duplicate records", stats.duplicate_records),
             ("orphan arguments", stats.orphan_arguments),
             ("buffers cut short by typed events", stats.short_buffers),
@@ -174,7 +170,7 @@ class XRayReader(Reader):
         for note in (note for one in self._names.maps for note in one.notes()) if self._names else ():
             report.warn(note)
         if stats.joined:
-            self.model.parts[self._part].pid = None  # of a profile: that of its first log
+            self.model.parts[self._part].pid = None  # a profile's was that of its first log only
         facts = report.facts
         facts["mode"] = _MODES[x.mode]
         if x.mode < lib.FP_XRAY_PROFILE:

@@ -13,16 +13,16 @@ from fastprof.core.model import Batch, Model, Part
 from fastprof.core.options import Options
 from fastprof.core.report import Report
 
-_ID_LIMIT = 1 << 28  # function records have room for 28 bits
-BUFFER_SIZE = 16384  # what the header says; readers of version 2 and later do not need it
+_ID_LIMIT = 1 << 28  # a function record has 28 bits for the id
+BUFFER_SIZE = 16384  # for the file header; only readers of version 1 need it
 
 
 class XRayWriter(Writer):
     """One FDR v5 log.  Keeps function ids where the model has them or a function is called `#ID`.
 
-    Each function has an id of its own.  A function without one, or whose id is too large or is another's already, gets
-    one that is made up, and is counted.  Those are taken from the largest down: the runtime numbers the functions of
-    each object from 1 up, so a log would need 16 objects and 16 million functions in the last to meet them.
+    No two functions get the same id.  A function without an id, or with one that is too large or already taken, gets a
+    made-up id, and is counted.  Made-up ids count down from the largest.  The runtime numbers the functions of each
+    object from 1 up, so they only meet real ids in a log of 16 objects with 16 million functions in the last one.
     """
 
     format = "xray"
@@ -38,7 +38,7 @@ class XRayWriter(Writer):
         self._ids: Any = ffi.new("uint32_t[]", 64)
         self._n_ids = 0
         self._taken: set[int] = set()
-        self._made_up = _ID_LIMIT  # the last one; what is above is in use
+        self._made_up = _ID_LIMIT  # the last made-up id; all above are taken
         self._unnumbered = self._wide = self._shared = 0
 
     def _begin(self, part: Part | None) -> None:
@@ -59,7 +59,7 @@ class XRayWriter(Writer):
             ffi.memmove(grown, self._ids, 4 * self._n_ids)
             self._ids = grown
         without = []
-        for function in range(max(self._n_ids, 1), n):  # 0 is no function, and its id 0
+        for function in range(max(self._n_ids, 1), n):  # function 0 means "unknown" and keeps id 0
             number = self._own_id(function)
             if number is None:
                 self._unnumbered += 1
@@ -78,7 +78,7 @@ class XRayWriter(Writer):
         self._w.ids, self._w.n_ids = self._ids, n
 
     def _own_id(self, function: int) -> int | None:
-        """The id that a function had in the log it comes from."""
+        """The id that a function had in the log it comes from, if it comes from one."""
         number = self.model.numbers.get(function)
         if number is None:
             called = re.fullmatch(rb"#(0|[1-9]\d{0,9})", self.model.get_function(function).name)
@@ -86,7 +86,7 @@ class XRayWriter(Writer):
         return number
 
     def _make_up(self) -> int:
-        """An id that no function has, at least 1."""
+        """An id that no function has, at least 1.  Errors: FastprofError when all are taken."""
         self._made_up -= 1
         while self._made_up in self._taken:
             self._made_up -= 1

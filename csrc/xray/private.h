@@ -1,0 +1,53 @@
+/* xray/private.h - what the files that read XRay logs share.
+ *
+ * log.c       what every log has: file header, function names, choice of the mode
+ * index.c     FDR: where the buffers are, and in which order
+ * fdr.c       FDR: the records of a buffer
+ * basic.c     basic mode
+ * profile.c   profiling mode
+ *
+ * Each mode has a struct of its own, which only its file knows.
+ */
+#ifndef FP_XRAY_PRIVATE_H
+#define FP_XRAY_PRIVATE_H
+
+#include "xray/read.h"
+
+enum { FP_XRAY_HEADER_NBYTES = 32 };
+
+/* XRay function ids and their model functions.  Ids count from 1 in each object,
+ * so most are small: those are looked up in an array, larger ones by hashing. */
+struct fp_xray_names {
+    uint32_t *dense; /* model function + 1 by XRay id; 0 = not defined */
+    uint32_t n_dense;
+    struct fp_table sparse; /* larger ids; row i belongs to sparse_functions[i] */
+    uint32_t *sparse_functions;
+    uint32_t cap_sparse;
+};
+
+uint32_t fp_xray_lookup_sparse(const struct fp_xray_names *names, uint32_t id);
+
+/* The model function of XRay function `id` plus one; 0 = not defined yet. */
+static inline uint32_t fp_xray_lookup(const struct fp_xray_names *names, uint32_t id) {
+    return FP_LIKELY(id < names->n_dense) ? names->dense[id] : fp_xray_lookup_sparse(names, id);
+}
+
+/* `cat` can put several logs into one file.  Is p, where a record, block or buffer
+ * must begin, the header of another log of the same kind? */
+int fp_xray_is_header(const struct fp_xray *x, const uint8_t *p, size_t n);
+
+/* Goes on with such a log.  0, or FP_E_MALFORMED: it counts time in other ticks. */
+int fp_xray_begin_another(struct fp_xray *x, const uint8_t *p, uint64_t offset, struct fp_err *err);
+
+/* fp_xray_feed of each mode. */
+int fp_xray_fdr_feed(struct fp_xray *x, struct fp_in *in, struct fp_batch *out, struct fp_err *err);
+int fp_xray_basic_feed(struct fp_xray *x, struct fp_in *in, struct fp_batch *out, struct fp_err *err);
+int fp_xray_profile_feed(struct fp_xray *x, struct fp_in *in, struct fp_batch *out, struct fp_err *err);
+
+/* All take NULL. */
+void fp_xray_index_free(struct fp_xray_index *index);
+void fp_xray_fdr_free(struct fp_xray_fdr *f);
+void fp_xray_basic_free(struct fp_xray_basic *b);
+void fp_xray_profile_free(struct fp_xray_profile *q);
+
+#endif

@@ -1,0 +1,78 @@
+/* xray/records.h - the records of FDR logs, for who reads and who writes them.
+ *
+ * Behind the 32-byte file header come buffers, and each belongs to one thread.
+ *
+ *   function record, 8 bytes            metadata record, 16 bytes
+ *   +--------------------------+        +------+-------------------+
+ *   | id:28        | kind:3 | 0|        |kind:7|1| body, 15 bytes  |
+ *   | ticks since the last:32  |        +------+-------------------+
+ *   +--------------------------+
+ *
+ * `52 00 00 00 10 00 00 00` is: 0x52 = 0b101_001_0: function record, kind 1
+ * (exit), id 5, 16 ticks after the record before.
+ *
+ *   metadata       body; what is behind it holds anything
+ *   new buffer     thread:32
+ *   end of buffer  (version 1)
+ *   new CPU        cpu:16 tsc:64             sets the clock
+ *   TSC wrap       tsc:64                    sets the clock
+ *   wall time      seconds:64 microseconds:32
+ *   custom event   size:32, then versions 1 to 3: tsc:64
+ *                                version 4: tsc:64 cpu:16
+ *                                version 5: signed ticks since the last:32
+ *   call argument  value:64                  of the function record before
+ *   extents        nbytes:64                 of the buffer that follows (version 2 on)
+ *   typed event    size:32 signed ticks since the last:32 type:16
+ *   pid            process:32
+ *
+ * `size` bytes of payload follow an event's record.
+ *
+ * `05 02 00 40 42 0f 00 00 00 00 00 ...` is: 0x05 = 0b0000010_1: metadata, kind 2
+ * (new CPU), CPU 2, TSC 1,000,000.
+ */
+#ifndef FP_XRAY_RECORDS_H
+#define FP_XRAY_RECORDS_H
+
+#include "core/fp.h"
+
+/* First byte of a metadata record: kind << 1 | 1. */
+enum {
+    NEW_BUFFER = 0x01,
+    END_OF_BUFFER = 0x03,
+    NEW_CPU = 0x05,
+    TSC_WRAP = 0x07,
+    WALL_TIME = 0x09,
+    CUSTOM_EVENT = 0x0b,
+    CALL_ARGUMENT = 0x0d,
+    BUFFER_EXTENTS = 0x0f,
+    TYPED_EVENT = 0x11,
+    PID = 0x13,
+    LAST_METADATA = PID
+};
+
+enum { FUNCTION_NBYTES = 8, METADATA_NBYTES = 16 };
+
+/* The length of the record at `p`, with its payload.  `n` bytes are there; 0: too
+ * few to tell.  A payload of negative size, which is an error, counts as empty. */
+static inline uint64_t fp_xray_record_nbytes(const uint8_t *p, size_t n, int swap) {
+    if (n < 1) return 0;
+    if (!(p[0] & 1)) return FUNCTION_NBYTES;
+    if (p[0] != CUSTOM_EVENT && p[0] != TYPED_EVENT) return METADATA_NBYTES;
+    if (n < 5) return 0;
+    int32_t size = (int32_t)fp_u32s(p + 1, swap);
+    return METADATA_NBYTES + (uint64_t)(size > 0 ? size : 0);
+}
+
+/* Microseconds of the wall-time record at `p`; UINT64_MAX if they are more. */
+static inline uint64_t fp_xray_wall_us(const uint8_t *p, int swap) {
+    uint64_t seconds = fp_u64s(p + 1, swap), us = fp_u32s(p + 9, swap);
+    return seconds > (UINT64_MAX - us) / 1000000 ? UINT64_MAX : seconds * 1000000 + us;
+}
+
+/* The size of version 1 buffers, of which each has the size that the file header
+ * states; 0 = unknown.  A size that holds no preamble is none. */
+static inline uint64_t fp_xray_v1_stride(uint64_t buffer_size) {
+    return buffer_size < 48 ? 0 : buffer_size;
+}
+
+#endif
