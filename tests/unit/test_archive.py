@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from fastprof.core._c import lib
 
 import fastprof
 from fastprof import formats
+from fastprof.core._c import lib
 from fastprof.core.engine import read, write
 from fastprof.core.errors import FastprofError, FormatError, UsageError
 from fastprof.core.io import Sink, Source

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from fastprof.core._c import lib
 
+from fastprof.core._c import lib
 from fastprof.core.engine import Options, Report, write
 from fastprof.core.errors import FastprofError
 from fastprof.core.io import Sink
