@@ -82,7 +82,12 @@ static inline int fp_fail(struct fp_err *err, int code, uint64_t offset, const c
     return code;
 }
 
-/* The same with what was found (shown by `kind`) and what was expected. */
+/* An allocation failed. */
+static inline int fp_no_memory(struct fp_err *err) {
+    return fp_fail(err, FP_E_NOMEM, 0, "memory");
+}
+
+/* fp_fail with what was found (shown by `kind`) and what was expected. */
 static inline int fp_fail_got(struct fp_err *err, int code, uint64_t offset, const char *what, int kind, uint64_t got,
                               const char *want, uint64_t limit) {
     fp_fail(err, code, offset, what);

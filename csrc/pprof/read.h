@@ -1,19 +1,23 @@
-/* pprof/read.h - reads pprof's profile.proto over its wire format.
+/* pprof/read.h - reads pprof's profile.proto, a protocol buffer (core/wire.h).
  *
- * Floor 2.  Fields come in any order, and samples refer by id to tables that
- * may follow them, so the input is read twice: fp_pprof_tables takes all but the
- * samples, fp_pprof_resolve enters the tables into the model, fp_pprof_feed gives
- * the samples.  Lists are read packed or not; unknown fields are counted.
+ * Floor 2.  Samples refer by id to tables: locations, functions, mappings, strings.  Fields may come in any order, so
+ * a table may follow the samples that need it.  The input is therefore read twice:
  *
- *   12 06 0a 01 01 12 01 05    field 2 (sample), 6 bytes:
+ *   fp_pprof_tables    first pass: everything but the samples
+ *   fp_pprof_resolve   enters the tables into the model
+ *   fp_pprof_feed      second pass: the samples
+ *
+ *   12 06 0a 01 01 12 01 05    field 2 of the profile, a sample, 6 bytes:
  *         0a 01 01             location_id, packed: 1
  *                  12 01 05    value, packed: 5
  *
- * Each distinct list of locations, as its bytes stand in the file, is looked up
- * in the stack tree once; likewise labels.  Memory: linear in the tables and
- * the distinct stacks and label sets.
- * Source: google/pprof proto/profile.proto; validity as profile.CheckValid of
- * its Go package has it.
+ * Lists are read packed or not.  Unknown fields are counted.
+ *
+ * Many samples have the same stack.  The bytes of each list of locations are kept, and a list whose bytes were seen
+ * before has the stack it had then.  Labels likewise.
+ *
+ * Memory: linear in the tables and in the distinct stacks and label sets.
+ * Source: google/pprof proto/profile.proto.  What is an error: CheckValid of its Go package `profile`.
  */
 #ifndef FP_PPROF_READ_H
 #define FP_PPROF_READ_H
@@ -24,21 +28,21 @@
 
 /* cffi-begin */
 
-/* No message within a profile is longer than this. */
+/* No message within a profile may be longer. */
 enum { FP_PPROF_MAX_MESSAGE = 1 << 26 };
 
 struct fp_pprof_read_stats {
     uint64_t samples;
     uint64_t unknown_fields;        /* of the profile and its tables */
     uint64_t unknown_sample_fields; /* of samples and labels */
-    uint64_t breakdowns;            /* of samples: single events, whose sums the samples' values are */
-    uint64_t label_sets;            /* of those events */
-    uint64_t no_mapping;            /* locations whose mapping id names none, taken as without */
-    uint64_t bad_lines;             /* line numbers or columns that do not fit 32 bits, taken as unknown */
+    uint64_t breakdowns;            /* Sample.breakdown: single events; the sample's values are their sums */
+    uint64_t label_sets;            /* Profile.label_set: labels of such events */
+    uint64_t no_mapping;            /* locations whose mapping id names none; they get no mapping */
+    uint64_t bad_lines;             /* line numbers and columns beyond 32 bits; they become 0, unknown */
     /* lenient: losses */
     uint64_t bad_samples;
     uint64_t bad_entries;    /* of tables */
-    uint64_t bad_references; /* to strings and functions that are not there */
+    uint64_t bad_references; /* to strings and functions that do not exist */
     uint64_t lost_bytes;
 };
 
@@ -46,23 +50,25 @@ struct fp_pprof_reader {
     struct fp_model *model;
     int32_t lenient;
     struct fp_pprof_read_stats stats;
-    /* the profile's own fields; strings as ids of the model after fp_pprof_resolve, before as indices */
+    /* The profile's own fields.  Strings are indices into the string table until fp_pprof_resolve makes ids of the
+     * model of them. */
     int64_t time_ns, duration_ns, period;
     uint64_t period_type, period_unit;
     uint64_t drop_frames, keep_frames, default_sample_type, doc_url;
     int32_t has_period_type;
     uint64_t *comments;
     uint32_t n_comments, cap_comments;
-    uint64_t *types; /* (type, unit) of each column of values */
+    uint64_t *types; /* (type, unit) of each value of a sample */
     uint32_t n_types, cap_types;
 
     /* private from here on */
-    uint64_t skip;     /* bytes of a field to pass over */
-    uint64_t field_at; /* where that field began */
+    uint64_t skip;     /* bytes still to pass over: of a field that is not wanted, or all when `lost` */
+    uint64_t field_at; /* absolute offset of the field at hand */
     int32_t first_pass;
-    int32_t lost; /* lenient: nothing that follows can be read */
+    int32_t lost; /* lenient: a tag was broken, so where the fields behind it begin is unknown */
     int32_t has_samples;
     uint64_t samples_at;
+    /* the tables as they stand in the file */
     uint32_t *strings; /* by index: string of the model */
     uint32_t n_strings, cap_strings;
     struct fp_pprof_mapping *mappings;
@@ -70,20 +76,22 @@ struct fp_pprof_reader {
     struct fp_pprof_location *locations;
     struct fp_pprof_line *lines;
     uint32_t cap_mappings, cap_functions, cap_locations, n_lines, cap_lines;
-    struct fp_table mapping_ids, function_ids, location_ids; /* id -> position + 1 */
-    uint32_t *frames;                                        /* by location position: frame */
-    struct fp_strings chains;                                /* location lists as in the file */
-    uint32_t *chain_stacks;                                  /* by chain: stack */
+    struct fp_table mapping_ids, function_ids, location_ids; /* id -> position in the table, and 1 */
+    uint32_t *frames;                                        /* by position of a location: frame */
+    /* what samples had so far */
+    struct fp_strings chains; /* lists of locations, as their bytes stand in the file */
+    uint32_t *chain_stacks;   /* by chain: stack */
     uint32_t cap_chain_stacks;
-    struct fp_strings label_sets; /* label messages as in the file */
-    uint32_t *label_chains;
+    struct fp_strings label_sets; /* label messages, likewise */
+    uint32_t *label_chains;       /* by label set: label chain */
     uint32_t cap_label_chains;
-    struct fp_pprof_label *labels; /* scratch */
+    /* scratch */
+    struct fp_pprof_label *labels; /* of one label set */
     uint32_t cap_labels;
-    uint64_t *ids; /* scratch: frames of one chain */
-    uint32_t cap_ids;
-    int64_t *values;                /* scratch: the values of one sample */
-    struct fp_buf chain, label_set; /* scratch, for lists in pieces */
+    uint32_t *chain_frames; /* of one chain */
+    uint32_t cap_chain_frames;
+    int64_t *values;                /* of one sample */
+    struct fp_buf chain, label_set; /* of one sample, where they stand in several pieces */
 };
 
 /* Borrows the model; caller owns.  NULL when memory ran out. */
@@ -93,13 +101,13 @@ void fp_pprof_reader_free(struct fp_pprof_reader *r);
 /* Could these first bytes of a file be a profile?  1 or 0. */
 int fp_pprof_sniff(const uint8_t *p, size_t n);
 
-/* First pass: all but the samples.  FP_MORE, FP_DONE at the end of the input. */
+/* First pass.  FP_MORE, FP_DONE at the end of the input, or an error. */
 int fp_pprof_tables(struct fp_pprof_reader *r, struct fp_in *in, struct fp_err *err);
 
 /* Between the passes.  0 or an error. */
 int fp_pprof_resolve(struct fp_pprof_reader *r, struct fp_err *err);
 
-/* Second pass: a row a sample.  FP_MORE, FP_FULL, FP_DONE. */
+/* Second pass, from the beginning of the input: one row for each sample.  FP_MORE, FP_FULL, FP_DONE, or an error. */
 int fp_pprof_feed(struct fp_pprof_reader *r, struct fp_in *in, struct fp_batch *out, struct fp_err *err);
 
 /* cffi-end */

@@ -1,16 +1,17 @@
 /* pprof/write.h - writes pprof's profile.proto in one pass.
  *
- * Floor 2.  Protocol buffers allow the fields of a message in any order, so each
- * string, function and location is written just before the first sample that
- * uses it; mappings come at the end, when it is known whether all their
- * locations have functions.  Ids are 1, 2, 3 ... in the order written, string 0
- * is "", no entry is written twice.
+ * Floor 2.  A protocol buffer may have its fields in any order.  So each string, function and location is written just
+ * before the first sample that uses it.  Mappings are written at the end, because each says whether all its locations
+ * have functions.  Ids are 1, 2, 3 ... in the order written, string 0 is "", no entry is written twice.
  *
  *   32 00                      string_table[0] = ""
  *   32 01 66                   string_table[1] = "f"
  *   2a 06 08 01 10 01 18 01    function 1: name 1, system name 1
  *   22 0b 08 01 18 90 20 22 04 08 01 10 07   location 1: address 0x1010, line 7 of function 1
  *   12 06 0a 01 01 12 01 05    sample: location 1, value 5
+ *
+ * The fields of the profile itself are the caller's to write (core/wire.h): string_table[0] and the sample types before
+ * the first call, the others at any time.
  *
  * Memory: linear in the model's tables.
  * Source: google/pprof proto/profile.proto.
@@ -28,53 +29,59 @@ enum { FP_PPROF_MEMO_BYTES = 1 << 24 };
 
 struct fp_pprof_write_stats {
     uint64_t samples;
-    uint64_t no_stack; /* samples given a location named "[no stack]" */
-    uint64_t times;    /* samples whose time was not written */
-    uint64_t mended;   /* strings whose bytes were not UTF-8 */
+    uint64_t no_stack; /* samples without stack; they get a location named "[no stack]" */
+    uint64_t times;    /* samples whose time was not written: a profile has no place for it */
+    uint64_t mended;   /* strings that were not UTF-8 */
 };
 
-/* Names the writer makes up; interned by the caller.  0: such labels are not written. */
+/* Strings of the model that the writer needs; the caller enters them. */
 struct fp_pprof_words {
-    uint32_t pid, tid; /* keys of the labels of a row's thread */
-    uint32_t no_stack; /* the function of samples without stack */
+    uint32_t pid, tid; /* keys of the labels that say a row's thread; 0: that label is not written */
+    uint32_t no_stack; /* name of the function of samples without stack */
 };
 
 struct fp_pprof_writer {
     struct fp_model *model;
     struct fp_pprof_words words;
-    int32_t name_addresses; /* functions for locations that have none */
+    int32_t name_addresses; /* locations without function get one named after the address */
     struct fp_pprof_write_stats stats;
 
     /* private from here on */
-    uint32_t n_strings;                                /* written */
-    uint32_t no_stack;                                 /* the location of samples without stack */
-    uint32_t *strings, *functions, *frames, *mappings; /* model id -> id written, 0 = not yet */
+    uint32_t n_strings; /* written */
+    uint32_t no_stack;  /* the location of samples without stack; 0 = not yet written */
+    /* id of the model -> id in the file, 0 = not yet written */
+    uint32_t *strings, *functions, *frames, *mappings;
     uint32_t cap_strings, cap_functions, cap_frames, cap_mappings;
-    struct fp_table out_functions, out_locations, out_mappings; /* row ids are the ids written */
-    uint8_t *seen;                                              /* by mapping written: what its locations have */
+    /* The entries of the file.  A row's id is the entry's id in the file. */
+    struct fp_table out_functions, out_locations, out_mappings;
+    uint8_t *seen; /* by mapping of the file: what its locations have */
     uint32_t cap_seen;
-    /* stacks and label chains as they were written, to be copied; kept while
-     * there are less than FP_PPROF_MEMO_BYTES of them */
+    /* Bytes that were written for stacks and label chains, to be copied when they come again.  Once the memo has
+     * FP_PPROF_MEMO_BYTES, nothing is added. */
     struct fp_buf memo;
     uint32_t *memo_stacks,
-        *memo_labels; /* by stack or label: offset in memo, of a u32 length and the bytes; 0 = none */
+        *memo_labels; /* by id of the model: offset in memo, of a u32 length and the bytes; 0 = none */
     uint32_t cap_memo_stacks, cap_memo_labels;
-    struct fp_buf ids, rest, entry, message; /* scratch: of a sample, of a table entry */
+    /* scratch */
+    struct fp_buf ids;   /* of a sample: its list of locations */
+    struct fp_buf rest;  /* of a sample: values and labels */
+    struct fp_buf entry; /* a location */
 };
 
 /* Borrows the model.  Caller owns.  NULL when memory ran out. */
 struct fp_pprof_writer *fp_pprof_writer_new(struct fp_model *model);
 void fp_pprof_writer_free(struct fp_pprof_writer *w);
 
-/* The index of a string of the model, written to `out` if new; negative: FP_E_NOMEM. */
+/* The index in the string table of a string of the model; it is written to `out` if new.  FP_E_NOMEM, which is
+ * negative, when memory ran out. */
 int64_t fp_pprof_string(struct fp_pprof_writer *w, uint32_t string, struct fp_buf *out);
 
-/* Samples for the rows.  Value k of each is column columns[k] of the batch, or
- * 0 where columns[k] < 0.  FP_DONE or FP_E_NOMEM. */
+/* Writes a sample for each row.  Value k of it is column columns[k] of the batch, or 0 where columns[k] < 0.  FP_DONE
+ * or FP_E_NOMEM. */
 int fp_pprof_put(struct fp_pprof_writer *w, const struct fp_batch *in, const int32_t *columns, uint32_t n_columns,
                  struct fp_buf *out, struct fp_err *err);
 
-/* After the last sample: the mappings.  FP_DONE or FP_E_NOMEM. */
+/* After the last sample: writes the mappings.  FP_DONE or FP_E_NOMEM. */
 int fp_pprof_mappings(struct fp_pprof_writer *w, struct fp_buf *out, struct fp_err *err);
 
 /* cffi-end */

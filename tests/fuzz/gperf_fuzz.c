@@ -2,11 +2,12 @@
  * one before it how much comes at a time; so a file replays as it is. */
 #include <stdlib.h>
 
-#include "gperftools/gperf.h"
+#include "gperftools/read.h"
+#include "gperftools/write.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-static void drain(struct fp_gperf *g, struct fp_model *m, uint32_t cap) {
+static void drain(struct fp_gperf_reader *g, struct fp_model *m, uint32_t cap) {
     struct fp_batch *batch = fp_batch_new(FP_STACKS, cap, 2);
     struct fp_gperf_writer w = {.model = m, .period_ns = 1000};
     struct fp_buf out = {0};
@@ -25,7 +26,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     if (size < 2) return 0;
     const uint8_t options = data[size - 1];
     struct fp_model *m = fp_model_new();
-    struct fp_gperf *g = fp_gperf_new(m, options & 1);
+    struct fp_gperf_reader *g = fp_gperf_reader_new(m, options & 1);
     g->keep_signal_frames = options >> 1 & 1;
     const size_t step = data[size - 2] ? data[size - 2] : size;
     const uint32_t cap = 1 + (options >> 4);
@@ -56,7 +57,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
             fp_gperf_map(g, start << 12, (start + 2) << 12, fp_model_mapping(m, object, start << 12, 0, 0, 0));
         drain(g, m, cap);
     }
-    fp_gperf_free(g);
+    fp_gperf_reader_free(g);
     fp_model_free(m);
     return 0;
 }

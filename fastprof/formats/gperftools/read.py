@@ -1,4 +1,4 @@
-"""Reads gperftools CPU profiles (csrc/gperftools/gperf.h)."""
+"""Reads gperftools CPU profiles (csrc/gperftools/read.h)."""
 
 from __future__ import annotations
 
@@ -53,10 +53,10 @@ class GperftoolsReader(Reader):
 
     def __init__(self, source: Source, model: Model, options: Options, report: Report) -> None:
         super().__init__(source, model, options, report)
-        g = lib.fp_gperf_new(model.c, options[LENIENT])
+        g = lib.fp_gperf_reader_new(model.c, options[LENIENT])
         if not g:
             raise MemoryError("no memory for the gperftools decoder")
-        self._g = g = ffi.gc(g, lib.fp_gperf_free)
+        self._g = g = ffi.gc(g, lib.fp_gperf_reader_free)
         g.keep_signal_frames = options[KEEP_SIGNAL_FRAMES]
         self._maps = MapsText()
         self._binary = b""

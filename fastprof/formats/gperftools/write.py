@@ -1,6 +1,8 @@
-"""Writes gperftools CPU profiles (csrc/gperftools/gperf.h)."""
+"""Writes gperftools CPU profiles (csrc/gperftools/write.h)."""
 
 from __future__ import annotations
+
+import sys
 
 from fastprof.core._c import ffi, lib
 from fastprof.core.engine import Writer
@@ -13,7 +15,7 @@ from fastprof.formats.gperftools import NANOSECONDS, PERIOD
 
 
 class GperftoolsWriter(Writer):
-    """A profile of 64-bit little-endian words, which google-pprof and go tool pprof read."""
+    """A profile of 64-bit words in the machine's byte order, which google-pprof and go tool pprof read."""
 
     format = "gperftools"
     view = "stacks"
@@ -25,6 +27,9 @@ class GperftoolsWriter(Writer):
         self._err = ffi.new("struct fp_err *")
         self._begun = False
 
+    def _words(self, *words: int) -> None:
+        self.text(b"".join(n.to_bytes(8, sys.byteorder) for n in words))
+
     def _begin(self, part: Part | None) -> None:
         extra = part.extra if part else {}
         unit = extra.get("period_type", ("cpu", "nanoseconds"))[1]
@@ -34,7 +39,7 @@ class GperftoolsWriter(Writer):
         if self.options[PERIOD]:
             period_us = self.options[PERIOD]
         self._w.period_ns = period_us * 1000
-        self.text(b"".join(n.to_bytes(8, "little") for n in (0, 3, 0, period_us, 0)))
+        self._words(0, 3, 0, period_us, 0)
         self._begun = True
 
     def put(self, batch: Batch) -> None:
@@ -48,7 +53,7 @@ class GperftoolsWriter(Writer):
     def end(self) -> None:
         if not self._begun:
             self._begin(self.model.parts[0] if self.model.parts else None)
-        self.text(b"".join(n.to_bytes(8, "little") for n in (0, 1, 0)))
+        self._words(0, 1, 0)
         build_ids = 0
         for i in range(1, self.model.count("mappings")):
             row = self.model.row("mappings", i)

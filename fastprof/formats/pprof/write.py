@@ -13,24 +13,6 @@ from fastprof.core.report import Report
 from fastprof.formats.pprof import COMMENTS, NAME_ADDRESSES, TIME
 
 
-def _varint(value: int) -> bytes:
-    value &= (1 << 64) - 1  # int64 goes as ten bytes when negative
-    out = bytearray()
-    while value > 0x7F:
-        out.append(value & 0x7F | 0x80)
-        value >>= 7
-    out.append(value)
-    return bytes(out)
-
-
-def _number(field: int, value: int) -> bytes:
-    return _varint(field << 3) + _varint(value) if value else b""
-
-
-def _message(field: int, content: bytes) -> bytes:
-    return _varint(field << 3 | 2) + _varint(len(content)) + content
-
-
 class PprofWriter(Writer):
     """A profile in one pass, gzip-compressed unless the output's name says otherwise."""
 
@@ -52,7 +34,7 @@ class PprofWriter(Writer):
         self._used: list[Part] = []
         if sink.path is None or not sink.path.endswith((".pb", ".pprof.raw")):
             sink.gzip()
-        self.text(_message(6, b""))
+        lib.fp_wire_put_bytes(self.out, 6, b"", 0)  # string 0
 
     def _string(self, text: str | bytes) -> int:
         index = int(lib.fp_pprof_string(self._w, self.model.intern(text), self.out))
@@ -60,8 +42,15 @@ class PprofWriter(Writer):
             raise MemoryError("no memory for output")
         return index
 
+    def _number(self, field: int, value: int) -> None:
+        lib.fp_wire_put_nonzero(self.out, field, value & (1 << 64) - 1)
+
     def _value_type(self, field: int, name: str, unit: str) -> None:
-        self.text(_message(field, _number(1, self._string(name)) + _number(2, self._string(unit))))
+        name_id, unit_id = self._string(name), self._string(unit)  # which may write them, so before the message begins
+        mark = lib.fp_wire_begin(self.out, field)
+        self._number(1, name_id)
+        self._number(2, unit_id)
+        lib.fp_wire_end(self.out, mark)
 
     def _begin(self, part: Part) -> None:
         self._types = [ValueType(t.name, t.unit) for t in part.value_types]
@@ -123,12 +112,12 @@ class PprofWriter(Writer):
         if time_ns is None:
             time_ns = min(all_of("time_ns"), default=0)
         self._value_type(11, *period_type)
-        self.text(_number(12, max(all_of("period"), default=1)))
-        self.text(_number(9, time_ns))
-        self.text(_number(10, sum(all_of("duration_ns"))))
+        self._number(12, max(all_of("period"), default=1))
+        self._number(9, time_ns)
+        self._number(10, sum(all_of("duration_ns")))
         for field, key in ((7, "drop_frames"), (8, "keep_frames"), (14, "default_sample_type"), (15, "doc_url")):
             for text in all_of(key)[:1]:
-                self.text(_number(field, self._string(text)))
+                self._number(field, self._string(text))
         comments: dict[bytes, None] = {}
         for part in parts:
             comments.update(dict.fromkeys([*part.comments, *part.extra.get("remarks", [])]))
@@ -137,4 +126,4 @@ class PprofWriter(Writer):
             comments.update(dict.fromkeys(key + b": " + text if key else text for key, text in part.descriptions))
         comments.update((c.encode("utf-8", "surrogateescape"), None) for c in self.options[COMMENTS])
         for comment in comments:
-            self.text(_varint(13 << 3) + _varint(self._string(comment)))
+            lib.fp_wire_put_number(self.out, 13, self._string(comment))  # of a list: also when it is 0

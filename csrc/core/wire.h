@@ -1,0 +1,176 @@
+/* core/wire.h - the wire format of protocol buffers, read and written.
+ *
+ * Floor 0.  A message is a run of fields.  A field is a tag - its number and its wire type - and a content:
+ *
+ *   wire type   content
+ *   VARINT      a number: 7 bits a byte, the lowest bits first; the top bit says that another byte follows
+ *   BYTES       a length as a varint, then that many bytes: a string, a message, or a list of varints ("packed")
+ *   FIXED64     8 bytes, little-endian
+ *   FIXED32     4 bytes, little-endian
+ *
+ *   08 96 01          field 1, VARINT: 150
+ *   12 03 08 96 01    field 2, BYTES: 3 of them, here a message whose field 1 is 150
+ *
+ * Reading never looks behind the end that it is given.
+ * Source: protobuf.dev/programming-guides/encoding.
+ */
+#ifndef FP_WIRE_H
+#define FP_WIRE_H
+
+#include "core/buf.h"
+
+enum fp_wire_type { FP_WIRE_VARINT = 0, FP_WIRE_FIXED64 = 1, FP_WIRE_BYTES = 2, FP_WIRE_FIXED32 = 5 };
+
+/* ---- reading ---- */
+
+/* What the functions below return instead of a count or a kind of field.  CUT: the bytes end too early.  BAD: no
+ * further byte could make it right. */
+enum { FP_WIRE_CUT = 0, FP_WIRE_BAD = -1 };
+
+/* Reads a varint.  Returns the bytes it takes, FP_WIRE_CUT, or FP_WIRE_BAD if the number does not fit 64 bits. */
+static inline int fp_wire_read_varint(const uint8_t *p, const uint8_t *end, uint64_t *v) {
+    if (FP_LIKELY(p < end && *p < 0x80)) {
+        *v = *p;
+        return 1;
+    }
+    uint64_t value = 0;
+    for (int i = 0; i < 10; i++) {
+        if (p + i == end) return FP_WIRE_CUT;
+        value |= (uint64_t)(p[i] & 0x7f) << (7 * i);
+        if (p[i] < 0x80) {
+            if (i == 9 && p[i] > 1) return FP_WIRE_BAD;
+            *v = value;
+            return i + 1;
+        }
+    }
+    return FP_WIRE_BAD;
+}
+
+struct fp_wire_field {
+    const uint8_t *at; /* its tag */
+    uint32_t number;
+    uint32_t wire; /* enum fp_wire_type */
+    uint64_t v;    /* VARINT: the number */
+    const uint8_t *p;
+    size_t n; /* the content is p[0..n), of a VARINT, too; of BYTES without the length */
+};
+
+/* Reads a field's head: the tag, and of BYTES the length.  Returns the bytes they take, FP_WIRE_CUT or FP_WIRE_BAD.
+ * The content follows the head.  That of a VARINT is there; that of others may lie behind `end`, which the caller
+ * checks. */
+static inline int fp_wire_read_head(const uint8_t *p, const uint8_t *end, struct fp_wire_field *f) {
+    uint64_t tag;
+    f->at = p;
+    int used = fp_wire_read_varint(p, end, &tag);
+    if (used <= 0) return used;
+    if (tag >> 3 == 0 || tag > UINT32_MAX) return FP_WIRE_BAD;
+    f->number = (uint32_t)(tag >> 3);
+    f->wire = (uint32_t)tag & 7;
+    f->v = 0;
+    f->p = p + used;
+    switch (f->wire) {
+        case FP_WIRE_VARINT: {
+            int n = fp_wire_read_varint(f->p, end, &f->v);
+            if (n <= 0) return n;
+            f->n = (size_t)n;
+            return used;
+        }
+        case FP_WIRE_BYTES: {
+            uint64_t n;
+            int more = fp_wire_read_varint(f->p, end, &n);
+            if (more <= 0) return more;
+            if (n > (uint64_t)INT64_MAX) return FP_WIRE_BAD;
+            f->n = (size_t)n;
+            f->p += more;
+            return used + more;
+        }
+        case FP_WIRE_FIXED64: f->n = 8; return used;
+        case FP_WIRE_FIXED32: f->n = 4; return used;
+        default: return FP_WIRE_BAD; /* groups, which no current writer makes, and types without meaning */
+    }
+}
+
+/* What a message's definition says of each field number: 'V' a varint, 'B' bytes, 'L' a list of varints, packed or
+ * not; blank or 0: no such field.  kinds[0] is blank, because no field has number 0. */
+struct fp_wire_schema {
+    char kinds[32];
+};
+
+/* What a field is to a reader.  0 is the end of the message. */
+enum fp_wire_kind { FP_WIRE_END = 0, FP_WIRE_KNOWN = 1, FP_WIRE_UNKNOWN = 2 };
+
+/* FP_WIRE_KNOWN, FP_WIRE_UNKNOWN, or FP_WIRE_BAD for a known field of a wrong wire type. */
+static inline int fp_wire_kind(const struct fp_wire_schema *schema, const struct fp_wire_field *f) {
+    switch (f->number < sizeof schema->kinds ? schema->kinds[f->number] : 0) {
+        case 'V': return f->wire == FP_WIRE_VARINT ? FP_WIRE_KNOWN : FP_WIRE_BAD;
+        case 'B': return f->wire == FP_WIRE_BYTES ? FP_WIRE_KNOWN : FP_WIRE_BAD;
+        case 'L': return f->wire == FP_WIRE_BYTES || f->wire == FP_WIRE_VARINT ? FP_WIRE_KNOWN : FP_WIRE_BAD;
+        default: return FP_WIRE_UNKNOWN;
+    }
+}
+
+/* A message, or a list of varints, of which all bytes are there.  `p` moves on as it is read. */
+struct fp_wire {
+    const uint8_t *p, *end;
+};
+
+/* The content of a field, to be read as a message or a list.  A list that is not packed is one VARINT a field, and
+ * each of these is a list of one. */
+static inline struct fp_wire fp_wire_inside(const struct fp_wire_field *f) {
+    return (struct fp_wire){f->p, f->p + f->n};
+}
+
+/* The next field of a message: an fp_wire_kind, or FP_WIRE_BAD, which leaves m->p at the field that is broken. */
+static inline int fp_wire_next(struct fp_wire *m, const struct fp_wire_schema *schema, struct fp_wire_field *f) {
+    if (m->p == m->end) return FP_WIRE_END;
+    int used = fp_wire_read_head(m->p, m->end, f);
+    if (used <= 0 || f->n > (size_t)(m->end - f->p)) return FP_WIRE_BAD;
+    int kind = fp_wire_kind(schema, f);
+    if (kind != FP_WIRE_BAD) m->p = f->p + f->n;
+    return kind;
+}
+
+/* The next number of a list: 1, 0 at its end, or FP_WIRE_BAD, which leaves list->p at the number that is broken. */
+static inline int fp_wire_next_number(struct fp_wire *list, uint64_t *v) {
+    if (list->p == list->end) return 0;
+    int used = fp_wire_read_varint(list->p, list->end, v);
+    if (used <= 0) return FP_WIRE_BAD;
+    list->p += used;
+    return 1;
+}
+
+/* ---- writing ---- */
+
+/* The tag of a field, a number that is written as a varint. */
+#define FP_WIRE_TAG(number, wire) ((number) << 3 | (wire))
+
+/* The most bytes that a tag and a varint take. */
+enum { FP_WIRE_HEAD = 15 };
+
+/* The bytes that fp_varint takes for v. */
+static inline unsigned fp_varint_length(uint64_t v) {
+    unsigned n = 1;
+    for (; v >= 0x80; v >>= 7) n++;
+    return n;
+}
+
+/* cffi-begin */
+
+/* A VARINT field.  A negative int64 is given as its 64 bits.  0 or FP_E_NOMEM. */
+int fp_wire_put_number(struct fp_buf *b, uint32_t number, uint64_t v);
+
+/* The same, but nothing where v is 0: proto3 leaves such fields out, and readers take a missing one for 0. */
+int fp_wire_put_nonzero(struct fp_buf *b, uint32_t number, uint64_t v);
+
+/* A field whose content is n bytes: a string, or a message that is made already.  0 or FP_E_NOMEM. */
+int fp_wire_put_bytes(struct fp_buf *b, uint32_t number, const void *p, size_t n);
+
+/* A message that is made in place.  What is put between the two is its content; messages may stand in messages.
+ * fp_wire_begin returns a mark, which fp_wire_end takes.  fp_wire_end returns 0, or FP_E_NOMEM if any memory ran out
+ * since the buffer was made. */
+size_t fp_wire_begin(struct fp_buf *b, uint32_t number);
+int fp_wire_end(struct fp_buf *b, size_t mark);
+
+/* cffi-end */
+
+#endif

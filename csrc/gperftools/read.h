@@ -1,0 +1,127 @@
+/* gperftools/read.h - reads gperftools CPU profiles of 32 and 64 bit words in either byte order.
+ *
+ * Floor 2.  A profile is made of words as large as a pointer of the profiled program, and ends in text:
+ *
+ *   header   0, n >= 3 further words: version (0; 1 = Java), period in us, 0, ...
+ *   records  count, depth, as many program counters: the leaf's, then return addresses
+ *   trailer  0, 1, 0
+ *   text     the mapped objects, as in /proc/PID/maps
+ *
+ *   00 00 00 00  03 00 00 00  00 00 00 00  10 27 00 00  00 00 00 00   header, period 10000 us
+ *   02 00 00 00  01 00 00 00  34 12 00 00                             2 ticks at 0x1234
+ *   00 00 00 00  01 00 00 00  00 00 00 00                             trailer
+ *
+ * The program counters of a record are called a chain here.  The profiler writes a chain whenever it needs the chain's
+ * place in its table, so many records have the same one; their counts are added up.  Which objects are mapped comes
+ * last, so the rows come after the last byte.
+ *
+ * A process that forks while it is profiled hands the samples that were not written yet to its child.  When the child
+ * exits, it writes them into the file, and the parent writes the same samples again:
+ *
+ *   header records trailer text   header more records trailer text
+ *
+ * Each header begins a run.  As the runs have samples in common, they are not added up: the count of a chain is the
+ * largest that it has in any one run.  Where a part of the profile was in the file before the fork, the words after the
+ * text begin without a header, and nothing says which samples are there twice.  These are added up, and counted in
+ * `forks_in_pieces`.
+ *
+ * Memory: linear in the distinct chains.
+ * Source: gperftools doc/cpuprofile-fileformat.html, src/profiledata.cc.
+ */
+#ifndef FP_GPERF_READ_H
+#define FP_GPERF_READ_H
+
+#include "core/batch.h"
+#include "core/buf.h"
+#include "core/model.h"
+
+/* cffi-begin */
+
+enum {
+    /* The profiler keeps 254 frames of a stack and drops those at the root.  Where the unwinder gave the leaf twice,
+     * it drops one of the two and 253 are left. */
+    FP_GPERF_CUT_DEPTH = 253,
+    FP_GPERF_MAX_DEPTH = 65536
+};
+
+struct fp_gperf_stats {
+    uint64_t records;
+    uint64_t ticks;            /* samples */
+    uint64_t chains;           /* distinct */
+    uint64_t cut_ticks;        /* ticks whose stacks were cut at the profiler's limit */
+    uint64_t signal_frames;    /* removed; each distinct chain counts once */
+    uint64_t duplicate_leaves; /* likewise */
+    uint64_t unmapped;         /* distinct addresses in no mapped object */
+    uint64_t forks;            /* how often words followed the text */
+    uint64_t forks_in_pieces;  /* how often without a header */
+    /* lenient: losses */
+    uint64_t bad_records;
+    uint64_t lost_bytes;
+};
+
+struct fp_gperf_reader {
+    struct fp_model *model;
+    int32_t lenient;
+    int32_t keep_signal_frames;
+    int32_t exact_callers; /* callers are addresses of calls, not return addresses */
+    /* the header */
+    int32_t word; /* bytes a word: 4 or 8 */
+    int32_t swap; /* the byte order is not the machine's */
+    int32_t java;
+    int32_t trailer;    /* 1: the trailer was seen */
+    uint64_t period_us; /* microseconds a tick; the caller may change it before the rows */
+    size_t line_n;      /* after FP_ASK: bytes of the line of text at hand, 0 at the end */
+    struct fp_gperf_stats stats;
+
+    /* private from here on */
+    int32_t state;
+    int32_t has_empty; /* a record without program counters was seen */
+    uint32_t header_words;
+    uint32_t run;             /* the run at hand, from 0 */
+    uint64_t skip;            /* header bytes still to pass over */
+    struct fp_strings chains; /* the program counters as they stand in the file */
+    uint64_t *ticks;          /* by chain: its ticks, of the last run that has it */
+    uint32_t cap_ticks;
+    struct fp_gperf_before *before; /* by chain, when there is a second run */
+    uint32_t cap_before;
+    struct fp_gperf_range *ranges;
+    uint32_t n_ranges, cap_ranges;
+    struct fp_gperf_name *names;
+    uint32_t n_names, cap_names;
+    struct fp_table pcs; /* (address low, high, is leaf) */
+    uint32_t *pc_frames; /* by pcs id: frame */
+    uint32_t cap_pc_frames;
+    uint32_t *chain_stacks; /* by chain: stack; FP_NO_ID: counted with another chain */
+    uint32_t n_rules;
+    uint64_t rules[4];    /* signal frames to remove, by address; 0: the second of two equal leaves */
+    uint64_t *pc;         /* scratch: one chain */
+    struct fp_buf frames; /* scratch: u32, the frames of some chains */
+    int32_t prepared;     /* stacks are made, rows are being pulled */
+    uint32_t next;        /* chain of the next row */
+};
+
+/* NULL when memory ran out.  Borrows the model; caller owns the reader. */
+struct fp_gperf_reader *fp_gperf_reader_new(struct fp_model *model, int lenient);
+void fp_gperf_reader_free(struct fp_gperf_reader *g);
+
+/* Bytes a word if these first bytes of a file begin like a profile (*swap gets its byte order), else 0. */
+int fp_gperf_sniff(const uint8_t *p, size_t n, int *swap);
+
+/* Takes header and records.  FP_MORE, or an error, or FP_ASK: the caller takes the line of text at hand, line_n bytes,
+ * and calls again.  line_n 0 is the end of the file: now give the mapped objects and names, then pull the rows. */
+int fp_gperf_feed(struct fp_gperf_reader *g, struct fp_in *in, struct fp_err *err);
+
+/* [start, limit) belongs to `mapping` of the model.  Where ranges overlap, the one given first holds.  0 or
+ * FP_E_NOMEM. */
+int fp_gperf_map(struct fp_gperf_reader *g, uint64_t start, uint64_t limit, uint32_t mapping);
+
+/* The address, as it stands in the file, has this line chain of the model.  0 or FP_E_NOMEM. */
+int fp_gperf_name(struct fp_gperf_reader *g, uint64_t address, uint32_t lines);
+
+/* Pulls the rows, one for each distinct stack, with the values (ticks, nanoseconds).  FP_FULL, FP_DONE, FP_E_NOMEM, or
+ * FP_E_OVERFLOW. */
+int fp_gperf_rows(struct fp_gperf_reader *g, struct fp_batch *out, struct fp_err *err);
+
+/* cffi-end */
+
+#endif

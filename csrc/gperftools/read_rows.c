@@ -1,0 +1,257 @@
+/* The rows of a profile: what each chain of program counters is in the model. */
+#include <stdlib.h>
+
+#include "gperftools/read_private.h"
+
+/* As many kinds of signal frames one profile may have. */
+enum { MAX_RULES = sizeof((struct fp_gperf_reader *)0)->rules / sizeof(uint64_t) };
+
+/* ---- mapped objects and names ---- */
+
+int fp_gperf_map(struct fp_gperf_reader *g, uint64_t start, uint64_t limit, uint32_t mapping) {
+    if (fp_array_cover(&g->ranges, &g->cap_ranges, (uint64_t)g->n_ranges + 1, sizeof *g->ranges)) return FP_E_NOMEM;
+    g->ranges[g->n_ranges] = (struct fp_gperf_range){start, limit, mapping, g->n_ranges};
+    g->n_ranges++;
+    return 0;
+}
+
+int fp_gperf_name(struct fp_gperf_reader *g, uint64_t address, uint32_t lines) {
+    if (fp_array_cover(&g->names, &g->cap_names, (uint64_t)g->n_names + 1, sizeof *g->names)) return FP_E_NOMEM;
+    g->names[g->n_names] = (struct fp_gperf_name){address, lines, g->n_names};
+    g->n_names++;
+    return 0;
+}
+
+static int by_start(const void *a, const void *b) {
+    const struct fp_gperf_range *x = a, *y = b;
+    if (x->start != y->start) return x->start < y->start ? -1 : 1;
+    return x->order < y->order ? -1 : 1;
+}
+
+static int by_address(const void *a, const void *b) {
+    const struct fp_gperf_name *x = a, *y = b;
+    if (x->address != y->address) return x->address < y->address ? -1 : 1;
+    return x->order < y->order ? -1 : 1;
+}
+
+/* Makes ranges that are sorted by their start disjoint.  The front of a range that others cover is cut off. */
+static void disjoin(struct fp_gperf_reader *g) {
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < g->n_ranges; i++) {
+        struct fp_gperf_range r = g->ranges[i];
+        if (n && r.start < g->ranges[n - 1].limit) r.start = g->ranges[n - 1].limit;
+        if (r.start < r.limit) g->ranges[n++] = r;
+    }
+    g->n_ranges = n;
+}
+
+/* The mapping an address is in; 0 for none. */
+static uint32_t mapping_of(const struct fp_gperf_reader *g, uint64_t address) {
+    uint32_t low = 0, high = g->n_ranges;
+    while (low < high) {
+        uint32_t mid = low + (high - low) / 2;
+        if (g->ranges[mid].start <= address)
+            low = mid + 1;
+        else
+            high = mid;
+    }
+    return low && address < g->ranges[low - 1].limit ? g->ranges[low - 1].mapping : 0;
+}
+
+/* The line chain given for an address; 0 for none. */
+static uint32_t lines_of(const struct fp_gperf_reader *g, uint64_t address) {
+    uint32_t low = 0, high = g->n_names;
+    while (low < high) {
+        uint32_t mid = low + (high - low) / 2;
+        if (g->names[mid].address < address)
+            low = mid + 1;
+        else
+            high = mid;
+    }
+    return low < g->n_names && g->names[low].address == address ? g->names[low].lines : 0;
+}
+
+/* ---- signal frames ---- */
+
+/* Decodes a chain into g->pc, without the signal frames and duplicated leaves that g->rules name.  Returns its depth.
+ * `counting`: what is left out is counted. */
+static uint32_t decode(struct fp_gperf_reader *g, uint32_t id, int counting) {
+    size_t nbytes;
+    const uint8_t *p = fp_string(&g->chains, id, &nbytes);
+    uint32_t n = (uint32_t)(nbytes / (size_t)g->word);
+    for (uint32_t i = 0; i < n; i++) g->pc[i] = fp_gperf_word(p + (size_t)i * (size_t)g->word, g->word, g->swap);
+    for (uint32_t k = 0; k < g->n_rules && n >= 2; k++) {
+        uint64_t rule = g->rules[k];
+        if (g->pc[1] != (rule ? rule : g->pc[0])) continue;
+        memmove(g->pc + 1, g->pc + 2, (n - 2) * sizeof *g->pc);
+        n--;
+        if (counting && rule) g->stats.signal_frames++;
+        if (counting && !rule) g->stats.duplicate_leaves++;
+    }
+    return n;
+}
+
+/* The mappings of the vdso, the kernel's code in every process.  It calls no function of the program. */
+static uint32_t find_vdso(const struct fp_gperf_reader *g, uint32_t *vdso, uint32_t room) {
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < g->n_ranges && n < room; i++) {
+        const uint32_t *row = fp_table_row(&g->model->mappings, g->ranges[i].mapping);
+        size_t nbytes;
+        uint32_t name = fp_table_row(&g->model->objects, row[FP_MAPPING_OBJECT])[FP_OBJECT_NAME];
+        const uint8_t *p = fp_string(&g->model->strings, name, &nbytes);
+        if (nbytes == 6 && !memcmp(p, "[vdso]", 6)) vdso[n++] = g->ranges[i].mapping;
+    }
+    return n;
+}
+
+/* The profiler runs in a signal handler, and often leaves a frame of it at index 1 of every chain.  Such a frame is
+ * removed, but only on evidence: a program with a single call has the same caller everywhere, too.  The evidence is one
+ * of these, in at least 31 of 32 chains (a signal may hit a thread before its first frame is set up):
+ *
+ *   leaf leaf caller ...      the unwinder gave the interrupted address a second time
+ *   leaf S leaf caller ...    S is the code that the kernel returns to from the handler
+ *   leaf S caller ...         the same, if S lies in no mapped object or in the vdso
+ *
+ * Returns 1 and appends to g->rules when there is one. */
+static int find_rule(struct fp_gperf_reader *g, const uint32_t *vdso, uint32_t n_vdso) {
+    uint64_t candidate = 0, votes = 0, deep = 0, repeated = 0;
+    for (uint32_t id = 1; id < g->chains.n; id++) {
+        if (decode(g, id, 0) < 2) continue;
+        deep++;
+        repeated += g->pc[1] == g->pc[0];
+        if (!votes) candidate = g->pc[1]; /* the one that more than half of the chains have wins, if there is one */
+        votes = g->pc[1] == candidate ? votes + 1 : votes - 1;
+    }
+    if (!deep) return 0;
+    if (repeated >= deep - deep / 32) {
+        g->rules[g->n_rules++] = 0;
+        return 1;
+    }
+    uint64_t same = 0, sandwiched = 0;
+    for (uint32_t id = 1; id < g->chains.n; id++) {
+        uint32_t n = decode(g, id, 0);
+        if (n < 2 || g->pc[1] != candidate) continue;
+        same++;
+        sandwiched += n > 2 && g->pc[2] == g->pc[0];
+    }
+    if (!candidate || same < deep - deep / 32) return 0;
+    uint32_t mapping = mapping_of(g, candidate);
+    int foreign = g->n_ranges && !mapping && same > 1;
+    for (uint32_t i = 0; i < n_vdso; i++) foreign |= mapping == vdso[i] && same > 1;
+    if (sandwiched < same - same / 32 && !foreign) return 0;
+    g->rules[g->n_rules++] = candidate;
+    return 1;
+}
+
+static void find_rules(struct fp_gperf_reader *g) {
+    uint32_t vdso[4];
+    uint32_t n_vdso = find_vdso(g, vdso, sizeof vdso / sizeof *vdso);
+    while (g->n_rules < MAX_RULES && find_rule(g, vdso, n_vdso)) continue;
+}
+
+/* ---- stacks ---- */
+
+/* The frame of an address.  A caller's is a return address: it lies behind the call.  FP_NO_ID when memory ran out. */
+static uint32_t frame_of(struct fp_gperf_reader *g, uint64_t address, uint32_t leaf) {
+    uint32_t id = fp_table_intern(&g->pcs, (uint32_t[]){(uint32_t)address, (uint32_t)(address >> 32), leaf});
+    if (id == FP_NO_ID || fp_array_cover(&g->pc_frames, &g->cap_pc_frames, g->pcs.n, sizeof *g->pc_frames))
+        return FP_NO_ID;
+    if (g->pc_frames[id]) return g->pc_frames[id];
+    uint32_t flags = leaf || g->exact_callers || !address ? 0 : FP_FRAME_RETURN_ADDRESS;
+    /* where a call is the last instruction of its mapping, the return address is in the next one */
+    uint32_t mapping = mapping_of(g, flags ? address - 1 : address);
+    g->stats.unmapped += !mapping;
+    uint32_t frame = fp_model_frame(g->model, mapping, address, flags, lines_of(g, address));
+    if (frame != FP_NO_ID) g->pc_frames[id] = frame;
+    return frame;
+}
+
+/* Makes the ticks of each chain final, and adds them up. */
+static void count_ticks(struct fp_gperf_reader *g) {
+    g->stats.chains = g->chains.n - 1 + (uint32_t)g->has_empty;
+    g->stats.ticks = 0;
+    for (uint32_t id = 0; id < g->chains.n; id++) {
+        if (id < g->cap_before && g->before[id].most > g->ticks[id]) g->ticks[id] = g->before[id].most;
+        size_t nbytes;
+        fp_string(&g->chains, id, &nbytes);
+        size_t depth = nbytes / (size_t)g->word;
+        g->stats.ticks += g->ticks[id];
+        if (depth >= FP_GPERF_CUT_DEPTH && depth <= FP_GPERF_CUT_DEPTH + 1) g->stats.cut_ticks += g->ticks[id];
+    }
+}
+
+/* Enters the stack of each chain into the model. */
+static int enter_stacks(struct fp_gperf_reader *g) {
+    for (uint32_t id = 1, n; id < g->chains.n; id += n) {
+        uint32_t depths[FP_MODEL_STACKS];
+        g->frames.n = 0;
+        for (n = 0; n < FP_MODEL_STACKS && id + n < g->chains.n; n++) {
+            depths[n] = decode(g, id + n, 1);
+            for (uint32_t i = 0; i < depths[n]; i++) {
+                uint32_t frame = frame_of(g, g->pc[i], i == 0);
+                if (frame == FP_NO_ID || fp_buf_put(&g->frames, &frame, sizeof frame)) return FP_E_NOMEM;
+            }
+        }
+        if (fp_model_stacks(g->model, (const uint32_t *)(const void *)g->frames.p, depths, n, g->chain_stacks + id))
+            return FP_E_NOMEM;
+    }
+    return 0;
+}
+
+/* Chains that differ in removed frames only have one stack now: the first of them gets the ticks of all. */
+static int join_equal_stacks(struct fp_gperf_reader *g) {
+    uint32_t *first = calloc(g->model->stacks.n, sizeof *first); /* by stack: its first chain */
+    if (!first) return FP_E_NOMEM;
+    for (uint32_t id = 1; id < g->chains.n; id++) {
+        uint32_t stack = g->chain_stacks[id];
+        if (!first[stack]) {
+            first[stack] = id;
+        } else {
+            g->ticks[first[stack]] += g->ticks[id];
+            g->chain_stacks[id] = FP_NO_ID;
+        }
+    }
+    free(first);
+    return 0;
+}
+
+/* When the file is read: everything that the rows need.  0 or FP_E_NOMEM. */
+static int prepare(struct fp_gperf_reader *g) {
+    if (g->n_ranges) qsort(g->ranges, g->n_ranges, sizeof *g->ranges, by_start);
+    if (g->n_names) qsort(g->names, g->n_names, sizeof *g->names, by_address);
+    disjoin(g);
+    g->pc = malloc(FP_GPERF_MAX_DEPTH * sizeof *g->pc);
+    g->chain_stacks = calloc(g->chains.n, sizeof *g->chain_stacks);
+    if (!g->pc || !g->chain_stacks || fp_array_cover(&g->ticks, &g->cap_ticks, g->chains.n, sizeof *g->ticks))
+        return FP_E_NOMEM;
+    if (!g->keep_signal_frames) find_rules(g);
+    count_ticks(g);
+    int status = enter_stacks(g);
+    return status || !g->n_rules ? status : join_equal_stacks(g);
+}
+
+int fp_gperf_rows(struct fp_gperf_reader *g, struct fp_batch *out, struct fp_err *err) {
+    if (!g->prepared) {
+        if (prepare(g)) return fp_no_memory(err);
+        g->prepared = 1;
+        g->next = !g->has_empty;
+    }
+    if (out->n_values != 2 && fp_batch_set_values(out, 2)) return fp_no_memory(err);
+    for (; g->next < g->chains.n; g->next++) {
+        uint32_t stack = g->chain_stacks[g->next];
+        if (stack == FP_NO_ID) continue;
+        if (out->n == out->cap) return FP_FULL;
+        uint64_t ticks = g->ticks[g->next];
+        uint64_t ns;
+        if (__builtin_mul_overflow(ticks, g->period_us, &ns) || __builtin_mul_overflow(ns, 1000, &ns) || ns > INT64_MAX)
+            return fp_fail_got(err, FP_E_OVERFLOW, 0, "a stack's ticks times the period", FP_GOT_UNSIGNED, ticks,
+                               "less than 2^63 nanoseconds", 0);
+        uint32_t i = out->n++;
+        out->stack[i] = stack;
+        out->thread[i] = out->label[i] = 0;
+        out->time[i] = 0;
+        out->values[i] = (int64_t)ticks;
+        out->values[out->cap + i] = (int64_t)ns;
+    }
+    return FP_DONE;
+}

@@ -1,0 +1,55 @@
+#include "gperftools/write.h"
+
+#include "gperftools/read.h" /* FP_GPERF_MAX_DEPTH */
+
+int fp_gperf_put(struct fp_gperf_writer *w, const struct fp_batch *in, uint32_t column, struct fp_buf *out,
+                 struct fp_err *err) {
+    const struct fp_model *m = w->model;
+    const int64_t *values = in->values + (size_t)column * in->cap;
+    for (uint32_t i = 0; i < in->n; i++) {
+        if (values[i] < 0) {
+            w->negative++;
+            continue;
+        }
+        uint64_t count = (uint64_t)values[i];
+        if (w->unit_ns) {
+            uint64_t ns;
+            if (__builtin_mul_overflow(count, w->unit_ns, &ns))
+                return fp_fail_got(err, FP_E_OVERFLOW, 0, "a time", FP_GOT_UNSIGNED, count,
+                                   "less than 2^64 nanoseconds", 0);
+            uint64_t rest = ns % w->period_ns;
+            count = ns / w->period_ns;
+            if (rest) w->rounded++;
+            if (rest >= w->period_ns - rest) count++; /* the nearest */
+        }
+        w->labels += in->label[i] || in->thread[i] || in->time[i];
+        size_t start = out->n;
+        if (fp_buf_put(out, &count, 8) || fp_buf_put(out, &count, 8)) /* the second is for the depth */
+            return fp_no_memory(err);
+        uint64_t depth = 0;
+        for (uint32_t node = in->stack[i]; node;) {
+            const uint32_t *stack = fp_table_row(&m->stacks, node);
+            const uint32_t *frame = fp_table_row(&m->frames, stack[FP_STACK_FRAME]);
+            node = stack[FP_STACK_PARENT];
+            uint64_t address = fp_words_u64(frame + FP_FRAME_ADDRESS);
+            if (!address) {
+                w->no_address++;
+                continue;
+            }
+            /* Readers take one off every address but the leaf's, because it is a return address. */
+            int behind_call = (frame[FP_FRAME_FLAGS] & FP_FRAME_RETURN_ADDRESS) != 0;
+            if (depth && !behind_call) address++;
+            if (!depth && behind_call) address--;
+            if (fp_buf_put(out, &address, 8)) return fp_no_memory(err);
+            depth++;
+        }
+        if (!depth || depth > FP_GPERF_MAX_DEPTH) {
+            w->no_stack++;
+            out->n = start;
+            continue;
+        }
+        memcpy(out->p + start + 8, &depth, 8);
+        w->rows++;
+    }
+    return FP_DONE;
+}

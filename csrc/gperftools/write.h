@@ -1,0 +1,33 @@
+/* gperftools/write.h - writes the records of a gperftools CPU profile (gperftools/read.h) of 64-bit words.
+ *
+ * Floor 2.  Header, trailer and text are the caller's to write.  Words are written in the machine's byte order.
+ */
+#ifndef FP_GPERF_WRITE_H
+#define FP_GPERF_WRITE_H
+
+#include "core/batch.h"
+#include "core/buf.h"
+#include "core/model.h"
+
+/* cffi-begin */
+
+struct fp_gperf_writer {
+    struct fp_model *model; /* borrowed */
+    uint64_t period_ns;     /* nanoseconds a tick */
+    uint64_t unit_ns;       /* values are times, and this many nanoseconds are 1; 0: values are ticks */
+    uint64_t rows;          /* records written */
+    /* what a record cannot hold */
+    uint64_t no_address; /* frames without an address */
+    uint64_t no_stack;   /* rows of which no frame has an address, or more have one than may stand in a record */
+    uint64_t negative;   /* rows with a negative value */
+    uint64_t labels;     /* rows with labels, threads or times */
+    uint64_t rounded;    /* rows whose time is no multiple of the period */
+};
+
+/* Appends a record for each row, with the value in column `column`.  FP_DONE, FP_E_NOMEM or FP_E_OVERFLOW. */
+int fp_gperf_put(struct fp_gperf_writer *w, const struct fp_batch *in, uint32_t column, struct fp_buf *out,
+                 struct fp_err *err);
+
+/* cffi-end */
+
+#endif

@@ -1,0 +1,95 @@
+/* pprof/read_private.h - what the C files of the reader share: read.c the profile's own fields, read_tables.c the
+ * tables, read_samples.c the samples. */
+#ifndef FP_PPROF_READ_PRIVATE_H
+#define FP_PPROF_READ_PRIVATE_H
+
+#include "core/wire.h"
+#include "pprof/read.h"
+
+/* The fields of each message; see profile.proto. */
+enum fp_pprof_message {
+    FP_PPROF_PROFILE,
+    FP_PPROF_VALUE_TYPE,
+    FP_PPROF_SAMPLE,
+    FP_PPROF_LABEL,
+    FP_PPROF_MAPPING,
+    FP_PPROF_LOCATION,
+    FP_PPROF_LINE,
+    FP_PPROF_FUNCTION
+};
+static const struct fp_wire_schema fp_pprof_schema[] = {
+    [FP_PPROF_PROFILE] = {" BBBBBBVVVVBVLVV"},
+    [FP_PPROF_VALUE_TYPE] = {" VV"},
+    [FP_PPROF_SAMPLE] = {" LLB"},
+    [FP_PPROF_LABEL] = {" VVVV"},
+    [FP_PPROF_MAPPING] = {" VVVVVVVVVV"},
+    [FP_PPROF_LOCATION] = {" VVVBV"},
+    [FP_PPROF_LINE] = {" VVV"},
+    [FP_PPROF_FUNCTION] = {" VVVVV"},
+};
+
+/* Entries of the tables.  Strings are indices into the string table, functions and mappings are ids of the file.
+ * `at` is the absolute offset of the entry. */
+struct fp_pprof_mapping {
+    uint64_t start, limit, offset, filename, build_id, at;
+    uint32_t flags;
+    uint32_t object; /* of the model, after fp_pprof_resolve */
+    uint32_t id;     /* of the model, likewise */
+};
+
+struct fp_pprof_function {
+    uint64_t name, system_name, filename, at;
+    int64_t start_line;
+};
+
+struct fp_pprof_line {
+    uint64_t function;
+    int64_t line, column;
+};
+
+struct fp_pprof_location {
+    uint64_t mapping, address, at;
+    uint32_t first_line, n_lines; /* in r->lines */
+    uint32_t folded;
+};
+
+struct fp_pprof_label {
+    uint64_t key, string, unit;
+    int64_t number;
+};
+
+/* The absolute offset of a byte of the window. */
+static inline uint64_t fp_pprof_offset(const struct fp_in *in, const uint8_t *p) {
+    return in->base + (uint64_t)(p - in->p);
+}
+
+/* The position of the entry with this id in its table, and 1; 0 when there is none. */
+static inline uint32_t fp_pprof_position(const struct fp_table *ids, uint64_t id) {
+    return id ? fp_table_find(ids, (uint32_t[]){(uint32_t)id, (uint32_t)(id >> 32)}) : 0;
+}
+
+/* fp_pprof_next_field: a field was found. */
+enum { FP_PPROF_FIELD = 16 };
+
+/* The next field of the profile.  `wanted`: a bit for the number of each field whose content is to be there; that of
+ * others is passed over.  FP_PPROF_FIELD, FP_MORE, FP_DONE, or an error. */
+int fp_pprof_next_field(struct fp_pprof_reader *r, struct fp_in *in, uint32_t wanted, struct fp_wire_field *f,
+                        struct fp_err *err);
+
+/* A broken entry of a table at absolute offset `at`: an error, or, when lenient, counted, and 0 is returned. */
+int fp_pprof_bad_entry(struct fp_pprof_reader *r, uint64_t at, const char *what, struct fp_err *err);
+
+/* Take one entry of a table.  0 or an error. */
+int fp_pprof_take_mapping(struct fp_pprof_reader *r, const struct fp_in *in, const struct fp_wire_field *entry,
+                          struct fp_err *err);
+int fp_pprof_take_location(struct fp_pprof_reader *r, const struct fp_in *in, const struct fp_wire_field *entry,
+                           struct fp_err *err);
+int fp_pprof_take_function(struct fp_pprof_reader *r, const struct fp_in *in, const struct fp_wire_field *entry,
+                           struct fp_err *err);
+int fp_pprof_take_string(struct fp_pprof_reader *r, const struct fp_wire_field *entry, struct fp_err *err);
+
+/* *id becomes the model's id of the string at `index` of the string table.  What refers to it stands at `at`.  0 or
+ * an error; when lenient, an index outside the table is counted, and *id is 0. */
+int fp_pprof_resolve_string(struct fp_pprof_reader *r, uint64_t index, uint64_t at, uint32_t *id, struct fp_err *err);
+
+#endif

@@ -1,0 +1,252 @@
+/* The samples of a profile: the second pass. */
+#include "core/array.h"
+#include "pprof/read_private.h"
+
+/* A sample whose fields were found.  Its values are in the batch already. */
+struct sample {
+    const uint8_t *chain, *set; /* its list of locations; its label fields, one behind the other */
+    size_t chain_n, set_n;
+    uint64_t at;
+    uint32_t hash;  /* of the chain */
+    uint32_t guess; /* the chain's id, most likely; see core/model.h */
+};
+
+/* As many samples are looked up together.  Memory is slow, and their lookups wait for it at the same time. */
+enum { GROUP = 32 };
+
+/* A field that was never defined.  It was proposed in google/pprof's pull requests 725 and 728. */
+enum { BREAKDOWN = 4 };
+
+/* The stack of a sample's list of locations. */
+static int stack_of(struct fp_pprof_reader *r, const struct sample *s, uint32_t *stack, struct fp_err *err) {
+    uint32_t before = r->chains.n;
+    uint32_t chain = fp_strings_intern_hashed(&r->chains, s->chain, s->chain_n, s->hash);
+    if (chain == FP_NO_ID) return fp_no_memory(err);
+    *stack = 0;
+    if (!chain) return 0;
+    if (chain < before && r->chain_stacks[chain] != FP_NO_ID) {
+        *stack = r->chain_stacks[chain];
+        return 0;
+    }
+    if (fp_array_cover(&r->chain_stacks, &r->cap_chain_stacks, (uint64_t)chain + 1, sizeof *r->chain_stacks))
+        return fp_no_memory(err);
+    r->chain_stacks[chain] = FP_NO_ID; /* stays so if the list is broken, which is then said again */
+    struct fp_wire list = {s->chain, s->chain + s->chain_n};
+    uint32_t depth = 0;
+    uint64_t id;
+    int status;
+    while ((status = fp_wire_next_number(&list, &id)) > 0) {
+        uint32_t place = fp_pprof_position(&r->location_ids, id);
+        if (!place)
+            return fp_fail_got(err, FP_E_MALFORMED, s->at, "the location of a sample", FP_GOT_UNSIGNED, id,
+                               "the id of a location", 0);
+        if (fp_array_cover(&r->chain_frames, &r->cap_chain_frames, (uint64_t)depth + 1, sizeof *r->chain_frames))
+            return fp_no_memory(err);
+        r->chain_frames[depth++] = r->frames[place - 1];
+    }
+    if (status) return fp_fail(err, FP_E_MALFORMED, s->at, "a location id of a sample is broken");
+    uint32_t node = 0;
+    while (depth-- > 0) {
+        node = fp_model_stack(r->model, node, r->chain_frames[depth]);
+        if (node == FP_NO_ID) return fp_no_memory(err);
+    }
+    *stack = r->chain_stacks[chain] = node;
+    return 0;
+}
+
+/* Reads a label.  0 or FP_WIRE_BAD. */
+static int read_label(struct fp_pprof_reader *r, const struct fp_wire_field *entry, struct fp_pprof_label *l) {
+    struct fp_wire message = fp_wire_inside(entry);
+    struct fp_wire_field f;
+    int kind;
+    *l = (struct fp_pprof_label){0};
+    while ((kind = fp_wire_next(&message, &fp_pprof_schema[FP_PPROF_LABEL], &f)) > 0) {
+        if (kind == FP_WIRE_UNKNOWN) {
+            r->stats.unknown_sample_fields++;
+            continue;
+        }
+        switch (f.number) {
+            case 1: l->key = f.v; break;
+            case 2: l->string = f.v; break;
+            case 3: l->number = (int64_t)f.v; break;
+            default: l->unit = f.v;
+        }
+    }
+    return kind;
+}
+
+/* The label chain of a sample's label fields. */
+static int labels_of(struct fp_pprof_reader *r, const struct sample *s, uint32_t *chain, struct fp_err *err) {
+    *chain = 0;
+    if (!s->set_n) return 0;
+    uint32_t before = r->label_sets.n;
+    uint32_t set = fp_strings_intern(&r->label_sets, s->set, s->set_n);
+    if (set == FP_NO_ID) return fp_no_memory(err);
+    if (set < before && r->label_chains[set] != FP_NO_ID) {
+        *chain = r->label_chains[set];
+        return 0;
+    }
+    if (fp_array_cover(&r->label_chains, &r->cap_label_chains, (uint64_t)set + 1, sizeof *r->label_chains))
+        return fp_no_memory(err);
+    r->label_chains[set] = FP_NO_ID; /* as with chain_stacks */
+    struct fp_wire message = {s->set, s->set + s->set_n};
+    struct fp_wire_field f;
+    uint32_t count = 0;
+    while (fp_wire_next(&message, &fp_pprof_schema[FP_PPROF_SAMPLE], &f) > 0) {
+        if (fp_array_cover(&r->labels, &r->cap_labels, (uint64_t)count + 1, sizeof *r->labels))
+            return fp_no_memory(err);
+        if (read_label(r, &f, &r->labels[count++]))
+            return fp_fail(err, FP_E_MALFORMED, s->at, "a label of a sample is broken");
+    }
+    uint32_t first = 0; /* the chain is made from its end */
+    while (count-- > 0) {
+        const struct fp_pprof_label *l = &r->labels[count];
+        uint32_t key, text, unit;
+        int status = fp_pprof_resolve_string(r, l->key, s->at, &key, err);
+        if (!status) status = fp_pprof_resolve_string(r, l->string, s->at, &text, err);
+        if (!status) status = fp_pprof_resolve_string(r, l->unit, s->at, &unit, err);
+        if (status) return status;
+        first = fp_model_label(r->model, first, key, text, l->number, unit);
+        if (first == FP_NO_ID) return fp_no_memory(err);
+    }
+    *chain = r->label_chains[set] = first;
+    return 0;
+}
+
+/* fp_wire_next for the fields of a sample, of which nearly all are like these, with a length below 128:
+ *   0a 02 01 03   location_id    12 01 05   value    1a 04 08 01 10 02   label */
+static inline int next_in_sample(struct fp_wire *m, struct fp_wire_field *f) {
+    const uint8_t *p = m->p;
+    if (FP_UNLIKELY(m->end - p < 2 || (p[0] != 0x0a && p[0] != 0x12 && p[0] != 0x1a) || p[1] >= 0x80))
+        return fp_wire_next(m, &fp_pprof_schema[FP_PPROF_SAMPLE], f);
+    *f = (struct fp_wire_field){.at = p, .number = p[0] >> 3, .wire = FP_WIRE_BYTES, .p = p + 2, .n = p[1]};
+    if (f->n > (size_t)(m->end - f->p)) return FP_WIRE_BAD;
+    m->p = f->p + f->n;
+    return FP_WIRE_KNOWN;
+}
+
+/* Finds the fields of a sample; its values become those of row `row`.  0, an error, or 1 when its list of locations
+ * or its labels stand in r->chain or r->label_set, which the next sample uses, too. */
+static int sample_fields(struct fp_pprof_reader *r, const struct fp_in *in, const struct fp_wire_field *entry,
+                         struct fp_batch *out, uint32_t row, struct sample *s, struct fp_err *err) {
+    struct fp_wire message = fp_wire_inside(entry);
+    struct fp_wire_field f;
+    uint32_t n_values = 0, pieces = 0; /* of the list of locations */
+    int kind;
+    *s = (struct sample){.at = fp_pprof_offset(in, entry->at)};
+    r->chain.n = r->label_set.n = 0;
+    while (message.p != message.end && (kind = next_in_sample(&message, &f)) != FP_WIRE_END) {
+        if (kind == FP_WIRE_BAD)
+            return fp_fail(err, FP_E_MALFORMED, fp_pprof_offset(in, message.p), "a sample is broken");
+        switch (f.number) {
+            case 1:
+                if (++pieces == 1) { /* one packed list: nearly always */
+                    s->chain = f.p;
+                    s->chain_n = f.n;
+                    break;
+                }
+                if (pieces == 2 && fp_buf_put(&r->chain, s->chain, s->chain_n)) return fp_no_memory(err);
+                if (fp_buf_put(&r->chain, f.p, f.n)) return fp_no_memory(err);
+                break;
+            case 2: {
+                struct fp_wire list = fp_wire_inside(&f);
+                uint64_t v;
+                int status;
+                while ((status = fp_wire_next_number(&list, &v)) > 0) {
+                    if (n_values < r->n_types) r->values[n_values] = (int64_t)v;
+                    n_values++; /* less than 2^32: a message is not that long */
+                }
+                if (status)
+                    return fp_fail(err, FP_E_MALFORMED, fp_pprof_offset(in, list.p), "a value of a sample is broken");
+                break;
+            }
+            case 3:
+                if (s->set && s->set + s->set_n == f.at) { /* right behind the label before it */
+                    s->set_n = (size_t)(message.p - s->set);
+                } else if (!s->set && !r->label_set.n) {
+                    s->set = f.at;
+                    s->set_n = (size_t)(message.p - f.at);
+                } else {
+                    if (s->set && fp_buf_put(&r->label_set, s->set, s->set_n)) return fp_no_memory(err);
+                    s->set = NULL;
+                    if (fp_buf_put(&r->label_set, f.at, (size_t)(message.p - f.at))) return fp_no_memory(err);
+                }
+                break;
+            case BREAKDOWN: r->stats.breakdowns++; break;
+            default: r->stats.unknown_sample_fields++;
+        }
+    }
+    if (n_values != r->n_types)
+        return fp_fail_got(err, FP_E_MALFORMED, s->at, "the number of values of a sample", FP_GOT_UNSIGNED, n_values,
+                           "% as there are sample types", r->n_types);
+    if (pieces > 1) {
+        s->chain = r->chain.p;
+        s->chain_n = r->chain.n;
+    }
+    if (r->label_set.n) {
+        s->set = r->label_set.p;
+        s->set_n = r->label_set.n;
+    }
+    for (uint32_t k = 0; k < n_values; k++) out->values[(size_t)k * out->cap + row] = r->values[k];
+    return pieces > 1 || r->label_set.n;
+}
+
+/* Looks up the stacks and labels of `n` samples, whose values stand behind the batch's rows, and makes rows of them.
+ * 0 or an error. */
+static int sample_rows(struct fp_pprof_reader *r, struct sample *samples, uint32_t n, struct fp_batch *out,
+                       struct fp_err *err) {
+    for (struct sample *s = samples; s < samples + n; s++) {
+        s->guess = fp_strings_guess(&r->chains, s->hash);
+        if (s->guess < r->cap_chain_stacks) __builtin_prefetch(&r->chain_stacks[s->guess]);
+    }
+    for (struct sample *s = samples; s < samples + n; s++) fp_strings_prefetch_bytes(&r->chains, s->guess);
+    for (uint32_t k = 0, from = out->n; k < n; k++, from++) {
+        uint32_t stack, labels;
+        int status = stack_of(r, &samples[k], &stack, err);
+        if (!status) status = labels_of(r, &samples[k], &labels, err);
+        if (FP_UNLIKELY(status)) {
+            if (!r->lenient || status == FP_E_NOMEM) return status;
+            r->stats.bad_samples++;
+            continue;
+        }
+        uint32_t row = out->n++;
+        out->stack[row] = stack;
+        out->label[row] = labels;
+        out->thread[row] = 0;
+        out->time[row] = 0;
+        for (uint32_t v = 0; row < from && v < r->n_types; v++) /* a bad sample before it left a gap: close it */
+            out->values[(size_t)v * out->cap + row] = out->values[(size_t)v * out->cap + from];
+        r->stats.samples++;
+    }
+    return 0;
+}
+
+int fp_pprof_feed(struct fp_pprof_reader *r, struct fp_in *in, struct fp_batch *out, struct fp_err *err) {
+    struct sample samples[GROUP];
+    if (out->n_values != r->n_types && fp_batch_set_values(out, r->n_types)) return fp_no_memory(err);
+    for (;;) {
+        if (out->n == out->cap) return FP_FULL;
+        uint32_t room = out->cap - out->n < GROUP ? out->cap - out->n : GROUP, n = 0;
+        int status = FP_PPROF_FIELD, last = 0; /* last: no further sample may join this group */
+        while (n < room && !last) {
+            struct fp_wire_field f;
+            status = fp_pprof_next_field(r, in, 1u << 2, &f, err);
+            if (status != FP_PPROF_FIELD) break;
+            if (f.number != 2) continue;
+            last = sample_fields(r, in, &f, out, out->n + n, &samples[n], err);
+            if (FP_UNLIKELY(last < 0)) {
+                status = last;
+                if (!r->lenient || status == FP_E_NOMEM) break;
+                r->stats.bad_samples++;
+                last = 0;
+                continue;
+            }
+            samples[n].hash = fp_strings_hash(samples[n].chain, samples[n].chain_n);
+            fp_strings_prefetch(&r->chains, samples[n++].hash);
+        }
+        /* Samples before the one that is broken may be broken, too.  The error to tell is the first in the file. */
+        int rows = sample_rows(r, samples, n, out, err);
+        if (rows) return rows;
+        if (status != FP_PPROF_FIELD) return status;
+    }
+}

@@ -1,0 +1,278 @@
+/* The tables of a profile: taken in the first pass, entered into the model between the passes. */
+#include <stdlib.h>
+
+#include "core/array.h"
+#include "pprof/read_private.h"
+
+/* ---- first pass ---- */
+
+/* Gives the entry at `at` the next position in its table.  1, 0 for an entry that is passed over (lenient), or an
+ * error: an id is neither 0 nor that of another entry.  `zero` and `twice` say that of this table. */
+static int enter(struct fp_pprof_reader *r, struct fp_table *ids, uint64_t id, uint64_t at, const char *zero,
+                 const char *twice, struct fp_err *err) {
+    if (!id) return fp_pprof_bad_entry(r, at, zero, err);
+    uint32_t before = ids->n;
+    uint32_t place = fp_table_intern(ids, (uint32_t[]){(uint32_t)id, (uint32_t)(id >> 32)});
+    if (place == FP_NO_ID) return fp_no_memory(err);
+    return place < before ? fp_pprof_bad_entry(r, at, twice, err) : 1;
+}
+
+int fp_pprof_take_mapping(struct fp_pprof_reader *r, const struct fp_in *in, const struct fp_wire_field *entry,
+                          struct fp_err *err) {
+    struct fp_pprof_mapping m = {.at = fp_pprof_offset(in, entry->at)};
+    struct fp_wire message = fp_wire_inside(entry);
+    struct fp_wire_field f;
+    uint64_t id = 0;
+    int kind;
+    while ((kind = fp_wire_next(&message, &fp_pprof_schema[FP_PPROF_MAPPING], &f)) > 0) {
+        if (kind == FP_WIRE_UNKNOWN) {
+            r->stats.unknown_fields++;
+            continue;
+        }
+        switch (f.number) {
+            case 1: id = f.v; break;
+            case 2: m.start = f.v; break;
+            case 3: m.limit = f.v; break;
+            case 4: m.offset = f.v; break;
+            case 5: m.filename = f.v; break;
+            case 6: m.build_id = f.v; break;
+            default: /* has_functions, has_filenames, has_line_numbers, has_inline_frames */
+                if (f.v) m.flags |= 1u << (f.number - 7);
+        }
+    }
+    if (kind == FP_WIRE_BAD) return fp_pprof_bad_entry(r, fp_pprof_offset(in, message.p), "a mapping is broken", err);
+    int entered = enter(r, &r->mapping_ids, id, m.at, "a mapping has id 0", "two mappings have the same id", err);
+    if (entered <= 0) return entered;
+    uint32_t n = r->mapping_ids.n - 1; /* row 0 of the ids is none */
+    if (fp_array_cover(&r->mappings, &r->cap_mappings, n, sizeof m)) return fp_no_memory(err);
+    r->mappings[n - 1] = m;
+    return 0;
+}
+
+int fp_pprof_take_function(struct fp_pprof_reader *r, const struct fp_in *in, const struct fp_wire_field *entry,
+                           struct fp_err *err) {
+    struct fp_pprof_function m = {.at = fp_pprof_offset(in, entry->at)};
+    struct fp_wire message = fp_wire_inside(entry);
+    struct fp_wire_field f;
+    uint64_t id = 0;
+    int kind;
+    while ((kind = fp_wire_next(&message, &fp_pprof_schema[FP_PPROF_FUNCTION], &f)) > 0) {
+        if (kind == FP_WIRE_UNKNOWN) {
+            r->stats.unknown_fields++;
+            continue;
+        }
+        switch (f.number) {
+            case 1: id = f.v; break;
+            case 2: m.name = f.v; break;
+            case 3: m.system_name = f.v; break;
+            case 4: m.filename = f.v; break;
+            default: m.start_line = (int64_t)f.v;
+        }
+    }
+    if (kind == FP_WIRE_BAD) return fp_pprof_bad_entry(r, fp_pprof_offset(in, message.p), "a function is broken", err);
+    int entered = enter(r, &r->function_ids, id, m.at, "a function has id 0", "two functions have the same id", err);
+    if (entered <= 0) return entered;
+    uint32_t n = r->function_ids.n - 1;
+    if (fp_array_cover(&r->functions, &r->cap_functions, n, sizeof m)) return fp_no_memory(err);
+    r->functions[n - 1] = m;
+    return 0;
+}
+
+/* Adds a line to r->lines.  0, FP_E_NOMEM, or FP_E_MALFORMED, of which the caller says where. */
+static int take_line(struct fp_pprof_reader *r, const struct fp_wire_field *entry) {
+    struct fp_pprof_line l = {0};
+    struct fp_wire message = fp_wire_inside(entry);
+    struct fp_wire_field f;
+    int kind;
+    while ((kind = fp_wire_next(&message, &fp_pprof_schema[FP_PPROF_LINE], &f)) > 0) {
+        if (kind == FP_WIRE_UNKNOWN) {
+            r->stats.unknown_fields++;
+            continue;
+        }
+        switch (f.number) {
+            case 1: l.function = f.v; break;
+            case 2: l.line = (int64_t)f.v; break;
+            default: l.column = (int64_t)f.v;
+        }
+    }
+    if (kind == FP_WIRE_BAD) return FP_E_MALFORMED;
+    if (fp_array_cover(&r->lines, &r->cap_lines, (uint64_t)r->n_lines + 1, sizeof l)) return FP_E_NOMEM;
+    r->lines[r->n_lines++] = l;
+    return 0;
+}
+
+int fp_pprof_take_location(struct fp_pprof_reader *r, const struct fp_in *in, const struct fp_wire_field *entry,
+                           struct fp_err *err) {
+    struct fp_pprof_location m = {.at = fp_pprof_offset(in, entry->at), .first_line = r->n_lines};
+    struct fp_wire message = fp_wire_inside(entry);
+    struct fp_wire_field f;
+    uint64_t id = 0;
+    int kind;
+    while ((kind = fp_wire_next(&message, &fp_pprof_schema[FP_PPROF_LOCATION], &f)) > 0) {
+        if (kind == FP_WIRE_UNKNOWN) {
+            r->stats.unknown_fields++;
+            continue;
+        }
+        switch (f.number) {
+            case 1: id = f.v; break;
+            case 2: m.mapping = f.v; break;
+            case 3: m.address = f.v; break;
+            case 4: {
+                int status = take_line(r, &f);
+                if (status == FP_E_NOMEM) return fp_no_memory(err);
+                if (status) {
+                    r->n_lines = m.first_line;
+                    return fp_pprof_bad_entry(r, fp_pprof_offset(in, f.at), "a line is broken", err);
+                }
+                break;
+            }
+            default: m.folded = f.v != 0;
+        }
+    }
+    m.n_lines = r->n_lines - m.first_line;
+    if (kind == FP_WIRE_BAD) return fp_pprof_bad_entry(r, fp_pprof_offset(in, message.p), "a location is broken", err);
+    int entered = enter(r, &r->location_ids, id, m.at, "a location has id 0", "two locations have the same id", err);
+    if (entered <= 0) return entered;
+    uint32_t n = r->location_ids.n - 1;
+    if (fp_array_cover(&r->locations, &r->cap_locations, n, sizeof m)) return fp_no_memory(err);
+    r->locations[n - 1] = m;
+    return 0;
+}
+
+int fp_pprof_take_string(struct fp_pprof_reader *r, const struct fp_wire_field *entry, struct fp_err *err) {
+    if (!r->n_strings && entry->n) {
+        int status = fp_pprof_bad_entry(r, r->field_at, "the first string is not empty", err);
+        if (status) return status;
+    }
+    if (fp_array_cover(&r->strings, &r->cap_strings, (uint64_t)r->n_strings + 1, sizeof *r->strings))
+        return fp_no_memory(err);
+    uint32_t id = fp_strings_intern(&r->model->strings, entry->p, entry->n);
+    if (id == FP_NO_ID) return fp_no_memory(err);
+    r->strings[r->n_strings++] = id;
+    return 0;
+}
+
+/* ---- between the passes ---- */
+
+int fp_pprof_resolve_string(struct fp_pprof_reader *r, uint64_t index, uint64_t at, uint32_t *id, struct fp_err *err) {
+    if (FP_LIKELY(index < r->n_strings)) {
+        *id = r->strings[index];
+        return 0;
+    }
+    *id = 0;
+    if (!index) return 0; /* there is no string table at all, which fp_pprof_resolve says */
+    if (!r->lenient)
+        return fp_fail_got(err, FP_E_MALFORMED, at, "an index into the string table", FP_GOT_UNSIGNED, index,
+                           "less than %", r->n_strings);
+    r->stats.bad_references++;
+    return 0;
+}
+
+/* A field of the profile itself: its index becomes the string. */
+static int resolve_own(struct fp_pprof_reader *r, uint64_t *index, struct fp_err *err) {
+    uint32_t id;
+    int status = fp_pprof_resolve_string(r, *index, 0, &id, err);
+    *index = id;
+    return status;
+}
+
+static int resolve_mapping(struct fp_pprof_reader *r, struct fp_pprof_mapping *m, struct fp_err *err) {
+    uint32_t filename, build_id;
+    int status = fp_pprof_resolve_string(r, m->filename, m->at, &filename, err);
+    if (!status) status = fp_pprof_resolve_string(r, m->build_id, m->at, &build_id, err);
+    if (status) return status;
+    m->object = filename || build_id ? fp_model_object(r->model, filename, build_id) : 0;
+    if (m->object == FP_NO_ID) return fp_no_memory(err);
+    m->id = fp_model_mapping(r->model, m->object, m->start, m->limit, m->offset, m->flags);
+    return m->id == FP_NO_ID ? fp_no_memory(err) : 0;
+}
+
+/* A line or column as the model holds it. */
+static uint32_t narrow(struct fp_pprof_reader *r, int64_t v) {
+    if (v >= 0 && v <= UINT32_MAX) return (uint32_t)v;
+    r->stats.bad_lines++;
+    return 0;
+}
+
+/* The strings of a function, as ids of the model. */
+static int function_strings(struct fp_pprof_reader *r, const struct fp_pprof_function *f, uint32_t *name,
+                            uint32_t *system_name, uint32_t *filename, struct fp_err *err) {
+    int status = fp_pprof_resolve_string(r, f->name, f->at, name, err);
+    if (!status) status = fp_pprof_resolve_string(r, f->system_name, f->at, system_name, err);
+    if (!status) status = fp_pprof_resolve_string(r, f->filename, f->at, filename, err);
+    return status;
+}
+
+/* The function with this id of the file, in the model one of `object`.  A line refers to it in the location at `at`.
+ * *function_id is 0 when there is none (lenient). */
+static int resolve_function(struct fp_pprof_reader *r, uint64_t id, uint64_t at, uint32_t object, uint32_t *function_id,
+                            struct fp_err *err) {
+    uint32_t place = fp_pprof_position(&r->function_ids, id);
+    *function_id = 0;
+    if (!place) {
+        if (!r->lenient)
+            return fp_fail_got(err, FP_E_MALFORMED, at, "the function of a line", FP_GOT_UNSIGNED, id,
+                               "the id of a function", 0);
+        r->stats.bad_references++;
+        return 0;
+    }
+    const struct fp_pprof_function *f = &r->functions[place - 1];
+    uint32_t name, system_name, filename;
+    int status = function_strings(r, f, &name, &system_name, &filename, err);
+    if (status) return status;
+    *function_id = fp_model_function(r->model, object, filename, name, system_name == name ? 0 : system_name,
+                                     narrow(r, f->start_line));
+    return *function_id == FP_NO_ID ? fp_no_memory(err) : 0;
+}
+
+static int resolve_location(struct fp_pprof_reader *r, const struct fp_pprof_location *l, uint32_t *frame,
+                            struct fp_err *err) {
+    uint32_t place = fp_pprof_position(&r->mapping_ids, l->mapping);
+    r->stats.no_mapping += l->mapping && !place;
+    uint32_t mapping_id = place ? r->mappings[place - 1].id : 0;
+    uint32_t object = place ? r->mappings[place - 1].object : 0;
+    uint32_t chain = 0;
+    for (uint32_t i = l->n_lines; i-- > 0;) { /* the innermost comes first in the file, and last here */
+        const struct fp_pprof_line *line = &r->lines[l->first_line + i];
+        uint32_t function;
+        int status = resolve_function(r, line->function, l->at, object, &function, err);
+        if (status) return status;
+        if (!function) continue;
+        chain = fp_model_line(r->model, function, narrow(r, line->line), narrow(r, line->column), chain);
+        if (chain == FP_NO_ID) return fp_no_memory(err);
+    }
+    *frame = fp_model_frame(r->model, mapping_id, l->address, l->folded ? FP_FRAME_FOLDED : 0, chain);
+    return *frame == FP_NO_ID ? fp_no_memory(err) : 0;
+}
+
+int fp_pprof_resolve(struct fp_pprof_reader *r, struct fp_err *err) {
+    int status;
+    r->first_pass = r->lost = 0;
+    r->skip = 0;
+    if (!r->n_strings && !r->lenient) return fp_fail(err, FP_E_MALFORMED, 0, "there is no string table");
+    r->stats.bad_references += !r->n_strings;
+    if (!r->n_types && r->has_samples)
+        return fp_fail(err, FP_E_MALFORMED, r->samples_at, "there are samples but no sample types");
+    uint64_t *own[] = {&r->period_type, &r->period_unit,         &r->drop_frames,
+                       &r->keep_frames, &r->default_sample_type, &r->doc_url};
+    for (size_t i = 0; i < sizeof own / sizeof *own; i++)
+        if ((status = resolve_own(r, own[i], err))) return status;
+    for (uint32_t i = 0; i < r->n_comments; i++)
+        if ((status = resolve_own(r, &r->comments[i], err))) return status;
+    for (uint32_t i = 0; i < 2 * r->n_types; i++)
+        if ((status = resolve_own(r, &r->types[i], err))) return status;
+    for (uint32_t i = 0; i + 1 < r->mapping_ids.n; i++)
+        if ((status = resolve_mapping(r, &r->mappings[i], err))) return status;
+    uint32_t n = r->location_ids.n;
+    r->frames = calloc(n, sizeof *r->frames);
+    r->values = calloc(r->n_types + 1, sizeof *r->values);
+    if (!r->frames || !r->values) return fp_no_memory(err);
+    for (uint32_t i = 0; i + 1 < n; i++)
+        if ((status = resolve_location(r, &r->locations[i], &r->frames[i], err))) return status;
+    /* functions that no location names are checked, too, as CheckValid does */
+    for (uint32_t i = 0; i + 1 < r->function_ids.n; i++) {
+        uint32_t name, system_name, filename;
+        if ((status = function_strings(r, &r->functions[i], &name, &system_name, &filename, err))) return status;
+    }
+    return 0;
+}

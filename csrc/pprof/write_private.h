@@ -1,0 +1,20 @@
+/* pprof/write_private.h - what write.c, the samples, uses of write_tables.c. */
+#ifndef FP_PPROF_WRITE_PRIVATE_H
+#define FP_PPROF_WRITE_PRIVATE_H
+
+#include "core/array.h"
+#include "pprof/write.h"
+
+/* Makes an array cover all ids of a table; new ones are 0, not yet written. */
+static inline int fp_pprof_cover(uint32_t **ids, uint32_t *cap, uint32_t n) {
+    return fp_array_cover(ids, cap, n, sizeof **ids);
+}
+
+/* The location of a frame that has none so far; it is written unless another frame has the same.  0 when memory ran
+ * out.  w->frames must cover the frame. */
+uint32_t fp_pprof_new_location(struct fp_pprof_writer *w, uint32_t frame, struct fp_buf *out);
+
+/* The location named "[no stack]", written when it is asked for first.  0 when memory ran out. */
+uint32_t fp_pprof_no_stack(struct fp_pprof_writer *w, struct fp_buf *out);
+
+#endif

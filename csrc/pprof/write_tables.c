@@ -1,0 +1,265 @@
+/* Writes the entries of a profile's tables: strings, functions, locations, mappings. */
+#include <stdlib.h>
+
+#include "core/wire.h"
+#include "pprof/write_private.h"
+
+/* Fields of the profile. */
+enum { MAPPING = 3, LOCATION = 4, FUNCTION = 5, STRING = 6 };
+
+/* What the locations of a mapping have, bits of `seen`. */
+enum { WITHOUT_FUNCTION = 1, WITH_FUNCTION = 2, WITHOUT_FILE = 4, WITHOUT_LINE = 8, WITH_INLINES = 16 };
+
+/* ---- strings ---- */
+
+/* The length of the UTF-8 character at p, n > 0 bytes, or 0 if it is none (RFC 3629: no surrogates, no more bytes than
+ * the character needs, nothing above U+10FFFF). */
+static unsigned utf8_length(const uint8_t *p, size_t n) {
+    if (p[0] < 0x80) return 1;
+    unsigned length = p[0] >= 0xf0 ? 4 : p[0] >= 0xe0 ? 3 : 2;
+    if (p[0] < 0xc2 || p[0] > 0xf4 || n < length) return 0;
+    for (unsigned i = 1; i < length; i++)
+        if ((p[i] & 0xc0) != 0x80) return 0;
+    if ((p[0] == 0xe0 && p[1] < 0xa0) || (p[0] == 0xed && p[1] > 0x9f) || (p[0] == 0xf0 && p[1] < 0x90) ||
+        (p[0] == 0xf4 && p[1] > 0x8f))
+        return 0;
+    return length;
+}
+
+static int is_utf8(const uint8_t *p, size_t n) {
+    for (size_t i = 0; i < n;) {
+        unsigned length = utf8_length(p + i, n - i);
+        if (!length) return 0;
+        i += length;
+    }
+    return 1;
+}
+
+/* The string with U+FFFD instead of each byte that is not UTF-8, entered into the model.  FP_NO_ID when memory ran
+ * out. */
+static uint32_t mend(struct fp_pprof_writer *w, uint32_t string) {
+    size_t n;
+    const uint8_t *p = fp_string(&w->model->strings, string, &n);
+    struct fp_buf mended = {0};
+    for (size_t i = 0; i < n;) {
+        unsigned length = utf8_length(p + i, n - i);
+        if (length ? fp_buf_put(&mended, p + i, length) : fp_buf_put(&mended, "\xef\xbf\xbd", 3)) break;
+        i += length ? length : 1;
+    }
+    uint32_t id = mended.failed ? FP_NO_ID : fp_strings_intern(&w->model->strings, mended.p, mended.n);
+    fp_buf_free(&mended);
+    w->stats.mended++;
+    return id;
+}
+
+int64_t fp_pprof_string(struct fp_pprof_writer *w, uint32_t string, struct fp_buf *out) {
+    if (!string) return 0;
+    if (fp_pprof_cover(&w->strings, &w->cap_strings, w->model->strings.n)) return FP_E_NOMEM;
+    if (FP_LIKELY(w->strings[string])) return w->strings[string];
+    size_t n;
+    const uint8_t *p = fp_string(&w->model->strings, string, &n);
+    if (!is_utf8(p, n)) {
+        uint32_t mended = mend(w, string);
+        if (mended == FP_NO_ID) return FP_E_NOMEM;
+        int64_t id = fp_pprof_string(w, mended, out);
+        if (id > 0) w->strings[string] = (uint32_t)id;
+        return id;
+    }
+    if (fp_wire_put_bytes(out, STRING, p, n)) return FP_E_NOMEM;
+    return w->strings[string] = w->n_strings++;
+}
+
+/* ---- functions ---- */
+
+/* The id of a function, written if new; 0 when memory ran out. */
+static uint32_t function_id(struct fp_pprof_writer *w, uint32_t function, struct fp_buf *out) {
+    const struct fp_model *m = w->model;
+    if (fp_pprof_cover(&w->functions, &w->cap_functions, m->functions.n)) return 0;
+    if (FP_LIKELY(w->functions[function])) return w->functions[function];
+    const uint32_t *row = fp_table_row(&m->functions, function);
+    uint32_t system_name = row[FP_FUNCTION_SYSTEM_NAME] ? row[FP_FUNCTION_SYSTEM_NAME] : row[FP_FUNCTION_NAME];
+    int64_t name_id = fp_pprof_string(w, row[FP_FUNCTION_NAME], out);
+    int64_t system_id = fp_pprof_string(w, system_name, out);
+    int64_t file_id = fp_pprof_string(w, row[FP_FUNCTION_FILE], out);
+    if (name_id < 0 || system_id < 0 || file_id < 0) return 0;
+    uint32_t start_line = row[FP_FUNCTION_LINE];
+    uint32_t before = w->out_functions.n;
+    uint32_t id = fp_table_intern(&w->out_functions,
+                                  (uint32_t[]){(uint32_t)name_id, (uint32_t)system_id, (uint32_t)file_id, start_line});
+    if (id == FP_NO_ID) return 0;
+    w->functions[function] = id;
+    if (id < before) return id; /* written for another object */
+    size_t mark = fp_wire_begin(out, FUNCTION);
+    fp_wire_put_nonzero(out, 1, id);
+    fp_wire_put_nonzero(out, 2, (uint64_t)name_id);
+    fp_wire_put_nonzero(out, 3, (uint64_t)system_id);
+    fp_wire_put_nonzero(out, 4, (uint64_t)file_id);
+    fp_wire_put_nonzero(out, 5, start_line);
+    return fp_wire_end(out, mark) ? 0 : id;
+}
+
+/* ---- locations ---- */
+
+/* The id of a mapping of the model; it is written at the end.  0 for none, FP_NO_ID when memory ran out. */
+static uint32_t mapping_id(struct fp_pprof_writer *w, uint32_t mapping) {
+    if (!mapping) return 0;
+    const struct fp_table *mappings = &w->model->mappings;
+    if (fp_pprof_cover(&w->mappings, &w->cap_mappings, mappings->n)) return FP_NO_ID;
+    if (!w->mappings[mapping]) {
+        /* all of the model, in its order: pprof takes the first mapping for the program itself */
+        for (uint32_t i = 1; i < mappings->n; i++) {
+            if (w->mappings[i]) continue;
+            uint32_t id = fp_table_intern(&w->out_mappings, fp_table_row(mappings, i));
+            if (id == FP_NO_ID) return FP_NO_ID;
+            w->mappings[i] = id;
+        }
+    }
+    return w->mappings[mapping];
+}
+
+/* A line of a function named [object+0xADDRESS], or [0xADDRESS] without mapping; 0 when memory ran out. */
+static uint32_t name_address(struct fp_pprof_writer *w, uint32_t mapping, uint64_t address) {
+    struct fp_model *m = w->model;
+    uint8_t name[256 + 32], *to = name;
+    *to++ = '[';
+    if (mapping) {
+        const uint32_t *row = fp_table_row(&m->mappings, mapping);
+        size_t n;
+        const uint8_t *p =
+            fp_string(&m->strings, fp_table_row(&m->objects, row[FP_MAPPING_OBJECT])[FP_OBJECT_NAME], &n);
+        for (size_t i = n; i-- > 0;) /* the file's name without its folder */
+            if (p[i] == '/') {
+                p += i + 1;
+                n -= i + 1;
+                break;
+            }
+        if (n > 256) n = 256;
+        if (n) {
+            memcpy(to, p, n);
+            to += n;
+            *to++ = '+';
+            address = address - fp_words_u64(row + FP_MAPPING_START) + fp_words_u64(row + FP_MAPPING_OFFSET);
+        }
+    }
+    *to++ = '0';
+    *to++ = 'x';
+    to = fp_hex(to, address);
+    *to++ = ']';
+    uint32_t string = fp_strings_intern(&m->strings, name, (size_t)(to - name));
+    uint32_t function = string == FP_NO_ID ? FP_NO_ID : fp_model_function(m, 0, 0, string, 0, 0);
+    uint32_t line = function == FP_NO_ID ? FP_NO_ID : fp_model_line(m, function, 0, 0, 0);
+    return line == FP_NO_ID ? 0 : line;
+}
+
+/* A frame without mapping may still know its object, from its outermost function.  Then it gets a mapping that is
+ * nothing but the object's name.  0 for none, FP_NO_ID when memory ran out. */
+static uint32_t object_mapping(struct fp_pprof_writer *w, uint32_t lines) {
+    uint32_t object = 0;
+    for (; lines; lines = fp_table_row(&w->model->lines, lines)[FP_LINE_OUTER]) {
+        uint32_t function = fp_table_row(&w->model->lines, lines)[FP_LINE_FUNCTION];
+        object = fp_table_row(&w->model->functions, function)[FP_FUNCTION_OBJECT];
+    }
+    return object ? fp_model_mapping(w->model, object, 0, 0, 0, 0) : 0;
+}
+
+/* Writes location `id`.  `row` is a frame whose mapping is the id in the file.  Its new functions are written to `out`
+ * meanwhile, so the location is made elsewhere. */
+static int put_location(struct fp_pprof_writer *w, uint32_t id, const uint32_t *row, struct fp_buf *out) {
+    const struct fp_model *m = w->model;
+    struct fp_buf *entry = &w->entry;
+    uint8_t seen = row[FP_FRAME_LINES] ? WITH_FUNCTION : WITHOUT_FUNCTION;
+    entry->n = 0;
+    fp_wire_put_nonzero(entry, 1, id);
+    fp_wire_put_nonzero(entry, 2, row[FP_FRAME_MAPPING]);
+    fp_wire_put_nonzero(entry, 3, fp_words_u64(row + FP_FRAME_ADDRESS));
+    for (uint32_t line = row[FP_FRAME_LINES]; line;) {
+        const uint32_t *words = fp_table_row(&m->lines, line);
+        uint32_t function = words[FP_LINE_FUNCTION] ? function_id(w, words[FP_LINE_FUNCTION], out) : 0;
+        if (words[FP_LINE_FUNCTION] && !function) return FP_E_NOMEM;
+        line = words[FP_LINE_OUTER];
+        if (!function) continue;
+        size_t mark = fp_wire_begin(entry, 4);
+        fp_wire_put_nonzero(entry, 1, function);
+        fp_wire_put_nonzero(entry, 2, words[FP_LINE_LINE]);
+        fp_wire_put_nonzero(entry, 3, words[FP_LINE_COLUMN]);
+        fp_wire_end(entry, mark);
+        if (!fp_table_row(&w->out_functions, function)[2]) seen |= WITHOUT_FILE;
+        if (!words[FP_LINE_LINE]) seen |= WITHOUT_LINE;
+        if (line) seen |= WITH_INLINES;
+    }
+    fp_wire_put_nonzero(entry, 5, (row[FP_FRAME_FLAGS] & FP_FRAME_FOLDED) != 0);
+    uint32_t mapping = row[FP_FRAME_MAPPING];
+    if (entry->failed || fp_array_cover(&w->seen, &w->cap_seen, (uint64_t)mapping + 1, 1)) return FP_E_NOMEM;
+    w->seen[mapping] |= seen;
+    return fp_wire_put_bytes(out, LOCATION, entry->p, entry->n);
+}
+
+uint32_t fp_pprof_new_location(struct fp_pprof_writer *w, uint32_t frame, struct fp_buf *out) {
+    uint32_t row[FP_FRAME_WIDTH];
+    memcpy(row, fp_table_row(&w->model->frames, frame), sizeof row);
+    uint64_t address = fp_words_u64(row + FP_FRAME_ADDRESS);
+    /* pprof wants an address within the call, a return address is the one behind it */
+    if (row[FP_FRAME_FLAGS] & FP_FRAME_RETURN_ADDRESS && address) address--;
+    row[FP_FRAME_ADDRESS] = (uint32_t)address;
+    row[FP_FRAME_ADDRESS + 1] = (uint32_t)(address >> 32);
+    row[FP_FRAME_FLAGS] &= FP_FRAME_FOLDED;
+    if (!row[FP_FRAME_LINES] && w->name_addresses) {
+        row[FP_FRAME_LINES] = name_address(w, row[FP_FRAME_MAPPING], address);
+        if (!row[FP_FRAME_LINES]) return 0;
+    }
+    if (!row[FP_FRAME_MAPPING]) row[FP_FRAME_MAPPING] = object_mapping(w, row[FP_FRAME_LINES]);
+    if (row[FP_FRAME_MAPPING] != FP_NO_ID) row[FP_FRAME_MAPPING] = mapping_id(w, row[FP_FRAME_MAPPING]);
+    if (row[FP_FRAME_MAPPING] == FP_NO_ID) return 0;
+    uint32_t before = w->out_locations.n;
+    uint32_t id = fp_table_intern(&w->out_locations, row);
+    if (id == FP_NO_ID) return 0;
+    w->frames[frame] = id;
+    if (id < before) return id; /* a leaf and a caller may be at one address once it is moved */
+    return put_location(w, id, row, out) ? 0 : id;
+}
+
+uint32_t fp_pprof_no_stack(struct fp_pprof_writer *w, struct fp_buf *out) {
+    if (w->no_stack) return w->no_stack;
+    struct fp_model *m = w->model;
+    uint32_t function = fp_model_function(m, 0, 0, w->words.no_stack, 0, 0);
+    uint32_t line = function == FP_NO_ID ? FP_NO_ID : fp_model_line(m, function, 0, 0, 0);
+    uint32_t frame = line == FP_NO_ID ? FP_NO_ID : fp_model_frame(m, 0, 0, 0, line);
+    if (frame == FP_NO_ID || fp_pprof_cover(&w->frames, &w->cap_frames, m->frames.n)) return 0;
+    return w->no_stack = w->frames[frame] ? w->frames[frame] : fp_pprof_new_location(w, frame, out);
+}
+
+/* ---- mappings ---- */
+
+int fp_pprof_mappings(struct fp_pprof_writer *w, struct fp_buf *out, struct fp_err *err) {
+    const struct fp_model *m = w->model;
+    if (m->mappings.n > 1 && mapping_id(w, m->mappings.n - 1) == FP_NO_ID) return fp_no_memory(err);
+    for (uint32_t id = 1; id < w->out_mappings.n; id++) {
+        const uint32_t *row = fp_table_row(&w->out_mappings, id);
+        const uint32_t *object = fp_table_row(&m->objects, row[FP_MAPPING_OBJECT]);
+        uint32_t flags = row[FP_MAPPING_FLAGS];
+        uint8_t seen = id < w->cap_seen ? w->seen[id] : 0;
+        /* pprof looks up the symbols of a mapping again unless it says that all its locations have functions */
+        if (!flags && (seen & (WITH_FUNCTION | WITHOUT_FUNCTION)) == WITH_FUNCTION) {
+            flags = FP_MAPPING_HAS_FUNCTIONS;
+            if (!(seen & WITHOUT_FILE)) flags |= FP_MAPPING_HAS_FILENAMES;
+            if (!(seen & WITHOUT_LINE)) flags |= FP_MAPPING_HAS_LINES;
+            if (seen & WITH_INLINES) flags |= FP_MAPPING_HAS_INLINES;
+        }
+        int64_t name = fp_pprof_string(w, object[FP_OBJECT_NAME], out);
+        int64_t build_id = fp_pprof_string(w, object[FP_OBJECT_BUILD_ID], out);
+        if (name < 0 || build_id < 0) return fp_no_memory(err);
+        size_t mark = fp_wire_begin(out, MAPPING);
+        fp_wire_put_nonzero(out, 1, id);
+        fp_wire_put_nonzero(out, 2, fp_words_u64(row + FP_MAPPING_START));
+        fp_wire_put_nonzero(out, 3, fp_words_u64(row + FP_MAPPING_LIMIT));
+        fp_wire_put_nonzero(out, 4, fp_words_u64(row + FP_MAPPING_OFFSET));
+        fp_wire_put_nonzero(out, 5, (uint64_t)name);
+        fp_wire_put_nonzero(out, 6, (uint64_t)build_id);
+        fp_wire_put_nonzero(out, 7, (flags & FP_MAPPING_HAS_FUNCTIONS) != 0);
+        fp_wire_put_nonzero(out, 8, (flags & FP_MAPPING_HAS_FILENAMES) != 0);
+        fp_wire_put_nonzero(out, 9, (flags & FP_MAPPING_HAS_LINES) != 0);
+        fp_wire_put_nonzero(out, 10, (flags & FP_MAPPING_HAS_INLINES) != 0);
+        if (fp_wire_end(out, mark)) return fp_no_memory(err);
+    }
+    return FP_DONE;
+}
