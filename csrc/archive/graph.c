@@ -2,6 +2,7 @@
 #include <stdlib.h>
 
 #include "archive/private.h"
+#include "core/array.h"
 
 /* Streams of a graph chunk, before those of its values. */
 enum {
@@ -62,16 +63,6 @@ static void restart(struct fp_archive_graph *s) {
     s->epoch++;
 }
 
-static int grow_targets(struct fp_archive_graph *s, uint32_t n) {
-    uint64_t cap = n < 64 ? 64 : (uint64_t)n * 3 / 2;
-    struct target *t = realloc(s->targets, cap * sizeof *t);
-    if (!t) return FP_E_NOMEM;
-    memset(t + s->targets_cap, 0, (cap - s->targets_cap) * sizeof *t);
-    s->targets = t;
-    s->targets_cap = (uint32_t)cap;
-    return 0;
-}
-
 /* The last target of a callee; of a callee seen first, that of the call before. */
 static struct target *target_of(struct fp_archive_graph *s, uint32_t callee) {
     struct target *t = &s->targets[callee];
@@ -101,7 +92,7 @@ static inline void put_delta(struct fp_archive_gather *e, uint32_t stream, uint6
 static int put_call(struct fp_archive_gather *e, const struct fp_batch *b, uint32_t i, uint32_t positions) {
     struct fp_archive_graph *s = e->graph;
     uint32_t callee = b->callee[i];
-    if (callee >= s->targets_cap && grow_targets(s, callee + 1)) return FP_E_NOMEM;
+    if (fp_array_zeroed(&s->targets, &s->targets_cap, (uint64_t)callee + 1, sizeof *s->targets)) return FP_E_NOMEM;
     struct target *t = target_of(s, callee);
     put_delta(e, S_CALLEE, &s->callee, callee);
     put(e, S_COUNT, b->count[i]);
@@ -174,7 +165,7 @@ int fp_archive_graph_flush(struct fp_archive_gather *e) {
 int fp_archive_graph_open(struct fp_archive_spread *d) {
     struct fp_archive_graph *s = d->graph;
     restart(s);
-    if (d->ids->n[T_FUNCTIONS] > s->targets_cap && grow_targets(s, d->ids->n[T_FUNCTIONS])) return FP_E_NOMEM;
+    if (fp_array_zeroed(&s->targets, &s->targets_cap, d->ids->n[T_FUNCTIONS], sizeof *s->targets)) return FP_E_NOMEM;
     return fp_archive_values_open(d->streams + FP_GRAPH_STREAMS, d->n_streams - FP_GRAPH_STREAMS, &s->values,
                                   &s->values_cap);
 }
@@ -231,12 +222,7 @@ static void clear(struct fp_batch *b, uint32_t n) {
 }
 
 static int reserve_rows(struct fp_archive_graph *s, uint32_t n) {
-    if (n <= s->rows_cap) return 0;
-    uint32_t *rows = realloc(s->rows, 3 * (size_t)n * sizeof *rows);
-    if (!rows) return FP_E_NOMEM;
-    s->rows = rows;
-    s->rows_cap = n;
-    return 0;
+    return fp_array_room(&s->rows, &s->rows_cap, n, 3 * sizeof *s->rows);
 }
 
 /* Values of the rows in `row`.  A column at a time, so that its cursor stays in registers. */

@@ -3,17 +3,13 @@
 #include <stdlib.h>
 
 #include "archive/private.h"
+#include "core/array.h"
 
 /* ---- value columns ------------------------------------------------------ */
 
 int fp_archive_values_open(struct fp_archive_cur *streams, uint32_t n, struct fp_archive_value_cur **values,
                            uint32_t *cap) {
-    if (n > *cap) {
-        struct fp_archive_value_cur *more = realloc(*values, n * sizeof *more);
-        if (!more) return FP_E_NOMEM;
-        *values = more;
-        *cap = n;
-    }
+    if (fp_array_room(values, cap, n, sizeof **values)) return FP_E_NOMEM;
     for (uint32_t k = 0; k < n; k++) {
         struct fp_archive_cur *c = &streams[k];
         (*values)[k] = (struct fp_archive_value_cur){c->p < c->end ? fp_archive_cur_varint(c) : 1, 0};
@@ -186,49 +182,25 @@ static int add_run(struct fp_archive_gather *e, const struct fp_batch *b, uint32
         last->rows += b->n;
         return 0;
     }
-    if (e->n_runs == e->runs_cap) {
-        uint32_t cap = e->runs_cap ? e->runs_cap * 2 : 8;
-        struct fp_archive_run *runs = realloc(e->runs, cap * sizeof *runs);
-        if (!runs) return FP_E_NOMEM;
-        e->runs = runs;
-        e->runs_cap = cap;
-    }
+    if (fp_array_room(&e->runs, &e->runs_cap, (uint64_t)e->n_runs + 1, sizeof *e->runs)) return FP_E_NOMEM;
     e->runs[e->n_runs++] = (struct fp_archive_run){b->part, b->n, b->n_values, positions};
     return 0;
 }
 
 static int add_value_columns(struct fp_archive_gather *e, uint32_t n) {
     uint32_t want = e->n_fixed + value_streams(e->pub.view, n);
-    if (want > e->streams_cap) {
-        struct fp_buf *streams = realloc(e->streams, want * sizeof *streams);
-        if (!streams) return FP_E_NOMEM;
-        memset(streams + e->streams_cap, 0, (want - e->streams_cap) * sizeof *streams);
-        e->streams = streams;
-        e->streams_cap = want;
-    }
+    if (fp_array_zeroed(&e->streams, &e->streams_cap, want, sizeof *e->streams)) return FP_E_NOMEM;
     if (want > e->n_streams) e->n_streams = want;
     return 0;
 }
 
 static int see_thread(struct fp_archive_gather *e, uint32_t thread) {
     uint32_t word = thread / 32;
-    if (word >= e->seen_words) {
-        uint64_t n = (uint64_t)word + 64;
-        uint32_t *seen = realloc(e->seen, n * sizeof *seen);
-        if (!seen) return FP_E_NOMEM;
-        memset(seen + e->seen_words, 0, (n - e->seen_words) * sizeof *seen);
-        e->seen = seen;
-        e->seen_words = (uint32_t)n;
-    }
+    if (fp_array_zeroed(&e->seen, &e->seen_words, (uint64_t)word + 1, sizeof *e->seen)) return FP_E_NOMEM;
     if (e->seen[word] >> thread % 32 & 1) return 0;
     e->seen[word] |= 1u << thread % 32;
-    if (e->pub.n_threads == e->threads_cap) {
-        uint32_t cap = e->threads_cap ? e->threads_cap * 2 : 16;
-        uint32_t *threads = realloc(e->pub.threads, cap * sizeof *threads);
-        if (!threads) return FP_E_NOMEM;
-        e->pub.threads = threads;
-        e->threads_cap = cap;
-    }
+    if (fp_array_room(&e->pub.threads, &e->threads_cap, (uint64_t)e->pub.n_threads + 1, sizeof *e->pub.threads))
+        return FP_E_NOMEM;
     e->pub.threads[e->pub.n_threads++] = thread;
     return 0;
 }
@@ -336,12 +308,7 @@ static int open_runs(struct fp_archive_spread *d, struct fp_archive_cur *c, uint
     uint32_t n_runs = fp_archive_cur_u32(c);
     /* a run takes at least four bytes */
     if (c->bad || n_runs > (size_t)(c->end - c->p) / 4) return malformed(err, d, c->p, "number of runs in a chunk");
-    if (n_runs > d->runs_cap) {
-        struct fp_archive_run *runs = realloc(d->runs, n_runs * sizeof *runs);
-        if (!runs) return fp_fail(err, FP_E_NOMEM, 0, "chunk");
-        d->runs = runs;
-        d->runs_cap = n_runs;
-    }
+    if (fp_array_room(&d->runs, &d->runs_cap, n_runs, sizeof *d->runs)) return fp_fail(err, FP_E_NOMEM, 0, "chunk");
     d->n_runs = n_runs;
     d->rows = 0;
     *max_values = 0;
@@ -375,12 +342,8 @@ int fp_archive_dec_open(struct fp_archive_dec *a, const uint8_t *p, size_t n, ui
     if (c.bad || d->n_streams != fixed_streams(d->view) + value_streams(d->view, max_values) ||
         d->n_streams > (size_t)(c.end - c.p))
         return malformed(err, d, at, "number of streams in a chunk");
-    if (d->n_streams > d->streams_cap) {
-        struct fp_archive_cur *streams = realloc(d->streams, d->n_streams * sizeof *streams);
-        if (!streams) return fp_fail(err, FP_E_NOMEM, 0, "chunk");
-        d->streams = streams;
-        d->streams_cap = d->n_streams;
-    }
+    if (fp_array_room(&d->streams, &d->streams_cap, d->n_streams, sizeof *d->streams))
+        return fp_fail(err, FP_E_NOMEM, 0, "chunk");
     struct fp_archive_cur lengths = c;
     for (uint32_t i = 0; i < d->n_streams; i++) fp_archive_cur_varint(&c);
     if (c.bad) return malformed(err, d, c.p, "length of a stream");

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 
 #include "archive/private.h"
+#include "core/array.h"
 
 /* What a word of a table's row is. */
 enum word {
@@ -81,14 +82,7 @@ void fp_archive_ids_free(struct fp_archive_ids *ids) {
 static int add_id(struct fp_archive_ids *ids, unsigned table, uint32_t id) {
     if (id == FP_NO_ID) return FP_E_NOMEM;
     uint32_t n = ids->n[table];
-    if (n == ids->cap[table]) {
-        uint64_t cap = (uint64_t)n * 2 < FP_NO_ID ? (uint64_t)n * 2 : FP_NO_ID;
-        if (cap == n) return FP_E_NOMEM;
-        uint32_t *to = realloc(ids->to[table], cap * sizeof *to);
-        if (!to) return FP_E_NOMEM;
-        ids->to[table] = to;
-        ids->cap[table] = (uint32_t)cap;
-    }
+    if (fp_array_room(&ids->to[table], &ids->cap[table], (uint64_t)n + 1, sizeof *ids->to[table])) return FP_E_NOMEM;
     ids->to[table][n] = id;
     ids->n[table]++;
     ids->differ |= id != n;

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 
 #include "archive/time.h"
+#include "core/array.h"
 
 /* What a place of a table's 1024 holds:
  *
@@ -157,49 +158,27 @@ static int forget(struct fp_archive_time_dec *d, uint32_t n_keys) {
     if (!d->table_hashed && !(d->table_hashed = calloc(1 << FP_TIME_HASH_BITS, sizeof *d->table_hashed)))
         return FP_E_NOMEM;
     const uint32_t n = n_keys + FP_TIME_POOLS;
-    if (n > d->keys_cap) {
-        const uint32_t cap = n + n / 2;
-        uint32_t *context_of = realloc(d->context_of, cap * sizeof *context_of);
-        if (context_of) d->context_of = context_of;
-        uint16_t *table_of = realloc(d->table_of, cap * sizeof *table_of);
-        if (table_of) d->table_of = table_of;
-        if (!context_of || !table_of) return FP_E_NOMEM;
-        memset(context_of + d->keys_cap, 0, (cap - d->keys_cap) * sizeof *context_of);
-        memset(table_of + d->keys_cap, 0, (cap - d->keys_cap) * sizeof *table_of);
-        d->keys_cap = cap;
-    }
+    uint32_t cap = d->keys_cap, same = d->keys_cap;
+    if (fp_array_zeroed(&d->context_of, &cap, n, sizeof *d->context_of) ||
+        fp_array_zeroed(&d->table_of, &same, cap, sizeof *d->table_of))
+        return FP_E_NOMEM;
+    d->keys_cap = cap;
     d->n_keys = n_keys;
     return 0;
 }
 
 static int reserve(struct fp_archive_time_dec *d, uint32_t n_tables, size_t n_bytes) {
-    if (n_tables > d->tables_cap) {
-        uint32_t(*slots)[FP_TIME_M] = realloc(d->slots, n_tables * sizeof *slots);
-        if (!slots) return FP_E_NOMEM;
-        d->slots = slots;
-        struct head *heads = realloc(d->heads, n_tables * sizeof *heads);
-        if (!heads) return FP_E_NOMEM;
-        d->heads = heads;
-        d->tables_cap = n_tables;
-    }
-    if (n_bytes > d->bytes_cap) {
-        uint8_t *bytes = realloc(d->bytes, n_bytes);
-        if (!bytes) return FP_E_NOMEM;
-        d->bytes = bytes;
-        d->bytes_cap = n_bytes;
-    }
-    return 0;
+    uint32_t cap = d->tables_cap, same = d->tables_cap;
+    if (fp_array_room(&d->slots, &cap, n_tables, sizeof *d->slots) ||
+        fp_array_room(&d->heads, &same, cap, sizeof *d->heads))
+        return FP_E_NOMEM;
+    d->tables_cap = cap;
+    return fp_bytes_room(&d->bytes, &d->bytes_cap, n_bytes);
 }
 
 /* A context that uses one table alone. */
 static struct context *add_context(struct fp_archive_time_dec *d, uint32_t table) {
-    if (d->n_contexts == d->contexts_cap) {
-        uint32_t cap = d->contexts_cap ? d->contexts_cap * 2 : 64;
-        struct context *contexts = realloc(d->contexts, cap * sizeof *contexts);
-        if (!contexts) return NULL;
-        d->contexts = contexts;
-        d->contexts_cap = cap;
-    }
+    if (fp_array_room(&d->contexts, &d->contexts_cap, (uint64_t)d->n_contexts + 1, sizeof *d->contexts)) return NULL;
     struct context *c = &d->contexts[d->n_contexts++];
     for (uint32_t h = 0; h < FP_TIME_HISTORIES; h++) c->table[h] = (uint16_t)table;
     return c;
@@ -250,13 +229,7 @@ int fp_archive_time_dec_open(struct fp_archive_time_dec *d, uint32_t n_keys, con
 
 /* 1 + the context of a key that is new in the chunk, or 0 without memory. */
 static uint32_t find_context(struct fp_archive_time_dec *d, uint32_t key) {
-    if (d->n_known == d->known_cap) {
-        uint32_t cap = d->known_cap ? d->known_cap * 2 : 256;
-        uint32_t *known = realloc(d->known, cap * sizeof *known);
-        if (!known) return 0;
-        d->known = known;
-        d->known_cap = cap;
-    }
+    if (fp_array_room(&d->known, &d->known_cap, (uint64_t)d->n_known + 1, sizeof *d->known)) return 0;
     uint32_t table = d->table_of[key], context;
     if (!table) table = key < d->n_keys ? key % 4 : key - d->n_keys;
     context = table + 1;

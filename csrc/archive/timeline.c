@@ -2,6 +2,7 @@
 #include <stdlib.h>
 
 #include "archive/private.h"
+#include "core/array.h"
 
 /* Streams of a timeline chunk. */
 enum {
@@ -91,26 +92,12 @@ void fp_archive_timeline_free(struct fp_archive_timeline *s) {
 }
 
 static int grow_functions(struct fp_archive_timeline *s, uint32_t n) {
-    uint64_t cap = n < 64 ? 64 : (uint64_t)n * 3 / 2;
-    uint32_t *entered = realloc(s->entered, cap * sizeof *entered);
-    if (entered) s->entered = entered;
-    struct callees *callees = realloc(s->callees, cap * sizeof *callees);
-    if (callees) s->callees = callees;
-    uint64_t *argument = realloc(s->argument, cap * sizeof *argument);
-    if (argument) s->argument = argument;
-    if (!entered || !callees || !argument) return FP_E_NOMEM;
-    memset(entered + s->functions_cap, 0, (cap - s->functions_cap) * sizeof *entered);
-    s->functions_cap = (uint32_t)cap;
-    return 0;
-}
-
-static int grow_threads(struct fp_archive_timeline *s, uint32_t n) {
-    uint64_t cap = n < 16 ? 16 : (uint64_t)n * 3 / 2;
-    struct thread *t = realloc(s->threads, cap * sizeof *t);
-    if (!t) return FP_E_NOMEM;
-    memset(t + s->threads_cap, 0, (cap - s->threads_cap) * sizeof *t);
-    s->threads = t;
-    s->threads_cap = (uint32_t)cap;
+    uint32_t cap = s->functions_cap, same[2] = {cap, cap};
+    if (fp_array_zeroed(&s->entered, &cap, n, sizeof *s->entered) ||
+        fp_array_room(&s->callees, &same[0], cap, sizeof *s->callees) ||
+        fp_array_room(&s->argument, &same[1], cap, sizeof *s->argument))
+        return FP_E_NOMEM;
+    s->functions_cap = cap;
     return 0;
 }
 
@@ -152,12 +139,7 @@ static int make_room(struct thread *t) {
         t->sp = DEPTH / 2;
         return 0;
     }
-    uint32_t cap = t->cap ? t->cap * 2 : 64;
-    uint32_t *stack = realloc(t->stack, cap * sizeof *stack);
-    if (!stack) return FP_E_NOMEM;
-    t->stack = stack;
-    t->cap = cap;
-    return 0;
+    return fp_array_room(&t->stack, &t->cap, (uint64_t)t->cap + 1, sizeof *t->stack);
 }
 
 static inline int push(struct thread *t, uint32_t function) {
@@ -203,12 +185,7 @@ static inline uint32_t time_key(uint32_t function, uint32_t leaves, uint32_t lef
 }
 
 static int reserve_keys(struct fp_archive_timeline *s, uint32_t rows) {
-    if (rows <= s->keys_cap) return 0;
-    uint32_t *key = realloc(s->key, rows * sizeof *key);
-    if (!key) return FP_E_NOMEM;
-    s->key = key;
-    s->keys_cap = rows;
-    return 0;
+    return fp_array_room(&s->key, &s->keys_cap, rows, sizeof *s->key);
 }
 
 /* ---- encoding ----------------------------------------------------------- */
@@ -221,13 +198,11 @@ static void end_run(struct fp_archive_gather *e) {
 
 static int reserve_rows(struct fp_archive_timeline *s, uint32_t rows) {
     if (reserve_keys(s, rows)) return FP_E_NOMEM;
-    if (rows <= s->rows_cap) return 0;
-    uint64_t *time = realloc(s->time, rows * sizeof *time);
-    if (time) s->time = time;
-    uint32_t *row_thread = realloc(s->row_thread, rows * sizeof *row_thread);
-    if (row_thread) s->row_thread = row_thread;
-    if (!time || !row_thread) return FP_E_NOMEM;
-    s->rows_cap = rows;
+    uint32_t cap = s->rows_cap, same = s->rows_cap;
+    if (fp_array_room(&s->time, &cap, rows, sizeof *s->time) ||
+        fp_array_room(&s->row_thread, &same, cap, sizeof *s->row_thread))
+        return FP_E_NOMEM;
+    s->rows_cap = cap;
     return 0;
 }
 
@@ -305,7 +280,7 @@ int fp_archive_timeline_put(struct fp_archive_gather *e, const struct fp_batch *
     if (!s->functions_cap && grow_functions(s, 1)) return FP_E_NOMEM;
     for (uint32_t i = 0; i < b->n; i++, row++) {
         uint32_t thread = b->thread[i], op = b->op[i];
-        if (thread >= s->threads_cap && grow_threads(s, thread + 1)) return FP_E_NOMEM;
+        if (fp_array_zeroed(&s->threads, &s->threads_cap, (uint64_t)thread + 1, sizeof *s->threads)) return FP_E_NOMEM;
         if (!s->run_rows || thread != s->thread || b->cpu[i] != s->cpu) {
             end_run(e);
             fp_buf_varint(&e->streams[S_RUN], fp_zig((uint64_t)thread - s->thread));
@@ -346,7 +321,7 @@ int fp_archive_timeline_open(struct fp_archive_spread *d) {
     s->n_functions = d->ids->n[T_FUNCTIONS];
     s->n_threads = d->ids->n[T_THREADS];
     if (s->n_functions > s->functions_cap && grow_functions(s, s->n_functions)) return FP_E_NOMEM;
-    if (s->n_threads > s->threads_cap && grow_threads(s, s->n_threads)) return FP_E_NOMEM;
+    if (fp_array_zeroed(&s->threads, &s->threads_cap, s->n_threads, sizeof *s->threads)) return FP_E_NOMEM;
     if (!s->times && !(s->times = fp_archive_time_dec_new())) return FP_E_NOMEM;
     const uint8_t *p[3];
     size_t n[3];

@@ -2,17 +2,35 @@
 
 #include <stdlib.h>
 
-int fp_array_grow(void *items, uint32_t *cap, uint64_t need, size_t size) {
-    if (need > UINT32_MAX) return FP_E_NOMEM;
-    uint64_t more = need + need / 2 + 64;
-    if (more > UINT32_MAX) more = UINT32_MAX;
-    if (more > SIZE_MAX / size) return FP_E_NOMEM;
-    uint8_t *p; /* copied in and out, because a pointer of any type may stand there */
-    memcpy(&p, items, sizeof p);
-    p = realloc(p, (size_t)more * size);
+enum { FIRST_ARRAY = 512, FIRST_BYTES = 4096 }; /* bytes that are asked for at least */
+
+/* Twice the items there were, or more if more are needed; 0 when there cannot be so many. */
+static uint64_t grown(uint64_t had, uint64_t need, size_t width, uint64_t first, uint64_t most) {
+    uint64_t cap = had > most / 2 ? most : had * 2;
+    if (cap < first) cap = first;
+    if (cap < need) cap = need;
+    return cap <= most && cap <= SIZE_MAX / 2 / width ? cap : 0;
+}
+
+int fp_array_grow(void *array, uint32_t *cap, uint64_t need, size_t width, int zeroed) {
+    const uint64_t more = grown(*cap, need, width, FIRST_ARRAY / width, UINT32_MAX);
+    if (!more) return FP_E_NOMEM;
+    void *p; /* copied in and out: a pointer to other items is not accessed as a void pointer */
+    memcpy(&p, array, sizeof p);
+    p = realloc(p, (size_t)more * width);
     if (!p) return FP_E_NOMEM;
-    memset(p + *cap * size, 0, (size_t)(more - *cap) * size);
-    memcpy(items, &p, sizeof p);
+    if (zeroed) memset((uint8_t *)p + *cap * width, 0, (size_t)(more - *cap) * width);
+    memcpy(array, &p, sizeof p);
     *cap = (uint32_t)more;
+    return 0;
+}
+
+int fp_bytes_room(uint8_t **bytes, size_t *cap, size_t need) {
+    if (need <= *cap) return 0;
+    const uint64_t more = grown(*cap, need, 1, FIRST_BYTES, SIZE_MAX);
+    uint8_t *p = more ? realloc(*bytes, (size_t)more) : NULL;
+    if (!p) return FP_E_NOMEM;
+    *bytes = p;
+    *cap = (size_t)more;
     return 0;
 }

@@ -2,6 +2,8 @@
 
 #include <stdlib.h>
 
+#include "core/array.h"
+
 /* Which columns each view has, in an order of falling alignment. */
 struct column {
     size_t field;   /* offset of the pointer in struct fp_batch */
@@ -87,12 +89,7 @@ void fp_batch_reset(struct fp_batch *b) {
 }
 
 int fp_batch_set_values(struct fp_batch *b, uint32_t n_values) {
-    if (n_values > b->values_cap) {
-        int64_t *values = realloc(b->values, (size_t)n_values * b->cap * sizeof *values);
-        if (!values) return FP_E_NOMEM;
-        b->values = values;
-        b->values_cap = n_values;
-    }
+    if (fp_array_room(&b->values, &b->values_cap, n_values, b->cap * sizeof *b->values)) return FP_E_NOMEM;
     b->n_values = n_values;
     return 0;
 }
@@ -114,13 +111,7 @@ int fp_batch_combine(struct fp_batch *b, uint32_t to, const int64_t *factors, ui
 
 int fp_batch_payload(struct fp_batch *b, const void *p, size_t n, uint64_t *slice) {
     if (n > UINT32_MAX || b->bytes_n > UINT32_MAX - n) return FP_E_OVERFLOW;
-    if (n > b->bytes_cap - b->bytes_n) {
-        size_t cap = (b->bytes_n + n) * 2 < 4096 ? 4096 : (b->bytes_n + n) * 2;
-        uint8_t *bytes = realloc(b->bytes, cap);
-        if (!bytes) return FP_E_NOMEM;
-        b->bytes = bytes;
-        b->bytes_cap = cap;
-    }
+    if (fp_bytes_room(&b->bytes, &b->bytes_cap, b->bytes_n + n)) return FP_E_NOMEM;
     if (n) memcpy(b->bytes + b->bytes_n, p, n);
     *slice = (uint64_t)b->bytes_n << 32 | n;
     b->bytes_n += n;

@@ -2,28 +2,15 @@
 
 #include <stdlib.h>
 
+#include "core/array.h"
+
 int fp_buf_reserve(struct fp_buf *b, size_t more) {
     if (b->cap - b->n >= more) return 0;
     size_t want = b->n + more;
-    if (want < b->n) {
+    if (want < b->n || fp_bytes_room(&b->p, &b->cap, want)) {
         b->failed = 1;
         return FP_E_NOMEM;
     }
-    size_t cap = b->cap ? b->cap : 4096;
-    while (cap < want) {
-        if (cap > SIZE_MAX / 2) {
-            cap = want;
-            break;
-        }
-        cap *= 2;
-    }
-    uint8_t *p = realloc(b->p, cap);
-    if (!p) {
-        b->failed = 1;
-        return FP_E_NOMEM;
-    }
-    b->p = p;
-    b->cap = cap;
     return 0;
 }
 

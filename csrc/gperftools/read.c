@@ -93,7 +93,7 @@ struct record {
 
 /* In a second run, and nearly no file has one: a chain that comes for the first time in this run begins at 0 again. */
 static int settle(struct fp_gperf_reader *g, uint32_t id) {
-    if (fp_array_cover(&g->before, &g->cap_before, (uint64_t)id + 1, sizeof *g->before)) return FP_E_NOMEM;
+    if (fp_array_zeroed(&g->before, &g->cap_before, (uint64_t)id + 1, sizeof *g->before)) return FP_E_NOMEM;
     struct fp_gperf_before *before = &g->before[id];
     if (before->run == g->run) return 0;
     if (g->ticks[id] > before->most) before->most = g->ticks[id];
@@ -111,7 +111,7 @@ static int add(struct fp_gperf_reader *g, const struct record *r, struct fp_err 
         return fp_fail_got(err, FP_E_OVERFLOW, r->at, "a record's count", FP_GOT_UNSIGNED, r->count,
                            "a sum of counts below 2^63", 0);
     uint32_t id = fp_strings_intern_hashed(&g->chains, r->pcs, (size_t)r->depth * (size_t)g->word, r->hash);
-    if (id == FP_NO_ID || fp_array_cover(&g->ticks, &g->cap_ticks, (uint64_t)id + 1, sizeof *g->ticks) ||
+    if (id == FP_NO_ID || fp_array_zeroed(&g->ticks, &g->cap_ticks, (uint64_t)id + 1, sizeof *g->ticks) ||
         (FP_UNLIKELY(g->run) && settle(g, id)))
         return fp_no_memory(err);
     if (!id) g->has_empty = 1;

@@ -9,14 +9,14 @@ enum { MAX_RULES = sizeof((struct fp_gperf_reader *)0)->rules / sizeof(uint64_t)
 /* ---- mapped objects and names ---- */
 
 int fp_gperf_map(struct fp_gperf_reader *g, uint64_t start, uint64_t limit, uint32_t mapping) {
-    if (fp_array_cover(&g->ranges, &g->cap_ranges, (uint64_t)g->n_ranges + 1, sizeof *g->ranges)) return FP_E_NOMEM;
+    if (fp_array_zeroed(&g->ranges, &g->cap_ranges, (uint64_t)g->n_ranges + 1, sizeof *g->ranges)) return FP_E_NOMEM;
     g->ranges[g->n_ranges] = (struct fp_gperf_range){start, limit, mapping, g->n_ranges};
     g->n_ranges++;
     return 0;
 }
 
 int fp_gperf_name(struct fp_gperf_reader *g, uint64_t address, uint32_t lines) {
-    if (fp_array_cover(&g->names, &g->cap_names, (uint64_t)g->n_names + 1, sizeof *g->names)) return FP_E_NOMEM;
+    if (fp_array_zeroed(&g->names, &g->cap_names, (uint64_t)g->n_names + 1, sizeof *g->names)) return FP_E_NOMEM;
     g->names[g->n_names] = (struct fp_gperf_name){address, lines, g->n_names};
     g->n_names++;
     return 0;
@@ -154,7 +154,7 @@ static void find_rules(struct fp_gperf_reader *g) {
 /* The frame of an address.  A caller's is a return address: it lies behind the call.  FP_NO_ID when memory ran out. */
 static uint32_t frame_of(struct fp_gperf_reader *g, uint64_t address, uint32_t leaf) {
     uint32_t id = fp_table_intern(&g->pcs, (uint32_t[]){(uint32_t)address, (uint32_t)(address >> 32), leaf});
-    if (id == FP_NO_ID || fp_array_cover(&g->pc_frames, &g->cap_pc_frames, g->pcs.n, sizeof *g->pc_frames))
+    if (id == FP_NO_ID || fp_array_zeroed(&g->pc_frames, &g->cap_pc_frames, g->pcs.n, sizeof *g->pc_frames))
         return FP_NO_ID;
     if (g->pc_frames[id]) return g->pc_frames[id];
     uint32_t flags = leaf || g->exact_callers || !address ? 0 : FP_FRAME_RETURN_ADDRESS;
@@ -222,7 +222,7 @@ static int prepare(struct fp_gperf_reader *g) {
     disjoin(g);
     g->pc = malloc(FP_GPERF_MAX_DEPTH * sizeof *g->pc);
     g->chain_stacks = calloc(g->chains.n, sizeof *g->chain_stacks);
-    if (!g->pc || !g->chain_stacks || fp_array_cover(&g->ticks, &g->cap_ticks, g->chains.n, sizeof *g->ticks))
+    if (!g->pc || !g->chain_stacks || fp_array_zeroed(&g->ticks, &g->cap_ticks, g->chains.n, sizeof *g->ticks))
         return FP_E_NOMEM;
     if (!g->keep_signal_frames) find_rules(g);
     count_ticks(g);

@@ -195,7 +195,7 @@ static int sample_type(struct fp_pprof_reader *r, const struct fp_in *in, const 
     if (r->n_types == MAX_TYPES)
         return fp_fail_got(err, FP_E_MALFORMED, r->field_at, "the number of sample types", FP_GOT_UNSIGNED,
                            MAX_TYPES + 1, "at most %", MAX_TYPES);
-    if (fp_array_cover(&r->types, &r->cap_types, 2 * (uint64_t)r->n_types + 2, sizeof *r->types))
+    if (fp_array_zeroed(&r->types, &r->cap_types, 2 * (uint64_t)r->n_types + 2, sizeof *r->types))
         return fp_no_memory(err);
     memcpy(r->types + 2 * (size_t)r->n_types++, pair, sizeof pair);
     return 0;
@@ -222,7 +222,7 @@ static int comments(struct fp_pprof_reader *r, const struct fp_in *in, const str
     uint64_t index;
     int status;
     while ((status = fp_wire_next_number(&list, &index)) > 0) {
-        if (fp_array_cover(&r->comments, &r->cap_comments, (uint64_t)r->n_comments + 1, sizeof *r->comments))
+        if (fp_array_zeroed(&r->comments, &r->cap_comments, (uint64_t)r->n_comments + 1, sizeof *r->comments))
             return fp_no_memory(err);
         r->comments[r->n_comments++] = index;
     }

@@ -28,7 +28,7 @@ static int stack_of(struct fp_pprof_reader *r, const struct sample *s, uint32_t 
         *stack = r->chain_stacks[chain];
         return 0;
     }
-    if (fp_array_cover(&r->chain_stacks, &r->cap_chain_stacks, (uint64_t)chain + 1, sizeof *r->chain_stacks))
+    if (fp_array_zeroed(&r->chain_stacks, &r->cap_chain_stacks, (uint64_t)chain + 1, sizeof *r->chain_stacks))
         return fp_no_memory(err);
     r->chain_stacks[chain] = FP_NO_ID; /* stays so if the list is broken, which is then said again */
     struct fp_wire list = {s->chain, s->chain + s->chain_n};
@@ -40,7 +40,7 @@ static int stack_of(struct fp_pprof_reader *r, const struct sample *s, uint32_t 
         if (!place)
             return fp_fail_got(err, FP_E_MALFORMED, s->at, "the location of a sample", FP_GOT_UNSIGNED, id,
                                "the id of a location", 0);
-        if (fp_array_cover(&r->chain_frames, &r->cap_chain_frames, (uint64_t)depth + 1, sizeof *r->chain_frames))
+        if (fp_array_zeroed(&r->chain_frames, &r->cap_chain_frames, (uint64_t)depth + 1, sizeof *r->chain_frames))
             return fp_no_memory(err);
         r->chain_frames[depth++] = r->frames[place - 1];
     }
@@ -86,14 +86,14 @@ static int labels_of(struct fp_pprof_reader *r, const struct sample *s, uint32_t
         *chain = r->label_chains[set];
         return 0;
     }
-    if (fp_array_cover(&r->label_chains, &r->cap_label_chains, (uint64_t)set + 1, sizeof *r->label_chains))
+    if (fp_array_zeroed(&r->label_chains, &r->cap_label_chains, (uint64_t)set + 1, sizeof *r->label_chains))
         return fp_no_memory(err);
     r->label_chains[set] = FP_NO_ID; /* as with chain_stacks */
     struct fp_wire message = {s->set, s->set + s->set_n};
     struct fp_wire_field f;
     uint32_t count = 0;
     while (fp_wire_next(&message, &fp_pprof_schema[FP_PPROF_SAMPLE], &f) > 0) {
-        if (fp_array_cover(&r->labels, &r->cap_labels, (uint64_t)count + 1, sizeof *r->labels))
+        if (fp_array_zeroed(&r->labels, &r->cap_labels, (uint64_t)count + 1, sizeof *r->labels))
             return fp_no_memory(err);
         if (read_label(r, &f, &r->labels[count++]))
             return fp_fail(err, FP_E_MALFORMED, s->at, "a label of a sample is broken");

@@ -44,7 +44,7 @@ int fp_pprof_take_mapping(struct fp_pprof_reader *r, const struct fp_in *in, con
     int entered = enter(r, &r->mapping_ids, id, m.at, "a mapping has id 0", "two mappings have the same id", err);
     if (entered <= 0) return entered;
     uint32_t n = r->mapping_ids.n - 1; /* row 0 of the ids is none */
-    if (fp_array_cover(&r->mappings, &r->cap_mappings, n, sizeof m)) return fp_no_memory(err);
+    if (fp_array_zeroed(&r->mappings, &r->cap_mappings, n, sizeof m)) return fp_no_memory(err);
     r->mappings[n - 1] = m;
     return 0;
 }
@@ -73,7 +73,7 @@ int fp_pprof_take_function(struct fp_pprof_reader *r, const struct fp_in *in, co
     int entered = enter(r, &r->function_ids, id, m.at, "a function has id 0", "two functions have the same id", err);
     if (entered <= 0) return entered;
     uint32_t n = r->function_ids.n - 1;
-    if (fp_array_cover(&r->functions, &r->cap_functions, n, sizeof m)) return fp_no_memory(err);
+    if (fp_array_zeroed(&r->functions, &r->cap_functions, n, sizeof m)) return fp_no_memory(err);
     r->functions[n - 1] = m;
     return 0;
 }
@@ -96,7 +96,7 @@ static int take_line(struct fp_pprof_reader *r, const struct fp_wire_field *entr
         }
     }
     if (kind == FP_WIRE_BAD) return FP_E_MALFORMED;
-    if (fp_array_cover(&r->lines, &r->cap_lines, (uint64_t)r->n_lines + 1, sizeof l)) return FP_E_NOMEM;
+    if (fp_array_zeroed(&r->lines, &r->cap_lines, (uint64_t)r->n_lines + 1, sizeof l)) return FP_E_NOMEM;
     r->lines[r->n_lines++] = l;
     return 0;
 }
@@ -134,7 +134,7 @@ int fp_pprof_take_location(struct fp_pprof_reader *r, const struct fp_in *in, co
     int entered = enter(r, &r->location_ids, id, m.at, "a location has id 0", "two locations have the same id", err);
     if (entered <= 0) return entered;
     uint32_t n = r->location_ids.n - 1;
-    if (fp_array_cover(&r->locations, &r->cap_locations, n, sizeof m)) return fp_no_memory(err);
+    if (fp_array_zeroed(&r->locations, &r->cap_locations, n, sizeof m)) return fp_no_memory(err);
     r->locations[n - 1] = m;
     return 0;
 }
@@ -144,7 +144,7 @@ int fp_pprof_take_string(struct fp_pprof_reader *r, const struct fp_wire_field *
         int status = fp_pprof_bad_entry(r, r->field_at, "the first string is not empty", err);
         if (status) return status;
     }
-    if (fp_array_cover(&r->strings, &r->cap_strings, (uint64_t)r->n_strings + 1, sizeof *r->strings))
+    if (fp_array_zeroed(&r->strings, &r->cap_strings, (uint64_t)r->n_strings + 1, sizeof *r->strings))
         return fp_no_memory(err);
     uint32_t id = fp_strings_intern(&r->model->strings, entry->p, entry->n);
     if (id == FP_NO_ID) return fp_no_memory(err);

@@ -7,7 +7,7 @@
 
 /* Makes an array cover all ids of a table; new ones are 0, not yet written. */
 static inline int fp_pprof_cover(uint32_t **ids, uint32_t *cap, uint32_t n) {
-    return fp_array_cover(ids, cap, n, sizeof **ids);
+    return fp_array_zeroed(ids, cap, n, sizeof **ids);
 }
 
 /* The location of a frame that has none so far; it is written unless another frame has the same.  0 when memory ran
