@@ -2,6 +2,8 @@
 
 #include <stdlib.h>
 
+#include "core/array.h"
+
 /* The words of a row's key.  A cost row's key is the first COST_WIDTH. */
 enum {
     FUNCTION = 0,
@@ -23,9 +25,10 @@ enum {
 struct sums {
     struct fp_table keys;
     int64_t **values; /* [column][id] */
-    uint64_t *count;  /* [id], arcs only */
+    uint32_t cap_columns;
+    uint64_t *count; /* [id], arcs only */
     uint64_t *count2;
-    uint32_t cap;
+    uint32_t cap; /* ids */
 };
 
 struct fp_aggregate {
@@ -52,10 +55,9 @@ struct fp_aggregate *fp_aggregate_new(struct fp_model *model, uint32_t mode) {
     return a;
 }
 
-static void sums_free(struct sums *s, uint32_t n_columns) {
+static void sums_free(struct sums *s) {
     fp_table_clear(&s->keys);
-    if (s->values)
-        for (uint32_t k = 0; k < n_columns; k++) free(s->values[k]);
+    for (uint32_t k = 0; k < s->cap_columns; k++) free(s->values[k]);
     free(s->values);
     free(s->count);
     free(s->count2);
@@ -63,8 +65,8 @@ static void sums_free(struct sums *s, uint32_t n_columns) {
 
 void fp_aggregate_free(struct fp_aggregate *a) {
     if (!a) return;
-    sums_free(&a->costs, a->n_columns);
-    sums_free(&a->arcs, a->n_columns);
+    sums_free(&a->costs);
+    sums_free(&a->arcs);
     free(a->order);
     free(a);
 }
@@ -73,54 +75,36 @@ uint64_t fp_aggregate_dropped(const struct fp_aggregate *a) {
     return a->dropped;
 }
 
-/* Room for ids below `n`, new ones zero. */
-static int grow(void **column, size_t width, uint32_t have, uint32_t cap) {
-    void *p = realloc(*column, cap * width);
-    if (!p) return FP_E_NOMEM;
-    *column = p;
-    memset((uint8_t *)p + have * width, 0, (cap - have) * width);
-    return 0;
-}
-
-static int sums_grow(struct sums *s, uint32_t n_columns, int counts) {
-    uint32_t cap = s->cap < 512 ? 1024 : s->cap < UINT32_MAX / 2 ? s->cap * 2 : UINT32_MAX;
+/* Room for ids below `need`, new ones zero. */
+static int sums_room(struct sums *s, uint32_t n_columns, int counts, uint32_t need) {
+    uint32_t cap = need; /* when there is nothing to grow */
     for (uint32_t k = 0; k < n_columns; k++) {
-        void *column = s->values[k];
-        if (grow(&column, sizeof **s->values, s->cap, cap)) return FP_E_NOMEM;
-        s->values[k] = column;
+        cap = s->cap;
+        if (fp_array_zeroed(&s->values[k], &cap, need, sizeof **s->values)) return FP_E_NOMEM;
     }
     if (counts) {
-        void *count = s->count, *count2 = s->count2;
-        int failed = grow(&count, sizeof *s->count, s->cap, cap);
-        s->count = count;
-        if (!failed) failed = grow(&count2, sizeof *s->count2, s->cap, cap);
-        s->count2 = count2;
-        if (failed) return FP_E_NOMEM;
+        cap = s->cap;
+        if (fp_array_zeroed(&s->count, &cap, need, sizeof *s->count)) return FP_E_NOMEM;
+        cap = s->cap;
+        if (fp_array_zeroed(&s->count2, &cap, need, sizeof *s->count2)) return FP_E_NOMEM;
     }
     s->cap = cap;
     return 0;
 }
 
 static int sums_columns(struct sums *s, uint32_t have, uint32_t want) {
-    int64_t **values = realloc(s->values, want * sizeof *values);
-    if (!values) return FP_E_NOMEM;
-    s->values = values;
-    for (uint32_t k = have; k < want; k++) values[k] = NULL;
-    for (uint32_t k = have; k < want && s->cap; k++)
-        if (!(values[k] = calloc(s->cap, sizeof **values))) return FP_E_NOMEM;
+    if (fp_array_zeroed(&s->values, &s->cap_columns, want, sizeof *s->values)) return FP_E_NOMEM;
+    for (uint32_t k = have; k < want && s->cap; k++) {
+        free(s->values[k]); /* when memory ran out at a later column the last time */
+        if (!(s->values[k] = calloc(s->cap, sizeof **s->values))) return FP_E_NOMEM;
+    }
     return 0;
 }
 
 /* Makes columns up to `want` exist in both tables. */
 static int need_columns(struct fp_aggregate *a, uint32_t want) {
     if (want <= a->n_columns) return 0;
-    if (sums_columns(&a->costs, a->n_columns, want)) return FP_E_NOMEM;
-    int failed = sums_columns(&a->arcs, a->n_columns, want);
-    if (failed) {
-        /* the columns of `costs` must not be lost to free */
-        for (uint32_t k = a->n_columns; k < want; k++) free(a->costs.values[k]);
-        return FP_E_NOMEM;
-    }
+    if (sums_columns(&a->costs, a->n_columns, want) || sums_columns(&a->arcs, a->n_columns, want)) return FP_E_NOMEM;
     a->n_columns = want;
     return 0;
 }
@@ -131,15 +115,8 @@ static uint32_t place(struct fp_aggregate *a, struct sums *s, const uint32_t *ke
     if (known == 1u << 31) return FP_NO_ID; /* an id and a bit must fit into `order` */
     uint32_t id = fp_table_intern(&s->keys, key);
     if (id != known) return id; /* seen before, or FP_NO_ID */
-    if (id >= s->cap && sums_grow(s, a->n_columns, (int)is_arc)) return FP_NO_ID;
-    if (a->order_n == a->order_cap) {
-        size_t cap = a->order_cap ? (size_t)a->order_cap * 2 : 1024;
-        if (cap > UINT32_MAX) return FP_NO_ID;
-        uint32_t *order = realloc(a->order, cap * sizeof *order);
-        if (!order) return FP_NO_ID;
-        a->order = order;
-        a->order_cap = (uint32_t)cap;
-    }
+    if (id >= s->cap && sums_room(s, a->n_columns, (int)is_arc, id + 1)) return FP_NO_ID;
+    if (fp_array_room(&a->order, &a->order_cap, (uint64_t)a->order_n + 1, sizeof *a->order)) return FP_NO_ID;
     a->order[a->order_n++] = id << 1 | is_arc;
     return id;
 }
@@ -149,9 +126,20 @@ static inline void set64(uint32_t *words, uint64_t v) {
     words[1] = (uint32_t)(v >> 32);
 }
 
-static int overflow(const struct fp_batch *in, uint32_t row, struct fp_err *err) {
-    return fp_fail_got(err, FP_E_OVERFLOW, 0, "line whose costs or counts do not fit", FP_GOT_UNSIGNED, in->line[row],
-                       "costs below 2^63 and counts below 2^64", 0);
+/* `row` says the position whose sum does not fit. */
+static int counts_overflow(const struct fp_batch *in, uint32_t row, struct fp_err *err) {
+    const char *what =
+        in->kind[row] == FP_CALL ? "the number of calls at a position" : "the number of jumps at a position";
+    fp_fail_beyond(err, what, FP_NO_COLUMN, "2^64 - 1");
+    err->line = in->line[row];
+    return FP_E_OVERFLOW;
+}
+
+static int costs_overflow(const struct fp_batch *in, uint32_t row, uint32_t column, struct fp_err *err) {
+    const char *what = in->kind[row] == FP_CALL ? "the cost of calls at a position" : "the cost of a position";
+    fp_fail_beyond(err, what, column, "2^63 - 1");
+    err->line = in->line[row];
+    return FP_E_OVERFLOW;
 }
 
 int fp_aggregate_put(struct fp_aggregate *a, const struct fp_batch *in, const uint32_t *columns, struct fp_err *err) {
@@ -202,14 +190,15 @@ int fp_aggregate_put(struct fp_aggregate *a, const struct fp_batch *in, const ui
         uint32_t id = place(a, s, key, is_arc);
         if (id == FP_NO_ID) return FP_E_NOMEM;
         if (is_arc && kind != FP_BLOCK) {
-            if (__builtin_add_overflow(s->count[id], in->count[i], &s->count[id])) return overflow(in, i, err);
+            if (__builtin_add_overflow(s->count[id], in->count[i], &s->count[id])) return counts_overflow(in, i, err);
             if (kind == FP_JCND && __builtin_add_overflow(s->count2[id], in->count2[i], &s->count2[id]))
-                return overflow(in, i, err);
+                return counts_overflow(in, i, err);
         }
         if (kind > FP_CALL) continue;
         for (uint32_t k = 0; k < in->n_values; k++) {
             int64_t *sum = &s->values[columns[k]][id];
-            if (__builtin_add_overflow(*sum, in->values[(size_t)k * in->cap + i], sum)) return overflow(in, i, err);
+            if (__builtin_add_overflow(*sum, in->values[(size_t)k * in->cap + i], sum))
+                return costs_overflow(in, i, columns[k], err);
         }
     }
     return 0;

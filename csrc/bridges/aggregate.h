@@ -1,4 +1,4 @@
-/* bridges/aggregate.h - sums graph rows that say the same place.
+/* bridges/aggregate.h - sums graph rows of the same place.
  *
  * Floor 3.  Rows of the same kind, function, file, position and target become
  * one row whose counts and values are the sums:
@@ -14,10 +14,8 @@
  * order that is given), and within each its rows in the order in which they
  * were first seen.
  *
- * Memory: per distinct cost row 32 bytes, per other row 88, both plus 8 bytes a
- * value and up to 12 of index.  Nothing refers from one function's rows to
- * another's, so tables sorted by function may be written away as runs and
- * merged.
+ * Memory: a distinct cost row takes 32 bytes, any other 88; each value takes 8
+ * more, and the index up to 12.
  */
 #ifndef FP_AGGREGATE_H
 #define FP_AGGREGATE_H
@@ -29,8 +27,8 @@
 
 enum fp_aggregate_mode {
     FP_AGGREGATE_GRAPH = 0, /* everything a row says */
-    /* Self costs by file, function name and line: objects, addresses and
-     * basic blocks are dropped, other kinds of rows are counted and dropped. */
+    /* Self costs by file, function name and line.  Objects, addresses and basic
+     * blocks are dropped.  Rows of other kinds are dropped and counted. */
     FP_AGGREGATE_LINES = 1
 };
 
@@ -42,7 +40,7 @@ struct fp_aggregate *fp_aggregate_new(struct fp_model *model, uint32_t mode);
 void fp_aggregate_free(struct fp_aggregate *a);
 
 /* Adds the rows of a graph batch; its value k goes to column columns[k].
- * 0, FP_E_NOMEM, or FP_E_OVERFLOW when a sum does not fit; err->got is the line. */
+ * 0, FP_E_NOMEM, or FP_E_OVERFLOW when a sum does not fit; err->line is then the source line. */
 int fp_aggregate_put(struct fp_aggregate *a, const struct fp_batch *in, const uint32_t *columns, struct fp_err *err);
 
 /* Number of rows that the mode dropped (calls and jumps). */

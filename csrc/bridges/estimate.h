@@ -1,23 +1,25 @@
 /* bridges/estimate.h - graph -> stacks: self costs, their callers estimated.
  *
- * Floor 3.  A graph does not say which of its arcs followed each other.  The
- * callers of a function are taken to share its cost in proportion to the
- * inclusive costs of their arcs, their callers likewise, and so on to a root:
+ * Floor 3.  A graph says which functions call each other, but not which calls
+ * were made within which others.  The estimate divides a function's cost among
+ * its callers in proportion to the inclusive costs of their arcs, divides each
+ * share among the callers of that caller, and so on up to a root:
  *
  *   a -> c 30, b -> c 10, c self 40     gives   a > c 30,  b > c 10
  *
- * Self costs are exact: each position's cost is divided in integers (largest
- * remainders), so every total is.  All values are divided alike, by the shares
- * of the first value that the arcs have.
- * Recursion: no function is twice in a stack; the arcs that would close a
- * cycle are passed over and the others share.  What a function that is in no
- * cycle costs beyond what its callers say was spent without a caller.
- * Pruning: a caller whose share of the function's cost is below `prune` of the
- * profile's total in every value is not followed; its share stays under a
- * frame [pruned] in the caller's place.  A sole caller is always followed.
- * Where all call each other there are more ways than anyone can follow: there
- * is a limit to the work for one function and to all work; what is beyond it
- * is pruned, too.
+ * Self costs are exact: each position's cost is divided into integers by the
+ * method of largest remainders, and these add up to the cost.  All values are
+ * divided alike, by the first value that any arc has.
+ * Recursion: no function is twice in a stack.  An arc that would close a cycle
+ * is left out, and the other callers get its share.  If a function is in no
+ * cycle and costs more than the arcs into it, the rest becomes a stack in which
+ * it has no caller.
+ * Pruning: a caller is not followed if its share is below `prune` of the
+ * profile's total in every value.  A frame [pruned] then stands for it and its
+ * callers.  A sole caller is always followed.
+ * Limits: in a graph with many cycles the number of stacks can grow beyond
+ * measure.  The work for one function and all work together are limited.
+ * Callers beyond a limit are pruned, too.
  * Memory: linear in distinct positions and arcs, plus one function's callers,
  * plus the model's stacks.
  */
@@ -33,12 +35,12 @@ struct fp_estimate {
     struct fp_model *model;
     uint32_t n_values;
     uint32_t thread;   /* of the stacks to be pulled; set by the caller */
-    uint64_t calls;    /* sum of the call counts, which stacks cannot say */
+    uint64_t calls;    /* sum of the call counts, which stacks cannot hold */
     uint64_t jumps;    /* jump rows, likewise */
     uint64_t pruned;   /* stacks under [pruned] */
     uint64_t stacks;   /* stacks in all */
-    uint64_t limited;  /* functions of which not all callers were followed that `prune` leaves */
-    int64_t work_left; /* of the limit to all work; handed on by the caller where there are several */
+    uint64_t limited;  /* functions that met a limit */
+    int64_t work_left; /* of the limit to all work.  With several estimates the caller copies it to the next */
 
     /* private from here on */
     struct fp_table positions; /* function, file, line, address (two words) */
@@ -72,7 +74,7 @@ struct fp_estimate {
     uint32_t *path; /* by depth: position of the caller */
     uint32_t cap_path;
     int64_t *parts; /* of the row at hand: by value, by context */
-    size_t cap_parts;
+    uint32_t cap_parts;
 };
 
 /* Ids of the batches are those of `model` (borrowed).  NULL when memory ran out. */
@@ -82,7 +84,7 @@ void fp_estimate_free(struct fp_estimate *e);
 /* Widens every sum to `n_values` (never narrows).  0 or FP_E_NOMEM. */
 int fp_estimate_set_values(struct fp_estimate *e, uint32_t n_values);
 
-/* Takes the rows of a graph batch; its value k is added to sum columns[k].
+/* Adds the rows of a graph batch: its value k to sum columns[k].
  * Addresses and lines are read only where the part has such positions.
  * FP_DONE, FP_E_NOMEM, FP_E_OVERFLOW, FP_E_MALFORMED (an id that the model
  * does not have). */

@@ -1,19 +1,20 @@
 /* bridges/fold.h - the stack machine: a timeline folded into call arcs or contexts.
  *
- * Floor 3.  One stack per thread.  An exit pops the frame it names; frames
- * above that one end there (unwound: left by an exception or longjmp); an exit
- * of a function that is not on the stack is ignored (orphan: its entry was
- * lost).  Frames open at the end are closed at their thread's last time
- * (unfinished).  Time that runs backwards within a thread is clamped.
+ * Floor 3.  Each thread has a stack.  An exit ends the frame of the function
+ * that it names.  Frames above that one end at the same time (unwound: left by
+ * an exception or longjmp).  An exit of a function that is not on the stack is
+ * ignored (orphan: its entry was lost).  Frames that are open at the end of the
+ * input end at their thread's last time (unfinished).  A time before the one of
+ * the thread's previous record is taken to be that one (clamped).
  *
  *   enter a 10, enter b 20, exit b 50, exit a 60   gives
  *   arc (-> a) 1 call, 50 ticks, of them a's own: 20;  arc (a -> b) 1 call, 30, 30
  *
- * Recursion: the inclusive ticks of an arc count each moment once, by its
- * outermost activation in its thread; calls count every call.
- * A change of thread costs the depth of both stacks.  Where that adds up, what is
- * left of a batch is taken thread by thread: each row's time is its own, so
- * sums are the same (and only nodes may be found in another order).
+ * Recursion: while an arc is on a thread's stack several times, only the
+ * outermost of these calls adds to its inclusive ticks.  Every call is counted.
+ * Changing from one thread to another takes time linear in the depth of both
+ * stacks.  In a batch with many changes the rows are therefore first sorted by
+ * thread.  The sums are the same, but contexts may be numbered in another order.
  * Memory: linear in distinct arcs (or contexts) and in the depth of the stacks.
  */
 #ifndef FP_FOLD_H
@@ -33,17 +34,20 @@ enum fp_fold_into {
 /* What arcs or nodes are kept apart by, bits. */
 enum fp_fold_by {
     FP_FOLD_BY_THREAD = 1,
-    FP_FOLD_BY_CPU = 2 /* tree only: the time up to the next record is its CPU's */
+    FP_FOLD_BY_CPU = 2 /* tree only.  The time from a record to the thread's next one is spent on the record's CPU */
 };
+
+/* The value columns of what comes out. */
+enum fp_fold_column { FP_FOLD_TIME = 0, FP_FOLD_CALLS = 1 };
 
 /* One arc, or one node of the context tree. */
 struct fp_arc {
     uint32_t caller; /* function, 0 = none; tree: node of the caller + 1, 0 = root */
     uint32_t callee; /* function */
     uint32_t group;  /* thread, 0 when threads are merged; by CPU: row of fp_fold's `groups` */
-    uint32_t active; /* activations on the stack of the thread at hand */
+    uint32_t active; /* how often it is on the stack of the current thread */
     uint64_t calls;
-    uint64_t ticks;    /* inclusive; outermost activations only */
+    uint64_t ticks;    /* inclusive; of recursive calls only the outermost */
     uint64_t subcalls; /* calls made within, the arc's own included; likewise */
     uint64_t self;     /* the callee's own ticks when called through here */
 };
@@ -54,25 +58,25 @@ struct fp_fold_stats {
     uint64_t unwound;
     uint64_t unfinished;
     uint64_t clamped;
-    uint64_t events;    /* rows a graph or stacks cannot say: custom and typed events */
-    uint64_t arguments; /* the same: call arguments */
+    uint64_t events;    /* custom and typed events, which graphs and stacks cannot hold */
+    uint64_t arguments; /* call arguments, likewise */
 };
 
 struct fp_fold {
     struct fp_model *model;
     int32_t into; /* enum fp_fold_into */
     int32_t by;   /* enum fp_fold_by */
-    uint32_t cpu; /* string: key of the labels that CPUs become; set by the caller */
+    uint32_t cpu; /* string: the key of the labels that name CPUs; set by the caller */
     struct fp_fold_stats stats;
-    uint64_t first_time, last_time; /* over all threads, of their records */
+    uint64_t first_time, last_time; /* of all records; set by fp_fold_end */
     struct fp_arc *arcs;
-    uint32_t n_arcs; /* decides when to spill */
+    uint32_t n_arcs; /* the caller spills when there are too many */
 
     /* private from here on */
     uint32_t cap_arcs;
     struct fp_fold_thread *threads;
     uint32_t cap_threads, current;
-    uint64_t switched;                    /* frames that were looked at because the thread changed */
+    uint64_t switched;                    /* frames that changes of thread had to look at */
     struct fp_table groups;               /* by CPU: (thread or 0, CPU) */
     struct fp_fold_function *by_function; /* one an id */
     uint32_t cap_functions;
@@ -80,72 +84,72 @@ struct fp_fold {
     uint32_t index_shift;
     uint32_t *by_caller; /* arcs ordered by (group, caller, callee) */
     uint32_t *by_callee; /* arcs ordered by (group, callee) */
-    uint32_t *foreseen;  /* index slots of the batch at hand, and a scratch stack */
+    uint32_t *foreseen;  /* index slots that the current batch will look at, and a scratch stack */
     uint32_t *stack_of;  /* tree: node -> stack id */
     uint32_t next_arc, next_node, n_ordered;
-    uint64_t hot; /* calls from which on an arc is kept when others are spilled */
+    uint64_t hot; /* arcs with as many calls are kept when others are spilled */
 };
 
 /* Functions and threads are ids of `model` (borrowed).  NULL when memory ran out. */
 struct fp_fold *fp_fold_new(struct fp_model *model, int into, int by);
 void fp_fold_free(struct fp_fold *f);
 
-/* Takes the rows of a timeline batch, whose functions and threads are ids of the
- * model (not checked again here).  FP_DONE, FP_E_NOMEM or FP_E_OVERFLOW. */
+/* Adds the rows of a timeline batch.  Its functions and threads must be ids of the
+ * model: they are not checked here.  FP_DONE, FP_E_NOMEM or FP_E_OVERFLOW. */
 int fp_fold_put(struct fp_fold *f, const struct fp_batch *in, struct fp_err *err);
 
-/* Turns the times of a timeline batch from ticks of one clock (per second) into
- * those of another, rounded down.  FP_DONE or FP_E_OVERFLOW. */
+/* Converts the times of a timeline batch from a clock of `from` ticks a second to
+ * one of `to` ticks a second, rounded down.  FP_DONE or FP_E_OVERFLOW. */
 int fp_fold_rescale(struct fp_batch *b, uint64_t from, uint64_t to, struct fp_err *err);
 
-/* After the last batch: closes what is open.  FP_DONE or FP_E_OVERFLOW. */
+/* After the last batch: ends the open frames.  FP_DONE or FP_E_OVERFLOW. */
 int fp_fold_end(struct fp_fold *f, struct fp_err *err);
 
 /* First and last time of a thread's records; 0 when it has none. */
 int fp_fold_thread_times(const struct fp_fold *f, uint32_t thread, uint64_t *first, uint64_t *last);
 
-/* Arcs: orders what there is, so that the two pulls below give sorted records
- * from the start; with `keep_hot` without the arcs called most, up to half of
- * them, which fp_fold_forget then keeps.  0 or FP_E_NOMEM. */
+/* Sorts the arcs, so that the two pulls below begin anew and give records in
+ * order of their first two words.  With `keep_hot` the arcs with the most calls,
+ * at most half of all, are left out: fp_fold_forget keeps them.  0 or FP_E_NOMEM. */
 int fp_fold_order(struct fp_fold *f, int keep_hot);
 
-/* Fill `to` with up to `n` words of records; the number of words, 0 at the end.
+/* Fill `to` with records, up to `n` words.  The number of words, 0 at the end.
  *   arcs:   group, caller << 32 | callee, calls, ticks, subcalls   (FP_ARC_WIDTH)
  *   nodes:  group, function, self ticks, calls                     (FP_NODE_WIDTH) */
 enum { FP_ARC_WIDTH = 5, FP_NODE_WIDTH = 4 };
 size_t fp_fold_pull_arcs(struct fp_fold *f, uint64_t *to, size_t n);
 size_t fp_fold_pull_nodes(struct fp_fold *f, uint64_t *to, size_t n);
 
-/* Forgets the arcs that were ordered, but those on a stack, whose sums start anew.  0 or FP_E_NOMEM. */
+/* Forgets the arcs that fp_fold_order sorted.  Those that are on a stack stay, with
+ * sums of 0.  0 or FP_E_NOMEM. */
 int fp_fold_forget(struct fp_fold *f);
 
-/* What to write values as: nanoseconds of this clock, each rounded once, half
- * up; or ticks as they are (0). */
+/* Graph rows made of merged records. */
 struct fp_fold_out {
     struct fp_model *model;
-    uint32_t unknown_file;         /* string: the file of functions that have none.  Readers of
-                                      graphs take an empty one for the caller's */
+    uint32_t unknown_file;         /* string: stands for the file of functions that have none, because
+                                      readers of graphs take an empty one for the caller's */
     struct fp_merge *nodes, *arcs; /* records as above, merged */
-    uint64_t ticks_per_second;
-    uint32_t group;    /* set by fp_fold_totals and fp_fold_graph */
-    uint64_t total[2]; /* fp_fold_totals: time in output units, calls */
+    uint64_t ticks_per_second;     /* times become nanoseconds, each sum rounded once, half up; 0: ticks */
+    uint32_t group;                /* set by fp_fold_totals and fp_fold_graph */
+    uint64_t total[2];             /* fp_fold_totals: by enum fp_fold_column, in output units */
     /* private from here on */
     uint32_t function;
     int32_t node_ready, arc_ready, arcs_done, begun;
 };
 
-/* Reads nodes up to the end of a group and adds them up.  FP_FULL: o->group and
- * o->total hold.  FP_MORE: refill o->nodes.  FP_DONE: no group left. */
+/* Adds up the nodes of one group.  FP_FULL: o->group and o->total are set.
+ * FP_MORE: refill o->nodes.  FP_DONE: no group is left.  FP_E_OVERFLOW. */
 int fp_fold_totals(struct fp_fold_out *o, struct fp_err *err);
 
-/* Pulls graph rows of group o->group, values (time, calls): per function its
- * self cost, then its calls.  FP_FULL; FP_MORE: refill o->nodes or o->arcs,
- * whichever is hungry; FP_DONE: the group is complete; FP_E_OVERFLOW. */
+/* Pulls the graph rows of one group: of each function its self cost, then its
+ * calls.  FP_FULL: drain the batch.  FP_MORE: refill o->nodes or o->arcs, whichever
+ * is hungry.  FP_DONE: the group is complete.  FP_E_OVERFLOW, FP_E_NOMEM. */
 int fp_fold_graph(struct fp_fold_out *o, struct fp_batch *out, struct fp_err *err);
 
-/* Tree: pulls stacks rows, values (self time, calls), from *next on; by CPU they
- * have a label f->cpu, a string: pprof drops a number 0.  FP_FULL or FP_DONE,
- * FP_E_NOMEM, FP_E_OVERFLOW. */
+/* Tree: pulls stacks rows with self time and calls, from node *next on.  By CPU
+ * each has a label f->cpu.  Its value is a string, because pprof drops a number 0.
+ * FP_FULL, FP_DONE, FP_E_NOMEM or FP_E_OVERFLOW. */
 int fp_fold_stacks(struct fp_fold *f, uint64_t ticks_per_second, uint32_t *next, struct fp_batch *out,
                    struct fp_err *err);
 

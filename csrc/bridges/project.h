@@ -1,17 +1,17 @@
 /* bridges/project.h - stacks -> graph: samples become self costs and call arcs.
  *
- * Floor 3.  Values are first added up by distinct (stack, group); the tree of
- * those stacks is then walked once, so the work after the last batch is
- * linear in the tree and not in the samples times their depth.
+ * Floor 3.  Values are first added up by distinct (stack, group).  The tree of
+ * those stacks is then walked once, so that the work after the last batch is
+ * linear in the size of the tree.
  *
  *   main > even > odd > even   5        gives  even: self 5
  *   main > even                2               even: self 2
  *                                              main -> even 7, even -> odd 5, odd -> even 0
  *
- * Recursion: of the arcs into a function, a sample is booked on the outermost
- * only.  So they add up to what the function cost from its first call on, which
- * is what readers of a graph show; the arcs that close a recursion are there,
- * with their count, and cost nothing.
+ * Recursion: if a sample's stack has a function several times, its values are
+ * added to the outermost arc into that function only.  The arcs into a function
+ * then add up to its inclusive cost, which is what readers of a graph show.  The
+ * inner arcs have a call count and no cost.
  * Memory: linear in distinct (stack, group) pairs, positions and arcs.
  */
 #ifndef FP_STACKS_H
@@ -32,7 +32,7 @@ struct fp_project {
     int32_t return_addresses; /* ... and some of them are where a call returns to */
     int32_t lines;            /* ... some position has a line */
     uint64_t samples;
-    uint64_t labelled;  /* samples with labels, which a graph cannot say */
+    uint64_t labelled;  /* samples with labels, which a graph cannot hold */
     uint64_t timed;     /* samples with a time, likewise */
     uint64_t uncounted; /* of the selected group: arcs that no source counted a call of */
 
@@ -73,17 +73,17 @@ void fp_project_free(struct fp_project *s);
 /* Widens every sum to `n_values` (never narrows).  0 or FP_E_NOMEM. */
 int fp_project_set_values(struct fp_project *s, uint32_t n_values);
 
-/* Takes the rows of a stacks batch; its value k is added to sum columns[k].
+/* Adds the rows of a stacks batch: its value k to sum columns[k].
  * FP_DONE, FP_E_NOMEM, FP_E_OVERFLOW, FP_E_MALFORMED (an id that the model
  * does not have). */
 int fp_project_put(struct fp_project *s, const struct fp_batch *in, const uint32_t *columns, struct fp_err *err);
 
-/* After the last batch: resolves every frame to positions (entering functions
- * for those without a name) and orders all names.  As fp_project_put. */
+/* After the last batch: finds the positions of every frame and sorts all names.
+ * Code without a name gets a function that is named by its address.  As fp_project_put. */
 int fp_project_end(struct fp_project *s, struct fp_err *err);
 
-/* Builds the graph of a group.  Call counts come from sum `calls`; negative:
- * there is none, every arc says 1.  `totals` (n_values) gets the sums of the
+/* Builds the graph of a group.  Call counts come from sum `calls`; if that is
+ * negative, every arc gets a count of 1.  `totals` (n_values) gets the sums of the
  * group's samples.  The number of its rows, or a negative status. */
 int64_t fp_project_select(struct fp_project *s, uint32_t group, int64_t calls, int64_t *totals, struct fp_err *err);
 

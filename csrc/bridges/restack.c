@@ -2,6 +2,9 @@
 
 #include <stdlib.h>
 
+#include "bridges/common.h"
+#include "core/array.h"
+
 struct fp_restack *fp_restack_new(struct fp_model *model) {
     struct fp_restack *r = calloc(1, sizeof *r);
     if (r) r->model = model;
@@ -16,20 +19,8 @@ void fp_restack_free(struct fp_restack *r) {
     free(r);
 }
 
-/* Room for items [0, need), those that are new zeroed. */
-static int room(uint32_t **items, uint32_t *cap, uint32_t need) {
-    if (need <= *cap) return 0;
-    uint64_t more = (uint64_t)need + need / 2 + 64;
-    uint32_t *p = realloc(*items, (size_t)more * sizeof *p);
-    if (!p) return FP_E_NOMEM;
-    memset(p + *cap, 0, (size_t)(more - *cap) * sizeof *p);
-    *items = p;
-    *cap = more > UINT32_MAX ? UINT32_MAX : (uint32_t)more;
-    return 0;
-}
-
 int fp_restack_frame(struct fp_restack *r, uint32_t frame, uint32_t to) {
-    if (room(&r->frame_to, &r->cap_frames, frame + 1)) return FP_E_NOMEM;
+    if (fp_array_zeroed(&r->frame_to, &r->cap_frames, (uint64_t)frame + 1, sizeof *r->frame_to)) return FP_E_NOMEM;
     r->frame_to[frame] = to;
     return 0;
 }
@@ -41,19 +32,16 @@ static int no_memory(struct fp_err *err) {
 int fp_restack_batch(struct fp_restack *r, struct fp_batch *b, struct fp_err *err) {
     struct fp_model *m = r->model;
     const uint32_t n_stacks = m->stacks.n;
-    if (room(&r->stack_to, &r->cap_stacks, n_stacks)) return no_memory(err);
+    if (fp_array_zeroed(&r->stack_to, &r->cap_stacks, n_stacks, sizeof *r->stack_to)) return no_memory(err);
     for (uint32_t i = 0; i < b->n; i++) {
         uint32_t stack = b->stack[i], n = 0;
-        if (stack >= n_stacks)
-            return fp_fail_got(err, FP_E_MALFORMED, 0, "the stack of a sample", FP_GOT_UNSIGNED, stack, "less than %",
-                               n_stacks);
+        if (stack >= n_stacks) return fp_unknown_id(err, "the stack of a sample", stack, n_stacks);
         for (; stack && !r->stack_to[stack]; n++) {
-            if (room(&r->path, &r->cap_path, n + 1)) return no_memory(err);
+            if (fp_array_room(&r->path, &r->cap_path, (uint64_t)n + 1, sizeof *r->path)) return no_memory(err);
             r->path[n] = stack;
             uint32_t parent = fp_table_row(&m->stacks, stack)[FP_STACK_PARENT];
             if (parent >= stack) /* a stack can only have been entered after its parent */
-                return fp_fail_got(err, FP_E_MALFORMED, 0, "the parent of a stack", FP_GOT_UNSIGNED, parent,
-                                   "less than %", stack);
+                return fp_unknown_id(err, "the parent of a stack", parent, stack);
             stack = parent;
         }
         uint32_t to = stack ? r->stack_to[stack] : 0;

@@ -1,8 +1,8 @@
 /* bridges/restack.h - stacks whose frames were replaced by others.
  *
- * Floor 3.  Symbols make a frame another row of the frame table, and so every
- * stack with it another stack.  This maps the stack column of batches, each
- * distinct stack once.
+ * Floor 3.  A frame that gets symbols becomes another row of the frame table, so
+ * every stack with that frame becomes another stack.  This replaces the stacks of
+ * batches, and looks each distinct stack up once.
  */
 #ifndef FP_RESTACK_H
 #define FP_RESTACK_H

@@ -2,6 +2,8 @@
 
 #include <stdlib.h>
 
+#include "core/array.h"
+
 /* Rows that are looked up together, so that they wait for memory together. */
 enum { GROUP = 32, WIDTH = 3 };
 
@@ -82,14 +84,7 @@ static uint32_t kept_thread(struct fp_sum *s, uint32_t thread) {
 /* What `id` becomes, looked up once.  FP_NO_ID when memory ran out. */
 static inline uint32_t kept(struct fp_sum *s, uint32_t **known, uint32_t *cap, uint32_t id,
                             uint32_t (*look)(struct fp_sum *, uint32_t)) {
-    if (FP_UNLIKELY(id >= *cap)) {
-        uint64_t more = (uint64_t)id + id / 2 + 64;
-        uint32_t *p = more < UINT32_MAX ? realloc(*known, (size_t)more * sizeof *p) : NULL;
-        if (!p) return FP_NO_ID;
-        memset(p + *cap, 0, (size_t)(more - *cap) * sizeof *p);
-        *known = p;
-        *cap = (uint32_t)more;
-    }
+    if (fp_array_zeroed(known, cap, (uint64_t)id + 1, sizeof **known)) return FP_NO_ID;
     uint32_t was = (*known)[id];
     if (FP_LIKELY(was)) return was - 1;
     uint32_t found = look(s, id);
@@ -97,14 +92,9 @@ static inline uint32_t kept(struct fp_sum *s, uint32_t **known, uint32_t *cap, u
     return found;
 }
 
-static int grow_sums(struct fp_sum *s) {
-    const size_t cap = s->cap ? (size_t)s->cap * 2 : 1024, width = s->n_values;
-    int64_t *sums = realloc(s->sums, (cap * width + 1) * sizeof *sums);
-    if (!sums) return FP_E_NOMEM;
-    memset(sums + s->cap * width, 0, (cap - s->cap) * width * sizeof *sums);
-    s->sums = sums;
-    s->cap = (uint32_t)cap;
-    return 0;
+/* Bytes of a key's sums; not 0, so that stacks without values have a place as well. */
+static size_t sum_bytes(const struct fp_sum *s) {
+    return (s->n_values ? s->n_values : 1) * sizeof *s->sums;
 }
 
 int fp_sum_put(struct fp_sum *s, const struct fp_batch *in, uint32_t from, const uint32_t *columns,
@@ -132,7 +122,7 @@ int fp_sum_put(struct fp_sum *s, const struct fp_batch *in, uint32_t from, const
         }
         for (uint32_t k = 0; k < n; k++) {
             const uint32_t key = fp_table_intern_hashed(&s->keys, keys[k].row, keys[k].hash);
-            if (key == FP_NO_ID || (key >= s->cap && grow_sums(s)))
+            if (key == FP_NO_ID || fp_array_zeroed(&s->sums, &s->cap, (uint64_t)key + 1, sum_bytes(s)))
                 return fp_fail(err, FP_E_NOMEM, 0, "the table of stacks");
             int64_t *sums = s->sums + (size_t)key * s->n_values;
             const int64_t *values = in->values + from + k;
@@ -142,12 +132,13 @@ int fp_sum_put(struct fp_sum *s, const struct fp_batch *in, uint32_t from, const
                 overflow |= __builtin_add_overflow(*sum, values[(size_t)v * in->cap], sum);
             }
             if (FP_UNLIKELY(overflow)) { /* sums wrap around, and back */
+                uint32_t column = 0;
                 for (uint32_t v = 0; v < in->n_values; v++) {
                     int64_t *sum = &sums[columns[v]];
-                    (void)__builtin_sub_overflow(*sum, values[(size_t)v * in->cap], sum);
+                    if (__builtin_sub_overflow(*sum, values[(size_t)v * in->cap], sum)) column = columns[v];
                 }
                 s->taken = from + k;
-                return fp_fail(err, FP_E_OVERFLOW, 0, "the sum of a stack's samples");
+                return fp_fail_beyond(err, "the sum of a stack's samples", column, "2^63 - 1");
             }
             s->timed += in->time[from + k] != 0;
         }

@@ -6,7 +6,7 @@
  *   main > g             2   ->   main > g             2
  *   main > f  {size: 8}  3
  *
- * What rows are told apart by is chosen: without labels the first is
+ * fp_sum_begin chooses what keeps rows apart: without labels the first is
  * `main > f 4`, with a label of its part `main > f {size: 8, part: 2} 4`.
  * Memory: linear in distinct (stack, labels, thread) since the last fp_sum_empty.
  */
@@ -46,15 +46,16 @@ struct fp_sum {
 struct fp_sum *fp_sum_new(struct fp_model *model);
 void fp_sum_free(struct fp_sum *s);
 
-/* Of the rows to come: what they are told apart by. */
+/* From now on rows are kept apart by `keep`, and get the labels `suffix` and,
+ * if they have none, the thread `thread`. */
 void fp_sum_begin(struct fp_sum *s, uint32_t keep, uint32_t suffix, uint32_t thread);
 
 /* Widens every sum to `n_values` (never narrows).  0 or FP_E_NOMEM. */
 int fp_sum_set_values(struct fp_sum *s, uint32_t n_values);
 
-/* Takes the rows of a stacks batch from row `from` on; their value k is added to
- * sum columns[k], no two to one.  FP_DONE, FP_E_NOMEM, or FP_E_OVERFLOW when
- * row s->taken would take a sum beyond 63 bits: those before it were taken. */
+/* Adds the rows of a stacks batch from row `from` on: their value k to sum
+ * columns[k], where no two columns are the same.  FP_DONE, FP_E_NOMEM, or
+ * FP_E_OVERFLOW: row s->taken does not fit into a sum, the rows before it are added. */
 int fp_sum_put(struct fp_sum *s, const struct fp_batch *in, uint32_t from, const uint32_t *columns, struct fp_err *err);
 
 /* Pulls the sums, in order of first appearance.  FP_FULL or FP_DONE. */

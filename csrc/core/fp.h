@@ -37,11 +37,19 @@ enum fp_status {
 };
 
 /* How `got` of an fp_err is to be shown. */
-enum fp_got { FP_GOT_NOTHING = 0, FP_GOT_SIGNED = 1, FP_GOT_UNSIGNED = 2, FP_GOT_HEX = 3, FP_GOT_TEXT = 4 };
+enum fp_got {
+    FP_GOT_NOTHING = 0,
+    FP_GOT_SIGNED = 1,
+    FP_GOT_UNSIGNED = 2,
+    FP_GOT_HEX = 3,
+    FP_GOT_TEXT = 4,
+    FP_GOT_COLUMN = 5 /* a value column, which is shown by the name of its value type */
+};
 
 /* An error as a value: no formatting, no allocation.  Caller-owned, always the
  * last argument, written only when a negative status is returned.
- * Shown as: "at byte OFFSET: WHAT is GOT, expected WANT". */
+ * Shown as: "at byte OFFSET: WHAT is GOT, expected WANT"; a sum of a bridge as
+ * "WHAT in value type GOT is beyond WANT". */
 struct fp_err {
     int32_t code;     /* enum fp_status */
     int32_t got_kind; /* enum fp_got */
@@ -96,6 +104,13 @@ static inline int fp_fail_got(struct fp_err *err, int code, uint64_t offset, con
     err->want = want;
     err->limit = limit;
     return code;
+}
+
+/* A sum does not fit: `what`, in value column `column`, is beyond `limit`. */
+enum { FP_NO_COLUMN = -1 };
+static inline int fp_fail_beyond(struct fp_err *err, const char *what, int64_t column, const char *limit) {
+    const int kind = column == FP_NO_COLUMN ? FP_GOT_NOTHING : FP_GOT_COLUMN;
+    return fp_fail_got(err, FP_E_OVERFLOW, 0, what, kind, (uint64_t)column, limit, 0);
 }
 
 static inline int fp_fail_text(struct fp_err *err, int code, uint64_t offset, uint64_t line, const char *what,

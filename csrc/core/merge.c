@@ -86,10 +86,9 @@ int fp_merge_next(struct fp_merge *m, struct fp_err *err) {
             memcpy(m->head, record, width * sizeof *record);
             m->have_head = 1;
         } else {
-            int overflow = 0;
             for (uint32_t i = FP_MERGE_KEY; i < width; i++)
-                overflow |= __builtin_add_overflow(m->head[i], record[i], &m->head[i]);
-            if (overflow) return fp_fail(err, FP_E_OVERFLOW, 0, "the sum of a counter");
+                if (__builtin_add_overflow(m->head[i], record[i], &m->head[i]))
+                    return fp_fail_beyond(err, "the sum of a counter", i - FP_MERGE_KEY, "2^64 - 1");
         }
         run->pos += width;
         if (run->pos == run->n) {

@@ -43,7 +43,7 @@ void fp_merge_free(struct fp_merge *m);
 
 /* The next record, into m->head.  FP_FULL: there is one.  FP_MORE: refill run
  * m->hungry (or set its eof) and call again.  FP_DONE: no more records.
- * FP_E_OVERFLOW: a counter passed 2^64-1. */
+ * FP_E_OVERFLOW: a counter passed 2^64-1; err->got is its number, the first is 0. */
 int fp_merge_next(struct fp_merge *m, struct fp_err *err);
 
 /* cffi-end */

@@ -15,8 +15,8 @@
     fn=f
     3 50
 
-Kept: every sum, call count and jump.  Lost: how often and in which order a
-place was written.  Memory is linear in distinct places.
+Kept: every sum, call count and jump.  Lost: how many rows a place had, and their
+order.  Memory is linear in distinct places.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from fastprof.bridges import PER_THREAD
 from fastprof.core._c import ffi, lib
 from fastprof.core._typing import Any
 from fastprof.core.engine import CAPACITY, EVERYTHING, Holds
-from fastprof.core.errors import FastprofError
+from fastprof.core.errors import check_sums
 from fastprof.core.model import Batch, Model, ValueType
 from fastprof.core.options import Options
 from fastprof.core.parts import match_columns, merge_parts
@@ -117,13 +117,7 @@ class Table:
             columns = match_columns(part, len(part.value_types), self.value_types)
             self._columns[batch.part] = columns
         status = lib.fp_aggregate_put(self._c, batch.c, columns, self._err)
-        if status == lib.FP_E_OVERFLOW:
-            raise FastprofError(
-                f"the costs or counts at line {self._err.got} of a function add up to more than 64 bits hold "
-                "(costs up to 2^63 - 1, counts up to 2^64 - 1)"
-            )
-        if status < 0:
-            raise MemoryError("no memory to sum up rows")
+        check_sums(status, self._err, self._model, "sums of a graph", self.value_types)
 
     @property
     def dropped(self) -> int:

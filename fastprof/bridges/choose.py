@@ -101,12 +101,13 @@ class _Held:
         self.part, self.candidates = batch.part, candidates
         self._n_values = int(batch.c.n_values)
         self._sums = sums
+        self._value_types = model.parts[batch.part].value_types
         self._columns = ffi.new("uint32_t[]", [*range(self._n_values)])
         self._seen = [False] * self._n_values  # that a column is not 0
         sums.begin(model.parts[batch.part])
 
     def put(self, batch: Batch) -> None:
-        self._sums.fits(self._sums.put(batch, self._columns, self._n_values))
+        self._sums.fits(self._sums.put(batch, self._columns, self._n_values), self._value_types)
         self._seen = [seen or any(batch.values(k)) for k, seen in enumerate(self._seen)]
 
     def rows(self, chosen: dict[int, int], changed: Changed) -> Iterator[Batch]:

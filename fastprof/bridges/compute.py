@@ -5,8 +5,8 @@
     fn=main                            10 5 1 7
     10 5 1
 
-Lost: the formula.  An event whose formula has no value (a cycle, an unknown
-name) stays as it is, with a warning.  Memory: constant.
+Lost: the formula.  An event that cannot be computed (its formula has a cycle or an
+unknown name) stays as it is, with a warning.  Memory: constant.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from fastprof.bridges.changed import Changed
 from fastprof.core._c import ffi, lib
 from fastprof.core._typing import Any
 from fastprof.core.engine import EVERYTHING, Holds
-from fastprof.core.errors import FastprofError
+from fastprof.core.errors import FastprofError, inputs_of
 from fastprof.core.formulas import Formulas
 from fastprof.core.model import Batch, Model, Part, ValueType
 from fastprof.core.options import Options
@@ -44,7 +44,7 @@ def compute(
         batch.set_values(n_values + len(columns))
         for k, (name, factors) in enumerate(zip(formulas.factors, columns, strict=True)):
             if lib.fp_batch_combine(batch.c, n_values + k, factors, n_values) < 0:
-                raise FastprofError(f"inherited event {name}: a value is beyond 2^63-1")
+                raise FastprofError(f"{inputs_of(model)}inherited event {name}: a value is beyond 2^63 - 1")
         yield from changed.lend(batch, partial(_with_columns, formulas=formulas))
         batch.set_values(n_values)
     if not any(columns for _, columns in known.values()):

@@ -6,10 +6,11 @@ becomes
 
     main > a 10     main > b 5      main > a > c 20     main > b > c 5
 
-which is right if c costs the same whoever called it for whom; a graph cannot
-say.  Kept: every position's self cost and every total, to the unit.
-Lost, and counted as unsaid: call counts and jumps; which line of a function
-goes with which caller (each is divided alike).
+It is right if the calls of c cost the same under main > a as under any other
+caller of a; a graph does not say.
+Kept: every position's self cost and every total, to the unit.
+Lost, and counted as unsaid: call counts and jumps.  Lost: which caller a line of
+a function was run for; all lines are divided alike.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from fastprof.bridges import PRUNE, STACKS, labels_apart
 from fastprof.core._c import ffi, lib
 from fastprof.core._typing import Any
 from fastprof.core.engine import CAPACITY, EVERYTHING, Holds
-from fastprof.core.errors import check
+from fastprof.core.errors import check_sums
 from fastprof.core.model import Batch, Model, Part, ValueType
 from fastprof.core.options import Options
 from fastprof.core.parts import match_columns, merge_parts
@@ -41,8 +42,8 @@ def to_stacks(
 ) -> Iterator[Batch]:
     """Estimated stacks of a call graph: one part, or one for each that `--labels` and `--per-thread` keep apart.
 
-    Memory is linear in distinct positions and arcs.  Errors: FormatError for
-    a sum beyond 2^63-1 or an id that is not there.
+    Memory is linear in distinct positions and arcs.  Errors: FastprofError for
+    a sum beyond 2^63 - 1 or an id that is not there.
     """
     groups: dict[tuple[int, int], _Group] = {}  # by thread and number of the part
     of_part: dict[int, tuple[_Group, Any]] = {}
@@ -55,7 +56,7 @@ def to_stacks(
             of_part[batch.part] = group, group.add(part, batch.c.n_values)
         group, columns = of_part[batch.part]
         instr, line = ("instr" in model.parts[batch.part].positions, "line" in model.parts[batch.part].positions)
-        check(lib.fp_estimate_put(group.c, batch.c, columns, instr, line, err), err, "graph", "estimate")
+        group.check(lib.fp_estimate_put(group.c, batch.c, columns, instr, line, err), err)
 
     depth, comment = _DEPTHS[options[STACKS]]
     if not groups:  # a graph of nothing still says what it would have counted
@@ -69,12 +70,12 @@ def to_stacks(
         if work_left is not None:
             c.work_left = work_left
         status = lib.fp_estimate_end(c, options[PRUNE], depth, options[STACKS] == "estimate", err)
-        check(status, err, "graph", "estimate")
+        group.check(status, err)
         out = Batch("stacks", CAPACITY["stacks"], len(group.events))
         out.c.part = model.add_part(group.part(comment))
         status = lib.FP_FULL
         while status == lib.FP_FULL:
-            status = check(lib.fp_estimate_pull(c, out.c, err), err, "graph", "estimate")
+            status = group.check(lib.fp_estimate_pull(c, out.c, err), err)
             yield out
             out.reset()
         report.rows["estimated stacks"] += c.stacks
@@ -108,8 +109,12 @@ class _Group:
         if not c:
             raise MemoryError("no memory for the estimate of stacks")
         self.c = ffi.gc(c, lib.fp_estimate_free)
+        self._model = model
         self.events: list[ValueType] = []
         self.sources: list[Part] = []
+
+    def check(self, status: int, err: Any) -> int:
+        return check_sums(status, err, self._model, "graph to stacks", self.events)
 
     def add(self, part: Part, n_values: int) -> Any:
         columns = match_columns(part, n_values, self.events)

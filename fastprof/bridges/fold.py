@@ -1,15 +1,15 @@
 """Timeline -> graph and timeline -> stacks: the stack machine (csrc/bridges/fold.h).
 
-Exact.  What neither target can say - arguments, custom and typed events,
-the times of single calls - is counted in the report as unsaid.  CPUs become
-labels of stacks where they are asked for: the time between two records of a
-thread is that of the CPU of the first.
+Exact.  Arguments and events, which no target can hold, are counted in the report
+as unsaid.  The times of single calls are lost.  CPUs can become labels of
+stacks: the time between two records of a thread is spent on the CPU of the
+first.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 
 from fastprof.bridges import MAX_MEMORY, PER_THREAD, TIME_UNIT, labels_apart
@@ -17,7 +17,7 @@ from fastprof.bridges.spill import Merge, Runs
 from fastprof.core._c import ffi, lib
 from fastprof.core._typing import Any
 from fastprof.core.engine import CAPACITY, EVERYTHING, Holds
-from fastprof.core.errors import UsageError, check
+from fastprof.core.errors import UsageError, check_sums
 from fastprof.core.model import Batch, Model, Part, ValueType
 from fastprof.core.options import Options
 from fastprof.core.report import Report
@@ -27,10 +27,13 @@ from fastprof.core.version import __version__
 _ARC_BYTES = 48 + 8 + 12
 _LEAST_ARCS = 1024  # below that, files would be many and runs short
 
-_NS = [ValueType("ns", "nanoseconds", "Nanoseconds"), ValueType("Calls", "count", "Number of calls")]
-_TICKS = [ValueType("Ticks", "ticks", "TSC ticks"), ValueType("Calls", "count", "Number of calls")]
-_STACKS_NS = [ValueType("time", "nanoseconds"), ValueType("calls", "count")]
-_STACKS_TICKS = [ValueType("time", "ticks"), ValueType("calls", "count")]
+
+def _value_types(tree: bool, in_ticks: bool) -> list[ValueType]:
+    """By enum fp_fold_column: of stacks, or of a graph."""
+    if tree:
+        return [ValueType("time", "ticks" if in_ticks else "nanoseconds"), ValueType("calls", "count")]
+    time = ValueType("Ticks", "ticks", "TSC ticks") if in_ticks else ValueType("ns", "nanoseconds", "Nanoseconds")
+    return [time, ValueType("Calls", "count", "Number of calls")]
 
 
 def to_graph(
@@ -38,8 +41,8 @@ def to_graph(
 ) -> Iterator[Batch]:
     """Call arcs: memory linear in distinct (caller, callee) pairs.
 
-    One part, or one a thread with `per_thread`.  Values: time (ns, or ticks
-    where that is asked or the clock is unknown) and calls.
+    One part, or one a thread with `per_thread`.  Values: calls, and time in
+    nanoseconds, or in ticks if `time_unit` says so or the clock is unknown.
     """
     return _fold(batches, model, options, report, "graph")
 
@@ -66,8 +69,13 @@ def _fold(batches: Iterable[Batch], model: Model, options: Options, report: Repo
     fold = ffi.gc(fold, lib.fp_fold_free)
     fold.cpu = model.intern("cpu")
     err = ffi.new("struct fp_err *")
+    in_ticks = options[TIME_UNIT] == "ticks"
     clock: int | None = None
     sources: dict[int, None] = {}
+
+    def check(status: int) -> int:
+        return check_sums(status, err, model, f"timeline to {target}", _value_types(tree, in_ticks or not clock))
+
     arcs, nodes = Runs(lib.FP_ARC_WIDTH), Runs(lib.FP_NODE_WIDTH)
     limit = max(_LEAST_ARCS, options[MAX_MEMORY] // _ARC_BYTES)
     for batch in batches:
@@ -75,12 +83,12 @@ def _fold(batches: Iterable[Batch], model: Model, options: Options, report: Repo
         ticks_per_second = model.parts[batch.part].extra.get("ticks_per_second", 0)
         if clock is None:
             clock = ticks_per_second
-        elif clock != ticks_per_second and options[TIME_UNIT] != "ticks":
+        elif clock != ticks_per_second and not in_ticks:
             if not clock or not ticks_per_second:
                 raise UsageError("one input's clock frequency is unknown, another's is not: use --time-unit ticks")
             report.warn("the inputs' clocks differ: times of the later ones are rounded to ticks of the first")
-            check(lib.fp_fold_rescale(batch.c, ticks_per_second, clock, err), err, "timeline", "fold")
-        check(lib.fp_fold_put(fold, batch.c, err), err, "timeline", "fold")
+            check(lib.fp_fold_rescale(batch.c, ticks_per_second, clock, err))
+        check(lib.fp_fold_put(fold, batch.c, err))
         if fold.n_arcs > limit and not tree:
             _order(fold, keep_hot=True)
             arcs.add(partial(lib.fp_fold_pull_arcs, fold))
@@ -91,13 +99,13 @@ def _fold(batches: Iterable[Batch], model: Model, options: Options, report: Repo
 
     if clock is None:
         report.warn("the input has no records: the profile is valid and empty")
-    in_ticks = options[TIME_UNIT] == "ticks" or not clock
-    if clock == 0 and options[TIME_UNIT] != "ticks":
+    if clock == 0 and not in_ticks:
         report.warn("the clock's frequency is unknown: times are in ticks")
-    check(lib.fp_fold_end(fold, err), err, "timeline", "fold")
+    in_ticks = in_ticks or not clock
+    check(lib.fp_fold_end(fold, err))
     _tell(fold, report)
     parts = [model.parts[i] for i in sources] or [p for p in model.parts if "ticks_per_second" in p.extra]
-    result = _Result(fold, model, report, 0 if in_ticks else clock or 0, parts, err)
+    result = _Result(fold, model, report, 0 if in_ticks else clock or 0, parts, err, check)
     yield from result.stacks() if tree else result.graph(arcs, nodes)
 
 
@@ -110,19 +118,23 @@ class _Result:
     """The rows of a folded timeline."""
 
     def __init__(
-        self, fold: Any, model: Model, report: Report, ticks_per_second: int, sources: list[Part], err: Any
+        self,
+        fold: Any,
+        model: Model,
+        report: Report,
+        ticks_per_second: int,
+        sources: list[Part],
+        err: Any,
+        check: Callable[[int], int],
     ) -> None:
-        self._fold, self._model, self._report, self._err = fold, model, report, err
+        self._fold, self._model, self._report, self._err, self._check = fold, model, report, err, check
         self._ticks_per_second = ticks_per_second
         self._sources = sources
-
-    def _check(self, status: int) -> int:
-        return check(status, self._err, "timeline", "fold")
 
     def stacks(self) -> Iterator[Batch]:
         batch, next_ = Batch("stacks", CAPACITY["stacks"], 2), ffi.new("uint32_t *")
         part = self._part(0)
-        part.value_types = list(_STACKS_NS if self._ticks_per_second else _STACKS_TICKS)
+        part.value_types = _value_types(True, not self._ticks_per_second)
         part.extra["default_sample_type"] = "time"
         if self._fold.by & lib.FP_FOLD_BY_CPU:
             part.extra["labels"] = ("cpu",)
@@ -148,7 +160,7 @@ class _Result:
         batch = Batch("graph", CAPACITY["graph"], 2)
         for group, total in groups or [(0, [0, 0])]:
             part = self._part(group)
-            part.value_types = list(_NS if self._ticks_per_second else _TICKS)
+            part.value_types = _value_types(False, not self._ticks_per_second)
             part.summary = total
             batch.c.part = self._model.add_part(part)
             while status := self._check(lib.fp_fold_graph(out, batch.c, self._err)):

@@ -10,12 +10,11 @@ becomes
 Kept: every value type as an event, its total to the unit; objects, files,
 functions, lines and addresses exactly as recorded (a caller's address is the
 one its call returns to, where the profile says so).
-Recursion: the arcs into a function add up to what it cost from its first call
-on, each sample once, which is what readers show as its inclusive cost; the
-arcs that close a recursion are there and cost nothing.
-Lost: which arcs occurred in the same sample; what a function cost as the root
-of a stack, if it is called elsewhere, is on no arc.  Labels and times of
-samples are counted as unsaid.
+Recursion: the arcs into a function add up to its inclusive cost, in which each
+sample counts once.  Only the outermost arc of a recursion has a cost.
+Lost: which arcs occurred in the same sample.  If a function is the root of some
+stacks and is called in others, its arcs do not have the cost of the former.
+Labels and times of samples are counted as unsaid.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ from fastprof.bridges import INLINE_CALLS, PER_THREAD
 from fastprof.core._c import ffi, lib
 from fastprof.core._typing import Any
 from fastprof.core.engine import CAPACITY, EVERYTHING, Holds
-from fastprof.core.errors import check
+from fastprof.core.errors import check_sums
 from fastprof.core.model import Batch, Model, Part, ValueType
 from fastprof.core.options import Options
 from fastprof.core.parts import match_columns, merge_parts
@@ -45,7 +44,7 @@ def to_graph(
     Parts of the input that have other value types are put side by side: the
     graph's events are the distinct (name, unit) of all.  Memory is linear in
     distinct stacks, positions and arcs, whatever the number of samples.
-    Errors: FormatError for a sum beyond 2^63-1 or an id that is not there.
+    Errors: FastprofError for a sum beyond 2^63 - 1 or an id that is not there.
     """
     stacks = lib.fp_project_new(model.c, options[PER_THREAD], options[INLINE_CALLS])
     if not stacks:
@@ -54,17 +53,21 @@ def to_graph(
     err = ffi.new("struct fp_err *")
     events: list[ValueType] = []
     columns: dict[int, Any] = {}  # part -> which event each of its values is
+
+    def check(status: int) -> int:
+        return check_sums(status, err, model, "stacks to graph", events)
+
     for batch in batches:
         if batch.part not in columns:
             columns[batch.part] = match_columns(model.parts[batch.part], batch.c.n_values, events)
             if lib.fp_project_set_values(stacks, len(events)):
                 raise MemoryError("no memory for the call graph")
-        check(lib.fp_project_put(stacks, batch.c, columns[batch.part], err), err, "stacks", "graph")
+        check(lib.fp_project_put(stacks, batch.c, columns[batch.part], err))
     if not columns:  # a profile of nothing still says what it would have counted
         columns = {i: match_columns(part, len(part.value_types), events) for i, part in enumerate(model.parts)}
         if lib.fp_project_set_values(stacks, len(events)):
             raise MemoryError("no memory for the call graph")
-    check(lib.fp_project_end(stacks, err), err, "stacks", "graph")
+    check(lib.fp_project_end(stacks, err))
     sources = [model.parts[i] for i in columns]
     report.rows["samples"] += stacks.samples
     report.unsaid.add("sample-labels", "labels of samples", stacks.labelled)
@@ -75,7 +78,7 @@ def to_graph(
     out = Batch("graph", CAPACITY["graph"], len(events))
     groups = range(model.count("threads")) if options[PER_THREAD] else (0,)
     for group in groups:
-        n = check(lib.fp_project_select(stacks, group, calls, totals, err), err, "stacks", "graph")
+        n = check(lib.fp_project_select(stacks, group, calls, totals, err))
         if not n and options[PER_THREAD]:
             continue
         part = _part(sources, events, stacks, calls)

@@ -4,9 +4,9 @@
     main > g             2    becomes    main > f  {size: 8}  4
     main > f  {size: 8}  3               main > g             2
 
-Here is also decided what rows are told apart by, `--labels`: their own labels,
-their thread and process, the part they come from.  (CPUs are known to
-timelines alone; their bridge makes labels of them.)
+`--labels` says what keeps rows apart: their own labels, their thread and process,
+the part they come from.  CPUs are labels already: only timelines know them, and
+fold.py makes the labels.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from fastprof.bridges import LABELS, MAX_MEMORY, labels_apart, labels_wanted
 from fastprof.core._c import ffi, lib
 from fastprof.core._typing import Any
 from fastprof.core.engine import CAPACITY, EVERYTHING, Holds
-from fastprof.core.errors import check
+from fastprof.core.errors import check_sums
 from fastprof.core.model import Batch, Model, Part, ValueType
 from fastprof.core.options import Options
 from fastprof.core.parts import match_columns, merge_parts
@@ -42,7 +42,7 @@ def to_sum(
         if batch.part != current:
             current = batch.part
             sums.begin(model.parts[current])
-        sums.fits(sums.put(batch, columns[current], len(events)))
+        sums.fits(sums.put(batch, columns[current], len(events)), events)
     part = model.add_part(merge_parts([model.parts[i] for i in columns], events))
     yield from sums.rows(part, len(events))
     sums.tell()
@@ -51,7 +51,11 @@ def to_sum(
 def repeated(
     batches: Iterable[Batch], model: Model, options: Options, report: Report, holds: Holds = EVERYTHING
 ) -> Iterator[Batch]:
-    """The rows of one input, part by part, equal ones as one - of those that `--max-memory` has room for at a time."""
+    """The rows of one input, part by part, equal ones summed up.
+
+    The table holds as many rows as `--max-memory` has room for.  When it is full they are given out, so a row may
+    come again later.
+    """
     sums = StackSums(model, options, report, holds)
     current, n_values, columns = -1, 0, ffi.NULL
     limit = 0
@@ -68,7 +72,7 @@ def repeated(
         while status == lib.FP_E_OVERFLOW:  # samples that no sum can hold stay as they are
             yield from sums.rows(current, n_values)
             status = sums.put(batch, columns, n_values, sums.taken)
-        sums.fits(status)
+        sums.fits(status, model.parts[current].value_types)
     if current >= 0:
         yield from sums.rows(current, n_values)
     sums.tell()
@@ -123,9 +127,9 @@ class StackSums:
             raise MemoryError("no memory to sum up stacks")
         return int(lib.fp_sum_put(self._c, batch.c, row, columns, self._err))
 
-    def fits(self, status: int) -> None:
-        """Errors: FormatError when a sum is beyond 63 bits, MemoryError."""
-        check(status, self._err, "stacks", "sum")
+    def fits(self, status: int, events: list[ValueType]) -> None:
+        """Errors: FastprofError when a sum is beyond 2^63 - 1, MemoryError."""
+        check_sums(status, self._err, self._model, "sums of stacks", events)
 
     def rows(self, part: int, n_values: int) -> Iterator[Batch]:
         """The sums as rows of `part`, which are then forgotten."""

@@ -3,8 +3,9 @@
     frame 0x55d0c0401196 in /usr/bin/app    becomes    lerp geo.h:12, inlined into move game.cpp:88
 
 Kept: the address, its mapping, its flags; a frame that has lines already.
-Each distinct address is asked once, with all others that are new in a batch.
-What could not be resolved is said for each object, with the reason.
+Each distinct address is looked up once, together with the others that are new in
+its batch.  A warning for each object says how many addresses have no symbol, and
+why.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from collections.abc import Iterable, Iterator
 
 from fastprof.core._c import ffi, lib
 from fastprof.core.engine import EVERYTHING, Holds
-from fastprof.core.errors import check
+from fastprof.core.errors import check_sums
 from fastprof.core.model import Batch, Model
 from fastprof.core.options import Options
 from fastprof.core.report import Report
@@ -44,7 +45,7 @@ def symbolize(
         for frame, named in names.new_frames():
             if lib.fp_restack_frame(restack, frame, named):
                 raise MemoryError("no memory for symbols")
-        check(lib.fp_restack_batch(restack, batch.c, err), err, "stacks", "symbols")
+        check_sums(lib.fp_restack_batch(restack, batch.c, err), err, model, "symbols")
         yield batch
     names.tell(report)
 

@@ -69,6 +69,7 @@ class Reader:
         self.model = model
         self.options = options
         self.report = report
+        model.inputs.append(source.name)
 
     def ranges(self) -> Iterable[tuple[int, int | None]]:
         """Byte ranges to read, in order.  The default is the whole input, as it comes."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from fastprof.core._typing import Any
 
 
@@ -55,7 +57,8 @@ class FormatError(FastprofError):
 FP_E_NOMEM = -4
 
 # enum fp_got; not asked of the C module, so that importing this file stays cheap
-_GOT_SIGNED, _GOT_UNSIGNED, _GOT_HEX, _GOT_TEXT = 1, 2, 3, 4
+_GOT_SIGNED, _GOT_UNSIGNED, _GOT_HEX, _GOT_TEXT, _GOT_COLUMN = 1, 2, 3, 4, 5
+FP_E_OVERFLOW = -3
 
 
 def _found(err: Any, ffi: Any) -> str:
@@ -77,14 +80,46 @@ def check(status: int, err: Any, file: str, format_name: str) -> int:
         return status
     if status == FP_E_NOMEM:
         raise MemoryError(f"{file}: out of memory")
+    raise FormatError(file, format_name, _detail(err), offset=err.offset, line=err.line or None, code=status)
+
+
+def _detail(err: Any) -> str:
     from fastprof.core._c import ffi
 
-    detail = ffi.string(err.what).decode()
+    detail: str = ffi.string(err.what).decode()
     if err.got_kind:
         detail += f" is {_found(err, ffi)}"
     if err.want:
         detail += ", expected " + ffi.string(err.want).decode().replace("%", str(err.limit))
-    raise FormatError(file, format_name, detail, offset=err.offset, line=err.line or None, code=status)
+    return detail
+
+
+def inputs_of(model: Any) -> str:
+    """What the errors of bridges begin with: "FILE: " or "FILE and N more: "; "" when nothing was read."""
+    first, *more = model.inputs or [""]
+    return f"{first} and {len(more)} more: " if more else f"{first}: " if first else ""
+
+
+def check_sums(status: int, err: Any, model: Any, bridge: str, value_types: Iterable[Any] = ()) -> int:
+    """`check` for a bridge, whose errors have no place in a file: they are about sums over many rows.
+
+    `value_types` are those of the columns that the bridge adds up.  Raises FastprofError or MemoryError:
+    "a.pb: stacks to graph: the sum of a stack's samples in value type cpu is beyond 2^63 - 1".
+    """
+    if status >= 0:
+        return status
+    if status == FP_E_NOMEM:
+        raise MemoryError(f"{inputs_of(model)}{bridge}: out of memory")
+    if status != FP_E_OVERFLOW:
+        raise FastprofError(f"{inputs_of(model)}{bridge}: {_detail(err)}")
+    from fastprof.core._c import ffi
+
+    what = ffi.string(err.what).decode()
+    if err.line:
+        what += f" at line {err.line}"
+    if err.got_kind == _GOT_COLUMN:
+        what += f" in value type {list(value_types)[err.got].name}"
+    raise FastprofError(f"{inputs_of(model)}{bridge}: {what} is beyond {ffi.string(err.want).decode()}")
 
 
 def printable(text: str) -> str:

@@ -130,8 +130,8 @@ class Model:
     """Everything that batches refer to by id: C tables and parts.
 
     `numbers` are those that functions have in their source where it knows them
-    by number and their names come from elsewhere.  Owns the C model; batches
-    and readers borrow it.
+    by number and their names come from elsewhere.  `inputs` are the names of
+    what is read into it.  Owns the C model; batches and readers borrow it.
     """
 
     def __init__(self) -> None:
@@ -141,6 +141,7 @@ class Model:
         self.c = ffi.gc(self.c, lib.fp_model_free)
         self.parts: list[Part] = []
         self.numbers: dict[int, int] = {}  # by function id
+        self.inputs: list[str] = []
 
     def intern(self, text: str | bytes) -> int:
         """The id of a string; str is stored as UTF-8."""

@@ -114,8 +114,9 @@ def _sum_of_summaries(parts: list[Part], value_types: list[ValueType]) -> list[i
         for column, value in zip(match_values(part, len(summary), events), summary, strict=True):
             if column < len(sums):
                 sums[column] += value
-    if any(abs(value) >= 1 << 63 for value in sums):
-        raise FastprofError("the sum of the inputs' summaries is beyond 2^63 - 1")
+    for value_type, value in zip(value_types, sums, strict=True):
+        if abs(value) >= 1 << 63:
+            raise FastprofError(f"the sum of the summary: lines in value type {value_type.name} is beyond 2^63 - 1")
     return sums
 
 

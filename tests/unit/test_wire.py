@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from fastprof.core._c import ffi, lib
 
+from fastprof.core._c import ffi, lib
 from fastprof.core._typing import Any
 
 

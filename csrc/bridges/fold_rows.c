@@ -1,0 +1,182 @@
+#include <stdlib.h>
+
+#include "bridges/fold_private.h"
+#include "core/digits.h"
+
+/* Ticks as nanoseconds, rounded half up; or as they are. */
+static int in_units(uint64_t ticks_per_second, uint64_t ticks, int64_t *value) {
+    __extension__ typedef unsigned __int128 u128;
+    u128 v = ticks;
+    if (ticks_per_second) v = (v * 1000000000u + ticks_per_second / 2) / ticks_per_second;
+    if (v > INT64_MAX) return FP_E_OVERFLOW;
+    *value = (int64_t)v;
+    return 0;
+}
+
+static int too_large(struct fp_err *err, const char *what, uint32_t column) {
+    return fp_fail_beyond(err, what, column, "2^63 - 1");
+}
+
+#define OWN_COST "the own cost of a function"
+#define ARC_COST "the inclusive cost of a call arc"
+#define PATH_COST "the own cost of a call path"
+
+/* The next record of arcs or nodes; as fp_merge_next, but an error names the sum. */
+static int next_node(struct fp_fold_out *o, struct fp_err *err) {
+    static const uint8_t column[] = {FP_FOLD_TIME, FP_FOLD_CALLS};
+    const int status = fp_merge_next(o->nodes, err);
+    return status == FP_E_OVERFLOW ? fp_fail_beyond(err, OWN_COST, column[err->got], "2^64 - 1") : status;
+}
+
+static int next_arc(struct fp_fold_out *o, struct fp_err *err) {
+    static const uint8_t column[] = {FP_FOLD_CALLS, FP_FOLD_TIME, FP_FOLD_CALLS};
+    const int status = fp_merge_next(o->arcs, err);
+    return status == FP_E_OVERFLOW ? fp_fail_beyond(err, ARC_COST, column[err->got], "2^64 - 1") : status;
+}
+
+int fp_fold_totals(struct fp_fold_out *o, struct fp_err *err) {
+    for (;;) {
+        if (!o->node_ready) {
+            int status = next_node(o, err);
+            if (status == FP_MORE || status < 0) return status;
+            if (status == FP_DONE) {
+                if (!o->begun) return FP_DONE;
+                o->begun = 0;
+                return FP_FULL;
+            }
+            o->node_ready = 1;
+        }
+        const uint64_t *node = o->nodes->head;
+        if (o->begun && node[0] != o->group) {
+            o->begun = 0;
+            return FP_FULL;
+        }
+        if (!o->begun) {
+            o->begun = 1;
+            o->group = (uint32_t)node[0];
+            o->total[0] = o->total[1] = 0;
+        }
+        int64_t value;
+        if (in_units(o->ticks_per_second, node[2], &value)) return too_large(err, OWN_COST, FP_FOLD_TIME);
+        if (node[3] > INT64_MAX) return too_large(err, OWN_COST, FP_FOLD_CALLS);
+        o->total[FP_FOLD_TIME] += (uint64_t)value;
+        o->total[FP_FOLD_CALLS] += node[3];
+        for (uint32_t k = 0; k < 2; k++)
+            if (o->total[k] > INT64_MAX) return too_large(err, "the total", k);
+        o->node_ready = 0;
+    }
+}
+
+/* The function as the graph names it: one without a file gets o->unknown_file. */
+static uint32_t in_graph(const struct fp_fold_out *o, uint32_t function) {
+    const uint32_t *words = fp_table_row(&o->model->functions, function);
+    if (words[FP_FUNCTION_FILE]) return function;
+    return fp_model_function(o->model, words[FP_FUNCTION_OBJECT], o->unknown_file, words[FP_FUNCTION_NAME],
+                             words[FP_FUNCTION_SYSTEM_NAME], words[FP_FUNCTION_LINE]);
+}
+
+static int put_position(const struct fp_fold_out *o, struct fp_batch *out, uint32_t row, uint32_t function) {
+    function = in_graph(o, function);
+    if (function == FP_NO_ID) return FP_E_NOMEM;
+    const uint32_t *words = fp_table_row(&o->model->functions, function);
+    out->function[row] = function;
+    out->file[row] = words[FP_FUNCTION_FILE];
+    out->line[row] = words[FP_FUNCTION_LINE];
+    return 0;
+}
+
+int fp_fold_graph(struct fp_fold_out *o, struct fp_batch *out, struct fp_err *err) {
+    for (;;) {
+        /* The calls that the function at hand makes. */
+        while (!o->arcs_done) {
+            if (!o->arc_ready) {
+                int status = next_arc(o, err);
+                if (status == FP_MORE || status < 0) return status;
+                o->arc_ready = status == FP_FULL;
+                o->arcs_done = status == FP_DONE;
+                continue;
+            }
+            const uint64_t *arc = o->arcs->head;
+            const uint32_t caller = (uint32_t)(arc[1] >> 32), callee = (uint32_t)arc[1];
+            if (arc[0] != o->group || caller != o->function) break;
+            if (out->n == out->cap) return FP_FULL;
+            const uint32_t row = out->n;
+            const uint32_t called = in_graph(o, callee);
+            if (called == FP_NO_ID || put_position(o, out, row, caller))
+                return fp_fail(err, FP_E_NOMEM, 0, "the function table");
+            out->kind[row] = FP_CALL;
+            out->callee[row] = called;
+            out->target_line[row] = fp_table_row(&o->model->functions, callee)[FP_FUNCTION_LINE];
+            out->count[row] = arc[2];
+            if (in_units(o->ticks_per_second, arc[3], &out->values[row])) return too_large(err, ARC_COST, FP_FOLD_TIME);
+            if (arc[4] > INT64_MAX) return too_large(err, ARC_COST, FP_FOLD_CALLS);
+            out->values[out->cap + row] = (int64_t)arc[4];
+            out->n++;
+            o->arc_ready = 0;
+        }
+        if (!o->node_ready) {
+            int status = next_node(o, err);
+            if (status <= FP_MORE) return status;
+            o->node_ready = 1;
+        }
+        const uint64_t *node = o->nodes->head;
+        if (!o->begun) o->group = (uint32_t)node[0];
+        o->begun = 1;
+        if (node[0] != o->group) {
+            o->begun = 0;
+            o->function = 0;
+            return FP_DONE;
+        }
+        if (out->n == out->cap) return FP_FULL;
+        const uint32_t row = out->n;
+        o->function = (uint32_t)node[1];
+        if (put_position(o, out, row, o->function)) return fp_fail(err, FP_E_NOMEM, 0, "the function table");
+        out->kind[row] = FP_COST;
+        if (in_units(o->ticks_per_second, node[2], &out->values[row])) return too_large(err, OWN_COST, FP_FOLD_TIME);
+        if (node[3] > INT64_MAX) return too_large(err, OWN_COST, FP_FOLD_CALLS);
+        out->values[out->cap + row] = (int64_t)node[3];
+        out->n++;
+        o->node_ready = 0;
+    }
+}
+
+int fp_fold_stacks(struct fp_fold *f, uint64_t ticks_per_second, uint32_t *next, struct fp_batch *out,
+                   struct fp_err *err) {
+    if (!f->stack_of) {
+        f->stack_of = calloc((size_t)f->n_arcs + 1, sizeof *f->stack_of);
+        if (!f->stack_of) return fp_fail(err, FP_E_NOMEM, 0, "the stack tree");
+    }
+    for (; *next < f->n_arcs; ++*next) {
+        const struct fp_arc *a = &f->arcs[*next];
+        if (out->n == out->cap) return FP_FULL;
+        /* A caller's node always has the smaller number, so its stack is there. */
+        const uint32_t start = fp_table_row(&f->model->functions, a->callee)[FP_FUNCTION_LINE];
+        uint32_t line = fp_model_line(f->model, a->callee, start, 0, 0);
+        uint32_t frame = line == FP_NO_ID ? FP_NO_ID : fp_model_frame(f->model, 0, 0, 0, line);
+        uint32_t stack =
+            frame == FP_NO_ID ? FP_NO_ID : fp_model_stack(f->model, a->caller ? f->stack_of[a->caller - 1] : 0, frame);
+        if (stack == FP_NO_ID) return fp_fail(err, FP_E_NOMEM, 0, "the stack tree");
+        f->stack_of[*next] = stack;
+        if (!a->self && !a->calls) continue; /* was on the stack when the CPU changed, and no more */
+        uint32_t thread = a->group, label = 0;
+        if (f->by & FP_FOLD_BY_CPU) {
+            const uint32_t *group = fp_table_row(&f->groups, a->group);
+            uint8_t cpu[FP_DIGITS_ROOM];
+            const size_t length = (size_t)(fp_put_decimal(cpu, group[1]) - cpu);
+            thread = group[0];
+            const uint32_t text = fp_strings_intern(&f->model->strings, cpu, length);
+            label = text == FP_NO_ID ? FP_NO_ID : fp_model_label(f->model, 0, f->cpu, text, 0, 0);
+            if (label == FP_NO_ID) return fp_fail(err, FP_E_NOMEM, 0, "the table of labels");
+        }
+        const uint32_t row = out->n;
+        out->stack[row] = stack;
+        out->thread[row] = thread;
+        out->label[row] = label;
+        out->time[row] = 0;
+        if (in_units(ticks_per_second, a->self, &out->values[row])) return too_large(err, PATH_COST, FP_FOLD_TIME);
+        if (a->calls > INT64_MAX) return too_large(err, PATH_COST, FP_FOLD_CALLS);
+        out->values[out->cap + row] = (int64_t)a->calls;
+        out->n++;
+    }
+    return FP_DONE;
+}

@@ -1,0 +1,133 @@
+#include <stdlib.h>
+
+#include "bridges/fold_private.h"
+
+/* Arcs and nodes as sorted records, to be spilled or to become rows, and forgetting what was spilled. */
+
+struct keyed {
+    uint64_t key;
+    uint32_t group;
+    uint32_t arc;
+};
+
+/* The arcs' numbers in order of (group, key), into *order.  Byte-wise radix
+ * sort, least significant first; bytes that are all alike are passed over, so
+ * that few thousand functions take four passes of twelve. */
+static int order_by(struct fp_fold *f, int by_caller, uint32_t **order) {
+    uint32_t n = 0;
+    free(*order);
+    *order = NULL;
+    for (uint32_t i = 0; i < f->n_arcs; i++) n += f->arcs[i].calls < f->hot;
+    *order = malloc(((size_t)n + 1) * sizeof **order);
+    struct keyed *from = malloc(((size_t)n + 1) * sizeof *from), *to = malloc(((size_t)n + 1) * sizeof *to);
+    uint32_t(*counts)[256] = calloc(12, sizeof *counts);
+    int status = *order && from && to && counts ? 0 : FP_E_NOMEM;
+    for (uint32_t i = 0, k = 0; !status && i < f->n_arcs; i++) {
+        const struct fp_arc *a = &f->arcs[i];
+        if (a->calls >= f->hot) continue;
+        from[k] = (struct keyed){by_caller ? (uint64_t)a->caller << 32 | a->callee : a->callee, a->group, i};
+        for (unsigned d = 0; d < 8; d++) counts[d][from[k].key >> (8 * d) & 255]++;
+        k++;
+        for (unsigned d = 0; d < 4; d++) counts[8 + d][a->group >> (8 * d) & 255]++;
+    }
+    for (unsigned d = 0; !status && d < 12 && n; d++) {
+#define DIGIT(k) (d < 8 ? (k)->key >> (8 * d) & 255 : (k)->group >> (8 * (d - 8)) & 255)
+        if (counts[d][DIGIT(from)] == n) continue;
+        uint32_t sum = 0;
+        for (unsigned v = 0; v < 256; v++) {
+            uint32_t count = counts[d][v];
+            counts[d][v] = sum;
+            sum += count;
+        }
+        for (uint32_t i = 0; i < n; i++) to[counts[d][DIGIT(&from[i])]++] = from[i];
+#undef DIGIT
+        struct keyed *swap = from;
+        from = to;
+        to = swap;
+    }
+    for (uint32_t i = 0; !status && i < n; i++) (*order)[i] = from[i].arc;
+    free(from);
+    free(to);
+    free(counts);
+    f->n_ordered = n;
+    return status;
+}
+
+/* Calls from which on an arc is worth its place: at most half of them are. */
+static uint64_t hot_calls(const struct fp_fold *f) {
+    uint32_t with[256] = {0}, kept = 0;
+    for (uint32_t i = 0; i < f->n_arcs; i++) with[f->arcs[i].calls < 255 ? f->arcs[i].calls : 255]++;
+    uint64_t hot = 256;
+    while (hot > 1 && kept + with[hot - 1] <= f->n_arcs / 2) kept += with[--hot];
+    return hot;
+}
+
+int fp_fold_order(struct fp_fold *f, int keep_hot) {
+    f->next_arc = f->next_node = 0;
+    f->hot = keep_hot ? hot_calls(f) : UINT64_MAX;
+    return order_by(f, 1, &f->by_caller) || order_by(f, 0, &f->by_callee) ? FP_E_NOMEM : 0;
+}
+
+size_t fp_fold_pull_arcs(struct fp_fold *f, uint64_t *to, size_t n) {
+    uint64_t *at = to;
+    for (; f->next_arc < f->n_ordered && n >= FP_ARC_WIDTH; f->next_arc++) {
+        const struct fp_arc *a = &f->arcs[f->by_caller[f->next_arc]];
+        if (!a->caller) continue; /* what nobody called is in the nodes */
+        at[0] = a->group;
+        at[1] = (uint64_t)a->caller << 32 | a->callee;
+        at[2] = a->calls;
+        at[3] = a->ticks;
+        at[4] = a->subcalls;
+        at += FP_ARC_WIDTH;
+        n -= FP_ARC_WIDTH;
+    }
+    return (size_t)(at - to);
+}
+
+size_t fp_fold_pull_nodes(struct fp_fold *f, uint64_t *to, size_t n) {
+    uint64_t *at = to;
+    while (f->next_node < f->n_ordered && n >= FP_NODE_WIDTH) {
+        const struct fp_arc *first = &f->arcs[f->by_callee[f->next_node]];
+        at[0] = first->group;
+        at[1] = first->callee;
+        at[2] = at[3] = 0;
+        for (; f->next_node < f->n_ordered; f->next_node++) {
+            const struct fp_arc *a = &f->arcs[f->by_callee[f->next_node]];
+            if (a->callee != first->callee || a->group != first->group) break;
+            if (a->self > UINT64_MAX - at[2]) break; /* a second record: the merge adds them, and sees the overflow */
+            at[2] += a->self;
+            at[3] += a->calls;
+        }
+        at += FP_NODE_WIDTH;
+        n -= FP_NODE_WIDTH;
+    }
+    return (size_t)(at - to);
+}
+
+int fp_fold_forget(struct fp_fold *f) {
+    /* Arcs that a frame points at stay, under new numbers; hot ones with their sums. */
+    uint32_t *fresh = malloc(((size_t)f->n_arcs + 1) * sizeof *fresh);
+    if (!fresh) return FP_E_NOMEM;
+    memset(fresh, 0xff, (size_t)f->n_arcs * sizeof *fresh);
+    for (uint32_t i = 0; i < f->cap_threads; i++)
+        for (uint32_t k = 1; f->threads[i].frames && k < f->threads[i].n; k++) fresh[f->threads[i].frames[k].arc] = 0;
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < f->n_arcs; i++) {
+        const int hot = f->arcs[i].calls >= f->hot;
+        if (fresh[i] == UINT32_MAX && !hot) continue;
+        fresh[i] = n;
+        f->arcs[n] = f->arcs[i];
+        if (!hot) f->arcs[n].calls = f->arcs[n].ticks = f->arcs[n].subcalls = f->arcs[n].self = 0;
+        n++;
+    }
+    for (uint32_t i = 0; i < f->cap_threads; i++)
+        for (uint32_t k = 1; f->threads[i].frames && k < f->threads[i].n; k++)
+            f->threads[i].frames[k].arc = fresh[f->threads[i].frames[k].arc];
+    free(fresh);
+    fp_fold_keep_arcs(f, n);
+    for (uint32_t i = 0; i < f->cap_functions; i++) f->by_function[i].last_from = FP_FOLD_NOWHERE;
+    free(f->by_caller);
+    free(f->by_callee);
+    f->by_caller = f->by_callee = NULL;
+    return 0;
+}

@@ -1,0 +1,37 @@
+/* bridges/project_private.h - what the projection's files share.  Private.
+ *
+ *   project.c            sums by (stack, group), and the order of names
+ *   project_positions.c  frames to positions
+ *   project_graph.c      the graph of one group
+ */
+#ifndef FP_PROJECT_PRIVATE_H
+#define FP_PROJECT_PRIVATE_H
+
+#include "bridges/common.h"
+#include "bridges/project.h"
+#include "core/array.h"
+
+static inline int fp_project_no_memory(struct fp_err *err) {
+    return fp_fail(err, FP_E_NOMEM, 0, "the call graph of the stacks");
+}
+
+/* Bytes of one row of sums.  Never 0, so that stacks without values have a place as well. */
+static inline size_t fp_project_row(const struct fp_project *s) {
+    return (s->n_values ? s->n_values : 1) * sizeof *s->sums;
+}
+
+static inline uint32_t fp_project_file_of(const struct fp_model *m, uint32_t function) {
+    return fp_table_row(&m->functions, function)[FP_FUNCTION_FILE];
+}
+
+/* Appends a word to s->chain.  0 or FP_E_NOMEM. */
+static inline int fp_project_push(struct fp_project *s, uint32_t word) {
+    if (fp_array_room(&s->chain, &s->cap_chain, (uint64_t)s->n_chain + 1, sizeof *s->chain)) return FP_E_NOMEM;
+    s->chain[s->n_chain++] = word;
+    return 0;
+}
+
+/* Sets s->chain_of[frame]: the positions of a frame.  0, FP_E_NOMEM or FP_E_MALFORMED. */
+int fp_project_resolve(struct fp_project *s, uint32_t frame, struct fp_err *err);
+
+#endif
