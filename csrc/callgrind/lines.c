@@ -7,8 +7,9 @@
 #include <emmintrin.h>
 #endif
 
-/* Text is looked at in blocks of 64 bytes, each beginning with a line, of which every property is a bit mask (bit i for
- * byte i), so that the lines of a block are checked and taken apart without a branch a byte, a number or a line:
+/* Text is looked at in blocks of 64 bytes, each of which begins with a line.  Each property of the bytes is a bit mask,
+ * bit i for byte i.  So all lines of a block are checked and taken apart together, without a branch for each byte,
+ * number or line:
  *
  *     text      + 4   1 2   7 \n * - 3   5 \n 0 x ...
  *     newline   0 0 0 0 0 0 0 1  0 0 0 0 0 1
@@ -94,9 +95,9 @@ WIDE_TARGET INLINE struct block block_wide(const uint8_t *p) {
 
 /* ---- a block ---------------------------------------------------------------- */
 
-enum { BLOCK_LINES = 32 }; /* at most, which is what one store of `begin` writes */
+enum { BLOCK_LINES = 32 }; /* lines that are taken from a block at most: one vector store writes so many `begin`s */
 
-/* What of a block's whole lines is found, as in the drawing above. */
+/* The masks of the drawing above, for the whole lines of a block. */
 struct found {
     uint64_t newline, start, end, digit;
     uint64_t line;        /* where each line begins */
@@ -104,8 +105,8 @@ struct found {
     uint64_t cost;        /* how a cost line begins */
     uint64_t relative[3]; /* the sign or star of position k */
     uint64_t odd;
-    uint64_t in; /* bytes of those lines */
-    unsigned size;
+    uint64_t in;   /* the bytes of those lines */
+    unsigned size; /* how many these are */
 };
 
 INLINE uint64_t below(unsigned n) { /* the n lowest bits, 0 <= n <= 64 */
@@ -142,14 +143,14 @@ INLINE struct found find_numbers(const struct block m, uint32_t columns) {
     return f;
 }
 
-/* Appends bits, at most 57 of them or all that follow are 0, to a map of which `at` are in use. */
+/* Appends bits to a map whose first `at` bits are in use.  Of `bits`, those from 57 on must be 0. */
 INLINE void append_bits(uint8_t *map, uint32_t at, uint64_t bits) {
     uint8_t *to = map + (at >> 3);
     const uint64_t word = (*to & ((1u << (at & 7)) - 1)) | bits << (at & 7);
-    for (unsigned k = 0; k < 8; k++) to[k] = (uint8_t)(word >> 8 * k); /* which compilers know to be one store */
+    for (unsigned k = 0; k < 8; k++) to[k] = (uint8_t)(word >> 8 * k); /* compilers make one store of this */
 }
 
-/* What there is a bit a line of, bit n for the nth of a block's lines. */
+/* What fp_lines has a bit a line for; bit n is that of a block's nth line. */
 struct line_bits {
     uint64_t cost, odd, relative[3];
 };
@@ -175,7 +176,7 @@ INLINE unsigned take_plain(struct fp_lines *l, const uint8_t *p, uint32_t at, ui
         for (; start & in; start &= start - 1, end &= end - 1) {
             const unsigned from = fp_lowest_bit(start), digits = fp_lowest_bit(end) - from;
             const int64_t minus = -(int64_t)(f.minus >> from & 1), is_number = -(int64_t)(f.digit >> from & 1);
-            /* of more than eight the line is odd */
+            /* with more than eight the line is odd */
             *value++ = (((int64_t)fp_digits8(p + from, digits < 8 ? digits : 8) & is_number) ^ minus) - minus;
         }
         bits.cost |= (uint64_t)((f.cost & first) != 0) << n;
@@ -207,7 +208,8 @@ AVX2_TARGET INLINE unsigned numbers_avx2(int64_t *value, const uint8_t *p, const
     for (; start; n++, start &= start - 1, end &= end - 1) {
         const unsigned from = fp_lowest_bit(start), digits = fp_lowest_bit(end) - from;
         const uint64_t is_number = 0 - (f->digit >> from & 1);
-        value[n] = (int64_t)(fp_u64(p + from) << ((64 - 8 * digits) & 63) & is_number); /* of more the line is odd */
+        /* with more than eight digits the line is odd */
+        value[n] = (int64_t)(fp_u64(p + from) << ((64 - 8 * digits) & 63) & is_number);
     }
     const uint64_t minus = _pext_u64(f->minus, f->start);
     for (unsigned t = 0; t < n; t += 4) {
@@ -274,7 +276,7 @@ WIDE_TARGET INLINE unsigned take_wide(struct fp_lines *l, const uint8_t *p, uint
     const uint64_t minus = _pext_u64(f.minus, f.start);
     __m512i lane = _mm512_set_epi64(0x0707070707070707, 0x0606060606060606, 0x0505050505050505, 0x0404040404040404,
                                     0x0303030303030303, 0x0202020202020202, 0x0101010101010101, 0);
-    /* sixteen is what a block mostly has at most */
+    /* few blocks have more than sixteen numbers, so mostly there is no branch to guess wrong */
     for (unsigned t = 0; t < 16 || t < n; t += 8) {
         const __m512i v = eight_numbers(digits, starts, ends, lane);
         lane = _mm512_add_epi8(lane, _mm512_set1_epi8(8));

@@ -3,7 +3,7 @@
 #include "callgrind/wide.h"
 #include "core/digits.h"
 
-/* What of the batch and the part a row needs. */
+/* What making a row needs to know of the part and the batch. */
 struct columns {
     uint32_t instr, has_bb, lines, n_values;
     uint32_t max_counts; /* that a line may have */
@@ -13,7 +13,8 @@ struct columns {
     int64_t *restrict values;
 };
 
-/* Line i's positions, as row `row`'s; 0 when there are fewer, more counts than may be, or one does not fit. */
+/* Writes line i's positions into row `row`.  Returns 0 if the line has too few positions or too many counts, or if a
+ * position does not fit. */
 INLINE int take_positions(const struct fp_lines *l, uint32_t i, uint32_t row, struct fp_position *base,
                           const struct columns *c) {
     const uint32_t columns = c->instr + c->has_bb + c->lines, n = l->first[i + 1] - l->first[i];
@@ -44,7 +45,7 @@ INLINE int take_positions(const struct fp_lines *l, uint32_t i, uint32_t row, st
     return 1;
 }
 
-/* Lines i.. as rows from b->n on, `run` of them, which are not odd; returns how many.  `self`: -1 when they are self
+/* Makes rows of `run` lines from line i on, none of which is odd; returns how many.  `self`: -1 when they are self
  * cost, else 0. */
 INLINE uint32_t rows_plain(struct fp_costs *s, const struct fp_lines *l, uint32_t i, uint32_t run, struct fp_batch *b,
                            const struct columns c, int64_t self) {
@@ -131,8 +132,8 @@ WIDE_TARGET INLINE void every_third(const int64_t *value, __m512i m[3]) {
     }
 }
 
-/* Eight rows at a time, of which fewer may be left, so that a column is one store: as long as all is right and eight
- * would fit.  Positions and counts are at most 8, or 16 if they are `many`. */
+/* Makes eight rows at a time, so that a column of them is one store; the last ones may be fewer.  Stops when a line is
+ * not as expected or the batch has no room for eight.  A line may have 8 positions and counts, or 16 if `many`. */
 WIDE_TARGET INLINE uint32_t rows_wide(struct fp_costs *s, const struct fp_lines *l, uint32_t i, uint32_t run,
                                       struct fp_batch *b, const struct columns c, const int many) {
     const uint32_t columns = c.instr + c.has_bb + c.lines, from = b->n;
@@ -213,7 +214,7 @@ INLINE uint32_t run_length(const struct fp_lines *l, uint32_t i) {
     }
 }
 
-/* All that can be taken of a run of self cost. */
+/* Makes rows of a run of lines of self cost, as far as they can be read. */
 typedef void run_fn(struct fp_costs *s, const struct fp_lines *l, uint32_t i, uint32_t run, struct fp_batch *b,
                     const struct columns c);
 
@@ -231,7 +232,7 @@ WIDE_TARGET INLINE void run_wide(struct fp_costs *s, const struct fp_lines *l, u
 }
 #endif
 
-/* The same of one whose first line is of `kind`. */
+/* The same for a run whose first line is of `kind`. */
 INLINE void take_run(struct fp_costs *s, uint32_t kind, const struct fp_lines *l, uint32_t i, uint32_t run,
                      struct fp_batch *b, const struct columns c, run_fn *take) {
     if (kind != FP_COST) {

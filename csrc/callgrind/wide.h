@@ -1,8 +1,8 @@
-/* callgrind/wide.h - how the cost lines' wide ways are compiled.
+/* callgrind/wide.h - how functions with vector instructions are compiled.
  *
- * Floor 2.  Where WIDE is 1, a function marked WIDE_TARGET may use AVX-512 with
- * VBMI2 and one marked AVX2_TARGET AVX2 with BMI2, whatever the rest is
- * compiled for: fp_costs_wide() says which of them this machine can run.
+ * Floor 2.  Where WIDE is 1, functions marked AVX2_TARGET may use AVX2 and BMI2, and those marked WIDE_TARGET AVX-512
+ * with VBMI2 as well, whatever the compiler's options say.  fp_costs_wide() (lines.h) says which of them this machine
+ * can run.
  */
 #ifndef FP_CALLGRIND_WIDE_H
 #define FP_CALLGRIND_WIDE_H

@@ -1,7 +1,7 @@
 """Graph rows -> the body lines of a Callgrind part, and those of Cachegrind.
 
-The door (`callgrind.py`) writes what stands once per part; this file and
-csrc/callgrind/write.c write what stands once per row, without the GIL.
+write.py and cachegrind.py write what stands once per part; this file and csrc/callgrind/write.c write what stands once
+per row, without the GIL.
 """
 
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
