@@ -1,7 +1,6 @@
 """Builds the C core once, as a static library, and links it into each extension.
 
-Only what changed is built again: an object whose source, headers (those that the compiler found) and command are the
-same is kept, and so is an extension.  Objects are in `build/release`, `build/debug` ... for every way of building.
+Only what changed is built again: an object whose source, included headers and command are the same is kept.
 
 FASTPROF_SANITIZE=1   ASan and UBSan in the C core and the extensions (run
                       Python with LD_PRELOAD set to the compiler's libasan);

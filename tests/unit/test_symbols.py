@@ -15,6 +15,7 @@ import pytest
 
 from fastprof.core.errors import SymbolError
 from fastprof.symbols.symbolizer import ElfObject, Mapping, Mappings, Symbol, Symbolizer, demangle, own_vdso
+from tests.differential.peers import need
 
 SOURCE = r"""
 #include <algorithm>
@@ -58,17 +59,24 @@ BUILDS = {
 }
 
 
+class Programs(dict[str, Path]):
+    """The programs by name, each built when it is first asked for."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        (folder / "program.cpp").write_text(SOURCE)
+
+    def __missing__(self, name: str) -> Path:
+        compiler, *options = BUILDS[name]
+        command = [need(compiler), *options, "-w", "-Wl,--build-id=sha1", "program.cpp", "-o", name]
+        subprocess.run(command, cwd=self.folder, check=True, capture_output=True)
+        self[name] = self.folder / name
+        return self[name]
+
+
 @pytest.fixture(scope="module")
-def built(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    """The programs by name, each built when the module's first test runs."""
-    folder = tmp_path_factory.mktemp("programs")
-    (folder / "program.cpp").write_text(SOURCE)
-    programs = {}
-    for name, command in BUILDS.items():
-        programs[name] = folder / name
-        options = [*command[1:], "-w", "-Wl,--build-id=sha1", "program.cpp", "-o", name]
-        subprocess.run([command[0], *options], cwd=folder, check=True, capture_output=True)
-    return programs
+def built(tmp_path_factory: pytest.TempPathFactory) -> Programs:
+    return Programs(tmp_path_factory.mktemp("programs"))
 
 
 def code_addresses(path: Path, count: int = 10_000) -> list[int]:
@@ -79,7 +87,7 @@ def code_addresses(path: Path, count: int = 10_000) -> list[int]:
 
 def llvm_chains(path: Path, addresses: list[int]) -> list[list[tuple[str, str, int]]]:
     """What llvm-symbolizer says, file names without `..` steps."""
-    tool = shutil.which("llvm-symbolizer-19") or "llvm-symbolizer"
+    tool = need("llvm-symbolizer-19", "llvm-symbolizer")
     questions = "".join(f"{address:#x}\n" for address in addresses)
     command = [tool, f"--obj={path}", "--output-style=JSON"]
     lines = subprocess.run(command, input=questions, check=True, capture_output=True, text=True).stdout.splitlines()
