@@ -188,7 +188,7 @@ def test_computed_events() -> None:
     def run(model: Model) -> Iterator[Batch]:
         batch = next(profiles.graph(model, [row((INT64,))]))
         model.parts[0].extra["inherited"] = [ValueType("X", formula="2 v0")]
-        return compute([batch], model, Report())
+        return compute([batch], model, Options(), Report())
 
     assert message(run) == "x.prof: inherited event X: a value is beyond 2^63 - 1"
 
