@@ -1,7 +1,4 @@
-"""Records real XRay logs at test time: compiles small programs with clang and runs them.
-
-A missing tool fails the test; only FASTPROF_ALLOW_MISSING_PEERS=1 turns that into a skip.
-"""
+"""Records real XRay logs at test time: compiles small programs with clang and runs them."""
 
 from __future__ import annotations
 

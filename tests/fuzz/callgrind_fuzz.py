@@ -4,7 +4,7 @@
         python -m tests.fuzz.callgrind_fuzz LIBFUZZER.SO [libFuzzer's options and folders]
 
 LIBFUZZER.SO is libFuzzer as a shared library; fastprof has to be built by clang with FASTPROF_SANITIZE=fuzzer, which
-gives it the counters that libFuzzer looks at (`.ci/run` has the commands).  The first bytes of an input choose how
+gives it the counters that libFuzzer looks at (`make fuzz-cython`).  The first bytes of an input choose how
 the rest, a profile, is read: every input is read in two window sizes, as by machines with AVX-512, AVX2 and neither
 (the same rows or the same error), then written (the same bytes), summed up and read again.  An input that fails is
 written down by libFuzzer.

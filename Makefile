@@ -1,0 +1,109 @@
+# One word for each thing that is done with this repository: `make help` lists them.
+PYTHON3 = python3
+PYTHON = .venv/bin/python
+GCC = gcc
+CLANG = clang-19
+CLANG_FORMAT = clang-format-19
+JOBS := $(shell nproc)
+MINUTES = 1
+C_SECONDS = $(shell expr 60 '*' $(MINUTES))
+CYTHON_SECONDS = $(C_SECONDS)
+SEED = 0
+
+CORE := $(wildcard csrc/*/*.c)
+C_TARGETS := $(patsubst tests/fuzz/%_fuzz.c,%,$(wildcard tests/fuzz/*_fuzz.c))
+CORPUS := $(wildcard tests/corpus/*/good/* tests/corpus/*/bad/* tests/fuzz/seeds/*)
+
+.PHONY: help build test lint python-lint c-lint fuzz fuzz-cython $(C_TARGETS:%=fuzz-%) bench
+.SECONDARY: # objects are kept
+.DELETE_ON_ERROR:
+
+help:
+	@echo 'make build            builds what changed, in place; makes .venv first if there is none'
+	@echo 'make test             the whole test suite'
+	@echo 'make lint             ruff, mypy, clang-format, the warnings of gcc and clang'
+	@echo 'make fuzz MINUTES=n   each fuzz target for n minutes (1) under ASan and UBSan; with -j several at once'
+	@echo 'make bench            the benches'
+
+# What the second command of README.md makes
+.venv/bin/fastprof: pyproject.toml
+	$(PYTHON3) -m venv .venv
+	.venv/bin/pip install -q -e '.[test]'
+	touch $@
+
+build: .venv/bin/fastprof
+	$(PYTHON) setup.py -q build_clib build_ext --inplace
+
+test: build
+	$(PYTHON) -m pytest -n $(JOBS)
+
+bench: build
+	$(PYTHON) -m pytest bench
+
+lint: python-lint c-lint
+
+python-lint: .venv/bin/fastprof
+	.venv/bin/ruff check
+	.venv/bin/mypy --strict
+
+c-lint: $(CORE:%.c=build/lint/gcc/%.o) $(CORE:%.c=build/lint/clang/%.o)
+	@echo $(CLANG_FORMAT)
+	@$(CLANG_FORMAT) --dry-run -Werror $(wildcard csrc/*/*.[ch] tests/fuzz/*.[ch])
+
+# -O2, because some warnings come from the optimizer
+WARNINGS = -std=c11 -O2 -Wall -Wextra -Wconversion -Wno-sign-conversion -Werror -Icsrc -MMD -MP
+build/lint/gcc/%.o: %.c Makefile
+	@mkdir -p $(@D)
+	$(GCC) $(WARNINGS) -c $< -o $@
+build/lint/clang/%.o: %.c Makefile
+	@mkdir -p $(@D)
+	$(CLANG) $(WARNINGS) -c $< -o $@
+
+# The C core is compiled once for all fuzz targets.
+SANITIZERS = -std=c11 -O1 -g -DFP_DEBUG -Icsrc -MMD -MP -fsanitize=fuzzer-no-link,address,undefined \
+	-fno-omit-frame-pointer -fno-sanitize-recover=undefined
+build/fuzz/%.o: %.c Makefile
+	@mkdir -p $(@D)
+	$(CLANG) $(SANITIZERS) -c $< -o $@
+build/fuzz/bin/%: build/fuzz/tests/fuzz/%_fuzz.o $(CORE:%.c=build/fuzz/%.o)
+	@mkdir -p $(@D)
+	@echo linking $@
+	@$(CLANG) -fsanitize=fuzzer,address,undefined $^ -o $@
+
+# The corpus of each format, decompressed as a decoder would see it, and what fuzzers found
+build/fuzz/seeds: $(CORPUS) Makefile
+	@rm -rf $@ && mkdir -p $@
+	@for file in $(CORPUS); do \
+	    name=$$(echo $$file | tr / -); \
+	    case $$file in *.gz) gzip -dc $$file > $@/$$name ;; *) cp $$file $@/$$name ;; esac || exit 1; \
+	done
+
+# $(call fuzzing,NAME,COMMAND): runs it, and shows the end of what it said: one line, or more where it found something
+LIMITS = -seed=$(SEED) -rss_limit_mb=2048 -artifact_prefix=build/fuzz/
+fuzzing = @echo fuzzing $(1) && { $(2) > build/fuzz/$(1).log 2>&1 || { tail -n 100 build/fuzz/$(1).log; exit 1; }; } && \
+	{ grep -q ' cov: ' build/fuzz/$(1).log || { echo '$(1): libFuzzer sees no coverage'; exit 1; }; } && \
+	echo "$(1): $$(tail -n 1 build/fuzz/$(1).log)"
+
+fuzz: $(C_TARGETS:%=fuzz-%) fuzz-cython
+
+$(C_TARGETS:%=fuzz-%): fuzz-%: build/fuzz/bin/% build/fuzz/seeds
+	@mkdir -p build/fuzz/found/$*
+	$(call fuzzing,$*,$< $(LIMITS) -max_total_time=$(C_SECONDS) -timeout=10 build/fuzz/found/$* build/fuzz/seeds)
+
+# The Callgrind tokenizer and writers, which are Cython.  libFuzzer and ASan are shared libraries here; libFuzzer must
+# come first, or its hooks would be the empty ones of ASan.
+CLANG_RT = $(shell $(CLANG) -print-file-name=libclang_rt.$(1)-$(shell uname -m).$(2))
+build/fuzz/libfuzzer.so: Makefile
+	@mkdir -p $(@D)
+	$(CLANG) -shared -o $@ -Wl,--whole-archive $(call CLANG_RT,fuzzer_no_main,a) -Wl,--no-whole-archive \
+	    -lstdc++ -lpthread -lm
+
+fuzz-cython: build/fuzz/libfuzzer.so .venv/bin/fastprof
+	CC=$(CLANG) FASTPROF_SANITIZE=fuzzer $(PYTHON) setup.py -q build --build-lib build/fuzz/python
+	$(call fuzzing,cython,LD_PRELOAD="$(CURDIR)/$<:$(call CLANG_RT,asan,so)" PYTHONPATH=build/fuzz/python:. \
+	    ASAN_OPTIONS=detect_leaks=0:verify_asan_link_order=0:quarantine_size_mb=8 \
+	    $(PYTHON) -P -m tests.fuzz.callgrind_fuzz $(CURDIR)/$< $(LIMITS) -max_total_time=$(CYTHON_SECONDS) \
+	    -max_len=4096 -timeout=20 build/fuzz/found-callgrind)
+
+-include $(CORE:%.c=build/lint/gcc/%.d) $(CORE:%.c=build/lint/clang/%.d) $(CORE:%.c=build/fuzz/%.d) \
+	$(C_TARGETS:%=build/fuzz/tests/fuzz/%_fuzz.d)
