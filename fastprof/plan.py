@@ -178,4 +178,3 @@ def _first(option: Option[Any], reader: Reader) -> str:
         if f.writer and (option in f.selects or (kept and option in f.reads and f.view == reader.view)):
             return f"; convert it to {f.name} first"
     return ""
-

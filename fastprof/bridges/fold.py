@@ -141,9 +141,7 @@ class _Result:
         batch.c.part = self._model.add_part(part)
         status = lib.FP_FULL
         while status == lib.FP_FULL:
-            status = self._check(
-                lib.fp_fold_stacks(self._fold, self._ticks_per_second, next_, batch.c, self._err)
-            )
+            status = self._check(lib.fp_fold_stacks(self._fold, self._ticks_per_second, next_, batch.c, self._err))
             yield batch
             batch.reset()
 

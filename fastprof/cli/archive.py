@@ -87,9 +87,7 @@ def _add(args: argparse.Namespace) -> int:
         name = os.path.basename(path) if args.name is None else args.name
         if path == "-" and args.name is None:
             raise UsageError("standard input has no name: give one with --name")
-        report = store.append(
-            args.store, path, name, from_=args.from_, progress=Progress(args.quiet), **options
-        )
+        report = store.append(args.store, path, name, from_=args.from_, progress=Progress(args.quiet), **options)
         while passed_over:
             report.warn(passed_over.pop())
         code = max(code, tell(args, report, f"{path} -> {args.store} as {name}"))

@@ -25,7 +25,7 @@ def open_reader(
     """
 
     def lost(what: str) -> None:
-        report.losses.add("input", what)
+        report.losses.add("input-damage", what)
 
     source = Source(path, lost=lost if options[LENIENT] else None)
     try:

@@ -31,7 +31,7 @@ class CachegrindReader(CallgrindReader):
         command = self._part.command
         if self._index < 0 and command is not None and not re.match(rb"events:|#", line):
             self._part.command = command + b"\n" + line
-            self.report.repairs["newlines in a command"] += 1
+            self.report.repairs.add("command-newlines", "newlines in a command")
             return
         super()._header_line(line, offset)
 

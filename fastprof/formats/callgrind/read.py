@@ -145,7 +145,7 @@ class CallgrindReader(Reader):
 
     def _header_line(self, line: bytes, offset: int) -> None:
         if line.startswith(b"\xef\xbb\xbf") and offset == 0:
-            self.report.repairs["byte order mark skipped"] += 1
+            self.report.repairs.add("byte-order-mark", "byte order mark skipped")
             line = line[3:]
         line = line.lstrip(b" \t")
         if line.startswith(b"#"):
@@ -157,7 +157,7 @@ class CallgrindReader(Reader):
                 self._skip(line, offset)
             return
         if match.end() == match.end(1):
-            self.report.repairs["summary or totals without a colon"] += 1
+            self.report.repairs.add("sums-without-colon", "summary or totals without a colon")
         key, value = match[1].strip(), line[match.end() :].strip()
         read = _LINES.get(key)
         if read is None:
@@ -191,10 +191,10 @@ class CallgrindReader(Reader):
         """An error; with --lenient a loss."""
         if not self.options[LENIENT]:
             raise FormatError(self.source.name, self.format, detail, offset=offset, line=line or 1, code=code)
-        self.report.losses["lines that could not be read"] += 1
+        self.report.losses.add("unreadable-lines", "lines that could not be read")
 
     def _unknown_key(self, key: bytes) -> None:
-        self.report.unsaid["lines of unknown keys"] += 1
+        self.report.unsaid.add("unknown-keys", "lines of unknown keys")
         if key not in self._unknown:
             self._unknown.add(key)
             self.report.warn(
@@ -265,7 +265,7 @@ class CallgrindReader(Reader):
             raise ValueError(f"positions are {_decode(value)!r}, expected each of them once")
         if tuple(known) != ordered:
             # Orbuculum names them so, and writes the columns as everyone does and KCachegrind reads them
-            self.report.repairs["positions: that are named in another order than instr bb line"] += 1
+            self.report.repairs.add("positions-order", "positions: that are named in another order than instr bb line")
         self._part.positions = ordered
         self._start_body()
 
@@ -347,9 +347,11 @@ class CallgrindReader(Reader):
             and not lexer.overflowed
             and all(k < min(len(numbers), len(sums)) and numbers[k] == sums[k] for numbers in stated for k in columns)
         ):
-            self.report.repairs["counts below 0 that were written as 2^64 more"] += n
+            self.report.repairs.add("unsigned-negatives", "counts below 0 that were written as 2^64 more", n)
         elif self.options[LENIENT]:
-            self.report.losses["counts of more than 2^63, read as 2^64 less though no sum says so"] += n
+            self.report.losses.add(
+                "wrapped-counts", "counts of more than 2^63, read as 2^64 less though no sum says so", n
+            )
         else:
             line, offset, number, _ = min(wrapped)
             detail = f"count is '{number}', expected at most 2^63 - 1: no sum of its part says that it is one below 0"
@@ -365,7 +367,8 @@ class CallgrindReader(Reader):
         if stated is None:
             # a file that ends between two lines shows no other damage; we ourselves leave out totals that do not fit
             if self.has_last_line and not self._lexer.overflowed:
-                self.report.repairs[f"parts without `{self.last_line}:`, which their writer ends them with"] += 1
+                text = f"parts without `{self.last_line}:`, which their writer ends them with"
+                self.report.repairs.add("missing-totals", text)
                 self.report.warn(
                     f"{self.source.name}: part {part.number or self._index + 1} does not end in `{self.last_line}:`, "
                     "so the input may have been cut off"
@@ -373,7 +376,8 @@ class CallgrindReader(Reader):
         elif self._lexer.overflowed:
             self.report.warn(f"{self.source.name}: the sum of a part's costs passes 2^63 - 1")
         elif stated + [0] * (len(sums) - len(stated)) != sums:
-            self.report.repairs[f"{self.last_line}: lines that do not equal the sum of the costs"] += 1
+            text = f"{self.last_line}: lines that do not equal the sum of the costs"
+            self.report.repairs.add("wrong-totals", text)
             self.report.warn(
                 f"{self.source.name}: `{self.last_line}:` of part {part.number or self._index + 1} is {stated}, "
                 f"but its costs add up to {sums}"
@@ -394,43 +398,44 @@ class CallgrindReader(Reader):
         name = self._later.get((kind, number))
         if name is None:
             name = b"(%d)" % number
-            self.report.repairs["numbers without a name, which became their name"] += 1
+            self.report.repairs.add("unnamed-numbers", "numbers without a name, which became their name")
         else:
-            self.report.repairs["numbers used before they were defined"] += 1
+            self.report.repairs.add("late-definitions", "numbers used before they were defined")
         lexer.define(kind, number, self.model.intern(name))
 
     # ---- the end -----------------------------------------------------------
 
     def finish(self) -> None:
         counts, report = self._lexer.counts, self.report
-        for name, count in (
-            ("lines that were indented", counts["indented"]),
-            ("positions that were ranges", counts["ranges"]),
-            ("calls= or jump lines with extra numbers", counts["extra_numbers"]),
-            ("calls= without cfn=", counts["unnamed_callees"]),
-            ("blocks of cost lines outside any function", counts["outside"]),
-            ("names made of numbered names, put together", counts["expanded"]),
-            ("names made of numbered names, longer than 64 KiB, left as they are written", counts["unexpanded"]),
-            ("lines before 0, taken for 0", counts["before_zero"]),
+        for code, text, n in (
+            ("indented-lines", "lines that were indented", counts["indented"]),
+            ("position-ranges", "positions that were ranges", counts["ranges"]),
+            ("extra-numbers", "calls= or jump lines with extra numbers", counts["extra_numbers"]),
+            ("unnamed-callees", "calls= without cfn=", counts["unnamed_callees"]),
+            ("costs-outside-functions", "blocks of cost lines outside any function", counts["outside"]),
+            ("composed-names", "names made of numbered names, put together", counts["expanded"]),
+            (
+                "long-composed-names",
+                "names made of numbered names, longer than 64 KiB, left as they are written",
+                counts["unexpanded"],
+            ),
+            ("negative-lines", "lines before 0, taken for 0", counts["before_zero"]),
         ):
-            if count:
-                report.repairs[name] += count
+            report.repairs.add(code, text, n)
         rounded = counts["rounded"] + self._rounded
+        report.repairs.add("rounded-counts", "counts with a fraction or exponent, rounded", rounded)
         if rounded:
-            report.repairs["counts with a fraction or exponent, rounded"] += rounded
             line = min(filter(None, (counts["first_rounded"], self._first_rounded)))
             report.warn(
                 f"{self.source.name}: line {line}: a count with a fraction or exponent; "
                 "such counts are taken as the nearest whole number"
             )
-        if counts["skipped"]:
-            report.losses["lines that could not be read"] += counts["skipped"]
-        if counts["contexts"]:
-            report.unsaid["lines that tell callers and recursion levels apart (rec=, frfn=)"] += counts["contexts"]
-        if counts["trailing"]:
-            report.unsaid["comments behind the counts of a line"] += counts["trailing"]
-        if counts["comments"]:
-            report.unsaid["comments beyond the first 1 MiB of them"] += counts["comments"]
+        report.losses.add("unreadable-lines", "lines that could not be read", counts["skipped"])
+        report.unsaid.add(
+            "caller-contexts", "lines that tell callers and recursion levels apart (rec=, frfn=)", counts["contexts"]
+        )
+        report.unsaid.add("trailing-comments", "comments behind the counts of a line", counts["trailing"])
+        report.unsaid.add("excess-comments", "comments beyond the first 1 MiB of them", counts["comments"])
 
 
 _LINES = {

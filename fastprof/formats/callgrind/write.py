@@ -53,8 +53,9 @@ class CallgrindWriter(Writer):
             # a profile without a row still has its header
             self._start(len(self.model.parts) - 1 if self.model.parts else self.model.add_part(Part()))
         self._finish()
-        if self._body.escaped:
-            self.report.unsaid["names with a line end or NUL byte, which was escaped"] += self._body.escaped
+        self.report.unsaid.add(
+            "escaped-names", "names with a line end or NUL byte, which was escaped", self._body.escaped
+        )
 
     # ---- a part's header and end -----------------------------------------
 
@@ -136,7 +137,7 @@ def event_names(value_types: list[ValueType], report: Report) -> list[str]:
             copy += 1
             name = f"{word}_{copy}"
         if name != event.name:
-            report.repairs["event names changed to be single, distinct words"] += 1
+            report.repairs.add("renamed-events", "event names changed to be single, distinct words")
         names.append(name)
     return names
 

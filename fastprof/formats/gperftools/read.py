@@ -162,17 +162,18 @@ class GperftoolsReader(Reader):
     def finish(self) -> None:
         g, report = self._g, self.report
         stats = g.stats
-        for name, n in (
-            ("signal frames removed", stats.signal_frames),
-            ("duplicated leaves removed", stats.duplicate_leaves),
-            ("files without trailer", not g.trailer),
-            ("profiles by forked processes in the file", stats.forks),
+        for code, text, n in (
+            ("signal-frames", "signal frames removed", stats.signal_frames),
+            ("duplicated-leaves", "duplicated leaves removed", stats.duplicate_leaves),
+            ("missing-trailer", "files without trailer", not g.trailer),
+            ("forked-profiles", "profiles by forked processes in the file", stats.forks),
         ):
-            if n:
-                report.repairs[name] += int(n)
-        for name, n in (("damaged records", stats.bad_records), ("bytes passed over", stats.lost_bytes)):
-            if n:
-                report.losses[name] += int(n)
+            report.repairs.add(code, text, n)
+        for code, text, n in (
+            ("damaged-records", "damaged records", stats.bad_records),
+            ("skipped-bytes", "bytes passed over", stats.lost_bytes),
+        ):
+            report.losses.add(code, text, n)
         if stats.forks_in_pieces:
             report.warn(
                 f"{self.source.name}: forked processes have written into the profile: samples from before they were "
@@ -183,8 +184,7 @@ class GperftoolsReader(Reader):
                 f"{self.source.name}: {stats.cut_ticks} of {stats.ticks} samples have stacks cut by the profiler at "
                 "254 frames: their callers are missing"
             )
-        if self._maps.unknown:
-            report.repairs["lines that name no mapped object"] += self._maps.unknown
+        report.repairs.add("unreadable-mapped-objects", "lines that name no mapped object", self._maps.unknown)
         facts = report.facts
         facts["word size"] = int(g.word)
         facts["byte order"] = "big-endian" if g.swap else "little-endian"
@@ -203,5 +203,3 @@ def _java_frame(text: bytes) -> tuple[bytes, bytes, int]:
     if m := re.match(_JAVA_FILE, text):
         return m[1], m[2], 0
     return text.strip(), b"", 0
-
-

@@ -63,14 +63,13 @@ class GperftoolsWriter(Writer):
             line = f"{start:08x}-{limit:08x} r-xp {offset:08x} 00:00 0          ".encode()
             self.text(line + path.replace(b"\n", b"?") + b"\n")
         w, unsaid = self._w, self.report.unsaid
-        for name, n in (
-            ("frames without address", w.no_address),
-            ("samples without addresses", w.no_stack),
-            ("samples of negative value", w.negative),
-            ("labels, threads and times of samples", w.labels),
-            ("times rounded to whole ticks", w.rounded),
-            ("build ids", build_ids),
+        for code, text, n in (
+            ("frames-without-address", "frames without address", w.no_address),
+            ("samples-without-addresses", "samples without addresses", w.no_stack),
+            ("negative-samples", "samples of negative value", w.negative),
+            ("sample-labels", "labels, threads and times of samples", w.labels),
+            ("rounded-times", "times rounded to whole ticks", w.rounded),
+            ("build-ids", "build ids", build_ids),
         ):
-            if n:
-                unsaid[name] += int(n)
+            unsaid.add(code, text, n)
         self.report.rows["samples written"] += int(w.rows)

@@ -74,20 +74,19 @@ class PprofReader(Reader):
 
     def finish(self) -> None:
         stats, report = self._r.stats, self.report
-        for counter, name, n in (
-            (report.unsaid, "unknown fields", stats.unknown_fields),
-            (report.unsaid, "unknown fields of samples", stats.unknown_sample_fields),
-            (report.unsaid, "breakdowns of samples into events", stats.breakdowns),
-            (report.unsaid, "label sets of events", stats.label_sets),
-            (report.unsaid, "line numbers beyond 32 bits", stats.bad_lines),
-            (report.repairs, "locations of unknown mappings", stats.no_mapping),
-            (report.losses, "damaged samples", stats.bad_samples),
-            (report.losses, "damaged table entries", stats.bad_entries),
-            (report.losses, "references to nothing", stats.bad_references),
-            (report.losses, "bytes passed over", stats.lost_bytes),
+        for counter, code, text, n in (
+            (report.unsaid, "unknown-fields", "unknown fields", stats.unknown_fields),
+            (report.unsaid, "unknown-sample-fields", "unknown fields of samples", stats.unknown_sample_fields),
+            (report.unsaid, "sample-breakdowns", "breakdowns of samples into events", stats.breakdowns),
+            (report.unsaid, "label-sets", "label sets of events", stats.label_sets),
+            (report.unsaid, "wide-line-numbers", "line numbers beyond 32 bits", stats.bad_lines),
+            (report.repairs, "unknown-mappings", "locations of unknown mappings", stats.no_mapping),
+            (report.losses, "damaged-samples", "damaged samples", stats.bad_samples),
+            (report.losses, "damaged-entries", "damaged table entries", stats.bad_entries),
+            (report.losses, "dangling-references", "references to nothing", stats.bad_references),
+            (report.losses, "skipped-bytes", "bytes passed over", stats.lost_bytes),
         ):
-            if n:
-                counter[name] += int(n)
+            counter.add(code, text, n)
         extra = self.model.parts[self._part].extra
         facts = report.facts
         facts["sample types"] = [f"{t.name}/{t.unit}" for t in self.model.parts[self._part].value_types]

@@ -73,7 +73,7 @@ class PprofWriter(Writer):
         self._columns[index] = columns
         for rest in left:
             if rest is not None:
-                self.report.unsaid[f"values of type {rest.name}"] += 1
+                self.report.unsaid.add("value-types", f"values of type {rest.name}")
         self._used.append(part)
 
     def put(self, batch: Batch) -> None:
@@ -91,12 +91,11 @@ class PprofWriter(Writer):
         check(lib.fp_pprof_mappings(self._w, self.out, self._err), self._err, "output", self.format)
         self._metadata(self._used)
         stats, report = self._w.stats, self.report
-        if stats.no_stack:
-            report.repairs["samples without stack, given the function [no stack]"] += int(stats.no_stack)
-        if stats.times:
-            report.unsaid["times of samples"] += int(stats.times)
-        if stats.mended:
-            report.unsaid["strings that are not UTF-8, mended"] += int(stats.mended)
+        report.repairs.add(
+            "samples-without-stack", "samples without stack, given the function [no stack]", stats.no_stack
+        )
+        report.unsaid.add("sample-times", "times of samples", stats.times)
+        report.unsaid.add("invalid-utf8", "strings that are not UTF-8, mended", stats.mended)
         report.rows["samples written"] += int(stats.samples)
 
     def _metadata(self, parts: list[Part]) -> None:

@@ -148,23 +148,21 @@ class XRayReader(Reader):
     def finish(self) -> None:
         x, report = self._x, self.report
         stats = x.stats
-        for name, n in (
-            ("duplicate buffers", stats.duplicate_buffers),
-            ("duplicate records", stats.duplicate_records),
-            ("orphan arguments", stats.orphan_arguments),
-            ("buffers cut short by typed events", stats.short_buffers),
-            ("negative times", stats.negative_times),
-            ("further logs in the same file", stats.joined),
+        for code, text, n in (
+            ("duplicate-buffers", "duplicate buffers", stats.duplicate_buffers),
+            ("duplicate-records", "duplicate records", stats.duplicate_records),
+            ("orphan-arguments", "orphan arguments", stats.orphan_arguments),
+            ("short-buffers", "buffers cut short by typed events", stats.short_buffers),
+            ("negative-times", "negative times", stats.negative_times),
+            ("joined-logs", "further logs in the same file", stats.joined),
         ):
-            if n:
-                report.repairs[name] += n
-        for name, n in (
-            ("damaged buffers", stats.bad_buffers),
-            ("damaged records", stats.bad_records),
-            ("bytes passed over", stats.lost_bytes),
+            report.repairs.add(code, text, n)
+        for code, text, n in (
+            ("damaged-buffers", "damaged buffers", stats.bad_buffers),
+            ("damaged-records", "damaged records", stats.bad_records),
+            ("skipped-bytes", "bytes passed over", stats.lost_bytes),
         ):
-            if n:
-                report.losses[name] += n
+            report.losses.add(code, text, n)
         if self._unnamed:
             report.warn(f"{self._unnamed:,} functions of the log are in no map: is it that of another build or object?")
         for note in (note for one in self._names.maps for note in one.notes()) if self._names else ():

@@ -108,13 +108,12 @@ class XRayWriter(Writer):
             self._begin(self.model.parts[0] if self.model.parts else None)
         w, unsaid = self._w, self.report.unsaid
         self._status(lib.fp_xray_write_end(w, self.out))
-        for what, n in (
-            ("function names (XRay logs hold only ids)", self._unnumbered),
-            ("function ids beyond 28 bits, replaced by others", self._wide),
-            ("function ids that another function has, too, replaced by others", self._shared),
-            ("empty events", w.empty_events),
-            ("events of 2 GiB and more", w.large_events),
-            ("event types beyond 16 bits", w.wide_types),
+        for code, text, n in (
+            ("function-names", "function names (XRay logs hold only ids)", self._unnumbered),
+            ("wide-function-ids", "function ids beyond 28 bits, replaced by others", self._wide),
+            ("shared-function-ids", "function ids that another function has, too, replaced by others", self._shared),
+            ("empty-events", "empty events", w.empty_events),
+            ("large-events", "events of 2 GiB and more", w.large_events),
+            ("wide-event-types", "event types beyond 16 bits", w.wide_types),
         ):
-            if n:
-                unsaid[what] += int(n)
+            unsaid.add(code, text, n)
