@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from fastprof.core.engine import Options
+from fastprof.core.options import Options
 from tests.reference import xray as reference
 from tests.support import product
 from tests.support.xraylog import BasicLog

@@ -8,13 +8,15 @@ from typing import Any
 
 import pytest
 
+import fastprof
 from fastprof.core._c import lib
-from fastprof.core.engine import Options, Report, write
+from fastprof.core.engine import write
 from fastprof.core.errors import FastprofError
 from fastprof.core.io import Sink
 from fastprof.core.model import Batch, Model, Part
+from fastprof.core.options import Options
+from fastprof.core.report import Report
 from fastprof.formats.xray import write as xray_write
-from fastprof.verbs import pipeline
 from tests.support import product
 from tests.support.xraylog import BasicLog, FdrLog
 
@@ -62,7 +64,7 @@ def test_all_ids_of_28_bits_are_kept(tmp_path: Path) -> None:
     for function in wanted:
         buffer.enter(function, 1)
     log.write_bytes(made.bytes())
-    report = pipeline.convert([str(log)], str(again))
+    report = fastprof.convert([str(log)], str(again))
     assert ids(again) == wanted
     assert not report.unsaid
     report = written(again, [[(f"f{n}", n) for n in wanted]])
@@ -84,7 +86,7 @@ def test_a_made_up_id_is_no_one_elses(tmp_path: Path) -> None:
 def test_ids_beyond_28_bits_are_said_as_that(tmp_path: Path) -> None:
     log, path = tmp_path / "basic.xray", tmp_path / "x.xray"
     log.write_bytes(BasicLog(3).enter(5, 1).enter(1 << 28, 2).enter((1 << 32) - 1, 3).bytes())
-    report = pipeline.convert([str(log)], str(path))
+    report = fastprof.convert([str(log)], str(path))
     assert ids(path) == [5, TOP, TOP - 1]
     assert report.unsaid == {"function ids beyond 28 bits, replaced by others": 2}
 
