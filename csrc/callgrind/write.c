@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "callgrind/wide.h"
+#include "core/array.h"
 #include "core/digits.h"
 
 enum {
@@ -222,14 +223,7 @@ static int has_control_bytes(const uint8_t *text, size_t n) {
 
 /* The number of entry `id`; NULL when memory ran out. */
 static struct fp_named *named(struct fp_body *w, unsigned kind, uint32_t id) {
-    if (id >= w->n_named[kind]) {
-        const size_t n = (size_t)id + 1 + id / 2;
-        struct fp_named *p = realloc(w->named[kind], n * sizeof *p);
-        if (!p) return NULL;
-        memset(p + w->n_named[kind], 0, (n - w->n_named[kind]) * sizeof *p);
-        w->named[kind] = p;
-        w->n_named[kind] = n;
-    }
+    if (fp_array_zeroed(&w->named[kind], &w->n_named[kind], (uint64_t)id + 1, sizeof **w->named)) return NULL;
     return &w->named[kind][id];
 }
 

@@ -38,7 +38,7 @@ struct fp_body {
     size_t room;                            /* bytes that are free in `out` behind each name that is written */
     uint32_t part;                          /* from 1 */
     struct fp_named *named[FP_NAMED_KINDS]; /* by id in the model; a file's is its string's */
-    size_t n_named[FP_NAMED_KINDS];
+    uint32_t n_named[FP_NAMED_KINDS];
     uint32_t next_number[FP_NAMED_KINDS];
     uint64_t escaped; /* names that held a newline, CR or NUL */
 

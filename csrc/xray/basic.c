@@ -13,6 +13,7 @@
  * record would be.  In version 1 it begins like an argument record, but like one
  * that belongs to no function record.
  */
+#include "core/array.h"
 #include "xray/private.h"
 
 #include <stdlib.h>
@@ -63,15 +64,9 @@ void fp_xray_basic_free(struct fp_xray_basic *b) {
 }
 
 static struct recent *recent_of(struct fp_xray_basic *b, uint32_t thread) {
-    if (thread >= b->n_recents) {
-        uint32_t n = thread < 32 ? 64 : thread * 2;
-        struct recent *more = realloc(b->recents, n * sizeof *more);
-        if (!more) return NULL;
-        memset(more + b->n_recents, 0, (n - b->n_recents) * sizeof *more);
-        for (uint32_t i = b->n_recents; i < n; i++) more[i].replay = UINT32_MAX;
-        b->recents = more;
-        b->n_recents = n;
-    }
+    const uint32_t had = b->n_recents;
+    if (fp_array_zeroed(&b->recents, &b->n_recents, (uint64_t)thread + 1, sizeof *b->recents)) return NULL;
+    for (uint32_t i = had; i < b->n_recents; i++) b->recents[i].replay = UINT32_MAX;
     return &b->recents[thread];
 }
 
@@ -110,13 +105,7 @@ static int remember(struct recent *t, const struct seen *now) {
         t->head = (t->head + 1) % RING;
         return 0;
     }
-    if (t->n == t->cap) {
-        uint32_t cap = t->cap ? t->cap * 2 : 4;
-        struct seen *ring = realloc(t->ring, cap * sizeof *ring);
-        if (!ring) return FP_E_NOMEM;
-        t->ring = ring;
-        t->cap = cap;
-    }
+    if (fp_array_room(&t->ring, &t->cap, (uint64_t)t->n + 1, sizeof *t->ring)) return FP_E_NOMEM;
     t->ring[t->n++] = *now;
     return 0;
 }

@@ -11,6 +11,7 @@
  * In lenient mode extents may be damaged, so the beginning of the next buffer is
  * looked for in all bytes.
  */
+#include "core/array.h"
 #include "xray/private.h"
 #include "xray/records.h"
 
@@ -39,7 +40,8 @@ enum {
 
 struct fp_xray_index {
     struct buffer *buffers;
-    size_t n, cap;
+    size_t n;
+    uint32_t cap;
     int wanted;  /* one of the above */
     size_t twin; /* fp_xray_twins: the second of the last two */
     size_t next; /* fp_xray_range: the first buffer of the next range */
@@ -52,13 +54,8 @@ void fp_xray_index_free(struct fp_xray_index *index) {
 }
 
 static int add_buffer(struct fp_xray_index *index, const struct buffer *b, struct fp_err *err) {
-    if (index->n == index->cap) {
-        size_t cap = index->cap ? index->cap * 2 : 256;
-        struct buffer *more = realloc(index->buffers, cap * sizeof *more);
-        if (!more) return fp_fail(err, FP_E_NOMEM, b->offset, "the buffer index");
-        index->buffers = more;
-        index->cap = cap;
-    }
+    if (fp_array_room(&index->buffers, &index->cap, (uint64_t)index->n + 1, sizeof *index->buffers))
+        return fp_fail(err, FP_E_NOMEM, b->offset, "the buffer index");
     index->buffers[index->n++] = *b;
     return 0;
 }

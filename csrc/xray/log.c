@@ -1,5 +1,6 @@
 /* What every XRay log has: the file header, names for its function ids, and a mode
  * that says how the rest is decoded. */
+#include "core/array.h"
 #include "xray/private.h"
 
 #include <stdlib.h>
@@ -124,15 +125,7 @@ uint32_t fp_xray_lookup_sparse(const struct fp_xray_names *names, uint32_t id) {
 }
 
 static int define_dense(struct fp_xray_names *names, uint32_t id, uint32_t function) {
-    if (id >= names->n_dense) {
-        uint32_t n = names->n_dense ? names->n_dense : 1024;
-        while (n <= id) n *= 2;
-        uint32_t *dense = realloc(names->dense, n * sizeof *dense);
-        if (!dense) return FP_E_NOMEM;
-        memset(dense + names->n_dense, 0, (n - names->n_dense) * sizeof *dense);
-        names->dense = dense;
-        names->n_dense = n;
-    }
+    if (fp_array_zeroed(&names->dense, &names->n_dense, (uint64_t)id + 1, sizeof *names->dense)) return FP_E_NOMEM;
     names->dense[id] = function + 1;
     return 0;
 }
@@ -143,13 +136,8 @@ int fp_xray_define(struct fp_xray *x, uint32_t id, uint32_t function) {
     if (!names->sparse.index && fp_table_init(&names->sparse, 1)) return FP_E_NOMEM;
     uint32_t row = fp_table_intern(&names->sparse, &id);
     if (row == FP_NO_ID) return FP_E_NOMEM;
-    if (row >= names->cap_sparse) {
-        uint32_t cap = row < 32 ? 64 : row * 2;
-        uint32_t *functions = realloc(names->sparse_functions, cap * sizeof *functions);
-        if (!functions) return FP_E_NOMEM;
-        names->sparse_functions = functions;
-        names->cap_sparse = cap;
-    }
+    if (fp_array_room(&names->sparse_functions, &names->cap_sparse, (uint64_t)row + 1, sizeof *names->sparse_functions))
+        return FP_E_NOMEM;
     names->sparse_functions[row] = function + 1;
     return 0;
 }

@@ -12,6 +12,7 @@
  * In the layout that LLVM's own reader expects there is no file header, and each
  * record has a block header of its own, whose size is not used.
  */
+#include "core/array.h"
 #include "xray/private.h"
 
 #include <stdlib.h>
@@ -57,13 +58,7 @@ static struct path *path_of(struct fp_xray_profile *q, uint32_t stack) {
     if (!q->table.index && fp_table_init(&q->table, 2)) return NULL;
     const uint32_t n = q->table.n, row = fp_table_intern(&q->table, (uint32_t[]){q->thread, stack});
     if (row == FP_NO_ID) return NULL;
-    if (row >= q->cap) {
-        uint32_t cap = row < 64 ? 128 : row * 2;
-        struct path *more = realloc(q->paths, cap * sizeof *more);
-        if (!more) return NULL;
-        q->paths = more;
-        q->cap = cap;
-    }
+    if (fp_array_room(&q->paths, &q->cap, (uint64_t)row + 1, sizeof *q->paths)) return NULL;
     if (row == n) q->paths[row] = (struct path){0};
     return &q->paths[row];
 }
@@ -102,13 +97,7 @@ static int add_record(struct fp_xray *x, uint64_t calls, int64_t ticks, uint64_t
 }
 
 static int push_id(struct fp_xray_profile *q, uint32_t id) {
-    if (q->n_ids == q->cap_ids) {
-        uint32_t cap = q->cap_ids ? q->cap_ids * 2 : 64;
-        uint32_t *ids = realloc(q->ids, cap * sizeof *ids);
-        if (!ids) return FP_E_NOMEM;
-        q->ids = ids;
-        q->cap_ids = cap;
-    }
+    if (fp_array_room(&q->ids, &q->cap_ids, (uint64_t)q->n_ids + 1, sizeof *q->ids)) return FP_E_NOMEM;
     q->ids[q->n_ids++] = id;
     return 0;
 }

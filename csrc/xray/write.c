@@ -1,4 +1,6 @@
 #include "xray/write.h"
+
+#include "core/array.h"
 #include "xray/records.h"
 
 #include <stdlib.h>
@@ -125,17 +127,8 @@ static int put_event(struct fp_xray_write *w, const struct fp_batch *b, uint32_t
     return fp_buf_put(&w->body, b->bytes + (slice >> 32), n);
 }
 
-static int grow_walls(struct fp_xray_write *w, uint32_t n) {
-    uint64_t *wall_us = realloc(w->wall_us, n * sizeof *wall_us);
-    if (!wall_us) return FP_E_NOMEM;
-    memset(wall_us + w->n_wall, 0, (n - w->n_wall) * sizeof *wall_us);
-    w->wall_us = wall_us;
-    w->n_wall = n;
-    return 0;
-}
-
 int fp_xray_write_put(struct fp_xray_write *w, const struct fp_batch *b, struct fp_buf *out) {
-    if (w->model->threads.n > w->n_wall && grow_walls(w, w->model->threads.n)) return FP_E_NOMEM;
+    if (fp_array_zeroed(&w->wall_us, &w->n_wall, w->model->threads.n, sizeof *w->wall_us)) return FP_E_NOMEM;
     for (uint32_t i = 0; i < b->n; i++) {
         uint32_t op = b->op[i], thread = b->thread[i];
         int full = w->body.n > MOST_NBYTES && op != FP_OP_ARGUMENT;
