@@ -44,13 +44,13 @@ def one_value(
                 chosen[batch.part] = candidates[0]
             else:
                 held = _Held(batch, candidates, StackSums(model, options, report, holds), model)
-        if held is not None and any(batch.values(held.candidates[0])):
+        if held is None:
+            yield from _only(batch, chosen[batch.part], changed)
+            continue
+        held.put(batch)
+        if held.seen[held.candidates[0]]:
             yield from held.rows(chosen, changed)
             held = None
-        if held is not None:
-            held.put(batch)
-            continue
-        yield from _only(batch, chosen[batch.part], changed)
     if held is not None:
         yield from held.rows(chosen, changed)
     if options[VALUE] is None:
@@ -103,15 +103,15 @@ class _Held:
         self._sums = sums
         self._value_types = model.parts[batch.part].value_types
         self._columns = ffi.new("uint32_t[]", [*range(self._n_values)])
-        self._seen = [False] * self._n_values  # that a column is not 0
+        self.seen = [False] * self._n_values  # that a column is not 0
         sums.begin(model.parts[batch.part])
 
     def put(self, batch: Batch) -> None:
         self._sums.fits(self._sums.put(batch, self._columns, self._n_values), self._value_types)
-        self._seen = [seen or any(batch.values(k)) for k, seen in enumerate(self._seen)]
+        self.seen = [seen or any(batch.values(k)) for k, seen in enumerate(self.seen)]
 
     def rows(self, chosen: dict[int, int], changed: Changed) -> Iterator[Batch]:
-        best = next((k for k in self.candidates if self._seen[k]), self.candidates[0])
+        best = next((k for k in self.candidates if self.seen[k]), self.candidates[0])
         chosen[self.part] = best
         for batch in self._sums.rows(self.part, self._n_values):
             yield from _only(batch, best, changed)

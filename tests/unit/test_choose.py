@@ -1,0 +1,122 @@
+"""One value type of several: `--value`, and what formats that hold one get."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import fastprof
+from fastprof.bridges import VALUE
+from fastprof.bridges.choose import one_value
+from fastprof.core.engine import EVERYTHING, Holds
+from fastprof.core.errors import UsageError
+from fastprof.core.model import Model, ValueType
+from fastprof.core.options import Options
+from fastprof.core.report import Report
+from tests.support import profiles
+from tests.support.paths import REPO
+from tests.support.profiles import At, Fn, Frame, Sample
+
+CALLGRIND = b"events: Ir Dr\nsummary: 12 7\nfn=main\n1 10 5\ncfn=f\ncalls=1 3\n1 2 2\nfn=f\n3 2 2\ntotals: 12 7\n"
+
+
+def stacks(rows: list[tuple[int, ...]], types: list[ValueType], default: str | None = None) -> tuple[Model, Any]:
+    model = Model()
+    frame = Frame(((Fn("f"), 1),))
+    batches = profiles.stacks(model, [Sample((frame,), values, label=str(i)) for i, values in enumerate(rows)], 2)
+
+    def typed() -> Any:
+        for batch in batches:
+            part = model.parts[batch.part]
+            part.value_types = types
+            if default:
+                part.extra["default_sample_type"] = default
+            yield batch
+
+    return model, typed()
+
+
+ALLOC = [ValueType("alloc", "count"), ValueType("space", "bytes"), ValueType("cpu", "nanoseconds")]
+ONE = Holds(values=False)
+
+
+def chosen(
+    rows: list[tuple[int, ...]], holds: Holds = ONE, default: str | None = None, **options: Any
+) -> tuple[str, list[int], Report]:
+    """The name of the type that is kept, its values, and the report."""
+    model, batches = stacks(rows, ALLOC, default)
+    report, values, names = Report(), [], set()
+    for batch in one_value(batches, model, Options(**options), report, holds):
+        assert batch.c.n_values == 1
+        names.add(tuple(t.name for t in model.parts[batch.part].value_types))
+        values += batch.values(0)
+    ((name,),) = names
+    return name, sorted(values), report
+
+
+def test_the_default_is_the_one_the_source_names_else_the_last() -> None:
+    rows = [(1, 10, 100), (2, 20, 200), (3, 30, 300)]
+    assert chosen(rows)[:2] == ("cpu", [100, 200, 300])
+    name, values, report = chosen(rows, default="space")
+    assert (name, values) == ("space", [10, 20, 30])
+    assert report.unsaid == {"values of type alloc": 1, "values of type cpu": 1}
+    assert {entry["code"] for entry in report.unsaid.entries()} == {"value-types"}
+
+
+def test_what_is_asked_for_is_not_counted_as_lost() -> None:
+    name, values, report = chosen([(1, 10, 100)], EVERYTHING, value="alloc")
+    assert (name, values, dict(report.unsaid)) == ("alloc", [1], {})
+
+
+@pytest.mark.parametrize("zeros", [1, 2, 7])
+def test_a_default_that_is_0_everywhere_is_not_picked(zeros: int) -> None:
+    assert chosen([(1, 10, 0)] * zeros)[:2] == ("space", [10] * zeros)
+    assert chosen([(1, 10, 0)] * zeros, default="alloc")[0] == "alloc"
+    # 0 at first only: nothing that was held back is lost
+    assert chosen([(1, 10, 0)] * zeros + [(1, 10, 5)])[:2] == ("cpu", [0] * zeros + [5])
+    assert chosen([(0, 0, 0)] * zeros)[0] == "cpu"
+
+
+def test_a_format_says_what_suits_it() -> None:
+    def suits(value_type: ValueType) -> int | None:
+        return {"count": 1, "bytes": 0}.get(value_type.unit)
+
+    assert chosen([(1, 10, 100)], Holds(values=False, suits=suits))[0] == "space"
+    assert chosen([(1, 0, 100)], Holds(values=False, suits=suits))[0] == "alloc"
+    with pytest.raises(UsageError, match=r"none of the value types \(alloc, space, cpu\) can be written"):
+        chosen([(1, 10, 100)], Holds(values=False, suits=lambda value_type: None))
+
+
+def test_types_of_which_one_tells_the_others_are_not_lost(tmp_path: Path) -> None:
+    source = REPO / "tests/corpus/gperftools/good/small.prof"
+    assert not fastprof.convert(source, tmp_path / "same.prof").unsaid.get("values of type cpu")
+
+
+def test_an_unknown_name_says_those_there_are(tmp_path: Path) -> None:
+    path = tmp_path / "x.callgrind"
+    path.write_bytes(CALLGRIND)
+    with pytest.raises(UsageError, match="--value: there is no value type 'Dw', only Ir, Dr"):
+        fastprof.convert(path, tmp_path / "out.callgrind", value="Dw")
+    assert not (tmp_path / "out.callgrind").exists()
+    assert VALUE.flag == "--value"
+
+
+def test_a_graph_keeps_its_shape(tmp_path: Path) -> None:
+    path, out = tmp_path / "x.callgrind", tmp_path / "out.callgrind"
+    path.write_bytes(CALLGRIND)
+    fastprof.convert(path, out, value="Dr")
+    text = out.read_bytes()
+    assert b"events: Dr\nsummary: 7\n" in text and text.endswith(b"totals: 7\n")
+    assert fastprof.info(out).facts["totals"] == {"Dr": 7}
+    assert fastprof.info(out).facts["calls"] == 1
+
+
+def test_a_value_of_a_graph_for_stacks(tmp_path: Path) -> None:
+    path, out = tmp_path / "x.callgrind", tmp_path / "out.prof"
+    path.write_bytes(CALLGRIND)
+    fastprof.convert(path, tmp_path / "x.pb", value="Dr")
+    assert fastprof.info(tmp_path / "x.pb").facts["totals"] == {"Dr": 7}
+    report = fastprof.convert(tmp_path / "x.pb", out)
+    assert report.unsaid["frames without address"]
