@@ -16,6 +16,7 @@ from pathlib import Path
 import pytest
 
 import fastprof
+from tests.differential.peers import need
 from tests.support.paths import REPO
 
 POOL = REPO / "tests" / "corpus" / "xray" / "good" / "fdr5-pool-clang19.xray"
@@ -55,7 +56,7 @@ def test_one_version() -> None:
 def test_the_sdist_holds_everything(built: tuple[Path, Path]) -> None:
     with tarfile.open(built[0]) as archive:
         names = {name.partition("/")[2] for name in archive.getnames()}
-    tracked = subprocess.run(["git", "ls-files"], cwd=REPO, capture_output=True, text=True)
+    tracked = subprocess.run([need("git"), "ls-files"], cwd=REPO, capture_output=True, text=True)
     if tracked.returncode == 0:
         apart = (".ci/", ".git", ".clang-format", ".pre-commit-config.yaml")
         missing = [f for f in tracked.stdout.splitlines() if f not in names and not f.startswith(apart)]
