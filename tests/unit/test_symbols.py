@@ -349,12 +349,13 @@ def test_what_dwz_moved_away_is_said(built: dict[str, Path], tmp_path: Path) -> 
 
 
 def test_split_debug_information_needs_llvm_symbolizer(built: dict[str, Path], monkeypatch: pytest.MonkeyPatch) -> None:
+    split, pie = built["clang-split"], built["clang-pie"]
     monkeypatch.setattr("shutil.which", lambda name: None)
-    elf = ElfObject(built["clang-split"])
-    assert elf.lookup(code_addresses(built["clang-split"], 1)[0])  # the symbol table is there
+    elf = ElfObject(split)
+    assert elf.lookup(code_addresses(split, 1)[0])  # the symbol table is there
     assert "llvm-symbolizer" in elf.note
-    whole = ElfObject(built["clang-pie"])
-    assert whole.lookup(code_addresses(built["clang-pie"], 1)[0])
+    whole = ElfObject(pie)
+    assert whole.lookup(code_addresses(pie, 1)[0])
     assert whole.note == ""
 
 
