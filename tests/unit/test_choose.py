@@ -17,7 +17,7 @@ from fastprof.core.options import Options
 from fastprof.core.report import Report
 from tests.support import profiles
 from tests.support.paths import REPO
-from tests.support.profiles import At, Fn, Frame, Sample
+from tests.support.profiles import Fn, Frame, Sample
 
 CALLGRIND = b"events: Ir Dr\nsummary: 12 7\nfn=main\n1 10 5\ncfn=f\ncalls=1 3\n1 2 2\nfn=f\n3 2 2\ntotals: 12 7\n"
 
