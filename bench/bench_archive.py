@@ -19,10 +19,11 @@ import pytest
 
 from fastprof import formats
 from fastprof.core.engine import Reader, read, write
-from fastprof.core.io import Sink, Source
 from fastprof.core.model import Model
 from fastprof.core.options import Options
 from fastprof.core.report import Report
+from fastprof.core.sink import Sink
+from fastprof.core.source import Source
 from fastprof.formats.archive.read import ArchiveReader
 from fastprof.formats.archive.write import ArchiveWriter
 from tests.support.paths import SHARED

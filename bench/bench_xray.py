@@ -20,10 +20,10 @@ import pytest
 
 from fastprof import convert
 from fastprof.core.engine import read
-from fastprof.core.io import Source
 from fastprof.core.model import Model
 from fastprof.core.options import Options
 from fastprof.core.report import Report
+from fastprof.core.source import Source
 from fastprof.formats import get
 from tests.support.product import open_input
 

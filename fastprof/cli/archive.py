@@ -17,10 +17,10 @@ from fastprof.cli.arguments import (
 from fastprof.cli.report import Progress, print_table, tell
 from fastprof.core._typing import Any
 from fastprof.core.errors import UsageError
-from fastprof.core.io import expand
 from fastprof.core.options import Option
 from fastprof.verbs import store
 from fastprof.verbs.convert import convert
+from fastprof.verbs.inputs import expand
 
 DESCRIPTION = """\
 Keep many profiles in one archive.  Alike dumps are stored against each other;

@@ -7,10 +7,11 @@ from collections.abc import Callable, Iterable, Iterator
 from fastprof.core._c import ffi, lib
 from fastprof.core._typing import Any, ClassVar, NamedTuple
 from fastprof.core.errors import check
-from fastprof.core.io import Sink, Source
 from fastprof.core.model import Batch, Model, ValueType
 from fastprof.core.options import Option, Options
 from fastprof.core.report import Report
+from fastprof.core.sink import Sink
+from fastprof.core.source import Source
 
 # Rows a batch: its columns stay within a core's L2 cache.  Value columns lie one
 # behind the other, so a power of two would put a row's values into one cache set.

@@ -7,9 +7,11 @@ errors with a place in the compressed data.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 
 from fastprof.core._typing import IO, Any
+from fastprof.core.errors import FastprofError
 
 PEEK = 4096
 _ROOM = 64 * 1024  # compressed bytes a decompressor is given at a time
@@ -264,3 +266,11 @@ class _WholeFrames:
             return 3, self._block
         self._skip += self._checksum
         return 4, self._magic
+
+
+def standard_stream(stream: IO[str] | None, name: str, mode: str) -> Any:
+    """Standard input or output by its descriptor, which stays open.  Errors: FastprofError when it was closed."""
+    if stream is None:
+        raise FastprofError(f"{name}: is closed")
+    os.set_blocking(stream.fileno(), True)  # who shares it may have changed that: "not now" would be taken for the end
+    return open(stream.fileno(), mode, buffering=0, closefd=False)

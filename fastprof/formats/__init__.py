@@ -13,7 +13,7 @@ from importlib import import_module
 
 from fastprof.core.engine import NO, Format
 from fastprof.core.errors import UnrecognizedError, UsageError
-from fastprof.core.io import Source
+from fastprof.core.source import Source
 from fastprof.core.streams import compression_of_name
 
 ROOMS = ("xray", "gperftools", "callgrind", "pprof", "archive")

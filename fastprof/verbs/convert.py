@@ -9,11 +9,11 @@ from fastprof import formats, plan
 from fastprof.core._typing import Any
 from fastprof.core.engine import write
 from fastprof.core.errors import UsageError
-from fastprof.core.io import Sink, expand
 from fastprof.core.model import Model
 from fastprof.core.options import checked
 from fastprof.core.report import Report
-from fastprof.verbs.inputs import Progress, open_reader
+from fastprof.core.sink import Sink
+from fastprof.verbs.inputs import Progress, expand, open_reader
 
 
 def convert(

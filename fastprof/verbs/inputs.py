@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import os
+import re
+from collections.abc import Callable, Iterable
 
 from fastprof import formats
 from fastprof.core._typing import Any
 from fastprof.core.engine import Reader
-from fastprof.core.errors import UsageError
-from fastprof.core.io import Source
+from fastprof.core.errors import FastprofError, UsageError
 from fastprof.core.model import Model
 from fastprof.core.options import LENIENT, Options
 from fastprof.core.report import Report
+from fastprof.core.source import Source
 
 Progress = Callable[[Source], None]
 
@@ -38,3 +40,36 @@ def open_reader(
     except BaseException:
         source.close()
         raise
+
+
+def expand(paths: Iterable[str], warn: Callable[[str], None]) -> list[str]:
+    """Inputs as given, a directory replaced by its files in the order of their names, numbers by value.
+
+    What else is in a directory is told to `warn`; names that begin with a dot are not looked at.
+    An empty file NAME is passed over beside NAME-01 or NAME.1-01: Callgrind leaves it with --separate-threads.
+    """
+    found: list[str] = []
+    for path in paths:
+        if path == "-" and "-" in found:
+            raise UsageError("standard input (-) can be read only once")
+        if path != "-" and os.path.isdir(path):
+            names = sorted((name for name in os.listdir(path) if not name.startswith(".")), key=_natural)
+            others = [name for name in names if not os.path.isfile(os.path.join(path, name))]
+            if len(others) == len(names):
+                raise FastprofError(f"{path}: a directory without files")
+            if others:
+                warn(f"{path}: not read, being no files: {', '.join(others)}")
+            found += (os.path.join(path, name) for name in names if name not in others)
+        else:
+            found.append(path)
+    if len(found) == 1:
+        return found
+    # NAME may itself end in a number, that of the process
+    apart = [re.fullmatch(r"(?s)((.*?)(?:\.[0-9]+)?)-[0-9]+", path) for path in found]
+    of_threads = {name for match in apart if match for name in match.groups()}
+    return [path for path in found if path not in of_threads or os.path.getsize(path)]
+
+
+def _natural(name: str) -> list[tuple[str, int]]:
+    """ "out.10-02" as [("out.", 10), ("-", 2)]."""
+    return [(text, int(digits or 0)) for text, digits in re.findall(r"([^0-9]*)([0-9]*)", name)]

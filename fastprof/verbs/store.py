@@ -12,10 +12,11 @@ from fastprof import bridges, formats, plan
 from fastprof.core._typing import Any
 from fastprof.core.engine import Reader, write
 from fastprof.core.errors import FastprofError, FormatError, UsageError
-from fastprof.core.io import Sink, Source
 from fastprof.core.model import Model
 from fastprof.core.options import Option, Options, checked
 from fastprof.core.report import Report
+from fastprof.core.sink import Sink
+from fastprof.core.source import Source
 from fastprof.core.streams import compression_of_name
 from fastprof.formats.archive.index import Archive, load, payload, read_end, read_header
 from fastprof.formats.archive.sections import (

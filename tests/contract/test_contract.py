@@ -14,8 +14,8 @@ import pytest
 import fastprof
 from fastprof import formats
 from fastprof.core.errors import FastprofError, FormatError, UnrecognizedError, UsageError
-from fastprof.core.io import Source
 from fastprof.core.options import Options
+from fastprof.core.source import Source
 from tests.contract.dump import CORPUS, dump, expected_failures, failure, files, golden, golden_path
 
 GOOD, BAD = files("good"), files("bad")

@@ -13,7 +13,7 @@ import pytest
 
 import fastprof
 from fastprof import formats
-from fastprof.core.io import Source
+from fastprof.core.source import Source
 from fastprof.formats.archive.index import load
 from fastprof.formats.archive.sections import Codec
 from tests.contract.dump import CORPUS

@@ -10,7 +10,7 @@ import pytest
 import fastprof
 from fastprof import formats
 from fastprof.core.errors import FastprofError
-from fastprof.core.io import Source
+from fastprof.core.source import Source
 from tests.differential import pprof_raw
 from tests.support.paths import SHARED, needs_shared
 
@@ -30,7 +30,7 @@ def samples(*wanted: str) -> list[Path]:
             with Source(str(path)) as source:
                 format_ = formats.detect(source)
             if format_.name in wanted:
-                fastprof.info(str(path), **AS_IS)
+                fastprof.info(str(path))
                 found.append(path)
         except FastprofError:
             continue

@@ -11,14 +11,16 @@ from pathlib import Path
 import pytest
 
 from fastprof import formats
+from fastprof.bridges import INLINE_CALLS
 from fastprof.bridges.estimate import to_stacks
 from fastprof.bridges.project import to_graph
 from fastprof.bridges.symbolize import symbolize
 from fastprof.core.engine import read, write
-from fastprof.core.io import Sink, Source
 from fastprof.core.model import Batch, Model
 from fastprof.core.options import Options
 from fastprof.core.report import Report
+from fastprof.core.sink import Sink
+from fastprof.core.source import Source
 from tests.differential.peers import need
 from tests.reference.bridges import positions
 from tests.support import profiles
@@ -80,13 +82,13 @@ def true_inclusive(path: Path, options: Options, value: int, *bridges: Bridge) -
     called: Counter[str] = Counter()
     everywhere: Counter[str] = Counter()
     for sample in profiles.samples(model, batches):
-        path_ = [p for f in sample.frames or (None,) for p in positions(f, options.inline_calls)]
+        path_ = [p for f in sample.frames or (None,) for p in positions(f, options[INLINE_CALLS])]
         names = [f"{p.function.file}:{p.function.name}" for p in path_]
         for name in set(names[1:]):
             called[name] += sample.values[value]
         for name in set(names):
             everywhere[name] += sample.values[value]
-    return {n: called.get(n, cost) for n, cost in everywhere.items() if n in called or options.inline_calls}
+    return {n: called.get(n, cost) for n, cost in everywhere.items() if n in called or options[INLINE_CALLS]}
 
 
 SYMBOLIZED = ["gperftools/recurse/recurse.pb.gz", "gperftools/host/host.pb.gz", "gperftools/threads/threads.pb.gz"]

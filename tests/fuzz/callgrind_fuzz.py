@@ -24,8 +24,8 @@ LIBFUZZER = ctypes.CDLL(sys.argv[1], ctypes.RTLD_GLOBAL)  # before the modules t
 from fastprof import plan  # noqa: E402
 from fastprof.core.engine import write  # noqa: E402
 from fastprof.core.errors import FastprofError  # noqa: E402
-from fastprof.core.io import Sink  # noqa: E402
 from fastprof.core.options import Options  # noqa: E402
+from fastprof.core.sink import Sink  # noqa: E402
 from fastprof.core.streams import compression_of_bytes  # noqa: E402
 from fastprof.formats import get  # noqa: E402
 from tests.support.graphs import read_parts  # noqa: E402

@@ -7,16 +7,17 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from fastprof.core._c import lib
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from fastprof import formats
+from fastprof.core._c import lib
 from fastprof.core.engine import read, write
-from fastprof.core.io import Sink, Source
 from fastprof.core.model import Batch, Model, Part
 from fastprof.core.options import Options
 from fastprof.core.report import Report
+from fastprof.core.sink import Sink
+from fastprof.core.source import Source
 from fastprof.formats.archive import write as archive_write
 from fastprof.formats.archive.read import ArchiveReader
 from fastprof.formats.archive.write import ArchiveWriter

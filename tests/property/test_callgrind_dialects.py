@@ -223,7 +223,7 @@ def test_aggregate_keeps_every_sum_and_no_place_twice(case: tuple[list[Part], by
 
     from fastprof.bridges.aggregate import aggregate
     from fastprof.core.engine import read, write
-    from fastprof.core.io import Sink
+    from fastprof.core.sink import Sink
     from fastprof.formats import get
     from tests.support.product import open_input
 

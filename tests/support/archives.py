@@ -8,12 +8,11 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from fastprof.core._c import ffi, lib
-
 from fastprof.core.engine import Reader, read, write
-from fastprof.core.io import Sink
 from fastprof.core.model import Batch, Model, Part, ValueType
 from fastprof.core.options import Options
 from fastprof.core.report import Report
+from fastprof.core.sink import Sink
 from fastprof.formats.archive.write import ArchiveWriter
 
 TABLES = ("objects", "mappings", "functions", "lines", "frames", "stacks", "labels", "threads")

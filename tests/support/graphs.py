@@ -7,10 +7,10 @@ from pathlib import Path
 
 from fastprof import formats, plan
 from fastprof.core.engine import read, write
-from fastprof.core.io import Sink
 from fastprof.core.model import Batch, Model
 from fastprof.core.options import Options
 from fastprof.core.report import Report
+from fastprof.core.sink import Sink
 from tests.reference.callgrind import Function, Part, Row
 from tests.support.product import open_input
 

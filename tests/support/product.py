@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from fastprof import formats, plan
-from fastprof.core import io as fastprof_io
+from fastprof.core import source as fastprof_source
 from fastprof.core.engine import EVERYTHING, Reader, read
-from fastprof.core.io import Source
 from fastprof.core.model import Batch, Model
 from fastprof.core.options import Options
 from fastprof.core.report import Report
+from fastprof.core.source import Source
 from tests.reference.fold import Folded
 from tests.reference.xray import CUSTOM, ENTER, ENTER_ARGS, EXIT, TAIL, TYPED, Record
 
@@ -31,15 +31,15 @@ def open_input(
 ) -> Opened:
     """A reader over `data`, whose source's window starts at `window` bytes."""
     options = options or Options()
-    before = fastprof_io.WINDOW
-    fastprof_io.WINDOW = window or before
+    before = fastprof_source.WINDOW
+    fastprof_source.WINDOW = window or before
     try:
         if isinstance(data, Path):
             source = Source(str(data))
         else:
             source = Source(io.BytesIO(data) if isinstance(data, bytes) else data, "input")
     finally:
-        fastprof_io.WINDOW = before
+        fastprof_source.WINDOW = before
     model, report = Model(), Report()
     format_ = formats.get(from_) if from_ else formats.detect(source)
     assert format_.reader

@@ -9,10 +9,11 @@ from typing import Any
 
 from fastprof import formats
 from fastprof.core.engine import read, write
-from fastprof.core.io import Sink, Source
 from fastprof.core.model import Model, Part
 from fastprof.core.options import Options
 from fastprof.core.report import Report
+from fastprof.core.sink import Sink
+from fastprof.core.source import Source
 
 
 class Dribble(io.BytesIO):

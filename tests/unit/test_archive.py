@@ -17,10 +17,11 @@ from fastprof import formats
 from fastprof.core._c import lib
 from fastprof.core.engine import read, write
 from fastprof.core.errors import FastprofError, FormatError, UsageError
-from fastprof.core.io import Sink, Source
 from fastprof.core.model import Batch, Model, Part, ValueType
 from fastprof.core.options import Options
 from fastprof.core.report import Report
+from fastprof.core.sink import Sink
+from fastprof.core.source import Source
 from fastprof.formats.archive import cbor as archive_cbor
 from fastprof.formats.archive import sections as archive_sections
 from fastprof.formats.archive import write as archive_write

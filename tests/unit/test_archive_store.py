@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from fastprof.core._c import lib
 
+from fastprof.core._c import lib
 from fastprof.core.errors import FormatError, UsageError
-from fastprof.core.io import Source
 from fastprof.core.report import Report
+from fastprof.core.source import Source
 from fastprof.formats.archive import sections as archive_sections
 from fastprof.formats.archive.index import load
 from fastprof.formats.archive.sections import BASED, DIFFERENCE, INDEX, ROWS, Codec, SectionError, parse_header
@@ -213,9 +213,9 @@ def names(store: Path) -> list[str]:
 # Adds argv[2] to argv[1] under the name argv[3] and dies, as by a power cut, after argv[4] bytes were written.
 DYING = """
 import os, signal, sys
-from fastprof.core import io
+from fastprof.core import sink
 from fastprof.verbs import store as archive_store
-left, write = int(sys.argv[4]), io.Sink.write
+left, write = int(sys.argv[4]), sink.Sink.write
 def dying(self, data):
     global left
     if len(data) >= left:
@@ -223,7 +223,7 @@ def dying(self, data):
         os.kill(os.getpid(), signal.SIGKILL)
     left -= len(data)
     write(self, data)
-io.Sink.write = dying
+sink.Sink.write = dying
 archive_store.append(sys.argv[1], sys.argv[2], sys.argv[3])
 """
 

@@ -13,10 +13,10 @@ from fastprof.bridges.project import to_graph
 from fastprof.core._c import ffi, lib
 from fastprof.core.engine import write
 from fastprof.core.errors import FastprofError
-from fastprof.core.io import Sink
 from fastprof.core.model import Batch, Model, Part, ValueType
 from fastprof.core.options import Options
 from fastprof.core.report import Report
+from fastprof.core.sink import Sink
 from fastprof.formats.callgrind.write import CallgrindWriter
 from tests.support import profiles
 from tests.support.profiles import At, Fn, Frame, Row, Sample

@@ -436,6 +436,16 @@ def test_options_may_be_a_mapping_and_tuples_lists(tmp_path: Path) -> None:
     assert names and not any(name.startswith("#") for name in names)
 
 
+def wait_until_it_reads(pid: int) -> None:
+    """Until a process sleeps for want of input.  Python looks for signals before it reads: one that comes between
+    the two is seen when there is input again."""
+    asleep = 0
+    while asleep < 5:
+        state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+        asleep = asleep + 1 if state == "S" else 0
+        time.sleep(0.01)
+
+
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)])
 def test_interrupted_while_writing_leaves_nothing(number: int, code: int, tmp_path: Path) -> None:
     fifo, out = tmp_path / "in.xray", tmp_path / "out"
@@ -454,6 +464,7 @@ def test_interrupted_while_writing_leaves_nothing(number: int, code: int, tmp_pa
                 break
             time.sleep(0.05)
         assert any(out.iterdir())
+        wait_until_it_reads(process.pid)
         process.send_signal(number)
         assert process.wait(30) == code
         assert b"Traceback" not in process.stderr.read()

@@ -9,8 +9,8 @@ import pytest
 
 from fastprof import formats
 from fastprof.core.errors import FormatError
-from fastprof.core.io import Source
 from fastprof.core.options import Options
+from fastprof.core.source import Source
 from fastprof.formats.gperftools.read import split_inlined
 from fastprof.symbols.maps import MapsText, arrange
 from tests.reference import gperftools as reference

@@ -17,8 +17,10 @@ import pytest
 import zstandard
 
 from fastprof.core.errors import FastprofError
-from fastprof.core.io import Sink, Source, expand
+from fastprof.core.sink import Sink
+from fastprof.core.source import Source
 from fastprof.core.streams import compression_of_name
+from fastprof.verbs.inputs import expand
 
 if TYPE_CHECKING:
     from typing_extensions import Buffer

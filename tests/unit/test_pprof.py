@@ -13,10 +13,11 @@ import pytest
 from fastprof import formats
 from fastprof.core.engine import write
 from fastprof.core.errors import FormatError
-from fastprof.core.io import Sink, Source
 from fastprof.core.model import Batch, Model, Part, ValueType
 from fastprof.core.options import Options
 from fastprof.core.report import Report
+from fastprof.core.sink import Sink
+from fastprof.core.source import Source
 from tests.reference import profile_proto as reference
 from tests.support.paths import needs_shared, shared_data
 from tests.support.stackdump import Dribble, dump, rewrite

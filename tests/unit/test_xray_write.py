@@ -12,10 +12,10 @@ import fastprof
 from fastprof.core._c import lib
 from fastprof.core.engine import write
 from fastprof.core.errors import FastprofError
-from fastprof.core.io import Sink
 from fastprof.core.model import Batch, Model, Part
 from fastprof.core.options import Options
 from fastprof.core.report import Report
+from fastprof.core.sink import Sink
 from fastprof.formats.xray import write as xray_write
 from tests.support import product
 from tests.support.xraylog import BasicLog, FdrLog

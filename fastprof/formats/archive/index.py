@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from fastprof.core.io import Source
 from fastprof.core.report import Counts
+from fastprof.core.source import Source
 from fastprof.formats.archive import cbor as archive_cbor
 from fastprof.formats.archive import sections as archive_sections
 from fastprof.formats.archive.sections import (

@@ -13,10 +13,10 @@ from fastprof.core._c import ffi, lib
 from fastprof.core._typing import Any
 from fastprof.core.engine import Reader, Summary
 from fastprof.core.errors import FormatError, UsageError, printable
-from fastprof.core.io import Source
 from fastprof.core.model import VIEWS, Model, Part, ValueType
 from fastprof.core.options import LENIENT, Options
 from fastprof.core.report import Report
+from fastprof.core.source import Source
 from fastprof.formats.archive import MEMBER as MEMBER_NAME
 from fastprof.formats.archive import PART, THREADS, TIME_RANGE
 from fastprof.formats.archive import sections as archive_sections

@@ -14,10 +14,10 @@ from fastprof.core._c import ffi, lib
 from fastprof.core._typing import Any
 from fastprof.core.engine import Summary, Writer
 from fastprof.core.errors import FastprofError, check
-from fastprof.core.io import Sink
 from fastprof.core.model import VIEWS, Batch, Model, Part
 from fastprof.core.options import Options
 from fastprof.core.report import Report
+from fastprof.core.sink import Sink
 from fastprof.core.version import __version__
 from fastprof.formats.archive import LEVEL
 from fastprof.formats.archive import cbor as archive_cbor

@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 
 from fastprof.core.engine import Writer
-from fastprof.core.io import Sink
 from fastprof.core.model import Batch, Model, Part, address_of
 from fastprof.core.options import Options
 from fastprof.core.report import Report
+from fastprof.core.sink import Sink
 from fastprof.formats.callgrind._write import CostLines
 from fastprof.formats.callgrind.read import CREATOR, CallgrindReader
 from fastprof.formats.callgrind.write import desc_line, event_names, one_line

@@ -8,10 +8,10 @@ from fastprof.core._c import ffi, lib
 from fastprof.core._typing import Any
 from fastprof.core.engine import Reader
 from fastprof.core.errors import FormatError
-from fastprof.core.io import WINDOW, Source
 from fastprof.core.model import Model, Part, ValueType, address_of
 from fastprof.core.options import LENIENT, Options
 from fastprof.core.report import Report
+from fastprof.core.source import WINDOW, Source
 from fastprof.core.version import __version__
 from fastprof.formats.callgrind._lexer import Lexer, nearest
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from fastprof.core.engine import Writer
-from fastprof.core.io import Sink
 from fastprof.core.model import Batch, Model, Part, ValueType, address_of
 from fastprof.core.options import Options
 from fastprof.core.report import Report
+from fastprof.core.sink import Sink
 from fastprof.formats.callgrind import COMPRESS_NAMES, COMPRESS_POSITIONS
 from fastprof.formats.callgrind._write import Body
 from fastprof.formats.callgrind.read import CREATOR

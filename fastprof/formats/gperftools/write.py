@@ -7,10 +7,10 @@ import sys
 from fastprof.core._c import ffi, lib
 from fastprof.core.engine import Writer
 from fastprof.core.errors import check
-from fastprof.core.io import Sink
 from fastprof.core.model import Batch, Model, Part
 from fastprof.core.options import Options
 from fastprof.core.report import Report
+from fastprof.core.sink import Sink
 from fastprof.formats.gperftools import NANOSECONDS, PERIOD
 
 

@@ -6,10 +6,10 @@ from fastprof.core._c import ffi, lib
 from fastprof.core._typing import Any
 from fastprof.core.engine import Writer
 from fastprof.core.errors import check
-from fastprof.core.io import Sink
 from fastprof.core.model import Batch, Model, Part, ValueType
 from fastprof.core.options import Options
 from fastprof.core.report import Report
+from fastprof.core.sink import Sink
 from fastprof.formats.pprof import COMMENTS, NAME_ADDRESSES, TIME
 
 

@@ -8,10 +8,10 @@ from fastprof.core._c import ffi, lib
 from fastprof.core._typing import Any
 from fastprof.core.engine import Reader
 from fastprof.core.errors import check
-from fastprof.core.io import Source
 from fastprof.core.model import Model, Part, ValueType
 from fastprof.core.options import LENIENT, Options
 from fastprof.core.report import Report
+from fastprof.core.source import Source
 from fastprof.symbols import DEMANGLE, SYMBOLS
 
 _MODES = {

@@ -8,10 +8,10 @@ from fastprof.core._c import ffi, lib
 from fastprof.core._typing import Any
 from fastprof.core.engine import Writer
 from fastprof.core.errors import FastprofError
-from fastprof.core.io import Sink
 from fastprof.core.model import Batch, Model, Part
 from fastprof.core.options import Options
 from fastprof.core.report import Report
+from fastprof.core.sink import Sink
 
 _ID_LIMIT = 1 << 28  # a function record has 28 bits for the id
 BUFFER_SIZE = 16384  # for the file header; only readers of version 1 need it

@@ -1,16 +1,15 @@
-"""Bytes in and bytes out: the only file that knows files and pipes."""
+"""Bytes in: a window over a file, a pipe or bytes."""
 
 from __future__ import annotations
 
 import os
-import re
 import stat
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 
 from fastprof.core._typing import IO, TYPE_CHECKING, Any
-from fastprof.core.errors import FastprofError, UsageError
-from fastprof.core.streams import PEEK, Damaged, compression_of_bytes, compression_of_name, decompressed
+from fastprof.core.errors import FastprofError
+from fastprof.core.streams import PEEK, Damaged, compression_of_bytes, decompressed, standard_stream
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -93,7 +92,7 @@ class Source:
         if hasattr(path, "read"):
             return path
         if path == "-":
-            return _standard(sys.stdin, "<stdin>", "rb")
+            return standard_stream(sys.stdin, "<stdin>", "rb")
         self.path = os.fspath(path)
         try:
             raw = open(self.path, "rb", buffering=0)
@@ -300,202 +299,3 @@ class Source:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
-
-
-def _write_whole(raw: Any, view: memoryview) -> None:
-    """Write all of `view`, which a pipe may take in parts."""
-    while len(view):
-        done = raw.write(view)
-        if done is None:
-            raise BlockingIOError("takes nothing for now, and is not to be waited for (non-blocking)")
-        view = view[done:]
-
-
-class _Counted:
-    """A file that a compressor writes to; `written` counts what comes out of it.
-
-    Compressors take it for granted that a write is whole.
-    """
-
-    def __init__(self, raw: Any) -> None:
-        self._raw = raw
-        self.written = 0
-
-    def write(self, data: bytes | memoryview) -> int:
-        view = memoryview(data)
-        self.written += len(view)
-        _write_whole(self._raw, view)
-        return len(view)
-
-    def flush(self) -> None:
-        self._raw.flush()
-
-
-class Sink:
-    """Where output goes: a file that appears whole or not at all, or standard output.
-
-    A file is written under a temporary name beside its target, flushed to
-    disk and renamed by `commit`; leaving the `with` block without it removes
-    the temporary file.  The target's suffix chooses the compression.
-    """
-
-    def __init__(self, path: str | os.PathLike[str] | IO[bytes]) -> None:
-        self.path: str | None = None
-        self._temporary: str | None = None
-        self._raw: Any
-        compression = ""
-        self._name = "<stdout>"
-        if not isinstance(path, (str, os.PathLike)):
-            self._raw = path
-            self._name = str(getattr(path, "name", "output"))
-        elif path == "-":
-            self._raw = _standard(sys.stdout, "<stdout>", "wb")
-        else:
-            self.path = self._name = os.fspath(path)
-            compression = compression_of_name(self.path)
-            self._raw = self._open_beside(self.path)
-        self.written = 0
-        self._stream = self._raw
-        self._packed: Any = None
-        self._compress(compression)
-
-    def _open_beside(self, path: str) -> Any:
-        try:
-            if os.path.exists(path) and not os.path.isfile(path):
-                if os.path.isdir(path):
-                    raise FastprofError(f"{path}: is a directory")
-                return open(path, "wb", buffering=0)  # /dev/null, a named pipe: nothing to rename
-            target = os.path.realpath(path)  # a symbolic link stays one
-            # by hand: importing tempfile takes as long as a short conversion's reading and writing
-            temporary = os.path.join(os.path.dirname(target), f".{os.path.basename(target)}.{os.urandom(6).hex()}.tmp")
-            fd = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
-            self._temporary = temporary
-        except OSError as error:
-            raise FastprofError(f"{path}: {error.strerror or error}") from None
-        self._target = target
-        mode = os.stat(target).st_mode & 0o777 if os.path.exists(target) else 0o666 & ~_umask()
-        os.fchmod(fd, mode)
-        return open(fd, "wb", buffering=0)
-
-    def _compress(self, kind: str) -> None:
-        if not kind:
-            return
-        self._packed = _Counted(self._raw)
-        if kind == ".gz":
-            from isal import igzip
-
-            self._stream = igzip.IGzipFile(  # type: ignore[no-untyped-call]
-                filename="", fileobj=self._packed, mode="wb", compresslevel=2, mtime=0
-            )
-        elif kind == ".zst":
-            import zstandard
-
-            self._stream = zstandard.ZstdCompressor(level=3).stream_writer(self._packed, closefd=False)
-        elif kind == ".xz":
-            import lzma
-
-            self._stream = lzma.open(self._packed, "wb")
-        elif kind == ".bz2":
-            import bz2
-
-            self._stream = bz2.open(self._packed, "wb")
-
-    def gzip(self) -> None:
-        """Compress with gzip from here on, unless the name already chose a compression."""
-        if self._stream is self._raw and not self.written:
-            self._compress(".gz")
-
-    @property
-    def output_bytes(self) -> int:
-        """What the target has so far; after `commit` its length."""
-        return self.written if self._packed is None else int(self._packed.written)
-
-    def write(self, data: bytes | bytearray | memoryview) -> None:
-        """Write all of `data`.  Errors: FastprofError; BrokenPipeError when the reader left."""
-        view = memoryview(data)
-        self.written += len(view)
-        try:
-            if self._stream is self._raw:
-                _write_whole(self._raw, view)
-            else:
-                self._stream.write(view)
-        except BrokenPipeError:
-            raise
-        except OSError as error:
-            raise FastprofError(f"{self._name}: {error.strerror or error}") from None
-
-    def commit(self) -> None:
-        """Finish the stream and give the file its name."""
-        try:
-            if self._stream is not self._raw:
-                self._stream.close()
-            if self._temporary is None:
-                self._raw.flush()
-                return
-            if not self._raw.closed:
-                os.fsync(self._raw.fileno())
-                self._raw.close()
-            os.replace(self._temporary, self._target)
-            self._temporary = None
-        except BrokenPipeError:
-            raise
-        except OSError as error:
-            raise FastprofError(f"{self._name}: {error.strerror or error}") from None
-
-    def __enter__(self) -> Sink:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        if self._temporary is not None:
-            self._raw.close()
-            os.unlink(self._temporary)
-            self._temporary = None
-
-
-def _standard(stream: IO[str] | None, name: str, mode: str) -> Any:
-    """Standard input or output by its descriptor, which stays open.  Errors: FastprofError when it was closed."""
-    if stream is None:
-        raise FastprofError(f"{name}: is closed")
-    os.set_blocking(stream.fileno(), True)  # who shares it may have changed that: "not now" would be taken for the end
-    return open(stream.fileno(), mode, buffering=0, closefd=False)
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
-
-
-def expand(paths: Iterable[str], warn: Callable[[str], None]) -> list[str]:
-    """Inputs as given, a directory replaced by its files in the order of their names, numbers by value.
-
-    What else is in a directory is told to `warn`; names that begin with a dot are not looked at.
-    An empty file NAME is passed over beside NAME-01 or NAME.1-01: Callgrind leaves it with --separate-threads.
-    """
-    found: list[str] = []
-    for path in paths:
-        if path == "-" and "-" in found:
-            raise UsageError("standard input (-) can be read only once")
-        if path != "-" and os.path.isdir(path):
-            names = sorted((name for name in os.listdir(path) if not name.startswith(".")), key=_natural)
-            others = [name for name in names if not os.path.isfile(os.path.join(path, name))]
-            if len(others) == len(names):
-                raise FastprofError(f"{path}: a directory without files")
-            if others:
-                warn(f"{path}: not read, being no files: {', '.join(others)}")
-            found += (os.path.join(path, name) for name in names if name not in others)
-        else:
-            found.append(path)
-    if len(found) == 1:
-        return found
-    # NAME may itself end in a number, that of the process
-    apart = [re.fullmatch(r"(?s)((.*?)(?:\.[0-9]+)?)-[0-9]+", path) for path in found]
-    of_threads = {name for match in apart if match for name in match.groups()}
-    return [path for path in found if path not in of_threads or os.path.getsize(path)]
-
-
-def _natural(name: str) -> list[tuple[str, int]]:
-    """ "out.10-02" as [("out.", 10), ("-", 2)]."""
-    return [(text, int(digits or 0)) for text, digits in re.findall(r"([^0-9]*)([0-9]*)", name)]
