@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from fastprof.core._c import lib
-
 from fastprof.core.model import Batch, Model, Part, ValueType
 
 

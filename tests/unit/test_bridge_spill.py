@@ -6,9 +6,9 @@ import os
 from typing import Any
 
 import pytest
-from fastprof.core._c import ffi
 
 from fastprof.bridges.spill import Merge, Pull, Runs
+from fastprof.core._c import ffi
 from fastprof.core.errors import FastprofError
 
 

@@ -7,9 +7,9 @@ from functools import cache
 from typing import Any
 
 import pytest
-from fastprof.core._c import ffi, lib
 
 from fastprof import plan
+from fastprof.core._c import ffi, lib
 from fastprof.core.engine import EVERYTHING
 from fastprof.core.options import Options
 from tests.reference import fold as reference_fold
