@@ -22,14 +22,17 @@ order.  Memory is linear in distinct places.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from functools import partial
 
 from fastprof.bridges import PER_THREAD
+from fastprof.bridges.pull import batches_of
 from fastprof.core._c import ffi, lib
 from fastprof.core._typing import Any
-from fastprof.core.engine import CAPACITY, EVERYTHING, Holds
+from fastprof.core.engine import EVERYTHING, Holds
 from fastprof.core.errors import check_sums
 from fastprof.core.model import Batch, Model, ValueType
 from fastprof.core.options import Options
+from fastprof.core.owner import owned
 from fastprof.core.parts import match_columns, merge_parts
 from fastprof.core.report import Report
 
@@ -103,10 +106,8 @@ class Table:
     def __init__(self, model: Model, *, lines: bool = False) -> None:
         self._model = model
         self.value_types: list[ValueType] = []
-        c = lib.fp_aggregate_new(model.c, lib.FP_AGGREGATE_LINES if lines else lib.FP_AGGREGATE_GRAPH)
-        if not c:
-            raise MemoryError("no memory to sum up rows")
-        self._c = ffi.gc(c, lib.fp_aggregate_free)
+        what = lib.FP_AGGREGATE_LINES if lines else lib.FP_AGGREGATE_GRAPH
+        self._c = owned(lib.fp_aggregate_new(model.c, what), lib.fp_aggregate_free, "the sums of a graph")
         self._err = ffi.new("struct fp_err *")
         self._columns: dict[int, Any] = {}  # of each part: where its values go
 
@@ -130,15 +131,7 @@ class Table:
         order = ffi.NULL if rank is None else ffi.new("uint32_t[]", rank)
         if lib.fp_aggregate_finish(self._c, order):
             raise MemoryError("no memory to sort rows")
-        batch = Batch("graph", CAPACITY["graph"], len(self.value_types))
-        batch.c.part = part
-        status = lib.FP_FULL
-        while status == lib.FP_FULL:
-            status = lib.fp_aggregate_pull(self._c, batch.c)
-            if status < 0:
-                raise MemoryError("no memory for a batch")
-            yield batch
-            batch.reset()
+        yield from batches_of("graph", len(self.value_types), part, partial(lib.fp_aggregate_pull, self._c))
 
 
 def _rank_by_name(model: Model) -> list[int]:

@@ -18,12 +18,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from fastprof.bridges import PRUNE, STACKS, labels_apart
+from fastprof.bridges.pull import batches_of
 from fastprof.core._c import ffi, lib
 from fastprof.core._typing import Any
-from fastprof.core.engine import CAPACITY, EVERYTHING, Holds
+from fastprof.core.engine import EVERYTHING, Holds
 from fastprof.core.errors import check_sums
 from fastprof.core.model import Batch, Model, Part, ValueType
 from fastprof.core.options import Options
+from fastprof.core.owner import owned
 from fastprof.core.parts import match_columns, merge_parts
 from fastprof.core.report import Report
 from fastprof.core.version import __version__
@@ -47,7 +49,6 @@ def to_stacks(
     """
     groups: dict[tuple[int, int], _Group] = {}  # by thread and number of the part
     of_part: dict[int, tuple[_Group, Any]] = {}
-    err = ffi.new("struct fp_err *")
     for batch in batches:
         if batch.part not in of_part:
             part = model.parts[batch.part]
@@ -55,8 +56,7 @@ def to_stacks(
             group = groups.setdefault(key, _Group(model))
             of_part[batch.part] = group, group.add(part, batch.c.n_values)
         group, columns = of_part[batch.part]
-        instr, line = ("instr" in model.parts[batch.part].positions, "line" in model.parts[batch.part].positions)
-        group.check(lib.fp_estimate_put(group.c, batch.c, columns, instr, line, err), err)
+        group.put(batch, columns)
 
     depth, comment = _DEPTHS[options[STACKS]]
     if not groups:  # a graph of nothing still says what it would have counted
@@ -69,15 +69,8 @@ def to_stacks(
         c.thread = thread
         if work_left is not None:
             c.work_left = work_left
-        status = lib.fp_estimate_end(c, options[PRUNE], depth, options[STACKS] == "estimate", err)
-        group.check(status, err)
-        out = Batch("stacks", CAPACITY["stacks"], len(group.events))
-        out.c.part = model.add_part(group.part(comment))
-        status = lib.FP_FULL
-        while status == lib.FP_FULL:
-            status = group.check(lib.fp_estimate_pull(c, out.c, err), err)
-            yield out
-            out.reset()
+        group.end(options[PRUNE], depth, options[STACKS] == "estimate")
+        yield from batches_of("stacks", len(group.events), model.add_part(group.part(comment)), group.pull)
         report.rows["estimated stacks"] += c.stacks
         report.unsaid.add("call-counts", "call counts", c.calls)
         report.unsaid.add("jumps", "jumps", c.jumps)
@@ -105,16 +98,25 @@ class _Group:
     """What is added up into one output part."""
 
     def __init__(self, model: Model) -> None:
-        c = lib.fp_estimate_new(model.c)
-        if not c:
-            raise MemoryError("no memory for the estimate of stacks")
-        self.c = ffi.gc(c, lib.fp_estimate_free)
+        self.c = owned(lib.fp_estimate_new(model.c), lib.fp_estimate_free, "the estimate of stacks")
         self._model = model
+        self._err = ffi.new("struct fp_err *")
         self.events: list[ValueType] = []
         self.sources: list[Part] = []
 
-    def check(self, status: int, err: Any) -> int:
-        return check_sums(status, err, self._model, "graph to stacks", self.events)
+    def check(self, status: int) -> int:
+        return check_sums(status, self._err, self._model, "graph to stacks", self.events)
+
+    def put(self, batch: Batch, columns: Any) -> None:
+        positions = self._model.parts[batch.part].positions
+        instr, line = "instr" in positions, "line" in positions
+        self.check(lib.fp_estimate_put(self.c, batch.c, columns, instr, line, self._err))
+
+    def end(self, prune: float, depth: int, shared: bool) -> None:
+        self.check(lib.fp_estimate_end(self.c, prune, depth, shared, self._err))
+
+    def pull(self, out: Any) -> int:
+        return self.check(lib.fp_estimate_pull(self.c, out, self._err))
 
     def add(self, part: Part, n_values: int) -> Any:
         columns = match_columns(part, n_values, self.events)

@@ -13,13 +13,15 @@ from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 
 from fastprof.bridges import MAX_MEMORY, PER_THREAD, TIME_UNIT, labels_apart
+from fastprof.bridges.pull import batches_of
 from fastprof.bridges.spill import Merge, Runs
 from fastprof.core._c import ffi, lib
 from fastprof.core._typing import Any
-from fastprof.core.engine import CAPACITY, EVERYTHING, Holds
+from fastprof.core.engine import EVERYTHING, Holds
 from fastprof.core.errors import UsageError, check_sums
 from fastprof.core.model import Batch, Model, Part, ValueType
 from fastprof.core.options import Options
+from fastprof.core.owner import owned
 from fastprof.core.report import Report
 from fastprof.core.version import __version__
 
@@ -63,10 +65,8 @@ def _fold(batches: Iterable[Batch], model: Model, options: Options, report: Repo
     if tree:
         by = labels_apart(options) & {"thread", "process", "cpu"}
     bits = lib.FP_FOLD_BY_THREAD * bool(by & {"thread", "process"}) | lib.FP_FOLD_BY_CPU * ("cpu" in by)
-    fold = lib.fp_fold_new(model.c, lib.FP_FOLD_TREE if tree else lib.FP_FOLD_ARCS, bits)
-    if not fold:
-        raise MemoryError("no memory for the stack machine")
-    fold = ffi.gc(fold, lib.fp_fold_free)
+    what = lib.FP_FOLD_TREE if tree else lib.FP_FOLD_ARCS
+    fold = owned(lib.fp_fold_new(model.c, what, bits), lib.fp_fold_free, "the stack machine")
     fold.cpu = model.intern("cpu")
     err = ffi.new("struct fp_err *")
     in_ticks = options[TIME_UNIT] == "ticks"
@@ -132,18 +132,17 @@ class _Result:
         self._sources = sources
 
     def stacks(self) -> Iterator[Batch]:
-        batch, next_ = Batch("stacks", CAPACITY["stacks"], 2), ffi.new("uint32_t *")
+        fold, next_ = self._fold, ffi.new("uint32_t *")  # the node to go on from
         part = self._part(0)
         part.value_types = _value_types(True, not self._ticks_per_second)
         part.extra["default_sample_type"] = "time"
-        if self._fold.by & lib.FP_FOLD_BY_CPU:
+        if fold.by & lib.FP_FOLD_BY_CPU:
             part.extra["labels"] = ("cpu",)
-        batch.c.part = self._model.add_part(part)
-        status = lib.FP_FULL
-        while status == lib.FP_FULL:
-            status = self._check(lib.fp_fold_stacks(self._fold, self._ticks_per_second, next_, batch.c, self._err))
-            yield batch
-            batch.reset()
+
+        def pull(batch: Any) -> int:
+            return self._check(lib.fp_fold_stacks(fold, self._ticks_per_second, next_, batch, self._err))
+
+        yield from batches_of("stacks", 2, self._model.add_part(part), pull)
 
     def graph(self, arcs: Runs, nodes: Runs) -> Iterator[Batch]:
         """One part a group (a thread, or 0: all), its totals known from a first pass over the nodes."""
@@ -155,21 +154,18 @@ class _Result:
             else:
                 groups.append((out.group, list(out.total)))
         out, merges = self._out(arcs, nodes)
-        batch = Batch("graph", CAPACITY["graph"], 2)
+
+        def pull(batch: Any) -> int:
+            while (status := self._check(lib.fp_fold_graph(out, batch, self._err))) == lib.FP_MORE:
+                for merge in merges:
+                    merge.feed()
+            return status
+
         for group, total in groups or [(0, [0, 0])]:
             part = self._part(group)
             part.value_types = _value_types(False, not self._ticks_per_second)
             part.summary = total
-            batch.c.part = self._model.add_part(part)
-            while status := self._check(lib.fp_fold_graph(out, batch.c, self._err)):
-                if status == lib.FP_FULL:
-                    yield batch
-                    batch.reset()
-                else:
-                    for merge in merges:
-                        merge.feed()
-            yield batch
-            batch.reset()
+            yield from batches_of("graph", 2, self._model.add_part(part), pull)
 
     def _out(self, arcs: Runs, nodes: Runs) -> tuple[Any, tuple[Merge, Merge]]:
         _order(self._fold)

@@ -20,14 +20,17 @@ Labels and times of samples are counted as unsaid.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from functools import partial
 
 from fastprof.bridges import INLINE_CALLS, PER_THREAD
+from fastprof.bridges.pull import batches_of
 from fastprof.core._c import ffi, lib
 from fastprof.core._typing import Any
-from fastprof.core.engine import CAPACITY, EVERYTHING, Holds
+from fastprof.core.engine import EVERYTHING, Holds
 from fastprof.core.errors import check_sums
 from fastprof.core.model import Batch, Model, Part, ValueType
 from fastprof.core.options import Options
+from fastprof.core.owner import owned
 from fastprof.core.parts import match_columns, merge_parts
 from fastprof.core.report import Report
 from fastprof.core.version import __version__
@@ -46,10 +49,9 @@ def to_graph(
     distinct stacks, positions and arcs, whatever the number of samples.
     Errors: FastprofError for a sum beyond 2^63 - 1 or an id that is not there.
     """
-    stacks = lib.fp_project_new(model.c, options[PER_THREAD], options[INLINE_CALLS])
-    if not stacks:
-        raise MemoryError("no memory for the call graph")
-    stacks = ffi.gc(stacks, lib.fp_project_free)
+    stacks = owned(
+        lib.fp_project_new(model.c, options[PER_THREAD], options[INLINE_CALLS]), lib.fp_project_free, "the call graph"
+    )
     err = ffi.new("struct fp_err *")
     events: list[ValueType] = []
     columns: dict[int, Any] = {}  # part -> which event each of its values is
@@ -75,7 +77,6 @@ def to_graph(
 
     calls = next((k for k, event in enumerate(events) if event.name.lower() == "calls"), -1)
     totals = ffi.new("int64_t[]", len(events) + 1)
-    out = Batch("graph", CAPACITY["graph"], len(events))
     groups = range(model.count("threads")) if options[PER_THREAD] else (0,)
     for group in groups:
         n = check(lib.fp_project_select(stacks, group, calls, totals, err))
@@ -86,12 +87,7 @@ def to_graph(
         if group:
             _, pid, part.thread = model.row("threads", group)
             part.pid = pid or part.pid
-        out.c.part = model.add_part(part)
-        status = lib.FP_FULL
-        while status == lib.FP_FULL:
-            status = lib.fp_project_pull(stacks, out.c)
-            yield out
-            out.reset()
+        yield from batches_of("graph", len(events), model.add_part(part), partial(lib.fp_project_pull, stacks))
 
 
 def _part(sources: list[Part], events: list[ValueType], stacks: Any, calls: int) -> Part:

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from fastprof.core._c import ffi, lib
 from fastprof.core._typing import Any
 from fastprof.core.errors import FastprofError
+from fastprof.core.owner import owned
 
 # Pull up to n words of sorted records into a buffer; 0 at the end.
 Pull = Callable[[Any, int], int]
@@ -73,10 +74,7 @@ class Merge:
     def __init__(self, runs: Runs, last: Pull) -> None:
         self._runs, self._last = runs, last
         n_runs = len(runs) + 1
-        c = lib.fp_merge_new(n_runs, runs.width)
-        if not c:
-            raise MemoryError("no memory to merge runs")
-        self.c = ffi.gc(c, lib.fp_merge_free)
+        self.c = owned(lib.fp_merge_new(n_runs, runs.width), lib.fp_merge_free, "the merge of runs")
         words = max(1024, min(_CHUNK, _WINDOWS // _WORD // n_runs))
         self._words = words - words % runs.width
         self._windows = [ffi.new("uint64_t[]", self._words) for _ in range(n_runs)]

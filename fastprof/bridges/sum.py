@@ -12,14 +12,17 @@ fold.py makes the labels.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from functools import partial
 
 from fastprof.bridges import LABELS, MAX_MEMORY, labels_apart, labels_wanted
+from fastprof.bridges.pull import batches_of
 from fastprof.core._c import ffi, lib
 from fastprof.core._typing import Any
-from fastprof.core.engine import CAPACITY, EVERYTHING, Holds
+from fastprof.core.engine import EVERYTHING, Holds
 from fastprof.core.errors import check_sums
 from fastprof.core.model import Batch, Model, Part, ValueType
 from fastprof.core.options import Options
+from fastprof.core.owner import owned
 from fastprof.core.parts import match_columns, merge_parts
 from fastprof.core.report import Report
 
@@ -85,10 +88,7 @@ class StackSums:
     """The table of struct fp_sum, and what its keys are made of."""
 
     def __init__(self, model: Model, options: Options, report: Report, holds: Holds) -> None:
-        c = lib.fp_sum_new(model.c)
-        if not c:
-            raise MemoryError("no memory to sum up stacks")
-        self._c = ffi.gc(c, lib.fp_sum_free)
+        self._c = owned(lib.fp_sum_new(model.c), lib.fp_sum_free, "the sums of stacks")
         self._model, self._report, self._holds = model, report, holds
         self._wanted = labels_wanted(options) if holds.labels else frozenset()
         self._apart = labels_apart(options)
@@ -133,13 +133,7 @@ class StackSums:
 
     def rows(self, part: int, n_values: int) -> Iterator[Batch]:
         """The sums as rows of `part`, which are then forgotten."""
-        out = Batch("stacks", CAPACITY["stacks"], n_values)
-        out.c.part = part
-        status = lib.FP_FULL
-        while status == lib.FP_FULL:
-            status = lib.fp_sum_pull(self._c, out.c)
-            yield out
-            out.reset()
+        yield from batches_of("stacks", n_values, part, partial(lib.fp_sum_pull, self._c))
         lib.fp_sum_empty(self._c)
 
     def tell(self) -> None:

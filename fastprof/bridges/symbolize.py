@@ -19,6 +19,7 @@ from fastprof.core.engine import EVERYTHING, Holds
 from fastprof.core.errors import check_sums
 from fastprof.core.model import Batch, Model
 from fastprof.core.options import Options
+from fastprof.core.owner import owned
 from fastprof.core.report import Report
 from fastprof.symbols import DEBUG_DIRS, DEMANGLE, FORCE_SYMBOLS, SYMBOLS, SYSROOT
 from fastprof.symbols.symbolizer import Mapping, Symbolizer
@@ -35,10 +36,7 @@ def symbolize(
     changed in place.  Errors: SymbolError for a file named by the user that
     does not fit.
     """
-    restack = lib.fp_restack_new(model.c)
-    if not restack:
-        raise MemoryError("no memory for symbols")
-    restack = ffi.gc(restack, lib.fp_restack_free)
+    restack = owned(lib.fp_restack_new(model.c), lib.fp_restack_free, "symbols")
     names = _Names(model, options)
     err = ffi.new("struct fp_err *")
     for batch in batches:

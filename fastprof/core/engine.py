@@ -9,6 +9,7 @@ from fastprof.core._typing import Any, ClassVar, NamedTuple
 from fastprof.core.errors import check
 from fastprof.core.model import Batch, Model, ValueType
 from fastprof.core.options import Option, Options
+from fastprof.core.owner import owned
 from fastprof.core.report import Report
 from fastprof.core.sink import Sink
 from fastprof.core.source import Source
@@ -105,7 +106,7 @@ class Writer:
         self.sink = sink
         self.options = options
         self.report = report
-        self.out = ffi.gc(ffi.new("struct fp_buf *"), lib.fp_buf_free)
+        self.out = owned(ffi.new("struct fp_buf *"), lib.fp_buf_free, "output")
 
     def put(self, batch: Batch) -> None:
         raise NotImplementedError

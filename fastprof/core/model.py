@@ -11,6 +11,7 @@ from collections.abc import Sequence
 
 from fastprof.core._c import ffi, lib
 from fastprof.core._typing import Any, NamedTuple
+from fastprof.core.owner import owned
 
 VIEWS = {"timeline": lib.FP_TIMELINE, "stacks": lib.FP_STACKS, "graph": lib.FP_GRAPH}
 
@@ -135,10 +136,7 @@ class Model:
     """
 
     def __init__(self) -> None:
-        self.c = lib.fp_model_new()
-        if not self.c:
-            raise MemoryError("no memory for the model")
-        self.c = ffi.gc(self.c, lib.fp_model_free)
+        self.c = owned(lib.fp_model_new(), lib.fp_model_free, "the model")
         self.parts: list[Part] = []
         self.numbers: dict[int, int] = {}  # by function id
         self.inputs: list[str] = []
@@ -210,10 +208,7 @@ class Batch:
 
     def __init__(self, view: str, capacity: int, n_values: int = 0) -> None:
         self.view = view
-        c = lib.fp_batch_new(VIEWS[view], capacity, n_values)
-        if not c:
-            raise MemoryError("no memory for a batch")
-        self.c = ffi.gc(c, lib.fp_batch_free)
+        self.c = owned(lib.fp_batch_new(VIEWS[view], capacity, n_values), lib.fp_batch_free, "a batch")
 
     def __len__(self) -> int:
         return int(self.c.n)

@@ -79,6 +79,19 @@ def floor(path: Path) -> str:
     return path.relative_to(REPO / "fastprof").with_suffix("").parts[0]
 
 
+# What is done in one place each, and for everyone: a pattern, and the files that may have it.
+ONE_PLACE = {
+    "C objects get their owner": (r"\bffi\.gc\(", {"core/owner.py", "core/model.py"}),
+}
+
+
+@pytest.mark.parametrize("what", ONE_PLACE)
+def test_one_thing_is_done_in_one_place(what: str) -> None:
+    pattern, where = ONE_PLACE[what]
+    found = {p.relative_to(REPO / "fastprof").as_posix() for p in PY_SOURCES if re.search(pattern, p.read_text())}
+    assert found == where
+
+
 def test_every_module_has_a_floor() -> None:
     assert {floor(p) for p in PY_SOURCES} <= PY_FLOORS.keys() | PY_FILES.keys()
 

@@ -15,6 +15,7 @@ from fastprof.core.engine import Reader, Summary
 from fastprof.core.errors import FormatError, UsageError, printable
 from fastprof.core.model import VIEWS, Model, Part, ValueType
 from fastprof.core.options import LENIENT, Options
+from fastprof.core.owner import owned
 from fastprof.core.report import Report
 from fastprof.core.source import Source
 from fastprof.formats.archive import MEMBER as MEMBER_NAME
@@ -124,19 +125,13 @@ class ArchiveReader(Reader):
         self._rows_kept = 0  # of all
         self._last_time: int | None = None  # of a timeline's rows so far
         self._payload = b""
-        self._ids = lib.fp_archive_ids_new(model.c)
-        if not self._ids:
-            raise MemoryError("no memory for the archive's ids")
-        self._ids = ffi.gc(self._ids, lib.fp_archive_ids_free)
+        self._ids = owned(lib.fp_archive_ids_new(model.c), lib.fp_archive_ids_free, "the archive's ids")
         self._part_at: list[int] = []  # where the archive's parts are in the model's
         self._file_part = 0  # of the batch being filled
         if any(type_ == PARTS for _, type_, _ in self._member.sections):
             # there from the beginning, so that rows are not lost with what is said of their part
             self._part_at.append(model.add_part(Part()))
-        self._dec = lib.fp_archive_dec_new(self._ids)
-        if not self._dec:
-            raise MemoryError("no memory for the archive decoder")
-        self._dec = ffi.gc(self._dec, lib.fp_archive_dec_free)
+        self._dec = owned(lib.fp_archive_dec_new(self._ids), lib.fp_archive_dec_free, "the archive decoder")
         self._passed_over = 0
 
     def _error(self, error: SectionError) -> FormatError:

@@ -10,6 +10,7 @@ import zstandard
 
 from fastprof.core._c import ffi, lib
 from fastprof.core._typing import Any, NamedTuple
+from fastprof.core.owner import owned
 from fastprof.formats.archive import MAGIC
 from fastprof.formats.archive import cbor as archive_cbor
 
@@ -249,7 +250,7 @@ class Codec:
 
 def _difference(base: bytes, raw: bytes) -> bytes:
     """What a ROWS payload has that its base does not, or nothing if they are not alike."""
-    out = ffi.gc(ffi.new("struct fp_buf *"), lib.fp_buf_free)
+    out = owned(ffi.new("struct fp_buf *"), lib.fp_buf_free, "a chunk")
     status = lib.fp_archive_diff(base, len(base), raw, len(raw), out)
     if status == lib.FP_E_NOMEM:
         raise MemoryError("no memory for a chunk")
@@ -259,7 +260,7 @@ def _difference(base: bytes, raw: bytes) -> bytes:
 
 def _applied(base: bytes, difference: bytes, offset: int) -> bytes:
     """The ROWS payload again.  Errors: SectionError."""
-    out = ffi.gc(ffi.new("struct fp_buf *"), lib.fp_buf_free)
+    out = owned(ffi.new("struct fp_buf *"), lib.fp_buf_free, "a chunk")
     status = lib.fp_archive_undiff(base, len(base), difference, len(difference), out)
     if status == lib.FP_E_NOMEM:
         raise MemoryError("no memory for a chunk")

@@ -16,6 +16,7 @@ from fastprof.core.engine import Summary, Writer
 from fastprof.core.errors import FastprofError, check
 from fastprof.core.model import VIEWS, Batch, Model, Part
 from fastprof.core.options import Options
+from fastprof.core.owner import owned
 from fastprof.core.report import Report
 from fastprof.core.sink import Sink
 from fastprof.core.version import __version__
@@ -86,7 +87,7 @@ class ArchiveWriter(Writer):
         self._member = Member(after.members[-1].number + 1 if after and after.members else 0, name)
         self._at = after.end if after else 0
         self._enc: Any = None
-        self._payload = ffi.gc(ffi.new("struct fp_buf *"), lib.fp_buf_free)
+        self._payload = owned(ffi.new("struct fp_buf *"), lib.fp_buf_free, "a chunk")
         self._err = ffi.new("struct fp_err *")
         self._from = ffi.new("uint32_t[]", [1] * lib.FP_ARCHIVE_TABLES)
         self._numbers: dict[int, int] = {}  # of the model's parts: which they are here, counted as rows come
@@ -123,10 +124,7 @@ class ArchiveWriter(Writer):
             raise FastprofError(f"archive: metadata of the profile: {error}") from None
 
     def _begin(self) -> None:
-        self._enc = lib.fp_archive_enc_new(VIEWS[self.view])
-        if not self._enc:
-            raise MemoryError("no memory for a chunk")
-        self._enc = ffi.gc(self._enc, lib.fp_archive_enc_free)
+        self._enc = owned(lib.fp_archive_enc_new(VIEWS[self.view]), lib.fp_archive_enc_free, "a chunk")
         if not self._at:
             self._emit(archive_sections.file_header())
         self._member.view = self.view

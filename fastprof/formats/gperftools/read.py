@@ -11,6 +11,7 @@ from fastprof.core.engine import Reader
 from fastprof.core.errors import FormatError
 from fastprof.core.model import Model, Part, ValueType
 from fastprof.core.options import LENIENT, Options
+from fastprof.core.owner import owned
 from fastprof.core.report import Report
 from fastprof.core.source import Source
 from fastprof.formats.gperftools import KEEP_SIGNAL_FRAMES, PERIOD, SYMBOLIZED
@@ -54,9 +55,7 @@ class GperftoolsReader(Reader):
     def __init__(self, source: Source, model: Model, options: Options, report: Report) -> None:
         super().__init__(source, model, options, report)
         g = lib.fp_gperf_reader_new(model.c, options[LENIENT])
-        if not g:
-            raise MemoryError("no memory for the gperftools decoder")
-        self._g = g = ffi.gc(g, lib.fp_gperf_reader_free)
+        self._g = g = owned(g, lib.fp_gperf_reader_free, "the gperftools decoder")
         g.keep_signal_frames = options[KEEP_SIGNAL_FRAMES]
         self._maps = MapsText()
         self._binary = b""

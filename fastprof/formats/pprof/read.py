@@ -10,6 +10,7 @@ from fastprof.core.engine import Reader
 from fastprof.core.errors import check
 from fastprof.core.model import Model, Part, ValueType
 from fastprof.core.options import LENIENT, Options
+from fastprof.core.owner import owned
 from fastprof.core.report import Report
 from fastprof.core.source import Source
 
@@ -27,9 +28,7 @@ class PprofReader(Reader):
     def __init__(self, source: Source, model: Model, options: Options, report: Report) -> None:
         super().__init__(source, model, options, report)
         r = lib.fp_pprof_reader_new(model.c, options[LENIENT])
-        if not r:
-            raise MemoryError("no memory for the pprof decoder")
-        self._r = ffi.gc(r, lib.fp_pprof_reader_free)
+        self._r = owned(r, lib.fp_pprof_reader_free, "the pprof decoder")
         self._err = ffi.new("struct fp_err *")
         self._part = 0
         self._resolved = False

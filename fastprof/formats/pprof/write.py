@@ -8,6 +8,7 @@ from fastprof.core.engine import Writer
 from fastprof.core.errors import check
 from fastprof.core.model import Batch, Model, Part, ValueType
 from fastprof.core.options import Options
+from fastprof.core.owner import owned
 from fastprof.core.report import Report
 from fastprof.core.sink import Sink
 from fastprof.formats.pprof import COMMENTS, NAME_ADDRESSES, TIME
@@ -21,10 +22,7 @@ class PprofWriter(Writer):
 
     def __init__(self, model: Model, sink: Sink, options: Options, report: Report) -> None:
         super().__init__(model, sink, options, report)
-        w = lib.fp_pprof_writer_new(model.c)
-        if not w:
-            raise MemoryError("no memory for the pprof encoder")
-        self._w = w = ffi.gc(w, lib.fp_pprof_writer_free)
+        self._w = w = owned(lib.fp_pprof_writer_new(model.c), lib.fp_pprof_writer_free, "the pprof encoder")
         w.words.pid, w.words.tid = model.intern("pid"), model.intern("tid")
         w.words.no_stack = model.intern("[no stack]")
         w.name_addresses = options[NAME_ADDRESSES]

@@ -10,6 +10,7 @@ from fastprof.core.engine import Reader
 from fastprof.core.errors import check
 from fastprof.core.model import Model, Part, ValueType
 from fastprof.core.options import LENIENT, Options
+from fastprof.core.owner import owned
 from fastprof.core.report import Report
 from fastprof.core.source import Source
 from fastprof.symbols import DEMANGLE, SYMBOLS
@@ -34,10 +35,7 @@ class XRayReader(Reader):
 
     def __init__(self, source: Source, model: Model, options: Options, report: Report) -> None:
         super().__init__(source, model, options, report)
-        x = lib.fp_xray_new(model.c, options[LENIENT])
-        if not x:
-            raise MemoryError("no memory for the XRay decoder")
-        self._x = x = ffi.gc(x, lib.fp_xray_free)
+        self._x = x = owned(lib.fp_xray_new(model.c, options[LENIENT]), lib.fp_xray_free, "the XRay decoder")
         self._err = ffi.new("struct fp_err *")
         nbytes = ffi.new("size_t *")
         self._check(lib.fp_xray_header(x, source.head, len(source.head), nbytes, self._err))

@@ -10,6 +10,7 @@ from fastprof.core.engine import Writer
 from fastprof.core.errors import FastprofError
 from fastprof.core.model import Batch, Model, Part
 from fastprof.core.options import Options
+from fastprof.core.owner import owned
 from fastprof.core.report import Report
 from fastprof.core.sink import Sink
 
@@ -30,10 +31,7 @@ class XRayWriter(Writer):
 
     def __init__(self, model: Model, sink: Sink, options: Options, report: Report) -> None:
         super().__init__(model, sink, options, report)
-        w = lib.fp_xray_write_new(model.c)
-        if not w:
-            raise MemoryError("no memory for the XRay writer")
-        self._w = ffi.gc(w, lib.fp_xray_write_free)
+        self._w = owned(lib.fp_xray_write_new(model.c), lib.fp_xray_write_free, "the XRay writer")
         self._begun = False
         self._ids: Any = ffi.new("uint32_t[]", 64)
         self._n_ids = 0

@@ -1,0 +1,17 @@
+"""C objects that live as long as Python refers to them."""
+
+from __future__ import annotations
+
+from fastprof.core._c import ffi
+from fastprof.core._typing import Any
+
+
+def owned(new: Any, free: Any, what: str) -> Any:
+    """`new`, just made by C, freed by `free` with the last reference to what is returned.
+
+    Errors: MemoryError, which names `what`, if it is NULL: every constructor of the core returns that when memory ran
+    out.
+    """
+    if not new:
+        raise MemoryError(f"no memory for {what}")
+    return ffi.gc(new, free)
