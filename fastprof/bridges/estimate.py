@@ -88,10 +88,7 @@ def _key(model: Model, part: Part, apart: frozenset[str]) -> tuple[int, int]:
     """The thread and the number of the part that its stacks are kept apart by; 0: not."""
     pid = part.pid if part.pid and "process" in apart else 0
     tid = part.thread if part.thread and "thread" in apart else 0
-    thread = lib.fp_model_thread(model.c, 0, pid, tid) if pid or tid else 0
-    if thread == lib.FP_NO_ID:
-        raise MemoryError("no memory for threads")
-    return thread, part.number if part.number and "part" in apart else 0
+    return model.thread(pid, tid) if pid or tid else 0, part.number if part.number and "part" in apart else 0
 
 
 class _Group:

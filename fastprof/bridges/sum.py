@@ -105,12 +105,10 @@ class StackSums:
         """The rows to come are of this part."""
         model, label, thread = self._model, 0, 0
         if "part" in self._apart and part.number:
-            label = lib.fp_model_label(model.c, 0, model.intern("part"), 0, part.number, 0)
+            label = model.label("part", number=part.number)
             self._missing.discard("part")
         if self._apart & {"thread", "process"} and (part.thread or part.pid):
-            thread = lib.fp_model_thread(model.c, 0, part.pid or 0, part.thread or 0)
-        if lib.FP_NO_ID in (label, thread):
-            raise MemoryError("no memory for labels")
+            thread = model.thread(part.pid or 0, part.thread or 0)
         made = set(part.extra.get("labels", ()))  # by a bridge: CPUs
         self._missing -= made
         labels = {"own", *made} & self._wanted

@@ -95,13 +95,10 @@ class _Names:
             for s in reversed(location.symbols):
                 system_name = "" if s.system_name == s.name else s.system_name
                 function = model.function(s.name, s.file, object_id, system_name, s.start_line)
-                line = lib.fp_model_line(model.c, function, s.line, 0, line)
+                line = model.line(function, s.line, outer=line)
             if not line:
                 continue
-            named = lib.fp_model_frame(model.c, mapping, address, flags, line)
-            if lib.FP_NO_ID in (line, named):
-                raise MemoryError("no memory for symbols")
-            yield frame, named
+            yield frame, model.frame(mapping, address, flags, line)
 
     def _map(self) -> None:
         """One symbolizer for each process: a mapping that overlaps one before it begins another process."""

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 
 from fastprof.core._c import ffi, lib
 from fastprof.core._typing import Any, NamedTuple
+from fastprof.core.errors import FastprofError, inputs_of
 from fastprof.core.owner import owned
 
 VIEWS = {"timeline": lib.FP_TIMELINE, "stacks": lib.FP_STACKS, "graph": lib.FP_GRAPH}
@@ -146,8 +147,16 @@ class Model:
         data = text.encode("utf-8", "surrogateescape") if isinstance(text, str) else text
         return self._id(lib.fp_strings_intern(ffi.addressof(self.c, "strings"), data, len(data)))
 
+    # Below: the id of a row, entered if it is new.  Errors: MemoryError; IndexError for an id that is not there, or
+    # FastprofError for a number that its column has no room for.
+
     def object(self, name: str | bytes, build_id: str | bytes = b"") -> int:
-        return self._id(lib.fp_model_object(self.c, self.intern(name), self.intern(build_id)))
+        return self._row(lib.fp_model_object, self.intern(name), self.intern(build_id))
+
+    def mapping(self, object_id: int, start: int, limit: int, offset: int = 0, flags: int = 0) -> int:
+        """Addresses `start` to `limit` - 1, which show the object's file from `offset` on; FP_MAPPING_* flags."""
+        self._known("objects", object_id)
+        return self._row(lib.fp_model_mapping, object_id, start, limit, offset, flags)
 
     def function(
         self,
@@ -158,11 +167,43 @@ class Model:
         line: int = 0,
     ) -> int:
         """The id of a function; its identity is all five arguments."""
-        return self._id(
-            lib.fp_model_function(
-                self.c, object_id, self.intern(file), self.intern(name), self.intern(system_name), line
-            )
-        )
+        self._known("objects", object_id)
+        strings = self.intern(file), self.intern(name), self.intern(system_name)
+        return self._row(lib.fp_model_function, object_id, *strings, line)
+
+    def line(self, function_id: int, line: int = 0, column: int = 0, outer: int = 0) -> int:
+        """An entry of a line chain; `outer` is the entry of what it is inlined into, entered before."""
+        self._known("functions", function_id)
+        self._known("lines", outer)
+        return self._row(lib.fp_model_line, function_id, line, column, outer)
+
+    def frame(self, mapping_id: int, address: int, flags: int = 0, lines: int = 0) -> int:
+        """`lines` is the innermost entry of a line chain; FP_FRAME_* flags."""
+        self._known("mappings", mapping_id)
+        self._known("lines", lines)
+        return self._row(lib.fp_model_frame, mapping_id, address, flags, lines)
+
+    def stack(self, parent: int, frame_id: int) -> int:
+        """The stack of `frame_id` called from the stack `parent` (0: by nobody)."""
+        self._known("stacks", parent)
+        self._known("frames", frame_id)
+        return self._row(lib.fp_model_stack, parent, frame_id)
+
+    def label(
+        self, key: str | bytes, string: str | bytes = b"", number: int = 0, unit: str | bytes = b"", after: int = 0
+    ) -> int:
+        """The label set `after` (0: none) and one label more."""
+        self._known("labels", after)
+        strings = self.intern(key), self.intern(string)
+        return self._row(lib.fp_model_label, after, *strings, number, self.intern(unit))
+
+    def input(self) -> int:
+        """The number of a further input, whose threads are none of those of other inputs."""
+        return self._row(lib.fp_model_input)
+
+    def thread(self, pid: int, tid: int, input_: int = 0) -> int:
+        """A thread of an input; of input 0 if its source tells no inputs apart."""
+        return self._row(lib.fp_model_thread, input_, pid, tid)
 
     def add_part(self, part: Part) -> int:
         """Append a part and return its index, which batches carry."""
@@ -178,9 +219,7 @@ class Model:
 
     def row(self, table: str, row_id: int) -> tuple[int, ...]:
         """The words of a row of "objects", "mappings", "functions", "lines", "frames", ..."""
-        t = getattr(self.c, table)
-        if row_id >= t.n:
-            raise IndexError(f"{table} {row_id} of {t.n}")
+        t = self._known(table, row_id)
         return tuple(t.words[row_id * t.width : (row_id + 1) * t.width])
 
     def count(self, table: str) -> int:
@@ -191,6 +230,19 @@ class Model:
         object_id, file, name, system_name, line = self.row("functions", function_id)
         object_name = self.string(self.row("objects", object_id)[0]) if object_id else b""
         return Function(object_name, self.string(file), self.string(name), self.string(system_name), line)
+
+    def _known(self, table: str, row_id: int) -> Any:
+        t = getattr(self.c, table)
+        if row_id >= t.n:
+            raise IndexError(f"{table} {row_id} of {t.n}")
+        return t
+
+    def _row(self, enter: Any, *columns: int) -> int:
+        try:
+            return self._id(enter(self.c, *columns))
+        except OverflowError as error:
+            row = f"{enter.__name__.removeprefix('fp_model_')} {', '.join(map(str, columns))}"
+            raise FastprofError(f"{inputs_of(self)}{row}: {error}") from None
 
     @staticmethod
     def _id(value: int) -> int:

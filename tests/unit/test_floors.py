@@ -81,6 +81,7 @@ def floor(path: Path) -> str:
 
 # What is done in one place each, and for everyone: a pattern, and the files that may have it.
 ONE_PLACE = {
+    "the model's tables are entered into": (r"\blib\.fp_model_", {"core/model.py"}),
     "C objects get their owner": (r"\bffi\.gc\(", {"core/owner.py", "core/model.py"}),
 }
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import fastprof
-from fastprof.core.errors import UsageError
+from fastprof.core.errors import FastprofError, UsageError
 from fastprof.core.report import Report
 from tests.reference import profile_proto as reference
 from tests.support.paths import REPO
@@ -158,6 +158,13 @@ def test_parts_and_threads_of_a_call_graph(labels: tuple[str, ...] | None, tmp_p
     (tmp_path / "x.callgrind").write_bytes(CALLGRIND)
     got, _, _ = converted(tmp_path / "x.callgrind", tmp_path, labels=labels)
     assert {text: n for (_, text, _), n in got.items()} == BY[labels]
+
+
+@pytest.mark.parametrize("line", ["pid: 99999999999", "thread: -1"])
+def test_a_thread_beyond_32_bits_is_an_error_that_names_the_input(line: str, tmp_path: Path) -> None:
+    (tmp_path / "in.callgrind").write_bytes(CALLGRIND + f"\npart: 2\n{line}\nevents: Ir\nfn=f\n1 10\n".encode())
+    with pytest.raises(FastprofError, match=r"in\.callgrind: thread 0, "):
+        converted(tmp_path / "in.callgrind", tmp_path, per_thread=True)
 
 
 def test_per_thread_labels_each_once(tmp_path: Path) -> None:

@@ -132,8 +132,8 @@ class GperftoolsReader(Reader):
         object_id = model.object(self._binary) if self._binary else 0
         chain = 0
         for name, file, line in reversed(frames):
-            chain = lib.fp_model_line(model.c, model.function(name, file, object_id), line, 0, chain)
-        if chain == lib.FP_NO_ID or lib.fp_gperf_name(self._g, address, chain):
+            chain = model.line(model.function(name, file, object_id), line, outer=chain)
+        if lib.fp_gperf_name(self._g, address, chain):
             raise MemoryError("no memory for symbols")
 
     def _describe(self) -> None:
@@ -141,8 +141,8 @@ class GperftoolsReader(Reader):
         g, model = self._g, self.model
         for m in arrange(dict.fromkeys(self._maps.objects)):
             object_id = model.object(m.path, m.build_id) if m.path or m.build_id else 0
-            mapping = lib.fp_model_mapping(model.c, object_id, m.start, m.limit, m.offset, 0)
-            if mapping == lib.FP_NO_ID or lib.fp_gperf_map(g, m.start, m.limit, mapping):
+            mapping = model.mapping(object_id, m.start, m.limit, m.offset)
+            if lib.fp_gperf_map(g, m.start, m.limit, mapping):
                 raise MemoryError("no memory for mappings")
         if self.options[PERIOD] is not None:
             g.period_us = self.options[PERIOD]
