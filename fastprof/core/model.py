@@ -69,9 +69,7 @@ class Part:
 
     Text is bytes where it comes from a file, so that nothing is lost to an
     encoding.  `descriptions` are (key, value) of Callgrind's `desc:` lines, or
-    comments of other formats with key b"".  A process or thread that its source
-    names by something else than a number is `extra["pid_text"]` or
-    `extra["thread_text"]`.
+    comments of other formats with key b"".  FIELDS and EXTRA say what each may be.
     """
 
     # Written out: importing dataclasses costs a tenth of a short conversion.
@@ -116,6 +114,55 @@ class Part:
 
     def __repr__(self) -> str:
         return f"Part({', '.join(f'{name}={value!r}' for name, value in vars(self).items())})"
+
+
+# What is kept beside a part, in `extra`: the shape of each value (core/shapes.py).  A key is there only where its
+# source says it.  There are no other keys; core/parts.py says what becomes of them when parts are merged.
+EXTRA: dict[str, Any] = {
+    # The name of the value type to be shown first.  By pprof; by bridges that make stacks.
+    "default_sample_type": str,
+    # How long was recorded, in nanoseconds.  By pprof.
+    "duration_ns": int,
+    # When that began, in nanoseconds since 1970.  By pprof.
+    "time_ns": int,
+    # What lies between two samples: a number, and the (type, unit) of it.  By pprof and gperftools.
+    "period": int,
+    "period_type": (str, str),
+    # Regular expressions of functions that viewers leave out with what they called, and of those that stay all the
+    # same.  By pprof; the former by gperftools, of the profiler's own functions.
+    "drop_frames": bytes,
+    "keep_frames": bytes,
+    # Where the profile is explained, a URL.  By pprof.
+    "doc_url": bytes,
+    # Events that are not columns: computed from others, or only described.  By Callgrind.
+    "inherited": [ValueType],
+    # Comments behind the part's first row.  By Callgrind.
+    "remarks": [bytes],
+    # A process or thread that is called by something else than a number.  By Callgrind.
+    "pid_text": bytes,
+    "thread_text": bytes,
+    # Keys of labels that a bridge has made and that are thus not the source's own.  By the stack machine: cpu.
+    "labels": (str, ...),
+    # The frequency of the clock that times of a timeline are read from; 0: unknown.  By XRay.
+    "ticks_per_second": range(1 << 64),
+}
+
+# The fields of a part.
+FIELDS: dict[str, Any] = {
+    "value_types": [ValueType],
+    "positions": (str, ...),
+    "creator": bytes,
+    "pid": int,
+    "thread": int,
+    "number": int,
+    "command": bytes,
+    "trigger": bytes,
+    "descriptions": [(bytes, bytes)],
+    "comments": [bytes],
+    "summary": [int],
+    "totals": [int],
+    "extra": dict,
+}
 
 
 class Function(NamedTuple):

@@ -22,7 +22,7 @@ Maker = Callable[[Model, int, int, int], Iterator[Batch]]
 def timeline(model: Model, rows: int, size: int, changed: int) -> Iterator[Batch]:
     """Calls of three threads with arguments, events and oddities: orphan exits, times that go back."""
     rnd = random.Random(1 + changed)
-    model.add_part(Part(pid=7, extra={"ticks_per_second": 2_600_000_000, "a": (1, "b")}))
+    model.add_part(Part(pid=7, extra={"ticks_per_second": 2_600_000_000, "labels": ("cpu", "b")}))
     functions = [model.function(f"#{i}") for i in range(1, 40)]
     threads = [lib.fp_model_thread(model.c, 0, 7, 101 + i) for i in range(3)]
     stacks: dict[int, list[int]] = {t: [] for t in threads}

@@ -53,6 +53,8 @@ def _encode(value: Any, out: bytearray) -> None:
         data = value.encode("utf-8", "surrogatepass")
         out += _head(3, len(data)) + data
     elif isinstance(value, ValueType):  # a tuple, too
+        if not all(isinstance(item, str) for item in value):
+            raise CborError(f"{value!r:.120} is not made of texts")
         out += _head(6, VALUE_TYPE_TAG)
         _encode(list(value), out)
     elif isinstance(value, (list, tuple)):
@@ -76,30 +78,6 @@ def loads(data: bytes) -> Any:
     if end != len(data):
         raise CborError("bytes after the value")
     return value
-
-
-def fits(value: Any, shape: Any) -> bool:
-    """Is a decoded value what `shape` says?
-
-    A type: one of these (an int is no bool, and of 64 bits).  [x]: a list of
-    them.  [x, y], (x, y): a list or tuple of just these.  (x, ...): a tuple of
-    them.  {"name": x, str: y}: a map with texts as keys, with an x under "name"
-    if that is there and a y, or else anything, under others.
-    """
-    if isinstance(shape, dict):
-        others = shape.get(str, object)
-        return isinstance(value, dict) and all(
-            isinstance(key, str) and fits(item, shape.get(key, others)) for key, item in value.items()
-        )
-    if isinstance(shape, (list, tuple)):
-        if not isinstance(value, type(shape)):
-            return False
-        if len(shape) == 1 or shape[-1] is ...:
-            return all(fits(item, shape[0]) for item in value)
-        return len(value) == len(shape) and all(map(fits, value, shape))
-    if shape is int:
-        return isinstance(value, int) and not isinstance(value, bool) and -(1 << 63) <= value < 1 << 64
-    return isinstance(value, shape)
 
 
 def _decode(data: bytes, at: int, depth: int) -> tuple[Any, int]:

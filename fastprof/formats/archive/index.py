@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from fastprof.core.report import Counts
+from fastprof.core.shapes import fits
 from fastprof.core.source import Source
-from fastprof.formats.archive import cbor as archive_cbor
 from fastprof.formats.archive import sections as archive_sections
 from fastprof.formats.archive.sections import (
     END,
@@ -104,7 +104,7 @@ def _read_index(source: Source, codec: Codec, offset: int) -> tuple[int | None, 
     try:
         before = entries[0]
         members = [Member.from_index(entry) for entry in entries[1:]]
-        if before is not None and not (archive_cbor.fits(before, int) and FILE_HEADER_NBYTES <= before < offset):
+        if before is not None and not (fits(before, int) and FILE_HEADER_NBYTES <= before < offset):
             raise ValueError(f"index before it at byte {before!r:.80}")
     except (ValueError, IndexError) as error:
         raise SectionError(offset, f"index: {error}") from None

@@ -13,16 +13,17 @@ from fastprof.core._c import ffi, lib
 from fastprof.core._typing import Any
 from fastprof.core.engine import Reader, Summary
 from fastprof.core.errors import FormatError, UsageError, printable
-from fastprof.core.model import VIEWS, Model, Part, ValueType
+from fastprof.core.model import VIEWS, Model, Part
 from fastprof.core.options import LENIENT, Options
 from fastprof.core.owner import owned
 from fastprof.core.report import Report
+from fastprof.core.shapes import fits
 from fastprof.core.source import Source
 from fastprof.formats.archive import MEMBER as MEMBER_NAME
 from fastprof.formats.archive import PART, THREADS, TIME_RANGE
 from fastprof.formats.archive import sections as archive_sections
-from fastprof.formats.archive.cbor import fits
 from fastprof.formats.archive.index import load, payload, read_end, read_header
+from fastprof.formats.archive.parts import from_plain
 from fastprof.formats.archive.sections import (
     BASED,
     END,
@@ -41,50 +42,6 @@ from fastprof.formats.archive.sections import (
     VersionError,
     unpack_metadata,
 )
-
-_PART = {
-    "value_types": [ValueType],
-    "positions": (str, ...),
-    "creator": bytes,
-    "pid": int,
-    "thread": int,
-    "number": int,
-    "command": bytes,
-    "trigger": bytes,
-    "descriptions": [(bytes, bytes)],
-    "comments": [bytes],
-    "summary": [int],
-    "totals": [int],
-    "extra": {
-        "default_sample_type": str,
-        "doc_url": bytes,
-        "drop_frames": bytes,
-        "duration_ns": int,
-        "inherited": [ValueType],
-        "keep_frames": bytes,
-        "labels": (str, ...),
-        "period": int,
-        "period_type": (str, str),
-        "pid_text": bytes,
-        "remarks": [bytes],
-        "thread_text": bytes,
-        "ticks_per_second": int,
-        "time_ns": int,
-    },
-}
-
-
-def _part_from_plain(plain: dict[str, Any]) -> Part:
-    """Errors: ValueError for what _part_to_plain does not make."""
-    for name, value in plain.items():
-        if name not in _PART:
-            raise ValueError(f"unknown field {name!r:.80}")
-        if not fits({name: value}, _PART):
-            raise ValueError(f"field {name!r} is {value!r:.80}")
-    part = Part(**plain)
-    if [p for p in ("instr", "bb", "line") if p in part.positions] != [*part.positions]:
-        raise ValueError(f"positions are {part.positions!r:.80}")
-    return part
 
 
 class ArchiveReader(Reader):
@@ -343,7 +300,7 @@ class ArchiveReader(Reader):
                 if not fits(entry, [int, dict]):
                     raise ValueError(f"an entry is {entry!r:.80}")
                 index, plain = entry
-                part = _part_from_plain(plain)
+                part = from_plain(plain)
                 if not 0 <= index <= len(self._part_at):
                     raise ValueError(f"part {index} of {len(self._part_at)}")
             except ValueError as error:

@@ -11,6 +11,7 @@ import zstandard
 from fastprof.core._c import ffi, lib
 from fastprof.core._typing import Any, NamedTuple
 from fastprof.core.owner import owned
+from fastprof.core.shapes import fits
 from fastprof.formats.archive import MAGIC
 from fastprof.formats.archive import cbor as archive_cbor
 
@@ -284,7 +285,7 @@ def unpack_end(section: Section, raw: bytes) -> dict[str, Any]:
     """What an END says.  Errors: SectionError."""
     end: dict[str, Any] = unpack_metadata(section, raw, dict)
     for name, value in end.items():
-        if not archive_cbor.fits({name: value}, _END):
+        if not fits({name: value}, _END):
             raise SectionError(section.offset, f"summary: {name!r} is {value!r:.80}")
     return end
 
@@ -329,7 +330,7 @@ class Member:
     @staticmethod
     def from_index(entry: list[Any]) -> Member:
         """Errors: ValueError when the entry is not what to_index makes."""
-        if not archive_cbor.fits(entry, _INDEX_ENTRY):
+        if not fits(entry, _INDEX_ENTRY):
             raise ValueError("an entry that is not of a profile")
         number, name, view, offset, types, sizes, chunks = entry
         if not 0 <= number < MAX_NUMBER:

@@ -24,6 +24,7 @@ from fastprof.formats.archive import LEVEL
 from fastprof.formats.archive import cbor as archive_cbor
 from fastprof.formats.archive import sections as archive_sections
 from fastprof.formats.archive.index import Archive
+from fastprof.formats.archive.parts import to_plain
 from fastprof.formats.archive.sections import (
     END,
     INDEX,
@@ -48,12 +49,6 @@ _TABLES = ("strings", "objects", "mappings", "functions", "lines", "frames", "st
 
 # Finds the section that a new one may be stored against: (type, how many of that type the member has so far).
 BaseOf = Callable[[int, int], tuple[int, bytes] | None]
-
-
-def _part_to_plain(part: Part) -> dict[str, Any]:
-    """The fields of a part that differ from an empty one's."""
-    empty = vars(Part())
-    return {name: value for name, value in vars(part).items() if value != empty[name]}
 
 
 class ArchiveWriter(Writer):
@@ -93,8 +88,8 @@ class ArchiveWriter(Writer):
         self._numbers: dict[int, int] = {}  # of the model's parts: which they are here, counted as rows come
         self._parts: list[Part] = []  # as last written
         self._chunk_parts: dict[int, None] = {}
-        self._new_parts: list[tuple[int, Part]] = []  # before the chunk
-        self._changed_parts: list[tuple[int, Part]] = []  # after it
+        self._new_parts: list[list[Any]] = []  # number and plain values: before the chunk
+        self._changed_parts: list[list[Any]] = []  # after it
         self._summary = Summary()
         self._counts = [0] * (NUMBERS + 1)
 
@@ -155,15 +150,21 @@ class ArchiveWriter(Writer):
         number = self._numbers.setdefault(index, len(self._parts))
         if number == len(self._parts):
             self._parts.append(copy.deepcopy(part))
-            self._new_parts.append((number, self._parts[number]))
+            self._new_parts.append(self._plain(number))
         elif self._parts[number] != part:
             self._parts[number] = copy.deepcopy(part)
-            self._changed_parts.append((number, self._parts[number]))
+            self._changed_parts.append(self._plain(number))
         return number
 
-    def _write_parts(self, parts: list[tuple[int, Part]]) -> None:
+    def _plain(self, number: int) -> list[Any]:
+        try:
+            return [number, to_plain(self._parts[number])]
+        except ValueError as error:
+            raise FastprofError(f"archive: part {number} of the profile: {error}") from None
+
+    def _write_parts(self, parts: list[list[Any]]) -> None:
         if parts:
-            self._metadata(PARTS, [[index, _part_to_plain(part)] for index, part in parts])
+            self._metadata(PARTS, parts)
             parts.clear()
 
     def _write_tables(self) -> None:

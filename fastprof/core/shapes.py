@@ -1,0 +1,57 @@
+"""Shapes: what plain values (numbers, texts, lists, maps) may be, declared as data beside what they mean.
+
+A type: one of these (an int is no bool, and fits into 64 bits).  range(a, b): a whole number of it.  [x]: a list of
+them.  [x, y], (x, y): a list or tuple of just these.  (x, ...): a tuple of them.  {"name": x, str: y}: a map with texts
+as keys, with an x under "name" if that is there and a y, or else anything, under others.
+"""
+
+from __future__ import annotations
+
+from fastprof.core._typing import Any
+
+_WORDS = {int: "a whole number of 64 bits", str: "a text", bytes: "a byte string", dict: "a map"}
+
+
+def fits(value: Any, shape: Any) -> bool:
+    """Is a value what the shape says?"""
+    if isinstance(shape, dict):
+        others = shape.get(str, object)
+        return isinstance(value, dict) and all(
+            isinstance(key, str) and fits(item, shape.get(key, others)) for key, item in value.items()
+        )
+    if isinstance(shape, (list, tuple)):
+        if not isinstance(value, type(shape)):
+            return False
+        if len(shape) == 1 or shape[-1] is ...:
+            return all(fits(item, shape[0]) for item in value)
+        return len(value) == len(shape) and all(map(fits, value, shape))
+    if shape is int:
+        shape = range(-(1 << 63), 1 << 64)
+    if isinstance(shape, range):
+        return isinstance(value, int) and not isinstance(value, bool) and value in shape
+    return isinstance(value, shape)
+
+
+def described(shape: Any) -> str:
+    """A shape in words, for "expected ..."."""
+    if isinstance(shape, range):
+        return f"a whole number from {shape[0]} to {shape[-1]}"
+    if isinstance(shape, (list, tuple)):
+        kind = "list" if isinstance(shape, list) else "tuple"
+        if len(shape) == 1 or shape[-1] is ...:
+            return f"a {kind}, each item {described(shape[0])}"
+        return f"a {kind} of {' and '.join(map(described, shape))}"
+    return _WORDS.get(dict if isinstance(shape, dict) else shape) or f"a {shape.__name__}"
+
+
+def misfit(values: Any, shape: dict[str, Any], what: str) -> str:
+    """What is wrong with a map that may have the keys of `shape` and no others; "" if nothing.
+
+    `what` is what its keys are called: "field 'pid' is 1.5, expected a whole number of 64 bits".
+    """
+    for key, value in values.items():
+        if key not in shape:
+            return f"unknown {what} {key!r:.80}"
+        if not fits(value, shape[key]):
+            return f"{what} {key!r} is {value!r:.80}, expected {described(shape[key])}"
+    return ""

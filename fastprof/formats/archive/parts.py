@@ -1,0 +1,31 @@
+"""A part as plain values, as PARTS sections have it, and back.
+
+Both ways it has to be what core/model.py declares: what is written can be read.
+"""
+
+from __future__ import annotations
+
+from fastprof.core._typing import Any
+from fastprof.core.model import EXTRA, FIELDS, Part
+from fastprof.core.shapes import misfit
+
+
+def to_plain(part: Part) -> dict[str, Any]:
+    """The fields of a part that differ from an empty one's.  Errors: ValueError for one that is not as declared."""
+    empty = vars(Part())
+    return _checked({name: value for name, value in vars(part).items() if value != empty.get(name)})
+
+
+def from_plain(plain: dict[Any, Any]) -> Part:
+    """Errors: ValueError for what to_plain does not make."""
+    return Part(**_checked(plain))
+
+
+def _checked(plain: dict[Any, Any]) -> dict[str, Any]:
+    wrong = misfit(plain, FIELDS, "field") or misfit(plain.get("extra", {}), EXTRA, "key of extra")
+    if wrong:
+        raise ValueError(wrong)
+    positions = plain.get("positions", ())
+    if [p for p in ("instr", "bb", "line") if p in positions] != [*positions]:
+        raise ValueError(f"field 'positions' is {positions!r:.80}, expected some of instr, bb, line in this order")
+    return plain
