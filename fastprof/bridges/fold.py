@@ -22,6 +22,7 @@ from fastprof.core.errors import UsageError, check_sums
 from fastprof.core.model import Batch, Model, Part, ValueType
 from fastprof.core.options import Options
 from fastprof.core.owner import owned
+from fastprof.core.parts import merge_parts
 from fastprof.core.report import Report
 from fastprof.core.version import __version__
 
@@ -182,7 +183,9 @@ class _Result:
     def _part(self, group: int) -> Part:
         """What is the same for every target: who, when, from what, and what was mended."""
         model, fold = self._model, self._fold
-        part = Part(creator=f"fastprof-{__version__}".encode())
+        part = merge_parts(self._sources, [])
+        part.creator = f"fastprof-{__version__}".encode()
+        part.extra.clear()
         threads = [model.row("threads", i) for i in range(1, model.count("threads"))]
         first, last = fold.first_time, fold.last_time
         if group:
@@ -194,8 +197,6 @@ class _Result:
         else:
             pids = {pid for _, pid, _ in threads if pid}
             part.pid = next(iter(pids)) if len(pids) == 1 else None
-        for source in self._sources:
-            part.descriptions += source.descriptions
         part.descriptions.append((b"Threads", str(1 if group else len(threads)).encode()))
         part.descriptions.append((b"Timerange", f"ticks {first} - {last}".encode()))
         # and what was mended when an archive was made of the source

@@ -28,6 +28,7 @@ from libc.stdlib cimport free, malloc, realloc
 from libc.string cimport memcpy, memset
 
 from fastprof.core.fp cimport *
+from fastprof.formats.callgrind.c cimport *
 from fastprof.formats.callgrind.body cimport *
 from fastprof.formats.callgrind.lines cimport *
 from fastprof.formats.callgrind.names cimport *

@@ -9,6 +9,7 @@ from libc.stdlib cimport free, realloc
 from libc.string cimport memcpy, memset
 
 from fastprof.core.fp cimport *
+from fastprof.formats.callgrind.c cimport *
 
 cdef class Body:
     """Writes rows of graph batches into a `struct fp_buf`, part by part.

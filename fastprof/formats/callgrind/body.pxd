@@ -6,6 +6,7 @@ Part of _lexer.pyx.  lines.pxd and other_lines.pxd read lines, each of which cha
 from libc.stdint cimport int64_t, uint32_t, uint64_t
 
 from fastprof.core.fp cimport *
+from fastprof.formats.callgrind.c cimport *
 from fastprof.formats.callgrind.names cimport *
 from fastprof.formats.callgrind.positions cimport *
 

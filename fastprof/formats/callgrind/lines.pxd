@@ -8,6 +8,7 @@ from libc.stdint cimport uint8_t, uint32_t, uint64_t
 from libc.string cimport memset
 
 from fastprof.core.fp cimport *
+from fastprof.formats.callgrind.c cimport *
 from fastprof.formats.callgrind.body cimport *
 from fastprof.formats.callgrind.names cimport *
 from fastprof.formats.callgrind.positions cimport *

@@ -9,6 +9,7 @@ from libc.stdlib cimport realloc
 from libc.string cimport memcpy
 
 from fastprof.core.fp cimport *
+from fastprof.formats.callgrind.c cimport *
 from fastprof.formats.callgrind.positions cimport *
 
 cdef extern from *:

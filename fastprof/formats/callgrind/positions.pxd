@@ -9,6 +9,7 @@ newline stops them.
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 
 from fastprof.core.fp cimport *
+from fastprof.formats.callgrind.c cimport *
 
 cdef extern from *:
     """

@@ -7,8 +7,9 @@ from fastprof.core._typing import Any
 from fastprof.core.engine import Writer
 from fastprof.core.errors import check
 from fastprof.core.model import Batch, Model, Part, ValueType
-from fastprof.core.options import Options
+from fastprof.core.options import INT64, Options
 from fastprof.core.owner import owned
+from fastprof.core.parts import match_values, merge_parts
 from fastprof.core.report import Report
 from fastprof.core.sink import Sink
 from fastprof.formats.pprof import COMMENTS, NAME_ADDRESSES, TIME
@@ -61,17 +62,14 @@ class PprofWriter(Writer):
         if self._types is None:
             self._begin(part)
         assert self._types is not None
-        have = [ValueType(t.name, t.unit) for t in part.value_types]
-        columns = []
-        left: list[ValueType | None] = list(have)  # each column goes to one type, though two may be called alike
-        for t in self._types:
-            columns.append(left.index(t) if t in left else -1)
-            if columns[-1] >= 0:
-                left[columns[-1]] = None
+        events = [*self._types]
+        columns = [-1] * len(self._types)
+        for k, at in enumerate(match_values(part, len(part.value_types), events)):
+            if at < len(columns):
+                columns[at] = k
+            else:
+                self.report.unsaid.add("value-types", f"values of type {part.value_types[k].name}")
         self._columns[index] = columns
-        for rest in left:
-            if rest is not None:
-                self.report.unsaid.add("value-types", f"values of type {rest.name}")
         self._used.append(part)
 
     def put(self, batch: Batch) -> None:
@@ -87,7 +85,7 @@ class PprofWriter(Writer):
         if self._types is None and self.model.parts:
             self._begin_part(0)
         check(lib.fp_pprof_mappings(self._w, self.out, self._err), self._err, "output", self.format)
-        self._metadata(self._used)
+        self._metadata()
         stats, report = self._w.stats, self.report
         report.repairs.add(
             "samples-without-stack", "samples without stack, given the function [no stack]", stats.no_stack
@@ -96,31 +94,27 @@ class PprofWriter(Writer):
         report.unsaid.add("invalid-utf8", "strings that are not UTF-8, mended", stats.mended)
         report.rows["samples written"] += int(stats.samples)
 
-    def _metadata(self, parts: list[Part]) -> None:
-        """Fields of the profile as a whole; of several parts as pprof merges them."""
-        extras = [p.extra for p in parts]
-
-        def all_of(key: str) -> list[Any]:
-            return [e[key] for e in extras if e.get(key)]
-
+    def _metadata(self) -> None:
+        """Fields of the profile as a whole."""
         types = self._types or [ValueType("samples", "count")]
-        period_type = next(iter(all_of("period_type")), (types[-1].name, types[-1].unit))
+        part = merge_parts(self._used, types)
+        extra = part.extra
+        self._value_type(11, *extra.get("period_type", (types[-1].name, types[-1].unit)))
+        self._number(12, extra.get("period") or 1)
         time_ns = self.options[TIME]
-        if time_ns is None:
-            time_ns = min(all_of("time_ns"), default=0)
-        self._value_type(11, *period_type)
-        self._number(12, max(all_of("period"), default=1))
-        self._number(9, time_ns)
-        self._number(10, sum(all_of("duration_ns")))
+        self._number(9, extra.get("time_ns", 0) if time_ns is None else time_ns)
+        duration = extra.get("duration_ns", 0)
+        if duration > INT64:
+            self.report.unsaid.add("duration", "durations of more than 64 bits")
+        else:
+            self._number(10, duration)
         for field, key in ((7, "drop_frames"), (8, "keep_frames"), (14, "default_sample_type"), (15, "doc_url")):
-            for text in all_of(key)[:1]:
-                self._number(field, self._string(text))
-        comments: dict[bytes, None] = {}
-        for part in parts:
-            comments.update(dict.fromkeys([*part.comments, *part.extra.get("remarks", [])]))
-            if part.command:
-                comments[b"Command: " + part.command] = None
-            comments.update(dict.fromkeys(key + b": " + text if key else text for key, text in part.descriptions))
+            if extra.get(key):
+                self._number(field, self._string(extra[key]))
+        comments = dict.fromkeys([*part.comments, *extra.get("remarks", [])])
+        if part.command:
+            comments[b"Command: " + part.command] = None
+        comments.update(dict.fromkeys(key + b": " + text if key else text for key, text in part.descriptions))
         comments.update((c.encode("utf-8", "surrogateescape"), None) for c in self.options[COMMENTS])
         for comment in comments:
             lib.fp_wire_put_number(self.out, 13, self._string(comment))  # of a list: also when it is 0

@@ -1,0 +1,77 @@
+"""What of csrc/callgrind the lexer and the writers use."""
+
+from libc.stdint cimport int64_t, uint8_t, uint16_t, uint32_t, uint64_t
+
+from fastprof.core.fp cimport *
+
+
+cdef extern from "callgrind/lines.h" nogil:
+    struct fp_lines:
+        uint32_t n
+        uint16_t *begin
+        uint16_t *first
+        int64_t *value
+        uint8_t *cost
+
+    uint32_t fp_costs_wide()
+    uint64_t fp_line_bits(const uint8_t *map, uint32_t at)
+    const uint8_t *fp_lines_read(fp_lines *l, const uint8_t *p, const uint8_t *end, const uint8_t *readable,
+                                 uint32_t columns, uint32_t wide)
+
+
+cdef extern from "callgrind/rows.h" nogil:
+    struct fp_position:
+        uint64_t address
+        uint64_t bb
+        uint64_t line
+
+    struct fp_costs:
+        uint32_t instr, bb, lines
+        uint32_t n_values
+        uint32_t function, file
+        uint32_t wide
+        fp_position base
+        int64_t *totals
+        int64_t *recent
+        int64_t sums[16]
+        int64_t *beyond
+
+    void fp_costs_add(fp_costs *s, uint32_t k, int64_t v)
+    void fp_costs_settle(fp_costs *s)
+    uint32_t fp_cost_rows(fp_costs *s, uint32_t kind, const fp_lines *l, uint32_t i, fp_batch *b)
+    bint fp_cost_row(fp_costs *s, uint32_t kind, const uint8_t *p, fp_batch *b)
+
+
+cdef extern from "callgrind/numbers.h" nogil:
+    struct fp_number:
+        uint32_t name
+        uint32_t function
+        uint32_t file
+        bint again
+        uint32_t object
+        bint object_assumed
+
+    struct fp_numbers:
+        size_t n
+
+    fp_number *fp_numbers_find(fp_numbers *t, uint64_t id)
+    const void *fp_numbers_place_of(const fp_numbers *t, uint64_t id)
+    void fp_numbers_define(fp_numbers *t, fp_number *number, uint32_t name)
+    void fp_numbers_clear(fp_numbers *t)
+
+
+cdef extern from "callgrind/write.h" nogil:
+    struct fp_body:
+        const fp_model *model
+        fp_buf *out
+        uint32_t compress_names, compress_positions
+        uint32_t wide
+        uint32_t n_values
+        uint64_t escaped
+
+    size_t fp_cost_room(uint32_t n_values)
+    void fp_body_start_part(fp_body *w, uint32_t n_values, uint32_t instr, uint32_t bb, uint32_t lines,
+                            uint32_t all_counts)
+    int fp_body_put(fp_body *w, const fp_batch *b)
+    int fp_body_end_part(fp_body *w)
+    void fp_body_free(fp_body *w)
