@@ -52,7 +52,7 @@ struct fp_project {
     uint32_t *chain_of; /* by frame: place in `chain`; 0 = not resolved yet */
     uint32_t *local_of; /* by stack: node of the selected group + 1 */
     uint32_t *active;   /* by function: calls of it above the node at hand */
-    uint64_t *start_of; /* by function: its address, if it is named by one */
+    uint64_t *start_of; /* by function: its address, if it is named after one */
     uint32_t cap_start;
     uint32_t unknown_file; /* the string ??? */
     uint32_t *rank_of_string;
@@ -63,7 +63,7 @@ struct fp_project {
     uint32_t cap_rows;
     uint32_t *order; /* rows as they are to be pulled */
     uint32_t at;
-    struct fp_buf name;
+    struct fp_buf name; /* scratch */
 };
 
 /* Ids of the batches are those of `model` (borrowed).  NULL when memory ran out. */

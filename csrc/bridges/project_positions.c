@@ -1,47 +1,28 @@
 #include <stdlib.h>
 
 #include "bridges/project_private.h"
+#include "core/address.h"
 
 /* Graphs have a name for an unknown file, which is Callgrind's. */
 static uint32_t known_file(const struct fp_project *s, uint32_t file) {
     return file ? file : s->unknown_file;
 }
 
-/* The function that stands for code without a name: [libx.so+0x1136], by its
- * place in the file, which is the same in every run; 0x1136 outside of any
- * file.  FP_NO_ID when memory ran out. */
-static uint32_t function_at(struct fp_project *s, uint32_t mapping, uint32_t object, uint32_t file, uint64_t address) {
+/* A frame whose mapping and object are known to be there; nothing: a sample without a stack. */
+struct place {
+    uint32_t frame, object;
+    uint64_t address; /* as recorded */
+};
+
+/* The function that stands for code without a name, by fp_frame_name.  FP_NO_ID when memory ran out. */
+static uint32_t function_at(struct fp_project *s, const struct place *at, uint32_t file) {
     struct fp_model *m = s->model;
-    struct fp_buf *b = &s->name;
-    uint8_t digits[18] = "0x";
-    size_t n = 0;
-    const uint8_t *path = NULL;
-    uint64_t shown = address;
-    b->n = 0;
-    if (object) path = fp_string(&m->strings, fp_table_row(&m->objects, object)[FP_OBJECT_NAME], &n);
-    if (n) {
-        const uint32_t *row = fp_table_row(&m->mappings, mapping);
-        shown = address - fp_words_u64(row + FP_MAPPING_START) + fp_words_u64(row + FP_MAPPING_OFFSET);
-        for (size_t i = n; i > 0; i--) {
-            if (path[i - 1] != '/') continue;
-            path += i;
-            n -= i;
-            break;
-        }
-        if (n > 2 && path[0] == '[' && path[n - 1] == ']') { /* [vdso] */
-            path++;
-            n -= 2;
-        }
-        if (fp_buf_put(b, "[", 1) || fp_buf_put(b, path, n) || fp_buf_put(b, "+", 1)) return FP_NO_ID;
-    }
-    size_t n_digits = (size_t)(fp_hex(digits + 2, shown) - digits);
-    if (fp_buf_put(b, digits, n_digits) || (n && fp_buf_put(b, "]", 1))) return FP_NO_ID;
-    uint32_t name = fp_strings_intern(&m->strings, b->p, b->n);
+    uint32_t name = fp_frame_name(m, at->frame, &s->name);
     if (name == FP_NO_ID) return FP_NO_ID;
-    uint32_t function = fp_model_function(m, object, file, name, 0, 0);
+    uint32_t function = fp_model_function(m, at->object, file, name, 0, 0);
     if (function == FP_NO_ID) return FP_NO_ID;
     if (fp_array_zeroed(&s->start_of, &s->cap_start, (uint64_t)function + 1, sizeof *s->start_of)) return FP_NO_ID;
-    s->start_of[function] = address;
+    s->start_of[function] = fp_frame_code(fp_table_row(&m->frames, at->frame));
     return function;
 }
 
@@ -62,19 +43,18 @@ static uint32_t same_function(struct fp_project *s, const uint32_t *f) {
 /* A function as it is to be known in the graph: in the object that its code
  * was mapped from, and never without a name or a file (an empty one is taken
  * for the caller's by callgrind_annotate). */
-static uint32_t function_in(struct fp_project *s, uint32_t function, uint32_t mapping, uint32_t object,
-                            uint64_t address) {
+static uint32_t function_in(struct fp_project *s, uint32_t function, const struct place *at) {
     struct fp_model *m = s->model;
     uint32_t f[FP_FUNCTION_WIDTH];
     memcpy(f, fp_table_row(&m->functions, function), sizeof f);
     const uint32_t file = known_file(s, f[FP_FUNCTION_FILE]);
     if (!f[FP_FUNCTION_NAME]) {
-        if (address) return function_at(s, mapping, object, file, address);
+        if (at->address) return function_at(s, at, file);
         f[FP_FUNCTION_NAME] = fp_strings_intern(&m->strings, "[unknown]", 9);
         if (f[FP_FUNCTION_NAME] == FP_NO_ID) return FP_NO_ID;
     }
     f[FP_FUNCTION_FILE] = file;
-    if (!f[FP_FUNCTION_OBJECT]) f[FP_FUNCTION_OBJECT] = object;
+    if (!f[FP_FUNCTION_OBJECT]) f[FP_FUNCTION_OBJECT] = at->object;
     return same_function(s, f);
 }
 
@@ -90,8 +70,7 @@ static int push_position(struct fp_project *s, uint32_t function, uint32_t file,
 /* Appends the positions of a line chain, outermost first.  Without
  * inline_calls that is one: the line of the innermost inlined function,
  * in the function it was inlined into in the end. */
-static int push_lines(struct fp_project *s, uint32_t lines, uint32_t mapping, uint32_t object, uint64_t address,
-                      struct fp_err *err) {
+static int push_lines(struct fp_project *s, uint32_t lines, const struct place *at, struct fp_err *err) {
     struct fp_model *m = s->model;
     uint32_t n = 0, outermost = lines;
     for (uint32_t id = lines; id; n++) {
@@ -108,7 +87,7 @@ static int push_lines(struct fp_project *s, uint32_t lines, uint32_t mapping, ui
         const uint32_t *row = fp_table_row(&m->lines, lines);
         uint32_t function = fp_table_row(&m->lines, outermost)[FP_LINE_FUNCTION];
         uint32_t file = known_file(s, fp_project_file_of(m, row[FP_LINE_FUNCTION]));
-        if (push_position(s, function_in(s, function, mapping, object, address), file, row[FP_LINE_LINE], address))
+        if (push_position(s, function_in(s, function, at), file, row[FP_LINE_LINE], at->address))
             return fp_project_no_memory(err);
         return 0;
     }
@@ -116,8 +95,8 @@ static int push_lines(struct fp_project *s, uint32_t lines, uint32_t mapping, ui
     for (uint32_t id = lines; id; id = fp_table_row(&m->lines, id)[FP_LINE_OUTER]) {
         const uint32_t *row = fp_table_row(&m->lines, id);
         uint32_t function = row[FP_LINE_FUNCTION];
-        if (push_position(s, function_in(s, function, mapping, object, address),
-                          known_file(s, fp_project_file_of(m, function)), row[FP_LINE_LINE], address))
+        uint32_t file = known_file(s, fp_project_file_of(m, function));
+        if (push_position(s, function_in(s, function, at), file, row[FP_LINE_LINE], at->address))
             return fp_project_no_memory(err);
     }
     for (uint32_t i = 0; i < n / 2; i++) {
@@ -140,15 +119,16 @@ int fp_project_resolve(struct fp_project *s, uint32_t frame, struct fp_err *err)
     if (lines >= m->lines.n) return fp_unknown_id(err, "the lines of a frame", lines, m->lines.n);
     if (address && row[FP_FRAME_FLAGS] & FP_FRAME_RETURN_ADDRESS) s->return_addresses = 1;
 
-    uint32_t at = s->n_chain;
+    const struct place place = {frame, object, address};
+    const uint32_t at = s->n_chain;
     if (fp_project_push(s, 0)) return fp_project_no_memory(err); /* the length, known below */
     if (lines) {
-        int status = push_lines(s, lines, mapping, object, address, err);
+        int status = push_lines(s, lines, &place, err);
         if (status) return status;
     } else if (!frame) { /* a sample without a stack */
-        if (push_position(s, function_in(s, 0, 0, 0, 0), s->unknown_file, 0, 0)) return fp_project_no_memory(err);
-    } else if (push_position(s, function_at(s, mapping, object, s->unknown_file, address), s->unknown_file, 0,
-                             address)) {
+        if (push_position(s, function_in(s, 0, &(struct place){0}), s->unknown_file, 0, 0))
+            return fp_project_no_memory(err);
+    } else if (push_position(s, function_at(s, &place, s->unknown_file), s->unknown_file, 0, address)) {
         return fp_project_no_memory(err);
     }
     s->chain[at] = s->n_chain - at - 1;

@@ -65,7 +65,7 @@ struct fp_pprof_writer {
     /* scratch */
     struct fp_buf ids;   /* of a sample: its list of locations */
     struct fp_buf rest;  /* of a sample: values and labels */
-    struct fp_buf entry; /* a location */
+    struct fp_buf entry; /* a location; before that, the name of one */
 };
 
 /* Borrows the model.  Caller owns.  NULL when memory ran out. */

@@ -1,6 +1,7 @@
 /* Writes the entries of a profile's tables: strings, functions, locations, mappings. */
 #include <stdlib.h>
 
+#include "core/address.h"
 #include "core/wire.h"
 #include "pprof/write_private.h"
 
@@ -117,37 +118,11 @@ static uint32_t mapping_id(struct fp_pprof_writer *w, uint32_t mapping) {
     return w->mappings[mapping];
 }
 
-/* A line of a function named [object+0xADDRESS], or [0xADDRESS] without mapping; 0 when memory ran out. */
-static uint32_t name_address(struct fp_pprof_writer *w, uint32_t mapping, uint64_t address) {
-    struct fp_model *m = w->model;
-    uint8_t name[256 + 32], *to = name;
-    *to++ = '[';
-    if (mapping) {
-        const uint32_t *row = fp_table_row(&m->mappings, mapping);
-        size_t n;
-        const uint8_t *p =
-            fp_string(&m->strings, fp_table_row(&m->objects, row[FP_MAPPING_OBJECT])[FP_OBJECT_NAME], &n);
-        for (size_t i = n; i-- > 0;) /* the file's name without its folder */
-            if (p[i] == '/') {
-                p += i + 1;
-                n -= i + 1;
-                break;
-            }
-        if (n > 256) n = 256;
-        if (n) {
-            memcpy(to, p, n);
-            to += n;
-            *to++ = '+';
-            address = address - fp_words_u64(row + FP_MAPPING_START) + fp_words_u64(row + FP_MAPPING_OFFSET);
-        }
-    }
-    *to++ = '0';
-    *to++ = 'x';
-    to = fp_hex(to, address);
-    *to++ = ']';
-    uint32_t string = fp_strings_intern(&m->strings, name, (size_t)(to - name));
-    uint32_t function = string == FP_NO_ID ? FP_NO_ID : fp_model_function(m, 0, 0, string, 0, 0);
-    uint32_t line = function == FP_NO_ID ? FP_NO_ID : fp_model_line(m, function, 0, 0, 0);
+/* A line of a function named after the frame's address; 0 when memory ran out. */
+static uint32_t name_address(struct fp_pprof_writer *w, uint32_t frame) {
+    uint32_t name = fp_frame_name(w->model, frame, &w->entry);
+    uint32_t function = name == FP_NO_ID ? FP_NO_ID : fp_model_function(w->model, 0, 0, name, 0, 0);
+    uint32_t line = function == FP_NO_ID ? FP_NO_ID : fp_model_line(w->model, function, 0, 0, 0);
     return line == FP_NO_ID ? 0 : line;
 }
 
@@ -197,14 +172,12 @@ static int put_location(struct fp_pprof_writer *w, uint32_t id, const uint32_t *
 uint32_t fp_pprof_new_location(struct fp_pprof_writer *w, uint32_t frame, struct fp_buf *out) {
     uint32_t row[FP_FRAME_WIDTH];
     memcpy(row, fp_table_row(&w->model->frames, frame), sizeof row);
-    uint64_t address = fp_words_u64(row + FP_FRAME_ADDRESS);
-    /* pprof wants an address within the call, a return address is the one behind it */
-    if (row[FP_FRAME_FLAGS] & FP_FRAME_RETURN_ADDRESS && address) address--;
+    const uint64_t address = fp_frame_code(row); /* pprof wants one within the call */
     row[FP_FRAME_ADDRESS] = (uint32_t)address;
     row[FP_FRAME_ADDRESS + 1] = (uint32_t)(address >> 32);
     row[FP_FRAME_FLAGS] &= FP_FRAME_FOLDED;
     if (!row[FP_FRAME_LINES] && w->name_addresses) {
-        row[FP_FRAME_LINES] = name_address(w, row[FP_FRAME_MAPPING], address);
+        row[FP_FRAME_LINES] = name_address(w, frame);
         if (!row[FP_FRAME_LINES]) return 0;
     }
     if (!row[FP_FRAME_MAPPING]) row[FP_FRAME_MAPPING] = object_mapping(w, row[FP_FRAME_LINES]);

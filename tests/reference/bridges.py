@@ -33,10 +33,11 @@ def positions(frame: Frame | None, inline_calls: bool) -> list[At]:
         return Fn(at_address(), f.file, where)
 
     def at_address() -> str:
+        code = frame.address - (frame.returns and frame.address > 0)
         if not frame.mapping or not where:
-            return f"{frame.address:#x}"
+            return f"{code:#x}"
         _, start, _, offset = frame.mapping
-        return f"[{where.split('/')[-1].strip('[]')}+{(frame.address - start + offset) % 2**64:#x}]"
+        return f"[{where.split('/')[-1].strip('[]')}+{(code - start + offset) % 2**64:#x}]"
 
     if not frame.lines:
         return [At(Fn(at_address(), "???", where), "???", 0, frame.address)]

@@ -484,7 +484,7 @@ def test_names_for_addresses_on_request() -> None:
     mapping = lib().fp_model_mapping(model.c, model.object("/lib/libx.so"), 0x1000, 0x2000, 0x100, 0)
     frames = [lib().fp_model_frame(model.c, m, 0x1012, 0, 0) for m in (mapping, 0)]
     p = reference.parse(written([stacks(model, [(frames, 0, 0, 0, [1])])], model, Options(name_addresses=True)))
-    assert [frame[3][0][0] for frame in reference.rows(p)[0][0]] == [b"[libx.so+0x112]", b"[0x1012]"]
+    assert [frame[3][0][0] for frame in reference.rows(p)[0][0]] == [b"[libx.so+0x112]", b"0x1012"]
 
 
 def test_time_and_comments_on_request() -> None:

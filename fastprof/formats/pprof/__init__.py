@@ -29,7 +29,7 @@ NAME_ADDRESSES = Option(
     Switch(),
     False,
     group="pprof",
-    help="give addresses without symbol a function [object+0xADDR]",
+    help="give addresses without symbol a function [object+0xADDR], as in a call graph",
 )
 
 
