@@ -93,13 +93,8 @@ static int add_id(struct fp_archive_ids *ids, unsigned table, uint32_t id) {
 static uint32_t input_of(struct fp_archive_ids *ids, uint32_t own) {
     const uint32_t known = ids->inputs.n, id = fp_table_intern(&ids->inputs, &own);
     if (id == FP_NO_ID) return FP_NO_ID;
-    if (id >= ids->cap_inputs) {
-        const size_t cap = (size_t)id * 2;
-        uint32_t *inputs = realloc(ids->model_inputs, cap * sizeof *inputs);
-        if (!inputs) return FP_NO_ID;
-        ids->model_inputs = inputs;
-        ids->cap_inputs = (uint32_t)cap;
-    }
+    if (fp_array_room(&ids->model_inputs, &ids->cap_inputs, (uint64_t)id + 1, sizeof *ids->model_inputs))
+        return FP_NO_ID;
     if (id == known) ids->model_inputs[id] = fp_model_input(ids->model);
     return ids->model_inputs[id];
 }

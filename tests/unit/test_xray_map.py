@@ -291,6 +291,7 @@ def test_mangled_names_in_yaml_follow_demangle(tmp_path: Path) -> None:
     path.write_text("- { id: 1, function: 1, function-name: _Z3fooi }\n")
     assert InstrumentationMap.load(path).lookup(1).name == "foo(int)"  # type: ignore[union-attr]
     assert InstrumentationMap.load(path, demangle="none").lookup(1).name == "_Z3fooi"  # type: ignore[union-attr]
+    assert InstrumentationMap.load(path, demangle="templates").lookup(1).name == "foo"  # type: ignore[union-attr]
 
 
 def test_several_objects(tmp_path: Path) -> None:
