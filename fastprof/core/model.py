@@ -138,6 +138,8 @@ EXTRA: dict[str, Any] = {
     "inherited": [ValueType],
     # Comments behind the part's first row.  By Callgrind.
     "remarks": [bytes],
+    # The summary stood there, too.  By Callgrind.
+    "late_summary": bool,
     # A process or thread that is called by something else than a number.  By Callgrind.
     "pid_text": bytes,
     "thread_text": bytes,

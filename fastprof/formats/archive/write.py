@@ -88,8 +88,9 @@ class ArchiveWriter(Writer):
         self._numbers: dict[int, int] = {}  # of the model's parts: which they are here, counted as rows come
         self._parts: list[Part] = []  # as last written
         self._chunk_parts: dict[int, None] = {}
-        self._new_parts: list[list[Any]] = []  # number and plain values: before the chunk
-        self._changed_parts: list[list[Any]] = []  # after it
+        # plain values by number, to be written
+        self._new_parts: dict[int, Any] = {}  # before the chunk
+        self._changed_parts: dict[int, Any] = {}  # after it
         self._summary = Summary()
         self._counts = [0] * (NUMBERS + 1)
 
@@ -145,26 +146,30 @@ class ArchiveWriter(Writer):
             self._flush()
 
     def _note_part(self, index: int) -> int:
-        """Keep what a part of the model says now: a reader learns some of it late.  Returns its number here."""
+        """Keep what a part of the model says now: a reader learns some of it late.  Returns its number here.
+
+        What it learns before the chunk is written is written before it, too, however large the batches are.
+        """
         part = self.model.parts[index]
         number = self._numbers.setdefault(index, len(self._parts))
         if number == len(self._parts):
             self._parts.append(copy.deepcopy(part))
-            self._new_parts.append(self._plain(number))
+            self._new_parts[number] = self._plain(number)
         elif self._parts[number] != part:
             self._parts[number] = copy.deepcopy(part)
-            self._changed_parts.append(self._plain(number))
+            late = self._new_parts if number in self._new_parts else self._changed_parts
+            late[number] = self._plain(number)
         return number
 
-    def _plain(self, number: int) -> list[Any]:
+    def _plain(self, number: int) -> dict[str, Any]:
         try:
-            return [number, to_plain(self._parts[number])]
+            return to_plain(self._parts[number])
         except ValueError as error:
             raise FastprofError(f"archive: part {number} of the profile: {error}") from None
 
-    def _write_parts(self, parts: list[list[Any]]) -> None:
+    def _write_parts(self, parts: dict[int, Any]) -> None:
         if parts:
-            self._metadata(PARTS, parts)
+            self._metadata(PARTS, [[number, plain] for number, plain in parts.items()])
             parts.clear()
 
     def _write_tables(self) -> None:

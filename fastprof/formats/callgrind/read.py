@@ -306,6 +306,8 @@ class CallgrindReader(Reader):
 
     def _summary(self, value: bytes) -> None:
         self._part.summary = self._counts(value)
+        if self._lexer.begun:
+            self._part.extra["late_summary"] = True
         if self.last_line == "summary":
             self._part.totals = self._part.summary.copy()
             self._ended = True

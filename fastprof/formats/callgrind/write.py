@@ -16,8 +16,8 @@ class CallgrindWriter(Writer):
     """Graph batches -> Callgrind, a part for each part of the model, while they come.
 
     Batches of one part must follow each other.  Header lines come from the
-    model's Part as it is when its first batch arrives; a `summary` that is
-    known only later is written at the part's end, where readers take it too.
+    model's Part as it is when its first batch arrives; a `summary` that stood
+    behind the rows (`part.extra["late_summary"]`) is written there again.
     `part.extra["inherited"]` holds ValueTypes that are not columns: events
     computed from others, or only described; `part.extra["remarks"]` comments
     that stood between rows, which are written behind them.
@@ -37,7 +37,6 @@ class CallgrindWriter(Writer):
         )
         self._part: Part | None = None
         self._index = -1
-        self._summary_said = False
         self._command: bytes | None = None
         self._parts = 0
         self._all_counts = False
@@ -64,7 +63,6 @@ class CallgrindWriter(Writer):
         self._index = index
         self._part = part = self.model.parts[index]
         self._parts += 1
-        self._summary_said = part.summary is not None
         # Callgrind leaves out trailing zeros.  Others write them, and callgrind_annotate shows what is left out as `.`.
         self._all_counts = bool(part.creator) and not part.creator.startswith((b"callgrind-", b"fastprof-"))
         self.text(self._header(part))
@@ -108,7 +106,7 @@ class CallgrindWriter(Writer):
             if line:
                 lines.append(line)
         lines.append(b"events: " + b" ".join(map(_text, names)))
-        if part.summary is not None:
+        if part.summary is not None and "late_summary" not in part.extra:
             lines.append(b"summary: " + _counts(part.summary, self._all_counts))
         return b"\n".join([*lines, b"", b"", b""])
 
@@ -118,7 +116,7 @@ class CallgrindWriter(Writer):
             return
         sums = self._body.end_part()
         lines = [b"", *(b"# " + one_line(text) for text in part.extra.get("remarks", []))]
-        if part.summary is not None and not self._summary_said:
+        if part.summary is not None and "late_summary" in part.extra:
             lines.append(b"summary: " + _counts(part.summary, self._all_counts))
         if self._body.overflowed:
             self.report.warn("totals of a part pass 2^63 - 1; its `totals:` line is left out")
