@@ -1,23 +1,28 @@
-"""What a reader says of a file, as text: the goldens of tests/corpus/*/golden.
+"""What a reader says of a file, as text: the goldens of tests/corpus/*/golden.  What a writer makes of it, as a digest.
 
-`python -m tests.contract.dump` writes what is missing: a golden for each good file, a line of
-bad/expected.tsv for each bad one.  Look at what it wrote before committing it.
+`python -m tests.contract.dump` writes what is missing: a golden for each good file, a line of bad/expected.tsv for each
+bad one, a line of tests/corpus/WRITER/written.tsv for each good file of all formats.  Look at what it wrote before
+committing it.
 """
 
 from __future__ import annotations
 
+import gzip
 import hashlib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, Any
 
-from fastprof.core.errors import FastprofError, FormatError
+from fastprof import formats
+from fastprof.core.errors import FastprofError, FormatError, UsageError
 from fastprof.core.model import Batch, Model
 from fastprof.core.options import Options
 from fastprof.core.report import Report
+from fastprof.core.version import __version__
+from tests.support.conversions import WRITERS, Conversion, converted
+from tests.support.paths import CORPUS
 from tests.support.product import batches, open_input
 
-CORPUS = Path(__file__).parents[1] / "corpus"
 ROWS_SHOWN = 40
 
 _OPS = ("enter", "exit", "tail", "enter-args", "argument", "custom", "typed", "buffer")
@@ -140,10 +145,46 @@ def _or(value: int | None) -> str:
 def expected_failures(format_: str) -> dict[str, str]:
     """Bad file name -> its failure, from bad/expected.tsv."""
     path = CORPUS / format_ / "bad" / "expected.tsv"
-    if not path.exists():
-        return {}
+    return _table(path) if path.exists() else {}
+
+
+def _table(path: Path) -> dict[str, str]:
     lines = [line for line in path.read_text().splitlines() if line]
     return {name: rest for name, _, rest in (line.partition("\t") for line in lines)}
+
+
+# ---- what is written -----------------------------------------------------
+
+
+def content(done: Conversion, to: str) -> bytes:
+    """What has to stay the same in every release, on every machine: neither our version nor a compressor's bytes."""
+    if formats.get(to).holds.verbatim:
+        # compressed within: what a reader finds in it
+        lines = [line for line in dump(done.data, from_=to) if not line.startswith("fact ")]
+        data = "\n".join(lines).encode("utf-8", "surrogateescape")
+    else:
+        data = gzip.decompress(done.data) if done.data.startswith(b"\x1f\x8b") else done.data
+    return data.replace(f"fastprof-{__version__}".encode(), b"fastprof")
+
+
+def written(file: str, to: str) -> str:
+    """Bytes, digest and report of a corpus file as `to`; or why it is refused."""
+    try:
+        done = converted(file, to)
+    except UsageError as error:
+        return f"refused\t-\t{error}"
+    data, report = content(done, to), done.report
+    said = [", ".join(f"{n} {name}" for name, n in report.rows.items())]
+    for title, counts in (("repairs", report.repairs), ("losses", report.losses), ("unsaid", report.unsaid)):
+        if counts:
+            said.append(f"{title}: " + ", ".join(f"{n} {name}" for name, n in sorted(counts.items())))
+    return f"{len(data)}\t{hashlib.sha256(data).hexdigest()[:16]}\t{'; '.join(said)}"
+
+
+def expected_written(to: str) -> dict[str, str]:
+    """Corpus file -> what `written` says of it, from written.tsv."""
+    path = CORPUS / to / "written.tsv"
+    return _table(path) if path.exists() else {}
 
 
 def main() -> None:
@@ -162,6 +203,15 @@ def main() -> None:
                 print(name, known[name], sep="\t")
         lines = [f"{name}\t{rest}\n" for name, rest in sorted(known.items())]
         (CORPUS / format_ / "bad" / "expected.tsv").write_text("".join(lines))
+    for to in WRITERS:
+        known = expected_written(to)
+        for file in files("good"):
+            if file not in known:
+                known[file] = written(file, to)
+                print(to, file, known[file], sep="\t")
+        lines = [f"{file}\t{known[file]}\n" for file in files("good")]
+        (CORPUS / to).mkdir(exist_ok=True)
+        (CORPUS / to / "written.tsv").write_text("".join(lines))
 
 
 if __name__ == "__main__":

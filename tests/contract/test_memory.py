@@ -1,4 +1,4 @@
-"""Ten times the records need the memory of one times: each reader, and each conversion to a graph."""
+"""Ten times the records need the memory of one times: each reader, and each writer."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import random
 import subprocess
 import sys
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -125,6 +126,16 @@ GROW: dict[str, Callable[[Path, int], None]] = {
     "archive": archive,
 }
 READERS = [f.name for f in formats.formats() if f.reader]
+WRITERS = [f.name for f in formats.formats() if f.writer]
+
+
+def sources(writer: str) -> list[str]:
+    """What a writer is given: of each view that becomes its own, the first format that is read."""
+    target, found = formats.get(writer), {}
+    for f in formats.formats():
+        if f.reader and f.view != "any" and (f.view == target.view or target.view != "timeline"):
+            found.setdefault(f.view, f.name)
+    return [*found.values()]
 
 
 def peak(*args: str, driver: str = DRIVER) -> int:
@@ -133,19 +144,48 @@ def peak(*args: str, driver: str = DRIVER) -> int:
     return int(done.stdout.split()[-1]) * 1024
 
 
+@pytest.fixture(scope="module")
+def grown(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], list[str]]:
+    """The paths of a short and a long file of a format."""
+
+    @cache
+    def make(name: str) -> list[str]:
+        assert name in GROW, f"no way is known to make a long {name} file: a reader comes with an entry in GROW"
+        paths = [tmp_path_factory.mktemp(name) / "profile" for _ in range(2)]
+        for path, times in zip(paths, (1, 10), strict=True):
+            GROW[name](path, times)
+        once, ten_times = (path.stat().st_size for path in paths)
+        assert ten_times > 5 * once and ten_times > SLACK // 2, (once, ten_times)
+        return [*map(str, paths)]
+
+    return make
+
+
 @pytest.mark.parametrize("name", READERS)
-def test_memory_does_not_grow_with_records(name: str, tmp_path: Path) -> None:
-    assert name in GROW, "a reader comes with an entry in GROW, see CONTRIBUTING.md"
-    sizes, peaks = [], []
-    for times in (1, 10):
-        path = tmp_path / f"{times}"
-        GROW[name](path, times)
-        sizes.append(path.stat().st_size)
-        info = peak("info", str(path), "--from", name)
-        peaks.append((info, peak("convert", "-q", str(path), "--from", name, "-o", "/dev/null", "--to", "callgrind")))
-    assert sizes[1] > 5 * sizes[0] and sizes[1] > SLACK // 2, sizes
-    for once, ten_times in zip(*peaks, strict=True):
-        assert ten_times < once + SLACK + MORE_SLACK.get(name, 0)
+def test_reading_needs_no_more_for_more_records(name: str, grown: Callable[[str], list[str]]) -> None:
+    once, ten_times = (peak("info", path, "--from", name) for path in grown(name))
+    assert ten_times < once + SLACK + MORE_SLACK.get(name, 0)
+
+
+@pytest.mark.parametrize("name", READERS)
+def test_becoming_a_graph_needs_no_more_for_more_records(name: str, grown: Callable[[str], list[str]]) -> None:
+    graph = next(f.name for f in formats.formats() if f.writer and f.view == "graph")
+    once, ten_times = (converting(path, name, graph) for path in grown(name))
+    assert ten_times < once + SLACK + MORE_SLACK.get(name, 0)
+
+
+@pytest.mark.parametrize(("to", "name"), [(to, name) for to in WRITERS for name in sources(to)])
+def test_writing_needs_no_more_for_more_records(to: str, name: str, grown: Callable[[str], list[str]]) -> None:
+    once, ten_times = (converting(path, name, to) for path in grown(name))
+    assert ten_times < once + SLACK + MORE_SLACK.get(to, 0)
+
+
+def test_every_writer_is_given_something() -> None:
+    assert [to for to in WRITERS if not sources(to)] == [], "no format is read that could become one of these"
+
+
+def converting(path: str, name: str, to: str) -> int:
+    return peak("convert", "-q", path, "--from", name, "-o", "/dev/null", "--to", to)
 
 
 @pytest.mark.parametrize("name", ["xray", "pprof", "callgrind"])

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 REPO = Path(__file__).resolve().parents[2]
+CORPUS = REPO / "tests" / "corpus"
 
 
 def find_shared() -> Path | None:

@@ -6,7 +6,7 @@ import re
 
 from fastprof.core.engine import Writer
 from fastprof.core.model import Batch, Model, Part, address_of
-from fastprof.core.options import Options
+from fastprof.core.options import INT64, Options
 from fastprof.core.report import Report
 from fastprof.core.sink import Sink
 from fastprof.formats.callgrind._write import CostLines
@@ -78,6 +78,9 @@ class CachegrindWriter(Writer):
     def end(self) -> None:
         if not self._begun:
             self._begin(Part())
-        self.text(b"summary: " + " ".join(map(str, self._sums or [0])).encode() + b"\n")
+        if any(abs(total) > INT64 for total in self._sums):
+            self.report.warn("a sum passes 2^63 - 1; the `summary:` line is left out, without which cg_annotate stops")
+        else:
+            self.text(b"summary: " + " ".join(map(str, self._sums or [0])).encode() + b"\n")
         unsaid = self.report.unsaid
         unsaid.add("escaped-names", "names with a line end or NUL byte, which was escaped", self._body.escaped)

@@ -1,0 +1,153 @@
+"""What every format that is written owes, over the registry and the corpora of all formats.
+
+A new writer gets all of this by being there.  `python -m tests.contract.dump` writes its golden, written.tsv in
+tests/corpus/FORMAT.  tests/contract/test_memory.py looks at what it needs.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+from collections import Counter
+from collections.abc import Callable, Mapping
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+import fastprof
+from fastprof import formats
+from fastprof.cli import main
+from fastprof.core.errors import UsageError
+from tests.contract.dump import expected_written, files, written
+from tests.support.conversions import WRITERS, convert, converted, format_of, keywords, sums_of
+from tests.support.paths import CORPUS
+
+CAPACITIES = (1, 2, 1000)
+BUFFER = 7  # records of a timeline that say where a log's own buffers begin
+
+
+@cache
+def refusal(file: str, to: str) -> str:
+    """Why there is no way, or "".  Any other error fails the test: the corpus is good."""
+    try:
+        converted(file, to)
+    except UsageError as error:
+        return str(error)
+    return ""
+
+
+@pytest.fixture(autouse=True)
+def in_the_corpus(monkeypatch: pytest.MonkeyPatch) -> None:
+    """So that names of inputs are the same everywhere."""
+    monkeypatch.chdir(CORPUS)
+
+
+@pytest.mark.parametrize("to", WRITERS)
+def test_something_can_be_written(to: str) -> None:
+    others = [file for file in files("good") if not refusal(file, to)]
+    assert [file for file in others if format_of(file) != to]
+
+
+@pytest.mark.parametrize("to", WRITERS)
+def test_golden(to: str) -> None:
+    """What is written differs: look at it, delete its line, and let `python -m tests.contract.dump` write it anew."""
+    expected = expected_written(to)
+    assert expected.keys() == {*files("good")}, "python -m tests.contract.dump"
+    assert {file: written(file, to) for file in expected} == expected
+
+
+@pytest.mark.parametrize("to", WRITERS)
+def test_what_cannot_be_is_refused(to: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Exit code 2, a sentence, and no output."""
+    for file in files("good"):
+        if refusal(file, to):
+            code = main(["convert", file, "--from", format_of(file), "--to", to, "-o", str(tmp_path / "out")])
+            said = capsys.readouterr().err
+            assert (code, said) == (2, f"fastprof: {refusal(file, to).replace('input', file)}\n")
+            assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("to", WRITERS)
+@pytest.mark.parametrize("capacity", CAPACITIES)
+def test_batches_do_not_matter(to: str, capacity: int) -> None:
+    for file in files("good"):
+        if not refusal(file, to):
+            once, other = converted(file, to), convert(file, to, capacity=capacity)
+            assert other.data == once.data, file
+            assert other.given == once.given, file
+            assert other.report.as_dict() == once.report.as_dict(), file
+
+
+def through_a_pipe(write: Callable[[], object], monkeypatch: pytest.MonkeyPatch) -> bytes:
+    """What `write` puts to a standard output that cannot seek, and that takes what its reader has room for."""
+    reading, writing = os.pipe()
+    found: list[bytes] = []
+
+    def read() -> None:
+        with open(reading, "rb", buffering=0) as pipe:
+            while part := pipe.read(1000):
+                found.append(part)
+
+    reader = threading.Thread(target=read)
+    reader.start()
+    try:
+        with os.fdopen(writing, "w") as pipe, monkeypatch.context() as patched:
+            patched.setattr(sys, "stdout", pipe)
+            write()
+    finally:
+        reader.join()
+    return b"".join(found)
+
+
+@pytest.mark.parametrize("to", WRITERS)
+def test_a_file_and_a_pipe_get_the_same(to: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """And so do two runs."""
+    out = tmp_path / "out"
+    for file in files("good"):
+        if refusal(file, to):
+            continue
+        options = keywords(converted(file, to))
+        written = []
+        for _ in range(2):
+            fastprof.convert(file, out, from_=format_of(file), to=to, **options)
+            written.append(out.read_bytes())
+
+        def write(file: str = file, options: dict[str, bool] = options) -> None:
+            fastprof.convert(file, "-", from_=format_of(file), to=to, **options)
+
+        written.append(through_a_pipe(write, monkeypatch))
+        assert written[0] and written[1:] == written[:1] * 2, file
+
+
+def amounts(values: Mapping[str, int]) -> Counter[int]:
+    """Without their names, which a format may not take as they are."""
+    return Counter(value for value in values.values() if value)
+
+
+@pytest.mark.parametrize("to", [to for to in WRITERS if formats.get(to).reader])
+def test_what_is_read_back_adds_up(to: str) -> None:
+    """To what the writer was given; a format may say the same in another unit beside it."""
+    for file in files("good"):
+        if refusal(file, to):
+            continue
+        done = converted(file, to)
+        back = sums_of(done.data, to)
+        if done.report.unsaid:
+            continue
+        assert not amounts(done.given.values) - amounts(back.values), file
+        assert back.calls == done.given.calls, file
+        back.kinds[BUFFER] = done.given.kinds[BUFFER]
+        assert back.kinds == done.given.kinds, file
+
+
+@pytest.mark.parametrize("to", WRITERS)
+def test_nothing_is_lost_on_the_way(to: str) -> None:
+    """What the source adds up to is what the writer is given, unless the report says something else."""
+    for file in files("good"):
+        if refusal(file, to) or converted(file, to).report.unsaid:
+            continue
+        source, given = sums_of((CORPUS / file).read_bytes(), format_of(file)), converted(file, to).given
+        told = {*formats.get(to).holds.told} - given.values.keys()  # by the one that is kept
+        assert not amounts({k: v for k, v in source.values.items() if k not in told}) - amounts(given.values), file

@@ -1,0 +1,97 @@
+"""Corpus files converted into every format that is written: what the product makes of each."""
+
+from __future__ import annotations
+
+import io
+from collections import Counter
+from collections.abc import Iterator
+from functools import cache
+from typing import Any, NamedTuple
+
+from fastprof import formats, plan
+from fastprof.core.engine import read, write
+from fastprof.core.sink import Sink
+from fastprof.core.model import Batch, Model
+from fastprof.core.options import Option, Options
+from fastprof.core.report import Report
+from fastprof.symbols import SYMBOLIZE
+from tests.support.paths import CORPUS
+from tests.support.product import open_input
+
+WRITERS = [f.name for f in formats.formats() if f.writer]
+# Which files with symbols there are differs from machine to machine.
+HERE = Options(symbolize=False)
+
+
+def format_of(file: str) -> str:
+    """Of a corpus file: its folder."""
+    return file.split("/")[0]
+
+
+class Sums:
+    """What rows add up to: the values of each type, calls, and how many rows of each kind a timeline has."""
+
+    def __init__(self) -> None:
+        self.values: Counter[str] = Counter()
+        self.calls = 0
+        self.kinds: Counter[int] = Counter()
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Sums) and vars(self) == vars(other)
+
+    def __repr__(self) -> str:
+        return str(vars(self))
+
+    def seen(self, batches: Iterator[Batch], model: Model) -> Iterator[Batch]:
+        """Adds batches while they pass by."""
+        for batch in batches:
+            kinds = batch["kind"] if batch.view == "graph" else [0] * len(batch)
+            for k in range(batch.c.n_values):
+                name = model.parts[batch.part].value_types[k].name
+                self.values[name] += sum(v for v, kind in zip(batch.values(k), kinds, strict=True) if not kind)
+            if batch.view == "graph":
+                self.calls += sum(n for n, kind in zip(batch["count"], kinds, strict=True) if kind == 1)
+            if batch.view == "timeline":
+                self.kinds.update(batch["op"])
+            yield batch
+
+
+class Conversion(NamedTuple):
+    data: bytes
+    given: Sums  # what the writer was given
+    report: Report
+    looked_at: set[Option[Any]]  # by the plan's operators
+
+
+def convert(file: str, to: str, options: Options = HERE, capacity: int | None = None) -> Conversion:
+    """A corpus file as `to`.  Errors: UsageError when there is no way."""
+    opened = open_input((CORPUS / file).read_bytes(), options, None, format_of(file))
+    target, out, given = formats.get(to), io.BytesIO(), Sums()
+    view = opened.reader.view if target.view == "any" else target.view
+    way = plan.make([opened.reader], view, target.holds, options)
+    with Sink(out) as sink:
+        writer = target.writer_class()(opened.model, sink, options, opened.report)
+        writer.view = view
+        rows = way.rows(opened.model, options, opened.report, capacity)
+        write(given.seen(rows, opened.model), writer)
+        sink.commit()
+    return Conversion(out.getvalue(), given, opened.report, way.looked_at)
+
+
+@cache
+def converted(file: str, to: str) -> Conversion:
+    """`convert` with batches as large as they are, made once."""
+    return convert(file, to)
+
+
+def sums_of(data: bytes, name: str) -> Sums:
+    """What reading says that a file adds up to."""
+    opened, sums = open_input(data, None, None, name), Sums()
+    for _ in sums.seen(read(opened.reader), opened.model):
+        pass
+    return sums
+
+
+def keywords(done: Conversion) -> dict[str, Any]:
+    """The options of `convert` as keywords, without those that would do nothing."""
+    return HERE.given if SYMBOLIZE in done.looked_at else {}
