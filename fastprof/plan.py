@@ -77,8 +77,8 @@ def _before_bridge(
 ) -> list[Operator]:
     operators = []
     # an archive keeps the addresses of stacks, to be named later; in a graph they are gone
-    named = holds.names and (not holds.verbatim or view == "graph" or SYMBOLS in options)
-    if reader.view == "stacks" and reader.addresses and named:
+    may_be_named = reader.view == "stacks" and reader.addresses and holds.names
+    if may_be_named and (not holds.verbatim or view == "graph" or SYMBOLS in options):
         if options[SYMBOLIZE]:
             operators.append(bridges.NAME_ADDRESSES)
         looked_at.add(SYMBOLIZE)

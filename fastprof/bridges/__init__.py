@@ -88,16 +88,20 @@ MAX_MEMORY = Option(
 )
 
 
-def labels_apart(options: Options) -> frozenset[str]:
+def labels_apart(options: Options, holds: Holds) -> frozenset[str]:
     """What costs are kept apart by although the source adds them up: of thread, process, part, cpu."""
+    if not holds.labels:
+        return frozenset()
     asked = frozenset(options[LABELS] or ()) - {"own"}
     return asked | {"thread", "process", "part"} if options[PER_THREAD] else asked
 
 
-def labels_wanted(options: Options) -> frozenset[str]:
+def labels_wanted(options: Options, holds: Holds) -> frozenset[str]:
     """The labels that samples keep, of LABEL_WORDS."""
+    if not holds.labels:
+        return frozenset()
     own = ("own", "thread", "process") if options[LABELS] is None else options[LABELS]
-    return labels_apart(options) | frozenset(own or ())
+    return labels_apart(options, holds) | frozenset(own or ())
 
 
 class Operator(NamedTuple):
@@ -138,9 +142,9 @@ EQUAL_STACKS = Operator(
 )
 ONE_VALUE = Operator("any", "any", "choose:one_value", "stacks and graphs", (VALUE,))
 COMPUTE = Operator("graph", "graph", "compute:compute", "profiles with inherited events", (COMPUTE_EVENTS,))
-MERGE_GRAPHS = Operator("graph", "graph", "aggregate:merge", "graphs of several inputs", (PER_THREAD, AGGREGATE))
+MERGE_GRAPHS = Operator("graph", "graph", "aggregate:merge", "graphs of several inputs", (PER_THREAD,))
 SUM_PLACES = Operator("graph", "graph", "aggregate:aggregate", "graphs", (AGGREGATE,))
-SUM_LINES = Operator("graph", "graph", "aggregate:lines", "graphs to a format without calls", (AGGREGATE,))
+SUM_LINES = Operator("graph", "graph", "aggregate:lines", "graphs to a format without calls")
 
 _WITHIN = (SUM_STACKS, EQUAL_STACKS, ONE_VALUE, COMPUTE, MERGE_GRAPHS, SUM_PLACES, SUM_LINES)
 OPERATORS = (NAME_ADDRESSES, *BRIDGES, *_WITHIN)

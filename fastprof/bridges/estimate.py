@@ -52,7 +52,7 @@ def to_stacks(
     for batch in batches:
         if batch.part not in of_part:
             part = model.parts[batch.part]
-            key = _key(model, part, labels_apart(options))
+            key = _key(model, part, labels_apart(options, holds))
             group = groups.setdefault(key, _Group(model))
             of_part[batch.part] = group, group.add(part, batch.c.n_values)
         group, columns = of_part[batch.part]

@@ -47,7 +47,8 @@ def to_graph(
     One part, or one a thread with `per_thread`.  Values: calls, and time in
     nanoseconds, or in ticks if `time_unit` says so or the clock is unknown.
     """
-    return _fold(batches, model, options, report, "graph")
+    by = frozenset({"thread"} if options[PER_THREAD] else ())
+    return _fold(batches, model, options, report, "graph", by)
 
 
 def to_stacks(
@@ -57,14 +58,15 @@ def to_stacks(
 
     Kept apart by thread, process or CPU as `--labels` and `--per-thread` say.
     """
-    return _fold(batches, model, options, report, "stacks")
+    by = labels_apart(options, holds) & {"thread", "process", "cpu"}
+    return _fold(batches, model, options, report, "stacks", by)
 
 
-def _fold(batches: Iterable[Batch], model: Model, options: Options, report: Report, target: str) -> Iterator[Batch]:
+def _fold(
+    batches: Iterable[Batch], model: Model, options: Options, report: Report, target: str, by: frozenset[str]
+) -> Iterator[Batch]:
+    """`by`: what costs are kept apart by, of thread, process and cpu."""
     tree = target == "stacks"
-    by: frozenset[str] = frozenset(("thread",)) if options[PER_THREAD] else frozenset()
-    if tree:
-        by = labels_apart(options) & {"thread", "process", "cpu"}
     bits = lib.FP_FOLD_BY_THREAD * bool(by & {"thread", "process"}) | lib.FP_FOLD_BY_CPU * ("cpu" in by)
     what = lib.FP_FOLD_TREE if tree else lib.FP_FOLD_ARCS
     fold = owned(lib.fp_fold_new(model.c, what, bits), lib.fp_fold_free, "the stack machine")
@@ -78,7 +80,7 @@ def _fold(batches: Iterable[Batch], model: Model, options: Options, report: Repo
         return check_sums(status, err, model, f"timeline to {target}", _value_types(tree, in_ticks or not clock))
 
     arcs, nodes = Runs(lib.FP_ARC_WIDTH), Runs(lib.FP_NODE_WIDTH)
-    limit = max(_LEAST_ARCS, options[MAX_MEMORY] // _ARC_BYTES)
+    limit = 0 if tree else max(_LEAST_ARCS, options[MAX_MEMORY] // _ARC_BYTES)
     for batch in batches:
         sources[batch.part] = None
         ticks_per_second = model.parts[batch.part].extra.get("ticks_per_second", 0)

@@ -90,9 +90,10 @@ class StackSums:
     def __init__(self, model: Model, options: Options, report: Report, holds: Holds) -> None:
         self._c = owned(lib.fp_sum_new(model.c), lib.fp_sum_free, "the sums of stacks")
         self._model, self._report, self._holds = model, report, holds
-        self._wanted = labels_wanted(options) if holds.labels else frozenset()
-        self._apart = labels_apart(options)
-        self._missing = set(options[LABELS] or ()) - {"own"}  # asked for and not seen
+        self._wanted = labels_wanted(options, holds)
+        self._apart = labels_apart(options, holds)
+        asked = options[LABELS] if holds.labels else ()
+        self._missing = set(asked or ()) - {"own"}  # and not seen
         self._keep = ("process" in self._wanted) * lib.FP_SUM_PROCESS | ("thread" in self._wanted) * lib.FP_SUM_THREAD
         self._err = ffi.new("struct fp_err *")
 

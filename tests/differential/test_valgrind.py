@@ -169,7 +169,7 @@ def test_parts_re_emitted(combined: bool, program: Path, tmp_path: Path) -> None
     assert not after.errors
 
     merged = tmp_path / "merged.callgrind"
-    convert([str(tmp_path / "parts")], str(merged), aggregate=True)
+    convert([str(tmp_path / "parts")], str(merged))
     if not combined:
         assert summed(read_parts(merged)[0]) == summed(parts)
 

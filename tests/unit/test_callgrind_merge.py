@@ -96,7 +96,7 @@ def test_the_same_inputs_give_the_same_bytes(tmp_path: Path) -> None:
     results = []
     for n in range(2):
         (tmp_path / str(n)).mkdir()
-        results.append(merged(tmp_path / str(n), *inputs, aggregate=True)[1])
+        results.append(merged(tmp_path / str(n), *inputs)[1])
     assert results[0] == results[1]
 
 

@@ -1,0 +1,169 @@
+"""An option does something or is refused: for every reader, every writer and every option that is declared."""
+
+from __future__ import annotations
+
+import os
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fastprof import formats, plan
+from fastprof.bridges import NAME_ADDRESSES
+from fastprof.cli import main
+from fastprof.core.errors import FastprofError, UsageError
+from fastprof.core.options import LENIENT, Option, Options, Range, Share, Switch, Whole, WordList, Words
+from fastprof.symbols import symbolizer
+from tests.contract.dump import files
+from tests.support.conversions import HERE, WRITERS, convert, format_of
+from tests.support.paths import CORPUS
+from tests.support.product import open_input
+
+KNOWN = plan.known_options()
+
+
+class Spy(Options):
+    """Options that note which of them are looked at."""
+
+    __slots__ = ("seen",)
+
+    def __init__(self, **given: Any) -> None:
+        super().__init__(**given)
+        self.seen: set[Option[Any]] = set()
+
+    def __getitem__(self, option: Option[Any]) -> Any:
+        self.seen.add(option)
+        return super().__getitem__(option)
+
+    def __contains__(self, option: Option[Any]) -> bool:
+        given = super().__contains__(option)
+        if given:
+            self.seen.add(option)
+        return given
+
+
+@pytest.fixture(autouse=True)
+def no_objects(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Objects of this machine are looked for, and found to be empty."""
+    empty = symbolizer.ElfObject(os.devnull)
+    monkeypatch.setattr(symbolizer, "ElfObject", lambda *_, **__: empty)
+
+
+def other_than_default(option: Option[Any]) -> Any:
+    kind, value = option.kind, "x"
+    if isinstance(kind, Switch):
+        value = not option.default
+    elif isinstance(kind, Words):
+        value = kind.words if isinstance(kind, WordList) else next(w for w in kind.words if w != option.default)
+    elif isinstance(kind, Share):
+        value = 0.5
+    elif isinstance(kind, Whole):
+        value = max(kind.least, 1)
+    elif isinstance(kind, Range):
+        value = (0, 1 << 60)
+    value = (value,) if option.several else value
+    assert option.check(value) == value != option.default
+    return value
+
+
+def asking(option: Option[Any]) -> dict[str, Any]:
+    """This option, and to look for no names where it is not about them."""
+    given = {option.name: other_than_default(option)}
+    return given if option in NAME_ADDRESSES.options else HERE.given | given
+
+
+def taken(file: str, to: str, option: Option[Any]) -> bool | None:
+    """Is it taken, or refused before anything is read?  None: there is no way."""
+    target = formats.get(to)
+    with (CORPUS / file).open("rb") as stream:
+        opened = open_input(stream.read(), HERE, None, format_of(file))
+    reader = opened.reader
+    asked = Options(**asking(option))
+    try:
+        way = plan.make([reader], reader.view if target.view == "any" else target.view, target.holds, asked)
+    except UsageError:
+        return None
+    try:
+        plan.refuse_idle(Options(**{option.name: asked[option]}), [reader], target, way)
+    except UsageError as error:
+        assert f": {option.flag} would do nothing from {format_of(file)} to {to}: it is for " in str(error)
+        return False
+    return True
+
+
+@pytest.mark.parametrize("to", WRITERS)
+def test_what_is_looked_at_is_taken_and_what_is_taken_is_looked_at(to: str) -> None:
+    given: set[tuple[str, str]] = set()
+    looked_at: set[tuple[str, str]] = set()
+    for file in files("good"):
+        name = format_of(file)
+        for option in KNOWN:
+            takes = taken(file, to, option)
+            if takes is None:
+                break
+            spy = Spy(**asking(option))
+            with suppress(FastprofError):  # x is no member, no symbols ...: they were looked for
+                convert(file, to, spy)
+            assert takes or option not in spy.seen, f"{file} to {to}: {option.flag} is refused and would do something"
+            if takes:
+                given.add((name, option.flag))
+            looked_at.update((name, o.flag) for o in spy.seen)
+    assert given - looked_at == set(), f"to {to}: taken, and nothing looks at it"
+    assert given
+
+
+@pytest.mark.parametrize("to", WRITERS)
+def test_what_is_not_given_is_looked_at_where_it_would_be_taken(to: str) -> None:
+    """Nobody asks for an option behind the plan's back."""
+    for file in files("good"):
+        if taken(file, to, LENIENT) is None:
+            continue
+        spy = Spy(**HERE.given)
+        way = convert(file, to, spy)
+        source, target = formats.get(format_of(file)), formats.get(to)
+        declared = {LENIENT, *way.looked_at, *source.reads, *source.selects, *target.writes}
+        assert spy.seen - declared == set(), file
+
+
+def test_every_option_is_taken_somewhere() -> None:
+    missing = {*KNOWN}
+    for to in WRITERS:
+        for file in files("good"):
+            missing -= {option for option in missing if taken(file, to, option)}
+    assert missing == set()
+
+
+IDLE = {
+    ("callgrind/good/everything.callgrind", "callgrind"): (
+        "sysroot debug_dirs force_symbols symbolize demangle time_unit max_memory per_thread labels symbols prune"
+    ),
+    ("callgrind/good/everything.callgrind", "cachegrind"): "aggregate compress_names",
+    ("pprof/good/everything.pb", "pprof"): "aggregate compute_events time_unit",
+    ("gperftools/good/plain.prof", "gperftools"): "labels per_thread symbols symbolize level",
+    ("xray/good/fdr5-busy.xray", "xray"): "labels time_unit aggregate sysroot value max_memory",
+}
+
+
+@pytest.mark.parametrize(
+    ("file", "to", "name"), [(file, to, name) for (file, to), names in IDLE.items() for name in names.split()]
+)
+def test_an_idle_option_is_a_usage_error(
+    file: str, to: str, name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    option = next(o for o in KNOWN if o.name == name)
+    value = other_than_default(option)
+    flag = [option.flag]
+    if not isinstance(option.kind, Switch):
+        text = value[0] if option.several else value
+        flag.append(",".join(text) if isinstance(option.kind, WordList) else str(text))
+    code = main(["convert", str(CORPUS / file), *flag, "--to", to, "-o", str(tmp_path / "out")])
+    assert code == 2
+    assert f"{option.flag} would do nothing from {format_of(file)} to {to}: it is for " in capsys.readouterr().err
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_what_merging_does_by_itself_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    graph = str(CORPUS / "callgrind" / "good" / "everything.callgrind")
+    assert main(["convert", graph, graph, "--aggregate", "--to", "callgrind", "-o", str(tmp_path / "out")]) == 2
+    assert "--aggregate would do nothing" in capsys.readouterr().err
