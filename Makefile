@@ -14,7 +14,7 @@ CORE := $(wildcard csrc/*/*.c)
 C_TARGETS := $(patsubst tests/fuzz/%_fuzz.c,%,$(wildcard tests/fuzz/*_fuzz.c))
 CORPUS := $(wildcard tests/corpus/*/good/* tests/corpus/*/bad/* tests/fuzz/seeds/*)
 
-.PHONY: help build test lint python-lint c-lint fuzz fuzz-cython $(C_TARGETS:%=fuzz-%) bench
+.PHONY: help build test lint python-lint c-lint fuzz fuzz-cython $(C_TARGETS:%=fuzz-%) bench docs
 .SECONDARY: # objects are kept
 .DELETE_ON_ERROR:
 
@@ -24,6 +24,7 @@ help:
 	@echo 'make lint             ruff, mypy, clang-format, the warnings of gcc and clang'
 	@echo 'make fuzz MINUTES=n   each fuzz target for n minutes (1) under ASan and UBSan; with -j several at once'
 	@echo 'make bench            the benches'
+	@echo 'make docs             the part of the documentation that is made: docs/options.md'
 
 # What the second command of README.md makes
 .venv/bin/fastprof: pyproject.toml
@@ -39,6 +40,9 @@ test: build
 
 bench: build
 	$(PYTHON) -m pytest bench
+
+docs: build
+	$(PYTHON) docs/make_options.py
 
 lint: python-lint c-lint
 

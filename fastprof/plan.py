@@ -165,10 +165,12 @@ def refuse_idle(
 
 def owners(option: Option[Any]) -> str:
     """The formats and operators that look at an option, for a sentence."""
+    if option is LENIENT:
+        return "reading any format"
     found = [f"reading {f.name}" for f in formats.formats() if option in (*f.reads, *f.selects)]
     found += [f"writing {f.name}" for f in formats.formats() if option in f.writes]
     found += dict.fromkeys(operator.title for operator in bridges.OPERATORS if option in operator.options)
-    return " and ".join(found)
+    return " and ".join(filter(None, (", ".join(found[:-1]), *found[-1:])))
 
 
 def _first(option: Option[Any], reader: Reader) -> str:

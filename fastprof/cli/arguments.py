@@ -19,17 +19,21 @@ _HEADINGS = {
 _LAST = {"limits": "limits"}
 
 
-def add_options(parser: argparse.ArgumentParser, options: Iterable[Option[Any]]) -> None:
-    """Flags for `options`, under the headings of their groups.  What was not given is not in the namespace."""
+def by_heading(options: Iterable[Option[Any]]) -> dict[str, list[Option[Any]]]:
+    """Options under the headings of their groups, in the order in which they are shown."""
     options = [*options]
     groups = dict.fromkeys(option.group for option in options)
     order = [*_HEADINGS, *(g for g in groups if g not in _HEADINGS and g not in _LAST), *_LAST]
-    for group in order:
-        mine = [option for option in options if option.group == group]
-        if mine:
-            heading = heading_of(parser, _HEADINGS.get(group) or _LAST.get(group) or group)
-            for option in mine:
-                _add(heading, option)
+    found = {_HEADINGS.get(g) or _LAST.get(g) or g: [o for o in options if o.group == g] for g in order}
+    return {heading: mine for heading, mine in found.items() if mine}
+
+
+def add_options(parser: argparse.ArgumentParser, options: Iterable[Option[Any]]) -> None:
+    """Flags for `options`, under their headings.  What was not given is not in the namespace."""
+    for heading, mine in by_heading(options).items():
+        group = heading_of(parser, heading)
+        for option in mine:
+            _add(group, option)
 
 
 def heading_of(parser: argparse.ArgumentParser, title: str) -> Any:

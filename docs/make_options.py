@@ -1,0 +1,45 @@
+"""Writes options.md from the options' declarations: `make docs`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from fastprof import plan
+from fastprof.cli.arguments import by_heading
+from fastprof.core.options import Option, Switch, WordList, Words
+
+TITLE = """\
+# Options
+
+Made from their declarations in the code by `make docs`.  A keyword is an argument of `fastprof.convert`, `info` and
+`open`.  An option that nothing in a conversion looks at is refused.
+"""
+HEAD = ("flag", "keyword", "values", "default", "what it does", "looked at by")
+
+
+def values(option: Option[Any]) -> str:
+    """What may stand behind the flag."""
+    if isinstance(option.kind, Switch):
+        return ""
+    if isinstance(option.kind, Words):
+        return "`" + ("," if isinstance(option.kind, WordList) else "\\|").join(option.kind.words) + "`"
+    return f"`{option.kind.metavar}`"
+
+
+def row(option: Option[Any]) -> tuple[str, ...]:
+    flags = ", ".join(f"`{flag}`" for flag in (option.short, option.flag) if flag)
+    default = f"`{option.default!r}`"
+    return flags, f"`{option.name}`", values(option), default, option.help, plan.owners(option)
+
+
+def text() -> str:
+    lines = [TITLE]
+    for heading, options in by_heading(plan.known_options()).items():
+        rows = [HEAD, ("---",) * len(HEAD), *map(row, options)]
+        lines += [f"## {heading}", "", *("| " + " | ".join(cells) + " |" for cells in rows), ""]
+    return "\n".join(lines)
+
+
+if __name__ == "__main__":
+    (Path(__file__).parent / "options.md").write_text(text())
