@@ -29,6 +29,27 @@ C_FILES = sorted((REPO / "csrc").rglob("*.[ch]"))
 PY_SOURCES = sorted(p for s in ("py", "pyx", "pxd") for p in (REPO / "fastprof").rglob(f"*.{s}"))
 
 
+# What people write: neither what is generated, nor data.
+OUR_FILES = sorted(
+    path
+    for folder, suffixes in {
+        "csrc": ("c", "h", "py"),
+        "fastprof": ("py", "pyi", "pyx", "pxd"),
+        "tests": ("py", "c", "h"),
+        "bench": ("py",),
+        "docs": ("py",),
+    }.items()
+    for suffix in suffixes
+    for path in (REPO / folder).rglob(f"*.{suffix}")
+)
+
+
+def test_no_file_is_longer_than_one_can_keep_in_mind() -> None:
+    lengths = {str(path.relative_to(REPO)): path.read_text().count("\n") for path in OUR_FILES}
+    assert len(lengths) > 200
+    assert {name: n for name, n in lengths.items() if n > LONGEST} == {}
+
+
 def includes() -> Iterator[tuple[Path, str]]:
     for path in C_FILES:
         for name in re.findall(r'^#include "([^"]+)"', path.read_text(), re.MULTILINE):
