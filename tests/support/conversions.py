@@ -10,10 +10,10 @@ from typing import Any, NamedTuple
 
 from fastprof import formats, plan
 from fastprof.core.engine import read, write
-from fastprof.core.sink import Sink
 from fastprof.core.model import Batch, Model
 from fastprof.core.options import Option, Options
 from fastprof.core.report import Report
+from fastprof.core.sink import Sink
 from fastprof.symbols import SYMBOLIZE
 from tests.support.paths import CORPUS
 from tests.support.product import open_input
