@@ -14,6 +14,7 @@ FUNCTION = st.tuples(NAME, NAME, st.integers(0, 2), NAME, st.integers(0, 1))
 @given(st.lists(FUNCTION, max_size=60))
 def test_functions(rows: list[tuple[str, str, int, str, int]]) -> None:
     model = Model()
+    assert [model.object(name) for name in "ab"] == [1, 2]
     ids: dict[tuple[str, str, int, str, int], int] = {}
     for row in rows:
         assert model.function(*row) == ids.setdefault(row, len(ids) + 1)
@@ -23,6 +24,7 @@ def test_functions(rows: list[tuple[str, str, int, str, int]]) -> None:
 def test_many_functions_of_few_names() -> None:
     """As many as make each table grow a few times, names known and new ones in turn."""
     model = Model()
+    assert [model.object(name) for name in "abcd"] == [1, 2, 3, 4]
     rows = [(f"f{n}" if n % 3 else "operator()", f"file{n % 977}", n % 5) for n in range(200_000)]
     ids: dict[tuple[str, str, int], int] = {}
     for row in rows:
