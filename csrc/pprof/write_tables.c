@@ -2,6 +2,7 @@
 #include <stdlib.h>
 
 #include "core/address.h"
+#include "core/utf8.h"
 #include "core/wire.h"
 #include "pprof/write_private.h"
 
@@ -13,23 +14,9 @@ enum { WITHOUT_FUNCTION = 1, WITH_FUNCTION = 2, WITHOUT_FILE = 4, WITHOUT_LINE =
 
 /* ---- strings ---- */
 
-/* The length of the UTF-8 character at p, n > 0 bytes, or 0 if it is none (RFC 3629: no surrogates, no more bytes than
- * the character needs, nothing above U+10FFFF). */
-static unsigned utf8_length(const uint8_t *p, size_t n) {
-    if (p[0] < 0x80) return 1;
-    unsigned length = p[0] >= 0xf0 ? 4 : p[0] >= 0xe0 ? 3 : 2;
-    if (p[0] < 0xc2 || p[0] > 0xf4 || n < length) return 0;
-    for (unsigned i = 1; i < length; i++)
-        if ((p[i] & 0xc0) != 0x80) return 0;
-    if ((p[0] == 0xe0 && p[1] < 0xa0) || (p[0] == 0xed && p[1] > 0x9f) || (p[0] == 0xf0 && p[1] < 0x90) ||
-        (p[0] == 0xf4 && p[1] > 0x8f))
-        return 0;
-    return length;
-}
-
 static int is_utf8(const uint8_t *p, size_t n) {
     for (size_t i = 0; i < n;) {
-        unsigned length = utf8_length(p + i, n - i);
+        unsigned length = fp_utf8_length(p + i, n - i);
         if (!length) return 0;
         i += length;
     }
@@ -43,7 +30,7 @@ static uint32_t mend(struct fp_pprof_writer *w, uint32_t string) {
     const uint8_t *p = fp_string(&w->model->strings, string, &n);
     struct fp_buf mended = {0};
     for (size_t i = 0; i < n;) {
-        unsigned length = utf8_length(p + i, n - i);
+        unsigned length = fp_utf8_length(p + i, n - i);
         if (length ? fp_buf_put(&mended, p + i, length) : fp_buf_put(&mended, "\xef\xbf\xbd", 3)) break;
         i += length ? length : 1;
     }

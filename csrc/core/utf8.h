@@ -1,0 +1,24 @@
+/* core/utf8.h - which bytes are UTF-8.
+ *
+ * Floor 0.
+ */
+#ifndef FP_UTF8_H
+#define FP_UTF8_H
+
+#include "core/fp.h"
+
+/* The length of the UTF-8 character at p, n > 0 bytes, or 0 if it is none (RFC 3629: no surrogates, no more bytes than
+ * the character needs, nothing above U+10FFFF). */
+static inline unsigned fp_utf8_length(const uint8_t *p, size_t n) {
+    if (p[0] < 0x80) return 1;
+    unsigned length = p[0] >= 0xf0 ? 4 : p[0] >= 0xe0 ? 3 : 2;
+    if (p[0] < 0xc2 || p[0] > 0xf4 || n < length) return 0;
+    for (unsigned i = 1; i < length; i++)
+        if ((p[i] & 0xc0) != 0x80) return 0;
+    if ((p[0] == 0xe0 && p[1] < 0xa0) || (p[0] == 0xed && p[1] > 0x9f) || (p[0] == 0xf0 && p[1] < 0x90) ||
+        (p[0] == 0xf4 && p[1] > 0x8f))
+        return 0;
+    return length;
+}
+
+#endif
