@@ -103,6 +103,8 @@ def _joined(view: str, n: int, holds: Holds, options: Options, looked_at: set[Op
     if view == "timeline":
         return operators
     if view == "stacks":
+        if not holds.places:
+            operators.append(bridges.ONLY_NAMES)
         if n > 1:
             operators.append(bridges.SUM_STACKS)
         elif not holds.times:

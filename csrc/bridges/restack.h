@@ -1,25 +1,32 @@
 /* bridges/restack.h - stacks whose frames were replaced by others.
  *
- * Floor 3.  A frame that gets symbols becomes another row of the frame table, so
- * every stack with that frame becomes another stack.  This replaces the stacks of
- * batches, and looks each distinct stack up once.
+ * Floor 3.  A frame that gets symbols, or loses its place, becomes other rows of
+ * the frame table, so every stack with that frame becomes another stack.  This
+ * replaces the stacks of batches, and looks each distinct stack up once.
  */
 #ifndef FP_RESTACK_H
 #define FP_RESTACK_H
 
 #include "core/batch.h"
+#include "core/buf.h"
 #include "core/model.h"
 
 /* cffi-begin */
 
 struct fp_restack {
     struct fp_model *model;
-    uint32_t *frame_to; /* by frame: what replaces it, 0 = nothing does */
+    uint64_t placed; /* fp_restack_names: frames that had an address, a file or a line */
+    /* private from here on */
+    uint32_t *frame_to; /* by frame: the place of what replaces it in `chains`, 0 = nothing does */
     uint32_t cap_frames;
+    uint32_t *chains; /* a number of frames, and as many, outermost first */
+    uint32_t n_chains, cap_chains;
+    uint32_t n_named;   /* frames that fp_restack_names has seen */
     uint32_t *stack_to; /* by stack: what replaces it, 0 = not known yet */
     uint32_t cap_stacks;
     uint32_t *path; /* stacks from a leaf upwards */
     uint32_t cap_path;
+    struct fp_buf name;
 };
 
 /* The model is borrowed.  NULL when memory ran out. */
@@ -29,6 +36,12 @@ void fp_restack_free(struct fp_restack *r);
 /* From now on `frame` is `to`; must come before the first batch whose stacks
  * have that frame.  0 or FP_E_NOMEM. */
 int fp_restack_frame(struct fp_restack *r, uint32_t frame, uint32_t to);
+
+/* From now on the frames that the model has so far are nothing but names: each function of a frame becomes a frame of
+ * its own, without address, object, file and line; an address without symbol becomes a function called as
+ * core/address.h says.  Likewise before the first batch that has them.  FP_DONE, FP_E_NOMEM, FP_E_MALFORMED (an id that
+ * the model does not have). */
+int fp_restack_names(struct fp_restack *r, struct fp_err *err);
 
 /* Replaces the stacks of a batch, in place.  FP_DONE, FP_E_NOMEM, FP_E_MALFORMED
  * (an id that the model does not have). */

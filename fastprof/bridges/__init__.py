@@ -136,6 +136,7 @@ NAME_ADDRESSES = Operator(
     "addresses of stacks",
     (SYMBOLS, SYMBOLIZE, SYSROOT, DEBUG_DIRS, FORCE_SYMBOLS, DEMANGLE),
 )
+ONLY_NAMES = Operator("stacks", "stacks", "only_names:only_names", "stacks to a format of names")
 SUM_STACKS = Operator("stacks", "stacks", "sum:to_sum", "stacks of several inputs", (PER_THREAD, LABELS))
 EQUAL_STACKS = Operator(
     "stacks", "stacks", "sum:repeated", "stacks to a format without times", (PER_THREAD, LABELS, MAX_MEMORY)
@@ -146,5 +147,5 @@ MERGE_GRAPHS = Operator("graph", "graph", "aggregate:merge", "graphs of several 
 SUM_PLACES = Operator("graph", "graph", "aggregate:aggregate", "graphs", (AGGREGATE,))
 SUM_LINES = Operator("graph", "graph", "aggregate:lines", "graphs to a format without calls")
 
-_WITHIN = (SUM_STACKS, EQUAL_STACKS, ONE_VALUE, COMPUTE, MERGE_GRAPHS, SUM_PLACES, SUM_LINES)
+_WITHIN = (ONLY_NAMES, SUM_STACKS, EQUAL_STACKS, ONE_VALUE, COMPUTE, MERGE_GRAPHS, SUM_PLACES, SUM_LINES)
 OPERATORS = (NAME_ADDRESSES, *BRIDGES, *_WITHIN)

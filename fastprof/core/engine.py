@@ -142,6 +142,7 @@ class Holds(NamedTuple):
     times: bool = True  # stacks: times of samples
     calls: bool = True  # graph: call arcs, jumps, objects and addresses, not only self costs by line
     names: bool = True  # names of addresses
+    places: bool = True  # stacks: addresses, objects, files and lines of frames, not only names of functions
     # Keeps what was in the source as it was: addresses are given names only when --symbols asks for it.
     verbatim: bool = False
     # How well a value type suits a format that holds one: 0 is best, None not at all.

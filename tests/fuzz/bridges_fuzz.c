@@ -168,6 +168,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n) {
     const uint32_t frame = m->frames.n - 1, other = id_of(&g, &m->frames, 0);
     if (frame && other && fp_restack_frame(restack, frame, other)) abort();
     int status = fp_restack_batch(restack, samples, &err);
+    if (status == FP_DONE && keep & 64) { /* nothing but names */
+        struct fp_restack *names = fp_restack_new(m);
+        status = fp_restack_names(names, &err);
+        if (status == FP_DONE) status = fp_restack_batch(names, samples, &err);
+        fp_restack_free(names);
+    }
     if (status == FP_DONE) {
         status = summed(m, samples, sums, keep);
         add(&after, sums);
