@@ -49,11 +49,11 @@ static int no_memory(struct fp_err *err) {
 
 /* ---- frames that are nothing but names ---- */
 
-/* Appends the frame that is nothing but the name of `function`, or of the address where that has none. */
-static int push_name(struct fp_restack *r, uint32_t function, uint32_t mapping, uint64_t address, struct fp_err *err) {
+/* Appends the frame that is nothing but the name of `function`, or of the address of frame `of` where that has none. */
+static int push_name(struct fp_restack *r, uint32_t function, uint32_t of, struct fp_err *err) {
     struct fp_model *m = r->model;
     uint32_t name = fp_table_row(&m->functions, function)[FP_FUNCTION_NAME];
-    if (!name && address) name = fp_address_name(m, mapping, address, &r->name);
+    if (!name && fp_words_u64(fp_table_row(&m->frames, of) + FP_FRAME_ADDRESS)) name = fp_frame_name(m, of, &r->name);
     if (!name) name = fp_strings_intern(&m->strings, "[unknown]", 9);
     uint32_t only = name == FP_NO_ID ? FP_NO_ID : fp_model_function(m, 0, 0, name, 0, 0);
     uint32_t line = only == FP_NO_ID ? FP_NO_ID : fp_model_line(m, only, 0, 0, 0);
@@ -85,10 +85,10 @@ static int name_frame(struct fp_restack *r, uint32_t frame, struct fp_err *err) 
     }
     r->placed += placed;
     if (begin_chain(r, frame, n ? n : 1)) return no_memory(err);
-    if (!n) return push_name(r, 0, mapping, address, err);
+    if (!n) return push_name(r, 0, frame, err);
     const uint32_t first = r->n_chains;
     for (uint32_t id = lines; id; id = fp_table_row(&m->lines, id)[FP_LINE_OUTER]) {
-        int status = push_name(r, fp_table_row(&m->lines, id)[FP_LINE_FUNCTION], mapping, address, err);
+        int status = push_name(r, fp_table_row(&m->lines, id)[FP_LINE_FUNCTION], frame, err);
         if (status) return status;
     }
     for (uint32_t i = 0; i < n / 2; i++) {
