@@ -12,9 +12,11 @@ SEED = 0
 
 CORE := $(wildcard csrc/*/*.c)
 C_TARGETS := $(patsubst tests/fuzz/%_fuzz.c,%,$(wildcard tests/fuzz/*_fuzz.c))
+CYTHON_TARGETS := $(patsubst tests/fuzz/%_fuzz.py,%,$(wildcard tests/fuzz/*_fuzz.py))
 CORPUS := $(wildcard tests/corpus/*/good/* tests/corpus/*/bad/* tests/fuzz/seeds/*)
 
-.PHONY: help build test lint python-lint c-lint fuzz fuzz-cython $(C_TARGETS:%=fuzz-%) bench docs
+.PHONY: help build test lint python-lint c-lint fuzz fuzz-cython fuzz-python $(C_TARGETS:%=fuzz-%) \
+	$(CYTHON_TARGETS:%=fuzz-cython-%) bench docs
 .SECONDARY: # objects are kept
 .DELETE_ON_ERROR:
 
@@ -94,20 +96,24 @@ $(C_TARGETS:%=fuzz-%): fuzz-%: build/fuzz/bin/% build/fuzz/seeds
 	@mkdir -p build/fuzz/found/$*
 	$(call fuzzing,$*,$< $(LIMITS) -max_total_time=$(C_SECONDS) -timeout=10 build/fuzz/found/$* build/fuzz/seeds)
 
-# The Callgrind tokenizer and writers, which are Cython.  libFuzzer and ASan are shared libraries here; libFuzzer must
-# come first, or its hooks would be the empty ones of ASan.
+# What is Cython.  libFuzzer and ASan are shared libraries here; libFuzzer must come first, or its hooks would be the
+# empty ones of ASan.
 CLANG_RT = $(shell $(CLANG) -print-file-name=libclang_rt.$(1)-$(shell uname -m).$(2))
 build/fuzz/libfuzzer.so: Makefile
 	@mkdir -p $(@D)
 	$(CLANG) -shared -o $@ -Wl,--whole-archive $(call CLANG_RT,fuzzer_no_main,a) -Wl,--no-whole-archive \
 	    -lstdc++ -lpthread -lm
 
-fuzz-cython: build/fuzz/libfuzzer.so .venv/bin/fastprof
+fuzz-cython: $(CYTHON_TARGETS:%=fuzz-cython-%)
+
+fuzz-python: .venv/bin/fastprof
 	CC=$(CLANG) FASTPROF_SANITIZE=fuzzer $(PYTHON) setup.py -q build --build-lib build/fuzz/python
-	$(call fuzzing,cython,LD_PRELOAD="$(CURDIR)/$<:$(call CLANG_RT,asan,so)" PYTHONPATH=build/fuzz/python:. \
+
+$(CYTHON_TARGETS:%=fuzz-cython-%): fuzz-cython-%: build/fuzz/libfuzzer.so fuzz-python
+	$(call fuzzing,cython-$*,LD_PRELOAD="$(CURDIR)/$<:$(call CLANG_RT,asan,so)" PYTHONPATH=build/fuzz/python:. \
 	    ASAN_OPTIONS=detect_leaks=0:verify_asan_link_order=0:quarantine_size_mb=8 \
-	    $(PYTHON) -P -m tests.fuzz.callgrind_fuzz $(CURDIR)/$< $(LIMITS) -max_total_time=$(CYTHON_SECONDS) \
-	    -max_len=4096 -timeout=20 build/fuzz/found-callgrind)
+	    $(PYTHON) -P -m tests.fuzz.$*_fuzz $(CURDIR)/$< $(LIMITS) -max_total_time=$(CYTHON_SECONDS) \
+	    -max_len=4096 -timeout=20 build/fuzz/found-$*)
 
 -include $(CORE:%.c=build/lint/gcc/%.d) $(CORE:%.c=build/lint/clang/%.d) $(CORE:%.c=build/fuzz/%.d) \
 	$(C_TARGETS:%=build/fuzz/tests/fuzz/%_fuzz.d)

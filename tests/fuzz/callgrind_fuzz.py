@@ -1,37 +1,26 @@
-"""Fuzzes the Callgrind and Cachegrind tokenizer, writers and the aggregator, which are Cython and C.
+"""Fuzzes the Callgrind and Cachegrind tokenizer, writers and the aggregator, which are Cython and C (libfuzzer.py).
 
-    LD_PRELOAD=LIBCLANG_RT.ASAN.SO ASAN_OPTIONS=detect_leaks=0 \\
-        python -m tests.fuzz.callgrind_fuzz LIBFUZZER.SO [libFuzzer's options and folders]
-
-LIBFUZZER.SO is libFuzzer as a shared library; fastprof has to be built by clang with FASTPROF_SANITIZE=fuzzer, which
-gives it the counters that libFuzzer looks at (`make fuzz-cython`).  The first bytes of an input choose how
-the rest, a profile, is read: every input is read in two window sizes, as by machines with AVX-512, AVX2 and neither
-(the same rows or the same error), then written (the same bytes), summed up and read again.  An input that fails is
-written down by libFuzzer.
+The first bytes of an input choose how the rest, a profile, is read: every input is read in two window sizes, as by
+machines with AVX-512, AVX2 and neither (the same rows or the same error), then written (the same bytes), summed up and
+read again.
 """
 
 from __future__ import annotations
 
-import ctypes
 import io
-import os
-import sys
-import traceback
-from pathlib import Path
 
-LIBFUZZER = ctypes.CDLL(sys.argv[1], ctypes.RTLD_GLOBAL)  # before the modules that it counts in
+from tests.fuzz import libfuzzer  # isort: skip  before the modules that it counts in
 
-from fastprof import plan  # noqa: E402
-from fastprof.core.engine import write  # noqa: E402
-from fastprof.core.errors import FastprofError  # noqa: E402
-from fastprof.core.options import Options  # noqa: E402
-from fastprof.core.sink import Sink  # noqa: E402
-from fastprof.core.streams import compression_of_bytes  # noqa: E402
-from fastprof.formats import get  # noqa: E402
-from tests.support.graphs import read_parts  # noqa: E402
-from tests.support.product import open_input  # noqa: E402
+from fastprof import plan
+from fastprof.core.engine import write
+from fastprof.core.errors import FastprofError
+from fastprof.core.options import Options
+from fastprof.core.sink import Sink
+from fastprof.core.streams import compression_of_bytes
+from fastprof.formats import get
+from tests.support.graphs import read_parts
+from tests.support.product import open_input
 
-CORPUS = Path(__file__).parents[1] / "corpus"
 # Words of the format: libFuzzer's dictionary.
 WORDS = (
     b"fn= fl= fi= fe= ob= cfn= cfi= cob= calls= jump= jcnd= jfi= jfn= rcalls= totals: summary: part: thread: events: "
@@ -90,37 +79,16 @@ def check(data: bytes) -> None:
         assert "2^63" in str(error), error  # a sum that does not fit
 
 
-@ctypes.CFUNCTYPE(ctypes.c_int, ctypes.POINTER(ctypes.c_uint8), ctypes.c_size_t)
-def one(data: object, n: int) -> int:
-    try:
-        check(ctypes.string_at(data, n))  # type: ignore[arg-type]
-    except BaseException:
-        traceback.print_exc()
-        sys.stderr.flush()
-        os.abort()
-    return 0
-
-
-def seed(folder: Path) -> None:
-    """The corpus as inputs, and the words."""
-    for path in sorted(p for name in ("callgrind", "cachegrind") for p in CORPUS.glob(f"{name}/*/*.{name}")):
-        is_cachegrind = path.parts[-3] == "cachegrind"
-        for lenient in (0, 2):
-            data = bytes([is_cachegrind | lenient, 7]) + path.read_bytes()
-            (folder / f"{path.parts[-2]}-{path.name}-{lenient}").write_bytes(data)
-    (folder.parent / "words").write_bytes(b"".join(b'"%b"\n' % word for word in WORDS.split()))
-
-
-def main() -> None:
-    *options, folder = sys.argv[2:]
-    Path(folder).mkdir(exist_ok=True)
-    seed(Path(folder))
-    words = [b"callgrind_fuzz", *map(os.fsencode, options), b"-dict=" + os.fsencode(Path(folder).parent / "words")]
-    words.append(os.fsencode(folder))
-    argv = (ctypes.c_char_p * (len(words) + 1))(*words, None)
-    at = ctypes.cast(argv, ctypes.POINTER(ctypes.c_char_p))
-    sys.exit(LIBFUZZER.LLVMFuzzerRunDriver(ctypes.byref(ctypes.c_int(len(words))), ctypes.byref(at), one))
+def seeds() -> dict[str, bytes]:
+    """The corpus as inputs."""
+    found = {}
+    for name in ("callgrind", "cachegrind"):
+        for path in sorted(libfuzzer.CORPUS.glob(f"{name}/*/*.{name}")):
+            for lenient in (0, 2):
+                data = bytes([(name == "cachegrind") | lenient, 7]) + path.read_bytes()
+                found[f"{path.parts[-2]}-{path.name}-{lenient}"] = data
+    return found
 
 
 if __name__ == "__main__":
-    main()
+    libfuzzer.run(check, seeds(), WORDS.split())
