@@ -20,6 +20,8 @@ FILES = (
     "cachegrind/good/newer.cachegrind",
     "callgrind/good/contexts.callgrind",
     "callgrind/good/xdebug.callgrind",
+    "folded/good/plain.folded",
+    "folded/good/two_values.folded",
     "gperftools/good/norecords.prof",
     "gperftools/good/plain.prof",
     "pprof/good/go-heap.pb.gz",
@@ -31,8 +33,8 @@ FILES = (
 # what holds a view as it is, and what a timeline becomes
 TARGETS = {
     "graph": ("callgrind", "cachegrind"),
-    "stacks": ("pprof", "gperftools"),
-    "timeline": ("xray", "callgrind", "pprof"),
+    "stacks": ("pprof", "gperftools", "folded"),
+    "timeline": ("xray", "callgrind", "pprof", "folded"),
 }
 
 

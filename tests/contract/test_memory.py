@@ -60,6 +60,11 @@ def cachegrind(path: Path, times: int) -> None:
         file.write(b"summary: %d\n" % (400 * sum(range(times * 150))))
 
 
+def folded(path: Path, times: int) -> None:
+    lines = b"".join(b"main;worker_%d;f%d;g%d %d\n" % (i % 7, i % 50, i, i + 1) for i in range(400))
+    path.write_bytes(lines * (times * 100))
+
+
 def from_xray(to: str) -> Callable[[Path, int], None]:
     """Some stacks converted, and their samples repeated."""
 
@@ -122,6 +127,7 @@ GROW: dict[str, Callable[[Path, int], None]] = {
     "callgrind": callgrind,
     "cachegrind": cachegrind,
     "pprof": from_xray("pprof"),
+    "folded": folded,
     "gperftools": from_xray("gperftools"),
     "archive": archive,
 }

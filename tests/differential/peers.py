@@ -17,6 +17,7 @@ PACKAGES = {
     "clang-14": "clang-14 libclang-rt-14-dev",
     "clang-19": "clang-19 libclang-rt-19-dev",
     "dbus-run-session": "dbus-daemon",
+    "flamegraph.pl": "libdevel-nytprof-perl",
     "go": "golang-go",
     "google-pprof": "google-perftools",
     "llvm-symbolizer-19": "llvm-19",

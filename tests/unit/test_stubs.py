@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import ast
 import importlib
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 import pytest
 
 from fastprof.core.model import Model, address_of
-from fastprof.formats.callgrind._lexer import Lexer
+from fastprof.formats.callgrind import _lexer as callgrind
+from fastprof.formats.folded import _lexer as folded
 from tests.support.paths import REPO
 
 STUBS = sorted((REPO / "fastprof").rglob("*.pyi"))
@@ -46,10 +47,26 @@ def test_a_stub_has_the_names_of_its_module(path: Path) -> None:
             assert declared(node.body) == public(vars(getattr(module, node.name))), node.name
 
 
-@pytest.mark.parametrize(("fields", "attribute"), [("Counts", "counts"), ("Wrapped", "wrapped")])
-def test_the_dictionaries_of_the_lexer_have_the_fields_of_the_stub(fields: str, attribute: str) -> None:
-    model = Model()
-    lexer = Lexer(address_of(model.c), False, True)
-    (path,) = (p for p in STUBS if p.stem == "_lexer")
+def callgrind_lexer() -> object:
+    return callgrind.Lexer(address_of(Model().c), False, True)
+
+
+def folded_lexer() -> object:
+    return folded.Lexer(address_of(Model().c), False, 1, 0, 0)
+
+
+@pytest.mark.parametrize(
+    ("new", "fields", "attribute"),
+    [
+        (callgrind_lexer, "Counts", "counts"),
+        (callgrind_lexer, "Wrapped", "wrapped"),
+        (folded_lexer, "Counts", "counts"),
+    ],
+)
+def test_the_dictionaries_of_lexers_have_the_fields_of_the_stub(
+    new: Callable[[], object], fields: str, attribute: str
+) -> None:
+    lexer = new()
+    path = (REPO / Path(*type(lexer).__module__.split("."))).with_suffix(".pyi")
     (node,) = (n for n in ast.parse(path.read_text()).body if isinstance(n, ast.ClassDef) and n.name == fields)
     assert declared(node.body) == getattr(lexer, attribute).keys()

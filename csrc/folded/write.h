@@ -1,0 +1,73 @@
+/* folded/write.h - writes folded stacks: frames from the root on, a blank, a count.
+ *
+ *   main;f;g 5
+ *
+ * Floor 2.  Nobody defines an escape, so a name that would be read as something else is changed, and counted:
+ *   ';'                                                       becomes ':'
+ *   control characters, U+0085, U+2028, U+2029, U+FEFF        a blank
+ *   a byte that is not UTF-8                                  U+FFFD
+ *   blanks at both ends                                       nothing
+ *   nothing                                                   [unknown]
+ *   '#' at the beginning of a line                            '_#'
+ *   the blank before a number at the end of a leaf            '_'
+ *
+ * Memory: linear in distinct names and in the model's functions and stacks.
+ */
+#ifndef FP_FOLDED_WRITE_H
+#define FP_FOLDED_WRITE_H
+
+#include "core/batch.h"
+#include "core/buf.h"
+#include "core/model.h"
+
+/* cffi-begin */
+
+/* What is not written, or not as it was. */
+struct fp_folded_write_stats {
+    uint64_t lines;
+    uint64_t renamed;  /* names that were changed, also those that only are where they stand in a line */
+    uint64_t merged;   /* distinct names that became one with another */
+    uint64_t no_stack; /* rows without a stack, written as "[no stack]" */
+    uint64_t zero;     /* rows of value 0 or, after division, below 1/2 */
+    uint64_t negative; /* rows of negative values */
+    uint64_t rounded;  /* rows whose value was no multiple of the divisor */
+};
+
+struct fp_folded_writer {
+    struct fp_model *model;
+    uint64_t divisor; /* values are written divided by this, rounded to the nearest; 1 or more */
+    struct fp_folded_write_stats stats;
+
+    /* private from here on */
+    struct fp_strings texts; /* names as they are written; 1 "[unknown]", 2 "[no stack]" */
+    uint32_t *text_of;       /* by function: its text, 0 = not known yet */
+    uint32_t cap_text_of;
+    uint8_t *flags; /* by text: what was counted of it */
+    uint32_t cap_flags;
+    struct fp_buf line;    /* the last stack */
+    uint32_t root;         /* the text that every line begins with, 0 = none */
+    struct fp_buf scratch; /* a name that is being changed */
+    /* the nodes of the last stack from the root on, and where the text of each ends */
+    uint32_t *nodes;
+    uint64_t *ends;
+    uint32_t n_nodes, cap_nodes, cap_ends;
+    uint32_t *depth_of; /* by stack: its place in `nodes`, if it is there */
+    uint32_t cap_depth_of;
+    uint32_t *path; /* stacks from a leaf upwards */
+    uint32_t cap_path;
+};
+
+/* Borrows the model.  Caller owns.  NULL when memory ran out. */
+struct fp_folded_writer *fp_folded_writer_new(struct fp_model *model);
+void fp_folded_writer_free(struct fp_folded_writer *w);
+
+/* From now on every line begins with a frame of this name, a string of the model.  0 or FP_E_NOMEM. */
+int fp_folded_root(struct fp_folded_writer *w, uint32_t name);
+
+/* Appends a line for each row, with the value in column 0.  A frame is called as the function of its first line; it
+ * should have no more (bridges/restack.h: fp_restack_names).  FP_DONE or FP_E_NOMEM. */
+int fp_folded_put(struct fp_folded_writer *w, const struct fp_batch *in, struct fp_buf *out, struct fp_err *err);
+
+/* cffi-end */
+
+#endif

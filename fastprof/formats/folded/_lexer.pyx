@@ -1,0 +1,317 @@
+"""Lines of folded stacks -> rows of stacks, without the GIL.
+
+    main;f;g 5        frames from the root on, a blank, a count
+    main;f;g 5 7      two counts: those before and after, of a comparison
+
+What is repaired, what is an error and what becomes of it: docs/formats/folded.md.
+"""
+
+from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
+from libc.stdlib cimport free
+from libc.string cimport memchr, memcmp, memcpy
+
+from fastprof.core.fp cimport *
+
+cdef enum:
+    OK = 0  # a line was read
+    BAD = 1  # and is none, and to be passed over
+    N_COUNTS = 2
+
+cdef int64_t INT64_LIMIT = 0x7fffffffffffffff
+
+
+# A frame of the last stack.
+cdef struct Level:
+    size_t end  # of its text
+    uint32_t node  # the stack down to it
+    uint32_t empty  # frames without a name down to it
+
+
+# What is said of all lines, beside their rows.
+cdef struct Counts:
+    uint64_t rows
+    uint64_t skipped  # lenient: lines that could not be read
+    uint64_t comments
+    uint64_t blank  # lines
+    uint64_t carriage_returns  # at the end of lines
+    uint64_t trailing_blanks  # behind counts
+    uint64_t trailing_frames  # lines that end in frames without a name
+    uint64_t empty_frames  # others
+    uint64_t no_frames  # lines that have a count alone, behind a blank
+    uint64_t rounded
+    uint64_t first_rounded  # the line of the first
+    bint byte_order_mark
+    bint open_end  # no newline at the end
+
+
+cdef inline bint is_blank(uint8_t c) noexcept nogil:
+    return c == c' ' or c == c'\t'
+
+
+cdef class Lexer:
+    """Reads lines into stacks batches.
+
+    `n_counts`: the counts of a line, 1 or 2.  `decimals`: counts are taken times 10 to the power of this, 9 at most.
+    Borrows the model, whose address it is given.  Memory: what the model gets, 4 bytes for each of its strings, and the
+    longest line.
+    """
+
+    cdef fp_model *model
+    cdef bint lenient
+    cdef uint32_t n_counts
+    cdef uint32_t decimals
+    cdef uint64_t line  # lines read
+    cdef Counts seen
+    # The last stack: sorted lines have most of it in common with the next.
+    cdef uint8_t *last
+    cdef size_t last_n, last_cap
+    cdef Level *levels
+    cdef uint32_t n_levels, cap_levels
+    cdef uint32_t *frames  # by string: the frame of that name, 0 = none yet
+    cdef uint32_t cap_frames
+    cdef uint32_t unknown  # the string of a frame without a name
+
+    def __cinit__(self, size_t model, bint lenient, uint32_t n_counts, uint32_t decimals, uint32_t unknown):
+        if not 1 <= n_counts <= N_COUNTS or decimals > 9:
+            raise ValueError("a line has one or two counts, of up to nine decimals")
+        self.model = <fp_model *>model
+        self.lenient = lenient
+        self.n_counts = n_counts
+        self.decimals = decimals
+        self.unknown = unknown
+
+    def __dealloc__(self):
+        free(self.last)
+        free(self.levels)
+        free(self.frames)
+
+    @property
+    def counts(self):
+        """The fields of Counts, so far."""
+        return self.seen
+
+    def feed(self, size_t in_, size_t batch, size_t err):
+        """Read the lines that the window has, given the addresses of `struct fp_in`, `fp_batch` and `fp_err`.
+
+        The batch has `n_counts` value columns.  Returns an fp_status.
+        """
+        cdef int status
+        with nogil:
+            status = self.window(<fp_in *>in_, <fp_batch *>batch, <fp_err *>err)
+        return status
+
+    cdef int window(self, fp_in *in_, fp_batch *b, fp_err *err) noexcept nogil:
+        cdef const uint8_t *p = in_.p + in_.pos
+        cdef const uint8_t *end = in_.p + in_.n
+        cdef const uint8_t *stop
+        cdef bint whole
+        cdef int status
+        while p != end:
+            if b.n == b.cap:
+                return FP_FULL
+            stop = <const uint8_t *>memchr(p, c'\n', end - p)
+            whole = stop != NULL
+            if not whole:
+                if not in_.eof:
+                    return FP_MORE
+                stop = end
+            status = self.read_line(p, stop, in_.base + in_.pos, whole, b, err)
+            if status < 0:
+                return status
+            p = stop + whole
+            in_.pos = p - in_.p
+        return FP_DONE if in_.eof else FP_MORE
+
+    cdef int read_line(self, const uint8_t *p, const uint8_t *stop, uint64_t offset, bint whole, fp_batch *b,
+                       fp_err *err) noexcept nogil:
+        """Reads the line from p to `stop`, p being byte `offset` of the input.  OK, BAD or an error."""
+        cdef const uint8_t *first = p
+        cdef const uint8_t *token
+        cdef int64_t values[N_COUNTS]
+        cdef uint32_t k = self.n_counts, node
+        cdef int status
+        self.line += 1
+        self.seen.open_end = not whole
+        if offset == 0 and stop - p >= 3 and p[0] == 0xef and p[1] == 0xbb and p[2] == 0xbf:
+            self.seen.byte_order_mark = True
+            p += 3
+        if stop != p and (stop - 1)[0] == c'\r':
+            self.seen.carriage_returns += 1
+            stop -= 1
+        token = stop
+        while stop != p and is_blank((stop - 1)[0]):
+            stop -= 1
+        if stop == p:
+            self.seen.blank += 1
+            return OK
+        if p[0] == c'#' and (stop - p == 1 or is_blank(p[1]) or memchr(p, c';', stop - p) == NULL):
+            self.seen.comments += 1
+            return OK
+        self.seen.trailing_blanks += stop != token
+        while k != 0:
+            k -= 1
+            token = stop
+            while token != p and not is_blank((token - 1)[0]):
+                token -= 1
+            if token == p:
+                return self.bad(err, FP_E_MALFORMED if whole else FP_E_TRUNCATED, offset, "the line", first,
+                                stop - first, "frames, a blank and a count" if self.n_counts == 1 else
+                                "frames and two counts, as the first lines have")
+            status = self.number(token, stop, &values[k])
+            if status == FP_E_OVERFLOW:
+                return self.bad(err, status, offset + (token - first), "the count", token, stop - token,
+                                "at most 2^63 - 1")
+            if status != OK:
+                return self.bad(err, FP_E_MALFORMED if whole else FP_E_TRUNCATED, offset + (token - first),
+                                "the count", token, stop - token, "digits")
+            stop = token
+            while stop != p and is_blank((stop - 1)[0]):
+                stop -= 1
+        if stop != p and (stop - 1)[0] == c';':
+            self.seen.trailing_frames += 1
+            while stop != p and (stop - 1)[0] == c';':
+                stop -= 1
+        self.seen.no_frames += stop == p
+        node = self.stack(p, stop - p)
+        if node == FP_NO_ID:
+            return fp_fail(err, FP_E_NOMEM, 0, "memory")
+        for k in range(self.n_counts):
+            b.values[k * <size_t>b.cap + b.n] = values[k]
+        b.stack[b.n] = node
+        b.time[b.n] = 0
+        b.thread[b.n] = b.label[b.n] = 0
+        b.n += 1
+        self.seen.rows += 1
+        return OK
+
+    cdef int bad(self, fp_err *err, int code, uint64_t offset, const char *what, const uint8_t *text, size_t n,
+                 const char *want) noexcept nogil:
+        """The line cannot be read: an error, or a loss."""
+        if self.lenient:
+            self.seen.skipped += 1
+            return BAD
+        return fp_fail_text(err, code, offset, self.line, what, text, n, want)
+
+    # ---- counts ---------------------------------------------------------------
+
+    cdef int number(self, const uint8_t *p, const uint8_t *stop, int64_t *to) noexcept nogil:
+        """Digits, perhaps a point, perhaps digits: the nearest whole number of what they are times 10^decimals.
+
+        OK, BAD or FP_E_OVERFLOW.
+        """
+        cdef const uint8_t *first = p
+        cdef uint64_t v = 0, digit
+        cdef bint fits = True, up = False, exact = True
+        cdef uint32_t k
+        while p != stop and fp_is_digit(p[0]):
+            fits = fits and times_ten(&v, p[0] - c'0')
+            p += 1
+        if p == first:
+            return BAD
+        if p != stop:
+            if p[0] != c'.':
+                return BAD
+            p += 1
+        for k in range(self.decimals):
+            digit = 0
+            if p != stop and fp_is_digit(p[0]):
+                digit = p[0] - c'0'
+                p += 1
+            fits = fits and times_ten(&v, digit)
+        if p != stop and fp_is_digit(p[0]):
+            up = p[0] >= c'5'
+            while p != stop and fp_is_digit(p[0]):
+                exact = exact and p[0] == c'0'
+                p += 1
+        if p != stop:
+            return BAD
+        v += up
+        if not fits or v > <uint64_t>INT64_LIMIT:
+            return FP_E_OVERFLOW
+        if not exact:
+            self.seen.rounded += 1
+            if self.seen.first_rounded == 0:
+                self.seen.first_rounded = self.line
+        to[0] = <int64_t>v
+        return OK
+
+    # ---- stacks ---------------------------------------------------------------
+
+    cdef uint32_t stack(self, const uint8_t *p, size_t n) noexcept nogil:
+        """The stack of n bytes of text; FP_NO_ID when memory ran out."""
+        cdef size_t same = common(p, self.last, min(n, self.last_n)), at = 0
+        cdef const uint8_t *stop
+        cdef uint32_t k = self.n_levels, node = 0, empty = 0
+        cdef size_t end
+        if n == 0:
+            return 0
+        # the levels that stay: their text is the same, and a frame ends there
+        while k != 0 and (self.levels[k - 1].end > same
+                          or self.levels[k - 1].end == same and same != n and p[same] != c';'):
+            k -= 1
+        if k != 0:
+            node, empty, at = self.levels[k - 1].node, self.levels[k - 1].empty, self.levels[k - 1].end + 1
+        self.n_levels = 0
+        if n > self.last_cap and fp_bytes_room(&self.last, &self.last_cap, n):
+            return FP_NO_ID
+        if n > same:
+            memcpy(self.last + same, p + same, n - same)
+        self.last_n = n
+        while at < n:
+            stop = <const uint8_t *>memchr(p + at, c';', n - at)
+            end = n if stop == NULL else stop - p
+            empty += end == at
+            node = self.child(node, p + at, end - at)
+            if node == FP_NO_ID or fp_array_room(&self.levels, &self.cap_levels, <uint64_t>k + 1, sizeof(Level)):
+                self.last_n = 0
+                return FP_NO_ID
+            self.levels[k].end, self.levels[k].node, self.levels[k].empty = end, node, empty
+            k += 1
+            at = end + 1
+        self.n_levels = k
+        self.seen.empty_frames += empty
+        return node
+
+    cdef uint32_t child(self, uint32_t parent, const uint8_t *name, size_t n) noexcept nogil:
+        """The stack of `parent` and a frame of that name."""
+        cdef uint32_t string = fp_strings_intern(&self.model.strings, name, n) if n != 0 else self.unknown
+        cdef uint32_t frame
+        if string == FP_NO_ID:
+            return FP_NO_ID
+        if string >= self.cap_frames and fp_array_zeroed(&self.frames, &self.cap_frames, <uint64_t>string + 1,
+                                                          sizeof(uint32_t)):
+            return FP_NO_ID
+        frame = self.frames[string]
+        if frame == 0:
+            frame = new_frame(self.model, string)
+            if frame == FP_NO_ID:
+                return FP_NO_ID
+            self.frames[string] = frame
+        return fp_model_stack(self.model, parent, frame)
+
+
+cdef inline bint times_ten(uint64_t *v, uint64_t digit) noexcept nogil:
+    """v * 10 + digit; False if that is 2^63 or more."""
+    if v[0] > (<uint64_t>INT64_LIMIT - digit) / 10:
+        return False
+    v[0] = v[0] * 10 + digit
+    return True
+
+
+cdef inline size_t common(const uint8_t *a, const uint8_t *b, size_t n) noexcept nogil:
+    """How many of the first n bytes are the same."""
+    cdef size_t i = 0
+    while i + 16 <= n and memcmp(a + i, b + i, 16) == 0:
+        i += 16
+    while i < n and a[i] == b[i]:
+        i += 1
+    return i
+
+
+cdef uint32_t new_frame(fp_model *m, uint32_t name) noexcept nogil:
+    """A frame that is nothing but a name; FP_NO_ID when memory ran out."""
+    cdef uint32_t function = fp_model_function(m, 0, 0, name, 0, 0), line
+    if function == FP_NO_ID:
+        return FP_NO_ID
+    line = fp_model_line(m, function, 0, 0, 0)
+    return FP_NO_ID if line == FP_NO_ID else fp_model_frame(m, 0, 0, 0, line)

@@ -1,0 +1,81 @@
+"""Reads folded stacks (_lexer.pyx)."""
+
+from __future__ import annotations
+
+import re
+
+from fastprof.core._c import lib
+from fastprof.core._typing import Any
+from fastprof.core.engine import Reader
+from fastprof.core.io import Source
+from fastprof.core.model import Model, Part, ValueType, address_of
+from fastprof.core.options import LENIENT, Options
+from fastprof.core.report import Report
+from fastprof.formats.folded import COUNTS, DECIMALS, first_stacks
+from fastprof.formats.folded._lexer import Lexer
+
+_TWO_COUNTS = rb".*[ \t]\d+(\.\d*)?[ \t]+\d+(\.\d*)?"
+_VALUE_TYPES = {
+    1: [ValueType("samples", "count")],
+    2: [ValueType("before", "count"), ValueType("after", "count")],
+}
+
+
+class FoldedReader(Reader):
+    """Stacks of names.  Loses comments, which are counted."""
+
+    format = "folded"
+    view = "stacks"
+
+    def __init__(self, source: Source, model: Model, options: Options, report: Report) -> None:
+        super().__init__(source, model, options, report)
+        n_counts = options[COUNTS]
+        if n_counts is None:
+            lines = first_stacks(source.head)
+            n_counts = 2 if lines and all(re.fullmatch(_TWO_COUNTS, line) for line in lines) else 1
+            if n_counts == 2:
+                report.warn(
+                    f"{source.name}: its first lines end in two numbers each, which are taken for counts before and "
+                    "after; --counts 1 takes the first for part of a name"
+                )
+        self._n_counts = n_counts
+        unknown = model.intern("[unknown]")
+        self._lexer = Lexer(address_of(model.c), options[LENIENT], n_counts, options[DECIMALS], unknown)
+        self._part = model.add_part(Part(value_types=list(_VALUE_TYPES[n_counts])))
+
+    def feed(self, in_: Any, batch: Any, err: Any) -> int:
+        if batch.n_values != self._n_counts and lib.fp_batch_set_values(batch, self._n_counts):
+            raise MemoryError("no memory for a batch's values")
+        batch.part = self._part
+        return self._lexer.feed(address_of(in_), address_of(batch), address_of(err))
+
+    def finish(self) -> None:
+        counts, report, name = self._lexer.counts, self.report, self.source.name
+        for counter, code, text, n in (
+            (report.repairs, "byte-order-marks", "byte order marks", counts["byte_order_mark"]),
+            (report.repairs, "carriage-returns", "lines that end in a carriage return", counts["carriage_returns"]),
+            (report.repairs, "blank-lines", "lines without text", counts["blank"]),
+            (report.repairs, "blanks-behind-counts", "lines with blanks behind the count", counts["trailing_blanks"]),
+            (
+                report.repairs,
+                "trailing-empty-frames",
+                "stacks that end in empty frames, left out",
+                counts["trailing_frames"],
+            ),
+            (report.repairs, "empty-frames", "frames without a name, called [unknown]", counts["empty_frames"]),
+            (report.repairs, "no-frames", "counts without a stack", counts["no_frames"]),
+            (report.repairs, "rounded-counts", "counts with a fraction, rounded", counts["rounded"]),
+            (report.repairs, "open-end", "files that do not end in a newline", counts["open_end"]),
+            (report.losses, "skipped-lines", "lines that could not be read", counts["skipped"]),
+            (report.unsaid, "comments", "comments", counts["comments"]),
+        ):
+            counter.add(code, text, n)
+        if counts["rounded"]:
+            report.warn(
+                f"{name}: line {counts['first_rounded']}: a count with a fraction; such counts are taken as the "
+                "nearest whole number, --decimals keeps digits behind the point"
+            )
+        if counts["open_end"]:
+            report.warn(f"{name}: does not end in a newline, so it may have been cut off")
+        report.facts["counts of a line"] = self._n_counts
+        report.facts["lines of stacks"] = counts["rows"]

@@ -1,0 +1,55 @@
+"""Writes folded stacks (csrc/folded/write.h)."""
+
+from __future__ import annotations
+
+from fastprof.core._c import ffi, lib
+from fastprof.core.engine import Writer
+from fastprof.core.errors import check
+from fastprof.core.io import Sink
+from fastprof.core.model import Batch, Model
+from fastprof.core.options import Options
+from fastprof.core.report import Report
+from fastprof.formats.folded import NANOSECONDS, ROOT
+
+
+class FoldedWriter(Writer):
+    """A line for each row, in the order in which they come, as the plan made them: one value, frames that are names.
+
+    Times are written in microseconds, because some viewers make an object of each count.
+    """
+
+    format = "folded"
+    view = "stacks"
+
+    def __init__(self, model: Model, sink: Sink, options: Options, report: Report) -> None:
+        super().__init__(model, sink, options, report)
+        w = lib.fp_folded_writer_new(model.c)
+        if not w:
+            raise MemoryError("no memory for the writer of folded stacks")
+        self._w = ffi.gc(w, lib.fp_folded_writer_free)
+        self._err = ffi.new("struct fp_err *")
+        self._lines = 0
+        root = options[ROOT]
+        if root is not None and lib.fp_folded_root(self._w, model.intern(root)):
+            raise MemoryError("no memory for the writer of folded stacks")
+
+    def put(self, batch: Batch) -> None:
+        w, (value, *_) = self._w, self.model.parts[batch.part].value_types
+        in_microseconds = value.unit in ("nanoseconds", "ns") and not self.options[NANOSECONDS]
+        w.divisor = 1000 if in_microseconds else 1
+        check(lib.fp_folded_put(w, batch.c, self.out, self._err), self._err, "output", self.format)
+        unit = "microseconds" if in_microseconds else value.unit
+        self.report.rows[f"stacks of {value.name}{'/' * bool(unit)}{unit} written"] += int(w.stats.lines) - self._lines
+        self._lines = int(w.stats.lines)
+
+    def end(self) -> None:
+        stats, report = self._w.stats, self.report
+        for code, text, n in (
+            ("no-stack", "samples without stack, written as [no stack]", stats.no_stack),
+            ("renamed", "names that would be read as something else, changed", stats.renamed),
+            ("merged-names", "names that are now the same as others", stats.merged),
+            ("zero-values", "stacks of value 0", stats.zero),
+            ("negative-values", "stacks of negative value", stats.negative),
+            ("rounded-times", "times rounded to whole microseconds", stats.rounded),
+        ):
+            report.unsaid.add(code, text, n)

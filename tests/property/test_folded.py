@@ -1,0 +1,111 @@
+"""Folded stacks against the slow reader: any text, any window; what is written reads as what was meant."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fastprof.core.errors import FormatError
+from fastprof.core.options import Options
+from tests.reference import folded as reference
+from tests.support.stackdump import dump, rewrite
+
+# Text in which every rule of the format is met often.
+PIECE = st.sampled_from(
+    [
+        *(b";", b";;", b" ", b"\t", b"#", b"\r", b"a", b"f g", b"12", b"3", b"4.5", b"0.49", b".5", b"1.", b"-3", b"1e3"),
+        *(b"\xef\xbb\xbf", b"\xff", b"\0", b"\xe2\x80\xa8", b"9223372036854775807", b"9223372036854775808", b"worker 7"),
+    ]
+)
+LINE = st.lists(PIECE, max_size=8).map(b"".join)
+STACK = st.lists(st.sampled_from([b"main", b"f", b"g h", b"w 1", b"", b"x_[j]"]), min_size=1, max_size=6).map(b";".join)
+GOOD_LINE = st.builds(lambda stack, count: b"%b %d" % (stack, count), STACK, st.integers(0, (1 << 63) - 1))
+TEXT = st.lists(st.one_of(LINE, GOOD_LINE), max_size=12).map(b"\n".join)
+CHUNK = st.sampled_from([None, 1, 2, 7, 100])
+
+
+def rows(data: bytes, chunk: int | None, capacity: int | None, options: Options) -> object:
+    found = dump(data, "folded", chunk=chunk, capacity=capacity, options=options)
+    return [(tuple(f[3][0][0] for f in reversed(stack)), values) for stack, _, values in found.rows]
+
+
+@given(TEXT, CHUNK, st.sampled_from([None, 1, 3]), st.sampled_from([1, 2]), st.sampled_from([0, 1, 6]), st.booleans())
+def test_reading_is_that_of_the_slow_reader(
+    data: bytes, chunk: int | None, capacity: int | None, n_counts: int, decimals: int, lenient: bool
+) -> None:
+    options = Options(counts=n_counts, decimals=decimals, lenient=lenient)
+    try:
+        want = reference.read(data, n_counts, decimals, lenient)
+    except ValueError as error:
+        with pytest.raises(FormatError) as caught:
+            rows(data, chunk, capacity, options)
+        assert caught.value.line == error.args[0]
+        assert 0 <= (caught.value.offset or 0) <= len(data)
+        return
+    assert rows(data, chunk, capacity, options) == want.rows
+
+
+def as_written(name: bytes) -> bytes:
+    """A frame of the middle of a stack, by the rules of docs/formats/folded.md."""
+    text = name.decode("utf-8", "surrogateescape").replace(";", ":")
+    text = re.sub("[\udc80-\udcff]", "\ufffd", text)  # a byte that is no UTF-8
+    text = re.sub("[\x00-\x1f\x7f-\x9f\u2028\u2029\ufeff]", " ", text)
+    return text.strip(" ").encode() or b"[unknown]"
+
+
+NAME = st.one_of(st.binary(max_size=6), st.text(max_size=6).map(str.encode), PIECE)
+
+
+@given(st.lists(st.tuples(st.lists(NAME, min_size=1, max_size=5), st.integers(1, 1000)), max_size=8))
+def test_any_name_can_be_written(stacks: list[tuple[list[bytes], int]]) -> None:
+    """By way of a pprof profile, whose names may be anything."""
+    from tests.reference import profile_proto
+
+    p = profile_proto.Profile()
+    p.string_table.extend(["", "samples", "count"])
+    p.sample_type.add(type=1, unit=2)
+    data = p.SerializeToString()
+    for frames, count in stacks:
+        data += _sample(frames, count)
+    text = rewrite(_with_names(data, stacks), "pprof", "folded")[0]
+    want: Counter[tuple[bytes, ...]] = Counter()
+    for frames, count in stacks:
+        want[_line_of([as_written(name) for name in frames])] += count
+    assert reference.read(text).totals() == want
+    assert text == rewrite(text, "folded", "folded", Options(counts=1))[0]
+
+
+def _line_of(frames: list[bytes]) -> tuple[bytes, ...]:
+    if frames[0].startswith(b"#"):
+        frames[0] = b"_" + frames[0]
+    frames[-1] = re.sub(rb" ([0-9]+(\.[0-9]*)?)\Z", rb"_\1", frames[-1])
+    return tuple(frames)
+
+
+def _names(stacks: list[tuple[list[bytes], int]]) -> list[bytes]:
+    return [*dict.fromkeys(name for frames, _ in stacks for name in frames)]
+
+
+_IDS: dict[bytes, int] = {}
+
+
+def _sample(frames: list[bytes], count: int) -> bytes:
+    from tests.unit.test_pprof import message, number
+
+    for name in frames:
+        _IDS.setdefault(name, len(_IDS) + 1)
+    return message(2, b"".join(number(1, _IDS[name]) for name in reversed(frames)) + number(2, count))
+
+
+def _with_names(data: bytes, stacks: list[tuple[list[bytes], int]]) -> bytes:
+    from tests.unit.test_pprof import message, number
+
+    for at, name in enumerate(_names(stacks), 3):
+        data += message(6, name)
+        data += message(5, number(1, _IDS[name]) + number(2, at))
+        data += message(4, number(1, _IDS[name]) + message(4, number(1, _IDS[name])))
+    return data

@@ -1,0 +1,248 @@
+"""Folded stacks: what is written of profiles of other formats, options, and what the report says."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import fastprof
+from fastprof import formats
+from fastprof.core.errors import FormatError, UsageError
+from tests.contract.dump import CORPUS
+from tests.reference import folded as reference
+from tests.support.product import open_input
+
+GOOD = CORPUS / "folded" / "good"
+
+
+def converted(source: Path | bytes | str, tmp_path: Path, **options: Any) -> tuple[str, fastprof.Report]:
+    if not isinstance(source, Path):
+        data = source if isinstance(source, bytes) else source.encode()
+        source = tmp_path / "in.folded"
+        source.write_bytes(data)
+    report = fastprof.convert(source, tmp_path / "out.folded", **options)
+    return (tmp_path / "out.folded").read_text(), report
+
+
+def codes(counts: Any) -> dict[str, int]:
+    return {entry["code"]: entry["count"] for entry in counts.entries()}
+
+
+# ---- reading -------------------------------------------------------------
+
+
+def test_a_line_is_a_stack() -> None:
+    opened = open_input(b"main;f 5\nmain 2\n", from_="folded")
+    model = opened.model
+    (batch,) = fastprof_rows(opened)
+    assert batch == [(("main", "f"), 5), (("main",), 2)]
+    assert [tuple(t) for t in model.parts[0].value_types] == [("samples", "count", "", "")]
+
+
+def fastprof_rows(opened: Any) -> list[list[tuple[tuple[str, ...], int]]]:
+    from tests.support.product import batches
+
+    found, model = [], opened.model
+
+    def frames(node: int) -> tuple[str, ...]:
+        if not node:
+            return ()
+        parent, frame = model.row("stacks", node)
+        function = model.row("lines", model.row("frames", frame)[4])[0]
+        return (*frames(parent), model.get_function(function).name.decode())
+
+    for batch in batches(opened):
+        values = batch.values(0)
+        found.append([(frames(batch["stack"][i]), values[i]) for i in range(len(batch))])
+    return found
+
+
+def test_the_message_of_a_bad_line(tmp_path: Path) -> None:
+    with pytest.raises(FormatError) as error:
+        converted("main;f 5\nmain;g x\n", tmp_path)
+    assert str(error.value).endswith("in.folded: folded: line 2, byte 16: the count is 'x', expected digits")
+    text, report = converted("main;f 5\nmain;g x\n", tmp_path, lenient=True)
+    assert (text, codes(report.losses)) == ("main;f 5\n", {"skipped-lines": 1})
+
+
+def test_a_line_that_the_file_cuts(tmp_path: Path) -> None:
+    with pytest.raises(FormatError, match="line 2, byte 9") as error:
+        converted("main;f 5\nmain;", tmp_path)
+    assert error.value.code == -2
+    text, report = converted("main;f 5\nmain;g 1", tmp_path)
+    assert text == "main;f 5\nmain;g 1\n"
+    assert codes(report.repairs) == {"open-end": 1}
+    assert any("may have been cut off" in warning for warning in report.warnings)
+
+
+def test_fractions(tmp_path: Path) -> None:
+    text = "a 0.5\nb 1.49\nc 3.\nd 2.0\n"
+    written, report = converted(text, tmp_path)
+    assert written == "a 1\nb 1\nc 3\nd 2\n"
+    assert codes(report.repairs) == {"rounded-counts": 2}
+    assert "line 1: a count with a fraction" in report.warnings[0]
+    written, report = converted(text, tmp_path, decimals=2)
+    assert written == "a 50\nb 149\nc 300\nd 200\n"
+    assert not report.repairs
+
+
+def test_two_counts(tmp_path: Path) -> None:
+    text = "main;f 5 7\nmain;g 3 0\n"
+    assert converted(text, tmp_path)[0] == "main;f 7\n"
+    assert converted(text, tmp_path, value="before")[0] == "main;f 5\nmain;g 3\n"
+    written, report = converted(text, tmp_path, counts=1)
+    assert written == "main;f_5 7\n"
+    assert codes(report.unsaid) == {"renamed": 1, "zero-values": 1}
+    # one line with one count, and all have one
+    assert converted(text + "main 1\n", tmp_path)[0] == "main;f_5 7\nmain 1\n"
+
+
+def test_both_counts_in_other_formats(tmp_path: Path) -> None:
+    fastprof.convert(GOOD / "two_values.folded", tmp_path / "out.pb")
+    assert fastprof.info(tmp_path / "out.pb").facts["totals"] == {"before": 14, "after": 9}
+
+
+@pytest.mark.parametrize(
+    ("head", "is_folded"),
+    [
+        (b"main;f 5\n", True),
+        (b"# mode: wall\n\nP1;T2;f.py:main:3 17\n", True),
+        (b"a;b -3\na;c 4\n", True),  # broken, but what it is can be seen
+        (b"main 10\nidle 5\n", True),
+        (b"version: 1\n", False),
+        (b"fn=f\n12 3\n", False),
+        (b"+3 17\n", False),
+        (b"hello 12\nworld\n", False),
+        (b'{"a;b": 5\n', False),
+        (b"main;f\n", False),
+        (b"", False),
+        (b"a\x01;b 3\n", False),
+    ],
+)
+def test_recognizing(head: bytes, is_folded: bool) -> None:
+    sniff = formats.get("folded").sniff
+    assert sniff is not None and bool(sniff(head)) == is_folded
+
+
+# ---- writing -------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("name", "written"),
+    [
+        ("#f;g", "_#f;g"),
+        ("f;operator() 2", "f;operator()_2"),
+        ("f 2;g", "f 2;g"),
+        ("f;g 1.5", "f;g_1.5"),
+        ("f; g ", "f;g"),
+        ("f; ", "f"),
+        ("f; ;g", "f;[unknown];g"),
+        ("f\0g", "f g"),
+        ("f\u2028g\u0085", "f g"),
+        ("f\ufeff;g", "f;g"),
+    ],
+)
+def test_names_that_would_be_read_as_something_else(name: str, written: str, tmp_path: Path) -> None:
+    text, report = converted(f"{name} 5\nlast 1\n", tmp_path, counts=1)
+    assert text == f"{written} 5\nlast 1\n"
+    assert codes(report.unsaid).get("renamed", 0) == (name not in (written, "f; "))
+    assert converted(text, tmp_path)[0] == text
+
+
+def test_names_that_become_one(tmp_path: Path) -> None:
+    text, report = converted("f\0g 1\nf g 2\n", tmp_path)
+    assert text == "f g 1\nf g 2\n"
+    assert codes(report.unsaid) == {"renamed": 1, "merged-names": 1}
+    assert converted(text, tmp_path)[0] == "f g 3\n"
+
+
+def test_equal_stacks_are_one_line_whatever_their_places(tmp_path: Path) -> None:
+    """In pprof a function is in several frames: addresses and lines."""
+    p = _pprof()
+    (tmp_path / "in.pb").write_bytes(p)
+    text, report = converted(tmp_path / "in.pb", tmp_path, value="samples")
+    assert text == "main;inner 3\nmain;[libx.so+0x1136] 4\n0x9 5\n"
+    assert codes(report.unsaid)["places"] == 6
+
+
+def _pprof() -> bytes:
+    from tests.reference import profile_proto
+
+    p = profile_proto.Profile()
+    p.string_table.extend(["", "samples", "count", "main", "inner", "a.c", "/usr/lib/libx.so"])
+    p.sample_type.add(type=1, unit=2)
+    p.mapping.add(id=1, memory_start=0x1000, memory_limit=0x3000, file_offset=0x100, filename=6)
+    for id_, name in ((1, 3), (2, 4)):
+        p.function.add(id=id_, name=name, filename=5)
+    for id_, function, line in ((1, 1, 7), (2, 1, 8), (3, 2, 1)):
+        p.location.add(id=id_, address=id_).line.add(function_id=function, line=line)
+    inlined = p.location.add(id=4, address=4)
+    inlined.line.add(function_id=2, line=9)
+    inlined.line.add(function_id=1, line=10)
+    p.location.add(id=5, address=0x2036, mapping_id=1)
+    p.location.add(id=6, address=9)
+    for ids, n in (([3, 1], 1), ([4], 2), ([5, 2], 4), ([6], 5)):
+        p.sample.add(location_id=ids, value=[n])
+    data: bytes = p.SerializeToString()
+    return data
+
+
+def test_times_are_microseconds(tmp_path: Path) -> None:
+    source = CORPUS / "gperftools" / "good" / "plain.prof"
+    samples, _ = converted(source, tmp_path, value="samples")
+    micros, report = converted(source, tmp_path, value="cpu")
+    nanos, _ = converted(source, tmp_path, value="cpu", nanoseconds=True)
+    period = fastprof.info(source).facts["period microseconds"]
+    sums = [sum(reference.read(text.encode()).totals().values()) for text in (samples, micros, nanos)]
+    assert sums == [sums[0], sums[0] * period, sums[0] * period * 1000]
+    assert any("cpu/microseconds" in row for row in report.rows)
+
+
+def test_rounded_times(tmp_path: Path) -> None:
+    report = fastprof.convert(CORPUS / "xray/good/fdr5-busy.xray", tmp_path / "x.folded")
+    assert "rounded-times" in codes(report.unsaid)
+    report = fastprof.convert(CORPUS / "xray/good/fdr5-busy.xray", tmp_path / "x.folded", nanoseconds=True)
+    assert "rounded-times" not in codes(report.unsaid)
+
+
+def test_root(tmp_path: Path) -> None:
+    assert converted("f 1\n#g;h 2\n", tmp_path, root="my; app")[0] == "my: app;f 1\nmy: app;#g;h 2\n"
+
+
+def test_negative_values_are_said(tmp_path: Path) -> None:
+    from tests.reference import profile_proto
+
+    p = profile_proto.Profile.FromString(_pprof())
+    p.sample[0].value[0] = -3
+    (tmp_path / "in.pb").write_bytes(p.SerializeToString())
+    text, report = converted(tmp_path / "in.pb", tmp_path)
+    assert "inner -" not in text
+    # -3 and 2 are of equal stacks
+    assert codes(report.unsaid)["negative-values"] == 1
+
+
+def test_labels_and_threads_are_said(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="--per-thread would do nothing"):
+        converted("f 1\n", tmp_path, per_thread=True)
+
+
+def test_max_memory_is_that_of_the_rows(tmp_path: Path) -> None:
+    """Beyond it a stack may have several lines, which readers add up."""
+    lines = "".join(f"main;f{i % 300} 1\n" for i in range(6000))
+    whole, _ = converted(lines, tmp_path)
+    assert whole.count("\n") == 300
+    small, _ = converted(lines, tmp_path, max_memory=4200)
+    assert small.count("\n") > 300
+    assert reference.read(small.encode()).totals() == reference.read(whole.encode()).totals()
+
+
+@pytest.mark.parametrize("source", ["xray/good/fdr5-busy.xray", "callgrind/good/tab.callgrind"])
+def test_of_timelines_and_graphs(source: str, tmp_path: Path) -> None:
+    text, _ = converted(CORPUS / source, tmp_path, nanoseconds=True)
+    assert converted(text, tmp_path)[0] == text
+    keep = fastprof.convert(CORPUS / source, tmp_path / "out.pb")
+    assert keep.rows and sum(reference.read(text.encode()).totals().values()) in [
+        *fastprof.info(tmp_path / "out.pb").facts["totals"].values()
+    ]
