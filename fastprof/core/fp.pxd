@@ -30,6 +30,12 @@ cdef extern from "core/fp.h" nogil:
                      const void *text, size_t n, const char *want)
 
 
+cdef extern from "core/array.h" nogil:
+    int fp_array_room(void *array, uint32_t *cap, uint64_t need, size_t width)
+    int fp_array_zeroed(void *array, uint32_t *cap, uint64_t need, size_t width)
+    int fp_bytes_room(uint8_t **bytes, size_t *cap, size_t need)
+
+
 cdef extern from "core/buf.h" nogil:
     struct fp_buf:
         uint8_t *p
@@ -75,6 +81,9 @@ cdef extern from "core/model.h" nogil:
     uint32_t fp_model_object(fp_model *m, uint32_t name, uint32_t build_id)
     uint32_t fp_model_function(fp_model *m, uint32_t object, uint32_t file, uint32_t name,
                                uint32_t system_name, uint32_t line)
+    uint32_t fp_model_line(fp_model *m, uint32_t function, uint32_t line, uint32_t column, uint32_t outer)
+    uint32_t fp_model_frame(fp_model *m, uint32_t mapping, uint64_t address, uint32_t flags, uint32_t lines)
+    uint32_t fp_model_stack(fp_model *m, uint32_t parent, uint32_t frame)
     const uint32_t *fp_table_row(const fp_table *t, uint32_t id)
     const uint8_t *fp_string(const fp_strings *s, uint32_t id, size_t *n)
 
@@ -93,6 +102,10 @@ cdef extern from "core/batch.h" nogil:
         uint32_t part
         uint32_t n_values
         int64_t *values
+        uint64_t *time
+        uint32_t *thread
+        uint32_t *stack
+        uint32_t *label
         uint32_t *function
         uint8_t *kind
         uint32_t *file

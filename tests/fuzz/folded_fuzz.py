@@ -1,7 +1,7 @@
 """Fuzzes the lexer of folded stacks, which is Cython, and their writer (libfuzzer.py).
 
-The first bytes of an input choose how the rest, a profile, is read: it is read in two window sizes (the same rows, counts
-and losses, or the same error), and by the slow reader; then written, and written again (the same bytes).
+The first bytes of an input choose how the rest, a profile, is read: it is read in two window sizes (the same rows,
+counts and losses, or the same error), and by the slow reader; then written, and written again (the same bytes).
 """
 
 from __future__ import annotations

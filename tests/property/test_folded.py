@@ -17,8 +17,10 @@ from tests.support.stackdump import dump, rewrite
 # Text in which every rule of the format is met often.
 PIECE = st.sampled_from(
     [
-        *(b";", b";;", b" ", b"\t", b"#", b"\r", b"a", b"f g", b"12", b"3", b"4.5", b"0.49", b".5", b"1.", b"-3", b"1e3"),
-        *(b"\xef\xbb\xbf", b"\xff", b"\0", b"\xe2\x80\xa8", b"9223372036854775807", b"9223372036854775808", b"worker 7"),
+        *(b";", b";;", b" ", b"\t", b"#", b"\r", b"a", b"f g", b"12", b"3", b"4.5", b"0.49"),
+        *(b".5", b"1.", b"-3", b"1e3"),
+        *(b"\xef\xbb\xbf", b"\xff", b"\0", b"\xe2\x80\xa8", b"worker 7"),
+        *(b"9223372036854775807", b"9223372036854775808"),
     ]
 )
 LINE = st.lists(PIECE, max_size=8).map(b"".join)

@@ -7,10 +7,10 @@ import re
 from fastprof.core._c import lib
 from fastprof.core._typing import Any
 from fastprof.core.engine import Reader
-from fastprof.core.io import Source
 from fastprof.core.model import Model, Part, ValueType, address_of
 from fastprof.core.options import LENIENT, Options
 from fastprof.core.report import Report
+from fastprof.core.source import Source
 from fastprof.formats.folded import COUNTS, DECIMALS, first_stacks
 from fastprof.formats.folded._lexer import Lexer
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from fastprof.core._c import ffi, lib
 from fastprof.core.engine import Writer
 from fastprof.core.errors import check
-from fastprof.core.io import Sink
 from fastprof.core.model import Batch, Model
 from fastprof.core.options import Options
 from fastprof.core.report import Report
+from fastprof.core.sink import Sink
 from fastprof.formats.folded import NANOSECONDS, ROOT
 
 
