@@ -62,7 +62,7 @@ class CachegrindWriter(Writer):
         self.report.unsaid.add("comments", "comments, which cg_merge refuses", comments)
         command = part.command or b"(unknown)"
         if b"\n" in command:
-            self.report.unsaid.add("command-newlines", "newlines in the command, written as blanks")
+            self.report.unsaid.add("blanked-newlines", "newlines in the command, written as blanks")
         lines.append(b"cmd: " + one_line(command))
         lines.append(b"events: " + " ".join(names).encode("utf-8", "surrogateescape"))
         self.text(b"\n".join([*lines, b""]))
