@@ -52,7 +52,7 @@ def test_something_can_be_written(to: str) -> None:
 
 @pytest.mark.parametrize("to", WRITERS)
 def test_golden(to: str) -> None:
-    """What is written differs: look at it, delete its line, and let `python -m tests.contract.dump` write it anew."""
+    """Where that is meant to differ: delete the file, `python -m tests.contract.dump`, read the diff."""
     expected = expected_written(to)
     assert expected.keys() == {*files("good")}, "python -m tests.contract.dump"
     assert {file: written(file, to) for file in expected} == expected
