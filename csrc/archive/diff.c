@@ -1,12 +1,12 @@
-/* A chunk as what differs from another.  See docs/formats/archive.md, "Differences". */
+/* A chunk as its difference to another one, the base.  See docs/formats/archive.md, "Differences". */
 #include <stdlib.h>
 
 #include "archive/private.h"
 
-/* What a stream is made of. */
+/* What a stream is made of: unknown bytes, a byte for each row, varints, or a packed value column. */
 enum kind { OPAQUE, BYTES, NUMBERS, VALUES };
 
-/* How a stream is told, its first byte in a difference. */
+/* The first byte of a stream in a difference: it follows as it is, or as its difference to the base's. */
 enum { WHOLE, AGAINST };
 
 enum { MOST_STREAMS = FP_GRAPH_STREAMS + 2 * UINT16_MAX, MOST_NBYTES = 1 << 28 };
@@ -25,7 +25,7 @@ static enum kind kind_of(uint32_t view, uint32_t stream) {
     return OPAQUE;
 }
 
-/* 0, FP_E_NOMEM or FP_E_MALFORMED; parts->streams is to be freed. */
+/* 0, FP_E_NOMEM or FP_E_MALFORMED.  The caller frees parts->streams, also after an error. */
 static int take_apart(const uint8_t *p, size_t n, struct parts *parts) {
     struct fp_archive_cur c = {p, p + n, 0};
     memset(parts, 0, sizeof *parts);
@@ -51,10 +51,10 @@ static int take_apart(const uint8_t *p, size_t n, struct parts *parts) {
     return c.bad || at != c.end ? FP_E_MALFORMED : 0;
 }
 
-/* Numbers, or values, one after the other. */
+/* Reads a stream of NUMBERS or VALUES, number by number. */
 struct numbers {
     struct fp_archive_cur c;
-    struct fp_archive_value_cur v; /* divisor 0: these are not values */
+    struct fp_archive_value_cur v; /* NUMBERS: its divisor is 0 */
 };
 
 static struct numbers numbers_of(struct fp_archive_cur c, enum kind kind) {
@@ -71,7 +71,8 @@ static inline uint64_t next(struct numbers *n) {
     return n->v.divisor ? (uint64_t)fp_archive_value_next(&n->c, &n->v) : fp_archive_cur_varint(&n->c);
 }
 
-/* Appends the differences of `own` to `base`, if both are as long and most are 0. */
+/* Appends the differences of `own` to `base` and returns 1, if both have as many numbers and at least half of them are
+ * the same; else appends nothing and returns 0. */
 static int add_differences(struct fp_archive_cur base, struct fp_archive_cur own, enum kind kind, struct fp_buf *out) {
     size_t same = 0, all = 0;
     const size_t before = out->n;
@@ -119,13 +120,13 @@ static int apply_differences(struct fp_archive_cur base, struct fp_archive_cur d
     return kind == VALUES ? fp_archive_values_pack(out) : 0;
 }
 
-/* A chunk and the one it is told against, with room for its streams told otherwise. */
+/* A chunk, its base, and its streams in the other form: as differences, or as they are again. */
 struct pair {
     struct parts base, own;
-    struct fp_buf *streams; /* as many as `own` has, if opening went well */
+    struct fp_buf *streams; /* as many as `own` has; NULL when opening failed */
 };
 
-/* 0, FP_E_NOMEM or FP_E_MALFORMED; the pair is to be closed in any case. */
+/* 0, FP_E_NOMEM or FP_E_MALFORMED.  The caller closes the pair, also after an error. */
 static int open_pair(struct pair *pair, const uint8_t *base, size_t base_n, const uint8_t *p, size_t n) {
     const int status = take_apart(base, base_n, &pair->base), other = take_apart(p, n, &pair->own);
     pair->streams = status || other ? NULL : calloc(pair->own.n + 1, sizeof *pair->streams);
@@ -133,13 +134,14 @@ static int open_pair(struct pair *pair, const uint8_t *base, size_t base_n, cons
     return pair->streams ? 0 : FP_E_NOMEM;
 }
 
-/* OPAQUE also where the base has no such stream. */
+/* What stream i is made of; OPAQUE if the base has no such stream. */
 static enum kind kind_of_stream(const struct pair *pair, uint32_t i) {
     const int alike = pair->base.view == pair->own.view && i < pair->base.n;
     return alike ? kind_of(pair->own.view, i) : OPAQUE;
 }
 
-/* Appends the head, the number of streams, their lengths and themselves to `out`, unless `status` is an error. */
+/* Frees the pair.  Unless `status` is an error, appends the head and pair->streams (number, lengths, bytes) to `out`.
+ */
 static int close_pair(struct pair *pair, int status, struct fp_buf *out) {
     const uint32_t n = pair->streams ? pair->own.n : 0;
     int failed = 0;
@@ -196,7 +198,7 @@ int fp_archive_undiff(const uint8_t *base, size_t base_n, const uint8_t *p, size
             status = apply_differences(pair.base.streams[i], own, kind, stream);
         else
             fp_buf_put(stream, own.p, (size_t)(own.end - own.p));
-        nbytes += stream->n; /* a few bytes may stand for many */
+        nbytes += stream->n; /* checked, because one byte of a difference may become a number of ten */
         if (nbytes > MOST_NBYTES) status = FP_E_MALFORMED;
     }
     return close_pair(&pair, status, out);

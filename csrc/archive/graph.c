@@ -7,22 +7,24 @@
 /* Streams of a graph chunk, before those of its values. */
 enum {
     S_KIND,     /* a byte a row: kind and the bits below */
-    S_FUNCTION, /* where K_FUNCTION */
-    S_FILE,     /* where K_FILE */
-    S_LINE,
+    S_FUNCTION, /* rows with K_FUNCTION */
+    S_FILE,     /* rows with K_FILE */
+    S_LINE,     /* difference to the row before; so are the next two */
     S_ADDRESS,
     S_BB,
     S_CALLEE,      /* calls */
-    S_TARGET_LINE, /* calls, against the callee's last target */
+    S_TARGET_LINE, /* calls: difference to the callee's last target; so is the next one */
     S_TARGET_ADDRESS,
-    S_TARGET_BB, /* calls and jumps */
-    S_JUMP,      /* jumps: function and file, against the row's */
-    S_JUMP_LINE, /* jumps, against the row's */
+    S_TARGET_BB, /* calls and jumps, each like the line */
+    S_JUMP,      /* jumps: function and file, as differences to the row's own */
+    S_JUMP_LINE, /* jumps: difference to the row's own line; so is the next one */
     S_JUMP_ADDRESS,
     S_COUNT,
     S_COUNT2
 };
 
+/* A byte of S_KIND: enum fp_kind, whether function and file are others than in the row before, and whether a row has
+ * values although its kind mostly has none. */
 enum { K_KIND = 7, K_FUNCTION = 8, K_FILE = 16, K_VALUES = 32, K_END = 64 };
 
 struct target {
@@ -40,7 +42,7 @@ struct fp_archive_graph {
     uint32_t targets_cap;
     struct fp_archive_value_cur *values;
     uint32_t values_cap;
-    uint32_t *rows; /* while a batch is read: which rows have what */
+    uint32_t *rows; /* see fp_archive_graph_pull */
     uint32_t rows_cap;
 };
 
@@ -63,7 +65,7 @@ static void restart(struct fp_archive_graph *s) {
     s->epoch++;
 }
 
-/* The last target of a callee; of a callee seen first, that of the call before. */
+/* The last target of a callee; if this is its first call, the target of the call before. */
 static struct target *target_of(struct fp_archive_graph *s, uint32_t callee) {
     struct target *t = &s->targets[callee];
     if (t->epoch != s->epoch) {
@@ -73,7 +75,7 @@ static struct target *target_of(struct fp_archive_graph *s, uint32_t callee) {
     return t;
 }
 
-/* Which rows have values without a K_VALUES bit. */
+/* Does every row of this kind have values?  The others say so by K_VALUES. */
 static inline int always_valued(uint32_t kind) {
     return kind == FP_COST || kind == FP_CALL;
 }
@@ -204,7 +206,7 @@ static int pull_jump(struct fp_archive_spread *d, struct fp_batch *b, uint32_t i
     return 0;
 }
 
-/* What a row does not say is 0. */
+/* Sets the columns of the next n rows to 0, for what a row does not say. */
 static void clear(struct fp_batch *b, uint32_t n) {
 #define CLEAR(column) memset(b->column + b->n, 0, n * sizeof *b->column)
     CLEAR(line);
@@ -225,7 +227,7 @@ static int reserve_rows(struct fp_archive_graph *s, uint32_t n) {
     return fp_array_room(&s->rows, &s->rows_cap, n, 3 * sizeof *s->rows);
 }
 
-/* Values of the rows in `row`.  A column at a time, so that its cursor stays in registers. */
+/* Reads the values of the n rows in `row`.  Column by column, so that the cursor stays in registers. */
 static void pull_values(struct fp_archive_spread *d, struct fp_batch *b, const uint32_t *row, uint32_t n, int call) {
     for (uint32_t k = 0; k < b->n_values && n; k++) {
         const uint32_t stream = fp_archive_graph_value_stream(k, call);
@@ -244,7 +246,7 @@ int fp_archive_graph_pull(struct fp_archive_spread *d, struct fp_batch *b, uint3
     struct fp_archive_cur *streams = d->streams;
     if (reserve_rows(s, n)) return FP_E_NOMEM;
     clear(b, n);
-    /* rows with a place of their own; of those with values, those that are not calls and calls */
+    /* lists of rows: those with a position, those with values that are not calls, and the calls */
     uint32_t *const placed = s->rows, *const costs = placed + n, *const calls = costs + n;
     uint32_t n_placed = 0, n_costs = 0, n_calls = 0, n_arcs = 0;
     *what = "kind, function or file of a row";

@@ -1,12 +1,13 @@
-/* archive/io.h - byte streams of a payload: bounded varint cursors and sinks.
+/* archive/io.h - reads and writes the byte streams of a payload, mostly varints.
  * Private to the archive's C files. */
 #ifndef FP_ARCHIVE_IO_H
 #define FP_ARCHIVE_IO_H
 
 #include "core/buf.h"
 
-/* A stream being read.  Reading past the end sets `bad` and yields 0, so that a
- * decoder checks once a row. */
+/* A stream being read.  Reading past the end, or a number that is too large, sets
+ * `bad`; what is returned means nothing then.  So a decoder may check once for
+ * many numbers. */
 struct fp_archive_cur {
     const uint8_t *p;
     const uint8_t *end;
@@ -14,7 +15,7 @@ struct fp_archive_cur {
 };
 
 static inline uint64_t fp_archive_cur_varint(struct fp_archive_cur *c) {
-    /* one byte or two, which nearly all are, when there are two to look at */
+    /* nearly all varints take one byte or two */
     if (FP_LIKELY(c->end - c->p >= 2)) {
         const uint32_t two = fp_u16(c->p);
         if (!(two & 0x80)) {

@@ -17,13 +17,15 @@ struct fp_archive_run {
 /* Which table of struct fp_archive_ids. */
 enum { T_STRINGS, T_OBJECTS, T_MAPPINGS, T_FUNCTIONS, T_LINES, T_FRAMES, T_STACKS, T_LABELS, T_THREADS };
 
-/* ---- one encoder and one decoder a view -------------------------------- */
+/* ---- an encoder and a decoder for each view ---------------------------- */
 
+/* Streams of a chunk before those of its value columns. */
 enum { FP_TIMELINE_STREAMS = 10, FP_STACKS_STREAMS = 4, FP_GRAPH_STREAMS = 15 };
 
+/* The encoder. */
 struct fp_archive_gather {
     struct fp_archive_enc pub;
-    struct fp_buf *streams; /* the fixed ones, then those of the values */
+    struct fp_buf *streams; /* the fixed ones of the view, then those of the values */
     uint32_t n_streams, streams_cap;
     uint32_t n_fixed;
     struct fp_archive_run *runs;
@@ -35,6 +37,7 @@ struct fp_archive_gather {
     struct fp_archive_stacks *stacks;
 };
 
+/* The decoder. */
 struct fp_archive_spread {
     const struct fp_archive_ids *ids;
     const struct fp_archive_filter *filter;
@@ -51,11 +54,13 @@ struct fp_archive_spread {
     struct fp_archive_stacks *stacks;
 };
 
-/* The stream of value column k (graph: of cost rows when `call` is 0). */
+/* The stream of value column k of a graph: of its calls, or of its other rows when `call` is 0. */
 static inline uint32_t fp_archive_graph_value_stream(uint32_t k, int call) {
     return FP_GRAPH_STREAMS + 2 * k + (call ? 1 : 0);
 }
 
+/* What each view has.  put takes the rows of a batch; flush completes the streams.  open begins a chunk; pull decodes
+ * its next n rows behind those of `b`, and on an error says in *what where it is. */
 #define FP_VIEW_CODEC(name)                                                                                 \
     struct fp_archive_##name *fp_archive_##name##_new(void);                                                \
     void fp_archive_##name##_free(struct fp_archive_##name *s);                                             \
@@ -68,23 +73,23 @@ FP_VIEW_CODEC(stacks)
 FP_VIEW_CODEC(graph)
 #undef FP_VIEW_CODEC
 
-/* Value columns: raw numbers gathered in a stream become varints, and back. */
+/* Packs a value column: 64-bit numbers in `stream` become varints.  0 or FP_E_NOMEM. */
 int fp_archive_values_pack(struct fp_buf *stream);
 
-/* Reads value after value of a packed column. */
+/* The state of reading a packed value column. */
 struct fp_archive_value_cur {
     uint64_t divisor;
     uint64_t last; /* zigzag of the last value, divided */
 };
 
-/* Begins the value columns in `n` packed streams: *values, grown to hold them
- * (*cap, owned by the caller), gets each one's divisor.  0 or FP_E_NOMEM. */
+/* Begins to read `n` packed value columns.  *values, an array of capacity *cap that
+ * the caller owns, becomes large enough and gets their states.  0 or FP_E_NOMEM. */
 int fp_archive_values_open(struct fp_archive_cur *streams, uint32_t n, struct fp_archive_value_cur **values,
                            uint32_t *cap);
 
 static inline int64_t fp_archive_value_next(struct fp_archive_cur *c, struct fp_archive_value_cur *v) {
     const uint64_t code = fp_archive_cur_varint(c), zig = code - 1;
-    if (FP_UNLIKELY(zig == v->last)) /* stands for -2^63, whose own code would not fit */
+    if (FP_UNLIKELY(zig == v->last)) /* stands for -2^63, see fp_archive_values_pack */
         v->last = code ? UINT64_MAX : v->last;
     else
         v->last = code ? zig : v->last;

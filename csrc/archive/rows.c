@@ -17,9 +17,10 @@ int fp_archive_values_open(struct fp_archive_cur *streams, uint32_t n, struct fp
     return 0;
 }
 
-/* Payload of a value column: its common divisor, then a code a row: 0 repeats the
- * value before, else 1 + zigzag(value).  The code that zigzag would give to
- * a repetition stands for -2^63, whose own would not fit. */
+/* A packed value column is the common divisor of its values, then a code for each
+ * value, which is divided by it: 0 for the same value as before, else
+ * 1 + zigzag(value).  For -2^63 that would be 2^64.  It has the code
+ * 1 + zigzag(value before), which is not needed, since a repetition is 0. */
 int fp_archive_values_pack(struct fp_buf *stream) {
     size_t n = stream->n / 8;
     struct fp_buf out = {0};
@@ -138,7 +139,7 @@ static uint32_t fixed_streams(uint32_t view) {
     return view == FP_TIMELINE ? FP_TIMELINE_STREAMS : view == FP_STACKS ? FP_STACKS_STREAMS : FP_GRAPH_STREAMS;
 }
 
-/* Streams that n value columns take. */
+/* The number of streams for n value columns. */
 static uint32_t value_streams(uint32_t view, uint32_t n) {
     return view == FP_TIMELINE ? 0 : view == FP_STACKS ? n : 2 * n;
 }
@@ -205,7 +206,7 @@ static int see_thread(struct fp_archive_gather *e, uint32_t thread) {
     return 0;
 }
 
-/* Time range and threads of the batch. */
+/* Adds a batch to the time range and the threads of the chunk. */
 static int gather_stats(struct fp_archive_gather *e, const struct fp_batch *b) {
     uint64_t lo = e->pub.time_min, hi = e->pub.time_max;
     if (b->time) {
@@ -302,7 +303,7 @@ static int malformed(struct fp_err *err, const struct fp_archive_spread *d, cons
     return fp_fail(err, FP_E_MALFORMED, (uint64_t)(at - d->p), what);
 }
 
-/* Runs of rows: parts in range, rows within the limit. */
+/* Reads the list of runs and checks it. */
 static int open_runs(struct fp_archive_spread *d, struct fp_archive_cur *c, uint32_t n_parts, uint32_t *max_values,
                      struct fp_err *err) {
     uint32_t n_runs = fp_archive_cur_u32(c);
@@ -368,7 +369,7 @@ void fp_archive_dec_filter(struct fp_archive_dec *a, const struct fp_archive_fil
     a->d.filter = filter;
 }
 
-/* Moves the rows that the filter keeps, of n behind the batch's rows, together.
+/* Filters the n new rows behind the batch's rows: moves those to keep together.
  * Returns how many they are. */
 static uint32_t keep(const struct fp_archive_filter *f, struct fp_batch *b, uint32_t part, uint32_t n) {
     if (f->part != UINT32_MAX && f->part != part) return 0;
@@ -401,7 +402,7 @@ static void translate_column(const struct fp_archive_ids *ids, int table, uint32
     for (uint32_t i = 0; i < n; i++) column[i] = ids->to[table][column[i]];
 }
 
-/* The n rows behind the batch's rows, from the archive's ids to the model's. */
+/* Translates the ids of the n new rows behind the batch's rows from the archive's to the model's. */
 static void translate(const struct fp_archive_ids *ids, struct fp_batch *b, uint32_t n) {
     if (b->view != FP_GRAPH) translate_column(ids, T_THREADS, b->thread + b->n, n);
     if (b->view == FP_TIMELINE) {

@@ -4,22 +4,22 @@
 #include "archive/private.h"
 #include "core/array.h"
 
-/* What a word of a table's row is. */
+/* What a column of a table is. */
 enum word {
     END,
     NUMBER,
-    WIDE,   /* the low word of a u64, the high word follows */
-    STRING, /* ids; they must lie below the size of their table ... */
+    WIDE,   /* a u64, which takes two words of a row */
+    STRING, /* from here on: an id, which must be in that table */
     OBJECT,
     MAPPING,
     FUNCTION,
     LINE,
     FRAME,
-    EARLIER /* ... and these below the row's own id */
+    EARLIER /* an id of this table, below the row's own */
 };
 
-/* In the order of FP_ARCHIVE_TABLES after the strings: what a table refers to
- * stands before it. */
+/* The columns of each table but the strings, in the order of the payload: a table
+ * comes after those that it refers to. */
 static const uint8_t shapes[][7] = {
     {STRING, STRING, END},                         /* objects */
     {OBJECT, WIDE, WIDE, WIDE, NUMBER, END},       /* mappings */
@@ -37,7 +37,7 @@ static struct fp_table *table_of(struct fp_model *m, unsigned i) {
     return tables[i];
 }
 
-/* The table that a word refers to, as in struct fp_archive_ids. */
+/* The table that ids in a column refer to, numbered as in struct fp_archive_ids. */
 static unsigned target_of(uint8_t word, unsigned own) {
     switch (word) {
         case STRING: return T_STRINGS;
@@ -78,7 +78,7 @@ void fp_archive_ids_free(struct fp_archive_ids *ids) {
     free(ids);
 }
 
-/* The next id of a table is `id` in the model. */
+/* Notes that the archive's next id of a table is `id` in the model. */
 static int add_id(struct fp_archive_ids *ids, unsigned table, uint32_t id) {
     if (id == FP_NO_ID) return FP_E_NOMEM;
     uint32_t n = ids->n[table];
@@ -89,7 +89,7 @@ static int add_id(struct fp_archive_ids *ids, unsigned table, uint32_t id) {
     return 0;
 }
 
-/* The model's number of an input of the archive.  Whatever else is in the model has others. */
+/* The model's number for input `own` of the archive; a new one if it is met first. */
 static uint32_t input_of(struct fp_archive_ids *ids, uint32_t own) {
     const uint32_t known = ids->inputs.n, id = fp_table_intern(&ids->inputs, &own);
     if (id == FP_NO_ID) return FP_NO_ID;
@@ -147,7 +147,7 @@ static int read_strings(struct fp_archive_ids *ids, const uint8_t *p, struct fp_
     return 0;
 }
 
-/* Columns are read side by side: a cursor each. */
+/* The payload has one column after the other.  A cursor on each reads them side by side, row by row. */
 static int read_table(struct fp_archive_ids *ids, unsigned k, const uint8_t *p, struct fp_archive_cur *c,
                       struct fp_err *err) {
     const unsigned own = k + 1;

@@ -1,28 +1,29 @@
-/* archive/time.h - times of a timeline chunk: a lattice, symbols, and a range
- * coder per context.  Private to the archive's C files; see
- * docs/formats/archive.md, "Times". */
+/* archive/time.h - times of a timeline chunk.  A time is a number of steps since
+ * the thread's last time; a range coder writes it with frequencies that depend on
+ * its context.  The lattice is the times that whole steps lead to.
+ * Private to the archive's C files; see docs/formats/archive.md, "Times". */
 #ifndef FP_ARCHIVE_TIME_H
 #define FP_ARCHIVE_TIME_H
 
 #include "archive/io.h"
 
 enum {
-    FP_TIME_POOLS = 8,      /* contexts of keys without a table of their own, see fp_time_pool */
+    FP_TIME_POOLS = 8,      /* tables shared by the keys without a table of their own */
     FP_TIME_PHASES = 48,    /* contexts of the jitter symbol: 16 phases x the last jitter */
-    FP_TIME_HISTORIES = 27, /* short, middle or long: the last three steps of the thread */
-    FP_TIME_HASH_BITS = 18, /* contexts with history are hashed to so many bits */
+    FP_TIME_HISTORIES = 27, /* whether each of the thread's last three steps was short, middle or long */
+    FP_TIME_HASH_BITS = 18, /* key and history are hashed to this many bits */
     FP_TIME_BITS = 10,      /* frequencies of a table add up to 1 << 10 */
     FP_TIME_M = 1 << FP_TIME_BITS,
     FP_TIME_TABLES = 1000, /* most tables of keys in one chunk */
-    FP_TIME_SMALL = 32,    /* symbols below are the step count itself */
-    FP_TIME_WIDE = 480,    /* symbols from here on have more raw bits than a load brings */
+    FP_TIME_SMALL = 32,    /* a symbol below this is the step count itself */
+    FP_TIME_WIDE = 480,    /* a symbol from here on has more raw bits than one load gives */
     FP_TIME_ESCAPE = 504,  /* symbol: the time went back; 64 raw bits follow */
     FP_TIME_SYMBOLS = 505
 };
 __extension__ typedef unsigned __int128 fp_u128;
 __extension__ typedef __int128 fp_i128;
 
-/* Where a thread stands: its last time and where on the lattice that is. */
+/* The state of a thread: its last time, as a place on the lattice, and its last steps. */
 struct fp_archive_time_at {
     uint64_t ref;     /* whole part; without jitter it is the time */
     uint32_t frac;    /* in 2^-32 */
@@ -45,22 +46,24 @@ static inline uint32_t fp_time_class(uint32_t symbol, const uint64_t *limits) {
     return (symbol > limits[0]) + (symbol > limits[1]);
 }
 
-/* The lattice follows what was seen: a miss by one is a sixteenth of a tick of
- * drift.  After a long pause or a greater miss it starts anew at the time itself. */
+/* Does the lattice go on after a step of k, whose time it missed by `miss` ticks?
+ * A miss by one moves the lattice by a sixteenth of a tick.  After a long pause or
+ * a greater miss the lattice starts anew at the time itself. */
 static inline int fp_time_follows(uint64_t k, uint64_t miss) {
     return miss + 1 <= 2 && k <= 4096;
 }
 
-/* A key with the history of its thread, hashed. */
+/* The hash of a key and the history of its thread. */
 static inline uint32_t fp_time_hash(uint32_t key, uint32_t history) {
     return (key * FP_TIME_HISTORIES + history) * 2654435761u >> (32 - FP_TIME_HASH_BITS);
 }
 
 #define FP_TIME_NO_FUNCTION 0xfffffff0u /* + pool: the key of a row without a function */
 
-/* Encodes n times into three streams.  Row i is of thread[i] < n_threads and has
- * the context key[i]: one below n_keys that may have tables of its own and
- * else takes those of pool key % 4, or FP_TIME_NO_FUNCTION + pool.  0 or FP_E_NOMEM. */
+/* Encodes n times into three streams.  Row i is of thread[i] < n_threads.  key[i]
+ * is its context: either below n_keys, which uses the key's own tables if it gets
+ * any and pool key % 4 otherwise, or FP_TIME_NO_FUNCTION + the pool to use.
+ * 0 or FP_E_NOMEM. */
 int fp_archive_time_encode(const uint64_t *time, const uint32_t *key, const uint32_t *thread, uint32_t n,
                            uint32_t n_keys, uint32_t n_threads, struct fp_buf *tables, struct fp_buf *words,
                            struct fp_buf *bits);
@@ -68,11 +71,12 @@ int fp_archive_time_encode(const uint64_t *time, const uint32_t *key, const uint
 struct fp_archive_time_dec;
 struct fp_archive_time_dec *fp_archive_time_dec_new(void);
 void fp_archive_time_dec_free(struct fp_archive_time_dec *d);
-/* Starts on a chunk whose streams (tables, words, bits) are p[i], n[i] bytes.
- * Nothing is borrowed.  0, FP_E_NOMEM or FP_E_MALFORMED (without details). */
+/* Begins a chunk.  Its streams (tables, words, bits) are the n[i] bytes at p[i]; they
+ * are copied.  0, FP_E_NOMEM or FP_E_MALFORMED. */
 int fp_archive_time_dec_open(struct fp_archive_time_dec *d, uint32_t n_keys, const uint8_t *const *p, const size_t *n);
-/* The times of the next n rows, all of one thread.  key[i] is as above, but
- * n_keys + pool for a row without a function.  0, FP_E_NOMEM or FP_E_MALFORMED. */
+/* Decodes the times of the next n rows, all of the thread whose state is `at`.
+ * key[i] is as above, but n_keys + pool for a row without a function.
+ * 0, FP_E_NOMEM or FP_E_MALFORMED. */
 int fp_archive_time_pull(struct fp_archive_time_dec *d, struct fp_archive_time_at *at, const uint32_t *key,
                          uint64_t *time, uint32_t n);
 

@@ -4,7 +4,7 @@
 #include "archive/time.h"
 #include "core/array.h"
 
-/* What a place of a table's 1024 holds:
+/* A table has 1024 places; a symbol takes as many as its frequency.  A place holds:
  *
  *    30 .. 22   21 .. 20   19 .. 10        9 .. 0
  *   | symbol  | class    | frequency - 1 | place in the symbol |
@@ -12,34 +12,33 @@
  * BAD: the table has no symbols. */
 enum { BAD = 511, PAD = 32, HEAD = 600 };
 
-/* The likeliest symbol of a table in which one is much likelier than the others:
- * most rows then need not touch its places, which for all tables together are far
- * more than a cache holds. */
+/* The likeliest symbol of a table, if it is much likelier than the others.  Most rows
+ * then need not look at the table's places; those of all tables do not fit into a cache. */
 struct head {
-    uint16_t start, freq; /* freq 0: no symbol is */
+    uint16_t start, freq; /* freq 0: no symbol is that likely */
     uint16_t what;        /* symbol << 2 | class */
 };
 
-/* For a key: the table to use for each history. */
+/* The table that a key uses for each history. */
 struct context {
     uint16_t table[32];
 };
 
-/* Four symbols at most: where each begins, and its frequency. */
+/* A table for jitters, which have at most four symbols: where each begins, and its frequency. */
 struct jitter_table {
     uint16_t start[4], freq[4];
 };
 
 struct fp_archive_time_dec {
-    uint32_t (*slots)[FP_TIME_M]; /* per table: the pools, the keys', the hashed ones' */
+    uint32_t (*slots)[FP_TIME_M]; /* per table its places; first the pools, then tables of keys, then of hashed keys */
     struct head *heads;
     uint32_t tables_cap;
     struct jitter_table jitters[FP_TIME_PHASES];
-    struct context *contexts; /* for each table one that uses it alone, then those of keys with hashed tables */
+    struct context *contexts; /* for each table one that uses no other, then those of keys with hashed tables */
     uint32_t n_contexts, contexts_cap;
     uint32_t *context_of; /* per key: 1 + its context; 0 = not yet known */
     uint32_t keys_cap;
-    uint32_t *known; /* keys of which it is known, the rest of context_of is 0 */
+    uint32_t *known; /* the keys whose context_of is not 0 */
     uint32_t n_known, known_cap;
     uint16_t *table_of;             /* per key: its own table or 0 */
     uint16_t *table_hashed;         /* per hashed key: its table or 0 */
@@ -52,7 +51,7 @@ struct fp_archive_time_dec {
     uint64_t q;
     int jitter;
     uint32_t x[2];  /* coders of steps and jitters */
-    uint8_t *bytes; /* words, PAD zeros, bits, PAD zeros: a row may read past an end before that is seen */
+    uint8_t *bytes; /* words, PAD zeros, bits, PAD zeros: a row may read past an end before it is checked */
     size_t bytes_cap;
     const uint8_t *word, *words_end;
     const uint8_t *bits;
@@ -86,8 +85,8 @@ void fp_archive_time_dec_free(struct fp_archive_time_dec *d) {
 
 /* ---- beginning a chunk ------------------------------------------------------ */
 
-/* Reads the symbols of a frequency table; `take` gets each with where it begins.
- * 0, or -1 when the frequencies do not add up. */
+/* Reads a frequency table into symbols and freqs, which have room for n_symbols.
+ * Returns the number of symbols in it, or -1 when the frequencies do not add up. */
 static int read_table(struct fp_archive_cur *c, uint32_t n_symbols, uint32_t *symbols, uint32_t *freqs) {
     uint32_t n = fp_archive_cur_u32(c), at = 0;
     uint64_t symbol = 0;
@@ -149,7 +148,7 @@ static int read_keys(struct fp_archive_time_dec *d, struct fp_archive_cur *c, in
     return 0;
 }
 
-/* Forgets the chunk before.  What is done grows with what it used, not with all keys there are. */
+/* Forgets the chunk before, in time that grows with the keys it used, not with all keys. */
 static int forget(struct fp_archive_time_dec *d, uint32_t n_keys) {
     for (uint32_t i = 0; i < d->n_known; i++) d->context_of[d->known[i]] = 0;
     for (uint32_t i = 0; i < d->n_given[0]; i++) d->table_of[d->given[i]] = 0;
@@ -176,7 +175,7 @@ static int reserve(struct fp_archive_time_dec *d, uint32_t n_tables, size_t n_by
     return fp_bytes_room(&d->bytes, &d->bytes_cap, n_bytes);
 }
 
-/* A context that uses one table alone. */
+/* A context that uses one table for all histories. */
 static struct context *add_context(struct fp_archive_time_dec *d, uint32_t table) {
     if (fp_array_room(&d->contexts, &d->contexts_cap, (uint64_t)d->n_contexts + 1, sizeof *d->contexts)) return NULL;
     struct context *c = &d->contexts[d->n_contexts++];
@@ -227,7 +226,7 @@ int fp_archive_time_dec_open(struct fp_archive_time_dec *d, uint32_t n_keys, con
 
 /* ---- rows ----------------------------------------------------------------- */
 
-/* 1 + the context of a key that is new in the chunk, or 0 without memory. */
+/* Finds the context of a key that is new in the chunk.  Returns 1 + its number, or 0 when memory ran out. */
 static uint32_t find_context(struct fp_archive_time_dec *d, uint32_t key) {
     if (fp_array_room(&d->known, &d->known_cap, (uint64_t)d->n_known + 1, sizeof *d->known)) return 0;
     uint32_t table = d->table_of[key], context;
@@ -247,7 +246,7 @@ static uint32_t find_context(struct fp_archive_time_dec *d, uint32_t key) {
     return d->context_of[key] = context;
 }
 
-/* Takes a word where x wants one: without a branch, which nobody could predict. */
+/* Takes a word if x needs one, without a branch: it would be unpredictable. */
 static inline uint32_t refill(uint32_t x, const uint8_t **word) {
     uint32_t more = x < 1u << 16;
     x = x << 16 * more | (fp_u16(*word) & (0 - more));
@@ -255,7 +254,7 @@ static inline uint32_t refill(uint32_t x, const uint8_t **word) {
     return x;
 }
 
-/* The next symbol of a step, << 2, and its class. */
+/* The next symbol of a step << 2 | its class. */
 static inline uint32_t next_step(const struct fp_archive_time_dec *d, uint32_t table, uint32_t *x,
                                  const uint8_t **word) {
     const struct head *head = &d->heads[table];
@@ -280,7 +279,7 @@ static inline uint32_t next_jitter(const struct jitter_table *t, uint32_t *x, co
     return e;
 }
 
-/* n < 58 raw bits; that they are in memory is for PAD to see to. */
+/* The next n < 58 raw bits.  PAD makes sure that there are bytes to read. */
 static inline uint64_t next_bits(const uint8_t *bits, uint64_t *bit, unsigned n) {
     uint64_t v = fp_u64(bits + (*bit >> 3)) >> (*bit & 7);
     *bit += n;
@@ -292,7 +291,7 @@ static uint64_t next_many_bits(const uint8_t *bits, uint64_t *bit, unsigned n) {
     return low | next_bits(bits, bit, n - 32) << 32;
 }
 
-/* `jitter` is a constant where this is used, so that there are two loops. */
+/* The callers pass constants for `jitter`, so the compiler makes two loops of this one. */
 static inline int pull(struct fp_archive_time_dec *d, struct fp_archive_time_at *thread, const uint32_t *key,
                        uint64_t *time, uint32_t n, int jitter) {
     const struct fp_archive_time_at from = thread->epoch ? *thread : *d->last;
@@ -302,7 +301,7 @@ static inline int pull(struct fp_archive_time_dec *d, struct fp_archive_time_at 
     const uint64_t bits_end = d->bits_end, q = d->q;
     uint64_t bit = d->bit;
     uint32_t steps = d->x[0], jitters = d->x[1], last_jitter = from.jitter, bad = 0;
-    /* only the class of the last step is known late */
+    /* history in two parts: the class of the last step is known later than the rest */
     uint32_t history = from.history, older = history % 9 * 3, last = history % 3;
     fp_u128 there = (fp_u128)from.ref << 32 | from.frac;
     for (uint32_t i = 0; i < n; i++) {

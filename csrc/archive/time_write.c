@@ -5,8 +5,9 @@
 
 enum { N_FIXED = FP_TIME_POOLS + FP_TIME_PHASES };
 
-/* A step count as a symbol: exact below 32, then 8 symbols an octave, the low
- * bits raw.  100 = 0b1100100: octave 6, mantissa 100, so 32 + 8 + 4, 3 bits 100. */
+/* A step count as a symbol.  Below 32 it is the symbol itself.  From there on each
+ * octave has 8 symbols, and the *n_bits lowest bits are written raw.  For example
+ * 100 = 0b1100100: octave 6, then the bits 100, so symbol 32 + 8 + 4; 3 raw bits, 100. */
 static inline uint32_t symbol_of(uint64_t k, unsigned *n_bits) {
     *n_bits = 0;
     if (k < FP_TIME_SMALL) return (uint32_t)k;
@@ -29,7 +30,7 @@ static inline void move(struct fp_archive_time_at *at, fp_u128 by) {
     at->frac = (uint32_t)there;
 }
 
-/* Raw bits, lowest first, into bytes. */
+/* Writes raw bits into bytes, the lowest bit first. */
 struct bit_out {
     struct fp_buf *b;
     uint64_t acc;
@@ -56,9 +57,9 @@ static uint64_t gcd(uint64_t a, uint64_t b) {
     return a;
 }
 
-/* The step of the clock as 32.32, and whether times jitter about its multiples.
- * A clock converted to nanoseconds by a multiplication gives times that lie
- * within one of the multiples of, say, 10.0187. */
+/* The step of the clock as a 32.32 fixed-point number, and whether times jitter
+ * about its multiples.  They do if a clock was converted to nanoseconds by a
+ * multiplication: then each time is a multiple of, say, 10.0187, give or take 1. */
 static uint64_t find_step(const uint64_t *time, const uint32_t *thread, uint32_t n, int *jitter) {
     *jitter = 0;
     uint64_t g = 0, first = time[0], last = time[0];
@@ -68,7 +69,7 @@ static uint64_t find_step(const uint64_t *time, const uint32_t *thread, uint32_t
         if (!g || apart % g) g = gcd(apart, g);
         if (time[i] < first) first = time[i];
         if (time[i] > last) last = time[i];
-        /* Steps are modulo 2^64: from 2^64 - 1 to 0 it is one, which no other divisor has. */
+        /* A step is taken modulo 2^64, so times that far apart may wrap: only 1 divides every step then. */
         if ((last - first) >> 63) g = 1;
     }
     if (g != 1) return g && g < (uint64_t)1 << 31 ? g << 32 : (uint64_t)1 << 32;
@@ -99,7 +100,7 @@ static uint64_t find_step(const uint64_t *time, const uint32_t *thread, uint32_t
     return (uint64_t)1 << 32;
 }
 
-/* log2 in 1/16 bits, good enough to choose tables by. */
+/* log2 in 1/16 bits, exact enough to choose tables by. */
 static uint32_t log2_16(uint32_t v) {
     unsigned whole = 31 - (unsigned)__builtin_clz(v);
     uint32_t f = whole >= 8 ? (v >> (whole - 8)) & 255 : (v << (8 - whole)) & 255;
@@ -159,13 +160,12 @@ static void accumulate(struct model *m) {
 
 enum { HAS_JITTER = 1 << 15, N_HASHED = 1 << FP_TIME_HASH_BITS };
 
-/* A chunk's rows on their way: step symbol; jitter symbol, its context and
- * HAS_JITTER; key with history, or N_HASHED for a row without a function. */
+/* What the encoder knows of a chunk's rows. */
 struct work {
-    uint16_t *symbols;
-    uint16_t *jitters;
-    uint32_t *hashed;
-    uint16_t *table_of; /* per row */
+    uint16_t *symbols;  /* per row: the step's symbol */
+    uint16_t *jitters;  /* per row: jitter symbol, its context << 2, and HAS_JITTER; 0 = none */
+    uint32_t *hashed;   /* per row: key and history hashed, or N_HASHED for a row without a function */
+    uint16_t *table_of; /* per row: the table of the step's symbol */
     uint32_t *sorted;   /* rows by key */
     uint32_t *start;    /* per key: where its rows begin in `sorted`; one more at the end */
     uint32_t *hist;     /* FP_TIME_SYMBOLS counts for each table */
@@ -178,7 +178,7 @@ struct work {
 static void symbolize(struct work *w, const uint64_t *time, const uint32_t *key, const uint32_t *thread, uint32_t n,
                       struct fp_archive_time_at *at, uint64_t q, int jitter, const uint64_t *limits,
                       struct bit_out *bits) {
-    const double steps = 4294967296.0 / (double)q; /* a tick is so many */
+    const double steps = 4294967296.0 / (double)q; /* steps in a tick */
     uint64_t whole = q >> 32;
     struct fp_archive_time_at last = {time[0], 1u << 31, 1, 0, 1};
     for (uint32_t i = 0; i < n; i++) {
@@ -225,7 +225,7 @@ static void symbolize(struct work *w, const uint64_t *time, const uint32_t *key,
     }
 }
 
-/* Two limits that part the steps into thirds, as symbols. */
+/* Two symbols as limits, so that a third of the steps each are short, middle and long. */
 static void find_limits(const uint64_t *time, const uint32_t *thread, uint32_t n, uint64_t q, uint64_t *limits) {
     uint32_t hist[256] = {0}, all = 0;
     for (uint32_t i = 1; i < n; i++) {
@@ -268,7 +268,7 @@ static void sort_rows(struct work *w, const uint32_t *key, uint32_t n, uint32_t 
         if (key[i] < n_keys) w->sorted[w->start[key[i] + 1]++] = i;
 }
 
-/* What each symbol costs under a table's counts, in 1/16 bits. */
+/* The bits, in sixteenths, that each symbol takes with a table's counts as frequencies. */
 static void costs_of(const uint32_t *hist, uint16_t *cost) {
     uint32_t total = 0;
     for (uint32_t s = 0; s < FP_TIME_SYMBOLS; s++) total += hist[s];
@@ -276,8 +276,8 @@ static void costs_of(const uint32_t *hist, uint16_t *cost) {
         cost[s] = (uint16_t)(hist[s] ? log2_16(total) - log2_16(hist[s]) : 0);
 }
 
-/* Gives a table of its own to each key for which that saves bits over the tables
- * that its rows have now.  At most `most` keys.  Appends their list to `out`. */
+/* Gives a key a table of its own if that takes fewer bits than the tables that its
+ * rows use now; at most `most` keys, those that save most.  Appends their list to `out`. */
 static int choose(struct work *w, const uint32_t *key, uint32_t n, uint32_t n_keys, uint32_t most, struct fp_buf *out) {
     int status = FP_E_NOMEM;
     struct choice *choices = malloc(((size_t)n_keys + 1) * sizeof *choices);
@@ -349,8 +349,8 @@ static inline uint32_t rans_put(uint32_t x, const struct model *m, uint32_t symb
     return (quotient << FP_TIME_BITS) + x - quotient * freq + m->cum[symbol];
 }
 
-/* Two coders, of steps and of jitters, share one row of words.  They work backwards,
- * so that the reader finds each word when it wants it. */
+/* Codes all rows.  Two coders, one of steps and one of jitters, write to the same
+ * words.  They go backwards through the rows, so that the reader can go forwards. */
 static int emit(const struct work *w, uint32_t n, struct fp_buf *words) {
     size_t most = (size_t)n * 4 + 8; /* at most 2 symbols a row and 16 bits a symbol */
     if (fp_buf_reserve(words, most)) return FP_E_NOMEM;

@@ -7,8 +7,8 @@
 /* Streams of a timeline chunk. */
 enum {
     S_CODE,     /* a byte a row, see enum code */
-    S_RUN,      /* thread, cpu and length of each run of rows */
-    S_FUNCTION, /* functions that could not be predicted */
+    S_RUN,      /* thread, cpu and length of each run of rows of one thread and cpu */
+    S_FUNCTION, /* functions that could not be predicted, as differences to the one before */
     S_ARGUMENT,
     S_EVENT, /* event types and payload lengths */
     S_PAYLOAD,
@@ -18,13 +18,13 @@ enum {
     S_BITS    /* times: raw bits */
 };
 
-/* What a row does, against the reconstructed stack of its thread. */
+/* What a row does.  Encoder and decoder keep the call stack of each thread; "top" is the function on its top. */
 enum code {
     C_EXIT = 0,         /* leaves the top */
     C_TAIL = 1,         /* the same by a tail call */
-    C_ENTER = 2,        /* + rank among the callees last entered from the top */
-    C_ENTER_OTHER = 18, /* the same, with or without arguments unlike last time */
-    C_ENTER_NEW = 34,   /* a function from S_FUNCTION */
+    C_ENTER = 2,        /* + rank, from 0, of the function among the callees last entered from the top */
+    C_ENTER_OTHER = 18, /* the same; it has arguments and had none the last time, or the other way round */
+    C_ENTER_NEW = 34,   /* enters a function from S_FUNCTION */
     C_ENTER_NEW_OTHER = 35,
     C_EXIT_OF = 36, /* leaves a function from S_FUNCTION, which is not the top */
     C_TAIL_OF = 37,
@@ -34,7 +34,7 @@ enum code {
 
 enum { RANKS = 16, DEPTH = 1024 };
 
-/* Functions last entered from a function, latest first; at first 0s. */
+/* The functions last entered from a function, the latest first; 0 where there are none yet. */
 struct callees {
     uint32_t function[RANKS];
 };
@@ -49,9 +49,9 @@ struct thread {
 };
 
 struct fp_archive_timeline {
-    uint32_t epoch; /* states of earlier chunks are stale */
-    /* Of each function: epoch << 1 | how it was last entered (1: with arguments).  What
-     * every entry looks at is kept apart from what only callers need: it fits a cache. */
+    uint32_t epoch; /* the number of the chunk: a state with another epoch is stale */
+    /* For each function: epoch << 1 | how it was last entered (1: with arguments).  An
+     * array of its own, because every entry looks at it: it fits into a cache. */
     uint32_t *entered;
     struct callees *callees;
     uint64_t *argument; /* last one logged */
@@ -62,8 +62,8 @@ struct fp_archive_timeline {
     uint32_t explicit_function; /* last of S_FUNCTION */
     uint64_t wall;
     uint32_t n_functions, n_threads; /* ids seen are below these */
-    uint32_t *key; /* contexts of the rows' times: of the batch that is read, or of all rows until the flush */
-    /* encoder: the times themselves, and whose they are */
+    uint32_t *key; /* for each row the context of its time.  decoder: rows of the batch, encoder: of the chunk */
+    /* encoder: for each row of the chunk its time and thread */
     uint64_t *time;
     uint32_t *row_thread;
     uint32_t keys_cap, rows_cap;
@@ -101,9 +101,9 @@ static int grow_functions(struct fp_archive_timeline *s, uint32_t n) {
     return 0;
 }
 
-/* A new chunk: what was known is stale. */
+/* Begins a new chunk, which makes all states stale. */
 static void restart(struct fp_archive_timeline *s) {
-    if (++s->epoch == 1u << 31) { /* it has to fit `entered` */
+    if (++s->epoch == 1u << 31) { /* `entered` has 31 bits for it */
         if (s->functions_cap) memset(s->entered, 0, s->functions_cap * sizeof *s->entered);
         for (uint32_t i = 0; i < s->threads_cap; i++) s->threads[i].epoch = 0;
         s->epoch = 1;
@@ -112,7 +112,7 @@ static void restart(struct fp_archive_timeline *s) {
     s->wall = 0;
 }
 
-/* Begins a function that is new in the chunk. */
+/* Clears the state of a function that is new in the chunk. */
 static inline void touch(struct fp_archive_timeline *s, uint32_t id) {
     if (FP_LIKELY(s->entered[id] >> 1 == s->epoch)) return;
     s->entered[id] = s->epoch << 1;
@@ -132,7 +132,7 @@ static inline struct thread *thread_at(struct fp_archive_timeline *s, uint32_t i
     return t;
 }
 
-/* Room for one more frame.  A stack that is too deep forgets its lower half. */
+/* Makes room for one more frame.  A stack of DEPTH frames forgets its lower half. */
 static int make_room(struct thread *t) {
     if (t->cap == DEPTH) {
         memmove(t->stack, t->stack + DEPTH / 2, DEPTH / 2 * sizeof *t->stack);
@@ -148,7 +148,7 @@ static inline int push(struct thread *t, uint32_t function) {
     return 0;
 }
 
-/* An exit of a function that is not the top ends the frames above it. */
+/* An exit of a function below the top: it and the frames above it end.  If it is not on the stack, nothing ends. */
 static void leave_deeper(struct thread *t, uint32_t function) {
     for (uint32_t i = t->sp; i-- > 0;) {
         if (t->stack[i] == function) {
@@ -158,14 +158,14 @@ static void leave_deeper(struct thread *t, uint32_t function) {
     }
 }
 
-/* Those called from the top of a thread's stack. */
+/* The callees of the function on top of a thread's stack. */
 static inline struct callees *callees_of(struct fp_archive_timeline *s, const struct thread *t) {
     uint32_t caller = t->sp ? t->stack[t->sp - 1] : 0;
     touch(s, caller);
     return &s->callees[caller];
 }
 
-/* Not a memmove: mostly it is one or two places. */
+/* Moves a callee from `rank` to the front.  A loop, because mostly it moves one or two places. */
 static inline void to_front(struct callees *c, uint32_t rank, uint32_t callee) {
     for (uint32_t i = 0; i <= rank; i++) {
         uint32_t out = c->function[i];
@@ -179,7 +179,7 @@ static inline void to_front_new(struct callees *c, uint32_t callee) {
     c->function[0] = callee;
 }
 
-/* The context of a time: the function and whether it, and the row before it, leave. */
+/* The context of a row's time: the function, whether the row is an exit, and whether the thread's last one was. */
 static inline uint32_t time_key(uint32_t function, uint32_t leaves, uint32_t left) {
     return function << 2 | leaves << 1 | left;
 }
@@ -206,7 +206,7 @@ static int reserve_rows(struct fp_archive_timeline *s, uint32_t rows) {
     return 0;
 }
 
-/* An exit or an enter: the code, and the thread's new state. */
+/* Writes an exit or an entry and updates the thread's state. */
 static int put_function(struct fp_archive_gather *e, struct thread *t, uint32_t op, uint32_t id, uint32_t *key) {
     struct fp_archive_timeline *s = e->timeline;
     struct fp_buf *code = &e->streams[S_CODE];
@@ -332,8 +332,7 @@ int fp_archive_timeline_open(struct fp_archive_spread *d) {
     return fp_archive_time_dec_open(s->times, s->n_functions * 4, p, n);
 }
 
-/* A function that the streams name: entered for the first time from its caller,
- * or left without being the top. */
+/* Reads a function from S_FUNCTION, for an entry or exit that names its function. */
 static int pull_named(struct fp_archive_spread *d, struct thread *t, uint32_t c, uint32_t *id) {
     struct fp_archive_timeline *s = d->timeline;
     uint64_t wide = s->explicit_function + fp_zag(fp_archive_cur_varint(&d->streams[S_FUNCTION]));
@@ -365,7 +364,7 @@ static int pull_event(struct fp_archive_spread *d, struct thread *t, uint32_t op
     return 0;
 }
 
-/* Rows from `i` to `end`, all of thread `t`; times come later, from s->key. */
+/* Rows from `i` to `end`, all of thread `t`.  Their times are read afterwards, in the contexts of s->key. */
 static int pull_rows(struct fp_archive_spread *d, struct thread *t, struct fp_batch *b, uint32_t i, uint32_t end) {
     struct fp_archive_timeline *s = d->timeline;
     struct fp_archive_cur *codes = &d->streams[S_CODE];

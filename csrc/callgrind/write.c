@@ -7,16 +7,16 @@
 #include "core/digits.h"
 
 enum {
-    RUN = 32, /* rows that room is made for at once */
-    /* What a row and the names before it take, apart from counts and names in full: jcnd= with two counts, three
-     * target and three source positions, the names of a block and of a callee by number. */
+    RUN = 32, /* room is made for this many rows at once */
+    /* The most bytes of a row and the names before it, without its counts and names in full.  That is a jcnd= line with
+     * two counts, three target and three source positions, and the names of a block and of a callee by number. */
     ROW_BYTES = 512,
     NO_ROW = 0xffffffff
 };
 
 /* ---- positions ---- */
 
-/* `-99 ` to `+99 `, and `* ` for 0, with their lengths. */
+/* The texts of `-99 ` to `+99 `, and `* ` for 0, with their lengths. */
 struct near {
     uint8_t text[4];
     uint32_t n;
@@ -41,11 +41,11 @@ static const struct near nears[199] = {
     NEAR9_UP(NEAR_PLUS, 73),    NEAR9_UP(NEAR_PLUS, 82),    NEAR9_UP(NEAR_PLUS, 91),
 };
 
-/* Relative to `base`, when that is known (not 0) and within 99, else NULL. */
+/* Writes v relative to `base`.  NULL, and nothing written, if base is not known (0) or more than 99 away. */
 INLINE uint8_t *put_near(uint8_t *p, uint64_t v, uint64_t base) {
     const uint64_t step = v - base + 99;
     if (step > 198 || !base) return NULL;
-    if ((v ^ base) >> 63 && (v < base) != (step < 99)) return NULL; /* the two ends of 64 bits */
+    if ((v ^ base) >> 63 && (v < base) != (step < 99)) return NULL; /* 99 apart only because 64 bits wrap */
     memcpy(p, nears[step].text, 4);
     return p + nears[step].n;
 }
@@ -89,7 +89,8 @@ INLINE uint8_t *counts_plain(struct fp_body *w, const struct fp_batch *b, uint32
 }
 
 #if WIDE
-/* Sixteen rows of a column, what is beyond 32 bits as the greatest of them; 0 if there is no such column. */
+/* Sixteen rows of a column as 32-bit numbers.  A value that does not fit becomes 2^32 - 1.  0 if there is no such
+ * column. */
 WIDE_TARGET INLINE __m512i column(const struct fp_batch *b, uint32_t n_values, uint32_t k, uint32_t from) {
     if (k >= n_values) return _mm512_setzero_si512();
     const int64_t *v = b->values + (size_t)k * b->cap + from;
@@ -99,8 +100,8 @@ WIDE_TARGET INLINE __m512i column(const struct fp_batch *b, uint32_t n_values, u
     return _mm512_inserti64x4(_mm512_castsi256_si512(low), high, 1);
 }
 
-/* The values of sixteen rows, from row `from` on, into w->rows: columns become rows within lanes of four by four,
- * then the lanes do. */
+/* Loads the values of sixteen rows, from row `from` on, into w->rows.  That is a transposition: first within lanes of
+ * four by four values, then of the lanes. */
 WIDE_TARGET static void load_rows(struct fp_body *w, const struct fp_batch *b, uint32_t from) {
     __m512i r[4][4]; /* lane i of r[q][k]: row 4 i + k, columns 4 q .. 4 q + 3 */
     for (uint32_t q = 0; q < 4; q++) {
@@ -139,19 +140,19 @@ WIDE_TARGET INLINE __m512i four_digits(__m512i v) {
     return _mm512_or_si512(q, _mm512_slli_epi16(_mm512_sub_epi16(v, _mm512_mullo_epi16(q, _mm512_set1_epi16(10))), 8));
 }
 
-/* Up to sixteen numbers of four digits, of which the first n, each behind a blank:
+/* Writes the first n of sixteen numbers of up to four digits, each with a blank before it:
  *
  *     digits           1234      0000      0077
  *     as text         ?1234     ?0000     ?0077     ? = blank
- *     written         ?1234        ?0       ?77     without the zeros in front
+ *     written         ?1234        ?0       ?77     without leading zeros
  */
 WIDE_TARGET INLINE uint8_t *put_fours(__m512i d, unsigned n, uint8_t *p) {
-    /* all ones in the bytes before the first digit that is not 0, or before the last one */
+    /* all ones in the bytes of leading zeros; the last digit always counts as one that is not 0 */
     const __m512i some = _mm512_or_si512(d, _mm512_set1_epi32(1 << 24));
     const __m512i before = _mm512_andnot_si512(some, _mm512_sub_epi32(some, _mm512_set1_epi32(1)));
     const __mmask64 digits = _mm512_cmpneq_epu8_mask(before, _mm512_set1_epi8(-1));
     d = _mm512_maskz_add_epi8(digits, d, _mm512_set1_epi8('0'));
-    /* four bytes to five, twelve numbers at once */
+    /* four bytes become five, for twelve numbers at a time */
     static const uint8_t fives[2][64] = {
         {0,  0,  1,  2,  3,  0,  4,  5,  6,  7,  0,  8,  9,  10, 11, 0,  12, 13, 14, 15, 0,  16,
          17, 18, 19, 0,  20, 21, 22, 23, 0,  24, 25, 26, 27, 0,  28, 29, 30, 31, 0,  32, 33, 34,
@@ -170,7 +171,7 @@ WIDE_TARGET INLINE uint8_t *put_fours(__m512i d, unsigned n, uint8_t *p) {
     return p + __builtin_popcountll(written);
 }
 
-/* The same of eight numbers below 10^7. */
+/* The same for eight numbers below 10^7. */
 WIDE_TARGET static uint8_t *put_eights(__m256i lanes, unsigned n, uint8_t *p) {
     /* the steps of fp_eight_digits */
     const __m512i v = _mm512_cvtepu32_epi64(lanes);
@@ -207,7 +208,7 @@ WIDE_TARGET INLINE uint8_t *counts_wide(struct fp_body *w, const struct fp_batch
 
 /* ---- names ---- */
 
-/* The byte itself, or what stands for one that would end the line or the reader. */
+/* Writes a byte of a name; one that would end the line, or the text in some readers, as \n, \r or \0. */
 static uint8_t *escape(uint8_t *p, uint8_t byte) {
     const int special = byte == '\n' || byte == '\r' || byte == 0;
     if (special) *p++ = '\\';
@@ -221,7 +222,7 @@ static int has_control_bytes(const uint8_t *text, size_t n) {
     return least <= '\r';
 }
 
-/* The number of entry `id`; NULL when memory ran out. */
+/* The entry of `id`, which holds its number; NULL when memory ran out. */
 static struct fp_named *named(struct fp_body *w, unsigned kind, uint32_t id) {
     if (fp_array_zeroed(&w->named[kind], &w->n_named[kind], (uint64_t)id + 1, sizeof **w->named)) return NULL;
     return &w->named[kind][id];
@@ -233,15 +234,16 @@ static uint32_t name_string(const struct fp_model *m, unsigned kind, uint32_t id
                                      : id;
 }
 
-/* What is behind `fn=`: the name of entry `id`; NULL when memory ran out.  Makes room for what follows.
+/* Writes what follows `fn=`, the name of `id`, and makes room for the next row.  NULL when memory ran out.
  *
- * With compression `(5) name` the first time in a part and `(5)` then.  A name that could be taken for a number is
- * always numbered, and one that begins with a blank or is empty never, or it would read back as another one. */
+ * With compression that is `(5) name` the first time in a part, then `(5)`.  A name that looks like a number in
+ * parentheses always gets a number, else it would be read as one.  A name that is empty or begins with a blank never
+ * gets a number, because a reader would not read back the same name. */
 static uint8_t *put_name_in_full(struct fp_body *w, uint8_t *p, unsigned kind, uint32_t id) {
     size_t n;
     const uint8_t *text = fp_string(&w->model->strings, name_string(w->model, kind, id), &n);
     w->out->n = (size_t)(p - w->out->p);
-    if (fp_buf_reserve(w->out, 2 * n + w->room)) return NULL; /* a byte of a name takes up to two */
+    if (fp_buf_reserve(w->out, 2 * n + w->room)) return NULL; /* an escaped byte takes two */
     p = w->out->p + w->out->n;
     const int numbered = n && text[0] != ' ' && text[0] != '\t' &&
                          (w->compress_names || (n > 1 && text[0] == '(' && fp_is_digit(text[1])));
@@ -269,12 +271,12 @@ static uint8_t *put_name_in_full(struct fp_body *w, uint8_t *p, unsigned kind, u
     return p + 1;
 }
 
-/* Was entry `id` given a number in this part? */
+/* Does `id` have a number in this part? */
 INLINE int is_named(const struct fp_body *w, unsigned kind, uint32_t id) {
     return id < w->n_named[kind] && w->named[kind][id].part == w->part;
 }
 
-/* `key` and the name of entry `id`; NULL when memory ran out. */
+/* Writes `key` and the name of `id`; NULL when memory ran out. */
 INLINE uint8_t *put_name(struct fp_body *w, uint8_t *p, const char *key, unsigned kind, uint32_t id) {
     memcpy(p, key, strlen(key));
     p += strlen(key);
@@ -288,7 +290,8 @@ INLINE uint8_t *put_name(struct fp_body *w, uint8_t *p, const char *key, unsigne
     return put_name_in_full(w, p, kind, id);
 }
 
-/* A numbered name that is not followed by rows only defines the number; named once more, it is a block of its own. */
+/* Ends a block.  If no row followed `fn=(5) name`, readers take it for the definition of the number alone: a second
+ * `fn=(5)` makes it a block. */
 INLINE uint8_t *close_block(struct fp_body *w, uint8_t *p) {
     if (w->empty && is_named(w, FP_NAMED_FUNCTION, w->function))
         p = put_name(w, p, "fn=", FP_NAMED_FUNCTION, w->function);
@@ -296,12 +299,13 @@ INLINE uint8_t *close_block(struct fp_body *w, uint8_t *p) {
     return p;
 }
 
-/* The lines that begin a function's block; NULL when memory ran out. */
+/* Ends the block before and writes the lines that begin a function's block; NULL when memory ran out. */
 INLINE uint8_t *put_block(struct fp_body *w, uint8_t *p, uint32_t function) {
     const uint32_t *f = fp_table_row(&w->model->functions, function);
     if (w->function != FP_NO_ID) {
         if (!(p = close_block(w, p))) return NULL;
-        /* Some readers keep the file over fn=, others do not: leave it as the block began. */
+        /* After fn= some readers still are in the file of the last fi= or fe=, others are not.  Go back to the block's.
+         */
         if (w->file != w->block_file && !(p = put_name(w, p, "fe=", FP_NAMED_FILE, w->block_file))) return NULL;
         *p++ = '\n';
     }
@@ -337,7 +341,7 @@ INLINE uint8_t *put_jump_target(struct fp_body *w, uint8_t *p, uint32_t function
 
 /* ---- rows ---- */
 
-/* The columns of a part, where the usual ones are constants. */
+/* Which columns a part has.  Callers pass constants for the usual ones. */
 struct shape {
     uint32_t instr, bb, lines, n_values;
 };
@@ -350,7 +354,7 @@ INLINE uint8_t *put_positions(const struct shape s, uint8_t *p, const struct fp_
     return p;
 }
 
-/* Self costs of one function and file, up to row `until`; returns the first row that was not written in *next. */
+/* Writes cost lines of one function and file, at most up to row `until`.  *next is the first row that is left. */
 INLINE uint8_t *put_costs(struct fp_body *w, const struct fp_batch *b, const struct shape s, uint32_t i, uint32_t until,
                           uint8_t *p, uint32_t *next, counts_fn *counts) {
     const uint32_t function = w->function, file = w->file, compress = w->compress_positions;
@@ -367,7 +371,7 @@ INLINE uint8_t *put_costs(struct fp_body *w, const struct fp_batch *b, const str
     return p;
 }
 
-/* A call or jump; NULL when memory ran out. */
+/* Writes a call or jump; NULL when memory ran out. */
 INLINE uint8_t *put_arc(struct fp_body *w, const struct fp_batch *b, const struct shape s, uint32_t i, uint8_t *p,
                         counts_fn *counts) {
     const uint8_t kind = b->kind[i];

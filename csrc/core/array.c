@@ -2,9 +2,9 @@
 
 #include <stdlib.h>
 
-enum { FIRST_ARRAY = 512, FIRST_BYTES = 4096 }; /* bytes that are asked for at least */
+enum { FIRST_ARRAY = 512, FIRST_BYTES = 4096 }; /* bytes of the first allocation, or more */
 
-/* Twice the items there were, or more if more are needed; 0 when there cannot be so many. */
+/* The new capacity: twice the old one, or `need` if that is more; 0 when there cannot be so many items. */
 static uint64_t grown(uint64_t had, uint64_t need, size_t width, uint64_t first, uint64_t most) {
     uint64_t cap = had > most / 2 ? most : had * 2;
     if (cap < first) cap = first;
@@ -15,7 +15,7 @@ static uint64_t grown(uint64_t had, uint64_t need, size_t width, uint64_t first,
 int fp_array_grow(void *array, uint32_t *cap, uint64_t need, size_t width, int zeroed) {
     const uint64_t more = grown(*cap, need, width, FIRST_ARRAY / width, UINT32_MAX);
     if (!more) return FP_E_NOMEM;
-    void *p; /* copied in and out: a pointer to other items is not accessed as a void pointer */
+    void *p; /* memcpy, because C does not allow access to, say, a `uint32_t *` as a `void *` */
     memcpy(&p, array, sizeof p);
     p = realloc(p, (size_t)more * width);
     if (!p) return FP_E_NOMEM;

@@ -4,7 +4,7 @@
 
 #include "core/array.h"
 
-/* Which columns each view has, in an order of falling alignment. */
+/* Which views each column belongs to. */
 struct column {
     size_t field;   /* offset of the pointer in struct fp_batch */
     uint32_t width; /* bytes an item */
@@ -38,7 +38,7 @@ static const struct column columns[] = {
 };
 enum { N_COLUMNS = sizeof columns / sizeof *columns };
 
-/* Columns start on cache lines, so that fills and exports are aligned. */
+/* A column's size, rounded up so that the next column starts on a cache line. */
 static size_t padded(size_t nbytes) {
     return (nbytes + 63) & ~(size_t)63;
 }
@@ -122,8 +122,8 @@ enum { RUN = 512 };
 
 #define INLINE static inline __attribute__((always_inline))
 
-/* Adds values[i] & self[i] of up to RUN rows; 1 on overflow.  Values of less than
- * 50 bits, the usual ones, cannot overflow within a run and need one check. */
+/* Adds values[i] & self[i] of up to RUN rows; 1 on overflow.  The usual values have
+ * less than 50 bits: a run of them cannot overflow, so one check is enough. */
 INLINE int add_run(int64_t *total, const int64_t *restrict values, const int64_t *restrict self, uint32_t n) {
     uint64_t sum = 0, size = 0;
     for (uint32_t i = 0; i < n; i++) {
@@ -152,8 +152,8 @@ INLINE int add_calls(uint64_t *total, const uint64_t *restrict count, const uint
     return overflow;
 }
 
-/* Adds the self values of a batch's first `n_values` columns and, unless `calls` is NULL, the counts of its calls; 1
- * on overflow. */
+/* Adds up the self values of a batch's first `n_values` columns and, unless `calls` is NULL, its call counts; 1 on
+ * overflow. */
 INLINE int add_columns(const struct fp_batch *b, int64_t *totals, uint32_t n_values, uint64_t *calls) {
     int overflow = 0;
     for (uint32_t from = 0; from < b->n; from += RUN) {
@@ -184,8 +184,8 @@ static int add_self(const struct fp_batch *b, int64_t *totals, uint32_t n_values
     return HAVE_AVX2() ? add_columns_avx2(b, totals, n_values, calls) : add_columns(b, totals, n_values, calls);
 }
 
-/* Counts rows by kind, which is 0..7: eight counters of 8 bits in a word, so that
- * a row does not wait for the one before it to be counted. */
+/* Counts rows by kind (0..7).  Eight counters of 8 bits share one register: with
+ * counters in memory, each row would wait until the one before is counted. */
 static void count_kinds(const uint8_t *kind, uint32_t n, uint64_t *rows) {
     for (uint32_t from = 0; from < n; from += 255) {
         const uint32_t until = n - from < 255 ? n : from + 255;

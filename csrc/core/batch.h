@@ -1,8 +1,8 @@
-/* core/batch.h - one homogeneous run of rows as columns, filled, drained, reused.
+/* core/batch.h - a batch: some rows as columns.
  *
- * Floor 1.  A batch belongs to one view and one part, is allocated once and
- * refilled.  Its rows are valid until the next feed or pull that fills it.
- * Only the columns of its view are allocated.
+ * All rows of a batch are of one view and one part.  A batch is allocated once
+ * and filled again and again: its rows are valid until it is filled the next
+ * time.  Only the columns of its view are allocated.
  */
 #ifndef FP_BATCH_H
 #define FP_BATCH_H
@@ -82,12 +82,12 @@ void fp_batch_free(struct fp_batch *b);
 /* Empties the batch.  Debug builds poison the rows that were lent. */
 void fp_batch_reset(struct fp_batch *b);
 
-/* Sets the number of value columns.  Columns that stay keep what they hold, new
- * ones hold anything.  0 or FP_E_NOMEM. */
+/* Sets the number of value columns.  Columns that stay keep their values, new
+ * ones are not initialized.  0 or FP_E_NOMEM. */
 int fp_batch_set_values(struct fp_batch *b, uint32_t n_values);
 
-/* Sets value column `to` of each row to the sum of factors[k] * column k for the
- * `n` columns before it (n <= to < n_values); 0 in graph rows that have no cost.
+/* Sets value column `to` of each row to the sum of factors[k] * column k over the
+ * first `n` columns (n <= to < n_values); to 0 in graph rows that have no cost.
  * FP_DONE, or FP_E_OVERFLOW when a sum is not an int64. */
 int fp_batch_combine(struct fp_batch *b, uint32_t to, const int64_t *factors, uint32_t n);
 
@@ -95,10 +95,10 @@ int fp_batch_combine(struct fp_batch *b, uint32_t to, const int64_t *factors, ui
  * 0, FP_E_NOMEM, or FP_E_OVERFLOW when the bytes would pass 4 GiB. */
 int fp_batch_payload(struct fp_batch *b, const void *p, size_t n, uint64_t *slice);
 
-/* What a run of batches adds up to; zeroed by the caller. */
+/* What a run of batches adds up to.  The caller zeroes all but first_time. */
 struct fp_summary {
     uint64_t rows[8];    /* timeline: by enum fp_op.  graph: by enum fp_kind.  stacks: [0] */
-    uint64_t first_time; /* timeline; UINT64_MAX - so set by the caller - when there was none */
+    uint64_t first_time; /* timeline; the caller sets it to UINT64_MAX, and it stays that if there are no rows */
     uint64_t last_time;
     uint64_t calls;  /* graph: sum of the counts of its calls */
     int64_t *totals; /* stacks, graph: the sums of self values; n_totals of them, caller-owned */

@@ -1,5 +1,4 @@
-/* core/buf.h - a growable output buffer with hex and varint writers.
- * Floor 0. */
+/* core/buf.h - a growable output buffer, with writers of hexadecimal numbers and varints. */
 #ifndef FP_BUF_H
 #define FP_BUF_H
 

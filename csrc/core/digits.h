@@ -1,7 +1,4 @@
-/* core/digits.h - decimal and hexadecimal numbers in text, mostly without a branch a digit.
- *
- * Floor 0.
- */
+/* core/digits.h - decimal and hexadecimal numbers in text, mostly without a branch for each digit. */
 #ifndef FP_DIGITS_H
 #define FP_DIGITS_H
 
@@ -11,7 +8,7 @@ static inline unsigned fp_lowest_bit(uint64_t mask) {
     return (unsigned)__builtin_ctzll(mask);
 }
 
-/* The number of `n` digits (1 to 8) at p, of which 8 bytes must be readable.
+/* The number of `n` digits (1 to 8) at p.  Eight bytes at p must be readable.
  *
  *     "407 ..." n = 3:  00 00 00 00 00 34 30 37  shifted to the top of the word, leading zeros
  *     pairs, then fours, then eights are put together by one multiplication each
@@ -33,8 +30,8 @@ static inline int fp_is_digit(uint8_t c) {
     return (uint8_t)(c - '0') < 10;
 }
 
-/* Reads up to 18 digits, which cannot overflow, and returns what is behind them; NULL for none or more.
- * The digits must be followed by a byte that is none. */
+/* Reads 1 to 18 digits (19 could overflow) and returns the byte after them; NULL for no digit or more than 18.
+ * Some byte that is no digit must follow. */
 static inline const uint8_t *fp_decimal(const uint8_t *p, uint64_t *to) {
     const uint8_t *first = p;
     uint64_t v = 0;
@@ -43,14 +40,14 @@ static inline const uint8_t *fp_decimal(const uint8_t *p, uint64_t *to) {
     return (size_t)(p - first) - 1 < 18 ? p : NULL;
 }
 
-/* 0..15, or more than 15 for what is no hexadecimal digit. */
+/* 0..15, or 16 for what is no hexadecimal digit. */
 static inline unsigned fp_nibble(uint8_t c) {
     const unsigned digit = (unsigned)c - '0', letter = ((unsigned)c | 0x20) - 'a';
     return digit < 10 ? digit : letter < 6 ? letter + 10 : 16;
 }
 
-/* Reads a position as Callgrind writes it - *, +12, -12, 12 or 0x4f, and a blank - and returns what is
- * behind the blank; NULL for anything else, and for what is beyond 64 bits. */
+/* Reads a position as Callgrind writes it, and the blank after it: 12, 0x4f, or relative to `base` *, +12 or -12.
+ * Returns the byte after the blank; NULL for anything else, and beyond 64 bits. */
 static inline const uint8_t *fp_text_position(const uint8_t *p, uint64_t base, uint64_t *to) {
     uint64_t v = 0;
     if (*p == '*') {
@@ -75,7 +72,7 @@ static inline const uint8_t *fp_text_position(const uint8_t *p, uint64_t base, u
     return p && *p == ' ' ? p + 1 : NULL;
 }
 
-/* ---- writers: into memory of which FP_DIGITS_ROOM bytes are writable, whatever is returned as the new end ---- */
+/* ---- writers: each returns the new end, but may write beyond it: FP_DIGITS_ROOM bytes must be writable ---- */
 
 enum { FP_DIGITS_ROOM = 32 };
 
@@ -96,7 +93,7 @@ static inline uint64_t fp_eight_digits(uint64_t v) {
     return q | (w - q * 10) << 8;
 }
 
-/* 0..999 in decimal: the digits, and their number as the fourth byte. */
+/* 0..999 in decimal: the digits, and in the fourth byte how many they are. */
 #define FP_SMALL1(v)                                                                     \
     {(uint8_t)('0' + ((v) < 10    ? (v)                                                  \
                       : (v) < 100 ? (v) / 10                                             \

@@ -1,9 +1,8 @@
 /* core/fp.h - status codes, errors as values, the input window, bounded loads.
  *
- * Floor 0 of the C core.  The core has no Python.h, does no I/O, keeps no
- * mutable globals and never prints.  What stands between the two cffi marks
- * of each header is also what Python sees, so it is plain C that needs no
- * preprocessor.
+ * The C code does not include Python.h, does no I/O, has no mutable globals and
+ * never prints.  Python sees what stands between the two cffi marks of a
+ * header; that is why it is plain C that needs no preprocessor.
  */
 #ifndef FP_H
 #define FP_H
@@ -28,28 +27,28 @@ enum fp_status {
     FP_DONE = 0,         /* complete, nothing pending */
     FP_MORE = 1,         /* refill the input window and call again */
     FP_FULL = 2,         /* drain the batch and call again */
-    FP_ASK = 3,          /* the decoder needs a name; see the room's header */
-    FP_E_MALFORMED = -1, /* claimed as this format, broken */
+    FP_ASK = 3,          /* the decoder needs a name; see the header of that format */
+    FP_E_MALFORMED = -1, /* recognized as this format, but damaged */
     FP_E_TRUNCATED = -2, /* the input ends inside a record */
     FP_E_OVERFLOW = -3,  /* a number does not fit */
     FP_E_NOMEM = -4,     /* allocation failed */
     FP_E_VERSION = -5    /* well-formed, but a version we do not know */
 };
 
-/* How `got` of an fp_err is to be shown. */
+/* How to show `got` of an fp_err. */
 enum fp_got {
     FP_GOT_NOTHING = 0,
     FP_GOT_SIGNED = 1,
     FP_GOT_UNSIGNED = 2,
     FP_GOT_HEX = 3,
     FP_GOT_TEXT = 4,
-    FP_GOT_COLUMN = 5 /* a value column, which is shown by the name of its value type */
+    FP_GOT_COLUMN = 5 /* the number of a value column; shown as the name of its value type */
 };
 
 /* An error as a value: no formatting, no allocation.  Caller-owned, always the
  * last argument, written only when a negative status is returned.
- * Shown as: "at byte OFFSET: WHAT is GOT, expected WANT"; a sum of a bridge as
- * "WHAT in value type GOT is beyond WANT". */
+ * Shown as "at byte OFFSET: WHAT is GOT, expected WANT", or, when a sum in a
+ * bridge overflows, as "WHAT in value type GOT is beyond WANT". */
 struct fp_err {
     int32_t code;     /* enum fp_status */
     int32_t got_kind; /* enum fp_got */
@@ -63,9 +62,9 @@ struct fp_err {
     char text[84];
 };
 
-/* A window on the input.  The callee only advances `pos`, past whole records;
- * base + pos is the absolute offset.  The bytes [pos, n) that it leaves are
- * presented again, at the front, after a refill. */
+/* A window on the input.  A decoder changes `pos` alone: it moves past whole
+ * records.  base + pos is the absolute offset.  A refill moves the bytes
+ * [pos, n), which are left, to the front. */
 struct fp_in {
     const uint8_t *p;
     size_t n;
@@ -95,7 +94,7 @@ static inline int fp_no_memory(struct fp_err *err) {
     return fp_fail(err, FP_E_NOMEM, 0, "memory");
 }
 
-/* fp_fail with what was found (shown by `kind`) and what was expected. */
+/* fp_fail with what was found (`got`, shown as `kind` says) and what was expected. */
 static inline int fp_fail_got(struct fp_err *err, int code, uint64_t offset, const char *what, int kind, uint64_t got,
                               const char *want, uint64_t limit) {
     fp_fail(err, code, offset, what);
@@ -106,13 +105,14 @@ static inline int fp_fail_got(struct fp_err *err, int code, uint64_t offset, con
     return code;
 }
 
-/* A sum does not fit: `what`, in value column `column`, is beyond `limit`. */
+/* A sum does not fit: `what` in value column `column` (or FP_NO_COLUMN) is beyond `limit`. */
 enum { FP_NO_COLUMN = -1 };
 static inline int fp_fail_beyond(struct fp_err *err, const char *what, int64_t column, const char *limit) {
     const int kind = column == FP_NO_COLUMN ? FP_GOT_NOTHING : FP_GOT_COLUMN;
     return fp_fail_got(err, FP_E_OVERFLOW, 0, what, kind, (uint64_t)column, limit, 0);
 }
 
+/* fp_fail with the line and the text that was found there. */
 static inline int fp_fail_text(struct fp_err *err, int code, uint64_t offset, uint64_t line, const char *what,
                                const void *text, size_t n, const char *want) {
     fp_fail(err, code, offset, what);
@@ -124,7 +124,7 @@ static inline int fp_fail_text(struct fp_err *err, int code, uint64_t offset, ui
     return code;
 }
 
-/* Unaligned loads.  memcpy, not casts: correct at any address, one instruction. */
+/* Unaligned loads.  Unlike a cast, memcpy is correct at any address; it compiles to one instruction. */
 static inline uint16_t fp_u16(const uint8_t *p) {
     uint16_t v;
     memcpy(&v, p, 2);
@@ -140,7 +140,7 @@ static inline uint64_t fp_u64(const uint8_t *p) {
     memcpy(&v, p, 8);
     return v;
 }
-/* Loads of a file whose byte order may differ from the machine's. */
+/* The same from a file whose byte order may differ from the machine's. */
 static inline uint16_t fp_u16s(const uint8_t *p, int swap) {
     return swap ? __builtin_bswap16(fp_u16(p)) : fp_u16(p);
 }

@@ -8,7 +8,7 @@
 
 #if defined(MADV_HUGEPAGE) && defined(MREMAP_FIXED)
 
-enum { OWN = 1 << 20, PAGE = 1 << 21 }; /* bytes from which on memory is a mapping of its own; a large page */
+enum { OWN = 1 << 20, PAGE = 1 << 21 }; /* memory of OWN bytes or more is a mapping of its own; bytes of a large page */
 
 static size_t in_pages(size_t nbytes) {
     return nbytes <= SIZE_MAX - PAGE ? (nbytes + PAGE - 1) & ~(size_t)(PAGE - 1) : SIZE_MAX;
@@ -45,7 +45,8 @@ void *fp_grow(void *p, size_t had, size_t nbytes) {
 void *fp_zeroed(size_t nbytes) {
     if (nbytes < OWN) return calloc(nbytes, 1);
     uint8_t *p = map(nbytes);
-    /* what is read first would get a page of zeros and then, when it is written, often only small pages */
+    /* Write to each page now.  A page that is read before it is written gets the kernel's page of zeros first, and
+     * then, when it is written, often only small pages. */
     for (size_t i = 0; p && i < nbytes; i += PAGE) *(volatile uint8_t *)(p + i) = 0;
     return p;
 }

@@ -80,7 +80,7 @@ int fp_merge_next(struct fp_merge *m, struct fp_err *err) {
     while (m->n_heap) {
         struct fp_run *run = &m->runs[m->heap[0]];
         const uint64_t *record = run->p + run->pos;
-        if (m->have_head == 2) m->have_head = 0; /* the caller took it */
+        if (m->have_head == 2) m->have_head = 0; /* the caller has it */
         if (m->have_head && (m->head[0] != record[0] || m->head[1] != record[1])) break;
         if (!m->have_head) {
             memcpy(m->head, record, width * sizeof *record);

@@ -1,9 +1,9 @@
-/* core/merge.h - merges sorted runs of records, summing records of equal key.
+/* core/merge.h - merges sorted runs of records; records with the same key are summed.
  *
- * Floor 1.  How tables that outgrow their memory come back: sorted runs were
- * written away, and are read again through one small window each.
+ * A table that outgrows its memory is written to disk as sorted runs.  This
+ * reads them back, through one small window for each run.
  *
- * A record is `width` 64-bit words: first MERGE_KEY words of key, then counters.
+ * A record is `width` 64-bit words: FP_MERGE_KEY words of key, then counters.
  *   run A: (1,5 | 10)  (2,1 | 3)      run B: (1,5 | 7)
  *   gives  (1,5 | 17)  (2,1 | 3)
  */
@@ -34,7 +34,7 @@ struct fp_merge {
     uint32_t *heap; /* runs by their next record */
     uint32_t n_heap;
     uint32_t n_started; /* runs that entered the heap or were empty */
-    int32_t have_head;
+    int32_t have_head;  /* `head` holds 0: nothing, 1: a record to which more may be added, 2: one that was returned */
 };
 
 /* NULL when memory ran out.  All runs start empty and hungry.  Caller owns. */

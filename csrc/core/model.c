@@ -4,8 +4,8 @@
 
 #include "core/memory.h"
 
-/* Sixteen bytes at a time; what is left over is taken together with some bytes
- * that were seen, because copying it out byte by byte takes longer than all else. */
+/* Takes sixteen bytes at a time.  The last sixteen may overlap bytes that were
+ * taken before: to take a rest byte by byte would cost more than all else. */
 uint64_t fp_hash_bytes(const void *bytes, size_t n) {
     const uint8_t *p = n ? bytes : (const uint8_t *)"", *end = p + n; /* nothing may be NULL */
     uint64_t h = n, a = 0, b = 0;
@@ -29,9 +29,9 @@ static void release_index(uint64_t *index, uint32_t mask) {
     fp_release(index, index ? ((size_t)mask + 1) * sizeof *index : 0);
 }
 
-/* Grows an index to twice its size (from 64 slots on; while it is small to four times that, since all sizes that it
- * had cost fresh memory).  A slot holds 32 bits of its entry's hash, so that neither growing nor most of a search
- * looks at entries. */
+/* Grows an index, which starts with 64 slots, to twice its size; to four times while it is small, because each size on
+ * the way costs fresh memory.  A slot holds 32 bits of the hash, so that growing does not look at entries, and a
+ * search looks at few others. */
 static int grow_index(uint64_t **index, uint32_t *mask) {
     enum { SMALL = 1 << 16 };
     const uint64_t had = *index ? (uint64_t)*mask + 1 : 0, slots = !had ? 64 : had < SMALL ? had * 4 : had * 2;
@@ -52,8 +52,8 @@ static int grow_index(uint64_t **index, uint32_t *mask) {
     return 0;
 }
 
-/* memcmp(a, b, n) == 0 for what is mostly short: without a call, eight bytes at
- * a time, the last eight once more over some that were seen. */
+/* memcmp(a, b, n) == 0, faster for short strings: no call, eight bytes at a time.
+ * The last eight may overlap the ones before. */
 static inline int same_bytes(const uint8_t *a, const uint8_t *b, size_t n) {
     if (n < 8) {
         for (size_t i = 0; i < n; i++)
@@ -242,10 +242,10 @@ uint32_t fp_model_function(struct fp_model *m, uint32_t object, uint32_t file, u
     return fp_model_function_row(m, (uint32_t[]){object, file, name, system_name, line});
 }
 
-/* Has m->named hold a name; 0, or FP_E_NOMEM. */
+/* Makes m->named long enough for `name`; 0 or FP_E_NOMEM. */
 static int name_room(struct fp_model *m, uint32_t name) {
     if (name >= m->cap_named) {
-        const uint32_t cap = m->strings.cap; /* beyond name: the model's strings are all names are taken from */
+        const uint32_t cap = m->strings.cap; /* enough: `name` is one of these strings */
         uint32_t *named = fp_grow(m->named, m->cap_named * sizeof *named, cap * sizeof *named);
         if (!named) return FP_E_NOMEM;
         m->named = named;
@@ -259,7 +259,7 @@ static int name_room(struct fp_model *m, uint32_t name) {
 uint32_t fp_model_function_row(struct fp_model *m, const uint32_t *row) {
     const uint32_t name = row[FP_FUNCTION_NAME];
     if (FP_UNLIKELY(name >= m->n_named)) {
-        if (name >= m->strings.n) return fp_table_intern(&m->functions, row); /* no string */
+        if (name >= m->strings.n) return fp_table_intern(&m->functions, row); /* not the id of a string */
         if (name_room(m, name)) return FP_NO_ID;
     }
     const uint32_t first = m->named[name];
@@ -278,7 +278,7 @@ uint32_t fp_model_frame(struct fp_model *m, uint32_t mapping, uint64_t address, 
     return fp_table_intern(&m->frames, (uint32_t[]){mapping, LO(address), HI(address), flags, lines});
 }
 
-/* Where frame was last, as (parent, node); NULL when memory ran out. */
+/* (parent, node) of the last node with this frame, see fp_model.last; NULL when memory ran out. */
 static inline uint32_t *last_of(struct fp_model *m, uint32_t frame) {
     if (FP_UNLIKELY(frame >= m->cap_last)) {
         uint64_t cap = (uint64_t)frame + frame / 2 + 64;
@@ -304,7 +304,7 @@ uint32_t fp_model_stack(struct fp_model *m, uint32_t parent, uint32_t frame) {
 
 int fp_model_stacks(struct fp_model *m, const uint32_t *frames, const uint32_t *depths, uint32_t n, uint32_t *nodes) {
     struct {
-        const uint32_t *next; /* the frame at hand; its root's side is done */
+        const uint32_t *next; /* the frame to add next; those between it and the root are done */
         uint32_t left, stack, hash;
         uint32_t row[FP_STACK_WIDTH];
     } open[FP_MODEL_STACKS];

@@ -1,13 +1,16 @@
-/* core/model.h - the tables behind dense ids: strings, and rows of words.
+/* core/model.h - the model: tables of strings and of rows, whose entries have ids from 0 on.
  *
- * Floor 1.  Every table only grows and ids never change, so a writer keeps a
- * watermark and emits what is new before each batch.  Id 0 of every table is
- * reserved and means "nothing" (the empty string; no object; an unknown
- * function; the root of the stack tree).
+ * A table only grows and ids never change.  So a writer remembers how far it
+ * has written a table (a watermark) and writes the new entries before each
+ * batch.  Id 0 of every table is reserved and means "nothing": the empty
+ * string, no object, an unknown function, the root of the stack tree.
  *
- * Memory: linear in distinct entries, whatever the length of the input.
- * An entry costs its words plus 11 to 22 bytes of hash index, to 43 in small tables; a function
- * whose name no other one has 4 instead, and so does each string.
+ * Memory grows with the number of distinct entries, not with the input:
+ *
+ *   an entry      its words; of a string its bytes and 8 for where it starts
+ *   hash index    11 to 22 bytes an entry; up to 43 while a table is small
+ *   functions     the first function of each name is not in the hash index:
+ *                 `named` leads to it, which costs 4 bytes for each string
  */
 #ifndef FP_MODEL_H
 #define FP_MODEL_H
@@ -16,7 +19,7 @@
 
 /* cffi-begin */
 
-/* Returned by every intern when memory (or the 2^32 ids) ran out. */
+/* Returned instead of an id when memory (or the 2^32 ids) ran out. */
 enum { FP_NO_ID = 0xffffffffu };
 
 /* Distinct byte strings.  String i is bytes[start[i] .. start[i+1]). */
@@ -38,7 +41,7 @@ struct fp_table {
     uint32_t cap;
     uint64_t *index;
     uint32_t index_mask;
-    uint32_t n_indexed; /* rows that are in the index, and 1; all but some of the model's functions */
+    uint32_t n_indexed; /* 1 + rows in the index; equals n, except in the functions of a model */
 };
 
 /* The columns of each table, as word positions.  64-bit numbers take two
@@ -105,13 +108,13 @@ struct fp_model {
     struct fp_table stacks;
     struct fp_table labels;
     struct fp_table threads;
-    uint32_t n_inputs; /* whose threads are told apart, see fp_model_input */
-    /* private: by frame, the parent and the node it was on last.  Stacks share their
-     * roots, so that is mostly the next one's, too, and at hand without the table. */
+    uint32_t n_inputs; /* see fp_model_input */
+    /* private: for each frame (parent, node) of the last stack node entered with it.  Stacks share their outer frames,
+     * so the next stack mostly needs the same node again and finds it here, without a lookup in `stacks`. */
     uint32_t *last;
     uint32_t cap_last;
-    /* private: by name, the first function of that name.  Mostly it is the only one, so that only the others are in
-     * the index of functions. */
+    /* private: for each string the first function of that name, or 0.  Most names have one function; only further
+     * functions of a name are in the index of `functions`. */
     uint32_t *named;
     uint32_t n_named, cap_named;
 };
@@ -120,24 +123,26 @@ struct fp_model {
 struct fp_model *fp_model_new(void);
 void fp_model_free(struct fp_model *m);
 
-/* The id of `n` bytes at `p`, entered if new; FP_NO_ID when memory ran out. */
+/* The id of the string of `n` bytes at `p`.  It is added if it is new.  FP_NO_ID when memory ran out. */
 uint32_t fp_strings_intern(struct fp_strings *s, const void *p, size_t n);
 
-/* Byte strings by themselves, for what a room keeps beside the model.  0 or FP_E_NOMEM. */
+/* A table of strings outside of a model, for what a format keeps itself.  0 or FP_E_NOMEM. */
 int fp_strings_init(struct fp_strings *s);
 void fp_strings_clear(struct fp_strings *s);
 
-/* The id of a row of t->width words, entered if new; FP_NO_ID when memory ran out.  Not for the model's functions. */
+/* The id of a row of t->width words.  It is added if it is new.  FP_NO_ID when memory ran out.  Not for the functions
+ * of a model, some of which are not in the index: see fp_model_function_row. */
 uint32_t fp_table_intern(struct fp_table *t, const uint32_t *row);
 
-/* A table by itself, for what a room keeps beside the model.  0 or FP_E_NOMEM. */
+/* A table of rows outside of a model, for what a format keeps itself.  0 or FP_E_NOMEM. */
 int fp_table_init(struct fp_table *t, uint32_t width);
 void fp_table_clear(struct fp_table *t);
 
-/* The id of a row that is there, else 0.  Likewise. */
+/* The id of a row, or 0 if it is not in the table.  Not for the functions of a model either. */
 uint32_t fp_table_find(const struct fp_table *t, const uint32_t *row);
 
-/* Shorthands with one argument a column (u64 columns whole). */
+/* fp_table_intern for the tables of a model, with one argument for each column.  fp_model_function_row takes a
+ * function's columns as a row. */
 uint32_t fp_model_object(struct fp_model *m, uint32_t name, uint32_t build_id);
 uint32_t fp_model_mapping(struct fp_model *m, uint32_t object, uint64_t start, uint64_t limit, uint64_t offset,
                           uint32_t flags);
@@ -147,15 +152,16 @@ uint32_t fp_model_function_row(struct fp_model *m, const uint32_t *row);
 uint32_t fp_model_line(struct fp_model *m, uint32_t function, uint32_t line, uint32_t column, uint32_t outer);
 uint32_t fp_model_frame(struct fp_model *m, uint32_t mapping, uint64_t address, uint32_t flags, uint32_t lines);
 uint32_t fp_model_stack(struct fp_model *m, uint32_t parent, uint32_t frame);
-/* Enters up to FP_MODEL_STACKS stacks level by level, so that their lookups wait
- * for memory together.  `frames`: those of each stack, leaf first, one stack
- * behind the other, depths[k] of them; nodes[k] gets the stack.  0 or FP_E_NOMEM. */
+/* Adds n <= FP_MODEL_STACKS stacks, all of them frame by frame from the root, so
+ * that their lookups wait for memory at the same time.  `frames` holds the frames
+ * of one stack after the other, leaf first; stack k has depths[k] of them.
+ * nodes[k] becomes its id.  0 or FP_E_NOMEM. */
 enum { FP_MODEL_STACKS = 32 };
 int fp_model_stacks(struct fp_model *m, const uint32_t *frames, const uint32_t *depths, uint32_t n, uint32_t *nodes);
 uint32_t fp_model_label(struct fp_model *m, uint32_t next, uint32_t key, uint32_t string, int64_t number,
                         uint32_t unit);
-/* The number of a further input, from 0, whose threads are none of those of other inputs; FP_NO_ID when there are no
- * more numbers.  Threads that no input tells apart are of input 0. */
+/* A new input number; they count from 0.  Threads of the same pid and tid, but of different inputs, are different
+ * threads.  Who does not tell inputs apart uses input 0 for all threads.  FP_NO_ID when there are no more numbers. */
 uint32_t fp_model_input(struct fp_model *m);
 uint32_t fp_model_thread(struct fp_model *m, uint32_t input, uint32_t pid, uint32_t tid);
 
@@ -174,8 +180,8 @@ static inline const uint8_t *fp_string(const struct fp_strings *s, uint32_t id, 
     return s->bytes + s->start[id];
 }
 
-/* A good, seedless mix of two words; tables are private to one run, and an
- * adversary who collides them slows only his own conversion. */
+/* Mixes two words into a hash.  It has no random seed: an attacker who makes keys
+ * collide only slows down the conversion of his own file. */
 static inline uint64_t fp_mix(uint64_t a, uint64_t b) {
     __extension__ typedef unsigned __int128 u128;
     u128 r = (u128)(a ^ 0x9e3779b97f4a7c15u) * (b ^ 0xd6e8feb86659fd93u);
@@ -184,9 +190,10 @@ static inline uint64_t fp_mix(uint64_t a, uint64_t b) {
 
 uint64_t fp_hash_bytes(const void *p, size_t n);
 
-/* Interning in steps, for many strings at once: hash them all, have their index
- * slots brought, then their entries, and only then compare.  A guess is the id
- * that most likely is the string's, 0 for none; it is never relied on. */
+/* Interning in steps, so that many strings wait for memory at the same time: hash
+ * all of them, prefetch their index slots, then their entries, then their bytes,
+ * and intern them with fp_strings_intern_hashed.  A guess is the id in the first
+ * slot, or 0: most likely the string's.  It only decides what is prefetched. */
 static inline uint32_t fp_strings_hash(const void *p, size_t n) {
     return (uint32_t)fp_hash_bytes(p, n);
 }
@@ -207,7 +214,7 @@ static inline void fp_strings_prefetch_bytes(const struct fp_strings *s, uint32_
     __builtin_prefetch(p + 63);
 }
 
-/* fp_strings_intern of a string whose hash is known. */
+/* fp_strings_intern of a string with its fp_strings_hash. */
 uint32_t fp_strings_intern_hashed(struct fp_strings *s, const void *p, size_t n, uint32_t hash);
 
 /* The same for rows. */
@@ -230,7 +237,7 @@ static inline uint32_t fp_table_guess(const struct fp_table *t, uint32_t hash) {
 
 uint32_t fp_table_intern_hashed(struct fp_table *t, const uint32_t *row, uint32_t hash);
 
-/* Forgets all rows and keeps the memory.  Not for the model's own tables. */
+/* Removes all rows and keeps the memory.  Not for the tables of a model. */
 void fp_table_empty(struct fp_table *t);
 
 #endif

@@ -18,8 +18,8 @@ int fp_wire_put_bytes(struct fp_buf *b, uint32_t number, const void *p, size_t n
     return fp_buf_put(b, p, n);
 }
 
-/* The mark is where the content begins.  One byte before it is kept for the length; a content of 128 bytes or more
- * is moved to make room for a longer one. */
+/* The mark is where the content begins.  One byte before it is kept free for the length.  A content of 128 bytes or
+ * more needs a longer length: fp_wire_end moves the content to make room. */
 size_t fp_wire_begin(struct fp_buf *b, uint32_t number) {
     if (fp_buf_reserve(b, FP_WIRE_HEAD)) return 0;
     b->n = (size_t)(fp_varint(b->p + b->n, FP_WIRE_TAG((uint64_t)number, FP_WIRE_BYTES)) - b->p) + 1;

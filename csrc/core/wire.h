@@ -1,6 +1,6 @@
 /* core/wire.h - the wire format of protocol buffers, read and written.
  *
- * Floor 0.  A message is a run of fields.  A field is a tag - its number and its wire type - and a content:
+ * A message is a run of fields.  A field is a tag (its number and its wire type) and a content:
  *
  *   wire type   content
  *   VARINT      a number: 7 bits a byte, the lowest bits first; the top bit says that another byte follows
@@ -11,7 +11,7 @@
  *   08 96 01          field 1, VARINT: 150
  *   12 03 08 96 01    field 2, BYTES: 3 of them, here a message whose field 1 is 150
  *
- * Reading never looks behind the end that it is given.
+ * Reading never looks beyond the end that it is given.
  * Source: protobuf.dev/programming-guides/encoding.
  */
 #ifndef FP_WIRE_H
@@ -52,12 +52,12 @@ struct fp_wire_field {
     uint32_t wire; /* enum fp_wire_type */
     uint64_t v;    /* VARINT: the number */
     const uint8_t *p;
-    size_t n; /* the content is p[0..n), of a VARINT, too; of BYTES without the length */
+    size_t n; /* the content is p[0..n): for a VARINT its bytes, for BYTES what follows the length */
 };
 
-/* Reads a field's head: the tag, and of BYTES the length.  Returns the bytes they take, FP_WIRE_CUT or FP_WIRE_BAD.
- * The content follows the head.  That of a VARINT is there; that of others may lie behind `end`, which the caller
- * checks. */
+/* Reads a field's head: the tag and, for BYTES, the length.  Returns the number of bytes they take, FP_WIRE_CUT or
+ * FP_WIRE_BAD.  The content follows.  A VARINT is read here, too; another content may reach beyond `end`, which the
+ * caller has to check. */
 static inline int fp_wire_read_head(const uint8_t *p, const uint8_t *end, struct fp_wire_field *f) {
     uint64_t tag;
     f->at = p;
@@ -86,12 +86,12 @@ static inline int fp_wire_read_head(const uint8_t *p, const uint8_t *end, struct
         }
         case FP_WIRE_FIXED64: f->n = 8; return used;
         case FP_WIRE_FIXED32: f->n = 4; return used;
-        default: return FP_WIRE_BAD; /* groups, which no current writer makes, and types without meaning */
+        default: return FP_WIRE_BAD; /* groups, which current writers do not make, and undefined types */
     }
 }
 
-/* What a message's definition says of each field number: 'V' a varint, 'B' bytes, 'L' a list of varints, packed or
- * not; blank or 0: no such field.  kinds[0] is blank, because no field has number 0. */
+/* The type of each field of a message: kinds[number] is 'V' for a varint, 'B' for bytes, 'L' for a list of varints,
+ * packed or not; a blank or 0 if there is no such field.  kinds[0] is blank: no field has number 0. */
 struct fp_wire_schema {
     char kinds[32];
 };
@@ -109,7 +109,7 @@ static inline int fp_wire_kind(const struct fp_wire_schema *schema, const struct
     }
 }
 
-/* A message, or a list of varints, of which all bytes are there.  `p` moves on as it is read. */
+/* A message or a list of varints, with all its bytes.  `p` moves on as it is read. */
 struct fp_wire {
     const uint8_t *p, *end;
 };
@@ -141,7 +141,7 @@ static inline int fp_wire_next_number(struct fp_wire *list, uint64_t *v) {
 
 /* ---- writing ---- */
 
-/* The tag of a field, a number that is written as a varint. */
+/* The tag of a field.  It is written as a varint. */
 #define FP_WIRE_TAG(number, wire) ((number) << 3 | (wire))
 
 /* The most bytes that a tag and a varint take. */
@@ -159,15 +159,15 @@ static inline unsigned fp_varint_length(uint64_t v) {
 /* A VARINT field.  A negative int64 is given as its 64 bits.  0 or FP_E_NOMEM. */
 int fp_wire_put_number(struct fp_buf *b, uint32_t number, uint64_t v);
 
-/* The same, but nothing where v is 0: proto3 leaves such fields out, and readers take a missing one for 0. */
+/* The same, but writes nothing for 0: proto3 leaves such fields out, and readers take a missing field for 0. */
 int fp_wire_put_nonzero(struct fp_buf *b, uint32_t number, uint64_t v);
 
-/* A field whose content is n bytes: a string, or a message that is made already.  0 or FP_E_NOMEM. */
+/* A field with a content of n bytes: a string, or a message that is complete.  0 or FP_E_NOMEM. */
 int fp_wire_put_bytes(struct fp_buf *b, uint32_t number, const void *p, size_t n);
 
-/* A message that is made in place.  What is put between the two is its content; messages may stand in messages.
- * fp_wire_begin returns a mark, which fp_wire_end takes.  fp_wire_end returns 0, or FP_E_NOMEM if any memory ran out
- * since the buffer was made. */
+/* A field whose content is a message.  What is put between the two calls is the content, which may hold further
+ * messages.  fp_wire_begin returns a mark for fp_wire_end.  fp_wire_end returns 0, or FP_E_NOMEM if memory ran out at
+ * any time since the buffer was made. */
 size_t fp_wire_begin(struct fp_buf *b, uint32_t number);
 int fp_wire_end(struct fp_buf *b, size_t mark);
 
