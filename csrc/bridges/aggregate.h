@@ -1,6 +1,6 @@
 /* bridges/aggregate.h - sums graph rows of the same place.
  *
- * Floor 3.  Rows of the same kind, function, file, position and target become
+ * Rows of the same kind, function, file, position and target become
  * one row whose counts and values are the sums:
  *
  *     main  a.c:10  cost  5 2           main  a.c:10  cost  8 2

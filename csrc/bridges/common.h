@@ -1,4 +1,4 @@
-/* bridges/common.h - what several bridges share.  Floor 3.  Private. */
+/* bridges/common.h - what several bridges share.  Private. */
 #ifndef FP_BRIDGES_COMMON_H
 #define FP_BRIDGES_COMMON_H
 

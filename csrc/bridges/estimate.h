@@ -1,6 +1,6 @@
 /* bridges/estimate.h - graph -> stacks: self costs, their callers estimated.
  *
- * Floor 3.  A graph says which functions call each other, but not which calls
+ * A graph says which functions call each other, but not which calls
  * were made within which others.  The estimate divides a function's cost among
  * its callers in proportion to the inclusive costs of their arcs, divides each
  * share among the callers of that caller, and so on up to a root:

@@ -1,6 +1,6 @@
 /* bridges/fold.h - the stack machine: a timeline folded into call arcs or contexts.
  *
- * Floor 3.  Each thread has a stack.  An exit ends the frame of the function
+ * Each thread has a stack.  An exit ends the frame of the function
  * that it names.  Frames above that one end at the same time (unwound: left by
  * an exception or longjmp).  An exit of a function that is not on the stack is
  * ignored (orphan: its entry was lost).  Frames that are open at the end of the

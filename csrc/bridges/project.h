@@ -1,6 +1,6 @@
 /* bridges/project.h - stacks -> graph: samples become self costs and call arcs.
  *
- * Floor 3.  Values are first added up by distinct (stack, group).  The tree of
+ * Values are first added up by distinct (stack, group).  The tree of
  * those stacks is then walked once, so that the work after the last batch is
  * linear in the size of the tree.
  *

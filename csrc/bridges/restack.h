@@ -1,6 +1,6 @@
 /* bridges/restack.h - stacks whose frames were replaced by others.
  *
- * Floor 3.  A frame that gets symbols, or loses its place, becomes other rows of
+ * A frame that gets symbols, or loses its place, becomes other rows of
  * the frame table, so every stack with that frame becomes another stack.  This
  * replaces the stacks of batches, and looks each distinct stack up once.
  */

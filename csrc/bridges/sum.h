@@ -1,6 +1,6 @@
 /* bridges/sum.h - stacks -> stacks: rows of the same stack, labels and thread summed.
  *
- * Floor 3.  Exact; loses the times of single samples, which are counted.
+ * Exact; loses the times of single samples, which are counted.
  *
  *   main > f  {size: 8}  1        main > f  {size: 8}  4
  *   main > g             2   ->   main > g             2

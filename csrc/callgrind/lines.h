@@ -1,6 +1,6 @@
 /* callgrind/lines.h - text of Callgrind or Cachegrind, taken apart: lines and the numbers in them.
  *
- * Floor 2.  This is the first step of reading.  It does the same for all lines, whatever kind they are, so the
+ * This is the first step of reading.  It does the same for all lines, whatever kind they are, so the
  * processor has no branch on their content to guess wrong.  callgrind/rows.c then makes rows of the cost lines.
  */
 #ifndef FP_CALLGRIND_LINES_H

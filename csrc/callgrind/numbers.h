@@ -1,6 +1,6 @@
 /* callgrind/numbers.h - what the numbers of Callgrind's names, `(12)`, stand for.
  *
- * Floor 2.  Writers may number names in any order and begin anywhere, but mostly they use every number from 1 on.  So
+ * Writers may number names in any order and begin anywhere, but mostly they use every number from 1 on.  So
  * each number has a place of its own.  Places are allocated in segments that double in size:
  *
  *     segment    8         9          10          11 ...

@@ -1,6 +1,6 @@
 /* callgrind/rows.h - cost lines of Callgrind and Cachegrind -> rows of a batch.
  *
- * Floor 2.  Most lines of a file are cost lines, so they have to be fast.  The lexer
+ * Most lines of a file are cost lines, so they have to be fast.  The lexer
  * (fastprof/formats/callgrind/_lexer.pyx) reads all other lines.
  */
 #ifndef FP_CALLGRIND_H

@@ -1,6 +1,6 @@
 /* callgrind/write.h - rows of graph batches -> the body lines of a Callgrind part.
  *
- * Floor 2.  fastprof/formats/callgrind/write.py writes what stands once per part; here is what stands once per row.
+ * fastprof/formats/callgrind/write.py writes what stands once per part; here is what stands once per row.
  * The block of one function, names and positions compressed:
  *
  *     fl=(2) util.c            the function's file, when it differs from the last fl=

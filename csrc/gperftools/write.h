@@ -1,6 +1,6 @@
 /* gperftools/write.h - writes the records of a gperftools CPU profile (gperftools/read.h) of 64-bit words.
  *
- * Floor 2.  Header, trailer and text are the caller's to write.  Words are written in the machine's byte order.
+ * Header, trailer and text are the caller's to write.  Words are written in the machine's byte order.
  */
 #ifndef FP_GPERF_WRITE_H
 #define FP_GPERF_WRITE_H

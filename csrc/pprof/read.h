@@ -1,6 +1,6 @@
 /* pprof/read.h - reads pprof's profile.proto, a protocol buffer (core/wire.h).
  *
- * Floor 2.  Samples refer by id to tables: locations, functions, mappings, strings.  Fields may come in any order, so
+ * Samples refer by id to tables: locations, functions, mappings, strings.  Fields may come in any order, so
  * a table may follow the samples that need it.  The input is therefore read twice:
  *
  *   fp_pprof_tables    first pass: everything but the samples

@@ -1,6 +1,6 @@
 /* pprof/write.h - writes pprof's profile.proto in one pass.
  *
- * Floor 2.  A protocol buffer may have its fields in any order.  So each string, function and location is written just
+ * A protocol buffer may have its fields in any order.  So each string, function and location is written just
  * before the first sample that uses it.  Mappings are written at the end, because each says whether all its locations
  * have functions.  Ids are 1, 2, 3 ... in the order written, string 0 is "", no entry is written twice.
  *

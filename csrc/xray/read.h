@@ -1,7 +1,7 @@
 /* xray/read.h - LLVM XRay logs: flight data recorder (FDR) versions 1 to 5,
  * basic ("naive") mode versions 1 to 3, and profiling mode, in either byte order.
  *
- * Floor 2.  Sources: llvm/lib/XRay and compiler-rt/lib/xray of LLVM 8 to 22,
+ * Sources: llvm/lib/XRay and compiler-rt/lib/xray of LLVM 8 to 22,
  * and logs written by their runtimes.  Where the format documents and the logs
  * differ, this follows the logs (docs/formats/xray.md).
  *

@@ -1,7 +1,7 @@
 /* xray/write.h - timeline rows as an LLVM XRay log, flight data recorder
  * version 5, little-endian.
  *
- * Floor 2.  Source: compiler-rt/lib/xray/xray_fdr_log_writer.h and llvm/lib/XRay
+ * Source: compiler-rt/lib/xray/xray_fdr_log_writer.h and llvm/lib/XRay
  * (the readers) of LLVM 8 to 22.
  */
 #ifndef FP_XRAY_WRITE_H
