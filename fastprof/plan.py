@@ -1,6 +1,7 @@
 """The plan of a conversion: which operators stand between the readers and the writer, and which options they look at.
 
-The plan is data.  Each reader's rows go through the operators of its branch, all branches together through `joined`:
+The plan is data.  Each reader's rows go through the operators of its branch; then the rows of all branches go together
+through the operators in `joined`:
 
     trace.xray   timeline ── fold ──┐
     day1.prof    stacks ── symbolize┴── sum ── one value ──▶ writer
@@ -32,11 +33,11 @@ class Branch(NamedTuple):
 class Plan(NamedTuple):
     branches: list[Branch]
     joined: list[Operator]  # for the rows of all branches
-    looked_at: set[Option[Any]]  # by operators that are in the plan, or would be if the option asked for them
+    looked_at: set[Option[Any]]  # options of the operators in the plan, and options that would add an operator
     holds: Holds
 
     def rows(self, model: Model, options: Options, report: Report, capacity: int | None = None) -> Iterator[Batch]:
-        """What the writer gets.  `capacity`: rows that the readers put into a batch."""
+        """The batches for the writer.  `capacity`: the most rows that readers put into a batch."""
 
         def through(rows: Iterator[Batch], operators: list[Operator]) -> Iterator[Batch]:
             for operator in operators:
@@ -51,13 +52,13 @@ class Plan(NamedTuple):
 
 
 def make(readers: list[Reader], view: str, holds: Holds, options: Options) -> Plan:
-    """The way from `readers` to a target of `view` that has room for what `holds` says.
+    """The plan from `readers` to a target with this view, which has room for what `holds` says.
 
     Errors: UsageError for a view that cannot be reached.
     """
     looked_at: set[Option[Any]] = set()
     branches: list[Branch] = []
-    # one stack machine for all timelines: its arcs and contexts are merged as they are found
+    # all timelines share a stack machine, so that their arcs and contexts need not be merged afterwards
     timelines = [reader for reader in readers if reader.view == "timeline"]
     for group in [timelines] * bool(timelines) + [[reader] for reader in readers if reader.view != "timeline"]:
         operators = _before_bridge(group[0], view, holds, options, looked_at)
@@ -76,7 +77,7 @@ def _before_bridge(
     reader: Reader, view: str, holds: Holds, options: Options, looked_at: set[Option[Any]]
 ) -> list[Operator]:
     operators = []
-    # an archive keeps the addresses of stacks, to be named later; in a graph they are gone
+    # an archive keeps addresses of stacks, which can be symbolized later; a graph does not keep them
     may_be_named = reader.view == "stacks" and reader.addresses and holds.names
     if may_be_named and (not holds.verbatim or view == "graph" or SYMBOLS in options):
         if options[SYMBOLIZE]:
@@ -98,7 +99,7 @@ def _bridge(reader: Reader, view: str) -> Operator:
 
 
 def _joined(view: str, n: int, holds: Holds, options: Options, looked_at: set[Option[Any]]) -> list[Operator]:
-    """What the rows of `n` branches go through together."""
+    """The operators for the rows of all `n` branches together."""
     operators: list[Operator] = []
     if view == "timeline":
         return operators
@@ -127,7 +128,7 @@ def _joined(view: str, n: int, holds: Holds, options: Options, looked_at: set[Op
 
 
 def known_options() -> list[Option[Any]]:
-    """Every option that there is, each once, in the order of its owners."""
+    """All options, each once, in the order of their owners."""
     found: dict[Option[Any], None] = {LENIENT: None}
     for operator in bridges.OPERATORS:
         found |= dict.fromkeys(operator.options)
@@ -137,7 +138,7 @@ def known_options() -> list[Option[Any]]:
 
 
 def reading_options() -> list[Option[Any]]:
-    """Those that reading alone may look at."""
+    """The options that readers look at."""
     found: dict[Option[Any], None] = {LENIENT: None}
     for f in formats.formats():
         found |= dict.fromkeys((*f.reads, *f.selects))
@@ -147,7 +148,7 @@ def reading_options() -> list[Option[Any]]:
 def refuse_idle(
     options: Options, readers: list[Reader], target: Format | None = None, plan: Plan | None = None
 ) -> None:
-    """Errors: UsageError for an option that was given and that nothing looks at when `readers` become `target`."""
+    """Refuse options that nothing looks at on the way from `readers` to `target`.  Errors: UsageError."""
     if not options.given:
         return
     sources = [formats.get(reader.format) for reader in readers]
@@ -156,7 +157,7 @@ def refuse_idle(
     used.update(set.intersection(*(set(source.selects) for source in sources)))
     for option in known_options():
         if option in options and option not in used:
-            # of several inputs the one that does not select
+            # the error names the first input that does not select by this option
             reader = next(r for r, source in zip(readers, sources, strict=True) if option not in source.selects)
             way = f"from {reader.format} to {target.name}" if target else f"with {reader.format}"
             raise UsageError(
@@ -176,7 +177,7 @@ def owners(option: Option[Any]) -> str:
 
 
 def _first(option: Option[Any], reader: Reader) -> str:
-    """What a profile can become first, so that an option does something."""
+    """The end of the error: a format to convert to first, so that the option does something; "" if there is none."""
     kept = formats.get(reader.format).view == "any"
     for f in formats.formats():
         if f.writer and (option in f.selects or (kept and option in f.reads and f.view == reader.view)):

@@ -1,7 +1,7 @@
-"""The operators that the plan is made of, and their options.  This file is light: each operator is a file beside it.
+"""The operators that a plan consists of, and their options.  The code of each operator is in a file of this folder.
 
 An operator is a function (batches, model, options, report, holds) -> batches.  `holds` says what the target has room
-for.  docs/bridges.md shows on small examples what each keeps and loses.
+for.  docs/bridges.md shows with small examples what each operator keeps and loses.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     Run = Callable[[Iterable[Batch], Model, Options, Report, Holds], Iterator[Batch]]
 
-# What --labels names: the labels that samples come with, and what else may become one.
+# The words of --labels.  own: the labels that samples have in the input.  The others become labels.
 LABEL_WORDS = ("own", "thread", "process", "part", "cpu")
 
 VALUE: Option[str | None] = Option(
@@ -27,69 +27,75 @@ VALUE: Option[str | None] = Option(
     Text("NAME"),
     None,
     group="values",
-    help="keep only this value type (an event, a sample type); formats that hold one take the source's default one",
+    help="keep only this value type (event, sample type); by default all that the format has room for, or, if that is "
+    "one, the input's default",
 )
 COMPUTE_EVENTS = Option(
-    "compute_events", Switch(), False, group="values", help="make inherited events (formulas) columns of values"
+    "compute_events", Switch(), False, group="values", help="compute inherited events (formulas) and write their values"
 )
 AGGREGATE = Option(
     "aggregate",
     Switch(),
     False,
     group="values",
-    help="sum up repeated lines of the same place (memory: distinct places)",
+    help="add up repeated rows of a graph for the same place (memory grows with distinct places)",
 )
 LABELS: Option[tuple[str, ...] | None] = Option(
     "labels",
     WordList(*LABEL_WORDS),
     None,
     group="values",
-    help=f"label samples with these of {','.join(LABEL_WORDS)}, keeping apart what they tell apart; or none "
-    "(default: the labels that samples come with)",
+    help="the labels of samples, separated by commas: own (those in the input), thread, process, part, cpu; or none. "
+    "Samples with different labels are not added up (default: the labels in the input)",
 )
 PER_THREAD = Option(
-    "per_thread", Switch(), False, group="values", help="keep threads apart: one part or label for each of all inputs"
+    "per_thread",
+    Switch(),
+    False,
+    group="values",
+    help="keep threads apart: a part or label for each thread of each input",
 )
 TIME_UNIT = Option(
     "time_unit",
     Words("ns", "ticks"),
     "ns",
     group="views",
-    help="a timeline to others: times in nanoseconds (default), or exact in clock ticks",
+    help="timeline to stacks or graph: times in nanoseconds (default), or in clock ticks, which are exact",
 )
 INLINE_CALLS = Option(
     "inline_calls",
     Switch(),
     False,
     group="views",
-    help="stacks to a graph: inlined functions are called by their callers, not part of them",
+    help="stacks to graph: inlined functions are functions that are called, not part of their callers",
 )
 STACKS = Option(
     "stacks",
     Words("estimate", "arcs", "self"),
     "estimate",
     group="views",
-    help="a graph to stacks: estimate callers from the arcs' costs (default), direct callers only, or none",
+    help="graph to stacks: all callers, estimated from the costs of call arcs (default), direct callers only (arcs), "
+    "or none (self)",
 )
 PRUNE = Option(
     "prune",
     Share(),
     1e-5,
     group="views",
-    help="a graph to stacks: estimated shares below this part of the total go to [pruned] (default: 1e-5)",
+    help="graph to stacks: callers with less than this share of the total become one frame, [pruned] (default: 1e-5)",
 )
 MAX_MEMORY = Option(
     "max_memory",
     Size(),
     20 << 20,
     group="limits",
-    help="distinct rows kept in memory before they are spilled to a temporary file, or written, e.g. 200M "
-    "(default: 20M)",
+    help="memory for adding up rows, e.g. 200M; when it is full, rows go to a temporary file, or are written as they "
+    "are (default: 20M)",
 )
 
 
 def labels_apart(options: Options, holds: Holds) -> frozenset[str]:
-    """What costs are kept apart by although the source adds them up: of thread, process, part, cpu."""
+    """By which of thread, process, part and cpu the user asked to keep rows apart, which else are added up."""
     if not holds.labels:
         return frozenset()
     asked = frozenset(options[LABELS] or ()) - {"own"}
@@ -110,7 +116,7 @@ class Operator(NamedTuple):
     source: str
     target: str
     place: str  # "module:function" of this package, imported when first used
-    title: str  # what it does, for a sentence: "... is for <title>"
+    title: str  # completes the sentence "... is for TITLE"
     options: tuple[Option[Any], ...] = ()
 
     def load(self) -> Run:
@@ -121,7 +127,7 @@ class Operator(NamedTuple):
         return found
 
 
-# From one view to another: the only way there is for each pair.
+# From one view to another.  Each pair has one way at most.
 BRIDGES = (
     Operator("timeline", "graph", "fold:to_graph", "a timeline to a graph", (TIME_UNIT, PER_THREAD, MAX_MEMORY)),
     Operator("timeline", "stacks", "fold:to_stacks", "a timeline to stacks", (TIME_UNIT, PER_THREAD, LABELS)),

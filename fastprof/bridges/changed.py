@@ -1,4 +1,4 @@
-"""Parts that an operator shows changed, while the reader goes on with its own."""
+"""Lets an operator change parts for the code after it, while the reader keeps working with its own."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from fastprof.core.model import Batch, Model, Part
 
 
 class Changed:
-    """Lends batches whose part looks changed to whoever takes them.
+    """Passes batches on, each with a changed copy of its part in the model.
 
-    A reader may still find out what belongs to its part (a summary stands behind the rows), so `change` is asked again
-    when the part ends.  After `end` the model has the changed parts.
+    A reader may add to its part until the part ends: a summary, for example, follows the rows.  So `change` is called
+    again then.  After `end` the model has the changed parts.
     """
 
     def __init__(self, model: Model) -> None:
@@ -20,7 +20,7 @@ class Changed:
         self._last = -1
 
     def lend(self, batch: Batch, change: Callable[[Part], Part]) -> Iterator[Batch]:
-        """Yields `batch`; until the next one is asked for, the model has its part as `change` makes it."""
+        """Yields `batch`.  Until the next one is asked for, the model has the changed part in place of the batch's."""
         parts, index = self._model.parts, batch.part
         if index not in self._parts:
             self._parts[index] = parts[index], change(parts[index]), change

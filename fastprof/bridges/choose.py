@@ -3,8 +3,10 @@
     samples/count 5  cpu/nanoseconds 50000000        --value samples        samples/count 5
 
 Kept: everything else.  Lost: the other value types, which are counted unless the user named the one to keep.
-Without a name the source's default one is kept, if the format that is written has room for it; one that is 0 in every
-row is passed over for the next.  As long as the first choice is 0 everywhere, distinct stacks are kept in memory.
+
+Without a name the value type that suits the target best is kept, and of those that suit it the same, the source's
+default.  If that is 0 in every row of stacks, the next best is kept.  As long as all rows are 0, it is not known which
+one to keep; until then distinct stacks are kept in memory.
 """
 
 from __future__ import annotations
@@ -33,7 +35,7 @@ def one_value(
     """
     chosen: dict[int, int] = {}  # by part: the column that is kept
     changed = Changed(model)
-    held: _Held | None = None  # rows of a part whose first choice was 0 so far
+    held: _Held | None = None  # the rows of a part, as long as its first choice is 0 in all of them
     for batch in batches:
         if held is not None and held.part != batch.part:
             yield from held.rows(chosen, changed)
@@ -59,7 +61,7 @@ def one_value(
 
 
 def _candidates(part: Part, view: str, name: str | None, holds: Holds) -> list[int]:
-    """The columns to choose from, best first."""
+    """The columns to choose from, the best first."""
     types = part.value_types
     if name is not None:
         if found := [k for k, t in enumerate(types) if t.name == name]:
@@ -95,7 +97,7 @@ def _part_of_one(part: Part, k: int) -> Part:
 
 
 class _Held:
-    """The rows of a part in which the first choice is 0, summed up until that is known of all of them."""
+    """The first rows of a part, in which the first choice is 0.  Equal stacks are added up."""
 
     def __init__(self, batch: Batch, candidates: list[int], sums: StackSums, model: Model) -> None:
         self.part, self.candidates = batch.part, candidates
@@ -103,7 +105,7 @@ class _Held:
         self._sums = sums
         self._value_types = model.parts[batch.part].value_types
         self._columns = ffi.new("uint32_t[]", [*range(self._n_values)])
-        self.seen = [False] * self._n_values  # that a column is not 0
+        self.seen = [False] * self._n_values  # for each column: is it other than 0 in some row?
         sums.begin(model.parts[batch.part])
 
     def put(self, batch: Batch) -> None:

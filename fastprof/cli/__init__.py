@@ -21,30 +21,34 @@ VERBS = {
 
 _EXAMPLES = """\
 examples:
-  fastprof convert trace.xray -s ./program -o out.callgrind
   fastprof info trace.xray
-  ssh host cat trace.xray.zst | fastprof convert - --to callgrind > out.callgrind
-  fastprof convert VERB --help
+  fastprof convert trace.xray -s ./program -o out.callgrind
+  cat trace.zst | fastprof convert - -t pprof > out.pb.gz
+
+`fastprof VERB --help` has the options and examples of each.
 
 exit codes:
-  0 done   1 input, output or data error   2 usage   3 done with losses (--lenient)
-  130 interrupted
+  0    done
+  1    error in the input, the output or the data
+  2    wrong usage
+  3    done with losses (--lenient)
+  130  interrupted
 """
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line and return its exit code.  Never a traceback, unless FASTPROF_DEBUG=1."""
     args = list(sys.argv[1:] if argv is None else argv)
-    # Start-up makes no garbage, and the end of the process takes all there is: to look for it takes 4 ms of 30.
+    # Start-up makes no garbage, and at its end the process is freed as a whole.  To look for garbage takes 4 ms of 30.
     gc.disable()
     atexit.register(gc.freeze)
     signal.signal(signal.SIGTERM, _terminated)
-    if signal.getsignal(signal.SIGHUP) == signal.SIG_DFL:  # nohup has it ignored
+    if signal.getsignal(signal.SIGHUP) == signal.SIG_DFL:  # under nohup it is ignored, and stays so
         signal.signal(signal.SIGHUP, _terminated)
     if sys.stderr is None:
-        sys.stderr = open(os.devnull, "w")  # closed: reports must go neither to standard output nor to a file of ours
+        sys.stderr = open(os.devnull, "w")  # it was closed: a file that we open must not take its place
     if isinstance(sys.stdout, io.TextIOWrapper):
-        sys.stdout.reconfigure(errors="backslashreplace")  # as standard error: names may be in any script
+        sys.stdout.reconfigure(errors="backslashreplace")  # as standard error has it: names may be in any script
     try:
         return _run_and_flush(args)
     except BrokenPipeError:
@@ -71,7 +75,7 @@ def say(message: str) -> None:
 
 
 def _run_and_flush(args: list[str]) -> int:
-    """Errors: BrokenPipeError when the reader of our output left, FastprofError when it cannot be written."""
+    """Errors: BrokenPipeError when the reader of a pipe has closed it, FastprofError when output cannot be written."""
     try:
         return _run(args)
     finally:
@@ -79,7 +83,7 @@ def _run_and_flush(args: list[str]) -> int:
             if sys.stdout is not None:
                 sys.stdout.flush()
         except OSError as error:
-            # what is still buffered must not complain at exit once more
+            # Python tries to write the rest of the buffer at exit: without another error
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             if isinstance(error, BrokenPipeError):
                 raise
@@ -89,8 +93,17 @@ def _run_and_flush(args: list[str]) -> int:
 
 
 def _terminated(number: int, frame: object) -> None:
-    # so that temporary files are removed on the way out
+    # an exception, so that temporary files are removed on the way out
     raise SystemExit(128 + number)
+
+
+def _width() -> int:
+    """The columns of the terminal, or 80 if there are more or none."""
+    try:
+        columns = int(os.environ.get("COLUMNS") or 0) or os.get_terminal_size(1).columns
+    except (OSError, ValueError):
+        columns = 0
+    return min(columns, 80) if columns > 0 else 80
 
 
 def _run(args: list[str]) -> int:
@@ -101,12 +114,12 @@ def _run(args: list[str]) -> int:
     from functools import partial
     from importlib import import_module
 
-    # A width of its own: argparse makes a formatter for every argument, and asking for the terminal's is slow.
-    formatter = partial(argparse.RawDescriptionHelpFormatter, width=80)
+    # The width is given, because argparse makes a formatter for every argument, and its own way to find it is slow.
+    formatter = partial(argparse.RawDescriptionHelpFormatter, width=_width())
     parser = argparse.ArgumentParser(
         prog="fastprof",
-        description="samtools for profiles: any profile format into any other, streaming.",
-        epilog=_EXAMPLES.replace("convert VERB", "VERB"),
+        description="samtools for profiles: converts, merges and inspects them.",
+        epilog=_EXAMPLES,
         formatter_class=formatter,
     )
     parser.add_argument("--version", action="version", version=f"fastprof {__version__}")

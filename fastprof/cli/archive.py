@@ -23,13 +23,17 @@ from fastprof.verbs.convert import convert
 from fastprof.verbs.inputs import expand
 
 DESCRIPTION = """\
-Keep many profiles in one archive.  Alike dumps are stored against each other;
-adding is safe: what was there stays readable if it is interrupted."""
+Keep many profiles in one archive.  Similar profiles share
+storage.  Adding is safe: if it is interrupted, the profiles
+that were there stay readable."""
 EXAMPLES = """\
 examples:
-  fastprof archive add nightly.fpa callgrind.out.101 callgrind.out.102
+  fastprof archive add nightly.fpa callgrind.out.101
+  fastprof archive add nightly.fpa trace.xray --name mon
   fastprof archive list nightly.fpa
-  fastprof archive extract nightly.fpa callgrind.out.101 -o old.callgrind
+  fastprof archive extract nightly.fpa mon -o mon.callgrind
+
+`fastprof archive ACTION --help` has the options of each.
 """
 
 
@@ -39,25 +43,30 @@ def _extract_options() -> list[Option[Any]]:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
-    add = actions.add_parser("add", help="add profiles to a store, which is made if it is not there")
-    add.add_argument("store", metavar="STORE", help="an archive, made if it is not there")
-    add.add_argument("inputs", nargs="+", metavar="INPUT", help="a file, kept under its name, or a directory of them")
-    add.add_argument("--name", help="name to keep a single INPUT under (standard input needs one)")
+
+    def action(name: str, does: str) -> argparse.ArgumentParser:
+        description = f"{does.capitalize()}."
+        return actions.add_parser(name, help=does, description=description, formatter_class=parser.formatter_class)
+
+    add = action("add", "add profiles to an archive")
+    add.add_argument("store", metavar="STORE", help="the archive; it is created if there is none")
+    add.add_argument("inputs", nargs="+", metavar="INPUT", help="a file, a directory, or - for standard input")
+    add.add_argument("--name", help="name of the profile in the archive, for a single INPUT (default: its file name)")
     add_input_arguments(add)
     add_report_arguments(add)
     add_options(add, store.adding_options())
-    list_ = actions.add_parser("list", help="what a store holds, from its index alone")
-    list_.add_argument("store", metavar="STORE", help="an archive")
+    list_ = action("list", "list the profiles in an archive")
+    list_.add_argument("store", metavar="STORE", help="the archive")
     list_.add_argument("--json", action="store_true", help="print JSON")
-    extract = actions.add_parser("extract", help="one profile of a store, in any format")
-    extract.add_argument("store", metavar="STORE", help="an archive")
-    extract.add_argument("name", metavar="NAME", help="of a profile in it, as `fastprof archive list` says it")
+    extract = action("extract", "write one profile of an archive, in any format")
+    extract.add_argument("store", metavar="STORE", help="the archive")
+    extract.add_argument("name", metavar="NAME", help="the profile's name, as `fastprof archive list` shows it")
     add_input_arguments(extract)
     add_output_arguments(extract)
     add_report_arguments(extract)
     add_options(extract, _extract_options())
-    for action in (add, list_, extract):
-        action.set_defaults(parser=action)
+    for one in (add, list_, extract):
+        one.set_defaults(parser=one)
 
 
 def run(args: argparse.Namespace) -> int:

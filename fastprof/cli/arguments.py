@@ -1,4 +1,4 @@
-"""Command-line arguments made of the options' declarations (core/options.py), and back."""
+"""Makes command-line arguments from the declarations of options (core/options.py), and keywords from what was given."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable
 from fastprof.core._typing import Any
 from fastprof.core.options import Option, Switch, WordList, Words
 
-# The headings of --help, in this order; an option whose group is not here is shown under the group's own name.
+# Headings of --help for groups of options, in this order.  Other groups follow, under their own names, then _LAST.
 _HEADINGS = {
     "input": "input",
     "output": "output",
@@ -75,16 +75,18 @@ def given_options(args: argparse.Namespace, options: Iterable[Option[Any]]) -> d
 
 def add_input_arguments(parser: argparse.ArgumentParser) -> None:
     group = heading_of(parser, "input")
-    group.add_argument("-f", "--from", dest="from_", metavar="FORMAT", help="the inputs' format (default: recognized)")
+    group.add_argument(
+        "-f", "--from", dest="from_", metavar="FORMAT", help="format of the input (default: it is recognized)"
+    )
 
 
 def add_output_arguments(parser: argparse.ArgumentParser) -> None:
     group = heading_of(parser, "output")
-    group.add_argument("-o", "--output", default="-", metavar="OUTPUT", help="default: standard output")
-    group.add_argument("-t", "--to", metavar="FORMAT", help="format to write (default: by the output's suffix)")
+    group.add_argument("-o", "--output", default="-", metavar="OUTPUT", help="file to write (default: standard output)")
+    group.add_argument("-t", "--to", metavar="FORMAT", help="format to write (default: what the suffix of OUTPUT says)")
 
 
-def add_report_arguments(parser: argparse.ArgumentParser, json: str = "the report as JSON, on standard error") -> None:
+def add_report_arguments(parser: argparse.ArgumentParser, json: str = "print the report as JSON, on stderr") -> None:
     group = heading_of(parser, "output")
-    group.add_argument("-q", "--quiet", action="store_true", help="no report, no progress")
+    group.add_argument("-q", "--quiet", action="store_true", help="print neither report nor progress")
     group.add_argument("--json", action="store_true", help=json)

@@ -16,17 +16,17 @@ from fastprof.cli.report import Progress, tell
 from fastprof.verbs.convert import convert
 
 DESCRIPTION = """\
-Convert a profile into another format, streaming.  Several inputs are merged
-into one profile.  Compressed input (.gz .zst .xz .bz2) is read as it is; the
-output is compressed if its name says so.  A damaged input is an error and
-leaves no output, unless --lenient."""
+Convert a profile into another format.  Several inputs are
+merged into one profile.  Inputs may be compressed (.gz .zst
+.xz .bz2); the output is if its name ends so.  A damaged
+input is an error and leaves no output, unless --lenient."""
 EXAMPLES = """\
 examples:
   fastprof convert trace.xray -s ./program -o out.callgrind
   fastprof convert trace.xray --per-thread -o out.callgrind
-  fastprof convert trace.xray --labels thread,cpu -o out.pb.gz
-  zstd -dc trace.xray.zst | fastprof convert - --to callgrind > out.callgrind
+  fastprof convert trace.xray --labels cpu -o out.pb.gz
   fastprof convert day1.xray day2.xray -o both.callgrind.gz
+  cat trace.zst | fastprof convert - -t pprof > out.pb.gz
 """
 
 

@@ -8,7 +8,9 @@ import json
 from fastprof import formats
 from fastprof.cli.report import print_table
 
-DESCRIPTION = "List the formats that fastprof knows: names for --from and --to, view, what can be done, suffixes."
+DESCRIPTION = """\
+List the formats: name (for --from and --to), view, whether
+it is read and written, file names."""
 EXAMPLES = """\
 examples:
   fastprof formats
@@ -37,7 +39,7 @@ def run(args: argparse.Namespace) -> int:
         ]
         print(json.dumps(entries, indent=2))
         return 0
-    rows = [("format", "view", "reads", "writes", "suffixes", "")]
+    rows = [("format", "view", "reads", "writes", "file names", "")]
     for f in known:
         names = [*f.suffixes, *(p + "*" for p in f.prefixes)]
         rows.append((f.name, f.view, "yes" if f.reader else "-", "yes" if f.writer else "-", " ".join(names), f.title))

@@ -10,14 +10,14 @@ from fastprof.cli.report import Progress, exit_code, print_table, report_json, s
 from fastprof.verbs.info import info
 
 DESCRIPTION = """\
-Read a profile to its end and say what is in it: format, version, counts, time
-range, totals, anomalies.  An archive says it from its index, at once; with
---lenient it is read, too, to find damage and anomalies."""
+Read a profile to its end and say what is in it: format,
+version, counts, time range, totals, repairs.  An archive
+says it by itself and is not read, unless --lenient."""
 EXAMPLES = """\
 examples:
   fastprof info trace.xray
   fastprof info nightly.fpa --member callgrind.out.101
-  fastprof info --json callgrind.out.123.gz | jq .facts.totals
+  fastprof info --json callgrind.out.123 | jq .facts.totals
 """
 
 

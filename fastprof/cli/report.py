@@ -14,7 +14,7 @@ from fastprof.core.report import Report
 
 
 class Progress:
-    """A progress bar over the inputs' bytes as stored, when stderr is a terminal."""
+    """A progress bar over the bytes of the input files, if stderr is a terminal."""
 
     def __init__(self, quiet: bool) -> None:
         self._on = not quiet and sys.stderr.isatty()
@@ -74,7 +74,7 @@ def exit_code(report: Report) -> int:
 
 
 def print_table(rows: Iterable[Sequence[object]], right: Sequence[int] = ()) -> None:
-    """Columns as wide as their longest cell; numbers with digits in threes, those of `right` to the right."""
+    """Print columns as wide as their longest cells, those in `right` aligned to the right; numbers as 1,234,567."""
     cells = [[_shown(cell) for cell in row] for row in rows]
     widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
     for row in cells:

@@ -14,8 +14,8 @@ from fastprof.core.report import Report
 from fastprof.core.sink import Sink
 from fastprof.core.source import Source
 
-# Rows a batch: its columns stay within a core's L2 cache.  Value columns lie one
-# behind the other, so a power of two would put a row's values into one cache set.
+# Rows of a batch.  They are few enough for its columns to fit into a core's L2 cache.  Value columns follow each other
+# in memory, so with a power of two all values of a row would fall into the same cache set.
 CAPACITY = {"timeline": 8192, "stacks": 4088, "graph": 2040}
 DRAIN = 256 * 1024
 
@@ -26,7 +26,7 @@ class Summary:
     def __init__(self) -> None:
         self.c = ffi.new("struct fp_summary *", {"first_time": (1 << 64) - 1})
         self.overflowed = False
-        # of the input alone: bridges may add some
+        # counts of the input's own entries, before bridges add some to the model
         self.functions = 0
         self.stacks = 0
         self.threads: list[tuple[int, ...]] = []  # input, pid, tid
@@ -46,12 +46,12 @@ class Summary:
         self.overflowed |= bool(lib.fp_batch_summarize(batch.c, self.c))
 
     def count(self, model: Model) -> None:
-        """The model's tables, once all rows were added."""
+        """Note the sizes of the model's tables.  To be called when all rows were added."""
         self.functions, self.stacks = model.count("functions") - 1, model.count("stacks") - 1
         self.threads = [model.row("threads", i) for i in range(1, model.count("threads"))]
 
     def seen(self, batches: Iterable[Batch], model: Model) -> Iterator[Batch]:
-        """Adds batches while they pass by."""
+        """Yield `batches`, and add each of them."""
         for batch in batches:
             self.add(batch)
             yield batch
@@ -59,12 +59,12 @@ class Summary:
 
 
 class Reader:
-    """One input being read.  A room subclasses it; its `feed` is the compiled decoder."""
+    """One input being read.  Each format has a subclass; its `feed` calls the compiled decoder."""
 
     format: ClassVar[str]
     view: str  # known once the reader is made: some formats hold one of several views
-    addresses: bool = False  # stacks: frames are addresses that may be given names
-    formulas: bool = False  # parts may have events that are computed from others
+    addresses: bool = False  # stacks: frames are addresses that can be symbolized
+    formulas: bool = False  # parts may have inherited events
 
     def __init__(self, source: Source, model: Model, options: Options, report: Report) -> None:
         self.source = source
@@ -74,21 +74,21 @@ class Reader:
         model.inputs.append(source.name)
 
     def ranges(self) -> Iterable[tuple[int, int | None]]:
-        """Byte ranges to read, in order.  The default is the whole input, as it comes."""
+        """Byte ranges to read, as (offset, length), in this order.  The default is the whole input."""
         return ((0, None),)
 
     def feed(self, in_: Any, batch: Any, err: Any) -> int:
         """Decode from `in_` (struct fp_in *) into `batch` (struct fp_batch *).
 
-        FP_MORE: everything whole was consumed, refill.  FP_FULL: drain the
-        batch and call again with the same window.  FP_DONE: this range is
-        complete.  Negative: `err` says what.
+        FP_MORE: all whole records in the window were consumed; refill it.
+        FP_FULL: drain the batch and call again with the same window.
+        FP_DONE: this range is complete.  Negative: an error, described by `err`.
         """
         raise NotImplementedError
 
     def summary(self) -> Summary | None:
-        """What the rows add up to, if the input says so where it need not be read; the parts are then in the model
-        and the facts in the report.  None: they have to be read."""
+        """What the rows add up to, if the input says so itself.  The rows are then not read; this puts the parts into
+        the model and the facts into the report.  None: the rows have to be read."""
         return None
 
     def finish(self) -> None:
@@ -115,7 +115,7 @@ class Writer:
         raise NotImplementedError
 
     def drain(self) -> None:
-        """Write away what is in `out`.  The engine does; an `end` that makes much output may, too."""
+        """Write `out` to the sink and empty it.  The engine does that; an `end` that makes much output may, too."""
         if self.out.failed:
             raise MemoryError("no memory for output")
         if self.out.n:
@@ -130,12 +130,12 @@ class Writer:
         self.out.n += len(data)
 
 
-# How sure a door is that an input is its format's.
+# How sure a door is that an input is of its format.
 NO, MAYBE, SURE = 0, 1, 2
 
 
 class Holds(NamedTuple):
-    """What a format has room for.  The plan drops the rest, counts it, and sums up the rows that are then equal."""
+    """What a format has room for.  The plan drops everything else, counts it, and adds up rows that are equal then."""
 
     values: bool = True  # several value types at once
     labels: bool = True  # stacks: labels and threads of samples
@@ -143,26 +143,26 @@ class Holds(NamedTuple):
     calls: bool = True  # graph: call arcs, jumps, objects and addresses, not only self costs by line
     names: bool = True  # names of addresses
     places: bool = True  # stacks: addresses, objects, files and lines of frames, not only names of functions
-    # Keeps what was in the source as it was: addresses are given names only when --symbols asks for it.
+    # Keeps stacks as they are in the source: addresses are symbolized only when --symbols asks for it.
     verbatim: bool = False
-    # How well a value type suits a format that holds one: 0 is best, None not at all.
+    # With values=False, how well a value type suits the one column: 0 is best, None not at all.
     suits: Callable[[ValueType], int | None] = lambda value_type: 0
-    told: tuple[str, ...] = ()  # names of value types of which one tells the others
+    told: tuple[str, ...] = ()  # names of value types that say the same: if one is kept, the others are not lost
 
 
 EVERYTHING = Holds()
 
 
 class Format(NamedTuple):
-    """One entry of the registry: what a room's door offers.
+    """One entry of the registry, made by a door.
 
     `sniff` looks at the first 4 KiB after decompression and answers NO, MAYBE
-    or SURE; it never raises and never needs the name.  `reader` and `writer`
-    are "module:class" within the room, imported when first used.
+    or SURE; it never raises and does not know the file's name.  `reader` and
+    `writer` are "module:class" in the format's package, imported when first used.
     """
 
     name: str
-    view: str  # "any": a reader knows its view once it is open, a writer takes the first reader's
+    view: str  # "any": each input has a view of its own, and an output the view of the first input
     title: str
     suffixes: tuple[str, ...]
     sniff: Callable[[bytes], int] | None = None
@@ -171,9 +171,9 @@ class Format(NamedTuple):
     prefixes: tuple[str, ...] = ()  # of file names, as in callgrind.out.123
     holds: Holds = EVERYTHING
     reads: tuple[Option[Any], ...] = ()  # options that its reader looks at
-    selects: tuple[Option[Any], ...] = ()  # as `reads`, but choosing what is read: every input has to look at them
+    selects: tuple[Option[Any], ...] = ()  # the same, but they choose what is read: all inputs have to look at them
     writes: tuple[Option[Any], ...] = ()  # options that its writer looks at
-    room: str = ""  # the package, as the registry found it
+    room: str = ""  # the format's package; set by the registry
 
     def reader_class(self) -> type[Reader]:
         found: type[Reader] = self._load(self.reader)
@@ -191,7 +191,8 @@ class Format(NamedTuple):
 
 
 def read(reader: Reader, capacity: int | None = None, *, keep: bool = False) -> Iterator[Batch]:
-    """Source -> batches.  Each batch is valid until the next one is asked for; with `keep`, for ever."""
+    """Source -> batches.  Each batch is valid until the next one is asked for.  With `keep` each has memory of its own
+    and stays valid."""
     source = reader.source
     capacity = capacity or CAPACITY[reader.view]
     batch = Batch(reader.view, capacity)

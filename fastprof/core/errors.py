@@ -8,7 +8,7 @@ from fastprof.core._typing import Any
 
 
 class FastprofError(Exception):
-    """Something that is said to the user in one line, without a traceback."""
+    """An error that the user sees as one line, without a traceback."""
 
 
 class UsageError(FastprofError):
@@ -24,7 +24,7 @@ class SymbolError(FastprofError):
 
 
 class FormatError(FastprofError):
-    """An input that is claimed by a format but broken.
+    """An input that was recognized, but is damaged.
 
     `offset` is absolute in the decompressed input; `line` is 1-based and set
     for text formats only; `code` is the negative `fp_status`.
@@ -56,7 +56,7 @@ class FormatError(FastprofError):
 
 FP_E_NOMEM = -4
 
-# enum fp_got; not asked of the C module, so that importing this file stays cheap
+# enum fp_got and a status of core/fp.h, repeated here so that importing this file does not load the C module
 _GOT_SIGNED, _GOT_UNSIGNED, _GOT_HEX, _GOT_TEXT, _GOT_COLUMN = 1, 2, 3, 4, 5
 FP_E_OVERFLOW = -3
 
@@ -95,15 +95,15 @@ def _detail(err: Any) -> str:
 
 
 def inputs_of(model: Any) -> str:
-    """What the errors of bridges begin with: "FILE: " or "FILE and N more: "; "" when nothing was read."""
+    """The beginning of a bridge's error: "FILE: " or "FILE and N more: "; "" when nothing was read."""
     first, *more = model.inputs or [""]
     return f"{first} and {len(more)} more: " if more else f"{first}: " if first else ""
 
 
 def check_sums(status: int, err: Any, model: Any, bridge: str, value_types: Iterable[Any] = ()) -> int:
-    """`check` for a bridge, whose errors have no place in a file: they are about sums over many rows.
+    """`check` for a bridge.  Its errors have no byte offset, because they are about sums of many rows.
 
-    `value_types` are those of the columns that the bridge adds up.  Raises FastprofError or MemoryError:
+    `value_types` are those of the columns that the bridge adds up.  Raises MemoryError, or FastprofError such as
     "a.pb: stacks to graph: the sum of a stack's samples in value type cpu is beyond 2^63 - 1".
     """
     if status >= 0:
@@ -123,5 +123,5 @@ def check_sums(status: int, err: Any, model: Any, bridge: str, value_types: Iter
 
 
 def printable(text: str) -> str:
-    """Names may hold anything that those of files may: not for a terminal to obey."""
+    """`text` with control characters escaped, so that a name from a file cannot control the terminal."""
     return text if text.isprintable() else "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text)

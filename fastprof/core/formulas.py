@@ -4,9 +4,9 @@
     event: Data = Dr + Dw              Data  -> [0, 1, 1]
     event: Est = Ir + 10*Data - 2 Dw   Est   -> [1, 10, 8]
 
-A term is [+|-] [factor] [*] name, as KCachegrind reads it; names may be
-inherited events themselves.  Unlike KCachegrind, which passes over what it
-does not know, a formula with a stray character or an unknown name has no value.
+A term is [+|-] [factor] [*] name, as KCachegrind reads it.  A name may be an
+inherited event itself.  A formula with a stray character or an unknown name has
+no value; KCachegrind would ignore that part of it.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _DEEPEST = 64  # events nested in events
 
 
 def parse(formula: str) -> list[tuple[int, str]]:
-    """The terms of a formula as (factor, name).  Errors: ValueError, which names the place."""
+    """The terms of a formula as (factor, name).  Errors: ValueError, which shows where the formula is wrong."""
     terms: list[tuple[int, str]] = []
     at = 0
     while at < len(formula) or not terms:
@@ -37,11 +37,12 @@ def parse(formula: str) -> list[tuple[int, str]]:
 
 
 class Formulas:
-    """Inherited events, resolved to one factor for each of `events`.
+    """Inherited events as sums of `events`, each with a factor.
 
-    `inherited` maps names to formulas.  `factors` has the events that can be
-    computed; `problems` says of each other one why it cannot.  Of events of
-    the same name each gets the factor: readers add them up.
+    `inherited` maps names to formulas.  `factors` has, for each inherited event
+    that can be computed, one factor for each of `events`; `problems` says of the
+    others why they cannot be.  If several events have the name in a formula, each
+    gets the factor: readers add them up.
     """
 
     def __init__(self, events: Sequence[str], inherited: Mapping[str, str]) -> None:
@@ -53,7 +54,7 @@ class Formulas:
             self._resolve(name, ())
 
     def _resolve(self, name: str, path: tuple[str, ...]) -> list[int]:
-        """The factors of an event on the way `path` to it; nothing when there is a problem."""
+        """The factors of an event, or [] if it cannot be computed.  `path`: the events whose formulas led to it."""
         if name in self._events:
             return [int(event == name) for event in self._events]
         if name in self.factors:
@@ -85,7 +86,7 @@ class Formulas:
         return total
 
     def values(self, values: Sequence[int]) -> dict[str, int]:
-        """What each event is, given the values of `events` (trailing ones left out are 0)."""
+        """The value of each inherited event, given the values of `events` (trailing values that are missing are 0)."""
         return {
             name: sum(factor * value for factor, value in zip(factors, values, strict=False))
             for name, factors in self.factors.items()

@@ -4,8 +4,8 @@
     ...
     options[PERIOD]
 
-The declaration is all there is: command-line flags, keywords of the Python interface with their checks, the groups
-of `--help` and docs/options.md are made from it.
+Command-line flags, keywords of the Python interface with their checks, the groups of `--help` and docs/options.md are
+made from the declaration.
 """
 
 from __future__ import annotations
@@ -24,7 +24,11 @@ INT64 = (1 << 63) - 1
 
 
 class Kind:
-    """What values an option takes.  `check` is for values, `parse` for texts; both raise ValueError with the reason."""
+    """Which values an option takes.
+
+    `check` takes a value from Python, `parse` a text from the command line.  Both return the value as it is kept and
+    raise ValueError with the reason.
+    """
 
     metavar = "TEXT"
 
@@ -46,7 +50,7 @@ class Text(Kind):
 
 
 class Switch(Kind):
-    """True or False; on the command line a flag without a value that says the opposite of the default."""
+    """True or False.  On the command line a flag without a value, which means the opposite of the default."""
 
     def check(self, value: Any) -> Any:
         if not isinstance(value, bool):
@@ -125,7 +129,7 @@ class Share(Kind):
 
 
 class Size(Whole):
-    """A number of bytes; as text also with K, M or G behind it: 200M."""
+    """A number of bytes; as text also with K, M or G after it: 200M is 200 * 2^20."""
 
     metavar = "SIZE"
 
@@ -142,7 +146,7 @@ class Size(Whole):
 
 
 class Range(Kind):
-    """(first, last) of whole numbers, both included; as text A:B, of which either may be left out."""
+    """(first, last) of whole numbers, both included; as text A:B.  A may be left out (0), and B (no end)."""
 
     metavar = "A:B"
 
@@ -165,7 +169,7 @@ class Range(Kind):
 
 
 class Option(Generic[T]):
-    """One thing that may be asked for.
+    """One option.
 
     `name` is its Python keyword.  `flag` is its command-line flag (default: --NAME with dashes; --no-NAME for a switch
     that is on by default), `short` a letter beside it.  With `several` the value is a tuple, and the flag may be
@@ -206,9 +210,9 @@ class Option(Generic[T]):
 
 
 class Options:
-    """What was asked for, by name in `given`; all else is its default.
+    """The options that were given, by name in `given`; all others have their defaults.
 
-    Made by `checked`, or of values that are known to be right.
+    Made by `checked`; code may make one itself from values that are known to be right.
     """
 
     __slots__ = ("given",)
@@ -236,7 +240,7 @@ class Options:
 
 
 def checked(given: Mapping[str, Any], known: Iterable[Option[Any]]) -> Options:
-    """Errors: UsageError for names that there are not and values that make no sense."""
+    """`given` as Options.  Errors: UsageError for an unknown name and for a value that the option does not take."""
     by_name = {option.name: option for option in known}
     for name in given:
         if name not in by_name:
@@ -244,11 +248,11 @@ def checked(given: Mapping[str, Any], known: Iterable[Option[Any]]) -> Options:
     return Options(**{name: by_name[name].check(value) for name, value in given.items()})
 
 
-# What every reader looks at.
+# Every reader looks at this one.
 LENIENT = Option(
     "lenient",
     Switch(),
     False,
     group="input",
-    help="keep what can be understood of a damaged input; losses are counted, the exit code is 3",
+    help="read as much of a damaged input as can be understood; losses are counted, and the exit code is 3",
 )

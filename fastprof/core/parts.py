@@ -1,6 +1,6 @@
-"""What several parts have in common: one header for all of them, and which of their values are the same.
+"""Several parts become one: which of their value types are the same, and what the header of the merged part says.
 
-The only place for these rules: every operator and writer that puts parts together asks here.
+Every operator and writer that merges parts uses these rules.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ from fastprof.core.model import Part, ValueType
 
 
 def match_values(part: Part, n_values: int, events: list[ValueType]) -> list[int]:
-    """Which of `events` each value of a part is; those that are new are appended.
+    """For each value of a part its index in `events`, to which new value types are appended.
 
-    Two values are the same if they have the same name, and the same unit where both say one.  Two values of one part
-    never are.
+    Two value types are the same if they have the same name, and the same unit if both have one.  Two values of the
+    same part are never the same.
     """
     columns: list[int] = []
     for k in range(n_values):
@@ -41,7 +41,7 @@ def match_columns(part: Part, n_values: int, events: list[ValueType]) -> Any:
 
 
 def default_value(part: Part, view: str) -> int:
-    """The value type that a reader is shown first: the one the source names, else a graph's first, else the last."""
+    """Index of the value type to show first: the one that the source names, else a graph's first or stacks' last."""
     names = [t.name for t in part.value_types]
     named = part.extra.get("default_sample_type")
     if named in names:
@@ -49,10 +49,10 @@ def default_value(part: Part, view: str) -> int:
     return 0 if view == "graph" or not names else len(names) - 1
 
 
-# What parts may differ in, and how a merged one says so.
+# Fields in which parts may differ.  A merged part then lists the values in a description of this name.
 _LISTED = {"creator": b"Original creators", "pid": b"Processes", "thread": b"Threads", "trigger": b"Triggers"}
 
-# What is kept beside a part: how the values of several become one.  A key that is not here is kept if all agree on it.
+# How the `extra` values of several parts become one.  A key that is not here is kept if all parts agree on it.
 _COMBINED: dict[str, Callable[[list[Any]], Any]] = {
     "duration_ns": sum,
     "time_ns": lambda times: min(filter(None, times), default=0),
@@ -68,10 +68,10 @@ _COMBINED: dict[str, Callable[[list[Any]], Any]] = {
 
 
 def merge_parts(parts: Iterable[Part], value_types: list[ValueType]) -> Part:
-    """One header for several: what they agree on, everything that merely describes, and the sum of their summaries.
+    """One part for several: what they agree on, all their descriptions and comments, the sum of their summaries.
 
-    Processes, threads and triggers that differ are listed in descriptions, commands in the command.
-    Loses: totals, part numbers that differ, periods of different types.
+    Creators, processes, threads and triggers that differ are listed in descriptions, commands in the command.
+    Lost: totals, part numbers that differ, periods of different types.
     Errors: FastprofError when a sum does not fit into 64 bits.
     """
     parts = [*parts]
@@ -100,7 +100,7 @@ def merge_parts(parts: Iterable[Part], value_types: list[ValueType]) -> Part:
         if value is not None:
             merged.extra[key] = value
     if "period_type" not in merged.extra and any("period_type" in extra for extra in extras):
-        merged.extra.pop("period", None)  # a number of this for one, of that for another
+        merged.extra.pop("period", None)  # the parts' periods have different types
     return merged
 
 
@@ -121,6 +121,6 @@ def _sum_of_summaries(parts: list[Part], value_types: list[ValueType]) -> list[i
 
 
 def only(values: Iterable[Any]) -> Any:
-    """The value that all agree on, else None."""
+    """The one value if all are equal, else None."""
     distinct = [*dict.fromkeys(values)]
     return distinct[0] if len(distinct) == 1 else None

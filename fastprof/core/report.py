@@ -1,4 +1,4 @@
-"""What happened on the way: a report for a person, for JSON and for the exit code."""
+"""The report: what happened in a conversion, for a person, for JSON and for the exit code."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from fastprof.core._typing import Any
 
 
 class Counts(Counter[str]):
-    """How often each thing happened, by what it is called for a person.
+    """How often each thing happened, by the text that a person sees.
 
-    `codes` has the stable name of each, which scripts may rely on while texts are reworded.
+    `codes` has a code for each text.  Codes stay the same when texts are reworded, so scripts may rely on them.
     """
 
     def __init__(self) -> None:
@@ -18,7 +18,7 @@ class Counts(Counter[str]):
         self.codes: dict[str, str] = {}
 
     def add(self, code: str, text: str, n: int = 1) -> None:
-        """Count `n` more; nothing happens for 0."""
+        """Count `n` more.  0 makes no entry."""
         if n:
             self[text] += int(n)
             self.codes[text] = code
@@ -34,11 +34,11 @@ class Counts(Counter[str]):
 
 
 class Report:
-    """What happened on the way, by name and count.
+    """What happened in a conversion, counted.
 
-    `repairs` are oddities that real writers produce and that were mended; `losses` is damage of the input that could
-    not be kept (exit code 3, with --lenient); `unsaid` is what the target cannot represent; `facts` is what `info`
-    prints.
+    `rows` counts what was written; `repairs` are oddities of real writers that were put right; `losses` are damaged
+    pieces of the input that were left out (only with --lenient; exit code 3); `unsaid` is what the target cannot
+    represent; `facts` is what `info` prints.
     """
 
     def __init__(self) -> None:

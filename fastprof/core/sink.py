@@ -12,8 +12,9 @@ from fastprof.core.streams import compression_of_name, standard_stream
 if TYPE_CHECKING:
     from types import TracebackType
 
+
 def _write_whole(raw: Any, view: memoryview) -> None:
-    """Write all of `view`, which a pipe may take in parts."""
+    """Write all of `view`, although a pipe may take only a part at a time."""
     while len(view):
         done = raw.write(view)
         if done is None:
@@ -22,9 +23,9 @@ def _write_whole(raw: Any, view: memoryview) -> None:
 
 
 class _Counted:
-    """A file that a compressor writes to; `written` counts what comes out of it.
+    """The file that a compressor writes to; `written` counts the compressed bytes.
 
-    Compressors take it for granted that a write is whole.
+    `write` always writes everything, because compressors do not check.
     """
 
     def __init__(self, raw: Any) -> None:
@@ -76,7 +77,7 @@ class Sink:
                     raise FastprofError(f"{path}: is a directory")
                 return open(path, "wb", buffering=0)  # /dev/null, a named pipe: nothing to rename
             target = os.path.realpath(path)  # a symbolic link stays one
-            # by hand: importing tempfile takes as long as a short conversion's reading and writing
+            # without tempfile: importing it takes as long as a short conversion
             temporary = os.path.join(os.path.dirname(target), f".{os.path.basename(target)}.{os.urandom(6).hex()}.tmp")
             fd = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
             self._temporary = temporary
@@ -117,7 +118,7 @@ class Sink:
 
     @property
     def output_bytes(self) -> int:
-        """What the target has so far; after `commit` its length."""
+        """Bytes that the target has so far; after `commit` its length."""
         return self.written if self._packed is None else int(self._packed.written)
 
     def write(self, data: bytes | bytearray | memoryview) -> None:

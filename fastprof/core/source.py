@@ -18,7 +18,7 @@ WINDOW = 256 * 1024
 
 
 class _Rejoined:
-    """A stream whose first bytes were already read: they are read again first."""
+    """A stream whose first bytes (`head`) were already taken from it.  Reading begins with them again."""
 
     def __init__(self, head: bytes, rest: IO[bytes]) -> None:
         self._head = head
@@ -43,14 +43,14 @@ class _Rejoined:
 
 
 class Source:
-    """A window over a file, a pipe or bytes, with any compression peeled off.
+    """A window over a file, a pipe or bytes, decompressed.
 
-    The window is what a decoder reads: `in_` is its `struct fp_in`.  Offsets
-    are absolute in the decompressed bytes.  `seekable` says whether `select`
-    may go backwards; `spool` makes it so, through a temporary file.
+    A decoder reads the window: `in_` is its `struct fp_in`.  Offsets are
+    absolute in the decompressed bytes.  `seekable` says whether `select` may
+    go backwards; `spool` makes that possible, through a temporary file.
     Errors: FastprofError when the file cannot be opened or decompressed.
     With `lost`, a damaged compressed stream ends at the damage instead, and
-    `lost` is called with what to count.
+    `lost` is called with the name under which to count that.
     """
 
     def __init__(
@@ -134,7 +134,7 @@ class Source:
         return b"".join(parts)
 
     def _peel(self) -> None:
-        for _ in range(4):  # x.gz.gz happens; more is a bomb
+        for _ in range(4):  # x.gz.gz happens; more layers are a decompression bomb
             head = self._read_some(PEEK)
             if self.seekable:
                 self._stream.seek(0)
@@ -170,10 +170,10 @@ class Source:
         self.in_.n = self.in_.pos = 0
 
     def refill(self) -> None:
-        """Move the unconsumed tail to the front and read as much as fits behind it.
+        """Move the bytes that are left to the front of the window and read as many as fit behind them.
 
-        A tail that fills the window makes the window twice as large, so a
-        record may be of any length that the input really has.
+        If they fill the window, it becomes twice as large: a record may be
+        longer than a window.
         """
         in_, view = self.in_, self._view
         tail = in_.n - in_.pos
@@ -207,7 +207,7 @@ class Source:
             self._progress(self._raw_position())
 
     def _check_end(self) -> None:
-        """Is this where a file of known size ends?  Errors: FastprofError, unless losses are counted."""
+        """A file of known size must end there.  Errors: FastprofError, unless losses are counted."""
         if self.size is not None and self._at < self.size:
             if self._lost is None:
                 raise FastprofError(f"{self.name}: became shorter while it was read: {self._at} of {self.size} bytes")
@@ -233,12 +233,12 @@ class Source:
         self._end = None if length is None else offset + length
 
     def read_at(self, offset: int, n: int) -> bytes:
-        """Up to `n` bytes at `offset`, beside the window (which must be selected anew)."""
+        """Up to `n` bytes at `offset`.  The window is not used, but needs a `select` before it is read on."""
         self._stream.seek(offset)
         return self._read_some(n)
 
     def read_into(self, offset: int, into: memoryview) -> int:
-        """Fill `into` from `offset`; fewer bytes only at the end of the input.  As `read_at`, without a copy."""
+        """As `read_at`, into memory of the caller.  Returns the number of bytes; fewer only at the end of the input."""
         self._stream.seek(offset)
         have = 0
         while have < len(into) and (got := self._guarded(self._stream.readinto, into[have:])):
@@ -246,9 +246,9 @@ class Source:
         return have
 
     def spool(self) -> None:
-        """Make the source seekable from where the window is: what cannot seek is copied to a temporary file.
+        """Make the source seekable.  What cannot seek is copied to a temporary file, from the window's position on.
 
-        The window is left empty there.
+        The window is then empty, at that position.
         """
         in_ = self.in_
         start = in_.base + in_.pos
@@ -274,7 +274,7 @@ class Source:
     # ---- progress ------------------------------------------------------
 
     def on_progress(self, callback: Any, closed: Any) -> None:
-        """Call `callback(bytes)` with the position in the file as stored, at every refill; `closed()` at close."""
+        """At each refill call `callback` with the position in the file as it is stored; at close call `closed`."""
         self._progress, self._closed = callback, closed
 
     def _raw_position(self) -> int:

@@ -1,8 +1,8 @@
-"""Compression: what a file is compressed with, and its bytes without it.
+"""Compression: how a file is compressed, and its decompressed bytes.
 
-Streams that follow each other are one, as `cat` puts them together.  A stream
-that ends too early, damage, and bytes behind the last stream that are none are
-errors with a place in the compressed data.
+A file may hold several compressed streams, as `cat a.gz b.gz` makes it.  Errors
+are a stream that ends too early, a damaged one, and other bytes behind the last
+one.  They name the place in the compressed data.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from fastprof.core._typing import IO, Any
 from fastprof.core.errors import FastprofError
 
 PEEK = 4096
-_ROOM = 64 * 1024  # compressed bytes a decompressor is given at a time
+_ROOM = 64 * 1024  # compressed bytes that a decompressor gets at a time
 
 # suffix, magic bytes of the compressed stream
 _COMPRESSIONS: tuple[tuple[str, bytes], ...] = (
@@ -39,15 +39,16 @@ class Damaged(Exception):
 
 
 def decompressed(raw: IO[bytes], kind: str, lost: Callable[[str], None] | None) -> Any:
-    """A readable stream of what `raw` is without its compression.
+    """A readable stream of the decompressed bytes of `raw`.
 
-    Errors: Damaged.  With `lost`, damage is the end instead, and `lost` is called with what to count.
+    Errors: Damaged.  With `lost`, the stream ends at the damage instead, and `lost` is called with the name under which
+    to count that.
     """
     return (_Frames if kind == ".zst" else _Streams)(raw, kind, lost)
 
 
 def _new_decompressor(kind: str) -> Any:
-    """Of one compressed stream: `decompress(data, max_length)`, `needs_input`, `eof`, `unused_data`."""
+    """A decompressor of one stream; it has `decompress(data, max_length)`, `needs_input`, `eof`, `unused_data`."""
     if kind == ".gz":
         from isal import igzip_lib
 
@@ -70,7 +71,7 @@ def _damage(error: Exception) -> bool:
 
 
 class _Decompressed:
-    """A decompressed stream.  Damage is Damaged; with `lost` it is the end, and `lost` is told."""
+    """What the decompressed streams below share.  Damage is an error or, with `lost`, the end: see `decompressed`."""
 
     def __init__(self, raw: Any, kind: str, lost: Callable[[str], None] | None) -> None:
         self._raw = raw
@@ -115,17 +116,17 @@ class _Decompressed:
 
 
 class _Streams(_Decompressed):
-    """Any number of gzip, xz or bzip2 streams, as `cat` puts them together.
+    """Any number of gzip, xz or bzip2 streams, one after the other.
 
-    Between and behind them may be zeros, which tapes and disks round files up
-    with.  Anything else is damage: Python's own readers of xz and bzip2 would
-    end there and say nothing.
+    Zeros between and after them are padding, which tapes and disks add.
+    Anything else is damage; Python's own readers of xz and bzip2 would end
+    there without an error.
     """
 
     def __init__(self, raw: Any, kind: str, lost: Callable[[str], None] | None) -> None:
         super().__init__(raw, kind, lost)
-        self._one: Any = None  # the decompressor of the stream at hand
-        self._data = b""  # read, and not yet given to it
+        self._one: Any = None  # the decompressor of the current stream
+        self._data = b""  # compressed bytes that it has not got yet
 
     def _more(self) -> bool:
         part = self._raw.read(_ROOM)
@@ -150,7 +151,7 @@ class _Streams(_Decompressed):
 
     def read(self, n: int = -1) -> bytes:
         if n < 0 or self._lost is not None:
-            # little at a time: what was decompressed before the damage must not go with it
+            # little at a time: an error loses the bytes that were decompressed in the same call
             n = PEEK if n < 0 else min(n, PEEK)
         while not self._ended and (self._one is not None or self._begin()):
             if self._one.needs_input and not self._data and not self._more():
@@ -196,10 +197,10 @@ class _Frames(_Decompressed):
 
 
 class _WholeFrames:
-    """The bytes of a zstandard stream as they pass, followed from block to block.
+    """Passes the bytes of zstandard frames on and follows them from block to block.
 
-    zstandard's reader takes an end inside a frame for the end of the data; here
-    it is damage, as it is in every other compression.
+    zstandard's reader takes an end inside a frame for the end of the data.
+    Here it is damage, as in the other compressions.
 
     frame: magic 4 | descriptor 1 | window 0..1, dictionary 0..4, size 0..8 | blocks | checksum 0 or 4
     block: last:1 type:2 size:21, little-endian | size bytes (type 1, a run: one byte)
@@ -212,9 +213,9 @@ class _WholeFrames:
         self._read = read
         self._cut = cut
         self._garbage = garbage
-        self._at = 0  # bytes followed
-        self._got = b""  # of the field at hand
-        self._want = 4
+        self._at = 0  # bytes passed on
+        self._got = b""  # the bytes of the current field so far
+        self._want = 4  # and how many it has
         self._step: Any = self._magic
         self._skip = 0
         self._checksum = 0
@@ -223,7 +224,7 @@ class _WholeFrames:
         data = self._read(n) if self._step else b""
         if not data and self._step and (self._skip or self._got or self._step != self._magic):
             self._step = None
-            self._cut()  # where losses are counted it is the end, of which the decompressor gives what it has
+            self._cut()  # does not raise if losses are counted: then the decompressor gives what it has
         at = 0
         while at < len(data):
             if self._skip:
@@ -272,5 +273,6 @@ def standard_stream(stream: IO[str] | None, name: str, mode: str) -> Any:
     """Standard input or output by its descriptor, which stays open.  Errors: FastprofError when it was closed."""
     if stream is None:
         raise FastprofError(f"{name}: is closed")
-    os.set_blocking(stream.fileno(), True)  # who shares it may have changed that: "not now" would be taken for the end
+    # a process that shares it may have made it non-blocking: then a read without data would look like the end
+    os.set_blocking(stream.fileno(), True)
     return open(stream.fileno(), mode, buffering=0, closefd=False)

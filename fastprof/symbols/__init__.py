@@ -1,4 +1,4 @@
-"""Names for addresses.  This file is light: it declares the options, symbolizer.py does the work."""
+"""Names for addresses.  This file only declares the options and imports nothing heavy; symbolizer.py does the work."""
 
 from __future__ import annotations
 
@@ -11,11 +11,13 @@ SYMBOLS: Option[tuple[str, ...]] = Option(
     several=True,
     short="-s",
     group="symbols",
-    help="program or shared object to take names from, a directory of them, or a map made by `llvm-xray extract`; "
-    "may be repeated",
+    help="take names from this program or shared object, from a directory of them, or from a map made by "
+    "`llvm-xray extract`; may be repeated",
 )
 SYMBOLIZE = Option("symbolize", Switch(), True, flag="--no-symbols", group="symbols", help="do not look up addresses")
-SYSROOT = Option("sysroot", Text("DIR"), "", group="symbols", help="look for mapped objects below DIR")
+SYSROOT = Option(
+    "sysroot", Text("DIR"), "", group="symbols", help="look for programs and shared objects below DIR first"
+)
 DEBUG_DIRS: Option[tuple[str, ...]] = Option(
     "debug_dirs",
     Text("DIR"),
@@ -23,19 +25,20 @@ DEBUG_DIRS: Option[tuple[str, ...]] = Option(
     several=True,
     flag="--debug-dir",
     group="symbols",
-    help="separate debug files (default: /usr/lib/debug); may be repeated",
+    help="look for separate debug files in DIR (default: /usr/lib/debug); may be repeated",
 )
 FORCE_SYMBOLS = Option(
     "force_symbols",
     Switch(),
     False,
     group="symbols",
-    help="use a named binary although its build id is another",
+    help="use a BINARY even if its build id is not the profile's",
 )
 DEMANGLE = Option(
     "demangle",
     Words("full", "templates", "none"),
     "full",
     group="symbols",
-    help="how C++, Rust and D names are shown: in full (default), without parameters, or as the linker has them",
+    help="show C++, Rust and D names in full (default), without parameters (templates), or as the linker has them "
+    "(none)",
 )

@@ -31,8 +31,10 @@ _OPERATOR = re.compile(r"(?:(?<=^)|(?<=[:\s]))operator(?!\w)")
 
 
 def demangle(name: str, mode: Demangle = "full", refused: set[str] | None = None) -> str:
-    """The readable form of one linker symbol; a name that is not mangled comes back as it is, and so does one that
-    would take too much to demangle, which is then put into `refused`.
+    """The readable form of one linker symbol.
+
+    A name that is not mangled comes back as it is.  So does one that would take too much time or memory to demangle; it
+    is added to `refused`.
 
     `full`: everything, parameter lists and template arguments included, as llvm-symbolizer prints it.
     `templates`: as pprof's `demangle=templates`: scope, name and template arguments; the parameter list, the
@@ -50,7 +52,7 @@ def demangle(name: str, mode: Demangle = "full", refused: set[str] | None = None
 
 @lru_cache(maxsize=1 << 17)
 def _demangle(name: str, mode: Demangle) -> str | None:
-    """None: it would take too much."""
+    """As `demangle`; None if that would take too much."""
     if name.startswith("_D"):
         return _demangle_d(name)
     try:

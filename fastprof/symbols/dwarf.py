@@ -1,6 +1,6 @@
-"""Lines of code outside of DWARF functions: assembly, and -g1, where clang leaves out functions without inlining.
+"""Lines of code outside of DWARF functions: assembly, and -g1, where clang leaves out functions without inlined calls.
 
-symbolic keeps line rows only inside functions, so these come from the line programs themselves, through pyelftools.
+symbolic keeps only lines inside functions, so these come from the line programs themselves, through pyelftools.
 A unit's line program (~150,000 rows a second) is run when the first address in it is asked for, not before.
 """
 
@@ -81,7 +81,7 @@ class LineTables:
         return found
 
     def _run(self, offset: int) -> tuple[list[int], list[tuple[str, int]]]:
-        """The rows of one unit by address; a sequence ends in a row without file."""
+        """The (start addresses, places) of one unit, sorted by address; a sequence ends with a place without file."""
         unit = self._dwarf.get_CU_at(offset)
         program = self._dwarf.line_program_for_CU(unit)
         if program is None:

@@ -1,18 +1,18 @@
-"""One ELF object with its debug information: what is at a link-time address.
+"""One ELF object with its debug information: which function and line are at a link-time address.
 
 DWARF is read by symbolic (one SymCache per object, built at the first question), ELF structure by pyelftools;
 both are imported when the first file is opened, so importing this module is cheap.
 
-What symbolic does on its own, and what is done about it here:
+Peculiarities of symbolic, and what is done about them here:
 
-* its addresses are relative to the first PT_LOAD's p_vaddr: subtracted before asking;
-* between functions it answers with the function before, without end: an answer that has neither file nor line
-  is not used, the symbol table (with its sizes) is asked instead;
-* for a function in two pieces it gives the name `f.cold` to both: the outermost name is taken from the symbol
-  table wherever that covers the address, which is llvm-symbolizer's rule too;
-* it knows no declaration lines, and no entry address of inlined functions;
-* it drops line rows outside of functions: those come from fastprof.symbols.dwarf;
-* it joins file names with the compilation directory and removes `..` steps (llvm-symbolizer leaves them in).
+* Its addresses are relative to the p_vaddr of the first PT_LOAD, so that is subtracted before asking.
+* Between two functions it answers with the one before, however far away.  An answer with neither file nor line is not
+  used; the symbol table, which has sizes, is asked instead.
+* For a function in two pieces it gives both the name `f.cold`.  So the outermost name is taken from the symbol table
+  wherever that covers the address, as llvm-symbolizer does.
+* It knows neither declaration lines nor the entry addresses of inlined functions.
+* It drops lines outside of functions; fastprof.symbols.dwarf reads those.
+* It joins file names with the compilation directory and removes `..` steps (llvm-symbolizer leaves them in).
 """
 
 from __future__ import annotations
@@ -80,9 +80,9 @@ class Section(NamedTuple):
 class ElfObject:
     """One ELF file, its separate debug file if there is one, and the answer to "what is at this address".
 
-    Never raises for a file that is missing, no ELF or damaged: `reason` says why nothing can be resolved ("" when
-    something can). `note` says, after the first lookup, what of the debug information is out of reach; `refused` are
-    the names so far that would take too much to demangle.
+    Never raises for a file that is missing, not ELF or damaged: `reason` says why nothing can be resolved ("" when
+    something can). After the first lookup `note` says which debug information cannot be read. `refused` are the names
+    so far that would take too much to demangle.
     `expect_build_id` (hex) refuses a file with another build id. `debug_dirs` hold
     `.build-id/xx/yyyy.debug` trees; `sysroot` is put before them as well.
     """
@@ -148,7 +148,7 @@ class ElfObject:
                 self.interpreted |= segment["p_type"] == "PT_INTERP"
             self.segments = tuple(segments)
             self.build_id = self._find_build_id(elf)
-        except Exception as error:  # pyelftools lets errors of many kinds out of damaged files
+        except Exception as error:  # pyelftools raises errors of many kinds for damaged files
             self._elf = None
             return f"damaged ELF file: {error}"
         return ""
@@ -196,14 +196,14 @@ class ElfObject:
             raise SymbolError(f"{where}: damaged: {error}") from error
 
     def file_to_link(self, file_offset: int) -> int | None:
-        """The link-time address of a byte of the file through PT_LOAD, or None outside of all segments."""
+        """The link-time address of a byte of the file, or None if it is in no PT_LOAD segment."""
         for segment in self.segments:
             if segment.offset <= file_offset < segment.offset + segment.file_size:
                 return segment.address + file_offset - segment.offset
         code = [segment for segment in self.segments if segment.executable]
         if code and not any(segment.file_size for segment in code) and not any(s.address % 4096 for s in code):
-            # objcopy empties the segments of a debug file. GNU ld starts them on pages with offset = address - base;
-            # lld and gold do not, and there the place in the program's file cannot be told
+            # A debug file made by objcopy has empty segments. If GNU ld made the program, they begin on pages and
+            # offset = address - base. With lld and gold that is not so, and the address cannot be found.
             address = self.segments[0].address + file_offset
             return address if self.is_loaded(address) else None
         return None
@@ -219,7 +219,7 @@ class ElfObject:
         return self.lookup_many((link_address,))[0]
 
     def lookup_many(self, addresses: Sequence[int]) -> list[tuple[Symbol, ...]]:
-        """`lookup` for many addresses, in their order; where llvm-symbolizer is needed it is one process."""
+        """`lookup` for many addresses, in their order.  If llvm-symbolizer is needed, it is run once for all."""
         if not self._loaded:
             self._load()
         if self._external:
@@ -245,7 +245,7 @@ class ElfObject:
         return Symbol(demangle(name, self._demangle, self.refused), name, file, line, start_line)
 
     def _frames(self, address: int) -> list[Any]:
-        """symbolic's answer where it comes from DWARF, else nothing."""
+        """symbolic's answer if it comes from DWARF, else []."""
         source = self._debug or self
         relative = address - (source.segments[0].address if source.segments else 0)
         if self._symcache is None or not 0 <= relative < _NO_ADDRESS:
@@ -263,7 +263,7 @@ class ElfObject:
         return self._start_lines[entry]
 
     def _plain_line(self, address: int) -> tuple[str, int]:
-        """File and line of an address in no DWARF function, ("", 0) when unknown."""
+        """File and line of an address outside of DWARF functions, ("", 0) when unknown."""
         if self._symcache is None:
             return "", 0
         if self._lines is None:
@@ -321,7 +321,7 @@ class ElfObject:
                 self.reason = f"debug information cannot be read: {error}"
 
     def _alternate(self) -> str:
-        """What is missing when dwz has moved shared debug information into another file."""
+        """What cannot be read because dwz has moved it into another file; "" for nothing."""
         link = self.section(".gnu_debugaltlink")
         if link is None:
             return ""
@@ -375,7 +375,7 @@ class ElfObject:
         return None
 
     def _read_symbols(self, table: str) -> bool:
-        """Fill the sorted table; of symbols at one address the longest wins, of equals the last in the file."""
+        """Fill the sorted table.  Of symbols at the same address the longest wins, then the last one in the file."""
         if table == ".gnu_debugdata":
             return self._read_mini_debug()
         symbols = self.section(table)
@@ -425,7 +425,7 @@ class ElfObject:
         return found
 
     def _ask_llvm_symbolizer(self, addresses: Sequence[int]) -> list[tuple[Symbol, ...]]:
-        """One batch through the tool that can read .dwo files; symbolic cannot."""
+        """Ask llvm-symbolizer about all addresses at once.  Unlike symbolic it reads .dwo files."""
         import json
         import subprocess
 

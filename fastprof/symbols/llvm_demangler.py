@@ -1,9 +1,9 @@
-"""LLVM's demangler (pycxxfilt), kept from taking the process along.
+"""LLVM's demangler (pycxxfilt), used so that no name can crash this process.
 
-It calls itself for everything that is nested, until the stack ends, and writes what a name refers back to as often as
-the name says, until memory ends: 779 bytes can ask for more than there is, and it ends the process then.  So a name
-that cannot do much is demangled here, one that could in a process of its own, whose memory and time are limited, and
-one that did is left as it is.
+The demangler recurses for whatever is nested, until the stack overflows.  It also writes out each back reference of a
+name, until memory runs out: 779 bytes can ask for more than there is.  Both end the process.  So harmless names are
+demangled here.  Other names are demangled in a helper process with limited memory and time; a name that exceeds the
+limits stays mangled.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ if TYPE_CHECKING:
     from subprocess import Popen
 
 MAX_NBYTES = 1 << 14  # of a name; real ones of heavy templates have some thousand
-MAX_DEATHS = 32  # of processes, each of which took a fraction of a second; then no more are started
-_MAX_NBYTES_HERE = 1 << 9  # each may be a level of the stack
-_MAX_TEXT_HERE = 1 << 22  # bytes that a name could become here
-_MAX_GROWTH = 100  # characters of text for each of the name: real ones have up to 30
-_WIDTH = 40  # bytes of text for one of the name at most: "y" is "unsigned long long"
+MAX_DEATHS = 32  # helper processes that may die, each in a fraction of a second; then no more are started
+_MAX_NBYTES_HERE = 1 << 9  # of a harmless name: each byte may be a level of recursion
+_MAX_TEXT_HERE = 1 << 22  # bytes that a harmless name may become
+_MAX_GROWTH = 100  # characters of text for each character of the name; real names have up to 30
+_WIDTH = 40  # the most bytes of text for a byte of the name: "y" is "unsigned long long"
 
 _MANGLED = re.compile(r"_{1,4}Z|_R|\?")
 _CPP_REFERENCE = re.compile(r"(?=(S[0-9A-Z]*_))")
@@ -61,7 +61,7 @@ for line in sys.stdin:
 
 
 class TooMuchError(Exception):
-    """A name that the demangler cannot be asked about, or not within its limits."""
+    """A name that is too long, or exceeds the limits of the demangler."""
 
 
 def demangle(name: str) -> str | None:
@@ -89,9 +89,10 @@ def demangle(name: str) -> str | None:
 def _is_harmless(name: str) -> bool:
     """Whether the name can neither nest deeply nor become long.
 
-    Text is written again by references: `S1_`, `T_`, `B4_`.  Where these lead to is a graph without cycles, so a way
-    through it takes at most one of the references to each place, and there are no more ways to a letter than the
-    product of 1 + references over all places.  What only looks like a reference is counted, too.
+    Only back references (`S1_`, `T_`, `B4_`) write a text more than once.  They form a graph without cycles.  A letter
+    is written once for each way through the graph that leads to it, and a way takes at most one of the references to
+    each place.  So there are at most as many ways as the product of (1 + references to it) over all places.  Letters
+    that only look like a reference are counted as well.
     """
     if len(name) > _MAX_NBYTES_HERE:
         return False
@@ -99,13 +100,13 @@ def _is_harmless(name: str) -> bool:
     if name.startswith("?"):
         return 1 << len(_MS_REFERENCE.findall(name)) <= most
     if 1 << name.count("_") <= most >> 4 and "J" not in name and "cv" not in name:
-        return True  # nearly all: each reference ends with one
+        return True  # nearly all names: each reference ends with an underscore
     if name.startswith("_R"):
-        # one to what it is itself a part of is followed 500 times before LLVM notices
+        # a reference to something that contains it is followed 500 times before LLVM notices
         return _ways(_RUST_REFERENCE, name) << name.count("G") <= most >> 4
-    parameters = len(_CPP_PARAMETER.findall(name))  # the same letters may be another one elsewhere
+    parameters = len(_CPP_PARAMETER.findall(name))  # counted singly: T_ stands for different types in different places
     if (parameters and "cv" in name) or ("J" in name and _CPP_EXPANSION.search(name)):
-        # what a conversion converts to may come later; a pack is written for each of its elements
+        # a conversion operator may refer to what follows it; an expansion writes a text for each element of its pack
         return False
     return _ways(_CPP_REFERENCE, name) << parameters <= most
 
@@ -115,7 +116,7 @@ def _ways(reference: re.Pattern[str], name: str) -> int:
 
 
 class _Helper:
-    """The process that is asked about names that could do harm.  Names and answers are lines of hexadecimal digits."""
+    """The helper process, which demangles names that could do harm.  A name or an answer is a line of hexadecimal."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -141,7 +142,7 @@ class _Helper:
             except OSError:
                 pass  # it cannot be started, or has ended
             finally:
-                # also when a signal ends the wait: the next name must not get this one's answer
+                # also when a signal interrupts the wait: the next name must not get this one's answer
                 if not answer.endswith(b"\n"):
                     self._deaths += 1
                     self.close()
@@ -158,7 +159,7 @@ class _Helper:
         where = os.path.dirname(os.path.dirname(os.path.abspath(pycxxfilt.__file__)))
         command = [sys.executable, "-I", "-S", "-c", _HELPER, where, str(_MAX_GROWTH)]
         pipe, nowhere = subprocess.PIPE, subprocess.DEVNULL
-        env = {**os.environ, "LD_PRELOAD": ""}  # sanitizers want more memory than there is to be
+        env = {**os.environ, "LD_PRELOAD": ""}  # a sanitizer would need more memory than the limit
         return subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=nowhere, env=env)
 
     def close(self) -> None:
@@ -169,7 +170,7 @@ class _Helper:
         process.kill()
         assert process.stdin is not None and process.stdout is not None
         for pipe in (process.stdout, process.stdin):
-            with suppress(OSError):  # a name that it had not read when it ended
+            with suppress(OSError):  # the process died before it read the name
                 pipe.close()
         process.wait()
 

@@ -1,4 +1,4 @@
-"""The text of mapped objects, as /proc/PID/maps has it and profiles carry it."""
+"""The text that lists mapped objects, as in /proc/PID/maps and in profiles."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from fastprof.core._typing import NamedTuple
 
 _HEX = rb"(?:0x)?([0-9a-fA-F]+)"
 _RANGE = rb"\s*" + _HEX + rb"[\s-]\s*" + _HEX + rb":?"
-# Patterns of formats are compiled when they are first used: recognizing any input imports this module.
+# Patterns are compiled when they are first used, because this module is imported to recognize any input.
 # 08048000-08049000 r-xp 00001000 08:01 4711   /path with blanks
 _MAPS_LINE = _RANGE + rb"\s+([-rwxps]{3,5})\s+([0-9a-fA-F]+)\s+\S+:\S+\s+\d+(?:\s+(.*))?$"
 # 0x8048000-0x8049000: r-xp /path (@1000) 1a2b3c
@@ -21,7 +21,7 @@ _LIMIT = 1 << 64
 
 
 class MappedObject(NamedTuple):
-    """[start, limit) shows `path` from byte `offset` on; `executable` as the line says."""
+    """The addresses [start, limit) hold `path` from byte `offset` on; `executable` as the line says."""
 
     start: int
     limit: int
@@ -32,7 +32,7 @@ class MappedObject(NamedTuple):
 
 
 class MapsText:
-    """Reads the lines of the text of mapped objects.  `unknown` counts lines that are none."""
+    """Reads the list of mapped objects line by line.  `unknown` counts lines that are not understood."""
 
     def __init__(self) -> None:
         self.objects: list[MappedObject] = []
@@ -46,7 +46,7 @@ class MapsText:
         if assigned := re.match(_BUILD, line):
             self._build = assigned[1].strip()
             return
-        # the path is what follows the last line that set it; $builder is not $build
+        # $build stands for the text of the last build= line; $builder is something else
         build = self._build
         line = re.sub(rb"\$build(?!\w)", lambda _: build, line)
         found = self._parse(line)

@@ -1,9 +1,9 @@
-"""Run-time addresses of a profiled process to functions, files and lines.
+"""Functions, files and lines for the run-time addresses of a profiled process.
 
-A profile says which files were mapped where (`Mapping`); `Symbolizer` finds those files, turns a run-time address
-into a byte of the file and that into a link-time address, and asks the `ElfObject`. The way over the file offset
-serves position-independent programs, shared objects and prelinked objects alike; programs linked to a fixed place
-(ET_EXEC) are asked by the run-time address itself, however a profiler noted their mapping.
+A profile says which files were mapped where (`Mapping`). `Symbolizer` finds those files, turns a run-time address
+into a file offset and that into a link-time address, and asks the `ElfObject`. This works the same for
+position-independent programs, shared objects and prelinked objects. In programs linked to a fixed address (ET_EXEC)
+the run-time address is the link-time address, whatever the profile says about their mapping.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _DEBUG_SUFFIXES = (".debug", ".dbg")
 
 
 class Mapping(NamedTuple):
-    """A range of addresses [start, limit) that shows the file from byte `offset` on; `build_id` is hex or ""."""
+    """A range of addresses [start, limit) that holds the file from byte `offset` on; `build_id` is hex or ""."""
 
     start: int
     limit: int
@@ -51,10 +51,10 @@ class Mapping(NamedTuple):
 
 
 class Mappings:
-    """The mappings of one process, kept in the order given; ranges may lie in one another (the earlier one wins).
+    """The mappings of one process, in the order given.  Where ranges overlap, the earlier one wins.
 
-    A text segment copied to huge pages (`/anon_hugepage`, `//anon`) is taken as the neighbour it was copied from;
-    ` (deleted)` after a path is cut.
+    A text segment copied to huge pages (`/anon_hugepage`, `//anon`) is treated as part of the file in the range next
+    to it, which it was copied from. ` (deleted)` at the end of a path is removed.
     """
 
     def __init__(self, mappings: Iterable[Mapping]) -> None:
@@ -94,7 +94,7 @@ class Mappings:
 
 
 def own_vdso() -> ElfObject:
-    """The vdso of this very process, as an object; its `reason` says why there is none."""
+    """The vdso of this process, as an object; its `reason` says why there is none."""
     import tempfile
 
     with tempfile.NamedTemporaryFile(prefix="fastprof-vdso-") as file:
@@ -106,7 +106,7 @@ def own_vdso() -> ElfObject:
                 file.write(memory.read(limit - start))
                 file.flush()
         except OSError:
-            pass  # an empty file: its reason says so
+            pass  # the file stays empty, which the object's `reason` says
         return ElfObject(file.name)
 
 
@@ -125,11 +125,16 @@ class Location(NamedTuple):
 class Symbolizer:
     """Resolves the addresses of one process, each distinct address once.
 
-    `symbols`: files and directories the user named; they are searched first, by build id, then by file name (a
-    `.debug` suffix is ignored). A single named program that fits no mapping stands for the profile's program if
-    the profile has no build id for it. Then `sysroot` + path, then path, then the debug directories by build id.
-    Errors: SymbolError when a file the user named fits by name but has another build id (`force` takes it); a
-    file found by path with another build id is only tallied in `unresolved`.
+    The file of a mapping is searched in this order:
+
+    1. `symbols`, the files and directories that the user named: by build id, then by file name (a `.debug` suffix is
+       ignored). If the user named one program and it fits no mapping, it is taken for the profile's program, unless
+       the profile has a build id for that.
+    2. `sysroot` + path, then the path itself.
+    3. The debug directories, by build id.
+
+    Errors: SymbolError when a file that the user named has the right name but another build id; with `force` it is
+    used. A file found by its path that has another build id is passed over and counted in `unresolved`.
     """
 
     def __init__(
@@ -161,10 +166,10 @@ class Symbolizer:
         self._own_vdso: ElfObject | None = None
 
     def resolve(self, addresses: Sequence[int], returns: Sequence[bool] | bool = False) -> list[Location]:
-        """The locations of run-time addresses, in their order, asking each object once for all that are new.
+        """The locations of run-time addresses, in their order.  Each object is asked once for all new addresses.
 
-        `returns` says (for all or for each) that an address is where a call returns to: it is looked up one byte
-        before, inside the call, because what follows may be another line or even another function.
+        `returns` says, for all or for each address, that it is a return address: one byte before it is looked up,
+        which is inside the call. What follows a call may be another line or even another function.
         """
         flags = [returns] * len(addresses) if isinstance(returns, bool) else returns
         wanted = [address - 1 if flag and address else address for address, flag in zip(addresses, flags, strict=True)]
@@ -176,7 +181,7 @@ class Symbolizer:
         return [(path, reason, count) for (path, reason), count in self._failures.most_common()]
 
     def notes(self) -> list[tuple[str, str]]:
-        """(object, what of its debug information or names could not be read) of the objects that were asked."""
+        """(object, what of its debug information or names could not be read), of the objects that were asked."""
         chosen = {mapping[0]: elf for mapping, (elf, _) in self._chosen.items() if elf is not None}
         notes = [(path, elf.note) for path, elf in chosen.items() if elf.note]
         return notes + [(path, left_mangled(elf.refused)) for path, elf in chosen.items() if elf.refused]
@@ -277,7 +282,7 @@ class Symbolizer:
         return 0 if len(self.mappings.items) == 1 else self.mappings.main()
 
     def _is_free_program(self) -> bool:
-        """Whether the one file the user named is a program that no mapping claims by its name."""
+        """Whether the one file the user named is a program, and no mapping has its name."""
         file = self._files[0]
         claimed = any(self._is_named(file.path, os.path.basename(m.path)) for m in self.mappings.items)
         return not claimed and (file.interpreted or file.kind == "ET_EXEC")
@@ -301,8 +306,8 @@ class Symbolizer:
         return sorted(found, key=lambda elf: (elf.build_id != mapping.build_id, not elf.path.endswith(mapping.path)))
 
     def _index_directories(self) -> dict[str, list[str]]:
-        """The files of the user's directories, by name, that are called as some mapped file is: so few, whatever
-        the directories hold."""
+        """The paths in the user's directories by file name, only for names of mapped files.  So the index is small,
+        however many files the directories hold."""
         wanted = {os.path.basename(m.path) + suffix for m in self.mappings.items for suffix in ("", *_DEBUG_SUFFIXES)}
         index: dict[str, list[str]] = {}
         for directory in self._directories:
@@ -312,7 +317,7 @@ class Symbolizer:
         return index
 
     def _vdso(self, mapping: Mapping) -> tuple[ElfObject | None, str]:
-        """The kernel's code in every process: in no file, but here, too, if this is the kernel of the profile."""
+        """The vdso: kernel code in every process, in no file.  It is this process's own, if the kernel is the same."""
         if not mapping.build_id:
             return None, "the kernel's own code, and no build id says of which kernel"
         if self._own_vdso is None:

@@ -27,7 +27,7 @@ def convert(
 ) -> Report:
     """Convert `inputs`, merged into one profile, to `output` ("-": standard output).
 
-    The target is `to`, else what the output's suffix says.  `options` are those of docs/options.md.
+    The target format is `to`, or what the suffix of the output says.  `options` are those of docs/options.md.
     Errors: FastprofError and its kinds; then nothing is left at `output`.
     """
     asked = checked(options, plan.known_options())

@@ -21,10 +21,10 @@ def info(
     progress: Progress | None = None,
     **options: Any,
 ) -> Report:
-    """Say what is in one input (`report.facts`), which is read to its end unless its format says it without.
+    """Say what is in one input (`report.facts`).  It is read to its end, unless the format has a summary.
 
-    A timeline that is read is also played through the stack machine, whose
-    repairs say which entries and exits do not fit together.
+    A timeline also goes through the stack machine, whose repairs show entries
+    and exits that do not match.
     """
     asked = checked(options, plan.known_options())
     model, report = Model(), Report()
@@ -95,7 +95,7 @@ def _add_summary(report: Report, model: Model, view: str, seen: Summary) -> None
 
 
 def _add_inherited(report: Report, model: Model) -> None:
-    """The totals of inherited events, of the totals that there are."""
+    """Add the totals of inherited events, computed from the other totals."""
     inherited = {e.name: e.formula for part in model.parts for e in part.extra.get("inherited", []) if e.formula}
     if not inherited:
         return

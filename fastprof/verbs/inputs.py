@@ -1,4 +1,4 @@
-"""Opening inputs: what every verb begins with."""
+"""Opening inputs, for all verbs."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ Progress = Callable[[Source], None]
 def open_reader(
     path: Any, from_: str | None, model: Model, options: Options, report: Report, progress: Progress | None = None
 ) -> Reader:
-    """A reader of one input, its format recognized unless `from_` says it.  Its `source` is to be closed.
+    """A reader of one input.  The format is recognized unless `from_` names it.  The caller closes `reader.source`.
 
-    Errors: FastprofError and its kinds.
+    Errors: FastprofError and its subclasses.
     """
 
     def lost(what: str) -> None:
@@ -43,10 +43,10 @@ def open_reader(
 
 
 def expand(paths: Iterable[str], warn: Callable[[str], None]) -> list[str]:
-    """Inputs as given, a directory replaced by its files in the order of their names, numbers by value.
+    """The input files, with each directory replaced by its files, sorted by name (numbers in names by value).
 
-    What else is in a directory is told to `warn`; names that begin with a dot are not looked at.
-    An empty file NAME is passed over beside NAME-01 or NAME.1-01: Callgrind leaves it with --separate-threads.
+    Names in a directory that begin with a dot are ignored.  `warn` is told of what else in it is no file.
+    An empty file NAME is left out if NAME-01 or NAME.1-01 is there: Callgrind leaves it with --separate-threads.
     """
     found: list[str] = []
     for path in paths:
@@ -64,7 +64,7 @@ def expand(paths: Iterable[str], warn: Callable[[str], None]) -> list[str]:
             found.append(path)
     if len(found) == 1:
         return found
-    # NAME may itself end in a number, that of the process
+    # in NAME.1-01 the 1 may be the number of a dump, or belong to the name
     apart = [re.fullmatch(r"(?s)((.*?)(?:\.[0-9]+)?)-[0-9]+", path) for path in found]
     of_threads = {name for match in apart if match for name in match.groups()}
     return [path for path in found if path not in of_threads or os.path.getsize(path)]

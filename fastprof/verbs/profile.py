@@ -19,8 +19,8 @@ from fastprof.verbs.inputs import open_reader
 class Profile:
     """An input that is read once, from beginning to end.
 
-    `view` is "timeline", "stacks" or "graph"; `model` holds what ids stand
-    for; `report` is complete when all batches were read.
+    `view` is "timeline", "stacks" or "graph".  `model` says what the ids in the
+    batches mean.  `report` is complete when all batches were read.
     """
 
     def __init__(
@@ -47,7 +47,7 @@ class Profile:
         return read(self._reader)
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
-        """The batches as an Arrow stream.  Each has memory of its own, filled by the decoder and never copied."""
+        """The batches as an Arrow stream.  Each has memory of its own, which the decoder fills; nothing is copied."""
         from fastprof.core import _arrow
 
         batches = read(self._reader, keep=True)
@@ -55,7 +55,7 @@ class Profile:
         return _arrow.stream(items, Batch(self.view, 1).arrow_columns())
 
     def function_name(self, function_id: int) -> str:
-        """What the "function" and "callee" columns stand for; bytes that are not UTF-8 as surrogates."""
+        """The name of a function id (columns "function", "callee"); bytes that are not UTF-8 become surrogates."""
         return self.model.get_function(function_id).name.decode("utf-8", "surrogateescape")
 
     def close(self) -> None:
@@ -79,7 +79,7 @@ def open(
     """Open a profile: a path, "-", the bytes themselves, or a binary file.
 
     `options` are those of docs/options.md that reading looks at.
-    Errors: UsageError for options that make no sense, UnrecognizedError when no format claims it, FormatError when it
-    is broken.
+    Errors: UsageError for a wrong option, UnrecognizedError when the input is of no known format, FormatError when it
+    is damaged.
     """
     return Profile(path, from_=from_, **options)

@@ -1,4 +1,4 @@
-"""Several profiles in one archive: append safely, list, and store alike dumps against each other."""
+"""A store: an archive to which profiles are added.  Add one safely, so that similar profiles share storage, or list."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from fastprof.verbs.inputs import Progress, open_reader
 
 @contextmanager
 def _located(path: str) -> Iterator[None]:
-    """Damage of a section as an error that names the file."""
+    """Turns damage of a section into an error that names the file."""
     try:
         yield
     except SectionError as error:
@@ -79,11 +79,11 @@ def members(path: str) -> list[dict[str, Any]]:
 
 
 class _Bases:
-    """Finds, for each section of a new profile, the one of an earlier profile that it may be like.
+    """Finds a base for each section of a new profile: a section of an earlier profile that may be similar.
 
     That is the section of the same type and rank in the latest profile of the
-    same view that has one which stands by itself: a base has no base, so
-    that reading a section never needs more than one other.
+    same view.  A section that has a base itself is not used: so no section needs
+    more than one other to be read.
     """
 
     def __init__(self, source: Source, found: list[Member], view: str) -> None:
@@ -105,7 +105,7 @@ class _Bases:
                     continue
                 base = payload(self._source, self._codec, section)
             except SectionError:
-                continue  # damage of another profile: nothing new is to need it
+                continue  # damaged: no new section may depend on it
             # the next sections are probably found in the same profile
             self._members.remove(member)
             self._members.insert(0, member)
@@ -128,12 +128,12 @@ def append(
     progress: Progress | None = None,
     **options: Any,
 ) -> Report:
-    """Add a profile under `name` to the store at `path`, which is made if it is not there.
+    """Add a profile under `name` to the store at `path`, which is created if there is none.
 
-    The old contents stay readable whatever happens: what is new goes behind
-    the old index and counts only when its own index is complete.  Waits
-    while another process adds.  Errors: UsageError when the name is taken;
-    FastprofError and its kinds; then the store is as it was.
+    The old contents stay readable whatever happens: the new profile goes behind
+    the old index and is not part of the store before its own index is complete.
+    Waits while another process adds.  Errors: FastprofError and its subclasses,
+    UsageError when the name is taken; then the store is as it was.
     """
     asked = checked(options, plan.known_options())
     if not name:
@@ -160,7 +160,7 @@ def append(
 
 def _append(path: str, file: Any, name: str, reader: Reader, way: plan.Plan, options: Options) -> None:
     if not file.seek(0, os.SEEK_END):
-        # an empty store first, so that there is something whole to fall back to
+        # begin with a valid empty store, so that an interruption leaves one
         file.write(empty())
     source, archive = _load(path)
     with source:
@@ -189,7 +189,7 @@ def _append(path: str, file: Any, name: str, reader: Reader, way: plan.Plan, opt
 
 @contextmanager
 def _locked(path: str) -> Iterator[tuple[Any, bool]]:
-    """The store, opened for writing by nobody else, and whether it was made for that."""
+    """Open the store and lock it.  Yields the file and whether it was created."""
     while True:
         try:
             try:
@@ -205,7 +205,7 @@ def _locked(path: str) -> Iterator[tuple[Any, bool]]:
             try:
                 there = os.stat(path)
             except FileNotFoundError:
-                continue  # who made it failed, and removed it
+                continue  # the process that had created it failed and removed it
             if os.path.samestat(there, os.fstat(file.fileno())):
                 yield file, created
                 return

@@ -177,6 +177,16 @@ def test_help_has_examples(verb: str) -> None:
     assert f"fastprof {verb}" in text.partition("examples:")[2]
 
 
+@pytest.mark.parametrize("columns, widest", [("60", 60), ("200", 80), ("0", 80), ("x", 80)])
+def test_help_fits_the_terminal(columns: str, widest: int) -> None:
+    lines = [
+        line
+        for verb in ([], *([verb] for verb in VERBS))
+        for line in run(*verb, "--help", COLUMNS=columns).stdout.decode().splitlines()
+    ]
+    assert widest - 10 < max(map(len, lines)) <= widest
+
+
 def test_help_and_usage() -> None:
     text = run("--help").stdout.decode()
     assert all(verb in text for verb in VERBS) and "exit codes:" in text and "examples:" in text

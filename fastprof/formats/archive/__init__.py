@@ -8,14 +8,14 @@ from fastprof.core.options import UINT64, Option, Range, Text, Whole
 MAGIC = b"\x89FPA\r\n\x1a\n"
 
 MEMBER: Option[str | None] = Option(
-    "member", Text("NAME"), None, group="archive", help="which profile to read of several"
+    "member", Text("NAME"), None, group="archive", help="read this profile of the archive"
 )
 TIME_RANGE: Option[tuple[int, int] | None] = Option(
     "time_range",
     Range(),
     None,
     group="archive",
-    help="only what happened from A to B, ticks of a timeline or nanoseconds of stacks; either may be left out",
+    help="read only what happened from A to B, in ticks of a timeline or nanoseconds of stacks; either may be left out",
 )
 THREADS: Option[tuple[int, ...]] = Option(
     "threads",
@@ -24,11 +24,13 @@ THREADS: Option[tuple[int, ...]] = Option(
     several=True,
     flag="--thread",
     group="archive",
-    help="only this thread; may be repeated",
+    help="read only this thread; may be repeated",
 )
-PART: Option[int | None] = Option("part", Whole(1, UINT64), None, group="archive", help="only this part, from 1")
+PART: Option[int | None] = Option(
+    "part", Whole(1, UINT64), None, group="archive", help="read only this part; the first one is 1"
+)
 LEVEL: Option[int | None] = Option(
-    "level", Whole(1, 22), None, group="archive", help="compress harder, 1 to 22 (default: 3)"
+    "level", Whole(1, 22), None, group="archive", help="compression level, from 1 to 22 (smallest); default: 3"
 )
 
 

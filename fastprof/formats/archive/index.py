@@ -30,9 +30,9 @@ from fastprof.formats.archive.sections import (
 class Archive:
     """What an archive holds.
 
-    `end` is where its last valid index ends: the place to append.  `links` are
-    the INDEX sections that together say it, oldest first: the offset of each
-    and how many members it adds.
+    `end` is where its last valid index ends: the place to append.  The index is
+    a chain of INDEX sections, one for each append.  `links` are the offset of
+    each and how many members it adds, oldest first.
     """
 
     def __init__(self, members: list[Member], end: int, links: Iterable[tuple[int, int]] = (), note: str = "") -> None:
@@ -44,11 +44,11 @@ class Archive:
 
 
 def load(source: Source, codec: Codec, lenient: bool) -> Archive:
-    """The index of an archive.
+    """Read the index of an archive.
 
-    Without a valid index at the end, the last one inside the file is taken
-    (an append was interrupted).  With `lenient`, or if there is none, it
-    is rebuilt from the sections.  Errors: SectionError.
+    If the file does not end with a valid index, an append was interrupted, and
+    the last index inside the file is taken.  With `lenient` the index is rebuilt
+    from the sections instead.  Errors: SectionError.
     """
     assert source.size is not None
     archive_sections.check_file_header(source.read_at(0, FILE_HEADER_NBYTES))
@@ -82,7 +82,7 @@ def payload(source: Source, codec: Codec, section: Section) -> bytes:
 
 
 def _read_links(source: Source, codec: Codec, offset: int, end: int) -> tuple[list[Member], int, list[tuple[int, int]]]:
-    """The members, `end` and links of an Archive, from its last INDEX back to the first."""
+    """Follow the chain from the last INDEX back to the first.  Returns the members, `end` and the links."""
     links: list[tuple[int, int]] = []
     members: list[Member] = []
     at = offset
@@ -96,7 +96,7 @@ def _read_links(source: Source, codec: Codec, offset: int, end: int) -> tuple[li
 
 
 def _read_index(source: Source, codec: Codec, offset: int) -> tuple[int | None, list[Member]]:
-    """The offset of the INDEX before, and the members since."""
+    """Read one INDEX: the offset of the INDEX before it (None if there is none), and the members that it adds."""
     section = read_header(source, offset)
     if section.type != INDEX:
         raise SectionError(offset, f"section is of type {section.type}, expected the index")
@@ -116,7 +116,7 @@ def _read_index(source: Source, codec: Codec, offset: int) -> tuple[int | None, 
 
 
 def _rebuild(source: Source, codec: Codec, size: int, lenient: bool) -> Archive:
-    """Walks over the section headers."""
+    """An Archive made by walking over the section headers; see `load`."""
     found: list[Section] = []
     damage: list[SectionError] = []
     index: Section | None = None
@@ -131,7 +131,8 @@ def _rebuild(source: Source, codec: Codec, size: int, lenient: bool) -> Archive:
             if not damage:
                 index = item
             elif archive_sections.parse_index_offset(source.read_at(end, TRAILER.size)) is not None:
-                # no unfinished append left this: to take the index before would be to lose whole profiles
+                # A whole index after the damage: this is no unfinished append.  Whole profiles would be lost if an
+                # index before the damage was taken.
                 index = None
     if index is not None and not lenient:
         end = index.offset + index.nbytes
@@ -175,7 +176,7 @@ def _add(source: Source, codec: Codec, section: Section, members: dict[int, Memb
             member.view = member.view or archive_sections.view_of_chunk(raw)
     except SectionError as error:
         if section.type == ROWS:
-            member.chunks[section.offset] = Chunk(section.offset)  # reported when it is read
+            member.chunks[section.offset] = Chunk(section.offset)  # the damage is reported when it is read
         else:
             archive.notes.append(f"at byte {error.offset}: {error.detail}")
             archive.losses.add("archive-damaged-places", "damaged places")

@@ -36,7 +36,7 @@ NAMES = {
 OPTIONAL, ZSTD, BASED, METADATA, DIFFERENCE = 1, 2, 4, 8, 16
 MAX_NUMBER = 0xFFFFFFFF  # of a member
 MAX_RAW = 256 << 20  # most bytes of a payload when decompressed
-# What metadata of all profiles has in common: a raw-content dictionary for zstandard.
+# What the metadata of most profiles has in common: a dictionary for zstandard, in its raw-content form.
 METADATA_DICTIONARY = b"".join(
     archive_cbor.dumps(text)
     for text in (
@@ -53,12 +53,12 @@ METADATA_DICTIONARY = b"".join(
     )
 )
 
-# What is stored against a base is searched harder, at least at the level of its size.
+# (most bytes, least compression level) of a payload that is compressed with a base.
 BASED_LEVELS = ((4 << 20, 19), (MAX_RAW, 9))
-SMALL = 128 << 10  # a payload below this is compressed as well as can be, whatever the level
-LONG_DISTANCE_LEVEL = 6  # from which zstandard's long-distance matching is on
-MAX_EXPANSION = 1 << 16  # zstandard cannot say more with a byte than this
-# Metadata becomes Python objects, many times its size: beyond the first so many bytes it may expand by less.
+SMALL = 128 << 10  # a payload below this is compressed at level 19 or more
+LONG_DISTANCE_LEVEL = 6  # from this level on zstandard's long-distance matching is used
+MAX_EXPANSION = 1 << 16  # the most bytes that a byte of zstandard can stand for
+# Metadata becomes Python objects, which are many times as large.  So beyond the first bytes it may expand by less.
 METADATA_FREE, METADATA_EXPANSION = 1 << 20, 256
 
 _INDEX_ENTRY = [int, str, str, int, bytes, [int], [[int, [int], [int], [int]]]]
@@ -86,11 +86,11 @@ class SectionError(ValueError):
 
 
 class VersionError(SectionError):
-    """Written by a later version of the format."""
+    """An archive in another version of the format."""
 
 
 class Section(NamedTuple):
-    """A section's header.  `nbytes` is what it takes in the file, header included."""
+    """A section's header.  `nbytes` is the length of the section in the file, header included."""
 
     offset: int
     type: int
@@ -148,12 +148,12 @@ def trailer(index_offset: int) -> bytes:
 
 
 def view_of_chunk(raw: bytes) -> str:
-    """The view that a ROWS payload says it is of, or ""."""
+    """The view of a ROWS payload, or "" if it names none."""
     return {1: "timeline", 2: "stacks", 3: "graph"}.get(raw[0] if raw else 0, "")
 
 
 def parse_index_offset(trailer: bytes) -> int | None:
-    """Where the index begins, or None when these are not a trailer's 16 bytes."""
+    """Where the index begins, or None if `trailer` is not a valid trailer."""
     if len(trailer) != TRAILER.size:
         return None
     offset, crc, magic = TRAILER.unpack(trailer)
@@ -161,10 +161,10 @@ def parse_index_offset(trailer: bytes) -> int | None:
 
 
 class Codec:
-    """Compresses and decompresses payloads; keeps zstandard's contexts.
+    """Compresses and decompresses payloads.
 
-    `base_of` fetches the decompressed payload of another section by offset:
-    a dump may be stored as what differs from an earlier one.
+    A payload may be stored as its difference to another one, its base.
+    `base_of` fetches the decompressed payload of the base by its offset.
     """
 
     def __init__(self, level: int = 3, base_of: Callable[[int], bytes] | None = None) -> None:
@@ -173,7 +173,7 @@ class Codec:
         self._decompressor = zstandard.ZstdDecompressor(max_window_size=1 << 31)
 
     def _compress(self, raw: bytes, base: bytes, least_level: int = 0) -> bytes:
-        # A window over all of the payload and its base: nothing repeats further away than that.
+        # The window covers the payload and its base: no match is further away.
         level = max(self.level, least_level)
         parameters = zstandard.ZstdCompressionParameters.from_level(
             level,
@@ -186,7 +186,7 @@ class Codec:
         return packed
 
     def pack(self, type_: int, member: int, raw: bytes, flags: int = 0, base: tuple[int, bytes] | None = None) -> bytes:
-        """A whole section.  `base` is (offset, payload) of one that it may be like."""
+        """A whole section.  `base` is the (offset, payload) of one that may be similar."""
         if len(raw) > MAX_RAW:
             raise SectionError(0, f"a payload of {len(raw)} bytes, the most is {MAX_RAW}")
         found = [(raw, len(raw), 0)]  # what would be stored, the bytes it decompresses to, flags
@@ -203,7 +203,7 @@ class Codec:
                 if difference:
                     packed = self._compress(difference, b"", least)
                     found.append((offset + packed, len(difference), ZSTD | BASED | DIFFERENCE))
-            # if little was found in a base, perhaps it is as small without
+            # if the base saved little, the payload may be smaller without it
             if min(len(data) for data, _, _ in found) > len(raw) // 8:
                 found.append((self._compress(raw, b"", 19 if len(raw) < SMALL else 0), len(raw), ZSTD))
         stored, nbytes, how = min(found, key=lambda one: len(one[0]))
@@ -250,7 +250,7 @@ class Codec:
 
 
 def _difference(base: bytes, raw: bytes) -> bytes:
-    """What a ROWS payload has that its base does not, or nothing if they are not alike."""
+    """The difference of a ROWS payload to its base, or b"" if they are not alike."""
     out = owned(ffi.new("struct fp_buf *"), lib.fp_buf_free, "a chunk")
     status = lib.fp_archive_diff(base, len(base), raw, len(raw), out)
     if status == lib.FP_E_NOMEM:
@@ -260,7 +260,7 @@ def _difference(base: bytes, raw: bytes) -> bytes:
 
 
 def _applied(base: bytes, difference: bytes, offset: int) -> bytes:
-    """The ROWS payload again.  Errors: SectionError."""
+    """The ROWS payload that has this difference to the base.  Errors: SectionError."""
     out = owned(ffi.new("struct fp_buf *"), lib.fp_buf_free, "a chunk")
     status = lib.fp_archive_undiff(base, len(base), difference, len(difference), out)
     if status == lib.FP_E_NOMEM:
@@ -282,7 +282,7 @@ def unpack_metadata(section: Section, raw: bytes, kind: type) -> Any:
 
 
 def unpack_end(section: Section, raw: bytes) -> dict[str, Any]:
-    """What an END says.  Errors: SectionError."""
+    """The content of an END section.  Errors: SectionError."""
     end: dict[str, Any] = unpack_metadata(section, raw, dict)
     for name, value in end.items():
         if not fits({name: value}, _END):
@@ -291,7 +291,7 @@ def unpack_end(section: Section, raw: bytes) -> dict[str, Any]:
 
 
 class Chunk(NamedTuple):
-    """What the index says of a ROWS section, so that it need not be read."""
+    """What the index says of a ROWS section.  It tells whether the section has to be read."""
 
     offset: int
     rows: int = 0
@@ -309,14 +309,14 @@ class Member:
         self.view = view
         self.sections: list[tuple[int, int, int]] = []
         self.chunks: dict[int, Chunk] = {}
-        self.end: dict[str, Any] | None = None  # of its END section, once it is read
+        self.end: dict[str, Any] | None = None  # the content of its END section, once that is read
 
     @property
     def rows(self) -> int:
         return sum(chunk.rows for chunk in self.chunks.values())
 
     def to_index(self) -> list[Any]:
-        """The sections of a member follow one another, so the first offset and the sizes say where they are."""
+        """The entry of this member.  Its sections follow each other, so the first offset and the sizes are enough."""
         return [
             self.number,
             self.name,
@@ -355,8 +355,7 @@ class Member:
 def scan(read_at: Callable[[int, int], bytes], start: int, size: int) -> Iterator[Section | SectionError]:
     """The sections from `start` to `size` by their headers.
 
-    Where no section begins, the next one is searched for, and what was passed
-    over is yielded as a SectionError.
+    Bytes that are no section are passed over and yielded as a SectionError.
     """
     at = start
     while at < size:
@@ -373,7 +372,7 @@ def scan(read_at: Callable[[int, int], bytes], start: int, size: int) -> Iterato
         if section.nbytes > size - at:
             name = NAMES.get(section.type, "a section of an unknown type")
             yield SectionError(at, f"the file ends inside {name} of {section.nbytes} bytes", truncated=True)
-            # what follows may be whole sections behind a damaged length: headers have checksums
+            # perhaps only the length is damaged, and whole sections follow
             at = _search(read_at, at + 1, size)
             continue
         yield section

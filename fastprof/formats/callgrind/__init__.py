@@ -17,7 +17,7 @@ def is_cachegrind(head: bytes) -> bool:
     """Only `desc:` and `cmd:` before `events:`, and no line in the body that Cachegrind does not write."""
     header = re.match(rb"(?:(?:desc: .*|#.*)?\n)*cmd: .*\n(?:.*\n)*?events: .*\n", head)
     if not header:
-        # nothing but a command that is longer than what is looked at
+        # the command is so long that nothing after it is seen
         return bool(re.fullmatch(rb"(?:(?:desc: .*|#.*)?\n)*cmd: [^\n]{2000,}", head))
     if re.search(_NOT_CACHEGRIND_HEADER, header[0]):
         return False
@@ -29,7 +29,7 @@ _NOT_CACHEGRIND_BODY = rb"(?m)^(?:(?:ob|cob|cfn|cfi|cfl|calls|jump|jcnd)=|f[lne]
 
 
 def sniff(head: bytes) -> int:
-    """A first line that says so, or a header line that only Callgrind's kin write."""
+    """SURE of Callgrind's first line, which many writers leave out; MAYBE of a header line that only they write."""
     if head.startswith(b"# callgrind format"):
         return SURE
     first = head.partition(b"\n")[0]
@@ -37,7 +37,7 @@ def sniff(head: bytes) -> int:
     return MAYBE if text and re.search(_CALLGRIND_HEADER, head) and not is_cachegrind(head) else NO
 
 
-# The last is for a command so long that no other line is seen.
+# The last alternative is for a command so long that no other line is seen.
 _CALLGRIND_HEADER = (
     rb"(?m)^(?:\xef\xbb\xbf)?(?:events:|creator:|positions: *(?:instr|line)|version: *[0-9.]+\s+(?:pid:.*\s+)?cmd:)"
 )

@@ -12,7 +12,7 @@ PERIOD: Option[int | None] = Option(
     None,
     flag="--period",
     group="gperftools",
-    help="the time of one sample, instead of what the profile says",
+    help="the time between two samples, instead of the one in the profile",
 )
 KEEP_SIGNAL_FRAMES = Option(
     "keep_signal_frames",
@@ -35,7 +35,7 @@ def sniff(head: bytes) -> int:
 
 
 def suits(value_type: ValueType) -> int | None:
-    """A profile counts samples: best a count of them, else a time to be divided by the period, else another count."""
+    """The format counts samples.  Best is their count, then a time (divided by the period), then another count."""
     if value_type[:2] == ("samples", "count"):
         return 0
     if value_type.unit in NANOSECONDS:

@@ -1,7 +1,7 @@
 """pprof's profile.proto.  See docs/formats/pprof.md.
 
-What a profile says beside its samples is kept in `Part`: sample types are
-`value_types`, comments are `comments`, and `extra` has, where stated,
+What a profile says apart from its samples is kept in `Part`: sample types are
+`value_types`, comments are `comments`, and `extra` has, if the profile says so,
 
     period (int), period_type ((type, unit)), time_ns (int, since 1970),
     duration_ns (int), drop_frames, keep_frames, doc_url (bytes),
@@ -19,17 +19,23 @@ TIME: Option[int | None] = Option(
     None,
     flag="--time",
     group="pprof",
-    help="when it was taken, since 1970",
+    help="when the profile was taken, since 1970",
 )
 COMMENTS: Option[tuple[str, ...]] = Option(
-    "comments", Text(), (), several=True, flag="--comment", group="pprof", help="add a comment; may be repeated"
+    "comments",
+    Text(),
+    (),
+    several=True,
+    flag="--comment",
+    group="pprof",
+    help="add a comment to the profile; may be repeated",
 )
 NAME_ADDRESSES = Option(
     "name_addresses",
     Switch(),
     False,
     group="pprof",
-    help="give addresses without symbol a function [object+0xADDR], as in a call graph",
+    help="give an address without a symbol the function name [object+0xADDR], as in a call graph",
 )
 
 

@@ -26,7 +26,7 @@ def _is_text(head: bytes) -> bool:
 
 
 def _sniff_bare_profile(head: bytes) -> bool:
-    """The profile layout without magic: a block header and one plausible call path."""
+    """A profile without its magic number: a block header and a plausible call path."""
     if len(head) < 40:
         return False
     order = "<" if struct.unpack_from("<Q", head, 8)[0] < 1 << 32 else ">"
