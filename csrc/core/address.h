@@ -1,6 +1,6 @@
 /* core/address.h - code without a symbol: which address is meant, and what it is called.
  *
- * Floor 1.  Every bridge and writer that names addresses asks here, so an address has one name in all formats.
+ * Every bridge and writer that names addresses asks here, so an address has one name in all formats.
  */
 #ifndef FP_ADDRESS_H
 #define FP_ADDRESS_H

@@ -1,7 +1,4 @@
-/* core/utf8.h - which bytes are UTF-8.
- *
- * Floor 0.
- */
+/* core/utf8.h - which bytes are UTF-8. */
 #ifndef FP_UTF8_H
 #define FP_UTF8_H
 

@@ -2,7 +2,7 @@
  *
  *   main;f;g 5
  *
- * Floor 2.  Nobody defines an escape, so a name that would be read as something else is changed, and counted:
+ * Nobody defines an escape, so a name that would be read as something else is changed, and counted:
  *   ';'                                                       becomes ':'
  *   control characters, U+0085, U+2028, U+2029, U+FEFF        a blank
  *   a byte that is not UTF-8                                  U+FFFD

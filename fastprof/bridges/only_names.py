@@ -16,6 +16,7 @@ from fastprof.core.engine import EVERYTHING, Holds
 from fastprof.core.errors import check_sums
 from fastprof.core.model import Batch, Model
 from fastprof.core.options import Options
+from fastprof.core.owner import owned
 from fastprof.core.report import Report
 
 
@@ -23,10 +24,7 @@ def only_names(
     batches: Iterable[Batch], model: Model, options: Options, report: Report, holds: Holds = EVERYTHING
 ) -> Iterator[Batch]:
     """The same batches, their stacks replaced in place.  Memory is linear in distinct frames and stacks."""
-    restack = lib.fp_restack_new(model.c)
-    if not restack:
-        raise MemoryError("no memory for the names of stacks")
-    restack = ffi.gc(restack, lib.fp_restack_free)
+    restack = owned(lib.fp_restack_new(model.c), lib.fp_restack_free, "the names of stacks")
     err = ffi.new("struct fp_err *")
     for batch in batches:
         check_sums(lib.fp_restack_names(restack, err), err, model, "stacks of names")

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from fastprof import formats
-from fastprof.core.errors import FastprofError, FormatError, UsageError
+from fastprof.core.errors import FastprofError, FormatError
 from fastprof.core.model import Batch, Model
 from fastprof.core.options import Options
 from fastprof.core.report import Report
@@ -171,7 +171,9 @@ def written(file: str, to: str) -> str:
     """Bytes, digest and report of a corpus file as `to`; or why it is refused."""
     try:
         done = converted(file, to)
-    except UsageError as error:
+    except FormatError:
+        raise
+    except FastprofError as error:
         return f"refused\t-\t{error}"
     data, report = content(done, to), done.report
     said = [", ".join(f"{n} {name}" for name, n in report.rows.items())]

@@ -64,7 +64,7 @@ class Conversion(NamedTuple):
 
 
 def convert(file: str, to: str, options: Options = HERE, capacity: int | None = None) -> Conversion:
-    """A corpus file as `to`.  Errors: UsageError when there is no way."""
+    """A corpus file as `to`.  Errors: UsageError when there is no way, FastprofError when a sum does not fit."""
     opened = open_input((CORPUS / file).read_bytes(), options, None, format_of(file))
     target, out, given = formats.get(to), io.BytesIO(), Sums()
     view = opened.reader.view if target.view == "any" else target.view

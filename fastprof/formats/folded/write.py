@@ -7,6 +7,7 @@ from fastprof.core.engine import Writer
 from fastprof.core.errors import check
 from fastprof.core.model import Batch, Model
 from fastprof.core.options import Options
+from fastprof.core.owner import owned
 from fastprof.core.report import Report
 from fastprof.core.sink import Sink
 from fastprof.formats.folded import NANOSECONDS, ROOT
@@ -23,10 +24,7 @@ class FoldedWriter(Writer):
 
     def __init__(self, model: Model, sink: Sink, options: Options, report: Report) -> None:
         super().__init__(model, sink, options, report)
-        w = lib.fp_folded_writer_new(model.c)
-        if not w:
-            raise MemoryError("no memory for the writer of folded stacks")
-        self._w = ffi.gc(w, lib.fp_folded_writer_free)
+        self._w = owned(lib.fp_folded_writer_new(model.c), lib.fp_folded_writer_free, "the writer of folded stacks")
         self._err = ffi.new("struct fp_err *")
         self._lines = 0
         root = options[ROOT]
