@@ -120,7 +120,10 @@ def test_what_is_not_given_is_looked_at_where_it_would_be_taken(to: str) -> None
         if taken(file, to, LENIENT) is None:
             continue
         spy = Spy(**HERE.given)
-        way = convert(file, to, spy)
+        try:
+            way = convert(file, to, spy)
+        except FastprofError:  # a sum that does not fit
+            continue
         source, target = formats.get(format_of(file)), formats.get(to)
         declared = {LENIENT, *way.looked_at, *source.reads, *source.selects, *target.writes}
         assert spy.seen - declared == set(), file

@@ -64,7 +64,7 @@ def test_the_message_of_a_bad_line(tmp_path: Path) -> None:
         converted("main;f 5\nmain;g x\n", tmp_path)
     assert str(error.value).endswith("in.folded: folded: line 2, byte 16: the count is 'x', expected digits")
     text, report = converted("main;f 5\nmain;g x\n", tmp_path, lenient=True)
-    assert (text, codes(report.losses)) == ("main;f 5\n", {"skipped-lines": 1})
+    assert (text, codes(report.losses)) == ("main;f 5\n", {"unreadable-lines": 1})
 
 
 def test_a_line_that_the_file_cuts(tmp_path: Path) -> None:

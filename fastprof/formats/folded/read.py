@@ -66,7 +66,7 @@ class FoldedReader(Reader):
             (report.repairs, "no-frames", "counts without a stack", counts["no_frames"]),
             (report.repairs, "rounded-counts", "counts with a fraction, rounded", counts["rounded"]),
             (report.repairs, "open-end", "files that do not end in a newline", counts["open_end"]),
-            (report.losses, "skipped-lines", "lines that could not be read", counts["skipped"]),
+            (report.losses, "unreadable-lines", "lines that could not be read", counts["skipped"]),
             (report.unsaid, "comments", "comments", counts["comments"]),
         ):
             counter.add(code, text, n)

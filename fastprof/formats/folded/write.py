@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fastprof.core._c import ffi, lib
 from fastprof.core.engine import Writer
-from fastprof.core.errors import check
+from fastprof.core.errors import UsageError, check
 from fastprof.core.model import Batch, Model
 from fastprof.core.options import Options
 from fastprof.core.owner import owned
@@ -27,13 +27,14 @@ class FoldedWriter(Writer):
         self._w = owned(lib.fp_folded_writer_new(model.c), lib.fp_folded_writer_free, "the writer of folded stacks")
         self._err = ffi.new("struct fp_err *")
         self._lines = 0
+        self._nanoseconds = options[NANOSECONDS]
         root = options[ROOT]
         if root is not None and lib.fp_folded_root(self._w, model.intern(root)):
             raise MemoryError("no memory for the writer of folded stacks")
 
     def put(self, batch: Batch) -> None:
         w, (value, *_) = self._w, self.model.parts[batch.part].value_types
-        in_microseconds = value.unit in ("nanoseconds", "ns") and not self.options[NANOSECONDS]
+        in_microseconds = value.unit in ("nanoseconds", "ns") and not self._nanoseconds
         w.divisor = 1000 if in_microseconds else 1
         check(lib.fp_folded_put(w, batch.c, self.out, self._err), self._err, "output", self.format)
         unit = "microseconds" if in_microseconds else value.unit
@@ -42,6 +43,8 @@ class FoldedWriter(Writer):
 
     def end(self) -> None:
         stats, report = self._w.stats, self.report
+        if stats.rounded and not stats.lines:
+            raise UsageError("all times are below half a microsecond and would be 0: write them with --nanoseconds")
         for code, text, n in (
             ("no-stack", "samples without stack, written as [no stack]", stats.no_stack),
             ("renamed", "names that would be read as something else, changed", stats.renamed),
