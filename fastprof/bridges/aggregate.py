@@ -87,7 +87,7 @@ def lines(
     sources = [model.parts[i] for i in parts] or model.parts[-1:]
     index = model.add_part(merge_parts(sources, table.value_types))
     yield from table.batches(index, _rank_by_name(model))
-    report.unsaid.add("calls-and-jumps", "calls and jumps", table.dropped)
+    report.not_representable.add("calls-and-jumps", "calls and jumps", table.dropped)
 
 
 def _summed(table: Table, part: int, report: Report) -> Iterator[Batch]:

@@ -125,4 +125,4 @@ def _tell(model: Model, chosen: dict[int, int], holds: Holds, report: Report) ->
         told = holds.told if types[kept].name in holds.told else ()
         for k, t in enumerate(types):
             if k != kept and t.name not in told:
-                report.unsaid.add("value-types", f"values of type {t.name}")
+                report.not_representable.add("value-types", f"values of type {t.name}")

@@ -9,7 +9,7 @@ becomes
 It is right if the calls of c cost the same under main > a as under any other
 caller of a; a graph does not say.
 Kept: every position's self cost and every total, to the unit.
-Lost, and counted as unsaid: call counts and jumps.  Lost: which caller a line of
+Lost, and counted as not representable: call counts and jumps.  Lost: which caller a line of
 a function was run for; all lines are divided alike.
 """
 
@@ -72,8 +72,8 @@ def to_stacks(
         group.end(options[PRUNE], depth, options[STACKS] == "estimate")
         yield from batches_of("stacks", len(group.events), model.add_part(group.part(comment)), group.pull)
         report.rows["estimated stacks"] += c.stacks
-        report.unsaid.add("call-counts", "call counts", c.calls)
-        report.unsaid.add("jumps", "jumps", c.jumps)
+        report.not_representable.add("call-counts", "call counts", c.calls)
+        report.not_representable.add("jumps", "jumps", c.jumps)
         if c.pruned:
             report.facts["stacks pruned"] = report.facts.get("stacks pruned", 0) + c.pruned
         limited, work_left = limited + c.limited, c.work_left

@@ -1,7 +1,7 @@
 """Timeline -> graph and timeline -> stacks: the stack machine (csrc/bridges/fold.h).
 
 Exact.  Arguments and events, which no target can hold, are counted in the report
-as unsaid.  The times of single calls are lost.  CPUs can become labels of
+as not representable.  The times of single calls are lost.  CPUs can become labels of
 stacks: the time between two records of a thread is spent on the CPU of the
 first.
 """
@@ -214,6 +214,6 @@ def _tell(fold: Any, report: Report) -> None:
     report.repairs.add("unwound-frames", "unwound frames", stats.unwound)
     report.repairs.add("unfinished-calls", "unfinished calls", stats.unfinished)
     report.repairs.add("clamped-times", "times clamped", stats.clamped)
-    report.unsaid.add("events", "events", stats.events)
-    report.unsaid.add("call-arguments", "call arguments", stats.arguments)
+    report.not_representable.add("events", "events", stats.events)
+    report.not_representable.add("call-arguments", "call arguments", stats.arguments)
     report.rows["calls"] += stats.calls

@@ -30,4 +30,4 @@ def only_names(
         check_sums(lib.fp_restack_names(restack, err), err, model, "stacks of names")
         check_sums(lib.fp_restack_batch(restack, batch.c, err), err, model, "stacks of names")
         yield batch
-    report.unsaid.add("places", "frames whose address, file or line is left out", restack.placed)
+    report.not_representable.add("places", "frames whose address, file or line is left out", restack.placed)

@@ -14,7 +14,7 @@ Recursion: the arcs into a function add up to its inclusive cost, in which each
 sample counts once.  Only the outermost arc of a recursion has a cost.
 Lost: which arcs occurred in the same sample.  If a function is the root of some
 stacks and is called in others, its arcs do not have the cost of the former.
-Labels and times of samples are counted as unsaid.
+Labels and times of samples are counted as not representable.
 """
 
 from __future__ import annotations
@@ -72,8 +72,8 @@ def to_graph(
     check(lib.fp_project_end(stacks, err))
     sources = [model.parts[i] for i in columns]
     report.rows["samples"] += stacks.samples
-    report.unsaid.add("sample-labels", "labels of samples", stacks.labelled)
-    report.unsaid.add("sample-times", "times of samples", stacks.timed)
+    report.not_representable.add("sample-labels", "labels of samples", stacks.labelled)
+    report.not_representable.add("sample-times", "times of samples", stacks.timed)
 
     calls = next((k for k, event in enumerate(events) if event.name.lower() == "calls"), -1)
     totals = ffi.new("int64_t[]", len(events) + 1)

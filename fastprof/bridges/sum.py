@@ -141,7 +141,7 @@ class StackSums:
                 self._missing.discard(name)
         for name in sorted(self._missing):
             self._report.warn(f"--labels {name}: the input names no {name}, so no sample is labelled with one")
-        unsaid = self._report.unsaid
-        unsaid.add("sample-times", "times of samples", self._c.timed)
+        not_representable = self._report.not_representable
+        not_representable.add("sample-times", "times of samples", self._c.timed)
         if not self._holds.labels:
-            unsaid.add("sample-labels", "labels and threads of samples", self._c.unlabelled)
+            not_representable.add("sample-labels", "labels and threads of samples", self._c.unlabelled)

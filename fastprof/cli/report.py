@@ -44,7 +44,11 @@ class Progress:
 def say_report(report: Report, headline: str) -> None:
     """The report for a person, on standard error."""
     parts = [headline]
-    counts_of = (("repairs", report.repairs), ("losses", report.losses), ("not representable", report.unsaid))
+    counts_of = (
+        ("repairs", report.repairs),
+        ("losses", report.losses),
+        ("not representable", report.not_representable),
+    )
     for title, counts in counts_of:
         if counts:
             parts.append(f"{title}: " + ", ".join(f"{n:,} {name}" for name, n in sorted(counts.items())))

@@ -37,15 +37,15 @@ class Report:
     """What happened in a conversion, counted.
 
     `rows` counts what was written; `repairs` are oddities of real writers that were put right; `losses` are damaged
-    pieces of the input that were left out (only with --lenient; exit code 3); `unsaid` is what the target cannot
-    represent; `facts` is what `info` prints.
+    pieces of the input that were left out (only with --lenient; exit code 3); `not_representable` is what the target
+    has no room for; `facts` is what `info` prints.
     """
 
     def __init__(self) -> None:
         self.rows: Counter[str] = Counter()
         self.repairs = Counts()
         self.losses = Counts()
-        self.unsaid = Counts()
+        self.not_representable = Counts()
         self.warnings: list[str] = []
         self.facts: dict[str, Any] = {}
 
@@ -62,7 +62,7 @@ class Report:
             "rows": dict(self.rows),
             "repairs": self.repairs.entries(),
             "losses": self.losses.entries(),
-            "not_representable": self.unsaid.entries(),
+            "not_representable": self.not_representable.entries(),
             "warnings": self.warnings,
             "facts": self.facts,
         }

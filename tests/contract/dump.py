@@ -177,7 +177,11 @@ def written(file: str, to: str) -> str:
         return f"refused\t-\t{error}"
     data, report = content(done, to), done.report
     said = [", ".join(f"{n} {name}" for name, n in report.rows.items())]
-    for title, counts in (("repairs", report.repairs), ("losses", report.losses), ("unsaid", report.unsaid)):
+    for title, counts in (
+        ("repairs", report.repairs),
+        ("losses", report.losses),
+        ("not representable", report.not_representable),
+    ):
         if counts:
             said.append(f"{title}: " + ", ".join(f"{n} {name}" for name, n in sorted(counts.items())))
     return f"{len(data)}\t{hashlib.sha256(data).hexdigest()[:16]}\t{'; '.join(said)}"

@@ -83,7 +83,7 @@ def test_what_we_write_is_drawn_as_we_mean_it(file: str, flamegraph: str, tmp_pa
         assert boxes["all"] == pytest.approx(ours, rel=1e-15)
         return
     assert boxes == boxes_of(text)
-    if not report.unsaid.keys() - {"comments"}:
+    if not report.not_representable.keys() - {"comments"}:
         kept = fastprof.convert(output, tmp_path / "again.folded")
         assert (tmp_path / "again.folded").read_bytes() == text and not kept.repairs
 

@@ -51,7 +51,7 @@ def test_llvm_reads_the_same_records(case: str, tmp_path: Path) -> None:
         assert want != got
         want, got = made_up.sub("", want), made_up.sub("", got)
     assert got == want
-    assert not report.unsaid
+    assert not report.not_representable
 
 
 @needs_shared
@@ -66,4 +66,4 @@ def test_function_ids_are_kept_with_the_names_of_a_binary(case: str, tmp_path: P
     assert b") #" not in (tmp_path / "named.callgrind").read_bytes()
     report = fastprof.convert([str(stored)], str(again))
     assert records(again) == records(folder / "trace.xray")
-    assert not report.unsaid
+    assert not report.not_representable

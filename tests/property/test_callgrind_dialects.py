@@ -168,7 +168,7 @@ def test_every_dialect_reads_back_as_the_model(
         "counts with a fraction or exponent, rounded": sum(map(data.count, ROUNDED)),
     }
     assert report.repairs == {name: n for name, n in repairs.items() if n}
-    assert report.unsaid.total() == data.count(BEHIND)
+    assert report.not_representable.total() == data.count(BEHIND)
     said_once = (NO_NUMBER in data) + any(form in data for form in ROUNDED)
     assert not report.losses and len(report.warnings) == said_once
 

@@ -95,7 +95,7 @@ def test_writing_keeps_everything_and_is_stable(p: Any) -> None:
     assert profile_proto.rows(ours) == profile_proto.rows(p)
     assert (ours.duration_nanos, ours.time_nanos) == (p.duration_nanos, p.time_nanos)
     assert rewrite(data, "pprof", "pprof")[0] == data
-    assert not report.unsaid
+    assert not report.not_representable
 
 
 CHAINS = st.lists(

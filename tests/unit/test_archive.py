@@ -425,7 +425,7 @@ def test_ids_whose_names_are_the_same_stay_apart(tmp_path: Path) -> None:
     first, stored, back = (str(tmp_path / name) for name in ("a.xray", "x.fpa", "b.xray"))
     Path(first).write_bytes(log.bytes())
     fastprof.convert([first], stored, symbols=[map_])
-    assert not fastprof.convert([stored], back).unsaid
+    assert not fastprof.convert([stored], back).not_representable
     assert timeline_of(Path(back))[0] == timeline_of(Path(first))[0]
     assert fastprof.info(stored).facts["functions"] == 3
     (profile,) = reference.read(Path(stored).read_bytes())

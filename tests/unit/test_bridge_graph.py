@@ -199,7 +199,7 @@ def test_what_a_graph_cannot_say_is_counted() -> None:
     model, report = Model(), Report()
     samples = [Sample((frame(MAIN, 1),), (1,), 0, "x", 7), Sample((frame(MAIN, 1),), (1,), 0, "x")]
     list(to_graph(profiles.stacks(model, samples), model, Options(), report))
-    assert report.unsaid == Counter({"labels of samples": 2, "times of samples": 1})
+    assert report.not_representable == Counter({"labels of samples": 2, "times of samples": 1})
 
 
 def test_an_empty_profile_is_an_empty_part() -> None:

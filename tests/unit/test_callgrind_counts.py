@@ -129,7 +129,7 @@ def test_comments_behind_counts_are_left_out_and_counted() -> None:
         ((0x14, 0, 0), (0, 0)),
         ((0x18, 0, 2), (5, 0)),
     ]
-    assert report.unsaid == {"comments behind the counts of a line": 3}
+    assert report.not_representable == {"comments behind the counts of a line": 3}
 
 
 @pytest.mark.parametrize(

@@ -133,7 +133,7 @@ def test_blocks_of_other_contexts_are_one_function() -> None:
     ]
     assert parts[0].rows[1].callee == Function(b"", b"a", b"main")
     assert parts[0].rows == parse(HEADER + body)[0].rows
-    assert report.unsaid == {"lines that tell callers and recursion levels apart (rec=, frfn=)": 3}
+    assert report.not_representable == {"lines that tell callers and recursion levels apart (rec=, frfn=)": 3}
     assert not report.repairs and not report.warnings
     used_first = HEADER + b"fl=a\nfn=(5)\n1 1\nfrfn=(5) main\nfn=g\n1 1\n"
     parts, report = read_parts(used_first)

@@ -119,7 +119,7 @@ def test_comments_are_kept_those_between_rows_behind_them() -> None:
 def test_only_so_many_comments_are_kept_the_others_are_counted() -> None:
     comment = b"#" + b"x" * 1023 + b"\n"
     parts, report = read_parts(HEADER + b"fl=a\nfn=f\n1 1\n" + comment * 2000 + b"2 2\n")
-    assert report.unsaid == {"comments beyond the first 1 MiB of them": 2000 - 1026}
+    assert report.not_representable == {"comments beyond the first 1 MiB of them": 2000 - 1026}
     assert len(parts[0].rows) == 2
 
 
@@ -226,4 +226,4 @@ def test_an_unknown_key_is_said_once_with_its_line() -> None:
         "line 1: unknown key 'flavour'; such lines are ignored",
         "line 7: unknown key 'xrec'; such lines are ignored",
     ]
-    assert report.unsaid["lines of unknown keys"] == 3
+    assert report.not_representable["lines of unknown keys"] == 3

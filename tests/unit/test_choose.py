@@ -61,13 +61,13 @@ def test_the_default_is_the_one_the_source_names_else_the_last() -> None:
     assert chosen(rows)[:2] == ("cpu", [100, 200, 300])
     name, values, report = chosen(rows, default="space")
     assert (name, values) == ("space", [10, 20, 30])
-    assert report.unsaid == {"values of type alloc": 1, "values of type cpu": 1}
-    assert {entry["code"] for entry in report.unsaid.entries()} == {"value-types"}
+    assert report.not_representable == {"values of type alloc": 1, "values of type cpu": 1}
+    assert {entry["code"] for entry in report.not_representable.entries()} == {"value-types"}
 
 
 def test_what_is_asked_for_is_not_counted_as_lost() -> None:
     name, values, report = chosen([(1, 10, 100)], EVERYTHING, value="alloc")
-    assert (name, values, dict(report.unsaid)) == ("alloc", [1], {})
+    assert (name, values, dict(report.not_representable)) == ("alloc", [1], {})
 
 
 @pytest.mark.parametrize("zeros", [1, 2, 7])
@@ -91,7 +91,7 @@ def test_a_format_says_what_suits_it() -> None:
 
 def test_types_of_which_one_tells_the_others_are_not_lost(tmp_path: Path) -> None:
     source = REPO / "tests/corpus/gperftools/good/small.prof"
-    assert not fastprof.convert(source, tmp_path / "same.prof").unsaid.get("values of type cpu")
+    assert not fastprof.convert(source, tmp_path / "same.prof").not_representable.get("values of type cpu")
 
 
 def test_an_unknown_name_says_those_there_are(tmp_path: Path) -> None:
@@ -119,4 +119,4 @@ def test_a_value_of_a_graph_for_stacks(tmp_path: Path) -> None:
     fastprof.convert(path, tmp_path / "x.pb", value="Dr")
     assert fastprof.info(tmp_path / "x.pb").facts["totals"] == {"Dr": 7}
     report = fastprof.convert(tmp_path / "x.pb", out)
-    assert report.unsaid["frames without address"]
+    assert report.not_representable["frames without address"]

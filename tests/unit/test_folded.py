@@ -94,7 +94,7 @@ def test_two_counts(tmp_path: Path) -> None:
     assert converted(text, tmp_path, value="before")[0] == "main;f 5\nmain;g 3\n"
     written, report = converted(text, tmp_path, counts=1)
     assert written == "main;f_5 7\n"
-    assert codes(report.unsaid) == {"renamed": 1, "zero-values": 1}
+    assert codes(report.not_representable) == {"renamed": 1, "zero-values": 1}
     # one line with one count, and all have one
     assert converted(text + "main 1\n", tmp_path)[0] == "main;f_5 7\nmain 1\n"
 
@@ -147,14 +147,14 @@ def test_recognizing(head: bytes, is_folded: bool) -> None:
 def test_names_that_would_be_read_as_something_else(name: str, written: str, tmp_path: Path) -> None:
     text, report = converted(f"{name} 5\nlast 1\n", tmp_path, counts=1)
     assert text == f"{written} 5\nlast 1\n"
-    assert codes(report.unsaid).get("renamed", 0) == (name not in (written, "f; "))
+    assert codes(report.not_representable).get("renamed", 0) == (name not in (written, "f; "))
     assert converted(text, tmp_path)[0] == text
 
 
 def test_names_that_become_one(tmp_path: Path) -> None:
     text, report = converted("f\0g 1\nf g 2\n", tmp_path)
     assert text == "f g 1\nf g 2\n"
-    assert codes(report.unsaid) == {"renamed": 1, "merged-names": 1}
+    assert codes(report.not_representable) == {"renamed": 1, "merged-names": 1}
     assert converted(text, tmp_path)[0] == "f g 3\n"
 
 
@@ -164,7 +164,7 @@ def test_equal_stacks_are_one_line_whatever_their_places(tmp_path: Path) -> None
     (tmp_path / "in.pb").write_bytes(p)
     text, report = converted(tmp_path / "in.pb", tmp_path, value="samples")
     assert text == "main;inner 3\nmain;[libx.so+0x1136] 4\n0x9 5\n"
-    assert codes(report.unsaid)["places"] == 6
+    assert codes(report.not_representable)["places"] == 6
 
 
 def _pprof() -> bytes:
@@ -202,9 +202,9 @@ def test_times_are_microseconds(tmp_path: Path) -> None:
 
 def test_rounded_times(tmp_path: Path) -> None:
     report = fastprof.convert(CORPUS / "xray/good/fdr5-busy.xray", tmp_path / "x.folded")
-    assert "rounded-times" in codes(report.unsaid)
+    assert "rounded-times" in codes(report.not_representable)
     report = fastprof.convert(CORPUS / "xray/good/fdr5-busy.xray", tmp_path / "x.folded", nanoseconds=True)
-    assert "rounded-times" not in codes(report.unsaid)
+    assert "rounded-times" not in codes(report.not_representable)
 
 
 def test_root(tmp_path: Path) -> None:
@@ -220,7 +220,7 @@ def test_negative_values_are_said(tmp_path: Path) -> None:
     text, report = converted(tmp_path / "in.pb", tmp_path)
     assert "inner -" not in text
     # -3 and 2 are of equal stacks
-    assert codes(report.unsaid)["negative-values"] == 1
+    assert codes(report.not_representable)["negative-values"] == 1
 
 
 def test_labels_and_threads_are_said(tmp_path: Path) -> None:

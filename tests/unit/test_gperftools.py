@@ -329,7 +329,7 @@ def test_written_profiles_read_back() -> None:
     again, _ = rewrite(data, "gperftools", "gperftools")
     assert data == again
     assert dump(data, "gperftools").rows == dump(SMALL, "gperftools").rows
-    assert not report.unsaid
+    assert not report.not_representable
     assert reference.read(data).period_us == 10_000
 
 
@@ -337,7 +337,7 @@ def test_what_the_format_cannot_say_is_counted() -> None:
     text = b"--- symbol\n0x0000000000001000 f\n---\n--- profile\n"
     pprof, _ = rewrite(text + reference.write([(2, (0, 0x1000))]), "gperftools", "pprof")
     _, report = rewrite(pprof, "pprof", "gperftools")
-    assert report.unsaid == {"frames without address": 1}
+    assert report.not_representable == {"frames without address": 1}
 
 
 @pytest.mark.parametrize(

@@ -106,7 +106,7 @@ def test_every_field_is_written() -> None:
     for name in ("time_nanos", "duration_nanos", "period"):
         assert getattr(ours, name) == getattr(theirs, name)
     assert [strings[id(ours)][c] for c in ours.comment] == ["note", "note two"]
-    assert not report.unsaid
+    assert not report.not_representable
     assert not report.repairs
     assert rewrite(data, "pprof", "pprof")[0] == data
 
@@ -212,7 +212,7 @@ def test_unknown_fields_are_counted() -> None:
     extended = data + message(2, message(1, b"\x01") + message(2, b"\x01\x01") + message(9, b"new"))
     got = dump(extended, "pprof")
     assert len(got.rows) == 4
-    assert got.report.unsaid == {"unknown fields": 4, "unknown fields of samples": 1}
+    assert got.report.not_representable == {"unknown fields": 4, "unknown fields of samples": 1}
 
 
 def test_fields_of_the_proposal_for_events_are_counted_by_name() -> None:
@@ -223,7 +223,7 @@ def test_fields_of_the_proposal_for_events_are_counted_by_name() -> None:
     data = b"".join(f for f in fields if f[0] != 0x12) + sample + message(16, number(1, 1))
     got = dump(data, "pprof")
     assert got.rows == reference.rows(profile())[:1]
-    assert got.report.unsaid == {"breakdowns of samples into events": 2, "label sets of events": 1}
+    assert got.report.not_representable == {"breakdowns of samples into events": 2, "label sets of events": 1}
 
 
 def test_sparse_ids_and_unknown_mappings() -> None:
@@ -427,7 +427,7 @@ def test_strings_that_are_not_utf8_are_mended() -> None:
     reference.check(p)
     names = [row[0][0][3][0][0].decode() for row in reference.rows(p)]
     assert names == ["a\ufffdb", "a\ufffdb", "\ufffd" * 3, "ü😀"]
-    assert report.unsaid["strings that are not UTF-8, mended"] == 3
+    assert report.not_representable["strings that are not UTF-8, mended"] == 3
 
 
 def test_return_addresses_are_moved_into_the_call_once() -> None:
@@ -446,7 +446,7 @@ def test_threads_become_labels() -> None:
     batch = stacks(model, [([one_frame(model)], 0, thread, 5, [1])])
     p = reference.parse(written([batch], model, report=report))
     assert reference.rows(p)[0][1] == ((b"pid", b"", 42, b""), (b"tid", b"", 43, b""))
-    assert report.unsaid == {"times of samples": 1}
+    assert report.not_representable == {"times of samples": 1}
 
 
 def test_parts_of_other_types_fill_the_columns_they_have() -> None:
@@ -456,7 +456,7 @@ def test_parts_of_other_types_fill_the_columns_they_have() -> None:
     rows = [([one_frame(model)], 0, 0, 0, [1, 2])]
     p = reference.parse(written([stacks(model, rows, 0), stacks(model, rows, 1)], model, report=report))
     assert [list(s.value) for s in p.sample] == [[1, 2], [0, 2]]
-    assert report.unsaid == {"values of type c": 1}
+    assert report.not_representable == {"values of type c": 1}
 
 
 def test_mappings_say_they_have_functions_only_if_all_do() -> None:

@@ -15,7 +15,7 @@ import pytest
 from fastprof.core.report import Counts, Report
 from tests.support.paths import CORPUS, REPO
 
-KINDS = ("repairs", "losses", "unsaid")
+KINDS = ("repairs", "losses", "not_representable")
 SOURCES = sorted((REPO / "fastprof").rglob("*.py"))
 
 

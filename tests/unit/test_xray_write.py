@@ -66,21 +66,21 @@ def test_all_ids_of_28_bits_are_kept(tmp_path: Path) -> None:
     log.write_bytes(made.bytes())
     report = fastprof.convert([str(log)], str(again))
     assert ids(again) == wanted
-    assert not report.unsaid
+    assert not report.not_representable
     report = written(again, [[(f"f{n}", n) for n in wanted]])
     assert ids(again) == wanted
-    assert not report.unsaid
+    assert not report.not_representable
 
 
 def test_a_made_up_id_is_no_one_elses(tmp_path: Path) -> None:
     path = tmp_path / "x.xray"
     report = written(path, [["main", f"#{TOP}", ("f", TOP - 1), "#007"], ["g", f"#{TOP - 4}", "h"], ["main", "#1"]])
     assert ids(path) == [TOP - 2, TOP, TOP - 1, TOP - 3, TOP - 5, TOP - 4, TOP - 6, TOP - 2, 1]
-    assert report.unsaid == {"function names (XRay logs hold only ids)": 4}
+    assert report.not_representable == {"function names (XRay logs hold only ids)": 4}
     # an id that was made up for another function before it comes is replaced; two functions with one id are told apart
     report = written(path, [["main", "#7"], [f"#{TOP}", ("f", 7)]])
     assert ids(path) == [TOP, 7, TOP - 1, TOP - 2]
-    assert report.unsaid == {"function names (XRay logs hold only ids)": 1, SHARED: 2}
+    assert report.not_representable == {"function names (XRay logs hold only ids)": 1, SHARED: 2}
 
 
 def test_ids_beyond_28_bits_are_said_as_that(tmp_path: Path) -> None:
@@ -88,7 +88,7 @@ def test_ids_beyond_28_bits_are_said_as_that(tmp_path: Path) -> None:
     log.write_bytes(BasicLog(3).enter(5, 1).enter(1 << 28, 2).enter((1 << 32) - 1, 3).bytes())
     report = fastprof.convert([str(log)], str(path))
     assert ids(path) == [5, TOP, TOP - 1]
-    assert report.unsaid == {"function ids beyond 28 bits, replaced by others": 2}
+    assert report.not_representable == {"function ids beyond 28 bits, replaced by others": 2}
 
 
 def test_more_functions_than_ids(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -59,10 +59,10 @@ class CachegrindWriter(Writer):
         descriptions = part.descriptions or [(b"Creator", part.creator or CREATOR)]
         lines = [desc_line(key, value) for key, value in descriptions]
         comments = len(part.comments) + len(part.extra.get("remarks", []))
-        self.report.unsaid.add("comments", "comments, which cg_merge refuses", comments)
+        self.report.not_representable.add("comments", "comments, which cg_merge refuses", comments)
         command = part.command or b"(unknown)"
         if b"\n" in command:
-            self.report.unsaid.add("blanked-newlines", "newlines in the command, written as blanks")
+            self.report.not_representable.add("blanked-newlines", "newlines in the command, written as blanks")
         lines.append(b"cmd: " + one_line(command))
         lines.append(b"events: " + " ".join(names).encode("utf-8", "surrogateescape"))
         self.text(b"\n".join([*lines, b""]))
@@ -82,5 +82,7 @@ class CachegrindWriter(Writer):
             self.report.warn("a sum passes 2^63 - 1; the `summary:` line is left out, without which cg_annotate stops")
         else:
             self.text(b"summary: " + " ".join(map(str, self._sums or [0])).encode() + b"\n")
-        unsaid = self.report.unsaid
-        unsaid.add("escaped-names", "names with a line end or NUL byte, which was escaped", self._body.escaped)
+        not_representable = self.report.not_representable
+        not_representable.add(
+            "escaped-names", "names with a line end or NUL byte, which was escaped", self._body.escaped
+        )

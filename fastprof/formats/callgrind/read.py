@@ -128,7 +128,7 @@ class CallgrindReader(Reader):
     def _next_part(self) -> None:
         self._check_totals()
         old = self._part
-        # What a later part of the same file leaves unsaid still holds.
+        # What a later part of the same file leaves not_representable still holds.
         self._part = Part(
             value_types=old.value_types,
             positions=old.positions,
@@ -194,7 +194,7 @@ class CallgrindReader(Reader):
         self.report.losses.add("unreadable-lines", "lines that could not be read")
 
     def _unknown_key(self, key: bytes) -> None:
-        self.report.unsaid.add("unknown-keys", "lines of unknown keys")
+        self.report.not_representable.add("unknown-keys", "lines of unknown keys")
         if key not in self._unknown:
             self._unknown.add(key)
             self.report.warn(
@@ -433,11 +433,11 @@ class CallgrindReader(Reader):
                 "such counts are taken as the nearest whole number"
             )
         report.losses.add("unreadable-lines", "lines that could not be read", counts["skipped"])
-        report.unsaid.add(
+        report.not_representable.add(
             "caller-contexts", "lines that tell callers and recursion levels apart (rec=, frfn=)", counts["contexts"]
         )
-        report.unsaid.add("trailing-comments", "comments behind the counts of a line", counts["trailing"])
-        report.unsaid.add("excess-comments", "comments beyond the first 1 MiB of them", counts["comments"])
+        report.not_representable.add("trailing-comments", "comments behind the counts of a line", counts["trailing"])
+        report.not_representable.add("excess-comments", "comments beyond the first 1 MiB of them", counts["comments"])
 
 
 _LINES = {

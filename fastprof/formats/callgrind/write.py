@@ -52,7 +52,7 @@ class CallgrindWriter(Writer):
             # a profile without a row still has its header
             self._start(len(self.model.parts) - 1 if self.model.parts else self.model.add_part(Part()))
         self._finish()
-        self.report.unsaid.add(
+        self.report.not_representable.add(
             "escaped-names", "names with a line end or NUL byte, which was escaped", self._body.escaped
         )
 

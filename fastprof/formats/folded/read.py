@@ -67,7 +67,7 @@ class FoldedReader(Reader):
             (report.repairs, "rounded-counts", "counts with a fraction, rounded", counts["rounded"]),
             (report.repairs, "open-end", "files that do not end in a newline", counts["open_end"]),
             (report.losses, "unreadable-lines", "lines that could not be read", counts["skipped"]),
-            (report.unsaid, "comments", "comments", counts["comments"]),
+            (report.not_representable, "comments", "comments", counts["comments"]),
         ):
             counter.add(code, text, n)
         if counts["rounded"]:

@@ -53,4 +53,4 @@ class FoldedWriter(Writer):
             ("negative-values", "stacks of negative value", stats.negative),
             ("rounded-times", "times rounded to whole microseconds", stats.rounded),
         ):
-            report.unsaid.add(code, text, n)
+            report.not_representable.add(code, text, n)

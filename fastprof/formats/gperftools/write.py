@@ -62,7 +62,7 @@ class GperftoolsWriter(Writer):
             build_ids += bool(build_id)
             line = f"{start:08x}-{limit:08x} r-xp {offset:08x} 00:00 0          ".encode()
             self.text(line + path.replace(b"\n", b"?") + b"\n")
-        w, unsaid = self._w, self.report.unsaid
+        w, not_representable = self._w, self.report.not_representable
         for code, text, n in (
             ("frames-without-address", "frames without address", w.no_address),
             ("samples-without-addresses", "samples without addresses", w.no_stack),
@@ -71,5 +71,5 @@ class GperftoolsWriter(Writer):
             ("rounded-times", "times rounded to whole ticks", w.rounded),
             ("build-ids", "build ids", build_ids),
         ):
-            unsaid.add(code, text, n)
+            not_representable.add(code, text, n)
         self.report.rows["samples written"] += int(w.rows)

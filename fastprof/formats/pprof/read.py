@@ -74,11 +74,16 @@ class PprofReader(Reader):
     def finish(self) -> None:
         stats, report = self._r.stats, self.report
         for counter, code, text, n in (
-            (report.unsaid, "unknown-fields", "unknown fields", stats.unknown_fields),
-            (report.unsaid, "unknown-sample-fields", "unknown fields of samples", stats.unknown_sample_fields),
-            (report.unsaid, "sample-breakdowns", "breakdowns of samples into events", stats.breakdowns),
-            (report.unsaid, "label-sets", "label sets of events", stats.label_sets),
-            (report.unsaid, "wide-line-numbers", "line numbers beyond 32 bits", stats.bad_lines),
+            (report.not_representable, "unknown-fields", "unknown fields", stats.unknown_fields),
+            (
+                report.not_representable,
+                "unknown-sample-fields",
+                "unknown fields of samples",
+                stats.unknown_sample_fields,
+            ),
+            (report.not_representable, "sample-breakdowns", "breakdowns of samples into events", stats.breakdowns),
+            (report.not_representable, "label-sets", "label sets of events", stats.label_sets),
+            (report.not_representable, "wide-line-numbers", "line numbers beyond 32 bits", stats.bad_lines),
             (report.repairs, "unknown-mappings", "locations of unknown mappings", stats.no_mapping),
             (report.losses, "damaged-samples", "damaged samples", stats.bad_samples),
             (report.losses, "damaged-entries", "damaged table entries", stats.bad_entries),

@@ -68,7 +68,7 @@ class PprofWriter(Writer):
             if at < len(columns):
                 columns[at] = k
             else:
-                self.report.unsaid.add("value-types", f"values of type {part.value_types[k].name}")
+                self.report.not_representable.add("value-types", f"values of type {part.value_types[k].name}")
         self._columns[index] = columns
         self._used.append(part)
 
@@ -90,8 +90,8 @@ class PprofWriter(Writer):
         report.repairs.add(
             "samples-without-stack", "samples without stack, given the function [no stack]", stats.no_stack
         )
-        report.unsaid.add("sample-times", "times of samples", stats.times)
-        report.unsaid.add("invalid-utf8", "strings that are not UTF-8, mended", stats.mended)
+        report.not_representable.add("sample-times", "times of samples", stats.times)
+        report.not_representable.add("invalid-utf8", "strings that are not UTF-8, mended", stats.mended)
         report.rows["samples written"] += int(stats.samples)
 
     def _metadata(self) -> None:
@@ -105,7 +105,7 @@ class PprofWriter(Writer):
         self._number(9, extra.get("time_ns", 0) if time_ns is None else time_ns)
         duration = extra.get("duration_ns", 0)
         if duration > INT64:
-            self.report.unsaid.add("duration", "durations of more than 64 bits")
+            self.report.not_representable.add("duration", "durations of more than 64 bits")
         else:
             self._number(10, duration)
         for field, key in ((7, "drop_frames"), (8, "keep_frames"), (14, "default_sample_type"), (15, "doc_url")):

@@ -104,7 +104,7 @@ class XRayWriter(Writer):
     def end(self) -> None:
         if not self._begun:
             self._begin(self.model.parts[0] if self.model.parts else None)
-        w, unsaid = self._w, self.report.unsaid
+        w, not_representable = self._w, self.report.not_representable
         self._status(lib.fp_xray_write_end(w, self.out))
         for code, text, n in (
             ("function-names", "function names (XRay logs hold only ids)", self._unnumbered),
@@ -114,4 +114,4 @@ class XRayWriter(Writer):
             ("large-events", "events of 2 GiB and more", w.large_events),
             ("wide-event-types", "event types beyond 16 bits", w.wide_types),
         ):
-            unsaid.add(code, text, n)
+            not_representable.add(code, text, n)
