@@ -5,50 +5,6 @@
 #include "archive/private.h"
 #include "core/array.h"
 
-/* ---- value columns ------------------------------------------------------ */
-
-int fp_archive_values_open(struct fp_archive_cur *streams, uint32_t n, struct fp_archive_value_cur **values,
-                           uint32_t *cap) {
-    if (fp_array_room(values, cap, n, sizeof **values)) return FP_E_NOMEM;
-    for (uint32_t k = 0; k < n; k++) {
-        struct fp_archive_cur *c = &streams[k];
-        (*values)[k] = (struct fp_archive_value_cur){c->p < c->end ? fp_archive_cur_varint(c) : 1, 0};
-    }
-    return 0;
-}
-
-/* A packed value column is the common divisor of its values, then a code for each
- * value, which is divided by it: 0 for the same value as before, else
- * 1 + zigzag(value).  For -2^63 that would be 2^64.  It has the code
- * 1 + zigzag(value before), which is not needed, since a repetition is 0. */
-int fp_archive_values_pack(struct fp_buf *stream) {
-    size_t n = stream->n / 8;
-    struct fp_buf out = {0};
-    uint64_t divisor = 0, last = 0;
-    for (size_t i = 0; i < n && divisor != 1; i++) {
-        uint64_t a = fp_u64(stream->p + 8 * i), b = divisor;
-        a = a >> 63 ? 0 - a : a;
-        while (b) {
-            uint64_t r = a % b;
-            a = b;
-            b = r;
-        }
-        divisor = a;
-    }
-    if (!divisor || divisor >> 63) divisor = 1;
-    if (n) fp_buf_varint(&out, divisor);
-    for (size_t i = 0; i < n; i++) {
-        uint64_t v = fp_u64(stream->p + 8 * i);
-        if (divisor > 1) v = (uint64_t)((int64_t)v / (int64_t)divisor);
-        uint64_t zig = fp_zig(v);
-        fp_buf_varint(&out, v == last ? 0 : zig == UINT64_MAX ? 1 + fp_zig(last) : 1 + zig);
-        last = v;
-    }
-    fp_buf_free(stream);
-    *stream = out;
-    return out.failed ? FP_E_NOMEM : 0;
-}
-
 /* ---- stacks -------------------------------------------------------------- */
 
 enum { S_STACK, S_TIME, S_THREAD, S_LABEL };

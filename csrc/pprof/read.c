@@ -163,12 +163,6 @@ int fp_pprof_next_field(struct fp_pprof_reader *r, struct fp_in *in, uint32_t wa
 /* A batch has a column for each type, so there is a limit. */
 enum { MAX_TYPES = 1024 };
 
-int fp_pprof_bad_entry(struct fp_pprof_reader *r, uint64_t at, const char *what, struct fp_err *err) {
-    if (!r->lenient) return fp_fail(err, FP_E_MALFORMED, at, what);
-    r->stats.bad_entries++;
-    return 0;
-}
-
 /* Reads a ValueType into (type, unit). */
 static int value_type(struct fp_pprof_reader *r, const struct fp_in *in, const struct fp_wire_field *entry,
                       uint64_t pair[2], struct fp_err *err) {

@@ -77,7 +77,11 @@ int fp_pprof_next_field(struct fp_pprof_reader *r, struct fp_in *in, uint32_t wa
                         struct fp_err *err);
 
 /* A broken entry of a table at absolute offset `at`: an error, or, when lenient, counted, and 0 is returned. */
-int fp_pprof_bad_entry(struct fp_pprof_reader *r, uint64_t at, const char *what, struct fp_err *err);
+static inline int fp_pprof_bad_entry(struct fp_pprof_reader *r, uint64_t at, const char *what, struct fp_err *err) {
+    if (!r->lenient) return fp_fail(err, FP_E_MALFORMED, at, what);
+    r->stats.bad_entries++;
+    return 0;
+}
 
 /* Take one entry of a table.  0 or an error. */
 int fp_pprof_take_mapping(struct fp_pprof_reader *r, const struct fp_in *in, const struct fp_wire_field *entry,

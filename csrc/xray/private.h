@@ -1,6 +1,7 @@
 /* xray/private.h - what the files that read XRay logs share.
  *
- * log.c       what every log has: file header, function names, choice of the mode
+ * log.c       a log as a whole, and the choice of the mode
+ * header.c    what every log has: the file header, function names
  * index.c     FDR: where the buffers are, and in which order
  * fdr.c       FDR: the records of a buffer
  * basic.c     basic mode

@@ -147,6 +147,21 @@ def module_of(path: Path) -> str:
     return ".".join(path.relative_to(REPO / "fastprof").with_suffix("").parts).removesuffix(".__init__")
 
 
+def assert_no_circle(edges: dict[str, set[str]]) -> None:
+    done: set[str] = set()
+
+    def walk(name: str, path: tuple[str, ...]) -> None:
+        assert name not in path, " -> ".join((*path, name))
+        if name in done:
+            return
+        for other in sorted(edges[name]):
+            walk(other, (*path, name))
+        done.add(name)
+
+    for name in sorted(edges):
+        walk(name, ())
+
+
 def test_no_cycle_of_files() -> None:
     """What a file imports when it is loaded never leads back to it."""
     files = {module_of(p): p for p in PY_SOURCES if p.suffix == ".py"}
@@ -162,18 +177,27 @@ def test_no_cycle_of_files() -> None:
     for file, included in includes():
         if file.suffix == ".h":
             edges[str(file.with_suffix(""))].add(included.removesuffix(".h"))
-    done: set[str] = set()
+    assert_no_circle(edges)
 
-    def walk(name: str, path: tuple[str, ...]) -> None:
-        assert name not in path, " -> ".join((*path, name))
-        if name in done:
-            return
-        for other in sorted(edges[name]):
-            walk(other, (*path, name))
-        done.add(name)
 
-    for name in sorted(edges):
-        walk(name, ())
+def test_no_two_c_files_call_each_other() -> None:
+    """Nor more of them in a circle."""
+    text = {path: re.sub(r"/\*.*?\*/|//[^\n]*", "", path.read_text(), flags=re.DOTALL) for path in C_FILES}
+    home = {
+        name: path
+        for path, code in text.items()
+        if path.suffix == ".c"
+        for name in re.findall(r"^(?!static)\w[\w *]*?\b(fp_\w+)\([^;{]*\) \{", code, re.MULTILINE)
+    }
+    assert len(home) > 100
+    edges = {
+        str(path.relative_to(REPO)): {
+            str(home[name].relative_to(REPO)) for name in re.findall(r"\bfp_\w+(?=\()", code) if name in home
+        }
+        for path, code in text.items()
+        if path.suffix == ".c"
+    }
+    assert_no_circle({name: others - {name} for name, others in edges.items()})
 
 
 @pytest.mark.parametrize("room", formats.ROOMS)
