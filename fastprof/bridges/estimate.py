@@ -100,6 +100,7 @@ class _Group:
         self._err = ffi.new("struct fp_err *")
         self.events: list[ValueType] = []
         self.sources: list[Part] = []
+        self._not_zero: set[int] = set()  # of the events: those of which some row has more than 0
 
     def check(self, status: int) -> int:
         return check_sums(status, self._err, self._model, "graph to stacks", self.events)
@@ -107,6 +108,9 @@ class _Group:
     def put(self, batch: Batch, columns: Any) -> None:
         positions = self._model.parts[batch.part].positions
         instr, line = "instr" in positions, "line" in positions
+        for k in range(batch.c.n_values):
+            if columns[k] not in self._not_zero and batch.values(k).tobytes().strip(b"\0"):
+                self._not_zero.add(columns[k])
         self.check(lib.fp_estimate_put(self.c, batch.c, columns, instr, line, self._err))
 
     def end(self, prune: float, depth: int, shared: bool) -> None:
@@ -127,5 +131,5 @@ class _Group:
         part.creator = f"fastprof-{__version__}".encode()
         part.comments.insert(0, comment)
         if len(self.events) > 1:  # a graph's first event is its main one; readers of stacks show the last
-            part.extra["default_sample_type"] = self.events[0].name
+            part.extra["default_sample_type"] = self.events[min(self._not_zero, default=0)].name
         return part

@@ -120,3 +120,15 @@ def test_a_value_of_a_graph_for_stacks(tmp_path: Path) -> None:
     assert fastprof.info(tmp_path / "x.pb").facts["totals"] == {"Dr": 7}
     report = fastprof.convert(tmp_path / "x.pb", out)
     assert report.not_representable["frames without address"]
+
+
+def test_a_graph_whose_first_event_is_0_shows_the_next(tmp_path: Path) -> None:
+    path = tmp_path / "x.callgrind"
+    path.write_bytes(b"events: Ge Ir Dr\nfn=main\n1 0 10 5\nfn=f\n3 0 2 2\n")
+    fastprof.convert(path, tmp_path / "x.folded")
+    assert (tmp_path / "x.folded").read_bytes() == b"main 10\nf 2\n"
+    fastprof.convert(path, tmp_path / "x.pb")
+    with fastprof.open(tmp_path / "x.pb") as profile:
+        for _ in profile:
+            pass
+        assert profile.model.parts[0].extra["default_sample_type"] == "Ir"
