@@ -36,7 +36,7 @@ sys.exit(code)
 
 
 def xray(path: Path, times: int) -> None:
-    log = FdrLog(5, buffer_size=1 << 16)
+    log = FdrLog(5, buffer_size=1 << 16, frequency=10**6)  # ticks that are microseconds, which formats round to
     for n in range(times * 20):
         buffer: FdrBuffer = log.buffer(tid=n % 4, seconds=n).cpu(0, n << 32)
         for i in range(2000):
