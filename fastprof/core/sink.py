@@ -79,13 +79,15 @@ class Sink:
             target = os.path.realpath(path)  # a symbolic link stays one
             # without tempfile: importing it takes as long as a short conversion
             temporary = os.path.join(os.path.dirname(target), f".{os.path.basename(target)}.{os.urandom(6).hex()}.tmp")
-            fd = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+            mode = os.stat(target).st_mode & 0o777 if os.path.exists(target) else None
+            # A new file gets what the umask leaves of 0o666; of one that is replaced nobody else may read the half.
+            fd = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600 if mode else 0o666)
             self._temporary = temporary
         except OSError as error:
             raise FastprofError(f"{path}: {error.strerror or error}") from None
         self._target = target
-        mode = os.stat(target).st_mode & 0o777 if os.path.exists(target) else 0o666 & ~_umask()
-        os.fchmod(fd, mode)
+        if mode is not None:
+            os.fchmod(fd, mode)
         return open(fd, "wb", buffering=0)
 
     def _compress(self, kind: str) -> None:
@@ -163,9 +165,3 @@ class Sink:
             self._raw.close()
             os.unlink(self._temporary)
             self._temporary = None
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
