@@ -53,6 +53,16 @@ class FormatError(FastprofError):
         self.line = line
         self.code = code
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """For pickle, which would call __init__ with the message alone."""
+        return _format_error, (self.file, self.format_name, self.detail, self.offset, self.line, self.code)
+
+
+def _format_error(
+    file: str, format_name: str, detail: str, offset: int | None, line: int | None, code: int
+) -> FormatError:
+    return FormatError(file, format_name, detail, offset=offset, line=line, code=code)
+
 
 FP_E_NOMEM = -4
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
 
 from fastprof.core._typing import Any
 
@@ -13,9 +14,12 @@ class Counts(Counter[str]):
     `codes` has a code for each text.  Codes stay the same when texts are reworded, so scripts may rely on them.
     """
 
-    def __init__(self) -> None:
-        super().__init__()
-        self.codes: dict[str, str] = {}
+    def __init__(self, counts: Mapping[str, int] | None = None, codes: Mapping[str, str] | None = None) -> None:
+        super().__init__(counts or {})
+        self.codes: dict[str, str] = dict(codes or {})
+
+    def __reduce__(self) -> tuple[type[Counts], tuple[dict[str, int], dict[str, str]]]:
+        return Counts, (dict(self), self.codes)  # for pickle
 
     def add(self, code: str, text: str, n: int = 1) -> None:
         """Count `n` more.  0 makes no entry."""
