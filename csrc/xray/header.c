@@ -93,7 +93,8 @@ uint32_t fp_xray_lookup_sparse(const struct fp_xray_names *names, uint32_t id) {
 }
 
 static int define_dense(struct fp_xray_names *names, uint32_t id, uint32_t function) {
-    if (fp_array_zeroed(&names->dense, &names->n_dense, (uint64_t)id + 1, sizeof *names->dense)) return FP_E_NOMEM;
+    if (fp_array_zeroed(&names->dense, &names->cap_dense, (uint64_t)id + 1, sizeof *names->dense)) return FP_E_NOMEM;
+    names->n_dense = names->cap_dense < DENSE_IDS ? names->cap_dense : DENSE_IDS; /* others are in the table */
     names->dense[id] = function + 1;
     return 0;
 }

@@ -19,9 +19,9 @@ enum { FP_XRAY_HEADER_NBYTES = 32 };
 /* XRay function ids and their model functions.  Ids count from 1 in each object,
  * so most are small: those are looked up in an array, larger ones by hashing. */
 struct fp_xray_names {
-    uint32_t *dense; /* model function + 1 by XRay id; 0 = not defined */
-    uint32_t n_dense;
-    struct fp_table sparse; /* larger ids; row i belongs to sparse_functions[i] */
+    uint32_t *dense;             /* model function + 1 by XRay id; 0 = not defined */
+    uint32_t n_dense, cap_dense; /* ids that are looked up in it; ids that it has room for */
+    struct fp_table sparse;      /* larger ids; row i belongs to sparse_functions[i] */
     uint32_t *sparse_functions;
     uint32_t cap_sparse;
 };

@@ -97,3 +97,16 @@ def test_more_functions_than_ids(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     with pytest.raises(FastprofError, match="an XRay log has ids for 3 functions, and there are more"):
         written(tmp_path / "y.xray", [["a", "#2", "c", "d"]])
     assert [path.name for path in tmp_path.iterdir()] == ["x.xray"]
+
+
+def test_small_ids_are_in_an_array_whose_size_no_larger_id_falls_into(tmp_path: Path) -> None:
+    """The array grows to more than the 2^20 ids that are looked up in it."""
+    log, ids = FdrLog(version=5, frequency=10**9), (1, 700_000, 1_000_000, 1_200_000, (1 << 20) - 1, 1 << 20, 1_399_999)
+    buffer = log.buffer(tid=7, pid=1).cpu(0, 1000)
+    for number in ids * 2:
+        buffer.enter(number, 3).exit(number, 2)
+    path, back = tmp_path / "a.xray", tmp_path / "b.xray"
+    path.write_bytes(log.bytes())
+    assert fastprof.info(path).facts["functions"] == len(ids)
+    fastprof.convert(path, back)
+    assert fastprof.info(back).facts["records by kind"] == {"enter": 2 * len(ids), "exit": 2 * len(ids)}
