@@ -97,6 +97,12 @@ static size_t sum_bytes(const struct fp_sum *s) {
     return (s->n_values ? s->n_values : 1) * sizeof *s->sums;
 }
 
+static void count_unlabelled(struct fp_sum *s, const struct fp_batch *in, uint32_t from, uint32_t n) {
+    const uint32_t labels = s->keep & FP_SUM_LABELS, threads = s->keep & (FP_SUM_PROCESS | FP_SUM_THREAD);
+    for (uint32_t i = from; i < from + n; i++)
+        s->unlabelled += (in->label[i] && !labels) || (in->thread[i] && !threads);
+}
+
 int fp_sum_put(struct fp_sum *s, const struct fp_batch *in, uint32_t from, const uint32_t *columns,
                struct fp_err *err) {
     struct {
@@ -104,11 +110,10 @@ int fp_sum_put(struct fp_sum *s, const struct fp_batch *in, uint32_t from, const
     } keys[GROUP];
     for (; from < in->n; from += GROUP) {
         const uint32_t n = in->n - from < GROUP ? in->n - from : GROUP;
+        if (s->keep != FP_SUM_ALL) count_unlabelled(s, in, from, n);
         for (uint32_t k = 0; k < n; k++) {
             const uint32_t i = from + k;
             keys[k].row[0] = in->stack[i];
-            s->unlabelled += (in->label[i] && !(s->keep & FP_SUM_LABELS)) ||
-                             (in->thread[i] && !(s->keep & (FP_SUM_PROCESS | FP_SUM_THREAD)));
             keys[k].row[1] = kept(s, &s->labels, &s->cap_labels, in->label[i], kept_label);
             keys[k].row[2] = kept(s, &s->threads, &s->cap_threads, in->thread[i], kept_thread);
             if (keys[k].row[1] == FP_NO_ID || keys[k].row[2] == FP_NO_ID)
