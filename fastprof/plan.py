@@ -66,7 +66,7 @@ def make(readers: list[Reader], view: str, holds: Holds, options: Options) -> Pl
             operators.append(_bridge(group[0], view))
         looked_at.update(*(operator.options for operator in operators))
         branches.append(Branch(group, operators))
-    joined = _joined(view, len(branches), holds, options, looked_at)
+    joined = _joined(view, len(branches), len(readers), holds, options, looked_at)
     looked_at.update(*(operator.options for operator in joined))
     if view == "stacks" and not holds.labels:
         looked_at -= {bridges.LABELS, bridges.PER_THREAD}
@@ -98,8 +98,10 @@ def _bridge(reader: Reader, view: str) -> Operator:
     raise UsageError(f"{reader.source.name}: {they} not say when things happened, which a timeline is made of")
 
 
-def _joined(view: str, n: int, holds: Holds, options: Options, looked_at: set[Option[Any]]) -> list[Operator]:
-    """The operators for the rows of all `n` branches together."""
+def _joined(
+    view: str, n: int, n_inputs: int, holds: Holds, options: Options, looked_at: set[Option[Any]]
+) -> list[Operator]:
+    """The operators for the rows of all `n` branches together, which have `n_inputs` inputs."""
     operators: list[Operator] = []
     if view == "timeline":
         return operators
@@ -111,8 +113,8 @@ def _joined(view: str, n: int, holds: Holds, options: Options, looked_at: set[Op
         elif not holds.times:
             operators.append(bridges.EQUAL_STACKS)
     elif not holds.calls:
-        operators.append(bridges.SUM_LINES)
-    elif n > 1:
+        operators.append(bridges.MERGE_LINES if n_inputs > 1 else bridges.SUM_LINES)
+    elif n_inputs > 1:
         operators.append(bridges.MERGE_GRAPHS)
     else:
         if options[bridges.AGGREGATE]:

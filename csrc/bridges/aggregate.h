@@ -10,12 +10,19 @@
  *     f     a.c:3   cost  50
  *     main  a.c:10  cost  3
  *
- * Out come functions in the order in which they were first seen (or in an
- * order that is given), and within each its rows in the order in which they
- * were first seen.
+ * Files have an order: a function is named, then its rows follow by ascending
+ * position.  So no row is looked up.  Rows are packed as they come (packed.h
+ * shows how), about 15 bytes each, and a block of them is noted with its
+ * function.  Blocks of one function are merged at the end.  While the rows of a
+ * function come in no order, every FP_AGGREGATE_BLOCK of them are sorted; 64
+ * blocks of a function become one.
  *
- * Memory: a distinct cost row takes 32 bytes, any other 88; each value takes 8
- * more, and the index up to 12.
+ * When that takes more memory than wanted, the caller writes it away as a sorted
+ * run (fp_aggregate_spill) and goes on with fp_aggregate_empty.  At the end all
+ * runs are merged.  The rows that come out are the same, whenever that is done.
+ *
+ * Memory: what is packed, 32 bytes a block, 8 bytes a function of the model; by
+ * names 12 bytes for each string and function of the model.
  */
 #ifndef FP_AGGREGATE_H
 #define FP_AGGREGATE_H
@@ -32,28 +39,61 @@ enum fp_aggregate_mode {
     FP_AGGREGATE_LINES = 1
 };
 
-struct fp_aggregate;
+/* The order in which rows come out: by function, then as packed.h says. */
+enum fp_aggregate_order {
+    FP_AGGREGATE_AS_SEEN = 0, /* functions and files as they came into the model; lines: grouped by file */
+    FP_AGGREGATE_BY_NAME = 1  /* by object, file and name, as bytes */
+};
+
+enum { FP_AGGREGATE_BLOCK = 4096, FP_AGGREGATE_RUNS = 64 };
+
+/* A window on a run that was written away; the caller owns the bytes and fills them. */
+struct fp_aggregate_window {
+    uint8_t *p; /* followed by 8 bytes that may be read */
+    size_t cap;
+    size_t pos, n; /* p[pos .. n) is yet to be read */
+    int32_t eof;   /* no bytes follow p[n-1] */
+};
+
+struct fp_aggregate {
+    struct fp_model *model;
+    uint32_t mode;      /* enum fp_aggregate_mode */
+    uint32_t n_columns; /* value columns so far */
+    uint64_t dropped;   /* rows that the mode dropped (calls and jumps) */
+    size_t bytes;       /* memory that fp_aggregate_empty would give back */
+    uint32_t hungry;    /* after FP_MORE: the window to refill */
+    struct fp_aggregate_window *windows;
+    struct fp_aggregate_private *its;
+};
 
 /* NULL when memory ran out.  Borrows the model; FP_AGGREGATE_LINES adds to its
  * functions. */
-struct fp_aggregate *fp_aggregate_new(struct fp_model *model, uint32_t mode);
+struct fp_aggregate *fp_aggregate_new(struct fp_model *model, uint32_t mode, uint32_t order);
 void fp_aggregate_free(struct fp_aggregate *a);
 
 /* Adds the rows of a graph batch; its value k goes to column columns[k].
  * 0, FP_E_NOMEM, or FP_E_OVERFLOW when a sum does not fit; err->line is then the source line. */
 int fp_aggregate_put(struct fp_aggregate *a, const struct fp_batch *in, const uint32_t *columns, struct fp_err *err);
 
-/* Number of rows that the mode dropped (calls and jumps). */
-uint64_t fp_aggregate_dropped(const struct fp_aggregate *a);
+/* Ends the adding: the rows can be pulled or spilled from the first one on.  0, FP_E_NOMEM or FP_E_OVERFLOW. */
+int fp_aggregate_finish(struct fp_aggregate *a, struct fp_err *err);
 
-/* Ends the adding.  `rank` (NULL: as first seen) gives for each of the model's
- * functions its place; rows of FP_AGGREGATE_LINES are sorted by line within
- * it.  0 or FP_E_NOMEM. */
-int fp_aggregate_finish(struct fp_aggregate *a, const uint32_t *rank);
+/* Forgets all rows, so that new ones can be added. */
+void fp_aggregate_empty(struct fp_aggregate *a);
 
-/* Fills a batch of `n_values` columns, which must be as many as were put.
- * FP_FULL: drain and call again; FP_DONE: that was all; FP_E_NOMEM. */
-int fp_aggregate_pull(struct fp_aggregate *a, struct fp_batch *out);
+/* What is pulled or spilled next are the rows of `n` runs, which the caller puts into a->windows; all are empty yet.
+ * At most FP_AGGREGATE_RUNS.  0 or FP_E_NOMEM. */
+int fp_aggregate_merge(struct fp_aggregate *a, uint32_t n);
+
+/* Fills a batch of a->n_columns value columns.  FP_FULL: drain and call again; FP_DONE: that was all.
+ * FP_MORE: refill a->windows[a->hungry]; FP_E_NOMEM, FP_E_OVERFLOW. */
+int fp_aggregate_pull(struct fp_aggregate *a, struct fp_batch *out, struct fp_err *err);
+
+/* The same as bytes of a run, behind to[*at].  FP_FULL when fewer than fp_aggregate_room() bytes are left. */
+int fp_aggregate_spill(struct fp_aggregate *a, uint8_t *to, size_t *at, size_t n, struct fp_err *err);
+
+/* The least bytes that a window and the buffer of a spill must have. */
+size_t fp_aggregate_room(const struct fp_aggregate *a);
 
 /* cffi-end */
 

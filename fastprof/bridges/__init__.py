@@ -87,10 +87,10 @@ PRUNE = Option(
 MAX_MEMORY = Option(
     "max_memory",
     Size(),
-    20 << 20,
+    32 << 20,
     group="limits",
     help="memory for adding up rows, e.g. 200M; when it is full, rows go to a temporary file, or are written as they "
-    "are (default: 20M)",
+    "are (default: 32M)",
 )
 
 
@@ -149,9 +149,12 @@ EQUAL_STACKS = Operator(
 )
 ONE_VALUE = Operator("any", "any", "choose:one_value", "stacks and graphs", (VALUE,))
 COMPUTE = Operator("graph", "graph", "compute:compute", "profiles with inherited events", (COMPUTE_EVENTS,))
-MERGE_GRAPHS = Operator("graph", "graph", "aggregate:merge", "graphs of several inputs", (PER_THREAD,))
-SUM_PLACES = Operator("graph", "graph", "aggregate:aggregate", "graphs", (AGGREGATE,))
-SUM_LINES = Operator("graph", "graph", "aggregate:lines", "graphs to a format without calls")
+MERGE_GRAPHS = Operator("graph", "graph", "aggregate:merge", "graphs of several inputs", (PER_THREAD, MAX_MEMORY))
+SUM_PLACES = Operator("graph", "graph", "aggregate:aggregate", "graphs", (AGGREGATE, MAX_MEMORY))
+SUM_LINES = Operator("graph", "graph", "aggregate:lines", "graphs to a format without calls", (MAX_MEMORY,))
+MERGE_LINES = Operator(
+    "graph", "graph", "aggregate:merge_lines", "graphs of several inputs to a format without calls", (MAX_MEMORY,)
+)
 
-_WITHIN = (ONLY_NAMES, SUM_STACKS, EQUAL_STACKS, ONE_VALUE, COMPUTE, MERGE_GRAPHS, SUM_PLACES, SUM_LINES)
+_WITHIN = (ONLY_NAMES, SUM_STACKS, EQUAL_STACKS, ONE_VALUE, COMPUTE, MERGE_GRAPHS, SUM_PLACES, SUM_LINES, MERGE_LINES)
 OPERATORS = (NAME_ADDRESSES, *BRIDGES, *_WITHIN)

@@ -15,20 +15,24 @@
     fn=f
     3 50
 
-Kept: every sum, call count and jump.  Lost: how many rows a place had, and their
-order.  Memory is linear in distinct places.
+Kept: every sum, call count and jump.  Lost: how many rows a place had.  Rows of a
+function come by address or line.  Functions of one input come as they were first
+seen, those of several by object, file and name, so that the order of the inputs
+does not show.
+
+Memory: `--max-memory`, and what grows with the names.  What is more goes to a
+temporary file as sorted runs, which are merged at the end; the result is the same.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from functools import partial
 
-from fastprof.bridges import PER_THREAD
-from fastprof.bridges.pull import batches_of
+from fastprof.bridges import MAX_MEMORY, PER_THREAD
+from fastprof.bridges.spill import Runs
 from fastprof.core._c import ffi, lib
 from fastprof.core._typing import Any
-from fastprof.core.engine import EVERYTHING, Holds
+from fastprof.core.engine import CAPACITY, EVERYTHING, Holds
 from fastprof.core.errors import check_sums
 from fastprof.core.model import Batch, Model, ValueType
 from fastprof.core.options import Options
@@ -47,7 +51,7 @@ def aggregate(
         if batch.part != part or table is None:
             if table is not None:
                 yield from _summed(table, part, report)
-            table, part = Table(model), batch.part
+            table, part = Table(model, options[MAX_MEMORY]), batch.part
         table.put(batch)
         report.rows["read"] += len(batch)
     if table is not None:
@@ -64,10 +68,12 @@ def merge(
         if batch.part not in seen:
             part = model.parts[batch.part]
             thread = (part.named("pid"), part.named("thread")) if options[PER_THREAD] else None
-            seen[batch.part] = tables.setdefault(thread, Table(model))
+            if thread not in tables:
+                tables[thread] = Table(model, options[MAX_MEMORY], by_name=True)
+            seen[batch.part] = tables[thread]
         seen[batch.part].put(batch)
         report.rows["read"] += len(batch)
-    for table in tables.values() or [Table(model)]:
+    for table in tables.values() or [Table(model, options[MAX_MEMORY])]:
         parts = [model.parts[index] for index, its in seen.items() if its is table] or model.parts
         yield from _summed(table, model.add_part(merge_parts(parts, table.value_types)), report)
 
@@ -75,18 +81,27 @@ def merge(
 def lines(
     batches: Iterable[Batch], model: Model, options: Options, report: Report, holds: Holds = EVERYTHING
 ) -> Iterator[Batch]:
-    """Self costs by file, function name and line, of all parts and objects together, sorted by these.
+    """Self costs by file, function name and line, of all parts and objects of one input together.
 
     Loses, and counts: calls and jumps.  Loses: objects, addresses.
     """
-    table = Table(model, lines=True)
+    yield from _lines(Table(model, options[MAX_MEMORY], lines=True), batches, model, report)
+
+
+def merge_lines(
+    batches: Iterable[Batch], model: Model, options: Options, report: Report, holds: Holds = EVERYTHING
+) -> Iterator[Batch]:
+    """The same for several inputs: sorted by file and name."""
+    yield from _lines(Table(model, options[MAX_MEMORY], lines=True, by_name=True), batches, model, report)
+
+
+def _lines(table: Table, batches: Iterable[Batch], model: Model, report: Report) -> Iterator[Batch]:
     parts: dict[int, None] = {}
     for batch in batches:
         parts[batch.part] = None
         table.put(batch)
     sources = [model.parts[i] for i in parts] or model.parts[-1:]
-    index = model.add_part(merge_parts(sources, table.value_types))
-    yield from table.batches(index, _rank_by_name(model))
+    yield from table.batches(model.add_part(merge_parts(sources, table.value_types)))
     report.not_representable.add("calls-and-jumps", "calls and jumps", table.dropped)
 
 
@@ -99,17 +114,21 @@ def _summed(table: Table, part: int, report: Report) -> Iterator[Batch]:
 class Table:
     """The sums of many graph batches.  Columns are the value types of all parts (core/parts.py matches them).
 
-    `lines` keeps only self costs by file, function name and line.
+    `max_memory`: bytes; what is more goes to a temporary file.  `lines` keeps only self costs by file, function name
+    and line.  Rows come out by function, as first seen or `by_name`.
     Errors: FastprofError when a sum does not fit into 64 bits.
     """
 
-    def __init__(self, model: Model, *, lines: bool = False) -> None:
+    def __init__(self, model: Model, max_memory: int, *, lines: bool = False, by_name: bool = False) -> None:
         self._model = model
+        self._max_memory = max_memory
         self.value_types: list[ValueType] = []
-        what = lib.FP_AGGREGATE_LINES if lines else lib.FP_AGGREGATE_GRAPH
-        self._c = owned(lib.fp_aggregate_new(model.c, what), lib.fp_aggregate_free, "the sums of a graph")
+        mode = lib.FP_AGGREGATE_LINES if lines else lib.FP_AGGREGATE_GRAPH
+        order = lib.FP_AGGREGATE_BY_NAME if by_name else lib.FP_AGGREGATE_AS_SEEN
+        self._c = owned(lib.fp_aggregate_new(model.c, mode, order), lib.fp_aggregate_free, "the sums of a graph")
         self._err = ffi.new("struct fp_err *")
         self._columns: dict[int, Any] = {}  # of each part: where its values go
+        self._runs = Runs(1)
 
     def put(self, batch: Batch) -> None:
         columns = self._columns.get(batch.part)
@@ -117,31 +136,96 @@ class Table:
             part = self._model.parts[batch.part]
             columns = match_columns(part, len(part.value_types), self.value_types)
             self._columns[batch.part] = columns
-        status = lib.fp_aggregate_put(self._c, batch.c, columns, self._err)
-        check_sums(status, self._err, self._model, "sums of a graph", self.value_types)
+        self._check(lib.fp_aggregate_put(self._c, batch.c, columns, self._err))
+        if self._c.bytes > self._max_memory:
+            self._spill()
 
     @property
     def dropped(self) -> int:
         """Calls and jumps that a table of lines has no room for."""
-        return int(lib.fp_aggregate_dropped(self._c))
+        return int(self._c.dropped)
 
-    def batches(self, part: int, rank: list[int] | None = None) -> Iterator[Batch]:
-        """The rows, as batches of `part`: functions as first seen, or by `rank`, one number for each
-        function of the model and all different."""
-        order = ffi.NULL if rank is None else ffi.new("uint32_t[]", rank)
-        if lib.fp_aggregate_finish(self._c, order):
-            raise MemoryError("no memory to sort rows")
-        yield from batches_of("graph", len(self.value_types), part, partial(lib.fp_aggregate_pull, self._c))
+    def batches(self, part: int) -> Iterator[Batch]:
+        """The rows, as batches of `part`, each valid until the next is asked for; at least one, which may be empty."""
+        if len(self._runs):
+            self._spill()
+            windows = _Windows(self._c, self._runs, self._max_memory)
+        else:
+            windows = None
+            self._check(lib.fp_aggregate_finish(self._c, self._err))
+        batch = Batch("graph", CAPACITY["graph"], len(self.value_types))
+        batch.c.part = part
+        while status := self._check(lib.fp_aggregate_pull(self._c, batch.c, self._err)):
+            if status == lib.FP_MORE:
+                assert windows is not None
+                windows.refill()
+            else:
+                yield batch
+                batch.reset()
+        yield batch
+
+    def _check(self, status: int) -> int:
+        check_sums(status, self._err, self._model, "sums of a graph", self.value_types)
+        return status
+
+    def _spill(self) -> None:
+        """Write what is in memory as a run; when there are many, merge them into one."""
+        self._check(lib.fp_aggregate_finish(self._c, self._err))
+        self._write(self._runs, None)
+        lib.fp_aggregate_empty(self._c)
+        if len(self._runs) == lib.FP_AGGREGATE_RUNS:
+            merged = Runs(1)
+            self._write(merged, _Windows(self._c, self._runs, self._max_memory))
+            self._runs = merged
+
+    def _write(self, runs: Runs, windows: _Windows | None) -> None:
+        at = ffi.new("size_t *")
+        rest = b""  # bytes behind the last whole word
+
+        def pull(chunk: Any, n: int) -> int:
+            nonlocal rest, status
+            ffi.memmove(chunk, rest, len(rest))
+            at[0] = len(rest)
+            data = ffi.cast("uint8_t *", chunk)
+            while status:
+                status = self._check(lib.fp_aggregate_spill(self._c, data, at, n * 8, self._err))
+                if status != lib.FP_MORE:
+                    break
+                assert windows is not None
+                windows.refill()
+            whole = at[0] // 8
+            rest = bytes(ffi.buffer(data + whole * 8, at[0] - whole * 8))
+            if not whole and rest:
+                ffi.memmove(chunk, rest.ljust(8, b"\0"), 8)  # fewer bytes than a block has: the end
+                whole, rest = 1, b""
+            return int(whole)
+
+        status = lib.FP_FULL
+        runs.add(pull)
 
 
-def _rank_by_name(model: Model) -> list[int]:
-    """A place for each function: by file, then name, as bytes."""
-    n = model.count("functions")
-    keys = []
-    for i in range(n):
-        _, file, name, *_ = model.row("functions", i)
-        keys.append((model.string(file), model.string(name), i))
-    rank = [0] * n
-    for place, (_, _, i) in enumerate(sorted(keys)):
-        rank[i] = place
-    return rank
+class _Windows:
+    """The windows through which an aggregate reads runs back."""
+
+    def __init__(self, c: Any, runs: Runs, max_memory: int) -> None:
+        n = len(runs)
+        if lib.fp_aggregate_merge(c, n):
+            raise MemoryError("no memory to merge runs")
+        self._c, self._runs = c, runs
+        self._at = [offset for offset, _ in runs.runs]
+        cap = max(lib.fp_aggregate_room(c) * 2, min(1 << 18, max_memory // n))
+        self._memory = [ffi.new("uint8_t[]", cap + 8) for _ in range(n)]
+        for window, memory in zip(c.windows[0:n], self._memory, strict=True):
+            window.p, window.cap = memory, cap
+
+    def refill(self) -> None:
+        i = self._c.hungry
+        window = self._c.windows[i]
+        left = window.n - window.pos
+        ffi.memmove(window.p, window.p + window.pos, left)
+        offset, nbytes = self._runs.runs[i]
+        nbytes = min(window.cap - left, offset + nbytes - self._at[i])
+        self._runs.read(self._at[i], memoryview(ffi.buffer(window.p + left, nbytes)))
+        self._at[i] += nbytes
+        window.pos, window.n = 0, left + nbytes
+        window.eof = self._at[i] == offset + self._runs.runs[i][1]

@@ -5,8 +5,8 @@ per row, without the GIL.
 """
 
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
-from libc.stdlib cimport free, realloc
-from libc.string cimport memcpy, memset
+from libc.stdlib cimport calloc, free, realloc
+from libc.string cimport memchr, memcpy, memset
 
 from fastprof.core.fp cimport *
 from fastprof.formats.callgrind.c cimport *
@@ -91,19 +91,37 @@ cdef class CostLines:
 
     cdef fp_model *model
     cdef fp_buf *out
-    cdef uint32_t function, file
+    cdef uint32_t function, file, n_values
+    cdef int64_t *sums
+    cdef readonly bint overflowed  # a sum passed 2^63 - 1
     cdef readonly uint64_t escaped  # names that held a newline, CR or NUL
 
-    def __cinit__(self, size_t model, size_t out):
+    def __cinit__(self, size_t model, size_t out, uint32_t n_values):
         self.model = <fp_model *>model
         self.out = <fp_buf *>out
+        self.n_values = n_values
         self.function = self.file = FP_NO_ID
+        self.sums = <int64_t *>calloc(n_values + 1, sizeof(int64_t))
+        if self.sums == NULL:
+            raise MemoryError("no memory for totals")
+
+    def __dealloc__(self):
+        free(self.sums)
+
+    @property
+    def totals(self):
+        """The sums of all rows."""
+        return [self.sums[k] for k in range(self.n_values)]
 
     def put(self, size_t batch):
-        """Append the rows of a `struct fp_batch`, all of them costs."""
+        """Append the rows of a `struct fp_batch`, all of them costs, of as many values as there are sums."""
         cdef int status
+        if (<const fp_batch *>batch).n and (<const fp_batch *>batch).n_values < self.n_values:
+            raise ValueError("a batch has fewer values than its part has value types")
         with nogil:
             status = self.rows(<const fp_batch *>batch)
+            if fp_batch_add_self(<const fp_batch *>batch, self.sums, self.n_values):
+                self.overflowed = True
         if status:
             raise MemoryError("no memory for output")
 
@@ -116,9 +134,13 @@ cdef class CostLines:
         p = self.out.p + self.out.n
         memcpy(p, key, 3)
         p += 3
-        for i in range(n):
-            p = escape(p, text[i])
-        self.escaped += <size_t>(p - self.out.p) - self.out.n != n + 3
+        if memchr(text, c'\n', n) or memchr(text, c'\r', n) or memchr(text, 0, n):
+            self.escaped += 1
+            for i in range(n):
+                p = escape(p, text[i])
+        else:
+            memcpy(p, text, n)
+            p += n
         p[0] = c'\n'
         self.out.n = p + 1 - self.out.p
         return 0

@@ -6,7 +6,7 @@ import re
 
 from fastprof.core.engine import Writer
 from fastprof.core.model import Batch, Model, Part, address_of
-from fastprof.core.options import INT64, Options
+from fastprof.core.options import Options
 from fastprof.core.report import Report
 from fastprof.core.sink import Sink
 from fastprof.formats.callgrind._write import CostLines
@@ -48,12 +48,9 @@ class CachegrindWriter(Writer):
 
     def __init__(self, model: Model, sink: Sink, options: Options, report: Report) -> None:
         super().__init__(model, sink, options, report)
-        self._body = CostLines(address_of(model.c), address_of(self.out))
-        self._begun = False
-        self._sums: list[int] = []
+        self._body: CostLines | None = None
 
-    def _begin(self, part: Part) -> None:
-        self._begun = True
+    def _begin(self, part: Part) -> CostLines:
         names = event_names(part.value_types, self.report) or ["none"]
         # cg_merge and the newer cg_annotate want at least one desc: line, a command and a summary.
         descriptions = part.descriptions or [(b"Creator", part.creator or CREATOR)]
@@ -66,23 +63,20 @@ class CachegrindWriter(Writer):
         lines.append(b"cmd: " + one_line(command))
         lines.append(b"events: " + " ".join(names).encode("utf-8", "surrogateescape"))
         self.text(b"\n".join([*lines, b""]))
-        self._sums = [0] * len(part.value_types)
+        return CostLines(address_of(self.model.c), address_of(self.out), len(part.value_types))
 
     def put(self, batch: Batch) -> None:
-        if not self._begun:
-            self._begin(self.model.parts[batch.part])
+        if self._body is None:
+            self._body = self._begin(self.model.parts[batch.part])
         self._body.put(address_of(batch.c))
-        self._sums = [total + sum(batch.values(k)) for k, total in enumerate(self._sums)]
         self.report.rows["rows written"] += len(batch)
 
     def end(self) -> None:
-        if not self._begun:
-            self._begin(Part())
-        if any(abs(total) > INT64 for total in self._sums):
+        body = self._body or self._begin(Part())
+        if body.overflowed:
             self.report.warn("a sum passes 2^63 - 1; the `summary:` line is left out, without which cg_annotate stops")
         else:
-            self.text(b"summary: " + " ".join(map(str, self._sums or [0])).encode() + b"\n")
-        not_representable = self.report.not_representable
-        not_representable.add(
-            "escaped-names", "names with a line end or NUL byte, which was escaped", self._body.escaped
+            self.text(b"summary: " + " ".join(map(str, body.totals or [0])).encode() + b"\n")
+        self.report.not_representable.add(
+            "escaped-names", "names with a line end or NUL byte, which was escaped", body.escaped
         )
