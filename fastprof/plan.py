@@ -1,6 +1,6 @@
-"""The plan of a conversion: which operators stand between the readers and the writer, and which options they look at.
+"""The plan of a conversion: which operators stand between the inputs and the writer, and which options they look at.
 
-The plan is data.  Each reader's rows go through the operators of its branch; then the rows of all branches go together
+The plan is data.  Each input's rows go through the operators of its branch; then the rows of all branches go together
 through the operators in `joined`:
 
     trace.xray   timeline ── fold ──┐
@@ -9,13 +9,13 @@ through the operators in `joined`:
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import chain
 
 from fastprof import bridges, formats
 from fastprof.bridges import Operator
 from fastprof.core._typing import Any, NamedTuple
-from fastprof.core.engine import Format, Holds, Reader, read
+from fastprof.core.engine import Format, Holds, Input
 from fastprof.core.errors import UsageError
 from fastprof.core.model import Batch, Model
 from fastprof.core.options import LENIENT, Option, Options
@@ -24,9 +24,9 @@ from fastprof.symbols import SYMBOLIZE, SYMBOLS
 
 
 class Branch(NamedTuple):
-    """Readers whose rows go the same way."""
+    """Inputs whose rows go the same way."""
 
-    readers: list[Reader]
+    inputs: list[Input]
     operators: list[Operator]
 
 
@@ -37,36 +37,44 @@ class Plan(NamedTuple):
     holds: Holds
 
     def rows(self, model: Model, options: Options, report: Report, capacity: int | None = None) -> Iterator[Batch]:
-        """The batches for the writer.  `capacity`: the most rows that readers put into a batch."""
+        """The batches for the writer.  `capacity`: the most rows that readers put into a batch.
+
+        Inputs are read one after the other, each when those before it have been read.
+        """
 
         def through(rows: Iterator[Batch], operators: list[Operator]) -> Iterator[Batch]:
             for operator in operators:
                 rows = operator.load()(rows, model, options, report, self.holds)
             return rows
 
-        streams = [
-            through(chain.from_iterable(read(reader, capacity) for reader in branch.readers), branch.operators)
+        rows = chain.from_iterable(
+            through(chain.from_iterable(input_.rows(capacity) for input_ in branch.inputs), branch.operators)
             for branch in self.branches
-        ]
-        return through(streams[0] if len(streams) == 1 else chain.from_iterable(streams), self.joined)
+        )
+        return through(rows, self.joined)
 
 
-def make(readers: list[Reader], view: str, holds: Holds, options: Options) -> Plan:
-    """The plan from `readers` to a target with this view, which has room for what `holds` says.
+def make(inputs: Sequence[Input], view: str, holds: Holds, options: Options) -> Plan:
+    """The plan from `inputs` to a target with this view, which has room for what `holds` says.
 
     Errors: UsageError for a view that cannot be reached.
     """
     looked_at: set[Option[Any]] = set()
     branches: list[Branch] = []
-    # all timelines share a stack machine, so that their arcs and contexts need not be merged afterwards
-    timelines = [reader for reader in readers if reader.view == "timeline"]
-    for group in [timelines] * bool(timelines) + [[reader] for reader in readers if reader.view != "timeline"]:
-        operators = _before_bridge(group[0], view, holds, options, looked_at)
-        if group[0].view != view:
-            operators.append(_bridge(group[0], view))
+    together: dict[tuple[str, ...], Branch] = {}
+    for input_ in inputs:
+        operators = _before_bridge(input_, view, holds, options, looked_at)
+        if input_.view != view:
+            operators.append(_bridge(input_, view))
         looked_at.update(*(operator.options for operator in operators))
-        branches.append(Branch(group, operators))
-    joined = _joined(view, len(branches), len(readers), holds, options, looked_at)
+        # what is alike shares a branch, so that arcs, contexts and symbols are those of all inputs from the beginning
+        key = input_.view, *(operator.place for operator in operators)
+        if any(operator.each for operator in operators) or key not in together:
+            branches.append(Branch([], operators))
+            together[key] = branches[-1]
+        together[key].inputs.append(input_)
+    n = sum(1 if branch.inputs[0].view != view else len(branch.inputs) for branch in branches)
+    joined = _joined(view, n, len(inputs), holds, options, looked_at)
     looked_at.update(*(operator.options for operator in joined))
     if view == "stacks" and not holds.labels:
         looked_at -= {bridges.LABELS, bridges.PER_THREAD}
@@ -74,34 +82,34 @@ def make(readers: list[Reader], view: str, holds: Holds, options: Options) -> Pl
 
 
 def _before_bridge(
-    reader: Reader, view: str, holds: Holds, options: Options, looked_at: set[Option[Any]]
+    input_: Input, view: str, holds: Holds, options: Options, looked_at: set[Option[Any]]
 ) -> list[Operator]:
     operators = []
     # an archive keeps addresses of stacks, which can be symbolized later; a graph does not keep them
-    may_be_named = reader.view == "stacks" and reader.addresses and holds.names
+    may_be_named = input_.view == "stacks" and input_.addresses and holds.names
     if may_be_named and (not holds.verbatim or view == "graph" or SYMBOLS in options):
         if options[SYMBOLIZE]:
             operators.append(bridges.NAME_ADDRESSES)
         looked_at.add(SYMBOLIZE)
-    if reader.formulas:
+    if input_.formulas:
         if options[bridges.COMPUTE_EVENTS]:
             operators.append(bridges.COMPUTE)
         looked_at.add(bridges.COMPUTE_EVENTS)
     return operators
 
 
-def _bridge(reader: Reader, view: str) -> Operator:
+def _bridge(input_: Input, view: str) -> Operator:
     for operator in bridges.BRIDGES:
-        if (operator.source, operator.target) == (reader.view, view):
+        if (operator.source, operator.target) == (input_.view, view):
             return operator
-    they = "a graph does" if reader.view == "graph" else "stacks do"
-    raise UsageError(f"{reader.source.name}: {they} not say when things happened, which a timeline is made of")
+    they = "a graph does" if input_.view == "graph" else "stacks do"
+    raise UsageError(f"{input_.name}: {they} not say when things happened, which a timeline is made of")
 
 
 def _joined(
     view: str, n: int, n_inputs: int, holds: Holds, options: Options, looked_at: set[Option[Any]]
 ) -> list[Operator]:
-    """The operators for the rows of all `n` branches together, which have `n_inputs` inputs."""
+    """The operators for the rows of all branches together, which are of `n` profiles that bridges have not made one."""
     operators: list[Operator] = []
     if view == "timeline":
         return operators
@@ -148,23 +156,23 @@ def reading_options() -> list[Option[Any]]:
 
 
 def refuse_idle(
-    options: Options, readers: list[Reader], target: Format | None = None, plan: Plan | None = None
+    options: Options, inputs: Sequence[Input], target: Format | None = None, plan: Plan | None = None
 ) -> None:
-    """Refuse options that nothing looks at on the way from `readers` to `target`.  Errors: UsageError."""
+    """Refuse options that nothing looks at on the way from `inputs` to `target`.  Errors: UsageError."""
     if not options.given:
         return
-    sources = [formats.get(reader.format) for reader in readers]
+    sources = [formats.get(input_.format) for input_ in inputs]
     used = {LENIENT, *(plan.looked_at if plan else ()), *(target.writes if target else ())}
     used.update(*(source.reads for source in sources))
     used.update(set.intersection(*(set(source.selects) for source in sources)))
     for option in known_options():
         if option in options and option not in used:
             # the error names the first input that does not select by this option
-            reader = next(r for r, source in zip(readers, sources, strict=True) if option not in source.selects)
-            way = f"from {reader.format} to {target.name}" if target else f"with {reader.format}"
+            first = next(i for i, source in zip(inputs, sources, strict=True) if option not in source.selects)
+            way = f"from {first.format} to {target.name}" if target else f"with {first.format}"
             raise UsageError(
-                f"{reader.source.name}: {option.flag} would do nothing {way}: it is for {owners(option)}"
-                + _first(option, reader)
+                f"{first.name}: {option.flag} would do nothing {way}: it is for {owners(option)}"
+                + _first(option, first)
             )
 
 
@@ -178,10 +186,10 @@ def owners(option: Option[Any]) -> str:
     return " and ".join(filter(None, (", ".join(found[:-1]), *found[-1:])))
 
 
-def _first(option: Option[Any], reader: Reader) -> str:
+def _first(option: Option[Any], input_: Input) -> str:
     """The end of the error: a format to convert to first, so that the option does something; "" if there is none."""
-    kept = formats.get(reader.format).view == "any"
+    kept = formats.get(input_.format).view == "any"
     for f in formats.formats():
-        if f.writer and (option in f.selects or (kept and option in f.reads and f.view == reader.view)):
+        if f.writer and (option in f.selects or (kept and option in f.reads and f.view == input_.view)):
             return f"; convert it to {f.name} first"
     return ""

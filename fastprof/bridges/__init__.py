@@ -118,6 +118,7 @@ class Operator(NamedTuple):
     place: str  # "module:function" of this package, imported when first used
     title: str  # completes the sentence "... is for TITLE"
     options: tuple[Option[Any], ...] = ()
+    each: bool = False  # takes the rows of one input, not of several one after the other
 
     def load(self) -> Run:
         from importlib import import_module
@@ -132,7 +133,7 @@ BRIDGES = (
     Operator("timeline", "graph", "fold:to_graph", "a timeline to a graph", (TIME_UNIT, PER_THREAD, MAX_MEMORY)),
     Operator("timeline", "stacks", "fold:to_stacks", "a timeline to stacks", (TIME_UNIT, PER_THREAD, LABELS)),
     Operator("stacks", "graph", "project:to_graph", "stacks to a graph", (PER_THREAD, INLINE_CALLS)),
-    Operator("graph", "stacks", "estimate:to_stacks", "a graph to stacks", (STACKS, PRUNE, PER_THREAD, LABELS)),
+    Operator("graph", "stacks", "estimate:to_stacks", "a graph to stacks", (STACKS, PRUNE, PER_THREAD, LABELS), True),
 )
 # Within a view.
 NAME_ADDRESSES = Operator(

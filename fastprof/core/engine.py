@@ -58,20 +58,36 @@ class Summary:
         self.count(model)
 
 
-class Reader:
-    """One input being read.  Each format has a subclass; its `feed` calls the compiled decoder."""
+class Input:
+    """What the plan has to know of an input, and its rows.  A Reader is one that is open."""
 
-    format: ClassVar[str]
-    view: str  # known once the reader is made: some formats hold one of several views
+    name: str
+    format: str
+    view: str
     addresses: bool = False  # stacks: frames are addresses that can be symbolized
     formulas: bool = False  # parts may have inherited events
 
+    def rows(self, capacity: int | None = None) -> Iterator[Batch]:
+        """As `read`, once."""
+        raise NotImplementedError
+
+
+class Reader(Input):
+    """One input being read.  Each format has a subclass; its `feed` calls the compiled decoder.
+
+    To make one reads no more than the input's head or index: what `Input` says is known then.
+    """
+
     def __init__(self, source: Source, model: Model, options: Options, report: Report) -> None:
         self.source = source
+        self.name = source.name
         self.model = model
         self.options = options
         self.report = report
         model.inputs.append(source.name)
+
+    def rows(self, capacity: int | None = None) -> Iterator[Batch]:
+        return read(self, capacity)
 
     def ranges(self) -> Iterable[tuple[int, int | None]]:
         """Byte ranges to read, as (offset, length), in this order.  The default is the whole input."""

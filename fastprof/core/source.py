@@ -48,6 +48,8 @@ class Source:
     A decoder reads the window: `in_` is its `struct fp_in`.  Offsets are
     absolute in the decompressed bytes.  `seekable` says whether `select` may
     go backwards; `spool` makes that possible, through a temporary file.
+    `identity` tells whether a file that was opened by its path is still the
+    same and unchanged when it is opened again; None for what is no file.
     Errors: FastprofError when the file cannot be opened or decompressed.
     With `lost`, a damaged compressed stream ends at the damage instead, and
     `lost` is called with the name under which to count that.
@@ -74,6 +76,7 @@ class Source:
         self.compression = ""
         self._stream: Any = self._raw
         self.seekable = self._raw_seekable()
+        self.identity = self._identity() if self.path is not None and self.seekable else None
         self.size: int | None = self._raw_size() if self.seekable else None
         self.compressed_size = self.size
         self._peel()
@@ -115,6 +118,10 @@ class Source:
             return bool(getattr(self._raw, "seekable", lambda: False)())
         # a terminal or a pipe may claim to seek; only a regular file does
         return stat.S_ISREG(os.fstat(fd).st_mode)
+
+    def _identity(self) -> tuple[int, ...]:
+        found = os.fstat(self._raw.fileno())
+        return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns
 
     def _raw_size(self) -> int:
         here = self._raw.seek(0, os.SEEK_CUR)

@@ -13,7 +13,7 @@ from fastprof.core.model import Model
 from fastprof.core.options import checked
 from fastprof.core.report import Report
 from fastprof.core.sink import Sink
-from fastprof.verbs.inputs import Progress, expand, open_reader
+from fastprof.verbs.inputs import Inputs, Progress, expand
 
 
 def convert(
@@ -42,18 +42,14 @@ def convert(
     target = formats.get(to) if to else formats.for_output(output)
     if not target.writer:
         raise UsageError(f"fastprof reads {target.name} but does not write it")
-    readers = [open_reader(path, from_, model, asked, report, progress) for path in paths]
-    try:
-        view = readers[0].view if target.view == "any" else target.view
+    with Inputs(paths, from_, model, asked, report, progress) as found:
+        view = found.all[0].view if target.view == "any" else target.view
         with Sink(output) as sink:
-            way = plan.make(readers, view, target.holds, asked)
-            plan.refuse_idle(asked, readers, target, way)
+            way = plan.make(found.all, view, target.holds, asked)
+            plan.refuse_idle(asked, found.all, target, way)
             writer = target.writer_class()(model, sink, asked, report)
             writer.view = view
             write(way.rows(model, asked, report), writer)
             sink.commit()
             report.facts["output bytes"] = sink.output_bytes
-    finally:
-        for reader in readers:
-            reader.source.close()
     return report

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from types import TracebackType
 
 from fastprof import formats
 from fastprof.core._typing import Any
-from fastprof.core.engine import Reader
+from fastprof.core.engine import Input, Reader
 from fastprof.core.errors import FastprofError, UsageError
-from fastprof.core.model import Model
+from fastprof.core.model import Batch, Model
 from fastprof.core.options import LENIENT, Options
 from fastprof.core.report import Report
 from fastprof.core.source import Source
@@ -25,21 +26,105 @@ def open_reader(
 
     Errors: FastprofError and its subclasses.
     """
-
-    def lost(what: str) -> None:
-        report.losses.add("input-damage", what)
-
-    source = Source(path, lost=lost if options[LENIENT] else None)
+    source = _source(path, options, report)
     try:
         if progress is not None:
             progress(source)
-        format_ = formats.get(from_) if from_ else formats.detect(source)
-        if not format_.reader:
-            raise UsageError(f"{source.name}: fastprof writes {format_.name} but does not read it")
-        return format_.reader_class()(source, model, options, report)
+        return _reader(source, from_, model, options, report)
     except BaseException:
         source.close()
         raise
+
+
+def _source(path: Any, options: Options, report: Report) -> Source:
+    def lost(what: str) -> None:
+        report.losses.add("input-damage", what)
+
+    return Source(path, lost=lost if options[LENIENT] else None)
+
+
+def _reader(source: Source, from_: str | None, model: Model, options: Options, report: Report) -> Reader:
+    format_ = formats.get(from_) if from_ else formats.detect(source)
+    if not format_.reader:
+        raise UsageError(f"{source.name}: fastprof writes {format_.name} but does not read it")
+    return format_.reader_class()(source, model, options, report)
+
+
+class Inputs:
+    """Several inputs of one conversion, as the plan sees them.
+
+    Files are looked at, closed, and opened again when their rows are read: any number of them needs one open file
+    and the memory of one reader.  A pipe, which cannot be opened again, stays open, and so does an only input.
+    Errors: FastprofError and its subclasses.
+    """
+
+    def __init__(
+        self,
+        paths: Sequence[Any],
+        from_: str | None,
+        model: Model,
+        options: Options,
+        report: Report,
+        progress: Progress | None = None,
+    ) -> None:
+        self._from, self._model, self._options, self._report = from_, model, options, report
+        self._progress = progress
+        self._open: list[Source] = []
+        self._only = len(paths) == 1
+        self.all: list[Input] = []
+        try:
+            for path in paths:
+                self.all.append(self._look(path))
+        except BaseException:
+            self.close()
+            raise
+
+    def _look(self, path: Any) -> Input:
+        if self._only or not (isinstance(path, str) and path != "-" and os.path.isfile(path)):
+            reader = open_reader(path, self._from, self._model, self._options, self._report, self._progress)
+            self._open.append(reader.source)
+            return reader
+        # what it says of itself it says again when it is read
+        reader = open_reader(path, self._from, Model(), self._options, Report())
+        with reader.source:
+            return _Closed(self, reader)
+
+    def rows(self, seen: _Closed, capacity: int | None) -> Iterator[Batch]:
+        """The rows of a file that was looked at."""
+        source = _source(seen.name, self._options, self._report)
+        self._open.append(source)
+        if source.identity != seen.identity:
+            raise FastprofError(f"{seen.name}: has changed since it was looked at, while other inputs were read")
+        if self._progress is not None:
+            self._progress(source)
+        yield from _reader(source, seen.format, self._model, self._options, self._report).rows(capacity)
+        self._open.remove(source)
+        source.close()
+
+    def close(self) -> None:
+        while self._open:
+            self._open.pop().close()
+
+    def __enter__(self) -> Inputs:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+class _Closed(Input):
+    """A file that was looked at and is opened again when its rows are read."""
+
+    def __init__(self, inputs: Inputs, reader: Reader) -> None:
+        self._inputs = inputs
+        self.name, self.format, self.view = reader.name, reader.format, reader.view
+        self.addresses, self.formulas = reader.addresses, reader.formulas
+        self.identity = reader.source.identity
+
+    def rows(self, capacity: int | None = None) -> Iterator[Batch]:
+        return self._inputs.rows(self, capacity)
 
 
 def expand(paths: Iterable[str], warn: Callable[[str], None]) -> list[str]:

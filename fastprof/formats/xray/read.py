@@ -40,7 +40,7 @@ class XRayReader(Reader):
         nbytes = ffi.new("size_t *")
         self._check(lib.fp_xray_header(x, source.head, len(source.head), nbytes, self._err))
         self._header_nbytes = int(nbytes[0])
-        self._names = _load_names(options, report)
+        self._names: Any = None
         self._unnamed = 0
         self._object = model.object(options[SYMBOLS][0]) if options[SYMBOLS] else 0
         profile = x.mode in (lib.FP_XRAY_PROFILE, lib.FP_XRAY_PROFILE_RAW)
@@ -66,6 +66,7 @@ class XRayReader(Reader):
     # ---- which bytes, in which order -----------------------------------
 
     def ranges(self) -> Iterable[tuple[int, int | None]]:
+        self._names = _load_names(self.options, self.report)
         if self._x.mode == lib.FP_XRAY_FDR:
             self.source.spool()
             self._index()
