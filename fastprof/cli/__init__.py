@@ -97,15 +97,6 @@ def _terminated(number: int, frame: object) -> None:
     raise SystemExit(128 + number)
 
 
-def _width() -> int:
-    """The columns of the terminal, or 80 if there are more or none."""
-    try:
-        columns = int(os.environ.get("COLUMNS") or 0) or os.get_terminal_size(1).columns
-    except (OSError, ValueError):
-        columns = 0
-    return min(columns, 80) if columns > 0 else 80
-
-
 def _run(args: list[str]) -> int:
     if args[:1] == ["--version"]:
         print(f"fastprof {__version__}")
@@ -114,8 +105,10 @@ def _run(args: list[str]) -> int:
     from functools import partial
     from importlib import import_module
 
+    from fastprof.cli.text import terminal_width
+
     # The width is given, because argparse makes a formatter for every argument, and its own way to find it is slow.
-    formatter = partial(argparse.RawDescriptionHelpFormatter, width=_width())
+    formatter = partial(argparse.RawDescriptionHelpFormatter, width=min(terminal_width() or 80, 80))
     parser = argparse.ArgumentParser(
         prog="fastprof",
         description="samtools for profiles: converts, merges and inspects them.",

@@ -6,7 +6,7 @@ import argparse
 import json
 
 from fastprof import formats
-from fastprof.cli.report import print_table
+from fastprof.cli.text import print_table
 
 DESCRIPTION = """\
 List the formats: name (for --from and --to), view, whether

@@ -1,11 +1,10 @@
-"""What verbs say: progress, the report, tables."""
+"""What verbs say: progress and the report."""
 
 from __future__ import annotations
 
 import argparse
 import os
 import sys
-from collections.abc import Iterable, Sequence
 
 from fastprof.cli import say
 from fastprof.core._typing import Any
@@ -75,22 +74,3 @@ def tell(args: argparse.Namespace, report: Report, headline: str) -> int:
 
 def exit_code(report: Report) -> int:
     return 3 if report.losses else 0
-
-
-def print_table(rows: Iterable[Sequence[object]], right: Sequence[int] = ()) -> None:
-    """Print columns as wide as their longest cells, those in `right` aligned to the right; numbers as 1,234,567."""
-    cells = [[_shown(cell) for cell in row] for row in rows]
-    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
-    for row in cells:
-        aligned = (c.rjust(w) if i in right else c.ljust(w) for i, (c, w) in enumerate(zip(row, widths, strict=True)))
-        print("  ".join(aligned).rstrip())
-
-
-def _shown(value: object) -> str:
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    if isinstance(value, int):
-        return f"{value:,}"
-    if isinstance(value, float):
-        return f"{value:,.6f}"
-    return printable(str(value))

@@ -1,0 +1,184 @@
+"""Figures and tables for people: grouped digits, scaled units, colour by share, as wide as the terminal.
+
+    screen = Screen.of(sys.stdout)
+    cost = Scale.of(largest=5_184_323_000, unit="nanoseconds")
+    rows = [("self %", cost.title("self"), "function"), (percent(41, 100), cost(2_125_572_000), "work")]
+    print_table(rows, right=(0, 1), narrow=(2,), shares=(None, 0.41), screen=screen)
+
+    self %    self ms  function
+      41.0  2,125.572  work
+
+Rows are printed in the order in which they come.  A pipe gets the same text, without colours and as wide as it is.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import unicodedata
+from collections.abc import Iterable, Sequence
+
+from fastprof.core._typing import IO, NamedTuple
+from fastprof.core.errors import printable
+
+_COLOURS = ((0.10, "1;31"), (0.01, "33"))  # from this share of the total on: bold red, yellow
+_NARROWEST = 16  # what `narrow` columns keep on a terminal that is too small
+
+
+def terminal_width() -> int | None:
+    """The columns of the terminal (COLUMNS, or that of standard output), None if there is none."""
+    try:
+        columns = int(os.environ.get("COLUMNS") or 0) or os.get_terminal_size(1).columns
+    except (OSError, ValueError):
+        return None
+    return columns if columns > 0 else None
+
+
+class Screen(NamedTuple):
+    """Where text goes.  The default is a pipe or a file: no limit, no colour."""
+
+    width: int | None = None
+    colour: bool = False
+
+    @staticmethod
+    def of(stream: IO[str]) -> Screen:
+        """A terminal has a width, and colours unless NO_COLOR is set (https://no-color.org) or it is `dumb`."""
+        if not stream.isatty():
+            return Screen()
+        return Screen(terminal_width() or 80, not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb")
+
+    def paint(self, text: str, share: float | None) -> str:
+        """`text` in the colour of a share of the total, which may be negative."""
+        if self.colour and share is not None:
+            for least, code in _COLOURS:
+                if abs(share) >= least:
+                    return f"\x1b[{code}m{text}\x1b[0m"
+        return text
+
+
+PIPE = Screen()
+
+# Units by the names that value types give them: how many of the smallest one, and the names of the larger ones, each
+# with the figure from which on the next one is used.  Counts are exact up to 999,999,999, the others have at most four
+# digits before the point.
+_TIME = (("ns", 1, 10**4), ("us", 10**3, 10**7), ("ms", 10**6, 10**10), ("s", 10**9, 10**99))
+_BYTES = (("B", 1, 10**4), ("KiB", 1 << 10, 10**4 << 10), ("MiB", 1 << 20, 10**4 << 20), ("GiB", 1 << 30, 10**99))
+_COUNT = (("", 1, 10**9), ("M", 10**6, 10**10), ("G", 10**9, 10**13), ("T", 10**12, 10**99))
+_UNITS = {
+    "nanoseconds": (1, _TIME),
+    "ns": (1, _TIME),
+    "microseconds": (10**3, _TIME),
+    "us": (10**3, _TIME),
+    "milliseconds": (10**6, _TIME),
+    "ms": (10**6, _TIME),
+    "seconds": (10**9, _TIME),
+    "s": (10**9, _TIME),
+    "bytes": (1, _BYTES),
+    "byte": (1, _BYTES),
+    "kilobytes": (1 << 10, _BYTES),
+    "megabytes": (1 << 20, _BYTES),
+}
+
+
+class Scale(NamedTuple):
+    """How the figures of one column are written: all in the same unit, so that they can be compared at a glance."""
+
+    unit: str  # "ms", "KiB", "M"; "" for plain counts
+    factor: int  # of one figure, in the smallest unit
+    divisor: int
+
+    @staticmethod
+    def of(largest: int, unit: str = "") -> Scale:
+        """The scale of a column whose largest figure is `largest`.  `unit` is a value type's.
+
+        Scale.of(9_999, "nanoseconds")(9_999)           "9,999"       ns
+        Scale.of(41_000_000, "nanoseconds")(1_234_567)  "1.235"       ms
+        Scale.of(5_000_000_000)(5_000_000_000)          "5,000.000"   M
+        """
+        factor, scales = _UNITS.get(unit.lower(), (1, _COUNT))
+        name, divisor = next((name, divisor) for name, divisor, below in scales if abs(largest) * factor < below)
+        return Scale(name, factor, divisor)
+
+    def __call__(self, value: int) -> str:
+        if self.divisor == 1:
+            return f"{value * self.factor:,}"
+        thousandths = (abs(value) * self.factor * 2000 + self.divisor) // (2 * self.divisor)  # rounded
+        return f"{'-' * (value < 0)}{thousandths // 1000:,}.{thousandths % 1000:03d}"
+
+    def title(self, name: str) -> str:
+        """The heading of the column: "self ms"."""
+        return f"{name} {self.unit}".rstrip()
+
+
+def percent(value: int, total: int) -> str:
+    """ "12.3"; "-" of nothing."""
+    return f"{100 * value / total:.1f}" if total else "-"
+
+
+def cut(text: str, width: int) -> str:
+    """`text` without its middle, if it is wider: "std::vector<i...::push_back"."""
+    if _wide(text) <= width:
+        return text
+    head = tail = text
+    while _wide(head) > (width - 2) // 2:
+        head = head[:-1]
+    while _wide(tail) > (width - 3) // 2:
+        tail = tail[1:]
+    return f"{head}...{tail}"
+
+
+def print_table(
+    rows: Iterable[Sequence[object]],
+    right: Sequence[int] = (),
+    *,
+    narrow: Sequence[int] = (),
+    shares: Sequence[float | None] = (),
+    screen: Screen = PIPE,
+) -> None:
+    """Print columns as wide as their longest cells, those in `right` aligned to the right; numbers as 1,234,567.
+
+    Columns in `narrow` lose the middle of their cells if the table is wider than the screen, the widest column first.
+    A row is painted by its share in `shares`, which may be shorter than `rows`.
+    """
+    cells = [[_shown(cell) for cell in row] for row in rows]
+    widths = [max(map(_wide, column)) for column in zip(*cells, strict=True)]
+    if screen.width is not None:
+        _fit(widths, narrow, screen.width)
+    lines = []
+    for number, row in enumerate(cells):
+        aligned = []
+        for i, (cell, width) in enumerate(zip(row, widths, strict=True)):
+            text = cut(cell, width)
+            blanks = " " * (width - _wide(text))
+            aligned.append(blanks + text if i in right else text + blanks)
+        share = shares[number] if number < len(shares) else None
+        lines.append(screen.paint("  ".join(aligned).rstrip(), share) + "\n")
+    sys.stdout.write("".join(lines))
+
+
+def _fit(widths: list[int], narrow: Sequence[int], screen: int) -> None:
+    """Make the columns in `narrow` smaller until the table fits, or they are as narrow as they may be."""
+    too_wide = sum(widths) + 2 * (len(widths) - 1) - screen
+    while too_wide > 0:
+        widest = max(narrow, key=lambda i: widths[i], default=None)
+        if widest is None or widths[widest] <= _NARROWEST:
+            return
+        widths[widest] -= 1
+        too_wide -= 1
+
+
+def _wide(text: str) -> int:
+    """The columns of a terminal that `text` takes: an ideograph takes two, a combining mark none."""
+    if text.isascii():
+        return len(text)
+    return sum(0 if unicodedata.combining(c) else 1 + (unicodedata.east_asian_width(c) in "WF") for c in text)
+
+
+def _shown(value: object) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, int):
+        return f"{value:,}"
+    if isinstance(value, float):
+        return f"{value:,.6f}"
+    return printable(str(value))

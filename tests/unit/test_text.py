@@ -1,0 +1,94 @@
+"""Figures and tables for people (cli/text.py)."""
+
+from __future__ import annotations
+
+import io
+
+import pytest
+
+from fastprof.cli.text import PIPE, Scale, Screen, cut, percent, print_table
+
+
+@pytest.mark.parametrize(
+    ("largest", "unit", "value", "text", "title"),
+    [
+        (999_999_999, "", 999_999_999, "999,999,999", "self"),
+        (1_000_000_000, "count", 1_000_000_000, "1,000.000", "self M"),
+        (9 * 10**12, "", -1_234_567_891, "-1.235", "self G"),
+        (10**19, "", 10**19, "10,000,000.000", "self T"),
+        (9_999, "nanoseconds", 9_999, "9,999", "self ns"),
+        (10_000, "nanoseconds", 1_234, "1.234", "self us"),
+        (-41_000_000_000, "nanoseconds", -41_000_000_000, "-41.000", "self s"),
+        (20, "microseconds", 20, "20.000", "self us"),
+        (3, "seconds", 3, "3,000.000", "self ms"),
+        (9_999, "bytes", 512, "512", "self B"),
+        (1 << 20, "bytes", 1536, "1.500", "self KiB"),
+        (5, "kilobytes", 5, "5,120", "self B"),
+        (0, "nanoseconds", 0, "0", "self ns"),
+        (12_345, "ticks", 12_345, "12,345", "self"),
+    ],
+)
+def test_one_scale_for_a_column(largest: int, unit: str, value: int, text: str, title: str) -> None:
+    scale = Scale.of(largest, unit)
+    assert (scale(value), scale.title("self")) == (text, title)
+
+
+def test_percentages() -> None:
+    assert [percent(1, 3), percent(0, 5), percent(-1, 4), percent(1, -4), percent(5, 0)] == [
+        "33.3",
+        "0.0",
+        "-25.0",
+        "-25.0",
+        "-",
+    ]
+
+
+def test_names_lose_their_middle() -> None:
+    assert cut("abcdefghijkl", 12) == "abcdefghijkl"
+    assert cut("abcdefghijkl", 9) == "abc...jkl"
+    assert cut("abcdefghijkl", 10) == "abcd...jkl"
+    assert cut("漢字漢字漢字", 9) == "漢...字"  # an ideograph is two columns wide
+
+
+ROWS = [("cost", "function"), (1_234_567, "a_function_with_a_long_name_of_templates"), (5, "main")]
+
+
+def test_pipes_get_all_of_a_name_and_no_colours(capsys: pytest.CaptureFixture[str]) -> None:
+    print_table(ROWS, right=(0,), narrow=(1,), shares=(None, 0.9), screen=PIPE)
+    assert capsys.readouterr().out == (
+        "     cost  function\n1,234,567  a_function_with_a_long_name_of_templates\n        5  main\n"
+    )
+
+
+def test_a_table_fits_the_screen_and_is_painted_by_share(capsys: pytest.CaptureFixture[str]) -> None:
+    print_table(ROWS, right=(0,), narrow=(1,), shares=(None, 0.9, 0.05), screen=Screen(30, True))
+    out = capsys.readouterr().out
+    assert out == (
+        "     cost  function\n\x1b[1;31m1,234,567  a_functi...emplates\x1b[0m\n\x1b[33m        5  main\x1b[0m\n"
+    )
+    print_table(ROWS, right=(0,), narrow=(1,), screen=Screen(10))
+    assert max(map(len, capsys.readouterr().out.splitlines())) == 9 + 2 + 16  # names keep 16 columns
+
+
+def test_wide_letters_are_aligned(capsys: pytest.CaptureFixture[str]) -> None:
+    print_table([("漢字", 1), ("e\u0301", 2), ("abcd", 3)])
+    assert capsys.readouterr().out == "漢字  1\ne\u0301     2\nabcd  3\n"
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def test_terminals(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    monkeypatch.setenv("COLUMNS", "132")
+    assert Screen.of(Terminal()) == (132, True)
+    assert Screen.of(io.StringIO()) == PIPE == (None, False)
+    monkeypatch.setenv("NO_COLOR", "1")
+    monkeypatch.setenv("COLUMNS", "-3")
+    assert Screen.of(Terminal()) == (80, False)
+    monkeypatch.delenv("NO_COLOR")
+    monkeypatch.setenv("TERM", "dumb")
+    assert not Screen.of(Terminal()).colour
