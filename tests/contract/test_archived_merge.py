@@ -46,6 +46,15 @@ def converted(paths: list[Path], to: str, output: Path) -> bytes | str:
     return output.read_bytes()
 
 
+def by_name(data: bytes, format_: str) -> object:
+    """Rows in an order of their own, and what the parts say."""
+    from tests.support.graphs import rows_of
+
+    with fastprof.open(data, from_=format_) as profile:
+        rows = sorted(f"{batch.part} {row}" for batch in profile for row in rows_of(batch, profile.model))
+        return rows, [repr(part) for part in profile.model.parts]
+
+
 def test_every_format_is_there() -> None:
     assert {file.split("/")[0] for file in FILES} == {file.split("/")[0] for file in files("good")}
 
@@ -59,7 +68,12 @@ def test_merged_into_an_archive(one: str, other: str, tmp_path: Path) -> None:
     with fastprof.open(archive) as profile:
         view = profile.view
     for to in TARGETS[view]:
-        assert converted([archive], to, tmp_path / "via") == converted(sources, to, tmp_path / "direct"), to
+        via, direct = converted([archive], to, tmp_path / "via"), converted(sources, to, tmp_path / "direct")
+        if to in TARGETS["graph"] and isinstance(via, bytes) and isinstance(direct, bytes):
+            # several inputs come out by name, the archive as one input in its own order
+            assert by_name(via, to) == by_name(direct, to)
+        else:
+            assert via == direct, to
     again = converted([archive], "archive", tmp_path / "again.fpa")
     assert converted([tmp_path / "again.fpa"], "archive", tmp_path / "third.fpa") == again
 
