@@ -54,8 +54,10 @@ class Plan(NamedTuple):
         return through(rows, self.joined)
 
 
-def make(inputs: Sequence[Input], view: str, holds: Holds, options: Options) -> Plan:
+def make(inputs: Sequence[Input], view: str, holds: Holds, options: Options, *, hasty: bool = False) -> Plan:
     """The plan from `inputs` to a target with this view, which has room for what `holds` says.
+
+    `hasty`: rows may raise OutOfOrder; then everything is done again with a plan that is not hasty.
 
     Errors: UsageError for a view that cannot be reached.
     """
@@ -74,7 +76,8 @@ def make(inputs: Sequence[Input], view: str, holds: Holds, options: Options) -> 
             together[key] = branches[-1]
         together[key].inputs.append(input_)
     n = sum(1 if branch.inputs[0].view != view else len(branch.inputs) for branch in branches)
-    joined = _joined(view, n, len(inputs), holds, options, looked_at)
+    in_order = hasty and len(inputs) == 1 and formats.get(inputs[0].format).in_order
+    joined = _joined(view, n, len(inputs), in_order, holds, options, looked_at)
     looked_at.update(*(operator.options for operator in joined))
     if view == "stacks" and not holds.labels:
         looked_at -= {bridges.LABELS, bridges.PER_THREAD}
@@ -107,7 +110,7 @@ def _bridge(input_: Input, view: str) -> Operator:
 
 
 def _joined(
-    view: str, n: int, n_inputs: int, holds: Holds, options: Options, looked_at: set[Option[Any]]
+    view: str, n: int, n_inputs: int, in_order: bool, holds: Holds, options: Options, looked_at: set[Option[Any]]
 ) -> list[Operator]:
     """The operators for the rows of all branches together, which are of `n` profiles that bridges have not made one."""
     operators: list[Operator] = []
@@ -121,7 +124,8 @@ def _joined(
         elif not holds.times:
             operators.append(bridges.EQUAL_STACKS)
     elif not holds.calls:
-        operators.append(bridges.MERGE_LINES if n_inputs > 1 else bridges.SUM_LINES)
+        of_one = bridges.LINES_IN_ORDER if in_order else bridges.SUM_LINES
+        operators.append(bridges.MERGE_LINES if n_inputs > 1 else of_one)
     elif n_inputs > 1:
         operators.append(bridges.MERGE_GRAPHS)
     else:

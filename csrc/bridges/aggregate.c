@@ -289,6 +289,27 @@ int fp_aggregate_put(struct fp_aggregate *a, const struct fp_batch *in, const ui
     return 0;
 }
 
+int fp_aggregate_in_order(struct fp_aggregate *a, struct fp_batch *b) {
+    struct fp_aggregate_private *its = a->its;
+    for (uint32_t i = 0; i < b->n; i++) {
+        if (b->kind[i] != FP_COST) return 0;
+        if (!its->any || b->function[i] != its->last_function || b->file[i] != its->last_file) {
+            const uint32_t booked = line_function(a->model, b->function[i], b->file[i]);
+            if (booked == FP_NO_ID) return FP_E_NOMEM;
+            if (its->any && fp_order_functions(&its->order, its->last_booked, booked) >= 0) return 0;
+            its->any = 1;
+            its->last_function = b->function[i];
+            its->last_file = b->file[i];
+            its->last_booked = booked;
+        } else if (b->line[i] <= its->last_line) {
+            return 0;
+        }
+        its->last_line = b->line[i];
+        b->function[i] = its->last_booked;
+    }
+    return 1;
+}
+
 /* ---- giving out ---- */
 
 static int by_number(const void *a, const void *b) {

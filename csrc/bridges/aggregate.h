@@ -75,6 +75,11 @@ void fp_aggregate_free(struct fp_aggregate *a);
  * 0, FP_E_NOMEM, or FP_E_OVERFLOW when a sum does not fit; err->line is then the source line. */
 int fp_aggregate_put(struct fp_aggregate *a, const struct fp_batch *in, const uint32_t *columns, struct fp_err *err);
 
+/* 1 if an empty aggregate of lines as seen would give the rows of this batch out just so, behind those of the batches
+ * that were asked for before: all are self costs, and each place comes once and in order.  Else 0.  Sets the functions
+ * of the batch to those that lines are booked on.  FP_E_NOMEM. */
+int fp_aggregate_in_order(struct fp_aggregate *a, struct fp_batch *b);
+
 /* Ends the adding: the rows can be pulled or spilled from the first one on.  0, FP_E_NOMEM or FP_E_OVERFLOW. */
 int fp_aggregate_finish(struct fp_aggregate *a, struct fp_err *err);
 

@@ -46,6 +46,10 @@ struct fp_aggregate_private {
     struct fp_merging chain; /* blocks of one function that become one */
     struct fp_buf merged;
 
+    /* fp_aggregate_in_order: the last row, and the function it was booked on */
+    int32_t any;
+    uint32_t last_function, last_file, last_line, last_booked;
+
     /* giving out */
     struct fp_merging merging;
     int32_t from_runs;

@@ -153,9 +153,10 @@ COMPUTE = Operator("graph", "graph", "compute:compute", "profiles with inherited
 MERGE_GRAPHS = Operator("graph", "graph", "aggregate:merge", "graphs of several inputs", (PER_THREAD, MAX_MEMORY))
 SUM_PLACES = Operator("graph", "graph", "aggregate:aggregate", "graphs", (AGGREGATE, MAX_MEMORY))
 SUM_LINES = Operator("graph", "graph", "aggregate:lines", "graphs to a format without calls", (MAX_MEMORY,))
+LINES_IN_ORDER = Operator("graph", "graph", "aggregate:lines_in_order", "lines that are in order", (MAX_MEMORY,))
 MERGE_LINES = Operator(
     "graph", "graph", "aggregate:merge_lines", "graphs of several inputs to a format without calls", (MAX_MEMORY,)
 )
 
-_WITHIN = (ONLY_NAMES, SUM_STACKS, EQUAL_STACKS, ONE_VALUE, COMPUTE, MERGE_GRAPHS, SUM_PLACES, SUM_LINES, MERGE_LINES)
+_WITHIN = (ONLY_NAMES, SUM_STACKS, EQUAL_STACKS, ONE_VALUE, COMPUTE, MERGE_GRAPHS, SUM_PLACES, SUM_LINES, LINES_IN_ORDER, MERGE_LINES)
 OPERATORS = (NAME_ADDRESSES, *BRIDGES, *_WITHIN)

@@ -33,7 +33,7 @@ from fastprof.bridges.spill import Runs
 from fastprof.core._c import ffi, lib
 from fastprof.core._typing import Any
 from fastprof.core.engine import CAPACITY, EVERYTHING, Holds
-from fastprof.core.errors import check_sums
+from fastprof.core.errors import OutOfOrder, check_sums
 from fastprof.core.model import Batch, Model, ValueType
 from fastprof.core.options import Options
 from fastprof.core.owner import owned
@@ -88,6 +88,22 @@ def lines(
     yield from _lines(Table(model, options[MAX_MEMORY], lines=True), batches, model, report)
 
 
+def lines_in_order(
+    batches: Iterable[Batch], model: Model, options: Options, report: Report, holds: Holds = EVERYTHING
+) -> Iterator[Batch]:
+    """The same for an input whose rows are in order already: they are given out as they come.
+
+    Errors: OutOfOrder, perhaps after many rows.
+    """
+    table = Table(model, 0, lines=True)
+    part: int | None = None
+    for batch in batches:
+        if not table.in_order(batch) or batch.part != (batch.part if part is None else part):
+            raise OutOfOrder
+        part = batch.part
+        yield batch
+
+
 def merge_lines(
     batches: Iterable[Batch], model: Model, options: Options, report: Report, holds: Holds = EVERYTHING
 ) -> Iterator[Batch]:
@@ -139,6 +155,10 @@ class Table:
         self._check(lib.fp_aggregate_put(self._c, batch.c, columns, self._err))
         if self._c.bytes > self._max_memory:
             self._spill()
+
+    def in_order(self, batch: Batch) -> bool:
+        """Whether `batches` would give out just these rows.  Sets their functions to those of lines."""
+        return bool(self._check(lib.fp_aggregate_in_order(self._c, batch.c)))
 
     @property
     def dropped(self) -> int:

@@ -186,6 +186,7 @@ class Format(NamedTuple):
     writer: str = ""
     prefixes: tuple[str, ...] = ()  # of file names, as in callgrind.out.123
     holds: Holds = EVERYTHING
+    in_order: bool = False  # a graph without calls: its rows usually come by function and line, each place once
     reads: tuple[Option[Any], ...] = ()  # options that its reader looks at
     selects: tuple[Option[Any], ...] = ()  # the same, but they choose what is read: all inputs have to look at them
     writes: tuple[Option[Any], ...] = ()  # options that its writer looks at

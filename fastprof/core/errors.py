@@ -23,6 +23,10 @@ class SymbolError(FastprofError):
     """A binary, debug file or map given for symbols that cannot be used."""
 
 
+class OutOfOrder(Exception):
+    """Rows were given out as they came, and one belongs before them: the work begins again and sorts (plan.make)."""
+
+
 class FormatError(FastprofError):
     """An input that was recognized, but is damaged.
 

@@ -63,6 +63,7 @@ _CACHEGRIND = Format(
     prefixes=("cachegrind.out",),
     sniff=lambda head: MAYBE if is_cachegrind(head) else NO,
     holds=Holds(calls=False),
+    in_order=True,
     reader="cachegrind:CachegrindReader",
     writer="cachegrind:CachegrindWriter",
 )

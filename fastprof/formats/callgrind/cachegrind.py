@@ -49,14 +49,13 @@ class CachegrindWriter(Writer):
     def __init__(self, model: Model, sink: Sink, options: Options, report: Report) -> None:
         super().__init__(model, sink, options, report)
         self._body: CostLines | None = None
+        self._part = Part()
 
     def _begin(self, part: Part) -> CostLines:
         names = event_names(part.value_types, self.report) or ["none"]
         # cg_merge and the newer cg_annotate want at least one desc: line, a command and a summary.
         descriptions = part.descriptions or [(b"Creator", part.creator or CREATOR)]
         lines = [desc_line(key, value) for key, value in descriptions]
-        comments = len(part.comments) + len(part.extra.get("remarks", []))
-        self.report.not_representable.add("comments", "comments, which cg_merge refuses", comments)
         command = part.command or b"(unknown)"
         if b"\n" in command:
             self.report.not_representable.add("blanked-newlines", "newlines in the command, written as blanks")
@@ -67,16 +66,18 @@ class CachegrindWriter(Writer):
 
     def put(self, batch: Batch) -> None:
         if self._body is None:
-            self._body = self._begin(self.model.parts[batch.part])
+            self._part = self.model.parts[batch.part]
+            self._body = self._begin(self._part)
         self._body.put(address_of(batch.c))
         self.report.rows["rows written"] += len(batch)
 
     def end(self) -> None:
-        body = self._body or self._begin(Part())
+        body = self._body or self._begin(self._part)
         if body.overflowed:
             self.report.warn("a sum passes 2^63 - 1; the `summary:` line is left out, without which cg_annotate stops")
         else:
             self.text(b"summary: " + " ".join(map(str, body.totals or [0])).encode() + b"\n")
-        self.report.not_representable.add(
-            "escaped-names", "names with a line end or NUL byte, which was escaped", body.escaped
-        )
+        not_representable = self.report.not_representable
+        comments = len(self._part.comments) + len(self._part.extra.get("remarks", []))
+        not_representable.add("comments", "comments, which cg_merge refuses", comments)
+        not_representable.add("escaped-names", "names with a line end or NUL byte, which was escaped", body.escaped)
