@@ -200,6 +200,7 @@ class Table:
 
     def _write(self, runs: Runs, windows: _Windows | None) -> None:
         at = ffi.new("size_t *")
+        status: int = lib.FP_FULL
         rest = b""  # bytes behind the last whole word
 
         def pull(chunk: Any, n: int) -> int:
@@ -207,7 +208,7 @@ class Table:
             ffi.memmove(chunk, rest, len(rest))
             at[0] = len(rest)
             data = ffi.cast("uint8_t *", chunk)
-            while status:
+            while status != lib.FP_DONE:
                 status = self._check(lib.fp_aggregate_spill(self._c, data, at, n * 8, self._err))
                 if status != lib.FP_MORE:
                     break
@@ -220,7 +221,6 @@ class Table:
                 whole, rest = 1, b""
             return int(whole)
 
-        status = lib.FP_FULL
         runs.add(pull)
 
 
