@@ -173,7 +173,8 @@ class Format(NamedTuple):
     """One entry of the registry, made by a door.
 
     `sniff` looks at the first 4 KiB after decompression and answers NO, MAYBE
-    or SURE; it never raises and does not know the file's name.  `reader` and
+    or SURE; it never raises and does not know the file's name.  `claims` says whether
+    a directory, given by its path, is one input of the format.  `reader` and
     `writer` are "module:class" in the format's package, imported when first used.
     """
 
@@ -182,6 +183,7 @@ class Format(NamedTuple):
     title: str
     suffixes: tuple[str, ...]
     sniff: Callable[[bytes], int] | None = None
+    claims: Callable[[str], bool] | None = None
     reader: str = ""
     writer: str = ""
     prefixes: tuple[str, ...] = ()  # of file names, as in callgrind.out.123

@@ -125,7 +125,8 @@ EXTRA: dict[str, Any] = {
     "duration_ns": int,
     # When that began, in nanoseconds since 1970.  By pprof.
     "time_ns": int,
-    # What lies between two samples: a number, and the (type, unit) of it.  By pprof and gperftools.
+    # What lies between two samples: a number, and the (type, unit) of it.  By pprof, gperftools and
+    # OProfile.
     "period": int,
     "period_type": (str, str),
     # Regular expressions of functions that viewers leave out with what they called, and of those that stay all the

@@ -9,6 +9,7 @@ from collections.abc import Callable
 
 from fastprof.core._typing import IO, TYPE_CHECKING, Any
 from fastprof.core.errors import FastprofError
+from fastprof.core.folder import Folder
 from fastprof.core.streams import PEEK, Damaged, compression_of_bytes, decompressed, standard_stream
 
 if TYPE_CHECKING:
@@ -51,6 +52,8 @@ class Source:
     `identity` tells whether a file that was opened by its path is still the
     same and unchanged when it is opened again; None for what is no file.
     Errors: FastprofError when the file cannot be opened or decompressed.
+    Of a directory, `folder`, the window shows the files one after the other;
+    `head` is empty and `size` unknown.
     With `lost`, a damaged compressed stream ends at the damage instead, and
     `lost` is called with the name under which to count that.
     """
@@ -71,13 +74,14 @@ class Source:
         self._at = 0  # absolute offset of the next byte to read from the stream
         self._end: int | None = None  # absolute end of the selected range
         self.bytes_read = 0
+        self.folder: Folder | None = None
         self._raw = self._open(path)
         self.name = name or self._default_name(path)
         self.compression = ""
         self._stream: Any = self._raw
         self.seekable = self._raw_seekable()
-        self.identity = self._identity() if self.path is not None and self.seekable else None
-        self.size: int | None = self._raw_size() if self.seekable else None
+        self.identity = self._identity() if self.path is not None and self.seekable and self.folder is None else None
+        self.size: int | None = self._raw_size() if self.seekable and self.folder is None else None
         self.compressed_size = self.size
         self._peel()
 
@@ -97,6 +101,9 @@ class Source:
         if path == "-":
             return standard_stream(sys.stdin, "<stdin>", "rb")
         self.path = os.fspath(path)
+        if os.path.isdir(self.path):
+            self.folder = Folder(self.path)
+            return self.folder
         try:
             raw = open(self.path, "rb", buffering=0)
         except OSError as error:
@@ -141,6 +148,9 @@ class Source:
         return b"".join(parts)
 
     def _peel(self) -> None:
+        if self.folder is not None:
+            self.head = b""
+            return
         for _ in range(4):  # x.gz.gz happens; more layers are a decompression bomb
             head = self._read_some(PEEK)
             if self.seekable:

@@ -16,7 +16,7 @@ from fastprof.core.errors import UnrecognizedError, UsageError
 from fastprof.core.source import Source
 from fastprof.core.streams import compression_of_name
 
-ROOMS = ("xray", "gperftools", "callgrind", "pprof", "folded", "archive")
+ROOMS = ("xray", "gperftools", "callgrind", "pprof", "folded", "archive", "oprofile")
 
 
 @cache
@@ -40,8 +40,17 @@ def formats() -> list[Format]:
     return [*_by_name().values()]
 
 
+def of_directory(path: str) -> Format | None:
+    """The format of which a directory is one input; None if its files are inputs of their own."""
+    return next((f for f in formats() if f.claims and f.claims(path)), None)
+
+
 def detect(source: Source) -> Format:
-    """The one format that claims the first bytes.  Errors: UnrecognizedError."""
+    """The one format that claims the first bytes, or the directory.  Errors: UnrecognizedError."""
+    if source.folder is not None:
+        if found := of_directory(source.path or ""):
+            return found
+        raise UnrecognizedError(f"{source.name}: a directory that is not a profile of a known format")
     claims = [(f.sniff(source.head), f.name) for f in formats() if f.sniff]
     surest = max(sure for sure, _ in claims)
     names = [name for sure, name in claims if sure == surest and sure != NO]

@@ -212,6 +212,12 @@ class ElfObject:
         """Whether a link-time address lies in a segment."""
         return any(s.address <= address < s.address + s.memory_size for s in self.segments)
 
+    def debug_path(self) -> str:
+        """The path of its separate debug file; "" for none, and for an object that has debug information itself."""
+        if not self._loaded:
+            self._load()
+        return self._debug.path if self._debug else ""
+
     # ---- symbols
 
     def lookup(self, link_address: int) -> tuple[Symbol, ...]:

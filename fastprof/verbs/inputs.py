@@ -45,6 +45,8 @@ def _source(path: Any, options: Options, report: Report) -> Source:
 
 def _reader(source: Source, from_: str | None, model: Model, options: Options, report: Report) -> Reader:
     format_ = formats.get(from_) if from_ else formats.detect(source)
+    if source.folder is not None and not format_.claims:
+        raise FastprofError(f"{source.name}: is a directory, which {format_.name} cannot be")
     if not format_.reader:
         raise UsageError(f"{source.name}: fastprof writes {format_.name} but does not read it")
     return format_.reader_class()(source, model, options, report)
@@ -128,7 +130,7 @@ class _Closed(Input):
 
 
 def expand(paths: Iterable[str], warn: Callable[[str], None]) -> list[str]:
-    """The input files, with each directory replaced by its files, sorted by name (numbers in names by value).
+    """The inputs.  A directory that is none by itself is replaced by its files, sorted by name (numbers by value).
 
     Names in a directory that begin with a dot are ignored.  `warn` is told of what else in it is no file.
     An empty file NAME is left out if NAME-01 or NAME.1-01 is there: Callgrind leaves it with --separate-threads.
@@ -137,7 +139,7 @@ def expand(paths: Iterable[str], warn: Callable[[str], None]) -> list[str]:
     for path in paths:
         if path == "-" and "-" in found:
             raise UsageError("standard input (-) can be read only once")
-        if path != "-" and os.path.isdir(path):
+        if path != "-" and os.path.isdir(path) and not formats.of_directory(path):
             names = sorted((name for name in os.listdir(path) if not name.startswith(".")), key=_natural)
             others = [name for name in names if not os.path.isfile(os.path.join(path, name))]
             if len(others) == len(names):

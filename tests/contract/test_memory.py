@@ -18,6 +18,7 @@ from fastprof.core.source import Source
 from fastprof.formats.archive.index import load
 from fastprof.formats.archive.sections import Codec
 from tests.contract.dump import CORPUS
+from tests.support.oprofile import path_of, sample_file, tar_of
 from tests.support.paths import REPO
 from tests.support.xraylog import FdrBuffer, FdrLog
 
@@ -122,6 +123,13 @@ def archive(path: Path, times: int) -> None:
     fastprof.convert([str(raw)], str(path), to="archive")
 
 
+def oprofile(path: Path, times: int) -> None:
+    nodes = [(0x1000 + 7 * i % 50_000, i + 1) for i in range(4000)]
+    path.write_bytes(
+        tar_of({path_of("{root}/bin/x", tgid=1, tid=n + 1): sample_file(nodes) for n in range(times * 20)})
+    )
+
+
 GROW: dict[str, Callable[[Path, int], None]] = {
     "xray": xray,
     "callgrind": callgrind,
@@ -130,6 +138,7 @@ GROW: dict[str, Callable[[Path, int], None]] = {
     "folded": folded,
     "gperftools": from_xray("gperftools"),
     "archive": archive,
+    "oprofile": oprofile,
 }
 READERS = [f.name for f in formats.formats() if f.reader]
 WRITERS = [f.name for f in formats.formats() if f.writer]

@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING
 import pytest
 import zstandard
 
-from fastprof.core.errors import FastprofError
+from fastprof import formats
+from fastprof.core.errors import FastprofError, UnrecognizedError
 from fastprof.core.sink import Sink
 from fastprof.core.source import Source
 from fastprof.core.streams import compression_of_name
@@ -218,8 +219,8 @@ def test_a_pipe_goes_forward_only_until_spooled() -> None:
 def test_what_cannot_be_opened(tmp_path: Path) -> None:
     with pytest.raises(FastprofError, match="No such file"):
         Source(str(tmp_path / "absent"))
-    with pytest.raises(FastprofError, match="directory"):
-        Source(str(tmp_path))
+    with pytest.raises(UnrecognizedError, match="directory"), Source(str(tmp_path)) as source:
+        formats.detect(source)
 
 
 def test_expand(tmp_path: Path) -> None:
@@ -353,7 +354,6 @@ def test_a_file_that_takes_a_little_at_a_time_loses_nothing(kind: str) -> None:
         source.spool()
         assert source.read_at(0, len(data) + 1) == data
     assert sink.output_bytes == len(narrow.getvalue())
-
 
 
 def test_permissions(tmp_path: Path) -> None:

@@ -48,6 +48,8 @@ def _is_comment(line: bytes) -> bool:
 def sniff(head: bytes) -> int:
     from re import fullmatch
 
+    if bytes(4) in head:  # a name may hold a NUL byte, but a run of them is padding: text in a binary file
+        return NO
     lines = first_stacks(head)
     # frames without control characters (NUL and tab are met in names), a count; not JSON
     stacks = [line for line in lines if fullmatch(rb"(?!\{|\[[\[{\"])[^\x01-\x08\x0a-\x1f]+[ \t]\d+(\.\d*)?", line)]

@@ -1,0 +1,15 @@
+/* oprofile/private.h - what file.c, the bytes of a sample file, and rows.c, what becomes of them, share. */
+#ifndef FP_OPROFILE_PRIVATE_H
+#define FP_OPROFILE_PRIVATE_H
+
+#include "core/array.h"
+#include "oprofile/read.h"
+
+/* A node of a sample file. */
+struct fp_oprofile_entry {
+    uint64_t key;
+    uint32_t value;
+    uint32_t column; /* value column << 1 | is it subtracted? */
+};
+
+#endif

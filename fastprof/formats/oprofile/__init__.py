@@ -1,0 +1,73 @@
+"""OProfile sessions and sample files.  See docs/formats/oprofile.md."""
+
+from __future__ import annotations
+
+import os
+
+from fastprof.core.engine import MAYBE, NO, SURE, Format
+from fastprof.core.options import Option, Text, WordList
+from fastprof.symbols import DEBUG_DIRS, DEMANGLE, SYMBOLIZE, SYMBOLS, SYSROOT
+
+SPEC: Option[tuple[str, ...]] = Option(
+    "spec",
+    Text("SPEC"),
+    (),
+    several=True,
+    group="oprofile",
+    help="read only what a profile specification of OProfile says, as 'event:LLC_MISSES tid:17,18', or the difference "
+    "of two: '{ cpu:0 } { cpu:1 }'; may be repeated",
+)
+MERGE: Option[tuple[str, ...]] = Option(
+    "merge",
+    WordList("cpu", "lib", "tid", "tgid", "unitmask", "all"),
+    (),
+    group="oprofile",
+    help="add up the samples of all CPUs, programs (lib), threads, processes, unit masks: a list of cpu,lib,tid,tgid,"
+    "unitmask,all",
+)
+
+TAR_MAGIC, TAR_MAGIC_AT = b"ustar", 257
+ROOTS = ("{root}", "{kern}")
+# Where a session may lie below a directory: in the session's directory, an archive by oparchive, samples/ or itself.
+_PLACES = ("samples", "var/lib/oprofile/samples", "", ".")
+
+
+def sniff(head: bytes) -> int:
+    from fastprof.core._c import lib
+
+    if head[TAR_MAGIC_AT : TAR_MAGIC_AT + 5] == TAR_MAGIC:
+        return SURE  # no other format comes in a tar
+    return (NO, MAYBE, SURE)[lib.fp_oprofile_sniff(head, len(head))]
+
+
+def claims(path: str) -> bool:
+    """Is there a session in this directory?  Only the places where sessions are written to are looked at."""
+    for place in _PLACES:
+        samples = os.path.join(path, place)
+        sessions = [samples] if place == "." else _directories(samples)
+        if any(os.path.isdir(os.path.join(session, root)) for session in sessions for root in ROOTS):
+            return True
+    return False
+
+
+def _directories(path: str) -> list[str]:
+    try:
+        with os.scandir(path) as entries:
+            return [entry.path for entry in entries if entry.is_dir()]
+    except OSError:
+        return []
+
+
+FORMATS = (
+    Format(
+        name="oprofile",
+        view="graph",
+        title="OProfile session, sample file or oparchive, also in a tar: 0.7 to 1.4, 32/64 bit, both byte orders",
+        suffixes=(),
+        sniff=sniff,
+        claims=claims,
+        reader="read:OProfileReader",
+        reads=(MERGE, SYMBOLS, SYMBOLIZE, SYSROOT, DEBUG_DIRS, DEMANGLE),
+        selects=(SPEC,),
+    ),
+)

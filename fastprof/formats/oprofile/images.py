@@ -1,0 +1,257 @@
+"""The images that were sampled: where their files are, their symbols and lines."""
+
+from __future__ import annotations
+
+import mmap
+import os
+from collections.abc import Callable, Iterable, Sequence
+
+from fastprof.core._c import ffi, lib
+from fastprof.core._typing import TYPE_CHECKING, Any
+from fastprof.core.errors import FastprofError
+from fastprof.core.folder import File
+from fastprof.core.model import Model
+from fastprof.core.options import Options
+from fastprof.core.owner import owned
+from fastprof.core.report import Report
+from fastprof.core.source import Source
+from fastprof.formats.oprofile.names import Image
+from fastprof.symbols import DEBUG_DIRS, DEMANGLE, SYMBOLIZE, SYMBOLS, SYSROOT
+from fastprof.symbols.demangle import demangle, left_mangled
+
+if TYPE_CHECKING:
+    import tempfile
+
+    from fastprof.symbols.elf import ElfObject
+
+_SUFFIXES = ("", ".ko", ".debug", ".dbg", ".ko.debug")
+_KALLSYMS = "/proc/kallsyms"
+_NO_VMLINUX = "no-vmlinux"
+_DELETED = " (deleted)"
+
+
+class Loaded:
+    """An image with its symbols."""
+
+    def __init__(self, image: Image, c: Any, object_id: int) -> None:
+        self.image = image
+        self.c = c  # struct fp_oprofile_image *
+        self.object_id = object_id
+        self.path = ""  # of its file, if that was found
+        self.elf: ElfObject | None = None  # if it has lines
+        self.by_address = False
+        self._bytes: list[Any] = []  # what c borrows
+
+    def borrow(self, path: str) -> Any:
+        """The bytes of a file, as long as this lives.  Errors: OSError."""
+        with open(path, "rb") as file:
+            size = os.fstat(file.fileno()).st_size
+            data = ffi.from_buffer("uint8_t[]", mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) if size else b"")
+        self._bytes.append(data)
+        return data
+
+
+class Images:
+    """The images of an input by name, each loaded once.
+
+    The file of an image is searched in this order: the files and directories that the user named, by file name; the
+    input itself, which may be an archive by oparchive; below --sysroot; at its path.  There it must be as old as the
+    profile says: another machine has other files.
+    """
+
+    def __init__(self, source: Source, files: Sequence[File], model: Model, options: Options, report: Report) -> None:
+        self._source, self._model, self._options, self._report = source, model, options, report
+        self._files = {file.name: file for file in files}
+        self._loaded: dict[Image, Loaded] = {}
+        self._debug_dirs = options[DEBUG_DIRS]
+        self._named = [path for path in options[SYMBOLS] if not os.path.isdir(path)]
+        self._index: dict[str, list[str]] | None = None
+        self._extracted: tempfile.TemporaryDirectory[str] | None = None
+        self._extracted_from: dict[str, str] = {}  # path -> input and member
+        self._refused: set[str] = set()
+        self.lines = True
+        for path in self._named:
+            if not os.path.isfile(path):
+                raise FastprofError(f"{path}: no such file")
+
+    def get(self, image: Image, mtime: Callable[[Image], int]) -> Loaded:
+        """`mtime` says when an image's file was changed last before it was sampled, in seconds; 0: unknown."""
+        if image not in self._loaded:
+            self._loaded[image] = self._load(image, mtime)
+        return self._loaded[image]
+
+    def _load(self, image: Image, mtime: Callable[[Image], int]) -> Loaded:
+        model = self._model
+        jit = self._jit(image)
+        name = os.path.basename(jit) if jit else image.name
+        object_id = model.object(name) if name else 0
+        whole = model.function(name, object_id=object_id) if name else 0
+        c = owned(lib.fp_oprofile_image_new(model.c, object_id, whole), lib.fp_oprofile_image_free, "an image")
+        loaded = Loaded(image, c, object_id)
+        loaded.by_address = bool(jit)
+        if self._options[SYMBOLIZE]:
+            reason = self._read(loaded, jit, mtime)
+            if reason:
+                self._report.warn(f"{name or 'the image'}: no symbols: {reason}")
+        return loaded
+
+    def _read(self, loaded: Loaded, jit: str, mtime: Callable[[Image], int]) -> str:
+        """Reads an image's symbols.  Returns why there are none, or "", also for memory that cannot have any."""
+        image = loaded.image
+        if kallsyms := self._kallsyms(image):
+            text = loaded.borrow(kallsyms)
+            n = lib.fp_oprofile_image_kallsyms(loaded.c, text, len(text), image.name == _NO_VMLINUX)
+            return "" if self._counted(n) > 0 else f"{kallsyms} is no text of kallsyms with _text and _etext"
+        if image.jit and not jit:
+            return ""
+        if image.name == _NO_VMLINUX:
+            return "the kernel was profiled without its image; give its /proc/kallsyms with --symbols"
+        reason = "no such file" if image.name else "a sample file's path names its image; name it with --symbols"
+        expected = None
+        for path in [self._extract(jit)] if jit else self._candidates(image):
+            try:
+                data = loaded.borrow(path)
+            except OSError as error:
+                reason = error.strerror or str(error)
+                continue
+            expected = mtime(image) if expected is None else expected
+            if expected and not jit and int(os.stat(path).st_mtime) != expected:
+                if path == image.name:
+                    reason = "its file was changed since the profile was made; --symbols would take it all the same"
+                    continue
+                shown = self._extracted_from.get(path, path)
+                self._report.warn(f"{shown}: was changed since the profile was made: symbols may be wrong")
+            loaded.path = path
+            return self._read_elf(loaded, data)
+        return reason
+
+    def _read_elf(self, loaded: Loaded, data: Any) -> str:
+        c, nothing = loaded.c, ffi.NULL
+        n = self._counted(lib.fp_oprofile_image_elf(c, data, len(data), nothing, 0, loaded.by_address))
+        elf = None
+        if n >= 0 and (c.has_debug or not n):
+            from fastprof.symbols.elf import ElfObject
+
+            options = self._options
+            elf = ElfObject(
+                loaded.path, debug_dirs=self._debug_dirs, sysroot=options[SYSROOT], demangle=options[DEMANGLE]
+            )
+            debug = "" if c.has_debug else elf.debug_path()
+            if debug and not n:
+                c.n_sections = 0
+                other = loaded.borrow(debug)
+                n = self._counted(lib.fp_oprofile_image_elf(c, data, len(data), other, len(other), loaded.by_address))
+            if (debug or c.has_debug) and self.lines and n > 0:
+                loaded.elf = elf
+                c.ask = True
+        if n > 0:
+            return ""
+        return "stripped" if n == 0 else "not an ELF file, or damaged"
+
+    @staticmethod
+    def _counted(n: int) -> int:
+        if n == lib.FP_E_NOMEM:
+            raise MemoryError("no memory for symbols")
+        return int(n)
+
+    # ---- names
+
+    def name(self, c: Any, symbol: int, loaded: Loaded) -> None:
+        """Enter the function of a symbol that the rows have asked for."""
+        size = ffi.new("size_t *")
+        text = lib.fp_oprofile_name(c, symbol, size)
+        raw = ffi.buffer(text, size[0])[:] or b"??"
+        linked = raw.decode("utf-8", "surrogateescape")
+        shown = demangle(linked, self._options[DEMANGLE], self._refused)
+        file, line = "", 0
+        if loaded.elf is not None:
+            (chain,) = loaded.elf.lookup_many([lib.fp_oprofile_address(c, c.symbols[symbol].start)])
+            if chain:
+                file, line = chain[-1].file, chain[-1].line
+        c.symbols[symbol].function = self._model.function(
+            shown, file, loaded.object_id, "" if shown == linked else linked, line
+        )
+
+    def lines_of(self, loaded: Loaded, addresses: Sequence[int], functions: Sequence[int]) -> list[tuple[int, int]]:
+        """(file, line) of each address: of the innermost inlined code, else the function's file and 0."""
+        assert loaded.elf is not None
+        model, found = self._model, []
+        for chain, function in zip(loaded.elf.lookup_many(addresses), functions, strict=True):
+            if chain and chain[0].file:
+                found.append((model.intern(chain[0].file), chain[0].line))
+            else:
+                found.append((model.row("functions", function)[lib.FP_FUNCTION_FILE], 0))
+        return found
+
+    def end(self) -> None:
+        if self._refused:
+            self._report.warn(left_mangled(self._refused))
+        if self._extracted is not None:
+            self._extracted.cleanup()
+            self._extracted = None
+
+    # ---- files
+
+    def _jit(self, image: Image) -> str:
+        """The name of the member with code that was made in a region at run time; "" if there is none."""
+        return image.jit if image.jit in self._files else ""
+
+    def _kallsyms(self, image: Image) -> str:
+        if image.name not in (_KALLSYMS, _NO_VMLINUX):
+            return ""
+        return next((path for path in self._named if not _is_elf(path)), "")
+
+    def _candidates(self, image: Image) -> Iterable[str]:
+        name = os.path.basename(image.name.removesuffix(_DELETED))
+        names = [name + suffix for suffix in _SUFFIXES]
+        if not name:  # a sample file without its path: whatever the user names is its image
+            yield from self._named[:1]
+            return
+        yield from (path for wanted in names for path in self._named if os.path.basename(path) == wanted)
+        index = self._by_name()
+        found = [path for wanted in names for path in index.get(wanted, ())]
+        yield from sorted(found, key=lambda path: not path.endswith(image.name))
+        yield from self._in_archive(image, names)
+        if image.name.startswith("/"):
+            if sysroot := self._options[SYSROOT].rstrip("/"):
+                yield sysroot + image.name
+            yield image.name
+
+    def _by_name(self) -> dict[str, list[str]]:
+        """The files in directories that the user named, by name."""
+        if self._index is None:
+            self._index = {}
+            for directory in self._options[SYMBOLS]:
+                for folder, _, names in os.walk(directory):
+                    for name in sorted(names):
+                        self._index.setdefault(name, []).append(os.path.join(folder, name))
+        return self._index
+
+    def _in_archive(self, image: Image, names: Sequence[str]) -> Iterable[str]:
+        """The image's files in the input, extracted where that is no directory."""
+        for name in self._files:
+            same = f"/{name}".endswith(image.name) if image.name.startswith("/") else os.path.basename(name) in names
+            if same and "{" not in name:
+                yield self._extract(name)
+
+    def _extract(self, name: str) -> str:
+        """The path of a member."""
+        source, file = self._source, self._files[name]
+        if source.folder is not None:
+            return os.path.join(source.path or "", name)
+        if self._extracted is None:
+            import tempfile
+
+            self._extracted = tempfile.TemporaryDirectory(prefix="fastprof-")
+        path = os.path.join(self._extracted.name, f"{file.start}-{os.path.basename(name)}")
+        if not os.path.exists(path):
+            with open(path, "wb") as out:
+                out.write(source.read_at(file.start, file.size))
+            os.utime(path, (file.mtime, file.mtime))
+            self._extracted_from[path] = f"{source.name}:{name}"
+        return path
+
+
+def _is_elf(path: str) -> bool:
+    with open(path, "rb") as file:
+        return file.read(4) == b"\x7fELF"

@@ -1,0 +1,324 @@
+"""Reads OProfile sessions and sample files (csrc/oprofile/read.h)."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Iterable, Iterator
+
+from fastprof.core._c import ffi, lib
+from fastprof.core._typing import Any, NamedTuple
+from fastprof.core.engine import Reader
+from fastprof.core.errors import FormatError, UsageError, check
+from fastprof.core.folder import File
+from fastprof.core.model import Model, Part, ValueType
+from fastprof.core.options import LENIENT, Options
+from fastprof.core.owner import owned
+from fastprof.core.report import Report
+from fastprof.core.source import Source
+from fastprof.formats.oprofile import MERGE, SPEC
+from fastprof.formats.oprofile.cpus import CPU_TYPES
+from fastprof.formats.oprofile.images import Images, Loaded
+from fastprof.formats.oprofile.members import is_tar, members
+from fastprof.formats.oprofile.names import BadNameError, Image, SampleName, is_sample_file, parse
+from fastprof.formats.oprofile.session import read_abi, tell_lost
+from fastprof.formats.oprofile.spec import parse as parse_specs
+
+_NO_PLACE = Image("")
+_HEAD_NBYTES = 128
+
+
+class Class(NamedTuple):
+    """Samples of one value column."""
+
+    unit_mask: int
+    event: str
+    period: int
+
+
+class PartKey(NamedTuple):
+    """Samples of one part; -1: not told apart."""
+
+    program: str
+    tgid: int
+    tid: int
+    cpu: int
+
+
+class SampleFile(NamedTuple):
+    file: File
+    name: SampleName
+    class_: Class
+    sign: int
+
+
+class Group:
+    """The sample files of a part for one image, or for the calls from one image to another."""
+
+    def __init__(self, part: PartKey, image: Image, callee: Image | None) -> None:
+        self.part, self.image, self.callee = part, image, callee
+        self.files: list[SampleFile] = []
+
+
+class OProfileReader(Reader):
+    """A session, an archive of one, or one sample file; samples of a program, thread and CPU are a part."""
+
+    format = "oprofile"
+    view = "graph"
+
+    def __init__(self, source: Source, model: Model, options: Options, report: Report) -> None:
+        super().__init__(source, model, options, report)
+        self._r = owned(lib.fp_oprofile_reader_new(options[LENIENT]), lib.fp_oprofile_reader_free, "sample files")
+        self._files = members(source, self._lose_archive if options[LENIENT] else None)
+        self._merged = set(options[MERGE])
+        if "all" in self._merged:
+            self._merged |= {"cpu", "lib", "tid", "tgid", "unitmask"}
+        if "tgid" in self._merged:
+            self._merged.add("tid")
+        self._single = source.folder is None and not is_tar(source.head)
+        self._groups = self._sorted(self._chosen())
+        self._classes = sorted({file.class_ for group in self._groups for file in group.files})
+        self._parts: dict[PartKey, int] = {}
+        self._images = Images(source, self._files, model, options, report)
+        self._samples: Counter[str] = Counter()
+        self._cpu_types: dict[str, None] = {}
+        self._group: Group | None = None
+        self._current: SampleFile | None = None  # the file that is read; None: the rows are made
+        self._mtimes: set[int] = set()
+        self._header: Any = None  # of the group's first file
+        self._from: Loaded | None = None
+        self._to: Loaded | None = None
+        read_abi(source, self._files, self._r)
+
+    # ---- which files
+
+    def _lose_archive(self, what: str) -> None:
+        self.report.losses.add("damaged-archives", what)
+
+    def _chosen(self) -> Iterator[tuple[File, SampleName, int]]:
+        """The sample files that the specification asks for, with the signs of their samples."""
+        specs = parse_specs(self.options[SPEC])
+        named = [*self._named()]
+        signs = (1,) if len(specs) == 1 else (-1, 1)
+        for spec, sign in zip(specs, signs, strict=True):
+            fitting = [(file, name, sign) for file, name in named if spec.fits(name)]
+            yield from fitting
+            if not fitting and spec.text:
+                raise UsageError(f"{self.source.name}: no sample file fits the specification {spec.text!r}")
+            if not fitting:
+                self._nothing(named)
+
+    def _nothing(self, named: list[tuple[File, SampleName]]) -> None:
+        """No session is called `current`, or there are no sample files at all."""
+        if sessions := sorted({name.session for _, name in named if name.session is not None}):
+            raise UsageError(
+                f"{self.source.name}: there is no session 'current' in it, only {', '.join(sessions)}; choose with "
+                f"--spec session:{sessions[0]}"
+            )
+        if not self.report.losses:
+            what = "there is no sample file in it, expected some below {root} or {kern}"
+            raise FormatError(self.source.name, self.format, what, offset=0)
+
+    def _named(self) -> Iterator[tuple[File, SampleName]]:
+        for file in self._files:
+            path = os.path.abspath(file.name) if self._single else file.name
+            if self._single and not is_sample_file(path):
+                yield file, SampleName(None, _NO_PLACE, _NO_PLACE, None, "", 0, 0, None, None, None)
+            elif is_sample_file(path):
+                try:
+                    name = parse(path)
+                except BadNameError as error:
+                    if not self.options[LENIENT]:
+                        raise FormatError(self._where(file), self.format, str(error), offset=0) from None
+                    self.report.losses.add("unknown-files", "sample files with names that are none")
+                    continue
+                yield file, name._replace(session=None) if self._single else name
+
+    def _sorted(self, chosen: Iterable[tuple[File, SampleName, int]]) -> list[Group]:
+        merged, groups = self._merged, dict[tuple[PartKey, Image, Image], Group]()
+        for file, name, sign in chosen:
+            part = PartKey(
+                "" if "lib" in merged else name.program.name,
+                -1 if name.tgid is None or "tgid" in merged else name.tgid,
+                -1 if name.tid is None or "tid" in merged else name.tid,
+                -1 if name.cpu is None or "cpu" in merged else name.cpu,
+            )
+            class_ = Class(-1 if "unitmask" in merged else name.unit_mask, name.event, name.period)
+            # calls stand behind the costs of their image
+            key = part, name.image, name.callee or _NO_PLACE
+            group = groups.setdefault(key, Group(part, name.image, name.callee))
+            group.files.append(SampleFile(file, name, class_, sign))
+        return [groups[key] for key in sorted(groups)]
+
+    def _where(self, file: File) -> str:
+        """A file of the input, for errors."""
+        if self._single:
+            return self.source.name
+        return f"{self.source.name}{'/' if self.source.folder is not None else ':'}{file.name}"
+
+    # ---- reading
+
+    def ranges(self) -> Iterator[tuple[int, int | None]]:
+        r = self._r
+        for group in self._groups:
+            lib.fp_oprofile_begin_group(r)
+            self._group, self._header = group, None
+            self._mtimes.clear()
+            for sample in group.files:
+                self._current = sample
+                lib.fp_oprofile_begin_file(r, sample.file.size, self._classes.index(sample.class_), sample.sign)
+                yield sample.file.start, sample.file.size
+
+    def feed(self, in_: Any, batch: Any, err: Any) -> int:
+        r, group = self._r, self._group
+        assert group is not None
+        if self._current is not None:
+            status = lib.fp_oprofile_feed(r, in_, err)
+            if status == lib.FP_MORE:
+                return int(status)
+            self._file_read(self._current, status, err)
+            last = self._current is group.files[-1]
+            self._current = None
+            if not last:
+                return int(lib.FP_DONE)
+            self._end_group(group)
+        part = self._part(group.part)
+        if batch.n and batch.part != part:
+            return int(lib.FP_FULL)
+        batch.part = part
+        return self._rows(batch, err)
+
+    def _file_read(self, sample: SampleFile, status: int, err: Any) -> None:
+        r, report = self._r, self.report
+        if status < 0:
+            if status == lib.FP_E_NOMEM or not self.options[LENIENT]:
+                check(status, err, self._where(sample.file), self.format)
+            report.losses.add("damaged-files", "sample files that are damaged")
+        report.losses.add("cut-files", "sample files that end too early", r.cut)
+        report.losses.add("lost-nodes", "nodes missing at the ends of sample files", r.lost_nodes)
+        report.repairs.add("trailing-bytes", "bytes behind the ends of sample files", r.trailing)
+        if r.header_nbytes:
+            h = r.header
+            if self._header is None:
+                self._header = ffi.new("struct fp_oprofile_header *", h)
+            self._mtimes.add(int(h.mtime))
+            known = CPU_TYPES[h.cpu_type] if h.cpu_type < len(CPU_TYPES) else f"type {h.cpu_type}"
+            self._cpu_types[f"{known}, {h.mhz:.0f} MHz" if 0 < h.mhz < 1e6 else known] = None
+        if sample.name.callee is None:
+            self._samples[sample.name.image.name or "unknown"] += int(r.samples)
+
+    def _end_group(self, group: Group) -> None:
+        """The rows of a group begin."""
+        images = self._images
+        self._from = images.get(group.image, self._mtime)
+        self._to = images.get(group.callee, self._mtime) if group.callee is not None else None
+        h = self._header or ffi.new("struct fp_oprofile_header *")
+        if len(self._mtimes) > 1:
+            self.report.warn(f"{group.image.name}: was changed while it was sampled: its samples are of several files")
+        from_shift = _shift(self._from, h.is_kernel, h.anon_start)
+        to_shift = _shift(self._to, h.callee_is_kernel, h.callee_anon_start) if self._to else 0
+        to = self._to.c if self._to else ffi.NULL
+        if lib.fp_oprofile_end_group(self._r, self._from.c, from_shift, to, to_shift, len(self._classes)):
+            raise MemoryError("no memory for samples")
+
+    def _rows(self, batch: Any, err: Any) -> int:
+        r, from_, to = self._r, self._from, self._to
+        assert from_ is not None and self._group is not None
+        before = int(batch.n)
+        while (status := int(lib.fp_oprofile_rows(r, batch, err))) == lib.FP_ASK:
+            image = from_ if r.asked_image == from_.c else to
+            assert image is not None
+            self._images.name(r.asked_image, r.asked_symbol, image)
+        if status < 0:
+            check(status, err, self._where(self._group.files[0].file), self.format)
+        if from_.elf is not None:
+            self._set_lines(from_, before, batch, batch.address, batch.function, batch.file, batch.line)
+        if to is not None and to.elf is not None:
+            self._set_lines(to, before, batch, batch.target_address, batch.callee, batch.target_file, batch.target_line)
+        return status
+
+    def _set_lines(
+        self, loaded: Loaded, before: int, batch: Any, addresses: Any, functions: Any, files: Any, lines: Any
+    ) -> None:
+        """Files and lines of the rows from `before` on; the last four are columns of the batch."""
+        n = int(batch.n)
+        found = self._images.lines_of(loaded, addresses[before:n], functions[before:n])
+        for row, (file, line) in enumerate(found, before):
+            files[row], lines[row] = file, line
+
+    def _mtime(self, image: Image) -> int:
+        """When an image was changed last, by the header of a sample file of it; 0 if there is none."""
+        sample = next((group.files[0] for group in self._groups if group.image == image), None)
+        if sample is None:
+            return 0
+        data = self.source.read_at(sample.file.start, _HEAD_NBYTES)
+        r = owned(lib.fp_oprofile_reader_new(True), lib.fp_oprofile_reader_free, "a header")
+        r.has_abi, r.abi = self._r.has_abi, self._r.abi
+        lib.fp_oprofile_begin_file(r, sample.file.size, 0, 1)
+        window = ffi.from_buffer("uint8_t[]", data)
+        lib.fp_oprofile_feed(r, ffi.new("struct fp_in *", {"p": window, "n": len(data)}), ffi.new("struct fp_err *"))
+        return int(r.header.mtime)
+
+    # ---- parts
+
+    def _part(self, key: PartKey) -> int:
+        if key not in self._parts:
+            part = Part(self._value_types(), ("instr", "line"))
+            part.command = os.fsencode(key.program) if key.program else None
+            part.pid = key.tgid if key.tgid >= 0 else None
+            part.thread = key.tid if key.tid >= 0 else None
+            if key.cpu >= 0:
+                part.descriptions.append((b"CPU", b"%d" % key.cpu))
+            if len(self._classes) == 1:
+                event = self._event(self._classes[0])
+                part.extra["period"], part.extra["period_type"] = event.period, (event.event, "count")
+            self._parts[key] = self.model.add_part(part)
+        return self._parts[key]
+
+    def _event(self, class_: Class) -> Class:
+        """A class; of a sample file without a name it is what the header says."""
+        h = self._header
+        if class_.event or h is None:
+            return class_
+        return Class(int(h.unit_mask), f"event_{h.event:#x}", int(h.count))
+
+    def _value_types(self) -> list[ValueType]:
+        """A column for each class, called after its event, if that is enough to tell them apart."""
+        classes = [self._event(class_) for class_ in self._classes]
+        events = Counter(class_.event for class_ in classes)
+        found = []
+        for class_ in classes:
+            mask = f".{class_.unit_mask}" if class_.unit_mask >= 0 else ""
+            name = class_.event if events[class_.event] == 1 else f"{class_.event}.{class_.period}{mask}"
+            of_mask = f", unit mask {class_.unit_mask:#x}" if class_.unit_mask > 0 else ""
+            found.append(ValueType(name, "count", f"samples of {class_.event}{of_mask}, one every {class_.period}"))
+        return found
+
+    # ---- the end
+
+    def summary(self) -> None:
+        """Nothing needs the lines of an image here, which are slow to load."""
+        self._images.lines = False
+
+    def finish(self) -> None:
+        self._images.end()
+        files = [file for group in self._groups for file in group.files]
+        names = [file.name for file in files]
+        facts = self.report.facts
+        if not self._single:
+            facts["sessions"] = ", ".join(sorted({name.session for name in names if name.session}))
+        facts["sample files"] = len(files)
+        facts["CPU"] = "; ".join(self._cpu_types)
+        facts["programs"] = ", ".join(dict.fromkeys(name.program.name for name in names if name.program.name))
+        for title, values in (("threads", {n.tid for n in names}), ("CPUs", {n.cpu for n in names})):
+            numbers = ", ".join(str(value) for value in sorted(value for value in values if value is not None))
+            facts[f"{title} told apart"] = numbers or "no"
+        facts["samples by image"] = dict(self._samples.most_common())
+        tell_lost(self.source, self._files, {name.session for name in names if name.session}, self.report)
+
+
+def _shift(loaded: Loaded, is_kernel: int, anon_start: int) -> int:
+    """What is added to keys to make them positions in the image's file."""
+    if loaded.by_address:
+        return int(anon_start)
+    return int(loaded.c.text) if is_kernel else 0
