@@ -1,0 +1,197 @@
+"""What the real opreport has printed, and the same figures of the product."""
+
+from __future__ import annotations
+
+import re
+import xml.etree.ElementTree as ET
+from collections import Counter
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import fastprof
+
+Counts = tuple[int, ...]
+
+
+class Figures(NamedTuple):
+    """Samples by event; images and programs by their paths."""
+
+    symbols: dict[tuple[str, ...], Counter[int]]  # program, image, symbol, thread -> column -> samples
+    places: dict[tuple[str, int], Counter[int]]  # symbol, address -> column -> samples
+    lines: dict[tuple[str, int], tuple[str, int]]  # symbol, address -> file, line
+    arcs: dict[tuple[str, str, str], Counter[int]]  # program, caller, callee -> column -> samples
+
+
+def spelled(symbol: str) -> str:
+    """A name without blanks and lambdas as LLVM's demangler has them: demanglers differ in both."""
+    return "".join(symbol.replace("{lambda()#1}", "'lambda'()").split())
+
+
+def counts(sums: Counter[int]) -> dict[int, int]:
+    return {column: n for column, n in sums.items() if n}
+
+
+def product(path: Path, **options: Any) -> Figures:
+    """What fastprof reads.  A column is the event's, times the CPU's where they are told apart."""
+    found = Figures({}, {}, {}, {})
+    with fastprof.open(path, **options) as profile:
+        model = profile.model
+        names: dict[int, tuple[str, str]] = {}
+
+        def name(function: int) -> tuple[str, str]:
+            if function not in names:
+                f = model.get_function(function)
+                names[function] = f.object.decode(), spelled(f.name.decode())
+            return names[function]
+
+        for batch in profile:
+            part = model.parts[batch.part]
+            program = (part.command or b"").decode()
+            cpu = next((int(value) for key, value in part.descriptions if key == b"CPU"), 0)
+            columns = {c: batch[c] for c in batch.columns}
+            n = len(part.value_types)
+            for i in range(len(batch)):
+                image, symbol = name(columns["function"][i])
+                values = Counter({cpu * n + k: batch.values(k)[i] for k in range(n)})
+                if columns["kind"][i] == 1:
+                    callee = name(columns["callee"][i])[1]
+                    found.arcs.setdefault((program, symbol, callee), Counter()).update(values)
+                    assert columns["count"][i] == sum(values.values())
+                    continue
+                thread = str(part.thread) if part.thread is not None else ""
+                found.symbols.setdefault((program, image, symbol, thread), Counter()).update(values)
+                place = symbol, columns["address"][i]
+                found.places.setdefault(place, Counter()).update(values)
+                found.lines[place] = model.string(columns["file"][i]).decode(), columns["line"][i]
+    return found
+
+
+# ---- XML: -X ------------------------------------------------------------
+
+
+def image_of(name: str) -> str:
+    """Modules of the kernel are printed with a slash, though they have no path; code made at run time with its path."""
+    if name.endswith(".jo"):
+        return name.rsplit("/", 1)[-1]
+    return name[1:] if name.count("/") == 1 and name.startswith("/") else name
+
+
+def read_xml(path: Path) -> Figures:
+    """The figures of `opreport -X`, with -c or -d if they are there."""
+    root = ET.fromstring(path.read_text())
+    classes = {c.get("name"): k for k, c in enumerate(root.findall("classes/class"))}
+    table = {s.get("id"): s for s in root.findall("symboltable/symboldata")}
+    found = Figures({}, {}, {}, {})
+
+    def read_counts(of: ET.Element) -> Counter[int]:
+        sums: Counter[int] = Counter()
+        for count in of.findall("count"):
+            sums[classes.get(count.get("class"), 0)] += int(count.text or 0)
+        return sums
+
+    def symbol_name(symbol: ET.Element) -> str:
+        return spelled(image_of(str(table[str(symbol.get("idref"))].get("name"))))
+
+    def walk(node: ET.Element, program: str, image: str, thread: str) -> None:
+        for child in node:
+            if child.tag in ("binary", "process"):
+                walk(child, str(child.get("name")), str(child.get("name")), thread)
+            elif child.tag == "module":
+                walk(child, program, image_of(str(child.get("name"))), thread)
+            elif child.tag == "thread":
+                walk(child, program, image, str(child.get("tid")))
+            elif child.tag == "symbol":
+                mine = symbol_name(child)
+                found.symbols.setdefault((program, image, mine, thread), Counter()).update(read_counts(child))
+                for callee in child.findall("callees//symbol"):
+                    if not callee.get("self"):
+                        key = program, mine, symbol_name(callee)
+                        found.arcs.setdefault(key, Counter()).update(read_counts(callee))
+
+    walk(root, "", "", "")
+    for details in root.findall("detailtable/symboldetails"):
+        data = table[str(details.get("id"))]
+        for detail in details.findall("detaildata"):
+            place = spelled(image_of(str(data.get("name")))), int(str(detail.get("vmaoffset")), 16)
+            found.places.setdefault(place, Counter()).update(read_counts(detail))
+            found.lines[place] = detail.get("file") or data.get("file") or "", int(detail.get("line") or 0)
+    return found
+
+
+# ---- text: -l -----------------------------------------------------------
+
+
+def read_symbols(path: Path) -> Counter[tuple[Counts, str]]:
+    """The lines of `opreport -l`: samples of each column, and image, program and symbol without blanks."""
+    found: Counter[tuple[Counts, str]] = Counter()
+    lines = path.read_text().splitlines()
+    at = next(i for i, line in enumerate(lines) if line.startswith("samples "))
+    n = lines[at].count("samples ")
+    for line in lines[at + 1 :]:
+        match = re.match(rf"(?:(\d+) +[\d.e+-]+ +){{{n}}}", line)
+        assert match, line
+        values = tuple(int(word) for word in match[0].split()[::2])
+        # modules by the name of their file, and what has no path with a slash
+        rest = line[match.end() :].replace("blkmod.ko", "blkmod").replace("/no-vmlinux", "no-vmlinux")
+        found[values, spelled(rest)] += 1
+    return found
+
+
+def base(path: str) -> str:
+    """The last component; memory and modules are no paths."""
+    return path.rsplit("/", 1)[-1] if path.startswith("/") else path
+
+
+def titles(path: Path) -> tuple[bool, bool]:
+    """Whether `opreport -l` has columns for images and programs."""
+    text = path.read_text()
+    return "image name" in text, "app name" in text
+
+
+def as_symbols(figures: Figures, path: Path, n: int) -> Counter[tuple[Counts, str]]:
+    """The product's symbols as `read_symbols` has them."""
+    images, programs = titles(path)
+    found: Counter[tuple[Counts, str]] = Counter()
+    for (program, image, symbol, _), sums in figures.symbols.items():
+        if symbol == spelled(image) and image.startswith("/") and (program, image) in with_symbols(figures):
+            continue  # code outside of all symbols, which opreport leaves out
+        of = base(program or image)  # libraries as programs: each image is one
+        text = (base(image) if images else "") + (of if programs else "") + symbol
+        found[tuple(sums[k] for k in range(n)), spelled(text)] += 1
+    return found
+
+
+def with_symbols(figures: Figures) -> set[tuple[str, str]]:
+    """(program, image) of the images that have symbols of their own."""
+    return {(program, image) for program, image, symbol, _ in figures.symbols if symbol != spelled(image)}
+
+
+# ---- text: the summary --------------------------------------------------
+
+
+def read_summary(path: Path) -> Counter[tuple[Counts, str]]:
+    """The lines of the summary: samples, and the image, which is indented below its program."""
+    found: Counter[tuple[Counts, str]] = Counter()
+    for line in path.read_text().splitlines():
+        match = re.match(r"(\t?) *(\d+) +[\d.e+-]+ +(?:(\d+) +[\d.e+-]+ +)*", line)
+        if match and not line.startswith("CPU"):
+            values = tuple(int(word) for word in match[0].split()[::2])
+            found[values, match[1] + line[match.end() :]] += 1
+    return found
+
+
+def as_summary(figures: Figures, n: int) -> Counter[tuple[Counts, str]]:
+    programs: dict[str, Counter[int]] = {}
+    images: dict[tuple[str, str], Counter[int]] = {}
+    for (program, image, _, _), sums in figures.symbols.items():
+        programs.setdefault(program, Counter()).update(sums)
+        images.setdefault((program, image), Counter()).update(sums)
+    found: Counter[tuple[Counts, str]] = Counter()
+
+    for program, sums in programs.items():
+        found[tuple(sums[k] for k in range(n)), base(program)] += 1
+        mine = [image for of, image in images if of == program]
+        for image in mine:
+            if mine != [program]:
+                found[tuple(images[program, image][k] for k in range(n)), "\t" + base(image)] += 1
+    return found

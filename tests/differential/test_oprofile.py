@@ -1,0 +1,177 @@
+"""OProfile sessions: figures equal what the real opreport printed."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import fastprof
+from fastprof.core.errors import FastprofError
+from tests.differential.opreport import (
+    Figures,
+    as_summary,
+    as_symbols,
+    base,
+    counts,
+    product,
+    read_summary,
+    read_symbols,
+    read_xml,
+    spelled,
+    with_symbols,
+)
+from tests.support.paths import needs_shared, shared_data
+
+pytestmark = needs_shared
+
+SESSIONS = ("flat", "deps", "threads", "callgraph", "callgraph-cross", "jit", "abi-x86_64", "abi-i386-imported")
+
+
+def session(name: str, **options: Any) -> Figures:
+    data = shared_data("oprofile")
+    options = {"debug_dirs": ()} | options  # this machine's may be those of the sampled libraries
+    if name == "jit":
+        return product(data / "sessions" / name, **options)
+    root = data / "root"
+    modules = (str(root / "opt/demo/lib/modules"),)
+    return product(data / "sessions" / name, sysroot=str(root), symbols=modules, **options)
+
+
+def expected(name: str, file: str) -> Path:
+    return shared_data("oprofile", "expected", name, file)
+
+
+def columns(figures: Figures) -> int:
+    return 1 + max(k for sums in figures.symbols.values() for k in sums)
+
+
+@pytest.mark.parametrize("name", [name for name in SESSIONS if name != "abi-i386-imported"])
+def test_symbols(name: str) -> None:
+    """-X: by program, image, symbol and thread.  What opreport leaves out is code outside of symbols."""
+    mine, theirs = session(name), read_xml(expected(name, "X.xml"))
+    known = with_symbols(mine)
+    outside = {key for key in mine.symbols if spelled(key[1]) == key[2] and key[:2] in known}
+    got = {key: counts(sums) for key, sums in mine.symbols.items() if key not in outside}
+    assert got == {key: counts(sums) for key, sums in theirs.symbols.items()}
+    assert bool(outside) == (name == "flat")  # .plt
+
+
+@pytest.mark.parametrize("name", [name for name in SESSIONS if name != "threads"])
+@pytest.mark.parametrize("file", ["l.txt", "l-merge-all.txt"])
+def test_symbols_as_text(name: str, file: str) -> None:
+    path = expected(name, file)
+    if not path.exists():
+        return
+    mine = session(name, merge=("all",) if "merge" in file else ())
+    assert as_symbols(mine, path, columns(mine)) == read_symbols(path)
+
+
+@pytest.mark.parametrize(
+    ("name", "file", "options"),
+    [
+        ("threads", "l-merge-all.txt", {"merge": ("all",)}),
+        ("threads", "l-merge-tgid.txt", {"merge": ("tgid",)}),
+        ("threads", "l-merge-tid.txt", {"merge": ("tid", "cpu")}),
+        ("deps", "l-event-clk.txt", {"spec": ("event:CPU_CLK_UNHALTED",)}),
+        ("deps", "l-image-matmul.txt", {"spec": ("image:/opt/demo/bin/matmul",)}),
+        ("deps", "l-lib.txt", {"spec": ("lib-image:/opt/demo/lib/libdemo.so.1",)}),
+        ("deps", "l-bare-lib.txt", {"spec": ("/opt/demo/lib/libdemo.so.1",)}),
+        ("deps", "l-exclude.txt", {"spec": ("image-exclude:/opt/demo/bin/wordstat",)}),
+        ("deps", "l-none.txt", {"demangle": "none"}),
+    ],
+)
+def test_specifications_and_merging(name: str, file: str, options: dict[str, Any]) -> None:
+    path = expected(name, file)
+    mine = session(name, **options)
+    assert as_symbols(mine, path, columns(mine)) == read_symbols(path)
+
+
+@pytest.mark.parametrize("name", [name for name in SESSIONS if name != "threads"])
+def test_summary(name: str) -> None:
+    """The summary counts all samples, also those outside of symbols."""
+    mine = session(name)
+    assert as_summary(mine, columns(mine)) == read_summary(expected(name, "summary.txt"))
+
+
+def test_summary_of_a_part() -> None:
+    mine = session("threads", spec=("cpu:0",), merge=("cpu", "tid"))
+    theirs = read_summary(expected("threads", "summary-cpu0.txt"))
+    sums = {name: sum(values) for values, name in theirs if not name.startswith("\t")}
+    assert sums == {"wordstat": sum(sum(s.values()) for s in mine.symbols.values())}
+
+
+def test_libraries_as_programs() -> None:
+    """--merge lib: opreport's list of images is ours, whatever the program."""
+    mine = session("deps", merge=("lib",))
+    images: dict[str, Counter[int]] = {}
+    for (_, image, _, _), sums in mine.symbols.items():
+        images.setdefault(base(image), Counter()).update(sums)
+    theirs = read_summary(expected("deps", "summary-merge-lib.txt"))
+    assert {(tuple(sums[k] for k in range(2)), name) for name, sums in images.items()} == set(theirs)
+
+
+@pytest.mark.parametrize("name", SESSIONS)
+def test_details(name: str) -> None:
+    """-d: by address within a symbol."""
+    path = expected(name, "Xdg.xml")
+    if not path.exists():
+        return
+    mine, theirs = session(name), read_xml(path)
+    got = {place: counts(mine.places.get(place, Counter())) for place in theirs.places}
+    assert got == {place: counts(sums) for place, sums in theirs.places.items()}
+    # lines of files that are not linked (a module, code made at run time) are not read
+    unlinked = [place for place in theirs.places if place[0].startswith(("blk_", "jit_"))]
+    assert {p: mine.lines[p] for p in theirs.places if p not in unlinked} == {
+        p: line for p, line in theirs.lines.items() if p not in unlinked
+    }
+
+
+@pytest.mark.parametrize("name", ["callgraph", "callgraph-cross", "abi-x86_64"])
+def test_arcs(name: str) -> None:
+    """-c: the arcs from each symbol.  opreport drops those from images without symbols and from memory."""
+    mine, theirs = session(name), read_xml(expected(name, "Xc.xml"))
+    without = {symbol for _, image, symbol, _ in mine.symbols if symbol == spelled(image)}
+    got = {key: counts(sums) for key, sums in mine.arcs.items() if key[1] not in without}
+    assert got == {key: counts(sums) for key, sums in theirs.arcs.items()}
+    assert any(key[1] in without for key in mine.arcs) == (name == "callgraph")
+
+
+@pytest.mark.parametrize("name", SESSIONS)
+def test_a_tar_is_as_its_directory(name: str) -> None:
+    data = shared_data("oprofile")
+    assert product(data / "tar" / f"{name}.tar.zst") == product(data / "sessions" / name)
+
+
+def test_an_archive_brings_its_images() -> None:
+    path = expected(".", "archive-l.txt")
+    mine = product(shared_data("oprofile", "archive"))
+    assert as_symbols(mine, path, 1) == read_symbols(path)
+
+
+def test_any_layout() -> None:
+    """opreport reads none of another machine without opimport, which cuts the start of memory regions."""
+    data = shared_data("oprofile", "sessions")
+    assert product(data / "abi-i386").symbols == product(data / "abi-x86_64").symbols
+
+
+@pytest.mark.parametrize("name", ["bad-magic", "current-size-over", "name-5-fields", "short-header", "truncated-nodes"])
+def test_what_opreport_refuses_or_dies_of(name: str, tmp_path: Path) -> None:
+    """Its exit codes are in expected/damaged: 1, or a bus error."""
+    with pytest.raises(FastprofError, match="CPU_CLK_UNHALTED"):
+        fastprof.convert(shared_data("oprofile", "damaged", name), tmp_path / "x.callgrind")
+    report = fastprof.convert(shared_data("oprofile", "damaged", name), tmp_path / "x.callgrind", lenient=True)
+    assert report.losses
+
+
+def test_a_damaged_hash_table_does_no_harm() -> None:
+    data = shared_data("oprofile")
+    assert product(data / "damaged" / "hash-garbage") == product(data / "sessions" / "flat")
+
+
+def test_lost_samples_are_warned_of() -> None:
+    report = fastprof.info(shared_data("oprofile", "sessions", "callgraph"))
+    assert any("2 samples were lost" in warning for warning in report.warnings)
+    assert "Lost samples detected" in expected("callgraph", "l.err").read_text()
