@@ -15,8 +15,8 @@ from itertools import chain
 from fastprof import bridges, formats
 from fastprof.bridges import Operator
 from fastprof.core._typing import Any, NamedTuple
-from fastprof.core.engine import Format, Holds, Input
-from fastprof.core.errors import UsageError
+from fastprof.core.engine import EVERYTHING, Format, Holds, Input
+from fastprof.core.errors import UsageError, inputs_of
 from fastprof.core.model import Batch, Model
 from fastprof.core.options import LENIENT, Option, Options
 from fastprof.core.report import Report
@@ -27,7 +27,8 @@ class Branch(NamedTuple):
     """Inputs whose rows go the same way."""
 
     inputs: list[Input]
-    operators: list[Operator]
+    operators: list[Operator]  # within the view of the inputs
+    bridge: list[Operator]  # to the view of the target, if that is another
 
 
 class Plan(NamedTuple):
@@ -41,17 +42,52 @@ class Plan(NamedTuple):
 
         Inputs are read one after the other, each when those before it have been read.
         """
+        left = Left()
 
         def through(rows: Iterator[Batch], operators: list[Operator]) -> Iterator[Batch]:
             for operator in operators:
                 rows = operator.load()(rows, model, options, report, self.holds)
             return rows
 
-        rows = chain.from_iterable(
-            through(chain.from_iterable(input_.rows(capacity) for input_ in branch.inputs), branch.operators)
-            for branch in self.branches
-        )
-        return through(rows, self.joined)
+        def rows_of(branch: Branch) -> Iterator[Batch]:
+            rows = chain.from_iterable(selected(each, model, options, report, capacity) for each in branch.inputs)
+            return through(left.seen(through(rows, branch.operators)), branch.bridge)
+
+        yield from through(chain.from_iterable(rows_of(branch) for branch in self.branches), self.joined)
+        left.check(model, options, report)
+
+
+def selected(
+    input_: Input, model: Model, options: Options, report: Report, capacity: int | None = None, *, keep: bool = False
+) -> Iterator[Batch]:
+    """The rows of an input that the options of its view's `bridges.SELECT` choose; see Input.rows."""
+    rows = input_.rows(capacity, keep=keep)
+    operator = bridges.SELECT[input_.view]
+    asked = [option for option in operator.options if option in options and option not in input_.selects]
+    if not asked:
+        return rows
+    filters = Options(**{option.name: options[option] for option in asked})
+    return operator.load()(rows, model, filters, report, EVERYTHING)
+
+
+class Left:
+    """Whether filters leave anything."""
+
+    def __init__(self) -> None:
+        self._any = False
+
+    def seen(self, batches: Iterator[Batch]) -> Iterator[Batch]:
+        """The same batches.  A part that is empty in its source is something, too."""
+        for batch in batches:
+            self._any = self._any or not len(batch) or batch.says_something
+            yield batch
+
+    def check(self, model: Model, options: Options, report: Report) -> None:
+        """Errors: UsageError if filters left out everything."""
+        if report.left_out and not self._any:
+            from fastprof.bridges.filter import nothing_left
+
+            raise UsageError(f"{inputs_of(model)}{nothing_left(model, options)}")
 
 
 def make(inputs: Sequence[Input], view: str, holds: Holds, options: Options, *, hasty: bool = False) -> Plan:
@@ -61,21 +97,21 @@ def make(inputs: Sequence[Input], view: str, holds: Holds, options: Options, *, 
 
     Errors: UsageError for a view that cannot be reached.
     """
-    looked_at: set[Option[Any]] = set()
+    # a filter has to apply to each input
+    looked_at = set.intersection(*({*bridges.SELECT[input_.view].options} for input_ in inputs))
     branches: list[Branch] = []
     together: dict[tuple[str, ...], Branch] = {}
     for input_ in inputs:
         operators = _before_bridge(input_, view, holds, options, looked_at)
-        if input_.view != view:
-            operators.append(_bridge(input_, view))
-        looked_at.update(*(operator.options for operator in operators))
+        bridge = [_bridge(input_, view)] if input_.view != view else []
+        looked_at.update(*(operator.options for operator in operators + bridge))
         # what is alike shares a branch, so that arcs, contexts and symbols are those of all inputs from the beginning
-        key = input_.view, *(operator.place for operator in operators)
-        if any(operator.each for operator in operators) or key not in together:
-            branches.append(Branch([], operators))
+        key = input_.view, *(operator.place for operator in operators + bridge)
+        if any(operator.each for operator in operators + bridge) or key not in together:
+            branches.append(Branch([], operators, bridge))
             together[key] = branches[-1]
         together[key].inputs.append(input_)
-    n = sum(1 if branch.inputs[0].view != view else len(branch.inputs) for branch in branches)
+    n = sum(1 if branch.bridge else len(branch.inputs) for branch in branches)
     in_order = hasty and len(inputs) == 1 and formats.get(inputs[0].format).in_order
     joined = _joined(view, n, len(inputs), in_order, holds, options, looked_at)
     looked_at.update(*(operator.options for operator in joined))
@@ -84,16 +120,24 @@ def make(inputs: Sequence[Input], view: str, holds: Holds, options: Options, *, 
     return Plan(branches, joined, looked_at, holds)
 
 
+# Options that need names.
+_BY_NAME = (bridges.FUNCTION,)
+
+
 def _before_bridge(
     input_: Input, view: str, holds: Holds, options: Options, looked_at: set[Option[Any]]
 ) -> list[Operator]:
     operators = []
     # an archive keeps addresses of stacks, which can be symbolized later; a graph does not keep them
     may_be_named = input_.view == "stacks" and input_.addresses and holds.names
-    if may_be_named and (not holds.verbatim or view == "graph" or SYMBOLS in options):
+    by_name = any(option in options for option in _BY_NAME)
+    if may_be_named and (not holds.verbatim or view == "graph" or SYMBOLS in options or by_name):
         if options[SYMBOLIZE]:
             operators.append(bridges.NAME_ADDRESSES)
         looked_at.add(SYMBOLIZE)
+    if bridges.FUNCTION in options or bridges.OBJECT in options:
+        operators.append(bridges.FUNCTIONS)
+    looked_at.update(bridges.FUNCTIONS.options)
     if input_.formulas:
         if options[bridges.COMPUTE_EVENTS]:
             operators.append(bridges.COMPUTE)
@@ -154,6 +198,8 @@ def known_options() -> list[Option[Any]]:
 def reading_options() -> list[Option[Any]]:
     """The options that readers look at."""
     found: dict[Option[Any], None] = {LENIENT: None}
+    for operator in bridges.SELECT.values():
+        found |= dict.fromkeys(operator.options)
     for f in formats.formats():
         found |= dict.fromkeys((*f.reads, *f.selects))
     return [*found]
@@ -166,13 +212,18 @@ def refuse_idle(
     if not options.given:
         return
     sources = [formats.get(input_.format) for input_ in inputs]
-    used = {LENIENT, *(plan.looked_at if plan else ()), *(target.writes if target else ())}
+    used = {LENIENT, *(target.writes if target else ())}
+    used |= plan.looked_at if plan else {*bridges.SELECT[inputs[0].view].options}
     used.update(*(source.reads for source in sources))
     used.update(set.intersection(*(set(source.selects) for source in sources)))
     for option in known_options():
         if option in options and option not in used:
             # the error names the first input that does not select by this option
-            first = next(i for i, source in zip(inputs, sources, strict=True) if option not in source.selects)
+            first = next(
+                input_
+                for input_, source in zip(inputs, sources, strict=True)
+                if option not in (*source.selects, *bridges.SELECT[input_.view].options)
+            )
             way = f"from {first.format} to {target.name}" if target else f"with {first.format}"
             raise UsageError(
                 f"{first.name}: {option.flag} would do nothing {way}: it is for {owners(option)}"

@@ -10,6 +10,7 @@
 #include "core/batch.h"
 #include "core/buf.h"
 #include "core/model.h"
+#include "core/select.h"
 
 /* cffi-begin */
 
@@ -80,16 +81,15 @@ void fp_archive_dec_free(struct fp_archive_dec *d);
  * FP_E_MALFORMED with an offset relative to `p`. */
 int fp_archive_dec_open(struct fp_archive_dec *d, const uint8_t *p, size_t n, uint32_t n_parts, struct fp_err *err);
 
-/* Which rows to keep.  Of a graph, only `part` counts: its rows have neither time nor thread. */
+/* Which rows to keep. */
 struct fp_archive_filter {
-    uint64_t first_time, last_time; /* both included */
-    const uint8_t *threads;         /* per thread id, 1 = keep; NULL: all */
-    uint32_t n_threads;
-    uint32_t part; /* UINT32_MAX: all */
+    struct fp_select rows;
+    uint32_t part;     /* UINT32_MAX: all */
+    uint64_t left_out; /* rows; added up by feed */
 };
 
 /* Sets what feed keeps from now on; borrowed.  NULL: everything. */
-void fp_archive_dec_filter(struct fp_archive_dec *d, const struct fp_archive_filter *filter);
+void fp_archive_dec_filter(struct fp_archive_dec *d, struct fp_archive_filter *filter);
 
 /* Appends rows to `b` until it is full or the next row is of another part
  * (FP_FULL), or the chunk ends (FP_DONE).  A part without rows gives FP_FULL with

@@ -40,7 +40,7 @@ struct fp_archive_gather {
 /* The decoder. */
 struct fp_archive_spread {
     const struct fp_archive_ids *ids;
-    const struct fp_archive_filter *filter;
+    struct fp_archive_filter *filter;
     const uint8_t *p;
     struct fp_archive_cur *streams;
     uint32_t n_streams, streams_cap;

@@ -321,37 +321,18 @@ int fp_archive_dec_open(struct fp_archive_dec *a, const uint8_t *p, size_t n, ui
     return status ? fp_fail(err, status, (uint64_t)(c.p - p), "beginning of a chunk") : 0;
 }
 
-void fp_archive_dec_filter(struct fp_archive_dec *a, const struct fp_archive_filter *filter) {
+void fp_archive_dec_filter(struct fp_archive_dec *a, struct fp_archive_filter *filter) {
     a->d.filter = filter;
 }
 
-/* Filters the n new rows behind the batch's rows: moves those to keep together.
- * Returns how many they are. */
-static uint32_t keep(const struct fp_archive_filter *f, struct fp_batch *b, uint32_t part, uint32_t n) {
-    if (f->part != UINT32_MAX && f->part != part) return 0;
-    if (b->view == FP_GRAPH) return n;
-    uint32_t to = b->n;
-    for (uint32_t i = b->n, end = b->n + n; i < end; i++) {
-        if (b->time[i] < f->first_time || b->time[i] > f->last_time) continue;
-        if (f->threads && (b->thread[i] >= f->n_threads || !f->threads[b->thread[i]])) continue;
-        b->time[to] = b->time[i];
-        b->thread[to] = b->thread[i];
-        if (b->view == FP_TIMELINE) {
-            b->aux[to] = b->aux[i];
-            b->function[to] = b->function[i];
-            b->cpu[to] = b->cpu[i];
-            b->op[to] = b->op[i];
-        } else {
-            b->stack[to] = b->stack[i];
-            b->label[to] = b->label[i];
-            for (uint32_t k = 0; k < b->n_values; k++) {
-                int64_t *v = b->values + (size_t)k * b->cap;
-                v[to] = v[i];
-            }
-        }
-        to++;
+/* Filters the n new rows at the end of the batch. */
+static void keep(struct fp_archive_filter *f, struct fp_batch *b, uint32_t part, uint32_t n) {
+    if (f->part != UINT32_MAX && f->part != part) {
+        b->n -= n;
+        f->left_out += n;
+    } else {
+        f->left_out += fp_select_rows(&f->rows, b, b->n - n);
     }
-    return to - b->n;
 }
 
 static void translate_column(const struct fp_archive_ids *ids, int table, uint32_t *column, uint32_t n) {
@@ -408,7 +389,8 @@ int fp_archive_dec_feed(struct fp_archive_dec *a, struct fp_batch *b, struct fp_
         if (status) return fp_fail(err, status, 0, what);
         if (d->ids->differ) translate(d->ids, b, n);
         d->left -= n;
-        b->n += d->filter ? keep(d->filter, b, r->part, n) : n;
+        b->n += n;
+        if (d->filter) keep(d->filter, b, r->part, n);
     }
     for (uint32_t i = 0; i < d->n_streams && d->rows && d->view != FP_TIMELINE; i++)
         if (d->streams[i].p != d->streams[i].end) return malformed(err, d, d->streams[i].p, "rest of a stream");

@@ -15,10 +15,13 @@ static inline uint64_t fp_frame_code(const uint32_t *frame) {
     return address - (address && frame[FP_FRAME_FLAGS] & FP_FRAME_RETURN_ADDRESS);
 }
 
-/* The string that names a frame without symbol after fp_frame_code, entered into the model: "[libx.so+0x1136]", the
- * place in the file, which is the same in every run; "[vdso+0x136]" in what is called "[vdso]"; "0x1136" in no mapping
- * or one without name.  Its mapping must be an id of the model, as must be its object.  `scratch` is the caller's, and
- * holds anything afterwards.  FP_NO_ID when memory ran out. */
+/* What a frame without symbol is called after its fp_frame_code: "[libx.so+0x1136]", the place in the file, which is
+ * the same in every run; "[vdso+0x136]" in what is called "[vdso]"; "0x1136" in no mapping or one without name.  Its
+ * mapping must be an id of the model, as must be its object.  The text is all that `to` holds.  0 or FP_E_NOMEM. */
+int fp_frame_text(const struct fp_model *m, uint32_t frame, struct fp_buf *to);
+
+/* The same as a string of the model, entered if it is new.  `scratch` is the caller's, and holds anything afterwards.
+ * FP_NO_ID when memory ran out. */
 uint32_t fp_frame_name(struct fp_model *m, uint32_t frame, struct fp_buf *scratch);
 
 #endif

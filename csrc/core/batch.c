@@ -109,6 +109,32 @@ int fp_batch_combine(struct fp_batch *b, uint32_t to, const int64_t *factors, ui
     return FP_DONE;
 }
 
+#define KEEP(type) \
+    for (uint32_t i = 0, at = to; i < n; at += keep[i++]) ((type *)column)[at] = ((const type *)column)[from + i]
+
+uint32_t fp_batch_keep(struct fp_batch *b, uint32_t to, uint32_t from, const uint8_t *keep, uint32_t n) {
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < n; i++) kept += keep[i];
+    if (kept == n && to == from) return to + n;
+    if (!kept) return to;
+    for (int c = 0; c < N_COLUMNS; c++) {
+        if (!(columns[c].views & BIT(b->view))) continue;
+        void *column;
+        memcpy(&column, (uint8_t *)b + columns[c].field, sizeof column);
+        switch (columns[c].width) {
+            case 1: KEEP(uint8_t); break;
+            case 2: KEEP(uint16_t); break;
+            case 4: KEEP(uint32_t); break;
+            default: KEEP(uint64_t);
+        }
+    }
+    for (uint32_t k = 0; k < b->n_values; k++) {
+        void *column = b->values + (size_t)k * b->cap;
+        KEEP(int64_t);
+    }
+    return to + kept;
+}
+
 int fp_batch_payload(struct fp_batch *b, const void *p, size_t n, uint64_t *slice) {
     if (n > UINT32_MAX || b->bytes_n > UINT32_MAX - n) return FP_E_OVERFLOW;
     if (fp_bytes_room(&b->bytes, &b->bytes_cap, b->bytes_n + n)) return FP_E_NOMEM;

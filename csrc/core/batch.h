@@ -95,6 +95,10 @@ int fp_batch_combine(struct fp_batch *b, uint32_t to, const int64_t *factors, ui
  * 0, FP_E_NOMEM, or FP_E_OVERFLOW when the bytes would pass 4 GiB. */
 int fp_batch_payload(struct fp_batch *b, const void *p, size_t n, uint64_t *slice);
 
+/* Of the n rows from row `from` on, moves those with keep[i] = 1 to row `to` <= from and the ones behind it; keep[i] is
+ * 1 or 0.  Returns the row behind the last one moved.  The caller sets b->n. */
+uint32_t fp_batch_keep(struct fp_batch *b, uint32_t to, uint32_t from, const uint8_t *keep, uint32_t n);
+
 /* What a run of batches adds up to.  The caller zeroes all but first_time. */
 struct fp_summary {
     uint64_t rows[8];    /* timeline: by enum fp_op.  graph: by enum fp_kind.  stacks: [0] */

@@ -9,7 +9,21 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 
 from fastprof.core._typing import TYPE_CHECKING, Any, NamedTuple
-from fastprof.core.options import Option, Options, Share, Size, Switch, Text, WordList, Words
+from fastprof.core.options import (
+    PART,
+    THREADS,
+    TIME_RANGE,
+    Option,
+    Options,
+    Pair,
+    Pattern,
+    Share,
+    Size,
+    Switch,
+    Text,
+    WordList,
+    Words,
+)
 from fastprof.symbols import DEBUG_DIRS, DEMANGLE, FORCE_SYMBOLS, SYMBOLIZE, SYMBOLS, SYSROOT
 
 if TYPE_CHECKING:
@@ -22,6 +36,29 @@ if TYPE_CHECKING:
 # The words of --labels.  own: the labels that samples have in the input.  The others become labels.
 LABEL_WORDS = ("own", "thread", "process", "part", "cpu")
 
+# How many bytes of a name a regular expression is given.  Names come from files, and the time for one may grow with the
+# square of its length.
+LONGEST_NAME = 1 << 14
+
+FUNCTION: Option[str | None] = Option(
+    "function",
+    Pattern(),
+    None,
+    group="filters",
+    help="keep functions with such a name: of stacks the samples in which one occurs, of a graph its costs and "
+    "calls, of a timeline its calls with all that happens within",
+)
+OBJECT: Option[str | None] = Option(
+    "object", Pattern(), None, group="filters", help="the same by the name of a function's program or shared object"
+)
+LABEL: Option[tuple[str, ...]] = Option(
+    "label",
+    Pair(),
+    (),
+    several=True,
+    group="filters",
+    help="keep samples with this label; may be repeated: for a key any of its values, of several keys all",
+)
 VALUE: Option[str | None] = Option(
     "value",
     Text("NAME"),
@@ -135,7 +172,14 @@ BRIDGES = (
     Operator("stacks", "graph", "project:to_graph", "stacks to a graph", (PER_THREAD, INLINE_CALLS)),
     Operator("graph", "stacks", "estimate:to_stacks", "a graph to stacks", (STACKS, PRUNE, PER_THREAD, LABELS), True),
 )
+# What a row says itself, by its view.  The plan puts these right behind each reader, for what that does not select by.
+SELECT = {
+    "timeline": Operator("timeline", "timeline", "filter:select", "timelines", (PART, TIME_RANGE, THREADS)),
+    "stacks": Operator("stacks", "stacks", "filter:select", "stacks", (PART, TIME_RANGE, THREADS, LABEL)),
+    "graph": Operator("graph", "graph", "filter:select", "graphs", (PART, THREADS)),
+}
 # Within a view.
+FUNCTIONS = Operator("any", "any", "filter:functions", "any format", (FUNCTION, OBJECT))
 NAME_ADDRESSES = Operator(
     "stacks",
     "stacks",
@@ -160,4 +204,4 @@ MERGE_LINES = Operator(
 
 _OF_GRAPHS = (COMPUTE, MERGE_GRAPHS, SUM_PLACES, SUM_LINES, LINES_IN_ORDER, MERGE_LINES)
 _WITHIN = (ONLY_NAMES, SUM_STACKS, EQUAL_STACKS, ONE_VALUE, *_OF_GRAPHS)
-OPERATORS = (NAME_ADDRESSES, *BRIDGES, *_WITHIN)
+OPERATORS = (*SELECT.values(), NAME_ADDRESSES, FUNCTIONS, *BRIDGES, *_WITHIN)

@@ -46,6 +46,7 @@ def say_report(report: Report, headline: str) -> None:
     counts_of = (
         ("repairs", report.repairs),
         ("losses", report.losses),
+        ("left out", report.left_out),
         ("not representable", report.not_representable),
     )
     for title, counts in counts_of:

@@ -66,8 +66,9 @@ class Input:
     view: str
     addresses: bool = False  # stacks: frames are addresses that can be symbolized
     formulas: bool = False  # parts may have inherited events
+    selects: tuple[Option[Any], ...] = ()  # filters (core/options.py) that it applies itself
 
-    def rows(self, capacity: int | None = None) -> Iterator[Batch]:
+    def rows(self, capacity: int | None = None, *, keep: bool = False) -> Iterator[Batch]:
         """As `read`, once."""
         raise NotImplementedError
 
@@ -86,8 +87,8 @@ class Reader(Input):
         self.report = report
         model.inputs.append(source.name)
 
-    def rows(self, capacity: int | None = None) -> Iterator[Batch]:
-        return read(self, capacity)
+    def rows(self, capacity: int | None = None, *, keep: bool = False) -> Iterator[Batch]:
+        return read(self, capacity, keep=keep)
 
     def ranges(self) -> Iterable[tuple[int, int | None]]:
         """Byte ranges to read, as (offset, length), in this order.  The default is the whole input."""

@@ -315,6 +315,13 @@ class Batch:
     def __len__(self) -> int:
         return int(self.c.n)
 
+    @property
+    def says_something(self) -> bool:
+        """Whether there is a row other than the beginning of a buffer."""
+        if self.view != "timeline":
+            return len(self) > 0
+        return bytes(self["op"]).count(lib.FP_OP_BUFFER) < len(self)
+
     def reset(self) -> None:
         lib.fp_batch_reset(self.c)
 
@@ -359,8 +366,7 @@ class Batch:
         """(name, Arrow format, address) of the columns, then of the values as value0, value1, ..."""
         c = self.c
         columns = [
-            (name.encode(), _ARROW[type_], address_of(getattr(c, name)))
-            for name, type_ in _COLUMNS[self.view].items()
+            (name.encode(), _ARROW[type_], address_of(getattr(c, name))) for name, type_ in _COLUMNS[self.view].items()
         ]
         start = address_of(c.values)
         return columns + [(b"value%d" % k, b"l", start + 8 * k * c.cap) for k in range(c.n_values)]

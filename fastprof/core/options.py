@@ -168,6 +168,34 @@ class Range(Kind):
             ) from None
 
 
+class Pattern(Kind):
+    """A regular expression, as Python has them."""
+
+    metavar = "REGEX"
+
+    def check(self, value: Any) -> Any:
+        import re
+
+        value = super().check(value)
+        try:
+            re.compile(value)
+        except (re.error, OverflowError, RecursionError) as error:
+            raise ValueError(f"{value!r:.80} is no regular expression: {error}") from None
+        return value
+
+
+class Pair(Kind):
+    """A key and a value, as KEY=VALUE."""
+
+    metavar = "KEY=VALUE"
+
+    def check(self, value: Any) -> Any:
+        value = super().check(value)
+        if value.find("=") < 1:
+            raise ValueError(f"{value!r:.80} is not KEY=VALUE")
+        return value
+
+
 class Option(Generic[T]):
     """One option.
 
@@ -255,4 +283,26 @@ LENIENT = Option(
     False,
     group="input",
     help="read as much of a damaged input as can be understood; losses are counted, and the exit code is 3",
+)
+
+# Which rows to keep.  A reader that selects by one of these itself says so (Reader.selects); the rows of the others go
+# through an operator.  docs/bridges.md says for each view what they mean.
+TIME_RANGE: Option[tuple[int, int] | None] = Option(
+    "time_range",
+    Range(),
+    None,
+    group="filters",
+    help="keep what happened from A to B, in ticks of a timeline or nanoseconds of stacks; either may be left out",
+)
+THREADS: Option[tuple[int, ...]] = Option(
+    "threads",
+    Whole(0, UINT64, "TID"),
+    (),
+    several=True,
+    flag="--thread",
+    group="filters",
+    help="keep this thread; may be repeated",
+)
+PART: Option[int | None] = Option(
+    "part", Whole(1, UINT64), None, group="filters", help="keep this part of each input; the first one is 1"
 )

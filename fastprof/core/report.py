@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from fastprof.core._typing import Any
+from fastprof.core.options import Option, Options
 
 
 class Counts(Counter[str]):
@@ -41,14 +42,15 @@ class Report:
     """What happened in a conversion, counted.
 
     `rows` counts what was written; `repairs` are oddities of real writers that were put right; `losses` are damaged
-    pieces of the input that were left out (only with --lenient; exit code 3); `not_representable` is what the target
-    has no room for; `facts` is what `info` prints.
+    pieces of the input that were left out (only with --lenient; exit code 3); `left_out` is what the user did not ask
+    for (filters); `not_representable` is what the target has no room for; `facts` is what `info` prints.
     """
 
     def __init__(self) -> None:
         self.rows: Counter[str] = Counter()
         self.repairs = Counts()
         self.losses = Counts()
+        self.left_out = Counts()
         self.not_representable = Counts()
         self.warnings: list[str] = []
         self.facts: dict[str, Any] = {}
@@ -60,12 +62,18 @@ class Report:
         if message not in self.warnings:
             self.warnings.append(message)
 
+    def leave_out(self, rows: int, filters: Iterable[Option[Any]], options: Options) -> None:
+        """Count rows that one of `filters` leaves out, of those that are in `options`."""
+        flags = ", ".join(option.flag for option in filters if option in options)
+        self.left_out.add("filtered-rows", f"rows by {flags}", rows)
+
     def as_dict(self) -> dict[str, Any]:
         """For JSON."""
         return {
             "rows": dict(self.rows),
             "repairs": self.repairs.entries(),
             "losses": self.losses.entries(),
+            "left_out": self.left_out.entries(),
             "not_representable": self.not_representable.entries(),
             "warnings": self.warnings,
             "facts": self.facts,

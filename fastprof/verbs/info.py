@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 
 from fastprof import plan
+from fastprof.bridges import SELECT
 from fastprof.core._typing import IO, Any
-from fastprof.core.engine import Holds, Reader, Summary, read
+from fastprof.core.engine import Holds, Reader, Summary
 from fastprof.core.errors import FastprofError
 from fastprof.core.model import Model
 from fastprof.core.options import Options, checked
@@ -31,9 +32,10 @@ def info(
     reader = open_reader(path, from_, model, asked, report, progress)
     try:
         plan.refuse_idle(asked, [reader])
-        summary = reader.summary()
+        filtered = any(option in asked for option in SELECT[reader.view].options)
+        summary = None if filtered else reader.summary()
         if summary is None:
-            summary = _summarize(reader, model, report)
+            summary = _summarize(reader, model, asked, report)
     finally:
         reader.source.close()
     if summary.overflowed:
@@ -43,10 +45,10 @@ def info(
     return report
 
 
-def _summarize(reader: Reader, model: Model, report: Report) -> Summary:
+def _summarize(reader: Reader, model: Model, options: Options, report: Report) -> Summary:
     """What all rows of a reader add up to."""
-    summary = Summary()
-    rows = summary.seen(read(reader), model)
+    summary, left = Summary(), plan.Left()
+    rows = summary.seen(left.seen(plan.selected(reader, model, options, report)), model)
     if reader.view == "timeline":
         from fastprof.bridges.fold import to_graph
 
@@ -54,6 +56,7 @@ def _summarize(reader: Reader, model: Model, report: Report) -> Summary:
         rows = to_graph(rows, model, Options(), folded, Holds())
     for _ in rows:
         pass
+    left.check(model, options, report)
     if reader.view == "timeline":
         report.repairs.take(folded.repairs)
         report.warnings += folded.warnings

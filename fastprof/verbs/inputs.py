@@ -91,7 +91,7 @@ class Inputs:
         with reader.source:
             return _Closed(self, reader)
 
-    def rows(self, seen: _Closed, capacity: int | None) -> Iterator[Batch]:
+    def rows(self, seen: _Closed, capacity: int | None, keep: bool) -> Iterator[Batch]:
         """The rows of a file that was looked at."""
         source = _source(seen.name, self._options, self._report)
         self._open.append(source)
@@ -99,7 +99,7 @@ class Inputs:
             raise FastprofError(f"{seen.name}: has changed since it was looked at, while other inputs were read")
         if self._progress is not None:
             self._progress(source)
-        yield from _reader(source, seen.format, self._model, self._options, self._report).rows(capacity)
+        yield from _reader(source, seen.format, self._model, self._options, self._report).rows(capacity, keep=keep)
         self._open.remove(source)
         source.close()
 
@@ -122,11 +122,11 @@ class _Closed(Input):
     def __init__(self, inputs: Inputs, reader: Reader) -> None:
         self._inputs = inputs
         self.name, self.format, self.view = reader.name, reader.format, reader.view
-        self.addresses, self.formulas = reader.addresses, reader.formulas
+        self.addresses, self.formulas, self.selects = reader.addresses, reader.formulas, reader.selects
         self.identity = reader.source.identity
 
-    def rows(self, capacity: int | None = None) -> Iterator[Batch]:
-        return self._inputs.rows(self, capacity)
+    def rows(self, capacity: int | None = None, *, keep: bool = False) -> Iterator[Batch]:
+        return self._inputs.rows(self, capacity, keep)
 
 
 def expand(paths: Iterable[str], warn: Callable[[str], None]) -> list[str]:

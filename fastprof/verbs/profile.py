@@ -7,12 +7,11 @@ from collections.abc import Iterator
 from types import TracebackType
 
 from fastprof.core._typing import IO, Any
-from fastprof.core.engine import read
 from fastprof.core.errors import UsageError
 from fastprof.core.model import Batch, Model
 from fastprof.core.options import checked
 from fastprof.core.report import Report
-from fastprof.plan import known_options, refuse_idle
+from fastprof.plan import Left, known_options, refuse_idle, selected
 from fastprof.verbs.inputs import open_reader
 
 
@@ -32,7 +31,7 @@ class Profile:
     ) -> None:
         self.model = Model()
         self.report = Report()
-        asked = checked(options, known_options())
+        self._options = asked = checked(options, known_options())
         self._reader = open_reader(path, from_, self.model, asked, self.report)
         try:
             refuse_idle(asked, [self._reader])
@@ -44,13 +43,18 @@ class Profile:
 
     def __iter__(self) -> Iterator[Batch]:
         """The batches; each is valid until the next one is asked for."""
-        return read(self._reader)
+        return self._rows()
+
+    def _rows(self, *, keep: bool = False) -> Iterator[Batch]:
+        left = Left()
+        yield from left.seen(selected(self._reader, self.model, self._options, self.report, keep=keep))
+        left.check(self.model, self._options, self.report)
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
         """The batches as an Arrow stream.  Each has memory of its own, which the decoder fills; nothing is copied."""
         from fastprof.core import _arrow
 
-        batches = read(self._reader, keep=True)
+        batches = self._rows(keep=True)
         items = ((batch, len(batch), batch.arrow_columns()) for batch in batches)
         return _arrow.stream(items, Batch(self.view, 1).arrow_columns())
 

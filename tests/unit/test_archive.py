@@ -16,7 +16,7 @@ import fastprof
 from fastprof import formats
 from fastprof.core._c import lib
 from fastprof.core.engine import read, write
-from fastprof.core.errors import FastprofError, FormatError, UsageError
+from fastprof.core.errors import FastprofError, FormatError
 from fastprof.core.model import Batch, Model, Part, ValueType
 from fastprof.core.options import Options
 from fastprof.core.report import Report
@@ -499,8 +499,6 @@ def test_threads_and_parts() -> None:
     data, want = write_archive(graph, rows=2000)
     got, _ = read_dump(data, part=2)
     assert [r for r in got if r[0] == "row"] == [r for r in want if r[0] == "row" and r[1] == 1]
-    with pytest.raises(UsageError, match="no times or threads"):
-        read_dump(data, threads=(1,))
 
 
 # ---- metadata --------------------------------------------------------------------

@@ -91,7 +91,7 @@ def test_the_report() -> None:
     )
     assert run("convert", POOL, "-o", "/dev/null", "--to", "callgrind", "-q").stderr == b""
     report = json.loads(run("convert", POOL, "-o", "/dev/null", "--to", "callgrind", "--json").stderr)
-    assert set(report) == {"rows", "repairs", "losses", "not_representable", "warnings", "facts"}
+    assert set(report) == {"rows", "repairs", "losses", "left_out", "not_representable", "warnings", "facts"}
     assert report["repairs"] == [{"code": "unwound-frames", "text": "unwound frames", "count": 3}]
     said = json.loads(run("convert", EVENTS, "-o", "/dev/null", "--to", "callgrind", "--json").stderr)
     assert {"code": "events", "text": "events", "count": 240} in said["not_representable"]

@@ -108,7 +108,7 @@ def test_entries_for_json() -> None:
         {"code": "cut-lines", "text": "cut lines", "count": 1},
         {"code": "odd-lines", "text": "odd lines", "count": 5},
     ]
-    assert [*Report().as_dict()] == ["rows", "repairs", "losses", "not_representable", "warnings", "facts"]
+    assert [*Report().as_dict()] == ["rows", "repairs", "losses", "left_out", "not_representable", "warnings", "facts"]
 
 
 def test_the_command_says_them(tmp_path: Path) -> None:

@@ -14,13 +14,12 @@ from fastprof.core._typing import Any
 from fastprof.core.engine import Reader, Summary
 from fastprof.core.errors import FormatError, UsageError, printable
 from fastprof.core.model import VIEWS, Model, Part
-from fastprof.core.options import LENIENT, Options
+from fastprof.core.options import LENIENT, PART, THREADS, TIME_RANGE, UINT64, Options
 from fastprof.core.owner import owned
 from fastprof.core.report import Report
 from fastprof.core.shapes import fits
 from fastprof.core.source import Source
 from fastprof.formats.archive import MEMBER as MEMBER_NAME
-from fastprof.formats.archive import PART, THREADS, TIME_RANGE
 from fastprof.formats.archive import sections as archive_sections
 from fastprof.formats.archive.index import load, payload, read_end, read_header
 from fastprof.formats.archive.parts import from_plain
@@ -47,8 +46,7 @@ from fastprof.formats.archive.sections import (
 class ArchiveReader(Reader):
     """Reads one member of an archive.  `view` is what it holds.
 
-    Reads only the chunks that the options ask for (time_range, threads,
-    part), and of those only the rows asked for.
+    Reads only the chunks that the options in `selects` ask for, and of those only the rows asked for.
     """
 
     format = "archive"
@@ -73,8 +71,12 @@ class ArchiveReader(Reader):
         self.addresses, self.formulas = self.view == "stacks", self.view == "graph"
         if self.view not in VIEWS:
             raise FormatError(source.name, self.format, f"view {self.view!r} is unknown")
-        if self.view == "graph" and (options[TIME_RANGE] or options[THREADS]):
-            raise UsageError(f"{source.name}: a graph has no times or threads to choose by, only parts")
+        self.selects = (PART,) if self.view == "graph" else (PART, TIME_RANGE, THREADS)
+        self._part = options[PART]
+        self._time_range = options[TIME_RANGE] if TIME_RANGE in self.selects else None
+        self._wanted_threads = options[THREADS] if THREADS in self.selects else ()
+        self._chooses = self._part is not None or bool(self._time_range or self._wanted_threads)
+        self._filter = ffi.new("struct fp_archive_filter *")
         self._section: Section | None = None
         self._expected: tuple[int, int, int] = (0, 0, 0)
         self._open = False
@@ -89,7 +91,7 @@ class ArchiveReader(Reader):
             # there from the beginning, so that rows are not lost with what is said of their part
             self._part_at.append(model.add_part(Part()))
         self._dec = owned(lib.fp_archive_dec_new(self._ids), lib.fp_archive_dec_free, "the archive decoder")
-        self._passed_over = 0
+        self._passed_over = self._rows_passed_over = 0
 
     def _error(self, error: SectionError) -> FormatError:
         code = lib.FP_E_MALFORMED
@@ -125,10 +127,9 @@ class ArchiveReader(Reader):
 
     def summary(self) -> Summary | None:
         """From the member's END, without its chunks; not if damage or only some of the rows are asked for."""
-        options, end = self.options, self._member.end
-        chosen = options[TIME_RANGE] or options[THREADS] or options[PART] is not None
+        end = self._member.end
         known = all(type_ <= NUMBERS for _, type_, _ in self._member.sections)
-        if options[LENIENT] or chosen or not known or end is None or end.get("overflowed"):
+        if self.options[LENIENT] or self._chooses or not known or end is None or end.get("overflowed"):
             return None
         found = Summary()
         c = found.c
@@ -160,15 +161,10 @@ class ArchiveReader(Reader):
     # ---- which sections ------------------------------------------------------
 
     def ranges(self) -> Iterator[tuple[int, int | None]]:
-        if self.options[THREADS] and self._member.end is not None and not self._thread_ids():
-            there = ", ".join(str(row[2]) for row in self._member.end.get("threads", [])[:20])
-            raise UsageError(f"{self.source.name}: none of the threads asked for is there, but: {there or 'none'}")
-        parts, part = {part for chunk in self._member.chunks.values() for part in chunk.parts}, self.options[PART]
-        if part is not None and parts and part > max(parts) + 1:
-            raise UsageError(f"{self.source.name}: part {part} is asked for, of {max(parts) + 1}")
         for offset, type_, nbytes in self._member.sections:
             if type_ == ROWS and not self._wanted(self._member.chunks[offset]):
                 self._passed_over += 1
+                self._rows_passed_over += self._member.chunks[offset].rows
                 continue
             self._expected = (offset, type_, nbytes)
             self._section = None
@@ -176,12 +172,12 @@ class ArchiveReader(Reader):
             yield offset, nbytes
 
     def _wanted(self, chunk: Chunk) -> bool:
-        time_range, part = self.options[TIME_RANGE], self.options[PART]
+        time_range, part = self._time_range, self._part
         if time_range and chunk.times and (chunk.times[1] < time_range[0] or chunk.times[0] > time_range[1]):
             return False
         if part is not None and chunk.parts and part - 1 not in chunk.parts:
             return False
-        if self.options[THREADS] and chunk.threads:
+        if self._wanted_threads and chunk.threads:
             return not self._thread_ids().isdisjoint(chunk.threads)
         return True
 
@@ -192,7 +188,7 @@ class ArchiveReader(Reader):
         else:
             ids = self._ids
             rows = [self.model.row("threads", ids.to[8][i]) for i in range(1, ids.n[8])]
-        return {i for i, row in enumerate(rows, 1) if row[2] in self.options[THREADS]}
+        return {i for i, row in enumerate(rows, 1) if row[2] in self._wanted_threads}
 
     # ---- feeding ---------------------------------------------------------------
 
@@ -241,20 +237,18 @@ class ArchiveReader(Reader):
 
     def _set_filter(self) -> None:
         """Rows are chosen exactly; the chunks that hold them were chosen by the index."""
-        options, part = self.options, self.options[PART]
-        if options[TIME_RANGE] is None and not options[THREADS] and part is None:
+        if not self._chooses:
             return
-        first, last = options[TIME_RANGE] or (0, (1 << 64) - 1)
-        self._filter = ffi.new("struct fp_archive_filter *")
-        self._filter.first_time, self._filter.last_time = first, last
-        self._filter.part = 0xFFFFFFFF if part is None else part - 1
-        if options[THREADS]:
+        chosen = self._filter
+        chosen.rows.first_time, chosen.rows.last_time = self._time_range or (0, UINT64)
+        chosen.part = 0xFFFFFFFF if self._part is None else min(self._part - 1, 0xFFFFFFFE)
+        if self._wanted_threads:
             n = self.model.count("threads")
             self._mask = ffi.new("uint8_t[]", n)
             for i in range(1, n):
-                self._mask[i] = self.model.row("threads", i)[2] in options[THREADS]
-            self._filter.threads, self._filter.n_threads = self._mask, n
-        lib.fp_archive_dec_filter(self._dec, self._filter)
+                self._mask[i] = self.model.row("threads", i)[2] in self._wanted_threads
+            chosen.rows.threads = (self._mask, n)
+        lib.fp_archive_dec_filter(self._dec, chosen)
 
     def _c_payload(self) -> Any:
         self._keep = ffi.from_buffer("uint8_t[]", self._payload)
@@ -347,25 +341,26 @@ class ArchiveReader(Reader):
 
     def _count(self) -> None:
         """Compare the rows with what END says: a whole section may be gone without a trace."""
-        options, end, name = self.options, self._member.end, self.source.name
+        end, name = self._member.end, self.source.name
         if end is None:
             behind = f", the last at time {self._last_time}" if self._last_time is not None else ""
             self.report.warn(f"{name}: the profile has no end: {self._rows_kept} rows are there{behind}")
             return
         kinds: Any = end.get("kinds")
         known = isinstance(kinds, list) and all(isinstance(n, int) for n in kinds)
-        if not known or options[TIME_RANGE] or options[THREADS] or options[PART] is not None:
+        if not known or self._chooses:
             return
         missing = sum(kinds) - self._rows_kept - self.report.losses["rows"]
         if not missing:
             return
         said = f"the profile has {sum(kinds)} rows, but {self._rows_kept} are there"
-        if not options[LENIENT] or missing < 0:
+        if not self.options[LENIENT] or missing < 0:
             raise self._error(SectionError(self._member.sections[-1][0], said))
         self.report.losses.add("archive-rows", "rows", missing)
         self.report.warn(f"{name}: {said}")
 
     def finish(self) -> None:
+        self.report.leave_out(self._filter.left_out + self._rows_passed_over, self.selects, self.options)
         self._count()
         self._tell()
 
