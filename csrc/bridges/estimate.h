@@ -1,27 +1,27 @@
 /* bridges/estimate.h - graph -> stacks: self costs, their callers estimated.
  *
  * A graph says which functions call each other, but not which calls
- * were made within which others.  The estimate divides a function's cost among
- * its callers in proportion to the inclusive costs of their arcs, divides each
- * share among the callers of that caller, and so on up to a root:
+ * were made within which others.  The estimate goes from the roots down.  A
+ * context is a function with a stack of callers; its share is how much of the
+ * function's cost it stands for.  A context hands each arc on in proportion:
  *
- *   a -> c 30, b -> c 10, c self 40     gives   a > c 30,  b > c 10
+ *   share of "... > f > g"  =  share of "... > f"  *  cost of the arc f -> g / cost of g
  *
- * Self costs are exact: each position's cost is divided into integers by the
- * method of largest remainders, and these add up to the cost.  All values are
- * divided alike, by the first value that any arc has.
- * Recursion: no function is twice in a stack.  An arc that would close a cycle
- * is left out, and the other callers get its share.  If a function is in no
- * cycle and costs more than the arcs into it, the rest becomes a stack in which
- * it has no caller.
- * Pruning: a caller is not followed if its share is below `prune` of the
- * profile's total in every value.  A frame [pruned] then stands for it and its
- * callers.  A sole caller is always followed.
- * Limits: in a graph with many cycles the number of stacks can grow beyond
- * measure.  The work for one function and all work together are limited.
- * Callers beyond a limit are pruned, too.
- * Memory: linear in distinct positions and arcs, plus one function's callers,
- * plus the model's stacks.
+ *   main -> a 30, main -> b 10, a -> c 30, b -> c 10, c self 40
+ *   shares: main 1, main > a 1, main > b 1, main > a > c 3/4, main > b > c 1/4
+ *
+ * Self costs are exact: each place's cost is divided into integers that add up
+ * to it.  All values are divided alike, by the first value that any arc has.
+ * Roots: functions that nobody calls, and what a function that is in no cycle
+ * costs beyond the arcs into it.
+ * Pruning: a context that would cost less than `prune` of the profile's total,
+ * on average over its values, is not made.  The shares that a function's
+ * contexts leave over stand under a frame [pruned].
+ * Cycles: no function is twice in a stack.  Arcs that would close a cycle are
+ * left out, and the shares of each function of the cycle are scaled, so that
+ * they add up to one again.
+ * Size: docs/bridges.md says what is summed up if there would be more than
+ * most_rows.
  */
 #ifndef FP_ESTIMATE_H
 #define FP_ESTIMATE_H
@@ -31,54 +31,40 @@
 
 /* cffi-begin */
 
+/* What a place in a stack is. */
+enum fp_estimate_by { FP_BY_FUNCTION = 0, FP_BY_LINE = 1, FP_BY_ADDRESS = 2 };
+
+/* Which callers stand in a stack. */
+enum fp_estimate_callers { FP_CALLERS_NONE = 0, FP_CALLERS_DIRECT = 1, FP_CALLERS_ALL = 2 };
+
+/* The defaults of most_rows and max_contexts, 80 MiB. */
+enum { FP_ESTIMATE_ROWS = 180000, FP_ESTIMATE_CONTEXTS = 1 << 21 };
+
+/* Callers in a stack. */
+enum { FP_ESTIMATE_DEPTH = 1000 };
+
 struct fp_estimate {
     struct fp_model *model;
     uint32_t n_values;
-    uint32_t thread;   /* of the stacks to be pulled; set by the caller */
-    uint64_t calls;    /* sum of the call counts, which stacks cannot hold */
-    uint64_t jumps;    /* jump rows, likewise */
-    uint64_t pruned;   /* stacks under [pruned] */
-    uint64_t stacks;   /* stacks in all */
-    uint64_t limited;  /* functions that met a limit */
-    int64_t work_left; /* of the limit to all work.  With several estimates the caller copies it to the next */
-
-    /* private from here on */
-    struct fp_table positions; /* function, file, line, address (two words) */
-    struct fp_table rows;      /* (position, callee or 0) */
-    int64_t *sums;             /* of row i: sums[i * n_values ..] */
-    uint64_t *counts;          /* of row i: calls */
-    uint32_t cap_rows;
-    double *total; /* by value: sum of the magnitudes of self costs */
-    double prune;
-    uint32_t max_depth;        /* callers followed from a function */
-    int32_t cut_is_pruned;     /* what is above max_depth goes under [pruned] */
-    uint32_t primary;          /* value whose shares divide; n_values: call counts */
-    struct fp_caller *callers; /* ordered by callee, heaviest first */
-    uint32_t *callers_start;   /* by function */
-    uint32_t *selfs;           /* rows of self costs, ordered by function */
-    uint32_t *selfs_start;     /* by function */
-    double *called;            /* by function: weight of all its callers */
-    double *uncalled;          /* by function: weight of what it costs beyond its callers */
-    uint8_t *flags;            /* by function */
-    uint32_t *frames;          /* by position; 0 = not made yet */
-    uint32_t pruned_frame;
-    uint32_t limit_met; /* by the function at hand: 0 or 1 */
-    uint32_t unknown;   /* the string ??? */
-    uint32_t n_functions;
-    uint32_t function, row; /* pulling: function, place in selfs */
-    uint32_t context;       /* pulling: place in contexts */
-    struct fp_context *contexts;
-    uint32_t n_contexts, cap_contexts;
-    struct fp_pending *pending;
-    uint32_t n_pending, cap_pending;
-    uint32_t *path; /* by depth: position of the caller */
-    uint32_t cap_path;
-    int64_t *parts; /* of the row at hand: by value, by context */
-    uint32_t cap_parts;
+    uint32_t by;  /* enum fp_estimate_by */
+    double prune; /* fp_estimate_end raises it when there would be more than max_contexts */
+    uint32_t max_contexts;
+    uint32_t most_rows; /* written in full detail with any `prune`; 1 / prune if that is more */
+    uint64_t calls;     /* sum of the call counts, which stacks cannot hold */
+    uint64_t jumps;     /* jump rows, likewise */
+    /* of the rows pulled so far: */
+    uint64_t stacks;
+    double pruned;                /* share of the total that stands under [pruned], of the value that divides */
+    double unlined;               /* the same of functions' costs without a line, or address */
+    uint64_t unnamed;             /* functions that are summed up as [pruned] */
+    struct fp_estimate_sums *own; /* self costs by place.  Private, as what follows */
+    struct fp_estimate_sums *arcs;
+    struct fp_estimate_flow *flow;
+    struct fp_estimate_rows *rows;
 };
 
 /* Ids of the batches are those of `model` (borrowed).  NULL when memory ran out. */
-struct fp_estimate *fp_estimate_new(struct fp_model *model);
+struct fp_estimate *fp_estimate_new(struct fp_model *model, uint32_t by, double prune);
 void fp_estimate_free(struct fp_estimate *e);
 
 /* Widens every sum to `n_values` (never narrows).  0 or FP_E_NOMEM. */
@@ -91,14 +77,15 @@ int fp_estimate_set_values(struct fp_estimate *e, uint32_t n_values);
 int fp_estimate_put(struct fp_estimate *e, const struct fp_batch *in, const uint32_t *columns, int addresses, int lines,
                     struct fp_err *err);
 
-/* After the last batch.  `max_depth` callers are followed from each function;
- * what is above them goes under [pruned] when `cut_is_pruned`, else it is left
- * out.  FP_DONE or FP_E_NOMEM. */
-int fp_estimate_end(struct fp_estimate *e, double prune, uint32_t max_depth, int cut_is_pruned, struct fp_err *err);
+/* After the last batch: finds the contexts.  `callers` is an enum
+ * fp_estimate_callers.  FP_DONE, FP_E_OVERFLOW or FP_E_NOMEM. */
+int fp_estimate_end(struct fp_estimate *e, uint32_t callers, struct fp_err *err);
 
-/* Pulls stacks rows; a stack comes once for each position of its leaf.
- * FP_FULL, FP_DONE or FP_E_NOMEM. */
-int fp_estimate_pull(struct fp_estimate *e, struct fp_batch *out, struct fp_err *err);
+/* After fp_estimate_end: the first value that is not 0 everywhere; 0 if there is none. */
+uint32_t fp_estimate_first_value(const struct fp_estimate *e);
+
+/* Pulls stacks rows of this thread.  FP_FULL, FP_DONE or FP_E_NOMEM. */
+int fp_estimate_pull(struct fp_estimate *e, uint32_t thread, struct fp_batch *out, struct fp_err *err);
 
 /* cffi-end */
 

@@ -119,7 +119,16 @@ PRUNE = Option(
     Share(),
     1e-5,
     group="views",
-    help="graph to stacks: callers with less than this share of the total become one frame, [pruned] (default: 1e-5)",
+    help="graph to stacks: a stack of callers that costs less than this share of the total ends, in [pruned] "
+    "(default: 1e-5)",
+)
+BY = Option(
+    "by",
+    Words("function", "line", "address"),
+    "line",
+    group="views",
+    help="graph to stacks: what stacks are made of: functions, functions with the lines where they call and cost "
+    "(default), or instruction addresses, too",
 )
 MAX_MEMORY = Option(
     "max_memory",
@@ -170,7 +179,9 @@ BRIDGES = (
     Operator("timeline", "graph", "fold:to_graph", "a timeline to a graph", (TIME_UNIT, PER_THREAD, MAX_MEMORY)),
     Operator("timeline", "stacks", "fold:to_stacks", "a timeline to stacks", (TIME_UNIT, PER_THREAD, LABELS)),
     Operator("stacks", "graph", "project:to_graph", "stacks to a graph", (PER_THREAD, INLINE_CALLS)),
-    Operator("graph", "stacks", "estimate:to_stacks", "a graph to stacks", (STACKS, PRUNE, PER_THREAD, LABELS), True),
+    Operator(
+        "graph", "stacks", "estimate:to_stacks", "a graph to stacks", (STACKS, PRUNE, BY, PER_THREAD, LABELS), True
+    ),
 )
 # What a row says itself, by its view.  The plan puts these right behind each reader, for what that does not select by.
 SELECT = {

@@ -8,16 +8,17 @@ becomes
 
 It is right if the calls of c cost the same under main > a as under any other
 caller of a; a graph does not say.
-Kept: every position's self cost and every total, to the unit.
-Lost, and counted as not representable: call counts and jumps.  Lost: which caller a line of
-a function was run for; all lines are divided alike.
+Kept: every function's self cost and every total, to the unit; so is every line's, unless there are too many.
+Lost, and counted as not representable: call counts and jumps.  Lost: which caller a line of a function was run for;
+all lines are divided alike.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from functools import partial
 
-from fastprof.bridges import PRUNE, STACKS, labels_apart
+from fastprof.bridges import BY, PRUNE, STACKS, labels_apart
 from fastprof.bridges.pull import batches_of
 from fastprof.core._c import ffi, lib
 from fastprof.core._typing import Any
@@ -30,13 +31,16 @@ from fastprof.core.parts import match_columns, merge_parts
 from fastprof.core.report import Report
 from fastprof.core.version import __version__
 
-# `--stacks`: how many callers are followed, and how the output says it.
-MAX_DEPTH = 1000
-_DEPTHS = {
-    "self": (0, b"the source is a call graph: each stack is a function by itself"),
-    "arcs": (1, b"stacks are estimated from a call graph: functions under their direct callers only"),
-    "estimate": (MAX_DEPTH, b"stacks are estimated from a call graph: callers share costs as their arcs do"),
+# `--stacks`: which callers stand in a stack, and how the output says it.
+_CALLERS = {
+    "self": (lib.FP_CALLERS_NONE, b"the source is a call graph: each stack is a function by itself"),
+    "arcs": (
+        lib.FP_CALLERS_DIRECT,
+        b"stacks are estimated from a call graph: functions under their direct callers only",
+    ),
+    "estimate": (lib.FP_CALLERS_ALL, b"stacks are estimated from a call graph: callers share costs as their arcs do"),
 }
+_BY = {"function": lib.FP_BY_FUNCTION, "line": lib.FP_BY_LINE, "address": lib.FP_BY_ADDRESS}
 
 
 def to_stacks(
@@ -44,44 +48,57 @@ def to_stacks(
 ) -> Iterator[Batch]:
     """Estimated stacks of a call graph: one part, or one for each that `--labels` and `--per-thread` keep apart.
 
-    Memory is linear in distinct positions and arcs.  Errors: FastprofError for
+    Memory is linear in distinct places and arcs, up to a limit: docs/bridges.md.  Errors: FastprofError for
     a sum beyond 2^63 - 1 or an id that is not there.
     """
     groups: dict[tuple[int, int], _Group] = {}  # by thread and number of the part
     of_part: dict[int, tuple[_Group, Any]] = {}
+    by, prune = options[BY], options[PRUNE]
     for batch in batches:
         if batch.part not in of_part:
             part = model.parts[batch.part]
             key = _key(model, part, labels_apart(options, holds))
-            group = groups.setdefault(key, _Group(model))
+            group = groups.get(key) or groups.setdefault(key, _Group(model, by, prune))
             of_part[batch.part] = group, group.add(part, batch.c.n_values)
         group, columns = of_part[batch.part]
         group.put(batch, columns)
 
-    depth, comment = _DEPTHS[options[STACKS]]
+    callers, comment = _CALLERS[options[STACKS]]
     if not groups:  # a graph of nothing still says what it would have counted
-        groups[0, 0] = _Group(model)
+        groups[0, 0] = _Group(model, by, prune)
         for part in list(model.parts):
             groups[0, 0].add(part, len(part.value_types))
-    limited, work_left = 0, None
     for (thread, _), group in groups.items():
         c = group.c
-        c.thread = thread
-        if work_left is not None:
-            c.work_left = work_left
-        group.end(options[PRUNE], depth, options[STACKS] == "estimate")
-        yield from batches_of("stacks", len(group.events), model.add_part(group.part(comment)), group.pull)
+        group.end(callers)
+        pull = partial(group.pull, thread)
+        yield from batches_of("stacks", len(group.events), model.add_part(group.part(comment)), pull)
         report.rows["estimated stacks"] += c.stacks
         report.not_representable.add("call-counts", "call counts", c.calls)
         report.not_representable.add("jumps", "jumps", c.jumps)
-        if c.pruned:
-            report.facts["stacks pruned"] = report.facts.get("stacks pruned", 0) + c.pruned
-        limited, work_left = limited + c.limited, c.work_left
-    if limited:
+        _tell(group, by, prune, f"thread {model.row('threads', thread)[2]}: " if thread else "", report)
+
+
+def _tell(group: _Group, by: str, prune: float, where: str, report: Report) -> None:
+    """Say how much is not shown as asked."""
+    c = group.c
+    if c.prune > prune:
         report.warn(
-            f"the work for estimated stacks has a limit, which {limited} of the functions met; "
-            "callers beyond it are [pruned]"
+            f"{where}too many stacks of callers for --prune {prune:g}: those below {c.prune:.2g} of the total end, too"
         )
+    if c.pruned > 0:
+        unnamed = f", with it {c.unnamed:,} functions whose names there is no room for" if c.unnamed else ""
+        report.warn(
+            f"{where}{_percent(c.pruned)} of the cost stands under [pruned], without all of its callers{unnamed}; "
+            "a smaller --prune shows more"
+        )
+    if c.unlined > 0:
+        what = {"line": "lines", "address": "addresses"}[by]
+        report.warn(f"{where}{_percent(c.unlined)} of the cost is summed up by function: there is no room for all {what}")
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.1f} %" if share >= 0.0005 else "less than 0.1 %"
 
 
 def _key(model: Model, part: Part, apart: frozenset[str]) -> tuple[int, int]:
@@ -94,13 +111,13 @@ def _key(model: Model, part: Part, apart: frozenset[str]) -> tuple[int, int]:
 class _Group:
     """What is added up into one output part."""
 
-    def __init__(self, model: Model) -> None:
-        self.c = owned(lib.fp_estimate_new(model.c), lib.fp_estimate_free, "the estimate of stacks")
+    def __init__(self, model: Model, by: str, prune: float) -> None:
+        new = lib.fp_estimate_new(model.c, _BY[by], prune)
+        self.c = owned(new, lib.fp_estimate_free, "the estimate of stacks")
         self._model = model
         self._err = ffi.new("struct fp_err *")
         self.events: list[ValueType] = []
         self.sources: list[Part] = []
-        self._not_zero: set[int] = set()  # of the events: those of which some row has more than 0
 
     def check(self, status: int) -> int:
         return check_sums(status, self._err, self._model, "graph to stacks", self.events)
@@ -108,16 +125,13 @@ class _Group:
     def put(self, batch: Batch, columns: Any) -> None:
         positions = self._model.parts[batch.part].positions
         instr, line = "instr" in positions, "line" in positions
-        for k in range(batch.c.n_values):
-            if columns[k] not in self._not_zero and batch.values(k).tobytes().strip(b"\0"):
-                self._not_zero.add(columns[k])
         self.check(lib.fp_estimate_put(self.c, batch.c, columns, instr, line, self._err))
 
-    def end(self, prune: float, depth: int, shared: bool) -> None:
-        self.check(lib.fp_estimate_end(self.c, prune, depth, shared, self._err))
+    def end(self, callers: int) -> None:
+        self.check(lib.fp_estimate_end(self.c, callers, self._err))
 
-    def pull(self, out: Any) -> int:
-        return self.check(lib.fp_estimate_pull(self.c, out, self._err))
+    def pull(self, thread: int, out: Any) -> int:
+        return self.check(lib.fp_estimate_pull(self.c, thread, out, self._err))
 
     def add(self, part: Part, n_values: int) -> Any:
         columns = match_columns(part, n_values, self.events)
@@ -131,5 +145,5 @@ class _Group:
         part.creator = f"fastprof-{__version__}".encode()
         part.comments.insert(0, comment)
         if len(self.events) > 1:  # a graph's first event is its main one; readers of stacks show the last
-            part.extra["default_sample_type"] = self.events[min(self._not_zero, default=0)].name
+            part.extra["default_sample_type"] = self.events[lib.fp_estimate_first_value(self.c)].name
         return part

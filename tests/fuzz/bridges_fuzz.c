@@ -7,7 +7,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-#include "bridges/estimate.h"
+#include "bridges/estimate_private.h"
 #include "bridges/restack.h"
 #include "bridges/project.h"
 #include "bridges/sum.h"
@@ -139,6 +139,7 @@ static int to_graph(struct fp_model *m, const struct fp_batch *in, uint32_t opti
             pulled = fp_project_pull(s, out);
             if (pulled < 0) abort();
             add(&rows, out);
+            if (options & 32) e->own->limit = e->arcs->limit = 8;
             status = fp_estimate_put(e, out, columns, s->addresses, s->lines, err);
             fp_batch_reset(out);
         }
@@ -156,10 +157,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n) {
     struct fp_model *m = fp_model_new();
     struct fp_batch *samples = fp_batch_new(FP_STACKS, ROWS, VALUES), *sums = fp_batch_new(FP_STACKS, ROWS, VALUES);
     struct fp_restack *restack = fp_restack_new(m);
-    struct fp_estimate *e = fp_estimate_new(m);
     struct totals before = {{0}, 0}, after = {{0}, 0}, graph = {{0}, 0}, estimated = {{0}, 0};
     struct fp_err err;
     const uint32_t options = take(&g), keep = take(&g);
+    struct fp_estimate *e = fp_estimate_new(m, options % 3, (options >> 4) / 64.0);
+    if (keep & 1) { /* limits that are met */
+        e->max_contexts = keep;
+        e->most_rows = keep % 16;
+    }
 
     fill_model(&g, m);
     fill_batch(&g, m, samples, options & 8);
@@ -186,11 +191,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n) {
     if (status == FP_DONE) status = to_graph(m, samples, options, e, &graph, &err);
     if (status == FP_DONE) {
         same(&before, &graph);
-        const double prune = (options >> 4) / 64.0;
-        status = fp_estimate_end(e, prune, keep % 40, options >> 3 & 1, &err);
+        status = fp_estimate_end(e, keep % 3, &err);
         fp_batch_reset(sums);
         for (int pulled = FP_FULL; status == FP_DONE && pulled == FP_FULL;) {
-            pulled = fp_estimate_pull(e, sums, &err);
+            pulled = fp_estimate_pull(e, 0, sums, &err);
             if (pulled < 0) status = pulled;
             add(&estimated, sums);
             fp_batch_reset(sums);

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from itertools import chain, pairwise
+from itertools import pairwise
 from typing import Any
 
 import pytest
 
 from fastprof.bridges import estimate as bridge
-from fastprof.bridges.estimate import MAX_DEPTH, to_stacks
+from fastprof.bridges.estimate import to_stacks
 from fastprof.core._c import lib
 from fastprof.core.errors import FastprofError
 from fastprof.core.model import Model, Part
@@ -17,7 +17,6 @@ from fastprof.core.report import Report
 from tests.support import profiles
 from tests.support.profiles import At, Fn, Row
 
-LIMIT = "the work for estimated stacks has a limit, which %d of the functions met; callers beyond it are [pruned]"
 NAMES = {n: Fn(n, f"{n}.c") for n in ("main", "a", "b", "c", "d")}
 
 
@@ -102,18 +101,26 @@ def test_pruned_shares_keep_their_place_in_the_total() -> None:
     rows = [call(name(n), "c", 1 if n else 901) for n in range(100)] + [cost("c", 1000)]
     report = Report()
     assert estimate(rows, report, prune=0.01) == {"f0>c": (901,), "[pruned]>c": (99,)}
-    assert report.facts["stacks pruned"] == 1
-    # what is pruned further up keeps the callers that are known
+    assert report.warnings == [
+        "9.9 % of the cost stands under [pruned], without all of its callers; a smaller --prune shows more"
+    ]
+    # what is under a context that is too small has no callers either
     rows = [call(name(n), "b", 1) for n in range(1000)] + [call("b", "c", 1000), cost("c", 1000)]
-    assert estimate(rows, prune=0.01) == {"[pruned]>b>c": (1000,)}
-    # a caller that is alone is named, however small
-    assert estimate([*rows, cost("a", 5), call("main", "a", 5)], prune=0.1)["main>a"] == (5,)
+    assert estimate(rows, prune=0.01) == {"[pruned]>c": (1000,)}
+    # too small on average over the value types
+    rows = [call("a", "c", 1, 50), call("b", "c", 99, 50), cost("c", 100, 100)]
+    assert estimate(rows, prune=0.1) == {"b>c": (99, 99), "[pruned]>c": (1, 1)}
+    rows = [call("a", "c", 10, 50), call("b", "c", 90, 50), cost("c", 100, 100)]
+    assert estimate(rows, prune=0.1) == {"a>c": (10, 10), "b>c": (90, 90)}
 
 
 def test_rounding_leaves_nothing_over() -> None:
     rows = [call(name(n), "c", 1) for n in range(7)] + [cost("c", 100), cost("c", -3, line=9)]
     found = estimate(rows)
     assert sum(v for (v,) in found.values()) == 97
+    # one sample: on the most likely stack
+    rows = [call("a", "c", 20), call("b", "c", 50), call("d", "c", 30), cost("c", 1)]
+    assert estimate(rows) == {"b>c": (1,)}
 
 
 def test_cost_beyond_the_callers_has_no_caller() -> None:
@@ -123,9 +130,19 @@ def test_cost_beyond_the_callers_has_no_caller() -> None:
 
 def test_cycles_end() -> None:
     assert estimate([cost("a", 5), call("a", "a", 50)]) == {"a": (5,)}
-    assert estimate([cost("a", 5), call("a", "b", 9), call("b", "a", 9)]) == {"b>a": (5,)}
+    # nobody calls it: it begins with its most expensive function
+    assert estimate([cost("a", 5), call("a", "b", 9), call("b", "a", 9)]) == {"a": (5,)}
+    rows = [cost("a", 5), cost("b", 3), call("a", "b", 9), call("b", "a", 9)]
+    assert estimate(rows) == {"a": (5,), "a>b": (3,)}
+    # the example of the docs
     rows = [call("main", "a", 60), call("main", "b", 40), call("a", "b", 30), call("b", "a", 20), cost("a", 80)]
     assert estimate(rows) == {"main>a": (60,), "main>b>a": (20,)}
+
+
+def test_what_a_cycle_calls_gets_all_of_its_cost() -> None:
+    rows = [call("main", "a", 100), call("a", "b", 900), call("b", "a", 800), call("a", "c", 60), call("b", "d", 40)]
+    rows += [cost("c", 60), cost("d", 40)]
+    assert estimate(rows) == {"main>a>c": (60,), "main>a>b>d": (40,)}
 
 
 def test_zero_arcs_are_shared_by_calls_then_evenly() -> None:
@@ -140,6 +157,19 @@ def test_negative_costs_of_differences() -> None:
     assert estimate([call("a", "c", -(2**63)), cost("c", -(2**63))]) == {"a>c": (-(2**63),)}
 
 
+def limited(monkeypatch: pytest.MonkeyPatch, **limits: int) -> None:
+    """Estimates have these limits."""
+
+    class Limited(bridge._Group):
+        def __init__(self, model: Model, by: str, prune: float) -> None:
+            super().__init__(model, by, prune)
+            for limit, value in limits.items():
+                assert getattr(self.c, limit) > value
+                setattr(self.c, limit, value)
+
+    monkeypatch.setattr(bridge, "_Group", Limited)
+
+
 @pytest.mark.parametrize("prune", [1e-2, 1e-4])
 def test_everything_calls_everything(prune: float) -> None:
     functions = [name(n) for n in range(60)]
@@ -147,55 +177,82 @@ def test_everything_calls_everything(prune: float) -> None:
     model = Model()
     batches = to_stacks(profiles.graph(model, rows), model, Options(prune=prune), Report())
     assert sum(sum(b.values(0)) for b in batches) == 60_000
+    assert model.count("stacks") < 60 / prune
 
 
-def test_work_has_a_limit_without_pruning() -> None:
+def test_the_number_of_contexts_has_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     layers = [[name(10 * k + n) for n in range(10)] for k in range(8)]  # 10^7 paths to the last layer
-    rows = [call(f, g, 10) for above, below in pairwise(layers) for f in above for g in below]
+    rows = [call(f, g, 10 + n) for above, below in pairwise(layers) for f in above for n, g in enumerate(below)]
     rows.append(cost(layers[-1][0], 10**9))
+    limited(monkeypatch, max_contexts=5000)
     model, report = Model(), Report()
     total = n = 0
     for b in to_stacks(profiles.graph(model, rows), model, Options(prune=0.0), report):
         total += sum(b.values(0))
         n += len(b)
     assert total == 10**9
-    assert n <= (1 << 18) + 2
-    assert report.warnings == [LIMIT % 1]
-
-
-def test_all_work_has_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
-    functions = [name(n) for n in range(30)]
-    rows = [call(f, g, 10) for f in functions for g in functions] + [cost(f, 1000) for f in functions]
-    limit = 20_000
-
-    class Limited(bridge._Group):
-        def __init__(self, model: Model) -> None:
-            super().__init__(model)
-            assert self.c.work_left > 1 << 20
-            self.c.work_left = limit
-
-    monkeypatch.setattr(bridge, "_Group", Limited)
-    for n_threads in (1, 3):
-        model, report = Model(), Report()
-        parts = [Part(thread=t + 1) for t in range(n_threads)]
-        graphs = chain.from_iterable(profiles.graph(model, rows, part=part) for part in parts)
-        batches = to_stacks(graphs, model, Options(prune=0.0, per_thread=True), report)
-        assert sum(sum(b.values(0)) for b in batches) == 30_000 * n_threads
-        assert model.count("stacks") < limit // 4
-        assert report.warnings == [LIMIT % (30 * n_threads)]
-    # a function that nobody calls needs no work, nor does one under its callers only
-    assert estimate([*rows, cost("main", 1)], prune=0.0)["main"] == (1,)
-    report = Report()
-    assert len(estimate(rows, report, prune=0.0, stacks="arcs")) == 30 * 29
-    assert not report.warnings
+    assert n <= 5100
+    assert model.count("stacks") < 5100
+    assert report.warnings[0].startswith("too many stacks of callers for --prune 0: those below ")
+    assert "under [pruned]" in report.warnings[1]
 
 
 def test_a_very_long_chain_is_cut() -> None:
-    functions = [name(n) for n in range(3 * MAX_DEPTH)]
-    rows = [call(f, g, 7) for f, g in pairwise(functions)] + [cost(functions[-1], 7)]
-    (path,) = estimate(rows)
-    assert path.count(">") == MAX_DEPTH + 1
-    assert path.startswith(f"[pruned]>f{2 * MAX_DEPTH - 1}>")
+    depth = lib.FP_ESTIMATE_DEPTH
+    functions = [name(n) for n in range(3 * depth)]
+    rows = [call(f, g, 7) for f, g in pairwise(functions)] + [cost(functions[-1], 7), cost(functions[depth], 2)]
+    found = estimate(rows)
+    assert found.pop(f"[pruned]>f{3 * depth - 1}") == (7,)
+    ((path, values),) = found.items()
+    assert path.count(">") == depth
+    assert path.endswith(f"f{depth - 1}>f{depth}")
+    assert values == (2,)
+
+
+def test_details_go_when_there_is_no_room(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Lines first, of functions that cost little; then names of those that cost least."""
+    big = [cost("a", 1000, line=n) for n in range(1, 4)] + [cost("b", 10, line=n) for n in range(1, 40)]
+    tiny = [cost(name(n), 1, line=n) for n in range(100)]
+    callers = [call("main", "a", 3000), call("main", "b", 390)]
+    model, report = Model(), Report()
+    batches = to_stacks(profiles.graph(model, big + tiny + callers), model, Options(prune=1e-2), report)
+    assert len(profiles.samples(model, batches)) == 142  # each line
+    assert len(report.warnings) == 0
+
+    limited(monkeypatch, most_rows=50)
+    model, report = Model(), Report()
+    batches = to_stacks(profiles.graph(model, big + tiny + callers), model, Options(prune=1e-2), report)
+    samples = profiles.samples(model, batches)
+    assert len(samples) <= 101  # 1 / prune is more than 50
+    lines = {(s.frames[-1].lines[0][0].name, s.frames[-1].lines[0][1]): s.values[0] for s in samples}
+    assert {k: v for k, v in lines.items() if k[0] == "a"} == {("a", 1): 1000, ("a", 2): 1000, ("a", 3): 1000}
+    assert sum(v for k, v in lines.items() if k[0] == "b") == 390
+    assert lines["b", 0] > 0
+    assert lines["[pruned]", 0] > 0
+    assert sum(lines.values()) == 3490
+    assert any("functions whose names there is no room for" in w for w in report.warnings)
+    assert any("there is no room for all lines" in w for w in report.warnings)
+
+
+def test_details_that_come_again_are_not_too_many(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A hundred dumps of the same program have as many places as one."""
+    rows = [cost(name(n), n + 1, line=n) for n in range(40)]
+    expected = {k: (v * 100,) for k, (v,) in estimate(rows, prune=1e-2).items()}
+    limited(monkeypatch, most_rows=60)
+    model, report = Model(), Report()
+    batches = to_stacks(profiles.graph(model, rows * 100, 30), model, Options(prune=1e-2), report)
+    assert {s.frames[-1].lines[0][0].name: s.values for s in profiles.samples(model, batches)} == expected
+    assert not report.warnings
+
+
+def test_sums_that_do_not_fit_stay_apart(monkeypatch: pytest.MonkeyPatch) -> None:
+    limited(monkeypatch, most_rows=3)
+    rows = [cost(name(n), 2**61, line=line) for n in range(40) for line in range(3)]
+    model = Model()
+    batches = to_stacks(profiles.graph(model, rows), model, Options(prune=0.5), Report())
+    assert sum(v for s in profiles.samples(model, batches) for v in s.values) == 120 * 2**61
+    with pytest.raises(FastprofError, match=r"the own cost of a position in value type v0 is beyond 2\^63 - 1"):
+        estimate(rows * 2, by="function", prune=0.0)
 
 
 def test_many_callers_and_tiny_functions() -> None:
@@ -203,16 +260,32 @@ def test_many_callers_and_tiny_functions() -> None:
     assert estimate(rows, prune=1e-3) == {"[pruned]>c": (20_000,)}
 
 
-def test_code_of_another_file_is_inlined_and_addresses_stay() -> None:
-    model = Model()
-    rows = [Row(At(NAMES["a"], "x.h", 7, 0x1000), None, 0, (5,))]
-    (sample,) = profiles.samples(model, to_stacks(profiles.graph(model, rows), model, Options(), Report()))
-    assert sample.frames[0].lines == ((Fn("a", "x.h"), 7), (NAMES["a"], 0))
-    assert sample.frames[0].address == 0x1000
+def test_code_of_another_file_is_a_line_of_the_function() -> None:
+    """Not the function within itself."""
+    rows = [Row(At(NAMES["a"], "x.h", 7, 0x1000), None, 0, (5,)), cost("a", 3, line=9)]
+
+    def frames(positions: tuple[str, ...] = ("instr", "line"), **options: Any) -> dict[tuple[Any, ...], int]:
+        model = Model()
+        batches = to_stacks(profiles.graph(model, rows, 9, positions), model, Options(**options), Report())
+        return {(s.frames[0].lines, s.frames[0].address): s.values[0] for s in profiles.samples(model, batches)}
+
+    inlined, plain = Fn("a", "x.h"), NAMES["a"]
+    assert frames() == {(((inlined, 7),), 0): 5, (((plain, 9),), 0): 3}
+    assert frames(by="address") == {(((inlined, 7),), 0x1000): 5, (((plain, 9),), 0): 3}
+    assert frames(by="function") == {(((plain, 0),), 0): 8}
     # positions that a part does not have are not read
-    batches = profiles.graph(model, rows, positions=("line",))
-    (sample,) = profiles.samples(model, to_stacks(batches, model, Options(), Report()))
-    assert sample.frames[0].address == 0
+    assert frames(("line",), by="address") == frames()
+    assert frames(("instr",)) == {(((inlined, 0),), 0): 5, (((plain, 0),), 0): 3}
+
+
+def test_arcs_are_summed_as_stacks_are_made() -> None:
+    rows = [call("main", "a", 6, line=3), call("main", "a", 3, line=4), cost("a", 9)]
+    model = Model()
+    batches = to_stacks(profiles.graph(model, rows), model, Options(), Report())
+    lines = {s.frames[0].lines[0][1]: s.values for s in profiles.samples(model, batches)}
+    assert lines == {3: (6,), 4: (3,)}
+    batches = to_stacks(profiles.graph(model, rows), model, Options(by="function"), Report())
+    assert [(s.frames[0].lines[0][1], s.values) for s in profiles.samples(model, batches)] == [(0, (9,))]
 
 
 def test_threads_stay_apart_when_asked() -> None:
