@@ -1,9 +1,9 @@
 """samtools for profiles: any profile format into any other, streaming.
 
-    report = fastprof.convert("trace.xray", "out.callgrind", symbols=["./program"])
-    facts = fastprof.info("trace.xray").facts
-    with fastprof.open("trace.xray") as profile:
-        for batch in profile: ...
+report = fastprof.convert("trace.xray", "out.callgrind", symbols=["./program"])
+facts = fastprof.info("trace.xray").facts
+with fastprof.open("trace.xray") as profile:
+    for batch in profile: ...
 """
 
 from __future__ import annotations
@@ -17,12 +17,15 @@ if TYPE_CHECKING:
     from fastprof.core.errors import FastprofError, FormatError, UnrecognizedError, UsageError
     from fastprof.core.model import Batch
     from fastprof.core.report import Report
+    from fastprof.verbs.annotate import annotate
     from fastprof.verbs.convert import convert
     from fastprof.verbs.info import info
+    from fastprof.verbs.listing import Annotation
     from fastprof.verbs.profile import Profile, open
 
 # Imported when first used, so that `fastprof --version` costs nothing.
 _HOMES = {
+    "Annotation": "verbs.listing",
     "Batch": "core.model",
     "FastprofError": "core.errors",
     "FormatError": "core.errors",
@@ -30,12 +33,14 @@ _HOMES = {
     "Report": "core.report",
     "UnrecognizedError": "core.errors",
     "UsageError": "core.errors",
+    "annotate": "verbs.annotate",
     "convert": "verbs.convert",
     "info": "verbs.info",
     "open": "verbs.profile",
 }
 
 __all__ = [
+    "Annotation",
     "Batch",
     "FastprofError",
     "FormatError",
@@ -44,6 +49,7 @@ __all__ = [
     "UnrecognizedError",
     "UsageError",
     "__version__",
+    "annotate",
     "convert",
     "info",
     "open",

@@ -205,6 +205,15 @@ def reading_options() -> list[Option[Any]]:
     return [*found]
 
 
+def options_towards(view: str) -> list[Option[Any]]:
+    """The options that something may look at on the way from any input to a view, without a writer."""
+    found = dict.fromkeys(reading_options())
+    for operator in bridges.OPERATORS:
+        if operator is bridges.NAME_ADDRESSES or operator.target in (view, "any"):
+            found |= dict.fromkeys(operator.options)
+    return [*found]
+
+
 def refuse_idle(
     options: Options, inputs: Sequence[Input], target: Format | None = None, plan: Plan | None = None
 ) -> None:

@@ -15,6 +15,7 @@ from fastprof.core.version import __version__
 VERBS = {
     "convert": "convert a profile, or merge several into one",
     "info": "say what is in a profile",
+    "annotate": "show source lines, or instructions, with their costs",
     "archive": "keep many profiles in one file: add, list, extract",
     "formats": "list the formats and what can be done with each",
 }
@@ -125,7 +126,10 @@ def _run(args: list[str]) -> int:
         module.add_arguments(sub)
         sub.set_defaults(run=module.run, parser=sub)
     parsed, unknown = parser.parse_known_args(args)
-    if unknown:
+    if hasattr(parsed, "more") and not any(word.startswith("-") for word in unknown):
+        # argparse takes words behind an option for nothing, if there were words before it
+        getattr(parsed, parsed.more).extend(unknown)
+    elif unknown:
         from fastprof.core.errors import printable
 
         parsed.parser.error(printable(f"unrecognized arguments: {' '.join(unknown)}"))

@@ -277,6 +277,13 @@ class ElfObject:
             self._lines = LineTables(elf)
         return self._lines.find(address) or ("", 0)
 
+    def extent(self, address: int) -> tuple[int, int] | None:
+        """First address of the function around a link-time address, and the one behind it; None when unknown."""
+        if not self._loaded:
+            self._load()
+        at = bisect.bisect_right(self._starts, address) - 1
+        return (self._starts[at], self._ends[at]) if at >= 0 and address < self._ends[at] else None
+
     def _find_symbol(self, address: int) -> tuple[str, int] | None:
         at = bisect.bisect_right(self._starts, address) - 1
         if at < 0:

@@ -194,7 +194,7 @@ class Symbolizer:
                 self._fail(address, -1, "", "address in no mapping")
                 continue
             mapping = self.mappings.items[index]
-            elf, reason = self._object(index)
+            elf, reason = self.object_of(index)
             link = self._link_address(elf, mapping, address) if elf else None
             if elf is None or link is None:
                 self._fail(address, index, mapping.path, reason or "address outside of the object's segments")
@@ -220,7 +220,7 @@ class Symbolizer:
 
     # ---- finding the file of a mapping
 
-    def _object(self, index: int) -> tuple[ElfObject | None, str]:
+    def object_of(self, index: int) -> tuple[ElfObject | None, str]:
         """The object of a mapping, or None and why there is none."""
         mapping = self.mappings.items[index]
         key = (mapping.path, mapping.build_id)

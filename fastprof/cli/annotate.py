@@ -1,0 +1,204 @@
+"""fastprof annotate: source lines, or instructions, with their costs."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Sequence
+
+from fastprof.cli.arguments import add_input_arguments, add_options, add_report_arguments, given_options
+from fastprof.cli.report import Progress, exit_code, say_report
+from fastprof.cli.text import Scale, Screen, percent, print_table
+from fastprof.core._typing import Any
+from fastprof.verbs.annotate import annotate, known_options
+from fastprof.verbs.listing import Annotation, Call, Instruction, Line, Listing
+
+DESCRIPTION = """\
+Show source files with the costs of each line, and below it
+what it calls: => function (how often).  Without FILE these
+are the files with the most expensive functions, as far as
+they are found.  --asm shows instructions instead."""
+EXAMPLES = """\
+examples:
+  fastprof annotate callgrind.out.123
+  fastprof annotate cpu.pb.gz -I ~/src/zip inflate.c
+  fastprof annotate callgrind.out.123 --value Dr inflate.c
+  fastprof annotate callgrind.out.123 --asm --context 2
+  fastprof annotate app.xray -s app --json | jq .totals
+"""
+_MISSING = 10  # how many files that are not found are listed
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("input", metavar="INPUT", help="a file, a directory, or - for standard input")
+    parser.add_argument("files", nargs="*", metavar="FILE", help="a source file, or the end of its name: zip/inflate.c")
+    add_input_arguments(parser)
+    add_report_arguments(parser, json="print JSON")
+    add_options(parser, known_options())
+    parser.set_defaults(more="files")
+
+
+def run(args: argparse.Namespace) -> int:
+    options = given_options(args, known_options())
+    found = annotate(args.input, args.files, from_=args.from_, progress=Progress(args.quiet), **options)
+    if args.json:
+        import json
+
+        print(json.dumps(_as_dict(found), default=str))
+        return exit_code(found.report)
+    _Page(found).print()
+    if found.report.warnings and not args.quiet:
+        say_report(found.report, args.input)
+    return exit_code(found.report)
+
+
+class _Page:
+    """The text for a person."""
+
+    def __init__(self, found: Annotation) -> None:
+        self._found = found
+        self._screen = Screen.of(sys.stdout)
+        self._shown = self._that_fit()
+
+    def print(self) -> None:
+        for listing in self._found.listings:
+            self._print_listing(listing)
+        if self._found.missing:
+            self._print_missing()
+        scales = self._scales(self._found.totals)
+        rows: list[list[object]] = [[*self._titles(scales), ""]]
+        for share, values in self._found.shares.items():
+            rows.append([*self._figures(scales, values), share])
+        self._print(rows)
+
+    def _that_fit(self) -> list[int]:
+        """The value types that are shown: on a terminal as many as leave half of it to the source, at least one."""
+        found = self._found
+        order = [found.value, *(k for k in range(len(found.totals)) if k != found.value)][: len(found.totals)]
+        if self._screen.width is None:
+            return sorted(order)
+        left = self._screen.width // 2
+        shown: list[int] = []
+        for k in order:
+            left -= max(len(found.value_types[k].name), len(f"{found.totals[k]:,}")) + len("  100.0  ")
+            if shown and left < 0:
+                names = ", ".join(found.value_types[k].name for k in order[len(shown) :])
+                found.report.warn(f"the terminal is too narrow for {names}: --value NAME shows one of them")
+                break
+            shown.append(k)
+        return sorted(shown)
+
+    def _scales(self, largest: list[int]) -> list[Scale]:
+        return [Scale.of(largest[k], self._found.value_types[k].unit) for k in self._shown]
+
+    def _titles(self, scales: list[Scale]) -> list[object]:
+        titles: list[object] = []
+        for k, scale in zip(self._shown, scales, strict=True):
+            titles += [scale.title(self._found.value_types[k].name), "%"]
+        return titles
+
+    def _figures(self, scales: list[Scale], values: list[int] | None) -> list[object]:
+        """A value and its percentage for each value type; of 0 only the value, of nothing a dot."""
+        if values is None:
+            return [".", ""] * len(scales)
+        cells: list[object] = []
+        for k, scale in zip(self._shown, scales, strict=True):
+            cells += [scale(values[k]), percent(values[k], self._found.totals[k]) if values[k] else ""]
+        return cells
+
+    def _share(self, values: list[int] | None) -> float | None:
+        total = self._found.totals[self._found.value] if values else 0
+        return values[self._found.value] / total if values and total else None
+
+    def _print_listing(self, listing: Listing) -> None:
+        blocks = [*listing.blocks()]
+        lines = [line for block in blocks for line in block]
+        figures = [listing.values, *(line.values for line in lines if line.values)]
+        figures += [call.values for line in lines for call in line.calls]
+        scales = self._scales([max(abs(values[k]) for values in figures) for k in range(len(self._found.totals))])
+        heading = ("address", "line") if any(isinstance(line, Instruction) for line in lines) else ("line",)
+        title = listing.name + f"  [{listing.path}]" * (listing.path != listing.name)
+        blank = [""] * len(heading)
+        rows = [[*self._titles(scales), *heading, ""], [*self._figures(scales, listing.values), *blank, title]]
+        shares: list[float | None] = [None, None]
+        for block in blocks:
+            if block[0].text is not None and (
+                block is not blocks[0] or (isinstance(block[0], Line) and block[0].number > 1)
+            ):
+                rows.append([""] * (2 * len(scales)) + [*blank, f"-- {heading[0]} {_places(block[0])[0]} --"])
+                shares.append(None)
+            for line in block:
+                rows.append([*self._figures(scales, line.values), *_places(line), _text(line)])
+                shares.append(self._share(line.values))
+                for call in line.calls:
+                    rows.append([*self._figures(scales, call.values), *blank, _call(call, listing)])
+                    shares.append(None)
+        self._print(rows, shares)
+        print()
+
+    def _print_missing(self) -> None:
+        missing = self._found.missing
+        scales = self._scales([max(abs(m.values[k]) for m in missing) for k in range(len(self._found.totals))])
+        rows = [[*self._titles(scales), "not found"]]
+        rows += [[*self._figures(scales, m.values), m.name] for m in missing[:_MISSING]]
+        if rest := missing[_MISSING:]:
+            sums = [sum(column) for column in zip(*(m.values for m in rest), strict=True)]
+            rows.append([*self._figures(scales, sums), f"... {len(rest):,} more"])
+        self._print(rows)
+        print()
+
+    def _print(self, rows: list[list[object]], shares: Sequence[float | None] = ()) -> None:
+        """A table whose last column is text, which loses its end where the screen ends."""
+        last = len(rows[0]) - 1
+        if self._screen.width is not None:
+            others = sum(max(len(str(row[i])) for row in rows) + 2 for i in range(last))
+            for row in rows:
+                row[-1] = str(row[-1])[: max(self._screen.width - others, 20)]
+        places = last - 2 * len(self._shown)  # the figures, and the line or address behind them
+        right = [*range(2 * len(self._shown)), *([2 * len(self._shown)] if places else [])]
+        print_table(rows, right, narrow=(last,), shares=shares, screen=self._screen)
+
+
+def _places(line: Line | Instruction) -> list[str]:
+    if isinstance(line, Line):
+        return [str(line.number or "")]
+    return [f"{line.address:x}" if line.address else "", f"{os.path.basename(line.file)}:{line.line}" * bool(line.line)]
+
+
+def _text(line: Line | Instruction) -> str:
+    if line.text is not None:
+        return _readable(line.text.expandtabs())
+    if isinstance(line, Instruction):
+        return "(of no known address)"
+    return "(past the end of the file)" if line.number else "(of no known line)"
+
+
+def _call(call: Call, listing: Listing) -> str:
+    where = "" if call.file in (listing.file, "", "???") else f"  [{call.file}]"
+    return f"=> {_readable(call.function)} ({call.times:,}x){_readable(where)}"
+
+
+def _readable(text: str) -> str:
+    """Bytes that are not UTF-8 as \\xe9."""
+    return text.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
+
+
+def _as_dict(found: Annotation) -> dict[str, Any]:
+    def plain(line: Line | Instruction) -> dict[str, Any]:
+        return line._asdict() | {"calls": [call._asdict() for call in line.calls]}
+
+    listings = [
+        {"name": one.name, "file": one.file, "path": one.path, "values": one.values}
+        | {"lines": [plain(line) for block in one.blocks() for line in block]}
+        for one in found.listings
+    ]
+    return {
+        "value_types": [value_type._asdict() for value_type in found.value_types],
+        "value": found.value,
+        "totals": found.totals,
+        "shares": found.shares,
+        "listings": listings,
+        "missing": [missing._asdict() for missing in found.missing],
+        "report": found.report.as_dict(),
+    }

@@ -1,0 +1,322 @@
+"""Source files, or the instructions of functions, with the costs of each line."""
+
+from __future__ import annotations
+
+import os
+from bisect import bisect_left
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
+from itertools import chain, pairwise
+
+from fastprof import plan
+from fastprof.bridges import AGGREGATE, NAME_ADDRESSES, PER_THREAD
+from fastprof.bridges.places import Places
+from fastprof.bridges.project import RETURN_ADDRESSES
+from fastprof.core._c import lib
+from fastprof.core._typing import Any
+from fastprof.core.engine import Holds
+from fastprof.core.errors import FastprofError
+from fastprof.core.model import Model
+from fastprof.core.options import Option, Options, Share, Switch, Text, Whole, checked
+from fastprof.core.parts import default_value
+from fastprof.core.report import Report
+from fastprof.symbols.elf import ElfObject
+from fastprof.verbs.disassembly import Binaries, disassemble, find_tool
+from fastprof.verbs.inputs import Progress, expand, open_reader
+from fastprof.verbs.listing import Annotation, Costs, Instruction, Line, Listing, Missing, around
+from fastprof.verbs.sources import UNKNOWN, Sources, ends_alike, lines_of
+
+CONTEXT = Option(
+    "context", Whole(0), 8, group="annotate", help="how many lines to show around each line that has costs (default: 8)"
+)
+THRESHOLD = Option(
+    "threshold",
+    Share(),
+    0.001,
+    group="annotate",
+    help="show files with a function whose self cost is at least this share of the total (default: 0.001)",
+)
+INCLUDE: Option[tuple[str, ...]] = Option(
+    "include",
+    Text("DIR"),
+    (),
+    several=True,
+    short="-I",
+    group="annotate",
+    help="look for source files in DIR: for /build/src/a.c as DIR/build/src/a.c, DIR/src/a.c and DIR/a.c; may be "
+    "repeated",
+)
+ASM = Option(
+    "asm",
+    Switch(),
+    False,
+    group="annotate",
+    help="show the instructions of functions instead of source lines, where the profile has their addresses and the "
+    "program is found",
+)
+
+
+def known_options() -> list[Option[Any]]:
+    """The options that annotating may look at."""
+    towards = (option for option in plan.options_towards("graph") if option not in (AGGREGATE, PER_THREAD))
+    return [CONTEXT, THRESHOLD, INCLUDE, ASM, *towards]  # without what makes no difference to sums of all parts
+
+
+def annotate(
+    path: str | os.PathLike[str],
+    files: Iterable[str | os.PathLike[str]] = (),
+    *,
+    from_: str | None = None,
+    progress: Progress | None = None,
+    **options: Any,
+) -> Annotation:
+    """Source files with the costs of each line; with `asm` functions with the costs of each instruction.
+
+    Without `files` the files with a function of `threshold` of the total or more are shown, of those that are found.
+    A file is named as in the profile, or by the end of that: zip/inflate.c.
+    `options` are those of docs/options.md that reading looks at, and `context`, `threshold`, `include`, `asm`.
+    Errors: FastprofError and its kinds, also if the profile has none of `files`.
+    """
+    asked = checked(options, known_options())
+    model, report = Model(), Report()
+    paths = expand([os.fspath(path)], report.warn)
+    readers = [open_reader(each, from_, model, asked, report, progress) for each in paths]
+    try:
+        way = plan.make(readers, "graph", Holds(labels=False, times=False), asked)
+        if asked[ASM]:
+            way.looked_at.update(NAME_ADDRESSES.options)
+        plan.refuse_idle(asked, readers, None, way)
+        what = _Functions if asked[ASM] else _Files
+        shown = what(model, asked, report, [os.fspath(file) for file in files])
+        for batch in way.rows(model, asked, report):
+            shown.places.put(batch)
+    finally:
+        for reader in readers:
+            reader.source.close()
+    view = "stacks" if readers[0].view == "stacks" else "graph"
+    return shown.annotation(default_value(model.parts[0], view) if model.parts else 0)
+
+
+class _Shown:
+    """What source files and functions have in common.  Both are groups of places (bridges/places.py)."""
+
+    def __init__(self, model: Model, options: Options, report: Report, wanted: list[str]) -> None:
+        self._model, self._options, self._report, self._wanted = model, options, report, wanted
+        self.places = Places(model, self._keep, by_address=options[ASM])
+        self._matched: set[str] = set()  # of what is wanted
+        self._asked_for: set[int] = set()
+        self._value = 0
+
+    def _keep(self, group: int) -> bool:
+        name, file = self._names(group)
+        matching = [wanted for wanted in self._wanted if ends_alike(wanted, file)]
+        self._matched.update(matching)
+        if matching:
+            self._asked_for.add(group)
+        return name not in UNKNOWN and bool(matching or not self._wanted) and self._may_be_found(group)
+
+    def annotation(self, value: int) -> Annotation:
+        for wanted in self._wanted:
+            if wanted not in self._matched:
+                raise FastprofError(f"{self._model.inputs[0]}: nothing in it comes from a file named {wanted}")
+        self._value = value
+        groups = self.places.end(value)
+        found = Annotation(self.places.value_types, value, self._report)
+        zeros = [0] * len(found.totals)
+        groups |= dict.fromkeys(self._asked_for - groups.keys(), (0, zeros))  # with calls only
+        if found.totals:
+            least = self._options[THRESHOLD] * abs(sum(values[value] for _, values in groups.values()))
+            for group, (largest, values) in sorted(groups.items(), key=self._rank):
+                found.add(self._show(group, values, bool(largest) and largest >= least, found), values)
+        self._warn(found)
+        return found
+
+    def _show(self, group: int, values: list[int], is_large: bool, found: Annotation) -> str:
+        """Adds a group to what was found, if it is to be shown.  Returns which share of the totals it belongs to."""
+        name, file = self._names(group)
+        if name in UNKNOWN:
+            return "unknown"
+        if self._wanted and group not in self._asked_for:
+            return "not asked for"
+        if not self._wanted and not is_large:
+            return "below the threshold"
+        blocks = self._blocks(group)
+        if isinstance(blocks, str):
+            found.missing.append(Missing(name, blocks, values))
+            return "not found"
+        path, make = blocks
+        found.listings.append(Listing(name, file, path, values, make))
+        return "shown"
+
+    def _rank(self, item: tuple[int, tuple[int, list[int]]]) -> tuple[int, tuple[str, str], int]:
+        """Most first, then by name."""
+        group, (_, values) = item
+        return -abs(values[self._value]), self._names(group), group
+
+    def _names(self, group: int) -> tuple[str, str]:
+        """What it is called, and its file."""
+        raise NotImplementedError
+
+    def _may_be_found(self, group: int) -> bool:
+        raise NotImplementedError
+
+    def _blocks(self, group: int) -> str | tuple[str, Callable[[], Iterator[Any]]]:
+        """What is shown of a group: the path of the file that was found and what makes its lines; else why not."""
+        raise NotImplementedError
+
+    def _warn(self, found: Annotation) -> None:
+        raise NotImplementedError
+
+    def _text(self, string: int) -> str:
+        return self._model.string(string).decode("utf-8", "surrogateescape")
+
+    def _costs(self, group: int, place: Callable[[int, int, bool], int]) -> dict[int, Costs]:
+        """The costs of a group by `place(line, address, is it a call)`."""
+        costs: dict[int, Costs] = {}
+        for batch in self.places.rows(group):
+            columns = [batch.values(k) for k in range(len(self.places.value_types))]
+            names = ("kind", "line", "address", "file", "callee", "count")
+            rows = zip(*map(batch.__getitem__, names), strict=True)
+            for i, (kind, line, address, file, callee, times) in enumerate(rows):
+                cost = costs.setdefault(place(line, address, kind == lib.FP_CALL), Costs())
+                cost.file, cost.line = file, line
+                values = [column[i] for column in columns]
+                if kind == lib.FP_CALL:
+                    function = self._model.get_function(callee)
+                    cost.call((function.name, function.file, function.object), times, values)
+                else:
+                    cost.spend(values)
+        return costs
+
+
+class _Files(_Shown):
+    def __init__(self, model: Model, options: Options, report: Report, wanted: list[str]) -> None:
+        super().__init__(model, options, report, wanted)
+        self._sources = Sources(options[INCLUDE], wanted)
+
+    def _names(self, group: int) -> tuple[str, str]:
+        name = self._text(group)
+        return name, name
+
+    def _may_be_found(self, group: int) -> bool:
+        return bool(self._sources.find(self._text(group)))
+
+    def _blocks(self, group: int) -> str | tuple[str, Callable[[], Iterator[Any]]]:
+        path = self._sources.find(self._text(group))
+        return (path, partial(self._lines, group, path)) if path else "no such file"
+
+    def _lines(self, group: int, path: str) -> Iterator[list[Line]]:
+        costs = {line: Line(line, None, cost.values, cost.calls(self._value)) for line, cost in self._at_lines(group)}
+        if 0 in costs:
+            yield [costs.pop(0)]
+        last = max(costs, default=0) + self._options[CONTEXT]
+        n = 0
+
+        def lines() -> Iterator[Line]:
+            nonlocal n
+            for n, text in enumerate(lines_of(path), 1):
+                if n > last:
+                    return
+                cost = costs.pop(n, None)
+                yield cost._replace(text=text) if cost else Line(n, text)
+
+        yield from around(lines(), self._options[CONTEXT])
+        if costs:
+            self._report.warn(f"{path}: has {n:,} lines, but the profile has costs of line {max(costs):,}")
+            yield [*costs.values()]
+
+    def _at_lines(self, group: int) -> Iterable[tuple[int, Costs]]:
+        return self._costs(group, lambda line, address, is_call: line).items()
+
+    def _warn(self, found: Annotation) -> None:
+        _warn_of_changes(self._report, self._model, [listing.path for listing in found.listings])
+        if found.missing:
+            self._report.warn(
+                f"source files not found: {len(found.missing):,}, first {found.missing[0].name}; "
+                "-I DIR says where to look"
+            )
+
+
+_NEAR = 256  # bytes between addresses that are disassembled in one go, where no symbol says how long a function is
+
+
+class _Functions(_Shown):
+    def __init__(self, model: Model, options: Options, report: Report, wanted: list[str]) -> None:
+        super().__init__(model, options, report, wanted)
+        self._binaries = Binaries(model, options)
+        self._tool = find_tool()
+
+    def _names(self, group: int) -> tuple[str, str]:
+        _, file, name, *_ = self._model.row("functions", group)
+        return self._text(name), self._text(file)
+
+    def _object(self, group: int) -> int:
+        return self._model.row("functions", group)[0]
+
+    def _may_be_found(self, group: int) -> bool:
+        return self._binaries.may_be_found(self._object(group))
+
+    def _blocks(self, group: int) -> str | tuple[str, Callable[[], Iterator[Any]]]:
+        elf, reason = self._binaries.find(self._object(group))
+        if elf is None:
+            return reason
+        return elf.path, partial(self._instructions, group, elf)
+
+    def _instructions(self, group: int, elf: ElfObject) -> Iterator[list[Instruction]]:
+        link = partial(self._binaries.link_address, self._object(group), elf)
+        returns = any(text == RETURN_ADDRESSES for part in self._model.parts for _, text in part.descriptions)
+        costs = self._costs(group, lambda line, at, is_call: at and (link(at - 1) if is_call and returns else link(at)))
+        if 0 in costs:
+            yield [self._instruction(0, None, costs.pop(0))]
+        places = sorted(costs)
+        while places:
+            start, stop, n = self._extent(elf, places)
+            yield from around(self._with_costs(elf, start, stop, places[:n], costs), self._options[CONTEXT])
+            del places[:n]
+
+    def _extent(self, elf: ElfObject, places: list[int]) -> tuple[int, int, int]:
+        """What to disassemble for the first of `places`: from, to; and how many of them are in it."""
+        known = elf.extent(places[0])
+        if known:
+            return *known, bisect_left(places, known[1])
+        n = 1
+        while n < len(places) and places[n] - places[n - 1] < _NEAR:
+            n += 1
+        return places[0], places[n - 1] + 1, n
+
+    def _with_costs(
+        self, elf: ElfObject, start: int, stop: int, places: list[int], costs: dict[int, Costs]
+    ) -> Iterator[Instruction]:
+        """The instructions from `start` to `stop`, each with the costs of its bytes."""
+        done = 0
+        code = chain(disassemble(self._tool, elf.path, start, stop), [(stop, "")])
+        for (address, text), (behind, _) in pairwise(code):
+            cost = Costs()
+            while done < len(places) and places[done] < behind:
+                cost.take(costs[places[done]])
+                if places[done] != address and costs[places[done]].values:
+                    self._report.warn(f"{elf.path}: costs inside of instructions: it seems to be another build")
+                done += 1
+            yield self._instruction(address, text, cost)
+
+    def _instruction(self, address: int, text: str | None, cost: Costs) -> Instruction:
+        return Instruction(address, text, cost.values, cost.calls(self._value), self._text(cost.file), cost.line)
+
+    def _warn(self, found: Annotation) -> None:
+        if not any("instr" in part.positions for part in self._model.parts):
+            raise FastprofError(
+                f"{self._model.inputs[0]}: it has no addresses of instructions (Callgrind writes them with "
+                "--dump-instr=yes)"
+            )
+        _warn_of_changes(self._report, self._model, [listing.path for listing in found.listings])
+        for reason in dict.fromkeys(missing.reason for missing in found.missing):
+            self._report.warn(reason)
+
+
+def _warn_of_changes(report: Report, model: Model, paths: Iterable[str]) -> None:
+    """Warns of files that were changed after the profile was recorded, as far as that is known."""
+    recorded = [part.extra["time_ns"] / 1e9 for part in model.parts if part.extra.get("time_ns")]
+    recorded = recorded or [os.stat(path).st_mtime for path in model.inputs if os.path.isfile(path)]
+    for path in dict.fromkeys(paths):
+        if recorded and os.stat(path).st_mtime > min(recorded):
+            report.warn(f"{path} was changed after the profile was recorded: its lines may not be those of the profile")

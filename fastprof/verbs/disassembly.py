@@ -1,0 +1,111 @@
+"""The instructions of functions, by llvm-objdump or objdump."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Iterator
+
+from fastprof.core.errors import FastprofError
+from fastprof.core.model import Model
+from fastprof.core.options import Options
+from fastprof.symbols import DEBUG_DIRS, FORCE_SYMBOLS, SYMBOLS, SYSROOT
+from fastprof.symbols.elf import ElfObject
+from fastprof.symbols.symbolizer import Mapping, Symbolizer
+
+_TOOLS = ("llvm-objdump", "objdump")
+
+
+def find_tool() -> str:
+    """The path of a disassembler.  Errors: FastprofError."""
+    found = next(filter(None, map(shutil.which, _TOOLS)), None)
+    if not found:
+        raise FastprofError(f"instructions need one of these programs, which are not installed: {', '.join(_TOOLS)}")
+    return found
+
+
+def disassemble(tool: str, path: str, start: int, stop: int) -> Iterator[tuple[int, str]]:
+    """Address and text of each instruction from `start` on and before `stop`, link-time addresses.
+
+    Errors: FastprofError when the tool fails.
+    """
+    command = [tool, "-d", "--no-show-raw-insn", "--demangle"]
+    command += [f"--start-address={start:#x}", f"--stop-address={stop:#x}", os.path.abspath(path)]
+    with (
+        tempfile.TemporaryFile() as errors,
+        subprocess.Popen(
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=errors,
+            env=os.environ | {"LC_ALL": "C"},
+        ) as run,
+    ):
+        assert run.stdout
+        n = 0
+        for line in run.stdout:
+            # "    13d0:      \tmovl\t%edi, %edx"
+            if match := re.match(rb" *([0-9a-f]+):\s+(\S.*)", line):
+                n += 1
+                yield int(match[1], 16), match[2].decode("utf-8", "surrogateescape").replace("\t", " ")
+        run.wait()
+        errors.seek(0)
+        said = errors.read(2000).decode("utf-8", "replace").strip().splitlines()
+    if run.returncode or not n:
+        reason = said[0] if said else f"no instructions from {start:#x} to {stop:#x}"
+        raise FastprofError(f"{path}: {os.path.basename(tool)}: {reason}")
+
+
+class Binaries:
+    """The ELF files of a model's objects, found as for symbols, and link-time addresses in them."""
+
+    def __init__(self, model: Model, options: Options) -> None:
+        self._model = model
+        self._options = options
+        self._symbolizer: Symbolizer | None = None
+        self._ranges: dict[int, list[tuple[int, int, int]]] = {}  # by object: start, limit, offset of its mappings
+
+    def may_be_found(self, object_id: int) -> bool:
+        """A first guess, for objects of a profile that is being read."""
+        options, (name, build_id) = self._options, self._named(object_id)
+        if not name:
+            return False
+        return bool(options[SYMBOLS] or build_id) or any(map(os.path.isfile, (name, options[SYSROOT] + name)))
+
+    def find(self, object_id: int) -> tuple[ElfObject | None, str]:
+        """The ELF file of an object, or None and why there is none: "/bin/app: No such file".  Not before all objects
+        are known.
+
+        Errors: SymbolError for a file named by the user that does not fit.
+        """
+        if self._symbolizer is None:
+            options, n = self._options, self._model.count("objects")
+            self._symbolizer = Symbolizer(
+                [Mapping(i, i + 1, 0, *self._named(i)) for i in range(n)],
+                symbols=options[SYMBOLS],
+                sysroot=options[SYSROOT],
+                debug_dirs=options[DEBUG_DIRS],
+                force=options[FORCE_SYMBOLS],
+            )
+            for i in range(1, self._model.count("mappings")):
+                row = self._model.row("mappings", i)
+                start, limit, offset = (row[k] | row[k + 1] << 32 for k in (1, 3, 5))
+                self._ranges.setdefault(row[0], []).append((start, limit, offset))
+        elf, reason = self._symbolizer.object_of(object_id)
+        return elf, f"{self._named(object_id)[0] or 'no object'}: {reason}"
+
+    def link_address(self, object_id: int, elf: ElfObject, address: int) -> int:
+        """The link-time address of a recorded one.  That is the same, unless the profile says where the object was."""
+        if elf.kind != "ET_EXEC":
+            for start, limit, offset in self._ranges.get(object_id, ()):
+                if start <= address < limit:
+                    return elf.file_to_link(address - start + offset) or address
+        return address
+
+    def _named(self, object_id: int) -> tuple[str, str]:
+        """Name and build id."""
+        name, build_id = (self._model.string(i) for i in self._model.row("objects", object_id))
+        return name.decode("utf-8", "surrogateescape"), build_id.decode("utf-8", "surrogateescape")

@@ -1,0 +1,147 @@
+"""What `annotate` returns: source files or functions, with the costs of each line or instruction."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+
+from fastprof.core._typing import Any, NamedTuple
+from fastprof.core.model import ValueType
+from fastprof.core.report import Report
+
+
+class Call(NamedTuple):
+    """The calls of one function from one place."""
+
+    times: int
+    function: str
+    file: str  # "" or "???": unknown
+    object: str
+    values: list[int]  # the inclusive costs, one for each value type
+
+
+class Line(NamedTuple):
+    """A line of a source file.  `values` are its self costs, None if there are none."""
+
+    number: int  # 0: costs in the file, of no known line
+    text: str | None  # None: the file has no such line
+    values: list[int] | None = None
+    calls: Sequence[Call] = ()
+
+
+class Instruction(NamedTuple):
+    """An instruction.  `values` are its self costs, None if there are none."""
+
+    address: int  # link-time; 0: costs in the function, of no known address
+    text: str | None  # None: nothing is disassembled there
+    values: list[int] | None = None
+    calls: Sequence[Call] = ()
+    file: str = ""  # where it comes from, if it has costs or calls
+    line: int = 0
+
+
+class Listing:
+    """A source file, or with `asm` a function.
+
+    `name` and `file` are those in the profile, `path` is the source file or the program that was found, `values` are
+    the self costs.  `blocks()` are the lines (`Line` or `Instruction`), in runs without a gap.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        file: str,
+        path: str,
+        values: list[int],
+        blocks: Callable[[], Iterator[list[Line] | list[Instruction]]],
+    ) -> None:
+        self.name, self.file, self.path, self.values, self.blocks = name, file, path, values, blocks
+
+    def __repr__(self) -> str:
+        return f"Listing({self.name!r}, path={self.path!r}, values={self.values!r})"
+
+
+class Missing(NamedTuple):
+    """What would be shown if its source file, or its program, were there."""
+
+    name: str
+    reason: str
+    values: list[int]  # the self costs
+
+
+class Annotation:
+    """`listings`: what can be shown, most of value type number `value` first.  `totals`: the self costs of the whole
+    profile.  `shares`: the same, by what becomes of them."""
+
+    def __init__(self, value_types: list[ValueType], value: int, report: Report) -> None:
+        self.value_types, self.value, self.report = value_types, value, report
+        self.totals = [0] * len(value_types)
+        self.listings: list[Listing] = []
+        self.missing: list[Missing] = []
+        self.shares: dict[str, list[int]] = {}
+
+    def add(self, share: str, values: list[int]) -> None:
+        add(self.totals, values)
+        add(self.shares.setdefault(share, [0] * len(values)), values)
+
+
+class Costs:
+    """What was spent at one place, and what it called."""
+
+    def __init__(self) -> None:
+        self.values: list[int] | None = None
+        self.file = self.line = 0  # where that is: file as a string id
+        self._calls: dict[tuple[bytes, bytes, bytes], tuple[int, list[int]]] = {}
+
+    def spend(self, values: list[int]) -> None:
+        if self.values is None:
+            self.values = [0] * len(values)
+        add(self.values, values)
+
+    def call(self, function: tuple[bytes, bytes, bytes], times: int, values: list[int]) -> None:
+        """`function`: name, file, object."""
+        before, sums = self._calls.get(function, (0, [0] * len(values)))
+        add(sums, values)
+        self._calls[function] = before + times, sums
+
+    def take(self, other: Costs) -> None:
+        if other.values is not None:
+            self.spend(other.values)
+        for function, (times, values) in other._calls.items():
+            self.call(function, times, values)
+        self.file, self.line = other.file, other.line
+
+    def calls(self, value: int) -> list[Call]:
+        """Most of value type number `value` first, then by name."""
+        found = []
+        for names, (times, values) in self._calls.items():
+            function, file, object_ = (name.decode("utf-8", "surrogateescape") for name in names)
+            found.append(Call(times, function, file, object_, values))
+        return sorted(found, key=lambda call: (-abs(call.values[value]) if call.values else 0, call[1:4]))
+
+
+def add(sums: list[int], values: list[int]) -> None:
+    sums[:] = map(int.__add__, sums, values)
+
+
+def around(lines: Iterable[Any], context: int) -> Iterator[list[Any]]:
+    """The lines (or instructions) with costs or calls and `context` before and after each, in runs without a gap."""
+    run: list[Any] = []
+    before: deque[Any] = deque(maxlen=context)
+    after, gap = 0, False  # lines still to be shown; was one left out since the run's last line?
+    for line in lines:
+        if line.values is not None or line.calls:
+            if run and gap:
+                yield run
+                run = []
+            run += [*before, line]
+            before.clear()
+            after, gap = context, False
+        elif after:
+            run.append(line)
+            after -= 1
+        else:
+            gap = gap or len(before) == context
+            before.append(line)
+    if run:
+        yield run

@@ -1,0 +1,69 @@
+"""Source files by the names that profiles have for them."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Iterator, Sequence
+
+UNKNOWN = ("", "???")  # how profiles call a file that is not known
+
+
+class Sources:
+    """Finds source files.
+
+    1. The name as it is, from the current directory if it is relative.
+    2. Below each directory of `include`: the name without `/` and `..` at its beginning, then without its first
+       folders.  So `-I src` finds /build/demo/src/zip/inflate.c as src/zip/inflate.c.
+    3. A file of `named`, which the user asked for, if one name ends in the other.
+    """
+
+    def __init__(self, include: Sequence[str], named: Sequence[str]) -> None:
+        self._include, self._named = include, named
+        self._found: dict[str, str] = {}
+
+    def find(self, name: str) -> str:
+        """The path of a source file, "" if there is none."""
+        if name not in self._found:
+            self._found[name] = next(filter(_is_file, self._places(name)), "")
+        return self._found[name]
+
+    def _places(self, name: str) -> Iterator[str]:
+        if name in UNKNOWN:
+            return
+        yield name
+        folders = _folders(name)
+        for directory in self._include:
+            for i in range(len(folders)):
+                yield os.path.join(directory, *folders[i:])
+        for path in self._named:
+            if ends_alike(path, name):
+                yield path
+
+
+def ends_alike(one: str, other: str) -> bool:
+    """Whether one path is the end of the other, in whole folders: zip/inflate.c and /build/src/zip/inflate.c."""
+    short, long = sorted((_folders(one), _folders(other)), key=len)
+    return bool(short) and long[-len(short) :] == short
+
+
+def lines_of(path: str) -> Iterator[str]:
+    """The lines of a file, without their ends; bytes that are not UTF-8 become surrogates.  Errors: OSError."""
+    with open(path, "rb") as file:
+        for line in file:
+            yield line.rstrip(b"\r\n").decode("utf-8", "surrogateescape")
+
+
+def _folders(path: str) -> list[str]:
+    folders = [folder for folder in os.path.normpath(path).split("/") if folder not in ("", ".")]
+    while folders and folders[0] == "..":
+        del folders[0]
+    return folders
+
+
+def _is_file(path: str) -> bool:
+    """Whether it is a file that can be read.  A name in a profile may be that of a pipe or a device."""
+    try:
+        return stat.S_ISREG(os.stat(path).st_mode) and os.access(path, os.R_OK)
+    except (OSError, ValueError):  # ValueError: a NUL byte
+        return False

@@ -1,0 +1,471 @@
+"""fastprof annotate: source lines with their costs."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import fastprof
+from fastprof.bridges.places import Places
+from fastprof.cli import main
+from fastprof.core.engine import read
+from fastprof.core.errors import FastprofError, UsageError
+from fastprof.core.model import Model
+from fastprof.core.options import Options
+from fastprof.core.report import Report
+from fastprof.verbs.inputs import open_reader
+from fastprof.verbs.listing import Annotation, Call, Line, Listing
+from tests.reference import profile_proto
+from tests.support.paths import CORPUS
+
+PROFILE = """\
+events: Ir Dr
+fl=zip/deflate.c
+fn=deflate
+10 5 1
+12 700 20
+cfi=zip/tree.c
+cfn=tree
+calls=3 4
+12 90 9
+cfi=zip/tree.c
+cfn=tree
+calls=2 4
+30 10 1
+30 40
+fn=flush
+12 60 2
+cfi=zip/tree.c
+cfn=tree
+calls=1 4
+12 15
+fl=zip/tree.c
+fn=tree
+4 115 10
+0 3 1
+9 1
+fl=lib/io.c
+fn=write
+7 80
+fl=???
+fn=0x1234
+0 12 1
+"""
+
+
+@pytest.fixture
+def profile(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A profile, and the sources of two of its three files, in the current directory."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "zip").mkdir()
+    (tmp_path / "zip" / "deflate.c").write_text("".join(f"deflate {n}\n" for n in range(1, 41)))
+    (tmp_path / "zip" / "tree.c").write_text("".join(f"tree {n}\n" for n in range(1, 8)))
+    path = tmp_path / "callgrind.out.1"
+    path.write_text(PROFILE)
+    return path
+
+
+def lines(listing: Listing) -> list[Any]:
+    return [line for block in listing.blocks() for line in block]
+
+
+def spent(listing: Listing) -> dict[int, list[int]]:
+    return {line.number: line.values for line in lines(listing) if line.values is not None}
+
+
+def named(found: Annotation) -> dict[str, Listing]:
+    return {listing.name: listing for listing in found.listings}
+
+
+def test_lines_with_what_they_cost_and_what_they_call(profile: Path) -> None:
+    found = fastprof.annotate(profile, context=1)
+    assert [t.name for t in found.value_types] == ["Ir", "Dr"] and found.value == 0
+    assert found.totals == [1016, 35]
+    deflate, tree = found.listings
+    assert (deflate.name, deflate.path, deflate.values) == ("zip/deflate.c", "zip/deflate.c", [805, 23])
+    calls = [Call(4, "tree", "zip/tree.c", "", [105, 9])]
+    assert [*deflate.blocks()] == [
+        [
+            Line(9, "deflate 9"),
+            Line(10, "deflate 10", [5, 1], []),
+            Line(11, "deflate 11"),
+            Line(12, "deflate 12", [760, 22], calls),
+            Line(13, "deflate 13"),
+        ],
+        [
+            Line(29, "deflate 29"),
+            Line(30, "deflate 30", [40, 0], [Call(2, "tree", "zip/tree.c", "", [10, 1])]),
+            Line(31, "deflate 31"),
+        ],
+    ]
+    assert [*tree.blocks()] == [
+        [Line(0, None, [3, 1], [])],
+        [Line(3, "tree 3"), Line(4, "tree 4", [115, 10], []), Line(5, "tree 5")],
+        [Line(9, None, [1, 0], [])],
+    ]
+    assert found.missing == [("lib/io.c", "no such file", [80, 0])]
+    assert found.shares == {"shown": [924, 34], "not found": [80, 0], "unknown": [12, 1]}
+    assert found.report.warnings == [
+        "source files not found: 1, first lib/io.c; -I DIR says where to look",
+        "zip/tree.c: has 7 lines, but the profile has costs of line 9",
+    ]
+
+
+def blocks(profile: Path, context: int) -> list[list[int]]:
+    listing = fastprof.annotate(profile, ["deflate.c"], context=context).listings[0]
+    return [[line.number for line in block] for block in listing.blocks()]
+
+
+def test_context(profile: Path) -> None:
+    assert blocks(profile, 0) == [[10], [12], [30]]
+    assert blocks(profile, 1) == [[9, 10, 11, 12, 13], [29, 30, 31]]
+    assert blocks(profile, 8) == [[*range(2, 21)], [*range(22, 39)]]
+    assert blocks(profile, 9) == [[*range(1, 40)]]  # they touch
+    assert blocks(profile, 1 << 40) == [[*range(1, 41)]]
+
+
+def test_files_by_name(profile: Path) -> None:
+    assert [*named(fastprof.annotate(profile, ["tree.c"]))] == ["zip/tree.c"]
+    assert [*named(fastprof.annotate(profile, ["zip/tree.c", "./deflate.c"]))] == ["zip/deflate.c", "zip/tree.c"]
+    assert [*named(fastprof.annotate(profile, [str(profile.parent / "zip" / "tree.c")]))] == ["zip/tree.c"]
+    found = fastprof.annotate(profile, ["io.c", "tree.c"], threshold=1.0)
+    assert [m.name for m in found.missing] == ["lib/io.c"] and [*named(found)] == ["zip/tree.c"]
+    assert found.shares["not asked for"] == [805, 23]
+    for wrong in ("ree.c", "gzip/tree.c", "zip", "", "/"):
+        with pytest.raises(FastprofError, match=r"callgrind\.out\.1: nothing in it comes from a file named"):
+            fastprof.annotate(profile, ["deflate.c", wrong])
+
+
+def test_a_file_that_only_calls_is_shown_if_it_is_asked_for(profile: Path) -> None:
+    profile.write_text("events: Ir\nfl=zip/tree.c\nfn=f\ncfi=x.c\ncfn=g\ncalls=2 1\n3 50\nfl=x.c\nfn=g\n1 50\n")
+    found = fastprof.annotate(profile, ["tree.c"], context=0)
+    assert [*found.listings[0].blocks()] == [[Line(3, "tree 3", None, [Call(2, "g", "x.c", "", [50])])]]
+    assert named(fastprof.annotate(profile)) == {}
+
+
+def test_the_largest_function_decides(profile: Path) -> None:
+    """As in the newer cg_annotate: not the sum of the file, and the threshold itself is enough."""
+    assert [*named(fastprof.annotate(profile, threshold=745 / 1016))] == ["zip/deflate.c"]
+    below = fastprof.annotate(profile, threshold=746 / 1016)
+    assert named(below) == {} and below.shares["below the threshold"] == [1004, 34]
+    by_reads = fastprof.annotate(profile, value="Dr", threshold=0.5)
+    assert [(t.name) for t in by_reads.value_types] == ["Dr"] and [*named(by_reads)] == ["zip/deflate.c"]
+
+
+def test_functions_of_one_name_in_a_file_are_one_and_ties_are_in_order(profile: Path, tmp_path: Path) -> None:
+    for name in "abc":
+        (tmp_path / name).write_text("1\n2\n")
+    text = "".join(f"ob=o{i}\nfl={file}\nfn=f\n1 1\n" for i, file in enumerate("cbacba"))
+    profile.write_text(f"events: Ir\n{text}")
+    assert [*named(fastprof.annotate(profile, threshold=2 / 6))] == ["a", "b", "c"]
+    assert named(fastprof.annotate(profile, threshold=0.34)) == {}
+
+
+def test_parts_and_inlined_code(profile: Path, tmp_path: Path) -> None:
+    """Value types are matched by name; code under fi= belongs to its file; parts are added up."""
+    profile.write_text(
+        "events: Ir Dr\nfl=zip/tree.c\nfn=f\n1 5 7\nfi=zip/deflate.c\n2 3 1\nfe=zip/tree.c\n1 1\n\n"
+        "part: 2\nevents: Dw Ir\nfl=zip/tree.c\nfn=f\n1 100 10\n"
+    )
+    found = fastprof.annotate(profile)
+    assert [t.name for t in found.value_types] == ["Ir", "Dr", "Dw"]
+    assert {name: spent(one) for name, one in named(found).items()} == {
+        "zip/tree.c": {1: [16, 7, 100]},
+        "zip/deflate.c": {2: [3, 1, 0]},
+    }
+
+
+def test_negative_costs(profile: Path) -> None:
+    """What cg_diff writes: a total of 0 hides nothing, and files with the largest differences come first."""
+    profile.write_text("events: Ir\nfl=zip/tree.c\nfn=f\n1 -7\nfl=zip/deflate.c\nfn=g\n1 3\n2 4\n")
+    found = fastprof.annotate(profile)
+    assert {name: spent(one) for name, one in named(found).items()} == {
+        "zip/deflate.c": {1: [3], 2: [4]},
+        "zip/tree.c": {1: [-7]},
+    }
+
+
+def test_sums_beyond_64_bits(profile: Path) -> None:
+    big = (1 << 63) - 1
+    head = "events: Ir\nfl=zip/tree.c\n"
+    for text, what in (
+        (f"fn=f\n3 {big}\n3 1\n", r"the cost of a position at line 3 in value type Ir is beyond 2\^63 - 1"),
+        (f"fn=f\n3 {big}\nfn=g\n4 1\n", r"the cost of a file in value type Ir is beyond 2\^63 - 1"),
+        (f"fn=f\ncfn=g\ncalls={big} 1\n3 1\ncfn=g\ncalls=1 1\n3 1\n", "the number of calls at a position at line 3 is"),
+        (f"fn=f\ncfn=g\ncalls=1 1\n3 {big}\ncfn=g\ncalls=1 1\n3 1\n", "the cost of calls at a position at line 3"),
+    ):
+        profile.write_text(head + text)
+        with pytest.raises(FastprofError, match=f"callgrind.out.1: sums by place: {what}"):
+            fastprof.annotate(profile)
+
+
+# ---- finding sources --------------------------------------------------------
+
+
+def source_of(profile: Path, name: str, **options: Any) -> str:
+    profile.write_text(f"events: Ir\nfl={name}\nfn=f\n1 1\n")
+    found = fastprof.annotate(profile, **options)
+    return found.listings[0].path if found.listings else ""
+
+
+def test_the_longest_end_of_a_name_is_found(profile: Path, tmp_path: Path) -> None:
+    for path in ("new/build/zip/a.c", "new/zip/a.c", "new/a.c", "other/a.c", "other/b.c", "x/y/b.c"):
+        (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / path).write_text("one\n")
+    assert source_of(profile, "/build/zip/a.c", include=["new"]) == "new/build/zip/a.c"
+    assert source_of(profile, "/src/build/zip/a.c", include=["new"]) == "new/build/zip/a.c"
+    assert source_of(profile, "/src/zip/a.c", include=["new"]) == "new/zip/a.c"
+    assert source_of(profile, "./zip/../a.c", include=["new"]) == "new/a.c"
+    assert source_of(profile, "../../a.c", include=["other", "new"]) == "other/a.c"
+    assert source_of(profile, "/src/b.c", include=["new", "other"]) == "other/b.c"
+    assert source_of(profile, "/src/c.c", include=["new", "other"]) == ""
+    # the name as it is comes first, and no directory is searched unless it is named
+    assert source_of(profile, str(tmp_path / "other/a.c"), include=["new"]) == str(tmp_path / "other/a.c")
+    assert source_of(profile, "/src/other/a.c") == ""
+
+
+def test_a_source_that_is_asked_for_by_its_path(profile: Path, tmp_path: Path) -> None:
+    profile.write_text("events: Ir\nfl=/build/zip/tree.c\nfn=f\n1 1\n")
+    assert fastprof.annotate(profile, ["zip/tree.c"]).listings[0].path == "zip/tree.c"
+
+
+def test_names_in_a_profile_open_nothing_but_files(profile: Path, tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    for name in (str(tmp_path / "pipe"), "pipe", "/dev/stdin", "/dev/zero", str(tmp_path), "zip", "a\0b", "x" * 5000):
+        assert source_of(profile, name, include=["."]) == ""
+
+
+def test_sources_that_were_changed_later(profile: Path) -> None:
+    os.utime(profile, (1000, 1000))
+    os.utime("zip/deflate.c", (1001, 1001))
+    os.utime("zip/tree.c", (1000, 1000))
+    changed = "was changed after the profile was recorded: its lines may not be those of the profile"
+    assert f"zip/deflate.c {changed}" in fastprof.annotate(profile).report.warnings
+    assert not any("tree.c was" in warning for warning in fastprof.annotate(profile).report.warnings)
+
+
+def test_a_profile_that_says_when_it_was_recorded(profile: Path, tmp_path: Path) -> None:
+    """pprof does: then it does not matter when the file was copied."""
+    p = profile_proto.Profile()
+    p.string_table.extend(["", "samples", "count", "cpu", "nanoseconds", "f", "zip/tree.c", "main"])
+    p.sample_type.add(type=1, unit=2)
+    p.sample_type.add(type=3, unit=4)
+    p.function.add(id=1, name=5, filename=6)
+    p.function.add(id=2, name=7, filename=6)
+    p.location.add(id=1).line.add(function_id=1, line=3)
+    p.location.add(id=2).line.add(function_id=2, line=6)
+    p.sample.add(location_id=[1, 2], value=[2, 20])
+    p.sample.add(location_id=[2], value=[1, 10])
+    p.time_nanos = 1_000_000_000_000
+    path = tmp_path / "cpu.pb"
+    for changed in (1001, 999):
+        os.utime("zip/tree.c", (changed, changed))
+        path.write_bytes(p.SerializeToString())
+        found = fastprof.annotate(path, context=0)
+        assert any("was changed after" in warning for warning in found.report.warnings) == (changed > 1000)
+    assert found.value == 1  # cpu, which pprof shows, too
+    assert [*found.listings[0].blocks()] == [
+        [Line(3, "tree 3", [2, 20], [])],
+        [Line(6, "tree 6", [1, 10], [Call(1, "f", "zip/tree.c", "", [2, 20])])],
+    ]
+
+
+def test_bytes_that_are_no_text(profile: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "zip" / "tree.c").write_bytes(b"caf\xe9\r\n\tif (\x1b[31m)\n\xe6\xbc\xa2\nlast")
+    profile.write_bytes(
+        b"events: Ir\nfl=zip/tree.c\nfn=na\xefve\n1 1\n2 1\n3 1\n4 1\n4 1\ncfn=(1) na\xefve\ncalls=1 1\n4 9\n"
+    )
+    listing = fastprof.annotate(profile).listings[0]
+    assert [line.text for line in lines(listing)] == ["caf\udce9", "\tif (\x1b[31m)", "漢", "last"]
+    assert main(["annotate", str(profile)]) == 0
+    out = capsys.readouterr().out
+    assert "caf\\xe9\n" in out and "  2          if (\\x1b[31m)\n" in out and "漢\n" in out and "na\\xefve (1x)" in out
+
+
+# ---- inputs -----------------------------------------------------------------
+
+
+def test_every_way_in_gives_the_same(profile: Path, tmp_path: Path) -> None:
+    expected = {name: lines(one) for name, one in named(fastprof.annotate(profile)).items()}
+    for to in ("callgrind.gz", "fpa"):
+        fastprof.convert(profile, tmp_path / f"out.{to}")
+        assert {n: lines(one) for n, one in named(fastprof.annotate(tmp_path / f"out.{to}")).items()} == expected
+    command = [sys.executable, "-m", "fastprof", "annotate", "-", "--context=1"]
+    piped = subprocess.run(command, input=PROFILE, text=True, capture_output=True, check=True)
+    assert piped.stdout == PAGE
+    both = tmp_path / "both"
+    both.mkdir()
+    (both / "a").write_text(PROFILE)
+    (both / "b").write_text(PROFILE)
+    twice = named(fastprof.annotate(both))
+    assert spent(twice["zip/deflate.c"]) == {10: [10, 2], 12: [1520, 44], 30: [80, 0]}
+
+
+@pytest.mark.parametrize("view", ["timeline", "stacks"])
+def test_other_views_by_their_bridge(view: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The same as of the graph that convert makes."""
+    monkeypatch.chdir(tmp_path)
+    source = {
+        "timeline": CORPUS / "xray" / "good" / "fdr5-pool-clang19.xray",
+        "stacks": CORPUS / "pprof" / "good" / "go-cpulabels.pb.gz",
+    }[view]
+    fastprof.convert(source, tmp_path / "graph.callgrind", symbolize=False) if view == "stacks" else fastprof.convert(
+        source, tmp_path / "graph.callgrind"
+    )
+    options = {"symbolize": False} if view == "stacks" else {}
+    own, graph = fastprof.annotate(source, **options), fastprof.annotate(tmp_path / "graph.callgrind")
+    assert own.totals == graph.totals != [0] * len(own.totals)
+    assert sorted(own.missing) == sorted(graph.missing)
+    assert own.shares == graph.shares
+
+
+def test_damage_is_an_error_or_a_loss(profile: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    profile.write_text(PROFILE + "fn=x\ngarbage\n")
+    with pytest.raises(FastprofError, match="garbage"):
+        fastprof.annotate(profile)
+    assert main(["annotate", str(profile)]) == 1
+    assert capsys.readouterr().out == ""
+    assert main(["annotate", str(profile), "--lenient", "tree.c"]) == 3
+
+
+def test_options_that_would_do_nothing_are_refused(profile: Path) -> None:
+    with pytest.raises(UsageError, match="--symbols would do nothing with callgrind"):
+        fastprof.annotate(profile, symbols=["x"])
+    for name in ("aggregate", "compress_names", "per_thread", "labels", "stacks"):
+        with pytest.raises(UsageError, match=f"there is no option '{name}'"):
+            fastprof.annotate(profile, **{name: True})
+    for wrong in ({"context": -1}, {"threshold": 2}, {"include": "src"}, {"asm": 1}):
+        with pytest.raises(UsageError):
+            fastprof.annotate(profile, **wrong)
+
+
+def test_an_empty_profile(profile: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    profile.write_text("events: Ir\nfl=zip/tree.c\nfn=f\n")
+    found = fastprof.annotate(profile)
+    assert (found.totals, found.listings, found.missing, found.shares) == ([0], [], [], {})
+    assert main(["annotate", str(profile)]) == 0
+
+
+def test_rows_are_kept_only_of_files_that_can_be_shown(profile: Path) -> None:
+    model, report, options = Model(), Report(), Options()
+    reader = open_reader(str(profile), None, model, options, report)
+    asked = []
+
+    def keep(group: int) -> bool:
+        asked.append(model.string(group))
+        return asked[-1] == b"zip/tree.c"
+
+    places = Places(model, keep)
+    for batch in read(reader, capacity=1):
+        places.put(batch)
+    reader.source.close()
+    groups = places.end(1)
+    assert asked == [b"zip/deflate.c", b"zip/tree.c", b"lib/io.c", b"???"]
+    assert {model.string(group): sums for group, sums in groups.items()} == {
+        b"zip/deflate.c": (21, [805, 23]),
+        b"zip/tree.c": (11, [119, 11]),
+        b"lib/io.c": (0, [80, 0]),
+        b"???": (1, [12, 1]),
+    }
+    kept = {group: [row for batch in places.rows(group) for row in batch["line"]] for group in groups}
+    assert {model.string(group): rows for group, rows in kept.items() if rows} == {b"zip/tree.c": [0, 4, 9]}
+
+
+# ---- the command line -------------------------------------------------------
+
+PAGE = """\
+ Ir     %  Dr     %  line
+805  79.2  23  65.7        zip/deflate.c
+                           -- line 9 --
+  .         .           9  deflate 9
+  5   0.5   1   2.9    10  deflate 10
+  .         .          11  deflate 11
+760  74.8  22  62.9    12  deflate 12
+105  10.3   9  25.7        => tree (4x)  [zip/tree.c]
+  .         .          13  deflate 13
+                           -- line 29 --
+  .         .          29  deflate 29
+ 40   3.9   0          30  deflate 30
+ 10   1.0   1   2.9        => tree (2x)  [zip/tree.c]
+  .         .          31  deflate 31
+
+ Ir     %  Dr     %  line
+119  11.7  11  31.4        zip/tree.c
+  3   0.3   1   2.9        (of no known line)
+                           -- line 3 --
+  .         .           3  tree 3
+115  11.3  10  28.6     4  tree 4
+  .         .           5  tree 5
+  1   0.1   0           9  (past the end of the file)
+
+Ir    %  Dr  %  not found
+80  7.9   0     lib/io.c
+
+ Ir     %  Dr     %
+924  90.9  34  97.1  shown
+ 80   7.9   0        not found
+ 12   1.2   1   2.9  unknown
+"""
+
+
+def test_the_page(profile: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["annotate", str(profile), "--context", "1"]) == 0
+    captured = capsys.readouterr()
+    assert captured.out == PAGE
+    assert captured.err.count("warning: ") == 2
+    assert main(["annotate", str(profile), "--context", "1", "-q"]) == 0
+    assert capsys.readouterr() == (PAGE, "")
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+@pytest.mark.parametrize("columns", [40, 60, 100])
+def test_a_terminal(profile: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, columns: int) -> None:
+    (tmp_path / "zip" / "tree.c").write_text("x" * 1_000_000 + "\n" + "y" * 90 + "\n" + "漢" * 60 + "\nz\n")
+    out = Terminal()
+    monkeypatch.setattr("sys.stdout", out)
+    monkeypatch.setenv("COLUMNS", str(columns))
+    monkeypatch.setenv("NO_COLOR", "1")
+    assert main(["annotate", str(profile), "tree.c"]) == 0
+    text = out.getvalue()
+    wide = [sum(1 + (ord(c) > 0x3000) for c in line) for line in text.splitlines()]
+    assert columns - 3 <= max(wide) <= columns
+    assert ("Dr" in text) == (columns > 40)
+    monkeypatch.delenv("NO_COLOR")
+    monkeypatch.setenv("TERM", "xterm")
+    out.truncate(0)
+    assert main(["annotate", str(profile), "tree.c"]) == 0
+    assert "\x1b[1;31m115" in out.getvalue() and "\x1b[33m" not in out.getvalue()
+
+
+def test_json(profile: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["annotate", str(profile), "--json", "--context", "0", "deflate.c"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["value_types"][0]["name"] == "Ir" and found["totals"] == [1016, 35]
+    assert found["listings"][0]["lines"][1] == {
+        "number": 12,
+        "text": "deflate 12",
+        "values": [760, 22],
+        "calls": [{"times": 4, "function": "tree", "file": "zip/tree.c", "object": "", "values": [105, 9]}],
+    }
+    assert found["shares"]["not asked for"] == [199, 11]
+
+
+def test_many_missing_files_are_summed_up(profile: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    profile.write_text("events: Ir\n" + "".join(f"fl=x{i}.c\nfn=f\n1 {i + 1}\n" for i in range(13)))
+    assert main(["annotate", str(profile)]) == 0
+    assert capsys.readouterr().out.splitlines()[:12] == [
+        "Ir     %  not found",
+        *(f"{i + 1:2}  {100 * (i + 1) / 91:4.1f}  x{i}.c" for i in range(12, 2, -1)),
+        " 6   6.6  ... 3 more",
+    ]
