@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 _NONE = "."
+_COUNT = r" *(?:-?[\d,]+|\.)(?: *\(\s*(?:-?[\d.]+%|n/a)\))?"  # "3,750 ( 1.51%)"
 
 
 class Source(NamedTuple):
@@ -15,26 +16,36 @@ class Source(NamedTuple):
     beyond: dict[int, tuple[int, ...]]  # past the end of the file
 
 
+_SECTION = re.compile(
+    r"^-{80}\n-- (?:Auto-annotated|User-annotated|Annotated) source(?: file)?: (.*)\n-{80}\n((?:.*\n)*?)(?=-{80}\n|\Z)",
+    re.MULTILINE,
+)
+
+
 def sections(text: str) -> Iterator[tuple[str, list[str]]]:
-    """(title, lines below it) of what stands between rules of 80 dashes."""
-    pieces = re.split(r"^-{80}\n", text, flags=re.MULTILINE)
-    for title, body in zip(pieces[1::2], pieces[2::2], strict=False):
-        yield title.strip(), body.splitlines()
+    """(file, the lines below), of all files that were chosen."""
+    return ((name, body.splitlines()) for name, body in _SECTION.findall(text))
 
 
 def sources(text: str) -> dict[str, Source]:
     """By file name.  A file that could not be read is not in it."""
-    found = {}
-    for title, body in sections(text):
-        match = re.fullmatch(r"-- (?:Auto-annotated|User-annotated|Annotated) source(?: file)?: (.*)", title)
-        if match and not body[0].startswith("Unannotated"):
-            found[match[1]] = _source(len(body[0].split()), body[2:])
-    return found
+    return {
+        name: _source(len(body[0].split()), body[2:])
+        for name, body in sections(text)
+        if not body[0].startswith("Unannotated")
+    }
+
+
+def not_found(text: str) -> set[str]:
+    """Files that were chosen and could not be read."""
+    newer = {name for name, body in sections(text) if body[0].startswith("Unannotated")}
+    listed = text.partition("chosen for auto-annotation could not be found:\n")[2]
+    return newer | set(re.findall(r"^  (.*)$", listed.partition("\n\n")[0], re.MULTILINE))
 
 
 def figures(n: int, line: str) -> tuple[tuple[int, ...] | None, str] | None:
     """The counts of `n` events at the beginning of a line, and the rest; None if that is not what it is."""
-    match = re.match(r"((?: *(?:-?[\d,]+|\.)(?: *\(\s*(?:-?[\d.]+%%|n/a)\))?){%d}) {1,2}(.*)" % n, line)
+    match = re.match(rf"((?:{_COUNT}){{{n}}}) {{1,2}}(.*)", line)
     if not match:
         return None
     words = re.sub(r"\([^)]*\)", "", match[1]).split()
@@ -50,7 +61,7 @@ def _source(n: int, body: list[str]) -> Source:
         if match := re.match(r"-- line (\d+) -+$", line):
             number = int(match[1])
             continue
-        if not line:
+        if not line or line.startswith("@"):  # a warning
             continue
         read = figures(n, line)
         assert read is not None, line
