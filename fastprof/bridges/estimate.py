@@ -94,7 +94,8 @@ def _tell(group: _Group, by: str, prune: float, where: str, report: Report) -> N
         )
     if c.unlined > 0:
         what = {"line": "lines", "address": "addresses"}[by]
-        report.warn(f"{where}{_percent(c.unlined)} of the cost is summed up by function: there is no room for all {what}")
+        share = _percent(c.unlined)
+        report.warn(f"{where}{share} of the cost is summed up by function: there is no room for all {what}")
 
 
 def _percent(share: float) -> str:

@@ -20,8 +20,10 @@ PACKAGES = {
     "flamegraph.pl": "libdevel-nytprof-perl",
     "go": "golang-go",
     "google-pprof": "google-perftools",
+    "llvm-objdump": "llvm-19",
     "llvm-symbolizer-19": "llvm-19",
     "llvm-xray-19": "llvm-19",
+    "objdump": "binutils",
     "timeout": "coreutils",
     "xvfb-run": "xvfb xauth",
 }

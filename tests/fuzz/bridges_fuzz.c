@@ -3,13 +3,15 @@
  * Checked beside memory: every bridge keeps every total.
  *
  *   samples -> fp_sum -> fp_restack -> fp_project (graph) -> fp_estimate (stacks)
+ *                                                         -> fp_places (by line or address)
  */
 #include <stdint.h>
 #include <stdlib.h>
 
 #include "bridges/estimate_private.h"
-#include "bridges/restack.h"
+#include "bridges/places.h"
 #include "bridges/project.h"
+#include "bridges/restack.h"
 #include "bridges/sum.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
@@ -119,10 +121,49 @@ static int summed(struct fp_model *m, const struct fp_batch *in, struct fp_batch
     return status;
 }
 
+/* A graph's rows by place; of some groups, as `options` say. */
+static int by_place(struct fp_places *p, const struct fp_batch *rows, uint32_t options, struct fp_err *err) {
+    static const uint32_t columns[VALUES] = {0, 1};
+    int status;
+    while ((status = fp_places_put(p, rows, columns, err)) == FP_ASK)
+        if (fp_places_keep(p, p->asked, 1 + (p->asked + options) % 2)) return FP_E_NOMEM;
+    return status;
+}
+
+/* The groups have all self costs, and the kept rows those of their groups. */
+static void check_places(struct fp_places *p, const struct totals *graph, uint32_t options) {
+    struct fp_batch *out = fp_batch_new(FP_GRAPH, 1 + options % 5, VALUES);
+    struct totals all = {{0}, 0};
+    struct fp_err err;
+    if (fp_places_end(p, options % VALUES, &err) != FP_DONE) {
+        fp_batch_free(out);
+        return;
+    }
+    for (uint32_t i = 1; i < p->groups.keys.n; i++) {
+        const uint32_t group = fp_table_row(&p->groups.keys, i)[0];
+        struct totals rows = {{0}, 0};
+        fp_places_select(p, group);
+        for (int pulled = FP_FULL; pulled == FP_FULL;) {
+            if ((pulled = fp_places_pull(p, out)) < 0) abort();
+            add(&rows, out);
+            fp_batch_reset(out);
+        }
+        const int kept = (group + options) % 2;
+        for (uint32_t k = 0; k < VALUES; k++) {
+            const int64_t sum = p->groups.values[1 + k][i];
+            if (!rows.overflow && rows.of[k] != (kept ? sum : 0)) abort();
+            all.overflow |= __builtin_add_overflow(all.of[k], sum, &all.of[k]);
+        }
+    }
+    same(graph, &all);
+    fp_batch_free(out);
+}
+
 static int to_graph(struct fp_model *m, const struct fp_batch *in, uint32_t options, struct fp_estimate *e,
                     struct totals *graph, struct fp_err *err) {
     static const uint32_t columns[VALUES] = {0, 1};
     struct fp_project *s = fp_project_new(m, options & 1, options >> 1 & 1);
+    struct fp_places *places = fp_places_new(m, options >> 5 & 1);
     struct fp_batch *out = fp_batch_new(FP_GRAPH, 1 + options % 7, VALUES);
     int status = fp_project_set_values(s, VALUES);
     if (status == FP_DONE) status = fp_project_put(s, in, columns, err);
@@ -141,13 +182,16 @@ static int to_graph(struct fp_model *m, const struct fp_batch *in, uint32_t opti
             add(&rows, out);
             if (options & 32) e->own->limit = e->arcs->limit = 8;
             status = fp_estimate_put(e, out, columns, s->addresses, s->lines, err);
+            if (status == FP_DONE) status = by_place(places, out, options, err);
             fp_batch_reset(out);
         }
         if (status == FP_DONE && !rows.overflow && memcmp(rows.of, totals, sizeof totals)) abort();
         for (uint32_t k = 0; k < VALUES; k++)
             graph->overflow |= rows.overflow | __builtin_add_overflow(graph->of[k], totals[k], &graph->of[k]);
     }
+    if (status == FP_DONE) check_places(places, graph, options);
     fp_batch_free(out);
+    fp_places_free(places);
     fp_project_free(s);
     return status;
 }
