@@ -1,9 +1,10 @@
 """samtools for profiles: any profile format into any other, streaming.
 
-report = fastprof.convert("trace.xray", "out.callgrind", symbols=["./program"])
-facts = fastprof.info("trace.xray").facts
-with fastprof.open("trace.xray") as profile:
-    for batch in profile: ...
+    report = fastprof.convert("trace.xray", "out.callgrind", symbols=["./program"])
+    report = fastprof.merge(["day1.prof", "day2.prof"], "both.pb.gz")
+    facts = fastprof.info("trace.xray").facts
+    with fastprof.open("trace.xray") as profile:
+        for batch in profile: ...
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from fastprof.verbs.convert import convert
     from fastprof.verbs.info import info
     from fastprof.verbs.listing import Annotation
+    from fastprof.verbs.merge import merge
     from fastprof.verbs.profile import Profile, open
 
 # Imported when first used, so that `fastprof --version` costs nothing.
@@ -36,6 +38,7 @@ _HOMES = {
     "annotate": "verbs.annotate",
     "convert": "verbs.convert",
     "info": "verbs.info",
+    "merge": "verbs.merge",
     "open": "verbs.profile",
 }
 
@@ -52,6 +55,7 @@ __all__ = [
     "annotate",
     "convert",
     "info",
+    "merge",
     "open",
 ]
 

@@ -5,6 +5,8 @@ through the operators in `joined`:
 
     trace.xray   timeline ── fold ──┐
     day1.prof    stacks ── symbolize┴── sum ── one value ──▶ writer
+
+Where inputs become one profile, they have to have the same value types (bridges/agree.py).
 """
 
 from __future__ import annotations
@@ -36,6 +38,7 @@ class Plan(NamedTuple):
     joined: list[Operator]  # for the rows of all branches
     looked_at: set[Option[Any]]  # options of the operators in the plan, and options that would add an operator
     holds: Holds
+    several: bool  # profiles become one, whose value types are compared
 
     def rows(self, model: Model, options: Options, report: Report, capacity: int | None = None) -> Iterator[Batch]:
         """The batches for the writer.  `capacity`: the most rows that readers put into a batch.
@@ -50,10 +53,23 @@ class Plan(NamedTuple):
             return rows
 
         def rows_of(branch: Branch) -> Iterator[Batch]:
-            rows = chain.from_iterable(selected(each, model, options, report, capacity) for each in branch.inputs)
-            return through(left.seen(through(rows, branch.operators)), branch.bridge)
+            rows: Iterator[Batch] = chain.from_iterable(map(read, branch.inputs))
+            # stacks have their value types when they are read, a timeline's are made by a bridge
+            if agreement and branch.inputs[0].view == "stacks":
+                rows = agreement.compared(rows)
+            rows = through(left.seen(through(rows, branch.operators)), branch.bridge)
+            return agreement.compared(rows) if agreement and branch.inputs[0].view != "stacks" else rows
 
-        yield from through(chain.from_iterable(rows_of(branch) for branch in self.branches), self.joined)
+        def read(input_: Input) -> Iterator[Batch]:
+            rows = selected(input_, model, options, report, capacity)
+            return agreement.named(rows, input_.name) if agreement else rows
+
+        agreement = None
+        if self.several:
+            from fastprof.bridges.agree import Agreement
+
+            agreement = Agreement(model, options, report)
+        yield from through(chain.from_iterable(map(rows_of, self.branches)), self.joined)
         left.check(model, options, report)
 
 
@@ -90,9 +106,18 @@ class Left:
             raise UsageError(f"{inputs_of(model)}{nothing_left(model, options)}")
 
 
-def make(inputs: Sequence[Input], view: str, holds: Holds, options: Options, *, hasty: bool = False) -> Plan:
+def make(
+    inputs: Sequence[Input],
+    view: str,
+    holds: Holds,
+    options: Options,
+    *,
+    merge: bool = False,
+    hasty: bool = False,
+) -> Plan:
     """The plan from `inputs` to a target with this view, which has room for what `holds` says.
 
+    `merge`: an only input is treated as one of several, its parts become one.
     `hasty`: rows may raise OutOfOrder; then everything is done again with a plan that is not hasty.
 
     Errors: UsageError for a view that cannot be reached.
@@ -111,13 +136,22 @@ def make(inputs: Sequence[Input], view: str, holds: Holds, options: Options, *, 
             branches.append(Branch([], operators, bridge))
             together[key] = branches[-1]
         together[key].inputs.append(input_)
-    n = sum(1 if branch.bridge else len(branch.inputs) for branch in branches)
-    in_order = hasty and len(inputs) == 1 and formats.get(inputs[0].format).in_order
-    joined = _joined(view, n, len(inputs), in_order, holds, options, looked_at)
+    several = (merge or len(inputs) > 1) and view != "timeline"
+    # what bridges have made of several inputs is one profile already
+    n = sum(1 if branch.bridge else len(branch.inputs) + merge for branch in branches)
+    in_order = hasty and not several and formats.get(inputs[0].format).in_order
+    joined = _joined(view, n, several, in_order, holds, options, looked_at)
+    if several:
+        if options[bridges.UNION] and options[bridges.INTERSECT]:
+            raise UsageError("--union keeps all value types and --intersect those of all inputs: choose one")
+        if options[bridges.INTERSECT]:
+            at = joined.index(bridges.ONE_VALUE) if bridges.ONE_VALUE in joined else len(joined)
+            joined.insert(at, bridges.COMMON_VALUES)
+        looked_at.update(bridges.COMMON_VALUES.options)
     looked_at.update(*(operator.options for operator in joined))
     if view == "stacks" and not holds.labels:
         looked_at -= {bridges.LABELS, bridges.PER_THREAD}
-    return Plan(branches, joined, looked_at, holds)
+    return Plan(branches, joined, looked_at, holds, several)
 
 
 # Options that need names.
@@ -154,7 +188,7 @@ def _bridge(input_: Input, view: str) -> Operator:
 
 
 def _joined(
-    view: str, n: int, n_inputs: int, in_order: bool, holds: Holds, options: Options, looked_at: set[Option[Any]]
+    view: str, n: int, several: bool, in_order: bool, holds: Holds, options: Options, looked_at: set[Option[Any]]
 ) -> list[Operator]:
     """The operators for the rows of all branches together, which are of `n` profiles that bridges have not made one."""
     operators: list[Operator] = []
@@ -169,8 +203,8 @@ def _joined(
             operators.append(bridges.EQUAL_STACKS)
     elif not holds.calls:
         of_one = bridges.LINES_IN_ORDER if in_order else bridges.SUM_LINES
-        operators.append(bridges.MERGE_LINES if n_inputs > 1 else of_one)
-    elif n_inputs > 1:
+        operators.append(bridges.MERGE_LINES if several else of_one)
+    elif several:
         operators.append(bridges.MERGE_GRAPHS)
     else:
         if options[bridges.AGGREGATE]:

@@ -67,6 +67,20 @@ VALUE: Option[str | None] = Option(
     help="keep only this value type (event, sample type); by default all that the format has room for, or, if that is "
     "one, the input's default",
 )
+UNION = Option(
+    "union",
+    Switch(),
+    False,
+    group="values",
+    help="add up inputs of different value types: what an input does not count is 0 (by default they are refused)",
+)
+INTERSECT = Option(
+    "intersect",
+    Switch(),
+    False,
+    group="values",
+    help="add up inputs of different value types: keep those that all inputs count",
+)
 COMPUTE_EVENTS = Option(
     "compute_events", Switch(), False, group="values", help="compute inherited events (formulas) and write their values"
 )
@@ -204,6 +218,7 @@ EQUAL_STACKS = Operator(
     "stacks", "stacks", "sum:repeated", "stacks to a format without times", (PER_THREAD, LABELS, MAX_MEMORY)
 )
 ONE_VALUE = Operator("any", "any", "choose:one_value", "stacks and graphs", (VALUE,))
+COMMON_VALUES = Operator("any", "any", "agree:common", "several inputs", (UNION, INTERSECT))
 COMPUTE = Operator("graph", "graph", "compute:compute", "profiles with inherited events", (COMPUTE_EVENTS,))
 MERGE_GRAPHS = Operator("graph", "graph", "aggregate:merge", "graphs of several inputs", (PER_THREAD, MAX_MEMORY))
 SUM_PLACES = Operator("graph", "graph", "aggregate:aggregate", "graphs", (AGGREGATE, MAX_MEMORY))
@@ -214,5 +229,5 @@ MERGE_LINES = Operator(
 )
 
 _OF_GRAPHS = (COMPUTE, MERGE_GRAPHS, SUM_PLACES, SUM_LINES, LINES_IN_ORDER, MERGE_LINES)
-_WITHIN = (ONLY_NAMES, SUM_STACKS, EQUAL_STACKS, ONE_VALUE, *_OF_GRAPHS)
+_WITHIN = (ONLY_NAMES, SUM_STACKS, EQUAL_STACKS, COMMON_VALUES, ONE_VALUE, *_OF_GRAPHS)
 OPERATORS = (*SELECT.values(), NAME_ADDRESSES, FUNCTIONS, *BRIDGES, *_WITHIN)

@@ -14,6 +14,7 @@ from fastprof.core.version import __version__
 
 VERBS = {
     "convert": "convert a profile, or merge several into one",
+    "merge": "add up profiles",
     "info": "say what is in a profile",
     "annotate": "show source lines, or instructions, with their costs",
     "archive": "keep many profiles in one file: add, list, extract",
@@ -32,7 +33,7 @@ exit codes:
   0    done
   1    error in the input, the output or the data
   2    wrong usage
-  3    done with losses (--lenient)
+  3    done with losses (--lenient, --keep-going)
   130  interrupted
 """
 

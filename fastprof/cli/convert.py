@@ -12,7 +12,7 @@ from fastprof.cli.arguments import (
     add_report_arguments,
     given_options,
 )
-from fastprof.cli.report import Progress, tell
+from fastprof.cli.report import Progress, tell_written
 from fastprof.verbs.convert import convert
 
 DESCRIPTION = """\
@@ -47,6 +47,4 @@ def run(args: argparse.Namespace) -> int:
         progress=Progress(args.quiet),
         **given_options(args, plan.known_options()),
     )
-    rows = ", ".join(f"{n:,} {name}" for name, n in report.rows.items())
-    target = "standard output" if args.output == "-" else args.output
-    return tell(args, report, f"{rows or 'no records'} -> {target} ({report.facts['output bytes']:,} bytes)")
+    return tell_written(args, report)

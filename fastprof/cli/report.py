@@ -73,5 +73,12 @@ def tell(args: argparse.Namespace, report: Report, headline: str) -> int:
     return exit_code(report)
 
 
+def tell_written(args: argparse.Namespace, report: Report) -> int:
+    """As `tell`, of one output."""
+    rows = ", ".join(f"{n:,} {name}" for name, n in report.rows.items())
+    target = "standard output" if args.output == "-" else args.output
+    return tell(args, report, f"{rows or 'no records'} -> {target} ({report.facts['output bytes']:,} bytes)")
+
+
 def exit_code(report: Report) -> int:
     return 3 if report.losses else 0

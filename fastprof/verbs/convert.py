@@ -8,8 +8,8 @@ from copy import deepcopy
 
 from fastprof import formats, plan
 from fastprof.core._typing import Any
-from fastprof.core.engine import write
-from fastprof.core.errors import OutOfOrder, UsageError
+from fastprof.core.engine import Format, Input, write
+from fastprof.core.errors import FastprofError, OutOfOrder, UsageError
 from fastprof.core.model import Model
 from fastprof.core.options import checked
 from fastprof.core.report import Report
@@ -31,25 +31,44 @@ def convert(
     The target format is `to`, or what the suffix of the output says.  `options` are those of docs/options.md.
     Errors: FastprofError and its kinds; then nothing is left at `output`.
     """
+    return converted(inputs, output, from_, to, progress, options)
+
+
+def converted(
+    inputs: str | os.PathLike[str] | Iterable[str | os.PathLike[str]],
+    output: str | os.PathLike[str],
+    from_: str | None,
+    to: str | None,
+    progress: Progress | None,
+    options: dict[str, Any],
+    *,
+    merge: bool = False,
+    keep_going: bool = False,
+) -> Report:
+    """For `convert` and `merge`.  `merge`: the parts of an only input become one, too."""
     asked = checked(options, plan.known_options())
+    report = Report()
+
+    def failed(error: FastprofError) -> None:
+        report.losses.add("inputs-passed-over", "inputs that could not be read")
+        report.warn(str(error))
+
     if isinstance(inputs, (str, os.PathLike)):
         inputs = [inputs]
-    report = Report()
-    paths, output = expand((os.fspath(path) for path in inputs), report.warn), os.fspath(output)
-    if not paths:
+    given, output = [os.fspath(path) for path in inputs], os.fspath(output)
+    if not given:
         raise UsageError("there is no input")
-    if to is None and output == "-":
-        raise UsageError("writing to standard output needs --to FORMAT, see `fastprof formats`")
-    target = formats.get(to) if to else formats.for_output(output)
-    if not target.writer:
-        raise UsageError(f"fastprof reads {target.name} but does not write it")
+    target = target_of(output, to)
+    paths = expand(given, report.warn, failed if keep_going else None)
 
     def attempt(report: Report, *, hasty: bool) -> Report:
         model = Model()
-        with Inputs(paths, from_, model, asked, report, progress) as found:
-            view = found.all[0].view if target.view == "any" else target.view
+        with Inputs(paths, from_, model, asked, report, progress, failed if keep_going else None) as found:
+            if not found.all:
+                raise FastprofError(f"no input can be read; the last: {report.warnings[-1]}")
+            view = view_of(found.all) if target.view == "any" else target.view
             with Sink(output) as sink:
-                way = plan.make(found.all, view, target.holds, asked, hasty=hasty)
+                way = plan.make(found.all, view, target.holds, asked, merge=merge, hasty=hasty)
                 plan.refuse_idle(asked, found.all, target, way)
                 writer = target.writer_class()(model, sink, asked, report)
                 writer.view = view
@@ -58,7 +77,7 @@ def convert(
                 report.facts["output bytes"] = sink.output_bytes
         return report
 
-    if _repeatable(paths, output):
+    if not merge and _repeatable(paths, output):
         try:
             return attempt(deepcopy(report), hasty=True)
         except OutOfOrder:
@@ -70,3 +89,19 @@ def _repeatable(paths: list[str], output: str) -> bool:
     """Whether the one input can be read twice, and nobody has seen the output of the first time."""
     unseen = output == os.devnull or (output != "-" and (os.path.isfile(output) or not os.path.exists(output)))
     return len(paths) == 1 and os.path.isfile(paths[0]) and unseen
+
+
+def target_of(output: str, to: str | None) -> Format:
+    """The format to write.  Errors: UsageError."""
+    if to is None and output == "-":
+        raise UsageError("writing to standard output needs --to FORMAT, see `fastprof formats`")
+    target = formats.get(to) if to else formats.for_output(output)
+    if not target.writer:
+        raise UsageError(f"fastprof reads {target.name} but does not write it")
+    return target
+
+
+def view_of(inputs: Iterable[Input]) -> str:
+    """The view that holds most of all inputs, whatever their order."""
+    views = {input_.view for input_ in inputs}
+    return views.pop() if len(views) == 1 else "graph" if "graph" in views else "stacks"

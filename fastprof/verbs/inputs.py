@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from types import TracebackType
 
@@ -15,8 +16,10 @@ from fastprof.core.model import Batch, Model
 from fastprof.core.options import LENIENT, Options
 from fastprof.core.report import Report
 from fastprof.core.source import Source
+from fastprof.core.streams import standard_stream
 
 Progress = Callable[[Source], None]
+Failed = Callable[[FastprofError], None]  # is told of an input that cannot be read, and raises or returns
 
 
 def open_reader(
@@ -53,10 +56,12 @@ def _reader(source: Source, from_: str | None, model: Model, options: Options, r
 
 
 class Inputs:
-    """Several inputs of one conversion, as the plan sees them.
+    """Several inputs of one conversion, as the plan sees them: `all`.
 
     Files are looked at, closed, and opened again when their rows are read: any number of them needs one open file
     and the memory of one reader.  A pipe, which cannot be opened again, stays open, and so does an only input.
+    With `failed` an input that cannot be read is left out as a whole: so each is read to its end before the first row
+    of any is given out.
     Errors: FastprofError and its subclasses.
     """
 
@@ -68,35 +73,60 @@ class Inputs:
         options: Options,
         report: Report,
         progress: Progress | None = None,
+        failed: Failed | None = None,
     ) -> None:
         self._from, self._model, self._options, self._report = from_, model, options, report
-        self._progress = progress
+        self._progress, self._failed = progress, failed
         self._open: list[Source] = []
-        self._only = len(paths) == 1
         self.all: list[Input] = []
+        one = len(paths) == 1
         try:
             for path in paths:
-                self.all.append(self._look(path))
+                again = isinstance(path, str) and path != "-" and os.path.isfile(path)
+                try:
+                    self.all.append(self._look(path) if again and (failed or not one) else self._stay(path))
+                except FastprofError as error:
+                    self._pass_over(error)
         except BaseException:
             self.close()
             raise
 
-    def _look(self, path: Any) -> Input:
-        if self._only or not (isinstance(path, str) and path != "-" and os.path.isfile(path)):
-            reader = open_reader(path, self._from, self._model, self._options, self._report, self._progress)
-            self._open.append(reader.source)
-            return reader
+    def _pass_over(self, error: FastprofError) -> None:
+        if self._failed is None or isinstance(error, UsageError):
+            raise error
+        self._failed(error)
+
+    def _stay(self, path: Any) -> Reader:
+        """A reader that stays open."""
+        source = _source(path, self._options, self._report)
+        self._open.append(source)
+        if self._progress is not None:
+            self._progress(source)
+        if self._failed:
+            if source.folder is None:
+                source.spool()
+            _read_to_its_end(_reader(source, self._from, Model(), self._options, Report()))
+        return _reader(source, self._from, self._model, self._options, self._report)
+
+    def _look(self, path: str) -> Input:
         # what it says of itself it says again when it is read
         reader = open_reader(path, self._from, Model(), self._options, Report())
         with reader.source:
-            return _Closed(self, reader)
+            seen = _Closed(self, reader)
+            if self._failed:
+                _read_to_its_end(reader)
+            return seen
 
     def rows(self, seen: _Closed, capacity: int | None, keep: bool) -> Iterator[Batch]:
         """The rows of a file that was looked at."""
-        source = _source(seen.name, self._options, self._report)
-        self._open.append(source)
-        if source.identity != seen.identity:
-            raise FastprofError(f"{seen.name}: has changed since it was looked at, while other inputs were read")
+        try:
+            source = _source(seen.name, self._options, self._report)
+            self._open.append(source)
+            if source.identity != seen.identity:
+                raise FastprofError(f"{seen.name}: has changed since it was looked at, while other inputs were read")
+        except FastprofError as error:
+            self._pass_over(error)
+            return
         if self._progress is not None:
             self._progress(source)
         yield from _reader(source, seen.format, self._model, self._options, self._report).rows(capacity, keep=keep)
@@ -116,6 +146,11 @@ class Inputs:
         self.close()
 
 
+def _read_to_its_end(reader: Reader) -> None:
+    for _ in reader.rows():
+        pass
+
+
 class _Closed(Input):
     """A file that was looked at and is opened again when its rows are read."""
 
@@ -129,10 +164,28 @@ class _Closed(Input):
         return self._inputs.rows(self, capacity, keep)
 
 
-def expand(paths: Iterable[str], warn: Callable[[str], None]) -> list[str]:
-    """The inputs.  A directory that is none by itself is replaced by its files, sorted by name (numbers by value).
+def names_in(path: str) -> list[str]:
+    """The names in a file of names, each ended by a NUL byte, as `find -print0` writes them ("-": standard input)."""
+    try:
+        with standard_stream(sys.stdin, "<stdin>", "rb") if path == "-" else open(path, "rb") as file:
+            data: bytes = file.read()
+    except OSError as error:
+        raise FastprofError(f"{path}: {error.strerror or error}") from None
+    names = [os.fsdecode(name) for name in data.removesuffix(b"\0").split(b"\0")] if data else []
+    for number, name in enumerate(names, 1):
+        if not name:
+            raise FastprofError(f"{path}: name {number} is empty, expected names that each end in a NUL byte")
+        if path == "-" and name == "-":
+            raise UsageError("standard input (-) can be read only once")
+    return names
 
-    Names in a directory that begin with a dot are ignored.  `warn` is told of what else in it is no file.
+
+def expand(paths: Iterable[str], warn: Callable[[str], None], failed: Failed | None = None) -> list[str]:
+    """The inputs, with each directory that is none by itself replaced by those in it and below, sorted by name (numbers
+    by value).
+
+    Names in a directory that begin with a dot are ignored, links to directories not followed.  `warn` is told of what
+    else in it is no file.  A directory that cannot be read or has no files is an error, or given to `failed`.
     An empty file NAME is left out if NAME-01 or NAME.1-01 is there: Callgrind leaves it with --separate-threads.
     """
     found: list[str] = []
@@ -140,13 +193,12 @@ def expand(paths: Iterable[str], warn: Callable[[str], None]) -> list[str]:
         if path == "-" and "-" in found:
             raise UsageError("standard input (-) can be read only once")
         if path != "-" and os.path.isdir(path) and not formats.of_directory(path):
-            names = sorted((name for name in os.listdir(path) if not name.startswith(".")), key=_natural)
-            others = [name for name in names if not os.path.isfile(os.path.join(path, name))]
-            if len(others) == len(names):
-                raise FastprofError(f"{path}: a directory without files")
-            if others:
-                warn(f"{path}: not read, being no files: {', '.join(others)}")
-            found += (os.path.join(path, name) for name in names if name not in others)
+            try:
+                found += _files_below(path, warn)
+            except FastprofError as error:
+                if failed is None:
+                    raise
+                failed(error)
         else:
             found.append(path)
     if len(found) == 1:
@@ -154,7 +206,28 @@ def expand(paths: Iterable[str], warn: Callable[[str], None]) -> list[str]:
     # in NAME.1-01 the 1 may be the number of a dump, or belong to the name
     apart = [re.fullmatch(r"(?s)((.*?)(?:\.[0-9]+)?)-[0-9]+", path) for path in found]
     of_threads = {name for match in apart if match for name in match.groups()}
-    return [path for path in found if path not in of_threads or os.path.getsize(path)]
+    return [path for path in found if path not in of_threads or not os.path.isfile(path) or os.path.getsize(path)]
+
+
+def _files_below(directory: str, warn: Callable[[str], None]) -> list[str]:
+    def failed(error: OSError) -> None:
+        raise FastprofError(f"{error.filename}: {error.strerror}")
+
+    found: list[str] = []
+    for folder, folders, names in os.walk(directory, onerror=failed):
+        folders[:] = sorted((name for name in folders if not name.startswith(".")), key=_natural)
+        names = sorted((name for name in names if not name.startswith(".")), key=_natural)
+        others = [name for name in names if not os.path.isfile(os.path.join(folder, name))]
+        others += [name for name in folders if os.path.islink(os.path.join(folder, name))]
+        if others:
+            warn(f"{folder}: not read, being no files: {', '.join(others)}")
+        found += (os.path.join(folder, name) for name in names if name not in others)
+        inputs = [name for name in folders if formats.of_directory(os.path.join(folder, name))]
+        folders[:] = [name for name in folders if name not in inputs]
+        found += (os.path.join(folder, name) for name in inputs)
+    if not found:
+        raise FastprofError(f"{directory}: a directory without files")
+    return found
 
 
 def _natural(name: str) -> list[tuple[str, int]]:

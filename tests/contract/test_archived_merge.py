@@ -38,10 +38,13 @@ TARGETS = {
 }
 
 
-def converted(paths: list[Path], to: str, output: Path) -> bytes | str:
+def converted(paths: list[Path], to: str, output: Path, **options: bool) -> bytes | str:
+    """Of different value types all are kept."""
     try:
-        fastprof.convert(paths, output, to=to)
+        fastprof.convert(paths, output, to=to, **options)
     except UsageError as error:  # what the target cannot hold at all
+        if "--union" in str(error):
+            return converted(paths, to, output, union=True)
         return str(error).partition(": ")[2]
     return output.read_bytes()
 
@@ -62,9 +65,7 @@ def test_every_format_is_there() -> None:
 @pytest.mark.parametrize(("one", "other"), list(product(FILES, FILES)))
 def test_merged_into_an_archive(one: str, other: str, tmp_path: Path) -> None:
     sources, archive = [CORPUS / one, CORPUS / other], tmp_path / "merged.fpa"
-    if isinstance(refused := converted(sources, "archive", archive), str):
-        assert "which a timeline is made of" in refused
-        return
+    converted(sources, "archive", archive)
     with fastprof.open(archive) as profile:
         view = profile.view
     for to in TARGETS[view]:

@@ -224,17 +224,23 @@ def test_what_cannot_be_opened(tmp_path: Path) -> None:
 
 
 def test_expand(tmp_path: Path) -> None:
-    for name in ("b.10", "b.9", "a", ".hidden"):
+    """Files of a folder, then those of the folders in it, which links do not lead out of."""
+    for name in ("b.10", "b.9", "a", ".hidden", "sub.10/c", "sub.9/e", "sub.9/.f", "sub.9/deep/d", ".git/x"):
+        (tmp_path / name).parent.mkdir(exist_ok=True, parents=True)
         (tmp_path / name).write_bytes(b"x")
     warnings: list[str] = []
-    files = [str(tmp_path / name) for name in ("a", "b.9", "b.10")]
+    files = [str(tmp_path / name) for name in ("a", "b.9", "b.10", "sub.9/e", "sub.9/deep/d", "sub.10/c")]
     assert expand(["x", "-", str(tmp_path)], warnings.append) == ["x", "-", *files]
     assert not warnings
     (tmp_path / "empty").mkdir()
+    (tmp_path / "link").symlink_to(tmp_path)
+    (tmp_path / "broken").symlink_to("nowhere")
     assert expand([str(tmp_path)], warnings.append) == files
-    assert warnings == [f"{tmp_path}: not read, being no files: empty"]
-    with pytest.raises(FastprofError, match="without files"):
+    assert warnings == [f"{tmp_path}: not read, being no files: broken, link"]
+    with pytest.raises(FastprofError, match="empty: a directory without files"):
         expand([str(tmp_path / "empty")], warnings.append)
+    errors: list[FastprofError] = []
+    assert expand([str(tmp_path / "empty"), "x"], warnings.append, errors.append) == ["x"] and len(errors) == 1
 
 
 @pytest.mark.parametrize("thread", ["out-01", "out.3-02"])

@@ -180,7 +180,7 @@ def test_per_thread_labels_each_once(tmp_path: Path) -> None:
 def test_parts_of_merged_inputs_keep_their_labels(tmp_path: Path) -> None:
     (tmp_path / "x.callgrind").write_bytes(CALLGRIND)
     (tmp_path / "p.pb").write_bytes(profile().SerializeToString())
-    got, _, _ = converted(tmp_path / "x.callgrind", tmp_path, tmp_path / "p.pb", labels=("own", "part"))
+    got, _, _ = converted(tmp_path / "x.callgrind", tmp_path, tmp_path / "p.pb", labels=("own", "part"), union=True)
     by_label: Counter[Any] = Counter()
     for (_, text, _), n in got.items():
         by_label[text] += n != 0
@@ -270,6 +270,7 @@ def test_two_value_types_of_one_name_stay_two(tmp_path: Path) -> None:
             *[(tmp_path / f"{name}.pb") for name in inputs[:1]],
             tmp_path,
             *[tmp_path / f"{name}.pb" for name in inputs[1:]],
+            **{"union": True} if inputs[1:] else {},
         )
         assert [list(s.value) for s in out.sample] == [values]
         types = [(out.string_table[t.type], out.string_table[t.unit]) for t in out.sample_type]

@@ -1,0 +1,64 @@
+"""fastprof merge: the sums of many profiles."""
+
+from __future__ import annotations
+
+import argparse
+
+from fastprof import plan
+from fastprof.cli.arguments import (
+    add_input_arguments,
+    add_options,
+    add_output_arguments,
+    add_report_arguments,
+    given_options,
+    heading_of,
+)
+from fastprof.cli.report import Progress, tell_written
+from fastprof.verbs.inputs import names_in
+from fastprof.verbs.merge import merge
+
+DESCRIPTION = """\
+Add up profiles: any number, of any formats, in any order.
+They have to have the same value types, unless --union or
+--intersect.  A damaged input is an error and leaves no
+output, unless --lenient or --keep-going."""
+EXAMPLES = """\
+examples:
+  fastprof merge cachegrind.out.1 cachegrind.out.2 -o sum.cachegrind
+  fastprof merge runs/ -o runs.pb.gz
+  find . -name '*.prof' -print0 | fastprof merge --files0-from - -o all.pb.gz
+  fastprof merge --keep-going runs/ -o runs.callgrind
+"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "inputs", nargs="*", metavar="INPUT", help="a file, a directory (with those below it), or - for standard input"
+    )
+    add_input_arguments(parser)
+    group = heading_of(parser, "input")
+    group.add_argument(
+        "--files0-from",
+        metavar="FILE",
+        help="read names of further inputs from FILE (- for standard input), each ended by a NUL byte",
+    )
+    group.add_argument(
+        "--keep-going", action="store_true", help="leave out inputs that cannot be read, and exit with code 3"
+    )
+    add_output_arguments(parser)
+    add_report_arguments(parser)
+    add_options(parser, plan.known_options())
+
+
+def run(args: argparse.Namespace) -> int:
+    inputs = [*args.inputs, *(names_in(args.files0_from) if args.files0_from else ())]
+    report = merge(
+        inputs,
+        args.output,
+        from_=args.from_,
+        to=args.to,
+        keep_going=args.keep_going,
+        progress=Progress(args.quiet),
+        **given_options(args, plan.known_options()),
+    )
+    return tell_written(args, report)

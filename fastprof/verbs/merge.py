@@ -1,0 +1,31 @@
+"""Merge profiles: one that has the sums of all."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+
+from fastprof.core._typing import Any
+from fastprof.core.report import Report
+from fastprof.verbs.convert import converted
+from fastprof.verbs.inputs import Progress
+
+
+def merge(
+    inputs: str | os.PathLike[str] | Iterable[str | os.PathLike[str]],
+    output: str | os.PathLike[str],
+    *,
+    from_: str | None = None,
+    to: str | None = None,
+    keep_going: bool = False,
+    progress: Progress | None = None,
+    **options: Any,
+) -> Report:
+    """Write the sums of `inputs`, files and directories, to `output` ("-": standard output).
+
+    They have to have the same value types, unless `union` or `intersect` says what becomes of the others.  Their order
+    does not matter.  With `keep_going` inputs that cannot be read are left out as a whole, which the report counts as
+    losses; each input is then read twice.  `options` are those of docs/options.md.
+    Errors: FastprofError and its kinds; then nothing is left at `output`.
+    """
+    return converted(inputs, output, from_, to, progress, options, merge=True, keep_going=keep_going)
