@@ -24,9 +24,10 @@ They have to have the same value types, unless --union or
 output, unless --lenient or --keep-going."""
 EXAMPLES = """\
 examples:
-  fastprof merge cachegrind.out.1 cachegrind.out.2 -o sum.cachegrind
+  fastprof merge a.cachegrind b.cachegrind -o ab.cachegrind
   fastprof merge runs/ -o runs.pb.gz
-  find . -name '*.prof' -print0 | fastprof merge --files0-from - -o all.pb.gz
+  find . -name '*.prof' -print0 |
+      fastprof merge --files0-from - -o all.pb.gz
   fastprof merge --keep-going runs/ -o runs.callgrind
 """
 

@@ -359,7 +359,7 @@ def test_what_a_directory_holds_beside_files_is_said(tmp_path: Path) -> None:
     (tmp_path / "more").mkdir()
     os.mkfifo(tmp_path / "pipe")
     done = run("convert", str(tmp_path), "--to", "callgrind")
-    assert b"fastprof: warning: %s: not read, being no files: more, pipe\n" % os.fsencode(tmp_path) in done.stderr
+    assert b"fastprof: warning: %s: not read, being no files: pipe\n" % os.fsencode(tmp_path) in done.stderr
 
 
 @pytest.mark.parametrize(
@@ -423,7 +423,7 @@ def test_the_python_interface_refuses_what_the_command_line_does(
 
 
 def test_options_may_be_a_mapping_and_tuples_lists(tmp_path: Path) -> None:
-    with pytest.raises(fastprof.UsageError, match="there is no option 'lenent', only aggregate, comments"):
+    with pytest.raises(fastprof.UsageError, match="there is no option 'lenent', only aggregate, by, comments"):
         fastprof.info(POOL, lenent=True)
     store, threads = tmp_path / "a.fpa", []
     for name in (POOL, EVENTS):

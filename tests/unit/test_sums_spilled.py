@@ -56,13 +56,14 @@ def big(path: Path, seed: int) -> Path:
 @pytest.mark.parametrize("to", ["callgrind", "cachegrind"])
 def test_many_runs_merged_give_the_same_bytes(to: str, limit: int, tmp_path: Path) -> None:
     inputs = [big(tmp_path / f"{seed}.callgrind", seed) for seed in range(3)]
-    assert converted(inputs, to, tmp_path, max_memory=limit) == converted(inputs, to, tmp_path)
+    spilled = converted(inputs, to, tmp_path, max_memory=limit, union=True)
+    assert spilled == converted(inputs, to, tmp_path, union=True)
 
 
 @pytest.mark.parametrize("to", ["callgrind", "cachegrind"])
 def test_the_order_of_inputs_does_not_show(to: str, tmp_path: Path) -> None:
     inputs = [big(tmp_path / f"{seed}.callgrind", seed) for seed in range(3)]
-    assert converted(inputs, to, tmp_path) == converted(inputs[::-1], to, tmp_path)
+    assert converted(inputs, to, tmp_path, union=True) == converted(inputs[::-1], to, tmp_path, union=True)
 
 
 def test_a_full_disk_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
