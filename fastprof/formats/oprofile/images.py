@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import mmap
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from fastprof.core._c import ffi, lib
 from fastprof.core._typing import TYPE_CHECKING, Any
@@ -55,7 +55,7 @@ class Images:
     """The images of an input by name, each loaded once.
 
     The file of an image is searched in this order: the files and directories that the user named, by file name; the
-    input itself, which may be an archive by oparchive; below --sysroot; at its path.  There it must be as old as the
+    input itself, which may be an archive by oparchive; below --sysroot; at its path, where it must be as old as the
     profile says: another machine has other files.
     """
 
@@ -108,7 +108,7 @@ class Images:
             return "the kernel was profiled without its image; give its /proc/kallsyms with --symbols"
         reason = "no such file" if image.name else "a sample file's path names its image; name it with --symbols"
         expected = None
-        for path in [self._extract(jit)] if jit else self._candidates(image):
+        for path, trusted in [(self._extract(jit), True)] if jit else self._candidates(image):
             try:
                 data = loaded.borrow(path)
             except OSError as error:
@@ -116,7 +116,7 @@ class Images:
                 continue
             expected = mtime(image) if expected is None else expected
             if expected and not jit and int(os.stat(path).st_mtime) != expected:
-                if path == image.name:
+                if not trusted:
                     reason = "its file was changed since the profile was made; --symbols would take it all the same"
                     continue
                 shown = self._extracted_from.get(path, path)
@@ -201,21 +201,22 @@ class Images:
             return ""
         return next((path for path in self._named if not _is_elf(path)), "")
 
-    def _candidates(self, image: Image) -> Iterable[str]:
+    def _candidates(self, image: Image) -> Iterator[tuple[str, bool]]:
+        """Paths, and whether they are used even if the file was changed."""
         name = os.path.basename(image.name.removesuffix(_DELETED))
         names = [name + suffix for suffix in _SUFFIXES]
         if not name:  # a sample file without its path: whatever the user names is its image
-            yield from self._named[:1]
-            return
-        yield from (path for wanted in names for path in self._named if os.path.basename(path) == wanted)
+            names = [os.path.basename(path) for path in self._named[:1]]
         index = self._by_name()
-        found = [path for wanted in names for path in index.get(wanted, ())]
-        yield from sorted(found, key=lambda path: not path.endswith(image.name))
-        yield from self._in_archive(image, names)
+        in_folders = [path for wanted in names for path in index.get(wanted, ())]
+        in_folders.sort(key=lambda path: not path.endswith(image.name))
+        for wanted in names:
+            yield from ((path, True) for path in self._named if os.path.basename(path) == wanted)
+        yield from ((path, True) for path in (*in_folders, *self._in_archive(image, names)))
         if image.name.startswith("/"):
             if sysroot := self._options[SYSROOT].rstrip("/"):
-                yield sysroot + image.name
-            yield image.name
+                yield sysroot + image.name, True
+            yield image.name, False
 
     def _by_name(self) -> dict[str, list[str]]:
         """The files in directories that the user named, by name."""

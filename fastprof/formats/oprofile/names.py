@@ -74,7 +74,8 @@ def _image(folders: list[str], start: int, end: int) -> Image:
         fields = rest[0].rsplit(".", 2)
         if len(fields) == 3:
             name = head[len(_ANON) + 1 : -1] or "anon"
-            jit = "/".join([*folders[: start + 1], fields[0] + ".jo"])
+            dep = folders.index(_DEP)  # what is called lies beside it, too
+            jit = "/".join([*folders[: dep + 1], head, fields[0] + ".jo"])
             return Image(f"{name} (tgid:{fields[0]} range:{fields[1]}-{fields[2]})", jit)
         raise BadNameError(f"its memory region is {rest[0]!r:.80}, expected TGID.START.END")
     raise BadNameError(f"an image in it is {'/'.join([head, *rest])!r:.80}, expected one below {{root}}, {{kern}} or "

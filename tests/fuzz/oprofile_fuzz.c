@@ -1,0 +1,95 @@
+/* Sample files, and the symbols of ELF files and kallsyms, under the fuzzer.  The same bytes are taken for all three.
+ * The last byte also chooses options, the one before it how much comes at a time; so a file replays as it is. */
+#include <stdlib.h>
+
+#include "oprofile/read.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+/* Reads a sample file, `step` bytes at a time. */
+static int read_file(struct fp_oprofile_reader *r, const uint8_t *data, size_t size, size_t step) {
+    struct fp_in in = {0};
+    struct fp_err err;
+    size_t have = 0;
+    int status = FP_MORE;
+    while (status == FP_MORE) {
+        if (in.eof) abort(); /* at the end there is no more to ask for */
+        const size_t start = (size_t)in.base + in.pos;
+        have = have + step < size ? have + step : size;
+        uint8_t *window = malloc(have - start + 1); /* a block of its own, so that a read beyond it is seen */
+        memcpy(window, data + start, have - start);
+        in = (struct fp_in){window, have - start, 0, start, have == size};
+        status = fp_oprofile_feed(r, &in, &err);
+        if (in.pos > in.n || status == FP_FULL || status == FP_ASK) abort();
+        if (status < 0 && err.offset > size) abort();
+        free(window);
+    }
+    return status;
+}
+
+/* Each symbol begins behind the one before it, and its name is in the names. */
+static void check_symbols(const struct fp_oprofile_image *image, int64_t n) {
+    if (n >= 0 && (uint64_t)n != image->n_symbols) abort();
+    for (uint32_t i = 0; i < image->n_symbols; i++) {
+        if (i && image->symbols[i - 1].start >= image->symbols[i].start) abort();
+        if (i && image->symbols[i - 1].end > image->symbols[i].start) abort();
+        size_t nbytes;
+        fp_oprofile_name(image, i, &nbytes);
+        if (image->symbols[i].name + nbytes > image->names_nbytes) abort();
+    }
+    for (uint32_t i = 1; i < image->n_sections; i++)
+        if (image->sections[i - 1].start > image->sections[i].start) abort();
+}
+
+/* All rows; returns the sum of their values. */
+static uint64_t read_rows(struct fp_oprofile_reader *r, struct fp_model *m, uint32_t cap) {
+    struct fp_batch *batch = fp_batch_new(FP_GRAPH, cap, 1);
+    struct fp_err err;
+    uint64_t sum = 0;
+    int status;
+    do {
+        status = fp_oprofile_rows(r, batch, &err);
+        if (status < 0) abort();
+        if (status == FP_ASK) r->asked_image->symbols[r->asked_symbol].function = fp_model_function(m, 0, 0, 0, 0, 1);
+        if (status == FP_FULL && batch->n != cap) abort();
+        for (uint32_t i = 0; i < batch->n && status != FP_ASK; i++) {
+            if (batch->function[i] >= m->functions.n || batch->callee[i] >= m->functions.n) abort();
+            for (uint32_t k = 0; k < batch->n_values; k++) sum += (uint64_t)batch->values[k * batch->cap + i];
+        }
+        if (status != FP_ASK) fp_batch_reset(batch);
+    } while (status != FP_DONE);
+    fp_batch_free(batch);
+    return sum;
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+    if (size < 2) return 0;
+    const uint8_t options = data[size - 1];
+    const size_t step = data[size - 2] ? data[size - 2] : size;
+    const int lenient = options & 1, arcs = options >> 1 & 1, other = options >> 2 & 1;
+    struct fp_model *m = fp_model_new();
+    struct fp_oprofile_image *elf = fp_oprofile_image_new(m, 0, 0), *kernel = fp_oprofile_image_new(m, 0, 0);
+    check_symbols(elf, other ? fp_oprofile_image_elf(elf, data, size / 2, data + size / 2, size - size / 2, 0)
+                             : fp_oprofile_image_elf(elf, data, size, data, size, options >> 3 & 1));
+    check_symbols(kernel, fp_oprofile_image_kallsyms(kernel, data, size, other));
+    struct fp_oprofile_reader *r = fp_oprofile_reader_new(lenient);
+    fp_oprofile_sniff(data, size);
+    if (other) {
+        r->has_abi = 1;
+        memcpy(&r->abi, data + size / 3, sizeof r->abi < size / 3 ? sizeof r->abi : size / 3);
+    }
+    fp_oprofile_begin_group(r);
+    uint64_t samples = 0;
+    for (uint32_t column = 0; column < 2; column++) {
+        fp_oprofile_begin_file(r, size, column, 1);
+        read_file(r, data, size, step);
+        samples += r->samples;
+    }
+    if (fp_oprofile_end_group(r, elf, options, arcs ? kernel : NULL, step, 2)) abort();
+    if (read_rows(r, m, 1 + (options >> 4)) != samples) abort();
+    fp_oprofile_reader_free(r);
+    fp_oprofile_image_free(elf);
+    fp_oprofile_image_free(kernel);
+    fp_model_free(m);
+    return 0;
+}
