@@ -155,7 +155,7 @@ def make(
 
 
 # Options that need names.
-_BY_NAME = (bridges.FUNCTION,)
+_BY_NAME = (bridges.FUNCTION, *bridges.RENAME.options)
 
 
 def _before_bridge(
@@ -171,7 +171,9 @@ def _before_bridge(
         looked_at.add(SYMBOLIZE)
     if bridges.FUNCTION in options or bridges.OBJECT in options:
         operators.append(bridges.FUNCTIONS)
-    looked_at.update(bridges.FUNCTIONS.options)
+    if any(options[option] for option in bridges.RENAME.options):
+        operators.append(bridges.RENAME)
+    looked_at.update(*(operator.options for operator in (bridges.FUNCTIONS, bridges.RENAME)))
     if input_.formulas:
         if options[bridges.COMPUTE_EVENTS]:
             operators.append(bridges.COMPUTE)

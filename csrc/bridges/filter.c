@@ -34,6 +34,7 @@ void fp_filter_free(struct fp_filter *f) {
     free(f->names);
     free(f->objects);
     free(f->functions);
+    free(f->lines);
     free(f->frames);
     free(f->stacks);
     fp_buf_free(&f->scratch);
@@ -92,6 +93,25 @@ static int ask_address(struct fp_filter *f, uint32_t frame, uint32_t object, str
     return matches;
 }
 
+/* What is said of a line and those that it is inlined into.  Every function has been asked for. */
+enum { MATCHES = 1, NAME_MATCHES = 2 /* of a function in no object: it is in the frame's mapping */ };
+
+static int line_says(const struct fp_filter *f, uint32_t line, uint8_t *says, struct fp_err *err) {
+    const struct fp_model *m = f->model;
+    const uint32_t *row = fp_table_row(&m->lines, line);
+    const uint32_t function = row[FP_LINE_FUNCTION], outer = row[FP_LINE_OUTER];
+    if (outer >= line) return fp_unknown_id(err, "the outer line of a line", outer, line);
+    if (function >= m->functions.n) return fp_unknown_id(err, "the function of a line", function, m->functions.n);
+    const uint32_t *columns = fp_table_row(&m->functions, function);
+    const int named = !(f->by & FP_FILTER_NAME) || f->names[columns[FP_FUNCTION_NAME]] == YES;
+    *says = outer ? f->lines[outer] : 0;
+    if (!columns[FP_FUNCTION_OBJECT])
+        *says |= named ? NAME_MATCHES : 0;
+    else
+        *says |= f->functions[function] ? MATCHES : 0;
+    return FP_DONE;
+}
+
 /* NO, YES, 0 after asking, or an error. */
 static int ask_frame(struct fp_filter *f, uint32_t frame, struct fp_err *err) {
     const struct fp_model *m = f->model;
@@ -102,17 +122,8 @@ static int ask_frame(struct fp_filter *f, uint32_t frame, struct fp_err *err) {
     if (object >= m->objects.n) return fp_unknown_id(err, "the object of a mapping", object, m->objects.n);
     if (lines >= m->lines.n) return fp_unknown_id(err, "the lines of a frame", lines, m->lines.n);
     if (!lines) return ask_address(f, frame, object, err);
-    for (uint32_t id = lines; id;) {
-        const uint32_t *line = fp_table_row(&m->lines, id);
-        const uint32_t function = line[FP_LINE_FUNCTION], outer = line[FP_LINE_OUTER];
-        if (outer >= id) return fp_unknown_id(err, "the outer line of a line", outer, id);
-        if (function >= m->functions.n) return fp_unknown_id(err, "the function of a line", function, m->functions.n);
-        const uint32_t own = fp_table_row(&m->functions, function)[FP_FUNCTION_OBJECT];
-        const int matches = ask_both(f, function, own ? own : object);
-        if (matches != NO) return matches;
-        id = outer;
-    }
-    return NO;
+    if (f->lines[lines] & MATCHES) return YES;
+    return f->lines[lines] & NAME_MATCHES ? ask_object(f, object) : NO;
 }
 
 int fp_filter_learn(struct fp_filter *f, struct fp_err *err) {
@@ -120,6 +131,7 @@ int fp_filter_learn(struct fp_filter *f, struct fp_err *err) {
     if (fp_array_zeroed(&f->names, &f->cap_names, m->strings.n, 1) ||
         fp_array_zeroed(&f->objects, &f->cap_objects, m->strings.n, 1) ||
         fp_array_zeroed(&f->functions, &f->cap_functions, m->functions.n, 1) ||
+        fp_array_zeroed(&f->lines, &f->cap_lines, m->lines.n, 1) ||
         fp_array_zeroed(&f->frames, &f->cap_frames, m->frames.n, 1) ||
         fp_array_zeroed(&f->stacks, &f->cap_stacks, m->stacks.n, 1))
         return no_memory(err);
@@ -129,6 +141,11 @@ int fp_filter_learn(struct fp_filter *f, struct fp_err *err) {
         const int matches = ask_both(f, f->n_functions, object);
         if (!matches) return FP_ASK;
         f->functions[f->n_functions] = matches == YES;
+    }
+    if (!f->n_lines) f->n_lines = 1; /* line 0 is none */
+    for (; f->n_lines < m->lines.n; f->n_lines++) {
+        const int status = line_says(f, f->n_lines, &f->lines[f->n_lines], err);
+        if (status) return status;
     }
     if (!f->n_frames) f->n_frames = 1; /* frame 0 is none */
     for (; f->n_frames < m->frames.n; f->n_frames++) {

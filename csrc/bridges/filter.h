@@ -30,10 +30,11 @@ struct fp_filter {
     uint8_t *answer;             /* where the answer belongs */
     uint8_t *names, *objects;    /* by string: an answer, or 0 = not asked yet */
     uint8_t *functions, *frames; /* by id: does it match? */
+    uint8_t *lines;              /* by id: do it and those around it, see line_says */
     uint8_t *stacks;             /* by stack: does a frame of it match? */
-    uint32_t cap_names, cap_objects, cap_functions, cap_frames, cap_stacks;
-    uint32_t n_functions, n_frames, n_stacks; /* that were looked at */
-    uint8_t address;                          /* the answer for the address of a frame */
+    uint32_t cap_names, cap_objects, cap_functions, cap_lines, cap_frames, cap_stacks;
+    uint32_t n_functions, n_lines, n_frames, n_stacks; /* that were looked at */
+    uint8_t address;                                   /* the answer for the address of a frame */
     struct fp_buf scratch;
     struct fp_filter_thread *threads;
     uint32_t cap_threads;

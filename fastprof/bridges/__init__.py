@@ -19,6 +19,7 @@ from fastprof.core.options import (
     Pattern,
     Share,
     Size,
+    Substitution,
     Switch,
     Text,
     WordList,
@@ -50,6 +51,23 @@ FUNCTION: Option[str | None] = Option(
 )
 OBJECT: Option[str | None] = Option(
     "object", Pattern(), None, group="filters", help="the same by the name of a function's program or shared object"
+)
+MOD_FUNCNAME: Option[tuple[str, ...]] = Option(
+    "mod_funcname",
+    Substitution(),
+    (),
+    several=True,
+    group="filters",
+    help="change names of functions, as in 's/\\.part\\.[0-9]+$//'; flags behind the last slash: g, every match, i, "
+    "capitals or not; may be repeated, in this order",
+)
+MOD_FILENAME: Option[tuple[str, ...]] = Option(
+    "mod_filename",
+    Substitution(),
+    (),
+    several=True,
+    group="filters",
+    help="change names of source files in the same way",
 )
 LABEL: Option[tuple[str, ...]] = Option(
     "label",
@@ -204,6 +222,7 @@ SELECT = {
     "graph": Operator("graph", "graph", "filter:select", "graphs", (PART, THREADS)),
 }
 # Within a view.
+RENAME = Operator("any", "any", "rename:rename", "any format", (MOD_FUNCNAME, MOD_FILENAME))
 FUNCTIONS = Operator("any", "any", "filter:functions", "any format", (FUNCTION, OBJECT))
 NAME_ADDRESSES = Operator(
     "stacks",
@@ -230,4 +249,4 @@ MERGE_LINES = Operator(
 
 _OF_GRAPHS = (COMPUTE, MERGE_GRAPHS, SUM_PLACES, SUM_LINES, LINES_IN_ORDER, MERGE_LINES)
 _WITHIN = (ONLY_NAMES, SUM_STACKS, EQUAL_STACKS, COMMON_VALUES, ONE_VALUE, *_OF_GRAPHS)
-OPERATORS = (*SELECT.values(), NAME_ADDRESSES, FUNCTIONS, *BRIDGES, *_WITHIN)
+OPERATORS = (*SELECT.values(), NAME_ADDRESSES, FUNCTIONS, RENAME, *BRIDGES, *_WITHIN)

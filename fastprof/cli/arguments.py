@@ -12,7 +12,7 @@ from fastprof.core.options import Option, Switch, WordList, Words
 _HEADINGS = {
     "input": "input",
     "output": "output",
-    "filters": "which rows to keep",
+    "filters": "which rows to keep, under which names",
     "symbols": "names of addresses",
     "values": "values and labels",
     "views": "from one view to another",

@@ -38,6 +38,10 @@ class Kind:
             value = os.fspath(value)
         if not isinstance(value, str):
             raise ValueError(f"{value!r:.80} is not a text")
+        try:
+            value.encode("utf-8", "surrogateescape")
+        except UnicodeEncodeError:
+            raise ValueError(f"{value!r:.80} has half of a character in it") from None
         return value
 
     def parse(self, text: str) -> Any:
@@ -181,6 +185,18 @@ class Pattern(Kind):
             re.compile(value)
         except (re.error, OverflowError, RecursionError) as error:
             raise ValueError(f"{value!r:.80} is no regular expression: {error}") from None
+        return value
+
+
+class Substitution(Kind):
+    """s/old/new/[gi], as core/substitution.py says."""
+
+    metavar = "s/OLD/NEW/"
+
+    def check(self, value: Any) -> Any:
+        from fastprof.core.substitution import parse
+
+        parse(value := super().check(value))
         return value
 
 

@@ -13,7 +13,19 @@ from fastprof import formats, plan
 from fastprof.bridges import COMMON_VALUES, NAME_ADDRESSES
 from fastprof.cli import main
 from fastprof.core.errors import FastprofError, UsageError
-from fastprof.core.options import LENIENT, Option, Options, Pair, Range, Share, Switch, Whole, WordList, Words
+from fastprof.core.options import (
+    LENIENT,
+    Option,
+    Options,
+    Pair,
+    Range,
+    Share,
+    Substitution,
+    Switch,
+    Whole,
+    WordList,
+    Words,
+)
 from fastprof.symbols import symbolizer
 from tests.contract.dump import files
 from tests.support.conversions import HERE, WRITERS, convert, format_of
@@ -64,6 +76,8 @@ def other_than_default(option: Option[Any]) -> Any:
         value = (0, 1 << 60)
     elif isinstance(kind, Pair):
         value = "x=y"
+    elif isinstance(kind, Substitution):
+        value = "s/x/y/"
     value = (value,) if option.several else value
     assert option.check(value) == value != option.default
     return value

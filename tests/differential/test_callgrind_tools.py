@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+import fastprof
 from fastprof.core.options import Options
 from tests.differential.peers import need
 from tests.differential.test_callgrind_reference import GOOD, contents
@@ -103,16 +104,29 @@ def test_the_newer_cg_annotate_prints_the_same(expected: Path) -> None:
 
 
 @needs_shared
-def test_the_newer_cg_annotate_adds_up_and_compares_our_files() -> None:
-    names = ("mt.cachegrind", "mt_O0.cachegrind")
-    ours = [Annotated(rewrite(shared_data("callgrind", "cachegrind", name), "cachegrind")) for name in names]
-    for name, sign in (("merge_mt_mtO0.cg_annotate-new-2files", 1), ("diff_mt_mtO0.cg_annotate-new-diff", -1)):
+def test_the_newer_cg_annotate_adds_up_and_compares_our_files(tmp_path: Path) -> None:
+    """With --mod-filename and --mod-funcname, too: theirs change names while they read, ours before we write."""
+    paths = [shared_data("callgrind", "cachegrind", name) for name in ("mt.cachegrind", "mt_O0.cachegrind")]
+    for name, sign in (
+        ("merge_mt_mtO0.cg_annotate-new-2files", 1),
+        ("diff_mt_mtO0.cg_annotate-new-diff", -1),
+        ("diff_mt_mtO0.cg_annotate-new-mod", -1),
+    ):
+        text = shared_data("callgrind", "expected", f"{name}.txt").read_text()
+        changes: dict[str, list[str]] = {}
+        for what, change in re.findall(r" --mod-(filename|funcname)=(\S+)", text):
+            changes.setdefault(f"mod_{what}", []).append(change)
+        assert bool(changes) == name.endswith("-mod")
+        ours = []
+        for path in paths:
+            fastprof.convert(path, tmp_path / "out.cachegrind", **changes)
+            ours.append(Annotated((tmp_path / "out.cachegrind").read_bytes()))
         sums = defaultdict(ours[0].zero)
         for one, factor in ((ours[0], sign), (ours[1], 1)):
             for function, counts in one.functions.items():
                 sums[function] = [a + factor * b for a, b in zip(sums[function], counts, strict=True)]
-        _, functions = listed(shared_data("callgrind", "expected", f"{name}.txt").read_text())
-        assert len(functions) > 10 and functions.items() <= sums.items()
+        _, functions = listed(text)
+        assert len(functions) > 10 and functions.items() <= sums.items(), name
 
 
 @pytest.mark.parametrize("path", [*CALLGRIND, *CACHEGRIND], ids=lambda p: p.name)
