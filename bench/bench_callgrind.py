@@ -18,7 +18,7 @@ from typing import Any
 
 import pytest
 
-from fastprof import convert, info
+from fastprof import annotate, convert, info
 from tests.support.paths import SHARED
 
 MB = int(os.environ.get("FASTPROF_BENCH_MB", "50"))
@@ -65,6 +65,10 @@ def test_info(benchmark: Any, profile: Path) -> None:
 
 def test_rewrite(benchmark: Any, profile: Path) -> None:
     measure(benchmark, profile, lambda: convert([str(profile)], os.devnull, to="callgrind"))
+
+
+def test_annotate(benchmark: Any, profile: Path) -> None:
+    measure(benchmark, profile, lambda: annotate(profile))
 
 
 def test_aggregate(benchmark: Any, profile: Path) -> None:
