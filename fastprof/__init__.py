@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from fastprof.verbs.listing import Annotation
     from fastprof.verbs.merge import merge
     from fastprof.verbs.profile import Profile, open
+    from fastprof.verbs.top import Top, top
 
 # Imported when first used, so that `fastprof --version` costs nothing.
 _HOMES = {
@@ -33,6 +34,7 @@ _HOMES = {
     "FormatError": "core.errors",
     "Profile": "verbs.profile",
     "Report": "core.report",
+    "Top": "verbs.top",
     "UnrecognizedError": "core.errors",
     "UsageError": "core.errors",
     "annotate": "verbs.annotate",
@@ -40,6 +42,7 @@ _HOMES = {
     "info": "verbs.info",
     "merge": "verbs.merge",
     "open": "verbs.profile",
+    "top": "verbs.top",
 }
 
 __all__ = [
@@ -49,6 +52,7 @@ __all__ = [
     "FormatError",
     "Profile",
     "Report",
+    "Top",
     "UnrecognizedError",
     "UsageError",
     "__version__",
@@ -57,6 +61,7 @@ __all__ = [
     "info",
     "merge",
     "open",
+    "top",
 ]
 
 

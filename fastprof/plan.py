@@ -140,7 +140,7 @@ def make(
     # what bridges have made of several inputs is one profile already
     n = sum(1 if branch.bridge else len(branch.inputs) + merge for branch in branches)
     in_order = hasty and not several and formats.get(inputs[0].format).in_order
-    joined = _joined(view, n, several, in_order, holds, options, looked_at)
+    joined = _joined(view, 1 if holds.apart else n, several and not holds.apart, in_order, holds, options, looked_at)
     if several:
         if options[bridges.UNION] and options[bridges.INTERSECT]:
             raise UsageError("--union keeps all value types and --intersect those of all inputs: choose one")

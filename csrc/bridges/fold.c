@@ -25,6 +25,7 @@ void fp_fold_free(struct fp_fold *f) {
     free(f->threads);
     fp_table_clear(&f->groups);
     free(f->by_function);
+    free(f->inclusive);
     free(f->arcs);
     free(f->index);
     free(f->by_caller);
@@ -75,15 +76,18 @@ static int function_room(struct fp_fold *f) {
     if (fp_array_zeroed(&f->by_function, &f->cap_functions, f->model->functions.n, sizeof *f->by_function))
         return FP_E_NOMEM;
     for (uint32_t i = had; i < f->cap_functions; i++) f->by_function[i].last_from = FP_FOLD_NOWHERE;
-    return 0;
+    if (!(f->by & FP_FOLD_INCLUSIVE)) return 0;
+    return fp_array_zeroed(&f->inclusive, &f->cap_inclusive, f->cap_functions, sizeof *f->inclusive);
 }
 
-/* Ends the top frame at `now`. */
-static inline void pop(struct fp_arc *arcs, struct fp_fold_function *by_function, struct fp_fold_frame *top,
-                       uint64_t now, uint64_t thread_calls, int *overflowed) {
+/* Ends the top frame at `now`.  `inclusive` is that of the fold. */
+static inline void pop(struct fp_arc *arcs, struct fp_fold_function *by_function, uint64_t *inclusive,
+                       struct fp_fold_frame *top, uint64_t now, uint64_t thread_calls, int *overflowed) {
     struct fp_arc *a = &arcs[top->arc];
     const uint64_t ticks = now - top->enter;
     by_function[top->function].active--;
+    if (FP_UNLIKELY(inclusive != NULL) && !by_function[top->function].active)
+        *overflowed |= __builtin_add_overflow(inclusive[top->function], ticks, &inclusive[top->function]);
     a->self += ticks - top->child;
     top[-1].child += ticks;
     if (FP_LIKELY(--a->active == 0)) {
@@ -150,7 +154,8 @@ static uint32_t cpu_run(const struct fp_batch *in, uint32_t from, uint32_t to, i
  * counting calls.  0, FP_E_NOMEM or FP_E_OVERFLOW. */
 static int move_to(struct fp_fold *f, struct fp_fold_thread *t, uint32_t group, uint64_t now) {
     int overflowed = 0;
-    for (uint32_t i = t->n; i-- > 1;) pop(f->arcs, f->by_function, &t->frames[i], now, t->calls, &overflowed);
+    for (uint32_t i = t->n; i-- > 1;)
+        pop(f->arcs, f->by_function, f->inclusive, &t->frames[i], now, t->calls, &overflowed);
     for (uint32_t i = 1; i < t->n; i++) {
         struct fp_fold_frame *frame = &t->frames[i];
         const uint32_t caller = i > 1 ? frame[-1].arc + 1 : 0, mask = fp_fold_mask(f->index_shift);
@@ -264,6 +269,7 @@ static int put(struct fp_fold *f, const struct fp_batch *in, int sorted, struct 
         unsigned shift = f->index_shift;
         uint32_t mask = fp_fold_mask(shift), cap_functions = f->cap_functions;
         struct fp_fold_function *by_function = f->by_function;
+        uint64_t *const inclusive = f->inclusive;
         struct fp_fold_frame *top = t->frames + t->n - 1, *limit = t->frames + t->cap - 1;
         uint64_t last = t->last, calls = t->calls;
         int overflowed = 0;
@@ -329,15 +335,15 @@ static int put(struct fp_fold *f, const struct fp_batch *in, int sorted, struct 
                 *++top = (struct fp_fold_frame){now, 0, calls++, arc, function};
             } else if (FP_LIKELY(top->function == function && function)) {
                 __builtin_prefetch(&arcs[top[-1].arc]); /* exits come in runs */
-                pop(arcs, by_function, top--, now, calls, &overflowed);
+                pop(arcs, by_function, inclusive, top--, now, calls, &overflowed);
             } else if (function >= cap_functions || !by_function[function].active) {
                 f->stats.orphan_exits++;
             } else {
                 while (top->function != function) {
                     f->stats.unwound++;
-                    pop(arcs, by_function, top--, now, calls, &overflowed);
+                    pop(arcs, by_function, inclusive, top--, now, calls, &overflowed);
                 }
-                pop(arcs, by_function, top--, now, calls, &overflowed);
+                pop(arcs, by_function, inclusive, top--, now, calls, &overflowed);
             }
         }
         t->n = (uint32_t)(top - t->frames) + 1;
@@ -367,7 +373,8 @@ int fp_fold_end(struct fp_fold *f, struct fp_err *err) {
         if (!t->frames) continue;
         switch_to(f, i);
         f->stats.unfinished += t->n - 1;
-        for (; t->n > 1; t->n--) pop(f->arcs, f->by_function, t->frames + t->n - 1, t->last, t->calls, &overflowed);
+        for (; t->n > 1; t->n--)
+            pop(f->arcs, f->by_function, f->inclusive, t->frames + t->n - 1, t->last, t->calls, &overflowed);
         f->stats.calls += t->calls;
         if (t->seen && t->first < f->first_time) f->first_time = t->first;
         if (t->seen && t->last > f->last_time) f->last_time = t->last;

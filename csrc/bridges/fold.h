@@ -20,6 +20,7 @@
 #ifndef FP_FOLD_H
 #define FP_FOLD_H
 
+#include "bridges/top.h"
 #include "core/batch.h"
 #include "core/merge.h"
 #include "core/model.h"
@@ -36,6 +37,9 @@ enum fp_fold_by {
     FP_FOLD_BY_THREAD = 1,
     FP_FOLD_BY_CPU = 2 /* tree only.  The time from a record to the thread's next one is spent on the record's CPU */
 };
+
+/* Beside enum fp_fold_by: adds up what each function costs inclusively, for fp_fold_inclusive. */
+enum { FP_FOLD_INCLUSIVE = 4 };
 
 /* The value columns of what comes out. */
 enum fp_fold_column { FP_FOLD_TIME = 0, FP_FOLD_CALLS = 1 };
@@ -80,6 +84,8 @@ struct fp_fold {
     struct fp_table groups;               /* by CPU: (thread or 0, CPU) */
     struct fp_fold_function *by_function; /* one an id */
     uint32_t cap_functions;
+    uint64_t *inclusive; /* by function: ticks, of its recursive calls only those of the outermost; if asked for */
+    uint32_t cap_inclusive;
     uint32_t *index; /* open addressing: arc + 1 */
     uint32_t index_shift;
     uint32_t *by_caller; /* arcs ordered by (group, caller, callee) */
@@ -146,6 +152,10 @@ int fp_fold_totals(struct fp_fold_out *o, struct fp_err *err);
  * calls.  FP_FULL: drain the batch.  FP_MORE: refill o->nodes or o->arcs, whichever
  * is hungry.  FP_DONE: the group is complete.  FP_E_OVERFLOW, FP_E_NOMEM. */
 int fp_fold_graph(struct fp_fold_out *o, struct fp_batch *out, struct fp_err *err);
+
+/* After fp_fold_end, with FP_FOLD_INCLUSIVE: adds to `c` what each function of the graph's rows cost inclusively, by
+ * all threads together.  FP_DONE, FP_E_NOMEM or FP_E_OVERFLOW. */
+int fp_fold_inclusive(const struct fp_fold *f, const struct fp_fold_out *o, struct fp_top *c, struct fp_err *err);
 
 /* Tree: pulls stacks rows with self time and calls, from node *next on.  By CPU
  * each has a label f->cpu.  Its value is a string, because pprof drops a number 0.

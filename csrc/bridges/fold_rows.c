@@ -180,3 +180,17 @@ int fp_fold_stacks(struct fp_fold *f, uint64_t ticks_per_second, uint32_t *next,
     }
     return FP_DONE;
 }
+
+int fp_fold_inclusive(const struct fp_fold *f, const struct fp_fold_out *o, struct fp_top *c, struct fp_err *err) {
+    for (uint32_t i = 0; i < f->cap_inclusive; i++) {
+        if (!f->inclusive[i]) continue;
+        const uint32_t function = in_graph(o, i);
+        int64_t value;
+        if (function == FP_NO_ID || fp_top_room(c, (uint64_t)function + 1))
+            return fp_fail(err, FP_E_NOMEM, 0, "the sums of functions");
+        if (in_units(o->ticks_per_second, f->inclusive[i], &value) ||
+            __builtin_add_overflow(c->inclusive[function], value, &c->inclusive[function]))
+            return too_large(err, "the inclusive cost of a function", FP_FOLD_TIME);
+    }
+    return FP_DONE;
+}

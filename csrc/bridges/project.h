@@ -17,6 +17,7 @@
 #ifndef FP_STACKS_H
 #define FP_STACKS_H
 
+#include "bridges/top.h"
 #include "core/batch.h"
 #include "core/buf.h"
 #include "core/model.h"
@@ -91,6 +92,13 @@ int64_t fp_project_select(struct fp_project *s, uint32_t group, int64_t calls, i
  * functions; then by file (the function's own first), line and address; a
  * position's self cost before its calls.  FP_FULL or FP_DONE. */
 int fp_project_pull(struct fp_project *s, struct fp_batch *out);
+
+/* After fp_project_end, instead of the graph: adds to `c` what each function, line, file or object (`by`, enum
+ * fp_top_by) of all groups costs in sum `value`.  Exact: a stack counts once in the inclusive cost of what it
+ * contains several times.  Sum `second` (negative: none) goes to c->second.  `places` has three columns.  As
+ * fp_project_put. */
+int fp_project_top(struct fp_project *s, int by, uint32_t value, int second, struct fp_table *places, struct fp_top *c,
+                   struct fp_err *err);
 
 /* cffi-end */
 

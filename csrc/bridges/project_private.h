@@ -3,6 +3,7 @@
  *   project.c            sums by (stack, group), and the order of names
  *   project_positions.c  frames to positions
  *   project_graph.c      the graph of one group
+ *   project_top.c        what functions, lines, files or objects cost
  */
 #ifndef FP_PROJECT_PRIVATE_H
 #define FP_PROJECT_PRIVATE_H

@@ -51,6 +51,15 @@ def to_graph(
     return _fold(batches, model, options, report, "graph", by)
 
 
+def to_functions(
+    batches: Iterable[Batch], model: Model, options: Options, report: Report, costs: Any
+) -> Iterator[Batch]:
+    """As `to_graph`, and adds to `costs` (struct fp_top *) what each function costs inclusively, which arcs do not say
+    when functions call each other in turn."""
+    by = frozenset({"thread"} if options[PER_THREAD] else ())
+    return _fold(batches, model, options, report, "graph", by, costs)
+
+
 def to_stacks(
     batches: Iterable[Batch], model: Model, options: Options, report: Report, holds: Holds = EVERYTHING
 ) -> Iterator[Batch]:
@@ -63,11 +72,18 @@ def to_stacks(
 
 
 def _fold(
-    batches: Iterable[Batch], model: Model, options: Options, report: Report, target: str, by: frozenset[str]
+    batches: Iterable[Batch],
+    model: Model,
+    options: Options,
+    report: Report,
+    target: str,
+    by: frozenset[str],
+    costs: Any = None,
 ) -> Iterator[Batch]:
     """`by`: what costs are kept apart by, of thread, process and cpu."""
     tree = target == "stacks"
     bits = lib.FP_FOLD_BY_THREAD * bool(by & {"thread", "process"}) | lib.FP_FOLD_BY_CPU * ("cpu" in by)
+    bits |= lib.FP_FOLD_INCLUSIVE * (costs is not None)
     what = lib.FP_FOLD_TREE if tree else lib.FP_FOLD_ARCS
     fold = owned(lib.fp_fold_new(model.c, what, bits), lib.fp_fold_free, "the stack machine")
     fold.cpu = model.intern("cpu")
@@ -109,7 +125,7 @@ def _fold(
     _tell(fold, report)
     parts = [model.parts[i] for i in sources] or [p for p in model.parts if "ticks_per_second" in p.extra]
     result = _Result(fold, model, report, 0 if in_ticks else clock or 0, parts, err, check)
-    yield from result.stacks() if tree else result.graph(arcs, nodes)
+    yield from result.stacks() if tree else result.graph(arcs, nodes, costs)
 
 
 def _order(fold: Any, keep_hot: bool = False) -> None:
@@ -147,9 +163,11 @@ class _Result:
 
         yield from batches_of("stacks", 2, self._model.add_part(part), pull)
 
-    def graph(self, arcs: Runs, nodes: Runs) -> Iterator[Batch]:
+    def graph(self, arcs: Runs, nodes: Runs, costs: Any) -> Iterator[Batch]:
         """One part a group (a thread, or 0: all), its totals known from a first pass over the nodes."""
         out, merges = self._out(arcs, nodes)
+        if costs is not None:
+            self._check(lib.fp_fold_inclusive(self._fold, out, costs, self._err))
         groups: list[tuple[int, list[int]]] = []
         while status := self._check(lib.fp_fold_totals(out, self._err)):
             if status == lib.FP_MORE:

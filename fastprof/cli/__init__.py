@@ -16,6 +16,7 @@ VERBS = {
     "convert": "convert a profile, or merge several into one",
     "merge": "add up profiles",
     "info": "say what is in a profile",
+    "top": "say what costs most: functions, lines, files, objects, threads",
     "annotate": "show source lines, or instructions, with their costs",
     "archive": "keep many profiles in one file: add, list, extract",
     "formats": "list the formats and what can be done with each",

@@ -110,8 +110,8 @@ class Scale(NamedTuple):
         return f"{name} {self.unit}".rstrip()
 
 
-def percent(value: int, total: int) -> str:
-    """ "12.3"; "-" of nothing."""
+def percent(value: float, total: float = 1) -> str:
+    """ "12.3"; "-" of nothing.  Of a share without a total."""
     return f"{100 * value / total:.1f}" if total else "-"
 
 

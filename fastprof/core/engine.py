@@ -162,6 +162,7 @@ class Holds(NamedTuple):
     places: bool = True  # stacks: addresses, objects, files and lines of frames, not only names of functions
     # Keeps stacks as they are in the source: addresses are symbolized only when --symbols asks for it.
     verbatim: bool = False
+    apart: bool = False  # takes the rows of several inputs as they come: they need not become one part before
     # With values=False, how well a value type suits the one column: 0 is best, None not at all.
     suits: Callable[[ValueType], int | None] = lambda value_type: 0
     told: tuple[str, ...] = ()  # names of value types that say the same: if one is kept, the others are not lost

@@ -65,9 +65,9 @@ class Switch(Kind):
 class Words(Kind):
     """One of a few words."""
 
-    def __init__(self, *words: str) -> None:
+    def __init__(self, *words: str, metavar: str = "") -> None:
         self.words = words
-        self.metavar = "{" + ",".join(words) + "}"
+        self.metavar = metavar or "{" + ",".join(words) + "}"
 
     def check(self, value: Any) -> Any:
         if value not in self.words:
@@ -79,8 +79,7 @@ class WordList(Words):
     """Several of a few words, on the command line separated by commas; `none` is an empty list."""
 
     def __init__(self, *words: str) -> None:
-        super().__init__(*words)
-        self.metavar = "LIST"
+        super().__init__(*words, metavar="LIST")
 
     def check(self, value: Any) -> Any:
         if not isinstance(value, (list, tuple)):
@@ -116,7 +115,7 @@ class Whole(Kind):
 
 
 class Share(Kind):
-    """A part of a whole, from 0 to 1."""
+    """A part of a whole, from 0 to 1; as text also with % after it: 0.1% is 0.001."""
 
     metavar = "SHARE"
 
@@ -127,7 +126,7 @@ class Share(Kind):
 
     def parse(self, text: str) -> Any:
         try:
-            return self.check(float(text))
+            return self.check(float(text[:-1]) / 100 if text.endswith("%") else float(text))
         except ValueError:
             raise ValueError(f"{text!r:.80} is not a share from 0 to 1") from None
 

@@ -284,3 +284,84 @@ def load(*files: bytes) -> Loader:
     for data in files:
         loader.load(data)
     return loader
+
+
+# ---- cycles
+
+
+def cycles(loader: Loader, with_faults: bool = True) -> list[set[Function]]:
+    """The sets of functions that KCachegrind makes one of.
+
+    Its search begins with one function after another, in the order of their names.  It does not see that a call leads
+    back to the function where it began, because that one has nothing below it on the search's stack: such a function is
+    in no cycle.  `with_faults=False`: it is.
+    """
+    callees: dict[Function, list[Function]] = defaultdict(list)
+    for part in loader.parts:
+        for caller, callee in part.arcs:
+            if callee not in callees[caller]:
+                callees[caller].append(callee)
+    low: dict[Function, int] = {}
+    stack: list[Function] = []
+    open_: set[Function] = set()  # on the stack, as far as it is seen
+    found: list[set[Function]] = []
+
+    def visit(function: Function) -> None:
+        number = low[function] = len(low) + 1
+        if stack or not with_faults:
+            open_.add(function)
+        stack.append(function)
+        for callee in callees[function]:
+            if callee not in low:
+                visit(callee)
+                low[function] = min(low[function], low[callee])
+            elif callee in open_:
+                low[function] = min(low[function], low[callee])
+        if low[function] == number:
+            members = stack[stack.index(function) :]
+            del stack[stack.index(function) :]
+            open_.difference_update(members)
+            if len(members) > 1:
+                found.append(set(members))
+
+    for function in sorted({f for part in loader.parts for f in (*part.own, *(f for arc in part.arcs for f in arc))}):
+        if function not in low:
+            visit(function)
+    return found
+
+
+def collapse(shown: dict[Function, Shown], found: list[set[Function]]) -> dict[Function, Shown]:
+    """The figures of functions and of a function for each cycle, called `<cycle N>`; N begins at 1."""
+    result = dict(shown)
+    of = {member: Function(b"<cycle %d>" % n, b"", b"") for n, members in enumerate(found, 1) for member in members}
+    for n, members in enumerate(found, 1):
+        cycle = Function(b"<cycle %d>" % n, b"", b"")
+        zero = [0] * len(next(iter(shown.values())).own)
+        total = Shown(zero, zero)
+        for member in members:
+            function = shown[member]
+            inclusive = function.own
+            for callee, arc in function.callees.items():
+                if of.get(callee) != cycle:
+                    inclusive = plus(inclusive, arc.cost)
+            outside = {c: arc for c, arc in function.callers.items() if of.get(c) != cycle}
+            inside = {c: arc for c, arc in function.callers.items() if of.get(c) == cycle}
+            called = function.called
+            result[member] = Shown(inclusive, function.own, called, inside | {cycle: Arc(0, inclusive)}, {})
+            total.inclusive, total.own = plus(total.inclusive, inclusive), plus(total.own, function.own)
+            total.callees[member] = Arc(0, inclusive)
+            for caller, arc in outside.items():
+                before = total.callers.get(caller, Arc(0, zero))
+                total.callers[caller] = Arc(before.count + arc.count, plus(before.cost, arc.cost))
+        total.called = sum(arc.count for arc in total.callers.values())
+        result[cycle] = total
+    for function, figures in shown.items():
+        callees: dict[Function, Arc] = {}
+        for callee, arc in figures.callees.items():
+            target = of.get(callee, callee)
+            target = callee if target == of.get(function) else target
+            before = callees.get(target, Arc(0, [0] * len(arc.cost)))
+            callees[target] = Arc(before.count + arc.count, plus(before.cost, arc.cost))
+        now = result[function]
+        result[function] = Shown(now.inclusive, now.own, now.called, now.callers, callees)
+    return result

@@ -1,0 +1,125 @@
+/* bridges/top.h - what things cost, by id: functions, places, files, threads ...
+ *
+ * Of each thing: what was spent in it (self), in it and what it called (inclusive), how often it was called, and its
+ * self cost in a second value type, to sort by.  Arrays by id, so adding is one access and memory grows with the ids.
+ *
+ * Functions of a graph.  A graph says what each arc cost, not what each function cost inclusively.  As KCachegrind
+ * does, part by part: a function that was called costs what the calls into it cost, its calls to itself left out; one
+ * that was not called costs itself and what it calls.
+ *
+ *   main -> a 90, a -> a 40, self: main 10, a 90      main: not called, 10 + 90 = 100     a: 90
+ *
+ * Functions that call each other in a cycle count each other's costs again and again.  A member of a cycle therefore
+ * costs itself and what it calls outside of the cycle; the cycle costs what its members cost.
+ *
+ *   main -> a 100, a -> b 80, b -> a 60, b -> c 20, self: a 30, b 50, c 20       a 30, b 70, <cycle> 100
+ *
+ * Of stacks and timelines inclusive costs are exact: they are added as they are, and their arcs are only listed.
+ */
+#ifndef FP_TOP_H
+#define FP_TOP_H
+
+#include "core/batch.h"
+#include "core/model.h"
+
+/* cffi-begin */
+
+/* `cap` things; new ones are zero. */
+struct fp_top {
+    int64_t *self, *inclusive, *calls, *second;
+    uint8_t *seen; /* is there a row of it? */
+    uint32_t cap;
+};
+
+void fp_top_clear(struct fp_top *c);
+
+/* Adds the first value of `n` rows to the self cost of the things `ids`, and the second value, which may be NULL.
+ * FP_DONE, FP_E_NOMEM or FP_E_OVERFLOW. */
+int fp_top_add(struct fp_top *c, const uint32_t *ids, const int64_t *values, const int64_t *second, uint32_t n,
+               struct fp_err *err);
+
+/* Adds the self costs of `calls` to the calls of the same things.  As above. */
+int fp_top_add_calls(struct fp_top *c, const struct fp_top *calls, struct fp_err *err);
+
+/* What costs are of. */
+enum fp_top_by {
+    FP_BY_FUNCTION = 0, /* functions of the model */
+    FP_BY_LINE = 1,     /* rows of a table of places: function, file, line */
+    FP_BY_FILE = 2,     /* strings */
+    FP_BY_OBJECT = 3    /* objects */
+};
+
+/* Adds the rows of a graph batch by line, file or object.  A line costs inclusively what its calls cost, too, and
+ * `calls` are those made there; of files and objects a graph does not say that.  Value columns `value` and `second`;
+ * negative: the batch has none.  `places` has three columns.  FP_DONE, FP_E_NOMEM or FP_E_OVERFLOW. */
+int fp_top_graph(struct fp_top *c, const struct fp_model *model, const struct fp_batch *in, int by, int value,
+                 int second, struct fp_table *places, struct fp_err *err);
+
+/* The ids of things that were seen and whose `key` (one of the arrays of `c`) is at least as far from 0 as that of the
+ * `want`th, in any order; so there may be more, of equal keys.  `ids` has room for c->cap.  How many; UINT32_MAX when
+ * memory ran out. */
+uint32_t fp_top_largest(const struct fp_top *c, const int64_t *key, uint32_t want, uint32_t *ids);
+
+struct fp_top_arc {
+    uint32_t caller, callee;
+    int64_t cost, calls;
+};
+
+struct fp_functions {
+    struct fp_model *model;
+    struct fp_top all;
+    uint32_t *cycle; /* by function: its cycle from 1 on, 0 = none; set by fp_functions_end */
+    uint32_t n_cycles;
+
+    /* private from here on */
+    int32_t how;                          /* enum fp_functions_part */
+    struct fp_top graph;                  /* the share of `all` whose inclusive costs come from arcs */
+    struct fp_function_sums *by_function; /* of the part at hand */
+    uint32_t cap;
+    uint32_t *touched; /* functions of the part at hand */
+    uint32_t n_touched, cap_touched;
+    struct fp_top_arcs *arcs; /* two: of graphs, and of what is exact */
+};
+
+/* Functions are ids of `model` (borrowed).  NULL when memory ran out. */
+struct fp_functions *fp_functions_new(struct fp_model *model);
+void fp_functions_free(struct fp_functions *f);
+
+/* What the graph rows to come are of. */
+enum fp_functions_part {
+    FP_PART_GRAPH = 0, /* a graph: inclusive costs follow from arcs */
+    FP_PART_EXACT = 1, /* something else: inclusive costs are added to `all` by others */
+    FP_PART_ARCS = 2   /* the same, and so are self costs and calls */
+};
+
+/* A part begins.  `how` is enum fp_functions_part. */
+void fp_functions_begin(struct fp_functions *f, int how);
+
+/* Adds the rows of a graph batch, of value columns as in fp_top_graph.  Column `calls` (negative: none) of cost rows
+ * says how often their function was called; without it, arcs into a function do. FP_DONE, FP_E_NOMEM, FP_E_OVERFLOW,
+ * FP_E_MALFORMED (a function that the model does not have). */
+int fp_functions_put(struct fp_functions *f, const struct fp_batch *in, int value, int second, int calls,
+                     struct fp_err *err);
+
+/* The part ends: its inclusive costs are known.  As above. */
+int fp_functions_end_part(struct fp_functions *f, struct fp_err *err);
+
+/* After the last part: finds the cycles, if asked to, and what their members cost.  As above. */
+int fp_functions_end(struct fp_functions *f, int cycles, struct fp_err *err);
+
+/* After that: readies the two calls below.  0 or FP_E_NOMEM. */
+int fp_functions_index(struct fp_functions *f);
+
+/* The arcs into (`into`) or out of a function, in any order: the first `room` of them.  How many there are. */
+uint32_t fp_functions_arcs(const struct fp_functions *f, uint32_t function, int into, struct fp_top_arc *arcs,
+                           uint32_t room);
+
+/* The arcs into a cycle from outside: what it is called with.  As above; the callee is the member. */
+uint32_t fp_functions_cycle_arcs(const struct fp_functions *f, uint32_t cycle, struct fp_top_arc *arcs, uint32_t room);
+
+/* cffi-end */
+
+/* Room for the things below `n`.  0 or FP_E_NOMEM. */
+int fp_top_room(struct fp_top *c, uint64_t n);
+
+#endif

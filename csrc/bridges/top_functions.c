@@ -1,0 +1,326 @@
+#include <stdlib.h>
+
+#include "bridges/common.h"
+#include "bridges/top.h"
+#include "core/array.h"
+
+/* What a part says of one function. */
+struct fp_function_sums {
+    int64_t self, second;
+    int64_t into, out; /* cost of the calls into and out of it, without those by itself */
+    int64_t calls;     /* into it */
+    uint32_t touched;
+    /* The last arc into it and its caller: mostly the next one, too, because a function's calls come in a run.  So arcs
+     * need no hash table. */
+    uint32_t last_caller, last_arc;
+};
+
+/* Arcs as they come, mostly distinct; distinct and ordered by caller once they were merged. */
+struct fp_top_arcs {
+    struct fp_top_arc *items;
+    uint32_t n, cap;
+    uint32_t merge_at; /* when there are so many, equal ones are merged */
+    uint32_t *start;   /* by caller, n_start + 1 of them; set by a merge */
+    uint32_t n_start;
+    uint32_t *into, *into_start; /* arcs by callee; set by fp_functions_index */
+};
+
+enum { FIRST_MERGE = 1 << 16 };
+
+static int no_memory(struct fp_err *err) {
+    return fp_fail(err, FP_E_NOMEM, 0, "the sums of functions");
+}
+
+static int beyond(struct fp_err *err) {
+    return fp_fail_beyond(err, "the cost or the calls of a function", FP_NO_COLUMN, "2^63 - 1");
+}
+
+struct fp_functions *fp_functions_new(struct fp_model *model) {
+    struct fp_functions *f = calloc(1, sizeof *f);
+    if (!f) return NULL;
+    f->model = model;
+    f->arcs = calloc(2, sizeof *f->arcs);
+    if (!f->arcs) {
+        fp_functions_free(f);
+        return NULL;
+    }
+    f->arcs[0].merge_at = f->arcs[1].merge_at = FIRST_MERGE;
+    return f;
+}
+
+void fp_functions_free(struct fp_functions *f) {
+    if (!f) return;
+    for (int exact = 0; f->arcs && exact < 2; exact++) {
+        free(f->arcs[exact].items);
+        free(f->arcs[exact].start);
+        free(f->arcs[exact].into);
+        free(f->arcs[exact].into_start);
+    }
+    free(f->arcs);
+    fp_top_clear(&f->all);
+    fp_top_clear(&f->graph);
+    free(f->by_function);
+    free(f->touched);
+    free(f->cycle);
+    free(f);
+}
+
+void fp_functions_begin(struct fp_functions *f, int how) {
+    f->how = how;
+}
+
+/* Makes one arc of all that have the same caller and callee, and orders them by caller.  0, FP_E_NOMEM, FP_E_OVERFLOW.
+ */
+static int merge_arcs(struct fp_functions *f, struct fp_top_arcs *a, struct fp_err *err) {
+    const uint32_t n_functions = f->model->functions.n, n = a->n;
+    uint32_t *start = calloc((size_t)n_functions + 1, sizeof *start);
+    uint32_t *at = malloc(((size_t)n_functions + 1) * sizeof *at); /* by callee: its arc from the caller at hand */
+    struct fp_top_arc *sorted = malloc(((size_t)n + 1) * sizeof *sorted);
+    uint32_t kept = 0;
+    int overflow = 0;
+    if (!start || !at || !sorted) {
+        free(start);
+        free(at);
+        free(sorted);
+        return no_memory(err);
+    }
+    for (uint32_t i = 0; i < n; i++) start[a->items[i].caller + 1]++;
+    for (uint32_t c = 0; c < n_functions; c++) start[c + 1] += start[c];
+    memcpy(at, start, ((size_t)n_functions + 1) * sizeof *at);
+    for (uint32_t i = 0; i < n; i++) sorted[at[a->items[i].caller]++] = a->items[i];
+    memset(at, 0xff, ((size_t)n_functions + 1) * sizeof *at);
+    for (uint32_t i = 0, caller = 0; i < n; i++) {
+        const struct fp_top_arc *arc = &sorted[i];
+        for (; caller <= arc->caller; caller++) start[caller] = kept; /* from here on, of the merged arcs */
+        uint32_t *known = &at[arc->callee];
+        if (*known >= start[arc->caller] && *known < kept) {
+            struct fp_top_arc *same = &a->items[*known];
+            overflow |= __builtin_add_overflow(same->cost, arc->cost, &same->cost);
+            overflow |= __builtin_add_overflow(same->calls, arc->calls, &same->calls);
+            continue;
+        }
+        *known = kept;
+        a->items[kept++] = *arc;
+    }
+    /* the callers behind the last one */
+    for (uint32_t c = n ? sorted[n - 1].caller + 1 : 0; c <= n_functions; c++) start[c] = kept;
+    a->n = kept;
+    a->merge_at = kept > UINT32_MAX / 2 ? UINT32_MAX : kept * 2 > FIRST_MERGE ? kept * 2 : FIRST_MERGE;
+    free(a->start);
+    a->start = start;
+    a->n_start = n_functions;
+    free(at);
+    free(sorted);
+    for (uint32_t i = 0; i < f->cap; i++) f->by_function[i].last_caller = FP_NO_ID; /* arcs have other numbers now */
+    return overflow ? beyond(err) : 0;
+}
+
+/* Room for the functions of the model.  0 or FP_E_NOMEM. */
+static int room(struct fp_functions *f) {
+    const uint32_t had = f->cap;
+    if (fp_array_zeroed(&f->by_function, &f->cap, f->model->functions.n, sizeof *f->by_function)) return FP_E_NOMEM;
+    for (uint32_t i = had; i < f->cap; i++) f->by_function[i].last_caller = FP_NO_ID;
+    return fp_array_room(&f->touched, &f->cap_touched, f->cap, sizeof *f->touched);
+}
+
+static inline struct fp_function_sums *touch(struct fp_functions *f, uint32_t function) {
+    struct fp_function_sums *sums = &f->by_function[function];
+    if (FP_UNLIKELY(!sums->touched)) {
+        sums->touched = 1;
+        f->touched[f->n_touched++] = function;
+    }
+    return sums;
+}
+
+int fp_functions_put(struct fp_functions *f, const struct fp_batch *in, int value, int second, int calls,
+                     struct fp_err *err) {
+    const uint32_t n = in->n, n_functions = f->model->functions.n;
+    const int64_t *const values = value < 0 ? NULL : in->values + (size_t)value * in->cap;
+    const int64_t *const seconds = second < 0 ? NULL : in->values + (size_t)second * in->cap;
+    const int64_t *const counted = calls < 0 ? NULL : in->values + (size_t)calls * in->cap;
+    const int by_arcs = !counted && f->how != FP_PART_ARCS;
+    struct fp_top_arcs *const arcs = &f->arcs[f->how != FP_PART_GRAPH];
+    int overflow = 0;
+    if (room(f) || fp_array_room(&arcs->items, &arcs->cap, (uint64_t)arcs->n + n, sizeof *arcs->items))
+        return no_memory(err);
+    for (uint32_t i = 0; i < n;) {
+        const uint32_t caller = in->function[i];
+        if (caller >= n_functions) return fp_unknown_id(err, "the function of a row", caller, n_functions);
+        int64_t self = 0, out = 0, other = 0, called = 0;
+        for (; i < n && in->function[i] == caller; i++) {
+            const uint32_t kind = in->kind[i];
+            if (kind > FP_CALL) continue;
+            const int64_t cost = values ? values[i] : 0;
+            if (FP_LIKELY(kind == FP_COST)) {
+                overflow |= __builtin_add_overflow(self, cost, &self);
+                if (seconds) overflow |= __builtin_add_overflow(other, seconds[i], &other);
+                if (counted) overflow |= __builtin_add_overflow(called, counted[i], &called);
+                continue;
+            }
+            const uint32_t callee = in->callee[i];
+            if (callee >= n_functions) return fp_unknown_id(err, "the function of a call", callee, n_functions);
+            struct fp_function_sums *to = touch(f, callee);
+            int64_t count;
+            overflow |= __builtin_add_overflow(in->count[i], 0, &count);
+            if (by_arcs) overflow |= __builtin_add_overflow(to->calls, count, &to->calls);
+            if (callee != caller) {
+                overflow |= __builtin_add_overflow(to->into, cost, &to->into);
+                overflow |= __builtin_add_overflow(out, cost, &out);
+            }
+            if (to->last_caller == caller) {
+                struct fp_top_arc *same = &arcs->items[to->last_arc];
+                overflow |= __builtin_add_overflow(same->cost, cost, &same->cost);
+                overflow |= __builtin_add_overflow(same->calls, count, &same->calls);
+            } else {
+                to->last_caller = caller;
+                to->last_arc = arcs->n;
+                arcs->items[arcs->n++] = (struct fp_top_arc){caller, callee, cost, count};
+            }
+        }
+        struct fp_function_sums *from = touch(f, caller);
+        overflow |= __builtin_add_overflow(from->out, out, &from->out);
+        if (f->how == FP_PART_ARCS) continue;
+        overflow |= __builtin_add_overflow(from->self, self, &from->self);
+        overflow |= __builtin_add_overflow(from->second, other, &from->second);
+        overflow |= __builtin_add_overflow(from->calls, called, &from->calls);
+    }
+    if (overflow) return beyond(err);
+    return arcs->n > arcs->merge_at ? merge_arcs(f, arcs, err) : FP_DONE;
+}
+
+int fp_functions_end_part(struct fp_functions *f, struct fp_err *err) {
+    struct fp_top *const all = &f->all, *const graph = &f->graph;
+    int overflow = 0;
+    if (fp_top_room(all, f->cap) || fp_top_room(graph, f->cap)) return no_memory(err);
+    for (uint32_t i = 0; i < f->n_touched; i++) {
+        const uint32_t id = f->touched[i];
+        struct fp_function_sums *s = &f->by_function[id];
+        all->seen[id] = 1;
+        overflow |= __builtin_add_overflow(all->self[id], s->self, &all->self[id]);
+        overflow |= __builtin_add_overflow(all->second[id], s->second, &all->second[id]);
+        overflow |= __builtin_add_overflow(all->calls[id], s->calls, &all->calls[id]);
+        if (f->how == FP_PART_GRAPH) {
+            int64_t inclusive = s->into;
+            if (s->calls <= 0) overflow |= __builtin_add_overflow(s->self, s->out, &inclusive);
+            overflow |= __builtin_add_overflow(graph->self[id], s->self, &graph->self[id]);
+            overflow |= __builtin_add_overflow(graph->inclusive[id], inclusive, &graph->inclusive[id]);
+        }
+        *s = (struct fp_function_sums){.last_caller = FP_NO_ID};
+    }
+    f->n_touched = 0;
+    return overflow ? beyond(err) : FP_DONE;
+}
+
+/* Finds the functions that call each other in a cycle: Tarjan's strongly connected components, without recursion.
+ * `low` is 0 for a function not visited yet, `done` for one whose component is known. */
+static int find_cycles(struct fp_functions *f, const struct fp_top_arcs *a) {
+    const uint32_t n = a->n_start, done = UINT32_MAX;
+    uint32_t *low = calloc((size_t)n + 1, sizeof *low), *number = malloc(((size_t)n + 1) * sizeof *number);
+    uint32_t *stack = malloc(((size_t)n + 1) * sizeof *stack), *path = malloc(((size_t)n + 1) * sizeof *path);
+    uint32_t *next = malloc(((size_t)n + 1) * sizeof *next); /* by function: the arc to follow next */
+    uint32_t n_stack = 0, n_path = 0, visited = 0;
+    const int status = low && number && stack && path && next ? 0 : FP_E_NOMEM;
+    for (uint32_t root = 0; !status && root < n; root++) {
+        if (low[root] || a->start[root] == a->start[root + 1]) continue;
+        path[n_path++] = root;
+        while (n_path) {
+            const uint32_t at = path[n_path - 1];
+            if (!low[at]) {
+                low[at] = number[at] = ++visited;
+                next[at] = a->start[at];
+                stack[n_stack++] = at;
+            }
+            if (next[at] < a->start[at + 1]) {
+                const uint32_t callee = a->items[next[at]++].callee;
+                if (!low[callee])
+                    path[n_path++] = callee;
+                else if (low[callee] != done && number[callee] < low[at])
+                    low[at] = number[callee];
+                continue;
+            }
+            n_path--;
+            if (low[at] == number[at]) {
+                const int alone = stack[n_stack - 1] == at;
+                f->n_cycles += !alone;
+                for (uint32_t member = FP_NO_ID; member != at;) {
+                    member = stack[--n_stack];
+                    low[member] = done;
+                    if (!alone) f->cycle[member] = f->n_cycles;
+                }
+            } else if (low[at] < low[path[n_path - 1]]) {
+                low[path[n_path - 1]] = low[at];
+            }
+        }
+    }
+    free(low);
+    free(number);
+    free(stack);
+    free(path);
+    free(next);
+    return status;
+}
+
+int fp_functions_end(struct fp_functions *f, int cycles, struct fp_err *err) {
+    struct fp_top *const all = &f->all, *const graph = &f->graph;
+    const struct fp_top_arcs *const a = &f->arcs[0];
+    int overflow = 0;
+    if (room(f) || fp_top_room(all, f->cap) || fp_top_room(graph, f->cap)) return no_memory(err);
+    for (int exact = 0; exact < 2; exact++) {
+        const int status = merge_arcs(f, &f->arcs[exact], err);
+        if (status) return status;
+    }
+    free(f->cycle);
+    f->n_cycles = 0;
+    f->cycle = calloc((size_t)all->cap + 1, sizeof *f->cycle);
+    if (!f->cycle || (cycles && find_cycles(f, a))) return no_memory(err);
+    for (uint32_t i = 0; f->n_cycles && i < f->cap; i++)
+        if (f->cycle[i]) graph->inclusive[i] = graph->self[i];
+    for (uint32_t i = 0; f->n_cycles && i < a->n; i++) {
+        const uint32_t caller = a->items[i].caller;
+        if (f->cycle[caller] && f->cycle[caller] != f->cycle[a->items[i].callee])
+            overflow |= __builtin_add_overflow(graph->inclusive[caller], a->items[i].cost, &graph->inclusive[caller]);
+    }
+    for (uint32_t i = 0; i < graph->cap; i++)
+        overflow |= __builtin_add_overflow(all->inclusive[i], graph->inclusive[i], &all->inclusive[i]);
+    return overflow ? beyond(err) : FP_DONE;
+}
+
+int fp_functions_index(struct fp_functions *f) {
+    for (int exact = 0; exact < 2; exact++) {
+        struct fp_top_arcs *a = &f->arcs[exact];
+        free(a->into);
+        free(a->into_start);
+        a->into = malloc(((size_t)a->n + 1) * sizeof *a->into);
+        a->into_start = calloc((size_t)a->n_start + 2, sizeof *a->into_start);
+        if (!a->into || !a->into_start) return FP_E_NOMEM;
+        /* one place ahead, because filling moves each start to the next one's */
+        for (uint32_t i = 0; i < a->n; i++) a->into_start[a->items[i].callee + 2]++;
+        for (uint32_t c = 0; c < a->n_start; c++) a->into_start[c + 2] += a->into_start[c + 1];
+        for (uint32_t i = 0; i < a->n; i++) a->into[a->into_start[a->items[i].callee + 1]++] = i;
+    }
+    return 0;
+}
+
+uint32_t fp_functions_arcs(const struct fp_functions *f, uint32_t function, int into, struct fp_top_arc *arcs,
+                           uint32_t room) {
+    uint32_t n = 0;
+    for (int exact = 0; exact < 2; exact++) {
+        const struct fp_top_arcs *a = &f->arcs[exact];
+        if (function >= a->n_start) continue;
+        const uint32_t *start = (into ? a->into_start : a->start) + function;
+        for (uint32_t i = start[0]; i < start[1]; i++, n++)
+            if (n < room) arcs[n] = a->items[into ? a->into[i] : i];
+    }
+    return n;
+}
+
+uint32_t fp_functions_cycle_arcs(const struct fp_functions *f, uint32_t cycle, struct fp_top_arc *arcs, uint32_t room) {
+    const struct fp_top_arcs *a = &f->arcs[0];
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < a->n; i++)
+        if (f->cycle[a->items[i].callee] == cycle && f->cycle[a->items[i].caller] != cycle) {
+            if (n < room) arcs[n] = a->items[i];
+            n++;
+        }
+    return n;
+}

@@ -1,0 +1,316 @@
+"""What functions, lines, files, objects, threads or labels cost: rows of any view, added up (csrc/bridges/top.h).
+
+Memory grows with the functions and call arcs of graphs and timelines, and with the distinct stacks of stacks, never
+with the number of rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import partial
+
+from fastprof.bridges import PER_THREAD
+from fastprof.bridges.fold import to_functions, to_graph
+from fastprof.bridges.pull import batches_of
+from fastprof.core._c import ffi, lib
+from fastprof.core._typing import Any, NamedTuple
+from fastprof.core.errors import UsageError, check_sums
+from fastprof.core.model import Batch, Model, Part, ValueType
+from fastprof.core.options import Options
+from fastprof.core.owner import owned
+from fastprof.core.parts import default_value, match_columns, match_values
+from fastprof.core.report import Report
+
+_BY = {
+    "function": lib.FP_BY_FUNCTION,
+    "line": lib.FP_BY_LINE,
+    "file": lib.FP_BY_FILE,
+    "object": lib.FP_BY_OBJECT,
+}
+
+
+class Arc(NamedTuple):
+    caller: int
+    callee: int
+    cost: int
+    calls: int
+
+
+class Column:
+    """One value type, found in parts by its name; without a name the default of the first part."""
+
+    def __init__(self, name: str | None, flag: str) -> None:
+        self.name = name
+        self.type: ValueType | None = None
+        self._flag = flag
+        self._others: dict[str, None] = {}
+        self.missing = False  # does some part have others only?
+
+    def of(self, part: Part, view: str) -> int:
+        """The column in a part, -1 if it has none."""
+        types = part.value_types
+        self._others |= dict.fromkeys(t.name for t in types)
+        if self.type is None:
+            names = [t.name for t in types]
+            found = (
+                default_value(part, view) if self.name is None else names.index(self.name) if self.name in names else -1
+            )
+            if types and found >= 0:
+                self.type = types[found]
+            else:
+                self.missing = True
+                found = -1
+            return found
+        columns = match_values(part, len(types), [self.type])
+        if 0 not in columns:
+            self.missing = True
+            return -1
+        return columns.index(0)
+
+    def known(self) -> ValueType:
+        """Errors: UsageError when no part has it."""
+        if self.type is not None:
+            return self.type
+        if self.name is None or not self._others:
+            return ValueType(self.name or "cost")  # of nothing
+        raise UsageError(f"{self._flag}: there is no value type {self.name!r:.80}, only {', '.join(self._others)}")
+
+
+class Costs:
+    """Adds up.  One of `timeline`, `stacks` and `graph` is called for the rows of each view, then `end`."""
+
+    def __init__(self, model: Model, by: str, value: Column, second: Column | None, arcs: bool) -> None:
+        self._model, self.by, self._value, self._second = model, by, value, second
+        self._arcs = arcs and by == "function"  # of stacks: those of other views are there anyway
+        self._err = ffi.new("struct fp_err *")
+        self._functions = owned(lib.fp_functions_new(model.c), lib.fp_functions_free, "the sums of functions")
+        self._c = self._functions.all
+        self._places = owned(ffi.new("struct fp_table *"), lib.fp_table_clear, "the table of lines")
+        if lib.fp_table_init(self._places, 3):
+            raise MemoryError("no memory for the table of lines")
+        self.named: dict[str, list[int]] = {}  # threads and labels: self costs, of both columns
+        self.calls_known = True
+        self.inclusive_known = by in _BY
+
+    # ---- adding up
+
+    def timeline(self, batches: Iterable[Batch], options: Options, report: Report) -> None:
+        if self.by == "line":
+            raise UsageError("--by line: a timeline has no lines")
+        if self.by == "function":
+            rows = to_functions(batches, self._model, options, report, ffi.addressof(self._c))
+            lib.fp_functions_begin(self._functions, lib.FP_PART_EXACT)
+            self._graph(rows, lib.FP_FOLD_CALLS)
+        else:
+            apart = Options(**options.given | {PER_THREAD.name: self.by == "thread"})
+            self.graph(to_graph(batches, self._model, apart, report))
+
+    def graph(self, batches: Iterable[Batch]) -> None:
+        lib.fp_functions_begin(self._functions, lib.FP_PART_GRAPH)
+        self.inclusive_known &= self.by not in ("file", "object")
+        self._graph(batches)
+
+    def _graph(self, batches: Iterable[Batch], calls: int = -1) -> None:
+        current, columns = -1, (-1, -1)
+        for batch in batches:
+            if batch.part != current:
+                if current >= 0:
+                    self._fits(lib.fp_functions_end_part(self._functions, self._err))
+                current = batch.part
+                part = self._model.parts[current]
+                columns = (self._value.of(part, "graph"), self._second.of(part, "graph") if self._second else -1)
+                thread = _thread_name(part.named("pid"), part.named("thread"))
+            if self.by == "function":
+                self._fits(lib.fp_functions_put(self._functions, batch.c, *columns, calls, self._err))
+            elif self.by in _BY:
+                by = _BY[self.by]
+                self._fits(
+                    lib.fp_top_graph(
+                        ffi.addressof(self._c), self._model.c, batch.c, by, *columns, self._places, self._err
+                    )
+                )
+            elif self.by == "thread":
+                totals = ffi.new("int64_t[]", batch.c.n_values or 1)
+                if lib.fp_batch_add_self(batch.c, totals, batch.c.n_values):
+                    self._fits(lib.FP_E_OVERFLOW)
+                self._name(thread, *(totals[k] if k >= 0 else 0 for k in columns))
+            else:
+                raise UsageError(f"--by {self.by}: only stacks have labels")
+        if current >= 0:
+            self._fits(lib.fp_functions_end_part(self._functions, self._err))
+
+    def stacks(self, batches: Iterable[Batch]) -> None:
+        if self.by in _BY:
+            self._stacks(batches)
+            return
+        model, sums = self._model, ffi.new("struct fp_top *")
+        owned_sums = owned(sums, lib.fp_top_clear, "the sums of threads and labels")
+        current = -1
+        for batch in batches:
+            if batch.part != current:
+                self._named_stacks(owned_sums, current)
+                current = batch.part
+                part = model.parts[current]
+                value, second = self._value.of(part, "stacks"), self._second.of(part, "stacks") if self._second else -1
+            if value < 0:
+                continue
+            c = batch.c
+            ids = c.thread if self.by == "thread" else c.label
+            other = c.values + second * c.cap if second >= 0 else ffi.NULL
+            self._fits(lib.fp_top_add(owned_sums, ids, c.values + value * c.cap, other, c.n, self._err))
+        self._named_stacks(owned_sums, current)
+
+    def _named_stacks(self, sums: Any, part: int) -> None:
+        """Gives the sums of a part their names."""
+        model = self._model
+        for i in range(sums.cap):
+            if not sums.seen[i]:
+                continue
+            if self.by == "label":
+                name = label_text(model, i)
+            elif i:
+                name = _thread_name(*model.row("threads", i)[1:])
+            else:
+                name = _thread_name(model.parts[part].named("pid"), model.parts[part].named("thread"))
+            self._name(name, sums.self[i], sums.second[i])
+        lib.fp_top_clear(sums)
+
+    def _stacks(self, batches: Iterable[Batch]) -> None:
+        model = self._model
+        project = owned(lib.fp_project_new(model.c, False, True), lib.fp_project_free, "the sums of stacks")
+        events: list[ValueType] = []
+        columns: dict[int, Any] = {}
+        for batch in batches:
+            if batch.part not in columns:
+                part = model.parts[batch.part]
+                self._value.of(part, "stacks")
+                if self._second:
+                    self._second.of(part, "stacks")
+                columns[batch.part] = match_columns(part, batch.c.n_values, events)
+                if lib.fp_project_set_values(project, len(events)):
+                    raise MemoryError("no memory for the sums of stacks")
+            self._fits(lib.fp_project_put(project, batch.c, columns[batch.part], self._err), events)
+        if not events:
+            return
+        self._fits(lib.fp_project_end(project, self._err), events)
+        everything = Part(value_types=events)
+        value = self._value.of(everything, "stacks")
+        second = self._second.of(everything, "stacks") if self._second else -1
+        if value >= 0:
+            top = ffi.addressof(self._c)
+            self._fits(lib.fp_project_top(project, _BY[self.by], value, second, self._places, top, self._err), events)
+        calls = next((k for k, event in enumerate(events) if event.name.lower() == "calls"), -1)
+        self.calls_known &= calls >= 0
+        if calls >= 0 and self.by == "function":
+            counts = owned(ffi.new("struct fp_top *"), lib.fp_top_clear, "the sums of calls")
+            self._fits(lib.fp_project_top(project, lib.FP_BY_FUNCTION, calls, -1, self._places, counts, self._err))
+            self._fits(lib.fp_top_add_calls(ffi.addressof(self._c), counts, self._err))
+        if self._arcs:
+            self._stack_arcs(project, events, value, calls)
+
+    def _stack_arcs(self, project: Any, events: list[ValueType], value: int, calls: int) -> None:
+        totals = ffi.new("int64_t[]", len(events))
+        self._fits(min(0, lib.fp_project_select(project, 0, calls, totals, self._err)), events)
+        lib.fp_functions_begin(self._functions, lib.FP_PART_ARCS)
+        for batch in batches_of("graph", len(events), 0, partial(lib.fp_project_pull, project)):
+            self._fits(lib.fp_functions_put(self._functions, batch.c, value, -1, -1, self._err))
+        self._fits(lib.fp_functions_end_part(self._functions, self._err))
+
+    def _name(self, name: str, value: int, second: int) -> None:
+        sums = self.named.setdefault(name, [0, 0])
+        sums[0] += value
+        sums[1] += second
+
+    def _fits(self, status: int, events: list[ValueType] | None = None) -> None:
+        check_sums(status, self._err, self._model, "top", events or [])
+
+    # ---- what came out
+
+    def end(self, cycles: bool) -> None:
+        if self.by == "function":
+            self._fits(lib.fp_functions_end(self._functions, cycles, self._err))
+        if self._arcs and lib.fp_functions_index(self._functions):
+            raise MemoryError("no memory for call arcs")
+
+    def column(self, name: str) -> Any:
+        """self, inclusive, calls or second, by id: a memoryview."""
+        c = self._c
+        return memoryview(ffi.buffer(getattr(c, name), 8 * c.cap)).cast("q") if c.cap else memoryview(b"").cast("q")
+
+    @property
+    def count(self) -> int:
+        """How many things there are."""
+        return bytes(ffi.buffer(self._c.seen, self._c.cap)).count(1) if self._c.cap else 0
+
+    def largest(self, key: str, want: int) -> list[int]:
+        """Ids of the things with the largest figures in the column `key`, in any order; all that tie with the last."""
+        c = self._c
+        if not c.cap:
+            return []
+        ids = ffi.new("uint32_t[]", c.cap)
+        n = lib.fp_top_largest(ffi.addressof(c), getattr(c, key), min(want, c.cap), ids)
+        if n == lib.FP_NO_ID:
+            raise MemoryError("no memory to sort")
+        return list(ids[0:n])
+
+    @property
+    def n_cycles(self) -> int:
+        return int(self._functions.n_cycles)
+
+    def cycle_of(self, function: int) -> int:
+        return int(self._functions.cycle[function])
+
+    def cycle_members(self) -> dict[int, list[int]]:
+        """The functions of each cycle."""
+        members: dict[int, list[int]] = {}
+        if self.n_cycles:
+            cycles = memoryview(ffi.buffer(self._functions.cycle, 4 * self._c.cap)).cast("I")
+            for function, cycle in enumerate(cycles):
+                if cycle:
+                    members.setdefault(cycle, []).append(function)
+        return members
+
+    def arcs(self, function: int, into: bool) -> list[Arc]:
+        return self._pulled(lib.fp_functions_arcs, function, into)
+
+    def cycle_arcs(self, cycle: int) -> list[Arc]:
+        """The calls into a cycle from outside."""
+        return self._pulled(lib.fp_functions_cycle_arcs, cycle)
+
+    def _pulled(self, pull: Any, *what: int) -> list[Arc]:
+        n = pull(self._functions, *what, ffi.NULL, 0)
+        arcs = ffi.new("struct fp_top_arc[]", n or 1)
+        pull(self._functions, *what, arcs, n)
+        return [Arc(a.caller, a.callee, a.cost, a.calls) for a in arcs[0:n]]
+
+    def place(self, row: int) -> tuple[int, int, int]:
+        """Function, file and line of a row by line."""
+        function, file, line = self._places.words[3 * row : 3 * row + 3]
+        return function, file, line
+
+
+def _thread_name(pid: Any, tid: Any) -> str:
+    def text(value: Any) -> str:
+        return value.decode("utf-8", "backslashreplace") if isinstance(value, bytes) else str(value)
+
+    named = [f"{what} {text(number)}" for what, number in (("process", pid), ("thread", tid)) if number]
+    return ", ".join(named) or "(unknown)"
+
+
+def label_text(model: Model, label: int) -> str:
+    """ "host=a, size=8 bytes"; the labels of a sample in the order of their keys."""
+    found = []
+    while label:
+        row = model.row("labels", label)
+        label, key, text = (
+            row[lib.FP_LABEL_NEXT],
+            *(model.string(row[k]) for k in (lib.FP_LABEL_KEY, lib.FP_LABEL_STRING)),
+        )
+        number = row[lib.FP_LABEL_NUMBER] | row[lib.FP_LABEL_NUMBER + 1] << 32
+        number -= (number >> 63) << 64
+        unit = model.string(row[lib.FP_LABEL_UNIT])
+        value = (
+            text.decode("utf-8", "backslashreplace") if text else f"{number} {unit.decode('utf-8', 'replace')}".rstrip()
+        )
+        found.append(f"{key.decode('utf-8', 'backslashreplace')}={value}")
+    return ", ".join(sorted(found)) or "(none)"

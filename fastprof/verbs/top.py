@@ -1,0 +1,398 @@
+"""What costs most: functions (or lines, files, objects, threads, labels) of profiles of any format."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable, Sequence
+
+from fastprof import bridges, plan
+from fastprof.bridges.top import Arc, Column, Costs
+from fastprof.core._typing import Any, NamedTuple
+from fastprof.core.engine import Holds
+from fastprof.core.errors import UsageError
+from fastprof.core.model import Model, ValueType
+from fastprof.core.options import Option, Options, Share, Switch, Text, Whole, Words, checked
+from fastprof.core.report import Report
+from fastprof.verbs.inputs import Inputs, Progress, expand
+
+N = Option("n", Whole(0, 1 << 31), 30, flag="-n", group="rows", help="how many rows (default: 30; 0: all)")
+SORT = Option(
+    "sort",
+    Text("self|total|calls|NAME"),
+    "self",
+    group="rows",
+    help="by self cost (default), inclusive cost (total), calls, or the self cost in the value type NAME",
+)
+THRESHOLD: Option[float | None] = Option(
+    "threshold",
+    Share(),
+    None,
+    group="rows",
+    help="all rows with at least this share of the total, e.g. 0.001 or 0.1%%",
+)
+CUMULATIVE = Option(
+    "cumulative",
+    Switch(),
+    False,
+    group="rows",
+    help="all rows from the top until they make up the share --threshold (default: 99%%)",
+)
+FOCUS: Option[str | None] = Option("focus", Text("REGEX"), None, group="rows", help="only rows whose name matches")
+IGNORE: Option[str | None] = Option("ignore", Text("REGEX"), None, group="rows", help="no rows whose name matches")
+BY = Option(
+    "by",
+    Words("function", "line", "file", "object", "thread", "label", metavar="WHAT"),
+    "function",
+    group="rows",
+    help="what rows are of: function (default), line, file, object, thread or label",
+)
+TREE: Option[str | None] = Option(
+    "tree",
+    Words("caller", "calling", "both"),
+    None,
+    group="rows",
+    help="with each function its callers (caller), what it calls (calling), or both",
+)
+CYCLES = Option(
+    "cycles",
+    Switch(),
+    True,
+    group="rows",
+    help="do not make one of functions of a graph that call each other in a cycle; their inclusive costs then count "
+    "each other's again and again",
+)
+OPTIONS = (N, SORT, THRESHOLD, CUMULATIVE, FOCUS, IGNORE, BY, TREE, CYCLES)
+
+# What others do with these, top does by itself or has no use for.
+_IDLE = (
+    bridges.AGGREGATE,
+    bridges.BY,
+    bridges.LABELS,
+    bridges.PER_THREAD,
+    bridges.INLINE_CALLS,
+    bridges.STACKS,
+    bridges.PRUNE,
+)
+_ALL = (1 << 32) - 1
+_HOLDS = Holds(apart=True)
+_COLUMNS = {"self": "self", "total": "inclusive", "calls": "calls"}
+
+
+class Call(NamedTuple):
+    """A caller or callee of a row's function.  A cycle is called `<cycle 1>` and has neither file nor object."""
+
+    name: str
+    file: str
+    object: str
+    cycle: int | None  # the number of the cycle that the function belongs to
+    cost: int  # inclusive, of these calls
+    calls: int | None
+
+
+class Row(NamedTuple):
+    """One function, line, file, object, thread or label; shares are of the total, from 0 to 1."""
+
+    name: str  # of the function; "" for a file or an object; `<cycle 1>` for a cycle of functions
+    file: str
+    line: int
+    object: str
+    self: int
+    self_share: float
+    cumulated_share: float  # of this row and those above
+    inclusive: int | None  # None: the input does not say
+    inclusive_share: float | None
+    calls: int | None
+    second: int | None  # self cost in the value type to sort by, if that is another one
+    cycle: int | None
+    callers: tuple[Call, ...] = ()  # with --tree
+    callees: tuple[Call, ...] = ()
+
+
+class Top(NamedTuple):
+    """What was found.  `n_rows` is how many rows there are; those that are not in `rows` have the share `rest`."""
+
+    by: str
+    value: ValueType
+    second: ValueType | None
+    total: int
+    rows: list[Row]
+    n_rows: int
+    rest: float
+    report: Report
+    inputs: list[str]
+
+
+def options() -> list[Option[Any]]:
+    """What `top` looks at: its own options, those of readers, and those of operators that have something to do here."""
+    of_operators = {option for operator in bridges.OPERATORS for option in operator.options if option not in _IDLE}
+    known = {*plan.reading_options(), *of_operators}
+    return [*OPTIONS, *(option for option in plan.known_options() if option in known)]
+
+
+def top(
+    inputs: str | os.PathLike[str] | Iterable[str | os.PathLike[str]],
+    *,
+    from_: str | None = None,
+    progress: Progress | None = None,
+    **given: Any,
+) -> Top:
+    """The rows that cost most, of one or several inputs together.
+
+    `n`, `sort`, `by`, `tree`, `threshold`, `cumulative`, `focus`, `ignore` and `cycles` are explained in docs/top.md;
+    `value` chooses the value type; the other options are those of docs/options.md that say how to read.
+    Errors: FastprofError and its kinds.
+    """
+    asked = checked(given, options())
+    patterns = _patterns(asked)
+    if asked[CUMULATIVE] and asked[SORT] in ("total", "calls"):
+        raise UsageError(f"--cumulative adds up self costs, and --sort {asked[SORT]} is not by them")
+    if asked[TREE] and asked[BY] != "function":
+        raise UsageError(f"--tree shows functions, not --by {asked[BY]}")
+    if isinstance(inputs, (str, os.PathLike)):
+        inputs = [inputs]
+    model, report = Model(), Report()
+    paths = expand((os.fspath(path) for path in inputs), report.warn)
+    if not paths:
+        raise UsageError("there is no input")
+    # the plan must neither keep one value type alone nor see what is top's own
+    mine = {option.name for option in (*OPTIONS, bridges.VALUE)}
+    reading = Options(**{name: value for name, value in asked.given.items() if name not in mine})
+    value = Column(asked[bridges.VALUE], "--value")
+    second = Column(asked[SORT], "--sort") if asked[SORT] not in _COLUMNS else None
+    costs = Costs(model, asked[BY], value, second, arcs=asked[TREE] is not None)
+    with Inputs(paths, from_, model, reading, report, progress) as found:
+        for view in dict.fromkeys(input_.view for input_ in found.all):
+            mine_ = [input_ for input_ in found.all if input_.view == view]
+            way = plan.make(mine_, view, _HOLDS, reading)
+            if view == "timeline":
+                way.looked_at.update((bridges.TIME_UNIT, bridges.MAX_MEMORY))
+            plan.refuse_idle(reading, mine_, plan=way)
+            _add(costs, view, way.rows(model, reading, report), reading, report)
+    costs.end(asked[CYCLES])
+    for column, flag in ((value, "--value"), (second, "--sort")):
+        if column and column.known() and column.missing:
+            report.warn(f"{flag}: parts of the input have no {column.known().name} and count as 0")
+    return _Finder(model, costs, asked, patterns, value.known(), second.known() if second else None).found(
+        report, paths
+    )
+
+
+def _add(costs: Costs, view: str, rows: Any, reading: Options, report: Report) -> None:
+    if view == "timeline":
+        costs.timeline(rows, reading, report)
+    elif view == "stacks":
+        costs.stacks(rows)
+    else:
+        costs.graph(rows)
+
+
+def _patterns(asked: Options) -> list[tuple[re.Pattern[str], bool]]:
+    """(pattern, must it match?)"""
+    found = []
+    for option, wanted in ((FOCUS, True), (IGNORE, False)):
+        if asked[option] is not None:
+            try:
+                found.append((re.compile(asked[option]), wanted))
+            except re.error as error:
+                raise UsageError(f"{option.flag}: {asked[option]!r:.80} is no regular expression: {error}") from None
+    return found
+
+
+class _Place(NamedTuple):
+    """What a row is of."""
+
+    name: str
+    file: str = ""
+    line: int = 0
+    object: str = ""
+
+
+class _Item(NamedTuple):
+    """A row to be."""
+
+    place: _Place
+    key: int
+    figures: tuple[int, int, int, int]  # self, inclusive, calls, second
+    id: int  # of a function ...; -1: of a thread or label
+    cycle: int | None = None
+    is_cycle: bool = False
+
+
+class _Finder:
+    """Finds the rows to show among the sums."""
+
+    def __init__(
+        self,
+        model: Model,
+        costs: Costs,
+        asked: Options,
+        patterns: Sequence[tuple[re.Pattern[str], bool]],
+        value: ValueType,
+        second: ValueType | None,
+    ) -> None:
+        self._model, self._costs, self._asked, self._patterns = model, costs, asked, patterns
+        self._value, self._second = value, second
+        self._key = _COLUMNS.get(asked[SORT], "second")
+        self._columns = {name: costs.column(name) for name in ("self", "inclusive", "calls", "second")}
+        self._cycles = self._numbered_cycles()
+
+    def found(self, report: Report, paths: list[str]) -> Top:
+        costs, asked = self._costs, self._asked
+        named = self._named()
+        sums = {name: sum(column) for name, column in self._columns.items()}
+        sums["self"] += sum(item.figures[0] for item in named)
+        sums["second"] += sum(item.figures[3] for item in named)
+        total = sums["self"]
+        by_share = THRESHOLD in asked or asked[CUMULATIVE]
+        limit = _ALL if by_share and N not in asked else asked[N] or _ALL
+        items = [self._item(i) for i in costs.largest(self._key, _ALL if self._patterns or by_share else limit)]
+        items += [*self._cycle_items(), *named]
+        count = costs.count + len(named) + len(self._cycles)
+        if self._patterns:
+            items = [item for item in items if self._matches(item.place.name or item.place.file or item.place.object)]
+            count = len(items)
+        items.sort(key=lambda item: (-abs(item.key), item.place))
+        base = {"inclusive": total, "calls": sums["calls"]}.get(self._key, sums.get(self._key, 0))
+        items = self._above_threshold(items, base)[:limit]
+        rows, cumulated = [], 0
+        for item in items:
+            if not item.is_cycle:
+                cumulated += item.figures[0]
+            rows.append(self._row(item, total, cumulated))
+        rest = _share(total - cumulated, total)
+        return Top(asked[BY], self._value, self._second, total, rows, count, rest, report, paths)
+
+    def _above_threshold(self, items: list[_Item], base: int) -> list[_Item]:
+        threshold: float | None = self._asked[THRESHOLD]
+        if self._asked[CUMULATIVE]:
+            enough = abs(base) * (0.99 if threshold is None else threshold)
+            n = reached = 0
+            while n < len(items) and abs(reached) < enough:
+                reached += 0 if items[n].is_cycle else items[n].key
+                n += 1
+            return items[:n]
+        if threshold is None:
+            return items
+        return [item for item in items if abs(item.key) >= abs(base) * threshold]
+
+    def _matches(self, name: str) -> bool:
+        return all(bool(pattern.search(name)) == wanted for pattern, wanted in self._patterns)
+
+    # ---- the things that rows are of
+
+    def _item(self, i: int) -> _Item:
+        figures = tuple(column[i] for column in self._columns.values())
+        cycle = self._cycles.get(self._costs.cycle_of(i)) if self._cycles else None
+        return _Item(self._place(i), self._columns[self._key][i], figures, i, cycle)
+
+    def _place(self, i: int) -> _Place:
+        model, by = self._model, self._asked[BY]
+        if by == "file":
+            return _Place("", file=_text(model.string(i)))
+        if by == "object":
+            return _Place("", object=_text(model.string(model.row("objects", i)[0])))
+        if by == "line":
+            function, file, line = self._costs.place(i)
+            f = model.get_function(function)
+            return _Place(_text(f.name), _text(model.string(file)), line, _text(f.object))
+        f = model.get_function(i)
+        return _Place(_text(f.name), _text(f.file), 0, _text(f.object))
+
+    def _named(self) -> list[_Item]:
+        """Threads and labels."""
+        items = []
+        for name, (value, second) in self._costs.named.items():
+            figures = (value, 0, 0, second)
+            items.append(_Item(_Place(name), second if self._key == "second" else value, figures, -1))
+        return items
+
+    # ---- cycles
+
+    def _numbered_cycles(self) -> dict[int, int]:
+        """The number of each cycle; the most expensive one is 1."""
+        inclusive = self._columns["inclusive"]
+        self._members = self._costs.cycle_members() if self._asked[BY] == "function" else {}
+        costs = {cycle: sum(inclusive[i] for i in members) for cycle, members in self._members.items()}
+        order = sorted(costs, key=lambda cycle: (-abs(costs[cycle]), min(self._place(i) for i in self._members[cycle])))
+        return {cycle: number for number, cycle in enumerate(order, 1)}
+
+    def _cycle_items(self) -> list[_Item]:
+        items = []
+        for cycle, number in self._cycles.items():
+            sums = {name: sum(column[i] for i in self._members[cycle]) for name, column in self._columns.items()}
+            sums["calls"] = sum(arc.calls for arc in self._costs.cycle_arcs(cycle))
+            figures = sums["self"], sums["inclusive"], sums["calls"], sums["second"]
+            items.append(_Item(_Place(f"<cycle {number}>"), sums[self._key], figures, cycle, number, True))
+        return items
+
+    # ---- rows
+
+    def _row(self, item: _Item, total: int, cumulated: int) -> Row:
+        costs, tree = self._costs, self._asked[TREE]
+        own, inclusive, calls, second = item.figures
+        has_calls = self._asked[BY] in ("function", "line") and costs.calls_known
+        return Row(
+            *item.place,
+            self=own,
+            self_share=_share(own, total),
+            cumulated_share=_share(cumulated, total),
+            inclusive=inclusive if costs.inclusive_known else None,
+            inclusive_share=_share(inclusive, total) if costs.inclusive_known else None,
+            calls=calls if has_calls else None,
+            second=second if self._second else None,
+            cycle=item.cycle,
+            callers=self._calls(item, True) if tree in ("caller", "both") else (),
+            callees=self._calls(item, False) if tree in ("calling", "both") else (),
+        )
+
+    def _calls(self, item: _Item, into: bool) -> tuple[Call, ...]:
+        """The callers or callees of a row, as KCachegrind shows them.
+
+        Who is not in a cycle calls the cycle, not its member; the cycle calls its members, with what they cost.
+        """
+        costs = self._costs
+        found: dict[tuple[_Place, int | None], list[int]] = {}
+
+        def add(place: _Place, cycle: int | None, cost: int, calls: int) -> None:
+            sums = found.setdefault((place, cycle), [0, 0])
+            sums[0] += cost
+            sums[1] += calls
+
+        def add_function(function: int, arc: Arc) -> None:
+            add(self._place(function), self._cycle_of(function), arc.cost, arc.calls)
+
+        if item.is_cycle and into:
+            for arc in costs.cycle_arcs(item.id):
+                add_function(arc.caller, arc)
+        elif item.is_cycle:
+            for member in self._members[item.id]:
+                add(self._place(member), item.cycle, self._columns["inclusive"][member], 0)
+        else:
+            for arc in costs.arcs(item.id, into):
+                other = arc.caller if into else arc.callee
+                cycle = self._cycle_of(other)
+                if into and item.cycle and cycle != item.cycle:
+                    continue  # it calls the cycle
+                if not into and cycle and cycle != item.cycle:
+                    add(_Place(f"<cycle {cycle}>"), None, arc.cost, arc.calls)
+                else:
+                    add_function(other, arc)
+            if into and item.cycle:
+                add(_Place(f"<cycle {item.cycle}>"), None, item.figures[1], 0)
+        order = sorted(found.items(), key=lambda entry: (-abs(entry[1][0]), -entry[1][1], entry[0][0]))
+        return tuple(
+            Call(place.name, place.file, place.object, cycle, cost, calls if costs.calls_known else None)
+            for (place, cycle), (cost, calls) in order
+        )
+
+    def _cycle_of(self, function: int) -> int | None:
+        return self._cycles.get(self._costs.cycle_of(function))
+
+
+def _text(data: bytes) -> str:
+    return data.decode("utf-8", "backslashreplace")
+
+
+def _share(value: int, total: int) -> float:
+    return value / total if total else 0.0

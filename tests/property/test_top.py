@@ -1,0 +1,189 @@
+"""Random stacks, graphs and timelines: what `top` says against the slow references."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Hashable
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from fastprof.bridges.top import Column, Costs
+from fastprof.core.model import Model
+from fastprof.core.options import Options
+from fastprof.core.report import Report
+from fastprof.plan import make
+from fastprof.verbs.top import _HOLDS
+from tests.property.test_bridges import CAPACITIES, NAMES, PLACES, VALUES, stacks_profiles
+from tests.property.test_xray import CASES
+from tests.reference import fold as reference_fold
+from tests.reference import top as reference
+from tests.reference import xray as reference_xray
+from tests.support import product, profiles
+from tests.support.profiles import At, Fn, Row, Sample, fn
+from tests.support.strategies_xray import Case
+
+
+def costs(model: Model, by: str, value: str = "v1", second: str | None = None) -> Costs:
+    return Costs(model, by, Column(value, "--value"), Column(second, "--sort") if second else None, True)
+
+
+def figures(found: Costs, name: Any) -> dict[Hashable, tuple[int, ...]]:
+    """self, inclusive, calls and second by name; nothing is said twice."""
+    columns = [found.column(c) for c in ("self", "inclusive", "calls", "second")]
+    ids = found.largest("self", 1 << 31)
+    assert len({name(i) for i in ids}) == len(ids) == found.count
+    return {name(i): tuple(column[i] for column in columns) for i in ids}
+
+
+def same_name(f: Fn) -> Fn:
+    """Functions that differ only in the line where they begin are one."""
+    return f._replace(line=0)
+
+
+THINGS = {
+    "function": lambda at: same_name(at.function),
+    "line": lambda at: (same_name(at.function), at.file, at.line),
+    "file": lambda at: at.file,
+    "object": lambda at: at.function.object,
+}
+
+
+@pytest.mark.parametrize("by", THINGS)
+@given(samples=stacks_profiles(), capacity=CAPACITIES)
+@settings(deadline=None, max_examples=80)
+def test_stacks(by: str, samples: list[Sample], capacity: int) -> None:
+    model = Model()
+    n = len(samples[0].values) if samples else 1
+    types = [profiles.ValueType(name) for name in ("v1", "v2", "calls")[:n]]
+    found = costs(model, by, second="v2" if n > 1 else None)
+    found.stacks(profiles.stacks(model, samples, capacity, types))
+    found.end(True)
+
+    def name(i: int) -> Hashable:
+        if by == "function":
+            return same_name(fn(model, i))
+        if by == "object":
+            return model.string(model.row("objects", i)[0]).decode()
+        if by == "file":
+            return model.string(i).decode()
+        function, file, line = found.place(i)
+        return same_name(fn(model, function)), model.string(file).decode(), line
+
+    expected = reference.of_stacks(samples, THINGS[by], 0)
+    second = reference.of_stacks(samples, THINGS[by], 1) if n > 1 else {}
+    calls = reference.of_stacks(samples, THINGS[by], 2) if n > 2 and by == "function" else {}
+    assert figures(found, name) == {
+        one: (
+            cost.self,
+            cost.inclusive,
+            calls[one].self if calls else 0,
+            second[one].self if second else 0,
+        )
+        for one, cost in expected.items()
+    }
+
+
+@given(stacks_profiles(), st.sampled_from(["thread", "label"]))
+@settings(deadline=None, max_examples=50)
+def test_threads_and_labels(samples: list[Sample], by: str) -> None:
+    samples = [s._replace(label="" if s.thread == 5 else "x") for s in samples]
+    model = Model()
+    found = costs(model, by, value="v0")
+    found.stacks(profiles.stacks(model, samples, 3))
+    names = {0: "(unknown)", 5: "process 7, thread 5", 6: "process 7, thread 6"}
+    expected: Counter[str] = Counter()
+    for sample in samples:
+        expected[names[sample.thread] if by == "thread" else ("k=x" if sample.label else "(none)")] += sample.values[0]
+    assert {name: sums[0] for name, sums in found.named.items()} == dict(expected)
+
+
+ROWS = st.lists(
+    st.builds(Row, PLACES, st.none() | st.sampled_from(NAMES), st.integers(0, 2), st.tuples(VALUES, VALUES)),
+    max_size=20,
+)
+
+
+@given(st.lists(ROWS, min_size=1, max_size=3), CAPACITIES, st.booleans())
+@settings(deadline=None, max_examples=200)
+def test_functions_of_graphs(parts: list[list[Row]], capacity: int, cycles: bool) -> None:
+    model = Model()
+    found = costs(model, "function", "v0", "v1")
+    found.graph(batch for rows in parts for batch in profiles.graph(model, rows, capacity))
+    found.end(cycles)
+    expected, members = reference.of_graph(parts, 0, cycles)
+    second, _ = reference.of_graph(parts, 1, cycles)
+    got = figures(found, lambda i: fn(model, i))
+    assert got == {f: (*cost, second[f].self) for f, cost in expected.items()}
+    assert {frozenset(fn(model, i) for i in cycle) for cycle in found.cycle_members().values()} == members
+    arcs: Counter[Any] = Counter()
+    for row in (row for rows in parts for row in rows if row.callee):
+        profiles.add(arcs, (row.at.function, row.callee), (row.values[0], row.calls))
+    for into in (True, False):
+        listed: Counter[Any] = Counter()
+        for i in found.largest("self", 1 << 31):
+            for arc in found.arcs(i, into):
+                pair = fn(model, arc.caller), fn(model, arc.callee)
+                assert (pair, 0) not in listed and pair[into] == fn(model, i)
+                profiles.add(listed, pair, (arc.cost, arc.calls))
+        assert listed == arcs
+
+
+@given(ROWS)
+@settings(deadline=None, max_examples=50)
+def test_lines_of_graphs(rows: list[Row]) -> None:
+    model = Model()
+    found = costs(model, "line", "v0")
+    found.graph(profiles.graph(model, rows, 3))
+    expected: dict[Hashable, list[int]] = {}
+    for row in rows:
+        sums = expected.setdefault((row.at.function, row.at.file, row.at.line), [0, 0, 0, 0])
+        sums[0] += row.values[0] * (row.callee is None)
+        sums[1] += row.values[0]
+        sums[2] += row.calls * (row.callee is not None)
+
+    def name(i: int) -> Hashable:
+        function, file, line = found.place(i)
+        return fn(model, function), model.string(file).decode(), line
+
+    assert figures(found, name) == {place: tuple(sums) for place, sums in expected.items()}
+
+
+@settings(max_examples=100, deadline=None)
+@given(CASES)
+def test_timelines(case: Case) -> None:
+    """Inclusive time counts once, however often a function is on the stack."""
+    expected = reference_fold.fold(reference_xray.read(case.data, repair=True))
+    opened = product.open_input(case.data)
+    options, model = Options(time_unit="ticks"), opened.model
+    found = costs(model, "function", "Ticks")
+    way = make([opened.reader], "timeline", _HOLDS, options)
+    found.timeline(way.rows(model, options, opened.report), options, Report())
+    found.end(True)
+    got = figures(found, lambda i: fn(model, i).name)
+    assert {name: values[:3] for name, values in got.items()} == {
+        f"#{f}": (expected.self_ticks[f], expected.inclusive_ticks[f], n) for f, n in expected.calls.items()
+    }
+    assert not found.cycle_members()
+
+
+def test_many_blocks_of_a_function_take_memory_for_arcs_only() -> None:
+    """As Xdebug writes them: a block a call, the callee first.  Equal arcs are merged now and then."""
+    model = Model()
+    found = costs(model, "function", "v0")
+    place = [At(f, f.file, 1) for f in NAMES]
+    calls = [Row(place[n % 5], NAMES[(n + 1) % 6], 1, (n,)) for n in range(30)]
+    batches = [*profiles.graph(model, calls, 30)]
+    for _ in range(10_000):
+        found.graph(batches)
+    found.end(False)
+    sums: Counter[Any] = Counter()
+    for row in calls:
+        profiles.add(sums, row.callee, (row.values[0], 1))
+    for i in found.largest("calls", 6):
+        assert (found.column("inclusive")[i], found.column("calls")[i]) == (
+            sums[fn(model, i), 0] * 10_000,
+            sums[fn(model, i), 1] * 10_000,
+        ) or not sums[fn(model, i), 1]

@@ -1,0 +1,74 @@
+"""What things cost, slowly: by asking every sample, and every path of a graph."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Callable, Hashable, Iterable
+from typing import NamedTuple
+
+from tests.reference.bridges import positions
+from tests.support.profiles import At, Fn, Row, Sample
+
+
+class Cost(NamedTuple):
+    self: int
+    inclusive: int
+    calls: int = 0
+
+
+def of_stacks(samples: Iterable[Sample], thing: Callable[[At], Hashable], k: int) -> dict[Hashable, Cost]:
+    """A sample counts once for a thing, however often that is on its stack."""
+    own: Counter[Hashable] = Counter()
+    inclusive: Counter[Hashable] = Counter()
+    for sample in samples:
+        path = [thing(p) for f in sample.frames or (None,) for p in positions(f, True)]
+        own[path[-1]] += sample.values[k]
+        for one in set(path):
+            inclusive[one] += sample.values[k]
+    return {one: Cost(own[one], inclusive[one]) for one in inclusive}
+
+
+def of_graph(parts: Iterable[list[Row]], k: int, with_cycles: bool) -> tuple[dict[Fn, Cost], set[frozenset[Fn]]]:
+    """KCachegrind's rules, and the cycles; the cost of a cycle is the sum of its members'."""
+    parts = [*parts]
+    own: Counter[Fn] = Counter()
+    inclusive: Counter[Fn] = Counter()
+    calls: Counter[Fn] = Counter()
+    arcs: Counter[tuple[Fn, Fn]] = Counter()
+    for rows in parts:
+        self_: Counter[Fn] = Counter()
+        into: Counter[Fn] = Counter()
+        out: Counter[Fn] = Counter()
+        called: Counter[Fn] = Counter()
+        functions = set()
+        for row in rows:
+            f = row.at.function
+            functions.add(f)
+            if row.callee is None:
+                self_[f] += row.values[k]
+                continue
+            functions.add(row.callee)
+            called[row.callee] += row.calls
+            arcs[f, row.callee] += row.values[k]
+            if row.callee != f:
+                into[row.callee] += row.values[k]
+                out[f] += row.values[k]
+        for f in functions:
+            own[f] += self_[f]
+            calls[f] += called[f]
+            inclusive[f] += into[f] if called[f] else self_[f] + out[f]
+    reach: dict[Fn, set[Fn]] = defaultdict(set)
+    for f in own:
+        todo = [f]
+        while todo:
+            at = todo.pop()
+            for caller, callee in arcs:
+                if caller == at and callee not in reach[f]:
+                    reach[f].add(callee)
+                    todo.append(callee)
+    found = {frozenset(g for g in own if g in reach[f] and f in reach[g]) for f in own if f in reach[f]}
+    found = {members for members in found if len(members) > 1} if with_cycles else set()
+    for members in found:
+        for f in members:
+            inclusive[f] = own[f] + sum(cost for (a, b), cost in arcs.items() if a == f and b not in members)
+    return {f: Cost(own[f], inclusive[f], calls[f]) for f in own}, found
