@@ -11,7 +11,7 @@ Where inputs become one profile, they have to have the same value types (bridges
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
 
 from fastprof import bridges, formats
@@ -241,13 +241,10 @@ def reading_options() -> list[Option[Any]]:
     return [*found]
 
 
-def options_towards(view: str) -> list[Option[Any]]:
-    """The options that something may look at on the way from any input to a view, without a writer."""
-    found = dict.fromkeys(reading_options())
-    for operator in bridges.OPERATORS:
-        if operator is bridges.NAME_ADDRESSES or operator.target in (view, "any"):
-            found |= dict.fromkeys(operator.options)
-    return [*found]
+def viewing_options(idle: Iterable[Option[Any]]) -> list[Option[Any]]:
+    """The options that readers and operators look at, without those in `idle`, which would do nothing in a view."""
+    found = {*reading_options(), *(option for operator in bridges.OPERATORS for option in operator.options)}
+    return [option for option in known_options() if option in found.difference(idle)]
 
 
 def refuse_idle(

@@ -61,11 +61,11 @@ static uint32_t *things(const struct fp_project *s, int by, struct fp_table *pla
     uint32_t *found = calloc(s->positions.n, sizeof *found);
     for (uint32_t i = 1; found && i < s->positions.n; i++) { /* the first row of a table is none */
         const uint32_t *p = fp_table_row(&s->positions, i), function = p[FP_POSITION_FUNCTION];
-        if (by == FP_BY_FUNCTION) {
+        if (by == FP_TOP_BY_FUNCTION) {
             found[i] = function;
-        } else if (by == FP_BY_OBJECT) {
+        } else if (by == FP_TOP_BY_OBJECT) {
             found[i] = fp_table_row(&s->model->functions, function)[FP_FUNCTION_OBJECT];
-        } else if (by == FP_BY_FILE) {
+        } else if (by == FP_TOP_BY_FILE) {
             found[i] = p[FP_POSITION_FILE];
         } else {
             found[i] = fp_table_intern(places, (uint32_t[]){function, p[FP_POSITION_FILE], p[FP_POSITION_LINE]});

@@ -68,10 +68,10 @@ int fp_top_graph(struct fp_top *c, const struct fp_model *model, const struct fp
     int overflow = 0;
     for (uint32_t i = 0; i < in->n; i++) {
         const uint32_t kind = in->kind[i], function = in->function[i];
-        if (kind > (by == FP_BY_LINE ? FP_CALL : FP_COST)) continue;
-        if (by == FP_BY_FILE) {
+        if (kind > (by == FP_TOP_BY_LINE ? FP_CALL : FP_COST)) continue;
+        if (by == FP_TOP_BY_FILE) {
             id = in->file[i];
-        } else if (by == FP_BY_OBJECT) {
+        } else if (by == FP_TOP_BY_OBJECT) {
             if (function >= model->functions.n)
                 return fp_unknown_id(err, "the function of a row", function, model->functions.n);
             id = fp_table_row(&model->functions, function)[FP_FUNCTION_OBJECT];

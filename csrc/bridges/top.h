@@ -43,10 +43,10 @@ int fp_top_add_calls(struct fp_top *c, const struct fp_top *calls, struct fp_err
 
 /* What costs are of. */
 enum fp_top_by {
-    FP_BY_FUNCTION = 0, /* functions of the model */
-    FP_BY_LINE = 1,     /* rows of a table of places: function, file, line */
-    FP_BY_FILE = 2,     /* strings */
-    FP_BY_OBJECT = 3    /* objects */
+    FP_TOP_BY_FUNCTION = 0, /* functions of the model */
+    FP_TOP_BY_LINE = 1,     /* rows of a table of places: function, file, line */
+    FP_TOP_BY_FILE = 2,     /* strings */
+    FP_TOP_BY_OBJECT = 3    /* objects */
 };
 
 /* Adds the rows of a graph batch by line, file or object.  A line costs inclusively what its calls cost, too, and

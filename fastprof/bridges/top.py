@@ -22,10 +22,10 @@ from fastprof.core.parts import default_value, match_columns, match_values
 from fastprof.core.report import Report
 
 _BY = {
-    "function": lib.FP_BY_FUNCTION,
-    "line": lib.FP_BY_LINE,
-    "file": lib.FP_BY_FILE,
-    "object": lib.FP_BY_OBJECT,
+    "function": lib.FP_TOP_BY_FUNCTION,
+    "line": lib.FP_TOP_BY_LINE,
+    "file": lib.FP_TOP_BY_FILE,
+    "object": lib.FP_TOP_BY_OBJECT,
 }
 
 
@@ -203,7 +203,7 @@ class Costs:
         self.calls_known &= calls >= 0
         if calls >= 0 and self.by == "function":
             counts = owned(ffi.new("struct fp_top *"), lib.fp_top_clear, "the sums of calls")
-            self._fits(lib.fp_project_top(project, lib.FP_BY_FUNCTION, calls, -1, self._places, counts, self._err))
+            self._fits(lib.fp_project_top(project, lib.FP_TOP_BY_FUNCTION, calls, -1, self._places, counts, self._err))
             self._fits(lib.fp_top_add_calls(ffi.addressof(self._c), counts, self._err))
         if self._arcs:
             self._stack_arcs(project, events, value, calls)

@@ -11,7 +11,7 @@ from fastprof.cli.arguments import add_input_arguments, add_options, add_report_
 from fastprof.cli.report import Progress, exit_code, say_report
 from fastprof.cli.text import Scale, Screen, percent, print_table
 from fastprof.core._typing import Any
-from fastprof.verbs.annotate import annotate, known_options
+from fastprof.verbs.annotate import annotate, options
 from fastprof.verbs.listing import Annotation, Call, Instruction, Line, Listing
 
 DESCRIPTION = """\
@@ -35,13 +35,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("files", nargs="*", metavar="FILE", help="a source file, or the end of its name: zip/inflate.c")
     add_input_arguments(parser)
     add_report_arguments(parser, json="print JSON")
-    add_options(parser, known_options())
+    add_options(parser, options())
     parser.set_defaults(more="files")
 
 
 def run(args: argparse.Namespace) -> int:
-    options = given_options(args, known_options())
-    found = annotate(args.input, args.files, from_=args.from_, progress=Progress(args.quiet), **options)
+    given = given_options(args, options())
+    found = annotate(args.input, args.files, from_=args.from_, progress=Progress(args.quiet), **given)
     if args.json:
         import json
 

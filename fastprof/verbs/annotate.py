@@ -8,8 +8,7 @@ from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from itertools import chain, pairwise
 
-from fastprof import plan
-from fastprof.bridges import AGGREGATE, NAME_ADDRESSES, PER_THREAD
+from fastprof import bridges, plan
 from fastprof.bridges.places import Places
 from fastprof.bridges.project import RETURN_ADDRESSES
 from fastprof.core._c import lib
@@ -34,7 +33,8 @@ THRESHOLD = Option(
     Share(),
     0.001,
     group="annotate",
-    help="show files with a function whose self cost is at least this share of the total (default: 0.001)",
+    help="show files with a function whose self cost is at least this share of the total, e.g. 0.01 or 1%% "
+    "(default: 0.1%%)",
 )
 INCLUDE: Option[tuple[str, ...]] = Option(
     "include",
@@ -56,10 +56,16 @@ ASM = Option(
 )
 
 
-def known_options() -> list[Option[Any]]:
-    """The options that annotating may look at."""
-    towards = (option for option in plan.options_towards("graph") if option not in (AGGREGATE, PER_THREAD))
-    return [CONTEXT, THRESHOLD, INCLUDE, ASM, *towards]  # without what makes no difference to sums of all parts
+OPTIONS = (CONTEXT, THRESHOLD, INCLUDE, ASM)
+
+# They make no difference to sums by line.
+_IDLE = (bridges.AGGREGATE, bridges.BY, bridges.LABELS, bridges.PER_THREAD, bridges.STACKS, bridges.PRUNE)
+_HOLDS = Holds(labels=False, times=False, apart=True)
+
+
+def options() -> list[Option[Any]]:
+    """What `annotate` looks at: its own options, those of readers, and those of operators that have something to do."""
+    return [*OPTIONS, *plan.viewing_options(_IDLE)]
 
 
 def annotate(
@@ -68,23 +74,23 @@ def annotate(
     *,
     from_: str | None = None,
     progress: Progress | None = None,
-    **options: Any,
+    **given: Any,
 ) -> Annotation:
     """Source files with the costs of each line; with `asm` functions with the costs of each instruction.
 
     Without `files` the files with a function of `threshold` of the total or more are shown, of those that are found.
     A file is named as in the profile, or by the end of that: zip/inflate.c.
-    `options` are those of docs/options.md that reading looks at, and `context`, `threshold`, `include`, `asm`.
+    `given`: the options `context`, `threshold`, `include` and `asm`, and those of docs/options.md that say how to read.
     Errors: FastprofError and its kinds, also if the profile has none of `files`.
     """
-    asked = checked(options, known_options())
+    asked = checked(given, options())
     model, report = Model(), Report()
     paths = expand([os.fspath(path)], report.warn)
     readers = [open_reader(each, from_, model, asked, report, progress) for each in paths]
     try:
-        way = plan.make(readers, "graph", Holds(labels=False, times=False), asked)
+        way = plan.make(readers, "graph", _HOLDS, asked)
         if asked[ASM]:
-            way.looked_at.update(NAME_ADDRESSES.options)
+            way.looked_at.update(bridges.NAME_ADDRESSES.options)
         plan.refuse_idle(asked, readers, None, way)
         what = _Functions if asked[ASM] else _Files
         shown = what(model, asked, report, [os.fspath(file) for file in files])

@@ -125,9 +125,7 @@ class Top(NamedTuple):
 
 def options() -> list[Option[Any]]:
     """What `top` looks at: its own options, those of readers, and those of operators that have something to do here."""
-    of_operators = {option for operator in bridges.OPERATORS for option in operator.options if option not in _IDLE}
-    known = {*plan.reading_options(), *of_operators}
-    return [*OPTIONS, *(option for option in plan.known_options() if option in known)]
+    return [*OPTIONS, *plan.viewing_options(_IDLE)]
 
 
 def top(
