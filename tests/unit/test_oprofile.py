@@ -339,6 +339,25 @@ def test_kallsyms(name: str, base: int, tmp_path: Path) -> None:
     assert (shown, "two", 0xFFFFFFFF8100002F) in read.costs
 
 
+def test_a_kernel_that_was_sampled_without_its_image(tmp_path: Path) -> None:
+    """Its keys are addresses, which the user's vmlinux may explain."""
+    text = 0xFFFFFFFF81000000
+    kernel = elf_file([ElfSection(".text", text, 0x200000, 0x100)], [ElfSymbol("go", text, 1)])
+    vmlinux = image(tmp_path / "vmlinux-6.1", kernel)
+    data = sample_file([(0xFFFFFFFF81000008, 5)], is_kernel=1, mtime=0)
+    session = write_session(tmp_path / "s", {path_of("{kern}/no-vmlinux", program=X): data})
+    assert Read(session, symbols=(str(vmlinux),)).costs == {("no-vmlinux", "go", 0xFFFFFFFF81000008): 5}
+    assert "give a copy of its /proc/kallsyms" in Read(session).report.warnings[0]
+
+
+def test_a_file_for_symbols_that_is_not_used(tmp_path: Path) -> None:
+    session = write_session(tmp_path / "s", {path_of(X): sample_file(NODES)})
+    y = image(tmp_path / "y")
+    assert f"{y}: has the name of no image in the profile" in Read(session, symbols=(str(y),)).report.warnings
+    with pytest.raises(FastprofError, match="no such file"):
+        Read(session, symbols=(str(tmp_path / "absent"),))
+
+
 def test_symbols_of_a_separate_debug_file(tmp_path: Path) -> None:
     """Found by .gnu_debuglink in the image's folder; its sections have no bytes."""
     import shutil

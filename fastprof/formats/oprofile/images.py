@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import mmap
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -44,6 +45,8 @@ class Loaded:
 
     def borrow(self, path: str) -> Any:
         """The bytes of a file, as long as this lives.  Errors: OSError."""
+        if not os.path.isfile(path):  # a pipe would be waited for
+            raise FileNotFoundError(errno.ENOENT, "no such file")
         with open(path, "rb") as file:
             size = os.fstat(file.fileno()).st_size
             data = ffi.from_buffer("uint8_t[]", mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) if size else b"")
@@ -62,8 +65,10 @@ class Images:
     def __init__(self, source: Source, files: Sequence[File], model: Model, options: Options, report: Report) -> None:
         self._source, self._model, self._options, self._report = source, model, options, report
         self._files = {file.name: file for file in files}
+        self._others = [name for name in self._files if "{" not in name]  # no sample files: maybe images
         self._loaded: dict[Image, Loaded] = {}
         self._debug_dirs = options[DEBUG_DIRS]
+        self._used: set[str] = set()
         self._named = [path for path in options[SYMBOLS] if not os.path.isdir(path)]
         self._index: dict[str, list[str]] | None = None
         self._extracted: tempfile.TemporaryDirectory[str] | None = None
@@ -100,13 +105,18 @@ class Images:
         image = loaded.image
         if kallsyms := self._kallsyms(image):
             text = loaded.borrow(kallsyms)
+            self._used.add(kallsyms)
             n = lib.fp_oprofile_image_kallsyms(loaded.c, text, len(text), image.name == _NO_VMLINUX)
             return "" if self._counted(n) > 0 else f"{kallsyms} is no text of kallsyms with _text and _etext"
         if image.jit and not jit:
             return ""
         if image.name == _NO_VMLINUX:
-            return "the kernel was profiled without its image; give its /proc/kallsyms with --symbols"
-        reason = "no such file" if image.name else "a sample file's path names its image; name it with --symbols"
+            loaded.by_address = True  # which is what was counted
+        reason = {
+            "": "the path of a sample file names its image; name it with --symbols",
+            _NO_VMLINUX: "the kernel was sampled without its image; give a copy of its /proc/kallsyms or its vmlinux "
+            "with --symbols",
+        }.get(image.name, "no such file")
         expected = None
         for path, trusted in [(self._extract(jit), True)] if jit else self._candidates(image):
             try:
@@ -122,6 +132,7 @@ class Images:
                 shown = self._extracted_from.get(path, path)
                 self._report.warn(f"{shown}: was changed since the profile was made: symbols may be wrong")
             loaded.path = path
+            self._used.add(path)
             return self._read_elf(loaded, data)
         return reason
 
@@ -184,6 +195,9 @@ class Images:
         return found
 
     def end(self) -> None:
+        for path in self._named:
+            if path not in self._used and self._options[SYMBOLIZE]:
+                self._report.warn(f"{path}: has the name of no image in the profile")
         if self._refused:
             self._report.warn(left_mangled(self._refused))
         if self._extracted is not None:
@@ -207,6 +221,8 @@ class Images:
         names = [name + suffix for suffix in _SUFFIXES]
         if not name:  # a sample file without its path: whatever the user names is its image
             names = [os.path.basename(path) for path in self._named[:1]]
+        if name == _NO_VMLINUX:
+            names = [os.path.basename(path) for path in self._named if os.path.basename(path).startswith("vmlinux")]
         index = self._by_name()
         in_folders = [path for wanted in names for path in index.get(wanted, ())]
         in_folders.sort(key=lambda path: not path.endswith(image.name))
@@ -230,9 +246,9 @@ class Images:
 
     def _in_archive(self, image: Image, names: Sequence[str]) -> Iterable[str]:
         """The image's files in the input, extracted where that is no directory."""
-        for name in self._files:
+        for name in self._others:
             same = f"/{name}".endswith(image.name) if image.name.startswith("/") else os.path.basename(name) in names
-            if same and "{" not in name:
+            if same:
                 yield self._extract(name)
 
     def _extract(self, name: str) -> str:
@@ -244,11 +260,15 @@ class Images:
             import tempfile
 
             self._extracted = tempfile.TemporaryDirectory(prefix="fastprof-")
-        path = os.path.join(self._extracted.name, f"{file.start}-{os.path.basename(name)}")
-        if not os.path.exists(path):
-            with open(path, "wb") as out:
-                out.write(source.read_at(file.start, file.size))
-            os.utime(path, (file.mtime, file.mtime))
+        path = os.path.join(self._extracted.name, str(file.start))
+        if path not in self._extracted_from:
+            try:
+                with open(path, "wb") as out:
+                    out.write(source.read_at(file.start, file.size))
+                os.utime(path, (file.mtime, file.mtime))
+            except OSError as error:
+                why = error.strerror or error
+                raise FastprofError(f"{source.name}:{name}: no temporary copy can be made: {why}") from None
             self._extracted_from[path] = f"{source.name}:{name}"
         return path
 

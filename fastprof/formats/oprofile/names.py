@@ -95,6 +95,6 @@ def _event(text: str) -> tuple[str, int, int, int | None, int | None, int | None
 
 
 def _number(text: str) -> int:
-    if not (text.isascii() and text.isdigit() and len(text) < 20):
+    if not (text.isascii() and text.isdigit() and len(text) < 19):
         raise BadNameError(f"a field of its name is {text!r:.80}, expected a number")
     return int(text)

@@ -85,6 +85,7 @@ class OProfileReader(Reader):
         self._group: Group | None = None
         self._current: SampleFile | None = None  # the file that is read; None: the rows are made
         self._mtimes: set[int] = set()
+        self._first: dict[Image, SampleFile] = {}  # of each image
         self._header: Any = None  # of the group's first file
         self._from: Loaded | None = None
         self._to: Loaded | None = None
@@ -248,7 +249,9 @@ class OProfileReader(Reader):
 
     def _mtime(self, image: Image) -> int:
         """When an image was changed last, by the header of a sample file of it; 0 if there is none."""
-        sample = next((group.files[0] for group in self._groups if group.image == image), None)
+        if not self._first:
+            self._first = {group.image: group.files[0] for group in reversed(self._groups)}
+        sample = self._first.get(image)
         if sample is None:
             return 0
         data = self.source.read_at(sample.file.start, _HEAD_NBYTES)
@@ -309,6 +312,7 @@ class OProfileReader(Reader):
             facts["sessions"] = ", ".join(sorted({name.session for name in names if name.session}))
         facts["sample files"] = len(files)
         facts["CPU"] = "; ".join(self._cpu_types)
+        facts["events"] = {t.name: t.long_name for part in self.model.parts[-1:] for t in part.value_types}
         facts["programs"] = ", ".join(dict.fromkeys(name.program.name for name in names if name.program.name))
         for title, values in (("threads", {n.tid for n in names}), ("CPUs", {n.cpu for n in names})):
             numbers = ", ".join(str(value) for value in sorted(value for value in values if value is not None))
