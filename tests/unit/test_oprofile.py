@@ -354,7 +354,7 @@ def test_a_file_for_symbols_that_is_not_used(tmp_path: Path) -> None:
     session = write_session(tmp_path / "s", {path_of(X): sample_file(NODES)})
     y = image(tmp_path / "y")
     assert f"{y}: has the name of no image in the profile" in Read(session, symbols=(str(y),)).report.warnings
-    with pytest.raises(FastprofError, match="no such file"):
+    with pytest.raises(FastprofError, match="No such file"):
         Read(session, symbols=(str(tmp_path / "absent"),))
 
 

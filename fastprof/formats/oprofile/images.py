@@ -75,9 +75,7 @@ class Images:
         self._extracted_from: dict[str, str] = {}  # path -> input and member
         self._refused: set[str] = set()
         self.lines = True
-        for path in self._named:
-            if not os.path.isfile(path):
-                raise FastprofError(f"{path}: no such file")
+        self._kallsyms = next((path for path in self._named if not _is_elf(path)), "")
 
     def get(self, image: Image, mtime: Callable[[Image], int]) -> Loaded:
         """`mtime` says when an image's file was changed last before it was sampled, in seconds; 0: unknown."""
@@ -103,7 +101,8 @@ class Images:
     def _read(self, loaded: Loaded, jit: str, mtime: Callable[[Image], int]) -> str:
         """Reads an image's symbols.  Returns why there are none, or "", also for memory that cannot have any."""
         image = loaded.image
-        if kallsyms := self._kallsyms(image):
+        kallsyms = self._kallsyms
+        if kallsyms and image.name in (_KALLSYMS, _NO_VMLINUX):
             text = loaded.borrow(kallsyms)
             self._used.add(kallsyms)
             n = lib.fp_oprofile_image_kallsyms(loaded.c, text, len(text), image.name == _NO_VMLINUX)
@@ -210,11 +209,6 @@ class Images:
         """The name of the member with code that was made in a region at run time; "" if there is none."""
         return image.jit if image.jit in self._files else ""
 
-    def _kallsyms(self, image: Image) -> str:
-        if image.name not in (_KALLSYMS, _NO_VMLINUX):
-            return ""
-        return next((path for path in self._named if not _is_elf(path)), "")
-
     def _candidates(self, image: Image) -> Iterator[tuple[str, bool]]:
         """Paths, and whether they are used even if the file was changed."""
         name = os.path.basename(image.name.removesuffix(_DELETED))
@@ -274,5 +268,9 @@ class Images:
 
 
 def _is_elf(path: str) -> bool:
-    with open(path, "rb") as file:
-        return file.read(4) == b"\x7fELF"
+    """Errors: FastprofError for a file that cannot be read."""
+    try:
+        with open(path, "rb") as file:
+            return file.read(4) == b"\x7fELF"
+    except OSError as error:
+        raise FastprofError(f"{path}: {error.strerror or error}") from None

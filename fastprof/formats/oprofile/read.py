@@ -266,7 +266,7 @@ class OProfileReader(Reader):
 
     def _part(self, key: PartKey) -> int:
         if key not in self._parts:
-            part = Part(self._value_types(), ("instr", "line"))
+            part = Part(self._value_types(), ("instr", "line"), number=len(self._parts) + 1)
             part.command = os.fsencode(key.program) if key.program else None
             part.pid = key.tgid if key.tgid >= 0 else None
             part.thread = key.tid if key.tid >= 0 else None
