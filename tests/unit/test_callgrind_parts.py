@@ -165,6 +165,64 @@ def test_a_part_that_ends_before_the_totals_of_its_writer_is_said(creator: bytes
         assert not report.repairs and not report.warnings
 
 
+def test_a_part_that_may_have_been_cut_off_is_a_loss_with_lenient() -> None:
+    for creator, last in ((b"creator: callgrind-3.19.0\n", "totals"), (b"desc: I1 cache: 1\ncmd: ./a\n", "summary")):
+        _, report = read_parts(creator + b"events: Ir\nfl=a\nfn=f\n1 5\n", LENIENT)
+        assert report.losses == {f"parts without `{last}:`, which their writer ends them with": 1}
+        assert not report.repairs and len(report.warnings) == 1
+    _, report = read_parts(HEADER + b"fl=a\nfn=f\n1 5 3\n", LENIENT)  # whoever wrote it need not end it so
+    assert not report.losses and not report.repairs
+
+
+GOES_ON = "parts without `events:`, which keep those of the part before"
+
+
+@pytest.mark.parametrize("key", ["cmd: x", "version: 1", "creator: y 1", "part: 2", "thread: 2", "pid: 8"])
+def test_a_part_without_events_keeps_those_before(key: str) -> None:
+    """As KCachegrind and callgrind_annotate do."""
+    head = b"positions: instr line\nevents: Ir Dr\nfl=a\nfn=f\n0x10 1 5 3\n"
+    data = head + b"%s\nfl=b\nfn=g\ncfn=f\ncalls=2 0x10 1\n0x20 4 9\n+3 5 7\n"
+    for capacity in (1, 100):
+        parts, report = read_parts(data % key.encode(), capacity=capacity)
+        assert [(p.events, p.positions, p.sums) for p in parts] == [
+            (["Ir", "Dr"], ["instr", "line"], [5, 3]),
+            (["Ir", "Dr"], ["instr", "line"], [7, 0]),
+        ]
+        call, cost = parts[1].rows
+        assert (call.kind, call.count, call.position, call.target, call.values) == (
+            "call",
+            2,
+            (0x20, 0, 4),
+            (0x10, 0, 1),
+            (9, 0),
+        )
+        assert (cost.function.name, cost.file, cost.position[2]) == (b"g", b"b", 5)
+        assert report.repairs == {GOES_ON: 1}
+
+
+def test_behind_a_command_a_function_goes_on() -> None:
+    """KCachegrind begins no part there; at `part:` it forgets the function."""
+    data = HEADER + b"fl=a\nfn=f\n10 5 3\n%s\n+1 7\n"
+    parts, report = read_parts(data % b"cmd: x")
+    row = parts[1].rows[0]
+    assert (row.function.name, row.file, row.position[2], row.values) == (b"f", b"a", 11, (7, 0))
+    assert report.repairs == {GOES_ON: 1}
+    parts, report = read_parts(data % b"part: 2")
+    assert parts[1].rows[0].function.name == b"" and parts[1].rows[0].position[2] == 1
+
+
+def test_a_part_with_events_forgets_the_function() -> None:
+    parts, report = read_parts(HEADER + b"fl=a\nfn=f\n10 5 3\ncmd: x\nevents: Dw\n+1 7\n")
+    assert (parts[1].events, parts[1].rows[0].function.name) == (["Dw"], b"") and GOES_ON not in report.repairs
+
+
+def test_a_part_of_nothing_but_its_header_is_still_cut_off() -> None:
+    with pytest.raises(FormatError, match="the input ends before `events:`"):
+        read_parts(HEADER + b"fl=a\nfn=f\n10 5 3\npart: 2\n")
+    with pytest.raises(FormatError, match="line before `events:` is '1 5'"):
+        read_parts(b"fl=a\nfn=f\n1 5\nevents: Ir\n")
+
+
 def test_a_cachegrind_summary_that_is_missing_or_wrong_is_said() -> None:
     data = b"desc: I1 cache: 1\ncmd: ./a\nevents: Ir\nfl=a\nfn=f\n1 5\nsummary: 5\n"
     _, report = read_parts(data)

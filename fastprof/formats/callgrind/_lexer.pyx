@@ -78,8 +78,12 @@ cdef class Lexer:
 
     # ---- a part -------------------------------------------------------------
 
-    def start_part(self, uint32_t n_values, bint instr, bint bb, bint lines, bint has_events):
-        """Begin a part: no current names, no base position, sums at 0.  Numbers of names stay."""
+    def start_part(self, uint32_t n_values, bint instr, bint bb, bint lines, bint has_events, bint keeps_names=False):
+        """Begin a part: no current names, no base position, sums at 0.  Numbers of names stay.
+
+        Without `has_events` the first cost line is asked about, if the part may have the `n_values` of the one before.
+        `keeps_names`: the current names and the base position stay as well.
+        """
         cdef Body *body = &self.body
         cdef size_t nbytes = (4 * <size_t>n_values + 1) * sizeof(int64_t)
         cdef int64_t *sums = <int64_t *>realloc(body.costs.totals, nbytes)
@@ -93,9 +97,12 @@ cdef class Lexer:
         body.wrapped.n = 0
         body.costs.n_values = n_values
         body.costs.instr, body.costs.bb, body.costs.lines = instr, bb, lines
-        memset(&body.costs.base, 0, sizeof(fp_position))
         body.has_events = has_events
         body.begun = False
+        body.pending = FP_COST
+        if keeps_names:
+            return
+        memset(&body.costs.base, 0, sizeof(fp_position))
         body.object = body.file = 0
         body.block_file = NOT_SAID
         body.function = UNRESOLVED
@@ -104,7 +111,10 @@ cdef class Lexer:
         body.fn_defined = True
         body.in_function = body.has_callee = False
         body.cob = body.cfi = body.jfi = body.jfn = NOT_SAID
-        body.pending = FP_COST
+
+    def take_events(self):
+        """The part has the events of the one before."""
+        self.body.has_events = True
 
     def end_part(self, size_t batch, size_t err):
         """End the part: FP_DONE, FP_FULL when the batch must be drained first, or an error."""

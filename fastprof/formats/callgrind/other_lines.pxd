@@ -267,6 +267,8 @@ cdef inline int position_line(Body *body, const uint8_t *p, const uint8_t *stop,
     cdef uint32_t i = b.n, k = 0, kind
     cdef int status
     if not body.has_events:
+        if body.costs.n_values:
+            return FP_ASK  # the part has the events of the one before, if its reader says so
         fp_fail_text(err, FP_E_MALFORMED, offset, 0, "line before `events:`", p, stop - p, "a header line")
         return BAD
     if body.pending == DISCARD:

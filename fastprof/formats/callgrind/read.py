@@ -22,7 +22,10 @@ KINDS = ("fn", "fl", "ob")  # of names, as the lexer numbers them
 
 # Header keys that begin a part when the one before has its events and its data.
 _BEGIN_A_PART = {b"version", b"creator", b"cmd", b"part", b"pid", b"thread", b"positions", b"events"}
+# Of these, those behind which KCachegrind goes on in the same function.
+_KEEP_NAMES = {b"version", b"creator", b"cmd"}
 _INTEGER = rb"-?(?:0[xX][0-9a-fA-F]+|[0-9]+)"
+_COST = rb"[ \t]*[0-9+*-]"
 _KEY = rb"([A-Za-z][A-Za-z0-9 _-]*)[:=]"
 _SUMS = rb"(summary|totals)(?=[ \t])"  # some writers forget the colon
 
@@ -97,13 +100,16 @@ class CallgrindReader(Reader):
                 self._find_definition(in_)
                 continue
             line = bytes(ffi.buffer(in_.p + in_.pos, lexer.asked))
+            if self._index < 0 and self._part.value_types and re.match(_COST, line):
+                self._take_events()
+                continue
             if self._begins_part(line):
                 status = lexer.end_part(batch_address, err_address)
                 if status < 0:
                     return status
                 if status == lib.FP_FULL or self._to_be_said(batch):
                     return int(lib.FP_FULL)
-                self._next_part()
+                self._next_part(line)
             self._header_line(line.rstrip(b"\r\n"), in_.base + in_.pos)
             lexer.drop_line(in_address)
 
@@ -125,7 +131,7 @@ class CallgrindReader(Reader):
         key = match[1].strip() if match else b""
         return key in _BEGIN_A_PART and (self._lexer.begun or self._ended or key in self._given)
 
-    def _next_part(self) -> None:
+    def _next_part(self, line: bytes) -> None:
         self._check_totals()
         old = self._part
         # What a later part of the same file leaves not_representable still holds.
@@ -141,7 +147,15 @@ class CallgrindReader(Reader):
         self._given = set()
         self._ended = self._said = False
         self._wrapped = []
-        self._lexer.start_part(0, False, False, True, False)
+        key = line.lstrip(b" \t").partition(b":")[0]
+        self._start_lexer(has_events=False, keeps_names=key in _KEEP_NAMES)
+
+    def _take_events(self) -> None:
+        """A part without `events:` has those of the part before."""
+        self.report.repairs.add("parts-without-events", "parts without `events:`, which keep those of the part before")
+        self._index = self.model.add_part(self._part)
+        self._parts += 1
+        self._lexer.take_events()
 
     def _header_line(self, line: bytes, offset: int) -> None:
         if line.startswith(b"\xef\xbb\xbf") and offset == 0:
@@ -299,10 +313,11 @@ class CallgrindReader(Reader):
 
     def _start_body(self) -> None:
         if self._index >= 0:
-            positions = self._part.positions
-            self._lexer.start_part(
-                len(self._part.value_types), "instr" in positions, "bb" in positions, "line" in positions, True
-            )
+            self._start_lexer(has_events=True)
+
+    def _start_lexer(self, *, has_events: bool, keeps_names: bool = False) -> None:
+        instr, bb, line = (name in self._part.positions for name in POSITIONS)
+        self._lexer.start_part(len(self._part.value_types), instr, bb, line, has_events, keeps_names)
 
     def _summary(self, value: bytes) -> None:
         self._part.summary = self._counts(value)
@@ -370,7 +385,7 @@ class CallgrindReader(Reader):
             # a file that ends between two lines shows no other damage; we ourselves leave out totals that do not fit
             if self.has_last_line and not self._lexer.overflowed:
                 text = f"parts without `{self.last_line}:`, which their writer ends them with"
-                self.report.repairs.add("missing-totals", text)
+                (self.report.losses if self.options[LENIENT] else self.report.repairs).add("missing-totals", text)
                 self.report.warn(
                     f"{self.source.name}: part {part.number or self._index + 1} does not end in `{self.last_line}:`, "
                     "so the input may have been cut off"
