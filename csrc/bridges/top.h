@@ -72,7 +72,8 @@ struct fp_functions {
     uint32_t n_cycles;
 
     /* private from here on */
-    int32_t how;                          /* enum fp_functions_part */
+    int32_t how; /* enum fp_functions_part */
+    int32_t keep_arcs;
     struct fp_top graph;                  /* the share of `all` whose inclusive costs come from arcs */
     struct fp_function_sums *by_function; /* of the part at hand */
     uint32_t cap;
@@ -92,8 +93,8 @@ enum fp_functions_part {
     FP_PART_ARCS = 2   /* the same, and so are self costs and calls */
 };
 
-/* A part begins.  `how` is enum fp_functions_part. */
-void fp_functions_begin(struct fp_functions *f, int how);
+/* A part begins.  `how` is enum fp_functions_part; without `arcs` its arcs are forgotten. */
+void fp_functions_begin(struct fp_functions *f, int how, int arcs);
 
 /* Adds the rows of a graph batch, of value columns as in fp_top_graph.  Column `calls` (negative: none) of cost rows
  * says how often their function was called; without it, arcs into a function do. FP_DONE, FP_E_NOMEM, FP_E_OVERFLOW,

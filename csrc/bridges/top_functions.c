@@ -65,8 +65,9 @@ void fp_functions_free(struct fp_functions *f) {
     free(f);
 }
 
-void fp_functions_begin(struct fp_functions *f, int how) {
+void fp_functions_begin(struct fp_functions *f, int how, int arcs) {
     f->how = how;
+    f->keep_arcs = arcs;
 }
 
 /* Makes one arc of all that have the same caller and callee, and orders them by caller.  0, FP_E_NOMEM, FP_E_OVERFLOW.
@@ -167,6 +168,7 @@ int fp_functions_put(struct fp_functions *f, const struct fp_batch *in, int valu
                 overflow |= __builtin_add_overflow(to->into, cost, &to->into);
                 overflow |= __builtin_add_overflow(out, cost, &out);
             }
+            if (!f->keep_arcs) continue;
             if (to->last_caller == caller) {
                 struct fp_top_arc *same = &arcs->items[to->last_arc];
                 overflow |= __builtin_add_overflow(same->cost, cost, &same->cost);

@@ -14,7 +14,7 @@ from fastprof.bridges.fold import to_functions, to_graph
 from fastprof.bridges.pull import batches_of
 from fastprof.core._c import ffi, lib
 from fastprof.core._typing import Any, NamedTuple
-from fastprof.core.errors import UsageError, check_sums
+from fastprof.core.errors import UsageError, check_sums, inputs_of
 from fastprof.core.model import Batch, Model, Part, ValueType
 from fastprof.core.options import Options
 from fastprof.core.owner import owned
@@ -79,9 +79,9 @@ class Column:
 class Costs:
     """Adds up.  One of `timeline`, `stacks` and `graph` is called for the rows of each view, then `end`."""
 
-    def __init__(self, model: Model, by: str, value: Column, second: Column | None, arcs: bool) -> None:
+    def __init__(self, model: Model, by: str, value: Column, second: Column | None, arcs: bool, cycles: bool) -> None:
         self._model, self.by, self._value, self._second = model, by, value, second
-        self._arcs = arcs and by == "function"  # of stacks: those of other views are there anyway
+        self._arcs, self._cycles = arcs and by == "function", cycles and by == "function"
         self._err = ffi.new("struct fp_err *")
         self._functions = owned(lib.fp_functions_new(model.c), lib.fp_functions_free, "the sums of functions")
         self._c = self._functions.all
@@ -96,17 +96,17 @@ class Costs:
 
     def timeline(self, batches: Iterable[Batch], options: Options, report: Report) -> None:
         if self.by == "line":
-            raise UsageError("--by line: a timeline has no lines")
+            raise UsageError(f"{inputs_of(self._model)}--by line: a timeline has no lines")
         if self.by == "function":
             rows = to_functions(batches, self._model, options, report, ffi.addressof(self._c))
-            lib.fp_functions_begin(self._functions, lib.FP_PART_EXACT)
+            lib.fp_functions_begin(self._functions, lib.FP_PART_EXACT, self._arcs)
             self._graph(rows, lib.FP_FOLD_CALLS)
         else:
             apart = Options(**options.given | {PER_THREAD.name: self.by == "thread"})
             self.graph(to_graph(batches, self._model, apart, report))
 
     def graph(self, batches: Iterable[Batch]) -> None:
-        lib.fp_functions_begin(self._functions, lib.FP_PART_GRAPH)
+        lib.fp_functions_begin(self._functions, lib.FP_PART_GRAPH, self._arcs or self._cycles)
         self.inclusive_known &= self.by not in ("file", "object")
         self._graph(batches)
 
@@ -135,7 +135,7 @@ class Costs:
                     self._fits(lib.FP_E_OVERFLOW)
                 self._name(thread, *(totals[k] if k >= 0 else 0 for k in columns))
             else:
-                raise UsageError(f"--by {self.by}: only stacks have labels")
+                raise UsageError(f"{inputs_of(self._model)}--by {self.by}: only stacks have labels")
         if current >= 0:
             self._fits(lib.fp_functions_end_part(self._functions, self._err))
 
@@ -211,7 +211,7 @@ class Costs:
     def _stack_arcs(self, project: Any, events: list[ValueType], value: int, calls: int) -> None:
         totals = ffi.new("int64_t[]", len(events))
         self._fits(min(0, lib.fp_project_select(project, 0, calls, totals, self._err)), events)
-        lib.fp_functions_begin(self._functions, lib.FP_PART_ARCS)
+        lib.fp_functions_begin(self._functions, lib.FP_PART_ARCS, True)
         for batch in batches_of("graph", len(events), 0, partial(lib.fp_project_pull, project)):
             self._fits(lib.fp_functions_put(self._functions, batch.c, value, -1, -1, self._err))
         self._fits(lib.fp_functions_end_part(self._functions, self._err))
@@ -226,9 +226,9 @@ class Costs:
 
     # ---- what came out
 
-    def end(self, cycles: bool) -> None:
+    def end(self) -> None:
         if self.by == "function":
-            self._fits(lib.fp_functions_end(self._functions, cycles, self._err))
+            self._fits(lib.fp_functions_end(self._functions, self._cycles, self._err))
         if self._arcs and lib.fp_functions_index(self._functions):
             raise MemoryError("no memory for call arcs")
 

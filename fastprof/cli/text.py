@@ -64,7 +64,7 @@ PIPE = Screen()
 _TIME = (("ns", 1, 10**4), ("us", 10**3, 10**7), ("ms", 10**6, 10**10), ("s", 10**9, 10**99))
 _BYTES = (("B", 1, 10**4), ("KiB", 1 << 10, 10**4 << 10), ("MiB", 1 << 20, 10**4 << 20), ("GiB", 1 << 30, 10**99))
 _COUNT = (("", 1, 10**9), ("M", 10**6, 10**10), ("G", 10**9, 10**13), ("T", 10**12, 10**99))
-_UNITS = {
+UNITS = {
     "nanoseconds": (1, _TIME),
     "ns": (1, _TIME),
     "microseconds": (10**3, _TIME),
@@ -95,7 +95,7 @@ class Scale(NamedTuple):
         Scale.of(41_000_000, "nanoseconds")(1_234_567)  "1.235"       ms
         Scale.of(5_000_000_000)(5_000_000_000)          "5,000.000"   M
         """
-        factor, scales = _UNITS.get(unit.lower(), (1, _COUNT))
+        factor, scales = UNITS.get(unit.lower(), (1, _COUNT))
         name, divisor = next((name, divisor) for name, divisor, below in scales if abs(largest) * factor < below)
         return Scale(name, factor, divisor)
 

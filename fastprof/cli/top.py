@@ -11,9 +11,10 @@ from collections.abc import Sequence
 
 from fastprof.cli.arguments import add_input_arguments, add_options, add_report_arguments, given_options, heading_of
 from fastprof.cli.report import Progress, exit_code, say_report
-from fastprof.cli.text import Scale, Screen, percent, print_table
+from fastprof.cli.text import UNITS, Scale, Screen, percent, print_table
 from fastprof.core._typing import Any
-from fastprof.core.errors import UsageError
+from fastprof.core.errors import UsageError, printable
+from fastprof.core.model import ValueType
 from fastprof.verbs.top import Call, Row, Top, options, top
 
 DESCRIPTION = """\
@@ -82,12 +83,11 @@ def _print_csv(found: Top) -> None:
 
 
 def _print_text(found: Top, tree: bool) -> None:
-    name, total = found.value.name, Scale.of(found.total, found.value.unit)
+    total, name = Scale.of(found.total, _unit(found.value)), found.value.name
+    words = [total(found.total), total.unit, "" if name in UNITS else name, "in", f"{found.n_rows:,}"]
+    words.append(("label set" if found.by == "label" else found.by) + "s" * (found.n_rows != 1))
     inputs = found.inputs[0] if len(found.inputs) == 1 else f"{len(found.inputs)} inputs"
-    things = "label sets" if found.by == "label" else f"{found.by}s"
-    print_table(
-        [(f"{inputs}: {' '.join(filter(None, (total(found.total), total.unit, name)))} in {found.n_rows:,} {things}",)]
-    )
+    print(printable(f"{inputs}: {' '.join(filter(None, words))}"))
     if found.rows:
         print()
         (_print_tree if tree else _print_rows)(found)
@@ -101,10 +101,10 @@ def _print_rows(found: Top) -> None:
     columns = [
         (own.title("self"), [own(row.self) for row in rows]),
         ("self %", [percent(row.self_share) for row in rows]),
-        ("sum %", [percent(row.cumulated_share) for row in rows]),
+        ("sum %", ["" if _is_cycle(row) else percent(row.cumulated_share) for row in rows]),
     ]
     if found.second:
-        second = Scale.of(max(abs(row.second or 0) for row in rows), found.second.unit)
+        second = Scale.of(max(abs(row.second or 0) for row in rows), _unit(found.second))
         columns.insert(0, (second.title(found.second.name), [second(row.second or 0) for row in rows]))
     if rows[0].inclusive is not None:
         columns.append((total.title("inclusive"), [total(row.inclusive or 0) for row in rows]))
@@ -129,44 +129,64 @@ def _names(found: Top) -> list[tuple[str, list[str]]]:
         return [(by, [getattr(row, by) or "???" for row in rows])]
     if by in ("thread", "label"):
         return [(by, [row.name for row in rows])]
-    objects = ("object", [row.object for row in rows])
+    objects = [("object", _short([row.object for row in rows]))] * any(row.object for row in rows)
     if by == "line":
-        return [("function", [row.name for row in rows]), ("line", [f"{row.file}:{row.line}" for row in rows]), objects]
+        lines = [f"{row.file}:{row.line}" for row in rows]
+        return [*objects, ("function", [row.name for row in rows]), ("line", lines)]
     seen = Counter((row.name, row.object) for row in rows)
-    return [
-        # names that would look alike are told apart by their files
-        ("function", [_shown(row, f" ({row.file})" * (seen[row.name, row.object] > 1)) for row in rows]),
-        objects,
-    ]
+    # names that would look alike are told apart by their files
+    names = [_shown(row, f" ({row.file})" * (seen[row.name, row.object] > 1)) for row in rows]
+    return [*objects, ("function", names)]
+
+
+def _short(objects: list[str]) -> list[str]:
+    """Their base names, unless two would be called the same."""
+    names = {name: name.rpartition("/")[2] for name in objects}
+    return [names[name] for name in objects] if len({*names.values()}) == len(names) else objects
 
 
 def _print_tree(found: Top) -> None:
     """As callgrind_annotate does: above each function (*) who calls it (<), below what it calls (>)."""
     total = _scale(found, [row.inclusive for row in found.rows])
     own = _scale(found, [row.self for row in found.rows])
-    table: list[tuple[object, ...]] = [
-        (own.title("self"), total.title("inclusive"), "incl. %", "calls", "function", "object")
-    ]
+    rows: list[tuple[str, ...]] = []
+    objects: list[str] = []
     shares: list[float | None] = [None]
+
+    def add(sign: str, one: Row | Call, self: str, inclusive: int, share: float | None = None) -> None:
+        calls = "" if one.calls is None else f"{one.calls:,}"
+        rows.append((self, total(inclusive), percent(inclusive, found.total), calls, f"{sign} {_shown(one)}"))
+        objects.append(one.object)
+        shares.append(share)
+
     for row in found.rows:
-        table.append(("",) * 6)
-        for sign, calls in (("<", row.callers), ("*", ()), (">", row.callees)):
-            if sign == "*":
-                n = "" if row.calls is None else row.calls
-                share = percent(row.inclusive_share or 0)
-                table.append((own(row.self), total(row.inclusive or 0), share, n, f"* {_shown(row)}", row.object))
-            for one in calls:
-                n, share = "" if one.calls is None else one.calls, percent(one.cost, found.total)
-                table.append(("", total(one.cost), share, n, f"  {sign} {_shown(one)}", one.object))
-        shares += [None] * (len(row.callers) + 1) + [row.inclusive_share] + [None] * len(row.callees)
-    print_table(table, right=range(4), narrow=(4, 5), shares=shares, screen=Screen.of(sys.stdout))
+        rows.append(("",) * 5)
+        objects.append("")
+        shares.append(None)
+        for call in row.callers:
+            add("  <", call, "", call.cost)
+        add("*", row, own(row.self), row.inclusive or 0, row.inclusive_share)
+        for call in row.callees:
+            add("  >", call, "", call.cost)
+    head = (own.title("self"), total.title("inclusive"), "incl. %", "calls", "object", "function")
+    table = [(*row[:4], name, row[4]) for row, name in zip(rows, _short(objects), strict=True)]
+    print_table([head, *table], right=range(4), narrow=(4, 5), shares=shares, screen=Screen.of(sys.stdout))
     print()
 
 
+def _is_cycle(one: Row | Call) -> bool:
+    return one.name == f"<cycle {one.cycle}>"
+
+
 def _scale(found: Top, figures: Sequence[int | None]) -> Scale:
-    return Scale.of(max(abs(figure or 0) for figure in figures), found.value.unit)
+    return Scale.of(max(abs(figure or 0) for figure in figures), _unit(found.value))
+
+
+def _unit(value: ValueType) -> str:
+    """Callgrind files have no units, but events that are called like one."""
+    return value.unit or (value.name if value.name in UNITS else "")
 
 
 def _shown(one: Row | Call, file: str = "") -> str:
-    member = "" if one.cycle is None or one.name == f"<cycle {one.cycle}>" else f" <cycle {one.cycle}>"
+    member = "" if one.cycle is None or _is_cycle(one) else f" <cycle {one.cycle}>"
     return one.name + file + member

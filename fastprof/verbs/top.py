@@ -158,7 +158,7 @@ def top(
     reading = Options(**{name: value for name, value in asked.given.items() if name not in mine})
     value = Column(asked[bridges.VALUE], "--value")
     second = Column(asked[SORT], "--sort") if asked[SORT] not in _COLUMNS else None
-    costs = Costs(model, asked[BY], value, second, arcs=asked[TREE] is not None)
+    costs = Costs(model, asked[BY], value, second, arcs=asked[TREE] is not None, cycles=asked[CYCLES])
     with Inputs(paths, from_, model, reading, report, progress) as found:
         for view in dict.fromkeys(input_.view for input_ in found.all):
             mine_ = [input_ for input_ in found.all if input_.view == view]
@@ -167,7 +167,7 @@ def top(
                 way.looked_at.update((bridges.TIME_UNIT, bridges.MAX_MEMORY))
             plan.refuse_idle(reading, mine_, plan=way)
             _add(costs, view, way.rows(model, reading, report), reading, report)
-    costs.end(asked[CYCLES])
+    costs.end()
     for column, flag in ((value, "--value"), (second, "--sort")):
         if column and column.known() and column.missing:
             report.warn(f"{flag}: parts of the input have no {column.known().name} and count as 0")

@@ -26,8 +26,8 @@ from tests.support.profiles import At, Fn, Row, Sample, fn
 from tests.support.strategies_xray import Case
 
 
-def costs(model: Model, by: str, value: str = "v1", second: str | None = None) -> Costs:
-    return Costs(model, by, Column(value, "--value"), Column(second, "--sort") if second else None, True)
+def costs(model: Model, by: str, value: str = "v1", second: str | None = None, cycles: bool = True) -> Costs:
+    return Costs(model, by, Column(value, "--value"), Column(second, "--sort") if second else None, True, cycles)
 
 
 def figures(found: Costs, name: Any) -> dict[Hashable, tuple[int, ...]]:
@@ -60,7 +60,7 @@ def test_stacks(by: str, samples: list[Sample], capacity: int) -> None:
     types = [profiles.ValueType(name) for name in ("v1", "v2", "calls")[:n]]
     found = costs(model, by, second="v2" if n > 1 else None)
     found.stacks(profiles.stacks(model, samples, capacity, types))
-    found.end(True)
+    found.end()
 
     def name(i: int) -> Hashable:
         if by == "function":
@@ -110,9 +110,9 @@ ROWS = st.lists(
 @settings(deadline=None, max_examples=200)
 def test_functions_of_graphs(parts: list[list[Row]], capacity: int, cycles: bool) -> None:
     model = Model()
-    found = costs(model, "function", "v0", "v1")
+    found = costs(model, "function", "v0", "v1", cycles)
     found.graph(batch for rows in parts for batch in profiles.graph(model, rows, capacity))
-    found.end(cycles)
+    found.end()
     expected, members = reference.of_graph(parts, 0, cycles)
     second, _ = reference.of_graph(parts, 1, cycles)
     got = figures(found, lambda i: fn(model, i))
@@ -161,7 +161,7 @@ def test_timelines(case: Case) -> None:
     found = costs(model, "function", "Ticks")
     way = make([opened.reader], "timeline", _HOLDS, options)
     found.timeline(way.rows(model, options, opened.report), options, Report())
-    found.end(True)
+    found.end()
     got = figures(found, lambda i: fn(model, i).name)
     assert {name: values[:3] for name, values in got.items()} == {
         f"#{f}": (expected.self_ticks[f], expected.inclusive_ticks[f], n) for f, n in expected.calls.items()
@@ -172,13 +172,13 @@ def test_timelines(case: Case) -> None:
 def test_many_blocks_of_a_function_take_memory_for_arcs_only() -> None:
     """As Xdebug writes them: a block a call, the callee first.  Equal arcs are merged now and then."""
     model = Model()
-    found = costs(model, "function", "v0")
+    found = costs(model, "function", "v0", cycles=False)
     place = [At(f, f.file, 1) for f in NAMES]
     calls = [Row(place[n % 5], NAMES[(n + 1) % 6], 1, (n,)) for n in range(30)]
     batches = [*profiles.graph(model, calls, 30)]
     for _ in range(10_000):
         found.graph(batches)
-    found.end(False)
+    found.end()
     sums: Counter[Any] = Counter()
     for row in calls:
         profiles.add(sums, row.callee, (row.values[0], 1))

@@ -1,0 +1,304 @@
+"""`fastprof top`: options, several inputs, text, JSON and CSV.  The figures are compared with real tools elsewhere
+(differential/test_top_*.py), and with slow models (property/test_top.py)."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from pathlib import Path
+
+import pytest
+
+from fastprof import FastprofError, Top, UsageError, convert, top
+from fastprof.cli import main
+from tests.support.paths import REPO
+
+CORPUS = REPO / "tests" / "corpus"
+POOL = CORPUS / "xray" / "good" / "fdr5-pool-clang19.xray"
+NAMES = CORPUS / "xray" / "pool-clang19.yaml"
+
+GRAPH = """\
+events: Ir Dr
+pid: 7
+thread: 2
+ob=/bin/app
+fl=main.c
+fn=main
+10 100 1
+cfn=work
+calls=2 20
+11 800 8
+fi=inl.h
+5 50 0
+fe=main.c
+fn=work
+20 600 2
+cob=/lib/x.so
+cfi=x.c
+cfn=leaf
+calls=9 30
+21 200 6
+ob=/lib/x.so
+fl=x.c
+fn=leaf
+30 200 6
+ob=/bin/app
+fl=other.c
+fn=idle
+1 0 0
+"""
+FOLDED = "main;work 30\nmain;work;leaf 60\nmain 10\n"
+
+
+@pytest.fixture
+def graph(tmp_path: Path) -> Path:
+    path = tmp_path / "g.callgrind"
+    path.write_text(GRAPH)
+    return path
+
+
+@pytest.fixture
+def folded(tmp_path: Path) -> Path:
+    path = tmp_path / "s.folded"
+    path.write_text(FOLDED)
+    return path
+
+
+def names(found: Top) -> list[str]:
+    return [row.name or row.file or row.object for row in found.rows]
+
+
+def test_the_most_expensive_come_first(graph: Path) -> None:
+    found = top(graph)
+    assert [(r.name, r.self, r.inclusive, r.calls, r.object) for r in found.rows] == [
+        ("work", 600, 800, 2, "/bin/app"),
+        ("leaf", 200, 200, 9, "/lib/x.so"),
+        ("main", 150, 950, 0, "/bin/app"),
+        ("idle", 0, 0, 0, "/bin/app"),
+    ]
+    assert (found.total, found.n_rows, found.rest, found.value.name) == (950, 4, 0, "Ir")
+    assert [round(r.cumulated_share, 3) for r in found.rows] == [0.632, 0.842, 1, 1]
+
+
+@pytest.mark.parametrize(
+    "options, expected",
+    [
+        ({"sort": "total"}, ["main", "work", "leaf", "idle"]),
+        ({"sort": "calls"}, ["leaf", "work", "idle", "main"]),
+        ({"sort": "Dr"}, ["leaf", "work", "main", "idle"]),
+        ({"value": "Dr"}, ["leaf", "work", "main", "idle"]),
+        ({"value": "Dr", "sort": "Ir"}, ["work", "leaf", "main", "idle"]),
+        ({"n": 2}, ["work", "leaf"]),
+        ({"threshold": 0.2}, ["work", "leaf"]),
+        ({"threshold": 0.9, "sort": "total"}, ["main"]),
+        ({"threshold": 0.1, "n": 1}, ["work"]),
+        ({"cumulative": True}, ["work", "leaf", "main"]),
+        ({"cumulative": True, "threshold": 0.632}, ["work", "leaf"]),  # 0.6316: not yet enough
+        ({"cumulative": True, "threshold": 0.631}, ["work"]),
+        ({"focus": "^[lm]"}, ["leaf", "main"]),
+        ({"ignore": "a"}, ["work", "idle"]),
+        ({"focus": "e|k", "ignore": "leaf"}, ["work", "idle"]),
+        ({"by": "file"}, ["main.c", "x.c", "inl.h", "other.c"]),
+        ({"by": "object"}, ["/bin/app", "/lib/x.so"]),
+        ({"by": "thread"}, ["process 7, thread 2"]),
+    ],
+)
+def test_what_is_shown(graph: Path, options: dict[str, object], expected: list[str]) -> None:
+    assert names(top(graph, **options)) == expected
+
+
+def test_lines(graph: Path) -> None:
+    rows = top(graph, by="line").rows
+    assert [(r.name, r.file, r.line, r.self, r.inclusive, r.calls) for r in rows[:5]] == [
+        ("work", "main.c", 20, 600, 600, 0),
+        ("leaf", "x.c", 30, 200, 200, 0),
+        ("main", "main.c", 10, 100, 100, 0),
+        ("main", "inl.h", 5, 50, 50, 0),
+        ("idle", "other.c", 1, 0, 0, 0),
+    ]
+    assert [(r.line, r.inclusive, r.calls) for r in rows[5:]] == [(11, 800, 2), (21, 200, 9)]
+
+
+def test_what_a_graph_does_not_say_is_none(graph: Path) -> None:
+    row = top(graph, by="file").rows[0]
+    assert (row.inclusive, row.inclusive_share, row.calls, row.cycle) == (None, None, None, None)
+
+
+def test_ties_are_in_the_order_of_names(tmp_path: Path) -> None:
+    path = tmp_path / "ties.callgrind"
+    path.write_text("events: Ir\n" + "".join(f"fn=f{n * 7 % 50:02}\n1 5\n" for n in range(50)))
+    assert names(top(path, n=0)) == [f"f{n:02}" for n in range(50)]
+    assert names(top(path, n=3)) == ["f00", "f01", "f02"]
+
+
+def test_threads_labels_and_exact_costs_of_stacks(folded: Path) -> None:
+    assert [(r.name, r.self, r.inclusive, r.calls) for r in top(folded).rows] == [
+        ("leaf", 60, 60, None),
+        ("work", 30, 90, None),
+        ("main", 10, 100, None),
+    ]
+    assert names(top(folded, by="thread")) == ["(unknown)"] and names(top(folded, by="label")) == ["(none)"]
+
+
+def test_a_timeline_is_the_same_through_an_archive_and_alone(tmp_path: Path) -> None:
+    archive = tmp_path / "a.fpa"
+    convert(POOL, archive, symbols=[str(NAMES)])
+    direct = top(POOL, symbols=[str(NAMES)], n=0)
+    assert direct.rows == top(archive, n=0).rows
+    assert direct.n_rows == 34 and direct.total == 4_926_104
+    assert direct.rows[0].name == "main" and direct.rows[0].calls == 1
+    threads = top(POOL, by="thread").rows
+    assert len(threads) == 4 and sum(r.self for r in threads) == pytest.approx(direct.total, abs=4)
+
+
+def test_calls_of_stacks_that_count_them(tmp_path: Path) -> None:
+    stacks = tmp_path / "s.pb.gz"
+    convert(POOL, stacks, symbols=[str(NAMES)])
+    calls = {row.name: row.calls for row in top(POOL, symbols=[str(NAMES)], n=0).rows}
+    assert {row.name: row.calls for row in top(stacks, n=0).rows} == calls
+    inclusive = {row.name: row.inclusive for row in top(POOL, symbols=[str(NAMES)], n=0).rows}
+    for row in top(stacks, n=0, value="time").rows:
+        assert row.inclusive == pytest.approx(inclusive[row.name], abs=100)  # each context was rounded
+
+
+def test_callers_and_callees_of_stacks(folded: Path) -> None:
+    work = next(row for row in top(folded, tree="both").rows if row.name == "work")
+    assert [(c.name, c.cost, c.calls) for c in work.callers] == [("main", 90, None)]
+    assert [(c.name, c.cost, c.calls) for c in work.callees] == [("leaf", 60, None)]
+    assert not next(row for row in top(folded, tree="calling").rows if row.name == "work").callers
+
+
+def test_several_inputs_are_added_up(graph: Path, tmp_path: Path) -> None:
+    other = tmp_path / "h.callgrind"
+    other.write_text("events: Dr Ir\nob=/bin/app\nfl=main.c\nfn=work\n20 4 1000\n")
+    both = top([graph, other])
+    work = both.rows[0]
+    assert (work.name, work.self, both.total) == ("work", 1600, 1950)
+    assert work.inclusive == 800 + 1000  # part by part: nobody called it in the second
+    assert both.rows == top([other, graph], value="Ir").rows
+    assert top(tmp_path).rows == both.rows  # a directory
+
+
+def test_inputs_of_different_views(graph: Path, folded: Path, tmp_path: Path) -> None:
+    stacks = tmp_path / "s.pb.gz"
+    convert(folded, stacks)
+    with pytest.raises(UsageError, match="--value: there is no value type 'x', only Ir, Dr, samples"):
+        top([graph, folded], value="x")
+    found = top([graph, folded], value="samples")
+    assert {row.name: row.self for row in found.rows if row.self} == {"leaf": 60, "work": 30, "main": 10}
+    assert found.report.warnings == ["--value: parts of the input have no samples and count as 0"]
+    assert top([graph, folded]).value.name == "Ir" and top([folded, graph]).value.name == "samples"
+
+
+@pytest.mark.parametrize(
+    "options, message",
+    [
+        ({"focus": "("}, "--focus: '\\(' is no regular expression"),
+        ({"tree": "both", "by": "line"}, "--tree shows functions, not --by line"),
+        ({"cumulative": True, "sort": "calls"}, "--cumulative adds up self costs, and --sort calls is not by them"),
+        ({"by": "label"}, "g.callgrind: --by label: only stacks have labels"),
+        ({"sort": "x"}, "--sort: there is no value type 'x', only Ir, Dr"),
+        ({"threshold": 2}, "--threshold: 2 is not a share from 0 to 1"),
+        ({"n": -1}, "-n: -1 is not a whole number"),
+        ({"labels": ["own"]}, "there is no option 'labels'"),
+        ({"keep_signal_frames": True}, "--keep-signal-frames would do nothing with callgrind"),
+        ({"by": "moon"}, "--by: 'moon' is none of function, line"),
+    ],
+)
+def test_what_cannot_be(graph: Path, options: dict[str, object], message: str) -> None:
+    with pytest.raises(UsageError, match=message):
+        top(graph, **options)
+    with pytest.raises(UsageError, match="there is no input"):
+        top([])
+
+
+def test_lines_of_a_timeline_are_refused() -> None:
+    with pytest.raises(UsageError, match=r"fdr5-pool-clang19\.xray: --by line: a timeline has no lines"):
+        top(POOL, by="line")
+
+
+def test_sums_beyond_64_bits_are_an_error(tmp_path: Path) -> None:
+    path = tmp_path / "o.callgrind"
+    most = (1 << 63) - 1
+    path.write_text(f"events: Ir\nfn=f\n1 {most}\npart: 2\nevents: Ir\nfn=f\n1 1\n")
+    with pytest.raises(FastprofError, match=r"o\.callgrind: top: the cost or the calls of a function is beyond 2\^63"):
+        top(path)
+
+
+# ---- what is printed
+
+
+def printed(capsys: pytest.CaptureFixture[str], *args: str, code: int = 0) -> str:
+    assert main(["top", *args]) == code
+    return capsys.readouterr().out
+
+
+def test_text(graph: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert printed(capsys, str(graph), "-n", "2") == (
+        f"{graph}: 950 Ir in 4 functions\n"
+        "\n"
+        "self  self %  sum %  inclusive  incl. %  calls  object  function\n"
+        " 600    63.2   63.2        800     84.2      2  app     work\n"
+        " 200    21.1   84.2        200     21.1      9  x.so    leaf\n"
+        "... 2 more (15.8 %)\n"
+    )
+    assert printed(capsys, str(graph), "--by", "thread") == (
+        f"{graph}: 950 Ir in 1 thread\n\nself  self %  sum %  thread\n 950   100.0  100.0  process 7, thread 2\n"
+    )
+
+
+def test_a_tree(graph: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert printed(capsys, str(graph), "--tree", "both", "-n", "1") == (
+        f"{graph}: 950 Ir in 4 functions\n"
+        "\n"
+        "self  inclusive  incl. %  calls  object  function\n"
+        "\n"
+        "            800     84.2      2  app       < main\n"
+        " 600        800     84.2      2  app     * work\n"
+        "            200     21.1      9  x.so      > leaf\n"
+        "\n"
+        "... 3 more (36.8 %)\n"
+    )
+
+
+def test_json_and_csv_have_exact_figures(graph: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    said = json.loads(printed(capsys, str(graph), "--json", "--tree", "caller", "-n", "1"))
+    assert said["value"]["name"] == "Ir" and said["total"] == 950 and said["n_rows"] == 4
+    (row,) = said["rows"]
+    assert (row["name"], row["self"], row["callers"][0]["name"], row["callers"][0]["calls"]) == ("work", 600, "main", 2)
+    assert said["report"]["losses"] == []
+    rows = [*csv.DictReader(io.StringIO(printed(capsys, str(graph), "--csv", "--threshold", "10%")))]
+    assert [(row["name"], row["self"], row["object"]) for row in rows] == [
+        ("work", "600", "/bin/app"),
+        ("leaf", "200", "/lib/x.so"),
+        ("main", "150", "/bin/app"),
+    ]
+    assert main(["top", str(graph), "--csv", "--json"]) == 2
+
+
+def test_functions_of_one_name_are_told_apart(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "twice.callgrind"
+    path.write_text("events: ns\nfl=a.c\nfn=init\n1 7\nfl=b.c\nfn=init\n1 5\nfn=\x1b[2J\n2 0\n")
+    assert printed(capsys, str(path)) == (
+        f"{path}: 12 ns in 3 functions\n"
+        "\n"
+        "self ns  self %  sum %  inclusive ns  incl. %  calls  function\n"
+        "      7    58.3   58.3             7     58.3      0  init (a.c)\n"
+        "      5    41.7  100.0             5     41.7      0  init (b.c)\n"
+        "      0     0.0  100.0             0      0.0      0  \\x1b[2J\n"
+    )
+
+
+def test_of_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "empty.callgrind"
+    path.write_text("events: Ir\n")
+    assert printed(capsys, str(path)).startswith(f"{path}: 0 ")
+
+
+def test_losses_are_told(capsys: pytest.CaptureFixture[str]) -> None:
+    damaged = str(CORPUS / "xray" / "bad" / "fdr5-cut-record.xray")
+    assert main(["top", damaged]) == 1
+    assert capsys.readouterr().out == ""
+    assert main(["top", damaged, "--lenient"]) == 3
+    assert "losses: 5 bytes passed over" in capsys.readouterr().err
