@@ -2,6 +2,7 @@
 
     report = fastprof.convert("trace.xray", "out.callgrind", symbols=["./program"])
     report = fastprof.merge(["day1.prof", "day2.prof"], "both.pb.gz")
+    changed = fastprof.diff("old.prof", "new.prof", n=10).rows
     facts = fastprof.info("trace.xray").facts
     with fastprof.open("trace.xray") as profile:
         for batch in profile: ...
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from fastprof.core.report import Report
     from fastprof.verbs.annotate import annotate
     from fastprof.verbs.convert import convert
+    from fastprof.verbs.diff import Difference, diff
     from fastprof.verbs.info import info
     from fastprof.verbs.listing import Annotation
     from fastprof.verbs.merge import merge
@@ -39,6 +41,8 @@ _HOMES = {
     "UsageError": "core.errors",
     "annotate": "verbs.annotate",
     "convert": "verbs.convert",
+    "Difference": "verbs.diff",
+    "diff": "verbs.diff",
     "info": "verbs.info",
     "merge": "verbs.merge",
     "open": "verbs.profile",
@@ -48,6 +52,7 @@ _HOMES = {
 __all__ = [
     "Annotation",
     "Batch",
+    "Difference",
     "FastprofError",
     "FormatError",
     "Profile",
@@ -58,6 +63,7 @@ __all__ = [
     "__version__",
     "annotate",
     "convert",
+    "diff",
     "info",
     "merge",
     "open",

@@ -141,9 +141,9 @@ def make(
     n = sum(1 if branch.bridge else len(branch.inputs) + merge for branch in branches)
     in_order = hasty and not several and formats.get(inputs[0].format).in_order
     joined = _joined(view, 1 if holds.apart else n, several and not holds.apart, in_order, holds, options, looked_at)
+    if options[bridges.UNION] and options[bridges.INTERSECT]:
+        raise UsageError("--union keeps all value types and --intersect those of all inputs: choose one")
     if several:
-        if options[bridges.UNION] and options[bridges.INTERSECT]:
-            raise UsageError("--union keeps all value types and --intersect those of all inputs: choose one")
         if options[bridges.INTERSECT]:
             at = joined.index(bridges.ONE_VALUE) if bridges.ONE_VALUE in joined else len(joined)
             joined.insert(at, bridges.COMMON_VALUES)

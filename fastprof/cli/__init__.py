@@ -15,6 +15,7 @@ from fastprof.core.version import __version__
 VERBS = {
     "convert": "convert a profile, or merge several into one",
     "merge": "add up profiles",
+    "diff": "compare two profiles",
     "info": "say what is in a profile",
     "top": "say what costs most: functions, lines, files, objects, threads",
     "annotate": "show source lines, or instructions, with their costs",
@@ -35,6 +36,7 @@ exit codes:
   1    error in the input, the output or the data
   2    wrong usage
   3    done with losses (--lenient, --keep-going)
+  4    diff: grown by more than --fail-over allows
   130  interrupted
 """
 

@@ -356,10 +356,10 @@ def test_names_beyond_what_a_stream_can_say(tmp_path: Path) -> None:
 def test_what_a_directory_holds_beside_files_is_said(tmp_path: Path) -> None:
     (tmp_path / "a.xray").write_bytes(Path(EVENTS).read_bytes())
     assert b"warning" not in run("convert", str(tmp_path), "--to", "callgrind").stderr
-    (tmp_path / "more").mkdir()
+    (tmp_path / "link").symlink_to(tmp_path)
     os.mkfifo(tmp_path / "pipe")
     done = run("convert", str(tmp_path), "--to", "callgrind")
-    assert b"fastprof: warning: %s: not read, being no files: pipe\n" % os.fsencode(tmp_path) in done.stderr
+    assert b"fastprof: warning: %s: not read, being no files: pipe, link\n" % os.fsencode(tmp_path) in done.stderr
 
 
 @pytest.mark.parametrize(

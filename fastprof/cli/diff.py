@@ -1,0 +1,216 @@
+"""fastprof diff: what changed from one profile to another."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+
+from fastprof.bridges.coarse import BY
+from fastprof.cli.arguments import (
+    add_input_arguments,
+    add_options,
+    add_output_arguments,
+    add_report_arguments,
+    given_options,
+    heading_of,
+)
+from fastprof.cli.report import Progress, exit_code, say_report, tell
+from fastprof.cli.text import Scale, Screen, print_table
+from fastprof.core._typing import Any
+from fastprof.core.errors import UsageError
+from fastprof.core.options import Whole
+from fastprof.verbs.diff import Change, Difference, Value, diff, growth, options
+
+DESCRIPTION = """\
+Compare the self costs of two profiles of any formats.
+Prints what changed most, or writes the difference as a
+profile (-o), where costs that fell are below 0."""
+EXAMPLES = """\
+examples:
+  fastprof diff old.callgrind new.callgrind
+  fastprof diff old.pb.gz new.pb.gz --value cpu -n 50
+  fastprof diff cachegrind.out.1 cachegrind.out.2 --by line
+  fastprof diff base.xray now.xray -s ./program -o d.pb.gz
+  fastprof diff main.cachegrind branch.cachegrind \\
+    --value Ir --fail-over 1 || echo slower
+"""
+FAILED = 4  # exit code of --fail-over
+_ROWS = 20  # of a table
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("old", metavar="OLD", help="a file, a directory, or - for standard input")
+    parser.add_argument("new", metavar="NEW", help="what it is compared with")
+    add_input_arguments(parser)
+    add_output_arguments(parser)
+    add_report_arguments(parser, json="print the rows as JSON; with OUTPUT the report, on stderr")
+    group = heading_of(parser, "output")
+    group.add_argument("--csv", action="store_true", help="print the rows as CSV, with exact figures")
+    group.add_argument("--by", choices=BY, help="what the rows are (default: function)")
+    group.add_argument(
+        "-n",
+        type=_whole,
+        metavar="N",
+        help=f"print the N rows that differ most (default: {_ROWS}; all as JSON or CSV); 0: the totals alone",
+    )
+    group.add_argument(
+        "--fail-over",
+        type=_percent,
+        metavar="PERCENT",
+        help=f"exit with code {FAILED} if the total of a value type grew by more",
+    )
+    add_options(parser, options())
+
+
+def _whole(text: str) -> int:
+    try:
+        return int(Whole(0).parse(text))
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
+
+
+def _percent(text: str) -> float:
+    try:
+        percent = float(text.removesuffix("%"))
+    except ValueError:
+        percent = -1
+    if not 0 <= percent < float("inf"):
+        raise argparse.ArgumentTypeError(f"{text!r:.80} is not a number of percent, 0 or more")
+    return percent
+
+
+def run(args: argparse.Namespace) -> int:
+    written = args.output != "-" or args.to is not None
+    if args.json and args.csv:
+        raise UsageError("--json or --csv: one of them")
+    if written and (args.csv or args.n is not None):
+        raise UsageError("--csv and -n are for rows that are printed, not for --output")
+    n = args.n
+    if n is None and not (args.json or args.csv):
+        n = _ROWS
+    found = diff(
+        args.old,
+        args.new,
+        args.output if written else None,
+        by=args.by,
+        from_=args.from_,
+        to=args.to,
+        n=n,
+        progress=Progress(args.quiet),
+        **given_options(args, options()),
+    )
+    report = found.report
+    if written:
+        target = "standard output" if args.output == "-" else args.output
+        code = tell(args, report, f"{_summary(found)} -> {target} ({report.facts['output bytes']:,} bytes)")
+    else:
+        {"json": _print_json, "csv": _print_csv, "": _print_text}["json" * args.json + "csv" * args.csv](found)
+        if not args.quiet and not args.json and (report.losses or report.warnings):
+            say_report(report, f"{found.old} and {found.new}")
+        code = exit_code(report)
+    if args.fail_over is None or not (grown := found.grown(args.fail_over)):
+        return code
+    if not args.quiet:
+        from fastprof.cli import say
+
+        say(f"more than {args.fail_over:g} % above {found.old}: " + ", ".join(map(_growth_of, grown)))
+    return FAILED
+
+
+def _growth_of(value: Value) -> str:
+    return f"{value.name} {_percent_of(value.old, value.new)}{' %' * bool(value.old)}"
+
+
+def _summary(found: Difference) -> str:
+    return ", ".join(f"{value.name} {value.new - value.old:+,}" for value in found.values) or "no values"
+
+
+def _percent_of(old: int, new: int) -> str:
+    if old == new:
+        return "0.0"
+    return f"{growth(old, new):+.1f}" if old else "new"
+
+
+# ---- JSON and CSV
+
+_NAMES = ("name", "file", "object", "line", "callee")
+
+
+def _print_json(found: Difference) -> None:
+    import json
+
+    def costs(row: Change) -> dict[str, Any]:
+        values = zip(found.values, row.old, row.new, strict=True)
+        return {value.name: {"old": old, "new": new} for value, old, new in values}
+
+    rows = [{name: getattr(row, name) for name in _NAMES} | {"values": costs(row)} for row in found.rows]
+    values = [
+        value._asdict() | {"percent": round(growth(value.old, value.new), 3) if value.old else None}
+        for value in found.values
+    ]
+    whole = {"old": found.old, "new": found.new, "by": found.by, "values": values, "changed": found.n_changed}
+    print(json.dumps(whole | {"rows": rows, "report": found.report.as_dict()}, indent=1))
+
+
+def _print_csv(found: Difference) -> None:
+    import csv
+
+    table = csv.writer(sys.stdout, lineterminator="\n")
+    table.writerow([*_NAMES, *(f"{value.name} {side}" for value in found.values for side in ("old", "new"))])
+    for row in found.rows:
+        table.writerow([*row[:5], *(cost for pair in zip(row.old, row.new, strict=True) for cost in pair)])
+
+
+# ---- text
+
+
+def _print_text(found: Difference) -> None:
+    screen = Screen.of(sys.stdout)
+    totals: list[tuple[object, ...]] = [("", "old", "new", "difference", "%")]
+    for value in found.values:
+        scale = Scale.of(max(abs(value.old), abs(value.new)), value.unit)
+        difference = f"{'+' * (value.new > value.old)}{scale(value.new - value.old)}"
+        name = scale.title(value.name)
+        totals.append((name, scale(value.old), scale(value.new), difference, _percent_of(value.old, value.new)))
+    print_table(totals, right=(1, 2, 3, 4), narrow=(0,), screen=screen)
+    if found.rows and found.n_changed:
+        print()
+        _print_rows(found, screen)
+
+
+def _print_rows(found: Difference, screen: Screen) -> None:
+    k, value = found.shown, found.values[found.shown]
+    rows = [row for row in found.rows if row.old[k] != row.new[k]]
+    scale = Scale.of(max(max(abs(row.old[k]), abs(row.new[k])) for row in rows), value.unit)
+    total = max(abs(value.old), abs(value.new))
+    figures = [
+        (
+            scale(row.old[k]),
+            scale(row.new[k]),
+            f"{'+' * (row.new[k] > row.old[k])}{scale(row.new[k] - row.old[k])}",
+            _percent_of(row.old[k], row.new[k]),
+        )
+        for row in rows
+    ]
+    head = (scale.title(f"{value.name} old"), "new", "difference", "%")
+    names = _names(found.by, rows)
+    table: list[tuple[object, ...]] = [(*head, *(title for title, _ in names))]
+    table += [(*line, *cells) for line, *cells in zip(figures, *(column for _, column in names), strict=True)]
+    shares = [None, *(abs(row.new[k] - row.old[k]) / total if total else None for row in rows)]
+    print_table(table, right=(0, 1, 2, 3), narrow=range(4, 4 + len(names)), shares=shares, screen=screen)
+    if found.n_changed > len(rows):
+        print(f"... {found.n_changed - len(rows):,} more")
+
+
+def _names(by: str, rows: list[Change]) -> list[tuple[str, list[str]]]:
+    """The columns that say what a row is."""
+    called = [row.name or "???" for row in rows]
+    if by in ("file", "object"):
+        return [(by, called)]
+    if by == "arc":
+        columns = [("caller", called), ("callee", [row.callee or "???" for row in rows])]
+    else:
+        places = [f"{row.file or '???'}:{row.line}" if by == "line" else row.file for row in rows]
+        columns = [("function", called), ("line" if by == "line" else "file", places)]
+    columns.append(("object", [row.object for row in rows]))
+    return [(title, cells) for title, cells in columns if any(cells)]

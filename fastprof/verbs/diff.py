@@ -1,0 +1,336 @@
+"""Compare two profiles.
+
+old: main 10, f 40        new: main 10, f 30, g 5
+rows by |difference|: f 40 -> 30, g 0 -> 5, main 10 -> 10
+"""
+
+from __future__ import annotations
+
+import heapq
+import os
+from collections.abc import Iterator
+
+from fastprof import bridges, plan
+from fastprof.bridges.aggregate import Table
+from fastprof.bridges.agree import Agreement
+from fastprof.bridges.coarse import BY, CALLS, coarse, taken_off
+from fastprof.core._c import ffi, lib
+from fastprof.core._typing import Any, NamedTuple
+from fastprof.core.engine import EVERYTHING, Format, Input, write
+from fastprof.core.errors import FastprofError, UsageError, inputs_of
+from fastprof.core.model import Batch, Model, Part, ValueType
+from fastprof.core.options import Option, Options, checked
+from fastprof.core.parts import default_value, match_values, merge_parts
+from fastprof.core.report import Report
+from fastprof.core.sink import Sink
+from fastprof.core.version import __version__
+from fastprof.verbs.convert import target_of, view_of
+from fastprof.verbs.inputs import Inputs, Progress, expand
+
+Path = str | os.PathLike[str]
+
+
+class Value(NamedTuple):
+    """A value type, and the self costs of each profile in total."""
+
+    name: str
+    unit: str
+    old: int
+    new: int
+
+
+class Change(NamedTuple):
+    """A function (file, object, line of a file, or call) and its costs, one for each value."""
+
+    name: str
+    file: str
+    object: str
+    line: int  # by line, else 0
+    callee: str  # by arc, else ""
+    old: tuple[int, ...]
+    new: tuple[int, ...]
+
+
+class Difference(NamedTuple):
+    """What `diff` found.  `rows` are sorted by the difference of values[shown], the largest first."""
+
+    old: str
+    new: str
+    by: str
+    values: list[Value]
+    shown: int
+    rows: list[Change]
+    n_changed: int  # rows that differ in values[shown], of which `rows` may have the first only
+    report: Report
+
+    def grown(self, percent: float) -> list[Value]:
+        """The values whose totals grew by more than `percent`; from 0 any growth is more."""
+        return [v for v in self.values if v.new > v.old and (not v.old or growth(v.old, v.new) > percent)]
+
+
+def growth(old: int, new: int) -> float:
+    """In percent of `old`, which is not 0."""
+    return 100 * (new - old) / abs(old)
+
+
+def options() -> list[Option[Any]]:
+    """Those that do something in a comparison: it has neither threads nor labels, and all rows are added up."""
+    without = (bridges.PER_THREAD, bridges.LABELS, bridges.AGGREGATE)
+    return [option for option in plan.known_options() if option not in without]
+
+
+def diff(
+    old: Path,
+    new: Path,
+    output: Path | None = None,
+    *,
+    by: str | None = None,
+    from_: str | None = None,
+    to: str | None = None,
+    n: int | None = None,
+    progress: Progress | None = None,
+    **options_: Any,
+) -> Difference:
+    """Compare the self costs of two profiles, files or directories, `by` function (default), line, file, object or arc.
+
+    Without `output` and `to` the rows are in the result, the `n` with the largest differences (None: all).
+    With them the differences, new - old, are written as a profile, and the result has the totals.  In stacks the
+    samples of `old` are there with values below 0 and the label pprof::base, as `pprof -diff_base` has them.
+    `options_` are those of docs/options.md.  Errors: FastprofError and its kinds; then nothing is left at `output`.
+    """
+    asked = checked(options_, options())
+    written = output is not None or to is not None
+    target = target_of("-" if output is None else os.fspath(output), to) if written else None
+    if by is not None and by not in BY:
+        raise UsageError(f"--by: {by!r:.80} is none of {', '.join(BY)}")
+    paths = [os.fspath(path) for path in (old, new)]
+    if paths == ["-", "-"]:
+        raise UsageError("standard input (-) can be read only once")
+    model, report = Model(), Report()
+    with (
+        Inputs(expand(paths[:1], report.warn), from_, model, asked, report, progress) as first,
+        Inputs(expand(paths[1:], report.warn), from_, model, asked, report, progress) as second,
+    ):
+        inputs = [*first.all, *second.all]
+        view = _view(target, inputs)
+        if view == "stacks" and by is not None:
+            raise UsageError("--by is for tables and graphs: a difference of stacks has all of each stack")
+        both = _Both(paths, (first.all, second.all), view, by or "function", model, asked, report)
+        if target is None:
+            plan.refuse_idle(asked, inputs, None, both.ways[0]._replace(looked_at=both.looked_at))
+            return both.found(n)
+        way = plan.make([both], view, target.holds, asked, merge=view == "stacks")
+        plan.refuse_idle(asked, inputs, target, way._replace(looked_at=both.looked_at | way.looked_at))
+        with Sink("-" if output is None else os.fspath(output)) as sink:
+            writer = target.writer_class()(model, sink, asked, report)
+            writer.view = view
+            write(way.rows(model, asked, report), writer)
+            sink.commit()
+            report.facts["output bytes"] = sink.output_bytes
+        return both.totals()
+
+
+def _view(target: Format | None, inputs: list[Input]) -> str:
+    """That in which the two are compared."""
+    if target is None:
+        return "graph"
+    if target.view == "timeline":
+        raise UsageError(f"a difference has no times, which {target.name} is made of")
+    view = view_of(inputs) if target.view == "any" else target.view
+    return "graph" if view == "timeline" else view
+
+
+class _Both(Input):
+    """The difference as an input of a conversion: its rows are new - old."""
+
+    format = ""
+    name = "the difference"
+
+    def __init__(
+        self,
+        names: list[str],
+        sides: tuple[list[Input], list[Input]],
+        view: str,
+        by: str,
+        model: Model,
+        options_: Options,
+        report: Report,
+    ) -> None:
+        self.view, self._by, self._names = view, by, names
+        self._model, self._options, self._report = model, options_, report
+        self._default_view = sides[0][0].view
+        self.ways = [plan.make(inputs, view, EVERYTHING, options_) for inputs in sides]
+        self.looked_at = {bridges.UNION, bridges.INTERSECT, *self.ways[0].looked_at, *self.ways[1].looked_at}
+        self._agreement = Agreement(model, options_, report)
+        self._events: list[ValueType] = []  # of both
+        self._columns: dict[int, list[int]] = {}  # by part: which events its values are
+        self._totals: tuple[dict[int, Any], dict[int, Any]] = {}, {}  # of old and new, by part: sums of its values
+        self._calls = [0, 0]  # by arc
+
+    def rows(self, capacity: int | None = None) -> Iterator[Batch]:
+        return self._differences() if self.view == "graph" else self._samples()
+
+    def _read(self, side: int) -> Iterator[Batch]:
+        """The rows of old (0) or new (1), which are added up on the way."""
+        all_totals = self._totals[side]
+        rows = self.ways[side].rows(self._model, self._options, self._report)
+        for batch in self._agreement.compared(self._agreement.named(rows, self._names[side])):
+            n_values, index = int(batch.c.n_values), batch.part
+            if index not in all_totals:
+                all_totals[index] = ffi.new("int64_t[]", n_values + 1)
+                part = self._model.parts[index]
+                self._columns[index] = match_values(part, n_values, self._events)
+            if lib.fp_batch_add_self(batch.c, all_totals[index], n_values) == lib.FP_E_OVERFLOW:
+                raise FastprofError(f"{self._names[side]}: the sum of its costs is beyond 2^63 - 1")
+            yield batch
+
+    def _samples(self) -> Iterator[Batch]:
+        yield from self._read(1)
+        yield from taken_off(self._read(0), self._model)
+
+    # ---- graphs
+
+    def _summed(self) -> tuple[Table, list[tuple[int, int]]]:
+        """The rows of both, side by side, and for each event where it is in them: of old and of new, -1 for nowhere."""
+        model, table = self._model, Table(self._model)
+        for side in (0, 1):
+            apart: dict[int, int] = {}  # by part: another one, whose values have columns of their own
+            for batch in coarse(self._read(side), model, self._by):
+                own = batch.part
+                if own not in apart:
+                    apart[own] = self._apart(side, own)
+                if self._by == "arc":
+                    self._calls[side] += sum(batch.values(int(batch.c.n_values) - 1))
+                batch.c.part = apart[own]
+                table.put(batch)
+                batch.c.part = own
+        if self._by == "arc":
+            self._events.append(CALLS)
+        column = {t.unit: k for k, t in enumerate(table.value_types)}
+        last = len(self._events) - 1 if self._by == "arc" else -1
+        places = [-1 if e == last else e for e in range(len(self._events))]
+        return table, [(column.get(f"0 {e}", -1), column.get(f"1 {e}", -1)) for e in places]
+
+    def _apart(self, side: int, index: int) -> int:
+        types, columns = self._model.parts[index].value_types, self._columns[index]
+        marked = [
+            ValueType(f"{t.name} of {self._names[side]}", f"{side} {e}") for t, e in zip(types, columns, strict=True)
+        ]
+        if self._by == "arc":
+            marked.append(ValueType(f"calls of {self._names[side]}", f"{side} -1"))
+        return self._model.add_part(Part(value_types=marked))
+
+    def _kept(self, pairs: list[tuple[int, int]]) -> list[int]:
+        """The events of the result."""
+        kept = [e for e, pair in enumerate(pairs) if -1 not in pair or not self._options[bridges.INTERSECT]]
+        if not kept and pairs:
+            raise UsageError("--intersect: no value type is in both")
+        return kept
+
+    def _differences(self) -> Iterator[Batch]:
+        table, pairs = self._summed()
+        kept, n_columns = self._kept(pairs), len(table.value_types)
+        part = self._part([self._events[e] for e in kept])
+        for batch in table.batches(self._model.add_part(part)):
+            c = batch.c
+            batch.set_values(n_columns + len(kept))
+            for to, e in enumerate(kept):
+                old, new = pairs[e]
+                factors = [(k == new) - (k == old) for k in range(n_columns)]
+                if lib.fp_batch_combine(c, n_columns + to, factors, n_columns) == lib.FP_E_OVERFLOW:
+                    what = f"{inputs_of(self._model)}a difference in value type {self._events[e].name}"
+                    raise FastprofError(f"{what} is beyond 2^63 - 1")
+            ffi.memmove(c.values, c.values + n_columns * c.cap, 8 * len(kept) * c.cap)
+            batch.set_values(len(kept))
+            counts = batch["count"]
+            for i, kind in enumerate(batch["kind"] if self._by == "arc" else ()):
+                counts[i] = kind == lib.FP_CALL
+            yield batch
+            batch.set_values(n_columns)
+
+    def _part(self, value_types: list[ValueType]) -> Part:
+        """The header of the difference, as cg_diff writes it."""
+        commands = [merge_parts((self._model.parts[i] for i in totals), []).command for totals in self._totals]
+        names = "; ".join(self._names).encode("utf-8", "surrogateescape")
+        part = Part(
+            value_types,
+            creator=f"fastprof-{__version__}".encode(),
+            command=b"; ".join(command or b"(unknown)" for command in commands),
+            descriptions=[(b"Files compared", b"  " + names)],
+        )
+        if self._by == "arc":
+            part.descriptions.append((b"Calls", b"their difference is the event calls; every arc says 1"))
+        return part
+
+    # ---- as plain objects
+
+    def totals(self) -> Difference:
+        """When all rows have been read."""
+        sums = [[0] * len(self._events), [0] * len(self._events)]
+        for side, into in zip(self._totals, sums, strict=True):
+            for index, totals in side.items():
+                for k, e in enumerate(self._columns[index]):
+                    into[e] += totals[k]
+        values = [Value(t.name, t.unit, *pair) for t, *pair in zip(self._events, *sums, strict=True)]
+        if self._by == "arc":
+            values[-1] = values[-1]._replace(old=self._calls[0], new=self._calls[1])
+        old, new = self._names
+        return Difference(old, new, self._by, values, 0, [], 0, self._report)
+
+    def found(self, n: int | None) -> Difference:
+        """The totals, and the `n` rows with the largest differences."""
+        table, pairs = self._summed()
+        kept, all_ = self._kept(pairs), self.totals()
+        values = [all_.values[e] for e in kept]
+        shown = self._shown(values)
+        pairs = [pairs[e] for e in kept]
+        changed = 0
+        rows: list[tuple[int, int, tuple[Any, ...]]] = []  # a heap: difference, place among all, row
+        number = 0
+        for batch in table.batches(self._model.add_part(self._part([self._events[e] for e in kept]))):
+            old, new = ([0] * len(batch) if k < 0 else batch.values(k).tolist() for k in pairs[shown])
+            sizes = [abs(y - x) for x, y in zip(old, new, strict=True)]
+            if self._by == "arc":
+                sizes = [size if kind == lib.FP_CALL else -1 for size, kind in zip(sizes, batch["kind"], strict=True)]
+            changed += sum(map((0).__lt__, sizes))
+            least = rows[0][0] if n is not None and len(rows) == n and rows else -1
+            if n == 0 or max(sizes, default=-1) <= least:
+                continue
+            columns = [batch[name].tolist() for name in ("function", "file", "line", "callee")]
+            costs = [
+                [[0] * len(batch) if k < 0 else batch.values(k).tolist() for k in side]
+                for side in zip(*pairs, strict=True)
+            ]
+            for i, size in enumerate(sizes):
+                if size <= least:
+                    continue
+                number -= 1  # of rows that differ alike the first are kept
+                row = *(column[i] for column in columns), *(tuple(c[i] for c in side) for side in costs)
+                if n is None or len(rows) < n:
+                    heapq.heappush(rows, (size, number, row))
+                else:
+                    heapq.heapreplace(rows, (size, number, row))
+                least = rows[0][0] if n is not None and len(rows) == n else -1
+        changes = [self._change(*row) for _, _, row in rows]
+        changes.sort(key=lambda c: (-abs(c.new[shown] - c.old[shown]), *c[:5]))
+        return all_._replace(values=values, shown=shown, rows=changes, n_changed=changed)
+
+    def _shown(self, values: list[Value]) -> int:
+        """The value to sort by: the one of --value, the old profile's default, or the first that is not 0."""
+        names = [value.name for value in values]
+        if (wanted := self._options[bridges.VALUE]) in names:
+            return names.index(wanted)
+        parts = [self._model.parts[index] for side in self._totals for index in side]
+        default = parts[0].value_types[default_value(parts[0], self._default_view)].name if parts and names else ""
+        at = names.index(default) if default in names else 0
+        there = [k for k, value in enumerate(values) if value.old or value.new]
+        return at if at in there or not there else there[0]
+
+    def _change(
+        self, function: int, file: int, line: int, callee: int, old: tuple[int, ...], new: tuple[int, ...]
+    ) -> Change:
+        model = self._model
+        own, called = model.get_function(function), model.get_function(callee).name if callee else b""
+        texts = own.name, model.string(file), own.object, called
+        name, path, object_, called_name = (text.decode("utf-8", "surrogateescape") for text in texts)
+        return Change(name, path, object_, line, called_name, old, new)
