@@ -1,0 +1,369 @@
+"""fastprof diff: which rows differ and by how much, as objects, text, JSON, CSV and profiles."""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import fastprof
+from fastprof.cli import main
+from fastprof.core.errors import FastprofError, UsageError
+from tests.reference.callgrind import parse
+from tests.reference.profile_proto import Profile
+from tests.support.paths import CORPUS
+
+OLD = b"""\
+version: 1
+cmd: ./old
+events: Ir Dr
+
+ob=app
+fl=a.c
+fn=main
+1 10 1
+2 5 1
+fi=inl.h
+7 3
+cfi=b.c
+cfn=f
+calls=4 1
+2 40 9
+fl=b.c
+fn=f
+1 30 8
+2 10 1
+fn=gone
+9 2
+"""
+NEW = b"""\
+version: 1
+cmd: ./new
+events: Ir Dr
+
+ob=app
+fl=a.c
+fn=main
+2 15 2
+fi=inl.h
+7 3
+cfi=b.c
+cfn=f
+calls=1 1
+2 20 4
+fl=b.c
+fn=f
+1 15 4
+2 5
+ob=libc
+fl=???
+fn=made
+0 7
+"""
+
+
+@pytest.fixture
+def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    (tmp_path / "old.callgrind").write_bytes(OLD)
+    (tmp_path / "new.callgrind").write_bytes(NEW)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def differences(**options: Any) -> fastprof.Difference:
+    return fastprof.diff("old.callgrind", "new.callgrind", **options)
+
+
+def test_functions(files: Path) -> None:
+    found = differences()
+    assert [tuple(value) for value in found.values] == [("Ir", "", 60, 45), ("Dr", "", 11, 6)]
+    assert [(row.name, row.file, row.object, row.old, row.new) for row in found.rows] == [
+        ("f", "b.c", "app", (40, 9), (20, 4)),
+        ("made", "???", "libc", (0, 0), (7, 0)),
+        ("gone", "b.c", "app", (2, 0), (0, 0)),
+        ("main", "a.c", "app", (18, 2), (18, 2)),
+    ]
+    assert (found.n_changed, found.by, found.values[found.shown].name) == (3, "function", "Ir")
+
+
+BY = {
+    "line": [
+        ("f", "b.c", 1, (30, 8), (15, 4)),
+        ("main", "a.c", 1, (10, 1), (0, 0)),
+        ("main", "a.c", 2, (5, 1), (15, 2)),
+        ("made", "???", 0, (0, 0), (7, 0)),
+        ("f", "b.c", 2, (10, 1), (5, 0)),
+        ("gone", "b.c", 9, (2, 0), (0, 0)),
+        ("main", "inl.h", 7, (3, 0), (3, 0)),
+    ],
+    "file": [
+        ("b.c", "b.c", 0, (42, 9), (20, 4)),
+        ("???", "???", 0, (0, 0), (7, 0)),
+        ("a.c", "a.c", 0, (15, 2), (15, 2)),
+        ("inl.h", "inl.h", 0, (3, 0), (3, 0)),
+    ],
+    "object": [("app", "", 0, (60, 11), (38, 6)), ("libc", "", 0, (0, 0), (7, 0))],
+}
+
+
+@pytest.mark.parametrize("by", BY)
+def test_coarser_and_finer(by: str, files: Path) -> None:
+    found = differences(by=by)
+    assert [(row.name, row.file, row.line, row.old, row.new) for row in found.rows] == BY[by]
+    assert found.values == differences().values
+
+
+def test_arcs(files: Path) -> None:
+    """Their inclusive costs, and how often the call was made."""
+    found = differences(by="arc")
+    (row,) = found.rows
+    assert (row.name, row.callee, row.old, row.new) == ("main", "f", (40, 9, 4), (20, 4, 1))
+    assert [tuple(value) for value in found.values] == [
+        ("Ir", "", 60, 45),
+        ("Dr", "", 11, 6),
+        ("calls", "count", 4, 1),
+    ]
+
+
+@pytest.mark.parametrize("n", range(6))
+def test_the_first_rows(n: int, files: Path) -> None:
+    found, all_ = differences(n=n), differences()
+    assert found.rows == all_.rows[:n] and found.n_changed == all_.n_changed == 3
+
+
+def test_by_another_value(files: Path) -> None:
+    found = differences(value="Dr")
+    assert [value.name for value in found.values] == ["Dr"]
+    assert [(row.name, row.old, row.new) for row in found.rows if row.old != row.new] == [("f", (9,), (4,))]
+
+
+def test_parts_and_files_of_a_folder_are_added_up(files: Path) -> None:
+    (files / "runs").mkdir()
+    for n in (1, 2):
+        (files / "runs" / f"{n}.callgrind").write_bytes(OLD)
+    (files / "two.callgrind").write_bytes(OLD + b"\npart: 2\n" + OLD.partition(b"\n")[2])
+    assert not fastprof.diff("runs", "two.callgrind").n_changed
+    assert fastprof.diff("old.callgrind", "runs").values[0][2:] == (60, 120)
+
+
+@pytest.mark.parametrize("by", ["function", "line", "file", "object", "arc"])
+@pytest.mark.parametrize("pair", [("callgrind/good/cfi.callgrind", "callgrind/good/contexts.callgrind")])
+def test_as_a_profile_it_is_what_the_rows_say(by: str, pair: tuple[str, str], tmp_path: Path) -> None:
+    paths = [CORPUS / file for file in pair]
+    rows = fastprof.diff(*paths, by=by, union=True)
+    fastprof.diff(*paths, tmp_path / "d.callgrind", by=by, union=True)
+    (part,) = parse((tmp_path / "d.callgrind").read_bytes())
+    assert part.events == [value.name for value in rows.values]
+    expected: Counter[Any] = Counter()
+    for row in rows.rows:
+        for value, old, new in zip(rows.values, row.old, row.new, strict=True):
+            expected[row.name, row.callee, value.name] += new - old
+    got: Counter[Any] = Counter()
+    for one in part.rows:
+        callee = one.callee.name.decode() if one.callee else ""
+        for name, cost in zip(part.events, one.values, strict=True):
+            if (one.kind == "call") == (by == "arc"):
+                got[one.function.name.decode(), callee, name] += cost
+    assert {k: v for k, v in got.items() if v} == {k: v for k, v in expected.items() if v}
+    assert any(expected.values())
+
+
+def test_cachegrind(files: Path) -> None:
+    """As cg_diff writes it, also rows without a difference; objects are no more."""
+    fastprof.diff("old.callgrind", "new.callgrind", "d.cachegrind")
+    assert (files / "d.cachegrind").read_text().splitlines() == [
+        "desc: Files compared:   old.callgrind; new.callgrind",
+        "cmd: ./old; ./new",
+        "events: Ir Dr",
+        "fl=???",
+        "fn=made",
+        "0 7 0",
+        "fl=a.c",
+        "fn=main",
+        "0 0 0",
+        "fl=b.c",
+        "fn=f",
+        "0 -20 -5",
+        "fn=gone",
+        "0 -2 0",
+        "summary: -15 -5",
+    ]
+
+
+def samples(path: Path) -> Counter[tuple[tuple[str, ...], bool, str]]:
+    """(stack, is it the old one's, value type) of a pprof profile."""
+    p = Profile()
+    p.ParseFromString(path.read_bytes())
+    strings = p.string_table
+    function = {f.id: strings[f.name] for f in p.function}
+    location = {one.id: tuple(function[line.function_id] for line in one.line) for one in p.location}
+    found: Counter[Any] = Counter()
+    for s in p.sample:
+        labels = {strings[label.key]: strings[label.str] for label in s.label}
+        assert labels in ({}, {"pprof::base": "true"})
+        stack = tuple(name for id_ in s.location_id for name in location[id_])
+        for t, value in zip(p.sample_type, s.value, strict=True):
+            found[stack, bool(labels), strings[t.type]] += value
+    return found
+
+
+def test_stacks_are_kept_apart_by_profile(tmp_path: Path) -> None:
+    """As pprof -diff_base does."""
+    (tmp_path / "old.folded").write_text("a;b 5\na;c 2\n")
+    (tmp_path / "new.folded").write_text("a;b 7\na;d 1\n")
+    found = fastprof.diff(tmp_path / "old.folded", tmp_path / "new.folded", tmp_path / "d.pb")
+    assert samples(tmp_path / "d.pb") == {
+        (("b", "a"), False, "samples"): 7,
+        (("d", "a"), False, "samples"): 1,
+        (("b", "a"), True, "samples"): -5,
+        (("c", "a"), True, "samples"): -2,
+    }
+    assert [tuple(value) for value in found.values] == [("samples", "count", 7, 8)]
+
+
+def test_a_timeline_is_compared_by_what_was_called(tmp_path: Path) -> None:
+    old, new = (CORPUS / "xray/good" / name for name in ("fdr5-busy.xray", "fdr5-interp-args-clang14.xray"))
+    found = fastprof.diff(old, new)
+    assert [value.name for value in found.values] == ["ns", "Calls"]
+    fastprof.diff(old, new, tmp_path / "d.pb")
+    totals: Counter[Any] = Counter()
+    for (_, is_old, name), value in samples(tmp_path / "d.pb").items():
+        totals[name, is_old] += value
+    calls = found.values[1]
+    assert (totals["calls", True], totals["calls", False]) == (-calls.old, calls.new)
+
+
+def test_of_different_value_types(files: Path) -> None:
+    (files / "other.callgrind").write_bytes(NEW.replace(b"Ir Dr", b"Ir Bc"))
+    with pytest.raises(UsageError, match=r"other.callgrind: counts Ir, Bc, but old.callgrind Ir, Dr"):
+        fastprof.diff("old.callgrind", "other.callgrind")
+    found = fastprof.diff("old.callgrind", "other.callgrind", union=True)
+    assert [tuple(value) for value in found.values] == [("Ir", "", 60, 45), ("Dr", "", 11, 0), ("Bc", "", 0, 6)]
+    assert found.rows[0][5:] == ((40, 9, 0), (20, 0, 4))
+    found = fastprof.diff("old.callgrind", "other.callgrind", intersect=True)
+    assert [tuple(value) for value in found.values] == [("Ir", "", 60, 45)] and found.rows[0][5:] == ((40,), (20,))
+    fastprof.diff("old.callgrind", "other.callgrind", "d.callgrind", intersect=True)
+    assert parse((files / "d.callgrind").read_bytes())[0].events == ["Ir"]
+    with pytest.raises(UsageError, match="choose one"):
+        fastprof.diff("old.callgrind", "other.callgrind", intersect=True, union=True)
+
+
+def test_a_difference_that_does_not_fit_is_an_error(tmp_path: Path) -> None:
+    for name, sign in (("old", "-"), ("new", "")):
+        (tmp_path / name).write_text(f"events: Ir\nfl=a\nfn=f\n1 {sign}9223372036854775807\n")
+    with pytest.raises(FastprofError, match=r"a difference in value type Ir is beyond 2\^63 - 1"):
+        fastprof.diff(tmp_path / "old", tmp_path / "new", tmp_path / "d.callgrind")
+    assert not (tmp_path / "d.callgrind").exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "options", "message"),
+    [
+        (["d.pb"], {"by": "file"}, "--by is for tables and graphs"),
+        (["d.xray"], {}, "a difference has no times"),
+        ([], {"by": "thread"}, "--by: 'thread' is none of function, line"),
+        ([], {"per_thread": True}, "there is no option 'per_thread'"),
+        ([], {"part": 1}, "--part would do nothing"),
+        (["d.callgrind"], {"comments": ("x",)}, "--comment would do nothing"),
+    ],
+)
+def test_what_would_do_nothing_is_refused(
+    arguments: list[str], options: dict[str, Any], message: str, files: Path
+) -> None:
+    with pytest.raises(UsageError, match=message):
+        fastprof.diff("old.callgrind", "new.callgrind", *arguments, **options)
+    assert sorted(path.name for path in files.iterdir()) == ["new.callgrind", "old.callgrind"]
+
+
+# ---- the command line
+
+
+def run(capsys: pytest.CaptureFixture[str], *arguments: str, code: int = 0) -> tuple[str, str]:
+    assert main(["diff", "old.callgrind", "new.callgrind", *arguments]) == code
+    captured = capsys.readouterr()
+    return captured.out, captured.err
+
+
+def test_text(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out, err = run(capsys, "-n", "2")
+    assert err == ""
+    assert out == (
+        "    old  new  difference      %\n"
+        "Ir   60   45         -15  -25.0\n"
+        "Dr   11    6          -5  -45.5\n"
+        "\n"
+        "Ir old  new  difference      %  function  file  object\n"
+        "    40   20         -20  -50.0  f         b.c   app\n"
+        "     0    7          +7    new  made      ???   libc\n"
+        "... 1 more\n"
+    )
+    assert "\x1b" not in out
+    assert run(capsys, "-n", "0")[0] == out.partition("\n\n")[0] + "\n"
+    assert "main    f       app" in run(capsys, "--by", "arc")[0]
+    assert "f         b.c:1  app" in run(capsys, "--by", "line")[0]
+
+
+def test_equal_profiles(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["diff", "old.callgrind", "old.callgrind", "--fail-over", "0"]) == 0
+    assert capsys.readouterr().out.splitlines()[1:] == [
+        "Ir   60   60           0  0.0",
+        "Dr   11   11           0  0.0",
+    ]
+
+
+def test_json_and_csv(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    found = json.loads(run(capsys, "--json")[0])
+    assert found["values"][0] == {"name": "Ir", "unit": "", "old": 60, "new": 45, "percent": -25.0}
+    assert len(found["rows"]) == 4 and found["changed"] == 3 and found["report"]["warnings"] == []
+    assert found["rows"][0]["values"] == {"Ir": {"old": 40, "new": 20}, "Dr": {"old": 9, "new": 4}}
+    head, *rows = csv.reader(run(capsys, "--csv")[0].splitlines())
+    assert head == ["name", "file", "object", "line", "callee", "Ir old", "Ir new", "Dr old", "Dr new"]
+    assert len(rows) == 4 and rows[0] == ["f", "b.c", "app", "0", "", "40", "20", "9", "4"]
+    assert run(capsys, "--csv", "--json", code=2)[1] == "fastprof: --json or --csv: one of them\n"
+    assert "for rows that are printed" in run(capsys, "-n", "3", "-o", "d.callgrind", code=2)[1]
+
+
+@pytest.mark.parametrize(
+    ("swap", "percent", "code", "says"),
+    [
+        (False, "0", 0, ""),  # it became less
+        (True, "33.3", 4, "Ir +33.3 %, Dr +83.3 %"),
+        (True, "33.4%", 4, "above new.callgrind: Dr +83.3 %"),
+        (True, "83.4", 0, ""),
+    ],
+)
+def test_a_gate(
+    swap: bool, percent: str, code: int, says: str, files: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pair = ["old.callgrind", "new.callgrind"][:: -1 if swap else 1]
+    for more in ([], ["-o", "d.cachegrind"], ["--json"]):
+        assert main(["diff", *pair, "--fail-over", percent, *more]) == code
+        assert (says or "fastprof: more than") in capsys.readouterr().err or not says
+
+
+def test_from_nothing_any_growth_is_too_much(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (files / "none.callgrind").write_bytes(b"events: Ir Dr\nfl=a.c\nfn=main\n1 60\n")
+    assert main(["diff", "none.callgrind", "old.callgrind", "--fail-over", "1000000"]) == 4
+    assert "Dr new" in capsys.readouterr().err
+    assert main(["diff", "none.callgrind", "old.callgrind", "--fail-over", "1000000", "--value", "Ir"]) == 0
+
+
+@pytest.mark.parametrize("percent", ["-1", "x", "nan", "inf", ""])
+def test_a_limit_that_is_none(percent: str, files: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as stopped:
+        main(["diff", "old.callgrind", "new.callgrind", f"--fail-over={percent}"])
+    assert stopped.value.code == 2 and "is not a number of percent" in capsys.readouterr().err
+
+
+def test_damage_in_either_is_an_error(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (files / "bad.callgrind").write_bytes(NEW + b"what is this\n")
+    for pair in (("old", "bad"), ("bad", "old")):
+        command = ["diff", *(f"{name}.callgrind" for name in pair)]
+        assert main([*command, "-o", "d.callgrind"]) == 1
+        assert "bad.callgrind: callgrind: line" in capsys.readouterr().err
+        assert not (files / "d.callgrind").exists()
+        assert main([*command, "--lenient"]) == 3
