@@ -21,10 +21,10 @@ void fp_coarse_free(struct fp_coarse *c) {
 
 /* What the function `id` becomes; by file `id` is a file.  FP_NO_ID when memory ran out. */
 static uint32_t looked_up(struct fp_model *m, uint32_t by, uint32_t id) {
-    if (by == FP_BY_FILE) return fp_model_function(m, 0, id, id, 0, 0);
+    if (by == FP_COARSE_BY_FILE) return fp_model_function(m, 0, id, id, 0, 0);
     const uint32_t *f = fp_table_row(&m->functions, id);
     const uint32_t object = f[FP_FUNCTION_OBJECT];
-    if (by == FP_BY_OBJECT) return fp_model_function(m, object, 0, fp_table_row(&m->objects, object)[0], 0, 0);
+    if (by == FP_COARSE_BY_OBJECT) return fp_model_function(m, object, 0, fp_table_row(&m->objects, object)[0], 0, 0);
     if (!f[FP_FUNCTION_SYSTEM_NAME] && !f[FP_FUNCTION_LINE]) return id;
     return fp_model_function(m, object, f[FP_FUNCTION_FILE], f[FP_FUNCTION_NAME], 0, 0);
 }
@@ -33,8 +33,8 @@ static uint32_t looked_up(struct fp_model *m, uint32_t by, uint32_t id) {
 static int coarse(struct fp_coarse *c, uint32_t id, uint32_t *to, struct fp_err *err) {
     struct fp_model *m = c->model;
     if (FP_UNLIKELY(id >= c->cap || !c->to[id])) {
-        const uint32_t n = c->by == FP_BY_FILE ? m->strings.n : m->functions.n;
-        if (id >= n) return fp_unknown_id(err, c->by == FP_BY_FILE ? "a file" : "a function", id, n);
+        const uint32_t n = c->by == FP_COARSE_BY_FILE ? m->strings.n : m->functions.n;
+        if (id >= n) return fp_unknown_id(err, c->by == FP_COARSE_BY_FILE ? "a file" : "a function", id, n);
         if (fp_array_zeroed(&c->to, &c->cap, (uint64_t)id + 1, sizeof *c->to)) return FP_E_NOMEM;
         const uint32_t found = looked_up(m, c->by, id);
         if (found == FP_NO_ID) return FP_E_NOMEM;
@@ -55,17 +55,17 @@ int fp_coarse_batch(struct fp_coarse *c, struct fp_batch *b, struct fp_err *err)
     uint32_t n = 0;
     for (uint32_t i = 0; i < b->n; i++) {
         const uint32_t kind = b->kind[i];
-        const int call = kind == FP_CALL && c->by == FP_BY_ARC;
+        const int call = kind == FP_CALL && c->by == FP_COARSE_BY_ARC;
         if (kind != FP_COST && !call) continue;
         uint32_t function, callee = 0;
-        int status = coarse(c, c->by == FP_BY_FILE ? b->file[i] : b->function[i], &function, err);
+        int status = coarse(c, c->by == FP_COARSE_BY_FILE ? b->file[i] : b->function[i], &function, err);
         if (!status && call) status = coarse(c, b->callee[i], &callee, err);
         if (status) return status;
         const uint32_t file =
-            c->by == FP_BY_LINE ? b->file[i] : fp_table_row(&c->model->functions, function)[FP_FUNCTION_FILE];
-        const uint32_t line = c->by == FP_BY_LINE ? b->line[i] : 0;
+            c->by == FP_COARSE_BY_LINE ? b->file[i] : fp_table_row(&c->model->functions, function)[FP_FUNCTION_FILE];
+        const uint32_t line = c->by == FP_COARSE_BY_LINE ? b->line[i] : 0;
         const uint64_t count = call ? b->count[i] : 0;
-        if (c->by == FP_BY_ARC && b->n_values) {
+        if (c->by == FP_COARSE_BY_ARC && b->n_values) {
             if (count > INT64_MAX) return overflow(b, i, "the number of calls", b->n_values - 1, err);
             b->values[(b->n_values - 1) * cap + i] = (int64_t)count;
         }

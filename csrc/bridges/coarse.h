@@ -18,11 +18,11 @@
 /* cffi-begin */
 
 enum fp_coarse_by {
-    FP_BY_FUNCTION = 0, /* object, file and name */
-    FP_BY_LINE = 1,     /* the same, and the file and line of the code */
-    FP_BY_FILE = 2,     /* the file of the code; the row's function is called as the file */
-    FP_BY_OBJECT = 3,   /* likewise */
-    FP_BY_ARC = 4       /* functions, and which calls which.  The last value column gets the number of calls. */
+    FP_COARSE_BY_FUNCTION = 0, /* object, file and name */
+    FP_COARSE_BY_LINE = 1,     /* the same, and the file and line of the code */
+    FP_COARSE_BY_FILE = 2,     /* the file of the code; the row's function is called as the file */
+    FP_COARSE_BY_OBJECT = 3,   /* likewise */
+    FP_COARSE_BY_ARC = 4       /* functions, and which calls which.  The last value column gets the number of calls. */
 };
 
 struct fp_coarse {

@@ -19,11 +19,11 @@ from fastprof.core.model import Batch, Model, ValueType
 from fastprof.core.owner import owned
 
 BY = {
-    "function": lib.FP_BY_FUNCTION,
-    "line": lib.FP_BY_LINE,
-    "file": lib.FP_BY_FILE,
-    "object": lib.FP_BY_OBJECT,
-    "arc": lib.FP_BY_ARC,
+    "function": lib.FP_COARSE_BY_FUNCTION,
+    "line": lib.FP_COARSE_BY_LINE,
+    "file": lib.FP_COARSE_BY_FILE,
+    "object": lib.FP_COARSE_BY_OBJECT,
+    "arc": lib.FP_COARSE_BY_ARC,
 }
 
 # By arc, the last value.

@@ -75,7 +75,7 @@ def growth(old: int, new: int) -> float:
 
 def options() -> list[Option[Any]]:
     """Those that do something in a comparison: it has neither threads nor labels, and all rows are added up."""
-    without = (bridges.PER_THREAD, bridges.LABELS, bridges.AGGREGATE)
+    without = (bridges.PER_THREAD, bridges.LABELS, bridges.AGGREGATE, bridges.BY)
     return [option for option in plan.known_options() if option not in without]
 
 
@@ -160,14 +160,20 @@ class _Both(Input):
         self._model, self._options, self._report = model, options_, report
         self._default_view = sides[0][0].view
         self.ways = [plan.make(inputs, view, EVERYTHING, options_) for inputs in sides]
-        self.looked_at = {bridges.UNION, bridges.INTERSECT, *self.ways[0].looked_at, *self.ways[1].looked_at}
+        self.looked_at: set[Option[Any]] = {
+            bridges.UNION,
+            bridges.INTERSECT,
+            bridges.MAX_MEMORY,
+            *self.ways[0].looked_at,
+            *self.ways[1].looked_at,
+        }
         self._agreement = Agreement(model, options_, report)
         self._events: list[ValueType] = []  # of both
         self._columns: dict[int, list[int]] = {}  # by part: which events its values are
         self._totals: tuple[dict[int, Any], dict[int, Any]] = {}, {}  # of old and new, by part: sums of its values
         self._calls = [0, 0]  # by arc
 
-    def rows(self, capacity: int | None = None) -> Iterator[Batch]:
+    def rows(self, capacity: int | None = None, *, keep: bool = False) -> Iterator[Batch]:
         return self._differences() if self.view == "graph" else self._samples()
 
     def _read(self, side: int) -> Iterator[Batch]:
@@ -192,7 +198,7 @@ class _Both(Input):
 
     def _summed(self) -> tuple[Table, list[tuple[int, int]]]:
         """The rows of both, side by side, and for each event where it is in them: of old and of new, -1 for nowhere."""
-        model, table = self._model, Table(self._model)
+        model, table = self._model, Table(self._model, self._options[bridges.MAX_MEMORY], by_name=True)
         for side in (0, 1):
             apart: dict[int, int] = {}  # by part: another one, whose values have columns of their own
             for batch in coarse(self._read(side), model, self._by):
