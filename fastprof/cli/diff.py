@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import sys
 
-from fastprof.bridges.coarse import BY
 from fastprof.cli.arguments import (
     add_input_arguments,
     add_options,
@@ -19,7 +18,7 @@ from fastprof.cli.text import Scale, Screen, print_table
 from fastprof.core._typing import Any
 from fastprof.core.errors import UsageError
 from fastprof.core.options import Whole
-from fastprof.verbs.diff import Change, Difference, Value, diff, growth, options
+from fastprof.verbs.diff import BY, Change, Difference, Value, diff, growth, options
 
 DESCRIPTION = """\
 Compare the self costs of two profiles of any formats.

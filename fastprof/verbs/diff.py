@@ -119,7 +119,7 @@ def diff(
         if target is None:
             plan.refuse_idle(asked, inputs, None, both.ways[0]._replace(looked_at=both.looked_at))
             return both.found(n)
-        way = plan.make([both], view, target.holds, asked, merge=view == "stacks")
+        way = plan.make([both], view, target.holds, asked, merge=view == "stacks" or not target.holds.calls)
         plan.refuse_idle(asked, inputs, target, way._replace(looked_at=both.looked_at | way.looked_at))
         with Sink("-" if output is None else os.fspath(output)) as sink:
             writer = target.writer_class()(model, sink, asked, report)

@@ -267,7 +267,6 @@ def test_a_difference_that_does_not_fit_is_an_error(tmp_path: Path) -> None:
         (["d.xray"], {}, "a difference has no times"),
         ([], {"by": "thread"}, "--by: 'thread' is none of function, line"),
         ([], {"per_thread": True}, "there is no option 'per_thread'"),
-        ([], {"part": 1}, "--part would do nothing"),
         (["d.callgrind"], {"comments": ("x",)}, "--comment would do nothing"),
     ],
 )
