@@ -213,7 +213,7 @@ int fp_rows_make(struct fp_estimate *e) {
 static uint32_t make_frame(const struct fp_estimate *e, const struct fp_estimate_place *p) {
     struct fp_model *m = e->model;
     const uint32_t unknown = e->rows->unknown;
-    uint32_t f[FP_FUNCTION_WIDTH], file = p->file, mapping = 0;
+    uint32_t f[FP_FUNCTION_WIDTH], file = p->file;
     memcpy(f, fp_table_row(&m->functions, p->function), sizeof f);
     if (!p->function) {
         if ((f[FP_FUNCTION_NAME] = fp_strings_intern(&m->strings, "[unknown]", 9)) == FP_NO_ID) return FP_NO_ID;
@@ -231,12 +231,7 @@ static uint32_t make_frame(const struct fp_estimate *e, const struct fp_estimate
     uint32_t function = fp_model_function_row(m, f);
     uint32_t line = function == FP_NO_ID ? FP_NO_ID : fp_model_line(m, function, p->line, 0, 0);
     if (line == FP_NO_ID) return FP_NO_ID;
-    if (f[FP_FUNCTION_OBJECT]) {
-        mapping = fp_model_mapping(m, f[FP_FUNCTION_OBJECT], 0, 0, 0,
-                                   FP_MAPPING_HAS_FUNCTIONS | FP_MAPPING_HAS_FILENAMES | FP_MAPPING_HAS_LINES);
-        if (mapping == FP_NO_ID) return FP_NO_ID;
-    }
-    return fp_model_frame(m, mapping, p->address, 0, line);
+    return fp_model_frame(m, 0, p->address, 0, line);
 }
 
 static uint32_t frame_of(const struct fp_estimate *e, uint32_t *frames, const struct fp_estimate_sums *s,

@@ -81,8 +81,8 @@ int64_t fp_pprof_string(struct fp_pprof_writer *w, uint32_t string, struct fp_bu
 int fp_pprof_put(struct fp_pprof_writer *w, const struct fp_batch *in, const int32_t *columns, uint32_t n_columns,
                  struct fp_buf *out, struct fp_err *err);
 
-/* After the last sample: writes the mappings.  FP_DONE or FP_E_NOMEM. */
-int fp_pprof_mappings(struct fp_pprof_writer *w, struct fp_buf *out, struct fp_err *err);
+/* After the last sample: writes the mappings, those of the object `program` (0: none) first.  FP_DONE or FP_E_NOMEM. */
+int fp_pprof_mappings(struct fp_pprof_writer *w, uint32_t program, struct fp_buf *out, struct fp_err *err);
 
 /* cffi-end */
 

@@ -4,6 +4,7 @@
 #include "core/address.h"
 #include "core/utf8.h"
 #include "core/wire.h"
+#include "pprof/nowhere.h"
 #include "pprof/write_private.h"
 
 /* Fields of the profile. */
@@ -11,6 +12,9 @@ enum { MAPPING = 3, LOCATION = 4, FUNCTION = 5, STRING = 6 };
 
 /* What the locations of a mapping have, bits of `seen`. */
 enum { WITHOUT_FUNCTION = 1, WITH_FUNCTION = 2, WITHOUT_FILE = 4, WITHOUT_LINE = 8, WITH_INLINES = 16 };
+
+/* Beside enum fp_mapping_flag: the mapping is nothing but the name of an object (nowhere.h). */
+static const uint32_t NOWHERE = 1u << 31;
 
 /* ---- strings ---- */
 
@@ -113,15 +117,26 @@ static uint32_t name_address(struct fp_pprof_writer *w, uint32_t frame) {
     return line == FP_NO_ID ? 0 : line;
 }
 
-/* A frame without mapping may still know its object, from its outermost function.  Then it gets a mapping that is
- * nothing but the object's name.  0 for none, FP_NO_ID when memory ran out. */
-static uint32_t object_mapping(struct fp_pprof_writer *w, uint32_t lines) {
+/* The object of a frame without mapping: that of its outermost function. */
+static uint32_t object_of_lines(const struct fp_model *m, uint32_t lines) {
     uint32_t object = 0;
-    for (; lines; lines = fp_table_row(&w->model->lines, lines)[FP_LINE_OUTER]) {
-        uint32_t function = fp_table_row(&w->model->lines, lines)[FP_LINE_FUNCTION];
-        object = fp_table_row(&w->model->functions, function)[FP_FUNCTION_OBJECT];
-    }
-    return object ? fp_model_mapping(w->model, object, 0, 0, 0, 0) : 0;
+    for (; lines; lines = fp_table_row(&m->lines, lines)[FP_LINE_OUTER])
+        object = fp_table_row(&m->functions, fp_table_row(&m->lines, lines)[FP_LINE_FUNCTION])[FP_FUNCTION_OBJECT];
+    return object;
+}
+
+/* The id of a frame's mapping.  Without an address, or without a mapping, it is one that only names the object.
+ * 0 for none, FP_NO_ID when memory ran out. */
+static uint32_t mapping_of(struct fp_pprof_writer *w, const uint32_t *frame) {
+    const uint32_t mapping = frame[FP_FRAME_MAPPING];
+    uint32_t object = mapping ? fp_table_row(&w->model->mappings, mapping)[FP_MAPPING_OBJECT] : 0;
+    if (mapping && (fp_words_u64(frame + FP_FRAME_ADDRESS) || !object)) return mapping_id(w, mapping);
+    if (!mapping) object = object_of_lines(w->model, frame[FP_FRAME_LINES]);
+    if (!object) return 0;
+    uint32_t row[FP_MAPPING_WIDTH] = {0};
+    row[FP_MAPPING_OBJECT] = object;
+    row[FP_MAPPING_FLAGS] = NOWHERE;
+    return fp_table_intern(&w->out_mappings, row);
 }
 
 /* Writes location `id`.  `row` is a frame whose mapping is the id in the file.  Its new functions are written to `out`
@@ -167,9 +182,7 @@ uint32_t fp_pprof_new_location(struct fp_pprof_writer *w, uint32_t frame, struct
         row[FP_FRAME_LINES] = name_address(w, frame);
         if (!row[FP_FRAME_LINES]) return 0;
     }
-    if (!row[FP_FRAME_MAPPING]) row[FP_FRAME_MAPPING] = object_mapping(w, row[FP_FRAME_LINES]);
-    if (row[FP_FRAME_MAPPING] != FP_NO_ID) row[FP_FRAME_MAPPING] = mapping_id(w, row[FP_FRAME_MAPPING]);
-    if (row[FP_FRAME_MAPPING] == FP_NO_ID) return 0;
+    if ((row[FP_FRAME_MAPPING] = mapping_of(w, row)) == FP_NO_ID) return 0;
     uint32_t before = w->out_locations.n;
     uint32_t id = fp_table_intern(&w->out_locations, row);
     if (id == FP_NO_ID) return 0;
@@ -190,36 +203,58 @@ uint32_t fp_pprof_no_stack(struct fp_pprof_writer *w, struct fp_buf *out) {
 
 /* ---- mappings ---- */
 
-int fp_pprof_mappings(struct fp_pprof_writer *w, struct fp_buf *out, struct fp_err *err) {
+/* The string of a mapping's file.  Negative when memory ran out. */
+static int64_t file_of(struct fp_pprof_writer *w, const uint32_t *row, struct fp_buf *out) {
+    const uint32_t name = fp_table_row(&w->model->objects, row[FP_MAPPING_OBJECT])[FP_OBJECT_NAME];
+    if (!(row[FP_MAPPING_FLAGS] & NOWHERE) || !name) return fp_pprof_string(w, name, out);
+    size_t n;
+    const uint8_t *p = fp_string(&w->model->strings, name, &n);
+    w->entry.n = 0;
+    if (fp_buf_put(&w->entry, fp_pprof_nowhere, sizeof fp_pprof_nowhere - 1) || fp_buf_put(&w->entry, p, n))
+        return FP_E_NOMEM;
+    const uint32_t file = fp_strings_intern(&w->model->strings, w->entry.p, w->entry.n);
+    return file == FP_NO_ID ? FP_E_NOMEM : fp_pprof_string(w, file, out);
+}
+
+static int put_mapping(struct fp_pprof_writer *w, uint32_t id, struct fp_buf *out) {
+    uint32_t row[FP_MAPPING_WIDTH];
+    memcpy(row, fp_table_row(&w->out_mappings, id), sizeof row);
+    uint32_t flags = row[FP_MAPPING_FLAGS];
+    const uint8_t seen = id < w->cap_seen ? w->seen[id] : 0;
+    /* pprof looks up the symbols of a mapping again unless it says that all its locations have functions */
+    if (flags & NOWHERE) { /* where nothing can be looked up */
+        flags = FP_MAPPING_HAS_FUNCTIONS | FP_MAPPING_HAS_FILENAMES | FP_MAPPING_HAS_LINES;
+    } else if (!flags && (seen & (WITH_FUNCTION | WITHOUT_FUNCTION)) == WITH_FUNCTION) {
+        flags = FP_MAPPING_HAS_FUNCTIONS;
+        if (!(seen & WITHOUT_FILE)) flags |= FP_MAPPING_HAS_FILENAMES;
+        if (!(seen & WITHOUT_LINE)) flags |= FP_MAPPING_HAS_LINES;
+        if (seen & WITH_INLINES) flags |= FP_MAPPING_HAS_INLINES;
+    }
+    const int64_t name = file_of(w, row, out);
+    const int64_t build_id =
+        fp_pprof_string(w, fp_table_row(&w->model->objects, row[FP_MAPPING_OBJECT])[FP_OBJECT_BUILD_ID], out);
+    if (name < 0 || build_id < 0) return FP_E_NOMEM;
+    size_t mark = fp_wire_begin(out, MAPPING);
+    fp_wire_put_nonzero(out, 1, id);
+    fp_wire_put_nonzero(out, 2, fp_words_u64(row + FP_MAPPING_START));
+    fp_wire_put_nonzero(out, 3, fp_words_u64(row + FP_MAPPING_LIMIT));
+    fp_wire_put_nonzero(out, 4, fp_words_u64(row + FP_MAPPING_OFFSET));
+    fp_wire_put_nonzero(out, 5, (uint64_t)name);
+    fp_wire_put_nonzero(out, 6, (uint64_t)build_id);
+    fp_wire_put_nonzero(out, 7, (flags & FP_MAPPING_HAS_FUNCTIONS) != 0);
+    fp_wire_put_nonzero(out, 8, (flags & FP_MAPPING_HAS_FILENAMES) != 0);
+    fp_wire_put_nonzero(out, 9, (flags & FP_MAPPING_HAS_LINES) != 0);
+    fp_wire_put_nonzero(out, 10, (flags & FP_MAPPING_HAS_INLINES) != 0);
+    return fp_wire_end(out, mark);
+}
+
+int fp_pprof_mappings(struct fp_pprof_writer *w, uint32_t program, struct fp_buf *out, struct fp_err *err) {
     const struct fp_model *m = w->model;
     if (m->mappings.n > 1 && mapping_id(w, m->mappings.n - 1) == FP_NO_ID) return fp_no_memory(err);
-    for (uint32_t id = 1; id < w->out_mappings.n; id++) {
-        const uint32_t *row = fp_table_row(&w->out_mappings, id);
-        const uint32_t *object = fp_table_row(&m->objects, row[FP_MAPPING_OBJECT]);
-        uint32_t flags = row[FP_MAPPING_FLAGS];
-        uint8_t seen = id < w->cap_seen ? w->seen[id] : 0;
-        /* pprof looks up the symbols of a mapping again unless it says that all its locations have functions */
-        if (!flags && (seen & (WITH_FUNCTION | WITHOUT_FUNCTION)) == WITH_FUNCTION) {
-            flags = FP_MAPPING_HAS_FUNCTIONS;
-            if (!(seen & WITHOUT_FILE)) flags |= FP_MAPPING_HAS_FILENAMES;
-            if (!(seen & WITHOUT_LINE)) flags |= FP_MAPPING_HAS_LINES;
-            if (seen & WITH_INLINES) flags |= FP_MAPPING_HAS_INLINES;
+    for (int others = 0; others < 2; others++)
+        for (uint32_t id = 1; id < w->out_mappings.n; id++) {
+            const uint32_t object = fp_table_row(&w->out_mappings, id)[FP_MAPPING_OBJECT];
+            if ((program && object == program) != others && put_mapping(w, id, out)) return fp_no_memory(err);
         }
-        int64_t name = fp_pprof_string(w, object[FP_OBJECT_NAME], out);
-        int64_t build_id = fp_pprof_string(w, object[FP_OBJECT_BUILD_ID], out);
-        if (name < 0 || build_id < 0) return fp_no_memory(err);
-        size_t mark = fp_wire_begin(out, MAPPING);
-        fp_wire_put_nonzero(out, 1, id);
-        fp_wire_put_nonzero(out, 2, fp_words_u64(row + FP_MAPPING_START));
-        fp_wire_put_nonzero(out, 3, fp_words_u64(row + FP_MAPPING_LIMIT));
-        fp_wire_put_nonzero(out, 4, fp_words_u64(row + FP_MAPPING_OFFSET));
-        fp_wire_put_nonzero(out, 5, (uint64_t)name);
-        fp_wire_put_nonzero(out, 6, (uint64_t)build_id);
-        fp_wire_put_nonzero(out, 7, (flags & FP_MAPPING_HAS_FUNCTIONS) != 0);
-        fp_wire_put_nonzero(out, 8, (flags & FP_MAPPING_HAS_FILENAMES) != 0);
-        fp_wire_put_nonzero(out, 9, (flags & FP_MAPPING_HAS_LINES) != 0);
-        fp_wire_put_nonzero(out, 10, (flags & FP_MAPPING_HAS_INLINES) != 0);
-        if (fp_wire_end(out, mark)) return fp_no_memory(err);
-    }
     return FP_DONE;
 }

@@ -145,6 +145,9 @@ class _Group:
         part = merge_parts(self.sources, list(self.events))
         part.creator = f"fastprof-{__version__}".encode()
         part.comments.insert(0, comment)
+        dearest = lib.fp_estimate_dearest_object(self.c)
+        if dearest not in (0, lib.FP_NO_ID):
+            part.extra["program"] = self._model.string(self._model.row("objects", dearest)[0])
         if len(self.events) > 1:  # a graph's first event is its main one; readers of stacks show the last
             part.extra["default_sample_type"] = self.events[lib.fp_estimate_first_value(self.c)].name
         return part

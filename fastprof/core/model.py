@@ -133,6 +133,9 @@ EXTRA: dict[str, Any] = {
     # same.  By pprof; the former by gperftools, of the profiler's own functions.
     "drop_frames": bytes,
     "keep_frames": bytes,
+    # The name of the object that is the main program's, as far as addresses do not say it.  By pprof, and by the
+    # estimate of stacks, for which it is the object that costs most.
+    "program": bytes,
     # Where the profile is explained, a URL.  By pprof.
     "doc_url": bytes,
     # Events that are not columns: computed from others, or only described.  By Callgrind.

@@ -49,6 +49,23 @@ def default_value(part: Part, view: str) -> int:
     return 0 if view == "graph" or not names else len(names) - 1
 
 
+def program_of(part: Part, names: list[bytes]) -> bytes | None:
+    """Which of these names of objects is the program that a part says it ran; None if it says nothing of them.
+
+    The command begins with its path, or a path that leads to it: `python3` to `python3.11`.  Without a command it is
+    what the operator that made the part takes for it.
+    """
+    command = part.command or b""
+    found = [name for name in names if name and (command == name or command.startswith(name + b" "))]
+    word = command.split(b" ")[0]
+    if word:
+        last = word.rpartition(b"/")[2]
+        found += [name for name in names if name.rpartition(b"/")[2] == last]
+        found += [name for name in names if last and name.startswith(word)]
+    found += [name for name in names if name == part.extra.get("program")]
+    return found[0] if found else None
+
+
 # Fields in which parts may differ.  A merged part then lists the values in a description of this name.
 _LISTED = {"creator": b"Original creators", "pid": b"Processes", "thread": b"Threads", "trigger": b"Triggers"}
 

@@ -65,7 +65,9 @@ def annotate(path: Path, *options: str) -> tuple[list[int], dict[str, list[int]]
             if m[2] == "PROGRAM TOTALS":
                 totals = costs
             elif m[2].partition(" [")[0] != "file:function":
-                rows[re.sub(r" \[[^][]*(\[[^][]*\])?[^][]*\]$", "", m[2])] = costs
+                # without the object, which rows under fi= do not have, and without [clone .isra.0], which looks alike
+                key = re.sub(r"( \[[^][]*(\[[^][]*\])?[^][]*\])+$", "", m[2])
+                rows[key] = [a + b for a, b in zip(costs, rows.get(key, [0] * len(costs)), strict=True)]
     return totals, rows
 
 

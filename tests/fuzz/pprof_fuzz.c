@@ -52,7 +52,7 @@ static int run(const uint8_t *data, size_t size, int lenient, size_t step, uint3
         for (uint32_t k = 0; k < r->n_types && k < 64; k++) fp_buf_put(out, "\x0a\x00", 2);
     }
     if (status == FP_DONE) status = pass(r, data, size, step, batch, out ? w : NULL, out);
-    if (status == FP_DONE && out && fp_pprof_mappings(w, out, &err)) abort();
+    if (status == FP_DONE && out && fp_pprof_mappings(w, m->objects.n - 1, out, &err)) abort();
     fp_batch_free(batch);
     fp_pprof_writer_free(w);
     fp_pprof_reader_free(r);

@@ -474,7 +474,7 @@ def test_objects_without_addresses_become_mappings() -> None:
     model.add_part(Part(value_types=[ValueType("v", "u")]))
     frames = [one_frame(model, name, object_id=model.object("/bin/x")) for name in "fg"]
     p = reference.parse(written([stacks(model, [(frames, 0, 0, 0, [1])])], model))
-    assert [p.string_table[m.filename] for m in p.mapping] == ["/bin/x"]
+    assert [p.string_table[m.filename] for m in p.mapping] == ["(no address)//bin/x"]
     assert [location.mapping_id for location in p.location] == [1, 1]
 
 

@@ -64,7 +64,7 @@ class PprofReader(Reader):
         for key in ("period", "time_ns", "duration_ns"):
             if value := int(getattr(r, key)):
                 extra[key] = value
-        for key in ("drop_frames", "keep_frames", "doc_url"):
+        for key in ("drop_frames", "keep_frames", "doc_url", "program"):
             if value := getattr(r, key):
                 extra[key] = text(value)
         if r.default_sample_type:

@@ -9,7 +9,7 @@ from fastprof.core.errors import check
 from fastprof.core.model import Batch, Model, Part, ValueType
 from fastprof.core.options import INT64, Options
 from fastprof.core.owner import owned
-from fastprof.core.parts import match_values, merge_parts
+from fastprof.core.parts import match_values, merge_parts, program_of
 from fastprof.core.report import Report
 from fastprof.core.sink import Sink
 from fastprof.formats.pprof import COMMENTS, NAME_ADDRESSES, TIME
@@ -84,8 +84,10 @@ class PprofWriter(Writer):
     def end(self) -> None:
         if self._types is None and self.model.parts:
             self._begin_part(0)
-        check(lib.fp_pprof_mappings(self._w, self.out, self._err), self._err, "output", self.format)
-        self._metadata()
+        part = merge_parts(self._used, self._types or [ValueType("samples", "count")])
+        status = lib.fp_pprof_mappings(self._w, self._program(part), self.out, self._err)
+        check(status, self._err, "output", self.format)
+        self._metadata(part)
         stats, report = self._w.stats, self.report
         report.repairs.add(
             "samples-without-stack", "samples without stack, given the function [no stack]", stats.no_stack
@@ -94,11 +96,16 @@ class PprofWriter(Writer):
         report.not_representable.add("invalid-utf8", "strings that are not UTF-8, mended", stats.mended)
         report.rows["samples written"] += int(stats.samples)
 
-    def _metadata(self) -> None:
+    def _program(self, part: Part) -> int:
+        """The object of the main program, 0 if it is not known.  pprof's titles name the first mapping."""
+        model = self.model
+        names = [model.string(model.row("objects", i)[0]) for i in range(model.count("objects"))]
+        program = program_of(part, names)
+        return 0 if program is None else names.index(program)
+
+    def _metadata(self, part: Part) -> None:
         """Fields of the profile as a whole."""
-        types = self._types or [ValueType("samples", "count")]
-        part = merge_parts(self._used, types)
-        extra = part.extra
+        types, extra = part.value_types, part.extra
         self._value_type(11, *extra.get("period_type", (types[-1].name, types[-1].unit)))
         self._number(12, extra.get("period") or 1)
         time_ns = self.options[TIME]
