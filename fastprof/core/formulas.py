@@ -14,7 +14,8 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 
-_TERM = re.compile(r"\s*([+-]?)\s*(\d*)\s*\*?\s*([A-Za-z_]\w*)\s*", re.ASCII)
+# possessive: blanks that four pieces could share would be tried in each of them
+_TERM = re.compile(r"\s*+([+-]?)\s*+(\d*+)\s*+\*?\s*+([A-Za-z_]\w*+)\s*+", re.ASCII)
 _LARGEST = (1 << 63) - 1
 _DEEPEST = 64  # events nested in events
 
@@ -26,7 +27,7 @@ def parse(formula: str) -> list[tuple[int, str]]:
     while at < len(formula) or not terms:
         match = _TERM.match(formula, at)
         if match is None:
-            raise ValueError(f"formula {formula!r} has {formula[at : at + 20]!r}, expected a term like 2 Dr")
+            raise ValueError(f"formula {formula!r:.80} has {formula[at : at + 20]!r}, expected a term like 2 Dr")
         sign, digits, name = match.groups()
         if len(digits) > 19:
             raise ValueError(f"factor {digits[:24]} is beyond 2^63-1")

@@ -9,13 +9,18 @@ from fastprof.core._typing import NamedTuple
 
 _HEX = rb"(?:0x)?([0-9a-fA-F]+)"
 _RANGE = rb"\s*" + _HEX + rb"[\s-]\s*" + _HEX + rb":?"
+# Lines come from files, so no pattern may look at a text again for each place in it: what could be split in more than
+# one way is split only here, or by hand.
 # Patterns are compiled when they are first used, because this module is imported to recognize any input.
 # 08048000-08049000 r-xp 00001000 08:01 4711   /path with blanks
-_MAPS_LINE = _RANGE + rb"\s+([-rwxps]{3,5})\s+([0-9a-fA-F]+)\s+\S+:\S+\s+\d+(?:\s+(.*))?$"
+_MAPS_LINE = _RANGE + rb"\s+([-rwxps]{3,5})\s+([0-9a-fA-F]+)\s+\S[^\s:]*:\S++\s+\d+(?:\s+(.*))?$"
 # 0x8048000-0x8049000: r-xp /path (@1000) 1a2b3c
-_BRIEF_LINE = _RANGE + rb"(?:\s+([-rwxps]{3,5}))?\s+(.+?)(?:\s+\(@([0-9a-fA-F]+)\))?(?:\s+([0-9a-fA-F]{8,}))?$"
+_BRIEF_LINE = _RANGE + rb"(?:\s+([-rwxps]{3,5})(?=\s+\S))?\s+(\S.*)$"
+_OFFSET = rb"\(@([0-9a-fA-F]+)\)"
+_BUILD_ID = rb"([0-9a-fA-F]{8,})"
 _BUILD = rb"\s*build=(.*)$"
-_LOG_PREFIX = rb"^.*?\S+:\d+\] "
+_LOG_PREFIX = rb"\S:\d+\] "
+_LONGEST_LINE = 1 << 16  # after $build was replaced: more than a path, a build id and what is around them
 _SHARED_OBJECT = rb"\.so$|\.so[._][0-9]+"
 _LIMIT = 1 << 64
 
@@ -47,11 +52,12 @@ class MapsText:
             self._build = assigned[1].strip()
             return
         # $build stands for the text of the last build= line; $builder is something else
-        build = self._build
-        line = re.sub(rb"\$build(?!\w)", lambda _: build, line)
+        pieces = re.split(rb"\$build(?!\w)", line)
+        if len(line) + len(pieces) * len(self._build) <= _LONGEST_LINE:
+            line = self._build.join(pieces)
         found = self._parse(line)
-        if found is None and (bare := re.sub(_LOG_PREFIX, b"", line)) != line:
-            found = self._parse(bare)
+        if found is None and (logged := re.search(_LOG_PREFIX, line)):
+            found = self._parse(line[logged.end() :])
         if found is None:
             self.unknown += 1
         else:
@@ -63,7 +69,9 @@ class MapsText:
             start, limit, permissions, offset, path = m.groups()
             build_id = None
         elif m := re.match(_BRIEF_LINE, line):
-            start, limit, permissions, path, offset, build_id = m.groups()
+            start, limit, permissions, path = m.groups()
+            path, build_id = _last_word(path, _BUILD_ID)
+            path, offset = _last_word(path, _OFFSET)
         else:
             return None
         numbers = int(start, 16), int(limit, 16), int(offset or b"0", 16)
@@ -71,6 +79,14 @@ class MapsText:
             return None
         path = (path or b"").strip().removesuffix(b" (deleted)")
         return MappedObject(*numbers, path, build_id or b"", permissions is None or b"x" in permissions)
+
+
+def _last_word(text: bytes, pattern: bytes) -> tuple[bytes, bytes | None]:
+    """The text before its last word, and the group in that word, if it matches; else the text and None."""
+    before, *last = text.rsplit(None, 1)
+    if not last or not text.endswith(last[0]) or not (m := re.fullmatch(pattern, last[0])):
+        return text, None
+    return before, m[1]
 
 
 def arrange(objects: Iterable[MappedObject]) -> list[MappedObject]:

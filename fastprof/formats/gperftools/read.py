@@ -27,19 +27,19 @@ _VALUE_TYPES = [ValueType("samples", "count"), ValueType("cpu", "nanoseconds")]
 # ---- symbols inside the profile -----------------------------------------
 
 _SYMBOL_LINE = rb"\s*0x([0-9a-fA-F]{1,16})\s+(.*)$"
-_JAVA_FILE_LINE = rb"(.*)\s+\((.+):(-?\d+)\)$"
-_JAVA_FILE = rb"(.*)\s+\((.*)\)$"
+_JAVA_LINE = rb"-?[0-9]+"
+_BLANKS = (b" ", b"\t", b"\f", b"\v", b"\r")
 
 
 def split_inlined(names: bytes) -> list[bytes]:
     """`inner--outer` as google-pprof joins inlined functions, innermost first; `operator--` is one name."""
-    parts: list[bytes] = []
+    parts: list[list[bytes]] = []
     for piece in names.split(b"--"):
-        if parts and parts[-1].endswith(b"operator"):
-            parts[-1] += b"--" + piece
+        if parts and parts[-1][-1].endswith(b"operator"):
+            parts[-1].append(piece)
         else:
-            parts.append(piece)
-    return [p for p in parts if p] or [b""]
+            parts.append([piece])
+    return [name for part in parts if (name := b"--".join(part))] or [b""]
 
 
 # ---- reading ------------------------------------------------------------
@@ -196,9 +196,18 @@ class GperftoolsReader(Reader):
 
 
 def _java_frame(text: bytes) -> tuple[bytes, bytes, int]:
-    if m := re.match(_JAVA_FILE_LINE, text):
-        line = int(m[3])
-        return m[1], m[2], line if 0 < line < 1 << 32 else 0
-    if m := re.match(_JAVA_FILE, text):
-        return m[1], m[2], 0
+    """`name (File.java:12)`, `name (File.java)` or only a name: (name, file, line)."""
+    if text.endswith(b")"):
+        file, colon, line = text[:-1].rpartition(b":")
+        if colon and re.fullmatch(_JAVA_LINE, line) and (at := _last_bracket(file[:-1])) >= 0:
+            # more digits than a line number has are not even made a number
+            number = int(line) if len(line) < 20 else 0
+            return file[:at], file[at + 2 :], number if 0 < number < 1 << 32 else 0
+        if (at := _last_bracket(text[:-1])) >= 0:
+            return text[:at], text[at + 2 : -1], 0
     return text.strip(), b"", 0
+
+
+def _last_bracket(text: bytes) -> int:
+    """Where the last blank with a bracket behind it is, or -1."""
+    return max(text.rfind(blank + b"(") for blank in _BLANKS)
