@@ -13,7 +13,8 @@ from collections.abc import Iterator
 from fastprof import bridges, plan
 from fastprof.bridges.aggregate import Table
 from fastprof.bridges.agree import Agreement
-from fastprof.bridges.coarse import BY, CALLS, coarse, taken_off
+from fastprof.bridges.coarse import BY as BY  # cli/diff.py lists them
+from fastprof.bridges.coarse import CALLS, coarse, taken_off
 from fastprof.core._c import ffi, lib
 from fastprof.core._typing import Any, NamedTuple
 from fastprof.core.engine import EVERYTHING, Format, Input, write
