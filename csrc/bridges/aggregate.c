@@ -352,8 +352,7 @@ static int order_functions(struct fp_aggregate_private *its) {
 int fp_aggregate_finish(struct fp_aggregate *a, struct fp_err *err) {
     struct fp_aggregate_private *its = a->its;
     if (close_block(a, err)) return err->code;
-    its->from_runs = 0;
-    its->held = 0;
+    its->from_runs = its->in_function = its->held = 0;
     if (fp_order_rank(&its->order) || order_functions(its) ||
         fp_merging_begin(&its->merging, &its->order, 0, a->n_columns))
         return fp_no_memory(err);
@@ -400,8 +399,10 @@ static int next_row(struct fp_aggregate *a, struct fp_err *err) {
         return status;
     }
     for (;;) {
-        int status = fp_merging_next(m, err);
-        if (status != FP_DONE || its->next_function == its->n_functions) return status;
+        int status = its->in_function ? fp_merging_next(m, err) : FP_DONE;
+        if (status != FP_DONE) return status;
+        its->in_function = 0;
+        if (its->next_function == its->n_functions) return FP_DONE;
         const uint32_t last = its->last[its->functions[its->next_function++]];
         uint32_t n = 0;
         for (uint32_t b = last; b; b = its->blocks[b - 1].before) n++;
@@ -409,7 +410,15 @@ static int next_row(struct fp_aggregate *a, struct fp_err *err) {
         n = 0;
         for (uint32_t b = last; b; b = its->blocks[b - 1].before)
             open_cursor(its, &m->cursors[n++], &its->blocks[b - 1]);
+        its->in_function = 1;
     }
+}
+
+/* The next function's only block, if it has just one and its rows are not being given out yet. */
+static const struct fp_block *only_block(const struct fp_aggregate_private *its) {
+    if (its->from_runs || its->in_function || its->next_function == its->n_functions) return NULL;
+    const struct fp_block *b = &its->blocks[its->last[its->functions[its->next_function]] - 1];
+    return b->before ? NULL : b;
 }
 
 static void give(struct fp_batch *out, const struct fp_row *row, uint32_t n_columns) {
@@ -460,8 +469,19 @@ int fp_aggregate_pull(struct fp_aggregate *a, struct fp_batch *out, struct fp_er
 int fp_aggregate_spill(struct fp_aggregate *a, uint8_t *to, size_t *at, size_t n, struct fp_err *err) {
     struct fp_packed_block out = {.rows = 0};
     int status = FP_FULL;
-    while (n - *at >= fp_aggregate_room(a) && (status = next_row(a, err)) == FP_FULL)
+    while (n - *at >= fp_aggregate_room(a)) {
+        const struct fp_block *only = only_block(a->its);
+        if (only && only->nbytes <= n - FP_PACKED_SLACK) { /* as it is */
+            fp_packed_end(&out, to);
+            if (only->nbytes > n - *at) return FP_FULL;
+            memcpy(to + *at, a->its->bytes + only->at, only->nbytes);
+            *at += only->nbytes;
+            a->its->next_function++;
+            continue;
+        }
+        if ((status = next_row(a, err)) != FP_FULL) break;
         *at = fp_packed_append(&out, a->model, to, *at, &a->its->merging.row, a->n_columns);
+    }
     fp_packed_end(&out, to);
     return status;
 }

@@ -53,6 +53,7 @@ struct fp_aggregate_private {
     /* giving out */
     struct fp_merging merging;
     int32_t from_runs;
+    int32_t in_function; /* `merging` has rows of a function yet to come */
     uint32_t *functions; /* those that have rows, in order */
     uint32_t n_functions, next_function;
     int32_t held; /* a function that may have no rows was read */

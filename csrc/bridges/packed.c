@@ -285,6 +285,11 @@ static void push(struct fp_merging *m, uint32_t cursor) {
 }
 
 int fp_merging_next(struct fp_merging *m, struct fp_err *err) {
+    if (m->n == 1 && !m->n_started && m->cursors[0].eof) { /* nothing to merge with, and places come once */
+        if (!advance(m, &m->cursors[0])) return FP_DONE;
+        m->row = m->cursors[0].row;
+        return FP_FULL;
+    }
     for (; m->n_started < m->n; m->n_started++) {
         const int found = advance(m, &m->cursors[m->n_started]);
         if (found < 0) {
