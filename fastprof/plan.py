@@ -47,9 +47,12 @@ class Plan(NamedTuple):
         """
         left = Left()
 
-        def through(rows: Iterator[Batch], operators: list[Operator]) -> Iterator[Batch]:
+        # what adds up the stacks of several branches needs all of them
+        apart = self.holds._replace(keeps_stacks=self.holds.keeps_stacks or len(self.branches) > 1)
+
+        def through(rows: Iterator[Batch], operators: list[Operator], holds: Holds) -> Iterator[Batch]:
             for operator in operators:
-                rows = operator.load()(rows, model, options, report, self.holds)
+                rows = operator.load()(rows, model, options, report, holds)
             return rows
 
         def rows_of(branch: Branch) -> Iterator[Batch]:
@@ -57,7 +60,7 @@ class Plan(NamedTuple):
             # stacks have their value types when they are read, a timeline's are made by a bridge
             if agreement and branch.inputs[0].view == "stacks":
                 rows = agreement.compared(rows)
-            rows = through(left.seen(through(rows, branch.operators)), branch.bridge)
+            rows = through(left.seen(through(rows, branch.operators, apart)), branch.bridge, apart)
             return agreement.compared(rows) if agreement and branch.inputs[0].view != "stacks" else rows
 
         def read(input_: Input) -> Iterator[Batch]:
@@ -69,7 +72,7 @@ class Plan(NamedTuple):
             from fastprof.bridges.agree import Agreement
 
             agreement = Agreement(model, options, report)
-        yield from through(chain.from_iterable(map(rows_of, self.branches)), self.joined)
+        yield from through(chain.from_iterable(map(rows_of, self.branches)), self.joined, self.holds)
         left.check(model, options, report)
 
 
@@ -140,7 +143,11 @@ def make(
     # what bridges have made of several inputs is one profile already
     n = sum(1 if branch.bridge else len(branch.inputs) + merge for branch in branches)
     in_order = hasty and not several and formats.get(inputs[0].format).in_order
-    joined = _joined(view, 1 if holds.apart else n, several and not holds.apart, in_order, holds, options, looked_at)
+    if len(branches) == 1 and inputs[0].view == "timeline":
+        n = 0  # the stack machine gives each stack once, and as the target holds it
+    elif holds.apart:
+        n = 1
+    joined = _joined(view, n, several and not holds.apart, in_order, holds, options, looked_at)
     if options[bridges.UNION] and options[bridges.INTERSECT]:
         raise UsageError("--union keeps all value types and --intersect those of all inputs: choose one")
     if several:
@@ -192,16 +199,17 @@ def _bridge(input_: Input, view: str) -> Operator:
 def _joined(
     view: str, n: int, several: bool, in_order: bool, holds: Holds, options: Options, looked_at: set[Option[Any]]
 ) -> list[Operator]:
-    """The operators for the rows of all branches together, which are of `n` profiles that bridges have not made one."""
+    """The operators for the rows of all branches together, which are of `n` profiles that bridges have not made one; of
+    stacks 0 means that there is nothing to add up."""
     operators: list[Operator] = []
     if view == "timeline":
         return operators
     if view == "stacks":
-        if not holds.places:
+        if n and not holds.places:
             operators.append(bridges.ONLY_NAMES)
         if n > 1:
             operators.append(bridges.SUM_STACKS)
-        elif not holds.times:
+        elif n and not holds.times:
             operators.append(bridges.EQUAL_STACKS)
     elif not holds.calls:
         of_one = bridges.LINES_IN_ORDER if in_order else bridges.SUM_LINES

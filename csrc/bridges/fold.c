@@ -12,10 +12,13 @@ struct fp_fold *fp_fold_new(struct fp_model *model, int into, int by) {
     f->into = into;
     f->by = by;
     f->first_time = UINT64_MAX;
-    if (fp_fold_arcs_init(f) || fp_table_init(&f->groups, 2)) {
+    f->names = calloc(1, sizeof *f->names);
+    if (!f->names || fp_fold_arcs_init(f) || fp_table_init(&f->groups, FP_GROUP_WIDTH)) {
         fp_fold_free(f);
         return NULL;
     }
+    f->names->model = model;
+    f->names->by_names = 1;
     return f;
 }
 
@@ -30,8 +33,13 @@ void fp_fold_free(struct fp_fold *f) {
     free(f->index);
     free(f->by_caller);
     free(f->by_callee);
-    free(f->stack_of);
     free(f->foreseen);
+    if (f->names) fp_order_clear(f->names);
+    free(f->names);
+    free(f->group_ranks);
+    free(f->groups_in_order);
+    free(f->child);
+    free(f->sibling);
     free(f);
 }
 
@@ -71,14 +79,42 @@ static struct fp_fold_thread *switch_to(struct fp_fold *f, uint32_t thread) {
     return t;
 }
 
+/* The function that is nothing but the name of another.  FP_NO_ID when memory ran out. */
+static uint32_t only_name(struct fp_fold *f, uint32_t function) {
+    uint32_t name = fp_table_row(&f->model->functions, function)[FP_FUNCTION_NAME];
+    if (!name) name = fp_strings_intern(&f->model->strings, "[unknown]", 9);
+    return name == FP_NO_ID ? FP_NO_ID : fp_model_function(f->model, 0, 0, name, 0, 0);
+}
+
 static int function_room(struct fp_fold *f) {
-    const uint32_t had = f->cap_functions;
-    if (fp_array_zeroed(&f->by_function, &f->cap_functions, f->model->functions.n, sizeof *f->by_function))
-        return FP_E_NOMEM;
-    for (uint32_t i = had; i < f->cap_functions; i++) f->by_function[i].last_from = FP_FOLD_NOWHERE;
+    const uint32_t had = f->n_functions, n = f->model->functions.n;
+    if (fp_array_zeroed(&f->by_function, &f->cap_functions, n, sizeof *f->by_function)) return FP_E_NOMEM;
+    for (uint32_t i = had; i < n; i++) {
+        const uint32_t as = f->by & FP_FOLD_BY_NAME ? only_name(f, i) : i;
+        if (as == FP_NO_ID) return FP_E_NOMEM;
+        f->by_function[i].last_from = FP_FOLD_NOWHERE;
+        f->by_function[i].as = as;
+        f->n_functions = i + 1;
+    }
     if (!(f->by & FP_FOLD_INCLUSIVE)) return 0;
     return fp_array_zeroed(&f->inclusive, &f->cap_inclusive, f->cap_functions, sizeof *f->inclusive);
 }
+
+/* The group of a thread, or of its part on one CPU.  FP_NO_ID when memory ran out. */
+static uint32_t group_of(struct fp_fold *f, uint32_t thread, uint32_t cpu) {
+    const uint32_t by = (uint32_t)f->by & FP_FOLD_BY_THREAD;
+    if (f->into == FP_FOLD_ARCS) return by ? thread : 0;
+    if (!by && !(f->by & FP_FOLD_BY_CPU)) return 0;
+    const uint32_t *row = fp_table_row(&f->model->threads, thread);
+    uint32_t group[FP_GROUP_WIDTH] = {[FP_GROUP_CPU] = cpu};
+    if (by & FP_FOLD_BY_PID) group[FP_GROUP_PID] = row[FP_THREAD_PID];
+    if (by & FP_FOLD_BY_TID) group[FP_GROUP_TID] = row[FP_THREAD_TID];
+    if (by == FP_FOLD_BY_THREAD) group[FP_GROUP_INPUT] = row[FP_THREAD_INPUT];
+    return fp_table_intern(&f->groups, group);
+}
+
+/* What a sum was that passed 2^64 - 1. */
+enum { TICKS = 1, SELF = 2 };
 
 /* Ends the top frame at `now`.  `inclusive` is that of the fold. */
 static inline void pop(struct fp_arc *arcs, struct fp_fold_function *by_function, uint64_t *inclusive,
@@ -87,20 +123,24 @@ static inline void pop(struct fp_arc *arcs, struct fp_fold_function *by_function
     const uint64_t ticks = now - top->enter;
     by_function[top->function].active--;
     if (FP_UNLIKELY(inclusive != NULL) && !by_function[top->function].active)
-        *overflowed |= __builtin_add_overflow(inclusive[top->function], ticks, &inclusive[top->function]);
-    a->self += ticks - top->child;
+        *overflowed |= __builtin_add_overflow(inclusive[top->function], ticks, &inclusive[top->function]) * TICKS;
+    *overflowed |= __builtin_add_overflow(a->self, ticks - top->child, &a->self) * SELF;
     top[-1].child += ticks;
     if (FP_LIKELY(--a->active == 0)) {
-        /* Self and callees' ticks are parts of this sum: if it holds, they do. */
-        *overflowed |= __builtin_add_overflow(a->ticks, ticks, &a->ticks);
+        *overflowed |= __builtin_add_overflow(a->ticks, ticks, &a->ticks) * TICKS;
         a->subcalls += thread_calls - top->calls_before;
     }
 }
 
-static int too_long(const struct fp_fold *f, struct fp_err *err) {
-    const char *what =
-        f->into == FP_FOLD_TREE ? "the inclusive time of a call path" : "the inclusive time of a call arc";
-    return fp_fail_beyond(err, what, FP_FOLD_TIME, "2^64 - 1 ticks");
+/* Of an arc the own ticks are part of the inclusive ones.  Of a context only its own ticks are kept: those that were
+ * written away are not known here. */
+static int too_long(const struct fp_fold *f, int overflowed) {
+    return overflowed & (f->into == FP_FOLD_TREE ? SELF : TICKS);
+}
+
+static int fail_too_long(const struct fp_fold *f, struct fp_err *err) {
+    if (f->into == FP_FOLD_TREE) return fp_fail_beyond(err, FP_FOLD_PATH_COST, FP_FOLD_TIME, "2^63 - 1");
+    return fp_fail_beyond(err, "the inclusive time of a call arc", FP_FOLD_TIME, "2^64 - 1 ticks");
 }
 
 /* Once the arcs have outgrown the caches, every lookup waits for memory twice.
@@ -159,18 +199,19 @@ static int move_to(struct fp_fold *f, struct fp_fold_thread *t, uint32_t group, 
     for (uint32_t i = 1; i < t->n; i++) {
         struct fp_fold_frame *frame = &t->frames[i];
         const uint32_t caller = i > 1 ? frame[-1].arc + 1 : 0, mask = fp_fold_mask(f->index_shift);
-        uint32_t at = fp_fold_slot(caller, frame->function, group, f->index_shift), arc;
+        const uint32_t callee = f->by_function[frame->function].as;
+        uint32_t at = fp_fold_slot(caller, callee, group, f->index_shift), arc;
         for (; (arc = f->index[at]); at = (at + 1) & mask) {
             const struct fp_arc *a = &f->arcs[arc - 1];
-            if (a->callee == frame->function && a->caller == caller && a->group == group) break;
+            if (a->callee == callee && a->caller == caller && a->group == group) break;
         }
-        if (!arc && (arc = fp_fold_add_arc(f, caller, frame->function, group) + 1) == 0) return FP_E_NOMEM;
+        if (!arc && (arc = fp_fold_add_arc(f, caller, callee, group) + 1) == 0) return FP_E_NOMEM;
         *frame = (struct fp_fold_frame){now, 0, t->calls, arc - 1, frame->function};
         f->arcs[arc - 1].active++;
         f->by_function[frame->function].active++;
     }
     t->group = group;
-    return overflowed ? FP_E_OVERFLOW : 0;
+    return too_long(f, overflowed) ? FP_E_OVERFLOW : 0;
 }
 
 struct run {
@@ -247,19 +288,24 @@ static int put(struct fp_fold *f, const struct fp_batch *in, int sorted, struct 
     for (uint32_t i = 0; i < n;) {
         if (FP_UNLIKELY(f->switched - switched > MANY_SWITCHED && !sorted)) return put_by_thread(f, in, i, err);
         const uint32_t thread = threads[i];
-        uint32_t group = f->by & FP_FOLD_BY_THREAD ? thread : 0, to = run_of(threads, i, n);
+        uint32_t to = run_of(threads, i, n);
         struct fp_fold_thread *t = switch_to(f, thread);
         if (!t) return fp_fail(err, FP_E_NOMEM, 0, "the threads' stacks");
-        if (!t->seen) t->first = t->last = time[i];
-        t->seen = 1;
+        if (!t->seen) {
+            t->first = t->last = time[i];
+            t->own = group_of(f, thread, 0);
+            if (t->own == FP_NO_ID) return fp_fail(err, FP_E_NOMEM, 0, "the table of threads");
+            t->seen = 1;
+        }
+        uint32_t group = t->own;
         if (FP_UNLIKELY(f->by & FP_FOLD_BY_CPU)) {
             int32_t cpu;
             to = cpu_run(in, i, to, &cpu);
-            group = cpu < 0 ? t->group : fp_table_intern(&f->groups, (uint32_t[]){group, (uint32_t)cpu});
+            group = cpu < 0 ? t->group : group_of(f, thread, (uint32_t)cpu);
             if (group == FP_NO_ID) return fp_fail(err, FP_E_NOMEM, 0, "the table of CPUs");
             int status = group == t->group ? 0 : move_to(f, t, group, time[i] > t->last ? time[i] : t->last);
             if (status == FP_E_NOMEM) return fp_fail(err, FP_E_NOMEM, 0, "the table of call paths");
-            if (status) return too_long(f, err);
+            if (status) return fail_too_long(f, err);
         }
         const uint64_t from = (uint64_t)group << 32;
         /* What the loop uses stays in registers: the compiler cannot know that
@@ -267,7 +313,7 @@ static int put(struct fp_fold *f, const struct fp_batch *in, int sorted, struct 
         struct fp_arc *arcs = f->arcs;
         const uint32_t *index = f->index;
         unsigned shift = f->index_shift;
-        uint32_t mask = fp_fold_mask(shift), cap_functions = f->cap_functions;
+        uint32_t mask = fp_fold_mask(shift), n_functions = f->n_functions;
         struct fp_fold_function *by_function = f->by_function;
         uint64_t *const inclusive = f->inclusive;
         struct fp_fold_frame *top = t->frames + t->n - 1, *limit = t->frames + t->cap - 1;
@@ -311,15 +357,16 @@ static int put(struct fp_fold *f, const struct fp_batch *in, int sorted, struct 
                 struct fp_fold_function *const known = &by_function[function];
                 uint32_t arc = known->last_arc;
                 if (known->last_from != (from | caller)) {
-                    uint32_t at = fp_fold_slot(caller, function, group, shift);
+                    const uint32_t callee = known->as;
+                    uint32_t at = fp_fold_slot(caller, callee, group, shift);
                     for (; (arc = index[at]); at = (at + 1) & mask) {
                         const struct fp_arc *a = &arcs[arc - 1];
-                        if (FP_LIKELY(a->callee == function && a->caller == caller && a->group == group)) break;
+                        if (FP_LIKELY(a->callee == callee && a->caller == caller && a->group == group)) break;
                     }
                     if (FP_LIKELY(arc)) {
                         arc--;
                     } else {
-                        arc = fp_fold_add_arc(f, caller, function, group);
+                        arc = fp_fold_add_arc(f, caller, callee, group);
                         if (arc == UINT32_MAX) return fp_fail(err, FP_E_NOMEM, 0, "the table of call arcs");
                         arcs = f->arcs;
                         index = f->index;
@@ -328,6 +375,7 @@ static int put(struct fp_fold *f, const struct fp_batch *in, int sorted, struct 
                     }
                     known->last_arc = arc;
                     known->last_from = from | caller;
+                    known->entered = 1;
                 }
                 arcs[arc].active++;
                 arcs[arc].calls++;
@@ -336,7 +384,7 @@ static int put(struct fp_fold *f, const struct fp_batch *in, int sorted, struct 
             } else if (FP_LIKELY(top->function == function && function)) {
                 __builtin_prefetch(&arcs[top[-1].arc]); /* exits come in runs */
                 pop(arcs, by_function, inclusive, top--, now, calls, &overflowed);
-            } else if (function >= cap_functions || !by_function[function].active) {
+            } else if (function >= n_functions || !by_function[function].active) {
                 f->stats.orphan_exits++;
             } else {
                 while (top->function != function) {
@@ -349,7 +397,7 @@ static int put(struct fp_fold *f, const struct fp_batch *in, int sorted, struct 
         t->n = (uint32_t)(top - t->frames) + 1;
         t->last = last;
         t->calls = calls;
-        if (overflowed) return too_long(f, err);
+        if (too_long(f, overflowed)) return fail_too_long(f, err);
     }
     return FP_DONE;
 }
@@ -383,7 +431,12 @@ int fp_fold_end(struct fp_fold *f, struct fp_err *err) {
         t->n = 0;
     }
     if (f->first_time > f->last_time) f->first_time = f->last_time;
-    return overflowed ? too_long(f, err) : FP_DONE;
+    for (uint32_t i = 0; i < f->n_functions && f->by & FP_FOLD_BY_NAME; i++) {
+        const uint32_t *row = fp_table_row(&f->model->functions, i);
+        f->stats.placed +=
+            f->by_function[i].entered && (row[FP_FUNCTION_OBJECT] || row[FP_FUNCTION_FILE] || row[FP_FUNCTION_LINE]);
+    }
+    return too_long(f, overflowed) ? fail_too_long(f, err) : FP_DONE;
 }
 
 int fp_fold_thread_times(const struct fp_fold *f, uint32_t thread, uint64_t *first, uint64_t *last) {

@@ -14,8 +14,14 @@
  * outermost of these calls adds to its inclusive ticks.  Every call is counted.
  * Changing from one thread to another takes time linear in the depth of both
  * stacks.  In a batch with many changes the rows are therefore first sorted by
- * thread.  The sums are the same, but contexts may be numbered in another order.
- * Memory: linear in distinct arcs (or contexts) and in the depth of the stacks.
+ * thread.  The sums are the same.
+ * Memory: linear in distinct arcs (or contexts) and in the depth of the stacks.  The
+ * caller writes arcs or contexts away as sorted runs when there are too many.
+ *
+ * Contexts are written as a walk over their tree, each node before its children and these in the order of their names
+ * (rank.h), so that the order does not depend on when a context came, nor on what was written away:
+ *
+ *   main > sort, main > alloc, main > sort > alloc      gives      main, main > alloc, main > sort, main > sort > alloc
  */
 #ifndef FP_FOLD_H
 #define FP_FOLD_H
@@ -34,12 +40,16 @@ enum fp_fold_into {
 
 /* What arcs or nodes are kept apart by, bits. */
 enum fp_fold_by {
-    FP_FOLD_BY_THREAD = 1,
-    FP_FOLD_BY_CPU = 2 /* tree only.  The time from a record to the thread's next one is spent on the record's CPU */
+    FP_FOLD_BY_TID = 1,
+    FP_FOLD_BY_PID = 2,
+    FP_FOLD_BY_THREAD = 3, /* also the threads of different inputs */
+    /* tree only */
+    FP_FOLD_BY_CPU = 4, /* the time from a record to the thread's next one is spent on the record's CPU */
+    FP_FOLD_BY_NAME = 8 /* functions are told apart by nothing else: contexts are of functions that are only names */
 };
 
 /* Beside enum fp_fold_by: adds up what each function costs inclusively, for fp_fold_inclusive. */
-enum { FP_FOLD_INCLUSIVE = 4 };
+enum { FP_FOLD_INCLUSIVE = 16 };
 
 /* The value columns of what comes out. */
 enum fp_fold_column { FP_FOLD_TIME = 0, FP_FOLD_CALLS = 1 };
@@ -48,7 +58,7 @@ enum fp_fold_column { FP_FOLD_TIME = 0, FP_FOLD_CALLS = 1 };
 struct fp_arc {
     uint32_t caller; /* function, 0 = none; tree: node of the caller + 1, 0 = root */
     uint32_t callee; /* function */
-    uint32_t group;  /* thread, 0 when threads are merged; by CPU: row of fp_fold's `groups` */
+    uint32_t group;  /* thread, 0 when threads are merged; tree: row of fp_fold's `groups`, likewise */
     uint32_t active; /* how often it is on the stack of the current thread */
     uint64_t calls;
     uint64_t ticks;    /* inclusive; of recursive calls only the outermost */
@@ -64,6 +74,7 @@ struct fp_fold_stats {
     uint64_t clamped;
     uint64_t events;    /* custom and typed events, which graphs and stacks cannot hold */
     uint64_t arguments; /* call arguments, likewise */
+    uint64_t placed;    /* by name: functions that had an object, a file or a line; set by fp_fold_end */
 };
 
 struct fp_fold {
@@ -81,9 +92,9 @@ struct fp_fold {
     struct fp_fold_thread *threads;
     uint32_t cap_threads, current;
     uint64_t switched;                    /* frames that changes of thread had to look at */
-    struct fp_table groups;               /* by CPU: (thread or 0, CPU) */
+    struct fp_table groups;               /* tree: enum fp_group_col */
     struct fp_fold_function *by_function; /* one an id */
-    uint32_t cap_functions;
+    uint32_t n_functions, cap_functions;
     uint64_t *inclusive; /* by function: ticks, of its recursive calls only those of the outermost; if asked for */
     uint32_t cap_inclusive;
     uint32_t *index; /* open addressing: arc + 1 */
@@ -91,9 +102,14 @@ struct fp_fold {
     uint32_t *by_caller; /* arcs ordered by (group, caller, callee) */
     uint32_t *by_callee; /* arcs ordered by (group, callee) */
     uint32_t *foreseen;  /* index slots that the current batch will look at, and a scratch stack */
-    uint32_t *stack_of;  /* tree: node -> stack id */
     uint32_t next_arc, next_node, n_ordered;
     uint64_t hot; /* arcs with as many calls are kept when others are spilled */
+    /* tree: the order of names and groups, and the links of the tree, see fold_tree.c */
+    struct fp_order *names;
+    uint32_t *group_ranks, *groups_in_order;
+    uint32_t n_group_ranks;
+    uint32_t *child, *sibling;
+    uint32_t next_group, at, depth; /* the node that was pulled last */
 };
 
 /* Functions and threads are ids of `model` (borrowed).  NULL when memory ran out. */
@@ -126,9 +142,60 @@ enum { FP_ARC_WIDTH = 5, FP_NODE_WIDTH = 4 };
 size_t fp_fold_pull_arcs(struct fp_fold *f, uint64_t *to, size_t n);
 size_t fp_fold_pull_nodes(struct fp_fold *f, uint64_t *to, size_t n);
 
-/* Forgets the arcs that fp_fold_order sorted.  Those that are on a stack stay, with
+/* Forgets the arcs that fp_fold_order sorted, or the tree.  Those that are on a stack stay, with
  * sums of 0.  0 or FP_E_NOMEM. */
 int fp_fold_forget(struct fp_fold *f);
+
+/* ---- contexts ---- */
+
+enum { FP_TREE_RECORD = 30 }; /* bytes of a record at most */
+
+/* Puts the children of each node in order, so that the pull below begins anew.  0 or FP_E_NOMEM. */
+int fp_fold_link(struct fp_fold *f);
+
+/* Fills `to` with records of nodes, up to `n` bytes, at least FP_TREE_RECORD.  The number of bytes, 0 at the end. */
+size_t fp_fold_pull_tree(struct fp_fold *f, uint8_t *to, size_t n);
+
+/* The next record of a run, its key first: deeper ones come before others, then those of lower rank. */
+struct fp_tree_head {
+    uint64_t key;
+    uint32_t function; /* of the first level: the group */
+    uint32_t depth;
+    uint64_t self, calls;
+};
+
+/* Runs of such records merged: the same contexts once, their sums added up. */
+struct fp_tree {
+    struct fp_fold *fold;
+    int32_t once;       /* fp_fold_stacks: nobody looks stacks up in the model; set by the caller */
+    struct fp_in *runs; /* refilled by the caller, who owns the bytes */
+    uint32_t n_runs;
+    uint32_t hungry;          /* after FP_MORE: the run to refill */
+    struct fp_tree_head head; /* the record at hand */
+
+    /* private from here on */
+    struct fp_tree_head *heads; /* by run */
+    uint32_t *heap;             /* runs by their heads */
+    uint32_t n_heap;
+    int32_t top_used; /* the run on top has to read its next record */
+    uint32_t *used;   /* runs that are not in the heap and have to, too */
+    uint32_t n_used;
+    uint32_t written;           /* fp_tree_pull: levels that the last record has */
+    struct fp_tree_level *path; /* fp_fold_stacks: of the last record */
+    uint32_t cap_path;
+    uint32_t *frames; /* by function, 0 = not yet known */
+    uint32_t cap_frames, n_emptied;
+    uint32_t thread, label; /* of the group at hand */
+};
+
+/* Runs start empty and hungry.  fp_fold_link must have been called since the last batch.  Borrows the fold.  NULL when
+ * memory ran out. */
+struct fp_tree *fp_tree_new(struct fp_fold *f, uint32_t n_runs);
+void fp_tree_free(struct fp_tree *t);
+
+/* Fills `to` with the merged records, up to `n` bytes; *got becomes their number.  FP_FULL, FP_DONE, FP_MORE: refill
+ * t->hungry.  FP_E_MALFORMED: a run is not what was written. */
+int fp_tree_pull(struct fp_tree *t, uint8_t *to, size_t n, size_t *got, struct fp_err *err);
 
 /* Graph rows made of merged records. */
 struct fp_fold_out {
@@ -157,11 +224,11 @@ int fp_fold_graph(struct fp_fold_out *o, struct fp_batch *out, struct fp_err *er
  * all threads together.  FP_DONE, FP_E_NOMEM or FP_E_OVERFLOW. */
 int fp_fold_inclusive(const struct fp_fold *f, const struct fp_fold_out *o, struct fp_top *c, struct fp_err *err);
 
-/* Tree: pulls stacks rows with self time and calls, from node *next on.  By CPU
+/* Pulls stacks rows with self time and calls.  By CPU
  * each has a label f->cpu.  Its value is a string, because pprof drops a number 0.
- * FP_FULL, FP_DONE, FP_E_NOMEM or FP_E_OVERFLOW. */
-int fp_fold_stacks(struct fp_fold *f, uint64_t ticks_per_second, uint32_t *next, struct fp_batch *out,
-                   struct fp_err *err);
+ * The model's stacks may be emptied between two calls (fp_model_empty_stacks).
+ * As fp_tree_pull, or FP_E_NOMEM or FP_E_OVERFLOW. */
+int fp_fold_stacks(struct fp_tree *t, uint64_t ticks_per_second, struct fp_batch *out, struct fp_err *err);
 
 /* cffi-end */
 

@@ -3,18 +3,27 @@
  *   fold.c        the machine: rows of a timeline in, arcs and contexts out
  *   fold_arcs.c   the table of arcs
  *   fold_spill.c  arcs and nodes as sorted records, and forgetting those that were written away
- *   fold_rows.c   records to graph rows, contexts to stacks rows
+ *   fold_rows.c   such records to graph rows
+ *   fold_tree.c   contexts as sorted records
+ *   fold_merge.c  such records merged, and made stacks rows
  */
 #ifndef FP_FOLD_PRIVATE_H
 #define FP_FOLD_PRIVATE_H
 
 #include "bridges/fold.h"
+#include "bridges/rank.h"
+#include "core/buf.h"
+
+/* What contexts are kept apart by: a row of fp_fold's `groups`. */
+enum fp_group_col { FP_GROUP_PID = 0, FP_GROUP_TID = 1, FP_GROUP_INPUT = 2, FP_GROUP_CPU = 3, FP_GROUP_WIDTH = 4 };
 
 /* By function. */
 struct fp_fold_function {
     uint32_t active;    /* activations on the stack of the thread at hand */
     uint32_t last_arc;  /* the arc by which it was entered last: usually the next one too, */
     uint64_t last_from; /* and known without waiting for the caller's frame: group << 32 | caller */
+    uint32_t as;        /* the function that arcs and nodes have */
+    uint32_t entered;   /* has it been called? */
 };
 
 struct fp_fold_frame {
@@ -31,8 +40,11 @@ struct fp_fold_thread {
     uint64_t first, last; /* times of its records */
     uint64_t calls;
     int32_t seen;
+    uint32_t own;   /* its group, if CPUs are not kept apart */
     uint32_t group; /* of the arcs on the stack */
 };
+
+#define FP_FOLD_PATH_COST "the own cost of a call path"
 
 #define FP_FOLD_NOWHERE UINT64_MAX /* no caller: neither a function id nor a tree node */
 
@@ -56,5 +68,35 @@ uint32_t fp_fold_add_arc(struct fp_fold *f, uint32_t caller, uint32_t callee, ui
 
 /* Keeps the first `n` arcs alone. */
 void fp_fold_keep_arcs(struct fp_fold *f, uint32_t n);
+
+/* Ticks as nanoseconds, rounded half up; or as they are, if there are 0 ticks a second.  0 or FP_E_OVERFLOW. */
+static inline int fp_fold_in_units(uint64_t ticks_per_second, uint64_t ticks, int64_t *value) {
+    __extension__ typedef unsigned __int128 u128;
+    enum { SMALL = 1000000000 }; /* ticks whose nanoseconds fit 64 bits, also with half a second added */
+    if (!ticks_per_second) {
+        *value = (int64_t)ticks;
+        return ticks > INT64_MAX ? FP_E_OVERFLOW : 0;
+    }
+    if (ticks <= SMALL) {
+        *value = (int64_t)((ticks * 1000000000u + ticks_per_second / 2) / ticks_per_second);
+        return 0;
+    }
+    const u128 v = ((u128)ticks * 1000000000u + ticks_per_second / 2) / ticks_per_second;
+    *value = (int64_t)v;
+    return v > INT64_MAX ? FP_E_OVERFLOW : 0;
+}
+
+/* A record of a context: how many levels it rises from the one before, which has `levels` of them, to its parent;
+ * function, self time, calls.  FP_TREE_RECORD bytes at most.
+ *
+ *   main 5 1, main > f 7 2, g 1 1, as functions 1, 2, 3:     00 01 05 01   00 02 07 02   02 03 01 01
+ */
+static inline uint8_t *fp_tree_record(uint8_t *to, uint32_t levels, uint32_t depth, uint32_t function, uint64_t self,
+                                      uint64_t calls) {
+    to = fp_varint(to, levels - depth);
+    to = fp_varint(to, function);
+    to = fp_varint(to, self);
+    return fp_varint(to, calls);
+}
 
 #endif

@@ -1,17 +1,4 @@
-#include <stdlib.h>
-
 #include "bridges/fold_private.h"
-#include "core/digits.h"
-
-/* Ticks as nanoseconds, rounded half up; or as they are. */
-static int in_units(uint64_t ticks_per_second, uint64_t ticks, int64_t *value) {
-    __extension__ typedef unsigned __int128 u128;
-    u128 v = ticks;
-    if (ticks_per_second) v = (v * 1000000000u + ticks_per_second / 2) / ticks_per_second;
-    if (v > INT64_MAX) return FP_E_OVERFLOW;
-    *value = (int64_t)v;
-    return 0;
-}
 
 static int too_large(struct fp_err *err, const char *what, uint32_t column) {
     return fp_fail_beyond(err, what, column, "2^63 - 1");
@@ -19,7 +6,6 @@ static int too_large(struct fp_err *err, const char *what, uint32_t column) {
 
 #define OWN_COST "the own cost of a function"
 #define ARC_COST "the inclusive cost of a call arc"
-#define PATH_COST "the own cost of a call path"
 
 /* The next record of arcs or nodes; as fp_merge_next, but an error names the sum. */
 static int next_node(struct fp_fold_out *o, struct fp_err *err) {
@@ -57,7 +43,7 @@ int fp_fold_totals(struct fp_fold_out *o, struct fp_err *err) {
             o->total[0] = o->total[1] = 0;
         }
         int64_t value;
-        if (in_units(o->ticks_per_second, node[2], &value)) return too_large(err, OWN_COST, FP_FOLD_TIME);
+        if (fp_fold_in_units(o->ticks_per_second, node[2], &value)) return too_large(err, OWN_COST, FP_FOLD_TIME);
         if (node[3] > INT64_MAX) return too_large(err, OWN_COST, FP_FOLD_CALLS);
         o->total[FP_FOLD_TIME] += (uint64_t)value;
         o->total[FP_FOLD_CALLS] += node[3];
@@ -108,7 +94,8 @@ int fp_fold_graph(struct fp_fold_out *o, struct fp_batch *out, struct fp_err *er
             out->callee[row] = called;
             out->target_line[row] = fp_table_row(&o->model->functions, callee)[FP_FUNCTION_LINE];
             out->count[row] = arc[2];
-            if (in_units(o->ticks_per_second, arc[3], &out->values[row])) return too_large(err, ARC_COST, FP_FOLD_TIME);
+            if (fp_fold_in_units(o->ticks_per_second, arc[3], &out->values[row]))
+                return too_large(err, ARC_COST, FP_FOLD_TIME);
             if (arc[4] > INT64_MAX) return too_large(err, ARC_COST, FP_FOLD_CALLS);
             out->values[out->cap + row] = (int64_t)arc[4];
             out->n++;
@@ -132,53 +119,13 @@ int fp_fold_graph(struct fp_fold_out *o, struct fp_batch *out, struct fp_err *er
         o->function = (uint32_t)node[1];
         if (put_position(o, out, row, o->function)) return fp_fail(err, FP_E_NOMEM, 0, "the function table");
         out->kind[row] = FP_COST;
-        if (in_units(o->ticks_per_second, node[2], &out->values[row])) return too_large(err, OWN_COST, FP_FOLD_TIME);
+        if (fp_fold_in_units(o->ticks_per_second, node[2], &out->values[row]))
+            return too_large(err, OWN_COST, FP_FOLD_TIME);
         if (node[3] > INT64_MAX) return too_large(err, OWN_COST, FP_FOLD_CALLS);
         out->values[out->cap + row] = (int64_t)node[3];
         out->n++;
         o->node_ready = 0;
     }
-}
-
-int fp_fold_stacks(struct fp_fold *f, uint64_t ticks_per_second, uint32_t *next, struct fp_batch *out,
-                   struct fp_err *err) {
-    if (!f->stack_of) {
-        f->stack_of = calloc((size_t)f->n_arcs + 1, sizeof *f->stack_of);
-        if (!f->stack_of) return fp_fail(err, FP_E_NOMEM, 0, "the stack tree");
-    }
-    for (; *next < f->n_arcs; ++*next) {
-        const struct fp_arc *a = &f->arcs[*next];
-        if (out->n == out->cap) return FP_FULL;
-        /* A caller's node always has the smaller number, so its stack is there. */
-        const uint32_t start = fp_table_row(&f->model->functions, a->callee)[FP_FUNCTION_LINE];
-        uint32_t line = fp_model_line(f->model, a->callee, start, 0, 0);
-        uint32_t frame = line == FP_NO_ID ? FP_NO_ID : fp_model_frame(f->model, 0, 0, 0, line);
-        uint32_t stack =
-            frame == FP_NO_ID ? FP_NO_ID : fp_model_stack(f->model, a->caller ? f->stack_of[a->caller - 1] : 0, frame);
-        if (stack == FP_NO_ID) return fp_fail(err, FP_E_NOMEM, 0, "the stack tree");
-        f->stack_of[*next] = stack;
-        if (!a->self && !a->calls) continue; /* was on the stack when the CPU changed, and no more */
-        uint32_t thread = a->group, label = 0;
-        if (f->by & FP_FOLD_BY_CPU) {
-            const uint32_t *group = fp_table_row(&f->groups, a->group);
-            uint8_t cpu[FP_DIGITS_ROOM];
-            const size_t length = (size_t)(fp_put_decimal(cpu, group[1]) - cpu);
-            thread = group[0];
-            const uint32_t text = fp_strings_intern(&f->model->strings, cpu, length);
-            label = text == FP_NO_ID ? FP_NO_ID : fp_model_label(f->model, 0, f->cpu, text, 0, 0);
-            if (label == FP_NO_ID) return fp_fail(err, FP_E_NOMEM, 0, "the table of labels");
-        }
-        const uint32_t row = out->n;
-        out->stack[row] = stack;
-        out->thread[row] = thread;
-        out->label[row] = label;
-        out->time[row] = 0;
-        if (in_units(ticks_per_second, a->self, &out->values[row])) return too_large(err, PATH_COST, FP_FOLD_TIME);
-        if (a->calls > INT64_MAX) return too_large(err, PATH_COST, FP_FOLD_CALLS);
-        out->values[out->cap + row] = (int64_t)a->calls;
-        out->n++;
-    }
-    return FP_DONE;
 }
 
 int fp_fold_inclusive(const struct fp_fold *f, const struct fp_fold_out *o, struct fp_top *c, struct fp_err *err) {
@@ -188,7 +135,7 @@ int fp_fold_inclusive(const struct fp_fold *f, const struct fp_fold_out *o, stru
         int64_t value;
         if (function == FP_NO_ID || fp_top_room(c, (uint64_t)function + 1))
             return fp_fail(err, FP_E_NOMEM, 0, "the sums of functions");
-        if (in_units(o->ticks_per_second, f->inclusive[i], &value) ||
+        if (fp_fold_in_units(o->ticks_per_second, f->inclusive[i], &value) ||
             __builtin_add_overflow(c->inclusive[function], value, &c->inclusive[function]))
             return too_large(err, "the inclusive cost of a function", FP_FOLD_TIME);
     }

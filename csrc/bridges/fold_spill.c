@@ -106,6 +106,7 @@ size_t fp_fold_pull_nodes(struct fp_fold *f, uint64_t *to, size_t n) {
 
 int fp_fold_forget(struct fp_fold *f) {
     /* Arcs that a frame points at stay, under new numbers; hot ones with their sums. */
+    const int tree = f->into == FP_FOLD_TREE;
     uint32_t *fresh = malloc(((size_t)f->n_arcs + 1) * sizeof *fresh);
     if (!fresh) return FP_E_NOMEM;
     memset(fresh, 0xff, (size_t)f->n_arcs * sizeof *fresh);
@@ -113,10 +114,11 @@ int fp_fold_forget(struct fp_fold *f) {
         for (uint32_t k = 1; f->threads[i].frames && k < f->threads[i].n; k++) fresh[f->threads[i].frames[k].arc] = 0;
     uint32_t n = 0;
     for (uint32_t i = 0; i < f->n_arcs; i++) {
-        const int hot = f->arcs[i].calls >= f->hot;
+        const int hot = !tree && f->arcs[i].calls >= f->hot;
         if (fresh[i] == UINT32_MAX && !hot) continue;
         fresh[i] = n;
         f->arcs[n] = f->arcs[i];
+        if (tree && f->arcs[n].caller) f->arcs[n].caller = fresh[f->arcs[n].caller - 1] + 1; /* was on the stack, too */
         if (!hot) f->arcs[n].calls = f->arcs[n].ticks = f->arcs[n].subcalls = f->arcs[n].self = 0;
         n++;
     }
@@ -128,6 +130,8 @@ int fp_fold_forget(struct fp_fold *f) {
     for (uint32_t i = 0; i < f->cap_functions; i++) f->by_function[i].last_from = FP_FOLD_NOWHERE;
     free(f->by_caller);
     free(f->by_callee);
-    f->by_caller = f->by_callee = NULL;
+    free(f->child);
+    free(f->sibling);
+    f->by_caller = f->by_callee = f->child = f->sibling = NULL;
     return 0;
 }

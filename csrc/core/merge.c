@@ -2,16 +2,20 @@
 
 #include <stdlib.h>
 
-struct fp_merge *fp_merge_new(uint32_t n_runs, uint32_t width) {
-    if (width > FP_MERGE_MAX_WIDTH || width < FP_MERGE_KEY) return NULL;
+struct fp_merge *fp_merge_new(uint32_t n_runs, uint32_t width, int is_signed) {
+    if (width < FP_MERGE_KEY) return NULL;
     struct fp_merge *m = calloc(1, sizeof *m);
     if (!m) return NULL;
     m->width = width;
+    m->is_signed = is_signed;
     m->n_runs = n_runs;
+    m->head = calloc(width, sizeof *m->head);
+    m->sum = calloc(width, sizeof *m->sum);
+    m->beyond = calloc(width, sizeof *m->beyond);
     m->runs = calloc(n_runs ? n_runs : 1, sizeof *m->runs);
     m->heap = calloc(n_runs ? n_runs : 1, sizeof *m->heap);
     m->hungry = FP_MERGE_NONE;
-    if (!m->runs || !m->heap) {
+    if (!m->head || !m->sum || !m->beyond || !m->runs || !m->heap) {
         fp_merge_free(m);
         return NULL;
     }
@@ -22,6 +26,9 @@ void fp_merge_free(struct fp_merge *m) {
     if (!m) return;
     free(m->runs);
     free(m->heap);
+    free(m->head);
+    free(m->sum);
+    free(m->beyond);
     free(m);
 }
 
@@ -55,8 +62,58 @@ static void push(struct fp_merge *m, uint32_t run) {
     m->heap[at] = run;
 }
 
+/* Adds the counters of a record to the sums. */
+static void add(struct fp_merge *m, const uint64_t *record) {
+    for (uint32_t i = FP_MERGE_KEY; i < m->width; i++) {
+        if (m->is_signed) {
+            const int64_t a = (int64_t)m->sum[i], b = (int64_t)record[i];
+            int64_t sum;
+            if (__builtin_add_overflow(a, b, &sum)) m->beyond[i] += b < 0 ? -1 : 1;
+            m->sum[i] = (uint64_t)sum;
+        } else {
+            m->beyond[i] += __builtin_add_overflow(m->sum[i], record[i], &m->sum[i]);
+        }
+    }
+}
+
+__extension__ typedef __int128 int128;
+
+static int128 value_of(const struct fp_merge *m, uint64_t word) {
+    return m->is_signed ? (int128)(int64_t)word : (int128)word;
+}
+
+/* Moves as much of a sum as fits to the head; the rest stays.  Is there any? */
+static int move(struct fp_merge *m, uint32_t i) {
+    const int128 least = m->is_signed ? INT64_MIN : 0, most = m->is_signed ? (int128)INT64_MAX : (int128)UINT64_MAX;
+    const int128 sum = value_of(m, m->sum[i]) + m->beyond[i] * ((int128)1 << 64);
+    const int128 part = sum < least ? least : sum > most ? most : sum, rest = sum - part;
+    m->head[i] = (uint64_t)part;
+    m->sum[i] = (uint64_t)rest;
+    m->beyond[i] = (int64_t)((rest - value_of(m, m->sum[i])) >> 64);
+    return rest != 0;
+}
+
+/* All records of a key were added up, or a rest is left.  FP_FULL or FP_E_OVERFLOW. */
+static int give(struct fp_merge *m, struct fp_err *err) {
+    uint32_t i = FP_MERGE_KEY;
+    while (i < m->width && !m->beyond[i]) i++;
+    m->has_sum = m->has_rest = 0;
+    if (i == m->width) {
+        uint64_t *swap = m->head;
+        m->head = m->sum;
+        m->sum = swap;
+        return FP_FULL;
+    }
+    if (!m->split)
+        return fp_fail_beyond(err, "the sum of a counter", i - FP_MERGE_KEY, m->is_signed ? "2^63 - 1" : "2^64 - 1");
+    memcpy(m->head, m->sum, FP_MERGE_KEY * sizeof *m->head);
+    for (i = FP_MERGE_KEY; i < m->width; i++) m->has_rest |= move(m, i);
+    return FP_FULL;
+}
+
 int fp_merge_next(struct fp_merge *m, struct fp_err *err) {
     const uint32_t width = m->width;
+    if (m->has_rest) return give(m, err);
     for (; m->n_started < m->n_runs; m->n_started++) {
         struct fp_run *run = &m->runs[m->n_started];
         if (run->pos == run->n && !run->eof) {
@@ -80,16 +137,12 @@ int fp_merge_next(struct fp_merge *m, struct fp_err *err) {
     while (m->n_heap) {
         struct fp_run *run = &m->runs[m->heap[0]];
         const uint64_t *record = run->p + run->pos;
-        if (m->have_head == 2) m->have_head = 0; /* the caller has it */
-        if (m->have_head && (m->head[0] != record[0] || m->head[1] != record[1])) break;
-        if (!m->have_head) {
-            memcpy(m->head, record, width * sizeof *record);
-            m->have_head = 1;
-        } else {
-            for (uint32_t i = FP_MERGE_KEY; i < width; i++)
-                if (__builtin_add_overflow(m->head[i], record[i], &m->head[i]))
-                    return fp_fail_beyond(err, "the sum of a counter", i - FP_MERGE_KEY, "2^64 - 1");
-        }
+        if (m->has_sum && (m->sum[0] != record[0] || m->sum[1] != record[1])) break;
+        if (m->has_sum)
+            add(m, record);
+        else
+            memcpy(m->sum, record, width * sizeof *record);
+        m->has_sum = 1;
         run->pos += width;
         if (run->pos == run->n) {
             if (!run->eof) {
@@ -100,7 +153,14 @@ int fp_merge_next(struct fp_merge *m, struct fp_err *err) {
         }
         if (m->n_heap) sift_down(m);
     }
-    if (m->have_head != 1) return FP_DONE;
-    m->have_head = 2;
-    return FP_FULL;
+    return m->has_sum ? give(m, err) : FP_DONE;
+}
+
+int fp_merge_pull(struct fp_merge *m, uint64_t *to, size_t n, size_t *got) {
+    struct fp_err err; /* split sums are no error */
+    int status = FP_FULL;
+    m->split = 1;
+    for (*got = 0; n - *got >= m->width && (status = fp_merge_next(m, &err)) == FP_FULL; *got += m->width)
+        memcpy(to + *got, m->head, m->width * sizeof *to);
+    return status;
 }

@@ -302,6 +302,15 @@ uint32_t fp_model_stack(struct fp_model *m, uint32_t parent, uint32_t frame) {
     return last[1] = node;
 }
 
+uint32_t fp_model_stack_once(struct fp_model *m, uint32_t parent, uint32_t frame) {
+    struct fp_table *t = &m->stacks;
+    if (row_room(t)) return FP_NO_ID;
+    uint32_t *row = t->words + (size_t)t->n * FP_STACK_WIDTH;
+    row[FP_STACK_PARENT] = parent;
+    row[FP_STACK_FRAME] = frame;
+    return t->n++;
+}
+
 int fp_model_stacks(struct fp_model *m, const uint32_t *frames, const uint32_t *depths, uint32_t n, uint32_t *nodes) {
     struct {
         const uint32_t *next; /* the frame to add next; those between it and the root are done */
@@ -349,4 +358,11 @@ uint32_t fp_model_input(struct fp_model *m) {
 
 uint32_t fp_model_thread(struct fp_model *m, uint32_t input, uint32_t pid, uint32_t tid) {
     return fp_table_intern(&m->threads, (uint32_t[]){input, pid, tid});
+}
+
+void fp_model_empty_stacks(struct fp_model *m) {
+    if (m->stacks.n_indexed > 1) fp_table_empty(&m->stacks);
+    m->stacks.n = 1;
+    if (m->last) memset(m->last, 0, (size_t)m->cap_last * 2 * sizeof *m->last);
+    m->n_emptied++;
 }

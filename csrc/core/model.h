@@ -41,7 +41,8 @@ struct fp_table {
     uint32_t cap;
     uint64_t *index;
     uint32_t index_mask;
-    uint32_t n_indexed; /* 1 + rows in the index; equals n, except in the functions of a model */
+    uint32_t n_indexed; /* 1 + rows in the index; equals n, except in the functions of a model, see also
+                           fp_model_stack_once */
 };
 
 /* The columns of each table, as word positions.  64-bit numbers take two
@@ -108,7 +109,8 @@ struct fp_model {
     struct fp_table stacks;
     struct fp_table labels;
     struct fp_table threads;
-    uint32_t n_inputs; /* see fp_model_input */
+    uint32_t n_inputs;  /* see fp_model_input */
+    uint32_t n_emptied; /* how often fp_model_empty_stacks was called */
     /* private: for each frame (parent, node) of the last stack node entered with it.  Stacks share their outer frames,
      * so the next stack mostly needs the same node again and finds it here, without a lookup in `stacks`. */
     uint32_t *last;
@@ -164,6 +166,13 @@ uint32_t fp_model_label(struct fp_model *m, uint32_t next, uint32_t key, uint32_
  * threads.  Who does not tell inputs apart uses input 0 for all threads.  FP_NO_ID when there are no more numbers. */
 uint32_t fp_model_input(struct fp_model *m);
 uint32_t fp_model_thread(struct fp_model *m, uint32_t input, uint32_t pid, uint32_t tid);
+
+/* Adds a stack that is there only once, and is not looked up: fp_model_stack may add it again.  Its id, or FP_NO_ID. */
+uint32_t fp_model_stack_once(struct fp_model *m, uint32_t parent, uint32_t frame);
+
+/* Removes all stacks, whose ids then go to others: the one exception to the rule that ids never change.  For a bridge
+ * whose stacks nobody needs any more, see Holds in core/engine.py.  Who remembers ids of stacks looks at n_emptied. */
+void fp_model_empty_stacks(struct fp_model *m);
 
 /* cffi-end */
 
@@ -237,7 +246,7 @@ static inline uint32_t fp_table_guess(const struct fp_table *t, uint32_t hash) {
 
 uint32_t fp_table_intern_hashed(struct fp_table *t, const uint32_t *row, uint32_t hash);
 
-/* Removes all rows and keeps the memory.  Not for the tables of a model. */
+/* Removes all rows and keeps the memory.  Not for the tables of a model, but see fp_model_empty_stacks. */
 void fp_table_empty(struct fp_table *t);
 
 #endif

@@ -135,6 +135,8 @@ static int add_frame(struct fp_folded_writer *w, uint32_t text) {
 static int make_line(struct fp_folded_writer *w, uint32_t stack) {
     const struct fp_model *m = w->model;
     uint32_t n = 0, node = stack, k;
+    if (w->n_emptied != m->n_emptied) w->n_nodes = 0; /* those ids are now of other stacks */
+    w->n_emptied = m->n_emptied;
     if (fp_array_zeroed(&w->depth_of, &w->cap_depth_of, m->stacks.n, sizeof *w->depth_of)) return FP_E_NOMEM;
     /* up to a node that the last stack had, too */
     for (; node; n++) {

@@ -50,7 +50,7 @@ struct fp_folded_writer {
     /* the nodes of the last stack from the root on, and where the text of each ends */
     uint32_t *nodes;
     uint64_t *ends;
-    uint32_t n_nodes, cap_nodes, cap_ends;
+    uint32_t n_nodes, cap_nodes, cap_ends, n_emptied;
     uint32_t *depth_of; /* by stack: its place in `nodes`, if it is there */
     uint32_t cap_depth_of;
     uint32_t *path; /* stacks from a leaf upwards */

@@ -31,6 +31,8 @@ void fp_pprof_writer_free(struct fp_pprof_writer *w) {
     fp_table_clear(&w->out_functions);
     fp_table_clear(&w->out_locations);
     fp_table_clear(&w->out_mappings);
+    free(w->path);
+    free(w->above);
     fp_buf_free(&w->ids);
     fp_buf_free(&w->rest);
     fp_buf_free(&w->entry);
@@ -103,40 +105,62 @@ static int put_thread(struct fp_pprof_writer *w, uint32_t thread, struct fp_buf 
     return 0;
 }
 
+/* Puts the location of a node before those of its callers, which are the path so far.  0 or FP_E_NOMEM. */
+static int add_node(struct fp_pprof_writer *w, uint32_t node) {
+    const uint32_t location = w->frames[fp_table_row(&w->model->stacks, node)[FP_STACK_FRAME]];
+    struct fp_buf *ids = &w->ids;
+    const size_t had = w->n_path ? w->path[w->n_path - 1].nbytes : 0;
+    if (FP_UNLIKELY(ids->cap < had + 5)) { /* an id takes 5 bytes at most */
+        const size_t cap = ids->cap;
+        if (fp_buf_reserve(ids, had + 5)) return FP_E_NOMEM;
+        memmove(ids->p + ids->cap - had, ids->p + cap - had, had);
+    }
+    if (fp_array_room(&w->path, &w->cap_path, (uint64_t)w->n_path + 1, sizeof *w->path)) return FP_E_NOMEM;
+    const size_t nbytes = had + fp_varint_length(location);
+    fp_varint(ids->p + ids->cap - nbytes, location);
+    w->path[w->n_path++] = (struct fp_pprof_node){node, nbytes};
+    return 0;
+}
+
+/* Makes the path that of a stack.  What it shares with the stack before stays where it is.  0 or FP_E_NOMEM. */
+static int follow(struct fp_pprof_writer *w, uint32_t node, struct fp_buf *out) {
+    const struct fp_model *m = w->model;
+    uint32_t n = 0;
+    for (const uint32_t *row;; node = row[FP_STACK_PARENT]) {
+        while (w->n_path && w->path[w->n_path - 1].node > node) w->n_path--; /* callers have smaller ids */
+        if (!node || (w->n_path && w->path[w->n_path - 1].node == node)) break;
+        if (fp_array_room(&w->above, &w->cap_above, (uint64_t)n + 1, sizeof *w->above)) return FP_E_NOMEM;
+        w->above[n++] = node;
+        row = fp_table_row(&m->stacks, node);
+        if (FP_UNLIKELY(!w->frames[row[FP_STACK_FRAME]]) && !fp_pprof_new_location(w, row[FP_STACK_FRAME], out))
+            return FP_E_NOMEM;
+    }
+    while (n)
+        if (add_node(w, w->above[--n])) return FP_E_NOMEM;
+    return 0;
+}
+
 /* The packed location ids of a stack, *n bytes; new locations are written to `out`.  The bytes are valid until the
  * next call, and until a label is remembered.  NULL when memory ran out. */
 static const uint8_t *put_stack(struct fp_pprof_writer *w, uint32_t node, struct fp_buf *out, size_t *n) {
     const struct fp_model *m = w->model;
-    struct fp_buf *ids = &w->ids;
     if (fp_pprof_cover(&w->frames, &w->cap_frames, m->frames.n) ||
         fp_pprof_cover(&w->memo_stacks, &w->cap_memo_stacks, m->stacks.n))
         return NULL;
-    uint32_t *memo = &w->memo_stacks[node];
-    w->stats.no_stack += !node;
-    if (*memo) return recall(w, *memo, n);
-    ids->n = 0;
     if (!node) {
-        uint32_t location = fp_pprof_no_stack(w, out);
-        if (!location || fp_buf_reserve(ids, 10)) return NULL;
-        ids->n = (size_t)(fp_varint(ids->p, location) - ids->p);
+        const uint32_t location = fp_pprof_no_stack(w, out);
+        w->stats.no_stack++;
+        *n = (size_t)(fp_varint(w->none, location) - w->none);
+        return location ? w->none : NULL;
     }
-    while (node) {
-        if (fp_buf_reserve(ids, 64 * 5)) return NULL; /* an id takes 5 bytes at most */
-        uint8_t *to = ids->p + ids->n;
-        for (int i = 0; i < 64 && node; i++) {
-            const uint32_t *stack = fp_table_row(&m->stacks, node);
-            node = stack[FP_STACK_PARENT];
-            uint32_t location = w->frames[stack[FP_STACK_FRAME]];
-            if (FP_UNLIKELY(!location)) {
-                location = fp_pprof_new_location(w, stack[FP_STACK_FRAME], out);
-                if (!location) return NULL;
-            }
-            to = fp_varint(to, location);
-        }
-        ids->n = (size_t)(to - ids->p);
-    }
-    *n = ids->n;
-    return remember(w, memo, ids->p, ids->n) ? NULL : ids->p;
+    uint32_t *memo = m->n_emptied ? NULL : &w->memo_stacks[node]; /* ids of stacks may be used again */
+    if (memo && *memo) return recall(w, *memo, n);
+    if (w->n_emptied != m->n_emptied) w->n_path = 0;
+    w->n_emptied = m->n_emptied;
+    if (follow(w, node, out)) return NULL;
+    *n = w->path[w->n_path - 1].nbytes;
+    const uint8_t *ids = w->ids.p + w->ids.cap - *n;
+    return memo && remember(w, memo, ids, *n) ? NULL : ids;
 }
 
 int fp_pprof_put(struct fp_pprof_writer *w, const struct fp_batch *in, const int32_t *columns, uint32_t n_columns,

@@ -40,6 +40,11 @@ struct fp_pprof_words {
     uint32_t no_stack; /* name of the function of samples without stack */
 };
 
+struct fp_pprof_node {
+    uint32_t node;
+    size_t nbytes; /* of the ids from it to the root */
+};
+
 struct fp_pprof_writer {
     struct fp_model *model;
     struct fp_pprof_words words;
@@ -62,8 +67,15 @@ struct fp_pprof_writer {
     uint32_t *memo_stacks,
         *memo_labels; /* by id of the model: offset in memo, of a u32 length and the bytes; 0 = none */
     uint32_t cap_memo_stacks, cap_memo_labels;
+    /* The last stack, caller after caller, and the ids of its locations, leaf first: at the end of `ids`, so that a
+     * further callee's comes before them.   main > f: 02 01   main > f > g: 03 02 01 */
+    struct fp_pprof_node *path;
+    uint32_t n_path, cap_path, n_emptied;
+    uint32_t *above; /* nodes from a leaf up to one on the path */
+    uint32_t cap_above;
+    struct fp_buf ids;
+    uint8_t none[8]; /* the location of samples without stack, as a list */
     /* scratch */
-    struct fp_buf ids;   /* of a sample: its list of locations */
     struct fp_buf rest;  /* of a sample: values and labels */
     struct fp_buf entry; /* a location; before that, the name of one */
 };

@@ -188,6 +188,13 @@ def labels_wanted(options: Options, holds: Holds) -> frozenset[str]:
     return labels_apart(options, holds) | frozenset(own or ())
 
 
+def tell_missing_labels(options: Options, holds: Holds, report: Report, found: set[str]) -> None:
+    """Warn of labels that the user asked for and no row has.  `found`: those that some have, of LABEL_WORDS."""
+    asked = options[LABELS] if holds.labels else ()
+    for name in sorted({*(asked or ())} - {"own"} - found):
+        report.warn(f"--labels {name}: the input names no {name}, so no sample is labelled with one")
+
+
 class Operator(NamedTuple):
     """Turns batches of the view `source` into batches of `target`."""
 
@@ -209,7 +216,9 @@ class Operator(NamedTuple):
 # From one view to another.  Each pair has one way at most.
 BRIDGES = (
     Operator("timeline", "graph", "fold:to_graph", "a timeline to a graph", (TIME_UNIT, PER_THREAD, MAX_MEMORY)),
-    Operator("timeline", "stacks", "fold:to_stacks", "a timeline to stacks", (TIME_UNIT, PER_THREAD, LABELS)),
+    Operator(
+        "timeline", "stacks", "fold:to_stacks", "a timeline to stacks", (TIME_UNIT, PER_THREAD, LABELS, MAX_MEMORY)
+    ),
     Operator("stacks", "graph", "project:to_graph", "stacks to a graph", (PER_THREAD, INLINE_CALLS)),
     Operator(
         "graph", "stacks", "estimate:to_stacks", "a graph to stacks", (STACKS, PRUNE, BY, PER_THREAD, LABELS), True

@@ -106,6 +106,8 @@ class _Held:
         self._value_types = model.parts[batch.part].value_types
         self._columns = ffi.new("uint32_t[]", [*range(self._n_values)])
         self.seen = [False] * self._n_values  # for each column: is it other than 0 in some row?
+        self._model = model
+        model.keep_stacks = True
         sums.begin(model.parts[batch.part])
 
     def put(self, batch: Batch) -> None:
@@ -117,6 +119,7 @@ class _Held:
         chosen[self.part] = best
         for batch in self._sums.rows(self.part, self._n_values):
             yield from _only(batch, best, changed)
+        self._model.keep_stacks = False
 
 
 def _tell(model: Model, chosen: dict[int, int], holds: Holds, report: Report) -> None:

@@ -9,12 +9,12 @@ first.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from functools import partial
 
-from fastprof.bridges import MAX_MEMORY, PER_THREAD, TIME_UNIT, labels_apart
+from fastprof.bridges import MAX_MEMORY, PER_THREAD, TIME_UNIT, labels_apart, tell_missing_labels
 from fastprof.bridges.pull import batches_of
-from fastprof.bridges.spill import Merge, Runs
+from fastprof.bridges.spill import Merge, Pull, Sorted, words
 from fastprof.core._c import ffi, lib
 from fastprof.core._typing import Any
 from fastprof.core.engine import EVERYTHING, Holds
@@ -26,9 +26,11 @@ from fastprof.core.parts import merge_parts
 from fastprof.core.report import Report
 from fastprof.core.version import __version__
 
-# of one arc: struct fp_arc, its share of the index, and of the orders when it is sorted
+# of one arc: struct fp_arc, its share of the index, and of the orders or links when it is sorted
 _ARC_BYTES = 48 + 8 + 12
 _LEAST_ARCS = 1024  # below that, files would be many and runs short
+_MANY_CONTEXTS = 1 << 15  # more than a core's L2 cache holds
+_STACKS = 1 << 14  # that the model has at a time, if nobody needs more
 
 
 def _value_types(tree: bool, in_ticks: bool) -> list[ValueType]:
@@ -42,13 +44,13 @@ def _value_types(tree: bool, in_ticks: bool) -> list[ValueType]:
 def to_graph(
     batches: Iterable[Batch], model: Model, options: Options, report: Report, holds: Holds = EVERYTHING
 ) -> Iterator[Batch]:
-    """Call arcs: memory linear in distinct (caller, callee) pairs.
+    """Call arcs.  One part, or one a thread with `per_thread`.
 
-    One part, or one a thread with `per_thread`.  Values: calls, and time in
-    nanoseconds, or in ticks if `time_unit` says so or the clock is unknown.
+    Values: calls, and time in nanoseconds, or in ticks if `time_unit` says so or the clock is unknown.
     """
-    by = frozenset({"thread"} if options[PER_THREAD] else ())
-    return _fold(batches, model, options, report, "graph", by)
+    arcs = _Arcs(model, options, report, "graph", lib.FP_FOLD_BY_THREAD * options[PER_THREAD])
+    arcs.read(batches)
+    yield from arcs.rows()
 
 
 def to_functions(
@@ -56,154 +58,88 @@ def to_functions(
 ) -> Iterator[Batch]:
     """As `to_graph`, and adds to `costs` (struct fp_top *) what each function costs inclusively, which arcs do not say
     when functions call each other in turn."""
-    by = frozenset({"thread"} if options[PER_THREAD] else ())
-    return _fold(batches, model, options, report, "graph", by, costs)
+    by = lib.FP_FOLD_INCLUSIVE | lib.FP_FOLD_BY_THREAD * options[PER_THREAD]
+    arcs = _Arcs(model, options, report, "graph", by)
+    arcs.read(batches)
+    yield from arcs.rows(costs)
 
 
 def to_stacks(
     batches: Iterable[Batch], model: Model, options: Options, report: Report, holds: Holds = EVERYTHING
 ) -> Iterator[Batch]:
-    """The context tree: memory linear in distinct call paths.  Same values.
+    """The context tree, each call path once.  Same values.
 
-    Kept apart by thread, process or CPU as `--labels` and `--per-thread` say.
+    Kept apart by thread, process or CPU as `--labels` and `--per-thread` say; by nothing but the names of functions if
+    the target holds no more of them.
     """
-    by = labels_apart(options, holds) & {"thread", "process", "cpu"}
-    return _fold(batches, model, options, report, "stacks", by)
+    apart = labels_apart(options, holds)
+    by = lib.FP_FOLD_BY_TID * ("thread" in apart) | lib.FP_FOLD_BY_PID * ("process" in apart)
+    by |= lib.FP_FOLD_BY_CPU * ("cpu" in apart) | lib.FP_FOLD_BY_NAME * (not holds.places)
+    contexts = _Contexts(model, options, report, "stacks", by)
+    contexts.read(batches)
+    tell_missing_labels(options, holds, report, contexts.labels())
+    yield from contexts.rows(holds.keeps_stacks)
 
 
-def _fold(
-    batches: Iterable[Batch],
-    model: Model,
-    options: Options,
-    report: Report,
-    target: str,
-    by: frozenset[str],
-    costs: Any = None,
-) -> Iterator[Batch]:
-    """`by`: what costs are kept apart by, of thread, process and cpu."""
-    tree = target == "stacks"
-    bits = lib.FP_FOLD_BY_THREAD * bool(by & {"thread", "process"}) | lib.FP_FOLD_BY_CPU * ("cpu" in by)
-    bits |= lib.FP_FOLD_INCLUSIVE * (costs is not None)
-    what = lib.FP_FOLD_TREE if tree else lib.FP_FOLD_ARCS
-    fold = owned(lib.fp_fold_new(model.c, what, bits), lib.fp_fold_free, "the stack machine")
-    fold.cpu = model.intern("cpu")
-    err = ffi.new("struct fp_err *")
-    in_ticks = options[TIME_UNIT] == "ticks"
-    clock: int | None = None
-    sources: dict[int, None] = {}
+class _Machine:
+    """A struct fp_fold, and how what outgrows its memory is written away."""
 
-    def check(status: int) -> int:
-        return check_sums(status, err, model, f"timeline to {target}", _value_types(tree, in_ticks or not clock))
+    def __init__(self, model: Model, options: Options, report: Report, target: str, by: int) -> None:
+        self._model, self._report, self._target = model, report, target
+        what = lib.FP_FOLD_TREE if target == "stacks" else lib.FP_FOLD_ARCS
+        self._fold = owned(lib.fp_fold_new(model.c, what, by), lib.fp_fold_free, "the stack machine")
+        self._fold.cpu = model.intern("cpu")
+        self._err = ffi.new("struct fp_err *")
+        self._ticks_per_second = 0  # 0: times are in ticks
+        self._in_ticks = options[TIME_UNIT] == "ticks"
+        self._limit = max(_LEAST_ARCS, options[MAX_MEMORY] // _ARC_BYTES)
+        self._sources: dict[int, None] = {}  # parts
 
-    arcs, nodes = Runs(lib.FP_ARC_WIDTH), Runs(lib.FP_NODE_WIDTH)
-    limit = 0 if tree else max(_LEAST_ARCS, options[MAX_MEMORY] // _ARC_BYTES)
-    for batch in batches:
-        sources[batch.part] = None
-        ticks_per_second = model.parts[batch.part].extra.get("ticks_per_second", 0)
+    def _write_away(self) -> None:
+        """Writes what the machine has to sorted runs."""
+        raise NotImplementedError
+
+    def _gains_little(self, n: int, new: int, rows: int) -> bool:
+        """Is it better to begin anew than to let the table grow, which has n entries, `new` ones from the last rows?"""
+        return False
+
+    def _check(self, status: int) -> int:
+        types = _value_types(self._target == "stacks", not self._ticks_per_second)
+        return check_sums(status, self._err, self._model, f"timeline to {self._target}", types)
+
+    def read(self, batches: Iterable[Batch]) -> None:
+        fold, model, report, err, check = self._fold, self._model, self._report, self._err, self._check
+        clock: int | None = None
+        for batch in batches:
+            self._sources[batch.part] = None
+            ticks_per_second = model.parts[batch.part].extra.get("ticks_per_second", 0)
+            if clock is None:
+                clock = ticks_per_second
+                self._ticks_per_second = 0 if self._in_ticks else clock
+            elif clock != ticks_per_second and not self._in_ticks:
+                if not clock or not ticks_per_second:
+                    raise UsageError("one input's clock frequency is unknown, another's is not: use --time-unit ticks")
+                report.warn("the inputs' clocks differ: times of the later ones are rounded to ticks of the first")
+                check(lib.fp_fold_rescale(batch.c, ticks_per_second, clock, err))
+            had = fold.n_arcs
+            check(lib.fp_fold_put(fold, batch.c, err))
+            if fold.n_arcs > self._limit or self._gains_little(fold.n_arcs, fold.n_arcs - had, len(batch)):
+                self._write_away()
+                if lib.fp_fold_forget(fold):
+                    raise MemoryError("no memory to write calls away")
+                self._limit = max(self._limit, 2 * fold.n_arcs)
         if clock is None:
-            clock = ticks_per_second
-        elif clock != ticks_per_second and not in_ticks:
-            if not clock or not ticks_per_second:
-                raise UsageError("one input's clock frequency is unknown, another's is not: use --time-unit ticks")
-            report.warn("the inputs' clocks differ: times of the later ones are rounded to ticks of the first")
-            check(lib.fp_fold_rescale(batch.c, ticks_per_second, clock, err))
-        check(lib.fp_fold_put(fold, batch.c, err))
-        if fold.n_arcs > limit and not tree:
-            _order(fold, keep_hot=True)
-            arcs.add(partial(lib.fp_fold_pull_arcs, fold))
-            nodes.add(partial(lib.fp_fold_pull_nodes, fold))
-            if lib.fp_fold_forget(fold):
-                raise MemoryError("no memory to spill call arcs")
-            limit = max(limit, 2 * fold.n_arcs)
-
-    if clock is None:
-        report.warn("the input has no records: the profile is valid and empty")
-    if clock == 0 and not in_ticks:
-        report.warn("the clock's frequency is unknown: times are in ticks")
-    in_ticks = in_ticks or not clock
-    check(lib.fp_fold_end(fold, err))
-    _tell(fold, report)
-    parts = [model.parts[i] for i in sources] or [p for p in model.parts if "ticks_per_second" in p.extra]
-    result = _Result(fold, model, report, 0 if in_ticks else clock or 0, parts, err, check)
-    yield from result.stacks() if tree else result.graph(arcs, nodes, costs)
-
-
-def _order(fold: Any, keep_hot: bool = False) -> None:
-    if lib.fp_fold_order(fold, keep_hot):
-        raise MemoryError("no memory to put call arcs in order")
-
-
-class _Result:
-    """The rows of a folded timeline."""
-
-    def __init__(
-        self,
-        fold: Any,
-        model: Model,
-        report: Report,
-        ticks_per_second: int,
-        sources: list[Part],
-        err: Any,
-        check: Callable[[int], int],
-    ) -> None:
-        self._fold, self._model, self._report, self._err, self._check = fold, model, report, err, check
-        self._ticks_per_second = ticks_per_second
-        self._sources = sources
-
-    def stacks(self) -> Iterator[Batch]:
-        fold, next_ = self._fold, ffi.new("uint32_t *")  # the node to go on from
-        part = self._part(0)
-        part.value_types = _value_types(True, not self._ticks_per_second)
-        part.extra["default_sample_type"] = "time"
-        if fold.by & lib.FP_FOLD_BY_CPU:
-            part.extra["labels"] = ("cpu",)
-
-        def pull(batch: Any) -> int:
-            return self._check(lib.fp_fold_stacks(fold, self._ticks_per_second, next_, batch, self._err))
-
-        yield from batches_of("stacks", 2, self._model.add_part(part), pull)
-
-    def graph(self, arcs: Runs, nodes: Runs, costs: Any) -> Iterator[Batch]:
-        """One part a group (a thread, or 0: all), its totals known from a first pass over the nodes."""
-        out, merges = self._out(arcs, nodes)
-        if costs is not None:
-            self._check(lib.fp_fold_inclusive(self._fold, out, costs, self._err))
-        groups: list[tuple[int, list[int]]] = []
-        while status := self._check(lib.fp_fold_totals(out, self._err)):
-            if status == lib.FP_MORE:
-                merges[0].feed()
-            else:
-                groups.append((out.group, list(out.total)))
-        out, merges = self._out(arcs, nodes)
-
-        def pull(batch: Any) -> int:
-            while (status := self._check(lib.fp_fold_graph(out, batch, self._err))) == lib.FP_MORE:
-                for merge in merges:
-                    merge.feed()
-            return status
-
-        for group, total in groups or [(0, [0, 0])]:
-            part = self._part(group)
-            part.value_types = _value_types(False, not self._ticks_per_second)
-            part.summary = total
-            yield from batches_of("graph", 2, self._model.add_part(part), pull)
-
-    def _out(self, arcs: Runs, nodes: Runs) -> tuple[Any, tuple[Merge, Merge]]:
-        _order(self._fold)
-        merges = (
-            nodes.merge(partial(lib.fp_fold_pull_nodes, self._fold)),
-            arcs.merge(partial(lib.fp_fold_pull_arcs, self._fold)),
-        )
-        out = ffi.new("struct fp_fold_out *")
-        out.model, out.ticks_per_second = self._model.c, self._ticks_per_second
-        out.nodes, out.arcs = merges[0].c, merges[1].c
-        out.unknown_file = self._model.intern("???")
-        return out, merges
+            report.warn("the input has no records: the profile is valid and empty")
+        if clock == 0 and not self._in_ticks:
+            report.warn("the clock's frequency is unknown: times are in ticks")
+        check(lib.fp_fold_end(fold, err))
+        self._tell()
 
     def _part(self, group: int) -> Part:
         """What is the same for every target: who, when, from what, and what was mended."""
         model, fold = self._model, self._fold
-        part = merge_parts(self._sources, [])
+        sources = [model.parts[i] for i in self._sources] or [p for p in model.parts if "ticks_per_second" in p.extra]
+        part = merge_parts(sources, _value_types(self._target == "stacks", not self._ticks_per_second))
         part.creator = f"fastprof-{__version__}".encode()
         part.extra.clear()
         threads = [model.row("threads", i) for i in range(1, model.count("threads"))]
@@ -225,13 +161,119 @@ class _Result:
         part.descriptions.append((b"Repairs", repairs.encode() or b"none"))
         return part
 
+    def _tell(self) -> None:
+        stats, report = self._fold.stats, self._report
+        report.repairs.add("orphan-exits", "orphan exits", stats.orphan_exits)
+        report.repairs.add("unwound-frames", "unwound frames", stats.unwound)
+        report.repairs.add("unfinished-calls", "unfinished calls", stats.unfinished)
+        report.repairs.add("clamped-times", "times clamped", stats.clamped)
+        report.not_representable.add("events", "events", stats.events)
+        report.not_representable.add("call-arguments", "call arguments", stats.arguments)
+        report.not_representable.add("places", "frames whose address, file or line is left out", stats.placed)
+        report.rows["calls"] += stats.calls
 
-def _tell(fold: Any, report: Report) -> None:
-    stats = fold.stats
-    report.repairs.add("orphan-exits", "orphan exits", stats.orphan_exits)
-    report.repairs.add("unwound-frames", "unwound frames", stats.unwound)
-    report.repairs.add("unfinished-calls", "unfinished calls", stats.unfinished)
-    report.repairs.add("clamped-times", "times clamped", stats.clamped)
-    report.not_representable.add("events", "events", stats.events)
-    report.not_representable.add("call-arguments", "call arguments", stats.arguments)
-    report.rows["calls"] += stats.calls
+
+class _Arcs(_Machine):
+    """For a graph."""
+
+    def __init__(self, model: Model, options: Options, report: Report, target: str, by: int) -> None:
+        super().__init__(model, options, report, target, by)
+        self._arcs, self._nodes = words(lib.FP_ARC_WIDTH), words(lib.FP_NODE_WIDTH)
+
+    def _write_away(self) -> None:
+        self._order(keep_hot=True)
+        self._arcs.add(partial(lib.fp_fold_pull_arcs, self._fold))
+        self._nodes.add(partial(lib.fp_fold_pull_nodes, self._fold))
+
+    def _order(self, keep_hot: bool = False) -> None:
+        if lib.fp_fold_order(self._fold, keep_hot):
+            raise MemoryError("no memory to put call arcs in order")
+
+    def rows(self, costs: Any = None) -> Iterator[Batch]:
+        """One part a group (a thread, or 0: all), its totals known from a first pass over the nodes."""
+        out, merges = self._out()
+        if costs is not None:
+            self._check(lib.fp_fold_inclusive(self._fold, out, costs, self._err))
+        groups: list[tuple[int, list[int]]] = []
+        while status := self._check(lib.fp_fold_totals(out, self._err)):
+            if status == lib.FP_MORE:
+                merges[0].feed()
+            else:
+                groups.append((out.group, list(out.total)))
+        out, merges = self._out()
+
+        def pull(batch: Any) -> int:
+            while (status := self._check(lib.fp_fold_graph(out, batch, self._err))) == lib.FP_MORE:
+                for merge in merges:
+                    merge.feed()
+            return status
+
+        for group, total in groups or [(0, [0, 0])]:
+            part = self._part(group)
+            part.summary = total
+            yield from batches_of("graph", 2, self._model.add_part(part), pull)
+
+    def _out(self) -> tuple[Any, tuple[Merge, Merge]]:
+        self._order()
+        merges = (
+            self._nodes.merge(partial(lib.fp_fold_pull_nodes, self._fold)),
+            self._arcs.merge(partial(lib.fp_fold_pull_arcs, self._fold)),
+        )
+        out = ffi.new("struct fp_fold_out *")
+        out.model, out.ticks_per_second = self._model.c, self._ticks_per_second
+        out.nodes, out.arcs = merges[0].c, merges[1].c
+        out.unknown_file = self._model.intern("???")
+        return out, merges
+
+
+class _Contexts(_Machine):
+    """For stacks."""
+
+    def __init__(self, model: Model, options: Options, report: Report, target: str, by: int) -> None:
+        super().__init__(model, options, report, target, by)
+        self._got = ffi.new("size_t *")
+        self._runs = Sorted(self._merge_of, self._merged)
+
+    def _merge_of(self, n: int) -> Any:
+        return owned(lib.fp_tree_new(self._fold, n), lib.fp_tree_free, "the merge of call paths")
+
+    def _merged(self, tree: Any, to: Any, n: int) -> tuple[int, int]:
+        return self._check(lib.fp_tree_pull(tree, to, n, self._got, self._err)), self._got[0]
+
+    def _write_away(self) -> None:
+        self._runs.add(self._linked())
+
+    def _gains_little(self, n: int, new: int, rows: int) -> bool:
+        # Call paths are mostly new, so they are not found in a table that is too large for the caches either.
+        return n > _MANY_CONTEXTS and new > rows // 4
+
+    def _linked(self) -> Pull:
+        """The call paths that the machine has, in order."""
+        if lib.fp_fold_link(self._fold):
+            raise MemoryError("no memory to put call paths in order")
+        return partial(lib.fp_fold_pull_tree, self._fold)
+
+    def labels(self) -> set[str]:
+        """Which labels the inputs know, of LABEL_WORDS."""
+        threads = [self._model.row("threads", i) for i in range(1, self._model.count("threads"))]
+        return {"cpu", *("process" for _, pid, _ in threads if pid), *("thread" for _, _, tid in threads if tid)}
+
+    def rows(self, keep_stacks: bool) -> Iterator[Batch]:
+        model = self._model
+        merge = self._runs.merge(self._linked())
+        merge.c.once = not keep_stacks
+        part = self._part(0)
+        part.extra["default_sample_type"] = "time"
+        if self._fold.by & lib.FP_FOLD_BY_CPU:
+            part.extra["labels"] = ("cpu",)
+
+        def pull(batch: Any) -> int:
+            if model.count("stacks") > _STACKS and not (keep_stacks or model.keep_stacks):
+                model.empty_stacks()
+            while True:
+                status = lib.fp_fold_stacks(merge.c, self._ticks_per_second, batch, self._err)
+                if self._check(status) != lib.FP_MORE:
+                    return int(status)
+                merge.feed()
+
+        yield from batches_of("stacks", 2, model.add_part(part), pull)

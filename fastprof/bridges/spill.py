@@ -10,24 +10,25 @@ from fastprof.core._typing import Any
 from fastprof.core.errors import FastprofError
 from fastprof.core.owner import owned
 
-# Pull up to n words of sorted records into a buffer; 0 at the end.
+# Pull up to n items (words or bytes) of sorted records into a buffer; 0 at the end.
 Pull = Callable[[Any, int], int]
 
-_WORD = 8
-_CHUNK = 32 * 1024  # words moved at a time when a run is written
+_CHUNK = 256 * 1024  # bytes moved at a time when a run is written
 _WINDOWS = 2 << 20  # bytes for the windows of all runs together when they are merged
+_LEAST_WINDOW = 8 * 1024
+MOST_RUNS = 256  # as many become one, so that windows need no more memory, however many runs there are
 
 
 class Runs:
-    """Sorted runs of records of `width` words (csrc/core/merge.h), all in one unnamed temporary file."""
+    """Runs of records of `width` words, or of bytes, all in one unnamed temporary file."""
 
-    def __init__(self, width: int) -> None:
-        self.width = width
-        self._runs: list[tuple[int, int]] = []  # byte offset, bytes
+    def __init__(self, width: int, item: str = "uint64_t") -> None:
+        self.width, self.item, self.size = width, item, int(ffi.sizeof(item))
+        self.runs: list[tuple[int, int]] = []  # byte offset, bytes
         self._file: Any = None
 
     def __len__(self) -> int:
-        return len(self._runs)
+        return len(self.runs)
 
     def add(self, pull: Pull) -> None:
         """Write what `pull` gives as one more run."""
@@ -36,21 +37,22 @@ class Runs:
 
             self._file = tempfile.TemporaryFile(prefix="fastprof-", buffering=0)
         start = self._file.seek(0, os.SEEK_END)
-        n = _CHUNK - _CHUNK % self.width
-        chunk = ffi.new("uint64_t[]", n)
+        n = self.whole(_CHUNK)
+        chunk = ffi.new(f"{self.item}[]", n)
         view = memoryview(ffi.buffer(chunk))
         while got := pull(chunk, n):
-            data = view[: got * _WORD]
+            data = view[: got * self.size]
             try:
                 while len(data):
                     data = data[self._file.write(data) :]
             except OSError as error:
                 raise FastprofError(f"temporary file: {error.strerror or error}") from None
-        self._runs.append((start, self._file.tell() - start))
+        self.runs.append((start, self._file.tell() - start))
 
-    def merge(self, last: Pull) -> Merge:
-        """All runs and, as one more, what `last` gives (which need not go through the file)."""
-        return Merge(self, last)
+    def whole(self, nbytes: int) -> int:
+        """The items of as many records as fit into so many bytes, one at least."""
+        items = max(self.width, nbytes // self.size)
+        return items - items % self.width
 
     def read(self, offset: int, into: memoryview) -> None:
         """Fill `into` from `offset`, which was written: whatever is missing is an error, not an end."""
@@ -63,21 +65,71 @@ class Runs:
                 raise FastprofError(f"temporary file: ends at byte {offset}, where something was written")
             offset, into = offset + got, into[got:]
 
-    @property
-    def runs(self) -> list[tuple[int, int]]:
-        return self._runs
+
+class Sorted(Runs):
+    """Sorted runs, which can be merged.
+
+    `new(n)` makes the C struct that merges n runs.  `merged(merge, buffer, n)` has it write up to n items of merged
+    records and returns (status, items).
+    """
+
+    def __init__(
+        self,
+        new: Callable[[int], Any],
+        merged: Callable[[Any, Any, int], tuple[int, int]],
+        width: int = 1,
+        item: str = "uint8_t",
+    ) -> None:
+        super().__init__(width, item)
+        self.new, self._merged = new, merged
+
+    def add(self, pull: Pull) -> None:
+        if len(self.runs) == MOST_RUNS:
+            self._join()
+        super().add(pull)
+
+    def merge(self, last: Pull) -> Merge:
+        """All runs and, as one more, what `last` gives (which need not go through the file)."""
+        return Merge(self, last)
+
+    def _join(self) -> None:
+        """Make one run of all."""
+        merge = self.merge(lambda to, n: 0)
+
+        def pull(to: Any, n: int) -> int:
+            while True:
+                status, got = self._merged(merge.c, to, n)
+                if got or status == lib.FP_DONE:
+                    return got
+                merge.feed()
+
+        joined = Runs(self.width, self.item)
+        joined.add(pull)
+        self.runs, self._file = joined.runs, joined._file
+
+
+def words(width: int, *, signed: bool = False) -> Sorted:
+    """Runs of records of `width` words, whose counters are added up (csrc/core/merge.h)."""
+    got = ffi.new("size_t *")
+
+    def new(n: int) -> Any:
+        return owned(lib.fp_merge_new(n, width, signed), lib.fp_merge_free, "the merge of runs")
+
+    def merged(merge: Any, to: Any, n: int) -> tuple[int, int]:
+        return lib.fp_merge_pull(merge, to, n, got), int(got[0])
+
+    return Sorted(new, merged, width, "uint64_t")
 
 
 class Merge:
-    """The runs as one sorted stream of records.  `c` is its struct fp_merge."""
+    """The runs as one sorted stream of records.  `c` is the C struct that merges them."""
 
-    def __init__(self, runs: Runs, last: Pull) -> None:
+    def __init__(self, runs: Sorted, last: Pull) -> None:
         self._runs, self._last = runs, last
         n_runs = len(runs) + 1
-        self.c = owned(lib.fp_merge_new(n_runs, runs.width), lib.fp_merge_free, "the merge of runs")
-        words = max(1024, min(_CHUNK, _WINDOWS // _WORD // n_runs))
-        self._words = words - words % runs.width
-        self._windows = [ffi.new("uint64_t[]", self._words) for _ in range(n_runs)]
+        self.c = runs.new(n_runs)
+        self._items = runs.whole(max(_LEAST_WINDOW, min(_CHUNK, _WINDOWS // n_runs)))
+        self._windows = [ffi.new(f"{runs.item}[]", self._items) for _ in range(n_runs)]
         self._at = [offset for offset, _ in runs.runs]
         for i, window in enumerate(self._windows):
             self.c.runs[i].p = window
@@ -87,14 +139,17 @@ class Merge:
         i = self.c.hungry
         if i == lib.FP_MERGE_NONE:
             return False
-        run, window = self.c.runs[i], self._windows[i]
+        run, window, size = self.c.runs[i], self._windows[i], self._runs.size
+        left = run.n - run.pos  # the beginning of a record
+        if left:
+            ffi.memmove(window, window + run.pos, left * size)
         if i == len(self._runs):
-            got = self._last(window, self._words)
+            got = self._last(window + left, self._items - left)
         else:
-            left = sum(self._runs.runs[i]) - self._at[i]
-            nbytes = min(left, self._words * _WORD)
-            self._runs.read(self._at[i], memoryview(ffi.buffer(window))[:nbytes])
+            in_file = sum(self._runs.runs[i]) - self._at[i]
+            nbytes = min(in_file, (self._items - left) * size)
+            self._runs.read(self._at[i], memoryview(ffi.buffer(window))[left * size :][:nbytes])
             self._at[i] += nbytes
-            got = nbytes // _WORD
-        run.pos, run.n, run.eof = 0, got, got == 0
+            got = nbytes // size
+        run.pos, run.n, run.eof = 0, left + got, got == 0
         return True

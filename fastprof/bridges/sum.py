@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from functools import partial
 
-from fastprof.bridges import LABELS, MAX_MEMORY, labels_apart, labels_wanted
+from fastprof.bridges import MAX_MEMORY, labels_apart, labels_wanted, tell_missing_labels
 from fastprof.bridges.pull import batches_of
 from fastprof.core._c import ffi, lib
 from fastprof.core._typing import Any
@@ -92,8 +92,8 @@ class StackSums:
         self._model, self._report, self._holds = model, report, holds
         self._wanted = labels_wanted(options, holds)
         self._apart = labels_apart(options, holds)
-        asked = options[LABELS] if holds.labels else ()
-        self._missing = set(asked or ()) - {"own"}  # and not seen
+        self._options = options
+        self._found: set[str] = set()  # labels of rows, of LABEL_WORDS
         self._keep = ("process" in self._wanted) * lib.FP_SUM_PROCESS | ("thread" in self._wanted) * lib.FP_SUM_THREAD
         self._err = ffi.new("struct fp_err *")
 
@@ -107,11 +107,11 @@ class StackSums:
         model, label, thread = self._model, 0, 0
         if "part" in self._apart and part.number:
             label = model.label("part", number=part.number)
-            self._missing.discard("part")
+            self._found.add("part")
         if self._apart & {"thread", "process"} and (part.thread or part.pid):
             thread = model.thread(part.pid or 0, part.thread or 0)
         made = set(part.extra.get("labels", ()))  # by a bridge: CPUs
-        self._missing -= made
+        self._found |= made
         labels = {"own", *made} & self._wanted
         lib.fp_sum_begin(self._c, self._keep | bool(labels) * lib.FP_SUM_LABELS, label, thread)
 
@@ -136,11 +136,9 @@ class StackSums:
         lib.fp_sum_empty(self._c)
 
     def tell(self) -> None:
-        for name, bit in (("process", lib.FP_SUM_PROCESS), ("thread", lib.FP_SUM_THREAD)):
-            if self._c.had & bit:
-                self._missing.discard(name)
-        for name in sorted(self._missing):
-            self._report.warn(f"--labels {name}: the input names no {name}, so no sample is labelled with one")
+        bits = {"process": lib.FP_SUM_PROCESS, "thread": lib.FP_SUM_THREAD}
+        self._found |= {name for name, bit in bits.items() if self._c.had & bit}
+        tell_missing_labels(self._options, self._holds, self._report, self._found)
         not_representable = self._report.not_representable
         not_representable.add("sample-times", "times of samples", self._c.timed)
         if not self._holds.labels:

@@ -160,6 +160,9 @@ class Holds(NamedTuple):
     calls: bool = True  # graph: call arcs, jumps, objects and addresses, not only self costs by line
     names: bool = True  # names of addresses
     places: bool = True  # stacks: addresses, objects, files and lines of frames, not only names of functions
+    # stacks: looks at stacks of earlier batches.  If not, a bridge may remove those that it made from the model
+    # (fp_model_empty_stacks), so that distinct stacks need no memory.
+    keeps_stacks: bool = True
     # Keeps stacks as they are in the source: addresses are symbolized only when --symbols asks for it.
     verbatim: bool = False
     apart: bool = False  # takes the rows of several inputs as they come: they need not become one part before

@@ -194,6 +194,7 @@ class Model:
         self.parts: list[Part] = []
         self.numbers: dict[int, int] = {}  # by function id
         self.inputs: list[str] = []
+        self.keep_stacks = False  # set while somebody has ids of stacks that must not be removed
 
     def intern(self, text: str | bytes) -> int:
         """The id of a string; str is stored as UTF-8."""
@@ -257,6 +258,10 @@ class Model:
     def thread(self, pid: int, tid: int, input_: int = 0) -> int:
         """A thread of an input; of input 0 if its source tells no inputs apart."""
         return self._row(lib.fp_model_thread, input_, pid, tid)
+
+    def empty_stacks(self) -> None:
+        """Remove all stacks, whose ids then go to others.  Only for stacks that nobody needs any more (Holds)."""
+        lib.fp_model_empty_stacks(self.c)
 
     def add_part(self, part: Part) -> int:
         """Append a part and return its index, which batches carry."""

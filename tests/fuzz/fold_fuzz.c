@@ -1,19 +1,23 @@
 /* Fuzz target: the stack machine.  Four bytes of input are a record of a
  * timeline, in any order that a damaged log might have.  Checked beside memory:
  * whatever costs are kept apart by, and whether arcs or call paths are kept,
- * the time and the calls are the same in all.
+ * the time and the calls are the same in all; whatever call paths are written
+ * away on the way, the rows are the same.
  */
 #include <stdint.h>
 #include <stdlib.h>
 
 #include "bridges/fold.h"
+#include "core/buf.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
 
-enum { ROWS = 16, FUNCTIONS = 12, THREADS = 3, RECORD = 4 };
+enum { ROWS = 16, FUNCTIONS = 12, THREADS = 3, RECORD = 4, RUNS = 150 };
+enum { JOIN = 256, ONCE = 512 }; /* of `spill` */
 
 struct totals {
     uint64_t ticks, calls;
+    uint64_t rows; /* a hash of all rows, in their order */
     int status;
 };
 
@@ -47,16 +51,101 @@ static size_t fill(const uint8_t *data, size_t n, uint64_t *now, struct fp_batch
     return at;
 }
 
-static struct totals fold(const uint8_t *data, size_t n, int into, int by) {
+/* Runs of contexts, written away. */
+struct away {
+    struct fp_buf runs[RUNS];
+    uint32_t n;
+};
+
+static void write_away(struct fp_fold *f, struct away *away, uint32_t step) {
+    struct fp_buf *run = &away->runs[away->n++];
+    size_t got;
+    if (fp_fold_link(f)) abort();
+    do {
+        if (fp_buf_reserve(run, step)) abort();
+        run->n += got = fp_fold_pull_tree(f, run->p + run->n, step);
+    } while (got);
+}
+
+/* Shows `step` bytes more of a run, of which p is the whole. */
+static void refill(struct fp_in *in, const struct fp_buf *run, uint32_t step) {
+    in->p = run->p;
+    in->eof = in->n == run->n;
+    in->n = run->n - in->n < step ? run->n : in->n + step;
+}
+
+static uint64_t mix(uint64_t hash, uint64_t v) {
+    return (hash ^ v) * 0x100000001b3u;
+}
+
+/* What a stack and its group say. */
+static uint64_t hash_of(const struct fp_model *m, const struct fp_batch *b, uint32_t row) {
+    uint64_t hash = 0;
+    for (uint32_t at = b->stack[row]; at; at = fp_table_row(&m->stacks, at)[FP_STACK_PARENT])
+        hash = mix(hash, fp_table_row(&m->stacks, at)[FP_STACK_FRAME]);
+    const uint32_t *thread = fp_table_row(&m->threads, b->thread[row]);
+    hash = mix(mix(hash, thread[FP_THREAD_PID]), thread[FP_THREAD_TID]);
+    return mix(mix(hash, b->label[row]), b->label[row] ? fp_table_row(&m->labels, b->label[row])[FP_LABEL_STRING] : 0);
+}
+
+/* Adds the rows of merged runs. */
+static void add_rows(struct fp_fold *f, struct away *away, int spill, struct totals *t) {
+    struct fp_batch *out = fp_batch_new(FP_STACKS, 5, 2);
+    struct fp_err err;
+    if (spill & JOIN && away->n > 1) { /* all runs become one */
+        struct fp_tree *tree = fp_tree_new(f, away->n);
+        struct fp_buf joined = {0};
+        size_t got;
+        for (int status = FP_FULL; status != FP_DONE;) {
+            if (fp_buf_reserve(&joined, 64)) abort();
+            status = fp_tree_pull(tree, joined.p + joined.n, 64, &got, &err);
+            if (status < 0) abort();
+            joined.n += got;
+            if (status == FP_MORE) refill(&tree->runs[tree->hungry], &away->runs[tree->hungry], 40);
+        }
+        fp_tree_free(tree);
+        for (uint32_t i = 0; i < away->n; i++) fp_buf_free(&away->runs[i]);
+        memset(away, 0, sizeof *away);
+        away->runs[away->n++] = joined;
+    }
+    struct fp_tree *tree = fp_tree_new(f, away->n);
+    tree->once = spill & ONCE;
+    for (int status = FP_FULL; status != FP_DONE && status >= 0;) {
+        if (spill & ONCE && f->model->stacks.n > 7) fp_model_empty_stacks(f->model);
+        while ((status = fp_fold_stacks(tree, 0, out, &err)) == FP_MORE)
+            refill(&tree->runs[tree->hungry], &away->runs[tree->hungry], 33);
+        if (status < 0) t->status = status;
+        for (uint32_t i = 0; i < out->n; i++) {
+            if (out->values[i] < 0 || out->values[out->cap + i] < 0) abort();
+            if (!out->label[i] != !(f->by & FP_FOLD_BY_CPU) || !out->thread[i] != !(f->by & FP_FOLD_BY_THREAD)) abort();
+            t->ticks += (uint64_t)out->values[i];
+            t->calls += (uint64_t)out->values[out->cap + i];
+            t->rows = mix(mix(t->rows, (uint64_t)out->values[i]), (uint64_t)out->values[out->cap + i]);
+            t->rows = mix(t->rows, hash_of(f->model, out, i));
+        }
+        fp_batch_reset(out);
+    }
+    fp_tree_free(tree);
+    fp_batch_free(out);
+}
+
+/* `spill`: bits JOIN, ONCE, and a mask of the batches after which what is there is written away. */
+static struct totals fold(const uint8_t *data, size_t n, int into, int by, int spill) {
     struct fp_model *m = new_model();
     struct fp_fold *f = fp_fold_new(m, into, by);
-    struct fp_batch *in = fp_batch_new(FP_TIMELINE, ROWS, 0), *out = fp_batch_new(FP_STACKS, 5, 2);
-    struct totals t = {0, 0, FP_DONE};
+    struct fp_batch *in = fp_batch_new(FP_TIMELINE, ROWS, 0);
+    struct totals t = {0, 0, 0, FP_DONE};
+    struct away away = {0};
     struct fp_err err;
     uint64_t now = 0;
+    int nth = 0;
     for (size_t used; t.status == FP_DONE && n >= RECORD; data += used, n -= used) {
         used = fill(data, n, &now, in);
         t.status = fp_fold_put(f, in, &err);
+        if (into == FP_FOLD_TREE && spill >> (nth++ % 8) & 1 && away.n < RUNS - 1) {
+            write_away(f, &away, 30 + used % 50);
+            if (fp_fold_forget(f)) abort();
+        }
     }
     if (t.status == FP_DONE) t.status = fp_fold_end(f, &err);
     if (t.status == FP_DONE && into == FP_FOLD_ARCS) {
@@ -68,31 +157,30 @@ static struct totals fold(const uint8_t *data, size_t n, int into, int by) {
                 t.calls += words[i + 3];
             }
     }
-    uint32_t next = 0;
-    for (int status = FP_FULL; t.status == FP_DONE && into == FP_FOLD_TREE && status == FP_FULL;) {
-        status = fp_fold_stacks(f, 0, &next, out, &err);
-        if (status < 0) t.status = status;
-        for (uint32_t i = 0; i < out->n; i++) {
-            if (out->values[i] < 0 || out->values[out->cap + i] < 0) abort();
-            if (!out->label[i] != !(by & FP_FOLD_BY_CPU) || !out->thread[i] != !(by & FP_FOLD_BY_THREAD)) abort();
-            t.ticks += (uint64_t)out->values[i];
-            t.calls += (uint64_t)out->values[out->cap + i];
-        }
-        fp_batch_reset(out);
+    if (t.status == FP_DONE && into == FP_FOLD_TREE) {
+        write_away(f, &away, 1000);
+        add_rows(f, &away, spill, &t);
     }
+    for (uint32_t i = 0; i < away.n; i++) fp_buf_free(&away.runs[i]);
     fp_batch_free(in);
-    fp_batch_free(out);
     fp_fold_free(f);
     fp_model_free(m);
     return t;
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n) {
-    static const int by[] = {0, FP_FOLD_BY_THREAD, FP_FOLD_BY_CPU, FP_FOLD_BY_THREAD | FP_FOLD_BY_CPU};
+    static const int by[] = {0, FP_FOLD_BY_THREAD, FP_FOLD_BY_CPU | FP_FOLD_BY_NAME,
+                             FP_FOLD_BY_THREAD | FP_FOLD_BY_CPU};
     if (n > 8192) n = 8192;
-    struct totals first = fold(data, n, FP_FOLD_ARCS, 0);
+    const int spill = n ? data[0] | (n % 4) << 8 : 0;
+    struct totals first = fold(data, n, FP_FOLD_ARCS, 0, 0);
     for (int i = 0; i < 5; i++) {
-        struct totals t = i < 4 ? fold(data, n, FP_FOLD_TREE, by[i]) : fold(data, n, FP_FOLD_ARCS, FP_FOLD_BY_THREAD);
+        const int into = i < 4 ? FP_FOLD_TREE : FP_FOLD_ARCS;
+        struct totals t = fold(data, n, into, i < 4 ? by[i] : FP_FOLD_BY_THREAD, 0);
+        if (i < 4) { /* whatever is written away, the rows are the same */
+            struct totals again = fold(data, n, into, by[i], spill);
+            if (again.status != t.status || (t.status == FP_DONE && again.rows != t.rows)) abort();
+        }
         /* a sum that is too large in one may be two that fit in another */
         if (t.status != FP_DONE || first.status != FP_DONE) continue;
         if (t.ticks != first.ticks || t.calls != first.calls) abort();

@@ -70,7 +70,7 @@ def test_spilling_changes_nothing(case: Case, capacity: int) -> None:
     whole = product.graph(case.data, Options(time_unit="ticks"), capacity=capacity)
     spills = 0
 
-    class Counted(spill.Runs):
+    class Counted(spill.Sorted):
         def add(self, pull: spill.Pull) -> None:
             nonlocal spills
             spills += 1
@@ -78,10 +78,45 @@ def test_spilling_changes_nothing(case: Case, capacity: int) -> None:
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(timeline, "_LEAST_ARCS", 1)
-        patch.setattr(timeline, "Runs", Counted)
+        patch.setattr(spill, "Sorted", Counted)
         spilled = product.graph(case.data, Options(time_unit="ticks", max_memory=1), capacity=capacity)
     assert (spilled.self_, spilled.arcs) == (whole.self_, whole.arcs)
     event(f"spilled: {bool(spills)}")
+
+
+LABELS = st.sampled_from([None, (), ("thread",), ("process",), ("cpu",), ("thread", "process", "cpu")])
+
+
+@settings(max_examples=150, deadline=None)
+@given(CASES, LABELS, st.booleans(), st.integers(1, 9))
+def test_contexts_are_the_same_whatever_the_limit(case: Case, labels: Any, names: bool, capacity: int) -> None:
+    """Also if the model's stacks are removed between batches."""
+    from fastprof.bridges import fold as timeline
+    from fastprof.bridges import spill
+    from fastprof.core.engine import EVERYTHING
+
+    def contexts(holds: Any, **options: Any) -> list[Any]:
+        return product.contexts(case.data, Options(labels=labels, time_unit="ticks", **options), holds, capacity)
+
+    holds = EVERYTHING._replace(times=False, places=not names)
+    whole = contexts(holds)
+    expected = reference_fold.fold(reference.read(case.data, repair=True))
+    ticks, calls = expected.context_ticks, expected.context_calls
+    paths = {tuple(b"#%d" % f for f in path): (ticks[path], calls[path]) for path in calls}
+    if labels in (None, ()):
+        assert whole == [(path, (), paths[path]) for path in sorted(paths)]
+    else:
+        found: dict[Any, tuple[int, int]] = {}
+        for path, _, (time, n) in whole:
+            found[path] = found.get(path, (0, 0))[0] + time, found.get(path, (0, 0))[1] + n
+        assert found == paths
+        assert len({row[:2] for row in whole}) == len(whole)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(timeline, "_LEAST_ARCS", 1)
+        patch.setattr(timeline, "_STACKS", 1)
+        patch.setattr(spill, "MOST_RUNS", 2)
+        assert contexts(holds, max_memory=1) == whole
+        assert contexts(holds._replace(keeps_stacks=False), max_memory=1) == whole
 
 
 @settings(max_examples=100, deadline=None)

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from fastprof import formats, plan
 from fastprof.core import source as fastprof_source
-from fastprof.core.engine import EVERYTHING, Reader, read
+from fastprof.core.engine import EVERYTHING, Holds, Reader, read
 from fastprof.core.model import Batch, Model
 from fastprof.core.options import Options
 from fastprof.core.report import Report
@@ -133,3 +133,27 @@ def graph(data: bytes | Path, options: Options | None = None, *, capacity: int |
             else:
                 add(arcs, (function, name(batch["callee"][i])), (batch["count"][i], *values))
     return Graph(self_, arcs, opened.model.parts[first:], opened.report)
+
+
+Context = tuple[tuple[bytes, ...], tuple[Any, ...], tuple[int, ...]]  # names, (pid, tid, CPU) as far as wanted, values
+
+
+def contexts(
+    data: bytes | Path, options: Options, holds: Holds = EVERYTHING, capacity: int | None = None
+) -> list[Context]:
+    """A timeline as stacks, in the order of their rows; each row looked up while its batch is there."""
+    opened = open_input(data, options)
+    model, found = opened.model, []
+    way = plan.make([opened.reader], "stacks", holds, options)
+    for batch in way.rows(model, options, opened.report, capacity):
+        rows = zip(batch["stack"], batch["thread"], batch["label"], *(batch.values(k) for k in range(2)), strict=True)
+        for stack, thread, label, *values in rows:
+            path = []
+            while stack:
+                stack, frame = model.row("stacks", stack)
+                line = model.row("frames", frame)[-1]
+                path.append(model.get_function(model.row("lines", line)[0]).name)
+            apart = model.row("threads", thread)[1:] * bool(thread)
+            apart += (model.string(model.row("labels", label)[2]),) * bool(label)
+            found.append((tuple(path[::-1]), apart, tuple(values)))
+    return found

@@ -12,7 +12,7 @@ from fastprof import convert
 from fastprof.bridges import estimate, fold, project
 from fastprof.bridges.aggregate import aggregate
 from fastprof.bridges.compute import compute
-from fastprof.bridges.spill import Runs
+from fastprof.bridges.spill import words as runs_of
 from fastprof.bridges.sum import to_sum
 from fastprof.bridges.symbolize import symbolize
 from fastprof.core._c import ffi, lib
@@ -211,13 +211,13 @@ def timeline(model: Model, *calls: tuple[int, tuple[int, ...], int, int], clock:
 
 
 FOLDS = {"graph": fold.to_graph, "stacks": fold.to_stacks}
-TIMES = {"graph": ("Ticks", "call arc", "a function"), "stacks": ("time", "call path", "a call path")}
+TIMES = {"graph": ("Ticks", "a function"), "stacks": ("time", "a call path")}
 
 
 @pytest.mark.parametrize("target", FOLDS)
 @pytest.mark.parametrize("open_end", [False, True])
 def test_timeline_inclusive_time(target: str, open_end: bool) -> None:
-    """Also where the second call is still open when the input ends."""
+    """Also where the second call is still open when the input ends.  Of a call path there is only its own time."""
 
     def run(model: Model) -> Iterator[Batch]:
         batch = timeline(model, (1, (0,), 0, UINT64), (2, (0,), 0, UINT64))
@@ -225,18 +225,20 @@ def test_timeline_inclusive_time(target: str, open_end: bool) -> None:
             batch["function"][3] = 0  # an exit of nothing
         return FOLDS[target]([batch], model, Options(), Report())
 
-    name, arc, _ = TIMES[target]
-    what = f"the inclusive time of a {arc} in value type {name} is beyond 2^64 - 1 ticks"
+    what = {
+        "graph": "the inclusive time of a call arc in value type Ticks is beyond 2^64 - 1 ticks",
+        "stacks": "the own cost of a call path in value type time is beyond 2^63 - 1",
+    }[target]
     assert message(run) == f"x.prof: timeline to {target}: {what}"
 
 
-def test_timeline_inclusive_time_when_the_cpu_changes() -> None:
+def test_timeline_own_time_when_the_cpu_changes() -> None:
     def run(model: Model) -> Iterator[Batch]:
         batch = timeline(model, (1, (0,), 0, UINT64), (2, (0, 1), 0, UINT64))
         batch["time"][3], batch["cpu"][3] = UINT64, 1
         return fold.to_stacks([batch], model, Options(labels=("cpu",)), Report())
 
-    what = "the inclusive time of a call path in value type time is beyond 2^64 - 1 ticks"
+    what = "the own cost of a call path in value type time is beyond 2^63 - 1"
     assert message(run) == f"x.prof: timeline to stacks: {what}"
 
 
@@ -246,7 +248,7 @@ def test_timeline_own_cost(target: str, clock: int) -> None:
     def run(model: Model) -> Iterator[Batch]:
         return FOLDS[target]([timeline(model, (1, (0,), 0, INT64 + 1), clock=clock)], model, Options(), Report())
 
-    name, _, own = TIMES[target]
+    name, own = TIMES[target]
     name = "ns" if clock and target == "graph" else name
     what = f"the own cost of {own} in value type {name} is beyond 2^63 - 1"
     assert message(run) == f"x.prof: timeline to {target}: {what}"
@@ -278,7 +280,7 @@ def test_timeline_cost_of_an_arc() -> None:
         merges = []
         for width, words in ((lib.FP_NODE_WIDTH, nodes), (lib.FP_ARC_WIDTH, arcs)):
             given = [words, []]
-            merge = Runs(width).merge(lambda to, n, given=given: pull(to, given.pop(0)))
+            merge = runs_of(width).merge(lambda to, n, given=given: pull(to, given.pop(0)))
             merges.append(merge)
         out.nodes, out.arcs = merges[0].c, merges[1].c
         return out, merges

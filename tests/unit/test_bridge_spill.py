@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from fastprof.bridges.spill import Merge, Pull, Runs
-from fastprof.core._c import ffi
+from fastprof.bridges.spill import Merge, Pull, Runs, words
+from fastprof.core._c import ffi, lib
 from fastprof.core.errors import FastprofError
 
 
-def words(*given: int) -> Pull:
+def giving(*given: int) -> Pull:
     left = list(given)
 
     def pull(into: Any, n: int) -> int:
@@ -31,31 +31,87 @@ def drained(merge: Merge) -> list[list[int]]:
         run = merge.c.runs[i]
         run.eof = 0
         while not run.eof:
-            merge.c.hungry = i
+            merge.c.hungry, run.pos = i, run.n
             assert merge.feed()
             found[-1] += ffi.unpack(run.p, run.n) if run.n else []
     return found
 
 
 def two_runs() -> Runs:
-    runs = Runs(4)
-    runs.add(words(*range(100_000)))
-    runs.add(words(1, 2, 3, 4))
+    runs = words(4)
+    runs.add(giving(*range(100_000)))
+    runs.add(giving(1, 2, 3, 4))
     return runs
 
 
 def test_runs_are_read_as_they_were_written() -> None:
-    assert drained(two_runs().merge(words(7))) == [[*range(100_000)], [1, 2, 3, 4], [7]]
+    assert drained(two_runs().merge(giving(7))) == [[*range(100_000)], [1, 2, 3, 4], [7]]
 
 
 def test_a_short_read_is_no_end(monkeypatch: pytest.MonkeyPatch) -> None:
     whole = os.preadv
     monkeypatch.setattr(os, "preadv", lambda fd, into, offset: whole(fd, [into[0][:13]], offset))
-    assert drained(two_runs().merge(words(7))) == [[*range(100_000)], [1, 2, 3, 4], [7]]
+    assert drained(two_runs().merge(giving(7))) == [[*range(100_000)], [1, 2, 3, 4], [7]]
 
 
 def test_a_temporary_file_that_lost_its_end_is_an_error() -> None:
     runs = two_runs()
     os.truncate(runs._file.fileno(), 100_002 * 8)
     with pytest.raises(FastprofError, match="temporary file: ends at byte 800016"):
-        drained(runs.merge(words(7)))
+        drained(runs.merge(giving(7)))
+
+
+def test_the_beginning_of_a_record_is_kept() -> None:
+    merge = two_runs().merge(giving(7))
+    merge.c.hungry = 0
+    assert merge.feed()
+    run = merge.c.runs[0]
+    first = ffi.unpack(run.p, run.n)
+    run.pos = run.n - 3
+    assert merge.feed()
+    assert ffi.unpack(run.p, run.n)[:3] == first[-3:]
+    assert run.p[3] == first[-1] + 1
+
+
+@pytest.mark.parametrize("n", [1, 2, 3, 4, 5, 9])
+def test_many_runs_become_one(n: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Keys 0 to 9 in each run, counters that pass 64 bits on the way."""
+    monkeypatch.setattr("fastprof.bridges.spill.MOST_RUNS", 3)
+    for signed, value in ((False, 1 << 63), (True, -1 << 62)):
+        runs = words(3, signed=signed)
+        for _ in range(n):
+            runs.add(giving(*(word for key in range(10) for word in (key, key, value % (1 << 64)))))
+            assert len(runs) <= 3
+        merge, sums = runs.merge(giving()), dict.fromkeys(range(10), 0)
+        merge.c.split = True
+        err, last = ffi.new("struct fp_err *"), 0
+        while status := lib.fp_merge_next(merge.c, err):
+            if status == lib.FP_MORE:
+                merge.feed()
+                continue
+            key, same, sum_ = merge.c.head[0:3]
+            assert key == same >= last
+            last = key
+            sums[key] += ffi.cast("int64_t", sum_).__int__() if signed else sum_
+        assert set(sums.values()) == {n * value}
+
+
+@pytest.mark.parametrize(("signed", "values"), [(False, [1 << 63, 1 << 63]), (True, [(1 << 63) - 1, 1])])
+def test_a_sum_beyond_64_bits_is_an_error(signed: bool, values: list[int]) -> None:
+    runs = words(4, signed=signed)
+    for value in values:
+        runs.add(giving(1, 1, 5, value))
+    merge, err = runs.merge(giving()), ffi.new("struct fp_err *")
+    while (status := lib.fp_merge_next(merge.c, err)) == lib.FP_MORE:
+        merge.feed()
+    assert (status, err.got) == (lib.FP_E_OVERFLOW, 1)
+
+
+def test_a_sum_that_comes_back_is_none() -> None:
+    runs = words(3, signed=True)
+    for value in ((1 << 63) - 1, (1 << 63) - 1, -1 << 63, -1 << 63):
+        runs.add(giving(1, 1, value % (1 << 64)))
+    merge, err = runs.merge(giving()), ffi.new("struct fp_err *")
+    while (status := lib.fp_merge_next(merge.c, err)) == lib.FP_MORE:
+        merge.feed()
+    assert (status, ffi.cast("int64_t", merge.c.head[2]).__int__()) == (lib.FP_FULL, -2)

@@ -70,7 +70,7 @@ FORMATS = (
         sniff=sniff,
         reader="read:FoldedReader",
         writer="write:FoldedWriter",
-        holds=Holds(values=False, labels=False, times=False, places=False),
+        holds=Holds(values=False, labels=False, times=False, places=False, keeps_stacks=False),
         reads=(COUNTS, DECIMALS),
         writes=(ROOT, NANOSECONDS),
     ),

@@ -54,7 +54,7 @@ FORMATS = (
         sniff=sniff,
         reader="read:PprofReader",
         writer="write:PprofWriter",
-        holds=Holds(times=False),
+        holds=Holds(times=False, keeps_stacks=False),
         writes=(TIME, COMMENTS, NAME_ADDRESSES),
     ),
 )
