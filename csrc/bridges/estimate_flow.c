@@ -68,7 +68,7 @@ static int order_functions(struct fp_estimate_flow *f) {
     uint32_t *low = index + n, *open = low + n, *calling = open + n;
     uint32_t counter = 0, n_open = 0, n_calling, n_ordered = 0;
     const uint32_t done = UINT32_MAX; /* a number that no minimum takes */
-    for (uint32_t root = 0; root < n; root++) {
+    for (uint32_t root = n; root--;) { /* so that the contexts of the first functions come first */
         if (index[root]) continue;
         n_calling = 0;
         calling[n_calling++] = open[n_open++] = root;

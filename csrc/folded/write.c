@@ -183,7 +183,9 @@ int fp_folded_put(struct fp_folded_writer *w, const struct fp_batch *in, struct 
     for (uint32_t i = 0; i < in->n; i++) {
         const int64_t value = in->values[i];
         uint64_t count = (uint64_t)value;
+        w->stats.cost += value < 0 ? -(double)value : (double)value;
         if (value < 0) {
+            w->stats.left_out -= (double)value;
             w->stats.negative++;
             continue;
         }
@@ -194,6 +196,7 @@ int fp_folded_put(struct fp_folded_writer *w, const struct fp_batch *in, struct 
             count += rest >= w->divisor - rest; /* the nearest */
         }
         if (!count) {
+            w->stats.left_out += (double)value;
             w->stats.zero++;
             continue;
         }

@@ -25,12 +25,13 @@
 /* What is not written, or not as it was. */
 struct fp_folded_write_stats {
     uint64_t lines;
-    uint64_t renamed;  /* names that were changed, also those that only are where they stand in a line */
-    uint64_t merged;   /* distinct names that became one with another */
-    uint64_t no_stack; /* rows without a stack, written as "[no stack]" */
-    uint64_t zero;     /* rows of value 0 or, after division, below 1/2 */
-    uint64_t negative; /* rows of negative values */
-    uint64_t rounded;  /* rows whose value was no multiple of the divisor */
+    uint64_t renamed;      /* names that were changed, also those that only are where they stand in a line */
+    uint64_t merged;       /* distinct names that became one with another */
+    uint64_t no_stack;     /* rows without a stack, written as "[no stack]" */
+    uint64_t zero;         /* rows of value 0 or, after division, below 1/2 */
+    uint64_t negative;     /* rows of negative values */
+    double cost, left_out; /* sums of magnitudes: of all values, and of those that stand in no line */
+    uint64_t rounded;      /* rows whose value was no multiple of the divisor */
 };
 
 struct fp_folded_writer {

@@ -9,8 +9,10 @@ int fp_gperf_put(struct fp_gperf_writer *w, const struct fp_batch *in, uint32_t 
     for (uint32_t i = 0; i < in->n; i++) {
         if (values[i] < 0) {
             w->negative++;
+            w->left_out -= (double)values[i];
             continue;
         }
+        const uint64_t no_address = w->no_address;
         uint64_t count = (uint64_t)values[i];
         if (w->unit_ns) {
             uint64_t ns;
@@ -45,9 +47,12 @@ int fp_gperf_put(struct fp_gperf_writer *w, const struct fp_batch *in, uint32_t 
         }
         if (!depth || depth > FP_GPERF_MAX_DEPTH) {
             w->no_stack++;
+            w->left_out += (double)values[i];
             out->n = start;
             continue;
         }
+        if (w->no_address > no_address) w->cut += (double)values[i];
+        w->written += (double)values[i];
         memcpy(out->p + start + 8, &depth, 8);
         w->rows++;
     }

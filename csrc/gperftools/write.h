@@ -22,6 +22,8 @@ struct fp_gperf_writer {
     uint64_t negative;   /* rows with a negative value */
     uint64_t labels;     /* rows with labels, threads or times */
     uint64_t rounded;    /* rows whose time is no multiple of the period */
+    /* sums of magnitudes: of the values written, of those of rows left out, and of those written without some frames */
+    double written, left_out, cut;
 };
 
 /* Appends a record for each row, with the value in column `column`.  FP_DONE, FP_E_NOMEM or FP_E_OVERFLOW. */

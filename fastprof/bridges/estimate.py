@@ -28,7 +28,7 @@ from fastprof.core.model import Batch, Model, Part, ValueType
 from fastprof.core.options import Options
 from fastprof.core.owner import owned
 from fastprof.core.parts import match_columns, merge_parts
-from fastprof.core.report import Report
+from fastprof.core.report import Report, percent
 from fastprof.core.version import __version__
 
 # `--stacks`: which callers stand in a stack, and how the output says it.
@@ -89,17 +89,13 @@ def _tell(group: _Group, by: str, prune: float, where: str, report: Report) -> N
     if c.pruned > 0:
         unnamed = f", with it {c.unnamed:,} functions whose names there is no room for" if c.unnamed else ""
         report.warn(
-            f"{where}{_percent(c.pruned)} of the cost stands under [pruned], without all of its callers{unnamed}; "
+            f"{where}{percent(c.pruned)} of the cost stands under [pruned], without all of its callers{unnamed}; "
             "a smaller --prune shows more"
         )
     if c.unlined > 0:
         what = {"line": "lines", "address": "addresses"}[by]
-        share = _percent(c.unlined)
+        share = percent(c.unlined)
         report.warn(f"{where}{share} of the cost is summed up by function: there is no room for all {what}")
-
-
-def _percent(share: float) -> str:
-    return f"{100 * share:.1f} %" if share >= 0.0005 else "less than 0.1 %"
 
 
 def _key(model: Model, part: Part, apart: frozenset[str]) -> tuple[int, int]:

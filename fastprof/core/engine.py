@@ -66,6 +66,7 @@ class Input:
     view: str
     addresses: bool = False  # stacks: frames are addresses that can be symbolized
     formulas: bool = False  # parts may have inherited events
+    n_read: int = 0  # rows, so far
     selects: tuple[Option[Any], ...] = ()  # filters (core/options.py) that it applies itself
 
     def rows(self, capacity: int | None = None, *, keep: bool = False) -> Iterator[Batch]:
@@ -117,6 +118,8 @@ class Writer:
 
     format: ClassVar[str]
     view: str
+    written: int = 0  # rows that stand in the output; known after `end`
+    advice: ClassVar[str] = ""  # what else to choose if there are none
 
     def __init__(self, model: Model, sink: Sink, options: Options, report: Report) -> None:
         self.model = model
@@ -230,6 +233,7 @@ def read(reader: Reader, capacity: int | None = None, *, keep: bool = False) -> 
             if status < 0:
                 check(status, err, source.name, reader.format)
             elif status == lib.FP_FULL:
+                reader.n_read += len(batch)
                 yield batch
                 if keep:
                     batch = Batch(reader.view, capacity, c.n_values)
@@ -239,6 +243,7 @@ def read(reader: Reader, capacity: int | None = None, *, keep: bool = False) -> 
             elif status == lib.FP_MORE:
                 source.refill()
     if len(batch):
+        reader.n_read += len(batch)
         yield batch
     reader.finish()
 

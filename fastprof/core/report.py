@@ -9,6 +9,11 @@ from fastprof.core._typing import Any
 from fastprof.core.options import Option, Options
 
 
+def percent(share: float) -> str:
+    """A share that is more than 0, for a sentence."""
+    return f"{100 * share:.1f} %" if share >= 0.0005 else "less than 0.1 %"
+
+
 class Counts(Counter[str]):
     """How often each thing happened, by the text that a person sees.
 

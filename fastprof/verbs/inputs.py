@@ -129,7 +129,9 @@ class Inputs:
             return
         if self._progress is not None:
             self._progress(source)
-        yield from _reader(source, seen.format, self._model, self._options, self._report).rows(capacity, keep=keep)
+        reader = _reader(source, seen.format, self._model, self._options, self._report)
+        yield from reader.rows(capacity, keep=keep)
+        seen.n_read = reader.n_read
         self._open.remove(source)
         source.close()
 

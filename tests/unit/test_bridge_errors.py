@@ -150,7 +150,7 @@ ROWS = {
     [
         ("cost", "the own cost of a position in value type v1 is beyond 2^63 - 1"),
         ("call", "the inclusive cost of a call arc in value type v1 is beyond 2^63 - 1"),
-        ("count", "the number of all calls is beyond 2^64 - 1"),
+        ("count", "the number of all calls is beyond 2^63 - 1"),
     ],
 )
 def test_graph_to_stacks(rows: str, what: str) -> None:

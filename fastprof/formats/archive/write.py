@@ -225,7 +225,8 @@ class ArchiveWriter(Writer):
     def _end(self) -> dict[str, Any]:
         report, model, c = self.report, self.model, self._summary.c
         kinds = [int(n) for n in c.rows]
-        report.rows["rows written"] += sum(kinds)
+        self.written = sum(kinds)
+        report.rows["rows written"] += self.written
         while kinds and not kinds[-1]:
             kinds.pop()
         end: dict[str, Any] = {"kinds": kinds}

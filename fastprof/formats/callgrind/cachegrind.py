@@ -69,6 +69,7 @@ class CachegrindWriter(Writer):
             self._part = self.model.parts[batch.part]
             self._body = self._begin(self._part)
         self._body.put(address_of(batch.c))
+        self.written += len(batch)
         self.report.rows["rows written"] += len(batch)
 
     def end(self) -> None:

@@ -45,6 +45,7 @@ class CallgrindWriter(Writer):
         if batch.part != self._index:
             self._start(batch.part)
         self._body.put(address_of(batch.c))
+        self.written += len(batch)
         self.report.rows["rows written"] += len(batch)
 
     def end(self) -> None:

@@ -8,7 +8,7 @@ from fastprof.core.errors import UsageError, check
 from fastprof.core.model import Batch, Model
 from fastprof.core.options import Options
 from fastprof.core.owner import owned
-from fastprof.core.report import Report
+from fastprof.core.report import Report, percent
 from fastprof.core.sink import Sink
 from fastprof.formats.folded import NANOSECONDS, ROOT
 
@@ -26,7 +26,6 @@ class FoldedWriter(Writer):
         super().__init__(model, sink, options, report)
         self._w = owned(lib.fp_folded_writer_new(model.c), lib.fp_folded_writer_free, "the writer of folded stacks")
         self._err = ffi.new("struct fp_err *")
-        self._lines = 0
         self._nanoseconds = options[NANOSECONDS]
         root = options[ROOT]
         if root is not None and lib.fp_folded_root(self._w, model.intern(root)):
@@ -38,8 +37,8 @@ class FoldedWriter(Writer):
         w.divisor = 1000 if in_microseconds else 1
         check(lib.fp_folded_put(w, batch.c, self.out, self._err), self._err, "output", self.format)
         unit = "microseconds" if in_microseconds else value.unit
-        self.report.rows[f"stacks of {value.name}{'/' * bool(unit)}{unit} written"] += int(w.stats.lines) - self._lines
-        self._lines = int(w.stats.lines)
+        self.report.rows[f"stacks of {value.name}{'/' * bool(unit)}{unit} written"] += int(w.stats.lines) - self.written
+        self.written = int(w.stats.lines)
 
     def end(self) -> None:
         stats, report = self._w.stats, self.report
@@ -54,3 +53,6 @@ class FoldedWriter(Writer):
             ("rounded-times", "times rounded to whole microseconds", stats.rounded),
         ):
             report.not_representable.add(code, text, n)
+        if stats.left_out and stats.lines:
+            why = "below 0, or rounded to 0"
+            report.warn(f"{percent(stats.left_out / stats.cost)} of the cost is left out, in stacks of values {why}")

@@ -9,7 +9,7 @@ from fastprof.core.engine import Writer
 from fastprof.core.errors import check
 from fastprof.core.model import Batch, Model, Part
 from fastprof.core.options import Options
-from fastprof.core.report import Report
+from fastprof.core.report import Report, percent
 from fastprof.core.sink import Sink
 from fastprof.formats.gperftools import NANOSECONDS, PERIOD
 
@@ -19,6 +19,7 @@ class GperftoolsWriter(Writer):
 
     format = "gperftools"
     view = "stacks"
+    advice = "it holds addresses alone: write pprof or folded, or, from a graph with addresses, --by address"
 
     def __init__(self, model: Model, sink: Sink, options: Options, report: Report) -> None:
         super().__init__(model, sink, options, report)
@@ -72,4 +73,11 @@ class GperftoolsWriter(Writer):
             ("build-ids", "build ids", build_ids),
         ):
             not_representable.add(code, text, n)
-        self.report.rows["samples written"] += int(w.rows)
+        self.written = int(w.rows)
+        self.report.rows["samples written"] += self.written
+        for value, what in (
+            (w.left_out, "is left out, in samples that have no address or are negative"),
+            (w.cut, "is under stacks of which frames without address are left out"),
+        ):
+            if value and self.written:
+                self.report.warn(f"{percent(value / (w.written + w.left_out))} of the cost {what}")

@@ -94,7 +94,8 @@ class PprofWriter(Writer):
         )
         report.not_representable.add("sample-times", "times of samples", stats.times)
         report.not_representable.add("invalid-utf8", "strings that are not UTF-8, mended", stats.mended)
-        report.rows["samples written"] += int(stats.samples)
+        self.written = int(stats.samples)
+        report.rows["samples written"] += self.written
 
     def _program(self, part: Part) -> int:
         """The object of the main program, 0 if it is not known.  pprof's titles name the first mapping."""

@@ -99,6 +99,7 @@ class XRayWriter(Writer):
         if self.model.count("functions") != self._n_ids:
             self._number_functions()
         self._status(lib.fp_xray_write_put(self._w, batch.c, self.out))
+        self.written += len(batch)
         self.report.rows["rows written"] += len(batch)
 
     def end(self) -> None:
