@@ -140,8 +140,8 @@ int fp_oprofile_end_group(struct fp_oprofile_reader *r, struct fp_oprofile_image
                           struct fp_oprofile_image *to, uint64_t to_shift, uint32_t n_values);
 
 /* Rows of the group, by key: FP_COST, or FP_CALL, whose count is the number of its samples.  Addresses are those of
- * the sections; lines and files are 0.  FP_FULL, FP_DONE, an error, or FP_ASK: enter the function of
- * asked_image->symbols[asked_symbol] and call again. */
+ * the sections; lines and files are 0, and to be set by the caller.  FP_FULL, FP_DONE, an error, or FP_ASK: enter the
+ * function of asked_image->symbols[asked_symbol] and call again. */
 int fp_oprofile_rows(struct fp_oprofile_reader *r, struct fp_batch *out, struct fp_err *err);
 
 /* An image of an object of the model.  NULL when memory ran out. */

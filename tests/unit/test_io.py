@@ -223,6 +223,31 @@ def test_what_cannot_be_opened(tmp_path: Path) -> None:
         formats.detect(source)
 
 
+def test_a_directory_shows_its_files_one_after_the_other(tmp_path: Path) -> None:
+    for name, data in {"b": b"second", "a/x": b"first", "c": b"", "d": b"last"}.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_bytes(data)
+    (tmp_path / "loop").symlink_to(tmp_path)
+    os.mkfifo(tmp_path / "pipe")
+    with Source(str(tmp_path)) as source:
+        assert source.folder is not None
+        files = source.folder.files
+        assert [(file.name, file.start, file.size) for file in files] == [
+            ("a/x", 0, 5),
+            ("b", 5, 6),
+            ("c", 11, 0),
+            ("d", 11, 4),
+        ]
+        assert source.read_at(3, 100) == b"stsecondlast"
+        (tmp_path / "b").write_bytes(b"second and more")
+        source.select(5, 6)
+        source.refill()
+        assert bytes(source._view[:6]) == b"second" and source.in_.n == 6
+        (tmp_path / "d").unlink()
+        with pytest.raises(FastprofError, match="d: No such file"):
+            source.read_at(11, 4)
+
+
 def test_expand(tmp_path: Path) -> None:
     """Files of a folder, then those of the folders in it, which links do not lead out of."""
     for name in ("b.10", "b.9", "a", ".hidden", "sub.10/c", "sub.9/e", "sub.9/.f", "sub.9/deep/d", ".git/x"):

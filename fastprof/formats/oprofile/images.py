@@ -193,6 +193,11 @@ class Images:
                 found.append((model.row("functions", function)[lib.FP_FUNCTION_FILE], 0))
         return found
 
+    def own_lines_of(self, loaded: Loaded, addresses: Sequence[int]) -> list[int]:
+        """The line of each address in the file of the function itself, whatever is inlined there."""
+        assert loaded.elf is not None
+        return [chain[-1].line if chain else 0 for chain in loaded.elf.lookup_many(addresses)]
+
     def end(self) -> None:
         for path in self._named:
             if path not in self._used and self._options[SYMBOLIZE]:

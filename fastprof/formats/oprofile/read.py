@@ -79,6 +79,7 @@ class OProfileReader(Reader):
         self._groups = self._sorted(self._chosen())
         self._classes = sorted({file.class_ for group in self._groups for file in group.files})
         self._parts: dict[PartKey, int] = {}
+        self._part = 0
         self._images = Images(source, self._files, model, options, report)
         self._samples: Counter[str] = Counter()
         self._cpu_types: dict[str, None] = {}
@@ -183,10 +184,9 @@ class OProfileReader(Reader):
             if not last:
                 return int(lib.FP_DONE)
             self._end_group(group)
-        part = self._part(group.part)
-        if batch.n and batch.part != part:
+        if batch.n and batch.part != self._part:
             return int(lib.FP_FULL)
-        batch.part = part
+        batch.part = self._part
         return self._rows(batch, err)
 
     def _file_read(self, sample: SampleFile, status: int, err: Any) -> None:
@@ -210,6 +210,7 @@ class OProfileReader(Reader):
 
     def _end_group(self, group: Group) -> None:
         """The rows of a group begin."""
+        self._part = self._part_of(group.part)
         images = self._images
         self._from = images.get(group.image, self._mtime)
         self._to = images.get(group.callee, self._mtime) if group.callee is not None else None
@@ -232,20 +233,15 @@ class OProfileReader(Reader):
             self._images.name(r.asked_image, r.asked_symbol, image)
         if status < 0:
             check(status, err, self._where(self._group.files[0].file), self.format)
-        if from_.elf is not None:
-            self._set_lines(from_, before, batch, batch.address, batch.function, batch.file, batch.line)
-        if to is not None and to.elf is not None:
-            self._set_lines(to, before, batch, batch.target_address, batch.callee, batch.target_file, batch.target_line)
-        return status
-
-    def _set_lines(
-        self, loaded: Loaded, before: int, batch: Any, addresses: Any, functions: Any, files: Any, lines: Any
-    ) -> None:
-        """Files and lines of the rows from `before` on; the last four are columns of the batch."""
         n = int(batch.n)
-        found = self._images.lines_of(loaded, addresses[before:n], functions[before:n])
-        for row, (file, line) in enumerate(found, before):
-            files[row], lines[row] = file, line
+        if from_.elf is not None:
+            places = self._images.lines_of(from_, batch.address[before:n], batch.function[before:n])
+            for row, (file, line) in enumerate(places, before):
+                batch.file[row], batch.line[row] = file, line
+        if to is not None and to.elf is not None:
+            for row, line in enumerate(self._images.own_lines_of(to, batch.target_address[before:n]), before):
+                batch.target_line[row] = line
+        return status
 
     def _mtime(self, image: Image) -> int:
         """When an image was changed last, by the header of a sample file of it; 0 if there is none."""
@@ -264,7 +260,7 @@ class OProfileReader(Reader):
 
     # ---- parts
 
-    def _part(self, key: PartKey) -> int:
+    def _part_of(self, key: PartKey) -> int:
         if key not in self._parts:
             part = Part(self._value_types(), ("instr", "line"), number=len(self._parts) + 1)
             part.command = os.fsencode(key.program) if key.program else None
