@@ -12,15 +12,15 @@ from fastprof import bridges, plan
 from fastprof.bridges.places import Places
 from fastprof.bridges.project import RETURN_ADDRESSES
 from fastprof.core._c import lib
-from fastprof.core._typing import Any
-from fastprof.core.engine import Holds
-from fastprof.core.errors import FastprofError
+from fastprof.core._typing import IO, Any
+from fastprof.core.engine import Holds, Reader
+from fastprof.core.errors import FastprofError, UsageError
 from fastprof.core.model import Model
 from fastprof.core.options import Option, Options, Share, Switch, Text, Whole, checked
 from fastprof.core.parts import default_value
 from fastprof.core.report import Report
 from fastprof.symbols.elf import ElfObject
-from fastprof.verbs.disassembly import Binaries, disassemble, find_tool
+from fastprof.verbs.disassembly import FINDING, Binaries, disassemble, find_tool
 from fastprof.verbs.inputs import Progress, expand, open_reader
 from fastprof.verbs.listing import Annotation, Costs, Instruction, Line, Listing, Missing, around
 from fastprof.verbs.sources import UNKNOWN, Sources, ends_alike, lines_of
@@ -69,8 +69,8 @@ def options() -> list[Option[Any]]:
 
 
 def annotate(
-    path: str | os.PathLike[str],
-    files: Iterable[str | os.PathLike[str]] = (),
+    path: str | os.PathLike[str] | bytes | IO[bytes],
+    files: str | os.PathLike[str] | Iterable[str | os.PathLike[str]] = (),
     *,
     from_: str | None = None,
     progress: Progress | None = None,
@@ -84,16 +84,23 @@ def annotate(
     Errors: FastprofError and its kinds, also if the profile has none of `files`.
     """
     asked = checked(given, options())
+    wanted = [os.fspath(file) for file in ([files] if isinstance(files, (str, os.PathLike)) else files)]
+    if wanted and THRESHOLD in asked:
+        raise UsageError(f"{THRESHOLD.flag} would do nothing: it is for choosing files, and they are named")
+    if asked[ASM] and INCLUDE in asked:
+        raise UsageError(f"{INCLUDE.flag} would do nothing: {ASM.flag} shows no source files")
     model, report = Model(), Report()
-    paths = expand([os.fspath(path)], report.warn)
-    readers = [open_reader(each, from_, model, asked, report, progress) for each in paths]
+    inputs = expand([os.fspath(path)], report.warn) if isinstance(path, (str, os.PathLike)) else [path]
+    readers: list[Reader] = []
     try:
+        for each in inputs:
+            readers.append(open_reader(each, from_, model, asked, report, progress))
         way = plan.make(readers, "graph", _HOLDS, asked)
         if asked[ASM]:
-            way.looked_at.update(bridges.NAME_ADDRESSES.options)
+            way.looked_at.update(FINDING)
         plan.refuse_idle(asked, readers, None, way)
         what = _Functions if asked[ASM] else _Files
-        shown = what(model, asked, report, [os.fspath(file) for file in files])
+        shown = what(model, asked, report, wanted)
         for batch in way.rows(model, asked, report):
             shown.places.put(batch)
     finally:

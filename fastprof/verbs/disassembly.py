@@ -16,6 +16,7 @@ from fastprof.symbols import DEBUG_DIRS, FORCE_SYMBOLS, SYMBOLS, SYSROOT
 from fastprof.symbols.elf import ElfObject
 from fastprof.symbols.symbolizer import Mapping, Symbolizer
 
+FINDING = (SYMBOLS, SYSROOT, DEBUG_DIRS, FORCE_SYMBOLS)  # the options that say where programs are
 _TOOLS = ("llvm-objdump", "objdump")
 
 

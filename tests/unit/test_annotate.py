@@ -135,7 +135,7 @@ def test_files_by_name(profile: Path) -> None:
     assert [*named(fastprof.annotate(profile, ["tree.c"]))] == ["zip/tree.c"]
     assert [*named(fastprof.annotate(profile, ["zip/tree.c", "./deflate.c"]))] == ["zip/deflate.c", "zip/tree.c"]
     assert [*named(fastprof.annotate(profile, [str(profile.parent / "zip" / "tree.c")]))] == ["zip/tree.c"]
-    found = fastprof.annotate(profile, ["io.c", "tree.c"], threshold=1.0)
+    found = fastprof.annotate(profile, ["io.c", "tree.c"])
     assert [m.name for m in found.missing] == ["lib/io.c"] and [*named(found)] == ["zip/tree.c"]
     assert found.shares["not asked for"] == [805, 23]
     for wrong in ("ree.c", "gzip/tree.c", "zip", "", "/"):
@@ -300,6 +300,9 @@ def test_every_way_in_gives_the_same(profile: Path, tmp_path: Path) -> None:
     command = [sys.executable, "-m", "fastprof", "annotate", "-", "--context=1"]
     piped = subprocess.run(command, input=PROFILE, text=True, capture_output=True, check=True)
     assert piped.stdout == PAGE
+    for source in (PROFILE.encode(), io.BytesIO(PROFILE.encode())):
+        assert {n: lines(one) for n, one in named(fastprof.annotate(source)).items()} == expected
+    assert [*named(fastprof.annotate(PROFILE.encode(), "tree.c"))] == ["zip/tree.c"]
     both = tmp_path / "both"
     both.mkdir()
     (both / "a").write_text(PROFILE)
@@ -337,6 +340,12 @@ def test_options_that_would_do_nothing_are_refused(profile: Path) -> None:
     for name in ("aggregate", "compress_names", "per_thread", "labels", "stacks"):
         with pytest.raises(UsageError, match=f"there is no option '{name}'"):
             fastprof.annotate(profile, **{name: True})
+    with pytest.raises(UsageError, match="--threshold would do nothing"):
+        fastprof.annotate(profile, ["tree.c"], threshold=0.1)
+    with pytest.raises(UsageError, match="--include would do nothing"):
+        fastprof.annotate(profile, asm=True, include=["."])
+    with pytest.raises(UsageError, match="--demangle would do nothing with callgrind"):
+        fastprof.annotate(profile, asm=True, demangle="none")
     for wrong in ({"context": -1}, {"threshold": 2}, {"include": "src"}, {"asm": 1}):
         with pytest.raises(UsageError):
             fastprof.annotate(profile, **wrong)
