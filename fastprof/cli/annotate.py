@@ -170,7 +170,7 @@ def _text(line: Line | Instruction) -> str:
     if line.text is not None:
         return _readable(line.text.expandtabs())
     if isinstance(line, Instruction):
-        return "(of no known address)"
+        return "(not disassembled)" if line.address else "(of no known address)"
     return "(past the end of the file)" if line.number else "(of no known line)"
 
 

@@ -219,7 +219,8 @@ class _Files(_Shown):
         return (path, partial(self._lines, group, path)) if path else "no such file"
 
     def _lines(self, group: int, path: str) -> Iterator[list[Line]]:
-        costs = {line: Line(line, None, cost.values, cost.calls(self._value)) for line, cost in self._at_lines(group)}
+        by_line = self._costs(group, lambda line, address, is_call: line)
+        costs = {n: Line(n, None, cost.values, cost.calls(self._value)) for n, cost in by_line.items()}
         if 0 in costs:
             yield [costs.pop(0)]
         last = max(costs, default=0) + self._options[CONTEXT]
@@ -237,9 +238,6 @@ class _Files(_Shown):
         if costs:
             self._report.warn(f"{path}: has {n:,} lines, but the profile has costs of line {max(costs):,}")
             yield [*costs.values()]
-
-    def _at_lines(self, group: int) -> Iterable[tuple[int, Costs]]:
-        return self._costs(group, lambda line, address, is_call: line).items()
 
     def _warn(self, found: Annotation) -> None:
         _warn_of_changes(self._report, self._model, [listing.path for listing in found.listings])
@@ -303,14 +301,19 @@ class _Functions(_Shown):
         """The instructions from `start` to `stop`, each with the costs of its bytes."""
         done = 0
         code = chain(disassemble(self._tool, elf.path, start, stop), [(stop, "")])
-        for (address, text), (behind, _) in pairwise(code):
-            cost = Costs()
-            while done < len(places) and places[done] < behind:
-                cost.take(costs[places[done]])
-                if places[done] != address and costs[places[done]].values:
-                    self._report.warn(f"{elf.path}: costs inside of instructions: it seems to be another build")
-                done += 1
-            yield self._instruction(address, text, cost)
+        try:
+            for (address, text), (behind, _) in pairwise(code):
+                cost = Costs()
+                while done < len(places) and places[done] < behind:
+                    cost.take(costs[places[done]])
+                    if places[done] != address and costs[places[done]].values:
+                        self._report.warn(f"{elf.path}: costs inside of instructions: it seems to be another build")
+                    done += 1
+                yield self._instruction(address, text, cost)
+        except FastprofError as error:
+            self._report.warn(str(error))
+        for place in places[done:]:
+            yield self._instruction(place, None, costs[place])
 
     def _instruction(self, address: int, text: str | None, cost: Costs) -> Instruction:
         return Instruction(address, text, cost.values, cost.calls(self._value), self._text(cost.file), cost.line)
