@@ -3,31 +3,50 @@
 #include <stdlib.h>
 
 #include "bridges/common.h"
-#include "core/array.h"
+#include "core/memory.h"
+
+enum { COLUMNS = 4, FIRST = 64 };
+
+static void columns_of(struct fp_top *c, int64_t **columns[COLUMNS]) {
+    columns[0] = &c->self;
+    columns[1] = &c->inclusive;
+    columns[2] = &c->calls;
+    columns[3] = &c->second;
+}
 
 void fp_top_clear(struct fp_top *c) {
-    free(c->self);
-    free(c->inclusive);
-    free(c->calls);
-    free(c->second);
-    free(c->seen);
+    int64_t **columns[COLUMNS];
+    columns_of(c, columns);
+    for (int k = 0; k < COLUMNS; k++) fp_release(*columns[k], c->cap * sizeof **columns[k]);
+    fp_release(c->seen, c->cap);
     memset(c, 0, sizeof *c);
 }
 
 int fp_top_room(struct fp_top *c, uint64_t n) {
-    uint32_t cap = c->cap;
-    int64_t **const columns[] = {&c->self, &c->inclusive, &c->calls, &c->second};
-    if (n <= cap) return 0;
-    for (size_t i = 0; i < sizeof columns / sizeof *columns; i++) {
-        cap = c->cap;
-        if (fp_array_zeroed(columns[i], &cap, n, sizeof **columns[i])) return FP_E_NOMEM;
+    if (n <= c->cap) return 0;
+    const uint64_t cap = n > 2 * (uint64_t)c->cap ? (n > FIRST ? n : FIRST) : 2 * (uint64_t)c->cap;
+    if (cap > UINT32_MAX) return FP_E_NOMEM;
+    /* All or nothing, because they share their capacity. */
+    struct fp_top more = {.cap = (uint32_t)cap};
+    int64_t **had[COLUMNS], **to[COLUMNS];
+    columns_of(c, had);
+    columns_of(&more, to);
+    int missing = !(more.seen = fp_grow(NULL, 0, cap));
+    for (int k = 0; k < COLUMNS; k++) missing |= !(*to[k] = fp_grow(NULL, 0, cap * sizeof **to[k]));
+    if (missing) {
+        for (int k = 0; k < COLUMNS; k++)
+            if (*to[k]) fp_release(*to[k], cap * sizeof **to[k]);
+        if (more.seen) fp_release(more.seen, cap);
+        return FP_E_NOMEM;
     }
-    /* not fp_array_zeroed, whose first array of bytes would be larger than the others */
-    uint8_t *seen = realloc(c->seen, cap);
-    if (!seen) return FP_E_NOMEM;
-    memset(seen + c->cap, 0, cap - c->cap);
-    c->seen = seen;
-    c->cap = cap;
+    for (int k = 0; k < COLUMNS; k++) {
+        if (c->cap) memcpy(*to[k], *had[k], c->cap * sizeof **to[k]);
+        memset(*to[k] + c->cap, 0, (cap - c->cap) * sizeof **to[k]);
+    }
+    if (c->cap) memcpy(more.seen, c->seen, c->cap);
+    memset(more.seen + c->cap, 0, cap - c->cap);
+    fp_top_clear(c);
+    *c = more;
     return 0;
 }
 
@@ -93,6 +112,13 @@ int fp_top_graph(struct fp_top *c, const struct fp_model *model, const struct fp
         overflow |= __builtin_add_overflow(c->self[id], cost, &c->self[id]);
         if (seconds) overflow |= __builtin_add_overflow(c->second[id], seconds[i], &c->second[id]);
     }
+    return overflow ? beyond(err) : FP_DONE;
+}
+
+int fp_top_sum(const struct fp_top *c, const int64_t *key, int64_t *sum, struct fp_err *err) {
+    int overflow = 0;
+    *sum = 0;
+    for (uint32_t i = 0; i < c->cap; i++) overflow |= __builtin_add_overflow(*sum, key[i], sum);
     return overflow ? beyond(err) : FP_DONE;
 }
 

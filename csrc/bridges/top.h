@@ -55,6 +55,9 @@ enum fp_top_by {
 int fp_top_graph(struct fp_top *c, const struct fp_model *model, const struct fp_batch *in, int by, int value,
                  int second, struct fp_table *places, struct fp_err *err);
 
+/* The sum of one of the arrays of `c`.  FP_DONE or FP_E_OVERFLOW. */
+int fp_top_sum(const struct fp_top *c, const int64_t *key, int64_t *sum, struct fp_err *err);
+
 /* The ids of things that were seen and whose `key` (one of the arrays of `c`) is at least as far from 0 as that of the
  * `want`th, in any order; so there may be more, of equal keys.  `ids` has room for c->cap.  How many; UINT32_MAX when
  * memory ran out. */
@@ -74,7 +77,8 @@ struct fp_functions {
     /* private from here on */
     int32_t how; /* enum fp_functions_part */
     int32_t keep_arcs;
-    struct fp_top graph;                  /* the share of `all` whose inclusive costs come from arcs */
+    int64_t *self, *inclusive; /* by function: the shares of `all` that are of graphs */
+    uint32_t cap_graph;
     struct fp_function_sums *by_function; /* of the part at hand */
     uint32_t cap;
     uint32_t *touched; /* functions of the part at hand */
@@ -114,6 +118,9 @@ int fp_functions_index(struct fp_functions *f);
 /* The arcs into (`into`) or out of a function, in any order: the first `room` of them.  How many there are. */
 uint32_t fp_functions_arcs(const struct fp_functions *f, uint32_t function, int into, struct fp_top_arc *arcs,
                            uint32_t room);
+
+/* The functions that are in some cycle: the first `room` of them.  How many there are. */
+uint32_t fp_functions_in_cycles(const struct fp_functions *f, uint32_t *functions, uint32_t room);
 
 /* The arcs into a cycle from outside: what it is called with.  As above; the callee is the member. */
 uint32_t fp_functions_cycle_arcs(const struct fp_functions *f, uint32_t cycle, struct fp_top_arc *arcs, uint32_t room);

@@ -3,6 +3,7 @@
 #include "bridges/common.h"
 #include "bridges/top.h"
 #include "core/array.h"
+#include "core/memory.h"
 
 /* What a part says of one function. */
 struct fp_function_sums {
@@ -51,15 +52,16 @@ struct fp_functions *fp_functions_new(struct fp_model *model) {
 void fp_functions_free(struct fp_functions *f) {
     if (!f) return;
     for (int exact = 0; f->arcs && exact < 2; exact++) {
-        free(f->arcs[exact].items);
+        fp_release(f->arcs[exact].items, f->arcs[exact].cap * sizeof *f->arcs[exact].items);
         free(f->arcs[exact].start);
         free(f->arcs[exact].into);
         free(f->arcs[exact].into_start);
     }
     free(f->arcs);
     fp_top_clear(&f->all);
-    fp_top_clear(&f->graph);
-    free(f->by_function);
+    fp_release(f->self, f->cap_graph * sizeof *f->self);
+    fp_release(f->inclusive, f->cap_graph * sizeof *f->inclusive);
+    fp_release(f->by_function, f->cap * sizeof *f->by_function);
     free(f->touched);
     free(f->cycle);
     free(f);
@@ -116,12 +118,58 @@ static int merge_arcs(struct fp_functions *f, struct fp_top_arcs *a, struct fp_e
     return overflow ? beyond(err) : 0;
 }
 
+/* Twice the capacity, or `need` if that is more; 0 when there cannot be so many. */
+static uint32_t more_than(uint32_t cap, uint64_t need) {
+    const uint64_t more = need > 2 * (uint64_t)cap ? need : 2 * (uint64_t)cap;
+    return more <= UINT32_MAX ? (uint32_t)more : 0;
+}
+
 /* Room for the functions of the model.  0 or FP_E_NOMEM. */
 static int room(struct fp_functions *f) {
-    const uint32_t had = f->cap;
-    if (fp_array_zeroed(&f->by_function, &f->cap, f->model->functions.n, sizeof *f->by_function)) return FP_E_NOMEM;
-    for (uint32_t i = had; i < f->cap; i++) f->by_function[i].last_caller = FP_NO_ID;
-    return fp_array_room(&f->touched, &f->cap_touched, f->cap, sizeof *f->touched);
+    if (f->model->functions.n <= f->cap) return 0;
+    const uint32_t cap = more_than(f->cap, f->model->functions.n);
+    if (!cap || fp_array_room(&f->touched, &f->cap_touched, cap, sizeof *f->touched)) return FP_E_NOMEM;
+    struct fp_function_sums *sums = fp_grow(f->by_function, f->cap * sizeof *sums, cap * sizeof *sums);
+    if (!sums) return FP_E_NOMEM;
+    for (uint32_t i = f->cap; i < cap; i++) sums[i] = (struct fp_function_sums){.last_caller = FP_NO_ID};
+    f->by_function = sums;
+    f->cap = cap;
+    return 0;
+}
+
+/* Room for the arcs of `n` more rows.  0 or FP_E_NOMEM. */
+static int arcs_room(struct fp_top_arcs *a, uint32_t n) {
+    if ((uint64_t)a->n + n <= a->cap) return 0;
+    const uint32_t cap = more_than(a->cap, (uint64_t)a->n + n);
+    void *items = cap ? fp_grow(a->items, a->cap * sizeof *a->items, cap * sizeof *a->items) : NULL;
+    if (!items) return FP_E_NOMEM;
+    a->items = items;
+    a->cap = cap;
+    return 0;
+}
+
+/* Room for what graphs say of functions.  0 or FP_E_NOMEM. */
+static int graph_room(struct fp_functions *f) {
+    if (f->cap <= f->cap_graph) return 0;
+    const size_t had = f->cap_graph * sizeof *f->self, nbytes = f->cap * sizeof *f->self;
+    int64_t *self = fp_grow(NULL, 0, nbytes), *inclusive = fp_grow(NULL, 0, nbytes);
+    if (!self || !inclusive) {
+        if (self) fp_release(self, nbytes);
+        if (inclusive) fp_release(inclusive, nbytes);
+        return FP_E_NOMEM;
+    }
+    memset(self, 0, nbytes);
+    memset(inclusive, 0, nbytes);
+    if (had) {
+        memcpy(self, f->self, had);
+        memcpy(inclusive, f->inclusive, had);
+        fp_release(f->self, had);
+        fp_release(f->inclusive, had);
+    }
+    f->self = self;
+    f->inclusive = inclusive;
+    f->cap_graph = f->cap;
+    return 0;
 }
 
 static inline struct fp_function_sums *touch(struct fp_functions *f, uint32_t function) {
@@ -142,8 +190,7 @@ int fp_functions_put(struct fp_functions *f, const struct fp_batch *in, int valu
     const int by_arcs = !counted && f->how != FP_PART_ARCS;
     struct fp_top_arcs *const arcs = &f->arcs[f->how != FP_PART_GRAPH];
     int overflow = 0;
-    if (room(f) || fp_array_room(&arcs->items, &arcs->cap, (uint64_t)arcs->n + n, sizeof *arcs->items))
-        return no_memory(err);
+    if (room(f) || (f->keep_arcs && arcs_room(arcs, n))) return no_memory(err);
     for (uint32_t i = 0; i < n;) {
         const uint32_t caller = in->function[i];
         if (caller >= n_functions) return fp_unknown_id(err, "the function of a row", caller, n_functions);
@@ -191,9 +238,9 @@ int fp_functions_put(struct fp_functions *f, const struct fp_batch *in, int valu
 }
 
 int fp_functions_end_part(struct fp_functions *f, struct fp_err *err) {
-    struct fp_top *const all = &f->all, *const graph = &f->graph;
+    struct fp_top *const all = &f->all;
     int overflow = 0;
-    if (fp_top_room(all, f->cap) || fp_top_room(graph, f->cap)) return no_memory(err);
+    if (fp_top_room(all, f->cap) || graph_room(f)) return no_memory(err);
     for (uint32_t i = 0; i < f->n_touched; i++) {
         const uint32_t id = f->touched[i];
         struct fp_function_sums *s = &f->by_function[id];
@@ -204,8 +251,8 @@ int fp_functions_end_part(struct fp_functions *f, struct fp_err *err) {
         if (f->how == FP_PART_GRAPH) {
             int64_t inclusive = s->into;
             if (s->calls <= 0) overflow |= __builtin_add_overflow(s->self, s->out, &inclusive);
-            overflow |= __builtin_add_overflow(graph->self[id], s->self, &graph->self[id]);
-            overflow |= __builtin_add_overflow(graph->inclusive[id], inclusive, &graph->inclusive[id]);
+            overflow |= __builtin_add_overflow(f->self[id], s->self, &f->self[id]);
+            overflow |= __builtin_add_overflow(f->inclusive[id], inclusive, &f->inclusive[id]);
         }
         *s = (struct fp_function_sums){.last_caller = FP_NO_ID};
     }
@@ -263,10 +310,10 @@ static int find_cycles(struct fp_functions *f, const struct fp_top_arcs *a) {
 }
 
 int fp_functions_end(struct fp_functions *f, int cycles, struct fp_err *err) {
-    struct fp_top *const all = &f->all, *const graph = &f->graph;
+    struct fp_top *const all = &f->all;
     const struct fp_top_arcs *const a = &f->arcs[0];
     int overflow = 0;
-    if (room(f) || fp_top_room(all, f->cap) || fp_top_room(graph, f->cap)) return no_memory(err);
+    if (room(f) || fp_top_room(all, f->cap) || graph_room(f)) return no_memory(err);
     for (int exact = 0; exact < 2; exact++) {
         const int status = merge_arcs(f, &f->arcs[exact], err);
         if (status) return status;
@@ -276,14 +323,14 @@ int fp_functions_end(struct fp_functions *f, int cycles, struct fp_err *err) {
     f->cycle = calloc((size_t)all->cap + 1, sizeof *f->cycle);
     if (!f->cycle || (cycles && find_cycles(f, a))) return no_memory(err);
     for (uint32_t i = 0; f->n_cycles && i < f->cap; i++)
-        if (f->cycle[i]) graph->inclusive[i] = graph->self[i];
+        if (f->cycle[i]) f->inclusive[i] = f->self[i];
     for (uint32_t i = 0; f->n_cycles && i < a->n; i++) {
         const uint32_t caller = a->items[i].caller;
         if (f->cycle[caller] && f->cycle[caller] != f->cycle[a->items[i].callee])
-            overflow |= __builtin_add_overflow(graph->inclusive[caller], a->items[i].cost, &graph->inclusive[caller]);
+            overflow |= __builtin_add_overflow(f->inclusive[caller], a->items[i].cost, &f->inclusive[caller]);
     }
-    for (uint32_t i = 0; i < graph->cap; i++)
-        overflow |= __builtin_add_overflow(all->inclusive[i], graph->inclusive[i], &all->inclusive[i]);
+    for (uint32_t i = 0; i < f->cap_graph; i++)
+        overflow |= __builtin_add_overflow(all->inclusive[i], f->inclusive[i], &all->inclusive[i]);
     return overflow ? beyond(err) : FP_DONE;
 }
 
@@ -313,6 +360,16 @@ uint32_t fp_functions_arcs(const struct fp_functions *f, uint32_t function, int 
         for (uint32_t i = start[0]; i < start[1]; i++, n++)
             if (n < room) arcs[n] = a->items[into ? a->into[i] : i];
     }
+    return n;
+}
+
+uint32_t fp_functions_in_cycles(const struct fp_functions *f, uint32_t *functions, uint32_t room) {
+    uint32_t n = 0;
+    for (uint32_t i = 0; f->n_cycles && i < f->all.cap; i++)
+        if (f->cycle[i]) {
+            if (n < room) functions[n] = i;
+            n++;
+        }
     return n;
 }
 

@@ -237,6 +237,12 @@ class Costs:
         c = self._c
         return memoryview(ffi.buffer(getattr(c, name), 8 * c.cap)).cast("q") if c.cap else memoryview(b"").cast("q")
 
+    def sum(self, name: str) -> int:
+        """Of a column."""
+        total = ffi.new("int64_t *")
+        self._fits(lib.fp_top_sum(ffi.addressof(self._c), getattr(self._c, name), total, self._err))
+        return int(total[0])
+
     @property
     def count(self) -> int:
         """How many things there are."""
@@ -253,21 +259,17 @@ class Costs:
             raise MemoryError("no memory to sort")
         return list(ids[0:n])
 
-    @property
-    def n_cycles(self) -> int:
-        return int(self._functions.n_cycles)
-
     def cycle_of(self, function: int) -> int:
         return int(self._functions.cycle[function])
 
     def cycle_members(self) -> dict[int, list[int]]:
         """The functions of each cycle."""
         members: dict[int, list[int]] = {}
-        if self.n_cycles:
-            cycles = memoryview(ffi.buffer(self._functions.cycle, 4 * self._c.cap)).cast("I")
-            for function, cycle in enumerate(cycles):
-                if cycle:
-                    members.setdefault(cycle, []).append(function)
+        n = lib.fp_functions_in_cycles(self._functions, ffi.NULL, 0)
+        functions = ffi.new("uint32_t[]", n or 1)
+        lib.fp_functions_in_cycles(self._functions, functions, n)
+        for function in functions[0:n]:
+            members.setdefault(self.cycle_of(function), []).append(function)
         return members
 
     def arcs(self, function: int, into: bool) -> list[Arc]:

@@ -238,10 +238,7 @@ class _Finder:
     def found(self, report: Report, paths: list[str]) -> Top:
         costs, asked = self._costs, self._asked
         named = self._named()
-        sums = {name: sum(column) for name, column in self._columns.items()}
-        sums["self"] += sum(item.figures[0] for item in named)
-        sums["second"] += sum(item.figures[3] for item in named)
-        total = sums["self"]
+        total = costs.sum("self") + sum(item.figures[0] for item in named)
         by_share = THRESHOLD in asked or asked[CUMULATIVE]
         limit = _ALL if by_share and N not in asked else asked[N] or _ALL
         items = [self._item(i) for i in costs.largest(self._key, _ALL if self._patterns or by_share else limit)]
@@ -251,8 +248,11 @@ class _Finder:
             items = [item for item in items if self._matches(item.place.name or item.place.file or item.place.object)]
             count = len(items)
         items.sort(key=lambda item: (-abs(item.key), item.place))
-        base = {"inclusive": total, "calls": sums["calls"]}.get(self._key, sums.get(self._key, 0))
-        items = self._above_threshold(items, base)[:limit]
+        if by_share:
+            by_total = self._key in ("self", "inclusive")
+            whole = total if by_total else costs.sum(self._key) + sum(item.key for item in named)
+            items = self._above_threshold(items, whole)
+        items = items[:limit]
         rows, cumulated = [], 0
         for item in items:
             if not item.is_cycle:
