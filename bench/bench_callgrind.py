@@ -18,7 +18,7 @@ from typing import Any
 
 import pytest
 
-from fastprof import annotate, convert, info
+from fastprof import annotate, convert, info, top
 from tests.support.paths import SHARED
 
 MB = int(os.environ.get("FASTPROF_BENCH_MB", "50"))
@@ -61,6 +61,10 @@ def test_wc(benchmark: Any, profile: Path) -> None:
 
 def test_info(benchmark: Any, profile: Path) -> None:
     measure(benchmark, profile, lambda: info(str(profile)))
+
+
+def test_top(benchmark: Any, profile: Path) -> None:
+    measure(benchmark, profile, lambda: top(profile))
 
 
 def test_rewrite(benchmark: Any, profile: Path) -> None:

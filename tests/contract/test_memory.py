@@ -183,6 +183,12 @@ def test_reading_needs_no_more_for_more_records(name: str, grown: Callable[[str]
 
 
 @pytest.mark.parametrize("name", READERS)
+def test_top_needs_no_more_for_more_records(name: str, grown: Callable[[str], list[str]]) -> None:
+    once, ten_times = (peak("top", path, "--from", name, "-q") for path in grown(name))
+    assert ten_times < once + SLACK + MORE_SLACK.get(name, 0)
+
+
+@pytest.mark.parametrize("name", READERS)
 def test_becoming_a_graph_needs_no_more_for_more_records(name: str, grown: Callable[[str], list[str]]) -> None:
     graph = next(f.name for f in formats.formats() if f.writer and f.view == "graph")
     once, ten_times = (converting(path, name, graph) for path in grown(name))
