@@ -17,8 +17,7 @@ from fastprof.cli.report import Progress, exit_code, say_report, tell
 from fastprof.cli.text import Scale, Screen, print_table
 from fastprof.core._typing import Any
 from fastprof.core.errors import UsageError
-from fastprof.core.options import Whole
-from fastprof.verbs.diff import BY, Change, Difference, Value, diff, growth, options
+from fastprof.verbs.diff import Change, Difference, Value, diff, growth, options
 
 DESCRIPTION = """\
 Compare the self costs of two profiles of any formats.
@@ -34,7 +33,6 @@ examples:
     --value Ir --fail-over 1 || echo slower
 """
 FAILED = 4  # exit code of --fail-over
-_ROWS = 20  # of a table
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -45,13 +43,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_report_arguments(parser, json="print the rows as JSON; with OUTPUT the report, on stderr")
     group = heading_of(parser, "output")
     group.add_argument("--csv", action="store_true", help="print the rows as CSV, with exact figures")
-    group.add_argument("--by", choices=BY, help="what the rows are (default: function)")
-    group.add_argument(
-        "-n",
-        type=_whole,
-        metavar="N",
-        help=f"print the N rows that differ most (default: {_ROWS}; all as JSON or CSV); 0: the totals alone",
-    )
     group.add_argument(
         "--fail-over",
         type=_percent,
@@ -59,13 +50,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help=f"exit with code {FAILED} if the total of a value type grew by more",
     )
     add_options(parser, options())
-
-
-def _whole(text: str) -> int:
-    try:
-        return int(Whole(0).parse(text))
-    except ValueError as error:
-        raise argparse.ArgumentTypeError(str(error)) from None
 
 
 def _percent(text: str) -> float:
@@ -82,19 +66,14 @@ def run(args: argparse.Namespace) -> int:
     written = args.output != "-" or args.to is not None
     if args.json and args.csv:
         raise UsageError("--json or --csv: one of them")
-    if written and (args.csv or args.n is not None):
-        raise UsageError("--csv and -n are for rows that are printed, not for --output")
-    n = args.n
-    if n is None and not (args.json or args.csv):
-        n = _ROWS
+    if written and args.csv:
+        raise UsageError("--csv is for rows that are printed, not for --output")
     found = diff(
         args.old,
         args.new,
         args.output if written else None,
-        by=args.by,
         from_=args.from_,
         to=args.to,
-        n=n,
         progress=Progress(args.quiet),
         **given_options(args, options()),
     )

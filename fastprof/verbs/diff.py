@@ -8,19 +8,19 @@ from __future__ import annotations
 
 import heapq
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from fastprof import bridges, plan
 from fastprof.bridges.aggregate import Table
 from fastprof.bridges.agree import Agreement
-from fastprof.bridges.coarse import BY as BY  # cli/diff.py lists them
+from fastprof.bridges.coarse import BY as BY_WORDS
 from fastprof.bridges.coarse import CALLS, coarse, taken_off
 from fastprof.core._c import ffi, lib
 from fastprof.core._typing import Any, NamedTuple
 from fastprof.core.engine import EVERYTHING, Format, Input, write
 from fastprof.core.errors import FastprofError, UsageError, inputs_of
 from fastprof.core.model import Batch, Model, Part, ValueType
-from fastprof.core.options import Option, Options, checked
+from fastprof.core.options import Option, Options, Whole, Words, checked
 from fastprof.core.parts import default_value, match_values, merge_parts
 from fastprof.core.report import Report
 from fastprof.core.sink import Sink
@@ -74,10 +74,23 @@ def growth(old: int, new: int) -> float:
     return 100 * (new - old) / abs(old)
 
 
+BY = Option(
+    "by",
+    Words(*BY_WORDS),
+    "function",
+    group="rows",
+    help="what rows are of: function (default), line, file, object, or arc, a call from one function to another",
+)
+N = Option("n", Whole(0, 1 << 31), 30, flag="-n", group="rows", help="how many rows (default: 30; 0: all)")
+
+# All rows of a profile are added up, and BY says how.
+_IDLE = (bridges.PER_THREAD, bridges.LABELS, bridges.AGGREGATE, bridges.BY)
+# Of the options that operators look at, those that the difference itself goes through; the others are for its sides.
+_LAST: tuple[Option[Any], ...] = (bridges.VALUE, bridges.UNION, bridges.INTERSECT, bridges.MAX_MEMORY)
+
+
 def options() -> list[Option[Any]]:
-    """Those that do something in a comparison: it has neither threads nor labels, and all rows are added up."""
-    without = (bridges.PER_THREAD, bridges.LABELS, bridges.AGGREGATE, bridges.BY)
-    return [option for option in plan.known_options() if option not in without]
+    return [BY, N, *(option for option in plan.known_options() if option not in _IDLE)]
 
 
 def diff(
@@ -85,25 +98,26 @@ def diff(
     new: Path,
     output: Path | None = None,
     *,
-    by: str | None = None,
     from_: str | None = None,
     to: str | None = None,
-    n: int | None = None,
     progress: Progress | None = None,
     **options_: Any,
 ) -> Difference:
-    """Compare the self costs of two profiles, files or directories, `by` function (default), line, file, object or arc.
+    """Compare the self costs of two profiles, files or directories.
 
-    Without `output` and `to` the rows are in the result, the `n` with the largest differences (None: all).
-    With them the differences, new - old, are written as a profile, and the result has the totals.  In stacks the
-    samples of `old` are there with values below 0 and the label pprof::base, as `pprof -diff_base` has them.
-    `options_` are those of docs/options.md.  Errors: FastprofError and its kinds; then nothing is left at `output`.
+    `by` says what rows are of: "function" (default), "line", "file", "object" or "arc".  Without `output` and `to` the
+    `n` rows with the largest differences are in the result (default: 30; 0: all).  With them the differences, new -
+    old, are written as a profile, and the result has the totals.  In stacks the samples of `old` are there with values
+    below 0 and the label pprof::base, as `pprof -diff_base` has them.
+    The other options are those of docs/options.md.  Errors: FastprofError and its kinds; then nothing is left at
+    `output`.
     """
-    asked = checked(options_, options())
+    given = checked(options_, options())
+    asked = _only(given, lambda option: option not in (BY, N))  # estimates have a --by, too
     written = output is not None or to is not None
     target = target_of("-" if output is None else os.fspath(output), to) if written else None
-    if by is not None and by not in BY:
-        raise UsageError(f"--by: {by!r:.80} is none of {', '.join(BY)}")
+    if written and N in given:
+        raise UsageError("-n is for rows that are given back, and a profile has all")
     paths = [os.fspath(path) for path in (old, new)]
     if paths == ["-", "-"]:
         raise UsageError("standard input (-) can be read only once")
@@ -114,21 +128,27 @@ def diff(
     ):
         inputs = [*first.all, *second.all]
         view = _view(target, inputs)
-        if view == "stacks" and by is not None:
+        if view == "stacks" and BY in given:
             raise UsageError("--by is for tables and graphs: a difference of stacks has all of each stack")
-        both = _Both(paths, (first.all, second.all), view, by or "function", model, asked, report)
+        both = _Both(paths, (first.all, second.all), view, given[BY], model, asked, report)
         if target is None:
             plan.refuse_idle(asked, inputs, None, both.ways[0]._replace(looked_at=both.looked_at))
-            return both.found(n)
-        way = plan.make([both], view, target.holds, asked, merge=view == "stacks" or not target.holds.calls)
+            return both.found(given[N] or None)
+        rest = _only(asked, lambda option: option in (*_LAST, *target.writes))
+        # rows of a graph with calls are summed up and in order already
+        way = plan.make([both], view, target.holds, rest, merge=view == "stacks" or not target.holds.calls)
         plan.refuse_idle(asked, inputs, target, way._replace(looked_at=both.looked_at | way.looked_at))
         with Sink("-" if output is None else os.fspath(output)) as sink:
-            writer = target.writer_class()(model, sink, asked, report)
+            writer = target.writer_class()(model, sink, rest, report)
             writer.view = view
-            write(way.rows(model, asked, report), writer)
+            write(way.rows(model, rest, report), writer)
             sink.commit()
             report.facts["output bytes"] = sink.output_bytes
         return both.totals()
+
+
+def _only(given: Options, wanted: Callable[[Option[Any]], bool]) -> Options:
+    return Options(**{option.name: given[option] for option in options() if option in given and wanted(option)})
 
 
 def _view(target: Format | None, inputs: list[Input]) -> str:
@@ -161,13 +181,7 @@ class _Both(Input):
         self._model, self._options, self._report = model, options_, report
         self._default_view = sides[0][0].view
         self.ways = [plan.make(inputs, view, EVERYTHING, options_) for inputs in sides]
-        self.looked_at: set[Option[Any]] = {
-            bridges.UNION,
-            bridges.INTERSECT,
-            bridges.MAX_MEMORY,
-            *self.ways[0].looked_at,
-            *self.ways[1].looked_at,
-        }
+        self.looked_at: set[Option[Any]] = {*_LAST, *self.ways[0].looked_at, *self.ways[1].looked_at}
         self._agreement = Agreement(model, options_, report)
         self._events: list[ValueType] = []  # of both
         self._columns: dict[int, list[int]] = {}  # by part: which events its values are
@@ -199,7 +213,8 @@ class _Both(Input):
 
     def _summed(self) -> tuple[Table, list[tuple[int, int]]]:
         """The rows of both, side by side, and for each event where it is in them: of old and of new, -1 for nowhere."""
-        model, table = self._model, Table(self._model, self._options[bridges.MAX_MEMORY], by_name=True)
+        model = self._model
+        table = Table(model, self._options[bridges.MAX_MEMORY], by_name=True)
         for side in (0, 1):
             apart: dict[int, int] = {}  # by part: another one, whose values have columns of their own
             for batch in coarse(self._read(side), model, self._by):
