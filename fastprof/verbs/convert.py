@@ -45,7 +45,7 @@ def converted(
     merge: bool = False,
     keep_going: bool = False,
 ) -> Report:
-    """For `convert` and `merge`.  `merge`: the parts of an only input become one, too."""
+    """For `convert` and `merge`.  `merge`: any order of the inputs is the same, and parts of an only one become one."""
     asked = checked(options, plan.known_options())
     report = Report()
 
@@ -60,6 +60,8 @@ def converted(
         raise UsageError("there is no input")
     target = target_of(output, to)
     paths = expand(given, report.warn, failed if keep_going else None)
+    if merge:
+        paths.sort()  # what is listed, or numbered, comes in the order of the names, however they were given
 
     def attempt(report: Report, *, hasty: bool) -> Report:
         model = Model()
