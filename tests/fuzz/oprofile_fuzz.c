@@ -53,7 +53,8 @@ static uint64_t read_rows(struct fp_oprofile_reader *r, struct fp_model *m, uint
         if (status == FP_ASK) r->asked_image->symbols[r->asked_symbol].function = fp_model_function(m, 0, 0, 0, 0, 1);
         if (status == FP_FULL && batch->n != cap) abort();
         for (uint32_t i = 0; i < batch->n && status != FP_ASK; i++) {
-            if (batch->function[i] >= m->functions.n || batch->callee[i] >= m->functions.n) abort();
+            if (batch->function[i] >= m->functions.n) abort();
+            if (batch->kind[i] == FP_CALL && batch->callee[i] >= m->functions.n) abort();
             for (uint32_t k = 0; k < batch->n_values; k++) sum += (uint64_t)batch->values[k * batch->cap + i];
         }
         if (status != FP_ASK) fp_batch_reset(batch);
