@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -23,6 +24,7 @@ from tests.differential.opreport import (
     spelled,
     with_symbols,
 )
+from tests.differential.peers import need
 from tests.support.paths import needs_shared, shared_data
 
 pytestmark = needs_shared
@@ -169,6 +171,21 @@ def test_what_opreport_refuses_or_dies_of(name: str, tmp_path: Path) -> None:
 def test_a_damaged_hash_table_does_no_harm() -> None:
     data = shared_data("oprofile")
     assert product(data / "damaged" / "hash-garbage") == product(data / "sessions" / "flat")
+
+
+@pytest.mark.parametrize("name", ["deps", "callgraph-cross", "threads"])
+def test_callgrind_annotate_and_pprof_read_what_is_written(name: str, tmp_path: Path) -> None:
+    data = shared_data("oprofile")
+    total = sum(sum(sums.values()) for sums in session(name, spec=("event:CPU_CLK_UNHALTED",)).symbols.values())
+    for file, command in (
+        ("x.callgrind", [need("callgrind_annotate"), "--show=CPU_CLK_UNHALTED"]),
+        ("x.pb.gz", [need("go"), "tool", "pprof", "-top", "-sample_index=CPU_CLK_UNHALTED"]),
+    ):
+        # one part: callgrind_annotate takes the total of the last one for that of the program
+        fastprof.convert(data / "sessions" / name, tmp_path / file, sysroot=str(data / "root"), merge=("all",))
+        done = subprocess.run([*command, str(tmp_path / file)], capture_output=True, text=True, check=True)
+        numbers = done.stdout.replace(",", "")
+        assert f"{total} (100.0%)  PROGRAM TOTALS" in numbers or f" of {total} total" in numbers, done.stdout[:2000]
 
 
 def test_lost_samples_are_warned_of() -> None:
