@@ -40,7 +40,7 @@ static void list_arcs(struct fp_estimate_flow *f, const struct fp_estimate_sums 
         if (i == arcs->n || !is_arc(&arcs->places[i])) continue;
         const uint32_t callee = arcs->places[i].callee;
         const double weight = fp_estimate_magnitude(fp_sums_values(arcs, i)[f->primary]);
-        f->arcs[f->n_arcs++] = (struct fp_estimate_arc){weight, 0, next, callee, i};
+        f->arcs[f->n_arcs++] = (struct fp_estimate_arc){weight, 0, 0, next, callee, i};
         f->n_callers[callee]++;
     }
 }
@@ -67,7 +67,7 @@ static int order_functions(struct fp_estimate_flow *f) {
     }
     uint32_t *low = index + n, *open = low + n, *calling = open + n;
     uint32_t counter = 0, n_open = 0, n_calling, n_ordered = 0;
-    const uint32_t done = UINT32_MAX; /* a number that no minimum takes */
+    const uint32_t done = UINT32_MAX;  /* a number that no minimum takes */
     for (uint32_t root = n; root--;) { /* so that the contexts of the first functions come first */
         if (index[root]) continue;
         n_calling = 0;
@@ -129,17 +129,17 @@ static int weigh(struct fp_estimate_flow *f, const struct fp_estimate_sums *own,
         spent[arc->caller] += arc->share;
         called[arc->callee] += arc->share;
         by_count[arc->callee] += fp_estimate_magnitude(values[n_values]);
-        f->cost[arc->caller] += fp_sums_share(values, own->scale, n_values);
+        f->arcs[i].cost = fp_sums_share(values, own->scale, n_values);
+        f->cost[arc->caller] += arc->cost;
     }
     for (uint32_t function = 0; function < n; function++) {
         if (!(called[function] > 0)) continue;
         const double beyond = spent[function] - called[function];
-        /* In a cycle costs count several times; there it only keeps shares below 1.  Elsewhere a difference below
-         * the share that is pruned may only come from rounding. */
-        if (is_cyclic(f, function) ? beyond > 0 : beyond > called[function] * prune) {
-            if (!is_cyclic(f, function)) f->uncalled[function] = beyond / spent[function];
-            called[function] = spent[function];
-        }
+        /* In a cycle costs count several times, and a difference means nothing.  One below the share that is pruned
+         * may only come from rounding. */
+        if (is_cyclic(f, function) || beyond <= called[function] * prune) continue;
+        f->uncalled[function] = beyond / spent[function];
+        called[function] = spent[function];
     }
     for (uint32_t i = 0; i < f->n_arcs; i++) {
         struct fp_estimate_arc *arc = &f->arcs[i];

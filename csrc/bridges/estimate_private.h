@@ -110,6 +110,7 @@ uint32_t fp_sums_fold(struct fp_estimate_sums *s, uint32_t first, uint32_t end, 
 struct fp_estimate_arc {
     double share;  /* how much of the callee's cost it is */
     double weight; /* the same times the callee's share of the total */
+    double cost;   /* its own share of the total */
     uint32_t caller, callee;
     uint32_t place; /* of the sums of arcs */
 };

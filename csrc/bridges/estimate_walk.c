@@ -20,9 +20,10 @@ struct walk {
     double *left_out;  /* by arc: shares of contexts that were too small */
     double *possible;  /* by function: shares of the arcs that do not close the cycle everywhere */
     uint32_t *path;    /* contexts, from where the cycle was entered */
+    double *costs;     /* by place on the path: at most what the context costs, as a share of the total */
     uint32_t *at;      /* by place on the path: the arc at hand */
     uint32_t *entries; /* contexts by which the cycle was entered */
-    uint32_t cap_path, cap_at, cap_entries;
+    uint32_t cap_path, cap_costs, cap_at, cap_entries;
 };
 
 static int add_context(struct walk *w, uint32_t function, uint32_t parent, uint32_t arc, double share) {
@@ -67,6 +68,7 @@ static int go_round(struct walk *w, uint32_t entry) {
     struct fp_estimate_flow *f = w->f;
     uint32_t n_path = 1;
     w->path[0] = entry;
+    w->costs[0] = f->contexts[entry].share * f->cost[f->contexts[entry].function];
     w->at[0] = f->arcs_start[f->contexts[entry].function];
     w->on_path[f->contexts[entry].function] = 1;
     while (n_path) {
@@ -82,7 +84,11 @@ static int go_round(struct walk *w, uint32_t entry) {
         if (f->component[arc.callee] != f->component[function] || w->on_path[arc.callee]) continue;
         const double share = f->contexts[id].share * arc.share;
         if (!(share > 0)) continue;
-        if (f->contexts[id].share * arc.weight < w->prune || f->contexts[id].depth == w->max_depth) {
+        /* by the arc's part of what its caller costs: by shares alone costs could grow from arc to arc */
+        const double by_share = f->contexts[id].share * arc.weight;
+        const double by_cost = w->costs[n_path - 1] * (arc.cost / f->cost[function]);
+        const double cost = arc.cost > 0 && by_cost < by_share ? by_cost : by_share;
+        if (cost < w->prune || f->contexts[id].depth == w->max_depth) {
             w->left_out[i] += share;
             continue;
         }
@@ -90,9 +96,11 @@ static int go_round(struct walk *w, uint32_t entry) {
         const int status = add_context(w, arc.callee, id, i, share);
         if (status) return status;
         if (fp_array_room(&w->path, &w->cap_path, (uint64_t)n_path + 1, sizeof *w->path) ||
+            fp_array_room(&w->costs, &w->cap_costs, (uint64_t)n_path + 1, sizeof *w->costs) ||
             fp_array_room(&w->at, &w->cap_at, (uint64_t)n_path + 1, sizeof *w->at))
             return FP_E_NOMEM;
         w->path[n_path] = f->n_contexts - 1;
+        w->costs[n_path] = cost;
         w->at[n_path++] = f->arcs_start[arc.callee];
         w->on_path[arc.callee] = 1;
     }
@@ -138,6 +146,7 @@ static int walk_cycle(struct walk *w, uint32_t first, uint32_t end) {
     int status = enter_cycle(w, first, end, &n_entries, &known);
     if (status) return status;
     if (fp_array_room(&w->path, &w->cap_path, 1, sizeof *w->path) ||
+        fp_array_room(&w->costs, &w->cap_costs, 1, sizeof *w->costs) ||
         fp_array_room(&w->at, &w->cap_at, 1, sizeof *w->at))
         return FP_E_NOMEM;
     for (uint32_t i = first; i < end; i++)
@@ -233,6 +242,7 @@ int fp_flow_walk(struct fp_estimate *e, uint32_t callers) {
     free(w.through);
     free(w.left_out);
     free(w.path);
+    free(w.costs);
     free(w.at);
     free(w.entries);
     return status;
