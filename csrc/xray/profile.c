@@ -53,14 +53,14 @@ void fp_xray_profile_free(struct fp_xray_profile *q) {
     free(q);
 }
 
-/* The sums of a call path of the block's thread, entered if new; NULL when memory ran out. */
-static struct path *path_of(struct fp_xray_profile *q, uint32_t stack) {
-    if (!q->table.index && fp_table_init(&q->table, 2)) return NULL;
+/* Where the sums of a call path of the block's thread are, entered if new; FP_NO_ID when memory ran out. */
+static uint32_t path_of(struct fp_xray_profile *q, uint32_t stack) {
+    if (!q->table.index && fp_table_init(&q->table, 2)) return FP_NO_ID;
     const uint32_t n = q->table.n, row = fp_table_intern(&q->table, (uint32_t[]){q->thread, stack});
-    if (row == FP_NO_ID) return NULL;
-    if (fp_array_room(&q->paths, &q->cap, (uint64_t)row + 1, sizeof *q->paths)) return NULL;
+    if (row == FP_NO_ID) return FP_NO_ID;
+    if (fp_array_room(&q->paths, &q->cap, (uint64_t)row + 1, sizeof *q->paths)) return FP_NO_ID;
     if (row == n) q->paths[row] = (struct path){0};
-    return &q->paths[row];
+    return row;
 }
 
 /* Adds the path q->ids with its values.  0, FP_ASK, after which it goes on with the id asked for, or an error. */
@@ -83,16 +83,18 @@ static int add_record(struct fp_xray *x, uint64_t calls, int64_t ticks, uint64_t
         x->stats.negative_times++;
         ticks = 0;
     }
-    struct path *path = path_of(q, q->stack);
-    if (!path) return fp_fail(err, FP_E_NOMEM, offset, "the table of call paths");
-    if (__builtin_add_overflow(path->ticks, ticks, &path->ticks) ||
-        __builtin_add_overflow(path->calls, calls, &path->calls) || path->calls > INT64_MAX)
+    const uint32_t row = path_of(q, q->stack), parent = q->parent ? path_of(q, q->parent) : row;
+    if (row == FP_NO_ID || parent == FP_NO_ID) return fp_fail(err, FP_E_NOMEM, offset, "the table of call paths");
+    /* with --lenient reading goes on behind an overflow, so a sum that does not fit must not be kept */
+    struct path sum = q->paths[row];
+    int64_t callees = q->paths[parent].callees;
+    if (__builtin_add_overflow(sum.ticks, ticks, &sum.ticks) || __builtin_add_overflow(sum.calls, calls, &sum.calls) ||
+        sum.calls > INT64_MAX)
         return fp_fail(err, FP_E_OVERFLOW, offset, "the sum of a call path's records");
-    if (!q->parent) return 0;
-    struct path *caller = path_of(q, q->parent);
-    if (!caller) return fp_fail(err, FP_E_NOMEM, offset, "the table of call paths");
-    if (__builtin_add_overflow(caller->callees, ticks, &caller->callees))
+    if (q->parent && __builtin_add_overflow(callees, ticks, &callees))
         return fp_fail(err, FP_E_OVERFLOW, offset, "the sum of a call path's callees");
+    q->paths[row] = sum;
+    q->paths[parent].callees = callees;
     return 0;
 }
 

@@ -137,3 +137,18 @@ def test_a_version_1_buffer_with_a_damaged_first_byte_is_not_an_unused_one() -> 
     assert caught.value.offset == 32 + 256
     data[32 + 256 :] = bytes(256)
     assert len(product.timeline(bytes(data))[0]) == 1
+
+
+def test_profiling_sums_that_do_not_fit_are_not_kept() -> None:
+    """The record that makes a sum too large is lost, whole; a sum that had wrapped around went on being used."""
+    most = (1 << 63) - 1
+    made = ProfilingLog().block(1).row((1,), 1, most).row((1, 2), 1, most)
+    for record in (((1,), 5, 10), ((1, 2), 5, 10), ((1, 3), 5, 10)):
+        made.block(1).row(*record)
+    made.block(1).row((4,), 7, 100)
+    with pytest.raises(FormatError, match="the sum of a call path's records"):
+        [*product.batches(product.open_input(made.bytes()))]
+    opened = product.open_input(made.bytes(), LENIENT)
+    rows = [(b.values(0)[i], b.values(1)[i]) for b in product.batches(opened) for i in range(len(b))]
+    assert sorted(rows) == [(0, 1), (100, 7), (most, 1)]
+    assert opened.report.losses["damaged records"] == 3

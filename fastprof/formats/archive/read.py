@@ -13,7 +13,7 @@ from fastprof.core._c import ffi, lib
 from fastprof.core._typing import Any
 from fastprof.core.engine import Reader, Summary
 from fastprof.core.errors import FormatError, UsageError, printable
-from fastprof.core.model import VIEWS, Model, Part
+from fastprof.core.model import VIEWS, Model, Part, ValueType
 from fastprof.core.options import LENIENT, PART, THREADS, TIME_RANGE, UINT64, Options
 from fastprof.core.owner import owned
 from fastprof.core.report import Report
@@ -266,9 +266,11 @@ class ArchiveReader(Reader):
                 pass  # a part without rows
             elif self.view == "timeline":
                 self._last_time = batch.time[batch.n - 1]
-            elif batch.n_values < (n := len(self.model.parts[batch.part].value_types)):
+            elif batch.n_values < (n := len(types := self.model.parts[batch.part].value_types)):
                 batch.n = before
                 raise SectionError(self._expected[0], f"rows of {batch.n_values} values, the part has {n}")
+            else:  # what the part says of its values is lost
+                types.extend(ValueType(f"value{k + 1}") for k in range(n, batch.n_values))
         self._rows_read += batch.n - before
         self._rows_kept += batch.n - before
         self._status(status, err)
