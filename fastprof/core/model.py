@@ -8,6 +8,7 @@ parts, free-text lines - are the plain Python objects of this file.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from operator import index
 
 from fastprof.core._c import ffi, lib
 from fastprof.core._typing import Any, NamedTuple
@@ -171,6 +172,9 @@ FIELDS: dict[str, Any] = {
 }
 
 
+_TABLES = ("strings", "objects", "mappings", "functions", "lines", "frames", "stacks", "labels", "threads")
+
+
 class Function(NamedTuple):
     """A row of the function table, its strings as bytes."""
 
@@ -248,6 +252,7 @@ class Model:
     ) -> int:
         """The label set `after` (0: none) and one label more."""
         self._known("labels", after)
+        self._known("labels", after)
         strings = self.intern(key), self.intern(string)
         return self._row(lib.fp_model_label, after, *strings, number, self.intern(unit))
 
@@ -269,29 +274,39 @@ class Model:
         return len(self.parts) - 1
 
     def string(self, string_id: int) -> bytes:
-        strings = self.c.strings
-        if string_id >= strings.n:
+        strings, string_id = self.c.strings, index(string_id)
+        if not 0 <= string_id < strings.n:
             raise IndexError(f"string {string_id} of {strings.n}")
         start = strings.start[string_id]
         return bytes(ffi.buffer(strings.bytes + start, strings.start[string_id + 1] - start))
 
     def row(self, table: str, row_id: int) -> tuple[int, ...]:
-        """The words of a row of "objects", "mappings", "functions", "lines", "frames", ..."""
-        t = self._known(table, row_id)
+        """The words of a row of "objects", "mappings", "functions", "lines", "frames", ...
+
+        Errors: KeyError for another table, IndexError for an id that is not there.
+        """
+        t, row_id = self._known(table, row_id), index(row_id)
         return tuple(t.words[row_id * t.width : (row_id + 1) * t.width])
 
     def count(self, table: str) -> int:
         """How many ids a table has, the reserved 0 included."""
-        return int(getattr(self.c, table).n)
+        return int(self._table(table).n)
 
     def get_function(self, function_id: int) -> Function:
         object_id, file, name, system_name, line = self.row("functions", function_id)
         object_name = self.string(self.row("objects", object_id)[0]) if object_id else b""
         return Function(object_name, self.string(file), self.string(name), self.string(system_name), line)
 
+    def _table(self, name: str) -> Any:
+        if name not in _TABLES:
+            raise KeyError(f"there is no table {name!r:.80}, only {', '.join(_TABLES)}")
+        return getattr(self.c, name)
+
     def _known(self, table: str, row_id: int) -> Any:
-        t = getattr(self.c, table)
-        if row_id >= t.n:
+        t = self._table(table)
+        if table == "strings":
+            raise KeyError("a string is no row; `string` has it")
+        if not 0 <= index(row_id) < t.n:
             raise IndexError(f"{table} {row_id} of {t.n}")
         return t
 
@@ -317,6 +332,8 @@ class Batch:
     """
 
     def __init__(self, view: str, capacity: int, n_values: int = 0) -> None:
+        if capacity < 1:
+            raise ValueError(f"a batch of {capacity} rows")
         self.view = view
         self.c = owned(lib.fp_batch_new(VIEWS[view], capacity, n_values), lib.fp_batch_free, "a batch")
 
@@ -364,8 +381,14 @@ class Batch:
         return memoryview(ffi.buffer(self._pointer(self.c.values + k * self.c.cap), self.c.n * 8)).cast("q")
 
     def payload(self, row: int) -> bytes:
-        """The payload of an event row of a timeline."""
+        """The payload of an event row of a timeline.  Errors: IndexError, ValueError for a row that has none."""
+        if not 0 <= index(row) < len(self):
+            raise IndexError(f"row {row} of {len(self)}")
+        if self.view != "timeline" or self["op"][row] not in (lib.FP_OP_CUSTOM, lib.FP_OP_TYPED):
+            raise ValueError(f"row {row} is no event, which has a payload")
         slice_ = self["aux"][row]
+        if (slice_ >> 32) + (slice_ & 0xFFFFFFFF) > self.c.bytes_n:
+            raise ValueError(f"row {row} is of a batch that is no longer valid")
         return bytes(ffi.buffer(self.c.bytes + (slice_ >> 32), slice_ & 0xFFFFFFFF))
 
     # ---- Arrow (PyCapsule interface) -----------------------------------

@@ -1,0 +1,114 @@
+"""Arguments that make no sense are a UsageError or the usual built-in exception, never an exception from inside.
+
+Nor is memory read that is not there, which a build with FASTPROF_SANITIZE=1 would say.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import suppress
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import fastprof
+from fastprof import plan
+from fastprof.core._c import lib
+from fastprof.core.errors import FastprofError
+from fastprof.core.model import Batch, Model
+from tests.support.paths import CORPUS
+
+EVENTS = CORPUS / "xray/good/fdr5-events-clang19.xray"
+SAMPLES = CORPUS / "pprof/good/everything.pb"
+GRAPH = CORPUS / "callgrind/good/everything.callgrind"
+NUMBERS = [-1, 0, 1, 1 << 31, (1 << 32) - 1, 1 << 32, 1 << 63, 1 << 64, -(1 << 63), 1.5, float("nan"), None, True]
+VALUES: list[Any] = [*NUMBERS, "", "x", "\ud800", "a\0b", b"\0", [], (), {}, object()]
+USUAL = (FastprofError, IndexError, KeyError, ValueError, TypeError, OverflowError, MemoryError, OSError)
+
+
+def attempt(call: Callable[..., object], *arguments: Any, **keywords: Any) -> None:
+    """It is done, or refused as usual."""
+    with suppress(*USUAL):
+        call(*arguments, **keywords)
+
+
+@pytest.mark.parametrize("file", [EVENTS, SAMPLES, GRAPH], ids=lambda p: p.name)
+def test_a_profile_and_its_batches(file: Path) -> None:
+    with fastprof.open(file) as profile:
+        model = profile.model
+        for batch in profile:
+            for value in VALUES:
+                for call in (batch.payload, batch.values, batch.__getitem__, profile.function_name, model.string):
+                    attempt(call, value)
+                attempt(model.count, value)
+                for table in ("functions", "strings", "frames", "labels", "n_inputs", "last", value):
+                    attempt(model.row, table, value)
+            last = batch
+    attempt(last.payload, 0)
+    attempt(list, profile)
+
+
+def test_ids_from_the_end_are_no_ids() -> None:
+    """-1 is no last one, as it is in a list: it was looked up before the table."""
+    with fastprof.open(EVENTS) as profile:
+        for batch in profile:
+            events = 0
+            for row, op in enumerate(batch["op"]):
+                if op in (lib.FP_OP_CUSTOM, lib.FP_OP_TYPED):
+                    events += len(batch.payload(row)) > 0
+                else:
+                    with pytest.raises(ValueError, match="no event"):
+                        batch.payload(row)
+            assert events
+            for row in (-1, len(batch)):
+                with pytest.raises(IndexError):
+                    batch.payload(row)
+        for call in (profile.function_name, profile.model.string, profile.model.get_function):
+            with pytest.raises(IndexError, match="-1 of"):
+                call(-1)
+    with pytest.raises(KeyError, match="there is no table 'n_inputs'"):
+        profile.model.count("n_inputs")
+    with pytest.raises(ValueError, match="a batch of 0 rows"):
+        Batch("stacks", 0, 1)
+    with pytest.raises(IndexError, match="labels 7 of 1"):
+        Model().label("key", after=7)
+
+
+def test_a_model() -> None:
+    model = Model()
+    for a, b in product(VALUES, VALUES):
+        attempt(model.intern, a)
+        attempt(model.object, a, b)
+        attempt(model.mapping, a, b, 1)
+        attempt(model.mapping, 0, a, b)
+        attempt(model.function, "f", a, b)
+        attempt(model.function, "f", "", 0, a, b)
+        attempt(model.line, a, b)
+        attempt(model.line, 0, 0, a, b)
+        attempt(model.frame, a, b)
+        attempt(model.frame, 0, 0, a, b)
+        attempt(model.stack, a, b)
+        attempt(model.label, "key", a, b)
+        attempt(model.label, "key", after=a)
+        attempt(model.thread, a, b)
+    for size in (-1, 0, 1, 1.5, None, "x"):
+        attempt(Batch, "stacks", size, 3)
+        attempt(Batch, "graph", 3, size)
+
+
+@pytest.mark.parametrize("k", range(len(VALUES)))
+def test_inputs_and_options(k: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    value = VALUES[k]
+    if not isinstance(value, int):  # a number may be a file of this process
+        attempt(fastprof.open, value)
+        attempt(fastprof.info, value)
+        attempt(fastprof.convert, value, "out.callgrind")
+        attempt(fastprof.convert, [value], "out.callgrind")
+    attempt(fastprof.open, EVENTS, from_=value)
+    attempt(fastprof.convert, EVENTS, "out", to=value)
+    for option in plan.known_options():
+        attempt(fastprof.convert, SAMPLES, "out.pb", **{option.name: value})
+        attempt(fastprof.convert, SAMPLES, "out.pb", **{option.name: [value]})
