@@ -4,6 +4,7 @@
  *
  *   samples -> fp_sum -> fp_restack -> fp_project (graph) -> fp_estimate (stacks)
  *                                                         -> fp_places (by line or address)
+ *                                      fp_project (top)  -> fp_functions
  */
 #include <stdint.h>
 #include <stdlib.h>
@@ -13,6 +14,7 @@
 #include "bridges/project.h"
 #include "bridges/restack.h"
 #include "bridges/sum.h"
+#include "bridges/top.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
 
@@ -159,6 +161,48 @@ static void check_places(struct fp_places *p, const struct totals *graph, uint32
     fp_batch_free(out);
 }
 
+/* Adds the self costs of things. */
+static void add_things(struct totals *t, const struct fp_top *c) {
+    for (uint32_t i = 0; i < c->cap; i++) {
+        if (!c->seen[i] && (c->self[i] || c->inclusive[i] || c->calls[i] || c->second[i])) abort();
+        t->overflow |= __builtin_add_overflow(t->of[0], c->self[i], &t->of[0]);
+        t->overflow |= __builtin_add_overflow(t->of[1], c->second[i], &t->of[1]);
+    }
+}
+
+static int top_of_stacks(struct fp_project *s, int by, struct totals *t, struct fp_err *err) {
+    struct fp_top c = {0};
+    struct fp_table places;
+    uint32_t *ids;
+    if (fp_table_init(&places, 3)) abort();
+    int status = fp_project_top(s, by, 0, 1, &places, &c, err);
+    if (status == FP_DONE) add_things(t, &c);
+    if (status == FP_DONE && c.cap && (ids = malloc(c.cap * sizeof *ids))) {
+        const uint32_t few = fp_top_largest(&c, c.inclusive, 3, ids);
+        if (few > fp_top_largest(&c, c.inclusive, c.cap, ids)) abort();
+        free(ids);
+    }
+    fp_table_clear(&places);
+    fp_top_clear(&c);
+    return status;
+}
+
+/* What functions cost by the rows that were put. */
+static int top_of_graph(struct fp_functions *f, int cycles, struct totals *t, struct fp_err *err) {
+    struct fp_top_arc arcs[2];
+    uint64_t into = 0, out = 0;
+    int status = fp_functions_end(f, cycles, err);
+    if (status != FP_DONE || fp_functions_index(f)) return status;
+    add_things(t, &f->all);
+    for (uint32_t i = 0; i < f->all.cap; i++) {
+        into += fp_functions_arcs(f, i, 1, arcs, 2);
+        out += fp_functions_arcs(f, i, 0, arcs, 2);
+    }
+    if (into != out) abort();
+    for (uint32_t cycle = 1; cycle <= f->n_cycles; cycle++) fp_functions_cycle_arcs(f, cycle, arcs, 2);
+    return status;
+}
+
 static int to_graph(struct fp_model *m, const struct fp_batch *in, uint32_t options, struct fp_estimate *e,
                     struct totals *graph, struct fp_err *err) {
     static const uint32_t columns[VALUES] = {0, 1};
@@ -168,6 +212,9 @@ static int to_graph(struct fp_model *m, const struct fp_batch *in, uint32_t opti
     int status = fp_project_set_values(s, VALUES);
     if (status == FP_DONE) status = fp_project_put(s, in, columns, err);
     if (status == FP_DONE) status = fp_project_end(s, err);
+    struct totals stacks = {{0}, 0}, functions = {{0}, 0};
+    struct fp_functions *f = fp_functions_new(m);
+    int top = status == FP_DONE ? top_of_stacks(s, options % 4, &stacks, err) : status;
     for (uint32_t group = 0; status == FP_DONE && group < (options & 1 ? m->threads.n : 1); group++) {
         int64_t totals[VALUES];
         struct totals rows = {{0}, 0};
@@ -183,13 +230,22 @@ static int to_graph(struct fp_model *m, const struct fp_batch *in, uint32_t opti
             if (options & 32) e->own->limit = e->arcs->limit = 8;
             status = fp_estimate_put(e, out, columns, s->addresses, s->lines, err);
             if (status == FP_DONE) status = by_place(places, out, options, err);
+            fp_functions_begin(f, options >> 5 & 1, 1);
+            if (top == FP_DONE) top = fp_functions_put(f, out, 0, 1, -1, err);
             fp_batch_reset(out);
         }
         if (status == FP_DONE && !rows.overflow && memcmp(rows.of, totals, sizeof totals)) abort();
         for (uint32_t k = 0; k < VALUES; k++)
             graph->overflow |= rows.overflow | __builtin_add_overflow(graph->of[k], totals[k], &graph->of[k]);
+        if (top == FP_DONE) top = fp_functions_end_part(f, err);
     }
     if (status == FP_DONE) check_places(places, graph, options);
+    if (status == FP_DONE && top == FP_DONE) top = top_of_graph(f, options >> 6 & 1, &functions, err);
+    if (status == FP_DONE && top == FP_DONE) {
+        same(graph, &stacks);
+        same(graph, &functions);
+    }
+    fp_functions_free(f);
     fp_batch_free(out);
     fp_places_free(places);
     fp_project_free(s);

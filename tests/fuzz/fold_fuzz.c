@@ -148,6 +148,14 @@ static struct totals fold(const uint8_t *data, size_t n, int into, int by, int s
         }
     }
     if (t.status == FP_DONE) t.status = fp_fold_end(f, &err);
+    if (t.status == FP_DONE && by & FP_FOLD_INCLUSIVE) {
+        const struct fp_fold_out o = {.model = m};
+        struct fp_top c = {0};
+        const int status = fp_fold_inclusive(f, &o, &c, &err);
+        for (uint32_t i = 0; status == FP_DONE && i < c.cap; i++)
+            if (c.inclusive[i] < 0) abort();
+        fp_top_clear(&c);
+    }
     if (t.status == FP_DONE && into == FP_FOLD_ARCS) {
         uint64_t words[FP_NODE_WIDTH * 3], got;
         if (fp_fold_order(f, 0)) abort();
@@ -176,7 +184,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n) {
     struct totals first = fold(data, n, FP_FOLD_ARCS, 0, 0);
     for (int i = 0; i < 5; i++) {
         const int into = i < 4 ? FP_FOLD_TREE : FP_FOLD_ARCS;
-        struct totals t = fold(data, n, into, i < 4 ? by[i] : FP_FOLD_BY_THREAD, 0);
+        struct totals t = fold(data, n, into, i < 4 ? by[i] : FP_FOLD_BY_THREAD | FP_FOLD_INCLUSIVE, 0);
         if (i < 4) { /* whatever is written away, the rows are the same */
             struct totals again = fold(data, n, into, by[i], spill);
             if (again.status != t.status || (t.status == FP_DONE && again.rows != t.rows)) abort();

@@ -302,3 +302,58 @@ def test_losses_are_told(capsys: pytest.CaptureFixture[str]) -> None:
     assert capsys.readouterr().out == ""
     assert main(["top", damaged, "--lenient"]) == 3
     assert "losses: 5 bytes passed over" in capsys.readouterr().err
+
+
+CYCLE = """\
+events: Ir
+fn=main
+1 0
+cfn=a
+calls=1 1
+1 100
+fn=a
+1 30
+cfn=b
+calls=4 1
+1 80
+fn=b
+1 50
+cfn=a
+calls=3 1
+1 60
+cfn=c
+calls=9 1
+1 20
+fn=c
+1 20
+"""
+
+
+def test_a_cycle(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The example of docs/top.md."""
+    path = tmp_path / "cycle.callgrind"
+    path.write_text(CYCLE)
+    found = {row.name: row for row in top(path, tree="both").rows}
+    assert {name: (row.self, row.inclusive, row.calls, row.cycle) for name, row in found.items()} == {
+        "<cycle 1>": (80, 100, 1, 1),
+        "main": (0, 100, 0, None),
+        "a": (30, 30, 4, 1),
+        "b": (50, 70, 4, 1),
+        "c": (20, 20, 9, None),
+    }
+
+    def calls(name: str, side: str) -> list[tuple[str, int | None, int, int | None]]:
+        return [(c.name, c.cycle, c.cost, c.calls) for c in getattr(found[name], side)]
+
+    assert calls("main", "callees") == [("<cycle 1>", None, 100, 1)]
+    assert calls("<cycle 1>", "callers") == [("main", None, 100, 1)]
+    assert calls("<cycle 1>", "callees") == [("b", 1, 70, 0), ("a", 1, 30, 0)]
+    assert calls("a", "callers") == [("b", 1, 60, 3), ("<cycle 1>", None, 30, 0)]
+    assert calls("a", "callees") == [("b", 1, 80, 4)]
+    assert calls("c", "callers") == [("b", 1, 20, 9)]
+    apart = {row.name: row.inclusive for row in top(path, cycles=False).rows}
+    assert apart == {"main": 100, "a": 160, "b": 80, "c": 20}
+    lines = printed(capsys, str(path), "-n", "2").splitlines()
+    assert lines[3].split() == ["80", "80.0", "100", "100.0", "1", "<cycle", "1>"]  # not in sum %
+    assert lines[4].split() == ["50", "50.0", "50.0", "70", "70.0", "4", "b", "<cycle", "1>"]
+    assert lines[5] == "... 3 more (50.0 %)"
