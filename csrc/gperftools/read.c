@@ -41,8 +41,10 @@ int fp_gperf_sniff(const uint8_t *p, size_t n, int *swap) {
         for (*swap = 0; *swap < 2; ++*swap) {
             if (n < (size_t)word * 5) continue;
             uint64_t words = fp_gperf_word(p + word, word, *swap);
+            const uint64_t period_us = fp_gperf_word(p + 3 * word, word, *swap);
             if (fp_gperf_word(p, word, *swap) == 0 && words >= 3 && words <= MAX_HEADER_WORDS &&
-                fp_gperf_word(p + 2 * word, word, *swap) <= 1 && fp_gperf_word(p + 3 * word, word, *swap) <= UINT32_MAX)
+                fp_gperf_word(p + 2 * word, word, *swap) <= 1 && period_us && period_us <= UINT32_MAX &&
+                fp_gperf_word(p + 4 * word, word, *swap) == 0)
                 return word;
         }
     *swap = 0;

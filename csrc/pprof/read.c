@@ -54,6 +54,9 @@ static int is_message(const struct fp_wire_field *content, int message) {
     return kind == FP_WIRE_END;
 }
 
+/* A value type is two numbers.  Longer ones are something else: the files of a FileDescriptorSet, for example. */
+enum { MOST_VALUE_TYPE = 64 };
+
 int fp_pprof_sniff(const uint8_t *p, size_t n) {
     static const int messages[] = {[1] = FP_PPROF_VALUE_TYPE, [2] = FP_PPROF_SAMPLE,   [3] = FP_PPROF_MAPPING,
                                    [4] = FP_PPROF_LOCATION,   [5] = FP_PPROF_FUNCTION, [11] = FP_PPROF_VALUE_TYPE};
@@ -70,10 +73,11 @@ int fp_pprof_sniff(const uint8_t *p, size_t n) {
         int kind = fp_wire_kind(&fp_pprof_schema[FP_PPROF_PROFILE], &f);
         if (kind == FP_WIRE_BAD || (kind == FP_WIRE_UNKNOWN && !fields) || f.number > 64) return 0;
         if (!fields && f.number == 6 && f.n) return 0; /* the first string is "" */
+        int message = f.number < sizeof messages / sizeof *messages ? messages[f.number] : 0;
+        if (message == FP_PPROF_VALUE_TYPE && f.n > MOST_VALUE_TYPE) return 0;
         /* The first field may be longer than what is here.  Its length then takes at least two bytes, of which the
          * first is above 127, as no text begins. */
         if (f.n > (size_t)(end - f.p)) return (fields || n > 130) && f.n <= FP_PPROF_MAX_MESSAGE;
-        int message = f.number < sizeof messages / sizeof *messages ? messages[f.number] : 0;
         if (message && !is_message(&f, message)) return 0;
         p = f.p + f.n;
         fields++;

@@ -60,6 +60,11 @@ def detect(source: Source) -> Format:
         raise UnrecognizedError(f"{source.name}: could be any of {', '.join(names)}; say which with --from")
     if not source.head:
         raise UnrecognizedError(f"{source.name}: the file is empty")
+    from fastprof.formats.foreign import known
+
+    what = known(source.head)
+    if what:
+        raise UnrecognizedError(f"{source.name}: fastprof does not read this: {what}")
     raise UnrecognizedError(
         f"{source.name}: not a known profile format (it begins with {source.head[:16]!r}); "
         "say which it is with --from, see `fastprof formats`"

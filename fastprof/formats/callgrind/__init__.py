@@ -29,17 +29,25 @@ _NOT_CACHEGRIND_BODY = rb"(?m)^(?:(?:ob|cob|cfn|cfi|cfl|calls|jump|jcnd)=|f[lne]
 
 
 def sniff(head: bytes) -> int:
-    """SURE of Callgrind's first line, which many writers leave out; MAYBE of a header line that only they write."""
+    """SURE of Callgrind's first line, which many writers leave out; MAYBE of a header line that only they write, if
+    something else is as in a Callgrind profile: other texts have a line `events: push`, too."""
     if head.startswith(b"# callgrind format"):
         return SURE
     first = head.partition(b"\n")[0]
     text = not any(byte < 9 for byte in first)
-    return MAYBE if text and re.search(_CALLGRIND_HEADER, head) and not is_cachegrind(head) else NO
+    return MAYBE if text and re.search(_HEADER, head) and re.search(_ALSO, head) and not is_cachegrind(head) else NO
 
 
 # The last alternative is for a command so long that no other line is seen.
-_CALLGRIND_HEADER = (
+_HEADER = (
     rb"(?m)^(?:\xef\xbb\xbf)?(?:events:|creator:|positions: *(?:instr|line)|version: *[0-9.]+\s+(?:pid:.*\s+)?cmd:)"
+)
+# A line of the body: a name, or positions and counts; or a further line of the header.
+_ALSO = (
+    rb"(?m)^[ \t]*(?:(?:c?fn|c?ob|fl|fi|fe|cfi|cfl|calls|jfi|jfn|jump|jcnd|rec|frfn)="
+    rb"|(?:0x[0-9a-fA-F]+|[0-9+*][0-9]*)[ \t]+[-.\d*+]"
+    rb"|(?:summary|totals):? *[0-9]|positions: *(?:instr|line)|(?:pid|part|thread): *[0-9]|cmd:|event:"
+    rb"|creator: *(?:callgrind|xtree|fastprof))"
 )
 
 

@@ -1,0 +1,120 @@
+"""Which inputs a format claims, and what is said of those that none does."""
+
+from __future__ import annotations
+
+import struct
+from pathlib import Path
+
+import pytest
+
+import fastprof
+from fastprof import formats
+from fastprof.core.errors import UnrecognizedError
+from fastprof.core.source import Source
+
+FONT = b"\0\x01\0\0\0\x0e\0\x80\0\x03\0\x60OS/2" + bytes(range(200, 232)) * 20
+DESCRIPTORS = (
+    b'\n\x93\x21\n\x1egoogle/protobuf/any.proto.test\x12\x0fgoogle.protobuf"\x36\n\x03Any\x12\x10\n\x08type_url\x18\x01'
+    + bytes(range(256)) * 20
+)
+
+# None of these is a profile, and something in each is as in one.
+NOT_PROFILES = {
+    "a workflow": b"name: CI\nevents: push pull_request\n",
+    "a workflow with jobs": b"name: CI\non:\n  push:\nevents: push\njobs:\n  build:\n    steps:\n      - run: 1\n",
+    "YAML with a creator": b"title: x\ncreator: somebody\nlanguage: en\n",
+    "a text protobuf": b'syntax: "proto3"\nevents: 5\nmessage {\n  name: "x"\n}\n',
+    "HTML": b"<html>\n<body>\nevents: a b\n<p>fn</p>\n</body>\n</html>\n",
+    "a font": FONT,
+    "a font, 12 bytes of it": FONT[:12],
+    "descriptors": DESCRIPTORS,
+    "descriptors of a short file": b'\n\x20\n\x08a/b.proto\x12\x01p"\x10\n\x01M\x12\x0b\n\x01f\x18\x01 \x01(\x05R\x01f',
+    "four words of a binary": struct.pack("<5I", 0, 3, 0, 0, 7) + bytes(range(1, 41)),
+    "a binary with a fifth word": struct.pack("<5I", 0, 3, 1, 99, 7) + bytes(range(1, 41)),
+}
+
+
+@pytest.mark.parametrize("data", NOT_PROFILES.values(), ids=NOT_PROFILES)
+def test_what_is_no_profile_is_not_claimed(data: bytes) -> None:
+    with Source(data) as source:
+        assert [f.name for f in formats.formats() if f.sniff and f.sniff(source.head)] == []
+    with pytest.raises(UnrecognizedError):
+        fastprof.info(data)
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"events: Ir\n1 5\n",
+        b"events: Ir\r\nfn=f\r\n1 5\r\n",
+        b"\xef\xbb\xbfevents: Ir\n\n fl=a\n",
+        b"creator: callgrind-3.19.0\nevents: Ir\n\ntotals: 0\n",
+        b"version: 1\ncmd: ./a\nevents: Ir\n",
+        b"events: Time\nsummary 12\n",
+        b"positions: instr line\nevents: Ir\n",
+        b"events: Ir\n0x4000 1 5\n",
+        b"creator: xyz\nevents: Ir\n" + b"# comment\n" * 300 + b"+3 * 5\n",
+    ],
+)
+def test_short_profiles_are_claimed(data: bytes) -> None:
+    with Source(data) as source:
+        assert [f.name for f in formats.formats() if f.sniff and f.sniff(source.head)] == ["callgrind"]
+
+
+# What it is, and what to do.
+FOREIGN = {
+    b"PERFILE2" + b"\0" * 100: "a perf.data file: `perf script",
+    b"app  1234 [003]   123.456789:  250000 cycles:u: \n\t 55d0c main+0x10 (/bin/app)\n": "the output of `perf script`",
+    b"java 12/34 12.5: cpu-clock:\n\tffff [unknown] (x)\n": "the output of `perf script`",
+    b"# ========\n# captured on: x\n#\napp 1 [000] 1.2: 1 cycles: \n": "the output of `perf script`",
+    b"heap profile:      3:  100 [  3:  100] @ heapprofile\n": "a heap profile of gperftools: `pprof -proto`",
+    b"goroutine profile: total 7\n1 @ 0x1 0x2\n": "a text profile of Go",
+    b"go 1.21 trace\0\0\0": "a Go execution trace: `go tool trace",
+    b"FLR\0\0\x02\0\1": "a Java Flight Recorder recording",
+    b"JAVA PROFILE 1.0.2\0": "a Java heap dump (HPROF)",
+    b"gmon\1\0\0\0": "a gmon.out of gprof",
+    b"desc: (none)\ncmd: ./a\ntime_unit: i\n": "a Massif profile: record with",
+    b'{"dhatFileVersion":2,"mode":"heap"': "a DHAT profile",
+    b'{"exporter":"x","$schema":"https://www.speedscope.app/file-format-schema.json"': "a speedscope file",
+    b'{\n "nodes": [{"id":1,"callFrame":{': "a CPU profile of V8",
+    b'{"meta":{"interval":1,"startTime":1.5': "a profile of the Firefox Profiler",
+    b'{"displayTimeUnit":"ns","traceEvents":[{"ph":"B"': "a Chrome trace",
+    b'[\n{"name":"a","ph":"X","ts":1': "a Chrome trace",
+    b"\n\x07P\x01h\x01\xb8\x05\x01\n\x10P\x01\xe2\x03\x0b\x08\x02": "a Perfetto trace",
+    DESCRIPTORS: "a set of protocol buffer descriptors",
+    b"# tracer: function\n#\n": "an ftrace log",
+    b"\xc1\x1f\xfc\xc1\0\0": "a Common Trace Format stream",
+    b"---\n- { id: 1, address: 0x0000000000001139, function: 0x1 }\n": "an XRay instrumentation map: give it with",
+    b"\x7fELF\2\1\1\0": "a program, shared object or core file: give it with --symbols",
+    b"SQLite format 3\0": "an SQLite database",
+    b"PK\3\4\x14\0": "a zip archive: unpack it",
+    b"a.txt".ljust(257, b"\0") + b"ustar\0" + b"00": "a tar archive: unpack it",
+    b"<!DOCTYPE html>\n<html>": "HTML or XML",
+    b"File: app\nBuild ID: 12\nType: cpu\nShowing nodes": "text that pprof has printed: give the profile itself",
+    FONT: "a font",
+}
+
+
+@pytest.mark.parametrize("data", FOREIGN, ids=FOREIGN.values())
+def test_known_formats_of_others_are_named(data: bytes, tmp_path: Path) -> None:
+    path = tmp_path / "unknown"
+    path.write_bytes(data)
+    with pytest.raises(UnrecognizedError) as raised:
+        fastprof.convert(path, tmp_path / "out.pb.gz")
+    assert str(raised.value).startswith(f"{path}: fastprof does not read this: {FOREIGN[data]}")
+    assert "--from" not in str(raised.value)  # it cannot help
+
+
+@pytest.mark.parametrize("data", [b"hi", b"\1\2\3\4", b"key: value\n", b"{}", b"a b c\n"])
+def test_what_nobody_knows_is_shown(data: bytes) -> None:
+    with pytest.raises(
+        UnrecognizedError, match=r"not a known profile format \(it begins with b.*; say which it is with"
+    ):
+        fastprof.info(data)
+
+
+def test_naming_takes_linear_time() -> None:
+    """Each pattern looks at the first 4 KiB alone."""
+    for data in (b"{" * 10**6, b"# " * 10**6, b" " * 10**6, b"a" * 10**6, b"[{" * 10**6, b"\n" * 10**6):
+        with pytest.raises(UnrecognizedError):
+            fastprof.info(data)
