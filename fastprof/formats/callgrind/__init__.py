@@ -46,7 +46,7 @@ _HEADER = (
 _ALSO = (
     rb"(?m)^[ \t]*(?:(?:c?fn|c?ob|fl|fi|fe|cfi|cfl|calls|jfi|jfn|jump|jcnd|rec|frfn)="
     rb"|(?:0x[0-9a-fA-F]+|[0-9+*][0-9]*)[ \t]+[-.\d*+]"
-    rb"|(?:summary|totals):? *[0-9]|positions: *(?:instr|line)|(?:pid|part|thread): *[0-9]|cmd:|event:"
+    rb"|(?:summary|totals):? *[0-9]|positions: *(?:instr|line)|(?:pid|part|thread|cmd|event):"
     rb"|creator: *(?:callgrind|xtree|fastprof))"
 )
 
