@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from bench.peers import Run, peer
-from fastprof.symbols.elf import ElfObject
+from fastprof.symbols.objects import ElfObject
 
 HEADERS = ("algorithm", "functional", "map", "regex", "string", "unordered_map", "vector")
 # containers of their own for each number: the library's templates are what fills debug information
@@ -30,7 +30,7 @@ int run{n}(int n) {{
 """
 LOOKUP = """
 import sys
-from fastprof.symbols.elf import ElfObject
+from fastprof.symbols.objects import ElfObject
 answers = ElfObject(sys.argv[1]).lookup_many([int(line, 16) for line in open(sys.argv[2])])
 assert len(answers) == 10_000 and sum(map(bool, answers)) > 9_000
 """

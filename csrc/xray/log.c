@@ -41,3 +41,9 @@ int fp_xray_feed(struct fp_xray *x, struct fp_in *in, struct fp_batch *out, stru
         default: return fp_xray_profile_feed(x, in, out, err);
     }
 }
+
+void fp_xray_seen(const struct fp_batch *b, uint8_t *seen, uint32_t n) {
+    for (uint32_t i = 0; i < b->n; i++)
+        if (b->op[i] <= FP_OP_ENTER_ARGS && b->function[i] < n)
+            seen[b->function[i]] = (uint8_t)(seen[b->function[i]] | 1 << b->op[i]);
+}

@@ -66,6 +66,7 @@ class Input:
     view: str
     addresses: bool = False  # stacks: frames are addresses that can be symbolized
     formulas: bool = False  # parts may have inherited events
+    advice: str = ""  # known at the end: how to get names, for a target that shows them
     n_read: int = 0  # rows, so far
     selects: tuple[Option[Any], ...] = ()  # filters (core/options.py) that it applies itself
 
@@ -161,7 +162,8 @@ class Holds(NamedTuple):
     labels: bool = True  # stacks: labels and threads of samples
     times: bool = True  # stacks: times of samples
     calls: bool = True  # graph: call arcs, jumps, objects and addresses, not only self costs by line
-    names: bool = True  # names of addresses
+    names: bool = True  # names of functions and addresses
+    short_names: bool = False  # it is made to be looked at: C++ names are short unless --demangle says otherwise
     places: bool = True  # stacks: addresses, objects, files and lines of frames, not only names of functions
     # stacks: looks at stacks of earlier batches.  If not, a bridge may remove those that it made from the model
     # (fp_model_empty_stacks), so that distinct stacks need no memory.

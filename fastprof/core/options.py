@@ -258,10 +258,17 @@ class Options:
     Made by `checked`; code may make one itself from values that are known to be right.
     """
 
-    __slots__ = ("given",)
+    __slots__ = ("_defaults", "given")
 
     def __init__(self, **given: Any) -> None:
         self.given = given
+        self._defaults: Mapping[str, Any] = {}
+
+    def with_defaults(self, **defaults: Any) -> Options:
+        """The same, but those that were not given have these defaults, by name."""
+        other = Options(**self.given)
+        other._defaults = defaults
+        return other
 
     if TYPE_CHECKING:
 
@@ -272,7 +279,7 @@ class Options:
         def __getitem__(self, option: Option[Any]) -> Any: ...
 
     def __getitem__(self, option: Option[Any]) -> Any:
-        return self.given.get(option.name, option.default)
+        return self.given.get(option.name, self._defaults.get(option.name, option.default))
 
     def __contains__(self, option: Option[Any]) -> bool:
         """Was it asked for, even if with its default?"""

@@ -36,9 +36,9 @@ FORCE_SYMBOLS = Option(
 )
 DEMANGLE = Option(
     "demangle",
-    Words("full", "templates", "none"),
+    Words("full", "templates", "short", "none", metavar="STYLE"),
     "full",
     group="symbols",
-    help="show C++, Rust and D names in full (default), without parameters (templates), or as the linker has them "
-    "(none)",
+    help="show C++, Rust and D names in full (default), C++ names without parameters (templates), also without "
+    "template arguments (short, the default where the target is pprof or folded), or as the linker has them (none)",
 )

@@ -16,7 +16,7 @@ from fastprof.symbols import llvm_demangler
 if TYPE_CHECKING:
     from typing import Literal
 
-    Demangle = Literal["full", "templates", "none"]
+    Demangle = Literal["full", "templates", "short", "none"]
 
 _RUST_HASH = re.compile(r"17h[0-9a-f]{16}E(?=$|[.@])")
 _RUST_HASH_SHOWN = re.compile(r"::h[0-9a-f]{16}(?=$|[ .@])")
@@ -26,7 +26,14 @@ _QUALIFIERS = re.compile(
     r"(?<! const)(?<! volatile)(?<! noexcept)(?<!&)"  # from the first one on: from each on would be quadratic
     r"(?: const| volatile| noexcept|\s?&&?)*+(?P<clone>(?: \([.\w]+\)| \[[^\[\]]*\])*)$"
 )
+_QUALIFIER = re.compile(r"(?<=\)) (?:const|volatile|noexcept|&&?)(?=::| |$)")  # of a function around this one
 _DIGITS = re.compile(r"\d+")
+_BRACKET = re.compile(
+    r"""(?P<kept>\(anonymous[ ]namespace\)|[ ]\([.\w]+\)$|[ ]\[[^\[\]]*+\]|->
+        |(?<![\w$])operator(?:\(\)|<<=?(?=<|\((?!anon)|$)|<=>|<=?|>>=?|>=?|->\*?))  # operator<<char> is < of char
+    |(?P<open>[<(])|(?P<close>>|\)(?:[ ]const|[ ]volatile|[ ]noexcept|[ ]?&&?)*+)""",
+    re.VERBOSE,
+)
 _OPERATOR = re.compile(r"(?:(?<=^)|(?<=[:\s]))operator(?!\w)")
 
 
@@ -39,8 +46,10 @@ def demangle(name: str, mode: Demangle = "full", refused: set[str] | None = None
     `full`: everything, parameter lists and template arguments included, as llvm-symbolizer prints it.
     `templates`: as pprof's `demangle=templates`: scope, name and template arguments; the parameter list, the
     qualifiers after it and the return type are dropped (overloads become one name). The parameters of an
-    enclosing function (`main(int)::'lambda'(...)`) stay. `none`: the symbol itself.
-    Loses: the hash of a legacy Rust symbol (`::h0123456789abcdef`) in the first two modes.
+    enclosing function (`main(int)::'lambda'(...)`) stay.
+    `short`: as pprof by default: of C++ names all of these are dropped, and so are the template arguments
+    (`main::'lambda'`, `std::vector::push_back`).  `none`: the symbol itself.
+    Loses: the hash of a legacy Rust symbol (`::h0123456789abcdef`) in all but the last.
     """
     if mode == "none" or not name.startswith(("_", "?")):
         return name
@@ -63,7 +72,10 @@ def _demangle(name: str, mode: Demangle) -> str | None:
         return name
     if name.startswith("_ZN") and _RUST_HASH.search(name):
         return _clean_legacy_rust(text)
-    return _drop_parameters(text) if mode == "templates" and name.startswith("_Z") else text
+    if mode == "full" or not name.startswith("_Z"):
+        return text
+    text = _drop_parameters(text)
+    return _shorten(text) if mode == "short" else text
 
 
 def left_mangled(refused: set[str]) -> str:
@@ -131,6 +143,26 @@ def _drop_return_type(text: str) -> str:
             depth += 1
         elif char in ">)]}":
             depth -= 1
-        elif char == " " and depth == 0:
+        elif char == " " and depth == 0 and not _QUALIFIER.match(text, at):
             cut = at + 1
     return text[cut:] if depth == 0 else text
+
+
+def _shorten(text: str) -> str:
+    """Drop what stands in `<>`, and in `()` but for `(anonymous namespace)`, clones and operators; a name that would be
+    nothing else stays as it is."""
+    kept: list[str] = []
+    depth = at = 0
+    for match in _BRACKET.finditer(text):
+        if depth == 0:
+            kept.append(text[at : match.start()])
+        if match.lastgroup == "kept":
+            if depth == 0:
+                kept.append(match["kept"])
+        elif match.lastgroup == "open":
+            depth += 1
+        elif depth:
+            depth -= 1
+        at = match.end()
+    short = "".join(kept) + text[at:] if depth == 0 else text
+    return short if short.strip(" :&*") else text

@@ -7,21 +7,20 @@ from collections.abc import Iterable
 
 from fastprof.core._typing import NamedTuple
 
-_HEX = rb"(?:0x)?([0-9a-fA-F]+)"
-_RANGE = rb"\s*" + _HEX + rb"[\s-]\s*" + _HEX + rb":?"
-# Lines come from files, so no pattern may look at a text again for each place in it: what could be split in more than
-# one way is split only here, or by hand.
+# Nothing is tried a second time (`*+`), so that a line takes time in proportion to its length, whatever it holds.
+_HEX = rb"(?:0x)?+([0-9a-fA-F]++)"
+_RANGE = rb"\s*+" + _HEX + rb"[\s-]\s*+" + _HEX + rb":?+"
 # Patterns are compiled when they are first used, because this module is imported to recognize any input.
 # 08048000-08049000 r-xp 00001000 08:01 4711   /path with blanks
-_MAPS_LINE = _RANGE + rb"\s+([-rwxps]{3,5})\s+([0-9a-fA-F]+)\s+\S[^\s:]*:\S++\s+\d+(?:\s+(.*))?$"
+_MAPS_LINE = _RANGE + rb"\s++([-rwxps]{3,5}+)\s++([0-9a-fA-F]++)\s++[^\s:]++:\S++\s++\d++(?:\s++(.*+))?+$"
 # 0x8048000-0x8049000: r-xp /path (@1000) 1a2b3c
-_BRIEF_LINE = _RANGE + rb"(?:\s+([-rwxps]{3,5})(?=\s+\S))?\s+(\S.*)$"
-_OFFSET = rb"\(@([0-9a-fA-F]+)\)"
-_BUILD_ID = rb"([0-9a-fA-F]{8,})"
-_BUILD = rb"\s*build=(.*)$"
-_LOG_PREFIX = rb"\S:\d+\] "
-_LONGEST_LINE = 1 << 16  # after $build was replaced: more than a path, a build id and what is around them
+_BRIEF_LINE = _RANGE + rb"(?:\s++([-rwxps]{3,5}+)(?=\s))?+\s++(\S.*+)$"
+_BRIEF_OFFSET = rb"\(@([0-9a-fA-F]++)\)"
+_BRIEF_BUILD_ID = rb"[0-9a-fA-F]{8,}+"
+_BUILD = rb"\s*+build=(.*)$"
+_LOG_PREFIX = rb"\S:\d++\] "
 _SHARED_OBJECT = rb"\.so$|\.so[._][0-9]+"
+_LONGEST = 1 << 16  # bytes of a line in which `$build` has been replaced
 _LIMIT = 1 << 64
 
 
@@ -52,12 +51,15 @@ class MapsText:
             self._build = assigned[1].strip()
             return
         # $build stands for the text of the last build= line; $builder is something else
-        pieces = re.split(rb"\$build(?!\w)", line)
-        if len(line) + len(pieces) * len(self._build) <= _LONGEST_LINE:
-            line = self._build.join(pieces)
+        build, places = self._build, len(re.findall(rb"\$build(?!\w)", line))
+        if places and len(line) + places * len(build) > _LONGEST:
+            self.unknown += 1
+            return
+        if places:
+            line = re.sub(rb"\$build(?!\w)", lambda _: build, line)
         found = self._parse(line)
-        if found is None and (logged := re.search(_LOG_PREFIX, line)):
-            found = self._parse(line[logged.end() :])
+        if found is None and (prefix := re.search(_LOG_PREFIX, line)):
+            found = self._parse(line[prefix.end() :])
         if found is None:
             self.unknown += 1
         else:
@@ -65,28 +67,33 @@ class MapsText:
 
     @staticmethod
     def _parse(line: bytes) -> MappedObject | None:
+        build_id = b""
         if m := re.match(_MAPS_LINE, line):
             start, limit, permissions, offset, path = m.groups()
-            build_id = None
         elif m := re.match(_BRIEF_LINE, line):
             start, limit, permissions, path = m.groups()
-            path, build_id = _last_word(path, _BUILD_ID)
-            path, offset = _last_word(path, _OFFSET)
+            path, offset, build_id = _split_brief(path)
         else:
+            return None
+        if max(map(len, (start, limit, offset or b""))) > 64:
             return None
         numbers = int(start, 16), int(limit, 16), int(offset or b"0", 16)
         if max(numbers) >= _LIMIT or numbers[0] >= numbers[1]:
             return None
         path = (path or b"").strip().removesuffix(b" (deleted)")
-        return MappedObject(*numbers, path, build_id or b"", permissions is None or b"x" in permissions)
+        return MappedObject(*numbers, path, build_id, permissions is None or b"x" in permissions)
 
 
-def _last_word(text: bytes, pattern: bytes) -> tuple[bytes, bytes | None]:
-    """The text before its last word, and the group in that word, if it matches; else the text and None."""
-    before, *last = text.rsplit(None, 1)
-    if not last or not text.endswith(last[0]) or not (m := re.fullmatch(pattern, last[0])):
-        return text, None
-    return before, m[1]
+def _split_brief(text: bytes) -> tuple[bytes, bytes, bytes]:
+    """`/path (@1000) 1a2b3c4d` as path, offset and build id; the last two may be missing."""
+    offset = build_id = b""
+    *before, last = text.rsplit(None, 1)
+    if before and re.fullmatch(_BRIEF_BUILD_ID, last):
+        text, build_id = before[0], last
+        *before, last = text.rsplit(None, 1)
+    if before and (m := re.fullmatch(_BRIEF_OFFSET, last)):
+        text, offset = before[0], m[1]
+    return text, offset, build_id
 
 
 def arrange(objects: Iterable[MappedObject]) -> list[MappedObject]:

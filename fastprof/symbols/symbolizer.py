@@ -16,23 +16,12 @@ from itertools import accumulate, pairwise
 
 from fastprof.core._typing import TYPE_CHECKING, NamedTuple
 from fastprof.core.errors import SymbolError
-from fastprof.symbols.demangle import demangle, left_mangled
-from fastprof.symbols.elf import DEBUG_DIRS, ElfObject, Section, Segment, Symbol
+from fastprof.symbols.demangle import left_mangled
+from fastprof.symbols.elf import ET_EXEC
+from fastprof.symbols.objects import DEBUG_DIRS, ElfObject, Symbol, kept_object
 
 if TYPE_CHECKING:
     from fastprof.symbols.demangle import Demangle
-
-__all__ = [
-    "ElfObject",
-    "Location",
-    "Mapping",
-    "Mappings",
-    "Section",
-    "Segment",
-    "Symbol",
-    "Symbolizer",
-    "demangle",
-]
 
 _VDSO = "[vdso]"
 _HUGE_PAGE = ("/anon_hugepage", "[anon_hugepage", "//anon")
@@ -95,19 +84,16 @@ class Mappings:
 
 def own_vdso() -> ElfObject:
     """The vdso of this process, as an object; its `reason` says why there is none."""
-    import tempfile
-
-    with tempfile.NamedTemporaryFile(prefix="fastprof-vdso-") as file:
-        try:
-            with open("/proc/self/maps") as maps, open("/proc/self/mem", "rb", buffering=0) as memory:
-                line = next((line for line in maps if line.rstrip().endswith(_VDSO)), "0-0 ")
-                start, limit = (int(number, 16) for number in line.split()[0].split("-"))
-                memory.seek(start)
-                file.write(memory.read(limit - start))
-                file.flush()
-        except OSError:
-            pass  # the file stays empty, which the object's `reason` says
-        return ElfObject(file.name)
+    vdso = b""
+    try:
+        with open("/proc/self/maps") as maps, open("/proc/self/mem", "rb", buffering=0) as memory:
+            line = next((line for line in maps if line.rstrip().endswith(_VDSO)), "0-0 ")
+            start, limit = (int(number, 16) for number in line.split()[0].split("-"))
+            memory.seek(start)
+            vdso = memory.read(limit - start)
+    except OSError:
+        pass  # it stays empty, which the object's `reason` says
+    return ElfObject(_VDSO, content=vdso)
 
 
 class Location(NamedTuple):
@@ -214,7 +200,7 @@ class Symbolizer:
 
     @staticmethod
     def _link_address(elf: ElfObject, mapping: Mapping, address: int) -> int | None:
-        if elf.kind == "ET_EXEC":
+        if elf.kind == ET_EXEC:
             return address if elf.is_loaded(address) else None
         return elf.file_to_link(address - mapping.start + mapping.offset)
 
@@ -285,7 +271,7 @@ class Symbolizer:
         """Whether the one file the user named is a program, and no mapping has its name."""
         file = self._files[0]
         claimed = any(self._is_named(file.path, os.path.basename(m.path)) for m in self.mappings.items)
-        return not claimed and (file.interpreted or file.kind == "ET_EXEC")
+        return not claimed and (file.interpreted or file.kind == ET_EXEC)
 
     @staticmethod
     def _build_id_paths(build_id: str, directories: Iterable[str]) -> list[str]:
@@ -329,7 +315,7 @@ class Symbolizer:
 
     def _open(self, path: str) -> ElfObject:
         if path not in self._opened:
-            self._opened[path] = ElfObject(
+            self._opened[path] = kept_object(
                 path, debug_dirs=self._debug_dirs, sysroot=self._sysroot, demangle=self._demangle
             )
         return self._opened[path]

@@ -19,7 +19,7 @@ from fastprof.core.model import Model
 from fastprof.core.options import Option, Options, Share, Switch, Text, Whole, checked
 from fastprof.core.parts import default_value
 from fastprof.core.report import Report
-from fastprof.symbols.elf import ElfObject
+from fastprof.symbols.objects import ElfObject
 from fastprof.verbs.disassembly import FINDING, Binaries, disassemble, find_tool
 from fastprof.verbs.inputs import Progress, expand, open_reader
 from fastprof.verbs.listing import Annotation, Costs, Instruction, Line, Listing, Missing, around

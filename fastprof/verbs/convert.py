@@ -59,6 +59,8 @@ def converted(
     if not given:
         raise UsageError("there is no input")
     target = target_of(output, to)
+    if target.holds.short_names:
+        asked = asked.with_defaults(demangle="short")
     paths = expand(given, report.warn, failed if keep_going else None)
     if merge:
         paths.sort()  # what is listed, or numbered, comes in the order of the names, however they were given
@@ -77,6 +79,9 @@ def converted(
                 write(way.rows(model, asked, report), writer)
                 refuse_total_loss(found.all, writer, report)
                 sink.commit()
+                for input_ in found.all if target.holds.names else ():
+                    if input_.advice:
+                        report.warn(input_.advice)
                 report.facts["output bytes"] = sink.output_bytes
         return report
 

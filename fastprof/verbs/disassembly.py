@@ -13,7 +13,8 @@ from fastprof.core.errors import FastprofError
 from fastprof.core.model import Model
 from fastprof.core.options import Options
 from fastprof.symbols import DEBUG_DIRS, FORCE_SYMBOLS, SYMBOLS, SYSROOT
-from fastprof.symbols.elf import ElfObject
+from fastprof.symbols.elf import ET_EXEC
+from fastprof.symbols.objects import ElfObject
 from fastprof.symbols.symbolizer import Mapping, Symbolizer
 
 FINDING = (SYMBOLS, SYSROOT, DEBUG_DIRS, FORCE_SYMBOLS)  # the options that say where programs are
@@ -100,7 +101,7 @@ class Binaries:
 
     def link_address(self, object_id: int, elf: ElfObject, address: int) -> int:
         """The link-time address of a recorded one.  That is the same, unless the profile says where the object was."""
-        if elf.kind != "ET_EXEC":
+        if elf.kind != ET_EXEC:
             for start, limit, offset in self._ranges.get(object_id, ()):
                 if start <= address < limit:
                     return elf.file_to_link(address - start + offset) or address

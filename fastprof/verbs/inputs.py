@@ -131,7 +131,7 @@ class Inputs:
             self._progress(source)
         reader = _reader(source, seen.format, self._model, self._options, self._report)
         yield from reader.rows(capacity, keep=keep)
-        seen.n_read = reader.n_read
+        seen.n_read, seen.advice = reader.n_read, reader.advice
         self._open.remove(source)
         source.close()
 

@@ -13,7 +13,8 @@ from fastprof import formats
 from tests.support.paths import REPO
 
 # What each folder may use beside itself.  A folder that is not named here is a mistake; `ROOMS` are one level deeper.
-C_FLOORS = {"core": set(), "bridges": {"core"}}  # any other folder of csrc is a format, which uses the core
+# Any other folder of csrc is a format, which uses the core.
+C_FLOORS = {"core": set(), "symbols": {"core"}, "bridges": {"core"}}
 PY_FLOORS = {
     "core": set(),
     "symbols": {"core"},

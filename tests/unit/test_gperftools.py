@@ -11,7 +11,7 @@ from fastprof import formats
 from fastprof.core.errors import FormatError
 from fastprof.core.options import Options
 from fastprof.core.source import Source
-from fastprof.formats.gperftools.read import split_inlined
+from fastprof.formats.gperftools.read import _java_frame, split_inlined
 from fastprof.symbols.maps import MapsText, arrange
 from tests.reference import gperftools as reference
 from tests.reference import profile_proto
@@ -199,6 +199,67 @@ def test_the_symbolized_form() -> None:
 def test_split_inlined() -> None:
     assert split_inlined(b"a--b--c") == [b"a", b"b", b"c"]
     assert split_inlined(b"A::operator----B") == [b"A::operator--", b"B"]
+
+
+@pytest.mark.parametrize("byte", [b"a", b"1", b" ", b":", b"-", b"(", b")", b"]", b"$", b"/", b"\t", b"\xff"])
+@pytest.mark.parametrize(
+    "before",
+    [
+        b"",
+        b"1000-2000 r-xp 00000000 08:01 4711 ",
+        b"1000-2000 r-xp 0 0:",
+        b"1000-2000: ",
+        b"1000-2000: /x (@",
+        b"x:1] ",
+        b"build=",
+    ],
+)
+def test_a_line_of_any_length_takes_linear_time(before: bytes, byte: bytes) -> None:
+    """A megabyte: what is quadratic would not end.  So would what doubles with each `$build`."""
+    reader = MapsText()
+    for line in (before + byte * (1 << 20), before + byte * (1 << 20) + b" (@ x", b"$build" * (1 << 17), b"\n"):
+        reader.line(line)
+    assert len(reader.objects) <= 2
+
+
+@pytest.mark.parametrize("text", [b" ", b"(", b" (", b":1)", b"a (b:", b")", b"operator--", b"--"])
+def test_a_name_of_any_length_takes_linear_time(text: bytes) -> None:
+    long = text * ((1 << 20) // len(text))
+    for name in (long, long + b")", b"a (" + long + b":5)"):
+        split_inlined(name)
+        _java_frame(name)
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        (b"1000-2000: /x (@30) 1a2b3c4d", (0x1000, 0x2000, 0x30, b"/x", b"1a2b3c4d")),
+        (b"1000-2000 r-xp /a b 1a2b3c4d", (0x1000, 0x2000, 0, b"/a b", b"1a2b3c4d")),
+        (b"1000-2000: 1a2b3c4d", (0x1000, 0x2000, 0, b"1a2b3c4d", b"")),
+        (b"0x1000 0x2000: (@30)", (0x1000, 0x2000, 0, b"(@30)", b"")),
+        (b"I0101 12:00:00.0 77 x.cc:12] 1000-2000 r-xp 00000040 08:01 4711 /a b", (0x1000, 0x2000, 0x40, b"/a b", b"")),
+    ],
+)
+def test_lines_of_mapped_objects(line: bytes, expected: tuple[object, ...]) -> None:
+    reader = MapsText()
+    reader.line(line)
+    assert [tuple(m)[:5] for m in reader.objects] == [expected]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (b"a.B.c (B.java:12)", (b"a.B.c", b"B.java", 12)),
+        (b"a.B.c(int) (B (x).java:12)", (b"a.B.c(int) (B", b"x).java", 12)),
+        (b"a (b:c)", (b"a", b"b:c", 0)),
+        (b"a (b:-3)", (b"a", b"b", 0)),
+        (b"a (b:" + b"9" * 5000 + b")", (b"a", b"b", 0)),
+        (b"a(b)", (b"a(b)", b"", 0)),
+        (b"a ()", (b"a", b"", 0)),
+    ],
+)
+def test_java_frames(text: bytes, expected: tuple[bytes, bytes, int]) -> None:
+    assert _java_frame(text) == expected
 
 
 def test_java() -> None:

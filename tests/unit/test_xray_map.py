@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+import fastprof
 from fastprof.core.errors import SymbolError
 from fastprof.core.options import Options
 from fastprof.formats.xray.map import FunctionNames, InstrumentationMap
@@ -174,15 +175,86 @@ def test_function_index_decides_where_the_linker_folded_functions(tmp_path: Path
 
 
 def test_what_is_odd_about_a_map_is_said(tmp_path: Path) -> None:
-    """Names of another build are wrong names, and the log cannot tell: ids beyond its map are all there is to see."""
+    """Names of another build are wrong names."""
     sections = {"xray_instr_map": sleds([CODE, CODE + 0x40], version=2), "xray_fn_idx": b"\xff" * 32}
     program = build_elf(tmp_path / "x", sections, addresses={"xray_fn_idx": 0x3000})
     log = FdrLog()
     log.buffer().cpu(0, 1000).enter(1).enter(2).enter(3).enter(1 << 24 | 1)
     warnings = product.graph(log.bytes(), Options(symbols=(str(program),))).report.warnings
-    assert len(warnings) == 2 and "do not point into" in warnings[0]
-    assert warnings[1].startswith("2 functions of the log are in no map")
+    assert warnings == [
+        f"{program}: section xray_fn_idx at byte {64 + len(sections['xray_instr_map'])}: "
+        "entries do not point into xray_instr_map; not used",
+        f"{program}: 2 of 2 functions without a symbol: stripped: neither symbols nor debug information",
+        f"{program}: seems to be another build or object: 2 of 4 functions of the log are in no map",
+    ]
     assert product.graph(log.bytes()).report.warnings == []
+
+
+@pytest.mark.parametrize(
+    ("kinds", "record", "fits"),
+    [
+        ((0, 1), "exit", True),
+        ((0, 1), "tail", False),
+        ((0, 2), "tail", True),
+        ((0, 2), "exit", True),  # PowerPC records tail calls as exits
+        ((0,), "exit", False),
+        ((3, 1), "enter", True),
+        ((3, 1), "enter_args", True),
+        ((0, 1), "enter_args", False),
+    ],
+)
+def test_functions_that_do_what_they_have_no_sleds_for(
+    tmp_path: Path, kinds: tuple[int, ...], record: str, fits: bool
+) -> None:
+    """The log of another build is told from the program's by what its functions do."""
+    words = {0: "function-enter", 1: "function-exit", 2: "tail-exit", 3: "log-args-enter"}
+    path = tmp_path / "map.yaml"
+    path.write_text("".join(f"- {{ id: 1, function: 16, function-name: f, kind: {words[kind]} }}\n" for kind in kinds))
+    log = FdrLog()
+    buffer = log.buffer().cpu(0, 1000)
+    if record == "enter_args":
+        buffer.enter_args(1, 0, 7)
+    else:
+        buffer.enter(1)
+        getattr(buffer, record)(1)
+    warnings = product.graph(log.bytes(), Options(symbols=(str(path),))).report.warnings
+    doubt = "seems to be another build or object: 1 of 1 functions leave or begin in ways that they cannot by the map"
+    assert warnings == ([] if fits else [f"{path}: {doubt}"])
+
+
+def test_a_log_without_names_says_where_to_get_them(tmp_path: Path) -> None:
+    log = FdrLog()
+    log.buffer().cpu(0, 1000).enter(1).exit(1)
+    (tmp_path / "x.xray").write_bytes(log.bytes())
+    told = fastprof.convert(tmp_path / "x.xray", tmp_path / "x.callgrind").warnings
+    assert told == [
+        f"{tmp_path}/x.xray: functions are shown by their numbers: XRay logs hold no names; give the program that "
+        "wrote the log with --symbols (-s)"
+    ]
+    assert fastprof.convert(tmp_path / "x.xray", tmp_path / "y.xray").warnings == []  # which holds none either
+
+
+def test_a_map_is_not_the_program(tmp_path: Path) -> None:
+    (tmp_path / "map.yaml").write_text("- { id: 1, function: 16, function-name: f }\n")
+    log = FdrLog()
+    log.buffer().cpu(0, 1000).enter(1).enter(2)
+    for program, expected in (("", None), ("/bin/app", b"ob=(1) /bin/app")):
+        symbols = {"symbols": [str(tmp_path / "map.yaml")], **({"program": program} if program else {})}
+        (tmp_path / "x.xray").write_bytes(log.bytes())
+        fastprof.convert(tmp_path / "x.xray", tmp_path / "x.callgrind", **symbols)
+        lines = (tmp_path / "x.callgrind").read_bytes().splitlines()
+        assert [line for line in lines if line.startswith(b"ob=") and line != b"ob=(1)"] == (
+            [expected] if expected else []
+        )
+
+
+def test_a_process_reads_a_map_once_for_many_logs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    program = build_elf(tmp_path / "x", {"xray_instr_map": sleds(FUNCTIONS, version=2)})
+    first = InstrumentationMap.load(program)
+    assert InstrumentationMap.load(program) is first
+    assert InstrumentationMap.load(program, "none") is not first
+    build_elf(program, {"xray_instr_map": sleds(FUNCTIONS[:1], version=2)})
+    assert InstrumentationMap.load(program).ids == 1
 
 
 GOOD = sleds(FUNCTIONS, version=2)
@@ -272,7 +344,7 @@ def test_yaml(tmp_path: Path, text: str) -> None:
     ("text", "message"),
     [
         ("---\n- { id: 1, function: 0x10 }\n- { id: x, function: 0x10 }\n", "line 3: id is 'x', expected a number"),
-        ("- { id: 1 }\n", "line 1: function is None, expected a number"),
+        ("- { id: 1 }\n", "line 1: function is missing, expected a number"),
         ("---\nid: 4\n", "line 2: found 'id: 4.*', expected '- '"),
         ("---\n- { id: 1, function: 0x10\n", "line 3: found '', expected 'key: value'"),
         ("- { id: 0, function: 0x10 }\n", "line 1: id is 0, expected 1"),
@@ -283,6 +355,50 @@ def test_broken_yaml(tmp_path: Path, text: str, message: str) -> None:
     path = tmp_path / "map.yaml"
     path.write_text(text)
     with pytest.raises(SymbolError, match=message):
+        InstrumentationMap.load(path)
+
+
+@pytest.mark.parametrize(
+    "byte", ["", " ", "\t", "'", '"', "\\", "#", ",", "{", "}", "-", ":", "a", "1", "\n", "\r", "é"]
+)
+@pytest.mark.parametrize(
+    "before", ["", "- ", "- { id: ", "- id: 1\n  function-name: ", "- { id: 1, function-name: '", '- { a: "']
+)
+def test_a_line_of_any_length_takes_linear_time(tmp_path: Path, before: str, byte: str) -> None:
+    """A megabyte: what is quadratic would not end."""
+    path = tmp_path / "map.yaml"
+    path.write_text(f"{before}{byte * (1 << 20)}\n x")
+    with pytest.raises(SymbolError) as error:
+        InstrumentationMap.load(path)
+    assert len(str(error.value)) < 400
+
+
+@pytest.mark.parametrize(
+    ("value", "name"),
+    [
+        (r'"a\uD83D\uDE00b"', "a\N{GRINNING FACE}b"),
+        (r'"a\ud800"', "a\N{REPLACEMENT CHARACTER}"),
+        (r'"\udc00\ud800x"', "\N{REPLACEMENT CHARACTER}" * 2 + "x"),
+        ("a  b   # a comment, {with} 'all'", "a  b"),
+        ("a#b", "a#b"),
+    ],
+)
+def test_texts_of_yaml(tmp_path: Path, value: str, name: str) -> None:
+    path = tmp_path / "map.yaml"
+    for text in (
+        f"- {{ id: 1, function: 1, function-name: {value}\n}}\n",
+        f"- id: 1\n  function: 1\n  function-name: {value}\n",
+    ):
+        path.write_text(text)
+        assert InstrumentationMap.load(path).lookup(1).name == name  # type: ignore[union-attr]
+        path.unlink()
+
+
+@pytest.mark.parametrize("number", ["0x1" + "0" * 16, "9" * 5000, "-1"])
+def test_numbers_beyond_64_bits(tmp_path: Path, number: str) -> None:
+    path = tmp_path / "map.yaml"
+    path.write_text(f"- {{ id: 1, function: {number} }}\n")
+    with pytest.raises(SymbolError, match=r"line 1: function is .*, expected 0\.\.18446744073709551615"):
         InstrumentationMap.load(path)
 
 
@@ -301,6 +417,5 @@ def test_several_objects(tmp_path: Path) -> None:
         path.write_text(f"- {{ id: 1, function: 16, function-name: {name}_start }}\n")
         maps.append(InstrumentationMap.load(path))
     names = FunctionNames(maps)
-    found = names.lookup_many([1 << 24 | 1, 1, 2, 2 << 24 | 1])
-    assert [f and f.name for f in found] == ["library_start", "program_start", None, None]
-    assert names.lookup(1 << 24 | 1).object == str(tmp_path / "library")  # type: ignore[union-attr]
+    found = [names.lookup(i) for i in (1 << 24 | 1, 1, 2, 2 << 24 | 1)]
+    assert [f and (f.name, f.object) for f in found] == [("library_start", ""), ("program_start", ""), None, None]

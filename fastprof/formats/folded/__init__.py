@@ -70,7 +70,7 @@ FORMATS = (
         sniff=sniff,
         reader="read:FoldedReader",
         writer="write:FoldedWriter",
-        holds=Holds(values=False, labels=False, times=False, places=False, keeps_stacks=False),
+        holds=Holds(values=False, labels=False, times=False, places=False, keeps_stacks=False, short_names=True),
         reads=(COUNTS, DECIMALS),
         writes=(ROOT, NANOSECONDS),
     ),

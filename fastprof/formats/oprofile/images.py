@@ -23,7 +23,7 @@ from fastprof.symbols.demangle import demangle, left_mangled
 if TYPE_CHECKING:
     import tempfile
 
-    from fastprof.symbols.elf import ElfObject
+    from fastprof.symbols.objects import ElfObject
 
 _SUFFIXES = ("", ".ko", ".debug", ".dbg", ".ko.debug")
 _KALLSYMS = "/proc/kallsyms"
@@ -140,7 +140,7 @@ class Images:
         n = self._counted(lib.fp_oprofile_image_elf(c, data, len(data), nothing, 0, loaded.by_address))
         elf = None
         if n >= 0 and (c.has_debug or not n):
-            from fastprof.symbols.elf import ElfObject
+            from fastprof.symbols.objects import ElfObject
 
             options = self._options
             elf = ElfObject(

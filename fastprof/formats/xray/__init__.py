@@ -4,8 +4,17 @@ from __future__ import annotations
 
 import struct
 
-from fastprof.core.engine import MAYBE, NO, SURE, Format
+from fastprof.core.engine import MAYBE, NO, SURE, Format, Holds
+from fastprof.core.options import Option, Text
 from fastprof.symbols import DEMANGLE, SYMBOLS
+
+PROGRAM = Option(
+    "program",
+    Text("NAME"),
+    "",
+    group="xray",
+    help="the program that wrote the log, where --symbols is only a map of it",
+)
 
 _PROFILE_MAGIC = (b"forpyarx", b"xrayprof")
 
@@ -55,6 +64,7 @@ FORMATS = (
         sniff=sniff,
         reader="read:XRayReader",
         writer="write:XRayWriter",
-        reads=(SYMBOLS, DEMANGLE),
+        holds=Holds(names=False),
+        reads=(SYMBOLS, DEMANGLE, PROGRAM),
     ),
 )

@@ -20,45 +20,59 @@ import os
 import re
 import struct
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import pairwise
 
 from fastprof.core._typing import TYPE_CHECKING, NamedTuple
 from fastprof.core.errors import SymbolError
 from fastprof.symbols.demangle import demangle as readable
 from fastprof.symbols.demangle import left_mangled
-from fastprof.symbols.elf import ElfObject, Section, Symbol
+from fastprof.symbols.elf import SHT_RELA, ElfFile, Section
+from fastprof.symbols.kept import Kept
+from fastprof.symbols.objects import ElfObject, Symbol, kept_object
 
 if TYPE_CHECKING:
     from fastprof.symbols.demangle import Demangle
 
+ENTER, EXIT, TAIL_EXIT, ENTER_ARGUMENTS = range(4)  # kinds of sleds
 MAX_KIND = 5
 MAX_VERSION = 2
+MOST_KEPT = 16  # maps that a process keeps for its next log
 OBJECT_SHIFT = 24  # -fxray-shared: the id of a function is object << 24 | id in that object
 _RELATIVE = {  # the relocation type "load address + addend" of each machine
-    "EM_X86_64": 8,
-    "EM_386": 8,
-    "EM_AARCH64": 1027,
-    "EM_ARM": 23,
-    "EM_PPC64": 22,
-    "EM_LOONGARCH": 3,
-    "EM_RISCV": 3,
-    "EM_S390": 12,
-    "EM_HEXAGON": 35,
+    62: 8,  # EM_X86_64
+    3: 8,  # EM_386
+    183: 1027,  # EM_AARCH64
+    40: 23,  # EM_ARM
+    21: 22,  # EM_PPC64
+    258: 3,  # EM_LOONGARCH
+    243: 3,  # EM_RISCV
+    22: 12,  # EM_S390
+    164: 35,  # EM_HEXAGON
 }
-_PAIR = re.compile(
-    r"""\s*(?P<key>[A-Za-z][\w-]*)\s*:[ \t]*
-    (?:'(?P<single>(?:[^']|'')*)'|"(?P<double>(?:[^"\\]|\\.)*)"|(?P<plain>[^,{}'"\n][^,}\n]*?)?)
-    [ \t]*(?:[ ]\#[^\n]*)?(?P<end>,|\}|\r?\n|$)""",
-    re.VERBOSE | re.DOTALL,
-)
-_BLOCK_PAIR = re.compile(_PAIR.pattern.replace(r"[^,{}'\"\n][^,}\n]*?", r"[^{'\"\n][^\n]*?"), re.VERBOSE | re.DOTALL)
-_SPACE = re.compile(r"(?:[ \t\r\n]|\#[^\n]*|^(?:---|\.\.\.)[^\n]*)*", re.MULTILINE)
+# Nothing here is tried a second time (`*+`), so that a line of any shape takes time in proportion to its length.
+_PAIR = r"""\s*+(?P<key>[A-Za-z][\w-]*+)\s*+:[ \t]*+
+    (?:'(?P<single>(?:[^']|'')*+)'|"(?P<double>(?:[^"\\]|\\.)*+)"
+    |(?P<plain>[^%s'"\s](?:[^%s \r\n]|[ ](?!\#)|\r(?!\n))*+))?+
+    [ \t]*+(?:\#[^\n]*+)?+(?P<end>,|\}|\r?\n|$)"""
+_FLOW_PAIR = re.compile(_PAIR % (",{}", ",}"), re.VERBOSE | re.DOTALL)
+_BLOCK_PAIR = re.compile(_PAIR % ("{", ""), re.VERBOSE | re.DOTALL)
+_SPACE = re.compile(r"(?:[ \t\r\n]++|\#[^\n]*+|^(?:---|\.\.\.)[^\n]*+)*+", re.MULTILINE)
 _ESCAPE = re.compile(r"\\(?:x([0-9A-Fa-f]{2})|u([0-9A-Fa-f]{4})|U([0-9A-Fa-f]{8})|(.))", re.DOTALL)
+_KINDS = {  # the words of YAML maps
+    "function-enter": ENTER,
+    "function-exit": EXIT,
+    "tail-exit": TAIL_EXIT,
+    "log-args-enter": ENTER_ARGUMENTS,
+    "custom-event": 4,
+    "typed-event": 5,
+}
 _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "0": "\0", "e": "\x1b", "a": "\a", "b": "\b", "f": "\f", "v": "\v"}
 
 
 class Function(NamedTuple):
     """What an id stands for. `name` is `@(hexaddress)` where the address has no symbol; `file`, `line` are where the
-    function starts ("", 0 if unknown); `address` is link-time; `object` is the path of the map's file."""
+    function starts ("", 0 if unknown); `address` is link-time; `object` is the path of the program, "" if the map is
+    not the program itself. `sleds` has bit k for each sled of kind k, and is 0 if the map does not say."""
 
     name: str
     system_name: str
@@ -66,6 +80,16 @@ class Function(NamedTuple):
     line: int
     address: int
     object: str
+    sleds: int
+    is_named: bool
+
+    def can(self, operations: int) -> bool:
+        """Whether the function has sleds for what it did: bit k of `operations` is what sleds of kind k record.
+
+        Where a machine has no sleds for tail calls, they are exits.  A sled that could record arguments may not.
+        """
+        able = self.sleds | 1 << ENTER | (self.sleds >> TAIL_EXIT & 1) << EXIT
+        return not self.sleds or operations & ~able == 0
 
 
 class InstrumentationMap:
@@ -74,10 +98,11 @@ class InstrumentationMap:
     `warnings` holds what is odd about the map but does not make it unusable.
     """
 
-    def __init__(self, path: str, addresses: dict[int, int], *, demangle: Demangle = "full") -> None:
+    def __init__(self, path: str, addresses: dict[int, int], sleds: dict[int, int], demangle: Demangle) -> None:
         self.path = path
         self.warnings: list[str] = []
         self._addresses = addresses
+        self._sleds = sleds
         self._demangle = demangle
         self._elf: ElfObject | None = None
         self._given: dict[int, str] = {}
@@ -88,9 +113,13 @@ class InstrumentationMap:
     def load(cls, path: str | os.PathLike[str], demangle: Demangle = "full") -> InstrumentationMap:
         """Read the map of an ELF file, or a YAML map as `llvm-xray extract` writes it.
 
+        A process that reads many logs of one program reads its map once.
         Errors: SymbolError with file, section and byte offset, or file and line.
         """
-        path = os.fspath(path)
+        return _kept.get(path, demangle, lambda: cls._read(os.fspath(path), demangle))
+
+    @classmethod
+    def _read(cls, path: str, demangle: Demangle) -> InstrumentationMap:
         try:
             with open(path, "rb") as file:
                 start = file.read(4)
@@ -104,6 +133,11 @@ class InstrumentationMap:
         """The number of functions."""
         return len(self._addresses)
 
+    @property
+    def program(self) -> str:
+        """The path of the program; "" if the map is a text about it."""
+        return self.path if self._elf else ""
+
     def lookup(self, function_id: int) -> Function | None:
         """The function of an id, or None when it is not in the map."""
         return self.lookup_many((function_id,))[0]
@@ -111,62 +145,84 @@ class InstrumentationMap:
     def lookup_many(self, function_ids: Sequence[int]) -> list[Function | None]:
         """`lookup` for many ids, in their order; new ones are symbolized together."""
         new = [i for i in dict.fromkeys(function_ids) if i in self._addresses and i not in self._known]
-        chains = self._elf.lookup_many([self._addresses[i] for i in new]) if self._elf else [()] * len(new)
-        for function_id, chain in zip(new, chains, strict=True):
-            self._known[function_id] = self._function(function_id, chain)
+        symbols = self._elf.entries([self._addresses[i] for i in new]) if self._elf else [None] * len(new)
+        for function_id, symbol in zip(new, symbols, strict=True):
+            self._known[function_id] = self._function(function_id, symbol)
         return [self._known.get(i) for i in function_ids]
 
-    def _function(self, function_id: int, chain: tuple[Symbol, ...]) -> Function:
-        address = self._addresses[function_id]
-        if chain:
-            outer = chain[-1]  # the others are functions inlined at its first instruction
-            return Function(outer.name, outer.system_name, outer.file, outer.line, address, self.path)
-        given = self._given.get(function_id) or f"@({address:x})"
-        name = readable(given, self._demangle, self._refused)
-        return Function(name, given, "", 0, address, self.path)
+    def _function(self, function_id: int, symbol: Symbol | None) -> Function:
+        address, sleds = self._addresses[function_id], self._sleds[function_id]
+        if symbol:
+            name, file, line = symbol.name, symbol.file, symbol.line
+            return Function(name, symbol.system_name, file, line, address, self.program, sleds, True)
+        given = self._given.get(function_id, "")
+        name = readable(given, self._demangle, self._refused) if given else f"@({address:x})"
+        return Function(name, given or name, "", 0, address, self.program, sleds, bool(given))
 
-    def notes(self) -> list[str]:
-        """What is to be said of the names that were looked up."""
-        refused = self._elf.refused if self._elf else self._refused
-        return [f"{self.path}: {left_mangled(refused)}"] if refused else []
+    def notes(self, named: Iterable[Function]) -> list[str]:
+        """What is to be said of these functions' names."""
+        unnamed = [function for function in named if not function.is_named]
+        names = {function.system_name for function in named}
+        notes = []
+        if unnamed:
+            why = f": {self._elf.reason}" if self._elf and self._elf.reason else ""
+            notes.append(f"{len(unnamed):,} of {len(names):,} functions without a symbol{why}")
+        if self._elf and self._elf.note:
+            notes.append(self._elf.note)
+        if refused := names & (self._elf.refused if self._elf else self._refused):
+            notes.append(left_mangled(refused))
+        return [f"{self.path}: {note}" for note in notes]
 
     # ---- ELF
 
     @classmethod
     def _from_elf(cls, path: str, demangle: Demangle) -> InstrumentationMap:
-        elf = ElfObject(path, demangle=demangle)
+        elf = kept_object(path, demangle=demangle)
         if elf.reason:
             raise SymbolError(f"{path}: {elf.reason}")
         section = elf.section("xray_instr_map")
         if section is None:
             raise SymbolError(f"{path}: no section xray_instr_map (built without -fxray-instrument, or stripped of it)")
-        functions = list(_read_functions(elf, section))
-        runs = [i for i, function in enumerate(functions) if i == 0 or function != functions[i - 1]]
-        firsts, warning = _read_index(elf, section, len(functions))
+        try:
+            entries = list(_read_sleds(elf, section))
+            runs = [i for i, entry in enumerate(entries) if i == 0 or entry[0] != entries[i - 1][0]]
+            firsts, warning = _read_index(elf, section, len(entries))
+        except SymbolError as error:
+            raise SymbolError(f"{path}: {error}") from error
         if firsts and firsts != runs:
             counts = f"section xray_fn_idx numbers {len(firsts)} functions, xray_instr_map {len(runs)}"
-            warning = f"{path}: {counts}; numbered by xray_fn_idx"
+            warning = f"{counts}; numbered by xray_fn_idx"
             runs = firsts  # as the runtime numbers; in runs, functions that the linker folded into one have one id
-        result = cls(path, {i: functions[first] for i, first in enumerate(runs, 1)}, demangle=demangle)
+        addresses = {i: entries[first][0] for i, first in enumerate(runs, 1)}
+        sleds = dict.fromkeys(addresses, 0)
+        ends = dict(pairwise([*sorted(runs), len(entries)]))
+        for i, first in enumerate(runs, 1):
+            for _, kind in entries[first : ends[first]]:
+                sleds[i] |= 1 << kind
+        result = cls(path, addresses, sleds, demangle)
         result._elf = elf
-        result.warnings += [warning] if warning else []
+        result.warnings += [f"{path}: {warning}"] if warning else []
         return result
 
     # ---- YAML
 
     @classmethod
     def _from_yaml(cls, path: str, text: bytes, demangle: Demangle) -> InstrumentationMap:
-        result = cls(path, {}, demangle=demangle)
+        result = cls(path, {}, {}, demangle)
         for line, item in _read_yaml(path, text):
-            function_id, address = (_number(path, line, item, key) for key in ("id", "function"))
-            if not 0 < function_id < 1 << 32:
-                raise SymbolError(f"{path}: line {line}: id is {function_id}, expected 1..{(1 << 32) - 1}")
+            function_id = _number(path, line, item, "id", 1, 32)
+            address = _number(path, line, item, "function", 0, 64)
             if result._addresses.setdefault(function_id, address) != address:
                 known = result._addresses[function_id]
                 raise SymbolError(f"{path}: line {line}: id {function_id} is function {address:#x}, before {known:#x}")
+            kind = _KINDS.get(item.get("kind", ""))
+            result._sleds[function_id] = result._sleds.get(function_id, 0) | (0 if kind is None else 1 << kind)
             if name := item.get("function-name"):
                 result._given[function_id] = name
         return result
+
+
+_kept = Kept[InstrumentationMap](MOST_KEPT)
 
 
 class FunctionNames:
@@ -178,58 +234,60 @@ class FunctionNames:
 
     def __init__(self, maps: Iterable[InstrumentationMap]) -> None:
         self.maps = tuple(maps)
+        self._named: list[list[Function]] = [[] for _ in self.maps]
 
     def lookup(self, function_id: int) -> Function | None:
         """The function of an id as the log has it, or None when it is in no map."""
-        return self.lookup_many((function_id,))[0]
+        number = function_id >> OBJECT_SHIFT
+        if number >= len(self.maps):
+            return None
+        found = self.maps[number].lookup(function_id & ((1 << OBJECT_SHIFT) - 1))
+        if found:
+            self._named[number].append(found)
+        return found
 
-    def lookup_many(self, function_ids: Sequence[int]) -> list[Function | None]:
-        """`lookup` for many ids, in their order, each map asked once."""
-        answers: dict[int, Function | None] = {}
-        for number, one in enumerate(self.maps):
-            mine = [i for i in function_ids if i >> OBJECT_SHIFT == number]
-            local = [i & ((1 << OBJECT_SHIFT) - 1) for i in mine]
-            answers.update(zip(mine, one.lookup_many(local), strict=True))
-        return [answers.get(i) for i in function_ids]
+    def notes(self) -> list[str]:
+        """What is to be said of the maps, and of the names of the functions that were looked up."""
+        pairs = zip(self.maps, self._named, strict=True)
+        return [note for one, named in pairs for note in (*one.warnings, *one.notes(named))]
 
 
-def _read_functions(elf: ElfObject, section: Section) -> Iterator[int]:
-    """The function address of every entry. Errors: SymbolError with section and byte offset in the file."""
-    order = "<" if elf.endian == "little" else ">"
-    layout = struct.Struct(order + ("QQBBB13x" if elf.bits == 64 else "IIBBB5x"))
+def _read_sleds(elf: ElfFile, section: Section) -> Iterator[tuple[int, int]]:
+    """The function address and the kind of every entry.  Errors: SymbolError with section and byte offset."""
+    layout = struct.Struct(elf.order + ("QQBBB13x" if elf.bits == 64 else "IIBBB5x"))
     word, mask = elf.bits // 8, (1 << elf.bits) - 1
     data = elf.data(section)
-    if not data or len(data) % layout.size:
-        where = f"{elf.path}: section xray_instr_map at byte {section.offset}"
+    if not len(data) or len(data) % layout.size:
+        where = f"section xray_instr_map at byte {section.offset}"
         raise SymbolError(f"{where}: size is {len(data)}, expected a multiple of {layout.size}")
     moved: dict[int, int] | None = None
-    for at, (_, function, kind, _, version) in enumerate(layout.iter_unpack(data)):
-        offset = at * layout.size
-        where = f"{elf.path}: section xray_instr_map at byte {section.offset + offset}"
-        if version > MAX_VERSION:
-            raise SymbolError(f"{where}: version is {version}, expected 0..{MAX_VERSION}")
-        if kind > MAX_KIND:
-            raise SymbolError(f"{where}: kind is {kind}, expected 0..{MAX_KIND}")
-        field = section.address + offset + word
+    field = section.address + word - layout.size
+    for _, function, kind, _, version in layout.iter_unpack(data):
+        field += layout.size
         if version == MAX_VERSION:
             function = (field + function) & mask
         elif function == 0:
             if moved is None:
                 moved = _relative_relocations(elf)
             function = moved.get(field, 0)
-        if function == 0:
+        if version > MAX_VERSION or kind > MAX_KIND or function == 0:
+            where = f"section xray_instr_map at byte {section.offset + field - word - section.address}"
+            if version > MAX_VERSION:
+                raise SymbolError(f"{where}: version is {version}, expected 0..{MAX_VERSION}")
+            if kind > MAX_KIND:
+                raise SymbolError(f"{where}: kind is {kind}, expected 0..{MAX_KIND}")
             raise SymbolError(f"{where}: function address is 0 and no relocation fills it in")
-        yield function
+        yield function, kind
 
 
-def _relative_relocations(elf: ElfObject) -> dict[int, int]:
+def _relative_relocations(elf: ElfFile) -> dict[int, int]:
     """place -> addend of all relative relocations with addends (those without keep the address in place)."""
     wanted = _RELATIVE.get(elf.machine)
-    layout = struct.Struct(("<" if elf.endian == "little" else ">") + ("QQq" if elf.bits == 64 else "IIi"))
+    layout = struct.Struct(elf.order + ("QQq" if elf.bits == 64 else "IIi"))
     type_mask = 0xFFFFFFFF if elf.bits == 64 else 0xFF
     places: dict[int, int] = {}
-    for section in elf.sections():
-        if section.kind == "SHT_RELA":
+    for section in elf.sections:
+        if section.kind == SHT_RELA:
             data = elf.data(section)
             for place, info, addend in layout.iter_unpack(data[: len(data) // layout.size * layout.size]):
                 if info & type_mask == wanted:
@@ -237,7 +295,7 @@ def _relative_relocations(elf: ElfObject) -> dict[int, int]:
     return places
 
 
-def _read_index(elf: ElfObject, sleds: Section, count: int) -> tuple[list[int], str]:
+def _read_index(elf: ElfFile, sleds: Section, count: int) -> tuple[list[int], str]:
     """From xray_fn_idx: the number of the first entry of each function ([] without index), and a warning or "".
 
     An index entry is two words: the distance from itself to the first sled entry, and how many there are; before
@@ -246,11 +304,10 @@ def _read_index(elf: ElfObject, sleds: Section, count: int) -> tuple[list[int], 
     section = elf.section("xray_fn_idx")
     if section is None:
         return [], ""
-    order = "<" if elf.endian == "little" else ">"
-    layout = struct.Struct(order + ("QQ" if elf.bits == 64 else "II"))
+    layout = struct.Struct(elf.order + ("QQ" if elf.bits == 64 else "II"))
     size, mask = (32 if elf.bits == 64 else 16), (1 << elf.bits) - 1
     data = elf.data(section)
-    where = f"{elf.path}: section xray_fn_idx at byte {section.offset}"
+    where = f"section xray_fn_idx at byte {section.offset}"
     if len(data) % layout.size:
         return [], f"{where}: size is {len(data)}, expected a multiple of {layout.size}; not used"
     pairs = list(layout.iter_unpack(data))
@@ -291,7 +348,7 @@ def _read_yaml(path: str, raw: bytes) -> Iterator[tuple[int, dict[str, str]]]:
         at += braces
         item: dict[str, str] = {}
         while True:
-            match = (_PAIR if braces else _BLOCK_PAIR).match(text, at)
+            match = (_FLOW_PAIR if braces else _BLOCK_PAIR).match(text, at)
             if match is None or (braces and match["end"] not in (",", "}", "\n", "\r\n")):
                 broken = line + text.count("\n", counted, at)
                 raise SymbolError(f"{path}: line {broken}: found {text[at : at + 20]!r}, expected 'key: value'")
@@ -318,8 +375,10 @@ def _scalar(match: re.Match[str]) -> str:
     if match["single"] is not None:
         return match["single"].replace("''", "'")
     if match["double"] is not None:
-        return _ESCAPE.sub(_unescape, match["double"])
-    return match["plain"] or ""
+        text = _ESCAPE.sub(_unescape, match["double"])
+        # two escapes may be the halves of one character; a half alone is none
+        return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+    return (match["plain"] or "").rstrip()
 
 
 def _unescape(match: re.Match[str]) -> str:
@@ -329,8 +388,13 @@ def _unescape(match: re.Match[str]) -> str:
     return chr(int(code, 16)) if int(code, 16) < 0x110000 else match[0]
 
 
-def _number(path: str, line: int, item: dict[str, str], key: str) -> int:
+def _number(path: str, line: int, item: dict[str, str], key: str, least: int, bits: int) -> int:
+    text = item.get(key, "")
     try:
-        return int(item.get(key, ""), 0)
+        value = int(text, 0) if len(text) <= 80 else 1 << bits
     except ValueError:
-        raise SymbolError(f"{path}: line {line}: {key} is {item.get(key)!r}, expected a number") from None
+        found = repr(text) if key in item else "missing"
+        raise SymbolError(f"{path}: line {line}: {key} is {found:.40}, expected a number") from None
+    if not least <= value < 1 << bits:
+        raise SymbolError(f"{path}: line {line}: {key} is {text:.40}, expected {least}..{(1 << bits) - 1}")
+    return value

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from fastprof.core._c import ffi, lib
-from fastprof.core._typing import Any
+from fastprof.core._typing import TYPE_CHECKING, Any
 from fastprof.core.engine import Reader
 from fastprof.core.errors import check
 from fastprof.core.model import Model, Part, ValueType
@@ -13,8 +13,13 @@ from fastprof.core.options import LENIENT, Options
 from fastprof.core.owner import owned
 from fastprof.core.report import Report
 from fastprof.core.source import Source
+from fastprof.formats.xray import PROGRAM
 from fastprof.symbols import DEMANGLE, SYMBOLS
 
+if TYPE_CHECKING:
+    from fastprof.formats.xray.map import Function, FunctionNames
+
+_LENT = (lib.FP_FULL, lib.FP_DONE)  # the batch is complete
 _MODES = {
     lib.FP_XRAY_BASIC: "basic",
     lib.FP_XRAY_FDR: "fdr",
@@ -25,6 +30,7 @@ _MODES = {
 # so small that going from one to the next costs more than reading what is between.
 _INDEX_WINDOW = 4096
 _DENSE_WINDOW = 64 * 1024
+_CHECKED_BATCHES = 64  # whose functions are compared with the sleds of the map
 
 
 class XRayReader(Reader):
@@ -40,9 +46,13 @@ class XRayReader(Reader):
         nbytes = ffi.new("size_t *")
         self._check(lib.fp_xray_header(x, source.head, len(source.head), nbytes, self._err))
         self._header_nbytes = int(nbytes[0])
-        self._names: Any = None
+        self._names = _load_names(options)
         self._unnamed = 0
-        self._object = model.object(options[SYMBOLS][0]) if options[SYMBOLS] else 0
+        self._numbers: dict[int, Function] = {}  # by function of the model
+        self._seen: Any = ffi.new("uint8_t[]", 1)
+        self._checked = 0
+        program = options[PROGRAM] or (self._names.maps[0].program if self._names else "")
+        self._object = model.object(program) if program else 0
         profile = x.mode in (lib.FP_XRAY_PROFILE, lib.FP_XRAY_PROFILE_RAW)
         if profile:
             self.view = "stacks"
@@ -66,7 +76,6 @@ class XRayReader(Reader):
     # ---- which bytes, in which order -----------------------------------
 
     def ranges(self) -> Iterable[tuple[int, int | None]]:
-        self._names = _load_names(self.options, self.report)
         if self._x.mode == lib.FP_XRAY_FDR:
             self.source.spool()
             self._index()
@@ -123,17 +132,34 @@ class XRayReader(Reader):
         batch.part = self._part
         while (status := lib.fp_xray_feed(self._x, in_, batch, err)) == lib.FP_ASK:
             self._define(self._x.asked)
+        if self._numbers and self.view == "timeline" and self._checked < _CHECKED_BATCHES and status in _LENT:
+            self._checked += 1
+            self._see(batch)
         return int(status)
+
+    def _see(self, batch: Any) -> None:
+        """Note what the functions of a batch do."""
+        n = self.model.count("functions")
+        if n > len(self._seen):
+            seen = ffi.new("uint8_t[]", 2 * n)
+            ffi.memmove(seen, self._seen, len(self._seen))
+            self._seen = seen
+        lib.fp_xray_seen(batch, self._seen, n)
+
+    def _misfits(self) -> int:
+        """How many functions did what they have no sleds for."""
+        seen = bytes(ffi.buffer(self._seen))
+        return sum(not f.can(seen[number]) for number, f in self._numbers.items() if number < len(seen))
 
     def _define(self, function_id: int) -> None:
         """Name a function that the decoder meets for the first time."""
         model = self.model
         symbol = self._names.lookup(function_id) if self._names else None
         if symbol is None:
-            self._unnamed += self._names is not None
+            self._unnamed += 1
             function = model.function(f"#{function_id}", object_id=self._object)
         else:
-            object_id = model.object(symbol.object) if symbol.object else 0
+            object_id = model.object(symbol.object) if symbol.object else self._object
             system_name = symbol.system_name if symbol.system_name != symbol.name else ""
             function = model.function(symbol.name, symbol.file, object_id, system_name, symbol.line)
             if model.numbers.setdefault(function, function_id) != function_id:
@@ -141,6 +167,7 @@ class XRayReader(Reader):
                 system_name = f"{symbol.system_name}#{function_id}"
                 function = model.function(symbol.name, symbol.file, object_id, system_name, symbol.line)
                 model.numbers[function] = function_id
+            self._numbers[function] = symbol
         if lib.fp_xray_define(self._x, function_id, function):
             raise MemoryError("no memory for the function table")
 
@@ -162,10 +189,7 @@ class XRayReader(Reader):
             ("skipped-bytes", "bytes passed over", stats.lost_bytes),
         ):
             report.losses.add(code, text, n)
-        if self._unnamed:
-            report.warn(f"{self._unnamed:,} functions of the log are in no map: is it that of another build or object?")
-        for note in (note for one in self._names.maps for note in one.notes()) if self._names else ():
-            report.warn(note)
+        self._tell_names()
         if stats.joined:
             self.model.parts[self._part].pid = None  # a profile's was that of its first log only
         facts = report.facts
@@ -181,13 +205,30 @@ class XRayReader(Reader):
         if x.mode != lib.FP_XRAY_BASIC:
             facts["buffers"] = int(stats.buffers)
 
+    def _tell_names(self) -> None:
+        """What is to be said of the names."""
+        report, called = self.report, len(self._numbers) + self._unnamed
+        if self._names is None:
+            if self._unnamed:
+                self.advice = (
+                    f"{self.source.name}: functions are shown by their numbers: XRay logs hold no names; "
+                    "give the program that wrote the log with --symbols (-s)"
+                )
+            return
+        for note in self._names.notes():
+            report.warn(note)
+        doubts = []
+        if self._unnamed:
+            doubts.append(f"{self._unnamed:,} of {called:,} functions of the log are in no map")
+        if misfits := self._misfits():
+            doubts.append(f"{misfits:,} of {called:,} functions leave or begin in ways that they cannot by the map")
+        if doubts:
+            report.warn(f"{self._names.maps[0].path}: seems to be another build or object: {'; '.join(doubts)}")
 
-def _load_names(options: Options, report: Report) -> Any:
+
+def _load_names(options: Options) -> FunctionNames | None:
     if not options[SYMBOLS]:
         return None
     from fastprof.formats.xray.map import FunctionNames, InstrumentationMap
 
-    maps = [InstrumentationMap.load(path, demangle=options[DEMANGLE]) for path in options[SYMBOLS]]
-    for warning in (w for one in maps for w in one.warnings):
-        report.warn(warning)
-    return FunctionNames(maps)
+    return FunctionNames(InstrumentationMap.load(path, options[DEMANGLE]) for path in options[SYMBOLS])

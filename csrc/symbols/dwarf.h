@@ -1,0 +1,229 @@
+/* symbols/dwarf.h - what all of DWARF is made of: sections, numbers, forms.
+ *
+ * Numbers have a fixed size, or are LEB128: 7 bits a byte, the lowest first; the top bit says that another byte
+ * follows. A form says how a value is stored.  A unit is a length and what follows it; where the length is 0xffffffff,
+ * a length of 8 bytes follows, and offsets in the unit have 8 bytes ("64-bit DWARF") instead of 4. Source: DWARF 5,
+ * sections 7.4 to 7.6.
+ */
+#ifndef FP_DWARF_H
+#define FP_DWARF_H
+
+#include "core/fp.h"
+
+/* cffi-begin */
+
+enum fp_dwarf_section {
+    FP_DWARF_LINE = 0,
+    FP_DWARF_LINE_STR = 1,
+    FP_DWARF_STR = 2,
+    FP_DWARF_STR_OFFSETS = 3,
+    FP_DWARF_INFO = 4,
+    FP_DWARF_ABBREV = 5,
+    FP_DWARF_ADDR = 6,
+    FP_DWARF_SECTIONS = 7
+};
+
+struct fp_bytes {
+    const uint8_t *p;
+    size_t n;
+};
+
+/* The sections of a file, decompressed; those it does not have are empty. */
+struct fp_dwarf {
+    struct fp_bytes sections[7]; /* by enum fp_dwarf_section */
+    int32_t swap;                /* the other byte order */
+    int32_t address_size;        /* of the file: 4 or 8 */
+    int32_t has_all;             /* else only the first two are there yet: what needs others returns FP_ASK */
+};
+
+/* Whether a unit has its functions in another file (.dwo), as .debug_abbrev says. */
+int fp_dwarf_is_split(const struct fp_dwarf *d);
+
+/* cffi-end */
+
+/* Reads from p up to `end`.  `bad` is sticky: a value reached past the end or does not fit; what is read then is 0. */
+struct fp_cursor {
+    const uint8_t *p, *end;
+    int32_t swap;
+    int32_t bad;
+};
+
+static inline struct fp_cursor fp_cursor_at(const struct fp_dwarf *d, enum fp_dwarf_section section, uint64_t offset) {
+    const struct fp_bytes s = d->sections[section];
+    struct fp_cursor c = {s.p, s.p, d->swap, 0};
+    if (!s.p || offset > s.n) {
+        c.bad = 1;
+        return c;
+    }
+    c.p += offset;
+    c.end += s.n;
+    return c;
+}
+
+static inline uint64_t fp_cursor_fail(struct fp_cursor *c) {
+    c->bad = 1;
+    c->p = c->end;
+    return 0;
+}
+
+static inline size_t fp_cursor_left(const struct fp_cursor *c) {
+    return (size_t)(c->end - c->p);
+}
+
+static inline const uint8_t *fp_take_bytes(struct fp_cursor *c, uint64_t n) {
+    if (n > fp_cursor_left(c)) {
+        fp_cursor_fail(c);
+        return NULL;
+    }
+    const uint8_t *p = c->p;
+    c->p += n;
+    return p;
+}
+
+/* A number of 1 to 8 bytes. */
+static inline uint64_t fp_take(struct fp_cursor *c, unsigned n) {
+    const uint8_t *p = fp_take_bytes(c, n);
+    if (!p) return 0;
+    switch (n) {
+        case 1: return p[0];
+        case 2: return fp_u16s(p, c->swap);
+        case 4: return fp_u32s(p, c->swap);
+        case 8: return fp_u64s(p, c->swap);
+        default: break;
+    }
+    uint64_t v = 0;
+    const int big = c->swap ^ (__BYTE_ORDER__ == __ORDER_BIG_ENDIAN__);
+    for (unsigned i = 0; i < n && i < 8; i++) v |= (uint64_t)p[big ? n - 1 - i : i] << 8 * i;
+    return v;
+}
+
+static inline uint64_t fp_take_uleb(struct fp_cursor *c) {
+    uint64_t v = 0;
+    for (unsigned shift = 0; c->p < c->end; shift += 7) {
+        const uint8_t byte = *c->p++;
+        const uint64_t bits = byte & 0x7f;
+        if (shift < 64 && bits << shift >> shift == bits)
+            v |= bits << shift;
+        else if (bits)
+            return fp_cursor_fail(c);
+        if (byte < 0x80) return v;
+        if (shift >= 1 << 10) break; /* padded beyond all reason */
+    }
+    return fp_cursor_fail(c);
+}
+
+/* Signed; bits beyond 64 are dropped. */
+static inline int64_t fp_take_sleb(struct fp_cursor *c) {
+    uint64_t v = 0;
+    for (unsigned shift = 0; c->p < c->end; shift += 7) {
+        const uint8_t byte = *c->p++;
+        if (shift < 64) v |= (uint64_t)(byte & 0x7f) << shift;
+        if (byte < 0x80) {
+            if (byte & 0x40 && shift + 7 < 64) v |= ~(uint64_t)0 << (shift + 7);
+            return (int64_t)v;
+        }
+        if (shift >= 1 << 10) break;
+    }
+    return (int64_t)fp_cursor_fail(c);
+}
+
+enum { FP_LONGEST_STRING = 1 << 16 }; /* of names of files; real systems end at 4096 */
+
+/* A string up to its NUL. */
+static inline struct fp_bytes fp_take_string(struct fp_cursor *c) {
+    const size_t left = fp_cursor_left(c), most = left < FP_LONGEST_STRING ? left : FP_LONGEST_STRING;
+    const uint8_t *p = c->p, *nul = most ? memchr(p, 0, most) : NULL;
+    if (!nul) {
+        fp_cursor_fail(c);
+        return (struct fp_bytes){NULL, 0};
+    }
+    c->p = nul + 1;
+    return (struct fp_bytes){p, (size_t)(nul - p)};
+}
+
+/* What the forms of a unit depend on. */
+struct fp_dwarf_unit {
+    uint16_t version;
+    uint8_t address_size; /* 1 to 8 */
+    uint8_t offset_size;  /* 4 or 8 */
+    uint64_t str_offsets; /* where its part of .debug_str_offsets begins */
+};
+
+/* Reads the length of a unit and the version behind it.  Returns the end of the unit, or NULL, with c->bad set, if
+ * there is none. */
+static inline const uint8_t *fp_take_unit(struct fp_cursor *c, struct fp_dwarf_unit *u) {
+    uint64_t length = fp_take(c, 4);
+    u->offset_size = 4;
+    if (length == 0xffffffff) {
+        length = fp_take(c, 8);
+        u->offset_size = 8;
+    } else if (length >= 0xfffffff0) {
+        fp_cursor_fail(c);
+    }
+    if (!c->bad && length > fp_cursor_left(c)) fp_cursor_fail(c);
+    if (c->bad) return NULL;
+    const uint8_t *end = c->p + length;
+    u->version = (uint16_t)fp_take(c, 2);
+    return end;
+}
+
+/* Where a string of a form is; `value` is what the form holds. */
+struct fp_value {
+    uint64_t number;      /* of a constant, an offset, an index, an address */
+    struct fp_bytes text; /* of DW_FORM_string */
+};
+
+enum fp_form {
+    FP_FORM_ADDR = 0x01,
+    FP_FORM_BLOCK2 = 0x03,
+    FP_FORM_BLOCK4 = 0x04,
+    FP_FORM_DATA2 = 0x05,
+    FP_FORM_DATA4 = 0x06,
+    FP_FORM_DATA8 = 0x07,
+    FP_FORM_STRING = 0x08,
+    FP_FORM_BLOCK = 0x09,
+    FP_FORM_BLOCK1 = 0x0a,
+    FP_FORM_DATA1 = 0x0b,
+    FP_FORM_FLAG = 0x0c,
+    FP_FORM_SDATA = 0x0d,
+    FP_FORM_STRP = 0x0e,
+    FP_FORM_UDATA = 0x0f,
+    FP_FORM_REF_ADDR = 0x10,
+    FP_FORM_REF1 = 0x11,
+    FP_FORM_REF2 = 0x12,
+    FP_FORM_REF4 = 0x13,
+    FP_FORM_REF8 = 0x14,
+    FP_FORM_REF_UDATA = 0x15,
+    FP_FORM_INDIRECT = 0x16,
+    FP_FORM_SEC_OFFSET = 0x17,
+    FP_FORM_EXPRLOC = 0x18,
+    FP_FORM_FLAG_PRESENT = 0x19,
+    FP_FORM_STRX = 0x1a,
+    FP_FORM_ADDRX = 0x1b,
+    FP_FORM_REF_SUP4 = 0x1c,
+    FP_FORM_STRP_SUP = 0x1d,
+    FP_FORM_DATA16 = 0x1e,
+    FP_FORM_LINE_STRP = 0x1f,
+    FP_FORM_REF_SIG8 = 0x20,
+    FP_FORM_IMPLICIT_CONST = 0x21,
+    FP_FORM_LOCLISTX = 0x22,
+    FP_FORM_RNGLISTX = 0x23,
+    FP_FORM_REF_SUP8 = 0x24,
+    FP_FORM_STRX1 = 0x25,
+    FP_FORM_STRX4 = 0x28,
+    FP_FORM_ADDRX1 = 0x29,
+    FP_FORM_ADDRX4 = 0x2c,
+    FP_FORM_GNU_ADDR_INDEX = 0x1f01,
+    FP_FORM_GNU_STR_INDEX = 0x1f02,
+    FP_FORM_GNU_REF_ALT = 0x1f20,
+    FP_FORM_GNU_STRP_ALT = 0x1f21
+};
+
+/* Reads a value of a form; an unknown form sets c->bad.  Forms without bytes (flag_present, implicit_const) are 0. */
+void fp_take_form(struct fp_cursor *c, const struct fp_dwarf_unit *u, uint64_t form, struct fp_value *v);
+
+/* The string that a value is; empty if it is none, or lies elsewhere (in another file, past the end). */
+struct fp_bytes fp_dwarf_string(const struct fp_dwarf *d, const struct fp_dwarf_unit *u, uint64_t form,
+                                const struct fp_value *v);
+
+#endif

@@ -1,0 +1,494 @@
+#include "symbols/lines.h"
+
+#include <stdlib.h>
+
+#include "core/array.h"
+#include "symbols/pairs.h"
+#include "symbols/units.h"
+
+enum standard_opcode {
+    EXTENDED = 0,
+    COPY = 1,
+    ADVANCE_PC = 2,
+    ADVANCE_LINE = 3,
+    SET_FILE = 4,
+    SET_COLUMN = 5,
+    NEGATE_STMT = 6,
+    SET_BASIC_BLOCK = 7,
+    CONST_ADD_PC = 8,
+    FIXED_ADVANCE_PC = 9,
+    SET_PROLOGUE_END = 10,
+    SET_EPILOGUE_BEGIN = 11,
+    SET_ISA = 12
+};
+enum extended_opcode { END_SEQUENCE = 1, SET_ADDRESS = 2, DEFINE_FILE = 3 };
+enum content { PATH = 1, DIRECTORY_INDEX = 2 };
+enum { MOST_CONTENTS = 16 };
+
+struct file {
+    struct fp_bytes name;
+    uint64_t directory;
+};
+
+struct unit {
+    struct fp_dwarf_unit forms;
+    uint64_t offset; /* in .debug_line */
+    uint64_t tables, program, end;
+    uint8_t min_instruction, max_operations, line_range, opcode_base;
+    int8_t line_base;
+    uint8_t is_statement;    /* whether rows are at first */
+    const uint8_t *operands; /* how many each standard opcode has, from opcode 1 on */
+    /* read when a file is asked for */
+    int has_files;
+    struct file *files;
+    struct fp_bytes *directories;
+    uint32_t n_files, n_directories, cap_files, cap_directories;
+};
+
+struct sequence {
+    uint64_t high;
+    uint64_t program; /* where it begins in .debug_line */
+    uint32_t unit;
+    uint32_t n;    /* rows */
+    uint64_t rows; /* 1 + where they begin in `rows`, 0 = not read yet */
+};
+
+/* A file that a program adds to its unit's table, as versions 2 to 4 may. */
+struct defined {
+    uint32_t unit;
+    struct file file;
+};
+
+struct fp_lines {
+    const struct fp_dwarf *d;
+    uint64_t mask; /* addresses have 32 or 64 bits */
+    struct unit *units;
+    struct sequence *sequences;
+    struct fp_pair *lows; /* first addresses, sorted: the number of the sequence */
+    struct fp_pair *rows; /* address; BODY | file << 32 | line */
+    struct defined *defined;
+    uint32_t n_units, cap_units, n_sequences, cap_sequences, cap_lows, n_rows, cap_rows, n_defined, cap_defined;
+    uint32_t n_lows;
+    struct fp_units *infos; /* opened when something is asked that only .debug_info says */
+    struct fp_lines_stats stats;
+};
+
+/* ---- headers */
+
+/* Reads the header at the cursor, which moves behind the unit.  0 or FP_E_MALFORMED. */
+static int read_header(const struct fp_lines *l, struct fp_cursor *c, struct unit *u) {
+    const uint8_t *section = l->d->sections[FP_DWARF_LINE].p;
+    *u = (struct unit){.offset = (uint64_t)(c->p - section)};
+    u->forms.address_size = (uint8_t)l->d->address_size;
+    const uint8_t *end = fp_take_unit(c, &u->forms);
+    if (!end) return FP_E_MALFORMED;
+    struct fp_cursor head = *c;
+    head.end = c->p = end;
+    const unsigned version = u->forms.version;
+    if (head.p > end || version < 2 || version > 5) return FP_E_MALFORMED;
+    if (version >= 5) {
+        u->forms.address_size = (uint8_t)fp_take(&head, 1);
+        fp_take(&head, 1); /* size of a segment selector */
+    }
+    const uint64_t length = fp_take(&head, u->forms.offset_size);
+    if (head.bad || length > fp_cursor_left(&head)) return FP_E_MALFORMED;
+    u->program = (uint64_t)(head.p - section) + length;
+    u->end = (uint64_t)(end - section);
+    u->min_instruction = (uint8_t)fp_take(&head, 1);
+    u->max_operations = version >= 4 ? (uint8_t)fp_take(&head, 1) : 1;
+    u->is_statement = !!fp_take(&head, 1);
+    u->line_base = (int8_t)fp_take(&head, 1);
+    u->line_range = (uint8_t)fp_take(&head, 1);
+    u->opcode_base = (uint8_t)fp_take(&head, 1);
+    u->operands = fp_take_bytes(&head, u->opcode_base ? u->opcode_base - 1u : 0);
+    u->tables = (uint64_t)(head.p - section);
+    if (!u->max_operations) u->max_operations = 1;
+    const int is_whole = !head.bad && u->tables <= u->program && u->line_range && u->opcode_base;
+    return is_whole && u->forms.address_size >= 1 && u->forms.address_size <= 8 ? 0 : FP_E_MALFORMED;
+}
+
+static int add_file(struct unit *u, struct file file) {
+    if (fp_array_room(&u->files, &u->cap_files, (uint64_t)u->n_files + 1, sizeof file)) return FP_E_NOMEM;
+    u->files[u->n_files++] = file;
+    return 0;
+}
+
+static int add_directory(struct unit *u, struct fp_bytes name) {
+    if (fp_array_room(&u->directories, &u->cap_directories, (uint64_t)u->n_directories + 1, sizeof name))
+        return FP_E_NOMEM;
+    u->directories[u->n_directories++] = name;
+    return 0;
+}
+
+/* The rest of a file's entry in versions 2 to 4: its directory, time and size. */
+static struct file take_file(struct fp_cursor *c, struct fp_bytes name) {
+    const struct file file = {name, fp_take_uleb(c)};
+    fp_take_uleb(c);
+    fp_take_uleb(c);
+    return file;
+}
+
+/* Versions 2 to 4: directories from 1 on, 0 is the compilation directory; files from 1 on.  Both end with "". */
+static int read_old_tables(struct unit *u, struct fp_cursor *c, struct fp_bytes compilation) {
+    int status = add_directory(u, compilation);
+    while (!status && !c->bad) {
+        const struct fp_bytes name = fp_take_string(c);
+        if (!name.n) break;
+        status = add_directory(u, name);
+    }
+    while (!status && !c->bad) {
+        const struct fp_bytes name = fp_take_string(c);
+        if (!name.n) break;
+        const struct file file = take_file(c, name);
+        if (!c->bad) status = add_file(u, file);
+    }
+    return status;
+}
+
+/* Version 5: a table says of what its entries are made, then how many there are. */
+static int read_new_table(const struct fp_lines *l, struct unit *u, struct fp_cursor *c, int is_files) {
+    uint64_t contents[MOST_CONTENTS], forms[MOST_CONTENTS];
+    const unsigned n_contents = (unsigned)fp_take(c, 1);
+    if (n_contents > MOST_CONTENTS) fp_cursor_fail(c);
+    for (unsigned i = 0; i < n_contents && !c->bad; i++) {
+        contents[i] = fp_take_uleb(c);
+        forms[i] = fp_take_uleb(c);
+        const int is_here = forms[i] == FP_FORM_STRING || forms[i] == FP_FORM_LINE_STRP;
+        if (contents[i] == PATH && !is_here && !l->d->has_all) return FP_ASK;
+    }
+    const uint64_t n = fp_take_uleb(c);
+    int status = 0;
+    for (uint64_t i = 0; i < n && !c->bad && !status; i++) {
+        const uint8_t *before = c->p;
+        struct file file = {0};
+        for (unsigned k = 0; k < n_contents; k++) {
+            struct fp_value v;
+            fp_take_form(c, &u->forms, forms[k], &v);
+            if (contents[k] == PATH) file.name = fp_dwarf_string(l->d, &u->forms, forms[k], &v);
+            if (contents[k] == DIRECTORY_INDEX) file.directory = v.number;
+        }
+        if (c->p == before) fp_cursor_fail(c); /* or a count could ask for any number of empty entries */
+        if (!c->bad) status = is_files ? add_file(u, file) : add_directory(u, file.name);
+    }
+    return status;
+}
+
+static struct fp_units *infos(struct fp_lines *l) {
+    if (!l->infos) l->infos = fp_units_new(l->d);
+    return l->infos;
+}
+
+static int read_files(struct fp_lines *l, uint32_t number) {
+    struct unit *u = &l->units[number];
+    struct fp_cursor c = fp_cursor_at(l->d, FP_DWARF_LINE, u->tables);
+    int status = 0;
+    c.end = l->d->sections[FP_DWARF_LINE].p + u->program;
+    if (u->forms.version >= 5) {
+        status = read_new_table(l, u, &c, 0);
+        if (!status) status = read_new_table(l, u, &c, 1);
+    } else {
+        if (!l->d->has_all) return FP_ASK; /* the compilation directory is in .debug_info */
+        if (!infos(l)) return FP_E_NOMEM;
+        status = read_old_tables(u, &c, fp_units_directory(l->infos, u->offset));
+        uint32_t at = 0;
+        for (uint32_t n = l->n_defined; n;) { /* the first one of this unit */
+            const uint32_t half = n / 2;
+            if (l->defined[at + half].unit < number) {
+                at += half + 1;
+                n -= half + 1;
+            } else {
+                n = half;
+            }
+        }
+        for (; !status && at < l->n_defined && l->defined[at].unit == number; at++)
+            status = add_file(u, l->defined[at].file);
+    }
+    if (status == FP_ASK) u->n_files = u->n_directories = 0;
+    u->has_files = status != FP_ASK;
+    return status;
+}
+
+/* ---- programs */
+
+/* The row is not where a function begins: it is the first one behind a prologue, or no statement begins there.  Behind
+ * the last instruction of a function GCC may have rows that are no statements; they are at the address of the next. */
+#define BODY ((uint64_t)1 << 63)
+enum { BEHIND_PROLOGUE = 1, NO_STATEMENT = 2 };
+
+struct machine {
+    uint64_t address, file, line;
+    uint64_t body;      /* BODY or 0; of the next row */
+    uint64_t operation; /* of an instruction that is a bundle of several */
+};
+
+/* Moves the address on by `n` operations. */
+static inline void advance(const struct unit *u, struct machine *m, uint64_t n) {
+    if (FP_LIKELY(u->max_operations == 1)) {
+        m->address += n * u->min_instruction;
+        return;
+    }
+    m->operation += n;
+    m->address += m->operation / u->max_operations * u->min_instruction;
+    m->operation %= u->max_operations;
+}
+
+/* A file that a program defines.  Only the run that looks for sequences enters it. */
+static int define_file(struct fp_lines *l, uint32_t unit, struct fp_cursor *c) {
+    const struct fp_bytes name = fp_take_string(c);
+    const struct defined d = {unit, take_file(c, name)};
+    if (c->bad) return 0;
+    if (fp_array_room(&l->defined, &l->cap_defined, (uint64_t)l->n_defined + 1, sizeof d)) return FP_E_NOMEM;
+    l->defined[l->n_defined++] = d;
+    return 0;
+}
+
+/* Runs a program from the start of a sequence to its end.  `rows`: fill l->rows; otherwise measure the sequence in *low
+ * and *s.  Returns 1 behind a sequence, 0 at the end of the program, FP_E_MALFORMED or FP_E_NOMEM. */
+static inline __attribute__((always_inline)) int run(struct fp_lines *l, uint32_t number, struct fp_cursor *c,
+                                                     const int rows, uint64_t *low, struct sequence *s) {
+    const struct unit u = l->units[number];
+    struct machine m = {.file = 1, .line = 1, .body = u.is_statement ? 0 : NO_STATEMENT};
+    uint64_t n = 0;
+    const uint64_t mask = l->mask;
+/* A row.  Line numbers beyond 32 bits come from damage. */
+#define ROW()                                                                                          \
+    do {                                                                                               \
+        const uint64_t address = m.address & mask;                                                     \
+        if (rows) {                                                                                    \
+            if (l->n_rows == l->cap_rows &&                                                            \
+                fp_array_room(&l->rows, &l->cap_rows, (uint64_t)l->n_rows + 1, sizeof *l->rows))       \
+                return FP_E_NOMEM;                                                                     \
+            l->rows[l->n_rows++] =                                                                     \
+                (struct fp_pair){address, (m.body ? BODY : 0) | m.file << 32 | (m.line & UINT32_MAX)}; \
+        } else if (!n) {                                                                               \
+            *low = address;                                                                            \
+        }                                                                                              \
+        m.body &= NO_STATEMENT;                                                                        \
+        n++;                                                                                           \
+    } while (0)
+    while (c->p < c->end) {
+        const unsigned opcode = *c->p++;
+        if (FP_LIKELY(opcode >= u.opcode_base)) {
+            const unsigned adjusted = opcode - u.opcode_base;
+            advance(&u, &m, adjusted / u.line_range);
+            m.line += (uint64_t)(int64_t)(u.line_base + (int)(adjusted % u.line_range));
+            ROW();
+            continue;
+        }
+        switch (opcode) {
+            case EXTENDED: {
+                const uint64_t length = fp_take_uleb(c);
+                const uint8_t *start = fp_take_bytes(c, length);
+                if (!start || !length) return FP_E_MALFORMED;
+                struct fp_cursor inside = {start + 1, start + length, c->swap, 0};
+                if (*start == END_SEQUENCE) {
+                    if (rows) return 1;
+                    s->high = m.address & mask;
+                    s->n = n < UINT32_MAX ? (uint32_t)n : UINT32_MAX;
+                    return 1;
+                }
+                if (*start == SET_ADDRESS) {
+                    if (length - 1 > 8) return FP_E_MALFORMED;
+                    m.address = fp_take(&inside, (unsigned)(length - 1));
+                    m.operation = 0;
+                } else if (*start == DEFINE_FILE && !rows) {
+                    if (define_file(l, number, &inside)) return FP_E_NOMEM;
+                }
+                break;
+            }
+            case COPY: ROW(); break;
+            case ADVANCE_PC: advance(&u, &m, fp_take_uleb(c)); break;
+            case ADVANCE_LINE: m.line += (uint64_t)fp_take_sleb(c); break;
+            case SET_FILE: m.file = fp_take_uleb(c) & (UINT32_MAX >> 1); break;
+            case SET_COLUMN:
+            case SET_ISA: fp_take_uleb(c); break;
+            case NEGATE_STMT: m.body ^= NO_STATEMENT; break;
+            case SET_BASIC_BLOCK:
+            case SET_EPILOGUE_BEGIN: break;
+            case SET_PROLOGUE_END: m.body |= BEHIND_PROLOGUE; break;
+            case CONST_ADD_PC: advance(&u, &m, (255u - u.opcode_base) / u.line_range); break;
+            case FIXED_ADVANCE_PC:
+                m.address += fp_take(c, 2);
+                m.operation = 0;
+                break;
+            default: /* one of later versions */
+                for (unsigned i = 0; i < u.operands[opcode - 1]; i++) fp_take_uleb(c);
+        }
+        if (c->bad) return FP_E_MALFORMED;
+    }
+#undef ROW
+    return n ? FP_E_MALFORMED : 0; /* rows without an end */
+}
+
+/* Enters the sequences of a unit.  Damage ends it. */
+static int list_sequences(struct fp_lines *l, uint32_t number) {
+    const uint8_t *section = l->d->sections[FP_DWARF_LINE].p;
+    struct fp_cursor c = fp_cursor_at(l->d, FP_DWARF_LINE, l->units[number].program);
+    c.end = section + l->units[number].end;
+    for (;;) {
+        struct sequence s = {.program = (uint64_t)(c.p - section), .unit = number};
+        uint64_t low = 0;
+        const int status = run(l, number, &c, 0, &low, &s);
+        if (status <= 0) return status;
+        l->stats.rows += s.n;
+        if (!low || low >= s.high) continue; /* left out by the linker (0 or -1), or without rows */
+        if (fp_array_room(&l->sequences, &l->cap_sequences, (uint64_t)l->n_sequences + 1, sizeof s) ||
+            fp_array_room(&l->lows, &l->cap_lows, (uint64_t)l->n_sequences + 1, sizeof *l->lows))
+            return FP_E_NOMEM;
+        l->lows[l->n_sequences] = (struct fp_pair){low, l->n_sequences};
+        l->sequences[l->n_sequences++] = s;
+    }
+}
+
+/* Sorts the sequences by address, without those that begin inside the one before. */
+static int sort_sequences(struct fp_lines *l) {
+    if (l->n_sequences && fp_pairs_sort(l->lows, l->n_sequences)) return FP_E_NOMEM;
+    uint64_t taken = 0;
+    for (uint32_t i = 0; i < l->n_sequences; i++) {
+        if (l->lows[i].key < taken) continue;
+        taken = l->sequences[l->lows[i].value].high;
+        l->lows[l->n_lows++] = l->lows[i];
+    }
+    return 0;
+}
+
+struct fp_lines *fp_lines_new(const struct fp_dwarf *d) {
+    struct fp_lines *l = calloc(1, sizeof *l);
+    if (!l) return NULL;
+    l->d = d;
+    l->mask = d->address_size < 8 ? UINT32_MAX : UINT64_MAX;
+    struct fp_cursor c = fp_cursor_at(d, FP_DWARF_LINE, 0);
+    while (c.p < c.end && !c.bad) {
+        struct unit u;
+        int status = read_header(l, &c, &u);
+        if (!status) {
+            if (fp_array_room(&l->units, &l->cap_units, (uint64_t)l->n_units + 1, sizeof u)) goto failed;
+            l->units[l->n_units++] = u;
+            status = list_sequences(l, l->n_units - 1);
+        }
+        if (status == FP_E_NOMEM) goto failed;
+        l->stats.damaged += status == FP_E_MALFORMED;
+    }
+    if (sort_sequences(l)) goto failed;
+    l->stats.units = l->n_units;
+    l->stats.sequences = l->n_lows;
+    return l;
+failed:
+    fp_lines_free(l);
+    return NULL;
+}
+
+void fp_lines_free(struct fp_lines *l) {
+    if (!l) return;
+    for (uint32_t i = 0; i < l->n_units; i++) {
+        free(l->units[i].files);
+        free(l->units[i].directories);
+    }
+    free(l->units);
+    free(l->sequences);
+    free(l->lows);
+    free(l->rows);
+    free(l->defined);
+    fp_units_free(l->infos);
+    free(l);
+}
+
+struct fp_lines_stats fp_lines_stats(const struct fp_lines *l) {
+    return l->stats;
+}
+
+/* ---- questions */
+
+/* The sequence that an address is in, with its rows, or NULL; *status is FP_E_NOMEM when memory ran out. */
+static const struct sequence *sequence_at(struct fp_lines *l, uint64_t address, int *status) {
+    *status = 0;
+    const size_t at = fp_pairs_upper(l->lows, l->n_lows, address);
+    if (!at) return NULL;
+    struct sequence *s = &l->sequences[l->lows[at - 1].value];
+    if (address >= s->high) return NULL;
+    if (!s->rows) {
+        const uint32_t first = l->n_rows;
+        struct fp_cursor c = fp_cursor_at(l->d, FP_DWARF_LINE, s->program);
+        uint64_t low;
+        c.end = l->d->sections[FP_DWARF_LINE].p + l->units[s->unit].end;
+        *status = run(l, s->unit, &c, 1, &low, s) == FP_E_NOMEM || fp_pairs_sort(l->rows + first, l->n_rows - first)
+                      ? FP_E_NOMEM
+                      : 0;
+        if (*status) {
+            l->n_rows = first;
+            return NULL;
+        }
+        s->n = l->n_rows - first;
+        s->rows = (uint64_t)first + 1;
+    }
+    return s;
+}
+
+static int is_row(const struct sequence *s, const struct fp_pair *row, struct fp_line *found) {
+    const uint32_t file = (uint32_t)((row->value & ~BODY) >> 32);
+    *found = (struct fp_line){row->key, s->unit, file, (uint32_t)row->value, !!(row->value & BODY)};
+    return 1;
+}
+
+int fp_lines_find(struct fp_lines *l, uint64_t address, struct fp_line *found) {
+    int status;
+    const struct sequence *s = sequence_at(l, address, &status);
+    if (!s) return status;
+    const struct fp_pair *rows = l->rows + s->rows - 1;
+    const size_t at = fp_pairs_upper(rows, s->n, address);
+    return at ? is_row(s, &rows[at - 1], found) : 0;
+}
+
+/* The row that a declaration says, in a unit that may have no rows. */
+static int declared(struct fp_lines *l, uint64_t address, struct fp_line *found) {
+    struct fp_declaration d;
+    if (!l->d->has_all) return FP_ASK;
+    if (!infos(l)) return FP_E_NOMEM;
+    const int status = fp_units_declaration(l->infos, address, &d);
+    if (status <= 0) return status;
+    uint32_t low = 0;
+    for (uint32_t n = l->n_units; n;) {
+        const uint32_t half = n / 2;
+        if (l->units[low + half].offset <= d.line_table) {
+            low += half + 1;
+            n -= half + 1;
+        } else {
+            n = half;
+        }
+    }
+    if (!low || l->units[low - 1].offset != d.line_table || d.file > UINT32_MAX || d.line > UINT32_MAX) return 0;
+    *found = (struct fp_line){address, low - 1, (uint32_t)d.file, (uint32_t)d.line, 0};
+    return 1;
+}
+
+int fp_lines_entry(struct fp_lines *l, uint64_t address, struct fp_line *found) {
+    int status;
+    const struct sequence *s = sequence_at(l, address, &status);
+    if (status) return status;
+    const struct fp_pair *body = NULL, *rows = s ? l->rows + s->rows - 1 : NULL;
+    for (size_t at = s && address ? fp_pairs_upper(rows, s->n, address - 1) : 0; s && at < s->n; at++) {
+        if (rows[at].key != address) break;
+        if (!(uint32_t)rows[at].value) continue;
+        if (!(rows[at].value & BODY)) return is_row(s, &rows[at], found);
+        body = &rows[at];
+        break;
+    }
+    status = declared(l, address, found);
+    return status || !body ? status : is_row(s, body, found);
+}
+
+int fp_lines_file(struct fp_lines *l, uint32_t unit, uint32_t file, struct fp_bytes pieces[3]) {
+    if (unit >= l->n_units) return 0;
+    struct unit *u = &l->units[unit];
+    if (!u->has_files) {
+        const int status = read_files(l, unit);
+        if (status) return status;
+    }
+    const uint32_t at = u->forms.version >= 5 ? file : file - 1; /* they count from 1 before version 5; 0 is none */
+    if (at >= u->n_files) return 0;
+    const uint64_t directory = u->files[at].directory;
+    pieces[0] = u->n_directories ? u->directories[0] : (struct fp_bytes){NULL, 0};
+    pieces[1] = directory && directory < u->n_directories ? u->directories[directory] : (struct fp_bytes){NULL, 0};
+    pieces[2] = u->files[at].name;
+    return 1;
+}

@@ -1,0 +1,30 @@
+/* symbols/pairs.h - sorting: a key, and whatever goes with it. */
+#ifndef FP_PAIRS_H
+#define FP_PAIRS_H
+
+#include "core/fp.h"
+
+struct fp_pair {
+    uint64_t key, value;
+};
+
+/* Sorts by key; pairs of equal keys stay in their order.  Time is linear: a pass for each byte in which keys differ,
+ * none if they are in order.  0 or FP_E_NOMEM. */
+int fp_pairs_sort(struct fp_pair *pairs, size_t n);
+
+/* The number of pairs whose key is at most `key`, in pairs that are sorted. */
+static inline size_t fp_pairs_upper(const struct fp_pair *pairs, size_t n, uint64_t key) {
+    size_t low = 0;
+    while (n) {
+        const size_t half = n / 2;
+        if (pairs[low + half].key <= key) {
+            low += half + 1;
+            n -= half + 1;
+        } else {
+            n = half;
+        }
+    }
+    return low;
+}
+
+#endif

@@ -1,0 +1,90 @@
+#include "symbols/symtab.h"
+
+#include <stdlib.h>
+
+#include "symbols/pairs.h"
+
+enum { NO_TYPE = 0, DATA = 1, FUNCTION = 2, INDIRECT = 10 };
+enum { ENTRY_32 = 16, ENTRY_64 = 24 };
+
+struct entry {
+    uint64_t address, size;
+    uint32_t name;
+    unsigned type, section;
+};
+
+static struct entry read_entry(const uint8_t *p, uint32_t flags) {
+    const int swap = !!(flags & FP_SYMTAB_SWAP);
+    struct entry e = {.name = fp_u32s(p, swap)};
+    if (flags & FP_SYMTAB_WIDE) {
+        e.type = p[4] & 15;
+        e.section = fp_u16s(p + 6, swap);
+        e.address = fp_u64s(p + 8, swap);
+        e.size = fp_u64s(p + 16, swap);
+    } else {
+        e.address = fp_u32s(p + 4, swap);
+        e.size = fp_u32s(p + 8, swap);
+        e.type = p[12] & 15;
+        e.section = fp_u16s(p + 14, swap);
+    }
+    if (flags & FP_SYMTAB_THUMB && e.type == FUNCTION) e.address &= ~(uint64_t)1;
+    return e;
+}
+
+struct fp_symtab *fp_symtab_new(const uint8_t *table, size_t n, const uint8_t *strings, size_t n_strings,
+                                uint32_t flags) {
+    const size_t step = flags & FP_SYMTAB_WIDE ? ENTRY_64 : ENTRY_32;
+    size_t count = n / step, kept = 0;
+    if (count > UINT32_MAX) count = UINT32_MAX;
+    struct fp_symtab *s = calloc(1, sizeof *s);
+    struct fp_pair *pairs = malloc((count + 1) * sizeof *pairs); /* by address: the number of the entry */
+    if (!s || !pairs) goto failed;
+    for (size_t i = 0; i < count; i++) {
+        const struct entry e = read_entry(table + i * step, flags);
+        const int is_marker = flags & FP_SYMTAB_MARKERS && e.name < n_strings && strings[e.name] == '$';
+        const int names_code = e.type == NO_TYPE || e.type == DATA || e.type == FUNCTION || e.type == INDIRECT;
+        if (e.section && names_code && !is_marker) pairs[kept++] = (struct fp_pair){e.address, i};
+    }
+    if (fp_pairs_sort(pairs, kept)) goto failed;
+    s->starts = malloc((kept + 1) * sizeof *s->starts);
+    s->sizes = malloc((kept + 1) * sizeof *s->sizes);
+    s->names = malloc((kept + 1) * sizeof *s->names);
+    if (!s->starts || !s->sizes || !s->names) goto failed;
+    for (size_t i = 0; i < kept; i++) {
+        const struct entry e = read_entry(table + pairs[i].value * step, flags);
+        const int again = s->n && s->starts[s->n - 1] == e.address;
+        if (again && e.size < s->sizes[s->n - 1]) continue;
+        s->n += !again;
+        s->starts[s->n - 1] = e.address;
+        s->sizes[s->n - 1] = e.size;
+        s->names[s->n - 1] = e.name;
+    }
+    free(pairs);
+    return s;
+failed:
+    free(pairs);
+    fp_symtab_free(s);
+    return NULL;
+}
+
+void fp_symtab_free(struct fp_symtab *s) {
+    if (!s) return;
+    free(s->starts);
+    free(s->sizes);
+    free(s->names);
+    free(s);
+}
+
+int64_t fp_symtab_find(const struct fp_symtab *s, uint64_t address) {
+    size_t low = 0, n = s->n;
+    while (n) {
+        const size_t half = n / 2;
+        if (s->starts[low + half] <= address) {
+            low += half + 1;
+            n -= half + 1;
+        } else {
+            n = half;
+        }
+    }
+    return (int64_t)low - 1;
+}

@@ -1,0 +1,42 @@
+/* symbols/symtab.h - the symbol table of an ELF file, by address.
+ *
+ *   64 bits   name u32   info u8   other u8   section u16   address u64   size u64
+ *   32 bits   name u32   address u32   size u32   info u8   other u8   section u16
+ *
+ * Kept are symbols that may name code: of no type (assembly), data, functions and indirect functions that are defined
+ * in the file.  Of symbols at one address the longest is kept, of equally long ones the last.
+ * Source: System V ABI, chapter 4, "Symbol Table".
+ */
+#ifndef FP_SYMTAB_H
+#define FP_SYMTAB_H
+
+#include "core/fp.h"
+
+/* cffi-begin */
+
+/* How machines differ. */
+enum fp_symtab_flag {
+    FP_SYMTAB_SWAP = 1,    /* the other byte order */
+    FP_SYMTAB_WIDE = 2,    /* 64 bits */
+    FP_SYMTAB_MARKERS = 4, /* ARM, RISC-V: symbols `$x` mark what is code and what is data */
+    FP_SYMTAB_THUMB = 8    /* ARM: bit 0 of a function's address says which instruction set it has */
+};
+
+struct fp_symtab {
+    uint64_t *starts, *sizes; /* by address, each address once */
+    uint32_t *names;          /* where the name begins in the strings */
+    uint32_t n;
+};
+
+/* Reads a table of `n` bytes; `strings` of n_strings bytes are the names.  NULL when memory ran out.  Caller owns, and
+ * borrows nothing. */
+struct fp_symtab *fp_symtab_new(const uint8_t *table, size_t n, const uint8_t *strings, size_t n_strings,
+                                uint32_t flags);
+void fp_symtab_free(struct fp_symtab *s);
+
+/* The last symbol that starts at `address` or before; -1 if there is none. */
+int64_t fp_symtab_find(const struct fp_symtab *s, uint64_t address);
+
+/* cffi-end */
+
+#endif

@@ -1,0 +1,41 @@
+/* symbols/units.h - what .debug_info says of units and functions, as far as line tables do not.
+ *
+ * A unit is a tree of entries.  An entry begins with a code; the abbreviation of that code says what the entry is and
+ * which attributes it has, in which forms:
+ *
+ *   .debug_abbrev   1: compile_unit, has children, (comp_dir, strp) (stmt_list, sec_offset)
+ *                   2: subprogram, no children, (low_pc, addr) (decl_file, data1) (decl_line, data1)
+ *   .debug_info     1 "/src" 0      2 0x1130 1 17      0
+ *
+ * So a unit in /src, whose line table begins at byte 0 of .debug_line, has a function at 0x1130 that is declared in
+ * file 1 at line 17. Memory: linear in units, and in functions once one is asked for.  Source: DWARF 5, chapters 2, 3
+ * and 7.5.
+ */
+#ifndef FP_UNITS_H
+#define FP_UNITS_H
+
+#include "symbols/dwarf.h"
+
+struct fp_units;
+
+/* Finds all units.  Borrows d and its sections.  NULL when memory ran out.  Caller owns. */
+struct fp_units *fp_units_new(const struct fp_dwarf *d);
+void fp_units_free(struct fp_units *u);
+
+/* Units that are damaged; of these, and of what follows the last one, nothing is known. */
+uint32_t fp_units_damaged(const struct fp_units *u);
+
+/* The compilation directory of the unit whose line table begins at `line_table`; empty if that is not known. */
+struct fp_bytes fp_units_directory(const struct fp_units *u, uint64_t line_table);
+
+/* Where a function is declared. */
+struct fp_declaration {
+    uint64_t line_table; /* its file is a number in this one */
+    uint64_t file;
+    uint64_t line;
+};
+
+/* The declaration of the function whose first instruction is at `address`.  1, 0 if there is none, or FP_E_NOMEM. */
+int fp_units_declaration(struct fp_units *u, uint64_t address, struct fp_declaration *found);
+
+#endif

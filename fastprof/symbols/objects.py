@@ -1,0 +1,386 @@
+"""One ELF object with its debug information: which function and line are at a link-time address.
+
+Names come from the symbol table (csrc/symbols/symtab.h), lines of functions' first instructions and of code without
+DWARF functions from the line tables (csrc/symbols/lines.h).  Inlined functions are read by symbolic, which builds one
+SymCache per object at the first question that needs it; it is imported then, too.
+
+Peculiarities of symbolic, and what is done about them here:
+
+* Its addresses are relative to the p_vaddr of the first PT_LOAD, so that is subtracted before asking.
+* Between two functions it answers with the one before, however far away.  An answer with neither file nor line is not
+  used; the symbol table, which has sizes, is asked instead.
+* For a function in two pieces it gives both the name `f.cold`.  So the outermost name is taken from the symbol table
+  wherever that covers the address, as llvm-symbolizer does.
+* It knows neither declaration lines nor the entry addresses of inlined functions, and of several rows at an address
+  only the last, which at the entry of an optimized function often has no line.
+* It drops lines outside of functions.
+* It joins file names with the compilation directory and removes `..` steps (llvm-symbolizer leaves them in).
+"""
+
+from __future__ import annotations
+
+import os
+import struct
+import zlib
+from collections.abc import Sequence
+from threading import RLock
+
+from fastprof.core._c import ffi, lib
+from fastprof.core._typing import TYPE_CHECKING, Any, NamedTuple
+from fastprof.core.errors import SymbolError
+from fastprof.core.owner import owned
+from fastprof.symbols.demangle import demangle
+from fastprof.symbols.dwarf import LineTables, has_split_units
+from fastprof.symbols.elf import SHT_NOBITS, ElfFile, string
+from fastprof.symbols.kept import Kept
+
+if TYPE_CHECKING:
+    from fastprof.symbols.demangle import Demangle
+    from fastprof.symbols.elf import Bytes
+
+DEBUG_DIRS = ("/usr/lib/debug",)
+MOST_KEPT = 64  # objects that a process keeps for its next profile
+_EM_ARM, _EM_AARCH64, _EM_RISCV = 40, 183, 243
+_NO_ADDRESS = 0xFFFFFFFF
+
+
+class Symbol(NamedTuple):
+    """One function at an address; an inline chain is a tuple of these, innermost first.
+
+    Lines count from 1, 0 is unknown. `start_line` is the line where the function begins, 0 for an inlined function.
+    `file` is "" when unknown, else the compilation directory joined with the file's name.
+    """
+
+    name: str
+    system_name: str
+    file: str = ""
+    line: int = 0
+    start_line: int = 0
+
+
+class ElfObject(ElfFile):
+    """One ELF file, its separate debug file if there is one, and the answer to "what is at this address".
+
+    Never raises for a file that is missing, not ELF or damaged: `reason` says why nothing can be resolved ("" when
+    something can). After the first lookup `note` says which debug information cannot be read. `refused` are the names
+    so far that would take too much to demangle.
+    `expect_build_id` (hex) refuses a file with another build id. `debug_dirs` hold
+    `.build-id/xx/yyyy.debug` trees; `sysroot` is put before them as well.  Several threads may ask at once.
+    """
+
+    def __init__(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        content: bytes | None = None,
+        debug_dirs: Sequence[str] = DEBUG_DIRS,
+        sysroot: str = "",
+        demangle: Demangle = "full",
+        expect_build_id: str = "",
+    ) -> None:
+        super().__init__(path, content)
+        self._debug_dirs = [*([sysroot + d for d in debug_dirs] if sysroot else ()), *debug_dirs]
+        self._demangle = demangle
+        self._lock = RLock()
+        self._loaded = False
+        self._debug: ElfObject | None = None
+        self._symbols: Any = None  # struct fp_symtab *
+        self._names: Bytes = b""
+        self._has_inlines = False  # DWARF that symbolic can read
+        self._symcache: Any = None
+        self._lines: LineTables | None = None
+        self._has_lines = False
+        self._external = ""
+        self._begins: dict[int, tuple[str, int]] = {}
+        self.note = ""
+        self.refused: set[str] = set()
+        if not self.reason and expect_build_id and self.build_id and self.build_id != expect_build_id:
+            self.reason = f"wrong build id: the file has {self.build_id}, the profile {expect_build_id}"
+
+    # ---- questions
+
+    def lookup(self, link_address: int) -> tuple[Symbol, ...]:
+        """The inline chain at a link-time address, innermost first; () when unknown."""
+        return self.lookup_many((link_address,))[0]
+
+    def lookup_many(self, addresses: Sequence[int]) -> list[tuple[Symbol, ...]]:
+        """`lookup` for many addresses, in their order.  If llvm-symbolizer is needed, it is run once for all."""
+        with self._lock:
+            self._load()
+            if self._external:
+                return self._ask_llvm_symbolizer(addresses)
+            return [self._lookup(address) for address in addresses]
+
+    def entries(self, addresses: Sequence[int]) -> list[Symbol | None]:
+        """The functions whose first instructions are at link-time addresses, in their order, with the lines where they
+        begin.  None for an address without a name."""
+        with self._lock:
+            self._load()
+            if self._external:
+                self._ask_where_begin(addresses)
+            return [self._entry(address) for address in addresses]
+
+    def debug_path(self) -> str:
+        """The path of its separate debug file; "" for none, and for an object that has debug information itself."""
+        with self._lock:
+            self._load()
+            return self._debug.path if self._debug else ""
+
+    def extent(self, address: int) -> tuple[int, int] | None:
+        """First address of the function around a link-time address, and the one behind it; None when unknown."""
+        with self._lock:
+            self._load()
+            at = lib.fp_symtab_find(self._symbols, address) if self._symbols else -1
+            if at < 0 or address - self._symbols.starts[at] >= self._symbols.sizes[at]:
+                return None
+            return int(self._symbols.starts[at]), int(self._symbols.starts[at] + self._symbols.sizes[at])
+
+    def _entry(self, address: int) -> Symbol | None:
+        found = self._find_symbol(address)
+        if found is None and not self._external and (chain := self._lookup(address)):
+            found = chain[-1].system_name, address
+        if found is None:
+            return None
+        file, line = self._begin(address)
+        return self._symbol(found[0], file, line, line)
+
+    def _lookup(self, address: int) -> tuple[Symbol, ...]:
+        found = self._find_symbol(address)
+        frames = self._frames(address)
+        if not frames:
+            if found is None:
+                return ()
+            lines = self._line_tables()
+            file, line = lines.find(address) if lines else ("", 0)
+            return (self._symbol(found[0], file, line, self._begin(found[1])[1] if line else 0),)
+        chain = [self._symbol(frame.symbol, frame.full_path or "", frame.line) for frame in frames[:-1]]
+        last = frames[-1]
+        name = found[0] if found else last.symbol
+        start_line = 0 if last.sym_addr == _NO_ADDRESS else self._begin(last.sym_addr + self._base)[1]
+        chain.append(self._symbol(name, last.full_path or "", last.line, start_line))
+        return tuple(chain)
+
+    def _symbol(self, name: str, file: str = "", line: int = 0, start_line: int = 0) -> Symbol:
+        return Symbol(demangle(name, self._demangle, self.refused), name, file, line, start_line)
+
+    @property
+    def _source(self) -> ElfObject:
+        """The file with the debug information."""
+        return self._debug or self
+
+    @property
+    def _base(self) -> int:
+        """What symbolic counts addresses from."""
+        return self._source.segments[0].address if self._source.segments else 0
+
+    def _frames(self, address: int) -> list[Any]:
+        """symbolic's answer if it comes from DWARF, else []."""
+        relative = address - self._base
+        if not self._has_inlines or not 0 <= relative < _NO_ADDRESS:
+            return []
+        if self._symcache is None:
+            self._build_symcache()
+            if self._symcache is None:
+                return []
+        frames: list[Any] = self._symcache.lookup(relative)
+        return frames if any(frame.line or frame.full_path for frame in frames) else []
+
+    def _begin(self, entry: int) -> tuple[str, int]:
+        """Where the function begins whose first instruction is at `entry`, ("", 0) if that is not known."""
+        if entry not in self._begins:
+            lines = self._line_tables()
+            file, line, is_body = lines.entry(entry) if lines else ("", 0, False)
+            frames = self._frames(entry) if is_body else []
+            if len(frames) > 1 and frames[-1].line:  # it begins with an inlined function: where that is called
+                file, line = frames[-1].full_path or "", frames[-1].line
+            self._begins[entry] = file, line
+        return self._begins[entry]
+
+    def _ask_where_begin(self, entries: Sequence[int]) -> None:
+        """What `_begin` is to say of functions whose declarations are in .dwo files."""
+        lines = self._line_tables()
+        new = [entry for entry in entries if entry not in self._begins and lines and lines.entry(entry)[2]]
+        for entry, chain in zip(new, self._ask_llvm_symbolizer(new) if new else (), strict=True):
+            if chain and chain[-1].start_line:
+                self._begins[entry] = chain[-1].file, chain[-1].start_line
+
+    def _line_tables(self) -> LineTables | None:
+        if self._lines is None and self._has_lines:
+            try:
+                self._lines = LineTables(self._source)
+                if self._lines.damaged:
+                    self._remark(f"{self._lines.damaged:,} units of its line tables are damaged")
+            except SymbolError as error:
+                self._has_lines = False
+                self._remark(f"its line tables cannot be read: {error}")
+        return self._lines
+
+    def _remark(self, note: str) -> None:
+        self.note = f"{self.note}; {note}" if self.note else note
+
+    def _find_symbol(self, address: int) -> tuple[str, int] | None:
+        """The name and the start of the symbol that an address is in."""
+        symbols = self._symbols
+        at = lib.fp_symtab_find(symbols, address) if symbols else -1
+        if at < 0:
+            return None
+        start, size = symbols.starts[at], symbols.sizes[at]
+        # a symbol without size (assembly) reaches to the next one
+        if address - start >= size if size else not self.is_loaded(address):
+            return None
+        return string(self._names, symbols.names[at]), start
+
+    # ---- loading
+
+    def _load(self) -> None:
+        """Find debug information and read the symbol table, once."""
+        if self._loaded:
+            return
+        self._loaded = True
+        if self.reason:
+            return
+        try:
+            if not self._has_dwarf():
+                self._debug = self._find_debug_file()
+            tables = ((self, ".symtab"), (self._debug, ".symtab"), (self, ".gnu_debugdata"), (self, ".dynsym"))
+            for source, table in tables:
+                if source is not None and source._read_symbols(table):
+                    self._symbols, self._names = source._symbols, source._names
+                    break
+            source = self._source
+            self.note = source._alternate()
+            self._has_lines = any(source._has_content(name) for name in (".debug_line", ".zdebug_line"))
+            if source._has_dwarf():
+                split = has_split_units(source)
+                if split:
+                    import shutil
+
+                    self._external = shutil.which("llvm-symbolizer") or ""
+                if split and not self._external:
+                    self._remark("its debug information is in .dwo files, and there is no llvm-symbolizer to read them")
+                self._has_inlines = not self._external
+            if self._symbols is None and not self._has_inlines and not self._external:
+                self.reason = "stripped: neither symbols nor debug information"
+        except SymbolError as error:
+            self.reason = f"damaged ELF file: {error}"
+
+    def _build_symcache(self) -> None:
+        from symbolic.debuginfo import Archive
+        from symbolic.exceptions import SymbolicError
+
+        try:
+            self._symcache = next(Archive.open(os.fsencode(self._source.path)).iter_objects()).make_symcache()
+        except (SymbolicError, StopIteration) as error:
+            self._has_inlines = False
+            if self._symbols is None:
+                self.reason = f"debug information cannot be read: {error}"
+            else:
+                self._remark(f"debug information cannot be read: {error}")
+
+    def _alternate(self) -> str:
+        """What cannot be read because dwz has moved it into another file; "" for nothing."""
+        link = self.section(".gnu_debugaltlink")
+        if link is None:
+            return ""
+        name = os.fsdecode(bytes(self.data(link)).split(b"\0", 1)[0])
+        return f"names of inlined functions that dwz moved to {name} are not read"
+
+    def _has_content(self, name: str) -> bool:
+        section = self.section(name)
+        return section is not None and section.kind != SHT_NOBITS and section.size > 0
+
+    def _has_dwarf(self) -> bool:
+        return self._has_content(".debug_info") or self._has_content(".zdebug_info")
+
+    def _find_debug_file(self) -> ElfObject | None:
+        for directory in self._debug_dirs if len(self.build_id) > 2 else ():
+            path = os.path.join(directory, ".build-id", self.build_id[:2], self.build_id[2:] + ".debug")
+            found = ElfObject(path, expect_build_id=self.build_id)
+            if not found.reason:
+                return found
+        link = self.section(".gnu_debuglink")
+        if link is None:
+            return None
+        data = bytes(self.data(link))
+        name = os.fsdecode(data.split(b"\0", 1)[0])
+        if not name or len(data) < 8:
+            return None
+        (crc,) = struct.unpack(self.order + "I", data[-4:])
+        here = os.path.dirname(os.path.realpath(self.path))
+        for directory in (here, os.path.join(here, ".debug"), *(d + here for d in self._debug_dirs)):
+            found = ElfObject(os.path.join(directory, name))
+            if not found.reason and zlib.crc32(found._bytes) == crc:
+                return found
+        return None
+
+    def _read_symbols(self, table: str) -> bool:
+        """Read a symbol table; False if it has no symbols of code."""
+        if table == ".gnu_debugdata":
+            return self._read_mini_debug()
+        entries, names = self.section(table), self.section(".strtab" if table == ".symtab" else ".dynstr")
+        if entries is None or names is None:
+            return False
+        data, text = self.data(entries), self.data(names)
+        flags = lib.FP_SYMTAB_SWAP * self.swapped | lib.FP_SYMTAB_WIDE * (self.bits == 64)
+        flags |= lib.FP_SYMTAB_MARKERS * (self.machine in (_EM_ARM, _EM_AARCH64, _EM_RISCV))
+        flags |= lib.FP_SYMTAB_THUMB * (self.machine == _EM_ARM)
+        pointers = [ffi.from_buffer("uint8_t[]", part) if len(part) else ffi.NULL for part in (data, text)]
+        symbols = lib.fp_symtab_new(pointers[0], len(data), pointers[1], len(text), flags)
+        symbols = owned(symbols, lib.fp_symtab_free, "symbols")
+        if symbols.n:
+            self._symbols, self._names = symbols, text
+        return bool(symbols.n)
+
+    def _read_mini_debug(self) -> bool:
+        """Fedora's `.gnu_debugdata`: an xz-compressed ELF file with the symbols that .dynsym lacks."""
+        section = self.section(".gnu_debugdata")
+        if section is None:
+            return False
+        import lzma
+
+        try:
+            inner = lzma.LZMADecompressor().decompress(self.data(section), max_length=1 << 28)
+        except lzma.LZMAError:
+            return False
+        mini = ElfObject(self.path, content=inner)
+        found = not mini.reason and mini._read_symbols(".symtab")
+        self._symbols, self._names = mini._symbols, mini._names
+        return found
+
+    def _ask_llvm_symbolizer(self, addresses: Sequence[int]) -> list[tuple[Symbol, ...]]:
+        """Ask llvm-symbolizer about all addresses at once.  Unlike symbolic it reads .dwo files."""
+        import json
+        import subprocess
+
+        path = self._source.path
+        command = [self._external, f"--obj={path}", "--output-style=JSON", "--no-demangle", "--inlines"]
+        questions = "".join(f"{address:#x}\n" for address in addresses)
+        run = subprocess.run(command, input=questions, capture_output=True, text=True, check=False)
+        answers = []
+        for line in run.stdout.splitlines():
+            frames = (frame for frame in json.loads(line).get("Symbol", ()) if frame["FunctionName"])
+            answers.append(
+                tuple(self._symbol(f["FunctionName"], f["FileName"], f["Line"], f["StartLine"]) for f in frames)
+            )
+        if run.returncode or len(answers) != len(addresses):
+            told = f"{len(answers)} of {len(addresses)} addresses: {run.stderr[:200]}"
+            raise SymbolError(f"{path}: llvm-symbolizer answered {told}")
+        return answers
+
+
+_kept = Kept[ElfObject](MOST_KEPT)
+
+
+def kept_object(
+    path: str | os.PathLike[str],
+    *,
+    debug_dirs: Sequence[str] = DEBUG_DIRS,
+    sysroot: str = "",
+    demangle: Demangle = "full",
+) -> ElfObject:
+    """The object of a file as it is now, which this process may have read for another profile."""
+
+    def read() -> ElfObject:
+        return ElfObject(path, debug_dirs=debug_dirs, sysroot=sysroot, demangle=demangle)
+
+    return _kept.get(path, (tuple(debug_dirs), sysroot, demangle), read)

@@ -1,0 +1,46 @@
+"""Writes the seeds of symbols_fuzz.c: the debug sections of small programs.  python -m tests.fuzz.make_symbols_seeds"""
+
+from __future__ import annotations
+
+import struct
+import subprocess
+import tempfile
+from pathlib import Path
+
+from fastprof.symbols.elf import ElfFile
+
+SOURCE = """
+struct S { int f(int); static int g(int); };
+static inline int twice(int x) { return x + x; }
+int S::f(int x) { return twice(x) + 1; }
+#line 7 "other/x.h"
+int S::g(int x) { for (int i = 0; i < x; i++) x += twice(i); return x; }
+extern "C" int _start() { return S::g(S().f(3)); }
+"""
+SECTIONS = ("line", "line_str", "str", "str_offsets", "info", "abbrev", "addr")  # as in enum fp_dwarf_section
+BUILDS = {
+    "gcc-2": ("g++", "-O1", "-gdwarf-2"),
+    "gcc-5": ("g++", "-O2", "-g", "-ffunction-sections"),
+    "clang-3": ("clang++-19", "-O1", "-gdwarf-3"),
+    "clang-4": ("clang++-19", "-O2", "-gdwarf-4"),
+    "clang-5": ("clang++-19", "-O1", "-g"),
+    "clang-5-64": ("clang++-19", "-O1", "-g", "-gdwarf64"),
+    "clang-lines": ("clang++-14", "-O2", "-gline-tables-only"),
+}
+
+
+def main() -> None:
+    seeds = Path(__file__).parent / "seeds"
+    for name, (compiler, *options) in BUILDS.items():
+        with tempfile.TemporaryDirectory() as folder:
+            Path(folder, "s.cpp").write_text(SOURCE)
+            command = [compiler, *options, f"-ffile-prefix-map={folder}=/src", "-nostdlib", "s.cpp", "-o", "s"]
+            subprocess.run(command, cwd=folder, check=True)
+            elf = ElfFile(f"{folder}/s")
+            parts = [bytes(elf.data(elf.section(f".debug_{section}"))) for section in SECTIONS]
+        flags = 4 if name in ("gcc-2", "clang-5") else 0
+        seed = struct.pack("<B7H", flags, *map(len, parts)) + b"".join(parts)
+        (seeds / f"symbols-{name}").write_bytes(seed)
+
+
+main()

@@ -1,0 +1,103 @@
+/* Symbol tables and line tables under the fuzzer.  The input is what csrc/symbols borrows from an ELF file:
+ *
+ *   flags u8      1 other byte order, 2 addresses of 32 bits, 4 the other sections come only when they are asked for
+ *   lengths u16   of each section of struct fp_dwarf
+ *   sections      one after the other; the last one may be longer or shorter than its length
+ *
+ * The same bytes are also read as a symbol table.  Whatever is found must fit to what was asked and lie in the sections. */
+#include <stdlib.h>
+
+#include "symbols/lines.h"
+#include "symbols/symtab.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+enum { QUESTIONS = 64 };
+
+static void check_piece(const struct fp_dwarf *d, struct fp_bytes piece) {
+    if (!piece.n) return;
+    for (int i = 0; i < FP_DWARF_SECTIONS; i++) {
+        const struct fp_bytes s = d->sections[i];
+        if (s.p && piece.p >= s.p && piece.p + piece.n < s.p + s.n && !memchr(piece.p, 0, piece.n)) return;
+    }
+    abort();
+}
+
+static void ask(struct fp_lines *l, struct fp_dwarf *d, const struct fp_dwarf *all, uint64_t address) {
+    struct fp_line found;
+    struct fp_bytes pieces[3];
+    for (int entry = 0; entry < 2; entry++) {
+        int status = entry ? fp_lines_entry(l, address, &found) : fp_lines_find(l, address, &found);
+        if (status == FP_ASK) {
+            *d = *all;
+            status = fp_lines_entry(l, address, &found); /* fp_lines_find never asks */
+        }
+        if (status < 0 || status == FP_ASK) abort();
+        if (!status) continue;
+        if (entry ? found.address != address || !found.line : found.address > address) abort();
+        status = fp_lines_file(l, found.unit, found.file, pieces);
+        if (status == FP_ASK) {
+            *d = *all;
+            status = fp_lines_file(l, found.unit, found.file, pieces);
+        }
+        if (status < 0 || status == FP_ASK) abort();
+        for (int i = 0; status && i < 3; i++) check_piece(d, pieces[i]);
+    }
+}
+
+static void read_lines(const uint8_t *data, size_t size, const uint8_t *exact, size_t n_exact) {
+    struct fp_dwarf all = {.swap = data[0] & 1, .address_size = data[0] & 2 ? 4 : 8, .has_all = 1}, d;
+    size_t at = 0;
+    for (int i = 0; i < FP_DWARF_SECTIONS && size >= 1 + 2 * FP_DWARF_SECTIONS; i++) {
+        size_t n = fp_u16(data + 1 + 2 * i);
+        if (n > n_exact - at) n = n_exact - at;
+        all.sections[i] = (struct fp_bytes){n ? exact + at : NULL, n};
+        at += n;
+    }
+    d = all;
+    if (data[0] & 4) {
+        d.has_all = 0;
+        for (int i = FP_DWARF_STR; i < FP_DWARF_SECTIONS; i++) d.sections[i] = (struct fp_bytes){NULL, 0};
+    }
+    fp_dwarf_is_split(&all);
+    struct fp_lines *l = fp_lines_new(&d);
+    if (!l) abort();
+    const struct fp_lines_stats stats = fp_lines_stats(l);
+    if (stats.units > n_exact || stats.sequences > n_exact) abort();
+    uint64_t address = 0x1000;
+    for (size_t i = 0; i < QUESTIONS; i++) {
+        ask(l, &d, &all, address);
+        /* addresses in the input are likely to be in its tables */
+        address = i + 8 <= n_exact ? fp_u64s(exact + i * (n_exact - 7) / QUESTIONS, all.swap) : address + i;
+        if (all.address_size == 4) address &= UINT32_MAX;
+        ask(l, &d, &all, address >> (i % 3 ? 0 : 48));
+    }
+    for (uint64_t near = 0x1000; near < 0x1200; near += 3) ask(l, &d, &all, near);
+    fp_lines_free(l);
+}
+
+static void read_symbols(uint8_t flags, const uint8_t *p, size_t n) {
+    const size_t half = n / 2;
+    struct fp_symtab *s = fp_symtab_new(p, half, p + half, n - half, flags & 15);
+    if (!s) abort();
+    for (uint32_t i = 0; i < s->n; i++) {
+        if (i && s->starts[i] <= s->starts[i - 1]) abort();
+        if (fp_symtab_find(s, s->starts[i]) != i) abort();
+        if (s->starts[i] && fp_symtab_find(s, s->starts[i] - 1) >= i) abort();
+    }
+    if (s->n && fp_symtab_find(s, UINT64_MAX) != s->n - 1) abort();
+    fp_symtab_free(s);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+    if (!size) return 0;
+    /* of exactly the length, so that the sanitizer sees a byte too far */
+    const size_t head = size < 1 + 2 * FP_DWARF_SECTIONS ? size : 1 + 2 * FP_DWARF_SECTIONS, n = size - head;
+    uint8_t *exact = malloc(n + !n);
+    if (!exact) return 0;
+    memcpy(exact, data + head, n);
+    read_lines(data, size, exact, n);
+    read_symbols(data[0], exact, n);
+    free(exact);
+    return 0;
+}
