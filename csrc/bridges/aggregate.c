@@ -69,7 +69,7 @@ static int room(struct fp_aggregate_private *its, size_t more) {
 /* ---- blocks ---- */
 
 /* A cursor on the rows of one block in memory. */
-static void open_cursor(const struct fp_aggregate_private *its, struct fp_cursor *c, const struct fp_block *b) {
+static void open_cursor(const struct fp_aggregate_private *its, struct fp_row_cursor *c, const struct fp_block *b) {
     c->p = its->bytes + b->at;
     c->end = c->p + b->nbytes;
     c->eof = 1;

@@ -226,7 +226,7 @@ int fp_merging_begin(struct fp_merging *m, const struct fp_order *order, uint32_
     m->have = m->used = 0;
     m->row.values = m->values;
     for (uint32_t i = 0; i < n; i++) {
-        m->cursors[i] = (struct fp_cursor){.rows = 0};
+        m->cursors[i] = (struct fp_row_cursor){.rows = 0};
         m->cursors[i].row.values = m->values + (size_t)(i + 1) * n_columns;
     }
     return 0;
@@ -240,7 +240,7 @@ void fp_merging_clear(struct fp_merging *m) {
 }
 
 /* Moves on to the next row: 1; 0 at the end; -1: hungry. */
-static inline int advance(struct fp_merging *m, struct fp_cursor *c) {
+static inline int advance(struct fp_merging *m, struct fp_row_cursor *c) {
     while (!c->rows) {
         if (c->end - c->p < FP_PACKED_HEAD) return c->eof ? 0 : -1;
         c->row.function = fp_u32(c->p);

@@ -81,7 +81,7 @@ int fp_row_add(struct fp_row *to, const struct fp_row *more, uint32_t n_columns,
 
 /* Reads rows of consecutive blocks from p[0 .. n).  When it needs bytes that are not there yet it is hungry: its owner
  * moves the rest to the front of the window, fills up behind it, or sets `eof`. */
-struct fp_cursor {
+struct fp_row_cursor {
     const uint8_t *p, *end;
     int32_t eof;
     uint32_t rows; /* of the block, yet to come */
@@ -92,7 +92,7 @@ struct fp_cursor {
 
 struct fp_merging {
     const struct fp_order *order;
-    struct fp_cursor *cursors;
+    struct fp_row_cursor *cursors;
     uint32_t n;         /* cursors */
     uint32_t n_columns; /* of `row` */
     uint32_t *heap;     /* cursors by their next row */
