@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 
@@ -45,14 +46,17 @@ class _Counted:
 class Sink:
     """Where output goes: a file that appears whole or not at all, or standard output.
 
-    A file is written under a temporary name beside its target, flushed to
-    disk and renamed by `commit`; leaving the `with` block without it removes
-    the temporary file.  The target's suffix chooses the compression.
+    A file is written without a name, where the system can do that, so that
+    nothing is left of it even if the process is killed; else under a temporary
+    name beside its target.  `commit` flushes it to disk and gives it the
+    target's name; leaving the `with` block without it removes the file.  The
+    target's suffix chooses the compression.
     """
 
     def __init__(self, path: str | os.PathLike[str] | IO[bytes]) -> None:
         self.path: str | None = None
-        self._temporary: str | None = None
+        self._target: str | None = None  # of a file that appears by `commit`
+        self._temporary: str | None = None  # its name until then, if it has one
         self._raw: Any
         compression = ""
         self._name = "<stdout>"
@@ -68,7 +72,11 @@ class Sink:
         self.written = 0
         self._stream = self._raw
         self._packed: Any = None
-        self._compress(compression)
+        try:
+            self._compress(compression)
+        except BaseException:
+            self._discard()
+            raise
 
     def _open_beside(self, path: str) -> Any:
         try:
@@ -77,12 +85,14 @@ class Sink:
                     raise FastprofError(f"{path}: is a directory")
                 return open(path, "wb", buffering=0)  # /dev/null, a named pipe: nothing to rename
             target = os.path.realpath(path)  # a symbolic link stays one
-            # without tempfile: importing it takes as long as a short conversion
-            temporary = os.path.join(os.path.dirname(target), f".{os.path.basename(target)}.{os.urandom(6).hex()}.tmp")
             mode = os.stat(target).st_mode & 0o777 if os.path.exists(target) else None
             # A new file gets what the umask leaves of 0o666; of one that is replaced nobody else may read the half.
-            fd = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600 if mode else 0o666)
-            self._temporary = temporary
+            permissions = 0o600 if mode else 0o666
+            fd = _open_nameless(os.path.dirname(target), permissions)
+            if fd is None:
+                temporary = _temporary_name(target)
+                fd = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, permissions)
+                self._temporary = temporary
         except OSError as error:
             raise FastprofError(f"{path}: {error.strerror or error}") from None
         self._target = target
@@ -91,6 +101,13 @@ class Sink:
         return open(fd, "wb", buffering=0)
 
     def _compress(self, kind: str) -> None:
+        """Errors: FastprofError; some compressors begin to write at once."""
+        try:
+            self._begin_compression(kind)
+        except OSError as error:
+            raise FastprofError(f"{self._name}: {error.strerror or error}") from None
+
+    def _begin_compression(self, kind: str) -> None:
         if not kind:
             return
         self._packed = _Counted(self._raw)
@@ -142,14 +159,17 @@ class Sink:
         try:
             if self._stream is not self._raw:
                 self._stream.close()
-            if self._temporary is None:
+            if self._target is None:
                 self._raw.flush()
                 return
-            if not self._raw.closed:
-                os.fsync(self._raw.fileno())
-                self._raw.close()
+            os.fsync(self._raw.fileno())
+            if self._temporary is None:
+                temporary = _temporary_name(self._target)
+                _link(self._raw.fileno(), temporary)
+                self._temporary = temporary
+            self._raw.close()
             os.replace(self._temporary, self._target)
-            self._temporary = None
+            self._target = self._temporary = None
         except BrokenPipeError:
             raise
         except OSError as error:
@@ -161,7 +181,40 @@ class Sink:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if self._temporary is not None:
+        self._discard()
+
+    def _discard(self) -> None:
+        """Remove a file that was not committed."""
+        if self._target is not None:
             self._raw.close()
+            self._target = None
+        if self._temporary is not None:
             os.unlink(self._temporary)
             self._temporary = None
+
+
+def _temporary_name(target: str) -> str:
+    # without tempfile: importing it takes as long as a short conversion
+    return os.path.join(os.path.dirname(target), f".{os.path.basename(target)}.{os.urandom(6).hex()}.tmp")
+
+
+def _open_nameless(folder: str, permissions: int) -> int | None:
+    """A file in `folder` that has no name; None where the system, or the file system, has no such files."""
+    if not hasattr(os, "O_TMPFILE") or not os.path.isdir("/proc/self/fd"):
+        return None
+    try:
+        return os.open(folder, os.O_WRONLY | os.O_TMPFILE | os.O_CLOEXEC, permissions)
+    except OSError as error:
+        if error.errno in (errno.EOPNOTSUPP, errno.EISDIR, errno.EINVAL, errno.ENOENT):
+            return None
+        raise
+
+
+def _link(fd: int, name: str) -> None:
+    """Give a nameless file a name."""
+    # Python follows the link in /proc, which stands for the file, only if it is given a folder
+    folder = os.open(os.path.dirname(name), os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.link(f"/proc/self/fd/{fd}", os.path.basename(name), dst_dir_fd=folder, follow_symlinks=True)
+    finally:
+        os.close(folder)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import fcntl
 import gzip
 import json
@@ -458,6 +459,15 @@ def wait_until_it_reads(pid: int) -> None:
         time.sleep(0.01)
 
 
+def has_open(pid: int, folder: Path) -> bool:
+    """Has the process a file of the folder open?  It need not have a name."""
+    for link in Path(f"/proc/{pid}/fd").iterdir():
+        with contextlib.suppress(FileNotFoundError):
+            if os.readlink(link).startswith(f"{folder}/"):
+                return True
+    return False
+
+
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)])
 def test_interrupted_while_writing_leaves_nothing(number: int, code: int, tmp_path: Path) -> None:
     fifo, out = tmp_path / "in.xray", tmp_path / "out"
@@ -472,11 +482,11 @@ def test_interrupted_while_writing_leaves_nothing(number: int, code: int, tmp_pa
     assert process.stderr
     with open(fifo, "wb", buffering=0) as writing, process.stderr:
         writing.write(b"events: Ir\nfn=main\n" + b"1 1\n" * 2000)
-        for _ in range(600):  # it has opened its output when the temporary file is there
-            if any(out.iterdir()):
+        for _ in range(6000):
+            if has_open(process.pid, out):
                 break
-            time.sleep(0.05)
-        assert any(out.iterdir())
+            time.sleep(0.01)
+        assert has_open(process.pid, out)
         wait_until_it_reads(process.pid)
         process.send_signal(number)
         assert process.wait(30) == code

@@ -8,6 +8,8 @@ import io
 import lzma
 import os
 import stat
+import subprocess
+import sys
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -17,11 +19,13 @@ import pytest
 import zstandard
 
 from fastprof import formats
+from fastprof.core import sink as sink_module
 from fastprof.core.errors import FastprofError, UnrecognizedError
 from fastprof.core.sink import Sink
 from fastprof.core.source import Source
 from fastprof.core.streams import compression_of_name
 from fastprof.verbs.inputs import expand
+from tests.support.paths import CORPUS, REPO
 
 if TYPE_CHECKING:
     from typing_extensions import Buffer
@@ -34,6 +38,7 @@ def zst(data: bytes) -> bytes:
     return zstandard.ZstdCompressor(write_checksum=True).compress(data)
 
 
+POOL = str(CORPUS / "xray/good/fdr5-pool-clang19.xray")
 PACK: dict[str, Callable[[bytes], bytes]] = {
     ".gz": gzip.compress,
     ".bz2": bz2.compress,
@@ -346,8 +351,13 @@ def test_writes_any_compression(kind: str, tmp_path: Path) -> None:
     assert [p.name for p in tmp_path.iterdir()] == [path.name]
 
 
+@pytest.mark.parametrize("named", [False, True])
 @pytest.mark.parametrize("kind", ["", *PACK])
-def test_nothing_is_left_without_commit(kind: str, tmp_path: Path) -> None:
+def test_nothing_is_left_without_commit(
+    kind: str, named: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if named:  # as where files need a name
+        monkeypatch.setattr(sink_module, "_open_nameless", lambda *_: None)
     path = tmp_path / f"out{kind}"
     write(path, TEXT, commit=False)
     assert list(tmp_path.iterdir()) == []
@@ -357,6 +367,39 @@ def test_nothing_is_left_without_commit(kind: str, tmp_path: Path) -> None:
         raise RuntimeError
     assert path.read_bytes() == b"old"
     assert len(list(tmp_path.iterdir())) == 1
+    write(path, TEXT)
+    assert path.read_bytes() != b"old"
+    assert len(list(tmp_path.iterdir())) == 1
+
+
+@pytest.mark.parametrize("kind", ["", ".gz", ".zst", ".xz", ".bz2"])
+@pytest.mark.parametrize("limit", [0, 100])
+def test_a_full_disk_is_named_and_leaves_nothing(kind: str, limit: int, tmp_path: Path) -> None:
+    """A limit of the size of files acts as a full disk does; some compressors write as soon as they are made."""
+    out = tmp_path / f"out.callgrind{kind}"
+    code = f"import resource; resource.setrlimit(resource.RLIMIT_FSIZE, ({limit}, {limit})); "
+    code += f"from fastprof.cli import main; raise SystemExit(main({['convert', POOL, '-o', str(out)]!r}))"
+    done = subprocess.run([sys.executable, "-c", code], cwd=REPO, capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (1, f"fastprof: {out}: File too large\n")
+    assert [*tmp_path.iterdir()] == []
+
+
+def test_even_a_killed_process_leaves_nothing(tmp_path: Path) -> None:
+    """Where a file needs no name."""
+    try:
+        os.close(os.open(tmp_path, os.O_WRONLY | os.O_TMPFILE))
+    except (AttributeError, OSError):
+        pytest.skip("no files without a name here: needs Linux and a file system such as ext4, xfs, btrfs or tmpfs")
+    code = f"from fastprof.core.sink import Sink; s = Sink({str(tmp_path / 'out')!r}); s.write(b'x'); input('written ')"
+    process = subprocess.Popen(
+        [sys.executable, "-c", code], cwd=REPO, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
+    )
+    assert process.stdin and process.stdout
+    with process.stdin, process.stdout:
+        assert process.stdout.read(7) == b"written"
+        process.kill()
+        process.wait(60)
+    assert [*tmp_path.iterdir()] == []
 
 
 @pytest.mark.parametrize("kind", ["", ".gz", ".zst", ".xz", ".bz2"])
