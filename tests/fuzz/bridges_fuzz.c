@@ -172,7 +172,7 @@ static void add_things(struct totals *t, const struct fp_top *c) {
 
 static int top_of_stacks(struct fp_project *s, int by, struct totals *t, struct fp_err *err) {
     struct fp_top c = {0};
-    struct fp_table places;
+    struct fp_table places = {0};
     uint32_t *ids;
     if (fp_table_init(&places, 3)) abort();
     int status = fp_project_top(s, by, 0, 1, &places, &c, err);

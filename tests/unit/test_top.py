@@ -292,7 +292,7 @@ def test_functions_of_one_name_are_told_apart(tmp_path: Path, capsys: pytest.Cap
 
 def test_of_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "empty.callgrind"
-    path.write_text("events: Ir\n")
+    path.write_text("# callgrind format\nevents: Ir\n")
     assert printed(capsys, str(path)).startswith(f"{path}: 0 ")
 
 
