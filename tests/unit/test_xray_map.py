@@ -13,7 +13,7 @@ from fastprof.core.errors import SymbolError
 from fastprof.core.options import Options
 from fastprof.formats.xray.map import FunctionNames, InstrumentationMap
 from tests.support import product
-from tests.support.paths import shared
+from tests.support.paths import CORPUS, shared
 from tests.support.xraylog import FdrLog
 
 CASES = [
@@ -246,6 +246,18 @@ def test_a_map_is_not_the_program(tmp_path: Path) -> None:
         assert [line for line in lines if line.startswith(b"ob=") and line != b"ob=(1)"] == (
             [expected] if expected else []
         )
+
+
+def test_the_program_of_the_readme_has_lines() -> None:
+    one = InstrumentationMap.load(CORPUS / "xray" / "pool-clang19")
+    names = InstrumentationMap.load(CORPUS / "xray" / "pool-clang19.yaml")
+    both = zip(one.lookup_many(range(1, 41)), names.lookup_many(range(1, 41)), strict=True)
+    pairs = [(mine, theirs) for mine, theirs in both if mine and theirs]
+    assert len(pairs) == 40
+    assert all(
+        (mine.name, mine.address, mine.sleds) == (theirs.name, theirs.address, theirs.sleds) for mine, theirs in pairs
+    )
+    assert all(mine.line and mine.file for mine, _ in pairs)
 
 
 def test_a_process_reads_a_map_once_for_many_logs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
