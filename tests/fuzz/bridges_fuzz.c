@@ -5,10 +5,12 @@
  *   samples -> fp_sum -> fp_restack -> fp_project (graph) -> fp_estimate (stacks)
  *                                                         -> fp_places (by line or address)
  *                                      fp_project (top)  -> fp_functions
+ *                                                         -> fp_coarse (by function, line, ...)
  */
 #include <stdint.h>
 #include <stdlib.h>
 
+#include "bridges/coarse.h"
 #include "bridges/estimate_private.h"
 #include "bridges/places.h"
 #include "bridges/project.h"
@@ -203,11 +205,36 @@ static int top_of_graph(struct fp_functions *f, int cycles, struct totals *t, st
     return status;
 }
 
+/* The rows of a batch by function, line, ..., which have the same self costs. */
+static int coarser(struct fp_coarse *c, struct fp_batch *rows, struct fp_err *err) {
+    struct totals before = {{0}, 0}, after = {{0}, 0};
+    add(&before, rows);
+    if (fp_batch_set_values(rows, VALUES + (c->by == FP_COARSE_BY_ARC))) return FP_E_NOMEM;
+    const uint32_t n = rows->n;
+    const int status = fp_coarse_batch(c, rows, err);
+    if (rows->n > n) abort();
+    if (status == FP_DONE) add(&after, rows);
+    if (status == FP_DONE) same(&before, &after);
+    return fp_batch_set_values(rows, VALUES) ? FP_E_NOMEM : status;
+}
+
+/* Samples taken off are the samples below 0. */
+static void taken_off(struct fp_model *m, struct fp_batch *samples) {
+    struct totals before = {{0}, 0}, after = {{0}, 0};
+    struct fp_err err;
+    add(&before, samples);
+    if (fp_coarse_base(m, samples, 1, 1, &err) != FP_DONE) return;
+    add(&after, samples);
+    for (uint32_t k = 0; k < VALUES; k++) after.overflow |= __builtin_sub_overflow(0, after.of[k], &after.of[k]);
+    same(&before, &after);
+}
+
 static int to_graph(struct fp_model *m, const struct fp_batch *in, uint32_t options, struct fp_estimate *e,
                     struct totals *graph, struct fp_err *err) {
     static const uint32_t columns[VALUES] = {0, 1};
     struct fp_project *s = fp_project_new(m, options & 1, options >> 1 & 1);
     struct fp_places *places = fp_places_new(m, options >> 5 & 1);
+    struct fp_coarse *coarse = fp_coarse_new(m, options % 5);
     struct fp_batch *out = fp_batch_new(FP_GRAPH, 1 + options % 7, VALUES);
     int status = fp_project_set_values(s, VALUES);
     if (status == FP_DONE) status = fp_project_put(s, in, columns, err);
@@ -232,6 +259,7 @@ static int to_graph(struct fp_model *m, const struct fp_batch *in, uint32_t opti
             if (status == FP_DONE) status = by_place(places, out, options, err);
             fp_functions_begin(f, options >> 5 & 1, 1);
             if (top == FP_DONE) top = fp_functions_put(f, out, 0, 1, -1, err);
+            if (status == FP_DONE) status = coarser(coarse, out, err);
             fp_batch_reset(out);
         }
         if (status == FP_DONE && !rows.overflow && memcmp(rows.of, totals, sizeof totals)) abort();
@@ -247,6 +275,7 @@ static int to_graph(struct fp_model *m, const struct fp_batch *in, uint32_t opti
     }
     fp_functions_free(f);
     fp_batch_free(out);
+    fp_coarse_free(coarse);
     fp_places_free(places);
     fp_project_free(s);
     return status;
@@ -301,6 +330,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n) {
         }
         if (status == FP_DONE) same(&graph, &estimated);
     }
+    taken_off(m, samples);
     fp_estimate_free(e);
     fp_restack_free(restack);
     fp_batch_free(samples);
