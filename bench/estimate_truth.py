@@ -4,8 +4,7 @@ python bench/estimate_truth.py PROFILE...        (anything that holds stacks or 
 
 For each input the share of the cost that the estimate puts on the right stack: counting the last function and its 1, 2
 or 3 nearest callers, and whole stacks.  A function that is in a stack twice, which the estimate never makes, is taken
-once:
-main > a > b > a > c is main > a > c.
+once: main > a > b > a > c is main > a > c.
 """
 
 from __future__ import annotations

@@ -1,0 +1,52 @@
+"""No silent loss: nothing written is an error, a part that is left out is said with its share."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import fastprof
+from fastprof.cli import main
+
+NO_LINES = b"events: Ir\nfn=main\n1 %d\nfn=f\n3 %d\n"
+WITH_ADDRESSES = b"positions: instr line\nevents: Ir\nfn=main\n0x10 1 75\nfn=f\n0 3 25\n"
+
+
+@pytest.mark.parametrize("name", ["x.callgrind", "x.folded"])
+def test_nothing_written_is_an_error(name: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    path, out = tmp_path / name, tmp_path / "out.prof"
+    path.write_bytes(NO_LINES % (75, 25) if name == "x.callgrind" else b"main;f 3\n")
+    assert main(["convert", str(path), "-o", str(out)]) == 2
+    said = capfd.readouterr().err
+    assert "nothing of it can be written as gperftools: " in said
+    assert "samples without addresses; it holds addresses alone: write pprof or folded" in said
+    assert not out.exists()
+
+
+def test_rows_of_nothing_but_zeros_are_no_loss(tmp_path: Path) -> None:
+    path = tmp_path / "x.callgrind"
+    path.write_bytes(NO_LINES % (0, 0))
+    for name in ("out.folded", "out.pb", "out.callgrind"):
+        fastprof.convert(path, tmp_path / name)
+
+
+def test_a_part_is_said_with_its_share(tmp_path: Path) -> None:
+    path = tmp_path / "x.callgrind"
+    path.write_bytes(WITH_ADDRESSES)
+    report = fastprof.convert(path, tmp_path / "out.prof", by="address")
+    assert report.rows["samples written"] == 1
+    assert report.warnings == [
+        "25.0 % of the cost is left out, in samples that have no address or are negative",
+    ]
+    path.write_bytes(NO_LINES % (75, -25))
+    report = fastprof.convert(path, tmp_path / "out.folded")
+    assert report.warnings == ["25.0 % of the cost is left out, in stacks of values below 0, or rounded to 0"]
+
+
+def test_frames_left_out_are_said(tmp_path: Path) -> None:
+    path = tmp_path / "x.callgrind"
+    arc = b"cfn=f\ncalls=1 0x20 3\n0 1 25\n"
+    path.write_bytes(WITH_ADDRESSES.replace(b"75\n", b"75\n" + arc).replace(b"0 3 25", b"0x20 3 25"))
+    report = fastprof.convert(path, tmp_path / "out.prof", by="address")
+    assert report.warnings == ["25.0 % of the cost is under stacks of which frames without address are left out"]
