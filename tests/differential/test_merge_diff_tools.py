@@ -104,6 +104,18 @@ def test_cg_diff(names: tuple[str, str], tmp_path: Path) -> None:
 
 
 @needs_shared
+def test_cg_diff_with_other_names(tmp_path: Path) -> None:
+    """Perl's expressions and ours, which are Python's; rows that are called the same are added up."""
+    paths = data("mt.cachegrind", "mt_O0.cachegrind")
+    names = ("--mod-filename=s/.*\\///", "--mod-funcname=s/(ack|fact|even|odd)/rec/i")
+    theirs = run(need("cg_diff"), *names, *paths)
+    options = {option.partition("=")[0][2:].replace("-", "_"): (option.partition("=")[2],) for option in names}
+    fastprof.diff(*paths, tmp_path / "ours.cachegrind", **options)
+    ours = (tmp_path / "ours.cachegrind").read_text()
+    assert sorted(costs(ours)) == sorted(costs(theirs)) != sorted(costs(run(need("cg_diff"), *paths)))
+
+
+@needs_shared
 @pytest.mark.parametrize("expected", ["diff_mt_mtO0.perl-3.19.cachegrind", "diff_mt_mtO0.new.cachegrind"])
 def test_recorded_cg_diffs(expected: str, tmp_path: Path) -> None:
     theirs = shared_data("callgrind", "expected", expected).read_text()
