@@ -1,54 +1,25 @@
 #include <stdlib.h>
 
 #include "bridges/fold_private.h"
+#include "core/sort.h"
 
 /* Arcs and nodes as sorted records, to be spilled or to become rows, and forgetting what was spilled. */
 
-struct keyed {
-    uint64_t key;
-    uint32_t group;
-    uint32_t arc;
-};
-
-/* The arcs' numbers in order of (group, key), into *order.  Byte-wise radix
- * sort, least significant first; bytes that are all alike are passed over, so
- * that few thousand functions take four passes of twelve. */
+/* The arcs' numbers in order of (group, key), into *order.  0 or FP_E_NOMEM. */
 static int order_by(struct fp_fold *f, int by_caller, uint32_t **order) {
     uint32_t n = 0;
     free(*order);
-    *order = NULL;
-    for (uint32_t i = 0; i < f->n_arcs; i++) n += f->arcs[i].calls < f->hot;
-    *order = malloc(((size_t)n + 1) * sizeof **order);
-    struct keyed *from = malloc(((size_t)n + 1) * sizeof *from), *to = malloc(((size_t)n + 1) * sizeof *to);
-    uint32_t(*counts)[256] = calloc(12, sizeof *counts);
-    int status = *order && from && to && counts ? 0 : FP_E_NOMEM;
-    for (uint32_t i = 0, k = 0; !status && i < f->n_arcs; i++) {
+    *order = malloc(((size_t)f->n_arcs + 1) * sizeof **order);
+    struct fp_keyed *items = malloc(((size_t)f->n_arcs + 1) * sizeof *items);
+    int status = *order && items ? 0 : FP_E_NOMEM;
+    for (uint32_t i = 0; !status && i < f->n_arcs; i++) {
         const struct fp_arc *a = &f->arcs[i];
         if (a->calls >= f->hot) continue;
-        from[k] = (struct keyed){by_caller ? (uint64_t)a->caller << 32 | a->callee : a->callee, a->group, i};
-        for (unsigned d = 0; d < 8; d++) counts[d][from[k].key >> (8 * d) & 255]++;
-        k++;
-        for (unsigned d = 0; d < 4; d++) counts[8 + d][a->group >> (8 * d) & 255]++;
+        items[n++] = (struct fp_keyed){by_caller ? (uint64_t)a->caller << 32 | a->callee : a->callee, a->group, i};
     }
-    for (unsigned d = 0; !status && d < 12 && n; d++) {
-#define DIGIT(k) (d < 8 ? (k)->key >> (8 * d) & 255 : (k)->group >> (8 * (d - 8)) & 255)
-        if (counts[d][DIGIT(from)] == n) continue;
-        uint32_t sum = 0;
-        for (unsigned v = 0; v < 256; v++) {
-            uint32_t count = counts[d][v];
-            counts[d][v] = sum;
-            sum += count;
-        }
-        for (uint32_t i = 0; i < n; i++) to[counts[d][DIGIT(&from[i])]++] = from[i];
-#undef DIGIT
-        struct keyed *swap = from;
-        from = to;
-        to = swap;
-    }
-    for (uint32_t i = 0; !status && i < n; i++) (*order)[i] = from[i].arc;
-    free(from);
-    free(to);
-    free(counts);
+    if (!status) status = fp_sort_keyed(items, n);
+    for (uint32_t i = 0; !status && i < n; i++) (*order)[i] = items[i].item;
+    free(items);
     f->n_ordered = n;
     return status;
 }

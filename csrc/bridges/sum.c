@@ -2,7 +2,9 @@
 
 #include <stdlib.h>
 
+#include "bridges/stack_order.h"
 #include "core/array.h"
+#include "core/sort.h"
 
 /* Rows that are looked up together, so that they wait for memory together. */
 enum { GROUP = 32, WIDTH = 3 };
@@ -15,7 +17,6 @@ struct fp_sum *fp_sum_new(struct fp_model *model) {
     }
     s->model = model;
     s->keep = FP_SUM_ALL;
-    s->next = 1;
     return s;
 }
 
@@ -25,6 +26,9 @@ void fp_sum_free(struct fp_sum *s) {
     free(s->sums);
     free(s->labels);
     free(s->threads);
+    free(s->order);
+    free(s->seen);
+    for (int i = 0; i < WIDTH; i++) free(s->ranks[i]);
     free(s);
 }
 
@@ -151,23 +155,121 @@ int fp_sum_put(struct fp_sum *s, const struct fp_batch *in, uint32_t from, const
     return FP_DONE;
 }
 
-int fp_sum_pull(struct fp_sum *s, struct fp_batch *out) {
-    for (; s->next < s->keys.n; s->next++) {
-        if (out->n == out->cap) return FP_FULL;
-        const uint32_t *key = fp_table_row(&s->keys, s->next), row = out->n++;
-        out->stack[row] = key[0];
-        out->label[row] = key[1];
-        out->thread[row] = key[2];
-        out->time[row] = 0;
-        for (uint32_t k = 0; k < s->n_values; k++)
-            out->values[(size_t)k * out->cap + row] = s->sums[(size_t)s->next * s->n_values + k];
+/* ---- in order ---- */
+
+static int rank_names(struct fp_sum *s) {
+    static uint32_t *(*const rank[WIDTH])(const struct fp_order *) = {fp_rank_stacks, fp_rank_labels, fp_rank_threads};
+    struct fp_order order = {.model = s->model, .by_names = 1};
+    int status = fp_order_rank(&order);
+    for (int i = 0; i < WIDTH && !status; i++) {
+        free(s->ranks[i]);
+        s->ranks[i] = rank[i](&order);
+        if (!s->ranks[i]) status = FP_E_NOMEM;
     }
-    return FP_DONE;
+    fp_order_clear(&order);
+    return status;
+}
+
+/* The first words of a key's record. */
+static void head_of(const struct fp_sum *s, uint32_t key, uint64_t head[FP_SUM_HEAD]) {
+    const uint32_t *row = fp_table_row(&s->keys, key);
+    const uint64_t stack_and_label = (uint64_t)row[0] << 32 | row[1];
+    const uint64_t seen = s->was_taken ? s->seen[key] : s->n_before + key;
+    head[2] = stack_and_label;
+    head[3] = row[2];
+    if (s->by == FP_SUM_BY_KEY) {
+        memcpy(head, head + 2, 2 * sizeof *head);
+        head[2] = seen;
+        head[3] = 0;
+    } else if (s->by == FP_SUM_AS_SEEN) {
+        head[0] = seen;
+        head[1] = 0;
+    } else {
+        head[0] = (uint64_t)s->ranks[0][row[0]] << 32 | s->ranks[1][row[1]];
+        head[1] = s->ranks[2][row[2]];
+    }
+}
+
+int fp_sum_order(struct fp_sum *s, uint32_t by) {
+    const uint32_t n = s->keys.n - 1;
+    s->by = by;
+    s->next = s->n_order = 0;
+    if (by == FP_SUM_BY_NAME && !s->ranks[WIDTH - 1] && rank_names(s)) return FP_E_NOMEM;
+    uint32_t *order = realloc(s->order, ((size_t)n + 1) * sizeof *order);
+    if (!order) return FP_E_NOMEM;
+    s->order = order;
+    struct fp_keyed *items = malloc(((size_t)n + 1) * sizeof *items);
+    if (!items) return FP_E_NOMEM;
+    for (uint32_t i = 0; i < n; i++) {
+        uint64_t head[FP_SUM_HEAD];
+        head_of(s, i + 1, head);
+        /* fp_keyed sorts by `more` first; the second word of a key has 32 bits */
+        items[i] = (struct fp_keyed){head[0] << 32 | head[1], (uint32_t)(head[0] >> 32), i + 1};
+    }
+    const int status = fp_sort_keyed(items, n);
+    for (uint32_t i = 0; i < n; i++) order[i] = items[i].item;
+    free(items);
+    if (!status) s->n_order = n;
+    return status;
+}
+
+size_t fp_sum_pull(struct fp_sum *s, uint64_t *to, size_t n) {
+    const size_t width = FP_SUM_HEAD + s->n_values;
+    size_t got = 0;
+    for (; s->next < s->n_order && n - got >= width; s->next++, got += width) {
+        const uint32_t key = s->order[s->next];
+        head_of(s, key, to + got);
+        for (uint32_t k = 0; k < s->n_values; k++)
+            to[got + FP_SUM_HEAD + k] = (uint64_t)s->sums[(size_t)key * s->n_values + k];
+    }
+    return got;
 }
 
 void fp_sum_empty(struct fp_sum *s) {
     const uint32_t n = s->keys.n < s->cap ? s->keys.n : s->cap;
     if (s->sums) memset(s->sums, 0, (size_t)n * s->n_values * sizeof *s->sums);
+    s->n_before += s->keys.n - 1;
     fp_table_empty(&s->keys);
-    s->next = 1;
+    s->n_order = s->next = 0;
+    s->was_taken = 0;
+}
+
+static int next_record(struct fp_merge *merge, struct fp_err *err) {
+    const int status = fp_merge_next(merge, err);
+    if (status != FP_E_OVERFLOW) return status;
+    return fp_fail_beyond(err, "the sum of a stack's samples", (int64_t)err->got, "2^63 - 1");
+}
+
+int fp_sum_take(struct fp_sum *s, struct fp_merge *merge, uint32_t n_keys, struct fp_err *err) {
+    while (s->keys.n - 1 < n_keys) {
+        const int status = next_record(merge, err);
+        if (status != FP_FULL) return status;
+        const uint64_t *head = merge->head;
+        const uint32_t row[WIDTH] = {(uint32_t)(head[0] >> 32), (uint32_t)head[0], (uint32_t)head[1]};
+        const uint32_t key = fp_table_append(&s->keys, row); /* not looked up: what is split comes several times */
+        if (key == FP_NO_ID || fp_array_zeroed(&s->sums, &s->cap, (uint64_t)key + 1, sum_bytes(s)) ||
+            fp_array_room(&s->seen, &s->cap_seen, (uint64_t)key + 1, sizeof *s->seen))
+            return fp_fail(err, FP_E_NOMEM, 0, "the table of stacks");
+        s->seen[key] = head[2];
+        s->was_taken = 1;
+        for (uint32_t k = 0; k < s->n_values; k++)
+            s->sums[(size_t)key * s->n_values + k] = (int64_t)head[FP_SUM_HEAD + k];
+    }
+    return FP_FULL;
+}
+
+int fp_sum_rows(struct fp_merge *merge, const uint32_t *columns, struct fp_batch *out, struct fp_err *err) {
+    while (out->n < out->cap) {
+        const int status = next_record(merge, err);
+        if (status != FP_FULL) return status;
+        const uint64_t *head = merge->head;
+        const uint32_t row = out->n++;
+        out->stack[row] = (uint32_t)(head[2] >> 32);
+        out->label[row] = (uint32_t)head[2];
+        out->thread[row] = (uint32_t)head[3];
+        out->time[row] = 0;
+        for (uint32_t k = 0; k < out->n_values; k++)
+            out->values[(size_t)k * out->cap + row] = (int64_t)head[FP_SUM_HEAD + columns[k]];
+    }
+    return FP_FULL;
 }

@@ -8,18 +8,34 @@
  *
  * fp_sum_begin chooses what keeps rows apart: without labels the first is
  * `main > f 4`, with a label of its part `main > f {size: 8, part: 2} 4`.
- * Memory: linear in distinct (stack, labels, thread) since the last fp_sum_empty.
+ * Sums come out in the order in which they were first seen, or in that of what stacks, labels and threads say
+ * (stack_order.h), so that the order of several inputs does not show.
+ *
+ * Memory: linear in distinct (stack, labels, thread) since the last fp_sum_empty.  When there are too many the caller
+ * writes them away as runs in the order of their keys.  At the end these are merged, and another fp_sum takes the
+ * merged sums, and writes those that are too many away in the order in which they are to come out:
+ *
+ *   put g 1, f 2   run: f 2 (2nd), g 1 (1st)      put h 4, g 3   run: g 3 (4th), h 4 (3rd)
+ *   merged: f 2 (2nd), g 4 (1st), h 4 (3rd)       in order: g 4, f 2, h 4
  */
 #ifndef FP_SUM_H
 #define FP_SUM_H
 
 #include "core/batch.h"
+#include "core/merge.h"
 #include "core/model.h"
 
 /* cffi-begin */
 
 /* What is kept of a row's label chain and thread, bits. */
 enum fp_sum_keep { FP_SUM_LABELS = 1, FP_SUM_PROCESS = 2, FP_SUM_THREAD = 4, FP_SUM_ALL = 7 };
+
+/* The order of records. */
+enum fp_sum_order {
+    FP_SUM_BY_KEY = 0,  /* to add up runs */
+    FP_SUM_AS_SEEN = 1, /* to come out */
+    FP_SUM_BY_NAME = 2
+};
 
 struct fp_sum {
     struct fp_model *model;
@@ -37,7 +53,14 @@ struct fp_sum {
     int64_t *sums; /* of key i: sums[i * n_values ..] */
     uint32_t cap;  /* keys that `sums` has room for */
     uint32_t n_values;
-    uint32_t next;              /* pulling */
+    uint64_t n_before; /* keys that were forgotten: the next key is the n_before-th that was seen */
+    uint64_t *seen;    /* by key: its number, */
+    int32_t was_taken; /* if fp_sum_take took the keys that are there */
+    uint32_t cap_seen;
+    uint32_t by;        /* enum fp_sum_order */
+    uint32_t *ranks[3]; /* by name: of stacks, labels, threads */
+    uint32_t *order;    /* keys as they are pulled */
+    uint32_t n_order, next;
     uint32_t *labels, *threads; /* by id of a row: what it becomes, + 1; 0 = not known yet */
     uint32_t cap_labels, cap_threads;
 };
@@ -58,11 +81,26 @@ int fp_sum_set_values(struct fp_sum *s, uint32_t n_values);
  * FP_E_OVERFLOW: row s->taken does not fit into a sum, the rows before it are added. */
 int fp_sum_put(struct fp_sum *s, const struct fp_batch *in, uint32_t from, const uint32_t *columns, struct fp_err *err);
 
-/* Pulls the sums, in order of first appearance.  FP_FULL or FP_DONE. */
-int fp_sum_pull(struct fp_sum *s, struct fp_batch *out);
+/* Puts the sums in order, so that the pull below begins anew.  By name, the model must have all stacks, labels and
+ * threads.  0 or FP_E_NOMEM. */
+int fp_sum_order(struct fp_sum *s, uint32_t by);
 
-/* Forgets the sums that were pulled, for others. */
+/* Words of a record before its values: two of key; by key: when it was seen, 0; else: stack << 32 | labels, thread. */
+enum { FP_SUM_KEPT = 2, FP_SUM_HEAD = 4 };
+
+/* Fills `to` with records (core/merge.h), up to `n` words.  The number of words, 0 at the end. */
+size_t fp_sum_pull(struct fp_sum *s, uint64_t *to, size_t n);
+
+/* Takes merged records, which are by key, until there are `n_keys`.  FP_FULL: there are more.  FP_DONE.  FP_MORE:
+ * refill the merge.  FP_E_NOMEM, or FP_E_OVERFLOW if the merge does not split sums. */
+int fp_sum_take(struct fp_sum *s, struct fp_merge *merge, uint32_t n_keys, struct fp_err *err);
+
+/* Forgets the sums, for others. */
 void fp_sum_empty(struct fp_sum *s);
+
+/* Pulls rows made of merged records that are not by key: value k is sum columns[k].  FP_FULL, FP_DONE, FP_MORE: refill
+ * the merge.  FP_E_OVERFLOW if the merge does not split sums. */
+int fp_sum_rows(struct fp_merge *merge, const uint32_t *columns, struct fp_batch *out, struct fp_err *err);
 
 /* cffi-end */
 

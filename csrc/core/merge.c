@@ -2,11 +2,12 @@
 
 #include <stdlib.h>
 
-struct fp_merge *fp_merge_new(uint32_t n_runs, uint32_t width, int is_signed) {
-    if (width < FP_MERGE_KEY) return NULL;
+struct fp_merge *fp_merge_new(uint32_t n_runs, uint32_t width, uint32_t kept, int is_signed) {
+    if (width < FP_MERGE_KEY || width - FP_MERGE_KEY < kept) return NULL;
     struct fp_merge *m = calloc(1, sizeof *m);
     if (!m) return NULL;
     m->width = width;
+    m->kept = kept;
     m->is_signed = is_signed;
     m->n_runs = n_runs;
     m->head = calloc(width, sizeof *m->head);
@@ -15,6 +16,7 @@ struct fp_merge *fp_merge_new(uint32_t n_runs, uint32_t width, int is_signed) {
     m->runs = calloc(n_runs ? n_runs : 1, sizeof *m->runs);
     m->heap = calloc(n_runs ? n_runs : 1, sizeof *m->heap);
     m->hungry = FP_MERGE_NONE;
+    for (uint32_t i = 0; m->runs && i < n_runs; i++) m->runs[i].width = width;
     if (!m->head || !m->sum || !m->beyond || !m->runs || !m->heap) {
         fp_merge_free(m);
         return NULL;
@@ -32,12 +34,14 @@ void fp_merge_free(struct fp_merge *m) {
     free(m);
 }
 
-static inline const uint64_t *next_of(const struct fp_merge *m, uint32_t run) {
-    return m->runs[run].p + m->runs[run].pos;
+static inline int used_up(const struct fp_run *run) {
+    return run->n - run->pos < run->width;
 }
 
-static inline int before(const uint64_t *a, const uint64_t *b) {
-    return a[0] != b[0] ? a[0] < b[0] : a[1] < b[1];
+/* Whether the next record of run a comes before that of run b. */
+static inline int before(const struct fp_merge *m, uint32_t a, uint32_t b) {
+    const uint64_t *x = m->runs[a].p + m->runs[a].pos, *y = m->runs[b].p + m->runs[b].pos;
+    return x[0] != y[0] ? x[0] < y[0] : x[1] != y[1] ? x[1] < y[1] : a < b;
 }
 
 static void sift_down(struct fp_merge *m) {
@@ -45,8 +49,8 @@ static void sift_down(struct fp_merge *m) {
     for (;;) {
         uint32_t child = 2 * at + 1;
         if (child >= m->n_heap) break;
-        if (child + 1 < m->n_heap && before(next_of(m, m->heap[child + 1]), next_of(m, m->heap[child]))) child++;
-        if (!before(next_of(m, m->heap[child]), next_of(m, moved))) break;
+        if (child + 1 < m->n_heap && before(m, m->heap[child + 1], m->heap[child])) child++;
+        if (!before(m, m->heap[child], moved)) break;
         m->heap[at] = m->heap[child];
         at = child;
     }
@@ -55,7 +59,7 @@ static void sift_down(struct fp_merge *m) {
 
 static void push(struct fp_merge *m, uint32_t run) {
     uint32_t at = m->n_heap++;
-    while (at && before(next_of(m, run), next_of(m, m->heap[(at - 1) / 2]))) {
+    while (at && before(m, run, m->heap[(at - 1) / 2])) {
         m->heap[at] = m->heap[(at - 1) / 2];
         at = (at - 1) / 2;
     }
@@ -63,8 +67,8 @@ static void push(struct fp_merge *m, uint32_t run) {
 }
 
 /* Adds the counters of a record to the sums. */
-static void add(struct fp_merge *m, const uint64_t *record) {
-    for (uint32_t i = FP_MERGE_KEY; i < m->width; i++) {
+static void add(struct fp_merge *m, const uint64_t *record, uint32_t width) {
+    for (uint32_t i = FP_MERGE_KEY + m->kept; i < width; i++) {
         if (m->is_signed) {
             const int64_t a = (int64_t)m->sum[i], b = (int64_t)record[i];
             int64_t sum;
@@ -74,6 +78,11 @@ static void add(struct fp_merge *m, const uint64_t *record) {
             m->beyond[i] += __builtin_add_overflow(m->sum[i], record[i], &m->sum[i]);
         }
     }
+}
+
+static void begin(struct fp_merge *m, const uint64_t *record, uint32_t width) {
+    memcpy(m->sum, record, width * sizeof *record);
+    memset(m->sum + width, 0, (m->width - width) * sizeof *m->sum);
 }
 
 __extension__ typedef __int128 int128;
@@ -95,7 +104,8 @@ static int move(struct fp_merge *m, uint32_t i) {
 
 /* All records of a key were added up, or a rest is left.  FP_FULL or FP_E_OVERFLOW. */
 static int give(struct fp_merge *m, struct fp_err *err) {
-    uint32_t i = FP_MERGE_KEY;
+    const uint32_t first = FP_MERGE_KEY + m->kept;
+    uint32_t i = first;
     while (i < m->width && !m->beyond[i]) i++;
     m->has_sum = m->has_rest = 0;
     if (i == m->width) {
@@ -105,28 +115,27 @@ static int give(struct fp_merge *m, struct fp_err *err) {
         return FP_FULL;
     }
     if (!m->split)
-        return fp_fail_beyond(err, "the sum of a counter", i - FP_MERGE_KEY, m->is_signed ? "2^63 - 1" : "2^64 - 1");
-    memcpy(m->head, m->sum, FP_MERGE_KEY * sizeof *m->head);
-    for (i = FP_MERGE_KEY; i < m->width; i++) m->has_rest |= move(m, i);
+        return fp_fail_beyond(err, "the sum of a counter", i - first, m->is_signed ? "2^63 - 1" : "2^64 - 1");
+    memcpy(m->head, m->sum, first * sizeof *m->head);
+    for (i = first; i < m->width; i++) m->has_rest |= move(m, i);
     return FP_FULL;
 }
 
 int fp_merge_next(struct fp_merge *m, struct fp_err *err) {
-    const uint32_t width = m->width;
     if (m->has_rest) return give(m, err);
     for (; m->n_started < m->n_runs; m->n_started++) {
         struct fp_run *run = &m->runs[m->n_started];
-        if (run->pos == run->n && !run->eof) {
+        if (used_up(run) && !run->eof) {
             m->hungry = m->n_started;
             return FP_MORE;
         }
-        if (run->pos < run->n) push(m, m->n_started);
+        if (!used_up(run)) push(m, m->n_started);
     }
     if (m->hungry != FP_MERGE_NONE && m->n_heap) {
         /* The run on top was used up and has been refilled, or has ended. */
         struct fp_run *run = &m->runs[m->heap[0]];
         if (m->hungry == m->heap[0]) {
-            if (run->pos == run->n) {
+            if (used_up(run)) {
                 if (!run->eof) return FP_MORE;
                 m->heap[0] = m->heap[--m->n_heap];
             }
@@ -139,12 +148,12 @@ int fp_merge_next(struct fp_merge *m, struct fp_err *err) {
         const uint64_t *record = run->p + run->pos;
         if (m->has_sum && (m->sum[0] != record[0] || m->sum[1] != record[1])) break;
         if (m->has_sum)
-            add(m, record);
+            add(m, record, run->width);
         else
-            memcpy(m->sum, record, width * sizeof *record);
+            begin(m, record, run->width);
         m->has_sum = 1;
-        run->pos += width;
-        if (run->pos == run->n) {
+        run->pos += run->width;
+        if (used_up(run)) {
             if (!run->eof) {
                 m->hungry = m->heap[0];
                 return FP_MORE;

@@ -3,9 +3,8 @@
  * A table that outgrows its memory is written to disk as sorted runs.  This
  * reads them back, through one small window for each run.
  *
- * A record is `width` 64-bit words: FP_MERGE_KEY words of key, then counters, all of them signed or none.
- *   run A: (1,5 | 10)  (2,1 | 3)      run B: (1,5 | 7)
- *   gives  (1,5 | 17)  (2,1 | 3)
+ * A record is `width` 64-bit words: FP_MERGE_KEY words of key, perhaps some that are kept as they are, then counters,
+ * all of them signed or none. run A: (1,5 | 10)  (2,1 | 3)      run B: (1,5 | 7) gives  (1,5 | 17)  (2,1 | 3)
  *
  * A sum that does not fit its counter is an error, or becomes several records that add up to it, each as large as
  * possible.  Both depend on the whole sum alone, and not on which run holds which part of it.
@@ -19,9 +18,10 @@
 
 enum { FP_MERGE_KEY = 2, FP_MERGE_NONE = 0xffffffffu };
 
-/* A window on one run, in words.  When it is used up (pos == n) the caller
- * refills it, unless `eof`. */
+/* A window on one run, in words.  When less than a record is left the caller
+ * refills it behind that, unless `eof`. */
 struct fp_run {
+    uint32_t width; /* words of its records: the counters that they lack are 0 */
     uint64_t *p;
     size_t n;
     size_t pos;
@@ -30,6 +30,7 @@ struct fp_run {
 
 struct fp_merge {
     uint32_t width;    /* words a record */
+    uint32_t kept;     /* words behind the key that are not added up: those of the first run that has the key */
     int32_t is_signed; /* counters are int64_t */
     int32_t split;     /* sums that do not fit become several records; set by the caller */
     uint32_t hungry;   /* after FP_MORE: the run to refill */
@@ -47,7 +48,7 @@ struct fp_merge {
 };
 
 /* NULL when memory ran out.  All runs start empty and hungry.  Caller owns. */
-struct fp_merge *fp_merge_new(uint32_t n_runs, uint32_t width, int is_signed);
+struct fp_merge *fp_merge_new(uint32_t n_runs, uint32_t width, uint32_t kept, int is_signed);
 void fp_merge_free(struct fp_merge *m);
 
 /* The next record, into m->head.  FP_FULL: there is one.  FP_MORE: refill run

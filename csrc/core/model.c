@@ -160,6 +160,12 @@ static inline int row_room(struct fp_table *t) {
     return 0;
 }
 
+uint32_t fp_table_append(struct fp_table *t, const uint32_t *row) {
+    if (row_room(t)) return FP_NO_ID;
+    memcpy(t->words + (size_t)t->n * t->width, row, t->width * sizeof *row);
+    return t->n++;
+}
+
 uint32_t fp_table_find(const struct fp_table *t, const uint32_t *row) {
     const uint32_t hash = fp_table_hash(row, t->width);
     uint32_t at = hash & t->index_mask;
@@ -303,12 +309,7 @@ uint32_t fp_model_stack(struct fp_model *m, uint32_t parent, uint32_t frame) {
 }
 
 uint32_t fp_model_stack_once(struct fp_model *m, uint32_t parent, uint32_t frame) {
-    struct fp_table *t = &m->stacks;
-    if (row_room(t)) return FP_NO_ID;
-    uint32_t *row = t->words + (size_t)t->n * FP_STACK_WIDTH;
-    row[FP_STACK_PARENT] = parent;
-    row[FP_STACK_FRAME] = frame;
-    return t->n++;
+    return fp_table_append(&m->stacks, (uint32_t[]){parent, frame});
 }
 
 int fp_model_stacks(struct fp_model *m, const uint32_t *frames, const uint32_t *depths, uint32_t n, uint32_t *nodes) {

@@ -246,6 +246,9 @@ static inline uint32_t fp_table_guess(const struct fp_table *t, uint32_t hash) {
 
 uint32_t fp_table_intern_hashed(struct fp_table *t, const uint32_t *row, uint32_t hash);
 
+/* Adds a row that is not looked up, whether it is there already or not.  Its id, or FP_NO_ID. */
+uint32_t fp_table_append(struct fp_table *t, const uint32_t *row);
+
 /* Removes all rows and keeps the memory.  Not for the tables of a model, but see fp_model_empty_stacks. */
 void fp_table_empty(struct fp_table *t);
 

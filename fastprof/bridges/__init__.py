@@ -167,8 +167,8 @@ MAX_MEMORY = Option(
     Size(),
     32 << 20,
     group="limits",
-    help="memory for adding up rows, e.g. 200M; when it is full, rows go to a temporary file, or are written as they "
-    "are (default: 32M)",
+    help="memory for adding up rows, e.g. 200M; when it is full, rows go to a temporary file, and the output is the same "
+    "(default: 32M)",
 )
 
 
@@ -241,7 +241,7 @@ NAME_ADDRESSES = Operator(
     (SYMBOLS, SYMBOLIZE, SYSROOT, DEBUG_DIRS, FORCE_SYMBOLS, DEMANGLE),
 )
 ONLY_NAMES = Operator("stacks", "stacks", "only_names:only_names", "stacks to a format of names")
-SUM_STACKS = Operator("stacks", "stacks", "sum:to_sum", "stacks of several inputs", (PER_THREAD, LABELS))
+SUM_STACKS = Operator("stacks", "stacks", "sum:to_sum", "stacks of several inputs", (PER_THREAD, LABELS, MAX_MEMORY))
 EQUAL_STACKS = Operator(
     "stacks", "stacks", "sum:repeated", "stacks to a format without times", (PER_THREAD, LABELS, MAX_MEMORY)
 )

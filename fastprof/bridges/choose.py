@@ -103,7 +103,7 @@ class _Held:
         self.part, self.candidates = batch.part, candidates
         self._n_values = int(batch.c.n_values)
         self._sums = sums
-        self._value_types = model.parts[batch.part].value_types
+        self._types = model.parts[batch.part].value_types
         self._columns = ffi.new("uint32_t[]", [*range(self._n_values)])
         self.seen = [False] * self._n_values  # for each column: is it other than 0 in some row?
         self._model = model
@@ -111,13 +111,13 @@ class _Held:
         sums.begin(model.parts[batch.part])
 
     def put(self, batch: Batch) -> None:
-        self._sums.fits(self._sums.put(batch, self._columns, self._n_values), self._value_types)
+        self._sums.put(batch, self._columns, self._types)
         self.seen = [seen or any(batch.values(k)) for k, seen in enumerate(self.seen)]
 
     def rows(self, chosen: dict[int, int], changed: Changed) -> Iterator[Batch]:
         best = next((k for k in self.candidates if self.seen[k]), self.candidates[0])
         chosen[self.part] = best
-        for batch in self._sums.rows(self.part, self._n_values):
+        for batch in self._sums.rows(self.part, self._types, range(self._n_values)):
             yield from _only(batch, best, changed)
         self._model.keep_stacks = False
 

@@ -9,12 +9,12 @@ first.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 
 from fastprof.bridges import MAX_MEMORY, PER_THREAD, TIME_UNIT, labels_apart, tell_missing_labels
 from fastprof.bridges.pull import batches_of
-from fastprof.bridges.spill import Merge, Pull, Sorted, words
+from fastprof.bridges.spill import Merge, Pull, Sorted, Words
 from fastprof.core._c import ffi, lib
 from fastprof.core._typing import Any
 from fastprof.core.engine import EVERYTHING, Holds
@@ -178,7 +178,7 @@ class _Arcs(_Machine):
 
     def __init__(self, model: Model, options: Options, report: Report, target: str, by: int) -> None:
         super().__init__(model, options, report, target, by)
-        self._arcs, self._nodes = words(lib.FP_ARC_WIDTH), words(lib.FP_NODE_WIDTH)
+        self._arcs, self._nodes = Words(lib.FP_ARC_WIDTH), Words(lib.FP_NODE_WIDTH)
 
     def _write_away(self) -> None:
         self._order(keep_hot=True)
@@ -226,19 +226,27 @@ class _Arcs(_Machine):
         return out, merges
 
 
+class _Paths(Sorted):
+    """Runs of call paths."""
+
+    def __init__(self, fold: Any, check: Callable[[int], int], err: Any) -> None:
+        super().__init__(1, "uint8_t")
+        self._fold, self._check, self._err = fold, check, err
+        self._got = ffi.new("size_t *")
+
+    def new(self, n: int) -> Any:
+        return owned(lib.fp_tree_new(self._fold, n), lib.fp_tree_free, "the merge of call paths")
+
+    def merged(self, merge: Any, to: Any, n: int) -> tuple[int, int]:
+        return self._check(lib.fp_tree_pull(merge, to, n, self._got, self._err)), int(self._got[0])
+
+
 class _Contexts(_Machine):
     """For stacks."""
 
     def __init__(self, model: Model, options: Options, report: Report, target: str, by: int) -> None:
         super().__init__(model, options, report, target, by)
-        self._got = ffi.new("size_t *")
-        self._runs = Sorted(self._merge_of, self._merged)
-
-    def _merge_of(self, n: int) -> Any:
-        return owned(lib.fp_tree_new(self._fold, n), lib.fp_tree_free, "the merge of call paths")
-
-    def _merged(self, tree: Any, to: Any, n: int) -> tuple[int, int]:
-        return self._check(lib.fp_tree_pull(tree, to, n, self._got, self._err)), self._got[0]
+        self._runs = _Paths(self._fold, self._check, self._err)
 
     def _write_away(self) -> None:
         self._runs.add(self._linked())

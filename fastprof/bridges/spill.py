@@ -67,21 +67,15 @@ class Runs:
 
 
 class Sorted(Runs):
-    """Sorted runs, which can be merged.
+    """Sorted runs, which can be merged.  A subclass says how."""
 
-    `new(n)` makes the C struct that merges n runs.  `merged(merge, buffer, n)` has it write up to n items of merged
-    records and returns (status, items).
-    """
+    def new(self, n: int) -> Any:
+        """The C struct that merges n runs."""
+        raise NotImplementedError
 
-    def __init__(
-        self,
-        new: Callable[[int], Any],
-        merged: Callable[[Any, Any, int], tuple[int, int]],
-        width: int = 1,
-        item: str = "uint8_t",
-    ) -> None:
-        super().__init__(width, item)
-        self.new, self._merged = new, merged
+    def merged(self, merge: Any, to: Any, n: int) -> tuple[int, int]:
+        """Has it write up to n items of merged records; (status, items)."""
+        raise NotImplementedError
 
     def add(self, pull: Pull) -> None:
         if len(self.runs) == MOST_RUNS:
@@ -98,7 +92,7 @@ class Sorted(Runs):
 
         def pull(to: Any, n: int) -> int:
             while True:
-                status, got = self._merged(merge.c, to, n)
+                status, got = self.merged(merge.c, to, n)
                 if got or status == lib.FP_DONE:
                     return got
                 merge.feed()
@@ -108,17 +102,35 @@ class Sorted(Runs):
         self.runs, self._file = joined.runs, joined._file
 
 
-def words(width: int, *, signed: bool = False) -> Sorted:
-    """Runs of records of `width` words, whose counters are added up (csrc/core/merge.h)."""
-    got = ffi.new("size_t *")
+class Words(Sorted):
+    """Runs of records of words, whose counters are added up (csrc/core/merge.h)."""
 
-    def new(n: int) -> Any:
-        return owned(lib.fp_merge_new(n, width, signed), lib.fp_merge_free, "the merge of runs")
+    def __init__(self, width: int, *, kept: int = 0, signed: bool = False) -> None:
+        super().__init__(width)
+        self._kept, self._signed = kept, signed
+        self._widths: list[int] = []  # of the runs
+        self._got = ffi.new("size_t *")
 
-    def merged(merge: Any, to: Any, n: int) -> tuple[int, int]:
-        return lib.fp_merge_pull(merge, to, n, got), int(got[0])
+    def widen(self, width: int) -> None:
+        """From now on records have so many words.  Those before have 0 in the words that they lack."""
+        self.width = max(width, self.width)
 
-    return Sorted(new, merged, width, "uint64_t")
+    def add(self, pull: Pull) -> None:
+        super().add(pull)
+        self._widths.append(self.width)
+
+    def _join(self) -> None:
+        super()._join()
+        self._widths = [self.width]
+
+    def new(self, n: int) -> Any:
+        merge = owned(lib.fp_merge_new(n, self.width, self._kept, self._signed), lib.fp_merge_free, "the merge of runs")
+        for i, width in enumerate(self._widths):
+            merge.runs[i].width = width
+        return merge
+
+    def merged(self, merge: Any, to: Any, n: int) -> tuple[int, int]:
+        return lib.fp_merge_pull(merge, to, n, self._got), int(self._got[0])
 
 
 class Merge:

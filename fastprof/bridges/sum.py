@@ -11,11 +11,12 @@ fold.py makes the labels.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 
 from fastprof.bridges import MAX_MEMORY, labels_apart, labels_wanted, tell_missing_labels
 from fastprof.bridges.pull import batches_of
+from fastprof.bridges.spill import Pull, Words
 from fastprof.core._c import ffi, lib
 from fastprof.core._typing import Any
 from fastprof.core.engine import EVERYTHING, Holds
@@ -23,17 +24,17 @@ from fastprof.core.errors import check_sums
 from fastprof.core.model import Batch, Model, Part, ValueType
 from fastprof.core.options import Options
 from fastprof.core.owner import owned
-from fastprof.core.parts import match_columns, merge_parts
+from fastprof.core.parts import in_any_order, match_columns, merge_parts
 from fastprof.core.report import Report
 
 
 def to_sum(
     batches: Iterable[Batch], model: Model, options: Options, report: Report, holds: Holds = EVERYTHING
 ) -> Iterator[Batch]:
-    """One part with every distinct (stack, labels, thread) once.  Memory is linear in these.
+    """One part with every distinct (stack, labels, thread) once, in an order that is not that of the inputs.
 
     Value types are matched by core/parts.py; those of one input only are 0
-    elsewhere.
+    elsewhere.  Errors: FastprofError when a sum is beyond 2^63 - 1.
     """
     sums = StackSums(model, options, report, holds)
     events: list[ValueType] = []
@@ -45,43 +46,42 @@ def to_sum(
         if batch.part != current:
             current = batch.part
             sums.begin(model.parts[current])
-        sums.fits(sums.put(batch, columns[current], len(events)), events)
-    part = model.add_part(merge_parts([model.parts[i] for i in columns], events))
-    yield from sums.rows(part, len(events))
+        sums.put(batch, columns[current], events)
+    order = in_any_order([(model.parts[i], list(columns[i])) for i in columns], events)
+    part = merge_parts([model.parts[i] for i in columns], [events[k] for k in order])
+    yield from sums.rows(model.add_part(part), events, order, lib.FP_SUM_BY_NAME)
     sums.tell()
 
 
 def repeated(
     batches: Iterable[Batch], model: Model, options: Options, report: Report, holds: Holds = EVERYTHING
 ) -> Iterator[Batch]:
-    """The rows of one input, part by part, equal ones summed up.
-
-    The table holds as many rows as `--max-memory` has room for.  When it is full they are given out, so a row may
-    come again later.
-    """
+    """The rows of one input, part by part, equal ones summed up, in the order in which they came."""
     sums = StackSums(model, options, report, holds)
     current, n_values, columns = -1, 0, ffi.NULL
-    limit = 0
+    types: list[ValueType] = []
     for batch in batches:
-        same = (batch.part, batch.c.n_values) == (current, n_values)
-        if current >= 0 and not (same and sums.n < limit):
-            yield from sums.rows(current, n_values)
-        if not same:
+        if (batch.part, batch.c.n_values) != (current, n_values):
+            if current >= 0:
+                yield from sums.rows(current, types, range(n_values))
             current, n_values = batch.part, batch.c.n_values
             columns = ffi.new("uint32_t[]", list(range(n_values)) or 1)
-            limit = options[MAX_MEMORY] // (_KEY_BYTES + 8 * n_values)
+            types = model.parts[current].value_types
+            types = [*types[:n_values], *(ValueType(f"value{k + 1}") for k in range(len(types), n_values))]
             sums.begin(model.parts[current])
-        status = sums.put(batch, columns, n_values)
-        while status == lib.FP_E_OVERFLOW:  # samples that no sum can hold stay as they are
-            yield from sums.rows(current, n_values)
-            status = sums.put(batch, columns, n_values, sums.taken)
-        sums.fits(status, model.parts[current].value_types)
+        sums.put(batch, columns, types)
     if current >= 0:
-        yield from sums.rows(current, n_values)
+        yield from sums.rows(current, types, range(n_values))
     sums.tell()
 
 
-_KEY_BYTES = 12 + 22  # a key and its share of the index
+# of a key: its row, its share of the index, and twice what sorts it
+_KEY_BYTES = 12 + 22 + 2 * 16
+_LEAST_KEYS = 1024  # below that, runs would be short
+
+
+def _runs() -> Words:
+    return Words(lib.FP_SUM_HEAD, kept=lib.FP_SUM_KEPT, signed=True)
 
 
 class StackSums:
@@ -96,11 +96,8 @@ class StackSums:
         self._found: set[str] = set()  # labels of rows, of LABEL_WORDS
         self._keep = ("process" in self._wanted) * lib.FP_SUM_PROCESS | ("thread" in self._wanted) * lib.FP_SUM_THREAD
         self._err = ffi.new("struct fp_err *")
-
-    @property
-    def n(self) -> int:
-        """Distinct rows so far."""
-        return int(self._c.keys.n) - 1
+        self._max_memory = options[MAX_MEMORY]
+        self._runs = _runs()
 
     def begin(self, part: Part) -> None:
         """The rows to come are of this part."""
@@ -115,25 +112,78 @@ class StackSums:
         labels = {"own", *made} & self._wanted
         lib.fp_sum_begin(self._c, self._keep | bool(labels) * lib.FP_SUM_LABELS, label, thread)
 
-    @property
-    def taken(self) -> int:
-        """After an overflow: how many rows of the batch were taken."""
-        return int(self._c.taken)
+    def put(self, batch: Batch, columns: Any, types: list[ValueType]) -> None:
+        """Add the rows: value k to sum columns[k], which are of these types."""
+        self._widen(len(types))
+        row, status = 0, lib.FP_E_OVERFLOW
+        while status == lib.FP_E_OVERFLOW:
+            status = lib.fp_sum_put(self._c, batch.c, row, columns, self._err)
+            row = self._c.taken
+            if status == lib.FP_E_OVERFLOW or self._c.keys.n > self._limit():  # of several runs a sum may be larger
+                self._write_away(lib.FP_SUM_BY_KEY)
+        self._fits(status, types)
 
-    def put(self, batch: Batch, columns: Any, n_values: int, row: int = 0) -> int:
-        """Add the rows from `row` on; the status of fp_sum_put."""
+    def _limit(self) -> int:
+        """Keys that there may be in memory."""
+        return max(_LEAST_KEYS, self._max_memory // (_KEY_BYTES + 8 * int(self._c.n_values)))
+
+    def _widen(self, n_values: int) -> None:
         if lib.fp_sum_set_values(self._c, n_values):
             raise MemoryError("no memory to sum up stacks")
-        return int(lib.fp_sum_put(self._c, batch.c, row, columns, self._err))
+        self._runs.widen(lib.FP_SUM_HEAD + self._c.n_values)
 
-    def fits(self, status: int, events: list[ValueType]) -> None:
+    def _fits(self, status: int, types: list[ValueType]) -> int:
         """Errors: FastprofError when a sum is beyond 2^63 - 1, MemoryError."""
-        check_sums(status, self._err, self._model, "sums of stacks", events)
+        return check_sums(status, self._err, self._model, "sums of stacks", types)
 
-    def rows(self, part: int, n_values: int) -> Iterator[Batch]:
-        """The sums as rows of `part`, which are then forgotten."""
-        yield from batches_of("stacks", n_values, part, partial(lib.fp_sum_pull, self._c))
+    def _write_away(self, order: int) -> None:
+        self._runs.add(self._ordered(order))
         lib.fp_sum_empty(self._c)
+
+    def _ordered(self, order: int) -> Pull:
+        """The sums that are in memory."""
+        if lib.fp_sum_order(self._c, order):
+            raise MemoryError("no memory to put sums in order")
+        return partial(lib.fp_sum_pull, self._c)
+
+    def rows(
+        self, part: int, types: list[ValueType], columns: Sequence[int], order: int = lib.FP_SUM_AS_SEEN
+    ) -> Iterator[Batch]:
+        """The sums as rows of `part`, which are then forgotten.  Value k is sum columns[k].
+
+        As seen, a sum beyond 64 bits is several rows, which add up to it; by name it is an error.
+        """
+        self._widen(len(types))
+        split = order == lib.FP_SUM_AS_SEEN
+        if len(self._runs):
+            self._sort_again(types, order, split)
+        merge = self._runs.merge(self._ordered(order))
+        merge.c.split = split
+        numbers = ffi.new("uint32_t[]", list(columns) or 1)
+
+        def pull(batch: Any) -> int:
+            while True:
+                status = lib.fp_sum_rows(merge.c, numbers, batch, self._err)
+                if self._fits(status, types) != lib.FP_MORE:
+                    return int(status)
+                merge.feed()
+
+        yield from batches_of("stacks", len(columns), part, pull)
+        lib.fp_sum_empty(self._c)
+        self._runs = _runs()
+
+    def _sort_again(self, types: list[ValueType], order: int, split: bool) -> None:
+        """Of the runs, which are by key, make others."""
+        self._write_away(lib.FP_SUM_BY_KEY)
+        merge = self._runs.merge(lambda to, n: 0)
+        merge.c.split = split
+        self._runs = _runs()
+        self._widen(len(types))
+        while status := self._fits(lib.fp_sum_take(self._c, merge.c, self._limit(), self._err), types):
+            if status == lib.FP_MORE:
+                merge.feed()
+            else:
+                self._write_away(order)
 
     def tell(self) -> None:
         bits = {"process": lib.FP_SUM_PROCESS, "thread": lib.FP_SUM_THREAD}

@@ -40,6 +40,21 @@ def match_columns(part: Part, n_values: int, events: list[ValueType]) -> Any:
     return ffi.new("uint32_t[]", match_values(part, n_values, events) or [0])
 
 
+def in_any_order(matched: Iterable[tuple[Part, list[int]]], events: list[ValueType]) -> list[int]:
+    """The `events` that parts were matched with, in an order that does not depend on that of the parts: events by event
+    of the first part, then what others have more.  First is the part whose names are the least.
+
+    `matched`: each part and what `match_values` returned for it.  The result: indices in `events`.
+    """
+    ordered: list[ValueType] = []
+    index: dict[int, int] = {}  # in `ordered`: in `events`
+    for part, columns in sorted(matched, key=lambda one: [(t.name, t.unit) for t in one[0].value_types]):
+        for at, event in zip(match_values(part, len(columns), ordered), columns, strict=True):
+            index.setdefault(at, event)
+    order = [index[at] for at in range(len(ordered))]
+    return order if len({*order}) == len(events) else [*range(len(events))]
+
+
 def default_value(part: Part, view: str) -> int:
     """Index of the value type to show first: the one that the source names, else a graph's first or stacks' last."""
     names = [t.name for t in part.value_types]
@@ -73,15 +88,30 @@ _LISTED = {"creator": b"Original creators", "pid": b"Processes", "thread": b"Thr
 _COMBINED: dict[str, Callable[[list[Any]], Any]] = {
     "duration_ns": sum,
     "time_ns": lambda times: min(filter(None, times), default=0),
-    "remarks": lambda lists: [*dict.fromkeys(line for lines in lists for line in lines)],
-    "inherited": lambda lists: [*{event.name: event for events in lists for event in events}.values()],
-    "labels": lambda lists: tuple(dict.fromkeys(word for words in lists for word in words)),
-    "default_sample_type": lambda names: names[0],
-    "drop_frames": lambda texts: texts[0],
-    "keep_frames": lambda texts: texts[0],
-    "doc_url": lambda texts: texts[0],
+    "remarks": lambda lists: all_of(lists),
+    "inherited": lambda lists: [*{event.name: event for event in all_of(lists)}.values()],
+    "labels": lambda lists: tuple(all_of(lists)),
+    "default_sample_type": min,
+    "drop_frames": min,
+    "keep_frames": min,
+    "doc_url": min,
     "period": max,
 }
+
+
+def all_of(lists: Iterable[Iterable[Any]]) -> list[Any]:
+    """What is in any of the lists, once.  First what is in all, in its order; then the rest, sorted.  So it is the same
+    for the lists in any order, and for some of them put together before, unless they say the same in different orders.
+
+        I1 cache, LL cache, Trigger: exit         gives        I1 cache, LL cache, Trigger: exit, Trigger: user
+        I1 cache, LL cache, Trigger: user
+    """
+    distinct = [dict.fromkeys(items) for items in lists]
+    if not distinct:
+        return []
+    shared = set.intersection(*({*items} for items in distinct))
+    first = min([item for item in items if item in shared] for items in distinct)
+    return [*first, *sorted({item for items in distinct for item in items if item not in shared})]
 
 
 def merge_parts(parts: Iterable[Part], value_types: list[ValueType]) -> Part:
@@ -96,10 +126,10 @@ def merge_parts(parts: Iterable[Part], value_types: list[ValueType]) -> Part:
     if not parts:
         return merged
     merged.positions = tuple(p for p in ("instr", "bb", "line") if any(p in part.positions for part in parts))
-    merged.command = b"; ".join(dict.fromkeys(part.command for part in parts if part.command is not None)) or None
+    merged.command = b"; ".join(sorted({part.command for part in parts if part.command is not None})) or None
     merged.number = only(part.number for part in parts)
     for name, title in _LISTED.items():
-        values = [*dict.fromkeys(part.named(name) for part in parts)]
+        values = sorted({part.named(name) for part in parts}, key=lambda v: (isinstance(v, bytes), v is not None, v))
         if len(values) == 1:
             setattr(merged, name, getattr(parts[0], name))
             if f"{name}_text" in parts[0].extra:
@@ -107,11 +137,11 @@ def merge_parts(parts: Iterable[Part], value_types: list[ValueType]) -> Part:
         else:
             text = (b"%d" % v if isinstance(v, int) else v or b"none" for v in values if v is not None)
             merged.descriptions.append((title, b"; ".join(text)))
-    merged.descriptions += dict.fromkeys(line for part in parts for line in part.descriptions)
-    merged.comments = [*dict.fromkeys(line for part in parts for line in part.comments)]
+    merged.descriptions += all_of(part.descriptions for part in parts)
+    merged.comments = all_of(part.comments for part in parts)
     merged.summary = _sum_of_summaries(parts, value_types)
     extras = [part.extra for part in parts]
-    for key in dict.fromkeys(key for extra in extras for key in extra if not key.endswith("_text")):
+    for key in all_of([key for key in extra if not key.endswith("_text")] for extra in extras):
         values = [extra[key] for extra in extras if key in extra]
         value = _COMBINED.get(key, only)(values)
         if value is not None:

@@ -112,16 +112,55 @@ static void same(const struct totals *a, const struct totals *b) {
     if (memcmp(a->of, b->of, sizeof a->of)) abort();
 }
 
-/* Stacks of one batch, summed; replaced when `replace`.  A status. */
-static int summed(struct fp_model *m, const struct fp_batch *in, struct fp_batch *out, uint32_t keep) {
-    static const uint32_t columns[VALUES] = {1, 0};
-    struct fp_sum *s = fp_sum_new(m);
+/* All records of a sum in an order; the caller frees them. */
+static uint64_t *records(struct fp_sum *s, uint32_t by, size_t *n) {
+    const size_t width = FP_SUM_HEAD + VALUES, cap = (2 * ROWS + 1) * width;
+    uint64_t *words = malloc(cap * sizeof *words);
+    size_t got;
+    if (fp_sum_order(s, by)) abort();
+    for (*n = 0; (got = fp_sum_pull(s, words + *n, width + width / 2)); *n += got)
+        if (*n + 2 * width > cap) abort(); /* not more than there were */
+    return words;
+}
+
+static struct fp_merge *merge_of(uint64_t *const *runs, const size_t *n, uint32_t n_runs) {
+    struct fp_merge *m = fp_merge_new(n_runs, FP_SUM_HEAD + VALUES, FP_SUM_KEPT, 1);
+    for (uint32_t i = 0; i < n_runs; i++) m->runs[i] = (struct fp_run){m->width, runs[i], n[i], 0, 1};
+    m->split = 1;
+    return m;
+}
+
+/* Stacks of one batch, summed: as two runs, which are merged.  A status. */
+static int summed(struct fp_model *m, struct fp_batch *in, struct fp_batch *out, uint32_t keep) {
+    static const uint32_t columns[VALUES] = {1, 0}, same[VALUES] = {0, 1};
+    struct fp_sum *s = fp_sum_new(m), *again = fp_sum_new(m);
     struct fp_err err;
+    uint64_t *runs[2] = {NULL, NULL};
+    size_t n[2] = {0, 0};
+    const uint32_t n_rows = in->n;
     fp_sum_begin(s, keep, keep & 8 ? m->labels.n - 1 : 0, keep & 16 ? 1 : 0);
-    int status = fp_sum_set_values(s, VALUES);
-    if (status == FP_DONE) status = fp_sum_put(s, in, 0, columns, &err);
-    if (status == FP_DONE && fp_sum_pull(s, out) != FP_DONE) abort(); /* not more than there were */
+    int status = fp_sum_set_values(s, VALUES) || fp_sum_set_values(again, VALUES) ? FP_E_NOMEM : FP_DONE;
+    for (uint32_t k = 0; k < 2 && status == FP_DONE; k++) {
+        in->n = k ? n_rows : n_rows / 2;
+        status = fp_sum_put(s, in, k ? n_rows / 2 : 0, columns, &err);
+        runs[k] = records(s, FP_SUM_BY_KEY, &n[k]);
+        fp_sum_empty(s);
+    }
+    in->n = n_rows;
+    if (status == FP_DONE) {
+        struct fp_merge *merge = merge_of(runs, n, 2);
+        if (fp_sum_take(again, merge, 2 * ROWS, &err) != FP_DONE) abort();
+        fp_merge_free(merge);
+        free(runs[0]);
+        runs[0] = records(again, keep & 32 ? FP_SUM_BY_NAME : FP_SUM_AS_SEEN, &n[0]);
+        merge = merge_of(runs, n, 1);
+        if (fp_sum_rows(merge, same, out, &err) != FP_DONE) abort();
+        fp_merge_free(merge);
+    }
+    free(runs[0]);
+    free(runs[1]);
     fp_sum_free(s);
+    fp_sum_free(again);
     return status;
 }
 
@@ -284,7 +323,8 @@ static int to_graph(struct fp_model *m, const struct fp_batch *in, uint32_t opti
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n) {
     struct program g = {data, data + (n < 4096 ? n : 4096)};
     struct fp_model *m = fp_model_new();
-    struct fp_batch *samples = fp_batch_new(FP_STACKS, ROWS, VALUES), *sums = fp_batch_new(FP_STACKS, ROWS, VALUES);
+    struct fp_batch *samples = fp_batch_new(FP_STACKS, ROWS, VALUES),
+                    *sums = fp_batch_new(FP_STACKS, 2 * ROWS + 1, VALUES);
     struct fp_restack *restack = fp_restack_new(m);
     struct totals before = {{0}, 0}, after = {{0}, 0}, graph = {{0}, 0}, estimated = {{0}, 0};
     struct fp_err err;

@@ -70,7 +70,7 @@ def test_spilling_changes_nothing(case: Case, capacity: int) -> None:
     whole = product.graph(case.data, Options(time_unit="ticks"), capacity=capacity)
     spills = 0
 
-    class Counted(spill.Sorted):
+    class Counted(spill.Words):
         def add(self, pull: spill.Pull) -> None:
             nonlocal spills
             spills += 1
@@ -78,7 +78,7 @@ def test_spilling_changes_nothing(case: Case, capacity: int) -> None:
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(timeline, "_LEAST_ARCS", 1)
-        patch.setattr(spill, "Sorted", Counted)
+        patch.setattr(timeline, "Words", Counted)
         spilled = product.graph(case.data, Options(time_unit="ticks", max_memory=1), capacity=capacity)
     assert (spilled.self_, spilled.arcs) == (whole.self_, whole.arcs)
     event(f"spilled: {bool(spills)}")

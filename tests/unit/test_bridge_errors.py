@@ -12,7 +12,7 @@ from fastprof import convert
 from fastprof.bridges import estimate, fold, project
 from fastprof.bridges.aggregate import aggregate
 from fastprof.bridges.compute import compute
-from fastprof.bridges.spill import words as runs_of
+from fastprof.bridges.spill import Words
 from fastprof.bridges.sum import to_sum
 from fastprof.bridges.symbolize import symbolize
 from fastprof.core._c import ffi, lib
@@ -280,7 +280,7 @@ def test_timeline_cost_of_an_arc() -> None:
         merges = []
         for width, words in ((lib.FP_NODE_WIDTH, nodes), (lib.FP_ARC_WIDTH, arcs)):
             given = [words, []]
-            merge = runs_of(width).merge(lambda to, n, given=given: pull(to, given.pop(0)))
+            merge = Words(width).merge(lambda to, n, given=given: pull(to, given.pop(0)))
             merges.append(merge)
         out.nodes, out.arcs = merges[0].c, merges[1].c
         return out, merges

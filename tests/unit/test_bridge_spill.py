@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from fastprof.bridges.spill import Merge, Pull, Runs, words
+from fastprof.bridges.spill import Merge, Pull, Words
 from fastprof.core._c import ffi, lib
 from fastprof.core.errors import FastprofError
 
@@ -37,8 +37,8 @@ def drained(merge: Merge) -> list[list[int]]:
     return found
 
 
-def two_runs() -> Runs:
-    runs = words(4)
+def two_runs() -> Words:
+    runs = Words(4)
     runs.add(giving(*range(100_000)))
     runs.add(giving(1, 2, 3, 4))
     return runs
@@ -78,7 +78,7 @@ def test_many_runs_become_one(n: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Keys 0 to 9 in each run, counters that pass 64 bits on the way."""
     monkeypatch.setattr("fastprof.bridges.spill.MOST_RUNS", 3)
     for signed, value in ((False, 1 << 63), (True, -1 << 62)):
-        runs = words(3, signed=signed)
+        runs = Words(3, signed=signed)
         for _ in range(n):
             runs.add(giving(*(word for key in range(10) for word in (key, key, value % (1 << 64)))))
             assert len(runs) <= 3
@@ -98,7 +98,7 @@ def test_many_runs_become_one(n: int, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize(("signed", "values"), [(False, [1 << 63, 1 << 63]), (True, [(1 << 63) - 1, 1])])
 def test_a_sum_beyond_64_bits_is_an_error(signed: bool, values: list[int]) -> None:
-    runs = words(4, signed=signed)
+    runs = Words(4, signed=signed)
     for value in values:
         runs.add(giving(1, 1, 5, value))
     merge, err = runs.merge(giving()), ffi.new("struct fp_err *")
@@ -108,7 +108,7 @@ def test_a_sum_beyond_64_bits_is_an_error(signed: bool, values: list[int]) -> No
 
 
 def test_a_sum_that_comes_back_is_none() -> None:
-    runs = words(3, signed=True)
+    runs = Words(3, signed=True)
     for value in ((1 << 63) - 1, (1 << 63) - 1, -1 << 63, -1 << 63):
         runs.add(giving(1, 1, value % (1 << 64)))
     merge, err = runs.merge(giving()), ffi.new("struct fp_err *")

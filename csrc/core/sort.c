@@ -1,0 +1,44 @@
+#include "core/sort.h"
+
+#include <stdlib.h>
+
+enum { DIGITS = 12 };
+
+static inline unsigned digit_of(const struct fp_keyed *k, unsigned d) {
+    return (unsigned)(d < 8 ? k->key >> (8 * d) & 255 : k->more >> (8 * (d - 8)) & 255);
+}
+
+int fp_sort_keyed(struct fp_keyed *items, uint32_t n) {
+    uint32_t descents = 0;
+    for (uint32_t i = 1; i < n; i++) {
+        const struct fp_keyed *a = &items[i - 1], *b = &items[i];
+        descents += a->more != b->more ? a->more > b->more : a->key > b->key;
+    }
+    if (!descents) return 0;
+    struct fp_keyed *scratch = malloc(n * sizeof *scratch), *from = items, *to = scratch;
+    uint32_t(*counts)[256] = calloc(DIGITS, sizeof *counts);
+    if (!scratch || !counts) {
+        free(scratch);
+        free(counts);
+        return FP_E_NOMEM;
+    }
+    for (uint32_t i = 0; i < n; i++)
+        for (unsigned d = 0; d < DIGITS; d++) counts[d][digit_of(&items[i], d)]++;
+    for (unsigned d = 0; d < DIGITS; d++) {
+        if (counts[d][digit_of(from, d)] == n) continue;
+        uint32_t sum = 0;
+        for (unsigned v = 0; v < 256; v++) {
+            const uint32_t count = counts[d][v];
+            counts[d][v] = sum;
+            sum += count;
+        }
+        for (uint32_t i = 0; i < n; i++) to[counts[d][digit_of(&from[i], d)]++] = from[i];
+        struct fp_keyed *swap = from;
+        from = to;
+        to = swap;
+    }
+    if (from != items) memcpy(items, from, n * sizeof *items);
+    free(scratch);
+    free(counts);
+    return 0;
+}

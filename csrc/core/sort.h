@@ -1,0 +1,17 @@
+/* core/sort.h - sorts many items by a key of 96 bits. */
+#ifndef FP_SORT_H
+#define FP_SORT_H
+
+#include "core/fp.h"
+
+struct fp_keyed {
+    uint64_t key;
+    uint32_t more; /* of the key; it comes first */
+    uint32_t item;
+};
+
+/* Sorts n items by (more, key).  Byte-wise radix sort, least significant first; bytes that are all alike are passed
+ * over, and items that are in order already are left.  0 or FP_E_NOMEM: needs as much memory again. */
+int fp_sort_keyed(struct fp_keyed *items, uint32_t n);
+
+#endif
