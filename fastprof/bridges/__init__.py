@@ -167,8 +167,8 @@ MAX_MEMORY = Option(
     Size(),
     32 << 20,
     group="limits",
-    help="memory for adding up rows, e.g. 200M; when it is full, rows go to a temporary file, and the output is the same "
-    "(default: 32M)",
+    help="memory for adding up rows, e.g. 200M; when it is full, rows go to a temporary file, and the output is the "
+    "same (default: 32M)",
 )
 
 
