@@ -103,8 +103,8 @@ int fp_xray_range(struct fp_xray *x, int join, uint64_t *offset, uint64_t *nbyte
  * the input: rows come then.  Memory: linear in distinct call paths. */
 int fp_xray_feed(struct fp_xray *x, struct fp_in *in, struct fp_batch *out, struct fp_err *err);
 
-/* What the functions of timeline rows were seen to do: sets bit fp_op of seen[function].  Functions from n on are passed
- * over. */
+/* What the functions of timeline rows were seen to do: sets bit fp_op of seen[function].  Functions from n on are
+ * passed over. */
 void fp_xray_seen(const struct fp_batch *b, uint8_t *seen, uint32_t n);
 
 /* Names XRay function `id` as model function `function`.  0 or FP_E_NOMEM. */

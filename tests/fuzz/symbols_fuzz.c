@@ -4,7 +4,8 @@
  *   lengths u16   of each section of struct fp_dwarf
  *   sections      one after the other; the last one may be longer or shorter than its length
  *
- * The same bytes are also read as a symbol table.  Whatever is found must fit to what was asked and lie in the sections. */
+ * The same bytes are also read as a symbol table.  Whatever is found must fit to what was asked and lie in the
+ * sections. */
 #include <stdlib.h>
 
 #include "symbols/lines.h"
