@@ -55,7 +55,7 @@ def merged(paths: list[Path], out: Path) -> str:
 @needs_shared
 @pytest.mark.parametrize("names", [*itertools.permutations(NINE, 2), (NINE[0],) * 3, ("shapes_branch.cachegrind",) * 2])
 def test_cg_merge(names: tuple[str, ...], tmp_path: Path) -> None:
-    """To the byte but for blanks; where headers differ, cg_merge keeps the first."""
+    """Row by row, in the same order; where headers differ, cg_merge keeps the first."""
     theirs = run(need("cg_merge"), "-o", tmp_path / "theirs", *data(*names)) + (tmp_path / "theirs").read_text()
     ours = merged(data(*names), tmp_path / "ours")
     assert costs(ours) == costs(theirs)
