@@ -227,6 +227,55 @@ def test_archives_are_written_and_read_in_constant_memory(name: str, level: str,
         assert ten_times < once + SLACK
 
 
+def call_paths(path: Path, times: int) -> None:
+    """A trace in which nearly every call path is new."""
+    log, noise = FdrLog(5, buffer_size=1 << 16, frequency=10**6), random.Random(1)
+    for n in range(times * 10):
+        buffer, stack = log.buffer(tid=n % 4, seconds=n).cpu(0, n << 32), []
+        for _ in range(4000):
+            if len(stack) < 20 and noise.random() < 0.55:
+                stack.append(noise.randrange(1, 300))
+                buffer.enter(stack[-1], 3)
+            elif stack:
+                buffer.exit(stack.pop(), 2)
+        while stack:
+            buffer.exit(stack.pop(), 2)
+    path.write_bytes(log.bytes())
+
+
+@pytest.mark.parametrize("to", ["pprof", "folded"])
+def test_call_paths_need_no_memory(to: str, tmp_path: Path) -> None:
+    peaks = []
+    for times in (1, 10):
+        path = tmp_path / f"{times}.xray"
+        call_paths(path, times)
+        peaks.append(peak("convert", "-q", str(path), "-o", "/dev/null", "--to", to, "--max-memory", "1M"))
+    assert peaks[1] < peaks[0] + SLACK
+
+
+def labelled(path: Path, n: int) -> None:
+    """Samples of n stacks, each with n labels: the model has few entries, the sums are many."""
+    from tests.reference import profile_proto
+
+    p = profile_proto.Profile()
+    p.string_table.extend(["", "samples", "count", "size", *(f"f{i}" for i in range(n))])
+    p.sample_type.add(type=1, unit=2)
+    for i in range(n):
+        p.function.add(id=i + 1, name=4 + i)
+        p.location.add(id=i + 1).line.add(function_id=i + 1)
+        for k in range(n):
+            p.sample.add(location_id=[i + 1], value=[1]).label.add(key=3, num=k + 1)
+    path.write_bytes(p.SerializeToString())
+
+
+@pytest.mark.parametrize("inputs", [1, 2])
+def test_sums_of_stacks_keep_to_the_limit(inputs: int, tmp_path: Path) -> None:
+    path = str(tmp_path / "many.pb")
+    labelled(Path(path), 500)
+    of_both = ("convert", "-q", *[path] * inputs, "-o", "/dev/null", "--to", "pprof", "--max-memory")
+    assert peak(*of_both, "1M") < peak(*of_both, "1G") - (10 << 20)
+
+
 def test_the_measure_sees_what_grows(tmp_path: Path) -> None:
     """Distinct functions do need memory: were this not seen, the test above would prove nothing."""
     path = tmp_path / "names.callgrind"
