@@ -17,7 +17,7 @@ from itertools import chain
 from fastprof import bridges, formats
 from fastprof.bridges import Operator
 from fastprof.core._typing import Any, NamedTuple
-from fastprof.core.engine import EVERYTHING, Format, Holds, Input
+from fastprof.core.engine import EVERYTHING, Format, Holds, Input, Writer
 from fastprof.core.errors import UsageError, inputs_of
 from fastprof.core.model import Batch, Model
 from fastprof.core.options import LENIENT, Option, Options
@@ -224,6 +224,14 @@ def _joined(
         operators.append(bridges.ONE_VALUE)
     looked_at.add(bridges.VALUE)
     return operators
+
+
+def refuse_total_loss(inputs: Iterable[Input], writer: Writer, report: Report) -> None:
+    """Errors: UsageError if rows were read, and none of what they say was written."""
+    lost = [f"{e['count']:,} {e['text']}" for e in report.not_representable.entries() if e["code"] != "zero-values"]
+    if not writer.written and lost and any(input_.n_read for input_ in inputs):
+        advice = f"; {writer.advice}" if writer.advice else ""
+        raise UsageError(f"nothing of it can be written as {writer.format}: {', '.join(lost)}{advice}")
 
 
 # ---- options ------------------------------------------------------------

@@ -8,7 +8,7 @@ from copy import deepcopy
 
 from fastprof import formats, plan
 from fastprof.core._typing import Any
-from fastprof.core.engine import Format, Input, Writer, write
+from fastprof.core.engine import Format, Input, write
 from fastprof.core.errors import FastprofError, OutOfOrder, UsageError
 from fastprof.core.model import Model
 from fastprof.core.options import checked
@@ -77,7 +77,7 @@ def converted(
                 writer = target.writer_class()(model, sink, asked, report)
                 writer.view = view
                 write(way.rows(model, asked, report), writer)
-                refuse_total_loss(found.all, writer, report)
+                plan.refuse_total_loss(found.all, writer, report)
                 sink.commit()
                 for input_ in found.all if target.holds.names else ():
                     if input_.advice:
@@ -113,11 +113,3 @@ def view_of(inputs: Iterable[Input]) -> str:
     """The view that holds most of all inputs, whatever their order."""
     views = {input_.view for input_ in inputs}
     return views.pop() if len(views) == 1 else "graph" if "graph" in views else "stacks"
-
-
-def refuse_total_loss(inputs: Iterable[Input], writer: Writer, report: Report) -> None:
-    """Errors: UsageError if rows were read, and none of what they say stands in the output."""
-    lost = [f"{e['count']:,} {e['text']}" for e in report.not_representable.entries() if e["code"] != "zero-values"]
-    if not writer.written and lost and any(input_.n_read for input_ in inputs):
-        advice = f"; {writer.advice}" if writer.advice else ""
-        raise UsageError(f"nothing of it can be written as {writer.format}: {', '.join(lost)}{advice}")

@@ -45,7 +45,8 @@ def converted(paths: list[Path], to: str, output: Path, **options: bool) -> byte
     except UsageError as error:  # what the target cannot hold at all
         if "--union" in str(error):
             return converted(paths, to, output, union=True)
-        return str(error).partition(": ")[2]
+        # what a merge has lost already the archive does not lose again
+        return "nothing" if str(error).startswith("nothing of it") else str(error).partition(": ")[2]
     return output.read_bytes()
 
 

@@ -74,6 +74,7 @@ def convert(file: str, to: str, options: Options = HERE, capacity: int | None = 
         writer.view = view
         rows = way.rows(opened.model, options, opened.report, capacity)
         write(given.seen(rows, opened.model), writer)
+        plan.refuse_total_loss([opened.reader], writer, opened.report)
         sink.commit()
     return Conversion(out.getvalue(), given, opened.report, way.looked_at)
 
