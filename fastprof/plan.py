@@ -148,7 +148,7 @@ def make(
     elif holds.apart:
         n = 1
     joined = _joined(view, n, several and not holds.apart, in_order, holds, options, looked_at)
-    if options[bridges.UNION] and options[bridges.INTERSECT]:
+    if {bridges.UNION.name, bridges.INTERSECT.name} <= options.given.keys():
         raise UsageError("--union keeps all value types and --intersect those of all inputs: choose one")
     if several:
         if options[bridges.INTERSECT]:

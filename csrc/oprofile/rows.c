@@ -182,13 +182,12 @@ int fp_oprofile_rows(struct fp_oprofile_reader *r, struct fp_batch *out, struct 
         out->function[i] = function;
         out->file[i] = out->line[i] = 0;
         out->address[i] = position + here.bias;
-        out->kind[i] = FP_COST;
+        out->kind[i] = r->to ? FP_CALL : FP_COST;
+        out->callee[i] = out->target_file[i] = out->target_line[i] = 0;
+        out->bb[i] = out->target_address[i] = out->target_bb[i] = out->count[i] = out->count2[i] = 0;
         if (r->to) {
-            out->kind[i] = FP_CALL;
             out->callee[i] = callee;
             out->target_address[i] = target + there.bias;
-            out->target_line[i] = 0;
-            out->count[i] = 0;
             for (uint32_t k = 0; k < r->n_values; k++) {
                 const int64_t value = values[(size_t)k * out->cap];
                 out->count[i] += value < 0 ? 0 - (uint64_t)value : (uint64_t)value; /* of a difference: its size */

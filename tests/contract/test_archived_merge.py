@@ -24,6 +24,8 @@ FILES = (
     "folded/good/two_values.folded",
     "gperftools/good/norecords.prof",
     "gperftools/good/plain.prof",
+    "oprofile/good/jit.tar",
+    "oprofile/good/oparchive.tar",
     "pprof/good/go-heap.pb.gz",
     "pprof/good/go-block.pb.gz",
     "xray/good/fdr-empty.xray",
