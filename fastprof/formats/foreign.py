@@ -46,7 +46,6 @@ _KNOWN: tuple[tuple[bytes, str, str], ...] = (
     ),
     (rb"PK\x03\x04", "a zip archive", "unpack it"),
     (rb"Rar!|7z\xbc\xaf", "an archive", "unpack it"),
-    (rb"(?s:.{257})ustar", "a tar archive", "unpack it"),
     (rb"\s*<(?:!DOCTYPE|html|\?xml|svg)", "HTML or XML", "a report of a profile is not the profile"),
     (
         rb"File: .*\n(?:.*\n)?Type: |Showing nodes accounting for ",

@@ -130,8 +130,7 @@ def test_several_inputs(tmp_path: Path) -> None:
     with pytest.raises(FastprofError) as caught:
         convert(inputs, str(tmp_path / "out.callgrind"))
     what = "the cost of a position at line 7 in value type Ir is beyond 2^63 - 1"
-    # of those that were read until then
-    assert str(caught.value) == f"{inputs[0]} and 1 more: sums of a graph: {what}"
+    assert str(caught.value) == f"{inputs[0]} and 2 more: sums of a graph: {what}"
 
 
 def row(values: tuple[int, ...], callee: Fn | None = None, count: int = 0, line: int = 1) -> Row:

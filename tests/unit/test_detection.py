@@ -88,7 +88,6 @@ FOREIGN = {
     b"\x7fELF\2\1\1\0": "a program, shared object or core file: give it with --symbols",
     b"SQLite format 3\0": "an SQLite database",
     b"PK\3\4\x14\0": "a zip archive: unpack it",
-    b"a.txt".ljust(257, b"\0") + b"ustar\0" + b"00": "a tar archive: unpack it",
     b"<!DOCTYPE html>\n<html>": "HTML or XML",
     b"File: app\nBuild ID: 12\nType: cpu\nShowing nodes": "text that pprof has printed: give the profile itself",
     FONT: "a font",
