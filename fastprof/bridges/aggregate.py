@@ -16,9 +16,8 @@
     3 50
 
 Kept: every sum, call count and jump.  Lost: how many rows a place had.  Rows of a
-function come by address or line.  Functions of one input come as they were first
-seen, those of several by object, file and name, so that the order of the inputs
-does not show.
+function come by address or line, functions by object, file and name, so that the
+order of the inputs does not show.
 
 Memory: `--max-memory`, and what grows with the names.  What is more goes to a
 temporary file as sorted runs, which are merged at the end; the result is the same.
@@ -51,7 +50,7 @@ def aggregate(
         if batch.part != part or table is None:
             if table is not None:
                 yield from _summed(table, part, report)
-            table, part = Table(model, options[MAX_MEMORY]), batch.part
+            table, part = Table(model, options[MAX_MEMORY], by_name=True), batch.part
         table.put(batch)
         report.rows["read"] += len(batch)
     if table is not None:
@@ -85,7 +84,7 @@ def lines(
 
     Loses, and counts: calls and jumps.  Loses: objects, addresses.
     """
-    yield from _lines(Table(model, options[MAX_MEMORY], lines=True), batches, model, report)
+    yield from _lines(Table(model, options[MAX_MEMORY], lines=True, by_name=True), batches, model, report)
 
 
 def lines_in_order(
@@ -95,7 +94,7 @@ def lines_in_order(
 
     Errors: OutOfOrder, perhaps after many rows.
     """
-    table = Table(model, 0, lines=True)
+    table = Table(model, 0, lines=True, by_name=True)
     part: int | None = None
     for batch in batches:
         if not table.in_order(batch) or batch.part != (batch.part if part is None else part):

@@ -109,16 +109,29 @@ class ElfObject(ElfFile):
             self._load()
             if self._external:
                 return self._ask_llvm_symbolizer(addresses)
-            return [self._lookup(address) for address in addresses]
+            try:
+                return [self._lookup(address) for address in addresses]
+            except SymbolError as error:
+                self._give_up_lines(error)
+                return [self._lookup(address) for address in addresses]
 
     def entries(self, addresses: Sequence[int]) -> list[Symbol | None]:
         """The functions whose first instructions are at link-time addresses, in their order, with the lines where they
         begin.  None for an address without a name."""
         with self._lock:
             self._load()
-            if self._external:
-                self._ask_where_begin(addresses)
-            return [self._entry(address) for address in addresses]
+            try:
+                if self._external:
+                    self._ask_where_begin(addresses)
+                return [self._entry(address) for address in addresses]
+            except SymbolError as error:
+                self._give_up_lines(error)
+                return [self._entry(address) for address in addresses]
+
+    def _give_up_lines(self, error: SymbolError) -> None:
+        """A section that line tables refer to is damaged, which is seen when it is first needed."""
+        self._lines, self._has_lines = None, False
+        self._remark(f"its line tables cannot be read: {error}")
 
     def debug_path(self) -> str:
         """The path of its separate debug file; "" for none, and for an object that has debug information itself."""

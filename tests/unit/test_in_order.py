@@ -12,7 +12,7 @@ import pytest
 import fastprof
 
 HEAD = "desc: I1 cache: none\ncmd: x\nevents: Ir Dr\n"
-IN_ORDER = "fl=b.c\nfn=g\n3 1 2\n7 1 0\nfn=f\n1 5 5\nfl=a.c\nfn=g\n1 1 1\n"
+IN_ORDER = "fl=a.c\nfn=g\n3 1 2\n7 1 0\nfl=b.c\nfn=f\n1 5 5\nfn=g\n1 1 1\n"
 OUT_OF_ORDER = {
     "a line again": "fl=a.c\nfn=f\n3 1 1\n3 2 2\n",
     "a line before": "fl=a.c\nfn=f\n3 1 1\n2 2 2\n",
