@@ -88,7 +88,7 @@ def test_what_we_write_is_drawn_as_we_mean_it(file: str, flamegraph: str, tmp_pa
         return
     assert boxes == boxes_of(text)
     if not report.not_representable.keys() - {"comments"}:
-        kept = fastprof.convert(output, tmp_path / "again.folded")
+        kept = fastprof.convert(output, tmp_path / "again.folded", from_="folded")
         assert (tmp_path / "again.folded").read_bytes() == text and not kept.repairs
 
 
