@@ -34,7 +34,8 @@ def whole(file: str) -> Reading:
 @cache
 def archived(file: str) -> bytes:
     path = Path(cache_folder.name, file.replace("/", "-") + ".fpa")
-    fastprof.convert(CORPUS / file, path)
+    plain = {"symbolize": False} if format_of(file) == "oprofile" else {}  # as the rows that it is compared with
+    fastprof.convert(CORPUS / file, path, **plain)
     return path.read_bytes()
 
 
