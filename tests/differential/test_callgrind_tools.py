@@ -46,6 +46,23 @@ def one_part(path: Path) -> bool:
     return len(read_parts(path)[0]) == 1
 
 
+def without_doubtful_objects(counted: Counter[str], path: Path) -> Counter[str]:
+    """callgrind_annotate gives functions of one file and name the object that it saw first; sums have another order."""
+    objects = defaultdict(set)
+    for part in read_parts(path)[0]:
+        for row in part.rows:
+            for function in (row.function, row.callee):
+                if function:
+                    objects[f"{function.file.decode()}:{function.name.decode()}"].add(function.object)
+    doubtful = {name for name, found in objects.items() if len(found) > 1}
+    shown: Counter[str] = Counter()
+    for line, count in counted.items():
+        unnamed = re.sub(r" \[[^]]*\]$", "", line)
+        name = re.sub(r"^[\d,. ]+[<>*] | \(\d+x\)$", "", unnamed)
+        shown[unnamed if name in doubtful else line] += count
+    return shown
+
+
 HOW = {
     "compressed": Options(),
     "in full": Options(compress_names=False, compress_positions=False),
@@ -63,6 +80,8 @@ def test_callgrind_annotate_prints_the_same(path: Path, inclusive: str, options:
     after.write_bytes(rewrite(path, options=options))
     arguments = ("--auto=no", "--show-percs=no", "--threshold=100", "--tree=both", f"--inclusive={inclusive}")
     theirs, ours = figures(run(tool, *arguments, before)), figures(run(tool, *arguments, after))
+    if options is HOW["summed up"]:
+        theirs, ours = (without_doubtful_objects(counted, path) for counted in (theirs, ours))
     if path.name == "pprof_style.callgrind":
         # It adds the cost of calls=0 to the total when no line states one, and forgets the object of a
         # function that was first seen as a callee.
