@@ -30,11 +30,8 @@ void fp_project_free(struct fp_project *s) {
     free(s->local_of);
     free(s->active);
     free(s->start_of);
-    free(s->rank_of_string);
-    free(s->rank_of_function);
     free(s->costs);
     free(s->counts);
-    free(s->order);
     fp_buf_free(&s->name);
     free(s);
 }
@@ -81,97 +78,18 @@ int fp_project_put(struct fp_project *s, const struct fp_batch *in, const uint32
     return FP_DONE;
 }
 
-struct text {
-    const uint8_t *p;
-    size_t n;
-    uint32_t id;
-};
-
-static int by_text(const void *a, const void *b) {
-    const struct text *x = a, *y = b;
-    int order = memcmp(x->p, y->p, x->n < y->n ? x->n : y->n);
-    return order ? order : (x->n > y->n) - (x->n < y->n);
-}
-
-struct ranked {
-    uint32_t keys[5]; /* ranks of object, file, name, system name; line */
-    uint32_t id;
-};
-
-static int by_keys(const void *a, const void *b) {
-    const struct ranked *x = a, *y = b;
-    for (int i = 0; i < 5; i++)
-        if (x->keys[i] != y->keys[i]) return x->keys[i] < y->keys[i] ? -1 : 1;
-    return (x->id > y->id) - (x->id < y->id);
-}
-
-/* Ranks the strings and functions of all positions, so that rows compare by numbers. */
-static int rank_names(struct fp_project *s) {
-    const struct fp_model *m = s->model;
-    const uint32_t n_functions = m->functions.n, n_strings = m->strings.n;
-    int status = FP_E_NOMEM;
-    struct text *texts = NULL;
-    struct ranked *ranked = NULL;
-    uint32_t n_texts = 0, n_ranked = 0;
-    s->rank_of_string = calloc(n_strings, sizeof *s->rank_of_string);
-    s->rank_of_function = calloc(n_functions, sizeof *s->rank_of_function);
-    if (!s->rank_of_string || !s->rank_of_function) return FP_E_NOMEM;
-
-    /* mark what is used; the marks are replaced by ranks below */
-#define MARK(string) (n_texts += !s->rank_of_string[string], s->rank_of_string[string] = 1)
-    for (uint32_t i = 1; i < s->positions.n; i++) {
-        const uint32_t *p = fp_table_row(&s->positions, i);
-        const uint32_t *f = fp_table_row(&m->functions, p[FP_POSITION_FUNCTION]);
-        MARK(p[FP_POSITION_FILE]);
-        if (s->rank_of_function[p[FP_POSITION_FUNCTION]]) continue;
-        s->rank_of_function[p[FP_POSITION_FUNCTION]] = 1;
-        n_ranked++;
-        MARK(fp_table_row(&m->objects, f[FP_FUNCTION_OBJECT])[FP_OBJECT_NAME]);
-        MARK(f[FP_FUNCTION_FILE]);
-        MARK(f[FP_FUNCTION_NAME]);
-        MARK(f[FP_FUNCTION_SYSTEM_NAME]);
-    }
-#undef MARK
-    texts = malloc(((size_t)n_texts + 1) * sizeof *texts);
-    ranked = malloc(((size_t)n_ranked + 1) * sizeof *ranked);
-    if (!texts || !ranked) goto done;
-    n_texts = n_ranked = 0;
-    for (uint32_t id = 0; id < n_strings; id++)
-        if (s->rank_of_string[id]) {
-            struct text *t = &texts[n_texts++];
-            t->p = fp_string(&m->strings, id, &t->n);
-            t->id = id;
-        }
-    qsort(texts, n_texts, sizeof *texts, by_text);
-    for (uint32_t i = 0; i < n_texts; i++) s->rank_of_string[texts[i].id] = i;
-    for (uint32_t id = 0; id < n_functions; id++)
-        if (s->rank_of_function[id]) {
-            const uint32_t *f = fp_table_row(&m->functions, id);
-            ranked[n_ranked++] =
-                (struct ranked){{s->rank_of_string[fp_table_row(&m->objects, f[FP_FUNCTION_OBJECT])[FP_OBJECT_NAME]],
-                                 s->rank_of_string[f[FP_FUNCTION_FILE]], s->rank_of_string[f[FP_FUNCTION_NAME]],
-                                 s->rank_of_string[f[FP_FUNCTION_SYSTEM_NAME]], f[FP_FUNCTION_LINE]},
-                                id};
-        }
-    qsort(ranked, n_ranked, sizeof *ranked, by_keys);
-    for (uint32_t i = 0; i < n_ranked; i++) s->rank_of_function[ranked[i].id] = i;
-    status = 0;
-done:
-    free(texts);
-    free(ranked);
-    return status;
-}
-
 int fp_project_end(struct fp_project *s, struct fp_err *err) {
     struct fp_model *m = s->model;
     const uint32_t n_stacks = m->stacks.n, n_keys = s->keys.n;
     s->unknown_file = fp_strings_intern(&m->strings, "???", 3);
     if (s->unknown_file == FP_NO_ID) return fp_project_no_memory(err);
-    s->chain_of = calloc(m->frames.n, sizeof *s->chain_of);
-    s->local_of = calloc(n_stacks, sizeof *s->local_of);
+    free(s->by_group);
+    free(s->group_start);
     s->by_group = malloc(n_keys * sizeof *s->by_group);
     s->group_start = calloc((size_t)s->n_groups + 2, sizeof *s->group_start);
-    if (!s->chain_of || !s->local_of || !s->by_group || !s->group_start || fp_project_push(s, 0))
+    if (!s->by_group || !s->group_start || (!s->n_chain && fp_project_push(s, 0)) ||
+        fp_array_zeroed(&s->chain_of, &s->cap_frames, m->frames.n, sizeof *s->chain_of) ||
+        fp_array_zeroed(&s->local_of, &s->cap_stacks, n_stacks, sizeof *s->local_of))
         return fp_project_no_memory(err);
 
     for (uint32_t key = 1; key < n_keys; key++) s->group_start[fp_table_row(&s->keys, key)[1] + 2]++;
@@ -196,6 +114,14 @@ int fp_project_end(struct fp_project *s, struct fp_err *err) {
         } while (stack);
     }
     memset(s->local_of, 0, n_stacks * sizeof *s->local_of);
-    s->active = calloc(m->functions.n, sizeof *s->active);
-    return !s->active || rank_names(s) ? fp_project_no_memory(err) : FP_DONE;
+    if (fp_array_zeroed(&s->active, &s->cap_active, m->functions.n, sizeof *s->active))
+        return fp_project_no_memory(err);
+    return FP_DONE;
+}
+
+void fp_project_empty(struct fp_project *s) {
+    const uint32_t n = s->keys.n < s->cap_sums ? s->keys.n : s->cap_sums;
+    if (s->sums) memset(s->sums, 0, (size_t)n * s->n_values * sizeof *s->sums);
+    fp_table_empty(&s->keys);
+    s->n_groups = 0;
 }

@@ -12,7 +12,8 @@
  * added to the outermost arc into that function only.  The arcs into a function
  * then add up to its inclusive cost, which is what readers of a graph show.  The
  * inner arcs have a call count and no cost.
- * Memory: linear in distinct (stack, group) pairs, positions and arcs.
+ * Memory: linear in distinct (stack, group) pairs, and in the positions and arcs of a graph.  When there are too many,
+ * the caller takes the graph of those so far, adds it to the others, and begins anew.
  */
 #ifndef FP_STACKS_H
 #define FP_STACKS_H
@@ -33,9 +34,8 @@ struct fp_project {
     int32_t return_addresses; /* ... and some of them are where a call returns to */
     int32_t lines;            /* ... some position has a line */
     uint64_t samples;
-    uint64_t labelled;  /* samples with labels, which a graph cannot hold */
-    uint64_t timed;     /* samples with a time, likewise */
-    uint64_t uncounted; /* of the selected group: arcs that no source counted a call of */
+    uint64_t labelled; /* samples with labels, which a graph cannot hold */
+    uint64_t timed;    /* samples with a time, likewise */
 
     /* private from here on */
     struct fp_table keys;       /* (stack, group) */
@@ -53,17 +53,15 @@ struct fp_project {
     uint32_t *chain_of; /* by frame: place in `chain`; 0 = not resolved yet */
     uint32_t *local_of; /* by stack: node of the selected group + 1 */
     uint32_t *active;   /* by function: calls of it above the node at hand */
+    uint32_t cap_frames, cap_stacks, cap_active;
     uint64_t *start_of; /* by function: its address, if it is named after one */
     uint32_t cap_start;
     uint32_t unknown_file; /* the string ??? */
-    uint32_t *rank_of_string;
-    uint32_t *rank_of_function;
-    struct fp_table rows; /* (position, callee or 0) of the selected group */
-    int64_t *costs;       /* of row i: costs[i * n_values ..] */
-    uint64_t *counts;     /* of row i: calls */
+    struct fp_table rows;  /* (position, callee or 0) of the selected group */
+    int64_t *costs;        /* of row i: costs[i * n_values ..] */
+    uint64_t *counts;      /* of row i: calls */
     uint32_t cap_rows;
-    uint32_t *order; /* rows as they are to be pulled */
-    uint32_t at;
+    uint32_t at;        /* the row to pull next */
     struct fp_buf name; /* scratch */
 };
 
@@ -79,19 +77,24 @@ int fp_project_set_values(struct fp_project *s, uint32_t n_values);
  * does not have). */
 int fp_project_put(struct fp_project *s, const struct fp_batch *in, const uint32_t *columns, struct fp_err *err);
 
-/* After the last batch: finds the positions of every frame and sorts all names.
+/* After some batches: finds the positions of every frame.
  * Code without a name gets a function that is named by its address.  As fp_project_put. */
 int fp_project_end(struct fp_project *s, struct fp_err *err);
 
 /* Builds the graph of a group.  Call counts come from sum `calls`; if that is
- * negative, every arc gets a count of 1.  `totals` (n_values) gets the sums of the
+ * negative, there are none.  `totals` (n_values) gets the sums of the
  * group's samples.  The number of its rows, or a negative status. */
 int64_t fp_project_select(struct fp_project *s, uint32_t group, int64_t calls, int64_t *totals, struct fp_err *err);
 
-/* Pulls graph rows, one run a function, ordered by names: objects, files,
- * functions; then by file (the function's own first), line and address; a
- * position's self cost before its calls.  FP_FULL or FP_DONE. */
+/* Pulls graph rows, each place and arc once.  FP_FULL or FP_DONE. */
 int fp_project_pull(struct fp_project *s, struct fp_batch *out);
+
+/* Forgets the sums, for others.  Graphs of all batches are the sums of what was pulled before and after. */
+void fp_project_empty(struct fp_project *s);
+
+/* Sets the count of calls that no source counted to 1: readers of graphs take the cost of an arc with 0 calls for self
+ * cost.  How many there were. */
+uint32_t fp_project_count(struct fp_batch *b);
 
 /* After fp_project_end, instead of the graph: adds to `c` what each function, line, file or object (`by`, enum
  * fp_top_by) of all groups costs in sum `value`.  Exact: a stack counts once in the inclusive cost of what it

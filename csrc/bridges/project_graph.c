@@ -148,53 +148,6 @@ static int walk_tree(struct fp_project *s, struct walk *w) {
     return status;
 }
 
-struct sortable {
-    uint32_t function, file, line, callee; /* ranks; file 0 = the function's own; callee 0 = self cost */
-    uint64_t address;
-    uint32_t row;
-};
-
-static int by_place(const void *a, const void *b) {
-    const struct sortable *x = a, *y = b;
-#define BY(field) \
-    if (x->field != y->field) return x->field < y->field ? -1 : 1
-    BY(function);
-    BY(file);
-    BY(line);
-    BY(address);
-    BY(callee);
-#undef BY
-    return 0;
-}
-
-static int order_rows(struct fp_project *s) {
-    const uint32_t n = s->rows.n - 1;
-    struct sortable *sortable = malloc(((size_t)n + 1) * sizeof *sortable);
-    uint32_t *order = realloc(s->order, ((size_t)n + 1) * sizeof *order);
-    if (order) s->order = order;
-    if (!sortable || !order) {
-        free(sortable);
-        return FP_E_NOMEM;
-    }
-    for (uint32_t i = 0; i < n; i++) {
-        const uint32_t *row = fp_table_row(&s->rows, i + 1);
-        const uint32_t *p = fp_table_row(&s->positions, row[0]);
-        uint32_t own = fp_project_file_of(s->model, p[FP_POSITION_FUNCTION]);
-        sortable[i] = (struct sortable){
-            .function = s->rank_of_function[p[FP_POSITION_FUNCTION]],
-            .file = p[FP_POSITION_FILE] == own ? 0 : s->rank_of_string[p[FP_POSITION_FILE]] + 1,
-            .line = p[FP_POSITION_LINE],
-            .callee = row[1] ? s->rank_of_function[row[1]] + 1 : 0,
-            .address = fp_words_u64(p + FP_POSITION_ADDRESS),
-            .row = i + 1,
-        };
-    }
-    qsort(sortable, n, sizeof *sortable, by_place);
-    for (uint32_t i = 0; i < n; i++) order[i] = sortable[i].row;
-    free(sortable);
-    return 0;
-}
-
 int64_t fp_project_select(struct fp_project *s, uint32_t group, int64_t calls, int64_t *totals, struct fp_err *err) {
     struct walk w = {.calls = calls, .err = err};
     int status = 0;
@@ -202,8 +155,7 @@ int64_t fp_project_select(struct fp_project *s, uint32_t group, int64_t calls, i
     if (s->costs) memset(s->costs, 0, (size_t)s->cap_rows * s->n_values * sizeof *s->costs);
     if (s->counts) memset(s->counts, 0, s->cap_rows * sizeof *s->counts);
     memset(totals, 0, s->n_values * sizeof *totals);
-    s->at = 0;
-    s->uncounted = 0;
+    s->at = 1;
     if (fp_table_init(&s->rows, 2)) return fp_project_no_memory(err);
     if (group < s->n_groups) {
         status = add_stack(s, &w, 0, 0);
@@ -216,20 +168,15 @@ int64_t fp_project_select(struct fp_project *s, uint32_t group, int64_t calls, i
         free(w.inclusive);
     }
     if (status == FP_E_OVERFLOW) return status;
-    if (status || order_rows(s)) return fp_project_no_memory(err);
-    for (uint32_t i = 1; i < s->rows.n; i++) {
-        if (!fp_table_row(&s->rows, i)[1] || s->counts[i]) continue;
-        s->counts[i] = 1;
-        s->uncounted++;
-    }
+    if (status) return fp_project_no_memory(err);
     return s->rows.n - 1;
 }
 
 int fp_project_pull(struct fp_project *s, struct fp_batch *out) {
     const struct fp_model *m = s->model;
-    for (; s->at < s->rows.n - 1; s->at++) {
+    for (; s->at < s->rows.n; s->at++) {
         if (out->n == out->cap) return FP_FULL;
-        uint32_t i = out->n++, id = s->order[s->at];
+        const uint32_t i = out->n++, id = s->at;
         const uint32_t *row = fp_table_row(&s->rows, id), callee = row[1];
         const uint32_t *p = fp_table_row(&s->positions, row[0]);
         out->kind[i] = callee ? FP_CALL : FP_COST;
@@ -249,4 +196,14 @@ int fp_project_pull(struct fp_project *s, struct fp_batch *out) {
             out->values[(size_t)k * out->cap + i] = s->costs[(size_t)id * s->n_values + k];
     }
     return FP_DONE;
+}
+
+uint32_t fp_project_count(struct fp_batch *b) {
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < b->n; i++) {
+        if (b->kind[i] != FP_CALL || b->count[i]) continue;
+        b->count[i] = 1;
+        n++;
+    }
+    return n;
 }

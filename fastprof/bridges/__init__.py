@@ -219,7 +219,7 @@ BRIDGES = (
     Operator(
         "timeline", "stacks", "fold:to_stacks", "a timeline to stacks", (TIME_UNIT, PER_THREAD, LABELS, MAX_MEMORY)
     ),
-    Operator("stacks", "graph", "project:to_graph", "stacks to a graph", (PER_THREAD, INLINE_CALLS)),
+    Operator("stacks", "graph", "project:to_graph", "stacks to a graph", (PER_THREAD, INLINE_CALLS, MAX_MEMORY)),
     Operator(
         "graph", "stacks", "estimate:to_stacks", "a graph to stacks", (STACKS, PRUNE, BY, PER_THREAD, LABELS), True
     ),

@@ -21,13 +21,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from functools import partial
+from itertools import zip_longest
 
-from fastprof.bridges import INLINE_CALLS, PER_THREAD
+from fastprof.bridges import INLINE_CALLS, MAX_MEMORY, PER_THREAD
+from fastprof.bridges.aggregate import Table
 from fastprof.bridges.pull import batches_of
 from fastprof.core._c import ffi, lib
 from fastprof.core._typing import Any
 from fastprof.core.engine import EVERYTHING, Holds
-from fastprof.core.errors import check_sums
+from fastprof.core.errors import FastprofError, check_sums, inputs_of
 from fastprof.core.model import Batch, Model, Part, ValueType
 from fastprof.core.options import Options
 from fastprof.core.owner import owned
@@ -42,62 +44,128 @@ RETURN_ADDRESSES = b"a calling position's address is the one its call returns to
 def to_graph(
     batches: Iterable[Batch], model: Model, options: Options, report: Report, holds: Holds = EVERYTHING
 ) -> Iterator[Batch]:
-    """The call graph of stacks: one part, or one a thread with `per_thread`.
+    """The call graph of stacks: one part, or one a thread with `per_thread`.  Rows come by object, file and name.
 
     Parts of the input that have other value types are put side by side: the
-    graph's events are the distinct (name, unit) of all.  Memory is linear in
-    distinct stacks, positions and arcs, whatever the number of samples.
+    graph's events are the distinct (name, unit) of all.
     Errors: FastprofError for a sum beyond 2^63 - 1 or an id that is not there.
     """
-    stacks = owned(
-        lib.fp_project_new(model.c, options[PER_THREAD], options[INLINE_CALLS]), lib.fp_project_free, "the call graph"
-    )
-    err = ffi.new("struct fp_err *")
-    events: list[ValueType] = []
-    columns: dict[int, Any] = {}  # part -> which event each of its values is
-
-    def check(status: int) -> int:
-        return check_sums(status, err, model, "stacks to graph", events)
-
+    graph = _Graph(model, options)
     for batch in batches:
-        if batch.part not in columns:
-            columns[batch.part] = match_columns(model.parts[batch.part], batch.c.n_values, events)
-            if lib.fp_project_set_values(stacks, len(events)):
-                raise MemoryError("no memory for the call graph")
-        check(lib.fp_project_put(stacks, batch.c, columns[batch.part], err))
-    if not columns:  # a profile of nothing still says what it would have counted
-        columns = {i: match_columns(part, len(part.value_types), events) for i, part in enumerate(model.parts)}
-        if lib.fp_project_set_values(stacks, len(events)):
+        graph.put(batch)
+    yield from graph.rows(report)
+
+
+# of a stack: its key and sums, and what the walk over the tree notes
+_KEY_BYTES = 8 + 22 + 4 + 24
+_LEAST_KEYS = 1024  # below that, most time would go to walks
+
+
+class _Graph:
+    """A struct fp_project, and the sums of the graphs that were made of it whenever it was full."""
+
+    def __init__(self, model: Model, options: Options) -> None:
+        self._model = model
+        self._per_thread = options[PER_THREAD]
+        self._max_memory = options[MAX_MEMORY] // 2  # one half for stacks, one for rows
+        self._c = owned(
+            lib.fp_project_new(model.c, self._per_thread, options[INLINE_CALLS]), lib.fp_project_free, "the call graph"
+        )
+        self._err = ffi.new("struct fp_err *")
+        self._events: list[ValueType] = []
+        self._columns: dict[int, Any] = {}  # part -> which event each of its values is
+        self._parts: dict[int, int] = {}  # by number of events: a part of the model that has them
+        # by group: thread, or 0
+        self._tables: dict[int, Table] = {}
+        self._totals: dict[int, list[int]] = {}
+
+    def _check(self, status: int) -> int:
+        return check_sums(status, self._err, self._model, "stacks to graph", self._events)
+
+    def put(self, batch: Batch) -> None:
+        if batch.part not in self._columns:
+            self._match(batch.part, batch.c.n_values)
+        self._check(lib.fp_project_put(self._c, batch.c, self._columns[batch.part], self._err))
+        limit = max(_LEAST_KEYS, self._max_memory // (_KEY_BYTES + 8 * len(self._events)))
+        if self._c.keys.n > limit:
+            self._add_up()
+
+    def _match(self, part: int, n_values: int) -> None:
+        self._columns[part] = match_columns(self._model.parts[part], n_values, self._events)
+        if lib.fp_project_set_values(self._c, len(self._events)):
             raise MemoryError("no memory for the call graph")
-    check(lib.fp_project_end(stacks, err))
-    sources = [model.parts[i] for i in columns]
-    report.rows["samples"] += stacks.samples
-    report.not_representable.add("sample-labels", "labels of samples", stacks.labelled)
-    report.not_representable.add("sample-times", "times of samples", stacks.timed)
 
-    calls = next((k for k, event in enumerate(events) if event.name.lower() == "calls"), -1)
-    totals = ffi.new("int64_t[]", len(events) + 1)
-    groups = range(model.count("threads")) if options[PER_THREAD] else (0,)
-    for group in groups:
-        n = check(lib.fp_project_select(stacks, group, calls, totals, err))
-        if not n and options[PER_THREAD]:
-            continue
-        part = _part(sources, events, stacks, calls)
-        part.summary = list(totals[0 : len(events)])
-        if group:
-            _, pid, part.thread = model.row("threads", group)
-            part.pid = pid or part.pid
-        yield from batches_of("graph", len(events), model.add_part(part), partial(lib.fp_project_pull, stacks))
+    def _calls(self) -> int:
+        """Which event counts calls; -1: none does."""
+        return next((k for k, event in enumerate(self._events) if event.name.lower() == "calls"), -1)
+
+    def _add_up(self) -> None:
+        """Make graphs of the stacks so far, and forget these."""
+        c, n = self._c, len(self._events)
+        self._check(lib.fp_project_end(c, self._err))
+        totals = ffi.new("int64_t[]", n + 1)
+        if n not in self._parts:
+            self._parts[n] = self._model.add_part(Part([*self._events]))
+        for group in range(c.n_groups):
+            if c.group_start[group] == c.group_start[group + 1]:
+                continue
+            self._check(lib.fp_project_select(c, group, self._calls(), totals, self._err))
+            for batch in batches_of("graph", n, self._parts[n], partial(lib.fp_project_pull, c)):
+                self._table(group).put(batch)
+            before = self._totals.get(group, [])
+            self._totals[group] = [a + b for a, b in zip_longest(before, totals[0:n], fillvalue=0)]
+        lib.fp_project_empty(c)
+
+    def _table(self, group: int) -> Table:
+        """The sums of a group."""
+        if group not in self._tables:
+            n = self._model.count("threads") if self._per_thread else 1
+            self._tables[group] = Table(self._model, self._max_memory // n, by_name=True)
+        return self._tables[group]
+
+    def rows(self, report: Report) -> Iterator[Batch]:
+        model, c = self._model, self._c
+        if not self._columns:  # a profile of nothing still says what it would have counted
+            for i, part in enumerate([*model.parts]):
+                self._match(i, len(part.value_types))
+        self._add_up()
+        if not self._per_thread:
+            self._table(0)
+        report.rows["samples"] += c.samples
+        report.not_representable.add("sample-labels", "labels of samples", c.labelled)
+        report.not_representable.add("sample-times", "times of samples", c.timed)
+        sources = [model.parts[i] for i in self._columns]
+        for group in sorted(self._tables):
+            table, uncounted = self._table(group), 0
+            if self._calls() >= 0:
+                uncounted = sum(lib.fp_project_count(batch.c) for batch in table.batches(0))
+            part = _part(sources, self._events, c, self._calls(), uncounted)
+            part.summary = self._total(group)
+            if group:
+                _, pid, part.thread = model.row("threads", group)
+                part.pid = pid or part.pid
+            for batch in table.batches(model.add_part(part)):
+                lib.fp_project_count(batch.c)
+                yield batch
+
+    def _total(self, group: int) -> list[int]:
+        totals = self._totals.get(group, [])
+        totals += [0] * (len(self._events) - len(totals))
+        for event, total in zip(self._events, totals, strict=True):
+            if not -(1 << 63) <= total < 1 << 63:
+                what = f"the inclusive cost of a call stack in value type {event.name} is beyond 2^63 - 1"
+                raise FastprofError(f"{inputs_of(self._model)}stacks to graph: {what}")
+        return totals
 
 
-def _part(sources: list[Part], events: list[ValueType], stacks: Any, calls: int) -> Part:
+def _part(sources: list[Part], events: list[ValueType], stacks: Any, calls: int, uncounted: int) -> Part:
     part = merge_parts(sources, list(events))
     part.creator = f"fastprof-{__version__}".encode()
     part.positions = ("instr", "line") if stacks.addresses else ("line",)
     if calls < 0:
         part.descriptions.append((b"Calls", CALLS_UNKNOWN))
-    elif stacks.uncounted:
-        part.descriptions.append((b"Calls", b"%d arcs without a recorded call say 1" % stacks.uncounted))
+    elif uncounted:
+        part.descriptions.append((b"Calls", b"%d arcs without a recorded call say 1" % uncounted))
     if stacks.return_addresses:
         part.descriptions.append((b"Addresses", RETURN_ADDRESSES))
     return part

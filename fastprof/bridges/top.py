@@ -213,6 +213,7 @@ class Costs:
         self._fits(min(0, lib.fp_project_select(project, 0, calls, totals, self._err)), events)
         lib.fp_functions_begin(self._functions, lib.FP_PART_ARCS, True)
         for batch in batches_of("graph", len(events), 0, partial(lib.fp_project_pull, project)):
+            lib.fp_project_count(batch.c)
             self._fits(lib.fp_functions_put(self._functions, batch.c, value, -1, -1, self._err))
         self._fits(lib.fp_functions_end_part(self._functions, self._err))
 

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from fastprof.bridges import project
 from fastprof.bridges.estimate import to_stacks
 from fastprof.bridges.project import to_graph
 from fastprof.core.model import Model, ValueType
@@ -92,6 +94,23 @@ def test_stacks_to_graph_whatever_the_batches(samples: list[Sample], capacity: i
         profiles.add(expected, sample.thread if per_thread else 0, sample.values)
     assert +sums == +expected
     assert -sums == -expected
+
+
+@given(stacks_profiles(), CAPACITIES, st.booleans(), st.booleans())
+@settings(deadline=None, max_examples=100)
+def test_stacks_to_graph_whatever_the_limit(
+    samples: list[Sample], capacity: int, per_thread: bool, inline_calls: bool
+) -> None:
+    # calls below 0 make no arc's count smaller: which of them meet others depends on the limit
+    samples = [s._replace(values=(abs(s.values[0]), *s.values[1:])) for s in samples]
+    options = {"per_thread": per_thread, "inline_calls": inline_calls}
+    model, whole = bridged(samples, 1000, **options)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(project, "_LEAST_KEYS", 1)
+        small, rows = bridged(samples, capacity, max_memory=1, **options)
+    assert [(vars(small.parts[part]), row) for part, row in rows] == [
+        (vars(model.parts[part]), row) for part, row in whole
+    ]
 
 
 @given(stacks_profiles(), st.permutations(range(12)))
