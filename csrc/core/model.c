@@ -367,3 +367,19 @@ void fp_model_empty_stacks(struct fp_model *m) {
     if (m->last) memset(m->last, 0, (size_t)m->cap_last * 2 * sizeof *m->last);
     m->n_emptied++;
 }
+
+static uint64_t index_bytes(uint32_t mask, uint32_t n) {
+    const uint64_t slots = (uint64_t)mask + 1, full = slots / 4 * 3;
+    return (n < full / 8 * 7 ? slots : 3 * slots) * sizeof(uint64_t);
+}
+
+uint64_t fp_model_bytes(const struct fp_model *m) {
+    const struct fp_table *tables[] = {&m->objects, &m->mappings, &m->functions, &m->lines,
+                                       &m->frames,  &m->stacks,   &m->labels,    &m->threads};
+    const struct fp_strings *s = &m->strings;
+    uint64_t n = s->start[s->n] + s->n * sizeof *s->start + index_bytes(s->index_mask, s->n);
+    for (size_t i = 0; i < sizeof tables / sizeof *tables; i++)
+        n += (uint64_t)tables[i]->n * tables[i]->width * sizeof *tables[i]->words +
+             index_bytes(tables[i]->index_mask, tables[i]->n_indexed);
+    return n + m->cap_last * 2 * sizeof *m->last + m->n_named * sizeof *m->named;
+}

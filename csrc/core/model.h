@@ -174,6 +174,10 @@ uint32_t fp_model_stack_once(struct fp_model *m, uint32_t parent, uint32_t frame
  * whose stacks nobody needs any more, see Holds in core/engine.py.  Who remembers ids of stacks looks at n_emptied. */
 void fp_model_empty_stacks(struct fp_model *m);
 
+/* Bytes that the tables fill or will soon ask for: an index that is nearly full is about to be made twice as large, and
+ * then the old one and the new one are there. */
+uint64_t fp_model_bytes(const struct fp_model *m);
+
 /* cffi-end */
 
 static inline const uint32_t *fp_table_row(const struct fp_table *t, uint32_t id) {

@@ -232,6 +232,7 @@ def read(reader: Reader, capacity: int | None = None, *, keep: bool = False) -> 
         status = lib.FP_MORE
         while status != lib.FP_DONE:
             status = reader.feed(in_, c, err)
+            reader.model.check_memory()
             if status < 0:
                 check(status, err, source.name, reader.format)
             elif status == lib.FP_FULL:
@@ -254,6 +255,7 @@ def write(batches: Iterable[Batch], writer: Writer) -> None:
     """Batches -> Sink.  The caller commits the sink."""
     out = writer.out
     for batch in batches:
+        writer.model.check_memory()
         writer.put(batch)
         if out.n >= DRAIN:
             writer.drain()

@@ -53,6 +53,9 @@ def address_of(pointer: Any) -> int:
     return int(ffi.cast("uintptr_t", pointer))
 
 
+_STEP = 32 << 20  # bytes by which a model grows between two looks at what memory is left
+
+
 class ValueType(NamedTuple):
     """One column of values: an event of Callgrind, a sample type of pprof.
 
@@ -198,6 +201,7 @@ class Model:
         self.parts: list[Part] = []
         self.numbers: dict[int, int] = {}  # by function id
         self.inputs: list[str] = []
+        self._checked = 0  # bytes of the tables when check_memory last asked the system
         self.keep_stacks = False  # set while somebody has ids of stacks that must not be removed
 
     def intern(self, text: str | bytes) -> int:
@@ -263,6 +267,22 @@ class Model:
     def thread(self, pid: int, tid: int, input_: int = 0) -> int:
         """A thread of an input; of input 0 if its source tells no inputs apart."""
         return self._row(lib.fp_model_thread, input_, pid, tid)
+
+    def check_memory(self) -> None:
+        """To be called for each batch.  Errors: FastprofError when names and stacks, which cannot be written away, need
+        more memory than is left: the machine would swap, or end some process."""
+        n = int(lib.fp_model_bytes(self.c))
+        if n < self._checked + _STEP:
+            return
+        from fastprof.core.room import available
+
+        left = available()
+        if left is not None and left < n - self._checked + _STEP:
+            raise FastprofError(
+                f"{inputs_of(self)}names and distinct stacks take {n >> 20} MiB and need more, but only "
+                f"{left >> 20} MiB of memory are left; a choice of the input (--part, --thread, --time-range, --function) takes less"
+            )
+        self._checked = n
 
     def empty_stacks(self) -> None:
         """Remove all stacks, whose ids then go to others.  Only for stacks that nobody needs any more (Holds)."""

@@ -1,0 +1,56 @@
+"""How much memory can still be had without swapping."""
+
+from __future__ import annotations
+
+import os
+
+
+def available(root: str = "/") -> int | None:
+    """Bytes that the machine has left, or the control groups of this process, if that is less; None if nothing says so.
+
+    What files are kept in memory for is left, too: the system takes it when it is asked for.
+    """
+    left = [_machine(root), *_groups(root)]
+    return min((n for n in left if n is not None), default=None)
+
+
+def _machine(root: str) -> int | None:
+    for line in _lines(root, "proc/meminfo"):
+        if line.startswith("MemAvailable:"):
+            return int(line.split()[1]) * 1024
+    return None
+
+
+def _groups(root: str) -> list[int]:
+    """What each control group above this process has left."""
+    found = []
+    for line in _lines(root, "proc/self/cgroup"):
+        _, controllers, path = (*line.strip().split(":", 2), "", "")[:3]
+        if controllers == "":
+            base, limit, usage, files = "sys/fs/cgroup", "memory.max", "memory.current", "inactive_file"
+        elif "memory" in controllers.split(","):
+            base, limit, usage = "sys/fs/cgroup/memory", "memory.limit_in_bytes", "memory.usage_in_bytes"
+            files = "total_inactive_file"
+        else:
+            continue
+        parts = [part for part in path.split("/") if part]
+        for depth in range(len(parts), -1, -1):
+            group = "/".join((base, *parts[:depth]))
+            most, used = (_number(root, f"{group}/{name}") for name in (limit, usage))
+            if most is not None and used is not None:
+                stat = dict(pair for pair in map(str.split, _lines(root, f"{group}/memory.stat")) if len(pair) == 2)
+                found.append(max(0, most - used + int(stat.get(files, 0))))
+    return found
+
+
+def _number(root: str, path: str) -> int | None:
+    text = "".join(_lines(root, path)).strip()
+    return int(text) if text.isdigit() else None  # "max": no limit
+
+
+def _lines(root: str, path: str) -> list[str]:
+    try:
+        with open(os.path.join(root, path)) as file:
+            return file.readlines()
+    except OSError:
+        return []
