@@ -280,7 +280,7 @@ class Model:
         if left is not None and left < n - self._checked + _STEP:
             raise FastprofError(
                 f"{inputs_of(self)}names and distinct stacks take {n >> 20} MiB and need more, but only "
-                f"{left >> 20} MiB of memory are left; a choice of the input (--part, --thread, --time-range, --function) takes less"
+                f"{left >> 20} MiB of memory are left; a part of the input (--part, --thread, --time-range) takes less"
             )
         self._checked = n
 
