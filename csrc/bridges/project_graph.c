@@ -2,45 +2,13 @@
 
 #include "bridges/project_private.h"
 
-/* A stack of the group, or one above such a stack.  Node 0 is the root. */
-struct node {
-    uint32_t stack;
-    uint32_t key; /* whose sums are this stack's own; 0 = none */
-    uint32_t parent, child, sibling;
-};
-
 struct walk {
-    struct node *nodes;
-    uint32_t n, cap;
+    struct fp_project_tree tree;
     int64_t *inclusive; /* by depth: what was found below so far */
     uint32_t cap_depth;
     int64_t calls; /* which sum counts calls; negative: none */
     struct fp_err *err;
 };
-
-/* Enters a stack and those above it that are not there yet. */
-static int add_stack(struct fp_project *s, struct walk *w, uint32_t stack, uint32_t key) {
-    uint32_t below = 0;
-    for (;; stack = fp_table_row(&s->model->stacks, stack)[FP_STACK_PARENT]) {
-        const int found = s->local_of[stack] != 0;
-        if (!found) {
-            if (fp_array_room(&w->nodes, &w->cap, (uint64_t)w->n + 1, sizeof *w->nodes)) return FP_E_NOMEM;
-            w->nodes[w->n] = (struct node){.stack = stack};
-            s->local_of[stack] = ++w->n;
-        }
-        const uint32_t at = s->local_of[stack] - 1;
-        if (below) {
-            w->nodes[below].parent = at;
-            w->nodes[below].sibling = w->nodes[at].child;
-            w->nodes[at].child = below;
-        } else if (key) {
-            w->nodes[at].key = key;
-        }
-        key = 0;
-        if (found || !stack) return 0;
-        below = at;
-    }
-}
 
 /* The row of (position, callee), entered if new; 0 when memory ran out. */
 static uint32_t find_row(struct fp_project *s, uint32_t position, uint32_t callee) {
@@ -61,18 +29,6 @@ static int add_values(struct walk *w, const char *what, int64_t *to, const int64
     return 0;
 }
 
-/* The positions of a node's frame, outermost first; the root has none. */
-static const uint32_t *chain_of(const struct fp_project *s, const struct walk *w, uint32_t at, uint32_t *n) {
-    uint32_t stack = w->nodes[at].stack;
-    if (!stack && !w->nodes[at].key) {
-        *n = 0;
-        return NULL;
-    }
-    const uint32_t *chain = s->chain + s->chain_of[fp_table_row(&s->model->stacks, stack)[FP_STACK_FRAME]];
-    *n = chain[0];
-    return chain + 1;
-}
-
 static uint32_t function_of(const struct fp_project *s, uint32_t position) {
     return fp_table_row(&s->positions, position)[FP_POSITION_FUNCTION];
 }
@@ -80,13 +36,14 @@ static uint32_t function_of(const struct fp_project *s, uint32_t position) {
 /* The positions of the node above; none for the first frames of a stack. */
 static const uint32_t *chain_above(const struct fp_project *s, const struct walk *w, uint32_t at, uint32_t *n) {
     *n = 0;
-    return at && w->nodes[at].parent ? chain_of(s, w, w->nodes[at].parent, n) : NULL;
+    const uint32_t parent = w->tree.nodes[at].parent;
+    return at && parent ? fp_project_chain(s, &w->tree, parent, n) : NULL;
 }
 
 /* Books a node's own cost and begins its sum. */
 static int enter(struct fp_project *s, struct walk *w, uint32_t at, uint32_t depth) {
-    uint32_t n, n_above, key = w->nodes[at].key;
-    const uint32_t *chain = chain_of(s, w, at, &n);
+    uint32_t n, n_above, key = w->tree.nodes[at].key;
+    const uint32_t *chain = fp_project_chain(s, &w->tree, at, &n);
     chain_above(s, w, at, &n_above);
     if (fp_array_room(&w->inclusive, &w->cap_depth, (uint64_t)depth + 1, fp_project_row(s))) return FP_E_NOMEM;
     int64_t *inclusive = w->inclusive + (size_t)depth * s->n_values;
@@ -102,10 +59,10 @@ static int enter(struct fp_project *s, struct walk *w, uint32_t at, uint32_t dep
 
 /* Books a node's inclusive cost, which is complete now, on the arcs into it. */
 static int leave(struct fp_project *s, struct walk *w, uint32_t at, uint32_t depth) {
-    const struct node *node = &w->nodes[at];
+    const struct fp_project_node *node = &w->tree.nodes[at];
     const int64_t *inclusive = w->inclusive + (size_t)depth * s->n_values;
     uint32_t n, n_above;
-    const uint32_t *chain = chain_of(s, w, at, &n), *above = chain_above(s, w, at, &n_above);
+    const uint32_t *chain = fp_project_chain(s, &w->tree, at, &n), *above = chain_above(s, w, at, &n_above);
     for (uint32_t i = n; i-- > (n_above ? 0 : 1);) {
         uint32_t callee = function_of(s, chain[i]);
         s->active[callee]--;
@@ -130,19 +87,19 @@ static int walk_tree(struct fp_project *s, struct walk *w) {
     uint32_t at = 0, depth = 0;
     int status = enter(s, w, 0, 0);
     while (!status) {
-        if (w->nodes[at].child) {
-            at = w->nodes[at].child;
+        if (w->tree.nodes[at].child) {
+            at = w->tree.nodes[at].child;
             status = enter(s, w, at, ++depth);
             continue;
         }
         for (;;) {
             status = leave(s, w, at, depth);
             if (status || !at) return status;
-            if (w->nodes[at].sibling) break;
-            at = w->nodes[at].parent;
+            if (w->tree.nodes[at].sibling) break;
+            at = w->tree.nodes[at].parent;
             depth--;
         }
-        at = w->nodes[at].sibling;
+        at = w->tree.nodes[at].sibling;
         status = enter(s, w, at, depth);
     }
     return status;
@@ -158,13 +115,10 @@ int64_t fp_project_select(struct fp_project *s, uint32_t group, int64_t calls, i
     s->at = 1;
     if (fp_table_init(&s->rows, 2)) return fp_project_no_memory(err);
     if (group < s->n_groups) {
-        status = add_stack(s, &w, 0, 0);
-        for (uint32_t i = s->group_start[group]; !status && i < s->group_start[group + 1]; i++)
-            status = add_stack(s, &w, fp_table_row(&s->keys, s->by_group[i])[0], s->by_group[i]);
+        status = fp_project_grow(s, &w.tree, group);
         if (!status) status = walk_tree(s, &w);
         if (!status) memcpy(totals, w.inclusive, s->n_values * sizeof *totals);
-        for (uint32_t i = 0; i < w.n; i++) s->local_of[w.nodes[i].stack] = 0;
-        free(w.nodes);
+        fp_project_fell(s, &w.tree);
         free(w.inclusive);
     }
     if (status == FP_E_OVERFLOW) return status;

@@ -2,6 +2,7 @@
  *
  *   project.c            sums by (stack, group), and the order of names
  *   project_positions.c  frames to positions
+ *   project_tree.c       the tree of the stacks of one group
  *   project_graph.c      the graph of one group
  *   project_top.c        what functions, lines, files or objects cost
  */
@@ -31,6 +32,26 @@ static inline int fp_project_push(struct fp_project *s, uint32_t word) {
     s->chain[s->n_chain++] = word;
     return 0;
 }
+
+/* A stack of the group, or one above such a stack.  Node 0 is the root. */
+struct fp_project_node {
+    uint32_t stack;
+    uint32_t key; /* whose sums are this stack's own; 0 = none */
+    uint32_t parent, child, sibling;
+};
+
+struct fp_project_tree {
+    struct fp_project_node *nodes;
+    uint32_t n, cap;
+};
+
+/* After fp_project_end: enters the stacks of a group that has some.  `t` is zero before.  0 or FP_E_NOMEM. */
+int fp_project_grow(struct fp_project *s, struct fp_project_tree *t, uint32_t group);
+/* Frees a tree.  There is one at a time. */
+void fp_project_fell(struct fp_project *s, struct fp_project_tree *t);
+
+/* The positions of a node's frame, outermost first.  The root has none, unless samples without a stack are there. */
+const uint32_t *fp_project_chain(const struct fp_project *s, const struct fp_project_tree *t, uint32_t at, uint32_t *n);
 
 /* Sets s->chain_of[frame]: the positions of a frame.  0, FP_E_NOMEM or FP_E_MALFORMED. */
 int fp_project_resolve(struct fp_project *s, uint32_t frame, struct fp_err *err);

@@ -61,6 +61,16 @@ _KEY_BYTES = 8 + 22 + 4 + 24
 _LEAST_KEYS = 1024  # below that, most time would go to walks
 
 
+def is_full(project: Any, max_memory: int) -> bool:
+    """Do the sums of stacks in a struct fp_project take as many bytes?"""
+    return bool(project.keys.n > max(_LEAST_KEYS, max_memory // (_KEY_BYTES + 8 * project.n_values)))
+
+
+def calls_of(events: list[ValueType]) -> int:
+    """Which event counts calls; -1: none does."""
+    return next((k for k, event in enumerate(events) if event.name.lower() == "calls"), -1)
+
+
 class _Graph:
     """A struct fp_project, and the sums of the graphs that were made of it whenever it was full."""
 
@@ -86,18 +96,13 @@ class _Graph:
         if batch.part not in self._columns:
             self._match(batch.part, batch.c.n_values)
         self._check(lib.fp_project_put(self._c, batch.c, self._columns[batch.part], self._err))
-        limit = max(_LEAST_KEYS, self._max_memory // (_KEY_BYTES + 8 * len(self._events)))
-        if self._c.keys.n > limit:
+        if is_full(self._c, self._max_memory):
             self._add_up()
 
     def _match(self, part: int, n_values: int) -> None:
         self._columns[part] = match_columns(self._model.parts[part], n_values, self._events)
         if lib.fp_project_set_values(self._c, len(self._events)):
             raise MemoryError("no memory for the call graph")
-
-    def _calls(self) -> int:
-        """Which event counts calls; -1: none does."""
-        return next((k for k, event in enumerate(self._events) if event.name.lower() == "calls"), -1)
 
     def _add_up(self) -> None:
         """Make graphs of the stacks so far, and forget these."""
@@ -109,7 +114,7 @@ class _Graph:
         for group in range(c.n_groups):
             if c.group_start[group] == c.group_start[group + 1]:
                 continue
-            self._check(lib.fp_project_select(c, group, self._calls(), totals, self._err))
+            self._check(lib.fp_project_select(c, group, calls_of(self._events), totals, self._err))
             for batch in batches_of("graph", n, self._parts[n], partial(lib.fp_project_pull, c)):
                 self._table(group).put(batch)
             before = self._totals.get(group, [])
@@ -137,9 +142,9 @@ class _Graph:
         sources = [model.parts[i] for i in self._columns]
         for group in sorted(self._tables):
             table, uncounted = self._table(group), 0
-            if self._calls() >= 0:
+            if calls_of(self._events) >= 0:
                 uncounted = sum(lib.fp_project_count(batch.c) for batch in table.batches(0))
-            part = _part(sources, self._events, c, self._calls(), uncounted)
+            part = _part(sources, self._events, c, calls_of(self._events), uncounted)
             part.summary = self._total(group)
             if group:
                 _, pid, part.thread = model.row("threads", group)

@@ -1,7 +1,7 @@
 """What functions, lines, files, objects, threads or labels cost: rows of any view, added up (csrc/bridges/top.h).
 
-Memory grows with the functions and call arcs of graphs and timelines, and with the distinct stacks of stacks, never
-with the number of rows.
+Memory grows with functions, call arcs and the model's distinct stacks, never with the number of rows.  The sums of
+stacks keep to --max-memory.
 """
 
 from __future__ import annotations
@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from functools import partial
 
-from fastprof.bridges import PER_THREAD
+from fastprof.bridges import MAX_MEMORY, PER_THREAD
 from fastprof.bridges.fold import to_functions, to_graph
+from fastprof.bridges.project import calls_of, is_full
 from fastprof.bridges.pull import batches_of
 from fastprof.core._c import ffi, lib
 from fastprof.core._typing import Any, NamedTuple
@@ -139,9 +140,9 @@ class Costs:
         if current >= 0:
             self._fits(lib.fp_functions_end_part(self._functions, self._err))
 
-    def stacks(self, batches: Iterable[Batch]) -> None:
+    def stacks(self, batches: Iterable[Batch], options: Options) -> None:
         if self.by in _BY:
-            self._stacks(batches)
+            self._stacks(batches, options)
             return
         model, sums = self._model, ffi.new("struct fp_top *")
         owned_sums = owned(sums, lib.fp_top_clear, "the sums of threads and labels")
@@ -175,7 +176,7 @@ class Costs:
             self._name(name, sums.self[i], sums.second[i])
         lib.fp_top_clear(sums)
 
-    def _stacks(self, batches: Iterable[Batch]) -> None:
+    def _stacks(self, batches: Iterable[Batch], options: Options) -> None:
         model = self._model
         project = owned(lib.fp_project_new(model.c, False, True), lib.fp_project_free, "the sums of stacks")
         events: list[ValueType] = []
@@ -190,8 +191,14 @@ class Costs:
                 if lib.fp_project_set_values(project, len(events)):
                     raise MemoryError("no memory for the sums of stacks")
             self._fits(lib.fp_project_put(project, batch.c, columns[batch.part], self._err), events)
-        if not events:
-            return
+            if is_full(project, options[MAX_MEMORY]):
+                self._add_up(project, events)
+        if events:
+            self._add_up(project, events)
+            self.calls_known &= calls_of(events) >= 0
+
+    def _add_up(self, project: Any, events: list[ValueType]) -> None:
+        """Adds the stacks so far, and forgets these."""
         self._fits(lib.fp_project_end(project, self._err), events)
         everything = Part(value_types=events)
         value = self._value.of(everything, "stacks")
@@ -199,14 +206,14 @@ class Costs:
         if value >= 0:
             top = ffi.addressof(self._c)
             self._fits(lib.fp_project_top(project, _BY[self.by], value, second, self._places, top, self._err), events)
-        calls = next((k for k, event in enumerate(events) if event.name.lower() == "calls"), -1)
-        self.calls_known &= calls >= 0
+        calls = calls_of(events)
         if calls >= 0 and self.by == "function":
             counts = owned(ffi.new("struct fp_top *"), lib.fp_top_clear, "the sums of calls")
             self._fits(lib.fp_project_top(project, lib.FP_TOP_BY_FUNCTION, calls, -1, self._places, counts, self._err))
             self._fits(lib.fp_top_add_calls(ffi.addressof(self._c), counts, self._err))
         if self._arcs:
             self._stack_arcs(project, events, value, calls)
+        lib.fp_project_empty(project)
 
     def _stack_arcs(self, project: Any, events: list[ValueType], value: int, calls: int) -> None:
         totals = ffi.new("int64_t[]", len(events))

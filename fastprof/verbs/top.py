@@ -165,6 +165,8 @@ def top(
             way = plan.make(mine_, view, _HOLDS, reading)
             if view == "timeline":
                 way.looked_at.update((bridges.TIME_UNIT, bridges.MAX_MEMORY))
+            elif view == "stacks":
+                way.looked_at.add(bridges.MAX_MEMORY)
             plan.refuse_idle(reading, mine_, plan=way)
             _add(costs, view, way.rows(model, reading, report), reading, report)
     costs.end()
@@ -180,7 +182,7 @@ def _add(costs: Costs, view: str, rows: Any, reading: Options, report: Report) -
     if view == "timeline":
         costs.timeline(rows, reading, report)
     elif view == "stacks":
-        costs.stacks(rows)
+        costs.stacks(rows, reading)
     else:
         costs.graph(rows)
 

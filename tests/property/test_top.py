@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from fastprof.bridges import project
 from fastprof.bridges.top import Column, Costs
 from fastprof.core.model import Model
 from fastprof.core.options import Options
@@ -52,14 +53,16 @@ THINGS = {
 
 
 @pytest.mark.parametrize("by", THINGS)
-@given(samples=stacks_profiles(), capacity=CAPACITIES)
+@given(samples=stacks_profiles(), capacity=CAPACITIES, least=st.sampled_from([1, 1024]))
 @settings(deadline=None, max_examples=80)
-def test_stacks(by: str, samples: list[Sample], capacity: int) -> None:
+def test_stacks(by: str, samples: list[Sample], capacity: int, least: int) -> None:
     model = Model()
     n = len(samples[0].values) if samples else 1
     types = [profiles.ValueType(name) for name in ("v1", "v2", "calls")[:n]]
     found = costs(model, by, second="v2" if n > 1 else None)
-    found.stacks(profiles.stacks(model, samples, capacity, types))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(project, "_LEAST_KEYS", least)
+        found.stacks(profiles.stacks(model, samples, capacity, types), Options(max_memory=1))
     found.end()
 
     def name(i: int) -> Hashable:
@@ -92,7 +95,7 @@ def test_threads_and_labels(samples: list[Sample], by: str) -> None:
     samples = [s._replace(label="" if s.thread == 5 else "x") for s in samples]
     model = Model()
     found = costs(model, by, value="v0")
-    found.stacks(profiles.stacks(model, samples, 3))
+    found.stacks(profiles.stacks(model, samples, 3), Options())
     names = {0: "(unknown)", 5: "process 7, thread 5", 6: "process 7, thread 6"}
     expected: Counter[str] = Counter()
     for sample in samples:
