@@ -23,6 +23,8 @@ PACKAGES = {
     "llvm-objdump": "llvm-19",
     "llvm-symbolizer-19": "llvm-19",
     "llvm-xray-19": "llvm-19",
+    "nm": "binutils",
+    "objcopy": "binutils",
     "objdump": "binutils",
     "timeout": "coreutils",
     "xvfb-run": "xvfb xauth",

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import re
+import subprocess
 import tarfile
 from collections import Counter
 from pathlib import Path
@@ -14,6 +16,7 @@ import fastprof
 from fastprof.core.errors import FastprofError, FormatError, UsageError
 from fastprof.formats import of_directory
 from fastprof.formats.oprofile.names import BadNameError, Image, parse
+from tests.differential.peers import need
 from tests.support.elf import ElfSection, ElfSymbol, elf_file
 from tests.support.oprofile import MTIME, path_of, sample_file, tar_of, write_session
 
@@ -360,26 +363,19 @@ def test_a_file_for_symbols_that_is_not_used(tmp_path: Path) -> None:
 
 def test_symbols_of_a_separate_debug_file(tmp_path: Path) -> None:
     """Found by .gnu_debuglink in the image's folder; its sections have no bytes."""
-    import shutil
-    import subprocess
-
-    if not shutil.which("objcopy") or not shutil.which("gcc"):
-        pytest.skip("needs binutils and gcc")
     whole, x, debug = tmp_path / "whole", tmp_path / "x", tmp_path / "x.debug"
     (tmp_path / "x.c").write_text("int f(int a) { return a + 1; }\nint main(void) { return f(2); }\n")
     for command in (
-        ["gcc", "-g", "-O0", "-o", whole, tmp_path / "x.c"],
-        ["objcopy", "--only-keep-debug", whole, debug],
-        ["objcopy", "--strip-all", f"--add-gnu-debuglink={debug}", whole, x],
+        [need("gcc"), "-g", "-O0", "-o", whole, tmp_path / "x.c"],
+        [need("objcopy"), "--only-keep-debug", whole, debug],
+        [need("objcopy"), "--strip-all", f"--add-gnu-debuglink={debug}", whole, x],
     ):
         subprocess.run([*map(str, command)], check=True, cwd=tmp_path)
-    with whole.open("rb") as file:
-        from elftools.elf.elffile import ELFFile
-
-        elf: Any = ELFFile(file)
-        value = next(s["st_value"] for s in elf.get_section_by_name(".symtab").iter_symbols() if s.name == "f")
-        text = elf.get_section_by_name(".text")
-        at = value - text["sh_addr"] + text["sh_offset"]
+    symbols = subprocess.run([need("nm"), whole], capture_output=True, text=True, check=True).stdout
+    sections = subprocess.run([need("objdump"), "-h", whole], capture_output=True, text=True, check=True).stdout
+    (value,) = re.findall(r"^(\w+) T f$", symbols, re.MULTILINE)
+    ((address, offset),) = re.findall(r" \.text +\w+ +(\w+) +\w+ +(\w+) ", sections)
+    at = int(value, 16) - int(address, 16) + int(offset, 16)
     session = write_session(tmp_path / "s", {path_of(X): sample_file([(at, 5)])})
     with fastprof.open(session, symbols=[str(x)]) as profile:
         ((function, line),) = ((batch["function"][0], batch["line"][0]) for batch in profile)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import ast
 import fcntl
 import os
+import re
 import subprocess
 import sys
 import tarfile
@@ -11,6 +13,8 @@ import textwrap
 import tomllib
 import venv
 import zipfile
+from collections.abc import Iterator
+from importlib.metadata import packages_distributions
 from pathlib import Path
 
 import pytest
@@ -50,6 +54,33 @@ def test_one_version() -> None:
     assert project["dynamic"] == ["version"]
     assert f'__version__ = "{fastprof.__version__}"' in (REPO / "fastprof" / "core/version.py").read_text()
     assert fastprof.__version__ in (REPO / "CHANGELOG.md").read_text()
+
+
+def imported(path: Path) -> Iterator[str]:
+    """The packages that a file imports when it runs, which leaves out those that only mypy sees."""
+    seen: list[ast.AST] = [ast.parse(path.read_text())]
+    for node in seen:
+        if isinstance(node, ast.Import):
+            yield from (alias.name.partition(".")[0] for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            yield node.module.partition(".")[0]
+        if not (isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"):
+            seen += ast.iter_child_nodes(node)
+
+
+@pytest.mark.parametrize(
+    ("folder", "extras", "ours"), [("fastprof", (), set()), ("tests", ("test",), {"tests", "bench"})]
+)
+def test_what_is_imported_is_installed_with_it(folder: str, extras: tuple[str, ...], ours: set[str]) -> None:
+    """A package that is only left over from an earlier installation is missing in a fresh one."""
+    project = tomllib.loads((REPO / "pyproject.toml").read_text())["project"]
+    wanted = [*project["dependencies"], *(line for extra in extras for line in project["optional-dependencies"][extra])]
+    known = {re.split(r"[^\w-]", line)[0].lower() for line in wanted}
+    found = {name for path in (REPO / folder).rglob("*.py") for name in imported(path)}
+    foreign = found - sys.stdlib_module_names - ours - {"fastprof"}
+    assert len(foreign) > 3
+    distributions = packages_distributions()
+    assert {name for name in foreign if not known & {d.lower() for d in distributions.get(name, ())}} == set()
 
 
 @pytest.mark.slow
