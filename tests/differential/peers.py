@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+import json
 import shutil
+import subprocess
+from pathlib import Path
+from typing import Any
 
 import pytest
+
+VIEWERS = Path(__file__).resolve().parents[1] / "viewers"
 
 # Debian's names, where they are not the program's
 PACKAGES = {
@@ -24,6 +30,7 @@ PACKAGES = {
     "llvm-symbolizer-19": "llvm-19",
     "llvm-xray-19": "llvm-19",
     "nm": "binutils",
+    "node": "nodejs",
     "objcopy": "binutils",
     "objdump": "binutils",
     "timeout": "coreutils",
@@ -37,3 +44,21 @@ def need(*names: str) -> str:
         if path := shutil.which(name):
             return path
     pytest.skip(f"{names[0]} is missing: apt-get install {PACKAGES.get(names[0], names[0])}")
+
+
+def viewer(script: str, *arguments: str | Path, timeout: float = 300) -> Any:
+    """What tests/viewers/SCRIPT.mjs prints (JSON) of a file that it loads with a viewer's own importer.
+
+    Errors: RefusedError, with what the viewer said.
+    """
+    if not (VIEWERS.parents[1] / ".viewers/installed").exists():
+        pytest.skip("the viewers are missing: run tests/viewers/install")
+    command = [need("node"), str(VIEWERS / f"{script}.mjs"), *map(str, arguments)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=timeout)
+    if done.returncode:
+        raise RefusedError(done.stderr.strip())
+    return json.loads(done.stdout)
+
+
+class RefusedError(Exception):
+    """What a viewer said when it refused a file."""

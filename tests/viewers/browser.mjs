@@ -1,0 +1,117 @@
+// A headless Chromium without network, and without any npm package: the DevTools protocol over a pipe.  A message is
+// JSON and ends in a NUL byte; Chromium reads them from descriptor 3 and writes to descriptor 4.
+import {spawn} from 'node:child_process';
+import {mkdtempSync, rmSync} from 'node:fs';
+import {tmpdir} from 'node:os';
+import {join, resolve} from 'node:path';
+
+const FLAGS = ['--headless=new', '--remote-debugging-pipe', '--no-sandbox', '--no-first-run', '--disable-gpu',
+  '--disable-dev-shm-usage', '--disable-extensions', '--disable-sync', '--disable-background-networking',
+  '--disable-component-update', '--allow-file-access-from-files', '--host-resolver-rules=MAP * ~NOTFOUND'];
+
+// Runs `work(page)` in a new browser, and ends the browser whatever happens.
+export async function withPage(work, ...flags) {
+  const profile = mkdtempSync(join(tmpdir(), 'chromium-'));
+  const chromium = spawn('chromium', [...FLAGS, ...flags, `--user-data-dir=${profile}`, 'about:blank'],
+    {stdio: ['ignore', 'ignore', 'ignore', 'pipe', 'pipe']});
+  const ended = new Promise(done => chromium.on('exit', done).on('error', done));
+  try {
+    const page = new Page(chromium);
+    return await Promise.race([page.attach().then(() => work(page)),
+      ended.then(() => { throw new Error('chromium ended'); })]);
+  } finally {
+    chromium.kill('SIGKILL');
+    await ended;
+    rmSync(profile, {recursive: true, force: true, maxRetries: 10, retryDelay: 100});
+  }
+}
+
+class Page {
+  said = [];        // what the page printed, its uncaught errors and its dialogs: {type, text}
+  #sent = 0;
+  #answers = new Map();
+  #waiting = new Map();
+
+  constructor(chromium) {
+    const [input, output] = chromium.stdio.slice(3);
+    this.write = message => input.write(JSON.stringify(message) + '\0');
+    input.on('error', () => {});
+    let parts = [];
+    output.on('data', bytes => {
+      for (let end; (end = bytes.indexOf(0)) >= 0; bytes = bytes.subarray(end + 1)) {
+        const message = JSON.parse(Buffer.concat([...parts, bytes.subarray(0, end)]));
+        parts = [];
+        this.#take(message);
+      }
+      parts.push(bytes);
+    });
+  }
+
+  async attach() {
+    const {targetInfos} = await this.send('Target.getTargets');
+    const {targetId} = targetInfos.find(target => target.type === 'page');
+    this.session = (await this.send('Target.attachToTarget', {targetId, flatten: true})).sessionId;
+    for (const domain of ['Page', 'Runtime', 'DOM']) await this.send(domain + '.enable');
+  }
+
+  #take({id, result, error, method, params}) {
+    if (id) {
+      const [resolve, reject] = this.#answers.get(id);
+      this.#answers.delete(id);
+      error ? reject(new Error(error.message)) : resolve(result);
+    } else if (method === 'Runtime.consoleAPICalled')
+      this.said.push({type: params.type, text: params.args.map(a => a.value ?? a.description ?? '').join(' ')});
+    else if (method === 'Runtime.exceptionThrown')
+      this.said.push({type: 'exception',
+        text: params.exceptionDetails.exception?.description ?? params.exceptionDetails.text});
+    else if (method === 'Page.javascriptDialogOpening') {
+      this.said.push({type: 'dialog', text: params.message});
+      this.send('Page.handleJavaScriptDialog', {accept: true});
+    } else {
+      this.#waiting.get(method)?.(params);
+      this.#waiting.delete(method);
+    }
+  }
+
+  // Any method of the protocol.
+  send(method, params = {}) {
+    const id = ++this.#sent;
+    this.write({id, method, params, sessionId: this.session});
+    return new Promise((resolve, reject) => this.#answers.set(id, [resolve, reject]));
+  }
+
+  event(method) {
+    return new Promise(resolve => this.#waiting.set(method, resolve));
+  }
+
+  // JavaScript that runs in each page before its own.
+  before(script) {
+    return this.send('Page.addScriptToEvaluateOnNewDocument', {source: script});
+  }
+
+  async open(url) {
+    const loaded = this.event('Page.loadEventFired');
+    await this.send('Page.navigate', {url});
+    await loaded;
+  }
+
+  // The value of an expression, or what its promise gives; as JSON.
+  async value(expression) {
+    const {result, exceptionDetails: failed} =
+      await this.send('Runtime.evaluate', {expression, awaitPromise: true, returnByValue: true});
+    if (failed) throw new Error(failed.exception?.description ?? failed.text);
+    return result.value;
+  }
+
+  // Waits until an expression is true.
+  async until(expression) {
+    while (!(await this.value(expression))) await new Promise(again => setTimeout(again, 20));
+  }
+
+  // Gives a file to an <input type=file>.
+  async choose(selector, file) {
+    const {root} = await this.send('DOM.getDocument', {depth: 0});
+    const {nodeId} = await this.send('DOM.querySelector', {nodeId: root.nodeId, selector});
+    await this.send('DOM.setFileInputFiles', {nodeId, files: [resolve(file)]});
+  }
+}
