@@ -55,9 +55,9 @@ class _Names:
         self._model = model
         self._options = options
         self._seen = 1
-        self._n_mappings = 1
         self._symbolizers: list[Symbolizer] = []
         self._process_of: list[int] = [0]  # by mapping: index of its symbolizer
+        self._taken: list[Mapping] = []  # of the last process, by start
         self._failures: Counter[tuple[str, str]] = Counter()
 
     def new_frames(self) -> Iterator[tuple[int, int]]:
@@ -74,8 +74,7 @@ class _Names:
             if not lines:
                 pending.setdefault(mapping, []).append((self._seen + i, low | high << 32, flags))
         del words
-        if int(self._model.c.mappings.n) != self._n_mappings:
-            self._map()
+        self._map()
         for mapping, items in pending.items():
             yield from self._resolve(mapping, items)
         self._seen = int(self._model.c.frames.n)
@@ -101,14 +100,10 @@ class _Names:
             yield frame, model.frame(mapping, address, flags, line)
 
     def _map(self) -> None:
-        """One symbolizer for each process: a mapping that overlaps one before it begins another process."""
-        self._keep_failures()
-        model = self._model
-        self._n_mappings = model.count("mappings")
-        processes: list[list[Mapping]] = []
-        taken: list[Mapping] = []  # of the last process, by start
-        self._process_of = [0]
-        for i in range(1, self._n_mappings):
+        """Gives each new mapping to the last process, or to one more if it overlaps one that is there."""
+        model, taken = self._model, self._taken
+        new: list[Mapping] = []
+        for i in range(len(self._process_of), model.count("mappings")):
             object_id, start_low, start_high, limit_low, limit_high, low, high, _ = model.row("mappings", i)
             name, build_id = model.row("objects", object_id)
             mapping = Mapping(
@@ -119,39 +114,40 @@ class _Names:
                 model.string(build_id).decode("utf-8", "surrogateescape"),
             )
             at = bisect.bisect(taken, mapping)
-            if (
-                not processes
-                or (at > 0 and mapping.start < taken[at - 1].limit)
-                or (at < len(taken) and taken[at].start < mapping.limit)
-            ):
-                processes.append([])
-                taken, at = [], 0
-            processes[-1].append(mapping)
+            overlaps = (at > 0 and mapping.start < taken[at - 1].limit) or (
+                at < len(taken) and taken[at].start < mapping.limit
+            )
+            if overlaps or not self._symbolizers:
+                self._add(new)
+                self._symbolizers.append(self._symbolizer())
+                taken.clear()
+                new, at = [], 0
+            new.append(mapping)
             if mapping.start < mapping.limit:
                 taken.insert(at, mapping)
-            self._process_of.append(len(processes) - 1)
-        options = self._options
-        self._symbolizers = [
-            Symbolizer(
-                process,
-                symbols=options[SYMBOLS],
-                sysroot=options[SYSROOT],
-                debug_dirs=options[DEBUG_DIRS],
-                demangle=options[DEMANGLE],
-                force=options[FORCE_SYMBOLS],
-            )
-            for process in processes
-        ]
+            self._process_of.append(len(self._symbolizers) - 1)
+        self._add(new)
 
-    def _keep_failures(self) -> None:
-        for symbolizer in self._symbolizers:
-            for path, reason, n in symbolizer.unresolved():
-                self._failures[path, reason] += n
+    def _add(self, mappings: list[Mapping]) -> None:
+        if mappings:
+            self._symbolizers[-1].add(mappings)
+
+    def _symbolizer(self) -> Symbolizer:
+        options = self._options
+        return Symbolizer(
+            (),
+            symbols=options[SYMBOLS],
+            sysroot=options[SYSROOT],
+            debug_dirs=options[DEBUG_DIRS],
+            demangle=options[DEMANGLE],
+            force=options[FORCE_SYMBOLS],
+        )
 
     def tell(self, report: Report) -> None:
         """What has no name is listed in the report, by object and reason."""
-        self._keep_failures()
         for symbolizer in self._symbolizers:
+            for path, reason, n in symbolizer.unresolved():
+                self._failures[path, reason] += n
             for path, note in symbolizer.notes():
                 report.warn(f"{path}: {note}")
         for (path, reason), n in self._failures.most_common():

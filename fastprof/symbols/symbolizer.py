@@ -47,15 +47,32 @@ class Mappings:
     """
 
     def __init__(self, mappings: Iterable[Mapping]) -> None:
-        self.items = [m._replace(path=m.path.removesuffix(_DELETED)) for m in mappings]
-        order = sorted(range(len(self.items)), key=lambda i: (self.items[i].start, -i))
-        for before, at in pairwise(order):
-            self._adopt(at, before)
-        for after, at in pairwise(reversed(order)):
-            self._adopt(at, after)
-        self._order = order
-        self._starts = [self.items[i].start for i in order]
-        self._reach = list(accumulate((self.items[i].limit for i in order), max))
+        self.items: list[Mapping] = []
+        self._order: list[tuple[int, int]] = []  # (start, -index), sorted
+        self._reach: list[int] = []  # in that order: the highest limit so far
+        self._copies = False  # some huge pages' file is unknown
+        self.add(mappings)
+
+    def add(self, mappings: Iterable[Mapping]) -> None:
+        """More of the same process.  Takes time for what is new, and little for what was there."""
+        new = [m._replace(path=m.path.removesuffix(_DELETED)) for m in mappings]
+        first = len(self._order)
+        for m in new:
+            key = (m.start, -len(self.items))
+            at = bisect.bisect(self._order, key)
+            self._order.insert(at, key)
+            self.items.append(m)
+            first = min(first, at)
+        if self._copies or any(m.path.startswith(_HUGE_PAGE) for m in new):
+            order = [-i for _, i in self._order]
+            for before, at in pairwise(order):
+                self._adopt(at, before)
+            for after, at in pairwise(reversed(order)):
+                self._adopt(at, after)
+            self._copies = any(m.path.startswith(_HUGE_PAGE) for m in self.items)
+        del self._reach[first:]
+        limits = (self.items[-i].limit for _, i in self._order[first:])
+        self._reach += accumulate(limits, max, initial=self._reach.pop() if self._reach else None)
 
     def _adopt(self, at: int, neighbour: int) -> None:
         mine, other = self.items[at], self.items[neighbour]
@@ -66,11 +83,12 @@ class Mappings:
 
     def find(self, address: int) -> int | None:
         """The index of the mapping an address belongs to, or None."""
-        at = bisect.bisect_right(self._starts, address) - 1
+        at = bisect.bisect(self._order, (address, 1)) - 1
         if at < 0 or address >= self._reach[at]:
             return None
-        if address < self.items[self._order[at]].limit:
-            return self._order[at]
+        nearest = -self._order[at][1]
+        if address < self.items[nearest].limit:
+            return nearest
         # not in the nearest range: it may lie in a wider one that starts earlier (a catch-all 0..2**64-1)
         return next((i for i, m in enumerate(self.items) if m.start <= address < m.limit), None)
 
@@ -150,6 +168,11 @@ class Symbolizer:
                 raise SymbolError(f"{file.path}: {file.reason}")
         self._by_name: dict[str, list[str]] | None = None
         self._own_vdso: ElfObject | None = None
+
+    def add(self, mappings: Iterable[Mapping]) -> None:
+        """More mappings of the same process."""
+        self.mappings.add(mappings)
+        self._by_name = None
 
     def resolve(self, addresses: Sequence[int], returns: Sequence[bool] | bool = False) -> list[Location]:
         """The locations of run-time addresses, in their order.  Each object is asked once for all new addresses.

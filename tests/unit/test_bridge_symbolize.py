@@ -133,8 +133,12 @@ def test_processes_are_told_apart_in_thousands_of_mappings(monkeypatch: pytest.M
 
     class Symbols(Symbolizer):
         def __init__(self, mappings: Any, **options: Any) -> None:
-            processes.append([Mapping(*m) for m in mappings])
-            super().__init__(processes[-1], **options)
+            processes.append([])
+            super().__init__(mappings, **options)
+
+        def add(self, mappings: Any) -> None:
+            processes[-1] += [Mapping(*m) for m in mappings]
+            super().add([Mapping(*m) for m in mappings])
 
     monkeypatch.setattr("fastprof.bridges.symbolize.Mapping", Counted)
     monkeypatch.setattr("fastprof.bridges.symbolize.Symbolizer", Symbols)
@@ -146,8 +150,24 @@ def test_processes_are_told_apart_in_thousands_of_mappings(monkeypatch: pytest.M
     frames.append(Frame((), 1 << 40, ("/gone/empty.so", 1 << 40, 1 << 40, 0)))
     rows = profiles.stacks(model, [Sample((frame,), (1,)) for frame in frames])
     assert len(list(symbolize(rows, model, Options(), Report())))
-    assert [len(p) for p in processes[-3:]] == [2000, 2000, 2]
+    assert [len(p) for p in processes] == [2000, 2000, 2]
     assert looked_at < 40 * len(frames)
+
+
+def test_mappings_that_come_one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each input brings its own, as programs are loaded elsewhere each time: none is looked at again."""
+    given: list[Mapping] = []
+    add = Symbolizer.add
+    monkeypatch.setattr(Symbolizer, "add", lambda self, new: (given.extend(new), add(self, new))[1])
+    model = Model()
+    starts = random.Random(1).sample(range(2000), 200)
+    frames = [Frame((), s << 12, ("/gone/a.so", s << 12, (s + 1) << 12, 0)) for s in starts]
+    report = Report()
+    rows = profiles.stacks(model, [Sample((frame,), (1,)) for frame in frames], capacity=1)
+    assert len(list(symbolize(rows, model, Options(), report))) == 200
+    assert [m.start for m in given] == [s << 12 for s in starts]
+    (warning,) = report.warnings
+    assert "/gone/a.so: 200 addresses without a symbol" in warning
 
 
 def test_what_has_no_symbol_is_said_and_left_alone(tmp_path: Path) -> None:

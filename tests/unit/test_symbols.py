@@ -306,6 +306,19 @@ def test_mappings_find_the_narrow_range_before_the_wide_one() -> None:
     assert far.find(9) is far.find(5) is far.find(0) is None
 
 
+def test_mappings_added_one_by_one_are_those_given_at_once() -> None:
+    pages = [Mapping(i << 12, (i + 1) << 12, i << 12, "/a" if i % 7 == 3 else "/anon_hugepage") for i in range(40)]
+    pages += [Mapping(0x90000, 0xA0000, 0, ""), Mapping(0x98000, 0x99000, 0, "/b"), Mapping(0x98000, 0x98800, 0, "/c")]
+    random.Random(3).shuffle(pages)
+    whole, piecewise = Mappings(pages), Mappings(())
+    for page in pages:
+        piecewise.add([page])
+    addresses = range(0, 0xB0000, 0x400)
+    assert [piecewise.find(a) for a in addresses] == [whole.find(a) for a in addresses]
+    assert [m.path for m in piecewise.items].count("/anon_hugepage") == 0
+    assert {m.path for m in whole.items} == {"/a", "/b", "/c", ""}
+
+
 def test_where_files_are_searched(built: dict[str, Path], tmp_path: Path) -> None:
     program = built["clang-pie"]
     mapping, bias = code_mapping(program)
