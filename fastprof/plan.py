@@ -212,8 +212,7 @@ def _joined(
         elif n and not holds.times:
             operators.append(bridges.EQUAL_STACKS)
     elif not holds.calls:
-        of_one = bridges.LINES_IN_ORDER if in_order else bridges.SUM_LINES
-        operators.append(bridges.MERGE_LINES if several else of_one)
+        operators.append(bridges.LINES_IN_ORDER if in_order else bridges.SUM_LINES)
     elif several:
         operators.append(bridges.MERGE_GRAPHS)
     else:

@@ -6,7 +6,7 @@
 #include "core/array.h"
 #include "core/memory.h"
 
-struct fp_aggregate *fp_aggregate_new(struct fp_model *model, uint32_t mode, uint32_t order) {
+struct fp_aggregate *fp_aggregate_new(struct fp_model *model, uint32_t mode) {
     struct fp_aggregate *a = calloc(1, sizeof *a);
     struct fp_aggregate_private *its = calloc(1, sizeof *its);
     if (!a || !its) {
@@ -17,8 +17,7 @@ struct fp_aggregate *fp_aggregate_new(struct fp_model *model, uint32_t mode, uin
     a->model = model;
     a->mode = mode;
     a->its = its;
-    its->order = (struct fp_order){
-        .model = model, .by_names = order == FP_AGGREGATE_BY_NAME, .by_file = mode == FP_AGGREGATE_LINES};
+    its->order = (struct fp_order){.model = model};
     return a;
 }
 
@@ -226,18 +225,23 @@ static inline int ascends(const struct fp_order *o, const struct fp_row *before,
     return fp_row_compare(o, before, row) < 0;
 }
 
+int fp_aggregate_set_values(struct fp_aggregate *a, uint32_t n, struct fp_err *err) {
+    struct fp_aggregate_private *its = a->its;
+    if (n <= a->n_columns) return 0;
+    if (close_block(a, err)) return err->code; /* blocks have as many columns as there were when they began */
+    int64_t *values = realloc(its->values, n * sizeof *values);
+    if (!values) return fp_no_memory(err);
+    its->values = values;
+    a->n_columns = n;
+    return 0;
+}
+
 int fp_aggregate_put(struct fp_aggregate *a, const struct fp_batch *in, const uint32_t *columns, struct fp_err *err) {
     struct fp_aggregate_private *its = a->its;
     uint32_t want = a->n_columns;
     for (uint32_t k = 0; k < in->n_values; k++)
         if (columns[k] >= want) want = columns[k] + 1;
-    if (want > a->n_columns) { /* blocks have as many columns as there were when they began */
-        if (close_block(a, err)) return err->code;
-        int64_t *values = realloc(its->values, want * sizeof *values);
-        if (!values) return fp_no_memory(err);
-        its->values = values;
-        a->n_columns = want;
-    }
+    if (want > a->n_columns && fp_aggregate_set_values(a, want, err)) return err->code;
     const size_t most = fp_packed_most(want) + FP_PACKED_HEAD + FP_PACKED_SLACK;
     if (want) memset(its->values, 0, want * sizeof *its->values);
 
@@ -312,38 +316,19 @@ int fp_aggregate_in_order(struct fp_aggregate *a, struct fp_batch *b) {
 
 /* ---- giving out ---- */
 
-static int by_number(const void *a, const void *b) {
-    const uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-    return (x > y) - (x < y);
-}
-
 /* The functions that have rows, in their order, into its->functions.  0 or FP_E_NOMEM. */
 static int order_functions(struct fp_aggregate_private *its) {
     const struct fp_order *o = &its->order;
-    const uint32_t n = its->cap_last < o->model->functions.n ? its->cap_last : o->model->functions.n;
-    const uint32_t n_places = o->by_names ? o->n_functions : n;
-    uint64_t *keys = calloc((size_t)n_places + 1, sizeof *keys);
-    uint32_t *functions = realloc(its->functions, ((size_t)n_places + 1) * sizeof *functions);
-    if (functions) its->functions = functions;
-    if (!keys || !functions) {
-        free(keys);
-        return FP_E_NOMEM;
-    }
-    for (uint32_t f = 0; f < n; f++) { /* one place each */
-        if (!its->last[f]) continue;
-        const uint64_t file = o->by_file ? fp_packed_file(o->model, f) : 0;
-        keys[o->by_names ? o->rank_of_function[f] : f] = o->by_names ? (uint64_t)f + 1 : file << 32 | ((uint64_t)f + 1);
-    }
+    const uint32_t n = its->cap_last < o->n_functions ? its->cap_last : o->n_functions;
+    uint32_t *functions = realloc(its->functions, ((size_t)o->n_functions + 1) * sizeof *functions);
+    if (!functions) return FP_E_NOMEM;
+    its->functions = functions;
+    memset(functions, 0xff, (size_t)o->n_functions * sizeof *functions);
+    for (uint32_t f = 0; f < n; f++)
+        if (its->last[f]) functions[o->rank_of_function[f]] = f;
     uint32_t found = 0;
-    int sorted = 1;
-    for (uint32_t i = 0; i < n_places; i++) {
-        if (!keys[i]) continue;
-        sorted &= o->by_names || !found || keys[found - 1] < keys[i];
-        keys[found++] = keys[i];
-    }
-    if (!sorted) qsort(keys, found, sizeof *keys, by_number);
-    for (uint32_t i = 0; i < found; i++) functions[i] = (uint32_t)keys[i] - 1;
-    free(keys);
+    for (uint32_t i = 0; i < o->n_functions; i++)
+        if (functions[i] != UINT32_MAX) functions[found++] = functions[i];
     its->n_functions = found;
     its->next_function = 0;
     return 0;

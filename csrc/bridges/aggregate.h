@@ -19,10 +19,11 @@
  *
  * When that takes more memory than wanted, the caller writes it away as a sorted
  * run (fp_aggregate_spill) and goes on with fp_aggregate_empty.  At the end all
- * runs are merged.  The rows that come out are the same, whenever that is done.
+ * runs are merged.  The rows that come out are the same, whenever that is done: by
+ * object, file and name of the function, as bytes, then as packed.h says.
  *
- * Memory: what is packed, 32 bytes a block, 8 bytes a function of the model; by
- * names 12 bytes for each string and function of the model.
+ * Memory: what is packed, 32 bytes a block, 8 bytes a function of the model and 12
+ * bytes for each of its strings and functions.
  */
 #ifndef FP_AGGREGATE_H
 #define FP_AGGREGATE_H
@@ -37,12 +38,6 @@ enum fp_aggregate_mode {
     /* Self costs by file, function name and line.  Objects, addresses and basic
      * blocks are dropped.  Rows of other kinds are dropped and counted. */
     FP_AGGREGATE_LINES = 1
-};
-
-/* The order in which rows come out: by function, then as packed.h says. */
-enum fp_aggregate_order {
-    FP_AGGREGATE_AS_SEEN = 0, /* functions and files as they came into the model; lines: grouped by file */
-    FP_AGGREGATE_BY_NAME = 1  /* by object, file and name, as bytes */
 };
 
 enum { FP_AGGREGATE_BLOCK = 4096, FP_AGGREGATE_RUNS = 64 };
@@ -68,14 +63,17 @@ struct fp_aggregate {
 
 /* NULL when memory ran out.  Borrows the model; FP_AGGREGATE_LINES adds to its
  * functions. */
-struct fp_aggregate *fp_aggregate_new(struct fp_model *model, uint32_t mode, uint32_t order);
+struct fp_aggregate *fp_aggregate_new(struct fp_model *model, uint32_t mode);
 void fp_aggregate_free(struct fp_aggregate *a);
+
+/* Widens all rows to `n` value columns (never narrows).  0, FP_E_NOMEM or FP_E_OVERFLOW. */
+int fp_aggregate_set_values(struct fp_aggregate *a, uint32_t n, struct fp_err *err);
 
 /* Adds the rows of a graph batch; its value k goes to column columns[k].
  * 0, FP_E_NOMEM, or FP_E_OVERFLOW when a sum does not fit; err->line is then the source line. */
 int fp_aggregate_put(struct fp_aggregate *a, const struct fp_batch *in, const uint32_t *columns, struct fp_err *err);
 
-/* 1 if an empty aggregate of lines as seen would give the rows of this batch out just so, behind those of the batches
+/* 1 if an empty aggregate of lines would give the rows of this batch out just so, behind those of the batches
  * that were asked for before: all are self costs, and each place comes once and in order.  Else 0.  Sets the functions
  * of the batch to those that lines are booked on.  FP_E_NOMEM. */
 int fp_aggregate_in_order(struct fp_aggregate *a, struct fp_batch *b);

@@ -18,7 +18,6 @@ struct fp_fold *fp_fold_new(struct fp_model *model, int into, int by) {
         return NULL;
     }
     f->names->model = model;
-    f->names->by_names = 1;
     return f;
 }
 

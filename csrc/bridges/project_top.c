@@ -104,15 +104,17 @@ static int walk(const struct fp_project *s, struct walk *w, struct fp_top *c) {
 int fp_project_top(struct fp_project *s, int by, uint32_t value, int second, struct fp_table *places, struct fp_top *c,
                    struct fp_err *err) {
     if (value >= s->n_values) return fp_unknown_id(err, "the column of a value", value, s->n_values);
-    if (s->n_groups == 0) return FP_DONE;
     struct walk w = {.value = value, .second = second, .thing = things(s, by, places)};
     uint32_t n = 1;
     for (uint32_t i = 0; w.thing && i < s->positions.n; i++)
         if (w.thing[i] >= n) n = w.thing[i] + 1;
     w.active = calloc(n, sizeof *w.active);
-    int status = !w.thing || !w.active || fp_top_room(c, n) ? FP_E_NOMEM : fp_project_grow(s, &w.tree, 0);
-    if (!status) status = walk(s, &w, c);
-    fp_project_fell(s, &w.tree);
+    int status = !w.thing || !w.active || fp_top_room(c, n) ? FP_E_NOMEM : 0;
+    for (uint32_t group = 0; !status && group < s->n_groups; group++) {
+        status = fp_project_grow(s, &w.tree, group);
+        if (!status) status = walk(s, &w, c);
+        fp_project_fell(s, &w.tree);
+    }
     free(w.total);
     free(w.thing);
     free(w.active);

@@ -23,18 +23,12 @@ static int compare_texts(const struct fp_model *m, uint32_t a, uint32_t b) {
 
 int fp_order_strings(const struct fp_order *o, uint32_t a, uint32_t b) {
     if (a == b) return 0;
-    if (!o->by_names) return compare_numbers(a, b);
     if (a < o->n_strings && b < o->n_strings) return compare_numbers(o->rank_of_string[a], o->rank_of_string[b]);
     return compare_texts(o->model, a, b);
 }
 
 int fp_order_functions(const struct fp_order *o, uint32_t a, uint32_t b) {
     if (a == b) return 0;
-    if (!o->by_names) {
-        const struct fp_table *t = &o->model->functions;
-        const uint32_t fa = fp_table_row(t, a)[FP_FUNCTION_FILE], fb = fp_table_row(t, b)[FP_FUNCTION_FILE];
-        return o->by_file && fa != fb ? compare_numbers(fa, fb) : compare_numbers(a, b);
-    }
     if (a < o->n_functions && b < o->n_functions)
         return compare_numbers(o->rank_of_function[a], o->rank_of_function[b]);
     const struct fp_model *m = o->model;
@@ -173,7 +167,7 @@ static int by_line(const void *a, const void *b) {
 int fp_order_rank(struct fp_order *o) {
     const struct fp_model *m = o->model;
     const uint32_t n = m->functions.n;
-    if (!o->by_names || (o->n_functions == n && o->n_strings == m->strings.n)) return 0;
+    if (o->n_functions == n && o->n_strings == m->strings.n) return 0;
     if (rank_strings(o)) return FP_E_NOMEM;
     const uint32_t n_numbers = o->n_strings;
     uint32_t *a = malloc((size_t)n * sizeof *a), *b = malloc((size_t)n * sizeof *b);

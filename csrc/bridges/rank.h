@@ -1,9 +1,7 @@
-/* bridges/rank.h - the order of functions and strings.  Private.
+/* bridges/rank.h - functions and strings in the order of their names, as bytes.  Private.
  *
- * Rows that come from one input keep the order in which names first occurred, which is that of their ids.  Rows of
- * several inputs are ordered by names, as bytes, so that the order of the inputs does not show.
- *
- * An order by names holds for names that come later, too: ranks only make it faster.
+ * Sums come out in this order, so that the order of the inputs does not show.  It holds for names that come later, too:
+ * ranks only make it faster.
  */
 #ifndef FP_RANK_H
 #define FP_RANK_H
@@ -12,9 +10,7 @@
 
 struct fp_order {
     const struct fp_model *model; /* borrowed */
-    int32_t by_names;             /* else by id, */
-    int32_t by_file;              /* functions grouped by file */
-    /* By names: ranks of the first n_strings strings and n_functions functions; the later ones have none yet. */
+    /* Ranks of the first n_strings strings and n_functions functions; the later ones have none yet. */
     uint32_t *rank_of_string;
     uint32_t *rank_of_function;
     uint32_t n_strings, n_functions;
@@ -23,7 +19,7 @@ struct fp_order {
 
 void fp_order_clear(struct fp_order *o);
 
-/* Ranks all names that the model has by now; does nothing by id.  0 or FP_E_NOMEM. */
+/* Ranks all names that the model has by now.  0 or FP_E_NOMEM. */
 int fp_order_rank(struct fp_order *o);
 
 /* Below 0, 0 or above 0.  Strings: as bytes.  Functions: by object, its build id, file, name, symbol and line. */

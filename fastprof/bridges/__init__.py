@@ -252,10 +252,7 @@ MERGE_GRAPHS = Operator("graph", "graph", "aggregate:merge", "graphs of several 
 SUM_PLACES = Operator("graph", "graph", "aggregate:aggregate", "graphs", (AGGREGATE, MAX_MEMORY))
 SUM_LINES = Operator("graph", "graph", "aggregate:lines", "graphs to a format without calls", (MAX_MEMORY,))
 LINES_IN_ORDER = Operator("graph", "graph", "aggregate:lines_in_order", "lines that are in order", (MAX_MEMORY,))
-MERGE_LINES = Operator(
-    "graph", "graph", "aggregate:merge_lines", "graphs of several inputs to a format without calls", (MAX_MEMORY,)
-)
 
-_OF_GRAPHS = (COMPUTE, MERGE_GRAPHS, SUM_PLACES, SUM_LINES, LINES_IN_ORDER, MERGE_LINES)
+_OF_GRAPHS = (COMPUTE, MERGE_GRAPHS, SUM_PLACES, SUM_LINES, LINES_IN_ORDER)
 _WITHIN = (ONLY_NAMES, SUM_STACKS, EQUAL_STACKS, COMMON_VALUES, ONE_VALUE, *_OF_GRAPHS)
 OPERATORS = (*SELECT.values(), NAME_ADDRESSES, FUNCTIONS, RENAME, *BRIDGES, *_WITHIN)

@@ -50,7 +50,7 @@ def aggregate(
         if batch.part != part or table is None:
             if table is not None:
                 yield from _summed(table, part, report)
-            table, part = Table(model, options[MAX_MEMORY], by_name=True), batch.part
+            table, part = Table(model, options[MAX_MEMORY]), batch.part
         table.put(batch)
         report.rows["read"] += len(batch)
     if table is not None:
@@ -68,7 +68,7 @@ def merge(
             part = model.parts[batch.part]
             thread = (part.named("pid"), part.named("thread")) if options[PER_THREAD] else None
             if thread not in tables:
-                tables[thread] = Table(model, options[MAX_MEMORY], by_name=True)
+                tables[thread] = Table(model, options[MAX_MEMORY])
             seen[batch.part] = tables[thread]
         seen[batch.part].put(batch)
         report.rows["read"] += len(batch)
@@ -80,37 +80,11 @@ def merge(
 def lines(
     batches: Iterable[Batch], model: Model, options: Options, report: Report, holds: Holds = EVERYTHING
 ) -> Iterator[Batch]:
-    """Self costs by file, function name and line, of all parts and objects of one input together.
+    """Self costs by file, function name and line, of all parts and objects together.
 
     Loses, and counts: calls and jumps.  Loses: objects, addresses.
     """
-    yield from _lines(Table(model, options[MAX_MEMORY], lines=True, by_name=True), batches, model, report)
-
-
-def lines_in_order(
-    batches: Iterable[Batch], model: Model, options: Options, report: Report, holds: Holds = EVERYTHING
-) -> Iterator[Batch]:
-    """The same for an input whose rows are in order already: they are given out as they come.
-
-    Errors: OutOfOrder, perhaps after many rows.
-    """
-    table = Table(model, 0, lines=True, by_name=True)
-    part: int | None = None
-    for batch in batches:
-        if not table.in_order(batch) or batch.part != (batch.part if part is None else part):
-            raise OutOfOrder
-        part = batch.part
-        yield batch
-
-
-def merge_lines(
-    batches: Iterable[Batch], model: Model, options: Options, report: Report, holds: Holds = EVERYTHING
-) -> Iterator[Batch]:
-    """The same for several inputs: sorted by file and name."""
-    yield from _lines(Table(model, options[MAX_MEMORY], lines=True, by_name=True), batches, model, report)
-
-
-def _lines(table: Table, batches: Iterable[Batch], model: Model, report: Report) -> Iterator[Batch]:
+    table = Table(model, options[MAX_MEMORY], lines=True)
     parts: dict[int, None] = {}
     for batch in batches:
         parts[batch.part] = None
@@ -118,6 +92,22 @@ def _lines(table: Table, batches: Iterable[Batch], model: Model, report: Report)
     sources = [model.parts[i] for i in parts] or model.parts[-1:]
     yield from table.batches(model.add_part(merge_parts(sources, table.value_types)))
     report.not_representable.add("calls-and-jumps", "calls and jumps", table.dropped)
+
+
+def lines_in_order(
+    batches: Iterable[Batch], model: Model, options: Options, report: Report, holds: Holds = EVERYTHING
+) -> Iterator[Batch]:
+    """The same for one input whose rows are in order already: they are given out as they come.
+
+    Errors: OutOfOrder, perhaps after many rows.
+    """
+    table = Table(model, 0, lines=True)
+    part: int | None = None
+    for batch in batches:
+        if not table.in_order(batch) or batch.part != (batch.part if part is None else part):
+            raise OutOfOrder
+        part = batch.part
+        yield batch
 
 
 def _summed(table: Table, part: int, report: Report) -> Iterator[Batch]:
@@ -130,20 +120,24 @@ class Table:
     """The sums of many graph batches.  Columns are the value types of all parts (core/parts.py matches them).
 
     `max_memory`: bytes; what is more goes to a temporary file.  `lines` keeps only self costs by file, function name
-    and line.  Rows come out by function, as first seen or `by_name`.
+    and line.  Rows come out by object, file and name.
     Errors: FastprofError when a sum does not fit into 64 bits.
     """
 
-    def __init__(self, model: Model, max_memory: int, *, lines: bool = False, by_name: bool = False) -> None:
+    def __init__(self, model: Model, max_memory: int, *, lines: bool = False) -> None:
         self._model = model
         self._max_memory = max_memory
         self.value_types: list[ValueType] = []
         mode = lib.FP_AGGREGATE_LINES if lines else lib.FP_AGGREGATE_GRAPH
-        order = lib.FP_AGGREGATE_BY_NAME if by_name else lib.FP_AGGREGATE_AS_SEEN
-        self._c = owned(lib.fp_aggregate_new(model.c, mode, order), lib.fp_aggregate_free, "the sums of a graph")
+        self._c = owned(lib.fp_aggregate_new(model.c, mode), lib.fp_aggregate_free, "the sums of a graph")
         self._err = ffi.new("struct fp_err *")
         self._columns: dict[int, Any] = {}  # of each part: where its values go
         self._runs = Runs(1)
+
+    def widen(self, value_types: list[ValueType]) -> None:
+        """Columns for these, which those of rows put before are the first of."""
+        self.value_types = [*value_types]
+        self._check(lib.fp_aggregate_set_values(self._c, len(value_types), self._err))
 
     def put(self, batch: Batch) -> None:
         columns = self._columns.get(batch.part)

@@ -125,7 +125,7 @@ class _Graph:
         """The sums of a group."""
         if group not in self._tables:
             n = self._model.count("threads") if self._per_thread else 1
-            self._tables[group] = Table(self._model, self._max_memory // n, by_name=True)
+            self._tables[group] = Table(self._model, self._max_memory // n)
         return self._tables[group]
 
     def rows(self, report: Report) -> Iterator[Batch]:
@@ -135,7 +135,7 @@ class _Graph:
                 self._match(i, len(part.value_types))
         self._add_up()
         if not self._per_thread:
-            self._table(0)
+            self._table(0).widen(self._events)
         report.rows["samples"] += c.samples
         report.not_representable.add("sample-labels", "labels of samples", c.labelled)
         report.not_representable.add("sample-times", "times of samples", c.timed)

@@ -214,7 +214,7 @@ class _Both(Input):
     def _summed(self) -> tuple[Table, list[tuple[int, int]]]:
         """The rows of both, side by side, and for each event where it is in them: of old and of new, -1 for nowhere."""
         model = self._model
-        table = Table(model, self._options[bridges.MAX_MEMORY], by_name=True)
+        table = Table(model, self._options[bridges.MAX_MEMORY])
         for side in (0, 1):
             apart: dict[int, int] = {}  # by part: another one, whose values have columns of their own
             for batch in coarse(self._read(side), model, self._by):

@@ -143,7 +143,7 @@ static int summed(const uint8_t *data, size_t n, int spilling, struct totals *be
         const uint32_t object = fp_model_object(m, name(g, m), 0), file = name(g, m), called = name(g, m);
         fp_model_function(m, object * (take(g) & 1), file, called, take(g) % 2 ? name(g, m) : 0, take(g) % 3);
     }
-    struct fp_aggregate *a = fp_aggregate_new(m, how & 1, how >> 1 & 1);
+    struct fp_aggregate *a = fp_aggregate_new(m, how & 1);
     static const uint32_t columns[3][VALUES] = {{0, 1, 2}, {2, 0, 1}, {1, 2, 0}};
     uint8_t *runs[FP_AGGREGATE_RUNS] = {0};
     size_t lengths[FP_AGGREGATE_RUNS] = {0};
