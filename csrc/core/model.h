@@ -250,6 +250,15 @@ static inline uint32_t fp_table_guess(const struct fp_table *t, uint32_t hash) {
 
 uint32_t fp_table_intern_hashed(struct fp_table *t, const uint32_t *row, uint32_t hash);
 
+/* Before fp_model_function with the string `name`: first this one, then fp_model_prefetch_function. */
+static inline void fp_model_prefetch_named(const struct fp_model *m, uint32_t name) {
+    if (name < m->n_named) __builtin_prefetch(&m->named[name]);
+}
+
+static inline void fp_model_prefetch_function(const struct fp_model *m, uint32_t name) {
+    if (name < m->n_named) __builtin_prefetch(fp_table_row(&m->functions, m->named[name]));
+}
+
 /* Adds a row that is not looked up, whether it is there already or not.  Its id, or FP_NO_ID. */
 uint32_t fp_table_append(struct fp_table *t, const uint32_t *row);
 

@@ -76,6 +76,10 @@ cdef extern from "core/model.h" nogil:
 
     uint32_t fp_strings_hash(const void *p, size_t n)
     void fp_strings_prefetch(const fp_strings *s, uint32_t hash)
+    uint32_t fp_strings_guess(const fp_strings *s, uint32_t hash)
+    void fp_strings_prefetch_bytes(const fp_strings *s, uint32_t guess)
+    void fp_model_prefetch_named(const fp_model *m, uint32_t name)
+    void fp_model_prefetch_function(const fp_model *m, uint32_t name)
     uint32_t fp_strings_intern(fp_strings *s, const void *p, size_t n)
     uint32_t fp_strings_intern_hashed(fp_strings *s, const void *p, size_t n, uint32_t hash)
     uint32_t fp_model_object(fp_model *m, uint32_t name, uint32_t build_id)

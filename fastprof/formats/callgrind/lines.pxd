@@ -50,7 +50,9 @@ cdef inline bint short_line(Body *body, uint32_t i, const uint8_t *text) noexcep
             return short_count(body, p, p + 6, FP_CALL)
     elif p[0] == c'f':
         if p[1] == c'n' and p[2] == c'=':
-            return not block_is_due(body) and named_function(body, i, p + 3, stop, False)
+            if block_is_due(body):
+                return False
+            return named_function(body, i, p + 3, stop, False) if body.names.numbered else full_name(body, p + 3)
         if (p[1] == c'i' or p[1] == c'e') and p[2] == c'=':
             return reference(body, i, p + 3, stop, FL, &body.file)
         if p[1] == c'l' and p[2] == c'=' and reference(body, i, p + 3, stop, FL, &body.file):
@@ -91,6 +93,19 @@ cdef inline bint named_function(Body *body, uint32_t i, const uint8_t *p, const 
         begin_callee(body, e.name, id + 1)
     else:
         begin_function(body, e.name, id + 1, defined)
+    return True
+
+
+cdef inline bint full_name(Body *body, const uint8_t *p) noexcept nogil:
+    """`name` behind fn= where names have no numbers, if `look_ahead` saw it."""
+    cdef Seen *seen = seen_at(&body.names, p)
+    cdef uint32_t s
+    if seen == NULL:
+        return False
+    s = fp_strings_intern_hashed(&body.names.model.strings, seen.name, seen.n, seen.hash)
+    if s == FP_NO_ID:
+        return False
+    begin_function(body, s, 0, False)
     return True
 
 

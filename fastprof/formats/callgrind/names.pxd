@@ -28,12 +28,13 @@ cdef enum:
 
 
 cdef struct Seen:
-    # A definition that was looked at ahead of time.
-    const uint8_t *p     # its number's parenthesis in the text
+    # A name that was looked at ahead of time.
+    const uint8_t *p     # where it begins in the text, in a definition its number's parenthesis
     uint64_t id          # the number
     const uint8_t *name
     size_t n
     uint32_t hash        # of the name
+    uint32_t guess       # its string, most likely
 
 
 cdef struct Names:
@@ -44,7 +45,7 @@ cdef struct Names:
     bint lenient
     bint expands                # names like (3)'2'(5) are made of numbers
     fp_numbers numbers[3]       # by kind
-    Seen seen[SEEN]             # definitions of functions that are about to be read, in the order of the text
+    Seen seen[SEEN]             # definitions and full names of functions that are about to be read, in the order of the text
     uint32_t n_seen, next_seen  # entries that were ever filled in and used
     uint8_t *expansion          # room to put a name together
     size_t expansion_cap
@@ -213,7 +214,7 @@ cdef inline fp_number *function_name(Names *names, const fp_lines *lines, uint32
 
 
 cdef inline Seen *seen_at(Names *names, const uint8_t *p) noexcept nogil:
-    """What `look_ahead` saw of the definition at p, or NULL.  Callers ask in the order of the text."""
+    """What `look_ahead` saw of the name at p, or NULL.  Callers ask in the order of the text."""
     cdef Seen *seen
     while names.next_seen != names.n_seen:
         seen = &names.seen[names.next_seen % SEEN]
@@ -231,13 +232,12 @@ cdef inline void look_ahead(Names *names, const fp_lines *lines, const uint8_t *
     """
     cdef fp_numbers *t = &names.numbers[FN]
     cdef const uint8_t *q
+    cdef const uint8_t *number
     cdef const uint8_t *stop
     cdef Seen *seen
-    cdef uint32_t i, first
+    cdef uint32_t i, k, first
     cdef uint64_t others, id
     names.next_seen = names.n_seen
-    if not names.numbered:
-        return
     for first in range(0, lines.n, 56):
         others = ~fp_line_bits(lines.cost, first) & <uint64_t>0xffffffffffffff
         while others:
@@ -248,23 +248,43 @@ cdef inline void look_ahead(Names *names, const fp_lines *lines, const uint8_t *
             q = p + lines.begin[i]
             stop = p + lines.begin[i + 1] - 1
             q += q[0] == c'c'
-            if q[0] != c'f' or q[1] != c'n' or q[2] != c'=' or q[3] != c'(':
+            if q[0] != c'f' or q[1] != c'n' or q[2] != c'=':
                 continue
             q += 3
+            if not names.numbered:
+                if q < stop and (stop - 1)[0] != c'\r' and names.n_seen - names.next_seen != SEEN:
+                    see(names, q, q, stop)
+                continue
+            if q[0] != c'(':
+                continue
             if is_number(lines, i, q, stop):
                 id = <uint64_t>lines.value[lines.first[i]]
             elif names.n_seen - names.next_seen != SEEN:
-                seen = &names.seen[names.n_seen % SEEN]
-                seen.p = q
+                number = q
                 q = fp_decimal(q + 1, &id)
                 if q == NULL or q[0] != c')' or q[1] != c' ':
                     continue
-                names.n_seen += 1
-                seen.id = id
-                seen.name = q + 2
-                seen.n = stop - seen.name
-                seen.hash = fp_strings_hash(seen.name, seen.n)
-                fp_strings_prefetch(&names.model.strings, seen.hash)
+                see(names, number, q + 2, stop).id = id
             else:
                 continue
             fp_prefetch(fp_numbers_place_of(t, id))
+    for k in range(names.next_seen, names.n_seen):
+        seen = &names.seen[k % SEEN]
+        seen.guess = fp_strings_guess(&names.model.strings, seen.hash)
+    for k in range(names.next_seen, names.n_seen):
+        fp_strings_prefetch_bytes(&names.model.strings, names.seen[k % SEEN].guess)
+        fp_model_prefetch_named(names.model, names.seen[k % SEEN].guess)
+    for k in range(names.next_seen, names.n_seen):
+        fp_model_prefetch_function(names.model, names.seen[k % SEEN].guess)
+
+
+cdef inline Seen *see(Names *names, const uint8_t *p, const uint8_t *name, const uint8_t *stop) noexcept nogil:
+    """Notes the name that ends at `stop`, and fetches its place in the index."""
+    cdef Seen *seen = &names.seen[names.n_seen % SEEN]
+    names.n_seen += 1
+    seen.p = p
+    seen.name = name
+    seen.n = stop - name
+    seen.hash = fp_strings_hash(name, seen.n)
+    fp_strings_prefetch(&names.model.strings, seen.hash)
+    return seen
