@@ -52,9 +52,10 @@ struct fp_estimate_sums {
     int64_t *values; /* of place i: values[i * width ..] */
     uint32_t width;
     uint32_t n, cap;
-    uint32_t limit; /* places from which on they are squeezed */
-    double *totals; /* by column: sum of the magnitudes, of all blocks but the last */
-    double *scale;  /* by column: what a unit of it is of the whole, on average over the columns */
+    size_t place_bytes, value_bytes; /* of the two arrays (core/memory.h) */
+    uint32_t limit;                  /* places from which on they are squeezed */
+    double *totals;                  /* by column: sum of the magnitudes, of all blocks but the last */
+    double *scale;                   /* by column: what a unit of it is of the whole, on average over the columns */
     int32_t squeezed;
     uint32_t block, block_first; /* the function at hand, and the first of its places */
     uint32_t fresh;              /* it had no places before this block, so these are hardly there yet */

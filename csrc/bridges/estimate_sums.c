@@ -1,9 +1,11 @@
 #include <stdlib.h>
 
 #include "bridges/estimate_private.h"
+#include "core/memory.h"
 
 enum { FULL_BYTES = 32 << 20 }; /* of places, from which on they are squeezed */
 enum { SHORT = 24 };            /* entries that are sorted by insertion */
+enum { FIRST = 256 };           /* places that there is room for at first */
 
 struct fp_estimate_sums *fp_sums_new(const struct fp_model *m, const char *what) {
     struct fp_estimate_sums *s = calloc(1, sizeof *s);
@@ -17,29 +19,43 @@ struct fp_estimate_sums *fp_sums_new(const struct fp_model *m, const char *what)
 
 void fp_sums_free(struct fp_estimate_sums *s) {
     if (!s) return;
-    free(s->places);
-    free(s->values);
+    fp_release(s->places, s->place_bytes);
+    fp_release(s->values, s->value_bytes);
     free(s->totals);
     free(s->seen);
     free(s);
 }
 
-/* Room for `need` places in arrays of `cap`. */
-static int room(struct fp_estimate_sums *s, uint64_t need) {
-    uint32_t cap = s->cap, same = s->cap;
-    if (fp_array_room(&s->places, &cap, need, sizeof *s->places)) return FP_E_NOMEM;
-    if (fp_array_room(&s->values, &same, cap, (s->width ? s->width : 1) * sizeof *s->values)) return FP_E_NOMEM;
-    s->cap = cap < same ? cap : same;
+static size_t bytes_of(uint32_t width, uint32_t cap) {
+    size_t nbytes;
+    return __builtin_mul_overflow((size_t)cap * sizeof(int64_t), width ? width : 1, &nbytes) ? SIZE_MAX : nbytes;
+}
+
+/* Room for one more. */
+static int room(struct fp_estimate_sums *s) {
+    const uint32_t cap = s->cap ? s->cap * 2 : FIRST;
+    if (s->cap > UINT32_MAX / 2) return FP_E_NOMEM;
+    const size_t nbytes[2] = {cap * sizeof *s->places, bytes_of(s->width, cap)};
+    if (s->place_bytes < nbytes[0]) { /* else there was no memory for the values */
+        struct fp_estimate_place *places = fp_grow(s->places, s->place_bytes, nbytes[0]);
+        if (!places) return FP_E_NOMEM;
+        s->places = places;
+        s->place_bytes = nbytes[0];
+    }
+    int64_t *values = fp_grow(s->values, s->value_bytes, nbytes[1]);
+    if (!values) return FP_E_NOMEM;
+    s->values = values;
+    s->value_bytes = nbytes[1];
+    s->cap = cap;
     return 0;
 }
 
 int fp_sums_widen(struct fp_estimate_sums *s, uint32_t width, uint32_t moved) {
-    const size_t cap = s->cap ? s->cap : 1, had = s->width < moved ? 0 : s->width - moved;
-    if (width > SIZE_MAX / sizeof(int64_t) / cap) return FP_E_NOMEM;
-    int64_t *values = calloc(cap, width * sizeof *values);
+    const size_t had = s->width < moved ? 0 : s->width - moved, nbytes = s->cap ? bytes_of(width, s->cap) : 0;
+    int64_t *values = nbytes ? fp_zeroed(nbytes) : NULL;
     double *totals = calloc((size_t)width * 2, sizeof *totals);
-    if (!values || !totals) {
-        free(values);
+    if ((nbytes && !values) || !totals) {
+        fp_release(values, values ? nbytes : 0);
         free(totals);
         return FP_E_NOMEM;
     }
@@ -49,9 +65,10 @@ int fp_sums_widen(struct fp_estimate_sums *s, uint32_t width, uint32_t moved) {
         memcpy(values + (i + 1) * width - moved, from + had, moved * sizeof *values);
     }
     for (uint32_t k = 0; k < had; k++) totals[k] = s->totals[k];
-    free(s->values);
+    fp_release(s->values, s->value_bytes);
     free(s->totals);
     s->values = values;
+    s->value_bytes = nbytes;
     s->totals = totals;
     s->scale = totals + width;
     s->width = width;
@@ -153,7 +170,7 @@ uint32_t fp_sums_add(struct fp_estimate_sums *s, const struct fp_estimate_place 
         s->fresh = !s->seen[p->function];
         s->seen[p->function] = 1;
     }
-    if (FP_UNLIKELY(s->n == s->cap) && room(s, (uint64_t)s->n + 1)) return FP_NO_ID;
+    if (FP_UNLIKELY(s->n == s->cap) && room(s)) return FP_NO_ID;
     s->n_fresh += s->fresh;
     s->places[s->n] = *p;
     memset(fp_sums_values(s, s->n), 0, s->width * sizeof *s->values);
@@ -206,7 +223,7 @@ static int merge_places(const struct fp_estimate_sums *from, struct fp_estimate_
             if (column >= 0) return fp_fail_beyond(err, from->what, column, "2^63 - 1");
             continue;
         }
-        if (to->n == to->cap && room(to, (uint64_t)to->n + 1)) return FP_E_NOMEM;
+        if (to->n == to->cap && room(to)) return FP_E_NOMEM;
         to->places[to->n] = entries[i].place;
         memcpy(fp_sums_values(to, to->n++), values, to->width * sizeof *values);
     }

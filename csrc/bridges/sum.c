@@ -4,10 +4,30 @@
 
 #include "bridges/stack_order.h"
 #include "core/array.h"
+#include "core/memory.h"
 #include "core/sort.h"
 
 /* Rows that are looked up together, so that they wait for memory together. */
 enum { GROUP = 32, WIDTH = 3 };
+
+/* Bytes of a key's sums; not 0, so that stacks without values have a place as well. */
+static size_t sum_bytes(const struct fp_sum *s) {
+    return (s->n_values ? s->n_values : 1) * sizeof *s->sums;
+}
+
+/* Room for the sums of this key, which begin as 0.  0 or FP_E_NOMEM. */
+static int sums_room(struct fp_sum *s, uint32_t key) {
+    if (FP_LIKELY(key < s->cap)) return 0;
+    const size_t width = sum_bytes(s), had = s->cap * width;
+    const uint64_t cap = key < UINT32_MAX / 2 ? (uint64_t)key * 2 + 32 : UINT32_MAX;
+    if (cap > SIZE_MAX / width) return FP_E_NOMEM;
+    uint8_t *sums = fp_grow(s->sums, had, cap * width);
+    if (!sums) return FP_E_NOMEM;
+    memset(sums + had, 0, cap * width - had);
+    s->sums = (int64_t *)sums;
+    s->cap = (uint32_t)cap;
+    return 0;
+}
 
 struct fp_sum *fp_sum_new(struct fp_model *model) {
     struct fp_sum *s = calloc(1, sizeof *s);
@@ -23,7 +43,7 @@ struct fp_sum *fp_sum_new(struct fp_model *model) {
 void fp_sum_free(struct fp_sum *s) {
     if (!s) return;
     fp_table_clear(&s->keys);
-    free(s->sums);
+    fp_release(s->sums, s->cap * sum_bytes(s));
     free(s->labels);
     free(s->threads);
     free(s->order);
@@ -42,11 +62,13 @@ void fp_sum_begin(struct fp_sum *s, uint32_t keep, uint32_t suffix, uint32_t thr
 
 int fp_sum_set_values(struct fp_sum *s, uint32_t n_values) {
     if (n_values <= s->n_values) return 0;
-    int64_t *sums = calloc((size_t)s->cap * n_values + 1, sizeof *sums);
-    if (!sums) return FP_E_NOMEM;
+    const size_t had = sum_bytes(s);
+    if (s->cap && n_values > SIZE_MAX / sizeof *s->sums / s->cap) return FP_E_NOMEM;
+    int64_t *sums = s->cap ? fp_zeroed(s->cap * n_values * sizeof *sums) : NULL;
+    if (s->cap && !sums) return FP_E_NOMEM;
     for (uint32_t i = 0; i < s->keys.n && i < s->cap && s->n_values; i++)
-        memcpy(sums + (size_t)i * n_values, s->sums + (size_t)i * s->n_values, s->n_values * sizeof *sums);
-    free(s->sums);
+        memcpy(sums + (size_t)i * n_values, s->sums + (size_t)i * s->n_values, had);
+    fp_release(s->sums, s->cap * had);
     s->sums = sums;
     s->n_values = n_values;
     return 0;
@@ -96,11 +118,6 @@ static inline uint32_t kept(struct fp_sum *s, uint32_t **known, uint32_t *cap, u
     return found;
 }
 
-/* Bytes of a key's sums; not 0, so that stacks without values have a place as well. */
-static size_t sum_bytes(const struct fp_sum *s) {
-    return (s->n_values ? s->n_values : 1) * sizeof *s->sums;
-}
-
 static void count_unlabelled(struct fp_sum *s, const struct fp_batch *in, uint32_t from, uint32_t n) {
     const uint32_t labels = s->keep & FP_SUM_LABELS, threads = s->keep & (FP_SUM_PROCESS | FP_SUM_THREAD);
     for (uint32_t i = from; i < from + n; i++)
@@ -131,8 +148,7 @@ int fp_sum_put(struct fp_sum *s, const struct fp_batch *in, uint32_t from, const
         }
         for (uint32_t k = 0; k < n; k++) {
             const uint32_t key = fp_table_intern_hashed(&s->keys, keys[k].row, keys[k].hash);
-            if (key == FP_NO_ID || fp_array_zeroed(&s->sums, &s->cap, (uint64_t)key + 1, sum_bytes(s)))
-                return fp_fail(err, FP_E_NOMEM, 0, "the table of stacks");
+            if (key == FP_NO_ID || sums_room(s, key)) return fp_fail(err, FP_E_NOMEM, 0, "the table of stacks");
             int64_t *sums = s->sums + (size_t)key * s->n_values;
             const int64_t *values = in->values + from + k;
             int overflow = 0;
@@ -247,7 +263,7 @@ int fp_sum_take(struct fp_sum *s, struct fp_merge *merge, uint32_t n_keys, struc
         const uint64_t *head = merge->head;
         const uint32_t row[WIDTH] = {(uint32_t)(head[0] >> 32), (uint32_t)head[0], (uint32_t)head[1]};
         const uint32_t key = fp_table_append(&s->keys, row); /* not looked up: what is split comes several times */
-        if (key == FP_NO_ID || fp_array_zeroed(&s->sums, &s->cap, (uint64_t)key + 1, sum_bytes(s)) ||
+        if (key == FP_NO_ID || sums_room(s, key) ||
             fp_array_room(&s->seen, &s->cap_seen, (uint64_t)key + 1, sizeof *s->seen))
             return fp_fail(err, FP_E_NOMEM, 0, "the table of stacks");
         s->seen[key] = head[2];
@@ -270,6 +286,21 @@ int fp_sum_rows(struct fp_merge *merge, const uint32_t *columns, struct fp_batch
         out->time[row] = 0;
         for (uint32_t k = 0; k < out->n_values; k++)
             out->values[(size_t)k * out->cap + row] = (int64_t)head[FP_SUM_HEAD + columns[k]];
+    }
+    return FP_FULL;
+}
+
+int fp_sum_rows_as_seen(struct fp_sum *s, const uint32_t *columns, struct fp_batch *out) {
+    while (out->n < out->cap) {
+        if (s->next + 1 >= s->keys.n) return FP_DONE;
+        const uint32_t key = ++s->next, row = out->n++;
+        const uint32_t *words = fp_table_row(&s->keys, key);
+        out->stack[row] = words[0];
+        out->label[row] = words[1];
+        out->thread[row] = words[2];
+        out->time[row] = 0;
+        for (uint32_t k = 0; k < out->n_values; k++)
+            out->values[(size_t)k * out->cap + row] = s->sums[(size_t)key * s->n_values + columns[k]];
     }
     return FP_FULL;
 }

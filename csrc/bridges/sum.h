@@ -50,7 +50,7 @@ struct fp_sum {
     struct fp_table keys; /* (stack, labels, thread) */
 
     /* private from here on */
-    int64_t *sums; /* of key i: sums[i * n_values ..] */
+    int64_t *sums; /* of key i: sums[i * n_values ..]; core/memory.h */
     uint32_t cap;  /* keys that `sums` has room for */
     uint32_t n_values;
     uint64_t n_before; /* keys that were forgotten: the next key is the n_before-th that was seen */
@@ -101,6 +101,10 @@ void fp_sum_empty(struct fp_sum *s);
 /* Pulls rows made of merged records that are not by key: value k is sum columns[k].  FP_FULL, FP_DONE, FP_MORE: refill
  * the merge.  FP_E_OVERFLOW if the merge does not split sums. */
 int fp_sum_rows(struct fp_merge *merge, const uint32_t *columns, struct fp_batch *out, struct fp_err *err);
+
+/* The same of sums that are all in memory, as they were first seen, without records.  The first call comes behind
+ * fp_sum_put.  FP_FULL or FP_DONE. */
+int fp_sum_rows_as_seen(struct fp_sum *s, const uint32_t *columns, struct fp_batch *out);
 
 /* cffi-end */
 

@@ -11,7 +11,7 @@ fold.py makes the labels.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 
 from fastprof.bridges import MAX_MEMORY, labels_apart, labels_wanted, tell_missing_labels
@@ -154,12 +154,22 @@ class StackSums:
         As seen, a sum beyond 64 bits is several rows, which add up to it; by name it is an error.
         """
         self._widen(len(types))
+        numbers = ffi.new("uint32_t[]", list(columns) or 1)
+        if not len(self._runs) and order == lib.FP_SUM_AS_SEEN:
+            pull: Callable[[Any], int] = partial(lib.fp_sum_rows_as_seen, self._c, numbers)
+        else:
+            pull = self._merged(types, numbers, order)
+        yield from batches_of("stacks", len(columns), part, pull)
+        lib.fp_sum_empty(self._c)
+        self._runs = _runs()
+
+    def _merged(self, types: list[ValueType], numbers: Any, order: int) -> Callable[[Any], int]:
+        """What pulls the rows out of the runs and of the sums that are in memory."""
         split = order == lib.FP_SUM_AS_SEEN
         if len(self._runs):
             self._sort_again(types, order, split)
         merge = self._runs.merge(self._ordered(order))
         merge.c.split = split
-        numbers = ffi.new("uint32_t[]", list(columns) or 1)
 
         def pull(batch: Any) -> int:
             while True:
@@ -168,9 +178,7 @@ class StackSums:
                     return int(status)
                 merge.feed()
 
-        yield from batches_of("stacks", len(columns), part, pull)
-        lib.fp_sum_empty(self._c)
-        self._runs = _runs()
+        return pull
 
     def _sort_again(self, types: list[ValueType], order: int, split: bool) -> None:
         """Of the runs, which are by key, make others."""

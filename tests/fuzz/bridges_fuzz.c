@@ -130,7 +130,7 @@ static struct fp_merge *merge_of(uint64_t *const *runs, const size_t *n, uint32_
     return m;
 }
 
-/* Stacks of one batch, summed: as two runs, which are merged.  A status. */
+/* Stacks of one batch, summed: in memory, or as two runs, which are merged.  A status. */
 static int summed(struct fp_model *m, struct fp_batch *in, struct fp_batch *out, uint32_t keep) {
     static const uint32_t columns[VALUES] = {1, 0}, same[VALUES] = {0, 1};
     struct fp_sum *s = fp_sum_new(m), *again = fp_sum_new(m);
@@ -140,15 +140,19 @@ static int summed(struct fp_model *m, struct fp_batch *in, struct fp_batch *out,
     const uint32_t n_rows = in->n;
     fp_sum_begin(s, keep, keep & 8 ? m->labels.n - 1 : 0, keep & 16 ? 1 : 0);
     int status = fp_sum_set_values(s, VALUES) || fp_sum_set_values(again, VALUES) ? FP_E_NOMEM : FP_DONE;
-    for (uint32_t k = 0; k < 2 && status == FP_DONE; k++) {
+    const uint32_t n_runs = keep & 64 ? 0 : 2;
+    if (!n_runs && status == FP_DONE && (status = fp_sum_put(s, in, 0, columns, &err)) == FP_DONE &&
+        fp_sum_rows_as_seen(s, same, out) != FP_DONE)
+        abort();
+    for (uint32_t k = 0; k < n_runs && status == FP_DONE; k++) {
         in->n = k ? n_rows : n_rows / 2;
         status = fp_sum_put(s, in, k ? n_rows / 2 : 0, columns, &err);
         runs[k] = records(s, FP_SUM_BY_KEY, &n[k]);
         fp_sum_empty(s);
     }
     in->n = n_rows;
-    if (status == FP_DONE) {
-        struct fp_merge *merge = merge_of(runs, n, 2);
+    if (n_runs && status == FP_DONE) {
+        struct fp_merge *merge = merge_of(runs, n, n_runs);
         if (fp_sum_take(again, merge, 2 * ROWS, &err) != FP_DONE) abort();
         fp_merge_free(merge);
         free(runs[0]);
