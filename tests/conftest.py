@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import os
+import tempfile
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
 ALLOWED = ("no shared/data beside the repository",)
+# What the tests read is not kept in the home directory.
+CACHE = tempfile.TemporaryDirectory(prefix="fastprof-cache-")
+os.environ["XDG_CACHE_HOME"] = CACHE.name
 IN_CI = os.environ.get("CI") == "true"
 
 

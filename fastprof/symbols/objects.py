@@ -278,11 +278,14 @@ class ElfObject(ElfFile):
             self.reason = f"damaged ELF file: {error}"
 
     def _build_symcache(self) -> None:
-        from symbolic.debuginfo import Archive
         from symbolic.exceptions import SymbolicError
 
+        from fastprof.symbols.symcaches import symcache
+
+        source = self._source
+        info = source.section(".debug_info") or source.section(".zdebug_info")
         try:
-            self._symcache = next(Archive.open(os.fsencode(self._source.path)).iter_objects()).make_symcache()
+            self._symcache = symcache(source.path, source.build_id, info.size if info else 0)
         except (SymbolicError, StopIteration) as error:
             self._has_inlines = False
             if self._symbols is None:
