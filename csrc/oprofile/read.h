@@ -64,6 +64,8 @@ struct fp_oprofile_section {
     uint64_t start;
     uint64_t end;
     uint64_t address;
+    const uint8_t *name; /* borrowed */
+    size_t name_nbytes;
 };
 
 /* An image: where its symbols are.  Positions outside of them belong to `whole`. */
@@ -72,6 +74,7 @@ struct fp_oprofile_image {
     uint32_t object;
     uint32_t whole;       /* function */
     int32_t has_debug;    /* the file has lines */
+    int32_t has_link;     /* it names a debug file, or has a build id by which there may be one */
     int32_t ask;          /* functions are entered by the caller; see fp_oprofile_rows */
     uint64_t text;        /* file position of .text */
     const uint8_t *names; /* borrowed */
@@ -160,6 +163,9 @@ int64_t fp_oprofile_image_kallsyms(struct fp_oprofile_image *image, const uint8_
 
 /* The bytes of a symbol's name; `nbytes` becomes their number. */
 const uint8_t *fp_oprofile_name(const struct fp_oprofile_image *image, uint32_t symbol, size_t *nbytes);
+
+/* The section that a position is in; NULL if it is in none. */
+const struct fp_oprofile_section *fp_oprofile_section_at(const struct fp_oprofile_image *image, uint64_t position);
 
 /* The address of a file position. */
 uint64_t fp_oprofile_address(const struct fp_oprofile_image *image, uint64_t position);

@@ -78,8 +78,8 @@ static void find_symbol(const struct fp_oprofile_image *image, uint64_t position
     place->symbol = NO_SYMBOL;
 }
 
-/* The section of a position: narrows the place to it, or to what lies between two sections. */
-static void find_section(const struct fp_oprofile_image *image, uint64_t position, struct place *place) {
+/* The number of sections that begin at a position or before. */
+static uint32_t sections_before(const struct fp_oprofile_image *image, uint64_t position) {
     uint32_t low = 0, high = image->n_sections;
     while (low < high) {
         const uint32_t mid = low + (high - low) / 2;
@@ -88,6 +88,17 @@ static void find_section(const struct fp_oprofile_image *image, uint64_t positio
         else
             high = mid;
     }
+    return low;
+}
+
+const struct fp_oprofile_section *fp_oprofile_section_at(const struct fp_oprofile_image *image, uint64_t position) {
+    const uint32_t n = sections_before(image, position);
+    return n && position < image->sections[n - 1].end ? &image->sections[n - 1] : NULL;
+}
+
+/* The section of a position: narrows the place to it, or to what lies between two sections. */
+static void find_section(const struct fp_oprofile_image *image, uint64_t position, struct place *place) {
+    const uint32_t low = sections_before(image, position);
     const struct fp_oprofile_section *before = low ? &image->sections[low - 1] : NULL;
     const int inside = before && position < before->end;
     uint64_t start = 0, end = UINT64_MAX;
@@ -100,9 +111,8 @@ static void find_section(const struct fp_oprofile_image *image, uint64_t positio
 }
 
 uint64_t fp_oprofile_address(const struct fp_oprofile_image *image, uint64_t position) {
-    struct place place = {0, UINT64_MAX, NO_SYMBOL, 0};
-    find_section(image, position, &place);
-    return position + place.bias;
+    const struct fp_oprofile_section *section = fp_oprofile_section_at(image, position);
+    return section ? position - section->start + section->address : position;
 }
 
 /* Does a name need no more than to be entered?  The caller demangles others. */

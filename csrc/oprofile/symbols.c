@@ -123,12 +123,16 @@ static const char *text_of(const struct fp_oprofile_image *image, uint32_t name)
     return (const char *)image->names + name;
 }
 
+static int is_unnamed(const char *name) {
+    return !*name || (name[0] == '?' && name[1] == '?'); /* which is what OProfile calls them */
+}
+
 /* Of two symbols at the same place the first one goes if this says so, else the second. */
 static int first_goes(const struct fp_oprofile_image *image, const struct candidate *a, const struct candidate *b) {
     const char *one = text_of(image, a->name), *two = text_of(image, b->name);
     const int letext = !strcmp(one, "Letext"), other_letext = !strcmp(two, "Letext");
     if (letext || other_letext) return letext;
-    const int unnamed = !*one, other_unnamed = !*two;
+    const int unnamed = is_unnamed(one), other_unnamed = is_unnamed(two);
     if (unnamed || other_unnamed) return unnamed;
     if (a->local != b->local) return a->local;
     if ((*one == '_') != (*two == '_')) return *one == '_';
@@ -172,7 +176,9 @@ static int find_sections(struct fp_oprofile_image *image, const struct elf *elf,
         const int text = is_text(elf, names, s.name, ".text");
         if (text) image->text = s.offset;
         if (is_text(elf, names, s.name, ".debug_info") || is_text(elf, names, s.name, ".zdebug_info"))
-            image->has_debug = elf->type != ET_REL; /* which would have to be linked first */
+            image->has_debug = 1;
+        if (is_text(elf, names, s.name, ".gnu_debuglink") || is_text(elf, names, s.name, ".note.gnu.build-id"))
+            image->has_link = 1;
         if ((s.flags & (SHF_ALLOC | SHF_EXECINSTR)) != (SHF_ALLOC | SHF_EXECINSTR) || s.type == SHT_NOBITS) continue;
         if (!s.address && !text) continue; /* of kernel modules: .init.text */
         const uint64_t start = by_address ? s.address : s.offset;
@@ -181,7 +187,11 @@ static int find_sections(struct fp_oprofile_image *image, const struct elf *elf,
         if (fp_array_room(&image->sections, &image->cap_sections, (uint64_t)image->n_sections + 1,
                           sizeof *image->sections))
             return FP_E_NOMEM;
-        image->sections[image->n_sections++] = (struct fp_oprofile_section){start, end, s.address};
+        const size_t room = s.name < names->nbytes ? (size_t)(names->nbytes - s.name) : 0;
+        const uint8_t *name = room ? elf->p + names->offset + s.name : NULL;
+        const uint8_t *nul = room ? memchr(name, 0, room) : NULL;
+        image->sections[image->n_sections++] =
+            (struct fp_oprofile_section){start, end, s.address, name, nul ? (size_t)(nul - name) : room};
         code[i] = image->n_sections;
     }
     return 0;
@@ -336,7 +346,7 @@ int64_t fp_oprofile_image_kallsyms(struct fp_oprofile_image *image, const uint8_
             free(found);
             return FP_E_NOMEM;
         }
-        image->sections[image->n_sections++] = (struct fp_oprofile_section){0, last - first, first};
+        image->sections[image->n_sections++] = (struct fp_oprofile_section){0, last - first, first, NULL, 0};
     }
     const int64_t status = enter(image, found, n_found);
     if (status > 0) image->symbols[status - 1].end = absolute ? last : last - first;

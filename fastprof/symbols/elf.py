@@ -10,6 +10,10 @@ note         namesz, descsz, type u32, the name, the description, each up to a m
 compressed   type u32, (pad u32), size, align as words, then the data: 1 = zlib, 2 = zstandard
 ```
 Counts that do not fit into 16 bits stand in section 0.  Source: System V ABI, chapters 4 and 5.
+
+A file that is not linked (ET_REL: a kernel module, code that was made at run time) has no segments, and mostly no
+addresses.  Its sections are placed here one behind the other, so that a debug file has them at the same places; symbols
+and debug sections are given as a linker would fill them in (csrc/symbols/relocate.h).
 """
 
 from __future__ import annotations
@@ -20,20 +24,22 @@ import struct
 import sys
 from collections.abc import Iterator
 
+from fastprof.core._c import ffi, lib
 from fastprof.core._typing import TYPE_CHECKING, Any, NamedTuple
 from fastprof.core.errors import SymbolError
 
 if TYPE_CHECKING:
     Bytes = mmap.mmap | bytes | memoryview
 
-ET_EXEC = 2
-SHT_SYMTAB, SHT_STRTAB, SHT_RELA, SHT_NOTE, SHT_NOBITS, SHT_DYNSYM = 2, 3, 4, 7, 8, 11
-SHF_COMPRESSED = 0x800
+ET_REL, ET_EXEC = 1, 2
+SHT_SYMTAB, SHT_STRTAB, SHT_RELA, SHT_NOTE, SHT_NOBITS, SHT_REL, SHT_DYNSYM = 2, 3, 4, 7, 8, 9, 11
+SHF_ALLOC, SHF_EXECINSTR, SHF_COMPRESSED = 2, 4, 0x800
 _PT_LOAD, _PT_INTERP, _PT_NOTE = 1, 3, 4
 _PF_X = 1
 _BUILD_ID = 3
 _IN_SECTION_0 = 0xFFFF  # a count or an index of a file with very many segments or sections
 _LARGEST = 1 << 34  # bytes of a section, decompressed
+_FIRST_PLACE, _PLACES = 1 << 12, 1 << 4  # where the sections of a file that is not linked begin: multiples
 
 
 class Segment(NamedTuple):
@@ -55,6 +61,8 @@ class Section(NamedTuple):
     address: int
     offset: int
     size: int
+    link: int = 0
+    info: int = 0
 
 
 class ElfFile:
@@ -113,6 +121,8 @@ class ElfFile:
         self._read_segments(self._table("program headers", self._segment_layout(), phoff, phnum, phentsize))
         count = shnum if shoff else 0
         self._name_sections(list(self._table("section headers", section, shoff, count, shentsize)), shstrndx)
+        if self.kind == ET_REL:
+            self._place_sections()
         for one in self.sections:
             if one.kind in (SHT_SYMTAB, SHT_STRTAB, SHT_DYNSYM):
                 self._check_inside(one)
@@ -153,8 +163,22 @@ class ElfFile:
             _, kind, flags, address, offset, size, *_ = headers[names]
             text = self.data(Section("of section names", kind, flags, address, offset, size))
         self.sections = tuple(
-            Section(string(text, name), kind, flags, address, offset, size)
-            for name, kind, flags, address, offset, size, *_ in headers
+            Section(string(text, name), kind, flags, address, offset, size, link, info)
+            for name, kind, flags, address, offset, size, link, info, *_ in headers
+        )
+
+    def _place_sections(self) -> None:
+        at, placed = _FIRST_PLACE, []
+        for section in self.sections:
+            if section.flags & SHF_ALLOC and not section.address:
+                section = section._replace(address=at)
+                at += -(-section.size // _PLACES) * _PLACES
+            placed.append(section)
+        self.sections = tuple(placed)
+        self.segments = tuple(
+            Segment(s.address, s.offset, 0 if s.kind == SHT_NOBITS else s.size, s.size, bool(s.flags & SHF_EXECINSTR))
+            for s in placed
+            if s.flags & SHF_ALLOC
         )
 
     def _build_id_in(self, offset: int, size: int, align: int) -> str:
@@ -189,11 +213,38 @@ class ElfFile:
     def data(self, section: Section | None) -> Bytes:
         """The bytes of a section, decompressed; nothing for none and for one that takes no room in the file.
 
-        Errors: SymbolError, which does not name the file, when the section reaches past the end of the file or does
-        not decompress.
+        Errors: SymbolError, which does not name the file, when the section reaches past the end of the file, does
+        not decompress, or has relocations that cannot be applied.
         """
         if section is None or section.kind == SHT_NOBITS:
             return b""
+        data = self._stored(section)
+        return self._linked(section, data) if self.kind == ET_REL else data
+
+    def _linked(self, section: Section, data: Bytes) -> Bytes:
+        """What a linker would make of a symbol table or a debug section; others are as they are."""
+        flags = lib.FP_SYMTAB_SWAP * self.swapped | lib.FP_SYMTAB_WIDE * (self.bits == 64)
+        if section.kind == SHT_SYMTAB:
+            places = [s.address if s.flags & SHF_ALLOC else 0 for s in self.sections]
+            table = bytearray(data)
+            lib.fp_place_symbols(ffi.from_buffer("uint8_t[]", table), len(table), places, len(places), flags)
+            return bytes(table)
+        for one in self.sections:
+            fills = one.kind in (SHT_RELA, SHT_REL) and one.info < len(self.sections) and one.link < len(self.sections)
+            if not (fills and self.sections[one.info] is section and section.name.startswith((".debug", ".zdebug"))):
+                continue
+            symbols, relocations, filled = self.data(self.sections[one.link]), self._stored(one), bytearray(data)
+            status = lib.fp_relocate(
+                *(part for b in (filled, relocations) for part in (ffi.from_buffer("uint8_t[]", b), len(b))),
+                one.kind == SHT_RELA, ffi.from_buffer("uint8_t[]", symbols), len(symbols), self.machine, flags,
+            )  # fmt: skip
+            if status:
+                what = "are of a kind that is not known" if status == lib.FP_E_VERSION else "do not fit"
+                raise SymbolError(f"{self._where(section)}: its relocations {what}")
+            data = bytes(filled)
+        return data
+
+    def _stored(self, section: Section) -> Bytes:
         self._check_inside(section)
         data = memoryview(self._bytes)[section.offset : section.offset + section.size]
         if section.flags & SHF_COMPRESSED:

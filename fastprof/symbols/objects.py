@@ -31,7 +31,7 @@ from fastprof.core.errors import SymbolError
 from fastprof.core.owner import owned
 from fastprof.symbols.demangle import demangle
 from fastprof.symbols.dwarf import LineTables, has_split_units
-from fastprof.symbols.elf import SHT_NOBITS, ElfFile, string
+from fastprof.symbols.elf import ET_REL, SHT_NOBITS, ElfFile, string
 from fastprof.symbols.kept import Kept
 
 if TYPE_CHECKING:
@@ -263,7 +263,7 @@ class ElfObject(ElfFile):
             source = self._source
             self.note = source._alternate()
             self._has_lines = any(source._has_content(name) for name in (".debug_line", ".zdebug_line"))
-            if source._has_dwarf():
+            if source._has_dwarf() and source.kind != ET_REL:  # others read the file as it is, which is not linked
                 split = has_split_units(source)
                 if split:
                     import shutil

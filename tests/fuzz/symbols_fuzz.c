@@ -4,12 +4,12 @@
  *   lengths u16   of each section of struct fp_dwarf
  *   sections      one after the other; the last one may be longer or shorter than its length
  *
- * The same bytes are also read as a symbol table.  Whatever is found must fit to what was asked and lie in the
- * sections. */
+ * The same bytes are also read as a symbol table, and as one of a file that is not linked, with relocations.  Whatever
+ * is found must fit to what was asked and lie in the sections. */
 #include <stdlib.h>
 
 #include "symbols/lines.h"
-#include "symbols/symtab.h"
+#include "symbols/relocate.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -90,6 +90,18 @@ static void read_symbols(uint8_t flags, const uint8_t *p, size_t n) {
     fp_symtab_free(s);
 }
 
+/* A quarter each: symbols, relocations, what they fill in. */
+static void relocate(uint8_t flags, uint8_t *p, size_t n) {
+    static const uint32_t machines[] = {3, 8, 20, 21, 22, 40, 62, 183};
+    const uint64_t places[] = {0, 0x1000, 0x2000, UINT64_MAX};
+    const size_t quarter = n / 4;
+    uint8_t *symbols = p, *relocations = p + quarter, *filled = p + 2 * quarter;
+    fp_place_symbols(symbols, quarter, places, sizeof places / sizeof *places, flags & 3);
+    const int status = fp_relocate(filled, n - 2 * quarter, relocations, quarter, flags & 4, symbols, quarter,
+                                   machines[flags >> 5], flags & 3);
+    if (status && status != FP_E_MALFORMED && status != FP_E_VERSION) abort();
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     if (!size) return 0;
     /* of exactly the length, so that the sanitizer sees a byte too far */
@@ -99,6 +111,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     memcpy(exact, data + head, n);
     read_lines(data, size, exact, n);
     read_symbols(data[0], exact, n);
+    relocate(data[0], exact, n);
     free(exact);
     return 0;
 }

@@ -382,6 +382,36 @@ def test_symbols_of_a_separate_debug_file(tmp_path: Path) -> None:
         assert (profile.model.get_function(function).name, line) == (b"f", 1)
 
 
+def test_symbols_of_the_image_with_lines_of_its_debug_file(tmp_path: Path) -> None:
+    """As kernels and modules are packed: the symbol table stays where it is."""
+    module, debug = tmp_path / "x.ko", tmp_path / "x.debug"
+    (tmp_path / "x.c").write_text("\n\nint f(int a) { return a + 1; }\n")
+    for command in (
+        [need("gcc"), "-c", "-g", "-O0", "-o", module, tmp_path / "x.c"],
+        [need("objcopy"), "--only-keep-debug", module, debug],
+        [need("objcopy"), "--strip-debug", f"--add-gnu-debuglink={debug}", module],
+    ):
+        subprocess.run([*map(str, command)], check=True)
+    data = sample_file([(4, 5)], is_kernel=1)
+    session = write_session(tmp_path / "s", {path_of("{kern}/x", program=X): data})
+    with fastprof.open(session, symbols=[str(module)]) as profile:
+        ((function, address, line),) = (
+            (batch["function"][0], batch["address"][0], batch["line"][0]) for batch in profile
+        )
+        assert profile.model.get_function(function)[1:3] == (str(tmp_path / "x.c").encode(), b"f")
+        assert (address, line) == (4, 3)
+
+
+def test_symbols_without_a_name(tmp_path: Path) -> None:
+    """OProfile calls them after their section, and takes any other that is at the same place."""
+    sections = [ElfSection(".text", 0x401000, 0x1000, 0x100), ElfSection(".fini", 0x402000, 0x2000, 0x10)]
+    symbols = [("", 0x401000, 1), ("", 0x401010, 1), ("named", 0x401010, 1), ("", 0x402000, 2)]
+    elf = elf_file(sections, [ElfSymbol(*symbol) for symbol in symbols])
+    session = write_session(tmp_path / "s", {path_of(X): sample_file(NODES)})
+    read = Read(session, symbols=(str(image(tmp_path / "x", elf)),))
+    assert read.functions() == {"??.text": 3, "named": 4, "??.fini": 5}
+
+
 def test_arcs_between_images(tmp_path: Path) -> None:
     image(tmp_path / "root/bin/x")
     image(tmp_path / "root/lib/y", elf_file([ElfSection(".text", 0x500, 0x500, 0x100)], [ElfSymbol("y", 0x500, 1)]))

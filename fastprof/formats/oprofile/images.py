@@ -23,7 +23,7 @@ from fastprof.symbols.demangle import demangle, left_mangled
 if TYPE_CHECKING:
     import tempfile
 
-    from fastprof.symbols.objects import ElfObject
+    from fastprof.symbols.objects import ElfObject, Symbol
 
 _SUFFIXES = ("", ".ko", ".debug", ".dbg", ".ko.debug")
 _KALLSYMS = "/proc/kallsyms"
@@ -40,8 +40,14 @@ class Loaded:
         self.object_id = object_id
         self.path = ""  # of its file, if that was found
         self.elf: ElfObject | None = None  # if it has lines
+        self.link = 0  # its addresses are here and so much more there: a file that is not linked has none itself
         self.by_address = False
         self._bytes: list[Any] = []  # what c borrows
+
+    def lookup(self, addresses: Sequence[int]) -> list[tuple[Symbol, ...]]:
+        """The chains of inlined functions at addresses, innermost first; () where nothing is known."""
+        assert self.elf is not None
+        return self.elf.lookup_many([address + self.link for address in addresses])
 
     def borrow(self, path: str) -> Any:
         """The bytes of a file, as long as this lives.  Errors: OSError."""
@@ -139,7 +145,8 @@ class Images:
         c, nothing = loaded.c, ffi.NULL
         n = self._counted(lib.fp_oprofile_image_elf(c, data, len(data), nothing, 0, loaded.by_address))
         elf = None
-        if n >= 0 and (c.has_debug or not n):
+        if n == 0 or (n > 0 and self.lines and (c.has_debug or c.has_link)):
+            from fastprof.symbols.elf import ET_REL
             from fastprof.symbols.objects import ElfObject
 
             options = self._options
@@ -151,9 +158,12 @@ class Images:
                 c.n_sections = 0
                 other = loaded.borrow(debug)
                 n = self._counted(lib.fp_oprofile_image_elf(c, data, len(data), other, len(other), loaded.by_address))
-            if (debug or c.has_debug) and self.lines and n > 0:
+            if (debug or c.has_debug) and n > 0 and self.lines:
                 loaded.elf = elf
                 c.ask = True
+                text = elf.section(".text")
+                if elf.kind == ET_REL and text is not None:
+                    loaded.link = text.address - lib.fp_oprofile_address(c, c.text)
         if n > 0:
             return ""
         return "stripped" if n == 0 else "not an ELF file, or damaged"
@@ -170,12 +180,15 @@ class Images:
         """Enter the function of a symbol that the rows have asked for."""
         size = ffi.new("size_t *")
         text = lib.fp_oprofile_name(c, symbol, size)
-        raw = ffi.buffer(text, size[0])[:] or b"??"
+        raw = ffi.buffer(text, size[0])[:]
+        if not raw:
+            section = lib.fp_oprofile_section_at(c, c.symbols[symbol].start)
+            raw = b"??" + (ffi.buffer(section.name, section.name_nbytes)[:] if section and section.name else b"")
         linked = raw.decode("utf-8", "surrogateescape")
         shown = demangle(linked, self._options[DEMANGLE], self._refused)
         file, line = "", 0
         if loaded.elf is not None:
-            (chain,) = loaded.elf.lookup_many([lib.fp_oprofile_address(c, c.symbols[symbol].start)])
+            (chain,) = loaded.lookup([lib.fp_oprofile_address(c, c.symbols[symbol].start)])
             if chain:
                 file, line = chain[-1].file, chain[-1].line
         c.symbols[symbol].function = self._model.function(
@@ -184,9 +197,8 @@ class Images:
 
     def lines_of(self, loaded: Loaded, addresses: Sequence[int], functions: Sequence[int]) -> list[tuple[int, int]]:
         """(file, line) of each address: of the innermost inlined code, else the function's file and 0."""
-        assert loaded.elf is not None
         model, found = self._model, []
-        for chain, function in zip(loaded.elf.lookup_many(addresses), functions, strict=True):
+        for chain, function in zip(loaded.lookup(addresses), functions, strict=True):
             if chain and chain[0].file:
                 found.append((model.intern(chain[0].file), chain[0].line))
             else:
@@ -195,10 +207,12 @@ class Images:
 
     def own_lines_of(self, loaded: Loaded, addresses: Sequence[int]) -> list[int]:
         """The line of each address in the file of the function itself, whatever is inlined there."""
-        assert loaded.elf is not None
-        return [chain[-1].line if chain else 0 for chain in loaded.elf.lookup_many(addresses)]
+        return [chain[-1].line if chain else 0 for chain in loaded.lookup(addresses)]
 
     def end(self) -> None:
+        for loaded in self._loaded.values():
+            if loaded.elf is not None and loaded.elf.note:
+                self._report.warn(f"{loaded.path}: {loaded.elf.note}")
         for path in self._named:
             if path not in self._used and self._options[SYMBOLIZE]:
                 self._report.warn(f"{path}: has the name of no image in the profile")
