@@ -21,7 +21,7 @@ from functools import partial
 from fastprof.bridges import BY, PRUNE, STACKS, labels_apart
 from fastprof.bridges.pull import batches_of
 from fastprof.core._c import ffi, lib
-from fastprof.core._typing import Any
+from fastprof.core._typing import Any, NamedTuple
 from fastprof.core.engine import EVERYTHING, Holds
 from fastprof.core.errors import check_sums
 from fastprof.core.model import Batch, Model, Part, ValueType
@@ -51,7 +51,7 @@ def to_stacks(
     Memory is linear in distinct places and arcs, up to a limit: docs/bridges.md.  Errors: FastprofError for
     a sum beyond 2^63 - 1 or an id that is not there.
     """
-    groups: dict[tuple[int, int], _Group] = {}  # by thread and number of the part
+    groups: dict[_Key, _Group] = {}
     of_part: dict[int, tuple[_Group, Any]] = {}
     by, prune = options[BY], options[PRUNE]
     for batch in batches:
@@ -65,10 +65,10 @@ def to_stacks(
 
     callers, comment = _CALLERS[options[STACKS]]
     if not groups:  # a graph of nothing still says what it would have counted
-        groups[0, 0] = _Group(model, by, prune)
+        group = groups[_Key()] = _Group(model, by, prune)
         for part in list(model.parts):
-            groups[0, 0].add(part, len(part.value_types))
-    for (thread, _), group in groups.items():
+            group.add(part, len(part.value_types))
+    for (thread, _, _), group in groups.items():
         c = group.c
         group.end(callers)
         pull = partial(group.pull, thread)
@@ -98,11 +98,20 @@ def _tell(group: _Group, by: str, prune: float, where: str, report: Report) -> N
         report.warn(f"{where}{share} of the cost is summed up by function: there is no room for all {what}")
 
 
-def _key(model: Model, part: Part, apart: frozenset[str]) -> tuple[int, int]:
-    """The thread and the number of the part that its stacks are kept apart by; 0: not."""
+class _Key(NamedTuple):
+    """What the stacks of parts are kept apart by."""
+
+    thread: int = 0  # id, 0: not
+    number: int = 0  # of the part, 0: not
+    cpu: int = -1  # -1: not
+
+
+def _key(model: Model, part: Part, apart: frozenset[str]) -> _Key:
     pid = part.pid if part.pid and "process" in apart else 0
     tid = part.thread if part.thread and "thread" in apart else 0
-    return model.thread(pid, tid) if pid or tid else 0, part.number if part.number and "part" in apart else 0
+    thread = model.thread(pid, tid) if pid or tid else 0
+    number = part.number or 0 if "part" in apart else 0
+    return _Key(thread, number, part.extra.get("cpu", -1) if "cpu" in apart else -1)
 
 
 class _Group:

@@ -5,8 +5,8 @@
     main > f  {size: 8}  3               main > g             2
 
 `--labels` says what keeps rows apart: their own labels, their thread and process,
-the part they come from.  CPUs are labels already: only timelines know them, and
-fold.py makes the labels.
+the part they come from.  A part may be of one CPU; of timelines CPUs are labels
+already, which fold.py makes.
 """
 
 from __future__ import annotations
@@ -105,6 +105,9 @@ class StackSums:
         if "part" in self._apart and part.number:
             label = model.label("part", number=part.number)
             self._found.add("part")
+        if "cpu" in self._apart and "cpu" in part.extra:  # a text, as of timelines: pprof does not show the number 0
+            label = model.label("cpu", str(part.extra["cpu"]), after=label)
+            self._found.add("cpu")
         if self._apart & {"thread", "process"} and (part.thread or part.pid):
             thread = model.thread(part.pid or 0, part.thread or 0)
         made = set(part.extra.get("labels", ()))  # by a bridge: CPUs

@@ -97,6 +97,8 @@ _COMBINED: dict[str, Callable[[list[Any]], Any]] = {
     "doc_url": min,
     "period": max,
 }
+# Keys that hold for the merged part only if all parts have them.
+_OF_ALL = {"cpu"}
 
 
 def all_of(lists: Iterable[Iterable[Any]]) -> list[Any]:
@@ -143,7 +145,7 @@ def merge_parts(parts: Iterable[Part], value_types: list[ValueType]) -> Part:
     extras = [part.extra for part in parts]
     for key in all_of([key for key in extra if not key.endswith("_text")] for extra in extras):
         values = [extra[key] for extra in extras if key in extra]
-        value = _COMBINED.get(key, only)(values)
+        value = None if key in _OF_ALL and len(values) < len(parts) else _COMBINED.get(key, only)(values)
         if value is not None:
             merged.extra[key] = value
     if "period_type" not in merged.extra and any("period_type" in extra for extra in extras):

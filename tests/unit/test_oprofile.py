@@ -14,9 +14,12 @@ import pytest
 
 import fastprof
 from fastprof.core.errors import FastprofError, FormatError, UsageError
+from fastprof.core.model import Part
+from fastprof.core.parts import merge_parts
 from fastprof.formats import of_directory
 from fastprof.formats.oprofile.names import BadNameError, Image, parse
 from tests.differential.peers import need
+from tests.reference import profile_proto
 from tests.support.elf import ElfSection, ElfSymbol, elf_file
 from tests.support.oprofile import MTIME, path_of, sample_file, tar_of, write_session
 
@@ -262,6 +265,38 @@ def test_merging(merge: tuple[str, ...], n_parts: int, names: set[str], tmp_path
     read = Read(write_session(tmp_path, SEVERAL), merge=merge)
     assert (len(read.parts), {*read.columns}) == (n_parts, names)
     assert sum(read.costs.values()) == 15
+
+
+@pytest.mark.parametrize(
+    ("labels", "sums"),
+    [
+        (None, {(): 15}),
+        (("cpu",), {(("cpu", "0"),): 13, (("cpu", "1"),): 2}),
+        (("thread",), {(("tid", 1),): 3, (("tid", 2),): 12}),
+        (
+            ("cpu", "thread"),
+            {(("cpu", "0"), ("tid", 1)): 1, (("cpu", "0"), ("tid", 2)): 12, (("cpu", "1"), ("tid", 1)): 2},
+        ),
+    ],
+)
+@pytest.mark.parametrize("inputs", [1, 2])
+def test_cpus_and_threads_are_labels_of_stacks(
+    labels: tuple[str, ...] | None, sums: dict[Any, int], inputs: int, tmp_path: Path
+) -> None:
+    session = write_session(tmp_path / "s", SEVERAL)
+    fastprof.convert([session] * inputs, tmp_path / "x.pb", labels=labels, symbolize=False)
+    found: Counter[Any] = Counter()
+    for _, given, values in profile_proto.rows(profile_proto.parse((tmp_path / "x.pb").read_bytes())):
+        key = ((key.decode(), string.decode() or number) for key, string, number, _ in given)
+        found[tuple(sorted(key))] += sum(values)
+    assert found == {key: inputs * n for key, n in sums.items()}
+
+
+def test_one_cpu_of_all_parts_or_none() -> None:
+    """What was merged is of a CPU only if all of it is."""
+    one, same, other, none = (Part(extra=extra) for extra in ({"cpu": 1}, {"cpu": 1}, {"cpu": 0}, {}))
+    assert merge_parts([one, same], []).extra == {"cpu": 1}
+    assert merge_parts([one, other], []).extra == merge_parts([one, none], []).extra == {}
 
 
 def test_a_difference_of_calls(tmp_path: Path) -> None:

@@ -267,6 +267,7 @@ class OProfileReader(Reader):
             part.pid = key.tgid if key.tgid >= 0 else None
             part.thread = key.tid if key.tid >= 0 else None
             if key.cpu >= 0:
+                part.extra["cpu"] = key.cpu
                 part.descriptions.append((b"CPU", b"%d" % key.cpu))
             if len(self._classes) == 1:
                 event = self._event(self._classes[0])
