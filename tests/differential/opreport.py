@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import xml.etree.ElementTree as ET
 from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -14,12 +15,12 @@ Counts = tuple[int, ...]
 
 
 class Figures(NamedTuple):
-    """Samples by event; images and programs by their paths."""
+    """Samples by event; images and programs by their paths.  XML has no images of places and arcs: "" instead."""
 
     symbols: dict[tuple[str, ...], Counter[int]]  # program, image, symbol, thread -> column -> samples
-    places: dict[tuple[str, int], Counter[int]]  # symbol, address -> column -> samples
+    places: dict[tuple[str, str, str, int], Counter[int]]  # program, image, symbol, address -> column -> samples
     lines: dict[tuple[str, int], tuple[str, int]]  # symbol, address -> file, line
-    arcs: dict[tuple[str, str, str], Counter[int]]  # program, caller, callee -> column -> samples
+    arcs: dict[tuple[str, ...], Counter[int]]  # program, caller's image, caller, callee's image, callee -> ...
 
 
 def spelled(symbol: str) -> str:
@@ -54,15 +55,15 @@ def product(path: Path, **options: Any) -> Figures:
                 image, symbol = name(columns["function"][i])
                 values = Counter({cpu * n + k: batch.values(k)[i] for k in range(n)})
                 if columns["kind"][i] == 1:
-                    callee = name(columns["callee"][i])[1]
-                    found.arcs.setdefault((program, symbol, callee), Counter()).update(values)
+                    arc = program, image, symbol, *name(columns["callee"][i])
+                    found.arcs.setdefault(arc, Counter()).update(values)
                     assert columns["count"][i] == sum(values.values())
                     continue
                 thread = str(part.thread) if part.thread is not None else ""
                 found.symbols.setdefault((program, image, symbol, thread), Counter()).update(values)
-                place = symbol, columns["address"][i]
-                found.places.setdefault(place, Counter()).update(values)
-                found.lines[place] = model.string(columns["file"][i]).decode(), columns["line"][i]
+                address = columns["address"][i]
+                found.places.setdefault((program, image, symbol, address), Counter()).update(values)
+                found.lines[symbol, address] = model.string(columns["file"][i]).decode(), columns["line"][i]
     return found
 
 
@@ -105,7 +106,7 @@ def read_xml(path: Path) -> Figures:
                 found.symbols.setdefault((program, image, mine, thread), Counter()).update(read_counts(child))
                 for callee in child.findall("callees//symbol"):
                     if not callee.get("self"):
-                        key = program, mine, symbol_name(callee)
+                        key = program, "", mine, "", symbol_name(callee)
                         found.arcs.setdefault(key, Counter()).update(read_counts(callee))
 
     walk(root, "", "", "")
@@ -113,28 +114,70 @@ def read_xml(path: Path) -> Figures:
         data = table[str(details.get("id"))]
         for detail in details.findall("detaildata"):
             place = spelled(image_of(str(data.get("name")))), int(str(detail.get("vmaoffset")), 16)
-            found.places.setdefault(place, Counter()).update(read_counts(detail))
+            found.places.setdefault(("", "", *place), Counter()).update(read_counts(detail))
             found.lines[place] = detail.get("file") or data.get("file") or "", int(detail.get("line") or 0)
     return found
 
 
-# ---- text: -l -----------------------------------------------------------
+# ---- text: -l, -d, -c ---------------------------------------------------
+
+
+def read_lines(path: Path) -> Iterator[tuple[bool, int, Counts, str]]:
+    """The lines below the title: whether it is indented, the address (0 for none), samples of each column, and image,
+    program and symbol without blanks.  Rules are lines of nothing."""
+    lines = path.read_text().splitlines()
+    at = next(i for i, line in enumerate(lines) if line.startswith(("samples ", "vma ")))
+    n, vma = lines[at].count("samples "), lines[at].startswith("vma ")
+    for line in lines[at + 1 :]:
+        if line.startswith("-----"):
+            yield False, 0, (), ""
+            continue
+        match = re.match(rf" *{'([0-9a-f]+) +' if vma else '()'}((?:\d+ +[\d.e+-]+(?: +|$)){{{n}}})", line)
+        assert match, line
+        values = tuple(int(word) for word in match[2].split()[::2])
+        # modules by the name of their file, and what has no path with a slash
+        rest = line[match.end() :].replace("blkmod.ko", "blkmod").replace("/no-vmlinux", "no-vmlinux")
+        yield line.startswith(" "), int(match[1] or "0", 16), values, spelled(rest)
 
 
 def read_symbols(path: Path) -> Counter[tuple[Counts, str]]:
-    """The lines of `opreport -l`: samples of each column, and image, program and symbol without blanks."""
-    found: Counter[tuple[Counts, str]] = Counter()
-    lines = path.read_text().splitlines()
-    at = next(i for i, line in enumerate(lines) if line.startswith("samples "))
-    n = lines[at].count("samples ")
-    for line in lines[at + 1 :]:
-        match = re.match(rf"(?:(\d+) +[\d.e+-]+ +){{{n}}}", line)
-        assert match, line
-        values = tuple(int(word) for word in match[0].split()[::2])
-        # modules by the name of their file, and what has no path with a slash
-        rest = line[match.end() :].replace("blkmod.ko", "blkmod").replace("/no-vmlinux", "no-vmlinux")
-        found[values, spelled(rest)] += 1
+    """`opreport -l`."""
+    return Counter((values, text) for _, _, values, text in read_lines(path))
+
+
+def read_details(path: Path) -> Counter[tuple[str, int, Counts]]:
+    """The indented lines of `opreport -d`, with the text of the symbol above."""
+    found: Counter[tuple[str, int, Counts]] = Counter()
+    symbol = ""
+    for indented, address, values, text in read_lines(path):
+        if indented:
+            found[symbol, address, values] += 1
+        else:
+            symbol = text
     return found
+
+
+Arcs = Counter[tuple[Counts, str, str]]  # samples, caller, callee
+
+
+def read_arcs(path: Path) -> tuple[Arcs, Arcs, Counter[tuple[Counts, str]]]:
+    """`opreport -c`: the arcs as they stand at callers and at callees, and the samples of each symbol itself."""
+    at_callers: Arcs = Counter()
+    at_callees: Arcs = Counter()
+    own: Counter[tuple[Counts, str]] = Counter()
+    callers: list[tuple[Counts, str]] = []
+    symbol = ""
+    for indented, _, values, text in read_lines(path):
+        if not values:
+            callers, symbol = [], ""
+        elif not indented:
+            own[values, symbol := text] += 1
+            at_callees.update((n, caller, symbol) for n, caller in callers)
+        elif not symbol:
+            callers.append((values, text))
+        elif not text.endswith("[self]"):
+            at_callers[values, symbol, text] += 1
+    return at_callers, at_callees, own
 
 
 def base(path: str) -> str:
@@ -150,14 +193,45 @@ def titles(path: Path) -> tuple[bool, bool]:
 
 def as_symbols(figures: Figures, path: Path, n: int) -> Counter[tuple[Counts, str]]:
     """The product's symbols as `read_symbols` has them."""
-    images, programs = titles(path)
     found: Counter[tuple[Counts, str]] = Counter()
+    outside = outside_of_symbols(figures)
     for (program, image, symbol, _), sums in figures.symbols.items():
-        if symbol == spelled(image) and image.startswith("/") and (program, image) in with_symbols(figures):
-            continue  # code outside of all symbols, which opreport leaves out
-        of = base(program or image)  # libraries as programs: each image is one
-        text = (base(image) if images else "") + (of if programs else "") + symbol
-        found[tuple(sums[k] for k in range(n)), spelled(text)] += 1
+        if (program, image, symbol) not in outside:
+            found[tuple(sums[k] for k in range(n)), as_text(path, program, image, symbol)] += 1
+    return found
+
+
+def as_text(path: Path, program: str, image: str, symbol: str) -> str:
+    """A symbol as `read_lines` has it."""
+    images, programs = titles(path)
+    of = base(program or image)  # libraries as programs: each image is one
+    return spelled((base(image) if images else "") + (of if programs else "") + symbol)
+
+
+def outside_of_symbols(figures: Figures) -> set[tuple[str, str, str]]:
+    """(program, image, symbol) of the code outside of all symbols, which opreport leaves out."""
+    known = with_symbols(figures)
+    keys = {key[:3] for key in figures.symbols}
+    return {(p, i, s) for p, i, s in keys if s == spelled(i) and i.startswith("/") and (p, i) in known}
+
+
+def as_details(figures: Figures, path: Path, n: int) -> Counter[tuple[str, int, Counts]]:
+    outside = outside_of_symbols(figures)
+    return Counter(
+        (as_text(path, *symbol), address, tuple(sums[k] for k in range(n)))
+        for (*symbol, address), sums in figures.places.items()
+        if tuple(symbol) not in outside
+    )
+
+
+def as_arcs(figures: Figures, path: Path, n: int) -> Arcs:
+    """Without those from images without symbols and from memory, which opreport drops."""
+    known = with_symbols(figures)
+    found: Arcs = Counter()
+    for (program, image, caller, *callee), sums in figures.arcs.items():
+        if (program, image) in known and caller != spelled(image):
+            texts = as_text(path, program, image, caller), as_text(path, program or image, *callee)
+            found[tuple(sums[k] for k in range(n)), *texts] += 1
     return found
 
 

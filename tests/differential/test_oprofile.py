@@ -13,11 +13,15 @@ import fastprof
 from fastprof.core.errors import FastprofError
 from tests.differential.opreport import (
     Figures,
+    as_arcs,
+    as_details,
     as_summary,
     as_symbols,
     base,
     counts,
     product,
+    read_arcs,
+    read_details,
     read_summary,
     read_symbols,
     read_xml,
@@ -98,6 +102,38 @@ def test_summary(name: str) -> None:
     assert as_summary(mine, columns(mine)) == read_summary(expected(name, "summary.txt"))
 
 
+@pytest.mark.parametrize("name", SESSIONS)
+def test_info(name: str) -> None:
+    """Samples by event and image, as `info` has them without reading images."""
+    mine = session(name, symbolize=False)
+    report = fastprof.info(shared_data("oprofile", "sessions", name), symbolize=False)
+    images: dict[str, Counter[int]] = {}
+    n = len(report.facts["events"])
+    for (_, image, _, _), sums in mine.symbols.items():
+        for k, samples in sums.items():
+            images.setdefault(image, Counter())[k % n] += samples  # a column for each CPU
+    for k, event in enumerate(report.facts["events"]):
+        title = "samples by image" if n == 1 else f"samples by image, {event}"
+        told = report.facts[title]
+        if name == "jit":  # code made at run time is what it was made in
+            assert [*told.values()] == [sums[k] for sums in images.values()]
+        else:
+            assert told == {image: sums[k] for image, sums in images.items() if sums[k]}
+
+
+def test_threads_and_cpus_apart() -> None:
+    path = expected("threads", "summary-merge-tid.txt")
+    mine = session("threads", merge=("tid",))
+    assert as_summary(mine, 2) == read_summary(path)
+    assert fastprof.info(shared_data("oprofile", "sessions", "threads")).facts["CPUs told apart"] == "0, 1"
+    mine, path = session("threads", merge=("cpu",)), expected("threads", "l-merge-cpu.txt")
+    threads = sorted({thread for *_, thread in mine.symbols})
+    columns: dict[tuple[str, ...], Counter[int]] = {}
+    for (*key, thread), sums in mine.symbols.items():
+        columns.setdefault((*key, ""), Counter())[threads.index(thread)] += sums[0]
+    assert as_symbols(mine._replace(symbols=columns), path, 3) == read_symbols(path)
+
+
 def test_summary_of_a_part() -> None:
     mine = session("threads", spec=("cpu:0",), merge=("cpu", "tid"))
     theirs = read_summary(expected("threads", "summary-cpu0.txt"))
@@ -122,9 +158,18 @@ def test_details(name: str) -> None:
     if not path.exists():
         return
     mine, theirs = session(name), read_xml(path)
-    got = {place: counts(mine.places.get(place, Counter())) for place in theirs.places}
-    assert got == {place: counts(sums) for place, sums in theirs.places.items()}
-    assert {place: mine.lines[place] for place in theirs.places} == theirs.lines
+    places: dict[tuple[str, int], Counter[int]] = {}
+    for (_, _, symbol, address), sums in mine.places.items():
+        places.setdefault((symbol, address), Counter()).update(sums)
+    wanted = {(symbol, address): counts(sums) for (_, _, symbol, address), sums in theirs.places.items()}
+    assert {place: counts(places.get(place, Counter())) for place in wanted} == wanted
+    assert {place: mine.lines[place] for place in wanted} == theirs.lines
+
+
+@pytest.mark.parametrize("name", [name for name in SESSIONS if name != "threads"])
+def test_details_as_text(name: str) -> None:
+    mine, path = session(name), expected(name, "d.txt")
+    assert as_details(mine, path, columns(mine)) == read_details(path)
 
 
 @pytest.mark.parametrize("name", ["callgraph", "callgraph-cross", "abi-x86_64"])
@@ -132,9 +177,25 @@ def test_arcs(name: str) -> None:
     """-c: the arcs from each symbol.  opreport drops those from images without symbols and from memory."""
     mine, theirs = session(name), read_xml(expected(name, "Xc.xml"))
     without = {symbol for _, image, symbol, _ in mine.symbols if symbol == spelled(image)}
-    got = {key: counts(sums) for key, sums in mine.arcs.items() if key[1] not in without}
-    assert got == {key: counts(sums) for key, sums in theirs.arcs.items()}
-    assert any(key[1] in without for key in mine.arcs) == (name == "callgraph")
+    got: dict[tuple[str, ...], Counter[int]] = {}
+    for (program, _, caller, _, callee), sums in mine.arcs.items():
+        if caller not in without:
+            got.setdefault((program, "", caller, "", callee), Counter()).update(sums)
+    assert got == theirs.arcs
+    assert any(caller in without for _, _, caller, _, _ in mine.arcs) == (name == "callgraph")
+
+
+@pytest.mark.parametrize("name", ["callgraph", "callgraph-cross", "abi-x86_64"])
+@pytest.mark.parametrize("file", ["c.txt", "c-merge-lib.txt"])
+def test_arcs_as_text(name: str, file: str) -> None:
+    """Without programs, opreport shows what calls into other images at the caller alone."""
+    path, merge = expected(name, file), ("lib",) if "merge" in file else ()
+    mine = session(name, merge=merge)
+    at_callers, at_callees, own = read_arcs(path)
+    arcs = as_arcs(mine, path, 1)
+    assert arcs == at_callers
+    assert at_callees <= arcs if merge else at_callees == arcs
+    assert as_symbols(mine, path, 1) == Counter({key: n for key, n in own.items() if any(key[0])})
 
 
 @pytest.mark.parametrize("name", SESSIONS)

@@ -81,7 +81,7 @@ class OProfileReader(Reader):
         self._parts: dict[PartKey, int] = {}
         self._part = 0
         self._images = Images(source, self._files, model, options, report)
-        self._samples: Counter[str] = Counter()
+        self._samples: list[Counter[str]] = [Counter() for _ in self._classes]  # by image
         self._cpu_types: dict[str, None] = {}
         self._group: Group | None = None
         self._current: SampleFile | None = None  # the file that is read; None: the rows are made
@@ -206,7 +206,8 @@ class OProfileReader(Reader):
             known = CPU_TYPES[h.cpu_type] if h.cpu_type < len(CPU_TYPES) else f"type {h.cpu_type}"
             self._cpu_types[f"{known}, {h.mhz:.0f} MHz" if 0 < h.mhz < 1e6 else known] = None
         if sample.name.callee is None:
-            self._samples[sample.name.image.name or "unknown"] += int(r.samples)
+            image = sample.name.image.name or "unknown"
+            self._samples[self._classes.index(sample.class_)][image] += int(r.samples) * sample.sign
 
     def _end_group(self, group: Group) -> None:
         """The rows of a group begin."""
@@ -309,12 +310,14 @@ class OProfileReader(Reader):
             facts["sessions"] = ", ".join(sorted({name.session for name in names if name.session}))
         facts["sample files"] = len(files)
         facts["CPU"] = "; ".join(self._cpu_types)
-        facts["events"] = {t.name: t.long_name for part in self.model.parts[-1:] for t in part.value_types}
+        types = self._value_types()
+        facts["events"] = {t.name: t.long_name for t in types}
         facts["programs"] = ", ".join(dict.fromkeys(name.program.name for name in names if name.program.name))
         for title, values in (("threads", {n.tid for n in names}), ("CPUs", {n.cpu for n in names})):
             numbers = ", ".join(str(value) for value in sorted(value for value in values if value is not None))
             facts[f"{title} told apart"] = numbers or "no"
-        facts["samples by image"] = dict(self._samples.most_common())
+        for event, samples in zip(types, self._samples, strict=True):
+            facts["samples by image" + f", {event.name}" * (len(types) > 1)] = dict(samples.most_common())
         tell_lost(self.source, self._files, {name.session for name in names if name.session}, self.report)
 
 
