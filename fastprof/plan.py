@@ -40,12 +40,20 @@ class Plan(NamedTuple):
     holds: Holds
     several: bool  # profiles become one, whose value types are compared
 
-    def rows(self, model: Model, options: Options, report: Report, capacity: int | None = None) -> Iterator[Batch]:
+    def rows(
+        self,
+        model: Model,
+        options: Options,
+        report: Report,
+        capacity: int | None = None,
+        left: Left | None = None,
+    ) -> Iterator[Batch]:
         """The batches for the writer.  `capacity`: the most rows that readers put into a batch.
 
         Inputs are read one after the other, each when those before it have been read.
+        Errors: UsageError if filters leave out everything, but with `left` the caller checks that.
         """
-        left = Left()
+        seen = left or Left()
 
         # what adds up the stacks of several branches needs all of them
         apart = self.holds._replace(keeps_stacks=self.holds.keeps_stacks or len(self.branches) > 1)
@@ -60,7 +68,7 @@ class Plan(NamedTuple):
             # stacks have their value types when they are read, a timeline's are made by a bridge
             if agreement and branch.inputs[0].view == "stacks":
                 rows = agreement.compared(rows)
-            rows = through(left.seen(through(rows, branch.operators, apart)), branch.bridge, apart)
+            rows = through(seen.seen(through(rows, branch.operators, apart)), branch.bridge, apart)
             return agreement.compared(rows) if agreement and branch.inputs[0].view != "stacks" else rows
 
         def read(input_: Input) -> Iterator[Batch]:
@@ -73,7 +81,8 @@ class Plan(NamedTuple):
 
             agreement = Agreement(model, options, report)
         yield from through(chain.from_iterable(map(rows_of, self.branches)), self.joined, self.holds)
-        left.check(model, options, report)
+        if left is None:
+            seen.check(model, options, report)
 
 
 def selected(

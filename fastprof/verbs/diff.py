@@ -183,6 +183,7 @@ class _Both(Input):
         self.ways = [plan.make(inputs, view, EVERYTHING, options_) for inputs in sides]
         self.looked_at: set[Option[Any]] = {*_LAST, *self.ways[0].looked_at, *self.ways[1].looked_at}
         self._agreement = Agreement(model, options_, report)
+        self._left = plan.Left()
         self._events: list[ValueType] = []  # of both
         self._columns: dict[int, list[int]] = {}  # by part: which events its values are
         self._totals: tuple[dict[int, Any], dict[int, Any]] = {}, {}  # of old and new, by part: sums of its values
@@ -194,7 +195,7 @@ class _Both(Input):
     def _read(self, side: int) -> Iterator[Batch]:
         """The rows of old (0) or new (1), which are added up on the way."""
         all_totals = self._totals[side]
-        rows = self.ways[side].rows(self._model, self._options, self._report)
+        rows = self.ways[side].rows(self._model, self._options, self._report, left=self._left)
         for batch in self._agreement.compared(self._agreement.named(rows, self._names[side])):
             n_values, index = int(batch.c.n_values), batch.part
             if index not in all_totals:
@@ -208,6 +209,7 @@ class _Both(Input):
     def _samples(self) -> Iterator[Batch]:
         yield from self._read(1)
         yield from taken_off(self._read(0), self._model)
+        self._left.check(self._model, self._options, self._report)
 
     # ---- graphs
 
@@ -226,6 +228,7 @@ class _Both(Input):
                 batch.c.part = apart[own]
                 table.put(batch)
                 batch.c.part = own
+        self._left.check(self._model, self._options, self._report)
         if self._by == "arc":
             self._events.append(CALLS)
         column = {t.unit: k for k, t in enumerate(table.value_types)}
@@ -244,7 +247,8 @@ class _Both(Input):
 
     def _kept(self, pairs: list[tuple[int, int]]) -> list[int]:
         """The events of the result."""
-        kept = [e for e, pair in enumerate(pairs) if -1 not in pair or not self._options[bridges.INTERSECT]]
+        everything = not self._options[bridges.INTERSECT] or not all(self._totals)  # one has no rows, if filters say so
+        kept = [e for e, pair in enumerate(pairs) if everything or -1 not in pair]
         if not kept and pairs:
             raise UsageError("--intersect: no value type is in both")
         return kept

@@ -368,3 +368,28 @@ def test_damage_in_either_is_an_error(files: Path, capsys: pytest.CaptureFixture
         assert "bad.callgrind: callgrind: line" in capsys.readouterr().err
         assert not (files / "d.callgrind").exists()
         assert main([*command, "--lenient"]) == 3
+
+
+@pytest.mark.parametrize("more", [{}, {"by": "line"}, {"intersect": True}])
+def test_a_filter_that_leaves_something_on_one_side_only(more: dict[str, Any], tmp_path: Path) -> None:
+    old, new = tmp_path / "old.callgrind", tmp_path / "new.callgrind"
+    old.write_text("events: Ir\nfn=f\n1 10\ncfn=g\ncalls=1 2\n1 5\nfn=g\n2 5\n")
+    new.write_text("events: Ir\nfn=f\n1 12\ncfn=h\ncalls=1 2\n1 7\nfn=h\n2 7\n")
+    found = fastprof.diff(old, new, function="^h$", **more)
+    assert found.values[0][2:] == (0, 7)
+    assert [(row.old[0], row.new[0]) for row in found.rows] == [(0, 7)]
+    found = fastprof.diff(new, old, function="^h$", **more)
+    assert found.values[0][2:] == (7, 0)
+    with pytest.raises(fastprof.UsageError, match="no row is left by --function"):
+        fastprof.diff(old, new, function="^x$", **more)
+
+
+def test_a_filter_that_leaves_samples_on_one_side_only(tmp_path: Path) -> None:
+    old, new = tmp_path / "old.folded", tmp_path / "new.folded"
+    old.write_text("main;f 10\nmain;g 5\n")
+    new.write_text("main;f 12\nmain;h 7\n")
+    fastprof.diff(old, new, tmp_path / "out.pb.gz", function="^h$")
+    assert [row.self for row in fastprof.top(tmp_path / "out.pb.gz", by="function").rows if row.self] == [7]
+    with pytest.raises(fastprof.UsageError, match="no row is left by --function"):
+        fastprof.diff(old, new, tmp_path / "none.pb.gz", function="^x$")
+    assert not (tmp_path / "none.pb.gz").exists()
