@@ -122,7 +122,7 @@ uint32_t fp_functions_arcs(const struct fp_functions *f, uint32_t function, int 
 /* The functions that are in some cycle: the first `room` of them.  How many there are. */
 uint32_t fp_functions_in_cycles(const struct fp_functions *f, uint32_t *functions, uint32_t room);
 
-/* The arcs into a cycle from outside: what it is called with.  As above; the callee is the member. */
+/* The arcs into a cycle, or into any (0), from outside: what it is called with.  As above; the callee is the member. */
 uint32_t fp_functions_cycle_arcs(const struct fp_functions *f, uint32_t cycle, struct fp_top_arc *arcs, uint32_t room);
 
 /* cffi-end */

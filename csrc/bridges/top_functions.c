@@ -78,21 +78,23 @@ static int merge_arcs(struct fp_functions *f, struct fp_top_arcs *a, struct fp_e
     const uint32_t n_functions = f->model->functions.n, n = a->n;
     uint32_t *start = calloc((size_t)n_functions + 1, sizeof *start);
     uint32_t *at = malloc(((size_t)n_functions + 1) * sizeof *at); /* by callee: its arc from the caller at hand */
-    struct fp_top_arc *sorted = malloc(((size_t)n + 1) * sizeof *sorted);
-    uint32_t kept = 0;
+    uint32_t caller = 0, kept = 0, ordered = 1; /* how many there are in order: from sources that are, all */
+    while (ordered < n && a->items[ordered].caller >= a->items[ordered - 1].caller) ordered++;
+    struct fp_top_arc *copy = ordered < n ? malloc(n * sizeof *copy) : NULL;
     int overflow = 0;
-    if (!start || !at || !sorted) {
+    if (!start || !at || (ordered < n && !copy)) {
         free(start);
         free(at);
-        free(sorted);
+        free(copy);
         return no_memory(err);
     }
     for (uint32_t i = 0; i < n; i++) start[a->items[i].caller + 1]++;
     for (uint32_t c = 0; c < n_functions; c++) start[c + 1] += start[c];
     memcpy(at, start, ((size_t)n_functions + 1) * sizeof *at);
-    for (uint32_t i = 0; i < n; i++) sorted[at[a->items[i].caller]++] = a->items[i];
+    for (uint32_t i = 0; copy && i < n; i++) copy[at[a->items[i].caller]++] = a->items[i];
+    const struct fp_top_arc *sorted = copy ? copy : a->items;
     memset(at, 0xff, ((size_t)n_functions + 1) * sizeof *at);
-    for (uint32_t i = 0, caller = 0; i < n; i++) {
+    for (uint32_t i = 0; i < n; i++) {
         const struct fp_top_arc *arc = &sorted[i];
         for (; caller <= arc->caller; caller++) start[caller] = kept; /* from here on, of the merged arcs */
         uint32_t *known = &at[arc->callee];
@@ -105,15 +107,14 @@ static int merge_arcs(struct fp_functions *f, struct fp_top_arcs *a, struct fp_e
         *known = kept;
         a->items[kept++] = *arc;
     }
-    /* the callers behind the last one */
-    for (uint32_t c = n ? sorted[n - 1].caller + 1 : 0; c <= n_functions; c++) start[c] = kept;
+    for (; caller <= n_functions; caller++) start[caller] = kept; /* those behind the last one */
     a->n = kept;
     a->merge_at = kept > UINT32_MAX / 2 ? UINT32_MAX : kept * 2 > FIRST_MERGE ? kept * 2 : FIRST_MERGE;
     free(a->start);
     a->start = start;
     a->n_start = n_functions;
     free(at);
-    free(sorted);
+    free(copy);
     for (uint32_t i = 0; i < f->cap; i++) f->by_function[i].last_caller = FP_NO_ID; /* arcs have other numbers now */
     return overflow ? beyond(err) : 0;
 }
@@ -376,10 +377,11 @@ uint32_t fp_functions_in_cycles(const struct fp_functions *f, uint32_t *function
 uint32_t fp_functions_cycle_arcs(const struct fp_functions *f, uint32_t cycle, struct fp_top_arc *arcs, uint32_t room) {
     const struct fp_top_arcs *a = &f->arcs[0];
     uint32_t n = 0;
-    for (uint32_t i = 0; i < a->n; i++)
-        if (f->cycle[a->items[i].callee] == cycle && f->cycle[a->items[i].caller] != cycle) {
-            if (n < room) arcs[n] = a->items[i];
-            n++;
-        }
+    for (uint32_t i = 0; i < a->n; i++) {
+        const uint32_t into = f->cycle[a->items[i].callee];
+        if (!into || (cycle && into != cycle) || into == f->cycle[a->items[i].caller]) continue;
+        if (n < room) arcs[n] = a->items[i];
+        n++;
+    }
     return n;
 }

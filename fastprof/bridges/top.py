@@ -276,15 +276,16 @@ class Costs:
         n = lib.fp_functions_in_cycles(self._functions, ffi.NULL, 0)
         functions = ffi.new("uint32_t[]", n or 1)
         lib.fp_functions_in_cycles(self._functions, functions, n)
+        cycles = self._functions.cycle
         for function in functions[0:n]:
-            members.setdefault(self.cycle_of(function), []).append(function)
+            members.setdefault(cycles[function], []).append(function)
         return members
 
     def arcs(self, function: int, into: bool) -> list[Arc]:
         return self._pulled(lib.fp_functions_arcs, function, into)
 
     def cycle_arcs(self, cycle: int) -> list[Arc]:
-        """The calls into a cycle from outside."""
+        """The calls into a cycle from outside; 0: into any."""
         return self._pulled(lib.fp_functions_cycle_arcs, cycle)
 
     def _pulled(self, pull: Any, *what: int) -> list[Arc]:

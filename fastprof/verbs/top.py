@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+from collections import Counter
 from collections.abc import Iterable, Sequence
 
 from fastprof import bridges, plan
@@ -314,14 +315,23 @@ class _Finder:
         inclusive = self._columns["inclusive"]
         self._members = self._costs.cycle_members() if self._asked[BY] == "function" else {}
         costs = {cycle: sum(inclusive[i] for i in members) for cycle, members in self._members.items()}
-        order = sorted(costs, key=lambda cycle: (-abs(costs[cycle]), min(self._place(i) for i in self._members[cycle])))
-        return {cycle: number for number, cycle in enumerate(order, 1)}
+        as_much = Counter(abs(cost) for cost in costs.values())
+
+        def key(cycle: int) -> tuple[int, _Place]:
+            """Names are made for those that cost the same only: there may be very many members."""
+            cost = abs(costs[cycle])
+            return -cost, min(map(self._place, self._members[cycle])) if as_much[cost] > 1 else _Place("")
+
+        return {cycle: number for number, cycle in enumerate(sorted(costs, key=key), 1)}
 
     def _cycle_items(self) -> list[_Item]:
-        items = []
+        items: list[_Item] = []
+        calls: Counter[int] = Counter()
+        for arc in self._costs.cycle_arcs(0) if self._cycles else ():
+            calls[self._costs.cycle_of(arc.callee)] += arc.calls
         for cycle, number in self._cycles.items():
             sums = {name: sum(column[i] for i in self._members[cycle]) for name, column in self._columns.items()}
-            sums["calls"] = sum(arc.calls for arc in self._costs.cycle_arcs(cycle))
+            sums["calls"] = calls[cycle]
             figures = sums["self"], sums["inclusive"], sums["calls"], sums["second"]
             items.append(_Item(_Place(f"<cycle {number}>"), sums[self._key], figures, cycle, number, True))
         return items
