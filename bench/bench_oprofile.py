@@ -52,7 +52,7 @@ def _record(benchmark: Any, session: Path, command: list[str]) -> None:
     benchmark.extra_info["peak MB"] = round(best.peak_bytes / 1e6)
 
 
-@pytest.mark.parametrize("target", ["callgrind", "cachegrind"])
+@pytest.mark.parametrize("target", ["callgrind", "cachegrind", "archive", "pprof"])
 @pytest.mark.parametrize("name", ["flat", "arcs"])
 def test_convert(benchmark: Any, request: pytest.FixtureRequest, name: str, target: str) -> None:
     session: Path = request.getfixturevalue(name)
@@ -62,10 +62,11 @@ def test_convert(benchmark: Any, request: pytest.FixtureRequest, name: str, targ
     )
 
 
+@pytest.mark.parametrize("verb", ["info", "top"])
 @pytest.mark.parametrize("name", ["flat", "arcs"])
-def test_info(benchmark: Any, request: pytest.FixtureRequest, name: str) -> None:
+def test_look_at(benchmark: Any, request: pytest.FixtureRequest, name: str, verb: str) -> None:
     session: Path = request.getfixturevalue(name)
-    _record(benchmark, session, fastprof("info", session, "--sysroot", session / "root"))
+    _record(benchmark, session, fastprof(verb, session, "--sysroot", session / "root"))
 
 
 @pytest.mark.parametrize(("name", "option"), [("flat", "-l"), ("arcs", "-c")])

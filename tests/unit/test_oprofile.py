@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import struct
 import subprocess
 import tarfile
 from collections import Counter
@@ -21,7 +22,7 @@ from fastprof.formats.oprofile.names import BadNameError, Image, parse
 from tests.differential.peers import need
 from tests.reference import profile_proto
 from tests.support.elf import ElfSection, ElfSymbol, elf_file
-from tests.support.oprofile import MTIME, path_of, sample_file, tar_of, write_session
+from tests.support.oprofile import MAGIC, MTIME, path_of, sample_file, tar_of, write_session
 
 X = "{root}/bin/x"
 NODES = [(0x1000, 3), (0x1010, 4), (0x2000, 5)]
@@ -509,6 +510,25 @@ def test_lost_samples(tmp_path: Path) -> None:
         "3 samples were lost, beside 1000 that were taken",
         "the kernel has throttled CPU: it was sampled less often than asked for",
     ]
+
+
+@pytest.mark.parametrize("order", "<>")
+def test_an_abi_file_says_where_fields_are(order: str, tmp_path: Path) -> None:
+    """A layout that no known machine has; the start of the region has more than 32 bits."""
+    start = 0x7F0000000000
+    head = MAGIC + struct.pack(f"{order}6I12xdQ2IQQ16x", 0x13, 32, 0x3C, 0, 100, 0, 2400.0, MTIME, 0, 0, start, 0)
+    whole = sample_file([(0x110, 6)], order=order)
+    fields = {"cpu_speed": 40, "mtime": 48, "cg_to_is_kernel": 56, "anon_start": 64, "cg_to_anon_start": 72}
+    lines = [f"offsetof_header_{name} {at}" for name, at in fields.items()]
+    jit = elf_file([ElfSection(".text.0", start + 0x100, 0x200, 0x100)], [ElfSymbol("hot", 0, 1)], kind=1)
+    files = {
+        path_of("{anon:anon}/7.0x7f0000000000.0x7f0000000fff", program=X): head + whole[72:],
+        f"samples/current/{X}/{{dep}}/{{anon:anon}}/7.jo": jit,
+    }
+    with pytest.raises(FormatError, match="the number of nodes"):
+        Read(write_session(tmp_path, files))
+    files["abi"] = "\n".join([f"sizeof_struct_opd_header {len(head)}", *lines]).encode()
+    assert Read(write_session(tmp_path, files)).costs == {("7.jo", "hot", start + 0x110): 6}
 
 
 def test_an_abi_file_that_lies_does_no_harm(tmp_path: Path) -> None:
