@@ -143,7 +143,8 @@ struct fp_estimate_flow {
     /* the contexts */
     struct fp_estimate_context *contexts;
     uint32_t n_contexts, cap_contexts;
-    uint32_t *first; /* by function: the last context found; FP_NO_ID: none */
+    uint32_t n_whole; /* contexts from here on are under [pruned]: of their callers only the last is known */
+    uint32_t *first;  /* by function: the last context found; FP_NO_ID: none */
 };
 
 /* NULL when memory ran out.  The sums are squeezed. */

@@ -200,6 +200,30 @@ static int walk_all(struct walk *w) {
     return 0;
 }
 
+/* What the contexts of a function leave over stands under the arcs that it is of, where that is not too small: of those
+ * whose callers have contexts that were not made. */
+static int add_left(struct walk *w) {
+    struct fp_estimate_flow *f = w->f;
+    double *left = w->possible;
+    f->n_whole = f->n_contexts;
+    for (uint32_t i = 0; i < f->n_arcs; i++) w->through[i] = 0;
+    for (uint32_t i = 0; i < f->n_functions; i++) left[i] = 1;
+    for (uint32_t id = 0; id < f->n_whole; id++) {
+        left[f->contexts[id].function] -= f->contexts[id].share;
+        if (f->contexts[id].arc != FP_NO_ID) w->through[f->contexts[id].arc] += f->contexts[id].share;
+    }
+    for (uint32_t i = 0; i < f->n_arcs; i++) {
+        const struct fp_estimate_arc *arc = &f->arcs[i];
+        const double of_arc = arc->share - w->through[i], of_all = left[arc->callee];
+        const double share = of_arc < of_all ? of_arc : of_all; /* within cycles an arc has not just its own */
+        if (!(share > ROUNDING) || share * f->cost[arc->callee] < w->prune) continue;
+        const int status = add_context(w, arc->callee, FP_NO_ID, i, share);
+        if (status) return status == TOO_MANY ? 0 : status;
+        left[arc->callee] -= share;
+    }
+    return 0;
+}
+
 /* Direct callers, or none. */
 static int walk_arcs(struct walk *w, uint32_t callers) {
     struct fp_estimate_flow *f = w->f;
@@ -237,6 +261,8 @@ int fp_flow_walk(struct fp_estimate *e, uint32_t callers) {
         w.prune = w.prune > 0 ? w.prune * 4 : 1e-9;
     }
     e->prune = w.prune;
+    f->n_whole = f->n_contexts;
+    if (!status && callers == FP_CALLERS_ALL) status = add_left(&w);
     free(w.on_path);
     free(w.possible);
     free(w.through);

@@ -104,9 +104,17 @@ def test_pruned_shares_keep_their_place_in_the_total() -> None:
     assert report.warnings == [
         "9.9 % of the cost stands under [pruned], without all of its callers; a smaller --prune shows more"
     ]
-    # what is under a context that is too small has no callers either
+    # what is under contexts that are too small keeps its last caller, unless that is too small, too
     rows = [call(name(n), "b", 1) for n in range(1000)] + [call("b", "c", 1000), cost("c", 1000)]
-    assert estimate(rows, prune=0.01) == {"[pruned]>c": (1000,)}
+    assert estimate(rows, prune=0.01) == {"[pruned]>b>c": (1000,)}
+    rows += [call("b", "d", 9), cost("d", 9)]
+    report = Report()
+    assert estimate(rows, report, prune=0.01) == {"[pruned]>b>c": (1000,), "[pruned]>d": (9,)}
+    assert report.warnings[0].startswith("100.0 % of the cost stands under [pruned]")
+    # in part: main > b > c is large enough, the other callers of b are not
+    rows = [call("main", "b", 500)] + [call(name(n), "b", 1) for n in range(500)]
+    rows += [call("b", "c", 1000), cost("c", 1000)]
+    assert estimate(rows, prune=0.01) == {"main>b>c": (500,), "[pruned]>b>c": (500,)}
     # too small on average over the value types
     rows = [call("a", "c", 1, 50), call("b", "c", 99, 50), cost("c", 100, 100)]
     assert estimate(rows, prune=0.1) == {"b>c": (99, 99), "[pruned]>c": (1, 1)}
@@ -202,7 +210,7 @@ def test_a_very_long_chain_is_cut() -> None:
     functions = [name(n) for n in range(3 * depth)]
     rows = [call(f, g, 7) for f, g in pairwise(functions)] + [cost(functions[-1], 7), cost(functions[depth], 2)]
     found = estimate(rows)
-    assert found.pop(f"[pruned]>f{3 * depth - 1}") == (7,)
+    assert found.pop(f"[pruned]>f{3 * depth - 2}>f{3 * depth - 1}") == (7,)
     ((path, values),) = found.items()
     assert path.count(">") == depth
     assert path.endswith(f"f{depth - 1}>f{depth}")
