@@ -58,13 +58,17 @@ def one_of_each() -> list[str]:
     return found
 
 
-@pytest.fixture(params=[*one_of_each(), "object", "object by address", "object by function"])
+@pytest.fixture(params=[*one_of_each(), "object", "object by address", "object by function", "program of a log"])
 def profile(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
     output = tmp_path / "x.pb.gz"
     if request.param.startswith("object"):
         source = tmp_path / "x.callgrind"
         source.write_text(OBJECT)
         fastprof.convert(source, output, by=request.param.partition(" by ")[2] or "line")
+    elif request.param == "program of a log":
+        log = CORPUS / "xray/good/fdr5-pool-clang19.xray"
+        fastprof.convert(log, output, symbols=[CORPUS / "xray/pool-clang19"])
+        assert pprof("-top", output).splitlines()[0] == "File: pool-clang19"
     else:
         fastprof.convert(CORPUS / request.param, output, from_=request.param.split("/")[0])
     return output
