@@ -1,4 +1,4 @@
-"""10,000 addresses of a C++ program of 45 MB of DWARF, beside llvm-symbolizer on the same ones.
+"""10,000 addresses of a C++ program of 45 MB of DWARF, beside llvm-symbolizer on the same ones; and its line tables.
 
 python -m pytest bench/bench_symbols.py          builds the program first, which takes a minute or two
 """
@@ -14,6 +14,9 @@ from typing import Any
 import pytest
 
 from bench.peers import Run, peer
+from fastprof.core._c import lib
+from fastprof.symbols.dwarf import LineTables
+from fastprof.symbols.elf import ElfFile
 from fastprof.symbols.objects import ElfObject
 
 HEADERS = ("algorithm", "functional", "map", "regex", "string", "unordered_map", "vector")
@@ -59,6 +62,17 @@ def _record(benchmark: Any, command: list[str]) -> None:
 
 def test_lookup(benchmark: Any, program: Path) -> None:
     _record(benchmark, [sys.executable, "-c", LOOKUP, str(program), str(program.with_name("addresses"))])
+
+
+def test_line_tables(benchmark: Any, program: Path) -> None:
+    def rows() -> int:
+        tables = LineTables(ElfFile(program))
+        tables.find(0)  # they are read when they are asked for the first time
+        return int(lib.fp_lines_stats(tables._lines).rows)
+
+    n = benchmark.pedantic(rows, rounds=9)
+    benchmark.extra_info["rows"] = n
+    benchmark.extra_info["M rows/s"] = round(n / benchmark.stats.stats.min / 1e6)
 
 
 def test_llvm_symbolizer(benchmark: Any, program: Path) -> None:
