@@ -140,7 +140,7 @@ def make(
     together: dict[tuple[str, ...], Branch] = {}
     for input_ in inputs:
         operators = _before_bridge(input_, view, holds, options, looked_at)
-        bridge = [_bridge(input_, view)] if input_.view != view else []
+        bridge = [_bridge(input_, view, holds)] if input_.view != view else []
         looked_at.update(*(operator.options for operator in operators + bridge))
         # what is alike shares a branch, so that arcs, contexts and symbols are those of all inputs from the beginning
         key = input_.view, *(operator.place for operator in operators + bridge)
@@ -166,7 +166,7 @@ def make(
         looked_at.update(bridges.COMMON_VALUES.options)
     looked_at.update(*(operator.options for operator in joined))
     if view == "stacks" and not holds.labels:
-        looked_at -= {bridges.LABELS, bridges.PER_THREAD}
+        looked_at -= {bridges.LABELS, *([] if holds.threads else [bridges.PER_THREAD])}
     return Plan(branches, joined, looked_at, holds, several)
 
 
@@ -197,12 +197,13 @@ def _before_bridge(
     return operators
 
 
-def _bridge(input_: Input, view: str) -> Operator:
+def _bridge(input_: Input, view: str, holds: Holds) -> Operator:
     for operator in bridges.BRIDGES:
         if (operator.source, operator.target) == (input_.view, view):
             return operator
     they = "a graph does" if input_.view == "graph" else "stacks do"
-    raise UsageError(f"{input_.name}: {they} not say when things happened, which a timeline is made of")
+    instead = f"; {holds.instead}" if holds.instead else ""
+    raise UsageError(f"{input_.name}: {they} not say when things happened, which a timeline is made of{instead}")
 
 
 def _joined(
@@ -212,6 +213,8 @@ def _joined(
     stacks 0 means that there is nothing to add up."""
     operators: list[Operator] = []
     if view == "timeline":
+        if holds.nested:
+            operators.append(bridges.NEST)
         return operators
     if view == "stacks":
         if n and not holds.places:

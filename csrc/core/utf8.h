@@ -2,7 +2,7 @@
 #ifndef FP_UTF8_H
 #define FP_UTF8_H
 
-#include "core/fp.h"
+#include "core/buf.h"
 
 /* The length of the UTF-8 character at p, n > 0 bytes, or 0 if it is none (RFC 3629: no surrogates, no more bytes than
  * the character needs, nothing above U+10FFFF). */
@@ -17,5 +17,11 @@ static inline unsigned fp_utf8_length(const uint8_t *p, size_t n) {
         return 0;
     return length;
 }
+
+/* Are all of n bytes at p UTF-8? */
+int fp_is_utf8(const uint8_t *p, size_t n);
+
+/* Appends n bytes, with U+FFFD instead of each byte that is not UTF-8.  0 or FP_E_NOMEM. */
+int fp_utf8_mend(struct fp_buf *to, const uint8_t *p, size_t n);
 
 #endif

@@ -18,27 +18,14 @@ static const uint32_t NOWHERE = 1u << 31;
 
 /* ---- strings ---- */
 
-static int is_utf8(const uint8_t *p, size_t n) {
-    for (size_t i = 0; i < n;) {
-        unsigned length = fp_utf8_length(p + i, n - i);
-        if (!length) return 0;
-        i += length;
-    }
-    return 1;
-}
-
 /* The string with U+FFFD instead of each byte that is not UTF-8, entered into the model.  FP_NO_ID when memory ran
  * out. */
 static uint32_t mend(struct fp_pprof_writer *w, uint32_t string) {
     size_t n;
     const uint8_t *p = fp_string(&w->model->strings, string, &n);
     struct fp_buf mended = {0};
-    for (size_t i = 0; i < n;) {
-        unsigned length = fp_utf8_length(p + i, n - i);
-        if (length ? fp_buf_put(&mended, p + i, length) : fp_buf_put(&mended, "\xef\xbf\xbd", 3)) break;
-        i += length ? length : 1;
-    }
-    uint32_t id = mended.failed ? FP_NO_ID : fp_strings_intern(&w->model->strings, mended.p, mended.n);
+    const int failed = fp_utf8_mend(&mended, p, n);
+    const uint32_t id = failed ? FP_NO_ID : fp_strings_intern(&w->model->strings, mended.p, mended.n);
     fp_buf_free(&mended);
     w->stats.mended++;
     return id;
@@ -50,7 +37,7 @@ int64_t fp_pprof_string(struct fp_pprof_writer *w, uint32_t string, struct fp_bu
     if (FP_LIKELY(w->strings[string])) return w->strings[string];
     size_t n;
     const uint8_t *p = fp_string(&w->model->strings, string, &n);
-    if (!is_utf8(p, n)) {
+    if (!fp_is_utf8(p, n)) {
         uint32_t mended = mend(w, string);
         if (mended == FP_NO_ID) return FP_E_NOMEM;
         int64_t id = fp_pprof_string(w, mended, out);

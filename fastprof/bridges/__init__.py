@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 
 # The words of --labels.  own: the labels that samples have in the input.  The others become labels.
 LABEL_WORDS = ("own", "thread", "process", "part", "cpu")
+_THREAD = frozenset({"thread", "process"})
 
 # How many bytes of a name a regular expression is given.  Names come from files, and the time for one may grow with the
 # square of its length.
@@ -129,7 +130,8 @@ TIME_UNIT = Option(
     Words("ns", "ticks"),
     "ns",
     group="views",
-    help="timeline to stacks or graph: times in nanoseconds (default), or in clock ticks, which are exact",
+    help="times of a timeline that becomes stacks, a graph or a drawing: in nanoseconds (default), or in clock ticks, "
+    "which are exact",
 )
 INLINE_CALLS = Option(
     "inline_calls",
@@ -175,7 +177,7 @@ MAX_MEMORY = Option(
 def labels_apart(options: Options, holds: Holds) -> frozenset[str]:
     """By which of thread, process, part and cpu the user asked to keep rows apart, which else are added up."""
     if not holds.labels:
-        return frozenset()
+        return _THREAD if holds.threads and options[PER_THREAD] else frozenset()
     asked = frozenset(options[LABELS] or ()) - {"own"}
     return asked | {"thread", "process", "part"} if options[PER_THREAD] else asked
 
@@ -183,7 +185,7 @@ def labels_apart(options: Options, holds: Holds) -> frozenset[str]:
 def labels_wanted(options: Options, holds: Holds) -> frozenset[str]:
     """The labels that samples keep, of LABEL_WORDS."""
     if not holds.labels:
-        return frozenset()
+        return _THREAD if holds.threads else frozenset()
     own = ("own", "thread", "process") if options[LABELS] is None else options[LABELS]
     return labels_apart(options, holds) | frozenset(own or ())
 
@@ -224,6 +226,7 @@ BRIDGES = (
         "graph", "stacks", "estimate:to_stacks", "a graph to stacks", (STACKS, PRUNE, BY, PER_THREAD, LABELS), True
     ),
 )
+NEST = Operator("timeline", "timeline", "nest:nest", "a timeline to a format that draws calls", (TIME_UNIT,))
 # What a row says itself, by its view.  The plan puts these right behind each reader, for what that does not select by.
 SELECT = {
     "timeline": Operator("timeline", "timeline", "filter:select", "timelines", (PART, TIME_RANGE, THREADS)),
@@ -254,5 +257,5 @@ SUM_LINES = Operator("graph", "graph", "aggregate:lines", "graphs to a format wi
 LINES_IN_ORDER = Operator("graph", "graph", "aggregate:lines_in_order", "lines that are in order", (MAX_MEMORY,))
 
 _OF_GRAPHS = (COMPUTE, MERGE_GRAPHS, SUM_PLACES, SUM_LINES, LINES_IN_ORDER)
-_WITHIN = (ONLY_NAMES, SUM_STACKS, EQUAL_STACKS, COMMON_VALUES, ONE_VALUE, *_OF_GRAPHS)
+_WITHIN = (NEST, ONLY_NAMES, SUM_STACKS, EQUAL_STACKS, COMMON_VALUES, ONE_VALUE, *_OF_GRAPHS)
 OPERATORS = (*SELECT.values(), NAME_ADDRESSES, FUNCTIONS, RENAME, *BRIDGES, *_WITHIN)

@@ -203,4 +203,5 @@ class StackSums:
         not_representable = self._report.not_representable
         not_representable.add("sample-times", "times of samples", self._c.timed)
         if not self._holds.labels:
-            not_representable.add("sample-labels", "labels and threads of samples", self._c.unlabelled)
+            what = "labels of samples" if self._holds.threads else "labels and threads of samples"
+            not_representable.add("sample-labels", what, self._c.unlabelled)

@@ -160,6 +160,8 @@ class Holds(NamedTuple):
 
     values: bool = True  # several value types at once
     labels: bool = True  # stacks: labels and threads of samples
+    threads: bool = False  # stacks, without `labels`: threads of samples all the same
+    nested: bool = False  # timeline: wants calls that nest, in nanoseconds, because it draws them
     times: bool = True  # stacks: times of samples
     calls: bool = True  # graph: call arcs, jumps, objects and addresses, not only self costs by line
     names: bool = True  # names of functions and addresses
@@ -173,6 +175,7 @@ class Holds(NamedTuple):
     apart: bool = False  # takes the rows of several inputs as they come: they need not become one part before
     # With values=False, how well a value type suits the one column: 0 is best, None not at all.
     suits: Callable[[ValueType], int | None] = lambda value_type: 0
+    instead: str = ""  # which formats to choose for a view that cannot become this format's
     told: tuple[str, ...] = ()  # names of value types that say the same: if one is kept, the others are not lost
 
 
@@ -203,6 +206,14 @@ class Format(NamedTuple):
     selects: tuple[Option[Any], ...] = ()  # the same, but they choose what is read: all inputs have to look at them
     writes: tuple[Option[Any], ...] = ()  # options that its writer looks at
     room: str = ""  # the format's package; set by the registry
+    also: str = ""  # another view that it is written from, if all inputs have that
+
+    def view_for(self, inputs: Iterable[Input]) -> str:
+        """The view that its writer is given, whatever the order of the inputs: if any, the one that holds most."""
+        views = {input_.view for input_ in inputs}
+        if self.view == "any":
+            return views.pop() if len(views) == 1 else "graph" if "graph" in views else "stacks"
+        return self.also if views == {self.also} else self.view
 
     def reader_class(self) -> type[Reader]:
         found: type[Reader] = self._load(self.reader)

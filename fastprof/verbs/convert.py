@@ -70,7 +70,7 @@ def converted(
         with Inputs(paths, from_, model, asked, report, progress, failed if keep_going else None) as found:
             if not found.all:
                 raise FastprofError(f"no input can be read; the last: {report.warnings[-1]}")
-            view = view_of(found.all) if target.view == "any" else target.view
+            view = target.view_for(found.all)
             with Sink(output) as sink:
                 way = plan.make(found.all, view, target.holds, asked, merge=merge, hasty=hasty)
                 plan.refuse_idle(asked, found.all, target, way)
@@ -107,9 +107,3 @@ def target_of(output: str, to: str | None) -> Format:
     if not target.writer:
         raise UsageError(f"fastprof reads {target.name} but does not write it")
     return target
-
-
-def view_of(inputs: Iterable[Input]) -> str:
-    """The view that holds most of all inputs, whatever their order."""
-    views = {input_.view for input_ in inputs}
-    return views.pop() if len(views) == 1 else "graph" if "graph" in views else "stacks"

@@ -25,7 +25,7 @@ from fastprof.core.parts import default_value, match_values, merge_parts
 from fastprof.core.report import Report
 from fastprof.core.sink import Sink
 from fastprof.core.version import __version__
-from fastprof.verbs.convert import target_of, view_of
+from fastprof.verbs.convert import target_of
 from fastprof.verbs.inputs import Inputs, Progress, expand
 
 Path = str | os.PathLike[str]
@@ -157,8 +157,10 @@ def _view(target: Format | None, inputs: list[Input]) -> str:
         return "graph"
     if target.view == "timeline":
         raise UsageError(f"a difference has no times, which {target.name} is made of")
-    view = view_of(inputs) if target.view == "any" else target.view
-    return "graph" if view == "timeline" else view
+    view = target.view_for(inputs)
+    if view == "timeline":
+        return "graph" if target.view == "any" else target.view
+    return view
 
 
 class _Both(Input):

@@ -65,9 +65,13 @@ class Conversion(NamedTuple):
 
 def convert(file: str, to: str, options: Options = HERE, capacity: int | None = None) -> Conversion:
     """A corpus file as `to`.  Errors: UsageError when there is no way, FastprofError when a sum does not fit."""
-    opened = open_input((CORPUS / file).read_bytes(), options, None, format_of(file))
+    return convert_bytes((CORPUS / file).read_bytes(), format_of(file), to, options, capacity)
+
+
+def convert_bytes(data: bytes, from_: str, to: str, options: Options = HERE, capacity: int | None = None) -> Conversion:
+    opened = open_input(data, options, None, from_)
     target, out, given = formats.get(to), io.BytesIO(), Sums()
-    view = opened.reader.view if target.view == "any" else target.view
+    view = target.view_for([opened.reader])
     way = plan.make([opened.reader], view, target.holds, options)
     with Sink(out) as sink:
         writer = target.writer_class()(opened.model, sink, options, opened.report)

@@ -1,0 +1,74 @@
+"""What processes and threads are called in formats that are made to be looked at, and which numbers they have there."""
+
+from __future__ import annotations
+
+import os
+
+from fastprof.core._typing import NamedTuple
+from fastprof.core.model import Model, Part
+
+
+class Who(NamedTuple):
+    process: int  # from 1 on, in the order in which they are asked for
+    process_name: str
+    pid: int
+    tid: int
+    name: str
+    new_process: bool
+
+
+class Threads:
+    """Gives each thread of a model a process and a thread number that no other has.
+
+    Viewers take equal numbers for the same thread, although they are of different inputs, and 0 for none.  So a thread
+    whose numbers are taken, unknown or larger than `most_pid` and `most_tid` gets others, and is counted in `renumbered`.
+    """
+
+    def __init__(self, model: Model, most_pid: int, most_tid: int) -> None:
+        self._model = model
+        self._processes: dict[tuple[int, int], tuple[int, str, int]] = {}  # input, pid: number, name, pid there
+        self._pids, self._tids = _Free(most_pid), _Free(most_tid)
+        self.renumbered = 0
+
+    def who(self, thread: int, part: Part) -> Who:
+        """To be asked once for each thread."""
+        input_, pid, tid = self._model.row("threads", thread)
+        key = input_, pid
+        new_process = key not in self._processes
+        if new_process:
+            own_pid = self._pids.take(pid)
+            self._processes[key] = len(self._processes) + 1, self._process_name(input_, part), own_pid
+        process, process_name, own_pid = self._processes[key]
+        own_tid = self._tids.take(tid)
+        self.renumbered += (pid != 0 and own_pid != pid) or (tid != 0 and own_tid != tid)
+        name = f"thread {tid}" if tid else "thread"
+        return Who(process, process_name, own_pid, own_tid, name, new_process)
+
+    def _process_name(self, input_: int, part: Part) -> str:
+        """The command, or the only object, or the input."""
+        model = self._model
+        names = {model.string(model.row("objects", i)[0]) for i in range(1, model.count("objects"))} - {b""}
+        if part.command and part.command.split():
+            name = part.command.split()[0].decode("utf-8", "replace")
+        elif len(names) == 1:
+            name = names.pop().decode("utf-8", "replace")
+        else:
+            name = model.inputs[min(input_, len(model.inputs) - 1)] if model.inputs else ""
+        return os.path.basename(name).encode("utf-8", "replace").decode()
+
+
+class _Free:
+    """Numbers from 1 to `most`, each taken once."""
+
+    def __init__(self, most: int) -> None:
+        self._most = self._next = most
+        self._taken: set[int] = set()
+
+    def take(self, wanted: int) -> int:
+        """The number that is wanted; if it is not to be had, the largest that is."""
+        if not 0 < wanted <= self._most or wanted in self._taken:
+            while self._next in self._taken:
+                self._next -= 1
+            wanted = self._next
+        self._taken.add(wanted)
+        return wanted
