@@ -21,7 +21,8 @@ class Threads:
     """Gives each thread of a model a process and a thread number that no other has.
 
     Viewers take equal numbers for the same thread, although they are of different inputs, and 0 for none.  So a thread
-    whose numbers are taken, unknown or larger than `most_pid` and `most_tid` gets others, and is counted in `renumbered`.
+    whose numbers are taken, unknown or beyond `most_pid` and `most_tid` gets others; `renumbered` counts those that
+    had some.
     """
 
     def __init__(self, model: Model, most_pid: int, most_tid: int) -> None:

@@ -8,7 +8,7 @@ from copy import deepcopy
 
 from fastprof import formats, plan
 from fastprof.core._typing import Any
-from fastprof.core.engine import Format, Input, write
+from fastprof.core.engine import Format, write
 from fastprof.core.errors import FastprofError, OutOfOrder, UsageError
 from fastprof.core.model import Model
 from fastprof.core.options import checked
