@@ -155,6 +155,9 @@ EXTRA: dict[str, Any] = {
     "cpu": range(1 << 63),
     # Keys of labels that a bridge has made and that are thus not the source's own.  By the stack machine: cpu.
     "labels": (str, ...),
+    # What processes and threads of a timeline are called, by their ids.  By Trace Event JSON.
+    "process_names": [(int, bytes)],
+    "thread_names": [(int, int, bytes)],
     # The frequency of the clock that times of a timeline are read from; 0: unknown.  By XRay.
     "ticks_per_second": range(1 << 64),
 }

@@ -90,6 +90,8 @@ _COMBINED: dict[str, Callable[[list[Any]], Any]] = {
     "time_ns": lambda times: min(filter(None, times), default=0),
     "remarks": lambda lists: all_of(lists),
     "inherited": lambda lists: [*{event.name: event for event in all_of(lists)}.values()],
+    "process_names": lambda lists: all_of(lists),
+    "thread_names": lambda lists: all_of(lists),
     "labels": lambda lists: tuple(all_of(lists)),
     "default_sample_type": min,
     "drop_frames": min,

@@ -45,6 +45,18 @@ class Threads:
         name = f"thread {tid}" if tid else "thread"
         return Who(process, process_name, own_pid, own_tid, name, new_process)
 
+    def called(self, thread: int, who: Who, part: Part) -> tuple[str, str]:
+        """What the process and the thread are called, in the words of the source if it has some.  A name that the
+        source gives a thread has its number behind it if that is another one here."""
+        _, pid, tid = self._model.row("threads", thread)
+        processes = dict(part.extra.get("process_names", ()))
+        threads = {(pid, tid): name for pid, tid, name in part.extra.get("thread_names", ())}
+        process = processes[pid].decode("utf-8", "replace") if pid in processes else who.process_name
+        if (pid, tid) not in threads:
+            return process, who.name
+        name = threads[pid, tid].decode("utf-8", "replace")
+        return process, name if tid in (0, who.tid) else f"{name} ({tid})"
+
     def _process_name(self, input_: int, part: Part) -> str:
         """The command, or the only object, or the input."""
         model = self._model

@@ -1,0 +1,222 @@
+#include "trace_event/write.h"
+
+#include <stdlib.h>
+
+#include "core/array.h"
+#include "core/digits.h"
+#include "core/json.h"
+#include "core/utf8.h"
+
+/* TEXT: a longer payload is no text to call an event by.  FIXED: more than what a row has beside its name. */
+enum { TEXT = 200, FIXED = 256 };
+
+struct fp_trace_thread {
+    uint32_t depth;   /* calls that are open */
+    uint32_t tail_n;  /* bytes of `tail`; 0: nobody has said its ids */
+    uint8_t tail[40]; /* ,"pid":1,"tid":2 */
+};
+
+struct fp_trace_write *fp_trace_write_new(const struct fp_model *model) {
+    struct fp_trace_write *w = calloc(1, sizeof *w);
+    if (w) w->model = model;
+    return w;
+}
+
+void fp_trace_write_free(struct fp_trace_write *w) {
+    if (!w) return;
+    fp_buf_free(&w->names);
+    free(w->starts);
+    free(w->threads);
+    free(w);
+}
+
+#define NAME "{\"name\":\""
+#define PHASE "\",\"ph\":\""
+#define PUT(to, text) (memcpy(to, text, sizeof text - 1), (to) + sizeof text - 1)
+
+/* Appends {"name":"TEXT","ph":" to `to`. */
+static int put_name(struct fp_trace_write *w, struct fp_buf *to, const void *p, size_t n) {
+    if (!n) {
+        p = "[unknown]";
+        n = 9;
+    }
+    return fp_buf_put(to, NAME, sizeof NAME - 1) || fp_json_text(to, p, n, &w->replaced) ||
+                   fp_buf_put(to, PHASE, sizeof PHASE - 1)
+               ? FP_E_NOMEM
+               : 0;
+}
+
+/* The beginning of a function's rows, *n bytes.  NULL when memory ran out. */
+static const uint8_t *name_of(struct fp_trace_write *w, uint32_t function, size_t *n) {
+    const struct fp_model *m = w->model;
+    if (fp_array_zeroed(&w->starts, &w->cap_starts, (uint64_t)function + 1, sizeof *w->starts)) return NULL;
+    if (FP_UNLIKELY(!w->starts[function])) {
+        const size_t start = w->names.n;
+        uint32_t length;
+        size_t name_n;
+        const uint8_t *name = fp_string(&m->strings, fp_table_row(&m->functions, function)[FP_FUNCTION_NAME], &name_n);
+        if (fp_buf_put(&w->names, &(uint32_t){0}, sizeof length) || put_name(w, &w->names, name, name_n)) return NULL;
+        if (w->names.n - start - sizeof length > UINT32_MAX) return NULL;
+        length = (uint32_t)(w->names.n - start - sizeof length);
+        memcpy(w->names.p + start, &length, sizeof length);
+        w->starts[function] = start + 1;
+    }
+    const uint8_t *p = w->names.p + w->starts[function] - 1;
+    *n = fp_u32(p);
+    return p + sizeof(uint32_t);
+}
+
+/* Ends the last row.  FIXED bytes must be writable. */
+static uint8_t *close_row(struct fp_trace_write *w, uint8_t *to) {
+    if (w->open == 2) *to++ = '}';
+    if (w->open) *to++ = '}';
+    w->open = 0;
+    return to;
+}
+
+/* Nanoseconds as microseconds: 12345 is 12.345, 12000 is 12. */
+static uint8_t *put_us(uint8_t *to, uint64_t ns) {
+    const uint64_t us = ns / 1000, rest = ns % 1000;
+    to = fp_put_decimal(to, us);
+    if (!rest) return to;
+    fp_put_decimal(to, 1000 + rest);
+    *to = '.'; /* instead of the 1 */
+    return to + 4;
+}
+
+void fp_trace_thread(struct fp_trace_write *w, uint32_t thread, uint32_t pid, uint32_t tid) {
+    struct fp_trace_thread *t = &w->threads[thread];
+    uint8_t tail[FIXED], *to = PUT(tail, ",\"pid\":");
+    to = fp_put_decimal(to, pid);
+    to = PUT(to, ",\"tid\":");
+    to = fp_put_decimal(to, tid);
+    t->tail_n = (uint32_t)(to - tail);
+    memcpy(t->tail, tail, sizeof t->tail);
+}
+
+/* Is it a short text without control characters? */
+static int is_text(const uint8_t *p, size_t n) {
+    if (!n || n > TEXT) return 0;
+    for (size_t i = 0, length; i < n; i += length) {
+        length = fp_utf8_length(p + i, n - i);
+        if (!length || p[i] < ' ' || p[i] == 0x7f || (p[i] == 0xc2 && p[i + 1] < 0xa0)) return 0;
+    }
+    return 1;
+}
+
+/* Appends the beginning of an event's row. */
+static int put_event_name(struct fp_trace_write *w, const struct fp_batch *b, uint32_t i, struct fp_buf *out) {
+    const uint8_t *p = b->bytes + (b->aux[i] >> 32);
+    const uint32_t n = (uint32_t)b->aux[i];
+    return is_text(p, n) ? put_name(w, out, p, n) : put_name(w, out, "event", 5);
+}
+
+/* Appends what an event has behind its thread. */
+static int put_event(const struct fp_batch *b, uint32_t i, struct fp_buf *out) {
+    const uint8_t *p = b->bytes + (b->aux[i] >> 32);
+    const uint32_t n = (uint32_t)b->aux[i];
+    const int typed = b->op[i] == FP_OP_TYPED, text = is_text(p, n);
+    if (fp_buf_reserve(out, 2 * (size_t)n + FIXED)) return FP_E_NOMEM;
+    uint8_t *to = PUT(out->p + out->n, ",\"s\":\"t\"");
+    if (typed || !text) to = PUT(to, ",\"args\":{");
+    if (typed) {
+        to = PUT(to, "\"type\":");
+        to = fp_put_decimal(to, b->function[i]);
+        if (!text) *to++ = ',';
+    }
+    if (!text) {
+        to = PUT(to, "\"data\":\"");
+        for (uint32_t k = 0; k < n; k++) {
+            *to++ = (uint8_t)"0123456789abcdef"[p[k] >> 4];
+            *to++ = (uint8_t)"0123456789abcdef"[p[k] & 15];
+        }
+        *to++ = '"';
+    }
+    if (typed || !text) *to++ = '}';
+    out->n = (size_t)(to - out->p);
+    return 0;
+}
+
+static int put_argument(struct fp_trace_write *w, uint64_t argument, struct fp_buf *out) {
+    if (!w->args || !w->open) {
+        w->arguments++;
+        return 0;
+    }
+    if (fp_buf_reserve(out, FIXED)) return FP_E_NOMEM;
+    uint8_t *to = out->p + out->n;
+    to = w->open == 1 ? PUT(to, ",\"args\":{\"arg") : PUT(to, ",\"arg");
+    to = fp_put_decimal(to, w->n_args++);
+    to = PUT(to, "\":");
+    to = fp_put_decimal(to, argument);
+    w->open = 2;
+    out->n = (size_t)(to - out->p);
+    return 0;
+}
+
+/* Is this row of a call that is too deep? */
+static int is_deep(struct fp_trace_write *w, struct fp_trace_thread *t, uint8_t op) {
+    if (op == FP_OP_EXIT || op == FP_OP_TAIL_EXIT) return --t->depth >= FP_TRACE_DEPTH;
+    if (op != FP_OP_ENTER && op != FP_OP_ENTER_ARGS) return 0;
+    w->skipped = t->depth++ >= FP_TRACE_DEPTH;
+    w->deep += (uint64_t)w->skipped;
+    return w->skipped;
+}
+
+int fp_trace_write_put(struct fp_trace_write *w, const struct fp_batch *b, struct fp_buf *out, struct fp_err *err) {
+    for (; w->row < b->n; w->row++) {
+        const uint32_t i = w->row, thread = b->thread[i];
+        const uint8_t op = b->op[i];
+        const int is_event = op == FP_OP_CUSTOM || op == FP_OP_TYPED;
+        if (op == FP_OP_ARGUMENT) {
+            if (!w->skipped && put_argument(w, b->aux[i], out)) return fp_no_memory(err);
+            continue;
+        }
+        if (fp_array_zeroed(&w->threads, &w->cap_threads, (uint64_t)thread + 1, sizeof *w->threads))
+            return fp_no_memory(err);
+        struct fp_trace_thread *t = &w->threads[thread];
+        if (FP_UNLIKELY(!t->tail_n)) {
+            w->asked = thread;
+            return FP_ASK;
+        }
+        const uint64_t ns = b->time[i];
+        if (FP_UNLIKELY(!w->begun)) {
+            w->zero = ns >> 52 ? ((ns >> 51) - 1) << 51 : 0;
+            w->begun = 1;
+        }
+        if (FP_UNLIKELY(ns < w->zero))
+            return fp_fail_got(err, FP_E_OVERFLOW, 0, "a time in nanoseconds", FP_GOT_UNSIGNED, ns,
+                               "no earlier than %, as the first is much later", w->zero);
+        if (FP_UNLIKELY(is_deep(w, t, op))) continue;
+        size_t n = 0;
+        const uint8_t *name = is_event ? NULL : name_of(w, b->function[i], &n);
+        if (!is_event && !name) return fp_no_memory(err);
+        if (fp_buf_reserve(out, n + FIXED)) return fp_no_memory(err);
+        uint8_t *to = close_row(w, out->p + out->n);
+        if (w->rows++) *to++ = ',';
+        *to++ = '\n';
+        if (is_event) {
+            out->n = (size_t)(to - out->p);
+            if (put_event_name(w, b, i, out) || fp_buf_reserve(out, FIXED)) return fp_no_memory(err);
+            to = out->p + out->n;
+            *to++ = 'i';
+        } else {
+            memcpy(to, name, n);
+            to += n;
+            *to++ = op == FP_OP_ENTER || op == FP_OP_ENTER_ARGS ? 'B' : 'E';
+        }
+        to = PUT(to, "\",\"ts\":");
+        to = put_us(to, ns - w->zero);
+        memcpy(to, t->tail, sizeof t->tail);
+        out->n = (size_t)(to - out->p) + t->tail_n;
+        if (is_event && put_event(b, i, out)) return fp_no_memory(err);
+        w->open = 1;
+        w->n_args = 0;
+    }
+    return FP_DONE;
+}
+
+int fp_trace_write_end(struct fp_trace_write *w, struct fp_buf *out) {
+    if (fp_buf_reserve(out, FIXED)) return FP_E_NOMEM;
+    out->n = (size_t)(close_row(w, out->p + out->n) - out->p);
+    return 0;
+}

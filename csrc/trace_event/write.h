@@ -1,0 +1,69 @@
+/* trace_event/write.h - a timeline as Chrome's Trace Event JSON: a begin (B) and an end (E) for each call, an
+ * instant (i) for each event, one a line.
+ *
+ *   {"name":"main","ph":"B","ts":0.012,"pid":7,"tid":7},
+ *   {"name":"note","ph":"i","ts":0.02,"pid":7,"tid":7,"s":"t"},
+ *   {"name":"main","ph":"E","ts":1.5,"pid":7,"tid":7}
+ *
+ * The calls of the timeline must nest, and its times are nanoseconds (bridges/nest.h).  `ts` is in microseconds, made
+ * from integers.  Viewers take it for a double, which holds nanoseconds up to 2^53.  So times keep the clock's own
+ * zero, unless the first one is beyond 2^52: then a multiple of 2^51 is taken off, such that the first is between 2^51
+ * and 2^52 and rows may still be earlier.
+ *
+ * An event whose payload is a short printable text is called like it.  Others are called "event", and their bytes are
+ * in hexadecimal: "args":{"data":"00ff"}.  A typed event has its type beside that: "args":{"type":5,"data":"00ff"}.
+ *
+ * Memory: linear in distinct functions.
+ */
+#ifndef FP_TRACE_EVENT_WRITE_H
+#define FP_TRACE_EVENT_WRITE_H
+
+#include "core/batch.h"
+#include "core/buf.h"
+#include "core/model.h"
+
+/* cffi-begin */
+
+/* Levels of calls at most: Perfetto loses the beginnings of deeper ones without a word, but not their ends. */
+enum { FP_TRACE_DEPTH = 512 };
+
+struct fp_trace_write {
+    const struct fp_model *model; /* borrowed */
+    int32_t args;                 /* write arguments of calls; set by the caller */
+    uint32_t asked;               /* after FP_ASK: the thread to call fp_trace_thread for */
+    uint32_t row;                 /* of the batch: the first one that was not written */
+    uint64_t rows;
+    uint64_t deep;      /* calls left out because of FP_TRACE_DEPTH */
+    uint64_t arguments; /* that are not written */
+    uint64_t replaced;  /* bytes of names that are no UTF-8 */
+    uint64_t zero;      /* nanoseconds that are taken off each time; known after the first row */
+
+    /* private from here on */
+    struct fp_trace_thread *threads; /* by id */
+    uint32_t cap_threads;
+    struct fp_buf names; /* {"name":"...","ph":" of functions */
+    uint64_t *starts;    /* by function: where it begins in `names`, + 1; 0 = not there yet */
+    uint32_t cap_starts;
+    int32_t begun;   /* has there been a row? */
+    int32_t open;    /* the last row has no } yet: 1, and its arguments: 2 */
+    int32_t skipped; /* the last call was left out */
+    uint32_t n_args; /* of the last row */
+};
+
+/* Borrows the model.  NULL when memory ran out.  Caller owns. */
+struct fp_trace_write *fp_trace_write_new(const struct fp_model *model);
+void fp_trace_write_free(struct fp_trace_write *w);
+
+/* Says which ids a thread has in the output. */
+void fp_trace_thread(struct fp_trace_write *w, uint32_t thread, uint32_t pid, uint32_t tid);
+
+/* Appends the rows of a batch from w->row on, which the caller sets to 0.  FP_ASK for a thread that is new: say its ids
+ * and call again.  FP_DONE, FP_E_NOMEM, or FP_E_OVERFLOW: a time that cannot be written. */
+int fp_trace_write_put(struct fp_trace_write *w, const struct fp_batch *b, struct fp_buf *out, struct fp_err *err);
+
+/* Ends the last row, so that what else there is to say can follow.  0 or FP_E_NOMEM. */
+int fp_trace_write_end(struct fp_trace_write *w, struct fp_buf *out);
+
+/* cffi-end */
+
+#endif

@@ -1,0 +1,84 @@
+"""Writes timelines as Trace Event JSON (csrc/trace_event/write.h)."""
+
+from __future__ import annotations
+
+from fastprof.core._c import ffi, lib
+from fastprof.core.engine import Writer
+from fastprof.core.errors import check
+from fastprof.core.model import Batch, Model, Part
+from fastprof.core.options import Options
+from fastprof.core.owner import owned
+from fastprof.core.report import Report
+from fastprof.core.sink import Sink
+from fastprof.core.threads import Threads, Who
+from fastprof.core.version import __version__
+from fastprof.formats.trace_event import ARGS
+
+_MOST = (1 << 31) - 1  # what Perfetto takes for a process or thread
+
+
+class TraceEventWriter(Writer):
+    """One object with an array of events, in the order of the rows, which is that of time in each thread."""
+
+    format = "trace-event"
+    view = "timeline"
+
+    def __init__(self, model: Model, sink: Sink, options: Options, report: Report) -> None:
+        super().__init__(model, sink, options, report)
+        self._w = owned(lib.fp_trace_write_new(model.c), lib.fp_trace_write_free, "the writer of trace events")
+        self._w.args = options[ARGS]
+        self._err = ffi.new("struct fp_err *")
+        self._threads = Threads(model, _MOST, _MOST)
+        self._seen: list[tuple[int, Who, Part]] = []
+        self._begun = False
+
+    def _begin(self, unit: str) -> None:
+        head = f'{{"displayTimeUnit":"ns","otherData":{{"creator":"fastprof-{__version__}"{unit}}},"traceEvents":['
+        self.text(head.encode())
+        self._begun = True
+
+    def put(self, batch: Batch) -> None:
+        w, part = self._w, self.model.parts[batch.part]
+        if not self._begun:
+            self._begin("" if part.extra.get("ticks_per_second") else ',"unit":"ticks"')
+        w.row = 0
+        while self._status(lib.fp_trace_write_put(w, batch.c, self.out, self._err)) == lib.FP_ASK:
+            who = self._threads.who(w.asked, part)
+            self._seen.append((w.asked, who, part))
+            lib.fp_trace_thread(w, w.asked, who.pid, who.tid)
+
+    def _status(self, status: int) -> int:
+        return check(status, self._err, "output", self.format)
+
+    def end(self) -> None:
+        w, report = self._w, self.report
+        if not self._begun:
+            self._begin("")
+        if lib.fp_trace_write_end(w, self.out):
+            raise MemoryError("no memory for output")
+        self.written = int(w.rows)
+        # Viewers take names wherever they stand, and a reader may have learned them late.
+        rows = [row for seen in self._seen for row in self._named(*seen)]
+        self.text(("," * bool(self.written and rows) + ",".join(rows) + "\n]}\n").encode("utf-8", "replace"))
+        if w.zero:
+            report.warn(f"times are {w.zero} ns less than in the source, so that viewers can tell nanoseconds apart")
+        report.rows["rows written"] += self.written
+        for code, text, n in (
+            ("deep-calls", f"calls below {lib.FP_TRACE_DEPTH} others, left out", w.deep),
+            ("call-arguments", "call arguments (--args writes them)", w.arguments),
+            ("replaced-bytes", "bytes of names that are no UTF-8, replaced", w.replaced),
+            ("thread-numbers", "threads whose numbers others have, too, given new ones", self._threads.renumbered),
+        ):
+            report.not_representable.add(code, text, n)
+
+    def _named(self, thread: int, who: Who, part: Part) -> list[str]:
+        """Rows that say what a thread is called, and its process if it is the first of that."""
+        from json import dumps
+
+        process, name = self._threads.called(thread, who, part)
+        said = [("process_name", process)] * (who.new_process and bool(process)) + [("thread_name", name)]
+        where = f'"pid":{who.pid},"tid":{who.tid}'
+        return [
+            f'\n{{"name":"{what}","ph":"M",{where},"args":{{"name":{dumps(text, ensure_ascii=False)}}}}}'
+            for what, text in said
+        ]

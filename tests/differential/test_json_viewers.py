@@ -1,0 +1,143 @@
+"""What speedscope, Catapult and Perfetto make of our JSON: self and inclusive times and calls of each function.
+
+Viewers compute in doubles, and each time is rounded to a nanosecond by itself: hence a nanosecond for each call, and for each
+call of those that it makes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+import fastprof
+from tests.differential.peers import viewer
+from tests.support.paths import CORPUS
+from tests.support.xraylog import FdrLog
+
+# Of the thread slices: calls, self and total time of each name, of calls within another one of that name only its own.
+SLICES = """
+with child as (select parent_id id, sum(dur) dur from slice where parent_id is not null group by 1)
+select name, count(*), sum(s.dur - coalesce(child.dur, 0)), sum(iif(exists (
+  select 1 from ancestor_slice(s.id) a where a.name = s.name), 0, s.dur))
+from slice s left join child using (id) group by 1"""
+ERRORS = "select name, value from stats where value > 0 and severity in ('error', 'data_loss')"
+
+
+class Times(NamedTuple):
+    calls: int
+    self_ns: float
+    total_ns: float
+    made: int = 0  # calls of others
+
+
+def ours(path: Path) -> dict[str, Times]:
+    # a cycle is shown as one otherwise
+    rows = fastprof.top(path, n=0, cycles=False, tree="calling").rows
+    return {
+        row.name: Times(row.calls or 0, row.self, row.inclusive, sum(arc.calls or 0 for arc in row.callees))
+        for row in rows
+    }
+
+
+def catapults(path: Path) -> dict[str, Times]:
+    found = viewer("catapult", path)
+    assert found["warnings"] == []
+    return added(
+        (name, Times(of["calls"], of["self"] * 1000, of["total"] * 1000))
+        for thread in found["threads"]
+        for name, of in thread["functions"].items()
+    )
+
+
+def perfettos(path: Path) -> dict[str, Times]:
+    slices, errors = viewer("trace_processor", path, SLICES, ERRORS)
+    assert errors == []
+    return {name: Times(*times) for name, *times in slices}
+
+
+def speedscopes(path: Path) -> dict[str, Times]:
+    """It counts no calls."""
+    units = {"microseconds": 1000, "nanoseconds": 1}
+    return added(
+        (name, Times(0, of["self"] * units[profile["unit"]], of["total"] * units[profile["unit"]]))
+        for profile in viewer("speedscope", path)
+        for name, of in profile["functions"].items()
+    )
+
+
+def added(found: Any) -> dict[str, Times]:
+    sums: dict[str, Times] = {}
+    for name, times in found:
+        sums[name] = Times(*map(sum, zip(sums.get(name, Times(0, 0, 0)), times, strict=True)))
+    return sums
+
+
+def odd() -> bytes:
+    """Calls of no time, equal times, recursion, calls left by an exception, calls that never end, two threads."""
+    log = FdrLog(version=5)
+    buffer = log.buffer(tid=7, pid=7).cpu(0, 1000)
+    buffer.enter(1).enter(2).enter(3).exit(3).exit(2).enter(2).exit(2, 10)  # nothing passes in 2 and 3 at first
+    buffer.enter(4, 5).enter(4, 5).enter(4).exit(4, 7).exit(4, 3).enter(3).exit(4, 2)  # 3 is left
+    buffer.exit(1, 4).enter(1).enter(5, 6).enter(5, 1)
+    log.buffer(tid=8, pid=7).cpu(1, 1001).enter(1, 3).enter(6).exit(6, 20).exit(1)
+    return log.bytes()
+
+
+CASES = {
+    **{name: CORPUS / f"xray/good/{name}.xray" for name in ("fdr5-pool-clang19", "fdr5-events-clang19", "fdr4-busy")},
+    "odd": None,
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("theirs", [catapults, perfettos, speedscopes])
+def test_calls_of_trace_events(name: str, theirs: Callable[[Path], dict[str, Times]], tmp_path: Path) -> None:
+    source, written = CASES[name] or tmp_path / "odd.xray", tmp_path / "out.trace.json"
+    if name == "odd":
+        if theirs is speedscopes:
+            return  # it sorts beginnings and ends by themselves, so calls of no time are put together wrongly
+        source.write_bytes(odd())
+    fastprof.convert(source, written)
+    compare(theirs(written), ours(source), calls=theirs is not speedscopes)
+
+
+def compare(found: dict[str, Times], expected: dict[str, Times], *, calls: bool) -> None:
+    timed = {name for name, times in expected.items() if times.self_ns or times.total_ns}
+    assert timed <= {name for name in found if name in expected} and expected
+    for name in timed:
+        theirs, mine = found[name], expected[name]
+        assert theirs.calls == mine.calls or not calls, name
+        assert theirs.self_ns == pytest.approx(mine.self_ns, abs=mine.calls + mine.made + 1, rel=1e-9), name
+        assert theirs.total_ns == pytest.approx(mine.total_ns, abs=mine.calls + 1, rel=1e-9), name
+
+
+def deep(levels: int) -> bytes:
+    """Each function calls the next one, a nanosecond after it was called."""
+    log = FdrLog(version=5)
+    buffer = log.buffer(tid=7, pid=7).cpu(0, 1000)
+    for function in range(1, levels + 1):
+        buffer.enter(function, 1)
+    for function in range(levels, 0, -1):
+        buffer.exit(function, 1)
+    return log.bytes()
+
+
+NAME = 'a"b\\c\t\u20ac\U0001f600'
+
+
+@pytest.mark.parametrize("theirs", [catapults, perfettos, speedscopes])
+def test_packed_deep_and_named(theirs: Callable[[Path], dict[str, Times]], tmp_path: Path) -> None:
+    """gzip; 600 levels, of which 512 are written; a name that JSON escapes."""
+    source, written = tmp_path / "in.xray", tmp_path / "out.trace.json.gz"
+    source.write_bytes(deep(600))
+    rename = NAME.replace("\\", "\\\\")
+    report = fastprof.convert(source, written, mod_funcname=[f"s/^#500$/{rename}/"])
+    assert report.not_representable == {"calls below 512 others, left out": 88}
+    found = theirs(written)
+    assert {name for name in found if name != "512"} == {f"#{i}" for i in range(1, 513) if i != 500} | {NAME}
+    expected = {f"#{i}" if i != 500 else NAME: Times(1, 2, 1200 - 2 * i + 1) for i in range(1, 512)}
+    compare(found, expected, calls=theirs is not speedscopes)
+    assert found["#512"].self_ns == pytest.approx(177, abs=1)  # and what those below it took

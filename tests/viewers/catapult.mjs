@@ -1,0 +1,46 @@
+// What chrome://tracing makes of a file: the importer of Catapult's trace viewer.
+//
+//   node catapult.mjs FILE
+//
+// prints JSON: {threads: [{name, functions: {NAME: {calls, self, total}}}, ...], warnings: [TEXT, ...]}, in microseconds.
+// `total` counts a function once where it calls itself.  Refused: exit code 1, and what Catapult said.
+import {join} from 'node:path';
+import {withPage} from './browser.mjs';
+
+const PAGE = join(import.meta.dirname, '../../.viewers/perfetto/assets/catapult_trace_viewer.html');
+
+// Runs in the page.
+async function imported() {
+  const file = document.querySelector('#given').files[0], bytes = new Uint8Array(await file.arrayBuffer());
+  const packed = bytes[0] === 0x1f && bytes[1] === 0x8b;
+  const model = new tr.Model();
+  new tr.importer.Import(model).importTraces([packed ? bytes.buffer : new TextDecoder().decode(bytes)]);
+  const threads = [];
+  for (const thread of model.getAllThreads()) {
+    const functions = {};
+    for (const slice of thread.sliceGroup.slices) {
+      const of = (functions[slice.title] ??= {calls: 0, self: 0, total: 0});
+      let caller = slice.parentSlice;
+      while (caller && caller.title !== slice.title) caller = caller.parentSlice;
+      of.calls++;
+      of.self += 1000 * slice.selfTime;
+      if (!caller) of.total += 1000 * slice.duration;
+    }
+    threads.push({name: thread.userFriendlyName, functions});
+  }
+  return {threads, warnings: model.importWarnings.map(warning => warning.message)};
+}
+
+try {
+  const result = await withPage(async page => {
+    await page.open('file://' + PAGE);
+    await page.until(`typeof tr === 'object' && !!tr.Model`);
+    await page.value(`document.body.insertAdjacentHTML('beforeend', '<input type=file id=given>')`);
+    await page.choose('#given', process.argv[2]);
+    return page.value(`(${imported})()`);
+  });
+  console.log(JSON.stringify(result));
+} catch (error) {
+  console.error(error.message.slice(0, 1000));
+  process.exitCode = 1;
+}
