@@ -55,7 +55,9 @@ static int push_name(struct fp_restack *r, uint32_t function, uint32_t of, struc
     uint32_t name = fp_table_row(&m->functions, function)[FP_FUNCTION_NAME];
     if (!name && fp_words_u64(fp_table_row(&m->frames, of) + FP_FRAME_ADDRESS)) name = fp_frame_name(m, of, &r->name);
     if (!name) name = fp_strings_intern(&m->strings, "[unknown]", 9);
-    uint32_t only = name == FP_NO_ID ? FP_NO_ID : fp_model_function(m, 0, 0, name, 0, 0);
+    const uint32_t *row = fp_table_row(&m->functions, function);
+    const uint32_t file = r->files ? row[FP_FUNCTION_FILE] : 0, first_line = r->files ? row[FP_FUNCTION_LINE] : 0;
+    uint32_t only = name == FP_NO_ID ? FP_NO_ID : fp_model_function(m, 0, file, name, 0, first_line);
     uint32_t line = only == FP_NO_ID ? FP_NO_ID : fp_model_line(m, only, 0, 0, 0);
     uint32_t frame = line == FP_NO_ID ? FP_NO_ID : fp_model_frame(m, 0, 0, 0, line);
     return frame == FP_NO_ID || push(r, frame) ? no_memory(err) : 0;
@@ -80,7 +82,8 @@ static int name_frame(struct fp_restack *r, uint32_t frame, struct fp_err *err) 
         if (outer >= id) return fp_unknown_id(err, "the outer line of a line", outer, id);
         if (function >= m->functions.n) return fp_unknown_id(err, "the function of a line", function, m->functions.n);
         const uint32_t *f = fp_table_row(&m->functions, function);
-        placed |= line[FP_LINE_LINE] || f[FP_FUNCTION_FILE] || f[FP_FUNCTION_OBJECT] || f[FP_FUNCTION_LINE];
+        placed |= line[FP_LINE_LINE] || f[FP_FUNCTION_OBJECT];
+        placed |= !r->files && (f[FP_FUNCTION_FILE] || f[FP_FUNCTION_LINE]);
         id = outer;
     }
     r->placed += placed;

@@ -15,7 +15,8 @@
 
 struct fp_restack {
     struct fp_model *model;
-    uint64_t placed; /* fp_restack_names: frames that had an address, a file or a line */
+    int32_t files;   /* fp_restack_names: names keep the file and the first line of their function; set by the caller */
+    uint64_t placed; /* fp_restack_names: frames that had an address, a file or a line that is left out */
     /* private from here on */
     uint32_t *frame_to; /* by frame: the place of what replaces it in `chains`, 0 = nothing does */
     uint32_t cap_frames;

@@ -3,6 +3,7 @@
     main a.c:3 > f b.c:7, inlined into g b.c:9     becomes    main > g > f
     main a.c:4 > [libx.so at 0x7f001136]                      main > [libx.so+0x1136]
 
+A target that holds files keeps the file and the first line of each function.
 For formats without places: stacks that differ only in those become equal, and are then summed up.
 Lost: addresses, objects, files and lines, which are counted; which functions were inlined.
 """
@@ -25,6 +26,7 @@ def only_names(
 ) -> Iterator[Batch]:
     """The same batches, their stacks replaced in place.  Memory is linear in distinct frames and stacks."""
     restack = owned(lib.fp_restack_new(model.c), lib.fp_restack_free, "the names of stacks")
+    restack.files = holds.files
     err = ffi.new("struct fp_err *")
     for batch in batches:
         check_sums(lib.fp_restack_names(restack, err), err, model, "stacks of names")

@@ -167,6 +167,7 @@ class Holds(NamedTuple):
     names: bool = True  # names of functions and addresses
     short_names: bool = False  # it is made to be looked at: C++ names are short unless --demangle says otherwise
     places: bool = True  # stacks: addresses, objects, files and lines of frames, not only names of functions
+    files: bool = False  # stacks, without `places`: files and first lines of functions all the same
     # stacks: looks at stacks of earlier batches.  If not, a bridge may remove those that it made from the model
     # (fp_model_empty_stacks), so that distinct stacks need no memory.
     keeps_stacks: bool = True

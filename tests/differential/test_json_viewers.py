@@ -1,7 +1,7 @@
 """What speedscope, Catapult and Perfetto make of our JSON: self and inclusive times and calls of each function.
 
-Viewers compute in doubles, and each time is rounded to a nanosecond by itself: hence a nanosecond for each call, and for each
-call of those that it makes.
+Viewers compute in doubles, and each time is rounded to a nanosecond by itself: hence a nanosecond for each call, and for
+each call of those that it makes.
 """
 
 from __future__ import annotations
@@ -102,6 +102,45 @@ def test_calls_of_trace_events(name: str, theirs: Callable[[Path], dict[str, Tim
         source.write_bytes(odd())
     fastprof.convert(source, written)
     compare(theirs(written), ours(source), calls=theirs is not speedscopes)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_calls_of_speedscope(name: str, tmp_path: Path) -> None:
+    source, written = CASES[name] or tmp_path / "odd.xray", tmp_path / "out.speedscope.json"
+    if name == "odd":
+        source.write_bytes(odd())
+    fastprof.convert(source, written)
+    compare(speedscopes(written), ours(source), calls=False)
+
+
+STACKS = (
+    "pprof/good/go-heap.pb.gz",
+    "pprof/good/go-cpulabels.pb",
+    "folded/good/recursion.folded",
+    "folded/good/two_values.folded",
+    "gperftools/good/symbolized.prof",
+    "callgrind/good/dprof.callgrind",
+)
+
+
+@pytest.mark.parametrize("name", STACKS)
+def test_samples_of_speedscope(name: str, tmp_path: Path) -> None:
+    """Each value type is a profile.  Sums of a callgrind file's stacks are compared with those of the estimate."""
+    source, written = CORPUS / name, tmp_path / "out.speedscope.json.gz"
+    fastprof.convert(source, written)
+    if "callgrind" in name:
+        source = tmp_path / "estimate.pb"
+        fastprof.convert(CORPUS / name, source)
+    profiles = viewer("speedscope", written)
+    assert profiles
+    for profile in profiles:
+        value = profile["name"].partition(" (")[0].partition(",")[0]
+        expected: dict[str, tuple[int, int]] = {}
+        for row in fastprof.top(source, n=0, value=value, cycles=False).rows:
+            self_, total = expected.get(row.name, (0, 0))
+            expected[row.name] = self_ + max(row.self, 0), total + max(row.inclusive, 0)
+        found = {name: (of["self"], of["total"]) for name, of in profile["functions"].items()}
+        assert found == {name: times for name, times in expected.items() if any(times)}, value
 
 
 def compare(found: dict[str, Times], expected: dict[str, Times], *, calls: bool) -> None:

@@ -1,0 +1,248 @@
+#include "speedscope/write.h"
+
+#include <stdlib.h>
+
+#include "core/array.h"
+#include "core/digits.h"
+#include "core/json.h"
+
+/* FIXED: more than what a row's JSON needs beside a sample's frames; PACKED: than a packed row's number.  ENOUGH:
+ * output that is worth draining. */
+enum { FIXED = 128, PACKED = 10, ENOUGH = 1 << 18 };
+
+#define PUT(to, text) (memcpy(to, text, sizeof text - 1), (to) + sizeof text - 1)
+
+struct fp_speedscope *fp_speedscope_new(struct fp_model *model) {
+    struct fp_speedscope *w = calloc(1, sizeof *w);
+    if (!w) return NULL;
+    w->model = model;
+    if (fp_table_init(&w->group_of, 2)) {
+        fp_speedscope_free(w);
+        return NULL;
+    }
+    return w;
+}
+
+void fp_speedscope_free(struct fp_speedscope *w) {
+    if (!w) return;
+    for (uint32_t i = 0; i < w->n_groups; i++) fp_buf_free(&w->groups[i].packed);
+    free(w->groups);
+    fp_table_clear(&w->group_of);
+    free(w->frame_of);
+    free(w->functions);
+    free(w->open);
+    free(w);
+}
+
+/* ---- rows are packed ---- */
+
+/* The group of a part and a thread; rows of a table begin at 1.  NULL when memory ran out. */
+static struct fp_speedscope_group *group_of(struct fp_speedscope *w, uint32_t part, uint32_t thread) {
+    const uint32_t row = fp_table_intern(&w->group_of, (const uint32_t[]){part + 1, thread});
+    if (row == FP_NO_ID) return NULL;
+    if (row > w->n_groups) {
+        if (fp_array_zeroed(&w->groups, &w->cap_groups, row, sizeof *w->groups)) return NULL;
+        w->groups[row - 1] = (struct fp_speedscope_group){.part = part, .thread = thread};
+        w->n_groups = row;
+    }
+    return &w->groups[row - 1];
+}
+
+/* The frame of a function.  FP_NO_ID when memory ran out. */
+static uint32_t frame_of(struct fp_speedscope *w, uint32_t function) {
+    if (fp_array_zeroed(&w->frame_of, &w->cap_frames, (uint64_t)function + 1, sizeof *w->frame_of)) return FP_NO_ID;
+    if (FP_LIKELY(w->frame_of[function])) return w->frame_of[function] - 1;
+    if (fp_array_room(&w->functions, &w->cap_functions, (uint64_t)w->n_frames + 1, sizeof *w->functions))
+        return FP_NO_ID;
+    w->functions[w->n_frames] = function;
+    w->frame_of[function] = ++w->n_frames;
+    return w->n_frames - 1;
+}
+
+int fp_speedscope_calls(struct fp_speedscope *w, const struct fp_batch *b) {
+    struct fp_speedscope_group *g = NULL;
+    for (uint32_t i = 0; i < b->n; i++) {
+        const uint8_t op = b->op[i];
+        w->arguments += op == FP_OP_ARGUMENT;
+        w->events += op == FP_OP_CUSTOM || op == FP_OP_TYPED;
+        if (op > FP_OP_ENTER_ARGS) continue;
+        if (!g || g->thread != b->thread[i]) g = group_of(w, b->part, b->thread[i]);
+        if (!g) return FP_E_NOMEM;
+        const int enters = op == FP_OP_ENTER || op == FP_OP_ENTER_ARGS;
+        const uint32_t depth = enters ? g->depth++ : --g->depth;
+        if (FP_UNLIKELY(depth >= FP_SPEEDSCOPE_DEPTH)) {
+            w->deep += (uint64_t)enters;
+            continue;
+        }
+        const uint32_t frame = enters ? frame_of(w, b->function[i]) : 0;
+        if (frame == FP_NO_ID || fp_buf_reserve(&g->packed, 2 * PACKED)) return FP_E_NOMEM;
+        if (!g->rows++) g->first = g->last = b->time[i];
+        uint8_t *const from = g->packed.p + g->packed.n, *to = fp_varint(from, enters ? (uint64_t)frame + 1 : 0);
+        to = fp_varint(to, b->time[i] - g->last);
+        g->last = b->time[i];
+        g->packed.n += (size_t)(to - from);
+        w->packed += (size_t)(to - from);
+    }
+    return 0;
+}
+
+int fp_speedscope_samples(struct fp_speedscope *w, const struct fp_batch *b) {
+    struct fp_speedscope_group *g = NULL;
+    for (uint32_t i = 0; i < b->n; i++) {
+        if (!g || g->thread != b->thread[i]) g = group_of(w, b->part, b->thread[i]);
+        if (!g || fp_buf_reserve(&g->packed, PACKED * ((size_t)b->n_values + 1))) return FP_E_NOMEM;
+        uint8_t *const from = g->packed.p + g->packed.n, *to = fp_varint(from, b->stack[i]);
+        for (uint32_t k = 0; k < b->n_values; k++) {
+            const int64_t value = b->values[(size_t)k * b->cap + i];
+            w->negative += value < 0;
+            to = fp_varint(to, value < 0 ? 0 : (uint64_t)value);
+        }
+        g->rows++;
+        g->packed.n += (size_t)(to - from);
+        w->packed += (size_t)(to - from);
+    }
+    return 0;
+}
+
+/* ---- packed rows become JSON ---- */
+
+void fp_speedscope_begin(struct fp_speedscope *w, uint32_t group, uint64_t zero) {
+    w->n_open = 0;
+    w->begun = 0;
+    w->now = w->groups[group].first - zero;
+}
+
+/* Reads a number that we wrote, so it is whole. */
+static uint64_t packed_number(struct fp_in *in) {
+    uint64_t v = 0;
+    for (unsigned shift = 0;; shift += 7) {
+        const uint8_t byte = in->p[in->pos++];
+        v |= (uint64_t)(byte & 0x7f) << shift;
+        if (byte < 0x80) return v;
+    }
+}
+
+int fp_speedscope_put_calls(struct fp_speedscope *w, struct fp_in *in, struct fp_buf *out) {
+    while (in->pos < in->n) {
+        if (out->n >= ENOUGH) return FP_FULL;
+        if (fp_buf_reserve(out, FIXED)) return FP_E_NOMEM;
+        const uint64_t entered = packed_number(in);
+        w->now += packed_number(in);
+        uint8_t *to = out->p + out->n;
+        if (w->begun) *to++ = ',';
+        w->begun = 1;
+        if (entered) {
+            if (fp_array_room(&w->open, &w->cap_open, (uint64_t)w->n_open + 1, sizeof *w->open)) return FP_E_NOMEM;
+            w->open[w->n_open++] = (uint32_t)entered - 1;
+        }
+        to = entered ? PUT(to, "{\"type\":\"O\",\"frame\":") : PUT(to, "{\"type\":\"C\",\"frame\":");
+        to = fp_put_decimal(to, w->open[w->n_open - 1]);
+        to = PUT(to, ",\"at\":");
+        to = fp_put_decimal(to, w->now);
+        *to++ = '}';
+        w->n_open -= !entered;
+        out->n = (size_t)(to - out->p);
+        w->written++;
+    }
+    return FP_DONE;
+}
+
+/* Makes w->open the frames of a stack, leaf first. */
+static int open_stack(struct fp_speedscope *w, uint32_t stack) {
+    const struct fp_model *m = w->model;
+    w->n_open = 0;
+    for (; stack; stack = fp_table_row(&m->stacks, stack)[FP_STACK_PARENT]) {
+        const uint32_t frame = fp_table_row(&m->stacks, stack)[FP_STACK_FRAME];
+        uint32_t line = fp_table_row(&m->frames, frame)[FP_FRAME_LINES];
+        do {
+            const uint32_t *row = fp_table_row(&m->lines, line);
+            const uint32_t of = frame_of(w, line ? row[FP_LINE_FUNCTION] : 0);
+            if (of == FP_NO_ID || fp_array_room(&w->open, &w->cap_open, (uint64_t)w->n_open + 1, sizeof *w->open))
+                return FP_E_NOMEM;
+            w->open[w->n_open++] = of;
+            line = line ? row[FP_LINE_OUTER] : 0;
+        } while (line);
+    }
+    return 0;
+}
+
+/* The next sample whose value k is above 0; 0 when the bytes are used up. */
+static uint64_t next_sample(struct fp_in *in, uint32_t n_values, uint32_t k, uint32_t *stack) {
+    while (in->pos < in->n) {
+        uint64_t weight = 0;
+        *stack = (uint32_t)packed_number(in);
+        for (uint32_t i = 0; i < n_values; i++) {
+            const uint64_t value = packed_number(in);
+            if (i == k) weight = value;
+        }
+        if (weight) return weight;
+    }
+    return 0;
+}
+
+int fp_speedscope_put_stacks(struct fp_speedscope *w, struct fp_in *in, uint32_t n_values, uint32_t k,
+                             struct fp_buf *out) {
+    for (uint32_t stack = 0; out->n < ENOUGH;) {
+        if (!next_sample(in, n_values, k, &stack)) return FP_DONE;
+        if (open_stack(w, stack)) return FP_E_NOMEM;
+        const uint32_t n = w->n_open < FP_SPEEDSCOPE_DEPTH ? w->n_open : FP_SPEEDSCOPE_DEPTH;
+        w->deep += w->n_open - n;
+        if (fp_buf_reserve(out, FIXED + (size_t)n * 11)) return FP_E_NOMEM;
+        uint8_t *to = out->p + out->n;
+        if (w->begun) *to++ = ',';
+        w->begun = 1;
+        *to++ = '[';
+        for (uint32_t i = 0; i < n; i++) {
+            if (i) *to++ = ',';
+            to = fp_put_decimal(to, w->open[w->n_open - 1 - i]);
+        }
+        *to++ = ']';
+        out->n = (size_t)(to - out->p);
+        w->written++;
+    }
+    return FP_FULL;
+}
+
+int fp_speedscope_put_weights(struct fp_speedscope *w, struct fp_in *in, uint32_t n_values, uint32_t k,
+                              struct fp_buf *out) {
+    for (uint32_t stack = 0; out->n < ENOUGH;) {
+        const uint64_t weight = next_sample(in, n_values, k, &stack);
+        if (!weight) return FP_DONE;
+        if (fp_buf_reserve(out, FIXED)) return FP_E_NOMEM;
+        uint8_t *to = out->p + out->n;
+        if (w->begun) *to++ = ',';
+        w->begun = 1;
+        out->n = (size_t)(fp_put_decimal(to, weight) - out->p);
+        w->now += weight;
+    }
+    return FP_FULL;
+}
+
+int fp_speedscope_put_frames(struct fp_speedscope *w, uint32_t *from, struct fp_buf *out) {
+    const struct fp_model *m = w->model;
+    for (; *from < w->n_frames; ++*from) {
+        if (out->n >= ENOUGH) return FP_FULL;
+        const uint32_t *row = fp_table_row(&m->functions, w->functions[*from]);
+        size_t name_n, file_n;
+        const uint8_t *name = fp_string(&m->strings, row[FP_FUNCTION_NAME], &name_n);
+        const uint8_t *file = fp_string(&m->strings, row[FP_FUNCTION_FILE], &file_n);
+        if (!name_n) {
+            name = (const uint8_t *)"[unknown]";
+            name_n = 9;
+        }
+        if (*from && fp_buf_put(out, ",", 1)) return FP_E_NOMEM;
+        if (fp_buf_put(out, "\n{\"name\":\"", 10) || fp_json_text(out, name, name_n, &w->replaced)) return FP_E_NOMEM;
+        if (file_n && (fp_buf_put(out, "\",\"file\":\"", 10) || fp_json_text(out, file, file_n, &w->replaced)))
+            return FP_E_NOMEM;
+        if (fp_buf_reserve(out, FIXED)) return FP_E_NOMEM;
+        uint8_t *to = out->p + out->n;
+        *to++ = '"';
+        if (row[FP_FUNCTION_LINE]) {
+            to = PUT(to, ",\"line\":");
+            to = fp_put_decimal(to, row[FP_FUNCTION_LINE]);
+        }
+        *to++ = '}';
+        out->n = (size_t)(to - out->p);
+    }
+    return FP_DONE;
+}

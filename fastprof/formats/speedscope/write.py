@@ -1,0 +1,195 @@
+"""Writes speedscope's JSON: samples of stacks, calls of timelines (csrc/speedscope/write.h)."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+
+from fastprof.core._c import ffi, lib
+from fastprof.core._typing import Any
+from fastprof.core.engine import Writer
+from fastprof.core.errors import FastprofError
+from fastprof.core.model import Batch, Model, Part, ValueType
+from fastprof.core.options import Options
+from fastprof.core.owner import owned
+from fastprof.core.parts import default_value
+from fastprof.core.report import Report
+from fastprof.core.sink import Sink
+from fastprof.core.threads import Threads, Who
+from fastprof.core.version import __version__
+
+SCHEMA = "https://www.speedscope.app/file-format-schema.json"
+PACKED = 1 << 20  # bytes of packed rows that there may be in memory
+
+# What speedscope calls a unit, by what others call it.
+_UNITS = {
+    **dict.fromkeys(("nanoseconds", "nanosecond", "ns"), "nanoseconds"),
+    **dict.fromkeys(("microseconds", "microsecond", "us"), "microseconds"),
+    **dict.fromkeys(("milliseconds", "millisecond", "ms"), "milliseconds"),
+    **dict.fromkeys(("seconds", "second", "s"), "seconds"),
+    **dict.fromkeys(("bytes", "byte", "B"), "bytes"),
+}
+
+
+class SpeedscopeWriter(Writer):
+    """A profile for each thread, or for each thread and value type; frames at the end.
+
+    Rows are kept, packed, until it is known which are of one thread; beyond PACKED bytes in a temporary file.
+    """
+
+    format = "speedscope"
+    view = "stacks"
+
+    def __init__(self, model: Model, sink: Sink, options: Options, report: Report) -> None:
+        super().__init__(model, sink, options, report)
+        self._w = owned(lib.fp_speedscope_new(model.c), lib.fp_speedscope_free, "the writer of speedscope's JSON")
+        self._file: Any = None
+        self._blocks: dict[int, list[tuple[int, int]]] = {}  # by group: offsets in the file, bytes
+        self._threads = Threads(model, (1 << 32) - 1, (1 << 32) - 1)
+        self._who: dict[int, Who] = {}  # by thread
+
+    def put(self, batch: Batch) -> None:
+        w = self._w
+        keep = lib.fp_speedscope_calls if self.view == "timeline" else lib.fp_speedscope_samples
+        self._status(keep(w, batch.c))
+        if w.packed > PACKED:
+            self._write_away()
+
+    def _status(self, status: int) -> int:
+        if status < 0:
+            raise MemoryError("no memory for speedscope's JSON")
+        return int(status)
+
+    # ---- packed rows -------------------------------------------------------
+
+    def _write_away(self) -> None:
+        if self._file is None:
+            import tempfile
+
+            self._file = tempfile.TemporaryFile(prefix="fastprof-", buffering=1 << 18)
+        try:
+            at = self._file.seek(0, os.SEEK_END)
+            for number in range(self._w.n_groups):
+                packed = self._w.groups[number].packed
+                if packed.n:
+                    self._blocks.setdefault(number, []).append((at, packed.n))
+                    self._file.write(ffi.buffer(packed.p, packed.n))
+                    at += packed.n
+                    lib.fp_buf_free(ffi.addressof(packed))
+            self._file.flush()
+        except OSError as error:
+            raise FastprofError(f"temporary file: {error.strerror or error}") from None
+        self._w.packed = 0
+
+    def _packed(self, number: int) -> Iterator[Any]:
+        """The rows of a group, as struct fp_in *."""
+        for offset, n in self._blocks.get(number, ()):
+            try:
+                data = os.pread(self._file.fileno(), n, offset)
+            except OSError as error:
+                raise FastprofError(f"temporary file: {error.strerror or error}") from None
+            if len(data) != n:
+                raise FastprofError(f"temporary file: ends at byte {offset + len(data)}, where something was written")
+            kept = ffi.from_buffer(data)
+            yield ffi.new("struct fp_in *", {"p": ffi.cast("uint8_t *", kept), "n": n, "eof": 1})
+        packed = self._w.groups[number].packed
+        if packed.n:
+            yield ffi.new("struct fp_in *", {"p": packed.p, "n": packed.n, "eof": 1})
+
+    def _as_json(self, number: int, put: Callable[[Any], int], zero: int = 0) -> None:
+        lib.fp_speedscope_begin(self._w, number, zero)
+        for in_ in self._packed(number):
+            while self._status(put(in_)) == lib.FP_FULL:
+                self.drain()
+        self.drain()
+
+    # ---- profiles ----------------------------------------------------------
+
+    def end(self) -> None:
+        from json import dumps
+
+        w, report = self._w, self.report
+        self.text(f'{{"$schema":"{SCHEMA}","exporter":"fastprof-{__version__}","profiles":['.encode())
+        groups = [number for number in range(w.n_groups) if w.groups[number].rows]
+        active, n = 0, 0
+        zero = min((int(w.groups[number].first) for number in groups), default=0)
+        for number in groups:
+            group = w.groups[number]
+            part = self.model.parts[group.part]
+            if self.view == "timeline":
+                self._evented(number, part, zero, n)
+                n += 1
+                continue
+            for k, value_type in enumerate(part.value_types):
+                if number == groups[0] and k == default_value(part, self.view):
+                    active = n
+                self._sampled(number, part, k, value_type, n)
+                n += 1
+        if not n:
+            empty = (
+                '"type":"sampled","name":"empty","unit":"none","startValue":0,"endValue":0,"samples":[],"weights":[]'
+            )
+            self.text(f"\n{{{empty}}}".encode())
+        first, *more = self.model.inputs or [""]
+        name = first.rpartition("/")[2] + f" and {len(more)} more" * bool(more) + self._estimated()
+        name = dumps(name, ensure_ascii=False)
+        self.text(f'\n],"activeProfileIndex":{active},"name":{name},"shared":{{"frames":['.encode("utf-8", "replace"))
+        at = ffi.new("uint32_t *")
+        while self._status(lib.fp_speedscope_put_frames(w, at, self.out)) == lib.FP_FULL:
+            self.drain()
+        self.text(b"\n]}}\n")
+        self.written = int(w.written)
+        report.rows["events written" if self.view == "timeline" else "samples written"] += self.written
+        below = f"calls below {lib.FP_SPEEDSCOPE_DEPTH} others, left out"
+        frames = f"frames of samples beyond {lib.FP_SPEEDSCOPE_DEPTH}, left out"
+        for code, text, count in (
+            ("deep-calls", below if self.view == "timeline" else frames, w.deep),
+            ("events", "events", w.events),
+            ("call-arguments", "call arguments", w.arguments),
+            ("negative-values", "values below 0, left out", w.negative),
+            ("replaced-bytes", "bytes of names that are no UTF-8, replaced", w.replaced),
+        ):
+            report.not_representable.add(code, text, count)
+
+    def _evented(self, number: int, part: Part, zero: int, n: int) -> None:
+        group = self._w.groups[number]
+        unit = "nanoseconds" if part.extra.get("ticks_per_second") else "none"
+        name = self._thread_name(group.thread, part)
+        start, end = group.first - zero, group.last - zero
+        self._head(n, "evented", name, unit)
+        self.text(f',"startValue":{start},"endValue":{end},"events":['.encode())
+        self._as_json(number, lambda in_: lib.fp_speedscope_put_calls(self._w, in_, self.out), zero)
+        self.text(b"]}")
+
+    def _sampled(self, number: int, part: Part, k: int, value_type: ValueType, n: int) -> None:
+        w, n_values = self._w, len(part.value_types)
+        group = w.groups[number]
+        name = value_type.name + f" ({value_type.unit})" * bool(value_type.unit) + self._estimated(part)
+        if group.thread:
+            name = f"{self._thread_name(group.thread, part)}: {name}"
+        elif part.number is not None and group.part:
+            name = f"part {part.number}: {name}"
+        self._head(n, "sampled", name, _UNITS.get(value_type.unit, "none"))
+        self.text(b',"samples":[')
+        self._as_json(number, lambda in_: lib.fp_speedscope_put_stacks(w, in_, n_values, k, self.out))
+        self.text(b'],"weights":[')
+        self._as_json(number, lambda in_: lib.fp_speedscope_put_weights(w, in_, n_values, k, self.out))
+        self.text(f'],"startValue":0,"endValue":{w.now}}}'.encode())
+
+    def _head(self, n: int, type_: str, name: str, unit: str) -> None:
+        from json import dumps
+
+        said = dumps(name.encode("utf-8", "replace").decode(), ensure_ascii=False)
+        self.text(f'{"," * bool(n)}\n{{"type":"{type_}","name":{said},"unit":"{unit}"'.encode())
+
+    def _thread_name(self, thread: int, part: Part) -> str:
+        if thread not in self._who:
+            self._who[thread] = self._threads.who(thread, part)
+        process, name = self._threads.called(thread, self._who[thread], part)
+        return f"{process}, {name}" if process else name
+
+    def _estimated(self, part: Part | None = None) -> str:
+        """Whether stacks are an estimate: what the bridge says of a part, or of any."""
+        parts = [part] if part else [self.model.parts[self._w.groups[i].part] for i in range(self._w.n_groups)]
+        said = any(comment.startswith(b"stacks are estimated") for one in parts for comment in one.comments)
+        return ", estimated from a call graph" if said else ""
