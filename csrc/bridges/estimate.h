@@ -15,9 +15,9 @@
  * Roots: functions that nobody calls, and what a function that is in no cycle
  * costs beyond the arcs into it.
  * Pruning: a context that would cost less than `prune` of the profile's total,
- * on average over its values, is not made.  What a function's contexts leave
- * over stands under a frame [pruned]: with the last caller, [pruned] > b > c,
- * where what they leave of its arc is not less.
+ * on average over its values, is not made.  What those of a function leave over
+ * of an arc b -> c becomes a context [pruned] > b > c, if that is not too small;
+ * what is left then stands under a frame [pruned] alone.
  * Cycles: no function is twice in a stack.  Arcs that would close a cycle are
  * left out, and the shares of each function of the cycle are scaled, so that
  * they add up to one again.

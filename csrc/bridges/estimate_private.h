@@ -122,9 +122,10 @@ struct fp_estimate_context {
     uint32_t parent; /* FP_NO_ID: none */
     uint32_t arc;    /* FP_NO_ID: a root */
     uint32_t function;
-    uint32_t next; /* while walking: of the same function; then: of the same parent */
-    uint32_t depth;
-    uint32_t child; /* FP_NO_ID: none */
+    uint32_t next;    /* while walking: of the same function; then: of the same parent */
+    uint16_t depth;   /* at most FP_ESTIMATE_DEPTH */
+    uint16_t is_left; /* under [pruned]: of its callers only the last ones are known */
+    uint32_t child;   /* FP_NO_ID: none */
 };
 
 struct fp_estimate_flow {
@@ -143,8 +144,7 @@ struct fp_estimate_flow {
     /* the contexts */
     struct fp_estimate_context *contexts;
     uint32_t n_contexts, cap_contexts;
-    uint32_t n_whole; /* contexts from here on are under [pruned]: of their callers only the last is known */
-    uint32_t *first;  /* by function: the last context found; FP_NO_ID: none */
+    uint32_t *first; /* by function: the last context found; FP_NO_ID: none */
 };
 
 /* NULL when memory ran out.  The sums are squeezed. */

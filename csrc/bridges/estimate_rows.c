@@ -260,7 +260,7 @@ static int put_row(struct fp_estimate *e, struct fp_batch *out, uint32_t thread,
     e->stacks++;
     if (e->own->totals[shown] > 0) {
         const double share = fp_estimate_magnitude(out->values[(size_t)shown * out->cap + i]) / e->own->totals[shown];
-        if (r->context >= e->flow->n_whole) e->pruned += share; /* FP_NO_ID, too */
+        if (r->context == FP_NO_ID || e->flow->contexts[r->context].is_left) e->pruned += share;
         if (e->own->places[place].callee == FP_ESTIMATE_REST) e->unlined += share;
     }
     return FP_DONE;
@@ -293,7 +293,7 @@ static int put_contexts(struct fp_estimate *e, uint32_t thread, struct fp_batch 
         const struct fp_estimate_context *c = &f->contexts[r->context];
         if (r->place == FP_NO_ID) {
             if (fp_array_room(&r->stacks, &r->cap_stacks, (uint64_t)c->depth + 1, sizeof *r->stacks)) return FP_E_NOMEM;
-            uint32_t stack = r->context >= f->n_whole ? r->pruned : c->depth ? r->stacks[c->depth - 1] : 0;
+            uint32_t stack = c->depth ? r->stacks[c->depth - 1] : c->is_left ? r->pruned : 0;
             if (c->arc != FP_NO_ID) {
                 const uint32_t frame = frame_of(e, r->arc_frames, e->arcs, f->arcs[c->arc].place);
                 if (frame == FP_NO_ID || (stack = fp_model_stack(e->model, stack, frame)) == FP_NO_ID)

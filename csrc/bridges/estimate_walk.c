@@ -12,7 +12,6 @@ static const double ROUNDING = 1e-9;
 struct walk {
     struct fp_estimate_flow *f;
     double prune;
-    uint32_t max_depth;
     uint64_t max_contexts, max_steps, steps;
     /* within a cycle */
     uint8_t *on_path;  /* by function */
@@ -26,16 +25,20 @@ struct walk {
     uint32_t cap_path, cap_costs, cap_at, cap_entries;
 };
 
-static int add_context(struct walk *w, uint32_t function, uint32_t parent, uint32_t arc, double share) {
+static int add(struct walk *w, uint32_t function, uint32_t parent, uint32_t arc, double share, uint16_t is_left) {
     struct fp_estimate_flow *f = w->f;
     if (f->n_contexts >= w->max_contexts) return TOO_MANY;
     if (fp_array_room(&f->contexts, &f->cap_contexts, (uint64_t)f->n_contexts + 1, sizeof *f->contexts))
         return FP_E_NOMEM;
-    const uint32_t depth = parent == FP_NO_ID ? 0 : f->contexts[parent].depth + 1;
+    const uint16_t depth = parent == FP_NO_ID ? 0 : (uint16_t)(f->contexts[parent].depth + 1);
     f->contexts[f->n_contexts] =
-        (struct fp_estimate_context){share, parent, arc, function, f->first[function], depth, FP_NO_ID};
+        (struct fp_estimate_context){share, parent, arc, function, f->first[function], depth, is_left, FP_NO_ID};
     f->first[function] = f->n_contexts++;
     return 0;
+}
+
+static int add_context(struct walk *w, uint32_t function, uint32_t parent, uint32_t arc, double share) {
+    return add(w, function, parent, arc, share, parent == FP_NO_ID ? 0 : w->f->contexts[parent].is_left);
 }
 
 static int heaviest_first(const void *a, const void *b) {
@@ -44,13 +47,20 @@ static int heaviest_first(const void *a, const void *b) {
     return (x->place > y->place) - (x->place < y->place);
 }
 
-/* Goes from the contexts of a function to what it calls outside of its cycle. */
+/* A stack is not to get any deeper.  The first caller of what is under [pruned] has no context. */
+static int is_deep(const struct walk *w, uint32_t context) {
+    return w->f->contexts[context].depth + w->f->contexts[context].is_left >= FP_ESTIMATE_DEPTH;
+}
+
+/* Goes from the contexts of a function to what it calls outside of its cycle.  What all of them leave over of an arc
+ * goes on under [pruned], if it is not too little. */
 static int go_on(struct walk *w, uint32_t function) {
     struct fp_estimate_flow *f = w->f;
     const uint32_t end = f->arcs_start[function + 1];
+    for (uint32_t i = f->arcs_start[function]; i < end; i++) w->left_out[i] = f->arcs[i].share;
     for (uint32_t id = f->first[function]; id != FP_NO_ID; id = f->contexts[id].next) {
         const double share = f->contexts[id].share;
-        if (f->contexts[id].depth == w->max_depth) continue;
+        if (is_deep(w, id)) continue;
         for (uint32_t i = f->arcs_start[function]; i < end; i++) {
             const struct fp_estimate_arc arc = f->arcs[i];
             if (share * arc.weight < w->prune) break;
@@ -58,7 +68,16 @@ static int go_on(struct walk *w, uint32_t function) {
             if (++w->steps > w->max_steps) return TOO_MANY;
             const int status = share * arc.share > 0 ? add_context(w, arc.callee, id, i, share * arc.share) : 0;
             if (status) return status;
+            w->left_out[i] -= share * arc.share;
         }
+    }
+    for (uint32_t i = f->arcs_start[function]; i < end; i++) {
+        const uint32_t callee = f->arcs[i].callee;
+        const double left = w->left_out[i];
+        if (f->component[callee] == f->component[function] || !(left > ROUNDING)) continue;
+        if (left * f->cost[callee] < w->prune) continue;
+        const int status = add(w, callee, FP_NO_ID, i, left, 1);
+        if (status) return status;
     }
     return 0;
 }
@@ -88,7 +107,7 @@ static int go_round(struct walk *w, uint32_t entry) {
         const double by_share = f->contexts[id].share * arc.weight;
         const double by_cost = w->costs[n_path - 1] * (arc.cost / f->cost[function]);
         const double cost = arc.cost > 0 && by_cost < by_share ? by_cost : by_share;
-        if (cost < w->prune || f->contexts[id].depth == w->max_depth) {
+        if (cost < w->prune || is_deep(w, id)) {
             w->left_out[i] += share;
             continue;
         }
@@ -200,30 +219,6 @@ static int walk_all(struct walk *w) {
     return 0;
 }
 
-/* What the contexts of a function leave over stands under the arcs that it is of, where that is not too small: of those
- * whose callers have contexts that were not made. */
-static int add_left(struct walk *w) {
-    struct fp_estimate_flow *f = w->f;
-    double *left = w->possible;
-    f->n_whole = f->n_contexts;
-    for (uint32_t i = 0; i < f->n_arcs; i++) w->through[i] = 0;
-    for (uint32_t i = 0; i < f->n_functions; i++) left[i] = 1;
-    for (uint32_t id = 0; id < f->n_whole; id++) {
-        left[f->contexts[id].function] -= f->contexts[id].share;
-        if (f->contexts[id].arc != FP_NO_ID) w->through[f->contexts[id].arc] += f->contexts[id].share;
-    }
-    for (uint32_t i = 0; i < f->n_arcs; i++) {
-        const struct fp_estimate_arc *arc = &f->arcs[i];
-        const double of_arc = arc->share - w->through[i], of_all = left[arc->callee];
-        const double share = of_arc < of_all ? of_arc : of_all; /* within cycles an arc has not just its own */
-        if (!(share > ROUNDING) || share * f->cost[arc->callee] < w->prune) continue;
-        const int status = add_context(w, arc->callee, FP_NO_ID, i, share);
-        if (status) return status == TOO_MANY ? 0 : status;
-        left[arc->callee] -= share;
-    }
-    return 0;
-}
-
 /* Direct callers, or none. */
 static int walk_arcs(struct walk *w, uint32_t callers) {
     struct fp_estimate_flow *f = w->f;
@@ -243,7 +238,7 @@ static int walk_arcs(struct walk *w, uint32_t callers) {
 int fp_flow_walk(struct fp_estimate *e, uint32_t callers) {
     struct fp_estimate_flow *f = e->flow;
     const size_t n = f->n_functions;
-    struct walk w = {.f = f, .prune = e->prune, .max_depth = FP_ESTIMATE_DEPTH};
+    struct walk w = {.f = f, .prune = e->prune};
     w.max_contexts = (uint64_t)e->max_contexts + n; /* any function may be a root */
     w.max_steps = (uint64_t)e->max_contexts * STEPS + f->n_arcs;
     w.on_path = malloc(n);
@@ -261,8 +256,6 @@ int fp_flow_walk(struct fp_estimate *e, uint32_t callers) {
         w.prune = w.prune > 0 ? w.prune * 4 : 1e-9;
     }
     e->prune = w.prune;
-    f->n_whole = f->n_contexts;
-    if (!status && callers == FP_CALLERS_ALL) status = add_left(&w);
     free(w.on_path);
     free(w.possible);
     free(w.through);

@@ -104,12 +104,13 @@ def test_pruned_shares_keep_their_place_in_the_total() -> None:
     assert report.warnings == [
         "9.9 % of the cost stands under [pruned], without all of its callers; a smaller --prune shows more"
     ]
-    # what is under contexts that are too small keeps its last caller, unless that is too small, too
+    # what is under contexts that are too small keeps its last callers, unless these are too small, too
     rows = [call(name(n), "b", 1) for n in range(1000)] + [call("b", "c", 1000), cost("c", 1000)]
     assert estimate(rows, prune=0.01) == {"[pruned]>b>c": (1000,)}
-    rows += [call("b", "d", 9), cost("d", 9)]
+    rows = [call(name(n), "b", 2) for n in range(1000)] + [call("b", "c", 1500), call("c", "a", 500), cost("c", 1000)]
+    rows += [cost("a", 500), call("b", "d", 9), cost("d", 9)]
     report = Report()
-    assert estimate(rows, report, prune=0.01) == {"[pruned]>b>c": (1000,), "[pruned]>d": (9,)}
+    assert estimate(rows, report, prune=0.01) == {"[pruned]>b>c": (1000,), "[pruned]>b>c>a": (500,), "[pruned]>d": (9,)}
     assert report.warnings[0].startswith("100.0 % of the cost stands under [pruned]")
     # in part: main > b > c is large enough, the other callers of b are not
     rows = [call("main", "b", 500)] + [call(name(n), "b", 1) for n in range(500)]
@@ -207,14 +208,20 @@ def test_the_number_of_contexts_has_a_limit(monkeypatch: pytest.MonkeyPatch) -> 
 
 def test_a_very_long_chain_is_cut() -> None:
     depth = lib.FP_ESTIMATE_DEPTH
-    functions = [name(n) for n in range(3 * depth)]
-    rows = [call(f, g, 7) for f, g in pairwise(functions)] + [cost(functions[-1], 7), cost(functions[depth], 2)]
-    found = estimate(rows)
-    assert found.pop(f"[pruned]>f{3 * depth - 2}>f{3 * depth - 1}") == (7,)
-    ((path, values),) = found.items()
-    assert path.count(">") == depth
-    assert path.endswith(f"f{depth - 1}>f{depth}")
-    assert values == (2,)
+    own = {depth: 2, 2 * depth: 3, 3 * depth - 1: 7}
+
+    def path(first: int, last: int) -> str:
+        return ">".join(f"f{n}" for n in range(first, last + 1))
+
+    rows = [cost(name(n), value) for n, value in own.items()]
+    rows += [
+        call(name(n), name(n + 1), sum(value for at, value in own.items() if at > n)) for n in range(3 * depth - 1)
+    ]
+    assert estimate(rows) == {
+        path(0, depth): (2,),
+        "[pruned]>" + path(depth, 2 * depth): (3,),
+        "[pruned]>" + path(2 * depth, 3 * depth - 1): (7,),
+    }
 
 
 def test_details_go_when_there_is_no_room(monkeypatch: pytest.MonkeyPatch) -> None:
