@@ -342,6 +342,22 @@ def test_a_file_that_was_changed(tmp_path: Path) -> None:
     assert "was changed since the profile was made" in read.report.warnings[0]
 
 
+@pytest.mark.parametrize("where", ["folder", "file", "archive"])
+def test_modules_have_underscores_where_their_files_have_hyphens(where: str, tmp_path: Path) -> None:
+    module = elf_file([ElfSection(".text", 0, 0x40, 0x100)], [ElfSymbol("read", 0, 1)], kind=1)
+    files = {path_of("{kern}/aes_x86_64", program=X): sample_file([(0, 1)], is_kernel=1)}
+    if where == "archive":
+        files["lib/modules/6.1/aes-x86_64.ko"] = module
+    session = write_session(tmp_path / "s", files)
+    file = image(tmp_path / "modules/aes-x86_64.ko", module)
+    symbols = {"folder": (str(tmp_path / "modules"),), "file": (str(file),), "archive": ()}[where]
+    assert Read(session, symbols=symbols).functions() == {"read": 1}
+    # the names of programs are taken as they are
+    session = write_session(tmp_path / "t", {path_of("{root}/bin/a_b"): sample_file(NODES)})
+    image(tmp_path / "programs/a-b")
+    assert Read(session, symbols=(str(tmp_path / "programs"),)).functions() == {"/bin/a_b": 12}
+
+
 def test_kernel_and_modules_count_from_text(tmp_path: Path) -> None:
     module = elf_file(
         [ElfSection(".text", 0, 0x40, 0x100), ElfSection(".init.text", 0, 0x140, 0x20)],

@@ -236,11 +236,18 @@ class Images:
             names = [os.path.basename(path) for path in self._named[:1]]
         if name == _NO_VMLINUX:
             names = [os.path.basename(path) for path in self._named if os.path.basename(path).startswith("vmlinux")]
+        key = _as_module if image.is_kern else str
+        names = [key(name) for name in names]
         index = self._by_name()
-        in_folders = [path for wanted in names for path in index.get(wanted, ())]
+        in_folders = [
+            path
+            for wanted in names
+            for path in index.get(_as_module(wanted), ())
+            if key(os.path.basename(path)) == wanted
+        ]
         in_folders.sort(key=lambda path: not path.endswith(image.name))
         for wanted in names:
-            yield from ((path, True) for path in self._named if os.path.basename(path) == wanted)
+            yield from ((path, True) for path in self._named if key(os.path.basename(path)) == wanted)
         yield from ((path, True) for path in (*in_folders, *self._in_archive(image, names)))
         if image.name.startswith("/"):
             if sysroot := self._options[SYSROOT].rstrip("/"):
@@ -248,19 +255,20 @@ class Images:
             yield image.name, False
 
     def _by_name(self) -> dict[str, list[str]]:
-        """The files in directories that the user named, by name."""
+        """The files in directories that the user named, by `_as_module` of their names."""
         if self._index is None:
             self._index = {}
             for directory in self._options[SYMBOLS]:
                 for folder, _, names in os.walk(directory):
                     for name in sorted(names):
-                        self._index.setdefault(name, []).append(os.path.join(folder, name))
+                        self._index.setdefault(_as_module(name), []).append(os.path.join(folder, name))
         return self._index
 
     def _in_archive(self, image: Image, names: Sequence[str]) -> Iterable[str]:
         """The image's files in the input, extracted where that is no directory."""
         for name in self._others:
-            same = f"/{name}".endswith(image.name) if image.name.startswith("/") else os.path.basename(name) in names
+            last = os.path.basename(name)
+            same = f"/{name}".endswith(image.name) if image.name.startswith("/") else _as_module(last) in names
             if same:
                 yield self._extract(name)
 
@@ -284,6 +292,11 @@ class Images:
                 raise FastprofError(f"{source.name}:{name}: no temporary copy can be made: {why}") from None
             self._extracted_from[path] = f"{source.name}:{name}"
         return path
+
+
+def _as_module(name: str) -> str:
+    """A name as the kernel has it: the file of module crc32c_intel is crc32c-intel.ko."""
+    return name.replace("-", "_")
 
 
 def _is_elf(path: str) -> bool:
