@@ -300,6 +300,23 @@ def test_one_cpu_of_all_parts_or_none() -> None:
     assert merge_parts([one, other], []).extra == merge_parts([one, none], []).extra == {}
 
 
+@pytest.mark.parametrize(
+    ("spec", "columns", "parts"),
+    [
+        ("{ cpu:0 } { cpu:1 }", {"A": 2 - 4, "B.5.1": -4, "B.5.2": -5}, {1, 2}),
+        ("{ tid:1 cpu:0 } { tid:2 event:A }", {"A": 2}, {None}),
+        ("{ tid:1 } { tid:2 event:A }", {"A": 0}, {None}),
+        ("{ session:before } { session:current event:A tid:2 }", {"A": -3}, {2}),
+    ],
+)
+def test_a_difference_does_not_tell_apart_what_it_compares(
+    spec: str, columns: dict[str, int], parts: set[int | None], tmp_path: Path
+) -> None:
+    read = Read(write_session(tmp_path, SEVERAL), spec=(spec,))
+    assert read.columns == columns
+    assert {thread for _, _, thread, _ in read.parts} == parts
+
+
 def test_a_difference_of_calls(tmp_path: Path) -> None:
     arcs = {s: sample_file([(0x1000 << 32 | 0x1010, n)]) for s, n in (("before", 9), ("current", 4))}
     session = write_session(tmp_path, {path_of(X, callee=X, session=s): data for s, data in arcs.items()})

@@ -76,7 +76,9 @@ class OProfileReader(Reader):
         if "tgid" in self._merged:
             self._merged.add("tid")
         self._single = source.folder is None and not is_tar(source.head)
-        self._groups = self._sorted(self._chosen())
+        chosen = [*self._chosen()]
+        self._merged |= _compared(chosen)
+        self._groups = self._sorted(chosen)
         self._classes = sorted({file.class_ for group in self._groups for file in group.files})
         self._parts: dict[PartKey, int] = {}
         self._part = 0
@@ -319,6 +321,16 @@ class OProfileReader(Reader):
         for event, samples in zip(types, self._samples, strict=True):
             facts["samples by image" + f", {event.name}" * (len(types) > 1)] = dict(samples.most_common())
         tell_lost(self.source, self._files, {name.session for name in names if name.session}, self.report)
+
+
+def _compared(chosen: list[tuple[File, SampleName, int]]) -> set[str]:
+    """What a difference compares, which its parts are thus not told apart by: { cpu:0 } { cpu:1 }."""
+    found = set()
+    for what in ("tgid", "tid", "cpu"):
+        before, after = ({getattr(name, what) for _, name, sign in chosen if sign == side} for side in (-1, 1))
+        if len(before) == len(after) == 1 and before != after:
+            found.add(what)
+    return found
 
 
 def _shift(loaded: Loaded, is_kernel: int, anon_start: int) -> int:
