@@ -173,6 +173,8 @@ class ElfFile:
             if section.flags & SHF_ALLOC and not section.address:
                 section = section._replace(address=at)
                 at += -(-section.size // _PLACES) * _PLACES
+                if at > 1 << 62:
+                    raise SymbolError(f"{self._where(section)} has {section.size} bytes, more than there are addresses")
             placed.append(section)
         self.sections = tuple(placed)
         self.segments = tuple(
@@ -229,20 +231,22 @@ class ElfFile:
             table = bytearray(data)
             lib.fp_place_symbols(ffi.from_buffer("uint8_t[]", table), len(table), places, len(places), flags)
             return bytes(table)
-        for one in self.sections:
-            fills = one.kind in (SHT_RELA, SHT_REL) and one.info < len(self.sections) and one.link < len(self.sections)
-            if not (fills and self.sections[one.info] is section and section.name.startswith((".debug", ".zdebug"))):
-                continue
-            symbols, relocations, filled = self.data(self.sections[one.link]), self._stored(one), bytearray(data)
-            status = lib.fp_relocate(
-                *(part for b in (filled, relocations) for part in (ffi.from_buffer("uint8_t[]", b), len(b))),
-                one.kind == SHT_RELA, ffi.from_buffer("uint8_t[]", symbols), len(symbols), self.machine, flags,
-            )  # fmt: skip
-            if status:
-                what = "are of a kind that is not known" if status == lib.FP_E_VERSION else "do not fit"
-                raise SymbolError(f"{self._where(section)}: its relocations {what}")
-            data = bytes(filled)
-        return data
+        fills = next((s for s in self.sections if s.kind in (SHT_RELA, SHT_REL) and self._at(s.info) is section), None)
+        symbols = self._at(fills.link) if fills else None
+        if not (fills and symbols and symbols.kind == SHT_SYMTAB and section.name.startswith((".debug", ".zdebug"))):
+            return data
+        filled, relocations, placed = bytearray(data), self._stored(fills), self.data(symbols)
+        pointers = [ffi.from_buffer("uint8_t[]", part) for part in (filled, relocations, placed)]
+        arguments = (item for pointer in pointers[:2] for item in (pointer, len(pointer)))
+        addends = fills.kind == SHT_RELA
+        status = lib.fp_relocate(*arguments, addends, pointers[2], len(placed), self.machine, flags)
+        if status:
+            what = "are of a kind that is not known" if status == lib.FP_E_VERSION else "do not fit"
+            raise SymbolError(f"{self._where(section)}: its relocations {what}")
+        return bytes(filled)
+
+    def _at(self, index: int) -> Section | None:
+        return self.sections[index] if index < len(self.sections) else None
 
     def _stored(self, section: Section) -> Bytes:
         self._check_inside(section)

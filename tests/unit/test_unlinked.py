@@ -100,3 +100,27 @@ def test_damage(at: int, value: int, says: str, tmp_path: Path) -> None:
     assert text is not None
     (symbol,) = lines.lookup(text.address)
     assert (symbol.line, says in lines.note) == (0, True)
+
+
+def test_relocations_by_symbols_that_are_none(tmp_path: Path) -> None:
+    """The section that they name is the one that they fill in: it is left as it is."""
+    path = compiled(tmp_path)
+    elf, data = ElfFile(path), bytearray(path.read_bytes())
+    at = int.from_bytes(data[0x28:0x30], "little")  # of the section headers
+    line = next(i for i, section in enumerate(elf.sections) if section.name == ".debug_line")
+    fills = next(i for i, section in enumerate(elf.sections) if section.name == ".rela.debug_line")
+    data[at + 64 * fills + 40 : at + 64 * fills + 44] = line.to_bytes(4, "little")
+    path.write_bytes(data)
+    stored = elf.sections[line]
+    other = ElfFile(path)
+    assert bytes(other.data(other.section(".debug_line"))) == data[stored.offset : stored.offset + stored.size]
+
+
+def test_a_section_that_no_address_space_holds(tmp_path: Path) -> None:
+    path = compiled(tmp_path)
+    elf, data = ElfFile(path), bytearray(path.read_bytes())
+    at = int.from_bytes(data[0x28:0x30], "little")
+    text = next(i for i, section in enumerate(elf.sections) if section.name == ".text")
+    data[at + 64 * text + 32 : at + 64 * text + 40] = ((1 << 64) - 1).to_bytes(8, "little")
+    path.write_bytes(data)
+    assert "more than there are addresses" in ElfFile(path).reason

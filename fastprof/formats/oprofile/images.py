@@ -12,7 +12,7 @@ from fastprof.core._typing import TYPE_CHECKING, Any
 from fastprof.core.errors import FastprofError
 from fastprof.core.folder import File
 from fastprof.core.model import Model
-from fastprof.core.options import Options
+from fastprof.core.options import UINT64, Options
 from fastprof.core.owner import owned
 from fastprof.core.report import Report
 from fastprof.core.source import Source
@@ -47,7 +47,7 @@ class Loaded:
     def lookup(self, addresses: Sequence[int]) -> list[tuple[Symbol, ...]]:
         """The chains of inlined functions at addresses, innermost first; () where nothing is known."""
         assert self.elf is not None
-        return self.elf.lookup_many([address + self.link for address in addresses])
+        return self.elf.lookup_many([(address + self.link) & UINT64 for address in addresses])
 
     def borrow(self, path: str) -> Any:
         """The bytes of a file, as long as this lives.  Errors: OSError."""
