@@ -50,7 +50,8 @@ void fp_place_symbols(uint8_t *table, size_t n, const uint64_t *places, size_t n
         const uint32_t section = fp_u16s(p + (wide ? 6 : 14), swap);
         uint8_t *value = p + (wide ? 8 : 4);
         const int width = wide ? 8 : 4;
-        if (section < n_places && section < RESERVED) put(value, take(value, width, swap) + places[section], width, swap);
+        if (section < n_places && section < RESERVED)
+            put(value, take(value, width, swap) + places[section], width, swap);
     }
 }
 
