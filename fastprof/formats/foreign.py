@@ -27,11 +27,6 @@ _KNOWN: tuple[tuple[bytes, str, str], ...] = (
     (rb'\s*\{[^{}\[\]]*"\$schema"\s*:\s*"https://www\.speedscope\.app/', "a speedscope file", ""),
     (rb'\s*\{\s*"nodes"\s*:\s*\[|\s*\{"head"\s*:\s*\{', "a CPU profile of V8 (.cpuprofile)", ""),
     (rb'\s*\{\s*"meta"\s*:\s*\{(?s:.{0,2000})"(?:processType|startTime)"', "a profile of the Firefox Profiler", ""),
-    (
-        rb'\s*(?:\{(?s:.{0,2000})"traceEvents"\s*:\s*\[|\[\s*\{(?s:.{0,300})"ph"\s*:)',
-        "a Chrome trace (trace event format)",
-        "",
-    ),
     (rb"\n(?s:.{1,2})\n(?s:.)[\w./-]+\.proto\b", "a set of protocol buffer descriptors", "it is no profile"),
     (rb"\n(?s:.{1,2})[@P2Zb\x12\x18\xe2](?s:.{0,400}?)P[\x01-\x0f]", "a Perfetto trace", ""),
     (rb"# tracer: ", "an ftrace log", ""),

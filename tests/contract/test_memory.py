@@ -68,6 +68,15 @@ def folded(path: Path, times: int) -> None:
     path.write_bytes(lines * (times * 100))
 
 
+def trace_event(path: Path, times: int) -> None:
+    """Calls that end before their callers, as complete events stand in a file."""
+    with path.open("w") as file:
+        file.write("[")
+        for n in range(times * 140_000):
+            file.write(f'{{"ph":"X","name":"f{n % 500}","ts":{n % 7 + 9 * n},"dur":1,"pid":1,"tid":{n % 4}}},\n')
+        file.write('{"ph":"X","name":"main","ts":0,"dur":1,"pid":1,"tid":0}]\n')
+
+
 def from_xray(to: str) -> Callable[[Path, int], None]:
     """Some stacks converted, and their samples repeated."""
 
@@ -140,6 +149,7 @@ GROW: dict[str, Callable[[Path, int], None]] = {
     "cachegrind": cachegrind,
     "pprof": from_xray("pprof"),
     "folded": folded,
+    "trace-event": trace_event,
     "gperftools": gperftools,
     "archive": archive,
     "oprofile": oprofile,

@@ -21,10 +21,11 @@ from fastprof import formats
 from fastprof.cli import main
 from fastprof.core.errors import FastprofError, FormatError, UsageError
 from tests.contract.dump import expected_written, files, written
-from tests.support.conversions import WRITERS, convert, converted, format_of, keywords, sums_of
+from tests.support.conversions import WRITERS, Sums, convert, converted, format_of, keywords, sums_of
 from tests.support.paths import CORPUS
 
 CAPACITIES = (1, 2, 1000)
+DRAWN = {2: 1, 3: 0}  # a tail exit is drawn as an exit, a call with arguments as a call
 BUFFER = 7  # records of a timeline that say where a log's own buffers begin
 
 
@@ -130,6 +131,14 @@ def amounts(values: Mapping[str, int]) -> Counter[int]:
     return Counter(value for value in values.values() if value)
 
 
+def kinds(sums: Sums, to: str) -> Counter[int]:
+    """How many rows there are of each kind, as far as a format tells them apart."""
+    found = Counter({kind: n for kind, n in sums.kinds.items() if kind != BUFFER})
+    for kind, as_ in DRAWN.items() if formats.get(to).holds.nested else ():
+        found[as_] += found.pop(kind, 0)
+    return found
+
+
 @pytest.mark.parametrize("to", [to for to in WRITERS if formats.get(to).reader])
 def test_what_is_read_back_adds_up(to: str) -> None:
     """To what the writer was given; a format may say the same in another unit beside it."""
@@ -142,8 +151,7 @@ def test_what_is_read_back_adds_up(to: str) -> None:
             continue
         assert not amounts(done.given.values) - amounts(back.values), file
         assert back.calls == done.given.calls, file
-        back.kinds[BUFFER] = done.given.kinds[BUFFER]
-        assert back.kinds == done.given.kinds, file
+        assert kinds(back, to) == kinds(done.given, to), file
 
 
 @pytest.mark.parametrize("to", WRITERS)

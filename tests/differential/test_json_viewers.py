@@ -1,7 +1,7 @@
 """What speedscope, Catapult and Perfetto make of our JSON: self and inclusive times and calls of each function.
 
-Viewers compute in doubles, and each time is rounded to a nanosecond by itself: hence a nanosecond for each call, and for
-each call of those that it makes.
+Viewers compute in doubles, and each time is rounded to a nanosecond by itself: hence a nanosecond for each call,
+and each of those that it makes.
 """
 
 from __future__ import annotations
@@ -141,6 +141,15 @@ def test_samples_of_speedscope(name: str, tmp_path: Path) -> None:
             expected[row.name] = self_ + max(row.self, 0), total + max(row.inclusive, 0)
         found = {name: (of["self"], of["total"]) for name, of in profile["functions"].items()}
         assert found == {name: times for name, times in expected.items() if any(times)}, value
+
+
+READ = ("02_be_noname_end", "03_x_exit_order", "12_threads_apart", "13_no_bracket", "39_recursion", "45_exp_number")
+
+
+@pytest.mark.parametrize("name", READ)
+def test_what_we_read_of_trace_events_is_what_perfetto_reads(name: str) -> None:
+    path = CORPUS / f"trace-event/good/{name}.json"
+    compare(perfettos(path), ours(path), calls=True)
 
 
 def compare(found: dict[str, Times], expected: dict[str, Times], *, calls: bool) -> None:

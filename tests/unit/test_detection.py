@@ -78,8 +78,6 @@ FOREIGN = {
     b'{"exporter":"x","$schema":"https://www.speedscope.app/file-format-schema.json"': "a speedscope file",
     b'{\n "nodes": [{"id":1,"callFrame":{': "a CPU profile of V8",
     b'{"meta":{"interval":1,"startTime":1.5': "a profile of the Firefox Profiler",
-    b'{"displayTimeUnit":"ns","traceEvents":[{"ph":"B"': "a Chrome trace",
-    b'[\n{"name":"a","ph":"X","ts":1': "a Chrome trace",
     b"\n\x07P\x01h\x01\xb8\x05\x01\n\x10P\x01\xe2\x03\x0b\x08\x02": "a Perfetto trace",
     DESCRIPTORS: "a set of protocol buffer descriptors",
     b"# tracer: function\n#\n": "an ftrace log",

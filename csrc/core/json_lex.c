@@ -1,0 +1,259 @@
+#include "core/json_lex.h"
+
+#include "core/digits.h"
+
+enum { VALUE = 0, ELEMENT, NEXT_ELEMENT, FIRST_KEY, NEXT_KEY, MEMBER, COMMA, NOTHING };
+
+static int is_blank(uint8_t c) {
+    return c == ' ' || c == '\n' || c == '\t' || c == '\r';
+}
+
+static int fail(const struct fp_in *in, size_t at, const char *want, struct fp_err *err) {
+    const size_t left = in->n - at;
+    return fp_fail_text(err, FP_E_MALFORMED, in->base + at, 0, "the JSON text", in->p + at, left < 20 ? left : 20,
+                        want);
+}
+
+static int more(const struct fp_in *in, struct fp_err *err) {
+    return in->eof ? fp_fail(err, FP_E_TRUNCATED, in->base + in->n, "the JSON text ends before it is complete")
+                   : FP_MORE;
+}
+
+/* Finds the end of the string whose first character is at `at`. */
+static int string_at(struct fp_json *j, struct fp_in *in, size_t at, struct fp_err *err) {
+    j->escaped = 0;
+    j->text = in->p + at;
+    for (size_t i = at; i < in->n; i++) {
+        const uint8_t c = in->p[i];
+        if (FP_LIKELY(c != '"' && c != '\\')) continue;
+        if (c == '"') {
+            j->text_n = i - at;
+            j->end = i + 1;
+            return FP_DONE;
+        }
+        j->escaped = 1;
+        if (++i == in->n) break;
+        if (in->p[i] == 'u') {
+            if (in->n - i < 5) break;
+            for (unsigned k = 1; k < 5; k++)
+                if (fp_nibble(in->p[i + k]) > 15) return fail(in, i - 1, "\\u and four hexadecimal digits", err);
+            i += 4;
+        } else if (!in->p[i] || !strchr("\"\\/bfnrt", in->p[i])) {
+            return fail(in, i - 1, "an escape", err);
+        }
+    }
+    return more(in, err);
+}
+
+static int is_wordy(uint8_t c) {
+    return fp_is_digit(c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '-' || c == '+' || c == '.';
+}
+
+/* A number or a word: whatever it is made of, up to what ends it. */
+static int word_at(struct fp_json *j, struct fp_in *in, size_t at, struct fp_err *err) {
+    size_t end = at;
+    while (end < in->n && is_wordy(in->p[end])) end++;
+    if (end == at) return fail(in, at, "a value", err);
+    if (end == in->n && !in->eof) return FP_MORE;
+    j->text = in->p + at;
+    j->text_n = end - at;
+    j->end = end;
+    const size_t n = j->text_n;
+    if (*j->text == '-' || fp_is_digit(*j->text)) {
+        int64_t value;
+        j->token = FP_JSON_NUMBER;
+        return fp_json_number(j->text, n, 0, &value) == FP_E_MALFORMED ? fail(in, at, "a number", err) : FP_DONE;
+    }
+    j->token = FP_JSON_WORD;
+    if ((n == 4 && (!memcmp(j->text, "true", 4) || !memcmp(j->text, "null", 4))) ||
+        (n == 5 && !memcmp(j->text, "false", 5)))
+        return FP_DONE;
+    if (end == in->n) return more(in, err);
+    return fail(in, at, "a value", err);
+}
+
+int fp_json_next(struct fp_json *j, struct fp_in *in, struct fp_err *err) {
+    for (;;) {
+        size_t at = in->pos;
+        while (at < in->n && is_blank(in->p[at])) at++;
+        in->pos = at;
+        if (at == in->n) {
+            if (j->expects != NOTHING || !in->eof) return more(in, err);
+            j->token = FP_JSON_END;
+            j->end = at;
+            return FP_DONE;
+        }
+        const uint8_t c = in->p[at];
+        const int in_object = j->depth && j->kinds[j->depth - 1] == '{';
+        switch (j->expects) {
+            case NOTHING: return fail(in, at, "nothing more", err);
+            case COMMA:
+                if (c == (in_object ? '}' : ']')) break;
+                if (c != ',') return fail(in, at, in_object ? "a comma or }" : "a comma or ]", err);
+                in->pos++;
+                j->expects = in_object ? NEXT_KEY : NEXT_ELEMENT;
+                continue;
+            case FIRST_KEY:
+            case NEXT_KEY: {
+                if (c == '}') break;
+                if (c != '"') return fail(in, at, "a key in quotes", err);
+                const int status = string_at(j, in, at + 1, err);
+                if (status) return status;
+                size_t colon = j->end;
+                while (colon < in->n && is_blank(in->p[colon])) colon++;
+                if (colon == in->n) return more(in, err);
+                if (in->p[colon] != ':') return fail(in, colon, "a colon", err);
+                j->end = colon + 1;
+                j->token = FP_JSON_KEY;
+                return FP_DONE;
+            }
+            case ELEMENT:
+            case NEXT_ELEMENT:
+                if (c == ']') break;
+                /* fall through */
+            default:
+                if (c == '"') {
+                    j->token = FP_JSON_STRING;
+                    return string_at(j, in, at + 1, err);
+                }
+                if (c != '{' && c != '[') return word_at(j, in, at, err);
+                if (j->depth == FP_JSON_DEPTH) return fail(in, at, "no more than 256 levels", err);
+                j->token = c == '{' ? FP_JSON_OBJECT : FP_JSON_ARRAY;
+                j->end = at + 1;
+                return FP_DONE;
+        }
+        j->token = c == '}' ? FP_JSON_OBJECT_END : FP_JSON_ARRAY_END;
+        j->end = at + 1;
+        return FP_DONE;
+    }
+}
+
+void fp_json_take(struct fp_json *j, struct fp_in *in) {
+    in->pos = j->end;
+    switch (j->token) {
+        case FP_JSON_OBJECT:
+        case FP_JSON_ARRAY:
+            j->kinds[j->depth++] = j->token == FP_JSON_OBJECT ? '{' : '[';
+            j->expects = j->token == FP_JSON_OBJECT ? FIRST_KEY : ELEMENT;
+            return;
+        case FP_JSON_KEY: j->expects = MEMBER; return;
+        case FP_JSON_OBJECT_END:
+        case FP_JSON_ARRAY_END: j->depth--; break;
+        default: break;
+    }
+    j->expects = j->depth ? COMMA : NOTHING;
+}
+
+int fp_json_between(const struct fp_json *j) {
+    return j->depth && j->kinds[j->depth - 1] == '[' &&
+           (j->expects == COMMA || j->expects == ELEMENT || j->expects == NEXT_ELEMENT);
+}
+
+static uint8_t *put_utf8(uint8_t *to, uint32_t c) {
+    if (c < 0x80) {
+        *to++ = (uint8_t)c;
+    } else if (c < 0x800) {
+        *to++ = (uint8_t)(0xc0 | c >> 6);
+        *to++ = (uint8_t)(0x80 | (c & 63));
+    } else {
+        if (c < 0x10000) {
+            *to++ = (uint8_t)(0xe0 | c >> 12);
+        } else {
+            *to++ = (uint8_t)(0xf0 | c >> 18);
+            *to++ = (uint8_t)(0x80 | (c >> 12 & 63));
+        }
+        *to++ = (uint8_t)(0x80 | (c >> 6 & 63));
+        *to++ = (uint8_t)(0x80 | (c & 63));
+    }
+    return to;
+}
+
+static uint32_t four_digits(const uint8_t *p) {
+    return fp_nibble(p[0]) << 12 | fp_nibble(p[1]) << 8 | fp_nibble(p[2]) << 4 | fp_nibble(p[3]);
+}
+
+const uint8_t *fp_json_plain(const struct fp_json *j, struct fp_buf *scratch, size_t *n) {
+    *n = j->text_n;
+    if (FP_LIKELY(!j->escaped)) return j->text;
+    const uint8_t *p = j->text, *end = p + j->text_n;
+    scratch->n = 0;
+    if (fp_buf_reserve(scratch, j->text_n + 1)) return NULL; /* what an escape becomes is no longer than it is */
+    uint8_t *to = scratch->p;
+    while (p < end) {
+        if (*p != '\\') {
+            *to++ = *p++;
+            continue;
+        }
+        static const char from[] = "bfnrt", into[] = "\b\f\n\r\t";
+        const uint8_t c = p[1];
+        const char *known = strchr(from, c);
+        p += 2;
+        if (c != 'u') {
+            *to++ = known ? (uint8_t)into[known - from] : c;
+            continue;
+        }
+        uint32_t code = four_digits(p);
+        p += 4;
+        if (code >> 10 == 0x36 && end - p >= 6 && p[0] == '\\' && p[1] == 'u' && four_digits(p + 2) >> 10 == 0x37) {
+            code = 0x10000 + ((code & 0x3ff) << 10) + (four_digits(p + 2) & 0x3ff);
+            p += 6;
+        }
+        to = put_utf8(to, code >> 11 == 0x1b ? 0xfffd : code); /* half a pair */
+    }
+    *n = scratch->n = (size_t)(to - scratch->p);
+    return scratch->p;
+}
+
+int fp_json_is(const struct fp_json *j, const char *text) {
+    return j->text_n == strlen(text) && !memcmp(j->text, text, j->text_n);
+}
+
+int fp_json_number(const uint8_t *p, size_t n, int scale, int64_t *value) {
+    enum { LARGE = 10000 };
+    const uint8_t *const end = p + n;
+    const int negative = n && *p == '-';
+    uint64_t v = 0;
+    int exponent = scale, dropped = 0, half = 0;
+    p += negative;
+    if (p == end || !fp_is_digit(*p)) return FP_E_MALFORMED;
+    for (int fraction = 0; p < end; p++) {
+        if (*p == '.' && !fraction) {
+            fraction = 1;
+            if (p + 1 == end || !fp_is_digit(p[1])) return FP_E_MALFORMED;
+            continue;
+        }
+        if (!fp_is_digit(*p)) break;
+        const unsigned digit = *p - '0';
+        if (exponent > LARGE || exponent < -LARGE) return FP_E_OVERFLOW;
+        if (dropped || v > (UINT64_MAX - digit) / 10) {
+            if (!dropped++) half = digit >= 5;
+            exponent += !fraction;
+        } else {
+            v = v * 10 + digit;
+            exponent -= fraction;
+        }
+    }
+    if (p < end && (*p | 0x20) == 'e') {
+        int64_t e = 0;
+        const int less = ++p < end && *p == '-';
+        p += p < end && (*p == '-' || *p == '+');
+        if (p == end) return FP_E_MALFORMED;
+        for (; p < end && fp_is_digit(*p); p++)
+            if (e < LARGE) e = e * 10 + (*p - '0');
+        exponent += (int)(less ? -e : e);
+    }
+    if (p != end) return FP_E_MALFORMED;
+    for (; v && exponent > 0; exponent--) {
+        if (v > UINT64_MAX / 10) return FP_E_OVERFLOW;
+        v *= 10;
+        half = 0;
+    }
+    for (; (v || half) && exponent < 0; exponent++) {
+        half = v % 10 >= 5;
+        v /= 10;
+    }
+    if (v + (uint64_t)half > INT64_MAX) return FP_E_OVERFLOW;
+    v += (uint64_t)half;
+    *value = negative ? -(int64_t)v : (int64_t)v;
+    return 0;
+}

@@ -1,0 +1,64 @@
+/* core/json_lex.h - JSON text -> tokens, checked against RFC 8259 while it streams by.
+ *
+ *   {"a": [1, "x\n"]}     {     KEY a     [     NUMBER 1     STRING x\n     ]     }     END
+ *
+ * A token is whole in the window: a longer string makes the window grow.  fp_json_next looks at the next token, and
+ * fp_json_take moves the window past it, so a token that cannot be dealt with yet is simply seen again.
+ *
+ * More is taken than the RFC allows: control characters in strings, bytes that are no UTF-8, and a comma behind the
+ * last element.  Half a surrogate pair becomes U+FFFD.
+ */
+#ifndef FP_JSON_LEX_H
+#define FP_JSON_LEX_H
+
+#include "core/buf.h"
+
+/* cffi-begin */
+
+enum { FP_JSON_DEPTH = 256 }; /* levels of objects and arrays at most */
+
+enum fp_json_token {
+    FP_JSON_OBJECT = 1,
+    FP_JSON_OBJECT_END = 2,
+    FP_JSON_ARRAY = 3,
+    FP_JSON_ARRAY_END = 4,
+    FP_JSON_KEY = 5,
+    FP_JSON_STRING = 6,
+    FP_JSON_NUMBER = 7,
+    FP_JSON_WORD = 8, /* true, false, null */
+    FP_JSON_END = 9   /* the value is complete, and nothing but blanks follows */
+};
+
+struct fp_json {
+    int32_t token;       /* enum fp_json_token */
+    int32_t escaped;     /* of a string or key: there are backslashes in it */
+    const uint8_t *text; /* of a string or key without quotes, a number or a word; valid until the window is refilled */
+    size_t text_n;
+    uint32_t depth; /* levels that are open; an end token's own is among them, a beginning's not */
+    /* private from here on */
+    size_t end; /* of the token in the window */
+    uint8_t expects, kinds[256];
+};
+
+/* cffi-end */
+
+/* The next token.  FP_DONE, FP_MORE, FP_E_MALFORMED; FP_E_TRUNCATED: the text ends before the value does. */
+int fp_json_next(struct fp_json *j, struct fp_in *in, struct fp_err *err);
+
+/* Moves the window past the token. */
+void fp_json_take(struct fp_json *j, struct fp_in *in);
+
+/* Is the next token, if there is one, an element of the innermost array, which may also end here? */
+int fp_json_between(const struct fp_json *j);
+
+/* The text of a string or key, in `scratch` if it has escapes.  NULL when memory ran out. */
+const uint8_t *fp_json_plain(const struct fp_json *j, struct fp_buf *scratch, size_t *n);
+
+/* Is the string or key this text? */
+int fp_json_is(const struct fp_json *j, const char *text);
+
+/* A number of the form -12.5e3 times 10^scale, rounded to a whole one, half away from 0.  0, FP_E_MALFORMED: no such
+ * number; FP_E_OVERFLOW: beyond 64 bits. */
+int fp_json_number(const uint8_t *p, size_t n, int scale, int64_t *value);
+
+#endif

@@ -1,0 +1,106 @@
+/* Trace Event JSON under the fuzzer.  The last byte also chooses options, the one before it how much comes at a time;
+ * so a file replays as it is.  What is read is nested and written, and what was written must be read without complaint.
+ */
+#include <stdlib.h>
+
+#include "bridges/nest.h"
+#include "trace_event/read.h"
+#include "trace_event/write.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+struct output {
+    struct fp_nest *nest;
+    struct fp_trace_write *w;
+    struct fp_batch *nested;
+    struct fp_buf text;
+};
+
+static int write_nested(struct output *o) {
+    struct fp_err err;
+    int status;
+    o->w->row = 0;
+    while ((status = fp_trace_write_put(o->w, o->nested, &o->text, &err)) == FP_ASK)
+        fp_trace_thread(o->w, o->w->asked, 1, o->w->asked + 1);
+    fp_batch_reset(o->nested);
+    return status;
+}
+
+/* FP_DONE, or FP_E_OVERFLOW for a time that cannot be written. */
+static int pass_on(struct output *o, const struct fp_batch *b) {
+    struct fp_err err;
+    uint32_t from = 0;
+    int status;
+    do {
+        status = b ? fp_nest_put(o->nest, b, &from, o->nested, &err) : fp_nest_end(o->nest, o->nested, &err);
+        if (status >= 0 && write_nested(o) < 0) return FP_E_OVERFLOW;
+    } while (status == FP_FULL);
+    return status;
+}
+
+static int run(const uint8_t *data, size_t size, uint8_t options, size_t step, struct fp_buf *written) {
+    struct fp_model *m = fp_model_new();
+    struct fp_trace_read *r = fp_trace_read_new(m, options & 1, options >> 1 & 1);
+    struct fp_batch *batch = fp_batch_new(FP_TIMELINE, 1 + (options >> 4), 0);
+    struct output o = {fp_nest_new(), fp_trace_write_new(m), fp_batch_new(FP_TIMELINE, 2, 0), {0}};
+    struct fp_trace_run last = {.eof = 1};
+    struct fp_in in = {0};
+    struct fp_err err;
+    size_t have = 0;
+    o.w->args = options >> 2 & 1;
+    fp_buf_put(&o.text, "[", 1);
+    int status = FP_MORE, writing = FP_DONE;
+    for (;;) {
+        if (in.eof && status == FP_MORE) abort(); /* at the end there is no more to ask for */
+        const size_t start = (size_t)in.base + in.pos;
+        if (status == FP_MORE) have = have + step < size ? have + step : size;
+        uint8_t *window = malloc(have - start + 1); /* a block of its own, so that a read beyond it is seen */
+        memcpy(window, data + start, have - start);
+        in = (struct fp_in){window, have - start, 0, start, have == size};
+        while ((status = fp_trace_feed(r, &in, batch, &err)) == FP_ASK) {
+            if (r->asks == FP_TRACE_WHO) {
+                const uint32_t thread = fp_model_thread(m, 0, (uint32_t)r->pid.number, (uint32_t)r->tid.number);
+                if (fp_trace_is(r, thread)) abort();
+            } else if (r->asks == FP_TRACE_NAME) {
+                r->noted = 1;
+            } else if (r->asks == FP_TRACE_MERGE) {
+                fp_trace_sort(r);
+                last.records = r->records;
+                last.n = r->n_records;
+                r->runs = &last;
+                r->n_runs = 1;
+            } else {
+                abort(); /* there are not so many records */
+            }
+        }
+        free(window);
+        if (in.pos > in.n) abort();
+        if (status < 0 && err.offset > size) abort();
+        if (status >= 0 && writing == FP_DONE) writing = pass_on(&o, batch);
+        fp_batch_reset(batch);
+        if (status != FP_MORE && status != FP_FULL) break;
+    }
+    if (status == FP_DONE && writing == FP_DONE) writing = pass_on(&o, NULL);
+    if (fp_trace_write_end(o.w, &o.text) || fp_buf_put(&o.text, "]", 1)) abort();
+    if (written && status == FP_DONE && writing == FP_DONE)
+        *written = o.text;
+    else
+        fp_buf_free(&o.text);
+    fp_batch_free(o.nested);
+    fp_nest_free(o.nest);
+    fp_trace_write_free(o.w);
+    fp_batch_free(batch);
+    fp_trace_read_free(r);
+    fp_model_free(m);
+    return status;
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+    if (size < 2) return 0;
+    struct fp_buf written = {0};
+    const size_t step = data[size - 2] ? data[size - 2] : size;
+    run(data, size, data[size - 1], step, &written);
+    if (written.n && run(written.p, written.n, 0, written.n, NULL)) abort();
+    fp_buf_free(&written);
+    return 0;
+}
