@@ -1,0 +1,343 @@
+#include "perfetto/write.h"
+
+#include <stdlib.h>
+
+#include "core/array.h"
+#include "core/utf8.h"
+#include "core/wire.h"
+
+/* Fields */
+enum { PACKET = 1 }; /* of Trace */
+enum {
+    CLOCK_SNAPSHOT = 6,
+    TIMESTAMP = 8,
+    SEQUENCE = 10,
+    TRACK_EVENT = 11,
+    INTERNED_DATA = 12,
+    SEQUENCE_FLAGS = 13,
+    CLOCK_ID = 58,
+    DEFAULTS = 59,
+    TRACK_DESCRIPTOR = 60,
+    FIRST_PACKET = 87
+}; /* of TracePacket */
+enum { STATE_CLEARED = 1, NEEDS_STATE = 2 };                                  /* sequence flags */
+enum { BEGIN = 1, END = 2, INSTANT = 3 };                                     /* types of TrackEvent */
+enum { ANNOTATION = 4, TYPE = 9, NAME_IID = 10, TRACK_UUID = 11 };            /* TrackEvent and its defaults */
+enum { EVENT_NAMES = 2, ANNOTATION_NAMES = 3 };                               /* InternedData */
+enum { IID = 1, NAME = 2 };                                                   /* an entry of it */
+enum { ANNOTATION_NAME_IID = 1, ANNOTATION_UINT = 3, ANNOTATION_STRING = 6 }; /* DebugAnnotation */
+enum { BOOTTIME = 6, OWN_CLOCK = 64 }; /* clocks: ns of the trace; of a sequence */
+
+/* Names of events, and of annotations, by their iid.  Functions follow the events. */
+enum { CUSTOM = 1, TYPED = 2, FUNCTIONS = 3 };
+enum { DATA = 1, EVENT_TYPE = 2, ARGUMENTS = 3 };
+
+struct fp_perfetto_thread {
+    uint64_t time;        /* of its last packet */
+    uint64_t depth;       /* open calls */
+    uint8_t *named;       /* bits by iid: names of events that the sequence has */
+    uint32_t cap_named;   /* bytes */
+    uint32_t annotations; /* annotation names up to this iid were written */
+    uint8_t begun;
+};
+
+struct fp_perfetto *fp_perfetto_new(const struct fp_model *model) {
+    struct fp_perfetto *w = calloc(1, sizeof *w);
+    if (w) w->model = model;
+    return w;
+}
+
+void fp_perfetto_free(struct fp_perfetto *w) {
+    if (!w) return;
+    for (uint32_t i = 0; i < w->cap_threads; i++) free(w->threads[i].named);
+    free(w->threads);
+    fp_buf_free(&w->packet);
+    fp_buf_free(&w->name);
+    free(w->values);
+    free(w);
+}
+
+/* ---- who ---- */
+
+/* uuids of tracks: of a thread its id + 1, of a process */
+static uint64_t process_uuid(uint32_t process) {
+    return (uint64_t)process << 32;
+}
+
+/* Ends a descriptor that was begun with a mark for the packet, for itself and for its process or thread. */
+static int end_all(struct fp_buf *out, const size_t marks[3]) {
+    return fp_wire_end(out, marks[2]) || fp_wire_end(out, marks[1]) || fp_wire_end(out, marks[0]) ? FP_E_NOMEM : 0;
+}
+
+int fp_perfetto_process(uint32_t process, int32_t pid, const char *name, size_t n, struct fp_buf *out) {
+    const size_t packet = fp_wire_begin(out, PACKET), track = fp_wire_begin(out, TRACK_DESCRIPTOR);
+    fp_wire_put_number(out, 1, process_uuid(process));
+    const size_t who = fp_wire_begin(out, 3);
+    fp_wire_put_number(out, 1, (uint64_t)pid);
+    fp_wire_put_bytes(out, 6, name, n);
+    return end_all(out, (const size_t[]){packet, track, who});
+}
+
+static void put_clock(struct fp_buf *out, uint32_t clock, int incremental) {
+    const size_t mark = fp_wire_begin(out, 1);
+    fp_wire_put_number(out, 1, clock);
+    fp_wire_put_number(out, 2, 0); /* the same moment in all sequences: the trace's clock may not go back */
+    fp_wire_put_nonzero(out, 3, (uint64_t)incremental);
+    fp_wire_end(out, mark);
+}
+
+int fp_perfetto_thread(struct fp_perfetto *w, uint32_t thread, uint32_t process, int32_t pid, int64_t tid,
+                       const char *name, size_t n, struct fp_buf *out) {
+    const uint64_t sequence = (uint64_t)thread + 1;
+    size_t packet = fp_wire_begin(out, PACKET), mark, who;
+    fp_wire_put_number(out, SEQUENCE, sequence);
+    fp_wire_put_number(out, SEQUENCE_FLAGS, STATE_CLEARED);
+    fp_wire_put_number(out, FIRST_PACKET, 1);
+    mark = fp_wire_begin(out, DEFAULTS);
+    who = fp_wire_begin(out, TRACK_EVENT);
+    fp_wire_put_number(out, TRACK_UUID, sequence);
+    fp_wire_end(out, who);
+    fp_wire_put_number(out, CLOCK_ID, OWN_CLOCK);
+    fp_wire_end(out, mark);
+    fp_wire_end(out, packet);
+
+    packet = fp_wire_begin(out, PACKET);
+    fp_wire_put_number(out, SEQUENCE, sequence);
+    mark = fp_wire_begin(out, CLOCK_SNAPSHOT);
+    put_clock(out, OWN_CLOCK, 1);
+    put_clock(out, BOOTTIME, 0);
+    fp_wire_end(out, mark);
+    fp_wire_end(out, packet);
+
+    packet = fp_wire_begin(out, PACKET);
+    fp_wire_put_number(out, SEQUENCE, sequence);
+    mark = fp_wire_begin(out, TRACK_DESCRIPTOR);
+    fp_wire_put_number(out, 1, sequence);
+    fp_wire_put_number(out, 5, process_uuid(process));
+    who = fp_wire_begin(out, 4);
+    fp_wire_put_number(out, 1, (uint64_t)pid);
+    fp_wire_put_number(out, 2, (uint64_t)tid);
+    fp_wire_put_bytes(out, 5, name, n);
+    w->threads[thread].begun = 1;
+    return end_all(out, (const size_t[]){packet, mark, who});
+}
+
+/* ---- events ---- */
+
+/* The name of an event as UTF-8 in w->name.  0 or FP_E_NOMEM. */
+static int make_name(struct fp_perfetto *w, uint32_t iid) {
+    const struct fp_model *m = w->model;
+    w->name.n = 0;
+    if (iid == CUSTOM) return fp_buf_put(&w->name, "custom event", 12);
+    if (iid == TYPED) return fp_buf_put(&w->name, "typed event", 11);
+    size_t n;
+    const uint8_t *p = fp_string(&m->strings, fp_table_row(&m->functions, iid - FUNCTIONS)[FP_FUNCTION_NAME], &n);
+    if (!n) return fp_buf_put(&w->name, "[unknown]", 9);
+    w->mended += !fp_is_utf8(p, n);
+    return fp_utf8_mend(&w->name, p, n);
+}
+
+static void put_interned(struct fp_buf *b, uint32_t field, uint64_t iid, const void *name, size_t n) {
+    const size_t mark = fp_wire_begin(b, field);
+    fp_wire_put_number(b, IID, iid);
+    fp_wire_put_bytes(b, NAME, name, n);
+    fp_wire_end(b, mark);
+}
+
+/* Adds to w->packet the names that the sequence does not have: of the event, unless iid is 0, and of annotations up to
+ * the iid `annotations`.  0 or FP_E_NOMEM. */
+static int put_names(struct fp_perfetto *w, struct fp_perfetto_thread *t, uint32_t iid, uint32_t annotations) {
+    struct fp_buf *b = &w->packet;
+    const size_t mark = fp_wire_begin(b, INTERNED_DATA);
+    if (iid) {
+        if (make_name(w, iid)) return FP_E_NOMEM;
+        put_interned(b, EVENT_NAMES, iid, w->name.p, w->name.n);
+        t->named[iid / 8] |= (uint8_t)(1 << iid % 8);
+    }
+    for (; t->annotations < annotations; t->annotations++) {
+        const uint32_t next = t->annotations + 1;
+        uint8_t text[16] = "arg";
+        const void *name = next == DATA ? "data" : next == EVENT_TYPE ? "type" : (const void *)text;
+        size_t n = 4;
+        if (next >= ARGUMENTS) {
+            uint8_t digits[10];
+            uint32_t number = next - ARGUMENTS, k = 0;
+            do digits[k++] = (uint8_t)('0' + number % 10);
+            while (number /= 10);
+            for (n = 3; k; n++) text[n] = digits[--k];
+        }
+        put_interned(b, ANNOTATION_NAMES, next, name, n);
+    }
+    return fp_wire_end(b, mark);
+}
+
+/* What every packet begins with: its time and sequence.  At most 21 bytes. */
+static uint8_t *put_head(uint8_t *to, struct fp_perfetto_thread *t, uint32_t thread, uint64_t time) {
+    *to++ = FP_WIRE_TAG(TIMESTAMP, FP_WIRE_VARINT);
+    to = fp_varint(to, time - t->time);
+    t->time = time;
+    *to++ = FP_WIRE_TAG(SEQUENCE, FP_WIRE_VARINT);
+    to = fp_varint(to, (uint64_t)thread + 1);
+    *to++ = FP_WIRE_TAG(SEQUENCE_FLAGS, FP_WIRE_VARINT);
+    *to++ = NEEDS_STATE;
+    return to;
+}
+
+/* A packet of less than 128 bytes: an event without annotations, whose name the sequence has, or with iid 0 none. */
+static int put_short(struct fp_perfetto_thread *t, uint32_t thread, uint64_t time, uint8_t type, uint32_t iid,
+                     struct fp_buf *out) {
+    if (fp_buf_reserve(out, 64)) return FP_E_NOMEM;
+    uint8_t *const packet = out->p + out->n, *to = put_head(packet + 2, t, thread, time);
+    uint8_t *const event = to;
+    to += 2;
+    *to++ = FP_WIRE_TAG(TYPE, FP_WIRE_VARINT);
+    *to++ = type;
+    if (iid) {
+        *to++ = FP_WIRE_TAG(NAME_IID, FP_WIRE_VARINT);
+        to = fp_varint(to, iid);
+    }
+    event[0] = FP_WIRE_TAG(TRACK_EVENT, FP_WIRE_BYTES);
+    event[1] = (uint8_t)(to - event - 2);
+    packet[0] = FP_WIRE_TAG(PACKET, FP_WIRE_BYTES);
+    packet[1] = (uint8_t)(to - packet - 2);
+    out->n += (size_t)(to - packet);
+    return 0;
+}
+
+/* Begins a longer packet in w->packet, up to the annotations; *mark is for end_long. */
+static int begin_long(struct fp_perfetto *w, struct fp_perfetto_thread *t, uint32_t thread, uint64_t time, uint8_t type,
+                      uint32_t iid, uint32_t annotations, size_t *mark) {
+    struct fp_buf *b = &w->packet;
+    b->n = 0;
+    if (fp_buf_reserve(b, 64)) return FP_E_NOMEM;
+    b->n = (size_t)(put_head(b->p, t, thread, time) - b->p);
+    const int known = t->named[iid / 8] >> iid % 8 & 1;
+    if ((!known || t->annotations < annotations) && put_names(w, t, known ? 0 : iid, annotations)) return FP_E_NOMEM;
+    *mark = fp_wire_begin(b, TRACK_EVENT);
+    fp_wire_put_number(b, TYPE, type);
+    return fp_wire_put_number(b, NAME_IID, iid);
+}
+
+static int end_long(struct fp_perfetto *w, size_t mark, struct fp_buf *out) {
+    return fp_wire_end(&w->packet, mark) ? FP_E_NOMEM : fp_wire_put_bytes(out, PACKET, w->packet.p, w->packet.n);
+}
+
+static void put_annotation(struct fp_buf *b, uint32_t iid, uint64_t value) {
+    const size_t mark = fp_wire_begin(b, ANNOTATION);
+    fp_wire_put_number(b, ANNOTATION_NAME_IID, iid);
+    fp_wire_put_number(b, ANNOTATION_UINT, value);
+    fp_wire_end(b, mark);
+}
+
+/* Makes room for a name in t->named. */
+static int named_room(struct fp_perfetto_thread *t, uint32_t iid) {
+    return fp_array_zeroed(&t->named, &t->cap_named, (uint64_t)iid / 8 + 1, 1);
+}
+
+/* Writes the call that was held back for its arguments. */
+static int put_held(struct fp_perfetto *w, struct fp_buf *out) {
+    const uint32_t thread = w->caller - 1, iid = w->function + FUNCTIONS;
+    struct fp_perfetto_thread *t = &w->threads[thread];
+    size_t mark;
+    if (named_room(t, iid) ||
+        begin_long(w, t, thread, w->time, BEGIN, iid, w->n_values ? w->n_values + ARGUMENTS - 1 : 0, &mark))
+        return FP_E_NOMEM;
+    for (uint32_t i = 0; i < w->n_values; i++) put_annotation(&w->packet, ARGUMENTS + i, w->values[i]);
+    w->arguments += w->n_values;
+    w->calls++;
+    w->n_values = w->caller = 0;
+    return end_long(w, mark, out);
+}
+
+/* Is a payload text?  Blanks and line ends are. */
+static int is_text(const uint8_t *p, size_t n) {
+    for (size_t i = 0; i < n; i++)
+        if ((p[i] < ' ' && p[i] != '\t' && p[i] != '\n' && p[i] != '\r') || p[i] == 0x7f) return 0;
+    return fp_is_utf8(p, n);
+}
+
+/* Appends n bytes as hexadecimal digits. */
+static int put_hex(struct fp_buf *b, const uint8_t *p, size_t n) {
+    if (n > SIZE_MAX / 2 || fp_buf_reserve(b, 2 * n)) return FP_E_NOMEM;
+    for (size_t i = 0; i < n; i++) {
+        b->p[b->n++] = (uint8_t)"0123456789abcdef"[p[i] >> 4];
+        b->p[b->n++] = (uint8_t)"0123456789abcdef"[p[i] & 15];
+    }
+    return 0;
+}
+
+static int put_event(struct fp_perfetto *w, const struct fp_batch *b, uint32_t i, struct fp_buf *out) {
+    const uint32_t thread = b->thread[i], iid = b->op[i] == FP_OP_TYPED ? TYPED : CUSTOM;
+    struct fp_perfetto_thread *t = &w->threads[thread];
+    const uint8_t *p = b->bytes + (b->aux[i] >> 32);
+    const size_t n = (uint32_t)b->aux[i];
+    size_t mark;
+    if (named_room(t, iid) || begin_long(w, t, thread, b->time[i], INSTANT, iid, EVENT_TYPE, &mark)) return FP_E_NOMEM;
+    if (iid == TYPED) put_annotation(&w->packet, EVENT_TYPE, b->function[i]);
+    const size_t annotation = fp_wire_begin(&w->packet, ANNOTATION);
+    fp_wire_put_number(&w->packet, ANNOTATION_NAME_IID, DATA);
+    if (is_text(p, n)) {
+        fp_wire_put_bytes(&w->packet, ANNOTATION_STRING, p, n);
+    } else {
+        const size_t text = fp_wire_begin(&w->packet, ANNOTATION_STRING);
+        if (put_hex(&w->packet, p, n)) return FP_E_NOMEM;
+        fp_wire_end(&w->packet, text);
+    }
+    fp_wire_end(&w->packet, annotation);
+    w->events++;
+    return end_long(w, mark, out);
+}
+
+static int put_enter(struct fp_perfetto *w, const struct fp_batch *b, uint32_t i, struct fp_buf *out) {
+    const uint32_t thread = b->thread[i], iid = b->function[i] + FUNCTIONS;
+    struct fp_perfetto_thread *t = &w->threads[thread];
+    if (++t->depth > FP_PERFETTO_DEPTH) {
+        w->deep++;
+        return 0;
+    }
+    const int known = iid / 8 < t->cap_named && t->named[iid / 8] >> iid % 8 & 1;
+    if (FP_LIKELY(known && b->op[i] == FP_OP_ENTER)) {
+        w->calls++;
+        return put_short(t, thread, b->time[i], BEGIN, iid, out);
+    }
+    w->caller = thread + 1;
+    w->function = b->function[i];
+    w->time = b->time[i];
+    return b->op[i] == FP_OP_ENTER ? put_held(w, out) : 0;
+}
+
+int fp_perfetto_put(struct fp_perfetto *w, const struct fp_batch *b, struct fp_buf *out) {
+    for (; w->row < b->n; w->row++) {
+        const uint32_t i = w->row, thread = b->thread[i], op = b->op[i];
+        if (fp_array_zeroed(&w->threads, &w->cap_threads, (uint64_t)thread + 1, sizeof *w->threads)) return FP_E_NOMEM;
+        struct fp_perfetto_thread *t = &w->threads[thread];
+        if (FP_UNLIKELY(!t->begun)) {
+            w->asked = thread;
+            return FP_ASK;
+        }
+        if (FP_UNLIKELY(op == FP_OP_ARGUMENT)) { /* of a call that is too deep: none is held back */
+            if (!w->caller) continue;
+            if (fp_array_room(&w->values, &w->cap_values, (uint64_t)w->n_values + 1, sizeof *w->values))
+                return FP_E_NOMEM;
+            w->values[w->n_values++] = b->aux[i];
+            continue;
+        }
+        if (FP_UNLIKELY(w->caller) && put_held(w, out)) return FP_E_NOMEM;
+        int status = 0;
+        if (op == FP_OP_ENTER || op == FP_OP_ENTER_ARGS) {
+            status = put_enter(w, b, i, out);
+        } else if (op == FP_OP_EXIT || op == FP_OP_TAIL_EXIT) {
+            if (t->depth-- <= FP_PERFETTO_DEPTH) status = put_short(t, thread, b->time[i], END, 0, out);
+        } else if (t->depth >= FP_PERFETTO_DEPTH) {
+            w->deep++;
+        } else {
+            status = put_event(w, b, i, out);
+        }
+        if (status) return FP_E_NOMEM;
+    }
+    return FP_DONE;
+}
+
+int fp_perfetto_end(struct fp_perfetto *w, struct fp_buf *out) {
+    return w->caller ? put_held(w, out) : 0;
+}

@@ -1,0 +1,68 @@
+/* perfetto/write.h - a timeline as a Perfetto trace: TrackEvents.
+ *
+ * The calls of a timeline must nest, and its times are nanoseconds (bridges/nest.h).  Each thread is a packet sequence
+ * of its own, so that a packet need not name its track, and its time is the difference to the one before:
+ *
+ *   0a 19                          packet
+ *     40 05                        timestamp: 5 ns after the sequence's last one
+ *     50 02                        trusted_packet_sequence_id: thread 1
+ *     68 02                        sequence_flags: needs the state of the sequence
+ *     62 09 12 07 08 05 12 03 ...  interned_data: event name 5 is "foo"; only when it occurs for the first time
+ *     5a 04 48 01 50 05            track_event: BEGIN of the name 5
+ *   0a 0a 40 .. 50 02 68 02 5a 02 48 02            its END
+ *
+ * Memory: linear in the model's functions, and in threads times functions that they call (a bit each).
+ * Source: google/perfetto protos/perfetto/trace, 2026-08.
+ */
+#ifndef FP_PERFETTO_WRITE_H
+#define FP_PERFETTO_WRITE_H
+
+#include "core/batch.h"
+#include "core/buf.h"
+#include "core/model.h"
+
+/* cffi-begin */
+
+/* The calls that the trace processor draws above each other.  It drops the beginnings of deeper ones, but not their
+ * ends, which then end others. */
+enum { FP_PERFETTO_DEPTH = 512 };
+
+struct fp_perfetto {
+    const struct fp_model *model; /* borrowed */
+    uint32_t asked;               /* after FP_ASK: the thread to call fp_perfetto_thread for */
+    uint32_t row;                 /* of the batch: the first one that was not written */
+    /* what is written, and what is not as it was */
+    uint64_t calls, events, arguments;
+    uint64_t deep;   /* calls and events left out because of FP_PERFETTO_DEPTH */
+    uint64_t mended; /* names that were not UTF-8; the same name counts for each function and thread */
+    /* private from here on */
+    struct fp_perfetto_thread *threads; /* by id */
+    uint32_t cap_threads;
+    struct fp_buf packet, name;
+    /* A call whose arguments may follow: `caller` is its thread + 1, 0 = none. */
+    uint32_t caller, function;
+    uint64_t time;
+    uint64_t *values;
+    uint32_t n_values, cap_values;
+};
+
+/* Borrows the model.  NULL when memory ran out. */
+struct fp_perfetto *fp_perfetto_new(const struct fp_model *model);
+void fp_perfetto_free(struct fp_perfetto *w);
+
+/* Writes who a process is, which is given a number from 1 on.  A thread: the same, and the number of its process.
+ * Names are UTF-8.  Once each, a process before its threads.  0 or FP_E_NOMEM. */
+int fp_perfetto_process(uint32_t process, int32_t pid, const char *name, size_t n, struct fp_buf *out);
+int fp_perfetto_thread(struct fp_perfetto *w, uint32_t thread, uint32_t process, int32_t pid, int64_t tid,
+                       const char *name, size_t n, struct fp_buf *out);
+
+/* Writes the rows of a batch from w->row on, which the caller sets to 0.  FP_ASK for a thread that is new: say who it
+ * is and call again.  FP_DONE or FP_E_NOMEM. */
+int fp_perfetto_put(struct fp_perfetto *w, const struct fp_batch *b, struct fp_buf *out);
+
+/* Writes what is still held back.  0 or FP_E_NOMEM. */
+int fp_perfetto_end(struct fp_perfetto *w, struct fp_buf *out);
+
+/* cffi-end */
+
+#endif

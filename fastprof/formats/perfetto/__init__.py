@@ -1,0 +1,20 @@
+"""Perfetto traces: a protocol buffer of packets.  See docs/formats/perfetto.md."""
+
+from __future__ import annotations
+
+from fastprof.core.engine import Format, Holds
+
+FORMATS = (
+    Format(
+        name="perfetto",
+        view="timeline",
+        title="Perfetto trace, for ui.perfetto.dev",
+        suffixes=(".pftrace", ".perfetto-trace"),
+        writer="write:PerfettoWriter",
+        holds=Holds(
+            nested=True,
+            short_names=True,
+            instead="write it as pprof or folded, which ui.perfetto.dev opens, too",
+        ),
+    ),
+)

@@ -1,0 +1,63 @@
+"""Writes timelines as Perfetto traces (csrc/perfetto/write.h)."""
+
+from __future__ import annotations
+
+from fastprof.core._c import ffi, lib
+from fastprof.core.engine import Writer
+from fastprof.core.model import Batch, Model
+from fastprof.core.options import Options
+from fastprof.core.owner import owned
+from fastprof.core.report import Report
+from fastprof.core.sink import Sink
+from fastprof.core.threads import Threads
+
+# Of a sequence without events: readers do not recognize an empty file.
+_NOTHING = b"\x0a\x07\x50\x01\x68\x01\xb8\x05\x01"
+_MOST_PID, _MOST_TID = (1 << 31) - 1, (1 << 32) - 1
+
+
+class PerfettoWriter(Writer):
+    """A packet for each row: calls as slices, events as instants.  Threads and names when they first occur."""
+
+    format = "perfetto"
+    view = "timeline"
+
+    def __init__(self, model: Model, sink: Sink, options: Options, report: Report) -> None:
+        super().__init__(model, sink, options, report)
+        self._w = owned(lib.fp_perfetto_new(model.c), lib.fp_perfetto_free, "the Perfetto writer")
+        self._threads = Threads(model, _MOST_PID, _MOST_TID)
+
+    def put(self, batch: Batch) -> None:
+        w = self._w
+        w.row = 0
+        while self._status(lib.fp_perfetto_put(w, batch.c, self.out)) == lib.FP_ASK:
+            who = self._threads.who(w.asked, self.model.parts[batch.part])
+            if who.new_process:
+                name = who.process_name.encode()
+                self._status(lib.fp_perfetto_process(who.process, who.pid, name, len(name), self.out))
+            name = who.name.encode()
+            self._status(
+                lib.fp_perfetto_thread(w, w.asked, who.process, who.pid, who.tid, name, len(name), self.out)
+            )
+
+    def end(self) -> None:
+        w, report = self._w, self.report
+        self._status(lib.fp_perfetto_end(w, self.out))
+        self.written = int(w.calls + w.events)
+        if not self.written:
+            report.warn("nothing has a time: the trace is valid and empty")
+            self.text(_NOTHING)
+        report.rows["calls written"] += int(w.calls)
+        report.rows["events written"] += int(w.events)
+        for code, text, n in (
+            ("deep-calls", f"calls and events below {lib.FP_PERFETTO_DEPTH} others, left out", w.deep),
+            ("invalid-utf8", "names that are not UTF-8, mended", w.mended),
+            ("thread-numbers", "threads whose numbers others have, too, given new ones", self._threads.renumbered),
+        ):
+            report.not_representable.add(code, text, n)
+
+    @staticmethod
+    def _status(status: int) -> int:
+        if status < 0:
+            raise MemoryError("no memory for the Perfetto trace")
+        return int(status)

@@ -1,0 +1,131 @@
+"""The obvious reader of Perfetto traces made of TrackEvents: slices and instants by thread.
+
+As the trace processor does it (google/perfetto src/trace_processor/importers/proto): state is that of a sequence, an END
+closes the innermost BEGIN of its track.  Packets are taken in the order of the file.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+PACKET = 1
+CLOCK_SNAPSHOT, TIMESTAMP, SEQUENCE, TRACK_EVENT, INTERNED, FLAGS = 6, 8, 10, 11, 12, 13
+CLOCK_ID, DEFAULTS, DESCRIPTOR, FIRST = 58, 59, 60, 87
+BEGIN, END, INSTANT = 1, 2, 3
+CLEARED, NEEDS_STATE = 1, 2
+
+
+def varint(data: bytes, at: int) -> tuple[int, int]:
+    value = shift = 0
+    while True:
+        byte = data[at]
+        value |= (byte & 127) << shift
+        at, shift = at + 1, shift + 7
+        if byte < 128:
+            return value, at
+
+
+def message(data: bytes) -> dict[int, list[Any]]:
+    """Fields by number: numbers, or bytes."""
+    fields: dict[int, list[Any]] = defaultdict(list)
+    at = 0
+    while at < len(data):
+        tag, at = varint(data, at)
+        value: Any
+        value, at = varint(data, at)
+        if tag & 7 == 2:
+            value, at = data[at : at + value], at + value
+            assert at <= len(data)
+        else:
+            assert tag & 7 == 0
+        fields[tag >> 3].append(value)
+    return fields
+
+
+@dataclass
+class Slice:
+    name: str
+    begin: int
+    end: int | None  # None: of an instant, or open
+    depth: int
+    args: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass
+class Track:
+    pid: int
+    tid: int
+    name: str
+    process: str
+    slices: list[Slice] = field(default_factory=list)
+    open: list[Slice] = field(default_factory=list)
+
+
+def names(fields: list[bytes]) -> Iterator[tuple[int, str]]:
+    for entry in map(message, fields):
+        yield entry[1][0], entry[2][0].decode()  # strict: names are UTF-8
+
+
+def arguments(fields: list[bytes], known: dict[int, str]) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for annotation in map(message, fields):
+        value = annotation[3] or [text.decode() for text in annotation[6]]
+        found[known[annotation[1][0]]] = value[0]
+    return found
+
+
+def read(data: bytes) -> list[Track]:
+    """The threads, in the order of their descriptors.  Fails where the trace processor would drop something."""
+    tracks: dict[int, Track] = {}
+    processes: dict[int, str] = {}
+    sequences: dict[int, tuple[dict[int, str], dict[int, str], dict[str, int]]] = {}
+    for packet in map(message, message(data)[PACKET]):
+        sequence = packet[SEQUENCE][0] if packet[SEQUENCE] else 0
+        if packet[FLAGS] == [CLEARED]:
+            assert packet[FIRST] == [1] and sequence and sequence not in sequences
+            if not packet[DEFAULTS]:  # of a trace without events
+                return []
+            defaults = message(packet[DEFAULTS][0])
+            state = {"clock": defaults[CLOCK_ID][0], "track": message(defaults[TRACK_EVENT][0])[11][0]}
+            sequences[sequence] = {}, {}, state
+        for snapshot in map(message, packet[CLOCK_SNAPSHOT]):
+            own, trace = map(message, snapshot[1])
+            assert own[1] == [sequences[sequence][2]["clock"]] and own[3] == [1]  # incremental
+            assert trace[1] == [6] and own[2] == trace[2]
+            sequences[sequence][2]["now"] = own[2][0]
+        for descriptor in map(message, packet[DESCRIPTOR]):
+            for process in map(message, descriptor[3]):
+                assert 0 < process[1][0] < 1 << 31
+                processes[process[1][0]] = process[6][0].decode()
+            for thread in map(message, descriptor[4]):
+                pid, tid = thread[1][0], thread[2][0]
+                assert descriptor[1][0] not in tracks
+                tracks[descriptor[1][0]] = Track(pid, tid, thread[5][0].decode(), processes[pid])
+        if packet[TRACK_EVENT]:
+            assert packet[FLAGS] == [NEEDS_STATE]
+            _event(packet, sequences[sequence], tracks)
+    assert len({track.tid for track in tracks.values()}) == len(tracks)
+    return [*tracks.values()]
+
+
+def _event(packet: dict[int, list[Any]], sequence: Any, tracks: dict[int, Track]) -> None:
+    event_names, annotation_names, state = sequence
+    for interned in map(message, packet[INTERNED]):
+        for known, field_ in ((event_names, 2), (annotation_names, 3)):
+            for iid, name in names(interned[field_]):
+                assert iid and iid not in known
+                known[iid] = name
+    state["now"] += packet[TIMESTAMP][0]
+    event = message(packet[TRACK_EVENT][0])
+    track = tracks[state["track"]]
+    if event[9] == [END]:
+        track.open.pop().end = state["now"]
+        return
+    args = arguments(event[4], annotation_names)
+    found = Slice(event_names[event[10][0]], state["now"], None, len(track.open), args)
+    track.slices.append(found)
+    if event[9] == [BEGIN]:
+        track.open.append(found)

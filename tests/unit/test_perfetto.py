@@ -1,0 +1,94 @@
+"""Perfetto traces: what the format has no room for, and who is who."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import fastprof
+from fastprof.core.errors import UsageError
+from fastprof.core.options import Options
+from tests.reference import perfetto
+from tests.support.conversions import convert_bytes
+from tests.support.xraylog import BasicLog, FdrLog
+
+DEPTH = 512
+
+
+def nested(depth: int) -> bytes:
+    """f1 calls f2 calls f3 ..., each of which has something to say."""
+    log = FdrLog(5, frequency=10**9)
+    buffer = log.buffer(tid=1, pid=1).cpu(0, 0)
+    for i in range(1, depth + 1):
+        buffer.enter_args(i, 1, i).custom(b"%d" % i)
+    for i in range(depth, 0, -1):
+        buffer.exit(i, 1)
+    return log.bytes()
+
+
+def test_calls_that_are_too_deep_are_left_out_on_both_ends() -> None:
+    done = convert_bytes(nested(600), "xray", "perfetto")
+    (track,) = perfetto.read(done.data)
+    calls = [slice_ for slice_ in track.slices if slice_.end is not None]
+    assert [slice_.name for slice_ in calls] == [f"#{i}" for i in range(1, DEPTH + 1)]
+    assert [slice_.args for slice_ in calls] == [{"arg0": i} for i in range(1, DEPTH + 1)]
+    assert [slice_.end - slice_.begin for slice_ in calls] == [2 * 600 - 2 * i + 1 for i in range(1, DEPTH + 1)]
+    assert max(slice_.depth for slice_ in track.slices) == DEPTH - 1
+    # 88 calls, and the events of these and of the call above them
+    assert [*done.report.not_representable.values()] == [88 + 89]
+
+
+def test_what_was_left_out_of_a_trace_is_said(tmp_path: Path) -> None:
+    path = tmp_path / "deep.xray"
+    path.write_bytes(nested(DEPTH))
+    report = fastprof.convert(path, tmp_path / "deep.pftrace.gz")
+    assert report.rows == {"calls written": DEPTH, "events written": DEPTH - 1}
+    assert (tmp_path / "deep.pftrace.gz").read_bytes().startswith(b"\x1f\x8b")
+
+
+def test_threads_of_two_inputs_stay_apart(tmp_path: Path) -> None:
+    for name in ("one", "two"):
+        log = BasicLog()
+        for tid in (7, 8):
+            log.enter(1, 10, tid=tid, pid=7).exit(1, 20 + tid, tid=tid, pid=7)
+        (tmp_path / f"{name}.xray").write_bytes(log.bytes())
+    out = tmp_path / "out.pftrace"
+    report = fastprof.convert([tmp_path / "one.xray", tmp_path / "two.xray"], out, time_unit="ticks")
+    first, second, third, fourth = perfetto.read(out.read_bytes())
+    assert [(t.pid, t.tid, t.process, t.name) for t in (first, second)] == [
+        (7, 7, "one.xray", "thread 7"),
+        (7, 8, "one.xray", "thread 8"),
+    ]
+    # other numbers, because these are taken; the names still say what they were
+    assert third.pid == fourth.pid != 7 and {7, 8}.isdisjoint({third.tid, fourth.tid})
+    assert [(t.process, t.name) for t in (third, fourth)] == [("two.xray", "thread 7"), ("two.xray", "thread 8")]
+    assert [[s.end - s.begin for s in t.slices if s.end] for t in (third, fourth)] == [[17], [18]]
+    assert sum(report.not_representable.values()) == 2
+
+
+def test_a_name_that_is_not_utf8_is_mended_and_counted() -> None:
+    log = FdrLog(5, frequency=10**9)
+    log.buffer(tid=1, pid=1).cpu(0, 0).enter(1, 1).enter(2, 1).exit(2, 1).exit(1, 1)
+    done = convert_bytes(log.bytes(), "xray", "perfetto", Options(mod_funcname=('s/#1/f\udcff<b>"/',)))
+    (track,) = perfetto.read(done.data)
+    assert [slice_.name for slice_ in track.slices] == ['f\ufffd<b>"', "#2"]
+    assert done.report.not_representable == {"names that are not UTF-8, mended": 1}
+
+
+def test_what_has_no_times_is_refused_with_what_to_choose() -> None:
+    for data, from_ in ((b"main;f 3\n", "folded"), (b"events: Ir\nfn=f\n1 2\n", "callgrind")):
+        with pytest.raises(UsageError, match="say when things happened.*pprof or folded"):
+            convert_bytes(data, from_, "perfetto", Options())
+
+
+def test_one_clock_that_is_unknown_among_others_is_an_error(tmp_path: Path) -> None:
+    for name, frequency in (("one", 0), ("two", 10**9)):
+        log = FdrLog(5, frequency=frequency)
+        log.buffer(tid=1).cpu(0, 0).enter(1, 1).exit(1, 1)
+        (tmp_path / name).write_bytes(log.bytes())
+    with pytest.raises(UsageError, match="time-unit ticks"):
+        fastprof.convert([tmp_path / "one", tmp_path / "two"], tmp_path / "o", from_="xray", to="perfetto")
+    fastprof.convert(
+        [tmp_path / "one", tmp_path / "two"], tmp_path / "o", from_="xray", to="perfetto", time_unit="ticks"
+    )
