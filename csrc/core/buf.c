@@ -33,3 +33,12 @@ uint8_t *fp_hex(uint8_t *to, uint64_t v) {
     for (unsigned i = digits; i-- > 0;) *to++ = (uint8_t)"0123456789abcdef"[v >> (4 * i) & 15];
     return to;
 }
+
+int fp_buf_hex(struct fp_buf *b, const uint8_t *p, size_t n) {
+    if (n > SIZE_MAX / 2 || fp_buf_reserve(b, 2 * n)) return FP_E_NOMEM;
+    for (size_t i = 0; i < n; i++) {
+        b->p[b->n++] = (uint8_t)"0123456789abcdef"[p[i] >> 4];
+        b->p[b->n++] = (uint8_t)"0123456789abcdef"[p[i] & 15];
+    }
+    return 0;
+}

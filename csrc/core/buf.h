@@ -24,6 +24,9 @@ void fp_buf_free(struct fp_buf *b);
 
 int fp_buf_put(struct fp_buf *b, const void *p, size_t n);
 
+/* Appends n bytes as twice as many hexadecimal digits.  0 or FP_E_NOMEM. */
+int fp_buf_hex(struct fp_buf *b, const uint8_t *p, size_t n);
+
 /* Writers into memory that the caller has reserved; each returns the new end.
  * Longest output: hex 16 bytes, varint 10.  Decimals: core/digits.h. */
 uint8_t *fp_hex(uint8_t *to, uint64_t v);

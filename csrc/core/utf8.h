@@ -21,6 +21,9 @@ static inline unsigned fp_utf8_length(const uint8_t *p, size_t n) {
 /* Are all of n bytes at p UTF-8? */
 int fp_is_utf8(const uint8_t *p, size_t n);
 
+/* Are they, and without control characters other than blanks and line ends? */
+int fp_is_text(const uint8_t *p, size_t n);
+
 /* Appends n bytes, with U+FFFD instead of each byte that is not UTF-8.  0 or FP_E_NOMEM. */
 int fp_utf8_mend(struct fp_buf *to, const uint8_t *p, size_t n);
 

@@ -249,23 +249,6 @@ static int put_held(struct fp_perfetto *w, struct fp_buf *out) {
     return end_long(w, mark, out);
 }
 
-/* Is a payload text?  Blanks and line ends are. */
-static int is_text(const uint8_t *p, size_t n) {
-    for (size_t i = 0; i < n; i++)
-        if ((p[i] < ' ' && p[i] != '\t' && p[i] != '\n' && p[i] != '\r') || p[i] == 0x7f) return 0;
-    return fp_is_utf8(p, n);
-}
-
-/* Appends n bytes as hexadecimal digits. */
-static int put_hex(struct fp_buf *b, const uint8_t *p, size_t n) {
-    if (n > SIZE_MAX / 2 || fp_buf_reserve(b, 2 * n)) return FP_E_NOMEM;
-    for (size_t i = 0; i < n; i++) {
-        b->p[b->n++] = (uint8_t)"0123456789abcdef"[p[i] >> 4];
-        b->p[b->n++] = (uint8_t)"0123456789abcdef"[p[i] & 15];
-    }
-    return 0;
-}
-
 static int put_event(struct fp_perfetto *w, const struct fp_batch *b, uint32_t i, struct fp_buf *out) {
     const uint32_t thread = b->thread[i], iid = b->op[i] == FP_OP_TYPED ? TYPED : CUSTOM;
     struct fp_perfetto_thread *t = &w->threads[thread];
@@ -276,11 +259,11 @@ static int put_event(struct fp_perfetto *w, const struct fp_batch *b, uint32_t i
     if (iid == TYPED) put_annotation(&w->packet, EVENT_TYPE, b->function[i]);
     const size_t annotation = fp_wire_begin(&w->packet, ANNOTATION);
     fp_wire_put_number(&w->packet, ANNOTATION_NAME_IID, DATA);
-    if (is_text(p, n)) {
+    if (fp_is_text(p, n)) {
         fp_wire_put_bytes(&w->packet, ANNOTATION_STRING, p, n);
     } else {
         const size_t text = fp_wire_begin(&w->packet, ANNOTATION_STRING);
-        if (put_hex(&w->packet, p, n)) return FP_E_NOMEM;
+        if (fp_buf_hex(&w->packet, p, n)) return FP_E_NOMEM;
         fp_wire_end(&w->packet, text);
     }
     fp_wire_end(&w->packet, annotation);

@@ -238,7 +238,7 @@ class _Windows:
         ffi.memmove(window.p, window.p + window.pos, left)
         offset, nbytes = self._runs.runs[i]
         nbytes = min(window.cap - left, offset + nbytes - self._at[i])
-        self._runs.read(self._at[i], memoryview(ffi.buffer(window.p + left, nbytes)))
+        self._runs.file.read(self._at[i], memoryview(ffi.buffer(window.p + left, nbytes)))
         self._at[i] += nbytes
         window.pos, window.n = 0, left + nbytes
         window.eof = self._at[i] == offset + self._runs.runs[i][1]

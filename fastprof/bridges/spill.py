@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 
 from fastprof.core._c import ffi, lib
 from fastprof.core._typing import Any
-from fastprof.core.errors import FastprofError
 from fastprof.core.owner import owned
+from fastprof.core.spill import Spilled
 
 # Pull up to n items (words or bytes) of sorted records into a buffer; 0 at the end.
 Pull = Callable[[Any, int], int]
@@ -25,45 +24,25 @@ class Runs:
     def __init__(self, width: int, item: str = "uint64_t") -> None:
         self.width, self.item, self.size = width, item, int(ffi.sizeof(item))
         self.runs: list[tuple[int, int]] = []  # byte offset, bytes
-        self._file: Any = None
+        self.file = Spilled()
 
     def __len__(self) -> int:
         return len(self.runs)
 
     def add(self, pull: Pull) -> None:
         """Write what `pull` gives as one more run."""
-        if self._file is None:
-            import tempfile
-
-            self._file = tempfile.TemporaryFile(prefix="fastprof-", buffering=0)
-        start = self._file.seek(0, os.SEEK_END)
+        start = self.file.nbytes
         n = self.whole(_CHUNK)
         chunk = ffi.new(f"{self.item}[]", n)
         view = memoryview(ffi.buffer(chunk))
         while got := pull(chunk, n):
-            data = view[: got * self.size]
-            try:
-                while len(data):
-                    data = data[self._file.write(data) :]
-            except OSError as error:
-                raise FastprofError(f"temporary file: {error.strerror or error}") from None
-        self.runs.append((start, self._file.tell() - start))
+            self.file.append(view[: got * self.size])
+        self.runs.append((start, self.file.nbytes - start))
 
     def whole(self, nbytes: int) -> int:
         """The items of as many records as fit into so many bytes, one at least."""
         items = max(self.width, nbytes // self.size)
         return items - items % self.width
-
-    def read(self, offset: int, into: memoryview) -> None:
-        """Fill `into` from `offset`, which was written: whatever is missing is an error, not an end."""
-        while len(into):
-            try:
-                got = os.preadv(self._file.fileno(), [into], offset)
-            except OSError as error:
-                raise FastprofError(f"temporary file: {error.strerror or error}") from None
-            if not got:
-                raise FastprofError(f"temporary file: ends at byte {offset}, where something was written")
-            offset, into = offset + got, into[got:]
 
 
 class Sorted(Runs):
@@ -99,7 +78,7 @@ class Sorted(Runs):
 
         joined = Runs(self.width, self.item)
         joined.add(pull)
-        self.runs, self._file = joined.runs, joined._file
+        self.runs, self.file = joined.runs, joined.file
 
 
 class Words(Sorted):
@@ -160,7 +139,7 @@ class Merge:
         else:
             in_file = sum(self._runs.runs[i]) - self._at[i]
             nbytes = min(in_file, (self._items - left) * size)
-            self._runs.read(self._at[i], memoryview(ffi.buffer(window))[left * size :][:nbytes])
+            self._runs.file.read(self._at[i], memoryview(ffi.buffer(window))[left * size :][:nbytes])
             self._at[i] += nbytes
             got = nbytes // size
         run.pos, run.n, run.eof = 0, left + got, got == 0

@@ -56,7 +56,7 @@ def test_a_short_read_is_no_end(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_a_temporary_file_that_lost_its_end_is_an_error() -> None:
     runs = two_runs()
-    os.truncate(runs._file.fileno(), 100_002 * 8)
+    os.truncate(runs.file._file.fileno(), 100_002 * 8)
     with pytest.raises(FastprofError, match="temporary file: ends at byte 800016"):
         drained(runs.merge(giving(7)))
 

@@ -1,0 +1,35 @@
+/* firefox/private.h - what write.c, the samples, uses of tables.c. */
+#ifndef FP_FIREFOX_PRIVATE_H
+#define FP_FIREFOX_PRIVATE_H
+
+#include "core/array.h"
+#include "core/digits.h"
+#include "firefox/write.h"
+
+/* Room for n bytes at the end of a column; NULL when memory ran out. */
+uint8_t *fp_firefox_more_room(struct fp_firefox *w, uint32_t column, size_t n);
+static inline uint8_t *fp_firefox_room(struct fp_firefox *w, uint32_t column, size_t n) {
+    const struct fp_buf *b = &w->columns[column];
+    return FP_LIKELY(b->n && b->cap - b->n >= n) ? b->p + b->n : fp_firefox_more_room(w, column, n);
+}
+
+/* The bytes up to `end` are now part of the column. */
+static inline void fp_firefox_grown(struct fp_firefox *w, uint32_t column, const uint8_t *end) {
+    struct fp_buf *b = &w->columns[column];
+    const size_t n = (size_t)(end - b->p);
+    w->buffered += n - b->n;
+    b->n = n;
+}
+
+/* Appends a number, or `none` where it is negative.  0 or FP_E_NOMEM. */
+int fp_firefox_item(struct fp_firefox *w, uint32_t column, int64_t number, const char *none);
+
+/* The index of a string of the model.  Below 0: FP_E_NOMEM. */
+int64_t fp_firefox_string(struct fp_firefox *w, uint32_t string);
+
+/* The stack of a function called from `prefix`, a stack + 1 (0: by nobody), of a timeline; of stacks the stack of a
+ * model's.  Its index + 1, or 0 when memory ran out. */
+uint32_t fp_firefox_path(struct fp_firefox *w, uint32_t prefix, uint32_t function);
+uint32_t fp_firefox_stack(struct fp_firefox *w, uint32_t stack);
+
+#endif

@@ -1,0 +1,225 @@
+/* The tables that all threads share: strings, functions, frames, stacks.  Each entry is written when it is first used.
+ */
+#include "core/address.h"
+#include "core/json.h"
+#include "firefox/private.h"
+
+uint8_t *fp_firefox_more_room(struct fp_firefox *w, uint32_t column, size_t n) {
+    struct fp_buf *b = &w->columns[column];
+    if (!b->n) {
+        if (fp_array_room(&w->dirty, &w->cap_dirty, (uint64_t)w->n_dirty + 1, sizeof *w->dirty)) return NULL;
+        if (fp_buf_reserve(b, n)) return NULL;
+        w->dirty[w->n_dirty++] = column;
+    }
+    return fp_buf_reserve(b, n) ? NULL : b->p + b->n;
+}
+
+int fp_firefox_item(struct fp_firefox *w, uint32_t column, int64_t number, const char *none) {
+    uint8_t *to = fp_firefox_room(w, column, FP_DIGITS_ROOM + 2);
+    if (!to) return FP_E_NOMEM;
+    if (number < 0) {
+        const size_t n = strlen(none);
+        memcpy(to, none, n);
+        to += n;
+    } else {
+        to = fp_put_decimal(to, (uint64_t)number);
+    }
+    *to++ = ',';
+    fp_firefox_grown(w, column, to);
+    return 0;
+}
+
+/* An entry of a table is a bit of several columns.  0 or FP_E_NOMEM. */
+struct item {
+    uint32_t column;
+    int64_t number;
+    const char *none;
+};
+
+static int put_items(struct fp_firefox *w, const struct item *items, uint32_t n) {
+    for (uint32_t i = 0; i < n; i++)
+        if (fp_firefox_item(w, items[i].column, items[i].number, items[i].none)) return FP_E_NOMEM;
+    return 0;
+}
+
+/* The id of a new entry, plus 1; 0 when there are no more. */
+static uint32_t next_id(uint64_t *n) {
+    return *n < UINT32_MAX - 1 ? (uint32_t)++*n : 0;
+}
+
+int64_t fp_firefox_string(struct fp_firefox *w, uint32_t string) {
+    const struct fp_model *m = w->model;
+    if (fp_array_zeroed(&w->string_of, &w->cap_string_of, m->strings.n, sizeof *w->string_of)) return FP_E_NOMEM;
+    if (!w->string_of[string]) {
+        size_t n;
+        const uint8_t *p = fp_string(&m->strings, string, &n);
+        w->text.n = 0;
+        if (fp_buf_put(&w->text, "\"", 1) || fp_json_text(&w->text, p, n, &w->replaced) ||
+            fp_buf_put(&w->text, "\",", 2))
+            return FP_E_NOMEM;
+        uint8_t *to = fp_firefox_room(w, FP_FIREFOX_STRINGS, w->text.n);
+        const uint32_t id = next_id(&w->n_strings);
+        if (!to || !id) return FP_E_NOMEM;
+        memcpy(to, w->text.p, w->text.n);
+        fp_firefox_grown(w, FP_FIREFOX_STRINGS, to + w->text.n);
+        w->string_of[string] = id;
+    }
+    return w->string_of[string] - 1;
+}
+
+/* The resource of an object + 1; 0 of none.  Below 0: FP_E_NOMEM. */
+static int64_t resource_of(struct fp_firefox *w, uint32_t object) {
+    const struct fp_model *m = w->model;
+    if (!object) return 0;
+    if (fp_array_zeroed(&w->object_of, &w->cap_object_of, m->objects.n, sizeof *w->object_of)) return FP_E_NOMEM;
+    if (!w->object_of[object]) {
+        const int64_t name = fp_firefox_string(w, fp_table_row(&m->objects, object)[FP_OBJECT_NAME]);
+        if (name < 0 || fp_firefox_item(w, FP_FIREFOX_RESOURCE_NAME, name, "") ||
+            fp_array_room(&w->objects, &w->cap_objects, w->n_resources + 1, sizeof *w->objects))
+            return FP_E_NOMEM;
+        w->objects[w->n_resources] = object;
+        w->object_of[object] = next_id(&w->n_resources);
+    }
+    return w->object_of[object];
+}
+
+/* The source of a file + 1; 0 of none.  Below 0: FP_E_NOMEM. */
+static int64_t source_of(struct fp_firefox *w, uint32_t file) {
+    if (!file) return 0;
+    if (fp_array_zeroed(&w->source_of, &w->cap_source_of, w->model->strings.n, sizeof *w->source_of)) return FP_E_NOMEM;
+    if (!w->source_of[file]) {
+        const int64_t name = fp_firefox_string(w, file);
+        if (name < 0 || fp_firefox_item(w, FP_FIREFOX_SOURCE_NAME, name, "")) return FP_E_NOMEM;
+        w->source_of[file] = next_id(&w->n_sources);
+    }
+    return w->source_of[file];
+}
+
+/* A frame in a function, or, without one, in code that is called `name`.  `address` and `line`: below 0 = unknown.  Its
+ * index + 1, or 0 when memory ran out. */
+static uint32_t new_frame(struct fp_firefox *w, uint32_t function, uint32_t name, uint32_t object, int64_t address,
+                          int64_t line, uint32_t depth) {
+    const uint32_t *row = fp_table_row(&w->model->functions, function);
+    const uint32_t file = function ? row[FP_FUNCTION_FILE] : 0, first = function ? row[FP_FUNCTION_LINE] : 0;
+    if (function) {
+        name = row[FP_FUNCTION_NAME] ? row[FP_FUNCTION_NAME] : w->unknown;
+        object = row[FP_FUNCTION_OBJECT] ? row[FP_FUNCTION_OBJECT] : object;
+    }
+    const int64_t resource = resource_of(w, object);
+    const uint32_t func = fp_table_intern(&w->funcs, (const uint32_t[]){function, name, object});
+    if (resource < 0 || func == FP_NO_ID) return 0;
+    if (func > w->n_funcs) {
+        const int64_t source = source_of(w, file), text = fp_firefox_string(w, name);
+        if (source < 0 || text < 0 || !next_id(&w->n_funcs)) return 0;
+        const struct item items[] = {{FP_FIREFOX_FUNC_NAME, text, ""},
+                                     {FP_FIREFOX_FUNC_RESOURCE, resource - 1, "-1"},
+                                     {FP_FIREFOX_FUNC_SOURCE, source - 1, "null"},
+                                     {FP_FIREFOX_FUNC_LINE, (int64_t)first - !first, "null"}};
+        if (put_items(w, items, 4)) return 0;
+    }
+    const struct item items[] = {{FP_FIREFOX_FRAME_ADDRESS, address, "-1"},
+                                 {FP_FIREFOX_FRAME_DEPTH, depth, ""},
+                                 {FP_FIREFOX_FRAME_CATEGORY, resource < FP_FIREFOX_CATEGORIES ? resource : 0, ""},
+                                 {FP_FIREFOX_FRAME_FUNC, (int64_t)func - 1, ""},
+                                 {FP_FIREFOX_FRAME_LINE, line, "null"}};
+    return put_items(w, items, 5) ? 0 : next_id(&w->n_frames);
+}
+
+/* A stack: its index + 1, or 0 when memory ran out. */
+static uint32_t new_stack(struct fp_firefox *w, uint32_t frame, uint32_t prefix) {
+    const struct item items[] = {{FP_FIREFOX_STACK_FRAME, (int64_t)frame - 1, ""},
+                                 {FP_FIREFOX_STACK_PREFIX, (int64_t)prefix - 1, "null"}};
+    return put_items(w, items, 2) ? 0 : next_id(&w->n_stacks);
+}
+
+/* What a function is in a timeline: its frame + 1, and the path that was last entered with it, and from where. */
+struct fp_firefox_function {
+    uint32_t frame, prefix, path;
+};
+
+uint32_t fp_firefox_path(struct fp_firefox *w, uint32_t prefix, uint32_t function) {
+    const uint32_t n = w->model->functions.n;
+    if (fp_array_zeroed(&w->functions, &w->cap_functions, n, sizeof *w->functions)) return 0;
+    struct fp_firefox_function *const f = &w->functions[function];
+    if (FP_LIKELY(f->path && f->prefix == prefix)) return f->path;
+    if (!f->frame && !(f->frame = new_frame(w, function, w->unknown, 0, -1, -1, 0))) return 0;
+    if (w->paths.n > w->most_paths) {
+        w->first_path = w->n_stacks;
+        fp_table_empty(&w->paths);
+    }
+    const uint32_t had = w->paths.n, row = fp_table_intern(&w->paths, (const uint32_t[]){prefix, function});
+    if (row == FP_NO_ID) return 0;
+    f->prefix = prefix;
+    return f->path = row < had ? (uint32_t)(w->first_path + row) : new_stack(w, f->frame, prefix);
+}
+
+/* ---- stacks of the model ---- */
+
+/* The first frame of a model's, one for each line, outermost function first.  0 when memory ran out. */
+static uint32_t frames_of(struct fp_firefox *w, uint32_t frame) {
+    struct fp_model *m = w->model;
+    const uint32_t *row = fp_table_row(&m->frames, frame), *mapping = fp_table_row(&m->mappings, row[FP_FRAME_MAPPING]);
+    const uint32_t object = mapping[FP_MAPPING_OBJECT];
+    uint64_t address = fp_frame_code(row);
+    if (!object || !address) /* only a place in a file means something */
+        address = UINT64_MAX;
+    else
+        address = address - fp_words_u64(mapping + FP_MAPPING_START) + fp_words_u64(mapping + FP_MAPPING_OFFSET);
+    const int64_t place = address >> 53 ? -1 : (int64_t)address; /* what a number of JavaScript holds */
+    uint32_t n = 0, first = 0, depth = 0;
+    for (uint32_t line = row[FP_FRAME_LINES]; line; line = fp_table_row(&m->lines, line)[FP_LINE_OUTER]) {
+        if (fp_array_room(&w->above, &w->cap_above, (uint64_t)n + 1, sizeof *w->above)) return 0;
+        w->above[n++] = line;
+    }
+    if (!n) {
+        const uint32_t name = fp_frame_name(m, frame, &w->text);
+        return name == FP_NO_ID ? 0 : new_frame(w, 0, name, object, place, -1, 0);
+    }
+    while (n) {
+        const uint32_t *line = fp_table_row(&m->lines, w->above[--n]);
+        const int64_t number = (int64_t)line[FP_LINE_LINE] - !line[FP_LINE_LINE];
+        const uint32_t made = new_frame(w, line[FP_LINE_FUNCTION], w->unknown, object, place, number, depth++);
+        if (!made) return 0;
+        if (!first) first = made;
+    }
+    return first;
+}
+
+/* Adds the frames of a node of the model's stacks to `prefix`. */
+static uint32_t add_node(struct fp_firefox *w, uint32_t node, uint32_t prefix) {
+    const struct fp_model *m = w->model;
+    const uint32_t frame = fp_table_row(&m->stacks, node)[FP_STACK_FRAME];
+    if (fp_array_zeroed(&w->frame_of, &w->cap_frame_of, m->frames.n, sizeof *w->frame_of)) return 0;
+    if (!w->frame_of[frame] && !(w->frame_of[frame] = frames_of(w, frame))) return 0;
+    uint32_t at = w->frame_of[frame], line = fp_table_row(&m->frames, frame)[FP_FRAME_LINES];
+    do {
+        prefix = new_stack(w, at++, prefix);
+        line = line ? fp_table_row(&m->lines, line)[FP_LINE_OUTER] : 0;
+    } while (line && prefix);
+    return prefix;
+}
+
+uint32_t fp_firefox_stack(struct fp_firefox *w, uint32_t stack) {
+    const struct fp_model *m = w->model;
+    if (!stack) {
+        w->without_stack++;
+        if (!w->nowhere) {
+            const uint32_t frame = new_frame(w, 0, w->no_stack, 0, -1, -1, 0);
+            w->nowhere = frame ? new_stack(w, frame, 0) : 0;
+        }
+        return w->nowhere;
+    }
+    if (fp_array_zeroed(&w->stack_of, &w->cap_stack_of, m->stacks.n, sizeof *w->stack_of)) return 0;
+    if (w->n_emptied != m->n_emptied) memset(w->stack_of, 0, w->cap_stack_of * sizeof *w->stack_of);
+    w->n_emptied = m->n_emptied; /* those ids are now of other stacks */
+    uint32_t n = 0, node = stack;
+    for (; node && !w->stack_of[node]; node = fp_table_row(&m->stacks, node)[FP_STACK_PARENT]) {
+        if (fp_array_room(&w->nodes, &w->cap_nodes, (uint64_t)n + 1, sizeof *w->nodes)) return 0;
+        w->nodes[n++] = node;
+    }
+    for (uint32_t prefix = node ? w->stack_of[node] : 0; n; prefix = w->stack_of[node]) {
+        node = w->nodes[--n];
+        if (!(w->stack_of[node] = add_node(w, node, prefix))) return 0;
+    }
+    return w->stack_of[stack];
+}

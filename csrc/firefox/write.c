@@ -1,0 +1,246 @@
+#include "firefox/write.h"
+
+#include <stdlib.h>
+
+#include "core/json.h"
+#include "core/utf8.h"
+#include "firefox/private.h"
+
+struct fp_firefox_call {
+    uint32_t path; /* its stack + 1 */
+    uint64_t time; /* when it was entered */
+};
+
+struct fp_firefox *fp_firefox_new(struct fp_model *model) {
+    struct fp_firefox *w = calloc(1, sizeof *w);
+    if (!w) return NULL;
+    w->model = model;
+    w->most_paths = 1 << 19;
+    if (fp_table_init(&w->funcs, 3) || fp_table_init(&w->paths, 2) ||
+        fp_array_zeroed(&w->columns, &w->cap_columns, FP_FIREFOX_SHARED, sizeof *w->columns)) {
+        fp_firefox_free(w);
+        return NULL;
+    }
+    return w;
+}
+
+void fp_firefox_free(struct fp_firefox *w) {
+    if (!w) return;
+    for (uint32_t i = 0; i < w->cap_columns; i++) fp_buf_free(&w->columns[i]);
+    for (uint32_t i = 0; i < w->n_threads; i++) free(w->threads[i].calls);
+    free(w->columns);
+    free(w->dirty);
+    free(w->threads);
+    free(w->objects);
+    free(w->thread_of);
+    free(w->string_of);
+    free(w->source_of);
+    free(w->object_of);
+    free(w->functions);
+    free(w->frame_of);
+    free(w->stack_of);
+    fp_table_clear(&w->funcs);
+    fp_table_clear(&w->paths);
+    free(w->above);
+    free(w->nodes);
+    fp_buf_free(&w->text);
+    free(w);
+}
+
+enum { FEW_COLUMNS = 64 }; /* which keep their buffers */
+
+void fp_firefox_taken(struct fp_firefox *w) {
+    for (uint32_t i = 0; i < w->n_dirty; i++) {
+        struct fp_buf *b = &w->columns[w->dirty[i]];
+        b->n = 0;
+        if (w->cap_columns > FEW_COLUMNS) fp_buf_free(b);
+    }
+    w->n_dirty = 0;
+    w->buffered = 0;
+}
+
+/* ---- numbers ---- */
+
+/* v / 10^places, without zeros at the end.  FP_DIGITS_ROOM + 8 bytes must be writable. */
+static uint8_t *put_fraction(uint8_t *to, uint64_t v, unsigned places) {
+    const uint64_t one = places == 6 ? 1000000 : 1000, part = v % one;
+    to = fp_put_decimal(to, v / one);
+    if (!part) return to;
+    uint8_t *end = fp_put_decimal(to, one + part); /* with all zeros behind the 1 */
+    *to = '.';
+    while (end[-1] == '0') end--;
+    return end;
+}
+
+enum { NUMBER_ROOM = FP_DIGITS_ROOM + 16 };
+
+static uint8_t *put_weight(uint8_t *to, int64_t value, int32_t unit) {
+    const uint64_t v = value < 0 ? 0 - (uint64_t)value : (uint64_t)value;
+    if (value < 0) *to++ = '-';
+    if (unit == FP_FIREFOX_NANOSECONDS) return put_fraction(to, v, 6);
+    if (unit == FP_FIREFOX_MICROSECONDS) return put_fraction(to, v, 3);
+    to = fp_put_decimal(to, v);
+    if (unit == FP_FIREFOX_SECONDS && v) {
+        memcpy(to, "000", 3);
+        to += 3;
+    }
+    return to;
+}
+
+int fp_firefox_times(const uint8_t *times, size_t n, uint64_t start, struct fp_buf *out) {
+    for (size_t i = 0; i < n; i++) {
+        if (fp_buf_reserve(out, NUMBER_ROOM)) return FP_E_NOMEM;
+        uint8_t *to = put_fraction(out->p + out->n, fp_u64(times + 8 * i) - start, 6);
+        *to++ = ',';
+        out->n = (size_t)(to - out->p);
+    }
+    return 0;
+}
+
+int fp_firefox_repeat(const char *item, size_t n, uint64_t times, struct fp_buf *out) {
+    for (; times; times--)
+        if (fp_buf_put(out, item, n)) return FP_E_NOMEM;
+    return 0;
+}
+
+int fp_firefox_count(uint64_t from, uint64_t to, struct fp_buf *out) {
+    for (; from < to; from++) {
+        if (fp_buf_reserve(out, NUMBER_ROOM)) return FP_E_NOMEM;
+        uint8_t *end = fp_put_decimal(out->p + out->n, from);
+        *end++ = ',';
+        out->n = (size_t)(end - out->p);
+    }
+    return 0;
+}
+
+/* ---- threads ---- */
+
+static uint32_t column_of(const struct fp_firefox *w, const struct fp_firefox_thread *t, uint32_t column) {
+    return FP_FIREFOX_SHARED + (uint32_t)(t - w->threads) * w->stride + column;
+}
+
+/* NULL when memory ran out. */
+static struct fp_firefox_thread *thread_of(struct fp_firefox *w, const struct fp_batch *b, uint32_t i) {
+    const uint32_t thread = b->thread[i];
+    if (FP_LIKELY(w->n_threads && w->threads[w->current].thread == thread)) return &w->threads[w->current];
+    if (fp_array_zeroed(&w->thread_of, &w->cap_thread_of, (uint64_t)thread + 1, sizeof *w->thread_of)) return NULL;
+    if (!w->thread_of[thread]) {
+        const uint64_t n = (uint64_t)w->n_threads + 1;
+        if (fp_array_zeroed(&w->threads, &w->cap_threads, n, sizeof *w->threads) ||
+            fp_array_zeroed(&w->columns, &w->cap_columns, FP_FIREFOX_SHARED + n * w->stride, sizeof *w->columns))
+            return NULL;
+        struct fp_firefox_thread *t = &w->threads[w->n_threads++];
+        t->thread = thread;
+        t->part = b->part;
+        if (b->view == FP_TIMELINE) t->first = t->last = b->time[i];
+        w->thread_of[thread] = w->n_threads;
+    }
+    w->current = w->thread_of[thread] - 1;
+    return &w->threads[w->current];
+}
+
+/* ---- stacks ---- */
+
+static int put_sample(struct fp_firefox *w, const struct fp_batch *b, uint32_t i, const int32_t *columns) {
+    struct fp_firefox_thread *t = thread_of(w, b, i);
+    if (!t) return FP_E_NOMEM;
+    const uint32_t stack = fp_firefox_stack(w, b->stack[i]);
+    if (!stack || fp_firefox_item(w, column_of(w, t, 0), (int64_t)stack - 1, "")) return FP_E_NOMEM;
+    for (uint32_t k = 0; k < w->n_values; k++) {
+        const uint32_t column = column_of(w, t, 1 + k);
+        uint8_t *to = fp_firefox_room(w, column, NUMBER_ROOM);
+        if (!to) return FP_E_NOMEM;
+        to = put_weight(to, columns[k] < 0 ? 0 : b->values[(size_t)columns[k] * b->cap + i], w->units[k]);
+        *to++ = ',';
+        fp_firefox_grown(w, column, to);
+    }
+    t->samples++;
+    w->samples++;
+    return 0;
+}
+
+/* ---- timelines ---- */
+
+/* What lasted from t->last to `now`. */
+static int put_time(struct fp_firefox *w, struct fp_firefox_thread *t, uint64_t now) {
+    if (now == t->last) return 0;
+    const uint32_t stack = column_of(w, t, FP_FIREFOX_STACK), weight = column_of(w, t, FP_FIREFOX_WEIGHT);
+    if (fp_firefox_item(w, stack, t->n ? (int64_t)t->calls[t->n - 1].path - 1 : -1, "null")) return FP_E_NOMEM;
+    uint8_t *to = fp_firefox_room(w, weight, NUMBER_ROOM);
+    if (!to) return FP_E_NOMEM;
+    to = put_fraction(to, now - t->last, 6);
+    *to++ = ',';
+    fp_firefox_grown(w, weight, to);
+    t->last = now;
+    t->samples++;
+    w->samples++;
+    return 0;
+}
+
+/* `payload` as a JSON text: as it is if it is printable, else in hexadecimal. */
+static int put_payload(struct fp_firefox *w, const uint8_t *p, size_t n) {
+    if (fp_is_text(p, n)) return fp_json_text(&w->text, p, n, &w->replaced);
+    return fp_buf_hex(&w->text, p, n);
+}
+
+static int put_marker(struct fp_firefox *w, struct fp_firefox_thread *t, const struct fp_batch *b, uint32_t i) {
+    static const char type[] = "{\"type\":\"event\",\"data\":\"", number[] = "\",\"number\":";
+    const int typed = b->op[i] == FP_OP_TYPED;
+    const uint64_t slice = b->aux[i];
+    const int64_t name = fp_firefox_string(w, typed ? w->typed : w->custom);
+    if (name < 0 || fp_firefox_item(w, column_of(w, t, FP_FIREFOX_MARKER_NAME), name, "")) return FP_E_NOMEM;
+    w->text.n = 0;
+    if (fp_buf_put(&w->text, type, sizeof type - 1) || put_payload(w, b->bytes + (slice >> 32), (uint32_t)slice) ||
+        fp_buf_put(&w->text, number, typed ? sizeof number - 1 : 1) || fp_buf_reserve(&w->text, NUMBER_ROOM))
+        return FP_E_NOMEM;
+    if (typed) w->text.n = (size_t)(fp_put_decimal(w->text.p + w->text.n, b->function[i]) - w->text.p);
+    if (fp_buf_put(&w->text, "},", 2)) return FP_E_NOMEM;
+    const uint32_t data = column_of(w, t, FP_FIREFOX_MARKER_DATA), time = column_of(w, t, FP_FIREFOX_MARKER_TIME);
+    uint8_t *to = fp_firefox_room(w, data, w->text.n);
+    if (!to) return FP_E_NOMEM;
+    memcpy(to, w->text.p, w->text.n);
+    fp_firefox_grown(w, data, to + w->text.n);
+    if (!(to = fp_firefox_room(w, time, 8))) return FP_E_NOMEM;
+    memcpy(to, &b->time[i], 8);
+    fp_firefox_grown(w, time, to + 8);
+    t->markers++;
+    w->events++;
+    return 0;
+}
+
+static int put_row(struct fp_firefox *w, const struct fp_batch *b, uint32_t i) {
+    struct fp_firefox_thread *t = thread_of(w, b, i);
+    const uint32_t op = b->op[i];
+    const uint64_t now = b->time[i];
+    if (!t) return FP_E_NOMEM;
+    if (op == FP_OP_ARGUMENT) {
+        w->arguments++;
+        return 0;
+    }
+    if (op == FP_OP_CUSTOM || op == FP_OP_TYPED) return put_marker(w, t, b, i);
+    if (put_time(w, t, now)) return FP_E_NOMEM;
+    if (op == FP_OP_EXIT || op == FP_OP_TAIL_EXIT) {
+        w->empty += t->calls[--t->n].time == now;
+        return 0;
+    }
+    const uint32_t path = fp_firefox_path(w, t->n ? t->calls[t->n - 1].path : 0, b->function[i]);
+    if (!path || fp_array_room(&t->calls, &t->cap, (uint64_t)t->n + 1, sizeof *t->calls)) return FP_E_NOMEM;
+    t->calls[t->n++] = (struct fp_firefox_call){path, now};
+    w->calls++;
+    return 0;
+}
+
+int fp_firefox_put(struct fp_firefox *w, const struct fp_batch *b, const int32_t *columns) {
+    for (uint32_t i = 0; i < b->n; i++)
+        if (b->view == FP_TIMELINE ? put_row(w, b, i) : put_sample(w, b, i, columns)) return FP_E_NOMEM;
+    return FP_DONE;
+}
+
+int fp_firefox_end(struct fp_firefox *w) {
+    for (uint32_t i = 0; i < w->n_threads; i++, w->samples++) {
+        struct fp_firefox_thread *t = &w->threads[i];
+        if (fp_firefox_item(w, column_of(w, t, FP_FIREFOX_STACK), -1, "null")) return FP_E_NOMEM;
+        t->samples++;
+    }
+    return FP_DONE;
+}

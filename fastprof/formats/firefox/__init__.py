@@ -1,0 +1,17 @@
+"""Processed profiles of the Firefox Profiler: JSON.  See docs/formats/firefox.md."""
+
+from __future__ import annotations
+
+from fastprof.core.engine import Format, Holds
+
+FORMATS = (
+    Format(
+        name="firefox",
+        view="stacks",
+        also="timeline",
+        title="Firefox Profiler (processed profile, JSON), for profiler.firefox.com",
+        suffixes=(".profile.json", ".firefox.json"),
+        writer="write:FirefoxWriter",
+        holds=Holds(nested=True, labels=False, threads=True, times=False, short_names=True, keeps_stacks=False),
+    ),
+)

@@ -1,0 +1,367 @@
+"""Writes processed profiles of the Firefox Profiler (csrc/firefox/write.h)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator
+from itertools import chain
+
+from fastprof.core._c import ffi, lib
+from fastprof.core._typing import Any
+from fastprof.core.engine import DRAIN, Writer
+from fastprof.core.model import Batch, Model, Part, ValueType
+from fastprof.core.options import Options
+from fastprof.core.owner import owned
+from fastprof.core.parts import match_values, merge_parts
+from fastprof.core.report import Report
+from fastprof.core.sink import Sink
+from fastprof.core.spill import Spilled
+from fastprof.core.threads import Threads
+from fastprof.core.version import __version__
+
+# Later front-ends upgrade profiles of earlier versions, and refuse those of later ones.
+_VERSION = 60
+_BUFFERED = 1 << 20  # bytes of columns that are written away together
+_MOST_NUMBER = (1 << 31) - 1  # of processes and threads
+_UNITS = {
+    "seconds": lib.FP_FIREFOX_SECONDS,
+    "s": lib.FP_FIREFOX_SECONDS,
+    "milliseconds": lib.FP_FIREFOX_AS_IT_IS,
+    "ms": lib.FP_FIREFOX_AS_IT_IS,
+    "microseconds": lib.FP_FIREFOX_MICROSECONDS,
+    "us": lib.FP_FIREFOX_MICROSECONDS,
+    "nanoseconds": lib.FP_FIREFOX_NANOSECONDS,
+    "ns": lib.FP_FIREFOX_NANOSECONDS,
+}
+_COLOURS = "blue green orange purple lightblue brown magenta red lightred yellow darkgrey".split()
+_EVENT = {
+    "name": "event",
+    "display": ["marker-chart", "marker-table"],
+    "fields": [
+        {"key": "data", "label": "Data", "format": "string"},
+        {"key": "number", "label": "Type", "format": "integer"},
+    ],
+}
+
+
+def _weight_type(value_type: ValueType) -> str:
+    if value_type.unit in _UNITS:
+        return "tracing-ms"
+    return "bytes" if value_type.unit == "bytes" else "samples"
+
+
+class FirefoxWriter(Writer):
+    """Columns go to a temporary file while rows come, and are put together at the end: threads first, `meta` last."""
+
+    format = "firefox"
+    view = "stacks"
+
+    def __init__(self, model: Model, sink: Sink, options: Options, report: Report) -> None:
+        super().__init__(model, sink, options, report)
+        self._w = w = owned(lib.fp_firefox_new(model.c), lib.fp_firefox_free, "the Firefox writer")
+        w.unknown, w.no_stack = model.intern("[unknown]"), model.intern("[no stack]")
+        w.custom, w.typed = model.intern("custom event"), model.intern("typed event")
+        self._file = Spilled()
+        self._chunks: dict[int, list[tuple[int, int]]] = {}  # by column: offset, bytes
+        self._types: list[ValueType] | None = None
+        self._columns: dict[int, Any] = {}  # by part: for fp_firefox_put
+        self._units: Any = ffi.NULL
+        self._start = 0  # the first time of all threads
+
+    # ---- rows -----------------------------------------------------------
+
+    def put(self, batch: Batch) -> None:
+        self._check(lib.fp_firefox_put(self._begun(batch.part), batch.c, self._columns[batch.part]))
+        if self._w.buffered > _BUFFERED:
+            self._write_away()
+
+    def _begun(self, index: int) -> Any:
+        """The writer, ready for rows of a part."""
+        w, part = self._w, self.model.parts[index]
+        if self._types is None:
+            timeline = self.view == "timeline"
+            self._types = [] if timeline else [ValueType(t.name, t.unit) for t in part.value_types]
+            w.stride = lib.FP_FIREFOX_TIMELINE if timeline else 1 + len(self._types)
+            w.n_values = len(self._types)
+            w.units = self._units = ffi.new("int32_t[]", [_UNITS.get(t.unit, 0) for t in self._types] or 1)
+        if index not in self._columns:
+            columns, types = [-1] * len(self._types), [*self._types]
+            of_part = [] if self.view == "timeline" else part.value_types
+            for k, at in enumerate(match_values(part, len(of_part), types)):
+                if at < len(columns):
+                    columns[at] = k
+                else:
+                    self.report.not_representable.add("value-types", f"values of type {of_part[k].name}")
+            self._columns[index] = ffi.new("int32_t[]", columns or 1)
+        return w
+
+    @staticmethod
+    def _check(status: int) -> None:
+        if status < 0:
+            raise MemoryError("no memory for the Firefox profile")
+
+    def _write_away(self) -> None:
+        w = self._w
+        for column in ffi.unpack(w.dirty, w.n_dirty) if w.n_dirty else []:
+            buffer = w.columns[column]
+            self._chunks.setdefault(column, []).append((self._file.nbytes, int(buffer.n)))
+            self._file.append(memoryview(ffi.buffer(buffer.p, buffer.n)))
+        lib.fp_firefox_taken(w)
+
+    # ---- the profile ----------------------------------------------------
+
+    def end(self) -> None:
+        w, report, model = self._w, self.report, self.model
+        if self._types is None:
+            self._begun(model.add_part(Part()))
+        if self.view == "timeline":
+            self._check(lib.fp_firefox_end(w))
+            self._start = min((w.threads[k].first for k in range(w.n_threads)), default=0)
+        self._write_away()
+        part = merge_parts([model.parts[i] for i in self._columns], self._types or [])
+        threads = Threads(model, _MOST_NUMBER, _MOST_NUMBER)
+        self.text(b'{"threads":[')
+        for k in range(w.n_threads):
+            self._thread(k, threads)
+        self.text(b'],"shared":{')
+        self._shared()
+        self.text(b'},"libs":' + self._libs() + b',"meta":' + _text(self._meta(part)) + b"}\n")
+        self.written = int(w.samples + w.events)
+        report.rows["samples written"] += int(w.samples)
+        report.rows["markers written"] += int(w.events)
+        report.repairs.add("samples-without-stack", "samples without stack, given the function [no stack]", w.without_stack)
+        for code, text, n in (
+            ("empty-calls", "calls that took no time, which samples cannot show", w.empty),
+            ("call-arguments", "call arguments", w.arguments),
+            ("invalid-utf8", "bytes of names that are not UTF-8, mended", w.replaced),
+            ("thread-numbers", "threads whose numbers others have, too, given new ones", threads.renumbered),
+        ):
+            report.not_representable.add(code, text, n)
+
+    def _thread(self, k: int, threads: Threads) -> None:
+        """A thread; of stacks one for each value type."""
+        w, t = self._w, self._w.threads[k]
+        who = threads.who(t.thread, self.model.parts[t.part])
+        known = any(self.model.row("threads", t.thread))
+        first = lib.FP_FIREFOX_SHARED + k * w.stride
+        types: list[ValueType | None] = [*(self._types or [None])]
+        for i, value_type in enumerate(types):
+            name = who.name if value_type is None or known else value_type.name
+            if known and value_type is not None and len(types) > 1:
+                name = f"{value_type.name}, {name}"
+            self.text(b"," if k or i else b"")
+            self._object(
+                {
+                    "name": name,
+                    "processName": who.process_name,
+                    "pid": str(who.pid),
+                    "tid": who.tid,
+                    "isMainThread": who.tid == who.pid,
+                    "processType": "default",
+                    "processStartupTime": 0,
+                    "processShutdownTime": None,
+                    "registerTime": 0,
+                    "unregisterTime": None,
+                    "pausedRanges": [],
+                }
+            )
+            self.text(b',"samples":{')
+            self._array("stack", self._spilled(first))
+            if self.view == "timeline":
+                weights = first + lib.FP_FIREFOX_WEIGHT
+                first_time = ffi.new("uint64_t *", t.first)
+                self._array("timeDeltas", chain(self._times_at(first_time, 1), self._spilled(weights)))
+                self._array("weight", chain(self._spilled(weights), self._repeated(b"0,", 1)))
+                weight_type = "tracing-ms"
+            else:
+                self._array("time", self._numbers(t.samples))
+                if value_type is not None:
+                    self._array("weight", self._spilled(first + 1 + i))
+                else:
+                    self.text(b'"weight":null,')
+                weight_type = "samples" if value_type is None else _weight_type(value_type)
+            self.text(b'"weightType":"%b","length":%d},"markers":{' % (weight_type.encode(), t.samples))
+            self._markers(first, t.markers)
+            self.text(b"}}")
+
+    def _markers(self, first: int, n: int) -> None:
+        timeline = self.view == "timeline"
+        self._array("data", self._spilled(first + lib.FP_FIREFOX_MARKER_DATA) if timeline else ())
+        self._array("name", self._spilled(first + lib.FP_FIREFOX_MARKER_NAME) if timeline else ())
+        self._array("startTime", self._times(first + lib.FP_FIREFOX_MARKER_TIME) if timeline else ())
+        self._array("endTime", self._repeated(b"null,", n))
+        self._array("phase", self._repeated(b"0,", n))
+        self._array("category", self._repeated(b"0,", n))
+        self.text(b'"length":%d' % n)
+
+    def _shared(self) -> None:
+        w = self._w
+
+        def table(name: str, n: int, columns: dict[str, int | bytes]) -> None:
+            """A column is that of a number, or the same item everywhere."""
+            self.text(b'"%b":{' % name.encode())
+            for key, column in columns.items():
+                self._array(key, self._repeated(column, n) if isinstance(column, bytes) else self._spilled(column))
+            self.text(b'"length":%d},' % n)
+
+        table(
+            "stackTable",
+            w.n_stacks,
+            {"frame": lib.FP_FIREFOX_STACK_FRAME, "prefix": lib.FP_FIREFOX_STACK_PREFIX},
+        )
+        table(
+            "frameTable",
+            w.n_frames,
+            {
+                "address": lib.FP_FIREFOX_FRAME_ADDRESS,
+                "inlineDepth": lib.FP_FIREFOX_FRAME_DEPTH,
+                "category": lib.FP_FIREFOX_FRAME_CATEGORY,
+                "subcategory": b"0,",
+                "func": lib.FP_FIREFOX_FRAME_FUNC,
+                "nativeSymbol": b"null,",
+                "innerWindowID": b"0,",
+                "line": lib.FP_FIREFOX_FRAME_LINE,
+                "column": b"null,",
+            },
+        )
+        table(
+            "funcTable",
+            w.n_funcs,
+            {
+                "name": lib.FP_FIREFOX_FUNC_NAME,
+                "isJS": b"false,",
+                "relevantForJS": b"false,",
+                "resource": lib.FP_FIREFOX_FUNC_RESOURCE,
+                "source": lib.FP_FIREFOX_FUNC_SOURCE,
+                "lineNumber": lib.FP_FIREFOX_FUNC_LINE,
+                "columnNumber": b"null,",
+            },
+        )
+        self.text(b'"resourceTable":{')
+        self._array("lib", self._numbers(w.n_resources))
+        self._array("name", self._spilled(lib.FP_FIREFOX_RESOURCE_NAME))
+        self._array("host", self._repeated(b"null,", w.n_resources))
+        self._array("type", self._repeated(b"1,", w.n_resources))
+        self.text(b'"length":%d},' % w.n_resources)
+        table("sources", w.n_sources, {"uuid": b"null,", "filename": lib.FP_FIREFOX_SOURCE_NAME})
+        self.text(b'"nativeSymbols":{"libIndex":[],"address":[],"name":[],"functionSize":[],"length":0},')
+        self._array("stringArray", self._spilled(lib.FP_FIREFOX_STRINGS))
+        self._trim()
+
+    def _libs(self) -> bytes:
+        libs = []
+        for path, build_id in self._objects():
+            name = path.rpartition("/")[2]
+            libs.append(
+                {
+                    "arch": "",
+                    "name": name,
+                    "path": path,
+                    "debugName": name,
+                    "debugPath": path,
+                    "breakpadId": "",
+                    "codeId": build_id or None,
+                }
+            )
+        return _text(libs)
+
+    def _objects(self) -> Iterator[tuple[str, str]]:
+        """Path and build id of each resource."""
+        model = self.model
+        for i in range(self._w.n_resources):
+            name, build_id = model.row("objects", self._w.objects[i])
+            yield model.string(name).decode("utf-8", "replace"), model.string(build_id).decode("utf-8", "replace")
+
+    def _meta(self, part: Part) -> dict[str, Any]:
+        timeline = self.view == "timeline"
+        names = [path.rpartition("/")[2] for path, _ in self._objects()]
+        categories = [("Other", "grey"), *zip(names, _COLOURS, strict=False)]
+        said = [(key or b"Comment", text) for key, text in part.descriptions]
+        said += [(b"Comment", text) for text in part.comments]
+        if part.command:
+            said.append((b"Command", part.command))
+        entries = [
+            {"label": key.decode("utf-8", "replace"), "format": "string", "value": text.decode("utf-8", "replace")}
+            for key, text in said
+        ]
+        if not timeline:
+            entries.append({"label": "Times", "format": "string", "value": "none: samples are numbered from 0 on"})
+        return {
+            "interval": 0.001 if timeline else 1,
+            "startTime": part.extra.get("time_ns", 0) / 1e6,
+            "preprocessedProfileVersion": _VERSION,
+            "version": 30,
+            "processType": 0,
+            "stackwalk": 0,
+            "symbolicated": True,
+            "product": f"fastprof {__version__}",
+            "categories": [{"name": name, "color": colour, "subcategories": ["Other"]} for name, colour in categories],
+            "markerSchema": [_EVENT],
+            "extra": [{"label": "fastprof", "entries": entries}],
+        }
+
+    # ---- arrays ---------------------------------------------------------
+
+    def _object(self, fields: dict[str, Any]) -> None:
+        """An object that is not closed."""
+        self.text(_text(fields)[:-1])
+
+    def _array(self, key: str, pieces: Iterable[None]) -> None:
+        """"key":[...], of pieces that each append items, with a comma behind each."""
+        self.text(b'"%b":[' % key.encode())
+        before = self.sink.written + self.out.n
+        for _ in pieces:
+            if self.out.n >= DRAIN:
+                self._drain_but_one()
+        if self.sink.written + self.out.n > before:
+            self._trim()
+        self.text(b"],")
+
+    def _drain_but_one(self) -> None:
+        """The last byte stays: it may be a comma too many."""
+        last = self.out.p[self.out.n - 1]
+        self.out.n -= 1
+        self.drain()
+        self.text(bytes([last]))
+
+    def _trim(self) -> None:
+        """Takes away the comma at the end."""
+        self.out.n -= 1
+
+    def _pieces(self, column: int) -> Iterator[tuple[int, int]]:
+        for offset, n in self._chunks.get(column, ()):
+            for at in range(0, n, DRAIN):
+                yield offset + at, min(DRAIN, n - at)
+
+    def _spilled(self, column: int) -> Iterator[None]:
+        for offset, n in self._pieces(column):
+            if lib.fp_buf_reserve(self.out, n):
+                raise MemoryError("no memory for output")
+            self._file.read(offset, memoryview(ffi.buffer(self.out.p + self.out.n, n)))
+            self.out.n += n
+            yield
+
+    def _times_at(self, times: Any, n: int) -> Iterator[None]:
+        """Times in nanoseconds as milliseconds since the first one of all threads."""
+        self._check(lib.fp_firefox_times(ffi.cast("uint8_t *", times), n, self._start, self.out))
+        yield
+
+    def _times(self, column: int) -> Iterator[None]:
+        for offset, n in self._pieces(column):
+            times = ffi.new("uint64_t[]", n // 8)
+            self._file.read(offset, memoryview(ffi.buffer(times)))
+            yield from self._times_at(times, n // 8)
+
+    def _repeated(self, item: bytes, n: int) -> Iterator[None]:
+        for at in range(0, n, DRAIN // 8):
+            self._check(lib.fp_firefox_repeat(item, len(item), min(DRAIN // 8, n - at), self.out))
+            yield
+
+    def _numbers(self, n: int) -> Iterator[None]:
+        for at in range(0, n, DRAIN // 8):
+            self._check(lib.fp_firefox_count(at, min(at + DRAIN // 8, n), self.out))
+            yield
+
+
+def _text(value: Any) -> bytes:
+    return json.dumps(value, separators=(",", ":")).encode()

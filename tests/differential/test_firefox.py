@@ -1,0 +1,69 @@
+"""Firefox Profiler's own importer (tests/viewers/firefox.mjs) on what we write: totals of every function and thread."""
+
+from __future__ import annotations
+
+import gzip
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from fastprof.core.options import Options
+from tests.differential.peers import viewer
+from tests.reference import firefox
+from tests.support.conversions import HERE, convert_bytes, format_of
+from tests.support.paths import CORPUS
+from tests.support.xraylog import FdrLog
+
+FILES = [
+    "callgrind/good/tab.callgrind",
+    "gperftools/good/" + sorted(p.name for p in (CORPUS / "gperftools/good").iterdir())[0],
+    "pprof/good/" + sorted(p.name for p in (CORPUS / "pprof/good").iterdir())[0],
+    "xray/good/basic3-interp-args-clang19.xray",
+    "xray/good/fdr5-events-clang19.xray",
+    "xray/good/fdr5-pool-clang19.xray",
+    "xray/good/profiling-pool-clang19.xray",
+]
+
+
+def compare(data: bytes, path: Path) -> None:
+    path.write_bytes(gzip.compress(data) if path.suffix == ".gz" else data)
+    found = viewer("firefox", path)
+    expected = firefox.read(data)
+    assert sorted((t["process"], t["name"], t["weightType"]) for t in found) == sorted(
+        (t.process, t.name, t.weight_type) for t in expected
+    )
+    theirs, ours = Counter[tuple[str, str]](), Counter[tuple[str, str]]()
+    totals: dict[tuple[str, str], list[float]] = {}
+    for thread in found:
+        for name, self_, total in thread["functions"]:
+            theirs[thread["name"], name] += self_
+            totals.setdefault((thread["name"], name), []).append(total)
+    for one in expected:
+        for name, weight in one.total.items():
+            ours[one.name, name] += float(one.self_[name])  # type: ignore[assignment]
+            if len(totals[one.name, name]) == 1:  # else several functions have this name
+                assert totals[one.name, name] == [pytest.approx(float(weight), rel=1e-9, abs=1e-9)]
+    assert theirs == pytest.approx(ours, rel=1e-9, abs=1e-9)
+
+
+@pytest.mark.parametrize("file", FILES)
+def test_corpus(file: str, tmp_path: Path) -> None:
+    done = convert_bytes((CORPUS / file).read_bytes(), format_of(file), "firefox", HERE)
+    compare(done.data, tmp_path / "out.profile.json.gz")
+
+
+def test_names_that_are_hostile(tmp_path: Path) -> None:
+    """To JSON, to HTML, and to whoever takes a name for a path."""
+    text = b'</script><b>;"q\\;\xc3\xa9\xf0\x9f\x98\x80;__proto__;a\tb 5\n\xff\xfe;constructor 7\n'
+    compare(convert_bytes(text, "folded", "firefox").data, tmp_path / "out.profile.json")
+
+
+def test_deep_stacks(tmp_path: Path) -> None:
+    log = FdrLog(5, frequency=10**9)
+    buffer = log.buffer(tid=1, pid=1).cpu(0, 5)
+    for i in range(1, 3001):
+        buffer.enter(i, 1)
+    for i in range(3000, 0, -1):
+        buffer.exit(i, 1)
+    compare(convert_bytes(log.bytes(), "xray", "firefox", Options()).data, tmp_path / "deep.profile.json")

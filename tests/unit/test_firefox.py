@@ -1,0 +1,152 @@
+"""Profiles for the Firefox Profiler: which thread a sample is in, units, places, and what is written away."""
+
+from __future__ import annotations
+
+import json
+from decimal import Decimal
+from pathlib import Path
+
+import pytest
+
+import fastprof
+from fastprof.core.options import Options
+from tests.reference import firefox, profile_proto
+from tests.support.conversions import convert_bytes
+from tests.support.xraylog import BasicLog, FdrLog
+
+
+def proto(types: list[tuple[str, str]], samples: list[tuple[list[int], list[int]]]) -> bytes:
+    """Functions 1, 2 ... are called f1, f2; location 9 is f2 inlined into f1, and has an address."""
+    p = profile_proto.Profile()
+    strings = [""]
+
+    def string(text: str) -> int:
+        strings.append(text)
+        return len(strings) - 1
+
+    for type_, unit in types:
+        p.sample_type.add(type=string(type_), unit=string(unit))
+    p.mapping.add(
+        id=1, memory_start=0x1000, memory_limit=0x9000, file_offset=0x100, filename=string("/usr/lib/lib x.so")
+    )
+    for i in (1, 2, 3):
+        p.function.add(id=i, name=string(f"f{i}"), filename=string(f"{i}.c"), start_line=10 * i)
+        p.location.add(id=i).line.add(function_id=i, line=i)
+    inlined = p.location.add(id=9, mapping_id=1, address=0x1234)
+    inlined.line.add(function_id=2, line=7)
+    inlined.line.add(function_id=1, line=5)
+    p.location.add(id=8, mapping_id=1, address=0x2000)
+    for path, values in samples:
+        p.sample.add(location_id=path, value=values)
+    p.string_table.extend(strings)
+    return bytes(p.SerializeToString())
+
+
+def test_a_thread_for_each_value_type_and_units_in_milliseconds() -> None:
+    types = [
+        ("samples", "count"),
+        ("cpu", "nanoseconds"),
+        ("wall", "microseconds"),
+        ("long", "seconds"),
+        ("b", "bytes"),
+    ]
+    data = proto(types, [([2, 1], [3, 1_500_000, 2500, 7, 4096]), ([1], [1, -1, -1_000_010, 0, -5])])
+    threads = firefox.read(convert_bytes(data, "pprof", "firefox").data)
+    assert [(t.name, t.weight_type) for t in threads] == [
+        ("samples", "samples"),
+        ("cpu", "tracing-ms"),
+        ("wall", "tracing-ms"),
+        ("long", "tracing-ms"),
+        ("b", "bytes"),
+    ]
+    weights = [[str(weight) for _, _, weight in t.samples] for t in threads]
+    assert weights == [["3", "1"], ["1.5", "-0.000001"], ["2.5", "-1000.01"], ["7000", "0"], ["4096", "-5"]]
+    assert {tuple(path for _, path, _ in t.samples) for t in threads} == {(("f1", "f2"), ("f1",))}
+
+
+def test_places(tmp_path: Path) -> None:
+    data = proto([("n", "count")], [([9, 3], [1]), ([8], [2])])
+    done = convert_bytes(data, "pprof", "firefox", Options(symbolize=False))
+    (thread,) = firefox.read(done.data)
+    assert [path for _, path, _ in thread.samples] == [("f3", "f1", "f2"), ("[lib x.so+0x1100]",)]
+    profile = json.loads(done.data)
+    frames, funcs = profile["shared"]["frameTable"], profile["shared"]["funcTable"]
+    strings, files = profile["shared"]["stringArray"], profile["shared"]["sources"]["filename"]
+    rows = [
+        (
+            strings[funcs["name"][frame]],
+            frames["address"][i],
+            frames["inlineDepth"][i],
+            frames["line"][i],
+            None if funcs["source"][frame] is None else strings[files[funcs["source"][frame]]],
+            funcs["lineNumber"][frame],
+            funcs["resource"][frame],
+            frames["category"][i],
+        )
+        for i, frame in enumerate(frames["func"])
+    ]
+    # outermost first; the address is that in the file
+    assert rows == [
+        ("f3", -1, 0, 3, "3.c", 30, -1, 0),
+        ("f1", 0x334, 0, 5, "1.c", 10, 0, 1),
+        ("f2", 0x334, 1, 7, "2.c", 20, 0, 1),
+        ("[lib x.so+0x1100]", 0x1100, 0, None, None, None, 0, 1),
+    ]
+    assert [lib["path"] for lib in profile["libs"]] == ["/usr/lib/lib x.so"]
+    assert [category["name"] for category in profile["meta"]["categories"]] == ["Other", "lib x.so"]
+
+
+def test_threads_of_samples_stay_apart() -> None:
+    from tests.support.xraylog import ProfilingLog
+
+    log = ProfilingLog()
+    for tid in (5, 6):
+        log.block(tid)
+        log.row([1], 1, 10 * tid)
+    threads = firefox.read(convert_bytes(log.bytes(), "xray", "firefox").data)
+    assert [t.name for t in threads] == ["Ticks, thread 5", "Calls, thread 5", "Ticks, thread 6", "Calls, thread 6"]
+    assert [dict(t.self_) for t in threads] == [{"#1": 50}, {"#1": 1}, {"#1": 60}, {"#1": 1}]
+
+
+def test_two_timelines_begin_at_the_same_time(tmp_path: Path) -> None:
+    for name, start in (("one", 5_000_000), ("two", 3_000_000)):
+        log = BasicLog(frequency=10**9)
+        log.enter(1, start).enter(2, start + 1).exit(2, start + 1).exit(1, start + 2_000_001)
+        (tmp_path / f"{name}.xray").write_bytes(log.bytes())
+    out = tmp_path / "out.profile.json"
+    report = fastprof.convert([tmp_path / "one.xray", tmp_path / "two.xray"], out)
+    one, two = firefox.read(out.read_bytes())
+    assert (one.process, two.process) == ("one.xray", "two.xray")
+    assert [str(t.samples[0][0]) for t in (one, two)] == ["2", "0"]
+    assert [dict(t.self_) for t in (one, two)] == [{"#1": Decimal("2.000001")}] * 2
+    assert report.not_representable["calls that took no time, which samples cannot show"] == 2
+
+
+def test_what_is_written_away_comes_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Little memory for columns and call paths: the same samples."""
+    log = FdrLog(5, frequency=10**9)
+    for n in range(40):
+        buffer = log.buffer(tid=n % 7 + 1, pid=1, seconds=n).cpu(0, n * 1000)
+        for i in range(50):
+            buffer.enter(i % 13 + 1, 1).enter(n % 5 + 20, 1).custom(b"x").exit(n % 5 + 20, 1).exit(i % 13 + 1, 1)
+    data = log.bytes()
+    expected = firefox.read(convert_bytes(data, "xray", "firefox").data)
+    from fastprof.formats.firefox import write
+
+    new = write.lib.fp_firefox_new
+
+    class Small:
+        """The C library, whose writers forget call paths soon."""
+
+        def __getattr__(self, name: str) -> object:
+            return getattr(real, name)
+
+        def fp_firefox_new(self, model: object) -> object:
+            made = new(model)
+            made.most_paths = 3
+            return made
+
+    real = write.lib
+    monkeypatch.setattr(write, "_BUFFERED", 10)
+    monkeypatch.setattr(write, "lib", Small())
+    assert firefox.read(convert_bytes(data, "xray", "firefox", capacity=3).data) == expected

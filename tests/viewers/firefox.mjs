@@ -1,0 +1,66 @@
+// Firefox Profiler's own importer and call tree, as its command line has them.
+//
+//   node firefox.mjs FILE        prints JSON: a list of threads, {process, name, weightType, functions: [[name, self, total], ...]}
+//
+// The command line talks to a server that it starts itself; its state is in a folder of our own, and it ends with us.
+import {spawnSync} from 'node:child_process';
+import {mkdtempSync, readdirSync, readFileSync, rmSync} from 'node:fs';
+import {tmpdir} from 'node:os';
+import {join} from 'node:path';
+
+const CLI = join(import.meta.dirname, '../../.viewers/node_modules/@firefox-devtools/profiler-cli/dist/profiler-cli.js');
+const state = mkdtempSync(join(tmpdir(), 'profiler-cli-'));
+
+function run(...words) {
+  const env = {...process.env, PROFILER_CLI_SESSION_DIR: state};
+  const done = spawnSync(process.execPath, [CLI, ...words], {env, encoding: 'utf8', maxBuffer: 1 << 30});
+  if (done.status !== 0) throw new Error((done.stdout + done.stderr).trim());
+  return done.stdout;
+}
+
+const json = (...words) => JSON.parse(run(...words, '--limit', '0', '--json'));
+
+function load(file) {
+  let said;
+  try {
+    return run('load', file);
+  } catch (error) {
+    said = error; // or the server takes longer to start than the command waits
+  }
+  for (let i = 0; i < 60; i++) {
+    try {
+      return run('profile', 'info');
+    } catch (error) {
+      if (/failed|unsupported|invalid|could not|unable/i.test(error.message)) throw error;
+      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 300);
+    }
+  }
+  throw said;
+}
+
+function end() {
+  spawnSync(process.execPath, [CLI, 'stop'], {env: {...process.env, PROFILER_CLI_SESSION_DIR: state}, timeout: 10000});
+  for (const name of readdirSync(state).filter(name => name.endsWith('.json'))) {
+    try {
+      process.kill(JSON.parse(readFileSync(join(state, name), 'utf8')).pid, 'SIGKILL');
+    } catch {
+      // it has ended, or the file is of something else
+    }
+  }
+  rmSync(state, {recursive: true, force: true});
+}
+
+try {
+  load(process.argv[2]);
+  const threads = json('thread', 'list').threads.map(thread => {
+    const found = json('thread', 'functions', '--thread', thread.threadHandle, '--include-idle');
+    const functions = found.functions.map(f => [f.name, f.selfSamples, f.totalSamples]);
+    return {process: thread.processName, name: thread.name, weightType: found.weightType, functions};
+  });
+  process.stdout.write(JSON.stringify(threads));
+} catch (error) {
+  console.error(error.message.slice(0, 1000));
+  process.exitCode = 1;
+} finally {
+  end();
+}
