@@ -16,7 +16,19 @@ from fastprof.core.errors import UnrecognizedError, UsageError
 from fastprof.core.source import Source
 from fastprof.core.streams import compression_of_name
 
-ROOMS = ("xray", "gperftools", "callgrind", "pprof", "folded", "speedscope", "trace_event", "firefox", "perfetto", "archive", "oprofile")
+ROOMS = (
+    "xray",
+    "gperftools",
+    "callgrind",
+    "pprof",
+    "folded",
+    "speedscope",
+    "trace_event",
+    "firefox",
+    "perfetto",
+    "archive",
+    "oprofile",
+)
 
 
 @cache

@@ -26,7 +26,10 @@ from tests.support.xraylog import FdrBuffer, FdrLog
 SLACK = 6 << 20  # bytes
 # The small file must be long enough to fill what is allocated once; a chunk of the archive is longer than that.
 # Sums may grow to --max-memory (32 MiB) before rows are written away; those of the estimate are smaller.
-MORE_SLACK = {"cachegrind": 32 << 20, **dict.fromkeys(("archive", "folded", "pprof", "speedscope"), 16 << 20)}
+MORE_SLACK = {
+    "cachegrind": 32 << 20,
+    **dict.fromkeys(("archive", "firefox", "folded", "pprof", "speedscope"), 16 << 20),
+}
 
 DRIVER = """
 import sys

@@ -294,7 +294,7 @@ class FirefoxWriter(Writer):
             "processType": 0,
             "stackwalk": 0,
             "symbolicated": True,
-            "product": f"fastprof {__version__}",
+            "product": f"fastprof-{__version__}",
             "categories": [{"name": name, "color": colour, "subcategories": ["Other"]} for name, colour in categories],
             "markerSchema": [_EVENT],
             "extra": [{"label": "fastprof", "entries": entries}],
