@@ -40,5 +40,6 @@ DEMANGLE = Option(
     "full",
     group="symbols",
     help="show C++, Rust and D names in full (default), C++ names without parameters (templates), also without "
-    "template arguments (short, the default where the target is pprof or folded), or as the linker has them (none)",
+    "template arguments (short, the default for targets made to be looked at: pprof, folded, speedscope ...), or as "
+    "the linker has them (none)",
 )
