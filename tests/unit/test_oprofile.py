@@ -228,6 +228,16 @@ def test_specifications(spec: tuple[str, ...], total: int, tmp_path: Path) -> No
     assert sum(Read(session, spec=spec).costs.values()) == total
 
 
+def test_a_word_is_the_path_of_a_file_that_is_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    program = image(tmp_path / "build/x")
+    here = "{root}" + str(program.resolve())
+    session = write_session(tmp_path / "s", {path_of(here): sample_file([(0, 2)]), path_of(X): sample_file(NODES)})
+    (tmp_path / "link").symlink_to(program)
+    monkeypatch.chdir(tmp_path)
+    for word in ("./build/x", "build/x", "link", str(program)):
+        assert sum(Read(session, spec=(word,)).costs.values()) == 2
+
+
 @pytest.mark.parametrize(
     ("spec", "said"),
     [

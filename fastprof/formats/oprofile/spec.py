@@ -5,6 +5,7 @@ event:LLC_MISSES image:/usr/bin/*,/opt/* tid:17,18       { session:before } { se
 
 from __future__ import annotations
 
+import os
 import shlex
 from collections.abc import Iterable
 from fnmatch import fnmatchcase
@@ -79,7 +80,7 @@ def _spec(words: list[str]) -> Spec:
     for word in words:
         tag, colon, text = word.partition(":")
         if not colon or "/" in tag:
-            images.append(_path(word))
+            images.append(os.path.realpath(word) if os.path.exists(word) else _path(word))
             continue
         if tag not in _GLOBS + _NUMBERS:
             known = ", ".join(_GLOBS + _NUMBERS)
