@@ -71,13 +71,22 @@ static int count(struct fp_nest *n, uint32_t thread, uint32_t function, uint32_t
     return 0;
 }
 
-/* Is there a call of `function`?  Nobody asks as long as each exit is of the innermost call; then the calls of that
- * thread are counted from now on.  1, 0 or FP_E_NOMEM. */
+enum { PATIENCE = 4096 };
+
+/* Is there a call of `function`?  Looking for one that is there costs little: the calls above it end now.  Looking
+ * through the whole stack for one that is not may be done again and again, so a thread's calls are counted from the
+ * time on when that has cost more than all calls together.  1, 0 or FP_E_NOMEM. */
 static int is_open(struct fp_nest *n, uint32_t thread, uint32_t function) {
     struct fp_nest_thread *t = &n->threads[thread];
-    for (uint32_t i = 0; i < t->n && !t->counted; i++)
-        if (count(n, thread, t->calls[i], 1)) return FP_E_NOMEM;
-    t->counted = 1;
+    if (!t->counted) {
+        for (uint32_t i = t->n; i-- > 0;)
+            if (t->calls[i] == function) return 1;
+        n->looked += t->n;
+        if (n->looked < n->calls + PATIENCE) return 0;
+        for (uint32_t i = 0; i < t->n; i++)
+            if (count(n, thread, t->calls[i], 1)) return FP_E_NOMEM;
+        t->counted = 1;
+    }
     const uint32_t row = fp_table_find(&n->entered, (const uint32_t[]){thread, function});
     return row && n->active[row];
 }
@@ -115,6 +124,7 @@ static int enter(struct fp_nest *n, uint32_t thread, uint32_t function) {
     struct fp_nest_thread *t = &n->threads[thread];
     if (fp_array_room(&t->calls, &t->cap, (uint64_t)t->n + 1, sizeof *t->calls)) return FP_E_NOMEM;
     t->calls[t->n++] = function;
+    n->calls++;
     return t->counted ? count(n, thread, function, 1) : 0;
 }
 

@@ -7,8 +7,8 @@
  * out, a call that was left by an exception or longjmp ends with its caller, a call that is still open at the end of
  * its thread ends there, and the time of a thread does not go back.  Where a log's own buffers begin is left out.
  *
- * Memory: linear in calls that are open at a time; and, for threads with an exit that is not of the innermost call, in
- * their distinct functions.
+ * Memory: linear in calls that are open at a time; and, for threads of very many lost entries, in their distinct
+ * functions.
  */
 #ifndef FP_NEST_H
 #define FP_NEST_H
@@ -27,6 +27,7 @@ struct fp_nest {
     struct fp_table entered;        /* (thread, function) */
     uint32_t *active;               /* by row of `entered`: how often it is on the stack of the thread */
     uint32_t cap_active;
+    uint64_t calls, looked;   /* so far; how many of them were looked at in vain */
     uint64_t ticks, ns, rest; /* ticks * 10^9 = ns * ticks_per_second + rest, for a time near the next one */
 };
 

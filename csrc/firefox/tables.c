@@ -1,5 +1,7 @@
 /* The tables that all threads share: strings, functions, frames, stacks.  Each entry is written when it is first used.
  */
+#include <stdlib.h>
+
 #include "core/address.h"
 #include "core/json.h"
 #include "firefox/private.h"
@@ -132,25 +134,29 @@ static uint32_t new_stack(struct fp_firefox *w, uint32_t frame, uint32_t prefix)
     return put_items(w, items, 2) ? 0 : next_id(&w->n_stacks);
 }
 
-/* What a function is in a timeline: its frame + 1, and the path that was last entered with it, and from where. */
-struct fp_firefox_function {
-    uint32_t frame, prefix, path;
+/* Paths that were entered lately, so that most are found without the table. */
+struct fp_firefox_recent {
+    uint32_t prefix, function, path;
 };
+enum { RECENT_BITS = 12 };
 
 uint32_t fp_firefox_path(struct fp_firefox *w, uint32_t prefix, uint32_t function) {
-    const uint32_t n = w->model->functions.n;
-    if (fp_array_zeroed(&w->functions, &w->cap_functions, n, sizeof *w->functions)) return 0;
-    struct fp_firefox_function *const f = &w->functions[function];
-    if (FP_LIKELY(f->path && f->prefix == prefix)) return f->path;
-    if (!f->frame && !(f->frame = new_frame(w, function, w->unknown, 0, -1, -1, 0))) return 0;
+    if (FP_UNLIKELY(!w->recent) && !(w->recent = calloc(1 << RECENT_BITS, sizeof *w->recent))) return 0;
+    struct fp_firefox_recent *const r =
+        &w->recent[(prefix * 0x9e3779b1u + function * 0x85ebca6bu) >> (32 - RECENT_BITS)];
+    if (FP_LIKELY(r->path && r->prefix == prefix && r->function == function)) return r->path;
+    if (fp_array_zeroed(&w->function_of, &w->cap_function_of, w->model->functions.n, sizeof *w->function_of)) return 0;
+    uint32_t *const frame = &w->function_of[function];
+    if (!*frame && !(*frame = new_frame(w, function, w->unknown, 0, -1, -1, 0))) return 0;
     if (w->paths.n > w->most_paths) {
         w->first_path = w->n_stacks;
         fp_table_empty(&w->paths);
     }
     const uint32_t had = w->paths.n, row = fp_table_intern(&w->paths, (const uint32_t[]){prefix, function});
     if (row == FP_NO_ID) return 0;
-    f->prefix = prefix;
-    return f->path = row < had ? (uint32_t)(w->first_path + row) : new_stack(w, f->frame, prefix);
+    r->prefix = prefix;
+    r->function = function;
+    return r->path = row < had ? (uint32_t)(w->first_path + row) : new_stack(w, *frame, prefix);
 }
 
 /* ---- stacks of the model ---- */

@@ -36,7 +36,8 @@ void fp_firefox_free(struct fp_firefox *w) {
     free(w->string_of);
     free(w->source_of);
     free(w->object_of);
-    free(w->functions);
+    free(w->function_of);
+    free(w->recent);
     free(w->frame_of);
     free(w->stack_of);
     fp_table_clear(&w->funcs);
@@ -61,14 +62,22 @@ void fp_firefox_taken(struct fp_firefox *w) {
 
 /* ---- numbers ---- */
 
-/* v / 10^places, without zeros at the end.  FP_DIGITS_ROOM + 8 bytes must be writable. */
+/* v / 10^places, without zeros at the end: 0, 123e-6, 1.5.  Most are small, and an exponent is shorter than zeros.
+ * FP_DIGITS_ROOM + 8 bytes must be writable. */
 static uint8_t *put_fraction(uint8_t *to, uint64_t v, unsigned places) {
-    const uint64_t one = places == 6 ? 1000000 : 1000, part = v % one;
+    const uint64_t one = places == 6 ? 1000000 : 1000;
+    if (v < one) {
+        to = fp_put_decimal(to, v);
+        if (!v) return to;
+        memcpy(to, places == 6 ? "e-6" : "e-3", 3);
+        return to + 3;
+    }
     to = fp_put_decimal(to, v / one);
-    if (!part) return to;
-    uint8_t *end = fp_put_decimal(to, one + part); /* with all zeros behind the 1 */
+    if (v % one == 0) return to;
+    uint64_t digits = one + v % one; /* 1, and behind it all zeros that v has there */
+    while (digits % 10 == 0) digits /= 10;
+    uint8_t *end = fp_put_decimal(to, digits);
     *to = '.';
-    while (end[-1] == '0') end--;
     return end;
 }
 

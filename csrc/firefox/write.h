@@ -100,11 +100,10 @@ struct fp_firefox {
     uint64_t replaced; /* bytes of names that are no UTF-8 */
     /* private from here on */
     uint32_t cap_columns, cap_dirty, cap_threads, cap_objects;
-    uint32_t *thread_of, *string_of, *source_of, *object_of, *frame_of, *stack_of; /* 0 = none yet */
-    uint32_t cap_thread_of, cap_string_of, cap_source_of, cap_object_of, cap_frame_of, cap_stack_of;
+    uint32_t *thread_of, *string_of, *source_of, *object_of, *function_of, *frame_of, *stack_of; /* 0 = none yet */
+    uint32_t cap_thread_of, cap_string_of, cap_source_of, cap_object_of, cap_function_of, cap_frame_of, cap_stack_of;
     uint32_t n_emptied, nowhere;
-    struct fp_firefox_function *functions; /* of a timeline */
-    uint32_t cap_functions;
+    struct fp_firefox_recent *recent;
     struct fp_table funcs;   /* (function, name, object) */
     struct fp_table paths;   /* (stack before, function) */
     uint64_t first_path;     /* the stack that is row 1 of `paths` */

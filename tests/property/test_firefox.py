@@ -20,7 +20,7 @@ TICKS = Options(time_unit="ticks")
 MILLION = 1_000_000
 
 NAMES = st.text(
-    st.characters(blacklist_categories=("Cs", "Cc", "Zl", "Zp"), blacklist_characters="; \ufeff\xa0"), min_size=1
+    st.characters(blacklist_categories=("Cs", "Cc", "Zl", "Zp"), blacklist_characters="#; \ufeff\xa0"), min_size=1
 )
 STACKS = st.lists(st.tuples(st.lists(NAMES, min_size=1, max_size=6), st.integers(1, 2**40)), min_size=1, max_size=30)
 

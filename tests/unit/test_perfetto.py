@@ -92,3 +92,22 @@ def test_one_clock_that_is_unknown_among_others_is_an_error(tmp_path: Path) -> N
     fastprof.convert(
         [tmp_path / "one", tmp_path / "two"], tmp_path / "o", from_="xray", to="perfetto", time_unit="ticks"
     )
+
+
+def test_very_many_exits_without_entries() -> None:
+    """Of each 300 calls, far more exits that fit none of them than calls: all are left out, the others end right."""
+    log = FdrLog(5, frequency=10**9)
+    buffer = log.buffer(tid=1, pid=1).cpu(0, 0)
+    for _ in range(3):
+        for i in range(1, 301):
+            buffer.enter(i, 1)
+            buffer.exit(1000, 0)
+        buffer.exit(151, 1).exit(151, 0)  # what 151 called was left by an exception
+        for i in range(150, 0, -1):
+            buffer.exit(i, 1)
+    done = convert_bytes(log.bytes(), "xray", "perfetto")
+    (track,) = perfetto.read(done.data)
+    assert [(s.name, (s.end or 0) - s.begin) for s in track.slices] == [
+        (f"#{i}", 301 - i if i > 150 else 452 - 2 * i) for i in range(1, 301)
+    ] * 3
+    assert done.report.repairs == {"orphan exits": 3 * 301, "unwound frames": 3 * 149}

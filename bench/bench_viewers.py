@@ -1,0 +1,49 @@
+"""What people look at: each writer's MB of input per CPU-second, and peak memory, beside `llvm-xray convert`.
+
+pytest bench/bench_viewers.py            the trace of bench_xray.py (FASTPROF_BENCH_XRAY names another one, then
+                                         FASTPROF_BENCH_XRAY_PROGRAM the program that wrote it), a gperftools profile
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bench.bench_xray import trace
+from bench.peers import Run, big_profile, fastprof, peer
+
+PROGRAM = os.environ.get("FASTPROF_BENCH_XRAY_PROGRAM")
+
+__all__ = ["trace"]  # a fixture
+
+
+@pytest.fixture(scope="module")
+def profile(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return big_profile(tmp_path_factory.mktemp("bench"), "big.prof")
+
+
+def record(benchmark: Any, input_: Path, command: list[str]) -> None:
+    runs = [Run(command) for _ in range(3)]
+    best = min(runs, key=lambda r: r.cpu_seconds)
+    benchmark.pedantic(lambda: None, rounds=1)
+    benchmark.extra_info["MB per CPU-second"] = round(input_.stat().st_size / 1e6 / best.cpu_seconds)
+    benchmark.extra_info["peak MB"] = round(best.peak_bytes / 1e6)
+
+
+@pytest.mark.parametrize("target", ["o.pftrace", "o.profile.json"])
+def test_timeline(benchmark: Any, trace: Path, target: str, tmp_path: Path) -> None:
+    symbols = ["-s", PROGRAM] if PROGRAM else []
+    record(benchmark, trace, fastprof("convert", "-q", *symbols, trace, "-o", tmp_path / target))
+
+
+def test_stacks(benchmark: Any, profile: Path, tmp_path: Path) -> None:
+    record(benchmark, profile, fastprof("convert", "-q", "--no-symbols", profile, "-o", tmp_path / "o.profile.json"))
+
+
+def test_llvm_xray(benchmark: Any, trace: Path, tmp_path: Path) -> None:
+    symbols = ["--symbolize", f"--instr_map={PROGRAM}"] if PROGRAM else []
+    command = ["llvm-xray-19", "convert", "-f", "trace_event", *symbols, str(trace), "-o", str(tmp_path / "o.json")]
+    record(benchmark, trace, peer(command))
