@@ -5,8 +5,8 @@
  * end.
  *
  *   stack tree    0: main   1: main > f     "stackTable": {"frame": [0,1], "prefix": [null,0], "length": 2}
- *   samples of a thread                     "stack": [0,1,0,null], "timeDeltas": [0,0.01,0.02,0.07],
- *                                           "weight": [0.01,0.02,0.07,0]
+ *   samples of a thread                     "stack": [0,1,0,null], "timeDeltas": [0,10e-6,20e-6,70e-6],
+ *                                           "weight": [10e-6,20e-6,70e-6,0]
  *
  * A sample of a timeline is a time in which the stack of a thread stays the same; its weight is how long that is, in
  * milliseconds, and so is the way to the next sample.  Calls must nest, times are nanoseconds (bridges/nest.h).

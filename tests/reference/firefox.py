@@ -1,4 +1,4 @@
-"""The obvious reader of the Firefox Profiler's processed profiles: each sample with its names, times and weights exact."""
+"""The obvious reader of the profiles that the Firefox Profiler opens: each sample with names, time and weight."""
 
 from __future__ import annotations
 

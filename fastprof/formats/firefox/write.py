@@ -33,7 +33,19 @@ _UNITS = {
     "nanoseconds": lib.FP_FIREFOX_NANOSECONDS,
     "ns": lib.FP_FIREFOX_NANOSECONDS,
 }
-_COLOURS = "blue green orange purple lightblue brown magenta red lightred yellow darkgrey".split()
+_COLOURS = (
+    "blue",
+    "green",
+    "orange",
+    "purple",
+    "lightblue",
+    "brown",
+    "magenta",
+    "red",
+    "lightred",
+    "yellow",
+    "darkgrey",
+)
 _EVENT = {
     "name": "event",
     "display": ["marker-chart", "marker-table"],
@@ -129,7 +141,8 @@ class FirefoxWriter(Writer):
         self.written = int(w.samples + w.events)
         report.rows["samples written"] += int(w.samples)
         report.rows["markers written"] += int(w.events)
-        report.repairs.add("samples-without-stack", "samples without stack, given the function [no stack]", w.without_stack)
+        lost = "samples without stack, given the function [no stack]"
+        report.repairs.add("samples-without-stack", lost, w.without_stack)
         for code, text, n in (
             ("empty-calls", "calls that took no time, which samples cannot show", w.empty),
             ("call-arguments", "call arguments", w.arguments),
@@ -144,7 +157,7 @@ class FirefoxWriter(Writer):
         who = threads.who(t.thread, self.model.parts[t.part])
         known = any(self.model.row("threads", t.thread))
         first = lib.FP_FIREFOX_SHARED + k * w.stride
-        types: list[ValueType | None] = [*(self._types or [None])]
+        types: list[ValueType | None] = [*self._types] if self._types else [None]
         for i, value_type in enumerate(types):
             name = who.name if value_type is None or known else value_type.name
             if known and value_type is not None and len(types) > 1:
@@ -307,7 +320,7 @@ class FirefoxWriter(Writer):
         self.text(_text(fields)[:-1])
 
     def _array(self, key: str, pieces: Iterable[None]) -> None:
-        """"key":[...], of pieces that each append items, with a comma behind each."""
+        """ "key":[...], of pieces that each append items, with a comma behind each."""
         self.text(b'"%b":[' % key.encode())
         before = self.sink.written + self.out.n
         for _ in pieces:

@@ -36,9 +36,7 @@ class PerfettoWriter(Writer):
                 name = who.process_name.encode()
                 self._status(lib.fp_perfetto_process(who.process, who.pid, name, len(name), self.out))
             name = who.name.encode()
-            self._status(
-                lib.fp_perfetto_thread(w, w.asked, who.process, who.pid, who.tid, name, len(name), self.out)
-            )
+            self._status(lib.fp_perfetto_thread(w, w.asked, who.process, who.pid, who.tid, name, len(name), self.out))
 
     def end(self) -> None:
         w, report = self._w, self.report
