@@ -92,11 +92,14 @@ int fp_speedscope_samples(struct fp_speedscope *w, const struct fp_batch *b) {
         if (!g || g->thread != b->thread[i]) g = group_of(w, b->part, b->thread[i]);
         if (!g || fp_buf_reserve(&g->packed, PACKED * ((size_t)b->n_values + 1))) return FP_E_NOMEM;
         uint8_t *const from = g->packed.p + g->packed.n, *to = fp_varint(from, b->stack[i]);
+        int any = 0;
         for (uint32_t k = 0; k < b->n_values; k++) {
             const int64_t value = b->values[(size_t)k * b->cap + i];
             w->negative += value < 0;
+            any |= value != 0;
             to = fp_varint(to, value < 0 ? 0 : (uint64_t)value);
         }
+        w->zero += !any;
         g->rows++;
         g->packed.n += (size_t)(to - from);
         w->packed += (size_t)(to - from);

@@ -24,7 +24,6 @@ _KNOWN: tuple[tuple[bytes, str, str], ...] = (
         "record with `--tool=memcheck --xtree-memory=full` instead",
     ),
     (rb'\{"dhatFileVersion"', "a DHAT profile", "record with `--tool=memcheck --xtree-memory=full` instead"),
-    (rb'\s*\{[^{}\[\]]*"\$schema"\s*:\s*"https://www\.speedscope\.app/', "a speedscope file", ""),
     (rb'\s*\{\s*"nodes"\s*:\s*\[|\s*\{"head"\s*:\s*\{', "a CPU profile of V8 (.cpuprofile)", ""),
     (rb'\s*\{\s*"meta"\s*:\s*\{(?s:.{0,2000})"(?:processType|startTime)"', "a profile of the Firefox Profiler", ""),
     (rb"\n(?s:.{1,2})\n(?s:.)[\w./-]+\.proto\b", "a set of protocol buffer descriptors", "it is no profile"),

@@ -80,6 +80,14 @@ def trace_event(path: Path, times: int) -> None:
         file.write('{"ph":"X","name":"main","ts":0,"dur":1,"pid":1,"tid":0}]\n')
 
 
+def speedscope(path: Path, times: int) -> None:
+    with path.open("w") as file:
+        frames = ",".join(f'{{"name":"f{n}"}}' for n in range(500))
+        file.write(f'{{"shared":{{"frames":[{frames}]}},"profiles":[{{"type":"sampled","unit":"none","weights":[0')
+        n = times * 60_000
+        file.write(",7" * n + '],"samples":[[]' + "".join(f",[0,{i % 7},{i % 500}]" for i in range(n)) + "]}]}")
+
+
 def from_xray(to: str) -> Callable[[Path, int], None]:
     """Some stacks converted, and their samples repeated."""
 
@@ -153,6 +161,7 @@ GROW: dict[str, Callable[[Path, int], None]] = {
     "pprof": from_xray("pprof"),
     "folded": folded,
     "trace-event": trace_event,
+    "speedscope": speedscope,
     "gperftools": gperftools,
     "archive": archive,
     "oprofile": oprofile,

@@ -143,6 +143,23 @@ def test_samples_of_speedscope(name: str, tmp_path: Path) -> None:
         assert found == {name: times for name, times in expected.items() if any(times)}, value
 
 
+SPEEDSCOPE = ("01_evented", "37_float_at", "28_recursion")
+
+
+@pytest.mark.parametrize("name", SPEEDSCOPE)
+def test_what_we_read_is_what_speedscope_reads(name: str, tmp_path: Path) -> None:
+    """It knows its files by their names, or by a schema."""
+    path = tmp_path / f"{name}.speedscope.json"
+    path.write_bytes((CORPUS / f"speedscope/good/{name}.json").read_bytes())
+    unit = {"seconds": 1e9, "milliseconds": 1e6, "microseconds": 1e3}
+    profile, *_ = viewer("speedscope", path)
+    scale = unit.get(profile["unit"], 1)
+    found = {name: (of["self"] * scale, of["total"] * scale) for name, of in profile["functions"].items()}
+    rows = fastprof.top(path, n=0, cycles=False).rows
+    expected = {row.name: (row.self, row.inclusive) for row in rows if row.self or row.inclusive}
+    assert expected and {name: pytest.approx(times) for name, times in found.items()} == expected
+
+
 READ = ("02_be_noname_end", "03_x_exit_order", "12_threads_apart", "13_no_bracket", "39_recursion", "45_exp_number")
 
 

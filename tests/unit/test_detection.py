@@ -75,7 +75,6 @@ FOREIGN = {
     b"gmon\1\0\0\0": "a gmon.out of gprof",
     b"desc: (none)\ncmd: ./a\ntime_unit: i\n": "a Massif profile: record with",
     b'{"dhatFileVersion":2,"mode":"heap"': "a DHAT profile",
-    b'{"exporter":"x","$schema":"https://www.speedscope.app/file-format-schema.json"': "a speedscope file",
     b'{\n "nodes": [{"id":1,"callFrame":{': "a CPU profile of V8",
     b'{"meta":{"interval":1,"startTime":1.5': "a profile of the Firefox Profiler",
     b"\n\x07P\x01h\x01\xb8\x05\x01\n\x10P\x01\xe2\x03\x0b\x08\x02": "a Perfetto trace",

@@ -2,7 +2,22 @@
 
 from __future__ import annotations
 
-from fastprof.core.engine import Format, Holds
+from fastprof.core.engine import MAYBE, NO, SURE, Format, Holds
+
+
+def sniff(head: bytes) -> int:
+    """Its schema; else an object with profiles of its types, or with frames alone in the bytes there are."""
+    from re import match, search
+
+    text = head.removeprefix(b"\xef\xbb\xbf").lstrip()
+    if text[:1] != b"{":
+        return NO
+    if search(rb'"\$schema"\s*:\s*"https?://www\.speedscope\.app/file-format-schema\.json"', text):
+        return SURE
+    profiles = search(rb'"profiles"\s*:\s*\[', text) and search(rb'"type"\s*:\s*"(evented|sampled)"', text)
+    frames = match(rb'\{\s*("version"\s*:\s*"[^"]*"\s*,\s*)?"shared"\s*:\s*\{\s*"frames"\s*:\s*\[', text)
+    return MAYBE if profiles or frames else NO
+
 
 FORMATS = (
     Format(
@@ -11,6 +26,8 @@ FORMATS = (
         also="timeline",
         title="speedscope's JSON",
         suffixes=(".speedscope.json",),
+        sniff=sniff,
+        reader="read:SpeedscopeReader",
         writer="write:SpeedscopeWriter",
         holds=Holds(labels=False, threads=True, times=False, places=False, files=True, nested=True, short_names=True),
     ),

@@ -106,8 +106,6 @@ class SpeedscopeWriter(Writer):
     # ---- profiles ----------------------------------------------------------
 
     def end(self) -> None:
-        from json import dumps
-
         w, report = self._w, self.report
         self.text(f'{{"$schema":"{SCHEMA}","exporter":"fastprof-{__version__}","profiles":['.encode())
         groups = [number for number in range(w.n_groups) if w.groups[number].rows]
@@ -126,14 +124,10 @@ class SpeedscopeWriter(Writer):
                 self._sampled(number, part, k, value_type, n)
                 n += 1
         if not n:
-            empty = (
-                '"type":"sampled","name":"empty","unit":"none","startValue":0,"endValue":0,"samples":[],"weights":[]'
-            )
-            self.text(f"\n{{{empty}}}".encode())
-        first, *more = self.model.inputs or [""]
-        name = first.rpartition("/")[2] + f" and {len(more)} more" * bool(more) + self._estimated()
-        name = dumps(name, ensure_ascii=False)
-        self.text(f'\n],"activeProfileIndex":{active},"name":{name},"shared":{{"frames":['.encode("utf-8", "replace"))
+            self._head(0, "evented" if self.view == "timeline" else "sampled", "empty", "none")
+            lists = '"events":[]' if self.view == "timeline" else '"samples":[],"weights":[]'
+            self.text(f',{lists},"startValue":0,"endValue":0}}'.encode())
+        self.text(f'\n],"activeProfileIndex":{active},"shared":{{"frames":['.encode())
         at = ffi.new("uint32_t *")
         while self._status(lib.fp_speedscope_put_frames(w, at, self.out)) == lib.FP_FULL:
             self.drain()
@@ -146,6 +140,7 @@ class SpeedscopeWriter(Writer):
             ("deep-calls", below if self.view == "timeline" else frames, w.deep),
             ("events", "events", w.events),
             ("call-arguments", "call arguments", w.arguments),
+            ("zero-values", "samples of value 0, left out", w.zero),
             ("negative-values", "values below 0, left out", w.negative),
             ("replaced-bytes", "bytes of names that are no UTF-8, replaced", w.replaced),
         ):
@@ -188,8 +183,7 @@ class SpeedscopeWriter(Writer):
         process, name = self._threads.called(thread, self._who[thread], part)
         return f"{process}, {name}" if process else name
 
-    def _estimated(self, part: Part | None = None) -> str:
-        """Whether stacks are an estimate: what the bridge says of a part, or of any."""
-        parts = [part] if part else [self.model.parts[self._w.groups[i].part] for i in range(self._w.n_groups)]
-        said = any(comment.startswith(b"stacks are estimated") for one in parts for comment in one.comments)
+    @staticmethod
+    def _estimated(part: Part) -> str:
+        said = any(comment.startswith(b"stacks are estimated") for comment in part.comments)
         return ", estimated from a call graph" if said else ""

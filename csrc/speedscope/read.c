@@ -1,0 +1,388 @@
+#include "speedscope/read.h"
+
+#include <stdlib.h>
+
+#include "core/array.h"
+
+enum key { OTHER = 0, SHARED, FRAMES, PROFILES, NAME, FILE_, LINE, TYPE, UNIT, EVENTS, SAMPLES, WEIGHTS, FRAME, AT };
+
+/* How many containers are open within each of these. */
+enum { IN_FRAMES = 3, IN_FRAME = 4, IN_PROFILES = 2, IN_PROFILE = 3, IN_LIST = 4, IN_ITEM = 5 };
+
+struct fp_speedscope_read *fp_speedscope_read_new(struct fp_model *model, int lenient) {
+    struct fp_speedscope_read *r = calloc(1, sizeof *r);
+    if (!r) return NULL;
+    r->model = model;
+    r->lenient = lenient;
+    r->kept = malloc(FP_SPEEDSCOPE_KEPT * sizeof *r->kept);
+    if (!r->kept) {
+        fp_speedscope_read_free(r);
+        return NULL;
+    }
+    return r;
+}
+
+void fp_speedscope_read_free(struct fp_speedscope_read *r) {
+    if (!r) return;
+    free(r->profiles);
+    free(r->kept);
+    fp_buf_free(&r->scratch);
+    free(r->functions);
+    free(r->frames);
+    free(r->indices);
+    free(r->nodes);
+    free(r);
+}
+
+void fp_speedscope_again(struct fp_speedscope_read *r) {
+    r->second = 1;
+    r->over = 0;
+    r->profile = 0;
+    r->json = (struct fp_json){0};
+    memset(r->path, 0, sizeof r->path);
+}
+
+/* ---- where we are ---- */
+
+static int within(const struct fp_speedscope_read *r, const char *kinds, uint32_t first, uint32_t depth) {
+    const struct fp_json *j = &r->json;
+    return j->depth >= depth && r->path[1] == first && !memcmp(j->kinds, kinds, depth);
+}
+
+static int in_frames(const struct fp_speedscope_read *r) {
+    return within(r, "{{[", SHARED, IN_FRAMES) && r->path[2] == FRAMES;
+}
+
+static int in_profiles(const struct fp_speedscope_read *r) {
+    return within(r, "{[", PROFILES, IN_PROFILES);
+}
+
+/* In a list of the profile at hand: EVENTS, SAMPLES or WEIGHTS; else 0. */
+static uint32_t list_of(const struct fp_speedscope_read *r) {
+    return within(r, "{[{[", PROFILES, IN_LIST) && r->path[IN_PROFILE] >= EVENTS ? r->path[IN_PROFILE] : 0;
+}
+
+static uint8_t key_of(const struct fp_speedscope_read *r) {
+    static const struct {
+        const char *key;
+        uint8_t code, depth;
+    } keys[] = {{"shared", SHARED, 1},   {"profiles", PROFILES, 1}, {"frames", FRAMES, 2},   {"name", NAME, IN_FRAME},
+                {"file", FILE_, 4},      {"line", LINE, 4},         {"type", TYPE, 3},       {"name", NAME, IN_PROFILE},
+                {"unit", UNIT, 3},       {"events", EVENTS, 3},     {"samples", SAMPLES, 3}, {"weights", WEIGHTS, 3},
+                {"type", TYPE, IN_ITEM}, {"frame", FRAME, IN_ITEM}, {"at", AT, IN_ITEM}};
+    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
+        if (keys[i].depth == r->json.depth && fp_json_is(&r->json, keys[i].key)) return keys[i].code;
+    return OTHER;
+}
+
+static int broken(struct fp_speedscope_read *r, uint64_t at, const char *what, const char *want, struct fp_err *err) {
+    if (r->lenient) {
+        r->broken += (uint64_t)r->second;
+        return FP_DONE;
+    }
+    fp_fail(err, FP_E_MALFORMED, at, what);
+    err->want = want;
+    return FP_E_MALFORMED;
+}
+
+static uint32_t intern(struct fp_speedscope_read *r) {
+    size_t n;
+    const uint8_t *p = fp_json_plain(&r->json, &r->scratch, &n);
+    return p ? fp_strings_intern(&r->model->strings, p, n) : FP_NO_ID;
+}
+
+/* ---- the first pass ---- */
+
+static int add_frame(struct fp_speedscope_read *r) {
+    struct fp_model *m = r->model;
+    const uint32_t name = r->name ? r->name : fp_strings_intern(&m->strings, "[unknown]", 9);
+    const uint32_t function = name == FP_NO_ID ? FP_NO_ID : fp_model_function(m, 0, r->file, name, 0, r->line);
+    if (function == FP_NO_ID ||
+        fp_array_room(&r->functions, &r->cap_functions, (uint64_t)r->n_functions + 1, sizeof *r->functions))
+        return FP_E_NOMEM;
+    r->functions[r->n_functions++] = function;
+    return 0;
+}
+
+static int frame_token(struct fp_speedscope_read *r, struct fp_in *in, struct fp_err *err) {
+    const struct fp_json *j = &r->json;
+    if (j->depth == IN_FRAMES && j->token != FP_JSON_ARRAY_END) {
+        r->at = in->base + in->pos;
+        r->name = r->file = r->line = 0;
+        if (j->token != FP_JSON_OBJECT) return broken(r, r->at, "a frame is no object", "{", err);
+    }
+    if (j->depth != IN_FRAME || j->kinds[3] != '{') return FP_DONE;
+    const uint8_t key = r->path[IN_FRAME];
+    if (j->token == FP_JSON_OBJECT_END) return add_frame(r) ? fp_no_memory(err) : FP_DONE;
+    if (j->token == FP_JSON_STRING && (key == NAME || key == FILE_)) {
+        const uint32_t string = intern(r);
+        if (string == FP_NO_ID) return fp_no_memory(err);
+        *(key == NAME ? &r->name : &r->file) = string;
+    }
+    int64_t line;
+    if (j->token == FP_JSON_NUMBER && key == LINE && !fp_json_number(j->text, j->text_n, 0, &line))
+        r->line = line > 0 && line < UINT32_MAX ? (uint32_t)line : 0;
+    return FP_DONE;
+}
+
+static int profile_token(struct fp_speedscope_read *r, struct fp_in *in, struct fp_err *err) {
+    const struct fp_json *j = &r->json;
+    if (j->depth == IN_PROFILES && j->token != FP_JSON_ARRAY_END) {
+        if (j->token != FP_JSON_OBJECT) return broken(r, in->base + in->pos, "a profile is no object", "{", err);
+        if (fp_array_zeroed(&r->profiles, &r->cap_profiles, (uint64_t)r->n_profiles + 1, sizeof *r->profiles))
+            return fp_no_memory(err);
+        r->profiles[r->n_profiles++] = (struct fp_speedscope_profile){.at = in->base + in->pos};
+    }
+    if (j->depth != IN_PROFILE || j->token != FP_JSON_STRING || j->kinds[2] != '{') return FP_DONE;
+    struct fp_speedscope_profile *p = &r->profiles[r->n_profiles - 1];
+    const uint8_t key = r->path[IN_PROFILE];
+    if (key == TYPE)
+        p->type = fp_json_is(j, "evented")   ? FP_SPEEDSCOPE_EVENTED
+                  : fp_json_is(j, "sampled") ? FP_SPEEDSCOPE_SAMPLED
+                                             : FP_SPEEDSCOPE_UNKNOWN;
+    if (key == NAME || key == UNIT) {
+        const uint32_t string = intern(r);
+        if (string == FP_NO_ID) return fp_no_memory(err);
+        *(key == NAME ? &p->name : &p->unit) = string;
+    }
+    return FP_DONE;
+}
+
+/* ---- the second pass ---- */
+
+static int room(const struct fp_speedscope_profile *p, struct fp_batch *out) {
+    if (out->n && (out->n == out->cap || out->part != p->part)) return FP_FULL;
+    out->part = p->part;
+    return 0;
+}
+
+static int end_event(struct fp_speedscope_read *r, const struct fp_speedscope_profile *p, struct fp_batch *out,
+                     struct fp_err *err) {
+    if (r->bad || !r->event_type || !r->has_frame || !r->has_at)
+        return broken(r, r->at, "an event lacks something", "\"type\" O or C, \"frame\" and \"at\"", err);
+    if (r->frame >= r->n_functions) {
+        if (r->lenient) return broken(r, r->at, "", "", err);
+        return fp_fail_got(err, FP_E_MALFORMED, r->at, "the frame of an event", FP_GOT_UNSIGNED, r->frame,
+                           "less than %", r->n_functions);
+    }
+    if (r->event_time < r->last_time) return broken(r, r->at, "an event is before the one before", NULL, err);
+    if (room(p, out)) return FP_FULL;
+    r->last_time = r->event_time;
+    const uint32_t i = out->n++;
+    out->time[i] = r->event_time > 0 ? (uint64_t)r->event_time : 0;
+    out->thread[i] = p->thread;
+    out->function[i] = r->functions[r->frame];
+    out->op[i] = r->event_type == 'O' ? FP_OP_ENTER : FP_OP_EXIT;
+    out->cpu[i] = 0;
+    out->aux[i] = 0;
+    r->rows++;
+    return FP_DONE;
+}
+
+static int event_token(struct fp_speedscope_read *r, const struct fp_speedscope_profile *p, struct fp_in *in,
+                       struct fp_batch *out, struct fp_err *err) {
+    const struct fp_json *j = &r->json;
+    if (j->depth == IN_LIST && j->token != FP_JSON_ARRAY_END) {
+        r->at = in->base + in->pos;
+        r->event_type = r->has_frame = r->has_at = r->bad = 0;
+        return j->token == FP_JSON_OBJECT ? FP_DONE : broken(r, r->at, "an event is no object", "{", err);
+    }
+    if (j->depth != IN_ITEM || j->kinds[4] != '{') return FP_DONE;
+    if (j->token == FP_JSON_OBJECT_END) return end_event(r, p, out, err);
+    const uint8_t key = r->path[IN_ITEM];
+    int64_t frame;
+    if (key == TYPE && j->token == FP_JSON_STRING)
+        r->event_type = fp_json_is(j, "O") ? 'O' : fp_json_is(j, "C") ? 'C' : 0;
+    if (j->token != FP_JSON_NUMBER) return FP_DONE;
+    if (key == FRAME) {
+        r->bad |= fp_json_number(j->text, j->text_n, 0, &frame) || frame < 0;
+        r->frame = (uint64_t)frame;
+        r->has_frame = !r->bad;
+    } else if (key == AT) {
+        r->bad |= fp_json_number(j->text, j->text_n, p->scale, &r->event_time) != 0;
+        r->has_at = !r->bad;
+    }
+    return FP_DONE;
+}
+
+/* The frame of the model for a frame of the file.  FP_NO_ID when memory ran out. */
+static uint32_t model_frame(struct fp_speedscope_read *r, uint32_t index) {
+    if (fp_array_zeroed(&r->frames, &r->cap_frames, r->n_functions, sizeof *r->frames)) return FP_NO_ID;
+    if (!r->frames[index]) {
+        const uint32_t line = fp_model_line(r->model, r->functions[index], 0, 0, 0);
+        const uint32_t frame = line == FP_NO_ID ? FP_NO_ID : fp_model_frame(r->model, 0, 0, 0, line);
+        if (frame == FP_NO_ID) return FP_NO_ID;
+        r->frames[index] = frame;
+    }
+    return r->frames[index];
+}
+
+/* Adds a frame to the stack at hand.  What it has in common with the one before is known. */
+static int push_frame(struct fp_speedscope_read *r, uint32_t index) {
+    const uint32_t n = r->n_stack;
+    if (n < r->n_known && r->indices[n] == index) {
+        r->n_stack++;
+        return 0;
+    }
+    if (fp_array_room(&r->indices, &r->cap_indices, (uint64_t)n + 1, sizeof *r->indices) ||
+        fp_array_room(&r->nodes, &r->cap_nodes, (uint64_t)n + 1, sizeof *r->nodes))
+        return FP_E_NOMEM;
+    const uint32_t frame = model_frame(r, index);
+    const uint32_t node = frame == FP_NO_ID ? FP_NO_ID : fp_model_stack(r->model, n ? r->nodes[n - 1] : 0, frame);
+    if (node == FP_NO_ID) return FP_E_NOMEM;
+    r->indices[n] = index;
+    r->nodes[n] = node;
+    r->n_known = r->n_stack = n + 1;
+    return 0;
+}
+
+/* A sample (-1: it is left out) or weight of the list `list`: kept, or a row with the one that was kept. */
+static int add_value(struct fp_speedscope_read *r, const struct fp_speedscope_profile *p, uint32_t list, int64_t value,
+                     struct fp_batch *out, struct fp_err *err) {
+    if (!r->kept_of) r->kept_of = list;
+    if (r->kept_of == list && !r->pairing) {
+        if (r->n_kept == FP_SPEEDSCOPE_KEPT) {
+            r->spilled = 1;
+            r->asks = FP_SPEEDSCOPE_SPILL;
+            return FP_ASK;
+        }
+        r->kept[r->n_kept++] = value;
+        r->n_first++;
+        return FP_DONE;
+    }
+    if (r->kept_of == list || r->n_second == r->n_first)
+        return broken(r, r->at, "a profile has more weights than samples, or fewer", NULL, err);
+    if (!r->pairing) {
+        r->pairing = 1;
+        r->read = 0;
+        if (r->spilled) {
+            r->asks = FP_SPEEDSCOPE_SPILL; /* the rest: then all of them are read back */
+            return FP_ASK;
+        }
+    }
+    if (r->read == r->n_kept) {
+        r->read = 0;
+        r->asks = FP_SPEEDSCOPE_REFILL;
+        return FP_ASK;
+    }
+    if (room(p, out)) return FP_FULL;
+    const int64_t kept = r->kept[r->read++], weight = list == WEIGHTS ? value : kept;
+    const int64_t stack = list == WEIGHTS ? kept : value;
+    r->n_second++;
+    if (stack < 0 || weight < 0) return FP_DONE; /* said already */
+    const uint32_t i = out->n++;
+    out->stack[i] = (uint32_t)stack;
+    out->values[i] = weight;
+    out->time[i] = 0;
+    out->thread[i] = p->thread;
+    out->label[i] = 0;
+    r->rows++;
+    return FP_DONE;
+}
+
+static int sample_token(struct fp_speedscope_read *r, const struct fp_speedscope_profile *p, struct fp_in *in,
+                        struct fp_batch *out, struct fp_err *err) {
+    const struct fp_json *j = &r->json;
+    if (j->depth == IN_LIST && j->token != FP_JSON_ARRAY_END) {
+        r->at = in->base + in->pos;
+        r->n_stack = r->bad = 0;
+        if (j->token == FP_JSON_ARRAY) return FP_DONE;
+        if (!r->lenient) return broken(r, r->at, "a sample is no array", "[", err);
+        const int added = add_value(r, p, SAMPLES, -1, out, err);
+        r->broken += added == FP_DONE;
+        return added;
+    }
+    if (j->depth != IN_ITEM || j->kinds[4] != '[') return FP_DONE;
+    if (j->token == FP_JSON_ARRAY_END) {
+        const int64_t stack = r->bad ? -1 : r->n_stack ? (int64_t)r->nodes[r->n_stack - 1] : 0;
+        return add_value(r, p, SAMPLES, stack, out, err);
+    }
+    int64_t index = -1;
+    if (j->token != FP_JSON_NUMBER || fp_json_number(j->text, j->text_n, 0, &index) || index < 0 ||
+        index >= r->n_functions) {
+        r->bad = 1;
+        if (r->lenient) return broken(r, r->at, "", "", err);
+        return fp_fail_text(err, FP_E_MALFORMED, in->base + in->pos, 0, "a frame of a sample", j->text,
+                            j->token == FP_JSON_NUMBER ? j->text_n : 0, "the number of a frame of the file");
+    }
+    return push_frame(r, (uint32_t)index) ? fp_no_memory(err) : FP_DONE;
+}
+
+static int weight_token(struct fp_speedscope_read *r, const struct fp_speedscope_profile *p, struct fp_in *in,
+                        struct fp_batch *out, struct fp_err *err) {
+    const struct fp_json *j = &r->json;
+    if (j->depth != IN_LIST || j->token == FP_JSON_ARRAY_END) return FP_DONE;
+    int64_t weight = 0; /* null counts as 0 */
+    r->at = in->base + in->pos;
+    const int status = j->token == FP_JSON_NUMBER ? fp_json_number(j->text, j->text_n, p->scale, &weight) : 0;
+    if (status || weight < 0 || j->token < FP_JSON_NUMBER) {
+        if (!r->lenient)
+            return fp_fail_text(err, status ? status : FP_E_MALFORMED, r->at, 0, "a weight", j->text,
+                                j->token >= FP_JSON_STRING ? j->text_n : 0, "a number from 0 to 2^63 - 1");
+        weight = -1;
+    }
+    const int added = add_value(r, p, WEIGHTS, weight, out, err);
+    r->broken += weight < 0 && added == FP_DONE;
+    return added;
+}
+
+static int row_token(struct fp_speedscope_read *r, struct fp_in *in, struct fp_batch *out, struct fp_err *err) {
+    const struct fp_json *j = &r->json;
+    if (j->depth == IN_PROFILES && j->token == FP_JSON_OBJECT) {
+        r->profile++;
+        r->kept_of = r->n_kept = r->read = 0;
+        r->spilled = r->pairing = 0;
+        r->n_first = r->n_second = 0;
+        r->n_known = r->n_stack = 0;
+        r->last_time = INT64_MIN;
+        return FP_DONE;
+    }
+    if (!r->profile) return FP_DONE;
+    const struct fp_speedscope_profile *p = &r->profiles[r->profile - 1];
+    if (j->depth == IN_PROFILE && j->token == FP_JSON_OBJECT_END && p->wanted && r->n_first != r->n_second)
+        return broken(r, p->at, "a profile has more weights than samples, or fewer", NULL, err);
+    const uint32_t list = p->wanted ? list_of(r) : 0;
+    if (list == EVENTS && p->type == FP_SPEEDSCOPE_EVENTED) return event_token(r, p, in, out, err);
+    if (list == SAMPLES && p->type == FP_SPEEDSCOPE_SAMPLED) return sample_token(r, p, in, out, err);
+    if (list == WEIGHTS && p->type == FP_SPEEDSCOPE_SAMPLED) return weight_token(r, p, in, out, err);
+    return FP_DONE;
+}
+
+/* ---- the text ---- */
+
+static int token(struct fp_speedscope_read *r, struct fp_in *in, struct fp_batch *out, struct fp_err *err) {
+    struct fp_json *j = &r->json;
+    if (!j->depth && j->token != FP_JSON_OBJECT && j->token != FP_JSON_OBJECT_END)
+        return fp_fail(err, FP_E_MALFORMED, in->base + in->pos, "the file is no JSON object");
+    if (j->token == FP_JSON_KEY && j->depth < sizeof r->path) {
+        r->path[j->depth] = key_of(r);
+        r->seen_profiles |= r->path[1] == PROFILES;
+        return FP_DONE;
+    }
+    if (in_profiles(r)) return r->second ? row_token(r, in, out, err) : profile_token(r, in, err);
+    return in_frames(r) && !r->second ? frame_token(r, in, err) : FP_DONE;
+}
+
+int fp_speedscope_feed(struct fp_speedscope_read *r, struct fp_in *in, struct fp_batch *out, struct fp_err *err) {
+    struct fp_json *j = &r->json;
+    while (!r->over) {
+        int status = fp_json_next(j, in, err);
+        if (status == FP_MORE) return status;
+        if (status < 0 && r->lenient) {
+            r->bad_end += (uint64_t)r->second;
+            r->over = 1;
+            break;
+        }
+        if (status < 0) return status;
+        if (j->token == FP_JSON_END) {
+            r->over = 1;
+            if (r->seen_profiles || r->lenient) break;
+            return fp_fail(err, FP_E_MALFORMED, 0, "the object has no profiles");
+        }
+        status = token(r, in, out, err);
+        if (status) return status;
+        fp_json_take(j, in);
+    }
+    in->pos = in->n;
+    return in->eof ? FP_DONE : FP_MORE;
+}

@@ -1,0 +1,86 @@
+/* speedscope/read.h - speedscope's JSON -> timeline or stacks rows, in two passes.
+ *
+ * The first pass finds the frames, which may stand behind the profiles, and what each profile is; the caller then says
+ * what becomes of it.  The second one makes rows: of events {"type":"O","frame":0,"at":5} an enter or exit, of a sample
+ * [0, 1] and its weight a stack.
+ *
+ * Samples and weights are two arrays.  The one that comes first is kept: 8 bytes a sample, in a buffer that the caller
+ * writes away when it is full, and reads back.
+ *
+ * Memory: linear in frames, profiles and distinct stacks.
+ */
+#ifndef FP_SPEEDSCOPE_READ_H
+#define FP_SPEEDSCOPE_READ_H
+
+#include "core/batch.h"
+#include "core/buf.h"
+#include "core/json_lex.h"
+#include "core/model.h"
+
+/* cffi-begin */
+
+enum { FP_SPEEDSCOPE_KEPT = 32768 }; /* samples or weights that are in memory */
+
+/* What is to be done after FP_ASK, before the next call. */
+enum fp_speedscope_asks {
+    FP_SPEEDSCOPE_SPILL = 1, /* write r->kept[0 .. r->n_kept) away, behind what was written, and set n_kept to 0 */
+    FP_SPEEDSCOPE_REFILL = 2 /* read as many of them as there are, but not too many, back to r->kept; set r->n_kept */
+};
+
+enum fp_speedscope_type { FP_SPEEDSCOPE_UNKNOWN = 0, FP_SPEEDSCOPE_EVENTED = 1, FP_SPEEDSCOPE_SAMPLED = 2 };
+
+struct fp_speedscope_profile {
+    uint32_t type;       /* enum fp_speedscope_type */
+    uint32_t name, unit; /* strings of the model; 0: none */
+    uint64_t at;         /* where it begins */
+    /* said by the caller before the second pass */
+    int32_t wanted, scale; /* is it read; numbers are taken times 10^scale */
+    uint32_t part, thread;
+};
+
+struct fp_speedscope_read {
+    struct fp_model *model; /* borrowed */
+    int32_t lenient;
+    int32_t second; /* the second pass; fp_speedscope_again sets it */
+    struct fp_speedscope_profile *profiles;
+    uint32_t n_profiles;
+    uint32_t asks; /* after FP_ASK: enum fp_speedscope_asks */
+    int64_t *kept; /* FP_SPEEDSCOPE_KEPT of them */
+    uint32_t n_kept;
+    uint64_t broken, bad_end, rows; /* counted in the second pass */
+    uint64_t n_first, n_second;     /* of the profile at hand: values that were kept, and taken back */
+
+    /* private from here on */
+    struct fp_json json;
+    uint8_t path[8]; /* by depth: the key that was seen last */
+    int32_t over, seen_profiles;
+    uint32_t cap_profiles, profile;
+    struct fp_buf scratch;
+    uint32_t *functions, *frames; /* by frame of the file: function; frame of the model, 0 = not yet made */
+    uint32_t n_functions, cap_functions, cap_frames;
+    uint32_t name, file, line; /* of the frame at hand */
+    uint8_t event_type, has_frame, has_at, bad;
+    uint64_t frame;
+    int64_t event_time, last_time;
+    uint64_t at; /* where the frame, event or sample at hand begins */
+    /* of the profile at hand: which array was kept (0: none yet), how many of `kept` were read, were any spilled */
+    uint32_t kept_of, read;
+    int32_t spilled, pairing;
+    /* the stack at hand, and the one before */
+    uint32_t *indices, *nodes;
+    uint32_t n_stack, n_known, cap_indices, cap_nodes;
+};
+
+/* Borrows the model.  NULL when memory ran out.  Caller owns. */
+struct fp_speedscope_read *fp_speedscope_read_new(struct fp_model *model, int lenient);
+void fp_speedscope_read_free(struct fp_speedscope_read *r);
+
+/* Begins the second pass. */
+void fp_speedscope_again(struct fp_speedscope_read *r);
+
+/* FP_MORE, FP_FULL, FP_ASK, FP_DONE or an error. */
+int fp_speedscope_feed(struct fp_speedscope_read *r, struct fp_in *in, struct fp_batch *out, struct fp_err *err);
+
+/* cffi-end */
+
+#endif

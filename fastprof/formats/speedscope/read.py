@@ -1,0 +1,143 @@
+"""Reads speedscope's JSON (csrc/speedscope/read.h)."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections import Counter
+from collections.abc import Iterable
+
+from fastprof.core._c import ffi, lib
+from fastprof.core._typing import Any
+from fastprof.core.engine import Reader
+from fastprof.core.errors import FastprofError
+from fastprof.core.model import Model, Part, ValueType
+from fastprof.core.options import LENIENT, Options
+from fastprof.core.owner import owned
+from fastprof.core.report import Report
+from fastprof.core.source import Source
+
+_TYPE = re.compile(rb'"type"\s{0,8}:\s{0,8}"(evented|sampled)"')
+_OVERLAP = 48  # more than the bytes that match
+_WINDOW = 1 << 20  # bytes that are looked through at a time
+_SCALES = {b"nanoseconds": 0, b"microseconds": 3, b"milliseconds": 6, b"seconds": 9}  # to nanoseconds
+_NAMED = re.compile(r"(?:.*: )?([^()]+) \(([^()]+)\)", re.DOTALL)  # as fastprof calls profiles of samples
+
+
+class SpeedscopeReader(Reader):
+    """A timeline or stacks, as the first profile is; profiles of the other kind are left out, and counted."""
+
+    format = "speedscope"
+
+    def __init__(self, source: Source, model: Model, options: Options, report: Report) -> None:
+        super().__init__(source, model, options, report)
+        self.source.spool()  # the first profile may stand far behind; and there are two passes
+        self.view = "timeline" if self._first_type() == b"evented" else "stacks"
+        new = lib.fp_speedscope_read_new(model.c, options[LENIENT])
+        self._r = owned(new, lib.fp_speedscope_read_free, "the reader of speedscope's JSON")
+        self._file: Any = None
+        self._read = 0  # bytes of the kept values in the file
+        self._others = 0
+
+    def _first_type(self) -> bytes:
+        window = bytearray(_OVERLAP + _WINDOW)
+        at = n = 0
+        while got := self.source.read_into(at, memoryview(window)[n:]):
+            at += got
+            if found := _TYPE.search(window, 0, n + got):
+                return found[1]
+            kept = window[max(0, n + got - _OVERLAP) : n + got]
+            n = len(kept)
+            window[:n] = kept
+        return b""
+
+    def ranges(self) -> Iterable[tuple[int, int | None]]:
+        yield 0, None
+        self._plan()
+        lib.fp_speedscope_again(self._r)
+        yield 0, None
+
+    def _plan(self) -> None:
+        """What becomes of each profile."""
+        r, model = self._r, self.model
+        wanted = lib.FP_SPEEDSCOPE_EVENTED if self.view == "timeline" else lib.FP_SPEEDSCOPE_SAMPLED
+        profiles = [r.profiles[i] for i in range(r.n_profiles)]
+        mine = [(i, p) for i, p in enumerate(profiles, 1) if p.type == wanted]
+        self._others = len(profiles) - len(mine)
+        input_ = model.input() if mine else 0
+        types = [self._value_type(p) for _, p in mine]
+        alike = Counter(types)
+        parts: dict[Any, int] = {}
+        names = [(0, i, model.string(p.name)) for i, p in mine]
+        for (i, p), value_type in zip(mine, types, strict=True):
+            unit = model.string(p.unit)
+            p.wanted, p.scale = 1, _SCALES.get(unit, 0)
+            is_time = unit in _SCALES
+            if self.view == "timeline":
+                key: Any = is_time
+                part = Part(extra={"ticks_per_second": 1_000_000_000 * is_time})
+                p.thread = model.thread(0, i, input_)
+                part.extra["process_names"] = [(0, b"")]
+                part.extra["thread_names"] = [name for name in names if name[2]]
+            else:
+                key = value_type
+                part = Part(value_types=[value_type])
+                p.thread = model.thread(0, i, input_) if alike[value_type] > 1 else 0
+            if key not in parts:
+                parts[key] = model.add_part(part)
+            p.part = parts[key]
+
+    def _value_type(self, profile: Any) -> ValueType:
+        unit = self.model.string(profile.unit)
+        name = _NAMED.fullmatch(self.model.string(profile.name).decode("utf-8", "replace"))
+        if unit in _SCALES:
+            return ValueType(name[1] if name else "time", "nanoseconds")
+        if unit == b"bytes":
+            return ValueType(name[1] if name else "size", "bytes")
+        return ValueType(*name.groups()) if name else ValueType("weight", "count")
+
+    def feed(self, in_: Any, batch: Any, err: Any) -> int:
+        r = self._r
+        if self.view == "stacks" and batch.n_values != 1 and lib.fp_batch_set_values(batch, 1):
+            raise MemoryError("no memory for a batch's values")
+        while (status := lib.fp_speedscope_feed(r, in_, batch, err)) == lib.FP_ASK:
+            if r.asks == lib.FP_SPEEDSCOPE_SPILL:
+                self._spill()
+            else:
+                self._refill()
+        return int(status)
+
+    def _spill(self) -> None:
+        if self._file is None:
+            import tempfile
+
+            self._file = tempfile.TemporaryFile(prefix="fastprof-")
+        try:
+            if self._r.n_first == lib.FP_SPEEDSCOPE_KEPT:  # the first ones of a profile
+                self._file.seek(0)
+                self._file.truncate()
+                self._read = 0
+            self._file.write(ffi.buffer(self._r.kept, 8 * self._r.n_kept))
+            self._file.flush()
+        except OSError as error:
+            raise FastprofError(f"temporary file: {error.strerror or error}") from None
+        self._r.n_kept = 0
+
+    def _refill(self) -> None:
+        """The next values in the file, which are those of one profile."""
+        try:
+            data = os.pread(self._file.fileno(), 8 * lib.FP_SPEEDSCOPE_KEPT, self._read)
+        except OSError as error:
+            raise FastprofError(f"temporary file: {error.strerror or error}") from None
+        if not data:
+            raise FastprofError(f"temporary file: ends at byte {self._read}, where something was written")
+        ffi.memmove(self._r.kept, data, len(data))
+        self._read += len(data)
+        self._r.n_kept = len(data) // 8
+
+    def finish(self) -> None:
+        r, report = self._r, self.report
+        report.losses.add("unreadable-events", "events, samples or weights that could not be understood", r.broken)
+        report.losses.add("unreadable-rest", "ends of texts that could not be read", r.bad_end)
+        report.not_representable.add("other-profiles", "profiles of another kind than the first one", self._others)
+        report.facts["profiles"] = int(r.n_profiles)

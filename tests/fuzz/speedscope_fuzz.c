@@ -1,0 +1,85 @@
+/* speedscope's JSON under the fuzzer.  The last byte also chooses options, the one before it how much comes at a time;
+ * so a file replays as it is.  Samples that were read are written, and what was written must be read without complaint.
+ */
+#include <stdlib.h>
+
+#include "speedscope/read.h"
+#include "speedscope/write.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+/* As fastprof/formats/speedscope/write.py does it, for one value type. */
+static void finish(struct fp_speedscope *w, struct fp_buf *out) {
+    fp_buf_put(out, "{\"profiles\":[{\"type\":\"sampled\",\"samples\":[", 42);
+    for (int pass = 0; pass < 2; pass++) {
+        if (pass) fp_buf_put(out, "],\"weights\":[", 13);
+        int any = 0;
+        for (uint32_t i = 0; i < w->n_groups; i++) {
+            struct fp_in in = {w->groups[i].packed.p, w->groups[i].packed.n, 0, 0, 1};
+            const size_t before = out->n;
+            if (any) fp_buf_put(out, ",", 1);
+            fp_speedscope_begin(w, i, 0);
+            int status;
+            do
+                status =
+                    pass ? fp_speedscope_put_weights(w, &in, 1, 0, out) : fp_speedscope_put_stacks(w, &in, 1, 0, out);
+            while (status == FP_FULL && out->n < 1 << 18);
+            if (out->n == before + (size_t)any) out->n = before; /* nothing of this group */
+            any |= out->n > before;
+        }
+    }
+    uint32_t from = 0;
+    fp_buf_put(out, "]}],\"shared\":{\"frames\":[", 24);
+    if (fp_speedscope_put_frames(w, &from, out) < 0) abort();
+    fp_buf_put(out, "]}}", 3);
+}
+
+static int run(const uint8_t *data, size_t size, uint8_t options, size_t step, struct fp_buf *written) {
+    struct fp_model *m = fp_model_new();
+    struct fp_speedscope_read *r = fp_speedscope_read_new(m, options & 1);
+    const int calls = options >> 1 & 1;
+    struct fp_batch *batch = fp_batch_new(calls ? FP_TIMELINE : FP_STACKS, 1 + (options >> 4), calls ? 0 : 1);
+    struct fp_speedscope *w = fp_speedscope_new(m);
+    struct fp_err err;
+    int status = FP_MORE;
+    for (int pass = 0; pass < 2 && (status == FP_MORE || status == FP_DONE); pass++) {
+        struct fp_in in = {0};
+        size_t have = 0;
+        if (pass) {
+            for (uint32_t i = 0; i < r->n_profiles; i++)
+                r->profiles[i].wanted = (r->profiles[i].type == FP_SPEEDSCOPE_EVENTED) == calls;
+            fp_speedscope_again(r);
+        }
+        for (status = FP_MORE;;) {
+            if (in.eof && status == FP_MORE) abort(); /* at the end there is no more to ask for */
+            const size_t start = (size_t)in.base + in.pos;
+            if (status == FP_MORE) have = have + step < size ? have + step : size;
+            uint8_t *window = malloc(have - start + 1); /* a block of its own, so that a read beyond it is seen */
+            memcpy(window, data + start, have - start);
+            in = (struct fp_in){window, have - start, 0, start, have == size};
+            status = fp_speedscope_feed(r, &in, batch, &err);
+            free(window);
+            if (status == FP_ASK || in.pos > in.n) abort(); /* there are not so many values */
+            if (status < 0 && err.offset > size) abort();
+            if (status >= 0 && !calls && fp_speedscope_samples(w, batch)) abort();
+            fp_batch_reset(batch);
+            if (status != FP_MORE && status != FP_FULL) break;
+        }
+    }
+    if (status == FP_DONE && written && !calls) finish(w, written);
+    fp_speedscope_free(w);
+    fp_batch_free(batch);
+    fp_speedscope_read_free(r);
+    fp_model_free(m);
+    return status;
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+    if (size < 2) return 0;
+    struct fp_buf written = {0};
+    const size_t step = data[size - 2] ? data[size - 2] : size;
+    run(data, size, data[size - 1], step, &written);
+    if (written.n && written.n < 1 << 18 && run(written.p, written.n, 0, written.n, NULL)) abort();
+    fp_buf_free(&written);
+    return 0;
+}
