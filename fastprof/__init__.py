@@ -3,6 +3,7 @@
     report = fastprof.convert("trace.xray", "out.callgrind", symbols=["./program"])
     report = fastprof.merge(["day1.prof", "day2.prof"], "both.pb.gz")
     changed = fastprof.diff("old.prof", "new.prof", n=10).rows
+    fastprof.report("cpu.pb.gz", "report.html")
     facts = fastprof.info("trace.xray").facts
     with fastprof.open("trace.xray") as profile:
         for batch in profile: ...
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from fastprof.verbs.listing import Annotation
     from fastprof.verbs.merge import merge
     from fastprof.verbs.profile import Profile, open
+    from fastprof.verbs.report import report
     from fastprof.verbs.top import Top, top
 
 # Imported when first used, so that `fastprof --version` costs nothing.
@@ -46,6 +48,7 @@ _HOMES = {
     "info": "verbs.info",
     "merge": "verbs.merge",
     "open": "verbs.profile",
+    "report": "verbs.report",
     "top": "verbs.top",
 }
 
@@ -67,6 +70,7 @@ __all__ = [
     "info",
     "merge",
     "open",
+    "report",
     "top",
 ]
 

@@ -47,6 +47,13 @@ int fp_project_set_values(struct fp_project *s, uint32_t n_values) {
     free(s->sums);
     s->sums = sums;
     s->cap_sums = cap;
+    /* the rows of the last graph are as wide as the sums were */
+    free(s->costs);
+    free(s->counts);
+    s->costs = NULL;
+    s->counts = NULL;
+    s->cap_rows = 0;
+    fp_table_clear(&s->rows);
     s->n_values = n_values;
     return 0;
 }

@@ -106,8 +106,11 @@ class Costs:
             apart = Options(**options.given | {PER_THREAD.name: self.by == "thread"})
             self.graph(to_graph(batches, self._model, apart, report))
 
-    def graph(self, batches: Iterable[Batch]) -> None:
+    def begin_graph(self) -> None:
         lib.fp_functions_begin(self._functions, lib.FP_PART_GRAPH, self._arcs or self._cycles)
+
+    def graph(self, batches: Iterable[Batch]) -> None:
+        self.begin_graph()
         self.inclusive_known &= self.by not in ("file", "object")
         self._graph(batches)
 
@@ -116,13 +119,13 @@ class Costs:
         for batch in batches:
             if batch.part != current:
                 if current >= 0:
-                    self._fits(lib.fp_functions_end_part(self._functions, self._err))
+                    self.end_part()
                 current = batch.part
                 part = self._model.parts[current]
                 columns = (self._value.of(part, "graph"), self._second.of(part, "graph") if self._second else -1)
-                thread = _thread_name(part.named("pid"), part.named("thread"))
+                thread = thread_name(part.named("pid"), part.named("thread"))
             if self.by == "function":
-                self._fits(lib.fp_functions_put(self._functions, batch.c, *columns, calls, self._err))
+                self.put(batch, *columns, calls)
             elif self.by in _BY:
                 by = _BY[self.by]
                 self._fits(
@@ -138,7 +141,14 @@ class Costs:
             else:
                 raise UsageError(f"{inputs_of(self._model)}--by {self.by}: only stacks have labels")
         if current >= 0:
-            self._fits(lib.fp_functions_end_part(self._functions, self._err))
+            self.end_part()
+
+    def put(self, batch: Batch, value: int, second: int = -1, calls: int = -1) -> None:
+        """Adds the rows of a graph of functions, of the part at hand: these value columns, -1 for none."""
+        self._fits(lib.fp_functions_put(self._functions, batch.c, value, second, calls, self._err))
+
+    def end_part(self) -> None:
+        self._fits(lib.fp_functions_end_part(self._functions, self._err))
 
     def stacks(self, batches: Iterable[Batch], options: Options) -> None:
         if self.by in _BY:
@@ -170,9 +180,9 @@ class Costs:
             if self.by == "label":
                 name = label_text(model, i)
             elif i:
-                name = _thread_name(*model.row("threads", i)[1:])
+                name = thread_name(*model.row("threads", i)[1:])
             else:
-                name = _thread_name(model.parts[part].named("pid"), model.parts[part].named("thread"))
+                name = thread_name(model.parts[part].named("pid"), model.parts[part].named("thread"))
             self._name(name, sums.self[i], sums.second[i])
         lib.fp_top_clear(sums)
 
@@ -203,26 +213,30 @@ class Costs:
         everything = Part(value_types=events)
         value = self._value.of(everything, "stacks")
         second = self._second.of(everything, "stacks") if self._second else -1
+        self.projected(project, events, value, second, calls_of(events))
+        lib.fp_project_empty(project)
+
+    def projected(self, project: Any, events: list[ValueType], value: int, second: int, calls: int) -> None:
+        """Adds what the stacks of a projection cost, after its end.  The last three are columns of it, -1 for none."""
+        top = ffi.addressof(self._c)
         if value >= 0:
-            top = ffi.addressof(self._c)
             self._fits(lib.fp_project_top(project, _BY[self.by], value, second, self._places, top, self._err), events)
-        calls = calls_of(events)
         if calls >= 0 and self.by == "function":
             counts = owned(ffi.new("struct fp_top *"), lib.fp_top_clear, "the sums of calls")
             self._fits(lib.fp_project_top(project, lib.FP_TOP_BY_FUNCTION, calls, -1, self._places, counts, self._err))
-            self._fits(lib.fp_top_add_calls(ffi.addressof(self._c), counts, self._err))
+            self._fits(lib.fp_top_add_calls(top, counts, self._err))
         if self._arcs:
-            self._stack_arcs(project, events, value, calls)
-        lib.fp_project_empty(project)
+            for group in range(project.n_groups):
+                self._stack_arcs(project, events, group, value, calls)
 
-    def _stack_arcs(self, project: Any, events: list[ValueType], value: int, calls: int) -> None:
+    def _stack_arcs(self, project: Any, events: list[ValueType], group: int, value: int, calls: int) -> None:
         totals = ffi.new("int64_t[]", len(events))
-        self._fits(min(0, lib.fp_project_select(project, 0, calls, totals, self._err)), events)
+        self._fits(min(0, lib.fp_project_select(project, group, calls, totals, self._err)), events)
         lib.fp_functions_begin(self._functions, lib.FP_PART_ARCS, True)
         for batch in batches_of("graph", len(events), 0, partial(lib.fp_project_pull, project)):
             lib.fp_project_count(batch.c)
-            self._fits(lib.fp_functions_put(self._functions, batch.c, value, -1, -1, self._err))
-        self._fits(lib.fp_functions_end_part(self._functions, self._err))
+            self.put(batch, value)
+        self.end_part()
 
     def _name(self, name: str, value: int, second: int) -> None:
         sums = self.named.setdefault(name, [0, 0])
@@ -252,9 +266,14 @@ class Costs:
         return int(total[0])
 
     @property
+    def seen(self) -> bytes:
+        """By id: 1 if there is such a thing."""
+        return bytes(ffi.buffer(self._c.seen, self._c.cap)) if self._c.cap else b""
+
+    @property
     def count(self) -> int:
         """How many things there are."""
-        return bytes(ffi.buffer(self._c.seen, self._c.cap)).count(1) if self._c.cap else 0
+        return self.seen.count(1)
 
     def largest(self, key: str, want: int) -> list[int]:
         """Ids of the things with the largest figures in the column `key`, in any order; all that tie with the last."""
@@ -300,7 +319,7 @@ class Costs:
         return function, file, line
 
 
-def _thread_name(pid: Any, tid: Any) -> str:
+def thread_name(pid: Any, tid: Any) -> str:
     def text(value: Any) -> str:
         return value.decode("utf-8", "backslashreplace") if isinstance(value, bytes) else str(value)
 

@@ -18,6 +18,7 @@ VERBS = {
     "diff": "compare two profiles",
     "info": "say what is in a profile",
     "top": "say what costs most: functions, lines, files, objects, threads",
+    "report": "make a page to look at: flame graph, functions, callers",
     "annotate": "show source lines, or instructions, with their costs",
     "archive": "keep many profiles in one file: add, list, extract",
     "formats": "list the formats and what can be done with each",
@@ -137,6 +138,7 @@ def _run(args: list[str]) -> int:
         from fastprof.core.errors import printable
 
         parsed.parser.error(printable(f"unrecognized arguments: {' '.join(unknown)}"))
+    parsed.words = args
     gc.freeze()
     gc.enable()
     code: int = parsed.run(parsed)

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Sequence
 
 from fastprof.cli.arguments import add_input_arguments, add_options, add_report_arguments, given_options
-from fastprof.cli.report import Progress, exit_code, say_report
+from fastprof.cli.messages import Progress, exit_code, say_report
 from fastprof.cli.text import Scale, Screen, percent, print_table
 from fastprof.core._typing import Any
 from fastprof.verbs.annotate import annotate, options

@@ -14,7 +14,7 @@ from fastprof.cli.arguments import (
     add_report_arguments,
     given_options,
 )
-from fastprof.cli.report import Progress, tell
+from fastprof.cli.messages import Progress, tell
 from fastprof.cli.text import print_table
 from fastprof.core._typing import Any
 from fastprof.core.errors import UsageError

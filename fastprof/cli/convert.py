@@ -12,7 +12,7 @@ from fastprof.cli.arguments import (
     add_report_arguments,
     given_options,
 )
-from fastprof.cli.report import Progress, tell_written
+from fastprof.cli.messages import Progress, tell_written
 from fastprof.verbs.convert import convert
 
 DESCRIPTION = """\

@@ -13,7 +13,7 @@ from fastprof.cli.arguments import (
     given_options,
     heading_of,
 )
-from fastprof.cli.report import Progress, exit_code, say_report, tell
+from fastprof.cli.messages import Progress, exit_code, say_report, tell
 from fastprof.cli.text import Scale, Screen, print_table
 from fastprof.core._typing import Any
 from fastprof.core.errors import UsageError

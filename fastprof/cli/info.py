@@ -6,7 +6,7 @@ import argparse
 
 from fastprof import plan
 from fastprof.cli.arguments import add_input_arguments, add_options, add_report_arguments, given_options
-from fastprof.cli.report import Progress, exit_code, report_json, say_report
+from fastprof.cli.messages import Progress, exit_code, report_json, say_report
 from fastprof.cli.text import print_table
 from fastprof.verbs.info import info
 

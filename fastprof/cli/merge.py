@@ -13,7 +13,7 @@ from fastprof.cli.arguments import (
     given_options,
     heading_of,
 )
-from fastprof.cli.report import Progress, tell_written
+from fastprof.cli.messages import Progress, tell_written
 from fastprof.verbs.inputs import names_in
 from fastprof.verbs.merge import merge
 

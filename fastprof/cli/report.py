@@ -1,84 +1,47 @@
-"""What verbs say: progress and the report."""
+"""fastprof report: a page to look at."""
 
 from __future__ import annotations
 
 import argparse
-import os
-import sys
+import shlex
 
-from fastprof.cli import say
-from fastprof.core._typing import Any
-from fastprof.core.errors import printable
-from fastprof.core.report import Report
+from fastprof.cli.arguments import (
+    add_input_arguments,
+    add_options,
+    add_report_arguments,
+    given_options,
+    heading_of,
+)
+from fastprof.cli.messages import Progress, tell_written
+from fastprof.verbs.report import options, report
 
-
-class Progress:
-    """A progress bar over the bytes of the input files, if stderr is a terminal."""
-
-    def __init__(self, quiet: bool) -> None:
-        self._on = not quiet and sys.stderr.isatty()
-
-    def __call__(self, source: Any) -> None:
-        if not self._on or not source.compressed_size:
-            return
-        from tqdm import tqdm
-
-        bar = tqdm(
-            total=source.compressed_size,
-            unit="B",
-            unit_scale=True,
-            unit_divisor=1000,
-            desc=printable(os.path.basename(source.name)),
-            leave=False,
-            ascii=True if os.environ.get("NO_COLOR") else None,
-            file=sys.stderr,
-        )
-
-        def moved(position: int) -> None:
-            bar.update(max(0, min(position, source.compressed_size) - bar.n))
-
-        source.on_progress(moved, bar.close)
+DESCRIPTION = """\
+Make a page of HTML that shows a profile of any format:
+flame graph, functions, callers and callees, calls in
+order of time. It is one file and loads nothing. Of two
+inputs it shows how the second differs from the first."""
+EXAMPLES = """\
+examples:
+  fastprof report cpu.pb.gz -o report.html
+  fastprof report trace.xray -s ./program -o report.html
+  fastprof report old.pb.gz new.pb.gz -o changed.html
+  fastprof report callgrind.out.7 --prune 0 -o all.html
+"""
 
 
-def say_report(report: Report, headline: str) -> None:
-    """The report for a person, on standard error."""
-    parts = [headline]
-    counts_of = (
-        ("repairs", report.repairs),
-        ("losses", report.losses),
-        ("left out", report.left_out),
-        ("not representable", report.not_representable),
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "inputs", nargs="+", metavar="INPUT", help="a file, a directory, or - for standard input; two are compared"
     )
-    for title, counts in counts_of:
-        if counts:
-            parts.append(f"{title}: " + ", ".join(f"{n:,} {name}" for name, n in sorted(counts.items())))
-    say("; ".join(parts))
-    for warning in report.warnings:
-        say(f"warning: {warning}")
+    add_input_arguments(parser)
+    group = heading_of(parser, "output")
+    group.add_argument("-o", "--output", default="-", metavar="OUTPUT", help="page to write (default: standard output)")
+    add_report_arguments(parser)
+    add_options(parser, options())
 
 
-def report_json(report: Report) -> str:
-    """The report as one JSON object."""
-    import json
-
-    return json.dumps(report.as_dict(), default=str)
-
-
-def tell(args: argparse.Namespace, report: Report, headline: str) -> int:
-    """Say on standard error what was done; returns the exit code."""
-    if args.json:
-        print(report_json(report), file=sys.stderr)
-    elif not args.quiet:
-        say_report(report, headline)
-    return exit_code(report)
-
-
-def tell_written(args: argparse.Namespace, report: Report) -> int:
-    """As `tell`, of one output."""
-    rows = ", ".join(f"{n:,} {name}" for name, n in report.rows.items())
-    target = "standard output" if args.output == "-" else args.output
-    return tell(args, report, f"{rows or 'no records'} -> {target} ({report.facts['output bytes']:,} bytes)")
-
-
-def exit_code(report: Report) -> int:
-    return 3 if report.losses else 0
+def run(args: argparse.Namespace) -> int:
+    command = shlex.join(["fastprof", *args.words])
+    given = given_options(args, options())
+    said = report(args.inputs, args.output, from_=args.from_, progress=Progress(args.quiet), command=command, **given)
+    return tell_written(args, said)

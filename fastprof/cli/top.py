@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from fastprof.cli.arguments import add_input_arguments, add_options, add_report_arguments, given_options, heading_of
-from fastprof.cli.report import Progress, exit_code, say_report
+from fastprof.cli.messages import Progress, exit_code, say_report
 from fastprof.cli.text import UNITS, Scale, Screen, percent, print_table
 from fastprof.core._typing import Any
 from fastprof.core.errors import UsageError, printable

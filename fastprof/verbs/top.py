@@ -174,9 +174,7 @@ def top(
     for column, flag in ((value, "--value"), (second, "--sort")):
         if column and column.known() and column.missing:
             report.warn(f"{flag}: parts of the input have no {column.known().name} and count as 0")
-    return _Finder(model, costs, asked, patterns, value.known(), second.known() if second else None).found(
-        report, paths
-    )
+    return Finder(model, costs, asked, patterns, value.known(), second.known() if second else None).found(report, paths)
 
 
 def _add(costs: Costs, view: str, rows: Any, reading: Options, report: Report) -> None:
@@ -220,7 +218,7 @@ class _Item(NamedTuple):
     is_cycle: bool = False
 
 
-class _Finder:
+class Finder:
     """Finds the rows to show among the sums."""
 
     def __init__(
@@ -236,7 +234,14 @@ class _Finder:
         self._value, self._second = value, second
         self._key = _COLUMNS.get(asked[SORT], "second")
         self._columns = {name: costs.column(name) for name in ("self", "inclusive", "calls", "second")}
+        self._places: dict[int, _Place] = {}
         self._cycles = self._numbered_cycles()
+
+    def rows_of(self, functions: Iterable[int]) -> list[Row]:
+        """Those of these functions that there are, in any order, and all cycles."""
+        total, seen = self._costs.sum("self"), self._costs.seen
+        items = [self._item(i) for i in functions if i < len(seen) and seen[i]]
+        return [self._row(item, total, 0) for item in (*items, *self._cycle_items())]
 
     def found(self, report: Report, paths: list[str]) -> Top:
         costs, asked = self._costs, self._asked
@@ -288,6 +293,11 @@ class _Finder:
         return _Item(self._place(i), self._columns[self._key][i], figures, i, cycle)
 
     def _place(self, i: int) -> _Place:
+        if i not in self._places:
+            self._places[i] = self._found_place(i)
+        return self._places[i]
+
+    def _found_place(self, i: int) -> _Place:
         model, by = self._model, self._asked[BY]
         if by == "file":
             return _Place("", file=_text(model.string(i)))

@@ -1,0 +1,194 @@
+"""What a page shows of profiles of any view: contexts, functions, calls in the order of time.
+
+A timeline is folded into stacks, a graph's stacks are estimated.  From stacks come the contexts
+(csrc/bridges/contexts.h) and what functions cost (bridges/top.py); of a graph the latter comes from the graph itself,
+so it is exact.  Values of the old and of the new profile of a comparison are columns side by side.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from fastprof.bridges import BY, MAX_MEMORY, PER_THREAD, PRUNE
+from fastprof.bridges.estimate import to_stacks as estimated
+from fastprof.bridges.fold import to_stacks as folded
+from fastprof.bridges.project import calls_of, is_full
+from fastprof.bridges.top import Column as ValueColumn
+from fastprof.bridges.top import Costs
+from fastprof.core._c import ffi, lib
+from fastprof.core._typing import Any, NamedTuple
+from fastprof.core.engine import Holds
+from fastprof.core.errors import check_sums
+from fastprof.core.model import Batch, Model, ValueType
+from fastprof.core.options import Options
+from fastprof.core.owner import owned
+from fastprof.core.parts import default_value, match_values
+from fastprof.core.report import Report
+
+CALLS_SHOWN = 50_000  # of a timeline
+_MOST_CONTEXTS = 1 << 20  # while they are added up; pages show a fraction of them
+
+
+class Column(NamedTuple):
+    """A value type of one side: 0, or 1 for the new one of two profiles that are compared."""
+
+    event: int
+    side: int
+
+
+class Shown:
+    """Adds up.  `add` takes the rows of one side and view after the other; then comes `end`."""
+
+    def __init__(self, model: Model, options: Options, report: Report, *, compared: bool, prune: float) -> None:
+        self._model, self._report, self._compared = model, report, compared
+        self._apart = Options(**options.given | {PER_THREAD.name: not compared, BY.name: "function"})
+        if prune:
+            self._apart.given.setdefault(PRUNE.name, prune)
+        self._options = options
+        self._err = ffi.new("struct fp_err *")
+        self.events: list[ValueType] = []
+        self.default: int | None = None  # the event to show first
+        self.columns: list[Column] = []
+        self.costs: list[Costs] = []  # by column
+        self.contexts: Any = None  # struct fp_contexts *
+        self.estimated = False
+        self.times: Times | None = None
+        self._project = self._new_project()
+        self._estimates = self._new_project()
+
+    def _new_project(self) -> Any:
+        new = lib.fp_project_new(self._model.c, not self._compared, True)
+        return owned(new, lib.fp_project_free, "the sums of stacks")
+
+    def _fits(self, status: int) -> None:
+        check_sums(status, self._err, self._model, "report", [self.events[c.event] for c in self.columns])
+
+    # ---- adding up
+
+    def add(self, side: int, view: str, batches: Iterable[Batch]) -> None:
+        if view == "timeline":
+            rows = batches if self._compared else self._timed(batches)
+            # the model forgets stacks between batches, so they have to be taken at once
+            rows = folded(rows, self._model, self._apart, self._report, Holds(keeps_stacks=False))
+            self._stacks(side, view, rows, self._project, at_once=True)
+        elif view == "stacks":
+            self._stacks(side, view, batches, self._project)
+        else:
+            self.estimated = True
+            said = Report()
+            rows = estimated(self._graph(side, batches), self._model, self._apart, said)
+            self._stacks(side, view, rows, self._estimates)
+            for entry in said.not_representable.entries():
+                if entry["code"] != "call-counts":  # the table has them
+                    self._report.not_representable.add(entry["code"], entry["text"], entry["count"])
+            for warning in said.warnings:
+                self._report.warn(warning)
+
+    def _timed(self, batches: Iterable[Batch]) -> Iterator[Batch]:
+        self.times = self.times or Times(self._model)
+        for batch in batches:
+            self.times.put(batch)
+            yield batch
+
+    def _columns_of(self, side: int, view: str, batch: Batch) -> list[int]:
+        """The column of each value of a batch."""
+        part = self._model.parts[batch.part]
+        found = []
+        for event in match_values(part, batch.c.n_values, self.events):
+            column = Column(event, side)
+            if column not in self.columns:
+                self.columns.append(column)
+                value = ValueColumn(None, "--value")
+                self.costs.append(Costs(self._model, "function", value, None, arcs=True, cycles=True))
+            found.append(self.columns.index(column))
+        if self.default is None and found:
+            self.default = self.columns[found[default_value(part, view)]].event
+        return found
+
+    def _stacks(self, side: int, view: str, batches: Iterable[Batch], project: Any, *, at_once: bool = False) -> None:
+        columns: dict[int, Any] = {}
+        for batch in batches:
+            if batch.part not in columns:
+                found = self._columns_of(side, view, batch)
+                columns[batch.part] = ffi.new("uint32_t[]", found or [0])
+                if lib.fp_project_set_values(project, len(self.columns)):
+                    raise MemoryError("no memory for the sums of stacks")
+            self._fits(lib.fp_project_put(project, batch.c, columns[batch.part], self._err))
+            if at_once or is_full(project, self._options[MAX_MEMORY]):
+                self._take(project)
+        self._take(project)
+
+    def _take(self, project: Any) -> None:
+        """Adds the stacks of a projection so far, and empties it."""
+        n = len(self.columns)
+        self._fits(lib.fp_project_end(project, self._err))
+        if self.contexts is None:
+            self.contexts = owned(lib.fp_contexts_new(), lib.fp_contexts_free, "the context tree")
+        self._fits(lib.fp_contexts_add(self.contexts, project, self._err))
+        if self.contexts.nodes.n > _MOST_CONTEXTS:
+            self._fits(lib.fp_contexts_shrink(self.contexts, _MOST_CONTEXTS // 4, self._err))
+        if project == self._project:
+            for side in (0, 1):
+                mine = [i for i in range(n) if self.columns[i].side == side]
+                counted = calls_of([self.events[self.columns[i].event] for i in mine])
+                calls = -1 if counted < 0 else mine[counted]
+                for i in mine:
+                    self.costs[i].projected(project, [self.events[c.event] for c in self.columns], i, -1, calls)
+                    self.costs[i].calls_known &= calls >= 0
+        lib.fp_project_empty(project)
+
+    def _graph(self, side: int, batches: Iterable[Batch]) -> Iterator[Batch]:
+        """The same batches; their functions' costs are added up."""
+        current, found = -1, list[int]()
+        for batch in batches:
+            if batch.part != current:
+                for column in found:
+                    self.costs[column].end_part()
+                current = batch.part
+                found = self._columns_of(side, "graph", batch)
+                for column in found:
+                    self.costs[column].begin_graph()
+            for value, column in enumerate(found):
+                self.costs[column].put(batch, value)
+            yield batch
+        for column in found:
+            self.costs[column].end_part()
+
+    # ---- what came out
+
+    def end(self) -> None:
+        for costs in self.costs:
+            costs.end()
+        if self.contexts is not None:
+            self._fits(lib.fp_contexts_end(self.contexts, self._err))
+        if self.times is not None:
+            self.times.end()
+
+    def cut(self, least: float, most: int) -> None:
+        """Keeps contexts of at least this share, and no more than `most`."""
+        if self.contexts is not None:
+            self._fits(lib.fp_contexts_cut(self.contexts, least, most, self._err))
+
+
+class Times:
+    """The calls of a timeline (csrc/bridges/spans.h)."""
+
+    def __init__(self, model: Model) -> None:
+        self._model = model
+        self._err = ffi.new("struct fp_err *")
+        self.c = owned(lib.fp_spans_new(model.c, CALLS_SHOWN), lib.fp_spans_free, "the calls of a timeline")
+        self.ticks_per_second: int | None = None
+        self.mixed = False  # clocks differ, so times of inputs cannot stand side by side
+
+    def put(self, batch: Batch) -> None:
+        clock = self._model.parts[batch.part].extra.get("ticks_per_second", 0)
+        if self.ticks_per_second is None:
+            self.ticks_per_second = clock
+        self.mixed |= clock != self.ticks_per_second
+        self._fits(lib.fp_spans_put(self.c, batch.c, self._err))
+
+    def end(self) -> None:
+        self._fits(lib.fp_spans_end(self.c, self._err))
+
+    def _fits(self, status: int) -> None:
+        check_sums(status, self._err, self._model, "report", [])

@@ -1,0 +1,84 @@
+"""What verbs say: progress and the report."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+
+from fastprof.cli import say
+from fastprof.core._typing import Any
+from fastprof.core.errors import printable
+from fastprof.core.report import Report
+
+
+class Progress:
+    """A progress bar over the bytes of the input files, if stderr is a terminal."""
+
+    def __init__(self, quiet: bool) -> None:
+        self._on = not quiet and sys.stderr.isatty()
+
+    def __call__(self, source: Any) -> None:
+        if not self._on or not source.compressed_size:
+            return
+        from tqdm import tqdm
+
+        bar = tqdm(
+            total=source.compressed_size,
+            unit="B",
+            unit_scale=True,
+            unit_divisor=1000,
+            desc=printable(os.path.basename(source.name)),
+            leave=False,
+            ascii=True if os.environ.get("NO_COLOR") else None,
+            file=sys.stderr,
+        )
+
+        def moved(position: int) -> None:
+            bar.update(max(0, min(position, source.compressed_size) - bar.n))
+
+        source.on_progress(moved, bar.close)
+
+
+def say_report(report: Report, headline: str) -> None:
+    """The report for a person, on standard error."""
+    parts = [headline]
+    counts_of = (
+        ("repairs", report.repairs),
+        ("losses", report.losses),
+        ("left out", report.left_out),
+        ("not representable", report.not_representable),
+    )
+    for title, counts in counts_of:
+        if counts:
+            parts.append(f"{title}: " + ", ".join(f"{n:,} {name}" for name, n in sorted(counts.items())))
+    say("; ".join(parts))
+    for warning in report.warnings:
+        say(f"warning: {warning}")
+
+
+def report_json(report: Report) -> str:
+    """The report as one JSON object."""
+    import json
+
+    return json.dumps(report.as_dict(), default=str)
+
+
+def tell(args: argparse.Namespace, report: Report, headline: str) -> int:
+    """Say on standard error what was done; returns the exit code."""
+    if args.json:
+        print(report_json(report), file=sys.stderr)
+    elif not args.quiet:
+        say_report(report, headline)
+    return exit_code(report)
+
+
+def tell_written(args: argparse.Namespace, report: Report) -> int:
+    """As `tell`, of one output."""
+    rows = ", ".join(f"{n:,} {name}" for name, n in report.rows.items())
+    target = "standard output" if args.output == "-" else args.output
+    return tell(args, report, f"{rows or 'no records'} -> {target} ({report.facts['output bytes']:,} bytes)")
+
+
+def exit_code(report: Report) -> int:
+    return 3 if report.losses else 0

@@ -1,0 +1,82 @@
+"""A page of HTML that needs nothing else: its text, its style, its code, and data as packed columns.
+
+    <script type="application/octet-stream" id="data">BASE64</script>
+
+is zlib of: the length of the head in 4 bytes, the head, then the columns one behind the other.  The head is JSON and
+says of each column its type and its number of items.  The bytes of a column stand in planes, first the lowest byte of
+each item, so that they compress well.
+
+The page's security policy allows the code and the style of the page, by their digests, and nothing else: no request,
+no other script.  Names of profiles stand nowhere but in the data, and the code shows them as text.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import zlib
+from array import array
+from collections.abc import Iterable
+from importlib.resources import files
+
+from fastprof.core._typing import Any
+
+_CODE = ("data.js", "text.js", "tree.js", "flame.js", "table.js", "page.js")
+_TYPES = {"B": "u1", "I": "u4", "d": "f8"}
+NONE = 0xFFFFFFFF  # in a column of indices
+
+
+class Columns:
+    """Columns by name, each an array of one of _TYPES."""
+
+    def __init__(self) -> None:
+        self._columns: dict[str, array[Any]] = {}
+
+    def add(self, name: str, type_: str, items: Iterable[Any]) -> None:
+        self._columns[name] = array(type_, items)
+
+    def __getitem__(self, name: str) -> array[Any]:
+        return self._columns[name]
+
+    def packed(self, head: dict[str, Any]) -> bytes:
+        """Compressed, with `head` before."""
+        described = [[name, _TYPES[c.typecode], len(c)] for name, c in self._columns.items()]
+        text = json.dumps(head | {"columns": described}, ensure_ascii=False, separators=(",", ":"))
+        data = text.encode("utf-8", "backslashreplace")
+        planes = (_planes(column) for column in self._columns.values())
+        return zlib.compress(b"".join((len(data).to_bytes(4, "little"), data, *planes)), 6)
+
+
+def _planes(column: array[Any]) -> bytes:
+    import sys
+
+    if sys.byteorder == "big":
+        column = array(column.typecode, column)
+        column.byteswap()
+    raw = column.tobytes()
+    return b"".join(raw[i :: column.itemsize] for i in range(column.itemsize))
+
+
+def html(packed: bytes) -> bytes:
+    """The whole page around the packed data."""
+    folder = files(__package__)
+    style = folder.joinpath("page.css").read_bytes()
+    code = b"".join(folder.joinpath(name).read_bytes() for name in _CODE)
+    code = b'"use strict";\n(() => {\n' + code + b"})();\n"
+    page = folder.joinpath("page.html").read_bytes()
+    for mark, text in (
+        (b"STYLE_DIGEST", _digest(style)),
+        (b"CODE_DIGEST", _digest(code)),
+        (b"/* STYLE */", style),
+        (b"/* CODE */", code),
+        (b"DATA", base64.b64encode(packed)),
+    ):
+        before, found, after = page.partition(mark)
+        assert found, mark
+        page = before + text + after
+    return page
+
+
+def _digest(text: bytes) -> bytes:
+    return b"sha256-" + base64.b64encode(hashlib.sha256(text).digest())

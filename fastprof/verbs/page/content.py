@@ -1,0 +1,216 @@
+"""What stands in the page's columns.
+
+    function   n entries: name, file, object (indices of texts).  The first `rows` of them are in the table.
+    row        figures of those: self and inclusive cost by value column, calls by side
+    arc        who calls a row or is called by it: row, function, is it the callee?, cost by column, calls by side
+    context    the tree, callers first: distance to the caller, function, thread (of roots), self cost by column
+    call       calls of a timeline: thread, function, depth, begin and duration, sorted by thread and begin
+
+A value column is a value type of one side; the old profile is side 0, the new one side 1.
+"""
+
+from __future__ import annotations
+
+from fastprof.bridges.contexts import Shown
+from fastprof.bridges.top import thread_name
+from fastprof.core._c import lib
+from fastprof.core._typing import Any, NamedTuple
+from fastprof.core.model import Model
+from fastprof.core.options import Options
+from fastprof.verbs.page import NONE, Columns
+from fastprof.verbs.top import BY, TREE, Call, Finder, Row
+
+_CALLS = 25  # callers of a function, and callees, that cost most
+
+
+class _Place(NamedTuple):
+    name: str
+    file: str
+    object: str
+
+
+class Places:
+    """Functions of a model, each looked up once."""
+
+    def __init__(self, model: Model) -> None:
+        self._model = model
+        self._known: dict[int, _Place] = {}
+
+    def __getitem__(self, function: int) -> _Place:
+        if function not in self._known:
+            f = self._model.get_function(function)
+            self._known[function] = _Place(_decoded(f.name), _decoded(f.file), _decoded(f.object))
+        return self._known[function]
+
+
+class Figures(NamedTuple):
+    """A row of the table: what a function, or a cycle of them, costs in each value column that has it."""
+
+    place: _Place
+    rows: dict[int, Row]
+
+
+def figures_of(model: Model, shown: Shown, kept: list[int], n: int) -> list[Figures]:
+    """The functions with the largest figures of the value columns `kept`, at least `n` of each; the largest first."""
+    asked = Options(**{BY.name: "function", TREE.name: "both"})
+    ids = set[int]()
+    for c in kept:
+        for key in ("self", "inclusive"):
+            largest = shown.costs[c].largest(key, n)
+            ids.update(largest if len(largest) < 2 * n else largest[:n])  # many may tie with the last
+    found: dict[_Place, dict[int, Row]] = {}
+    for c in kept:
+        finder = Finder(model, shown.costs[c], asked, (), shown.events[shown.columns[c].event], None)
+        for row in finder.rows_of(ids):
+            found.setdefault(_Place(row.name, row.file, row.object), {})[c] = row
+
+    def share(rows: dict[int, Row]) -> float:
+        return max(max(abs(row.inclusive_share or 0), abs(row.self_share)) for row in rows.values())
+
+    order = sorted(found.items(), key=lambda entry: (-share(entry[1]), entry[0]))
+    return [Figures(*entry) for entry in order]
+
+
+class Content:
+    """The columns, and what the head says of them."""
+
+    def __init__(self, model: Model, shown: Shown, kept: list[int], figures: list[Figures], places: Places) -> None:
+        """`kept`: which of the value columns; `figures`: the rows of the table."""
+        self._model, self._shown, self._kept, self._places = model, shown, kept, places
+        self.columns = Columns()
+        self.head: dict[str, Any] = {"values": [shown.columns[c]._asdict() for c in kept]}
+        self._texts: dict[str, int] = {}
+        self._functions: dict[_Place, int] = {place: i for i, (place, _) in enumerate(figures)}
+        self._rows([rows for _, rows in figures])
+        self._contexts()
+        if shown.times is not None and not shown.times.mixed:
+            self._calls()
+        for name in _Place._fields:
+            self.columns.add(f"function {name}", "I", [self._text(getattr(f, name)) for f in self._functions])
+        self.head["texts"] = [*self._texts]
+
+    def _text(self, text: str) -> int:
+        return self._texts.setdefault(text, len(self._texts))
+
+    def _function(self, place: _Place) -> int:
+        return self._functions.setdefault(place, len(self._functions))
+
+    # ---- the table
+
+    def _rows(self, figures: list[dict[int, Row]]) -> None:
+        shown = self._shown
+        n = len(figures)
+        self.head["rows"] = n
+        self.head["functions"] = [shown.costs[c].count for c in self._kept]
+        self.head["totals"] = [shown.costs[c].sum("self") for c in self._kept]
+        self.columns.add("row cycle", "B", [any(r.cycle is not None for r in figures[i].values()) for i in range(n)])
+        for k, c in enumerate(self._kept):
+            mine = [figures[i].get(c) for i in range(n)]
+            self.columns.add(f"row self {k}", "d", [row.self if row else 0 for row in mine])
+            self.columns.add(f"row inclusive {k}", "d", [row.inclusive or 0 if row else 0 for row in mine])
+        for side in (0, 1):
+            calls = [next((r.calls for c, r in figures[i].items() if self._side(c) == side), 0) for i in range(n)]
+            if any(calls):
+                self.columns.add(f"row calls {side}", "d", [count or 0 for count in calls])
+        self._arcs(figures)
+
+    def _side(self, column: int) -> int:
+        return self._shown.columns[column].side
+
+    def _arcs(self, figures: list[dict[int, Row]]) -> None:
+        rows, others, callee = list[int](), list[int](), list[int]()
+        costs: list[list[int]] = [[] for _ in self._kept]
+        calls: tuple[list[int], list[int]] = ([], [])
+        for row, by_column in enumerate(figures):
+            for which, name in enumerate(("callers", "callees")):
+                found: dict[_Place, dict[int, Call]] = {}
+                for c, figure in by_column.items():
+                    for call in getattr(figure, name)[:_CALLS]:
+                        found.setdefault(_Place(call.name, call.file, call.object), {})[c] = call
+                for place, by in found.items():
+                    rows.append(row)
+                    others.append(self._function(place))
+                    callee.append(which)
+                    for k, c in enumerate(self._kept):
+                        costs[k].append(by[c].cost if c in by else 0)
+                    for side in (0, 1):
+                        calls[side].append(next((a.calls or 0 for c, a in by.items() if self._side(c) == side), 0))
+        self.columns.add("arc row", "I", rows)
+        self.columns.add("arc function", "I", others)
+        self.columns.add("arc callee", "B", callee)
+        for k, column in enumerate(costs):
+            self.columns.add(f"arc cost {k}", "d", column)
+        for side in (0, 1):
+            if any(calls[side]):
+                self.columns.add(f"arc calls {side}", "d", calls[side])
+
+    # ---- the tree
+
+    def _contexts(self) -> None:
+        c = self._shown.contexts
+        n = c.n if c is not None else 0
+        parents = [i + 1 - parent if parent else 0 for i, parent in enumerate(_array(c.parent, n))] if n else []
+        places: dict[int, int] = {0: NONE}
+        functions = []
+        for function in _array(c.function, n) if n else ():
+            if function not in places:
+                places[function] = self._function(self._places[function])
+            functions.append(places[function])
+        threads: dict[int, int] = {}
+        roots = [
+            threads.setdefault(t, len(threads)) if not p else 0
+            for t, p in zip(_array(c.thread, n) if n else (), parents, strict=True)
+        ]
+        self.columns.add("context up", "I", parents)
+        self.columns.add("context function", "I", functions)
+        self.columns.add("context thread", "I", roots)
+        cut = []
+        for k, column in enumerate(self._kept):
+            values = _array(c.self + column * n, n) if n and column < c.n_values else [0] * n
+            self.columns.add(f"context self {k}", "d", values)
+            cut.append(sum(v for v, f, p in zip(values, functions, parents, strict=True) if f == NONE and p))
+        self.head["threads"] = [self._thread(t) for t in threads]
+        self.head["all contexts"] = c.n_all if c is not None else 0
+        self.head["cut"] = cut
+
+    def _thread(self, thread: int) -> str:
+        if thread == lib.FP_NO_ID:
+            return "[pruned]"
+        return thread_name(*self._model.row("threads", thread)[1:])
+
+    # ---- the order of time
+
+    def _calls(self) -> None:
+        times = self._shown.times
+        assert times is not None
+        s = times.c
+        spans = s.spans[0 : s.n]
+        functions: dict[int, int] = {}
+        for span in spans:
+            if span.function not in functions:
+                functions[span.function] = self._function(self._places[span.function])
+        threads: dict[int, int] = {}
+        columns = (
+            ("thread", "I", [threads.setdefault(span.thread, len(threads)) for span in spans]),
+            ("function", "I", [functions[span.function] for span in spans]),
+            ("depth", "I", [span.depth for span in spans]),
+            ("begin", "d", [span.start - s.first_time for span in spans]),
+            ("duration", "d", [span.duration for span in spans]),
+        )
+        for name, type_, items in columns:
+            self.columns.add(f"call {name}", type_, items)
+        self.head["time"] = {
+            "threads": [self._thread(t) for t in threads],
+            "ticks per second": times.ticks_per_second or 0,
+            "length": s.last_time - s.first_time if s.n else 0,
+            "shortest": s.pixel,
+            "left out": s.left_out,
+        }
+
+
+def _array(pointer: Any, n: int) -> list[int]:
+    return list(pointer[0:n])
+
+
+def _decoded(name: bytes) -> str:
+    return name.decode("utf-8", "backslashreplace")

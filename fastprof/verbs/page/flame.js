@@ -1,0 +1,306 @@
+// Draws boxes: contexts from callers down, or calls in the order of time.  What is narrower than half a pixel is passed
+// over with all below it, so the work follows what is visible, not the size of the profile.
+const ROW = 19;  // pixels
+const AXIS = 22;  // the height of the time axis, and of a thread's title
+
+// The boxes of a tree.  A box is [x, width, row, id, function]; x and width are shares of everything.
+class TreeBoxes {
+  constructor(tree) {
+    this.tree = tree;
+    this.rows = tree.maxDepth + 1;
+    this.top = 0;
+    this.titles = [];
+  }
+  *visible(from, to, least) {
+    const {x, width, child, children, depth, fn} = this.tree;
+    const stack = [0];
+    while (stack.length) {
+      const i = stack.pop();
+      if (width[i] < least || x[i] > to || x[i] + width[i] < from) continue;
+      yield [x[i], width[i], depth[i], i, fn[i]];
+      for (let c = child[i + 1] - 1; c >= child[i]; c--) stack.push(children[c]);
+    }
+  }
+  range(i) { return [this.tree.x[i], this.tree.x[i] + this.tree.width[i]]; }
+  row(i) { return this.tree.depth[i]; }
+  parent(i) { return i ? this.tree.parent[i] : -1; }
+  firstChild(i) { return this.tree.child[i] < this.tree.child[i + 1] ? this.tree.children[this.tree.child[i]] : -1; }
+  sibling(i, step) {
+    if (!i) return -1;
+    const {parent, child, children} = this.tree, above = parent[i];
+    const at = children.indexOf(i, child[above]) + step;
+    return at >= child[above] && at < child[above + 1] ? children[at] : -1;
+  }
+}
+
+// The calls of one thread or of all, each thread below the one before.
+class TimeBoxes {
+  constructor(data, thread) {
+    const {column, head} = data;
+    this.time = head.time;
+    this.thread = column("call thread");
+    this.fn = column("call function");
+    this.depth = column("call depth");
+    this.begin = column("call begin");
+    this.duration = column("call duration");
+    this.titles = [];
+    this.first = new Float64Array(head.time.threads.length);
+    this.top = AXIS;
+    let row = 0;
+    const deepest = new Float64Array(head.time.threads.length).fill(-1);
+    for (let i = 0; i < this.fn.length; i++) deepest[this.thread[i]] = Math.max(deepest[this.thread[i]], this.depth[i]);
+    head.time.threads.forEach((name, t) => {
+      this.first[t] = -1;
+      if (deepest[t] < 0 || (thread !== null && name !== thread)) return;
+      this.titles.push([row, name]);
+      this.first[t] = row + 1;
+      row += deepest[t] + 2;
+    });
+    this.rows = row;
+    this.parents = new Int32Array(this.fn.length).fill(-1);
+    const open = [];
+    for (let i = 0; i < this.fn.length; i++) {
+      if (i && this.thread[i] !== this.thread[i - 1]) open.length = 0;
+      open.length = Math.min(open.length, this.depth[i]);
+      this.parents[i] = this.depth[i] && open[this.depth[i] - 1] !== undefined ? open[this.depth[i] - 1] : -1;
+      open[this.depth[i]] = i;
+    }
+  }
+  *visible(from, to, least) {
+    const length = this.time.length || 1, drawn = new Map();
+    for (let i = 0; i < this.fn.length; i++) {
+      const first = this.first[this.thread[i]];
+      if (first < 0) continue;
+      const x = this.begin[i] / length, width = this.duration[i] / length;
+      if (x > to || x + width < from) continue;
+      const row = first + this.depth[i];
+      // of many short calls side by side one is drawn for each half pixel
+      if (width < least) {
+        if (x < (drawn.get(row) ?? -1)) continue;
+        drawn.set(row, x + least);
+      }
+      yield [x, width, row, i, this.fn[i]];
+    }
+  }
+  range(i) {
+    const length = this.time.length || 1;
+    return [this.begin[i] / length, (this.begin[i] + this.duration[i]) / length];
+  }
+  row(i) { return this.first[this.thread[i]] + this.depth[i]; }
+  parent(i) { return this.parents[i]; }
+  firstChild(i) { return i + 1 < this.fn.length && this.parents[i + 1] === i ? i + 1 : -1; }
+  sibling(i, step) {
+    for (let j = i + step; j >= 0 && j < this.fn.length && this.thread[j] === this.thread[i]; j += step) {
+      if (this.depth[j] < this.depth[i]) return -1;
+      if (this.depth[j] === this.depth[i]) return j;
+    }
+    return -1;
+  }
+}
+
+class Flame {
+  // view: {name(fn), colour(id, fn), chosen: function or -1, marks(from, to, most)}
+  constructor(view, on) {
+    this.view = view;
+    this.on = on;
+    this.holder = byId("flame");
+    this.canvas = byId("canvas");
+    this.pen = this.canvas.getContext("2d");
+    this.from = 0;
+    this.to = 1;
+    this.flipped = false;
+    this.hovered = this.focused = -1;
+    this.drawn = [];
+    this.zooms = [];
+    this.pending = false;
+    this.holder.addEventListener("scroll", () => this.draw());
+    new ResizeObserver(() => this.draw()).observe(this.holder);
+    this.canvas.addEventListener("mousemove", event => this.hover(this.at(event)));
+    this.canvas.addEventListener("mouseleave", () => this.hover(null));
+    this.canvas.addEventListener("click", event => this.click(this.at(event)));
+    this.canvas.addEventListener("wheel", event => this.wheel(event), {passive: false});
+    this.holder.addEventListener("keydown", event => this.key(event));
+  }
+  show(boxes) {
+    this.boxes = boxes;
+    this.hovered = this.focused = -1;
+    this.zooms = [];
+    [this.from, this.to] = [0, 1];
+    this.draw();
+    if (this.flipped) requestAnimationFrame(() => this.holder.scrollTop = this.holder.scrollHeight);
+  }
+  // The canvas is as high as what is seen of it, because browsers limit its size; it is drawn again when scrolled.
+  draw() {
+    if (this.pending) return;
+    this.pending = true;
+    requestAnimationFrame(() => {
+      this.pending = false;
+      this.paint();
+    });
+  }
+  y(row, all) { return this.flipped ? all - (row + 1) * ROW : this.boxes.top + row * ROW; }
+  paint() {
+    const {boxes, pen, canvas, view} = this;
+    if (!boxes) return;
+    this.holder.style.height = `min(52vh, ${boxes.top + boxes.rows * ROW + 4}px)`;
+    const width = this.holder.clientWidth, height = this.holder.clientHeight;
+    const all = Math.max(height, boxes.top + boxes.rows * ROW + 2);
+    byId("height").style.height = `${all}px`;
+    const ratio = window.devicePixelRatio || 1;
+    canvas.width = Math.round(width * ratio);
+    canvas.height = Math.round(height * ratio);
+    canvas.style.height = `${height}px`;
+    pen.setTransform(ratio, 0, 0, ratio, 0, 0);
+    pen.clearRect(0, 0, width, height);
+    pen.font = "12px system-ui, sans-serif";
+    pen.textBaseline = "middle";
+    const style = getComputedStyle(document.documentElement);
+    const front = style.getPropertyValue("--front"), soft = style.getPropertyValue("--soft");
+    const back = style.getPropertyValue("--back"), accent = style.getPropertyValue("--accent");
+    const scroll = this.holder.scrollTop, span = this.to - this.from, scale = width / span;
+    this.drawn = [];
+    for (const [x, w, row, id, fn] of boxes.visible(this.from, this.to, 0.5 / scale)) {
+      const y = this.y(row, all) - scroll;
+      if (y + ROW < 0 || y > height) continue;
+      const left = Math.max(0, (x - this.from) * scale), right = Math.min(width, (x + w - this.from) * scale);
+      const wide = Math.max(0.5, right - left);
+      const gap = wide > 3 ? 1 : 0;
+      const [fill, text] = view.colour(id, fn);
+      pen.fillStyle = fill;
+      pen.globalAlpha = w > span * 1.0001 && id !== 0 ? 0.55 : 1;  // a caller of what is zoomed into
+      pen.fillRect(left, y, wide - gap, ROW - 1);
+      pen.globalAlpha = 1;
+      if (fn === view.chosen && fn !== NONE) this.frame(left, y, wide - gap, front, 1);
+      if (id === this.hovered || id === this.focused) this.frame(left, y, wide - gap, accent, 2);
+      if (wide > 24) this.label(view.name(fn, id), left, y, wide - gap, text);
+      this.drawn.push({x: left, y, w: wide, id, fn});
+    }
+    for (const [row, name] of boxes.titles) {
+      const y = this.y(row, all) - scroll;
+      if (y + ROW < 0 || y > height) continue;
+      this.label(name, 0, y, width, soft);
+    }
+    if (boxes.top) this.axis(width, soft, back);
+    canvas.dataset.boxes = this.drawn.length;
+  }
+  frame(x, y, w, colour, line) {
+    this.pen.strokeStyle = colour;
+    this.pen.lineWidth = line;
+    this.pen.strokeRect(x + line / 2, y + line / 2, Math.max(1, w - line), ROW - 1 - line);
+  }
+  // Text that does not fit loses its end.
+  label(name, x, y, w, colour) {
+    const {pen} = this, room = w - 8;
+    let text = name.length > 400 ? name.slice(0, 400) : name;
+    if (pen.measureText(text).width > room) {
+      let fits = 0, not = text.length;
+      while (not - fits > 1) {
+        const middle = (fits + not) >> 1;
+        if (pen.measureText(`${text.slice(0, middle)}…`).width <= room) fits = middle;
+        else not = middle;
+      }
+      if (fits < 2) return;
+      text = `${text.slice(0, fits)}…`;
+    }
+    pen.fillStyle = colour;
+    pen.fillText(text, x + 4, y + ROW / 2);
+  }
+  axis(width, soft, back) {
+    const {pen, view} = this;
+    pen.fillStyle = back;
+    pen.fillRect(0, 0, width, AXIS);
+    pen.fillStyle = soft;
+    for (const [share, text] of view.marks(this.from, this.to, Math.max(1, width / 110))) {
+      const x = (share - this.from) / (this.to - this.from) * width;
+      pen.fillRect(x, AXIS - 7, 1, 7);
+      if (x + pen.measureText(text).width + 4 < width) pen.fillText(text, x + 4, AXIS / 2);
+    }
+  }
+  at(event) {
+    const box = this.canvas.getBoundingClientRect();
+    const x = event.clientX - box.left, y = event.clientY - box.top;
+    for (let i = this.drawn.length - 1; i >= 0; i--) {
+      const d = this.drawn[i];
+      if (x >= d.x && x < d.x + d.w && y >= d.y && y < d.y + ROW) return d;
+    }
+    return null;
+  }
+  hover(box) {
+    const id = box ? box.id : -1;
+    if (id === this.hovered) return;
+    this.hovered = id;
+    this.on.hover(id >= 0 ? id : this.focused);
+    this.draw();
+  }
+  click(box) {
+    if (!box) return;
+    this.focused = box.id;
+    this.zoom(box.id);
+    this.on.choose(box.fn, box.id);
+  }
+  zoom(id) {
+    const [from, to] = this.boxes.range(id);
+    if (to - from <= 0 || (from === this.from && to === this.to)) return;
+    this.zooms.push([this.from, this.to]);
+    [this.from, this.to] = [from, to];
+    if (!this.flipped) {  // what it calls is to be seen, and some of its callers
+      const y = this.y(this.boxes.row(id), 0), {scrollTop, clientHeight} = this.holder;
+      if (y - scrollTop > clientHeight / 3) this.holder.scrollTop = y - this.boxes.top - 3 * ROW;
+    }
+    this.draw();
+  }
+  back() {
+    [this.from, this.to] = this.zooms.pop() || [0, 1];
+    this.draw();
+  }
+  reset() {
+    [this.from, this.to] = [0, 1];
+    this.zooms = [];
+    this.draw();
+  }
+  wheel(event) {
+    const sideways = Math.abs(event.deltaX) > Math.abs(event.deltaY);
+    if (!event.ctrlKey && !sideways) return;  // the page, or the box, scrolls
+    event.preventDefault();
+    const width = this.holder.clientWidth, span = this.to - this.from;
+    if (event.ctrlKey) {
+      const x = this.from + span * (event.clientX - this.canvas.getBoundingClientRect().left) / width;
+      const next = Math.min(1, Math.max(1e-12, span * Math.exp(event.deltaY * 0.004)));
+      this.move(x - (x - this.from) * next / span, next);
+    } else this.move(this.from + span * event.deltaX / width, span);
+  }
+  move(from, span) {
+    this.from = Math.min(Math.max(0, from), 1 - span);
+    this.to = this.from + span;
+    this.draw();
+  }
+  key(event) {
+    if (event.ctrlKey || event.altKey || event.metaKey) return;
+    const {boxes} = this;
+    const start = this.drawn.length ? this.drawn[0].id : -1;
+    const at = this.focused >= 0 ? this.focused : start;
+    const down = this.flipped ? "ArrowUp" : "ArrowDown", up = this.flipped ? "ArrowDown" : "ArrowUp";
+    const steps = {
+      [down]: () => boxes.firstChild(at), [up]: () => boxes.parent(at),
+      ArrowLeft: () => boxes.sibling(at, -1), ArrowRight: () => boxes.sibling(at, 1),
+    };
+    if (steps[event.key] && at >= 0) this.focus(this.focused < 0 ? start : steps[event.key]());
+    else if ((event.key === "Enter" || event.key === " ") && at >= 0) this.click(this.box(at));
+    else if (event.key === "Backspace") this.back();
+    else if (event.key === "Home" || event.key === "0") this.reset();
+    else if (event.key === "+") this.move(this.from + (this.to - this.from) / 4, (this.to - this.from) / 2);
+    else if (event.key === "-") this.move(this.from - (this.to - this.from) / 2, Math.min(1, (this.to - this.from) * 2));
+    else return;
+    event.preventDefault();
+  }
+  box(id) { return this.drawn.find(d => d.id === id) || {id, fn: this.boxes instanceof TreeBoxes ? this.boxes.tree.fn[id] : this.boxes.fn[id]}; }
+  focus(id) {
+    if (id < 0) return;
+    this.focused = id;
+    const all = Math.max(this.holder.clientHeight, this.boxes.top + this.boxes.rows * ROW + 2);
+    const y = this.y(this.boxes.row(id), all), {scrollTop, clientHeight} = this.holder;
+    if (y < scrollTop + this.boxes.top || y + ROW > scrollTop + clientHeight) this.holder.scrollTop = y - clientHeight / 2;
+    this.on.hover(id);
+    this.draw();
+  }
+}

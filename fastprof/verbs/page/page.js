@@ -1,0 +1,406 @@
+// The page: what is chosen, and what follows from it.
+const begin = async () => {
+  const data = await readData();
+  const {head, column, has} = data;
+  const texts = head.texts;
+  const names = column("function name"), filesOf = column("function file"), objects = column("function object");
+  const nRows = head.rows, cycles = column("row cycle");
+  const root = document.documentElement;
+
+  // A value type is shown; its columns are those of one side, or of both that are compared.
+  const events = head.events.map((event, e) => {
+    const of = side => head.values.findIndex(value => value.event === e && value.side === side);
+    return {...event, index: e, old: of(0), new: of(1)};
+  }).filter(event => event.old >= 0 || event.new >= 0);
+  const title = event => event.name + (event.unit && event.unit !== event.name ? ` (${event.unit})` : "");
+  const unitOf = event => event.unit || (UNITS[event.name.toLowerCase()] ? event.name : "");
+  const state = {
+    event: events.find(event => event.index === head.shown) || events[0] || {name: "nothing", unit: "", old: -1, new: -1},
+    thread: -1, order: "heavy", matches: null, search: "", chosen: -1,
+  };
+  const unit = () => unitOf(state.event);
+  const columnOf = (name, k, i) => k < 0 ? 0 : column(`${name} ${k}`)[i] || 0;
+  const shownColumns = () => [state.event.old, state.event.new].filter(k => k >= 0);
+  const total = () => state.event.old < 0 ? 0 : head.totals[state.event.old];
+  const totalNew = () => state.event.new < 0 ? 0 : head.totals[state.event.new];
+  const base = () => head.compared ? Math.max(Math.abs(total()), Math.abs(totalNew())) : total();
+
+  const nameOf = fn => fn === NONE ? "[pruned]" : texts[names[fn]] || "???";
+  const place = fn => {
+    const file = texts[filesOf[fn]], object = texts[objects[fn]];
+    return [file && file !== "???" ? file : "", object].filter(Boolean).join(" · ");
+  };
+  const threadName = () => state.thread < 0 ? null : head.threads[state.thread];
+
+  // ---- colours
+
+  const hues = new Map();
+  const hueOf = fn => {
+    if (!hues.has(fn)) {
+      let hash = 7;
+      for (const c of nameOf(fn).slice(0, 200)) hash = (hash * 31 + c.codePointAt(0)) >>> 0;
+      hues.set(fn, hash);
+    }
+    return hues.get(fn);
+  };
+  const isDark = () => root.dataset.theme === "dark";
+  const inGreys = () => isDark() ? ["#3a3f49", "#c8cdd6"] : ["#dfe2e7", "#4a505c"];
+  const changed = id => {
+    const {tree} = view, whole = base() || 1;
+    const before = state.event.old < 0 ? 0 : tree.total[state.event.old][id];
+    const after = state.event.new < 0 ? 0 : tree.total[state.event.new][id];
+    return (after - before) / whole;
+  };
+  const view = {
+    tree: null, matches: null, chosen: -1,
+    name: (fn, id) => fn === NONE && id === 0 ? "everything" : nameOf(fn),
+    // where the marks of the time axis stand, as shares of everything: round figures
+    marks(from, to, most) {
+      const hertz = head.time["ticks per second"] || 1e9, length = head.time.length || 1;
+      const nanoseconds = (to - from) * length / hertz * 1e9 / most;
+      const power = 10 ** Math.floor(Math.log10(nanoseconds));
+      const step = [1, 2, 5, 10].find(n => n * power >= nanoseconds) * power * hertz / 1e9 / length;
+      const found = [];
+      for (let i = Math.ceil(from / step); i * step < to && found.length <= most; i++) found.push([i * step, timeText(i * step * length)]);
+      return found;
+    },
+    colour(id, fn) {
+      if (state.matches && fn !== NONE && state.matches[fn]) return isDark() ? ["#b04fc4", "#ffffff"] : ["#c95fdc", "#1a001f"];
+      if (fn === NONE || state.matches) return inGreys();
+      if (head.compared) {
+        const change = changed(id), strength = Math.min(1, Math.sqrt(Math.abs(change) * 8));
+        if (Math.abs(change) < 0.001) return inGreys();
+        const hue = change > 0 ? 4 : 213;
+        return isDark()
+          ? [`hsl(${hue} ${30 + 45 * strength}% ${30 + 12 * strength}%)`, "#ffffff"]
+          : [`hsl(${hue} ${40 + 50 * strength}% ${92 - 30 * strength}%)`, "#111111"];
+      }
+      const hash = hueOf(fn), hue = 8 + hash % 44, light = (hash >>> 8) % 12;
+      return isDark() ? [`hsl(${hue} 52% ${30 + light}%)`, "#ffffff"] : [`hsl(${hue} 88% ${66 + light}%)`, "#1a1206"];
+    },
+  };
+
+  // ---- the flame graph
+
+  const trees = new Map();
+  const timeText = ticks => {
+    const hertz = head.time["ticks per second"];
+    return hertz ? figure(Math.round(ticks / hertz * 1e9), "nanoseconds").replace(/\.(\d*?)0+ /, (_, digits) => digits ? `.${digits} ` : " ") : `${exact(Math.round(ticks))} ticks`;
+  };
+  const flame = new Flame(view, {
+    hover: id => sayBox(id),
+    choose: fn => { if (fn !== NONE) choose(fn, "flame"); },
+  });
+  const drawFlame = () => {
+    if (state.order === "time") {
+      flame.show(new TimeBoxes(data, threadName()));
+    } else {
+      if (!trees.has(state.thread)) trees.set(state.thread, new Tree(data, state.thread));
+      view.tree = trees.get(state.thread);
+      view.tree.arrange(shownColumns(), state.order === "name", nameOf);
+      flame.show(new TreeBoxes(view.tree));
+    }
+    sayBox(-1);
+  };
+  const shareText = (value, whole) => `${figure(value, unit())} (${percent(value, whole)})`;
+  const sayBox = id => {
+    const says = byId("hover");
+    if (id < 0) {
+      says.replaceChildren(element("span", {class: "where"}, state.order === "time"
+        ? "Each box is a call. Click to zoom; Ctrl and wheel zoom, wheel sideways or arrows move."
+        : "Each box is a function under its callers, as wide as what it costs with all that it calls. Click to zoom."));
+      return;
+    }
+    const {boxes} = flame, timed = state.order === "time";
+    const fn = timed ? boxes.fn[id] : view.tree.fn[id];
+    const parts = [element("strong", {}, view.name(fn, id)), " "];
+    if (timed) parts.push(`${timeText(boxes.duration[id])}, begins at ${timeText(boxes.begin[id])}`);
+    else if (head.compared) {
+      const [before, after] = [state.event.old, state.event.new].map(k => k < 0 ? 0 : view.tree.total[k][id]);
+      parts.push(`${figure(before, unit())} → ${figure(after, unit())}, ${signed(after - before, figure(after - before, unit()))} ` +
+        `(${signed(after - before, percent(after - before, base()))} of the total)`);
+    } else {
+      const k = state.event.old;
+      const [all, own] = k < 0 ? [0, 0] : [view.tree.total[k][id], view.tree.self[k][id]];
+      parts.push(`${shareText(all, view.tree.total[k]?.[0])}, self ${shareText(own, view.tree.total[k]?.[0])}`);
+    }
+    if (fn !== NONE && place(fn)) parts.push(" ", element("span", {class: "where"}, place(fn)));
+    says.replaceChildren(...parts);
+  };
+
+  // ---- the table
+
+  const rowName = (cell, i) => {
+    cell.append(nameOf(i), cycles[i] && !nameOf(i).startsWith("<cycle") ? " ↻" : "", " ",
+      element("span", {class: "in"}, [texts[filesOf[i]], texts[objects[i]]].filter(path => path && path !== "???")
+        .map(path => path.slice(path.lastIndexOf("/") + 1)).join(" · ")));
+    cell.title = `${nameOf(i)}\n${place(i)}`;
+  };
+  const narrow = matchMedia("(max-width: 760px)");  // as page.css: there is room for two figures beside a name
+  const tableColumns = () => {
+    const {old, new: next} = state.event;
+    const largest = name => {
+      let found = 0;
+      for (const k of shownColumns()) for (const value of column(`${name} ${k}`)) found = Math.max(found, Math.abs(value));
+      return found;
+    };
+    const number = (text, width, value, scale, kind) => ({
+      title: text + (scale && scale.unit ? ` ${scale.unit}` : ""), width, value, kind, write: i => scale.write(value(i)),
+    });
+    const own = scaleOf(largest("row self"), unit()), all = scaleOf(largest("row inclusive"), unit());
+    const self = k => i => columnOf("row self", k, i), inclusive = k => i => columnOf("row inclusive", k, i);
+    const name = {title: "Function", width: 0, value: nameOf, fill: rowName};
+    if (head.compared) {
+      const delta = of => i => of(next)(i) - of(old)(i);
+      const kind = value => i => value(i) > 0 ? "more" : value(i) < 0 ? "less" : "";
+      const plus = scale => ({...scale, write: value => signed(value, scale.write(value))});
+      const found = [
+        number("Δ self", 104, delta(self), plus(own), kind(delta(self))), number("new self", 100, self(next), own),
+        number("Δ incl.", 104, delta(inclusive), plus(all), kind(delta(inclusive))), number("new incl.", 100, inclusive(next), all),
+      ];
+      for (const of of [found[0], found[2]]) of.key = i => Math.abs(of.value(i));
+      return [...narrow.matches ? [found[0], found[2]] : found, name];
+    }
+    const whole = total();
+    const share = (text, value) => ({title: text, width: 66, value, write: i => percent(value(i), whole).replace(" %", "")});
+    const found = [
+      number("self", 104, self(old), own), share("self %", self(old)),
+      number("incl.", 104, inclusive(old), all), share("incl. %", inclusive(old)),
+    ];
+    if (has("row calls 0")) found.push(number("calls", 92, i => columnOf("row calls", 0, i), scaleOf(1, "")));
+    return [...narrow.matches ? [found[1], found[3]] : found, name];
+  };
+  const table = new Table(byId("table"), {choose: i => choose(i, "table")});
+  const drawTable = () => {
+    table.show(tableColumns(), nRows);
+    sayCount();
+  };
+  const sayCount = () => {
+    const all = Math.max(0, ...shownColumns().map(k => head.functions[k]));
+    const shown = table.order.length;
+    const rest = all > nRows ? ` of ${exact(all)}; the smallest are not in this page` : "";
+    byId("count").textContent = `${exact(shown)} function${shown === 1 ? "" : "s"}${rest}` +
+      (state.thread >= 0 ? ", of all threads" : "");
+  };
+
+  narrow.addEventListener("change", drawTable);
+
+  // ---- the chosen function
+
+  const arcs = new Map();
+  column("arc row").forEach((row, at) => {
+    if (!arcs.has(row)) arcs.set(row, []);
+    arcs.get(row).push(at);
+  });
+  const choose = (fn, where) => {
+    state.chosen = view.chosen = fn;
+    if (where !== "table" && fn < nRows) table.mark(fn);
+    flame.draw();
+    drawDetails();
+  };
+  const callsTable = (fn, callee) => {
+    const {old, new: next} = state.event;
+    const cost = at => head.compared
+      ? columnOf("arc cost", next, at) - columnOf("arc cost", old, at) : columnOf("arc cost", old, at);
+    const side = head.compared && !has("arc calls 0") ? 1 : 0;
+    const counts = column(`arc calls ${side}`);
+    const mine = (arcs.get(fn) || []).filter(at => column("arc callee")[at] === callee)
+      .sort((a, b) => Math.abs(cost(b)) - Math.abs(cost(a)));
+    if (!mine.length) return element("p", {class: "place"}, fn < nRows ? "none" : "not in this page: too small");
+    const scale = scaleOf(Math.max(...mine.map(at => Math.abs(cost(at)))), unit());
+    const rows = mine.map(at => {
+      const other = column("arc function")[at];
+      const open = element("button", {type: "button", title: `${nameOf(other)}\n${place(other)}`, onclick: () => choose(other, "details")}, nameOf(other));
+      const value = head.compared ? signed(cost(at), scale.write(cost(at))) : scale.write(cost(at));
+      return element("tr", {}, element("td", {}, value),
+        element("td", {}, percent(cost(at), base())),
+        ...counts.length ? [element("td", {}, exact(counts[at]))] : [], element("td", {}, open));
+    });
+    const heading = (head.compared ? "change " : "cost ") + scale.unit;
+    return element("table", {class: "calls"},
+      element("thead", {}, element("tr", {}, ...[heading, "%", ...counts.length ? ["calls"] : [], "function"]
+        .map(text => element("th", {scope: "col"}, text)))),
+      element("tbody", {}, ...rows));
+  };
+  const drawDetails = () => {
+    const fn = state.chosen, holder = byId("details");
+    if (fn < 0) {
+      holder.replaceChildren(element("h2", {}, "No function is chosen"),
+        element("p", {class: "place"}, "Click a box or a row to see who calls a function and what it calls."));
+      return;
+    }
+    const parts = [element("h2", {}, nameOf(fn))];
+    if (texts[filesOf[fn]]) parts.push(element("p", {class: "place"}, `file: ${texts[filesOf[fn]]}`));
+    if (texts[objects[fn]]) parts.push(element("p", {class: "place"}, `object: ${texts[objects[fn]]}`));
+    if (fn < nRows) {
+      const box = (what, name) => {
+        const texts = shownColumns().map(k => {
+          const value = column(`${name} ${k}`)[fn], side = head.compared ? k === state.event.old ? "old " : "new " : "";
+          return `${side}${shareText(value, head.totals[k])}`;
+        });
+        return element("div", {title: shownColumns().map(k => exact(column(`${name} ${k}`)[fn])).join(" → ")},
+          element("span", {}, what), texts.join(", "));
+      };
+      const boxes = [box("self", "row self"), box("inclusive", "row inclusive")];
+      for (const side of [0, 1])
+        if (has(`row calls ${side}`) && column(`row calls ${side}`)[fn])
+          boxes.push(element("div", {}, element("span", {}, head.compared ? `calls, ${side ? "new" : "old"}` : "calls"), exact(column(`row calls ${side}`)[fn])));
+      parts.push(element("div", {class: "figures"}, ...boxes));
+    }
+    parts.push(element("h3", {}, "Called by"), callsTable(fn, 0), element("h3", {}, "Calls"), callsTable(fn, 1));
+    holder.replaceChildren(...parts);
+  };
+
+  // ---- searching
+
+  const search = () => {
+    const wanted = pattern(byId("search").value);
+    state.matches = null;
+    byId("matches").textContent = "";
+    if (wanted) {
+      state.matches = Uint8Array.from(names, name => wanted.test(texts[name]) ? 1 : 0);
+      let n = 0;
+      for (const match of state.matches) n += match;
+      if (state.order === "time") byId("matches").textContent = `${exact(n)} functions match`;
+      else {
+        const k = head.compared && state.event.new >= 0 ? state.event.new : state.event.old;
+        const found = k < 0 ? 0 : view.tree.matched(state.matches, k);
+        byId("matches").textContent = `${percent(found, k < 0 ? 0 : view.tree.total[k][0])} in ${exact(n)} matching functions`;
+      }
+    }
+    flame.draw();
+  };
+  const filter = () => {
+    const wanted = pattern(byId("filter").value);
+    table.keep = i => {
+      if (!shownColumns().some(k => columnOf("row self", k, i) || columnOf("row inclusive", k, i)) && !columnOf("row calls", 0, i)) return false;
+      return !wanted || wanted.test(nameOf(i)) || wanted.test(place(i));
+    };
+    table.arrange();
+    sayCount();
+  };
+
+  // ---- the controls
+
+  const select = byId("value");
+  select.replaceChildren(...events.map((event, at) => element("option", {value: at}, title(event))));
+  select.value = events.indexOf(state.event);
+  select.addEventListener("change", () => {
+    state.event = events[select.value];
+    drawFlame();
+    drawTable();
+    filter();
+    search();
+    drawDetails();
+  });
+  const threads = byId("thread");
+  byId("thread-label").hidden = head.threads.length < 2;
+  byId("thread-label").style.display = head.threads.length < 2 ? "none" : "";
+  threads.replaceChildren(element("option", {value: -1}, `all ${head.threads.length}`),
+    ...head.threads.map((name, t) => element("option", {value: t}, name)));
+  threads.addEventListener("change", () => {
+    state.thread = Number(threads.value);
+    drawFlame();
+    sayCount();
+    search();
+  });
+  if (head.time) byId("order").append(element("option", {value: "time"}, "in order of time"));
+  byId("order").addEventListener("change", () => {
+    state.order = byId("order").value;
+    byId("flip").disabled = state.order === "time";
+    if (state.order === "time" && flame.flipped) flip();
+    drawFlame();
+    search();
+  });
+  const flip = () => {
+    flame.flipped = !flame.flipped;
+    byId("flip").setAttribute("aria-pressed", flame.flipped);
+    flame.draw();
+    requestAnimationFrame(() => { flame.holder.scrollTop = flame.flipped ? flame.holder.scrollHeight : 0; });
+  };
+  byId("flip").addEventListener("click", flip);
+  byId("reset").addEventListener("click", () => flame.reset());
+  byId("search").addEventListener("input", search);
+  byId("filter").addEventListener("input", filter);
+  const dark = matchMedia("(prefers-color-scheme: dark)");
+  const theme = to => {
+    root.dataset.theme = to;
+    flame.draw();
+  };
+  theme(dark.matches ? "dark" : "light");
+  dark.addEventListener("change", () => theme(dark.matches ? "dark" : "light"));
+  byId("theme").addEventListener("click", () => theme(isDark() ? "light" : "dark"));
+  document.addEventListener("keydown", event => {
+    const typing = /^(INPUT|SELECT|TEXTAREA)$/.test(event.target.tagName);
+    if (event.key === "Escape") {
+      if (typing && event.target.value && event.target.tagName === "INPUT") {
+        event.target.value = "";
+        event.target.dispatchEvent(new Event("input"));
+      } else if (typing) event.target.blur();
+      else flame.reset();
+    } else if (!typing && !event.ctrlKey && !event.altKey && !event.metaKey) {
+      const action = {
+        "/": () => byId("search").focus(), t: () => byId("filter").focus(), g: () => byId("flame").focus(),
+        f: () => { if (state.order !== "time") flip(); },
+      }[event.key];
+      if (!action) return;
+      event.preventDefault();
+      action();
+    }
+  });
+
+  // ---- what the page is of
+
+  const about = () => {
+    const facts = [];
+    const add = (name, ...texts) => {
+      for (const text of texts) facts.push(element("dt", {}, name), element("dd", {}, text));
+    };
+    for (const input of head.inputs)
+      add(head.compared ? input.side ? "new" : "old" : "input", `${input.name} (${input.format}, ${input.view})`);
+    add("program", ...head.programs);
+    for (const event of events) {
+      const sides = [event.old, event.new].filter(k => k >= 0).map(k => figure(head.totals[k], unitOf(event)));
+      add(`total ${event.name}`, sides.join(" → ") + (event.long && event.long !== event.name ? `, ${event.long}` : ""));
+    }
+    if (head.compared) add("colours", "red: costs more in the new profile, blue: less; a box is as wide as the larger of both");
+    if (head.estimated) add("estimate", "a call graph does not say which calls followed each other: of graphs the flame graph is " +
+      "estimated, self costs are exact. The table, callers and callees are exact.");
+    const cut = shownColumns().map(k => percent(head.cut[k], head.totals[k]));
+    if (head.cut.some(value => value))
+      add("pruned", `${cut.join(", ")} of the cost stands under [pruned], in contexts too small for this page ` +
+        `(${exact(head["all contexts"])} there were); --prune 0 shows all. The table is exact.`);
+    if (head.time && head.time["left out"])
+      add("order of time", `${exact(head.time["left out"])} calls shorter than ${timeText(head.time.shortest)} are shown as part of their callers`);
+    for (const [what, entries] of Object.entries(head.said))
+      for (const entry of entries) add(what, typeof entry === "string" ? entry : `${exact(entry.count)} ${entry.text}`);
+    if (head.command) add("command", head.command);
+    add("made by", head["made by"]);
+    const keys = [["/", "search"], ["t", "filter the table"], ["g", "flame graph: arrows move, Enter zooms"], ["Esc", "zoom out"], ["f", "flip"]];
+    byId("about").append(element("h2", {}, "About this page"), element("dl", {}, ...facts),
+      element("p", {}, ...keys.flatMap(([key, what]) => [element("kbd", {}, key), ` ${what}   `])));
+  };
+  const inputs = head.inputs.map(input => input.name.split("/").pop());
+  const named = head.compared
+    ? [0, 1].map(side => inputs.filter((_, i) => head.inputs[i].side === side).join(", ")).join(" → ")
+    : inputs.length > 3 ? `${inputs.length} inputs` : inputs.join(", ");
+  byId("title").textContent = named;
+  document.title = `${named} - fastprof report`;
+  byId("summary").textContent = events.slice(0, 6).map(event => {
+    const sides = [event.old, event.new].filter(k => k >= 0).map(k => figure(head.totals[k], unitOf(event)));
+    return `${event.name}: ${sides.join(" → ")}`;
+  }).join(" · ") + (head.estimated ? " · flame graph estimated from a call graph" : "");
+  about();
+  drawFlame();
+  drawTable();
+  filter();
+  drawDetails();
+  root.dataset.ready = "yes";
+  // for tests
+  window.fastprof = {data, state, flame, table, view};
+};
+begin().catch(error => {
+  byId("summary").textContent = `This page cannot be shown: ${error.message}. It needs a browser of 2023 or later.`;
+  byId("summary").className = "problem";
+  document.documentElement.dataset.ready = "failed";
+});

@@ -1,0 +1,111 @@
+// The table of functions.  Only the rows that are seen are elements, so its length does not matter.
+const HEIGHT = 26;  // of a row, see page.css
+
+class Table {
+  // columns: [{title, width, value(row), write(row): text, key(row)?: to sort by, kind(row)?: class}], the last is the name
+  constructor(holder, on) {
+    this.holder = holder;
+    this.on = on;
+    this.sort = 0;
+    this.down = true;
+    this.chosen = -1;
+    this.order = [];
+    this.head = element("div", {class: "row head", role: "row"});
+    this.rows = element("div", {class: "rows", role: "rowgroup", tabindex: "0", "aria-label": "Functions, arrow keys choose"});
+    holder.append(this.head, this.rows);
+    holder.addEventListener("scroll", () => this.paint());
+    new ResizeObserver(() => this.paint()).observe(holder);
+    this.rows.addEventListener("keydown", event => this.key(event));
+  }
+  show(columns, n) {
+    this.columns = columns;
+    this.n = n;
+    this.keep = this.keep || (() => true);
+    this.sort = Math.min(this.sort, columns.length - 1);
+    this.arrange();
+  }
+  arrange() {
+    const {value: shown, key: value = shown} = this.columns[this.sort], sign = this.down ? -1 : 1;
+    const found = [];
+    for (let i = 0; i < this.n; i++) if (this.keep(i)) found.push([value(i), i]);
+    found.sort((a, b) => (a[0] < b[0] ? -sign : a[0] > b[0] ? sign : 0) || a[1] - b[1]);
+    this.order = found.map(([, i]) => i);
+    this.head.replaceChildren(...this.columns.map((column, k) => {
+      const mine = k === this.sort;
+      const button = element("button", {
+        type: "button", title: `Sort by ${column.title}`,
+        onclick: () => {
+          this.down = mine ? !this.down : k !== this.columns.length - 1;
+          this.sort = k;
+          this.arrange();
+        },
+      }, column.title + (mine ? this.down ? " ▾" : " ▴" : ""));
+      const cell = this.cell(column, k, {role: "columnheader", "aria-sort": mine ? this.down ? "descending" : "ascending" : "none"});
+      cell.append(button);
+      return cell;
+    }));
+    this.least = this.columns.slice(0, -1).reduce((sum, column) => sum + column.width, 150);
+    this.head.style.minWidth = this.rows.style.minWidth = `${this.least}px`;
+    this.rows.style.height = `${this.order.length * HEIGHT}px`;
+    this.holder.setAttribute("aria-rowcount", this.order.length + 1);
+    this.paint();
+  }
+  cell(column, k, properties) {
+    const last = k === this.columns.length - 1;
+    const cell = element("div", {class: last ? "cell name" : "cell", ...properties});
+    if (!last) cell.style.width = `${column.width}px`;
+    return cell;
+  }
+  paint() {
+    if (!this.columns) return;
+    const first = Math.max(0, Math.floor(this.holder.scrollTop / HEIGHT) - 5);
+    const last = Math.min(this.order.length, first + Math.ceil(this.holder.clientHeight / HEIGHT) + 10);
+    const rows = [];
+    for (let at = first; at < last; at++) rows.push(this.row(at));
+    this.rows.replaceChildren(...rows);
+  }
+  row(at) {
+    const i = this.order[at];
+    const row = element("div", {
+      class: i === this.chosen ? "row chosen" : "row", role: "row", "aria-rowindex": at + 2,
+      "aria-selected": i === this.chosen, onclick: () => this.choose(i),
+    });
+    row.style.top = `${at * HEIGHT}px`;
+    this.columns.forEach((column, k) => {
+      const cell = this.cell(column, k, {role: "cell"});
+      if (column.fill) column.fill(cell, i);
+      else cell.textContent = column.write(i);
+      const kind = column.kind && column.kind(i);
+      if (kind) cell.classList.add(kind);
+      row.append(cell);
+    });
+    return row;
+  }
+  choose(i) {
+    this.chosen = i;
+    this.paint();
+    this.on.choose(i);
+  }
+  // Marks a row that was chosen elsewhere and scrolls to it.
+  mark(i) {
+    this.chosen = i;
+    const at = this.order.indexOf(i);
+    if (at >= 0) {
+      const y = at * HEIGHT, {scrollTop, clientHeight} = this.holder;
+      if (y < scrollTop || y + 2 * HEIGHT > scrollTop + clientHeight) this.holder.scrollTop = Math.max(0, y - clientHeight / 2);
+    }
+    this.paint();
+  }
+  key(event) {
+    const at = this.order.indexOf(this.chosen);
+    const page = Math.max(1, Math.floor(this.holder.clientHeight / HEIGHT) - 2);
+    const to = {
+      ArrowDown: at + 1, ArrowUp: at - 1, PageDown: at + page, PageUp: at - page, Home: 0, End: this.order.length - 1,
+    }[event.key];
+    if (to === undefined || !this.order.length) return;
+    event.preventDefault();
+    const i = this.order[Math.min(this.order.length - 1, Math.max(0, to))];
+    this.mark(i);
+    this.on.choose(i);
+  }
+}

@@ -1,0 +1,48 @@
+// Figures and elements.  Names come from the profile, so text is never taken for markup: only textContent is set.
+const element = (tag, properties = {}, ...children) => {
+  const node = document.createElement(tag);
+  for (const [name, value] of Object.entries(properties)) {
+    if (name === "class") node.className = value;
+    else if (name.startsWith("on")) node.addEventListener(name.slice(2), value);
+    else node.setAttribute(name, value);
+  }
+  node.append(...children.map(child => typeof child === "string" ? document.createTextNode(child) : child));
+  return node;
+};
+const byId = id => document.getElementById(id);
+
+// As cli/text.py: a column is in one unit.  [name, how many of the smallest one, the figure from which on the next is used]
+const TIME = [["ns", 1, 1e4], ["µs", 1e3, 1e7], ["ms", 1e6, 1e10], ["s", 1e9, Infinity]];
+const BYTES = [["B", 1, 1e4], ["KiB", 1024, 1e4 * 1024], ["MiB", 1048576, 1e4 * 1048576], ["GiB", 1073741824, Infinity]];
+const COUNT = [["", 1, 1e9], ["M", 1e6, 1e10], ["G", 1e9, 1e13], ["T", 1e12, Infinity]];
+const UNITS = {
+  nanoseconds: [1, TIME], ns: [1, TIME], microseconds: [1e3, TIME], us: [1e3, TIME], milliseconds: [1e6, TIME],
+  ms: [1e6, TIME], seconds: [1e9, TIME], s: [1e9, TIME],
+  bytes: [1, BYTES], byte: [1, BYTES], kilobytes: [1024, BYTES], megabytes: [1048576, BYTES],
+};
+
+const scaleOf = (largest, unit) => {
+  const [factor, scales] = UNITS[unit.toLowerCase()] || [1, COUNT];
+  const [name, divisor] = scales.find(([, , below]) => Math.abs(largest) * factor < below) || scales[scales.length - 1];
+  const digits = divisor === 1 ? 0 : 3;
+  const write = value => (value * factor / divisor)
+    .toLocaleString("en-US", {minimumFractionDigits: digits, maximumFractionDigits: digits});
+  return {unit: name, write};
+};
+const figure = (value, unit) => {
+  const scale = scaleOf(value, unit);
+  return scale.write(value) + (scale.unit && " " + scale.unit);
+};
+const exact = value => value.toLocaleString("en-US");
+const percent = (value, total) => total ? (100 * value / total).toFixed(1) + " %" : "-";
+const signed = (value, text) => (value > 0 ? "+" : "") + text;
+
+// A search: a regular expression, or plain text if it is none; null: there is nothing to search for.
+const pattern = text => {
+  if (!text) return null;
+  try {
+    return new RegExp(text, "i");
+  } catch {
+    return new RegExp(text.replace(/[.*+?^${}()|[\]\\]/g, "\\$&"), "i");
+  }
+};

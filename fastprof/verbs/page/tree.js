@@ -1,0 +1,101 @@
+// The context tree of one thread or of all, its totals, and where each context lies from 0 to 1.
+//
+//   parent, fn, depth    by node; node 0 is everything, parents come before their children
+//   self, total          one array by value column
+//   weight               what a node's width follows: the value at hand, of two profiles the larger one
+//   child, children      node i's children, in the order shown: children[child[i]] .. children[child[i + 1] - 1]
+//   x, width             of everything
+class Tree {
+  constructor(data, thread) {
+    const {head, column} = data;
+    const up = column("context up"), fns = column("context function"), threads = column("context thread");
+    const values = head.values.map((_, k) => column(`context self ${k}`));
+    const n = up.length, node = new Int32Array(n);  // by context: its node, -1: of another thread
+    const parent = [0], fn = [NONE], from = [];
+    const known = new Map();
+    const one = thread >= 0 || head.threads.length < 2;
+    for (let i = 0; i < n; i++) {
+      if (!up[i]) {
+        node[i] = thread < 0 || threads[i] === thread ? 0 : -1;
+        if (!node[i] && head.threads[threads[i]] === "[pruned]") node[i] = this.enter(parent, fn, known, 0, NONE, one);
+        continue;
+      }
+      const above = node[i - up[i]];
+      node[i] = above < 0 ? -1 : this.enter(parent, fn, known, above, fns[i], one);
+    }
+    const size = this.n = parent.length;
+    this.parent = Int32Array.from(parent);
+    this.fn = Uint32Array.from(fn);
+    this.self = values.map(() => new Float64Array(size));
+    for (let k = 0; k < values.length; k++)
+      for (let i = 0; i < n; i++) if (node[i] >= 0) this.self[k][node[i]] += values[k][i];
+    this.total = this.self.map(self => this.summed(self));
+    this.depth = new Uint16Array(size);
+    this.maxDepth = 0;
+    for (let i = 1; i < size; i++)
+      this.maxDepth = Math.max(this.maxDepth, this.depth[i] = Math.min(65535, this.depth[this.parent[i]] + 1));
+  }
+
+  // Contexts of one thread are distinct; of several, those with the same functions become one.
+  enter(parent, fn, known, above, f, distinct) {
+    const key = above * 4294967296 + f;
+    let found = distinct && f !== NONE ? undefined : known.get(key);
+    if (found === undefined) {
+      found = parent.length;
+      parent.push(above);
+      fn.push(f);
+      if (!distinct || f === NONE) known.set(key, found);
+    }
+    return found;
+  }
+
+  summed(self) {
+    const total = Float64Array.from(self);
+    for (let i = this.n - 1; i > 0; i--) total[this.parent[i]] += total[i];
+    return total;
+  }
+
+  // columns: of the value at hand, old and new or only one.  before(a, b): the order of siblings.
+  arrange(columns, byName, nameOf) {
+    const n = this.n, own = new Float64Array(n);
+    for (let i = 0; i < n; i++) for (const k of columns) own[i] = Math.max(own[i], Math.abs(this.self[k][i]));
+    this.weight = this.summed(own);
+    const count = new Uint32Array(n + 1);
+    for (let i = 1; i < n; i++) count[this.parent[i] + 1]++;
+    for (let i = 0; i < n; i++) count[i + 1] += count[i];
+    this.child = count.slice();
+    this.children = new Uint32Array(Math.max(0, n - 1));
+    for (let i = 1; i < n; i++) this.children[count[this.parent[i]]++] = i;
+    const {weight, fn} = this;
+    const before = byName
+      ? (a, b) => nameOf(fn[a]) < nameOf(fn[b]) ? -1 : nameOf(fn[a]) > nameOf(fn[b]) ? 1 : a - b
+      : (a, b) => weight[b] - weight[a] || a - b;
+    this.x = new Float64Array(n);
+    this.width = new Float64Array(n);
+    const whole = weight[0] || 1;
+    this.width[0] = 1;
+    for (let i = 0; i < n; i++) {
+      const mine = this.children.subarray(this.child[i], this.child[i + 1]);
+      if (mine.length > 1) mine.sort(before);
+      let x = this.x[i];
+      for (const c of mine) {
+        this.x[c] = x;
+        x += this.width[c] = weight[c] / whole;
+      }
+    }
+  }
+
+  // What the matching functions cost with all they call; one below another counts once.
+  matched(matches, k) {
+    const inside = new Uint8Array(this.n);
+    let sum = 0;
+    for (let i = 1; i < this.n; i++) {
+      inside[i] = inside[this.parent[i]];
+      if (!inside[i] && this.fn[i] !== NONE && matches[this.fn[i]]) {
+        inside[i] = 1;
+        sum += this.total[k][i];
+      }
+    }
+    return sum;
+  }
+}

@@ -1,0 +1,157 @@
+"""A page of HTML that shows a profile, or how two of them differ: flame graph, functions, callers and callees."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+
+from fastprof import bridges, plan
+from fastprof.bridges.contexts import Shown
+from fastprof.core._typing import Any
+from fastprof.core.engine import Holds, Input
+from fastprof.core.errors import UsageError, printable
+from fastprof.core.model import Model
+from fastprof.core.options import Option, Options, Share, checked
+from fastprof.core.report import Report
+from fastprof.core.sink import Sink
+from fastprof.core.version import __version__
+from fastprof.verbs.inputs import Inputs, Progress, expand
+from fastprof.verbs.page import html
+from fastprof.verbs.page.content import Content, Places, figures_of
+
+PRUNE: Option[float | None] = Option(
+    "prune",
+    Share(),
+    None,
+    group="output",
+    help="leave out what costs less than this share of the total, with its callers' other small costs it becomes "
+    "[pruned] (default: as much as makes the page smaller than 2 MB; 0: nothing)",
+)
+
+# What others do with these, the page does by itself or has no use for.
+_IDLE = (bridges.AGGREGATE, bridges.BY, bridges.LABELS, bridges.PER_THREAD, bridges.INLINE_CALLS, bridges.PRUNE)
+_HOLDS = Holds(apart=True)
+_LARGEST = 1_900_000  # bytes of a page
+_CONTEXTS = 45_000
+_FUNCTIONS = 3_000
+_ALL = (1 << 32) - 1
+
+Path = str | os.PathLike[str]
+
+
+def options() -> list[Option[Any]]:
+    return [PRUNE, *plan.viewing_options(_IDLE)]
+
+
+def report(
+    inputs: Path | Iterable[Path],
+    output: Path,
+    *,
+    from_: str | None = None,
+    progress: Progress | None = None,
+    command: str = "",
+    **given: Any,
+) -> Report:
+    """Write a page that shows a profile (a file or a directory), or how the second of two differs from the first.
+
+    `command` is what the page says that it was made with.  `prune` is explained in docs/report.md, `value` chooses one
+    value type; the other options are those of docs/options.md that say how to read.
+    Errors: FastprofError and its kinds; then nothing is left at `output`.
+    """
+    asked = checked(given, options())
+    paths = [os.fspath(path) for path in ([inputs] if isinstance(inputs, (str, os.PathLike)) else inputs)]
+    if not 1 <= len(paths) <= 2:
+        raise UsageError(
+            f"a page shows one input, or compares two, not {len(paths)}: add several up first, with `fastprof merge`"
+        )
+    if paths == ["-", "-"]:
+        raise UsageError("standard input (-) can be read only once")
+    said = Report()
+    page = _Page(paths, asked, said)
+    page.read(from_, progress)
+    with Sink(output) as sink:
+        sink.write(page.text(command))
+        sink.commit()
+        said.facts["output bytes"] = sink.output_bytes
+    return said
+
+
+class _Page:
+    """What is read for a page, and its text."""
+
+    def __init__(self, paths: list[str], asked: Options, said: Report) -> None:
+        self._paths, self._asked, self._report = paths, asked, said
+        self._model = Model()
+        mine = {PRUNE.name, bridges.VALUE.name}
+        self._reading = Options(**{name: value for name, value in asked.given.items() if name not in mine})
+        prune = asked[PRUNE] or bridges.PRUNE.default
+        self._shown = Shown(self._model, self._reading, said, compared=len(paths) == 2, prune=prune)
+        self._inputs: list[dict[str, Any]] = []
+
+    def read(self, from_: str | None, progress: Progress | None) -> None:
+        model, said = self._model, self._report
+        for side, path in enumerate(self._paths):
+            with Inputs(expand([path], said.warn), from_, model, self._reading, said, progress) as found:
+                for input_ in found.all:
+                    shown = {"name": printable(input_.name), "format": input_.format, "view": input_.view}
+                    self._inputs.append({"side": side} | shown)
+                for view in dict.fromkeys(input_.view for input_ in found.all):
+                    self._add(side, view, [input_ for input_ in found.all if input_.view == view])
+        self._shown.end()
+
+    def _add(self, side: int, view: str, inputs: list[Input]) -> None:
+        way = plan.make(inputs, view, _HOLDS, self._reading)
+        way.looked_at.add(bridges.MAX_MEMORY)
+        if view == "timeline":
+            way.looked_at.add(bridges.TIME_UNIT)
+        elif view == "graph":
+            way.looked_at.add(bridges.STACKS)
+        plan.refuse_idle(self._reading, inputs, plan=way)
+        self._shown.add(side, view, way.rows(self._model, self._reading, self._report))
+
+    def text(self, command: str) -> bytes:
+        """The whole page.  What is shown is cut until it is small enough, unless `prune` was given."""
+        asked, n_contexts, kept = self._asked[PRUNE], _CONTEXTS, self._kept()
+        figures = figures_of(self._model, self._shown, kept, _ALL if asked == 0 else _FUNCTIONS)
+        places = Places(self._model)
+        while True:
+            self._shown.cut(asked or 0, _ALL if asked is not None else n_contexts)
+            content = Content(self._model, self._shown, kept, figures, places)
+            page = html(content.columns.packed(self._head(command) | content.head))
+            if asked is not None or len(page) <= _LARGEST or n_contexts < 100:
+                break
+            share = min(0.8, _LARGEST / len(page))
+            n_contexts, figures = int(n_contexts * share), figures[: int(len(figures) * share) + 1]
+        self._report.rows["contexts"] = len(content.columns["context up"])
+        self._report.rows["functions"] = content.head["rows"]
+        return page
+
+    def _kept(self) -> list[int]:
+        """The columns of the value type that --value names, or all."""
+        shown, value = self._shown, self._asked[bridges.VALUE]
+        kept = [k for k, c in enumerate(shown.columns) if value in (None, shown.events[c.event].name)]
+        if not kept and shown.columns:
+            names = ", ".join(event.name for event in shown.events)
+            raise UsageError(f"--value: there is no value type {value!r:.80}, only {names}")
+        return kept
+
+    def _head(self, command: str) -> dict[str, Any]:
+        shown, said = self._shown, self._report
+        commands = {part.command: None for part in self._model.parts if part.command}
+        return {
+            "made by": f"fastprof {__version__}",
+            "command": printable(command),
+            "inputs": self._inputs,
+            "compared": len(self._paths) == 2,
+            "programs": [printable(one.decode("utf-8", "backslashreplace")) for one in commands],
+            "events": [{"name": e.name, "unit": e.unit, "long": e.long_name} for e in shown.events],
+            "shown": shown.default or 0,
+            "estimated": shown.estimated,
+            "said": {
+                "repaired": said.repairs.entries(),
+                "lost": said.losses.entries(),
+                "left out": said.left_out.entries(),
+                "not shown": said.not_representable.entries(),
+                "warnings": said.warnings,
+            },
+        }

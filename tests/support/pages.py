@@ -1,0 +1,81 @@
+"""What stands in a page of `fastprof report`, read as its code reads it."""
+
+from __future__ import annotations
+
+import base64
+import json
+import re
+import zlib
+from array import array
+from collections import Counter
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+NONE = 0xFFFFFFFF
+_TYPES = {"u1": "B", "u4": "I", "f8": "d"}
+
+
+class Page:
+    def __init__(self, path: Path) -> None:
+        self.bytes = path.read_bytes()
+        found = re.findall(rb'<script type="application/octet-stream" id="data">([A-Za-z0-9+/=]*)</script>', self.bytes)
+        assert len(found) == 1
+        data = zlib.decompress(base64.b64decode(found[0], validate=True))
+        at = 4 + int.from_bytes(data[:4], "little")
+        self.head: dict[str, Any] = json.loads(data[4:at])
+        self.columns: dict[str, list[Any]] = {}
+        for name, type_, n in self.head["columns"]:
+            column = array(_TYPES[type_])
+            width = column.itemsize
+            column.frombytes(b"".join(bytes(data[at + k * n + i] for k in range(width)) for i in range(n)))
+            self.columns[name] = list(column)
+            at += n * width
+        assert at == len(data)
+
+    def name(self, function: int) -> str:
+        return "[pruned]" if function == NONE else str(self.head["texts"][self.columns["function name"][function]])
+
+    def place(self, function: int) -> tuple[str, str, str]:
+        texts = self.head["texts"]
+        file, object_ = (texts[self.columns[f"function {what}"][function]] for what in ("file", "object"))
+        return self.name(function), file, object_
+
+    def rows(self, column: int = 0) -> dict[tuple[str, str, str], tuple[float, float]]:
+        """Self and inclusive cost of the table's functions."""
+        own, all_ = (self.columns[f"row {what} {column}"] for what in ("self", "inclusive"))
+        return {self.place(i): (own[i], all_[i]) for i in range(self.head["rows"])}
+
+    def stacks(self, column: int = 0) -> Counter[tuple[str, ...]]:
+        """The self cost of each context, which begins with the name of its thread."""
+        found: Counter[tuple[str, ...]] = Counter()
+        paths: list[tuple[str, ...]] = []
+        up, threads = self.columns["context up"], self.columns["context thread"]
+        for i, function in enumerate(self.columns["context function"]):
+            above = paths[i - up[i]] if up[i] else ()
+            paths.append((*above, self.name(function) if up[i] else self.head["threads"][threads[i]]))
+            if value := self.columns[f"context self {column}"][i]:
+                found[paths[i]] += value
+        return found
+
+    def inclusive(self, column: int = 0) -> Counter[str]:
+        """What the functions of the contexts cost with what they call, each once a stack."""
+        found: Counter[str] = Counter()
+        for path, value in self.stacks(column).items():
+            for name in set(path[1:]):
+                found[name] += value
+        return found
+
+    def arcs(self, column: int = 0) -> dict[tuple[str, str], float]:
+        """What callers of the table's functions call them with, by the names of both."""
+        c = self.columns
+        columns = zip(c["arc row"], c["arc function"], c["arc callee"], c[f"arc cost {column}"], strict=True)
+        return {(self.name(other), self.name(row)): cost for row, other, callee, cost in columns if not callee}
+
+    def calls(self) -> list[tuple[str, str, int, float, float]]:
+        """Thread, function, depth, begin and duration, in their order."""
+        c = self.columns
+        columns = zip(*(c[f"call {n}"] for n in ("thread", "function", "depth", "begin", "duration")), strict=True)
+        found = [(t, self.name(f), depth, begin, length) for t, f, depth, begin, length in columns]
+        assert all(a[0] < b[0] or (a[0] == b[0] and a[3] <= b[3]) for a, b in pairwise(found))
+        return [(self.head["time"]["threads"][t], *rest) for t, *rest in found]

@@ -1,0 +1,227 @@
+"""`fastprof report`: the data in the page.  A browser shows it in differential/test_report_browser.py."""
+
+from __future__ import annotations
+
+import re
+from itertools import product
+from pathlib import Path
+
+import pytest
+
+from fastprof import FastprofError, UsageError, report, top
+from fastprof.cli import main
+from fastprof.core._c import ffi, lib
+from fastprof.core.model import Batch, Model
+from tests.contract.dump import files
+from tests.support.pages import Page
+from tests.support.paths import CORPUS
+from tests.support.xraylog import FdrLog
+
+FOLDED = "main;work 30\nmain;work;leaf 60\nmain;work;leaf;work 5\nmain 10\nother 1\n"
+UNKNOWN = "(unknown)"
+
+
+def page(tmp_path: Path, *texts: str, **options: object) -> Page:
+    inputs = []
+    for i, text in enumerate(texts):
+        inputs.append(tmp_path / f"{i}.folded")
+        inputs[-1].write_text(text)
+    report(inputs, tmp_path / "page.html", **options)
+    return Page(tmp_path / "page.html")
+
+
+def test_contexts_and_functions_of_stacks(tmp_path: Path) -> None:
+    found = page(tmp_path, FOLDED)
+    assert found.stacks() == {
+        (UNKNOWN, "main"): 10,
+        (UNKNOWN, "main", "work"): 30,
+        (UNKNOWN, "main", "work", "leaf"): 60,
+        (UNKNOWN, "main", "work", "leaf", "work"): 5,
+        (UNKNOWN, "other"): 1,
+    }
+    assert {name: costs for (name, *_), costs in found.rows().items()} == {
+        "main": (10, 105),
+        "work": (35, 95),
+        "leaf": (60, 65),
+        "other": (1, 1),
+    }
+    assert found.head["totals"] == [106]
+    assert found.arcs()["work", "leaf"] == 65
+
+
+# Estimated stacks end at --prune, so that there contexts say less than functions do.
+@pytest.mark.parametrize("file", files("good"))
+def test_figures_are_those_of_top(file: str, tmp_path: Path) -> None:
+    """Of every format, each value type."""
+    here = {"symbolize": False}  # which files with symbols there are differs from machine to machine
+    try:
+        report(CORPUS / file, tmp_path / "page.html", prune=0, **here)
+    except UsageError as error:
+        assert "--no-symbols would do nothing" in str(error)
+        here = {}
+    try:
+        report(CORPUS / file, tmp_path / "page.html", prune=0, **here)
+    except FastprofError as error:
+        assert "beyond 2^63 - 1" in str(error)  # a sum of one of the value types
+        return
+    found = Page(tmp_path / "page.html")
+    events = found.head["events"]
+    for k, value in enumerate(found.head["values"]):
+        name = events[value["event"]]["name"]
+        timed = found.head["inputs"][0]["view"] == "timeline"
+        if timed and name == "calls":
+            continue
+        expected = top(CORPUS / file, n=0, **here, **({} if timed else {"value": name}))
+        rows = {(r.name, r.file, r.object): (float(r.self), float(r.inclusive or 0)) for r in expected.rows}
+        shown = found.rows(k)
+        if timed:  # times are rounded to nanoseconds, of each context or of each function
+            assert shown.keys() == {(n, f or "???", o) for n, f, o in rows}
+            rounded = len(found.columns["context up"])
+            assert sum(own for own, _ in shown.values()) == pytest.approx(expected.total, abs=rounded)
+            continue
+        assert {key: shown.get(key) for key in rows} == rows
+        assert found.head["totals"][k] == expected.total == pytest.approx(sum(found.stacks(k).values()))
+
+
+def test_what_is_pruned_stays_in_the_total(tmp_path: Path) -> None:
+    found = page(tmp_path, "a;b 900\na;c 60\na;c;d 25\na;c;e 15\nf 1\n", prune=0.03)
+    assert found.stacks() == {
+        (UNKNOWN, "a", "b"): 900,
+        (UNKNOWN, "a", "c"): 60,
+        (UNKNOWN, "a", "c", "[pruned]"): 40,
+        (UNKNOWN, "[pruned]"): 1,
+    }
+    assert found.head["cut"] == [41]
+    assert {name for name, *_ in found.rows()} == {"a", "b", "c", "d", "e", "f"}  # the table is of all
+
+
+def test_a_page_stays_small(tmp_path: Path) -> None:
+    """By default as much is pruned as makes it smaller than 2 MB."""
+    names = [f"std::vector<number_{i}, std::allocator<number_{i}>>::operator[]" for i in range(80)]
+    lines = [f"main;{a};{b};{c} {1 + i % 97}\n" for i, (a, b, c) in enumerate(product(names, names, names[:30]))]
+    found = page(tmp_path, "".join(lines))
+    assert 100_000 < len(found.bytes) < 2_000_000
+    assert sum(found.stacks().values()) == found.head["totals"][0]
+    assert found.head["cut"][0] > 0
+    assert found.head["all contexts"] > 190_000 > len(found.columns["context up"])
+
+
+@pytest.mark.parametrize(
+    "name", ["</script><script>alert(1)</script>", "<!-- <script>", "]]>&lt'\"", "a\u2028b\x7f", "名前 ⚠ \U0001f525"]
+)
+def test_names_never_become_markup(name: str, tmp_path: Path) -> None:
+    plain, hostile = page(tmp_path, "main;x 1\n").bytes, page(tmp_path, f"main;{name} 1\n")
+    outside = re.compile(rb'id="data">[^<]*<')
+    assert outside.sub(b"", hostile.bytes) == outside.sub(b"", plain)
+    assert name in {shown for shown, *_ in hostile.rows()}
+
+
+def test_the_same_input_gives_the_same_bytes(tmp_path: Path) -> None:
+    assert page(tmp_path, FOLDED).bytes == page(tmp_path, FOLDED).bytes
+
+
+def test_nothing_is_allowed_from_outside(tmp_path: Path) -> None:
+    text = page(tmp_path, FOLDED).bytes.decode()
+    (policy,) = re.findall(r'http-equiv="Content-Security-Policy" content="([^"]*)"', text)
+    assert policy.startswith("default-src 'none'; script-src 'sha256-")
+    assert "unsafe" not in policy and "http" not in policy and "*" not in policy
+    assert not re.search(r"\b(innerHTML|outerHTML|insertAdjacentHTML|document\.write|eval|fetch|XMLHttp)", text)
+    assert not re.search(r"""\b(src|href)=["']?(?!data:)\w""", text)
+
+
+def test_two_profiles_stand_side_by_side(tmp_path: Path) -> None:
+    found = page(tmp_path, "main;a 10\nmain;b 5\n", "main;a 4\nmain;c 7\n")
+    assert found.head["values"] == [{"event": 0, "side": 0}, {"event": 0, "side": 1}]
+    assert found.head["totals"] == [15, 11]
+    rows = {name: (old[0], found.rows(1)[name, *rest][0]) for (name, *rest), old in found.rows(0).items()}
+    assert rows == {"main": (0, 0), "a": (10, 4), "b": (5, 0), "c": (0, 7)}
+    assert found.stacks(1) == {(UNKNOWN, "main", "a"): 4, (UNKNOWN, "main", "c"): 7}
+
+
+def timeline() -> bytes:
+    log = FdrLog(version=5)
+    log.buffer(tid=7, pid=1).cpu(0, 1000).enter(1, 0).enter(2, 10).exit(2, 20).enter(2, 5).exit(2, 1).exit(1, 64)
+    log.buffer(tid=8, pid=1).cpu(0, 1050).enter(3, 0).exit(3, 10)
+    return log.bytes()
+
+
+def test_calls_of_a_timeline_by_thread(tmp_path: Path) -> None:
+    (tmp_path / "t.xray").write_bytes(timeline())
+    report(tmp_path / "t.xray", tmp_path / "page.html")
+    found = Page(tmp_path / "page.html")
+    seven, eight = "process 1, thread 7", "process 1, thread 8"
+    one, two, three = (next(n for n, *_ in found.rows() if n.endswith(str(i))) for i in (1, 2, 3))
+    assert found.calls() == [
+        (seven, one, 0, 0, 100),
+        (seven, two, 1, 10, 20),
+        (seven, two, 1, 35, 1),
+        (eight, three, 0, 50, 10),
+    ]
+    assert found.head["time"] | {"threads": 2} == {
+        "threads": 2,
+        "ticks per second": 1_000_000_000,
+        "length": 100,
+        "shortest": 0,
+        "left out": 0,
+    }
+    assert found.stacks() == {(seven, one): 79, (seven, one, two): 21, (eight, three): 10}
+
+
+def spans(calls: list[tuple[int, int]], room: int) -> tuple[list[tuple[int, int]], int, int]:
+    """(start, duration) of what is kept of calls (start, end) of one thread; the pixel; how many are left out."""
+    model = Model()
+    thread, function = model.thread(1, 1), model.function("f")
+    batch = Batch("timeline", 2 * len(calls))
+    for i, (time, op) in enumerate((t, op) for call in calls for t, op in zip(call, (0, 1), strict=True)):
+        batch.c.time[i], batch.c.op[i], batch.c.thread[i], batch.c.function[i] = time, op, thread, function
+    batch.c.n = 2 * len(calls)
+    err = ffi.new("struct fp_err *")
+    s = ffi.gc(lib.fp_spans_new(model.c, room), lib.fp_spans_free)
+    assert lib.fp_spans_put(s, batch.c, err) == lib.fp_spans_end(s, err) == lib.FP_DONE
+    return [(x.start, x.duration) for x in s.spans[0 : s.n]], int(s.pixel), int(s.left_out)
+
+
+def test_short_calls_make_room_for_long_ones() -> None:
+    calls = [(100 * i, 100 * i + 1 + i % 50) for i in range(1000)]
+    kept, pixel, left_out = spans(calls, 300)
+    assert kept == [(start, end - start) for start, end in calls if end - start >= pixel]
+    assert 0 < len(kept) <= 300
+    assert left_out == 1000 - len(kept)
+
+
+def test_contexts_that_do_not_fit_are_cut_while_they_are_added(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("fastprof.bridges.contexts._MOST_CONTEXTS", 100)
+    monkeypatch.setattr("fastprof.bridges.contexts.is_full", lambda project, limit: True)
+    lines = [f"main;large 5000\nmain;f{i};g{i} {1 + i % 7}\n" for i in range(5000)]
+    found = page(tmp_path, "".join(lines), prune=0)
+    assert sum(found.stacks().values()) == found.head["totals"][0]
+    assert found.stacks()[UNKNOWN, "main", "large"] == 25_000_000
+    assert len(found.columns["context up"]) < 10_200
+
+
+@pytest.mark.parametrize("inputs", [[], ["a", "b", "c"], ["-", "-"]])
+def test_one_input_or_two(inputs: list[str], tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match=r"shows one input, or compares two|only once"):
+        report(inputs, tmp_path / "page.html")
+    assert not (tmp_path / "page.html").exists()
+
+
+def test_an_unknown_value_type_is_an_error(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="there is no value type 'no', only"):
+        page(tmp_path, FOLDED, value="no")
+    assert not (tmp_path / "page.html").exists()
+
+
+def test_a_damaged_input_leaves_nothing(tmp_path: Path) -> None:
+    (tmp_path / "t.xray").write_bytes(timeline()[:-3])
+    with pytest.raises(FastprofError):
+        report(tmp_path / "t.xray", tmp_path / "page.html")
+    assert not (tmp_path / "page.html").exists()
+
+
+def test_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "a.folded").write_text(FOLDED)
+    output = str(tmp_path / "page.html")
+    assert main(["report", str(tmp_path / "a.folded"), "-o", output]) == 0
+    assert re.search(r"6 contexts, 4 functions -> .*page.html", capsys.readouterr().err)
+    assert Page(tmp_path / "page.html").head["command"] == f"fastprof report {tmp_path / 'a.folded'} -o {output}"
