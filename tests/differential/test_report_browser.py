@@ -1,0 +1,247 @@
+"""The page of `fastprof report` in a real browser, with its mouse and keyboard; figures are those of `fastprof top`."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from itertools import product
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+from fastprof import report, top
+from tests.differential.peers import VIEWERS, need
+from tests.support.paths import CORPUS
+from tests.unit.test_report_page import timeline
+
+LARGE = [CORPUS / file for file in ("callgrind/good/xdebug.callgrind", "xray/good/profiling-pool-clang19.xray")]
+# the middle of an element, of the box of a function in the flame graph
+AT = "(e => [e.left + e.width / 2, e.top + e.height / 2])"
+BOX = (
+    "(name => {{ const d = fastprof.flame.drawn.find(d => d.fn !== 4294967295 && fastprof.view.name(d.fn) === name),"
+    " c = document.getElementById('canvas').getBoundingClientRect();"
+    " return [c.left + d.x + d.w / 2, c.top + d.y + 9]; }})({})"
+)
+DRAWN = "fastprof.flame.drawn.map(d => [fastprof.view.name(d.fn, d.id), Math.round(d.w)])"
+ROWS = "[...document.querySelectorAll('.rows .row')].map(r => [...r.children].map(c => c.textContent))"
+FOLDED = "main;work 30\nmain;work;leaf 60\nmain;work;leaf;work 5\nmain 10\nother 1\n"
+
+
+class Seen(NamedTuple):
+    values: list[Any]
+    said: list[Any]
+    requests: list[str]
+
+
+def drive(page: Path, *steps: dict[str, Any], width: int = 1200, height: int = 900) -> list[Any]:
+    """The values of the steps; see tests/viewers/report.mjs.  No page may complain or ask for anything."""
+    need("chromium")
+    command = [need("node"), str(VIEWERS / "report.mjs"), str(page), str(width), str(height), json.dumps(steps)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+    seen = Seen(**json.loads(done.stdout))
+    assert seen.said == [] and seen.requests == []
+    return seen.values
+
+
+def value(expression: str) -> dict[str, Any]:
+    return {"value": expression}
+
+
+def click(selector: str) -> dict[str, Any]:
+    return {"click": f"{AT}(document.querySelector({json.dumps(selector)}).getBoundingClientRect())"}
+
+
+def click_box(name: str) -> dict[str, Any]:
+    return {"click": BOX.format(json.dumps(name))}
+
+
+def choose(selector: str, text: str) -> dict[str, Any]:
+    """An entry of a <select>, whose list the browser draws outside of the page."""
+    return value(
+        f"(s => {{ s.value = [...s.options].find(o => o.text === {json.dumps(text)}).value;"
+        f" s.dispatchEvent(new Event('change')); }})(document.querySelector({json.dumps(selector)}))"
+    )
+
+
+def text_of(selector: str) -> dict[str, Any]:
+    return value(f"document.querySelector({json.dumps(selector)}).textContent")
+
+
+@pytest.fixture
+def folded(tmp_path: Path) -> Path:
+    (tmp_path / "a.folded").write_text(FOLDED)
+    report(tmp_path / "a.folded", tmp_path / "page.html")
+    return tmp_path / "page.html"
+
+
+def test_boxes_are_as_wide_as_costs_and_a_click_zooms(folded: Path) -> None:
+    whole, zoomed, hover, out = drive(
+        folded, value(DRAWN), click_box("leaf"), value(DRAWN), text_of("#hover"), {"keys": ["Escape"]}, value(DRAWN)
+    )
+    everything = dict(whole)["everything"]
+    assert dict(whole)["main"] == pytest.approx(everything * 105 / 106, abs=2)
+    assert dict(whole)["leaf"] == pytest.approx(everything * 65 / 106, abs=2)
+    assert dict(zoomed)["leaf"] == dict(zoomed)["main"] == everything
+    assert "other" not in dict(zoomed)
+    assert hover.startswith("leaf 65 (61.3 %), self 60 (56.6 %)")
+    assert out == whole
+
+
+def test_search_says_the_share_of_matches(folded: Path) -> None:
+    """work is within itself once, and counts once: 95 of 106."""
+    steps = {"keys": ["/"]}, {"type": "^work$"}, text_of("#matches"), {"keys": ["Escape"]}, text_of("#matches")
+    assert drive(folded, *steps) == ["89.6 % in 1 matching functions", ""]
+
+
+def test_the_table_is_sorted_and_filtered(folded: Path) -> None:
+    heading = ".head .cell:nth-child({}) button"
+    by_self, by_inclusive, turned, by_name, filtered, count = drive(
+        folded,
+        value(ROWS),
+        click(heading.format(3)),
+        value(ROWS),
+        click(heading.format(3)),
+        value(ROWS),
+        click(heading.format(5)),
+        value(ROWS),
+        {"keys": ["t"]},
+        {"type": "^[wl]"},
+        value(ROWS),
+        text_of("#count"),
+    )
+    names = [[row[-1].split()[0] for row in rows] for rows in (by_self, by_inclusive, turned, by_name, filtered)]
+    assert names == [
+        ["leaf", "work", "main", "other"],
+        ["main", "work", "leaf", "other"],
+        ["other", "leaf", "work", "main"],
+        ["leaf", "main", "other", "work"],
+        ["leaf", "work"],
+    ]
+    assert by_self[0][:4] == ["60", "56.6", "65", "61.3"]
+    assert count == "2 functions"
+
+
+@pytest.mark.parametrize("path", LARGE, ids=lambda path: path.name)
+def test_figures_are_those_of_top(path: Path, tmp_path: Path) -> None:
+    report(path, tmp_path / "page.html")
+    rows = """Array.from({length: fastprof.data.head.rows}, (_, i) => [fastprof.view.name(i),
+        fastprof.data.column('row self 0')[i], fastprof.data.column('row inclusive 0')[i]])"""
+    shown, first = drive(tmp_path / "page.html", value(rows), value(ROWS))
+    expected = top(path, n=0).rows
+    assert sorted(map(tuple, shown)) == sorted((row.name, row.self, row.inclusive) for row in expected)
+    assert first[0][0] == f"{expected[0].self:,}"
+
+
+def test_a_row_shows_callers_and_callees(folded: Path) -> None:
+    (details,) = drive(folded, click(".rows .row:nth-child(1)"), text_of("#details"))
+    assert details.startswith("leaf")
+    assert details.index("Called by") < details.index("work") < details.rindex("Calls")
+    focus = value("document.querySelector('.rows').focus()")
+    _, name = drive(folded, click(".rows .row"), focus, {"keys": ["ArrowDown"]}, text_of("#details h2"))
+    assert name == "work"
+
+
+def test_keys_walk_the_flame_graph(folded: Path) -> None:
+    steps = {"keys": ["g", "ArrowDown", "ArrowDown", "ArrowDown", "Enter"]}, text_of("#details h2"), value(DRAWN)
+    name, drawn = drive(folded, *steps)
+    assert name == "work"
+    assert drawn.index(["work", dict(drawn)["everything"]]) == 2
+
+
+def test_value_types_threads_and_time(tmp_path: Path) -> None:
+    (tmp_path / "t.xray").write_bytes(timeline())
+    report(tmp_path / "t.xray", tmp_path / "page.html")
+    seen = drive(
+        tmp_path / "page.html",
+        value(DRAWN),
+        choose("#thread", "process 1, thread 8"),
+        value(DRAWN),
+        choose("#thread", "all 2"),
+        choose("#value", "calls (count)"),
+        value(ROWS),
+        choose("#order", "in order of time"),
+        value(DRAWN),
+        value("fastprof.view.marks(0, 1, 5).map(m => m[1])"),
+    )
+    whole, one, calls, timed, axis = (one for one in seen if one is not None)
+    assert [len(drawn) for drawn in (whole, one, timed)] == [4, 2, 4]
+    assert one[0][1] == one[1][1]
+    assert sorted(row[0] for row in calls) == ["1", "1", "2"]
+    widths = sorted(width for _, width in timed)
+    assert [round(width / widths[-1], 2) for width in widths] == [0.01, 0.1, 0.2, 1]
+    assert axis == ["0 ns", "20 ns", "40 ns", "60 ns", "80 ns"]
+
+
+def test_a_difference_is_coloured(tmp_path: Path) -> None:
+    (tmp_path / "old.folded").write_text("main;a 50\nmain;b 50\nmain;c 50\n")
+    (tmp_path / "new.folded").write_text("main;a 90\nmain;b 10\nmain;c 50\n")
+    report([tmp_path / "old.folded", tmp_path / "new.folded"], tmp_path / "page.html")
+    colour = "fastprof.flame.drawn.map(d => [fastprof.view.name(d.fn, d.id), fastprof.view.colour(d.id, d.fn)[0]])"
+    light = value("document.documentElement.dataset.theme === 'dark' && document.getElementById('theme').click()")
+    _, colours, rows, title = drive(tmp_path / "page.html", light, value(colour), value(ROWS), text_of("#title"))
+    assert dict(colours)["a"].startswith("hsl(4 ") and dict(colours)["b"].startswith("hsl(213 ")
+    assert dict(colours)["c"] == dict(colours)["main"] == "#dfe2e7"
+    assert [row[0] for row in rows] == ["+40", "-40", "0", "0"]
+    assert title == "old.folded → new.folded"
+
+
+HOSTILE = "<img src=x onerror=alert(1)></script><script>alert(2)</script>"
+
+
+def test_names_are_text_and_nothing_can_be_loaded(tmp_path: Path) -> None:
+    (tmp_path / "a.folded").write_text(f"main;{HOSTILE} 3\n")
+    report(tmp_path / "a.folded", tmp_path / "page.html")
+    tries = """(async () => {
+        const script = document.createElement('script');
+        script.textContent = 'window.ran = 1';
+        document.body.append(script);
+        new Image().src = 'https://example.com/x.png';
+        await fetch('https://example.com/').catch(() => {});
+        await new Promise(done => setTimeout(done, 200));
+        return [window.ran ?? 0, document.images.length, window.refused.length];
+    })()"""
+    script = [click(".rows .row"), text_of("#details h2"), value("document.images.length"), value(tries)]
+    need("chromium")
+    command = [
+        need("node"),
+        str(VIEWERS / "report.mjs"),
+        str(tmp_path / "page.html"),
+        "1200",
+        "900",
+        json.dumps(script),
+    ]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+    name, images, (ran, loaded, refused) = json.loads(done.stdout)["values"]
+    assert (name, images, ran, loaded) == (HOSTILE, 0, 0, 0)
+    assert refused >= 3
+
+
+def test_a_phone_has_room_for_everything(folded: Path) -> None:
+    """Nothing stands out of the window, and no control above another."""
+    boxes = """[...document.querySelectorAll('select, input, button, h1, #hover')].filter(e => e.offsetParent)
+        .map(e => e.getBoundingClientRect()).map(b => [b.left, b.top, b.right, b.bottom])"""
+    width, found = drive(folded, value("document.documentElement.scrollWidth"), value(boxes), width=390, height=844)
+    assert width <= 390
+    assert all(left >= 0 and right <= 390 for left, _, right, _ in found)
+    for (i, a), (j, b) in product(enumerate(found), repeat=2):
+        apart = a[2] <= b[0] or b[2] <= a[0] or a[3] <= b[1] or b[3] <= a[1]
+        assert i == j or apart
+
+
+def test_a_hundred_thousand_contexts_draw_only_what_is_seen(tmp_path: Path) -> None:
+    lines = (f"main;a{a};b{b};c{c} {1 + (a * b * c) % 13}\n" for a, b, c in product(range(50), repeat=3))
+    (tmp_path / "a.folded").write_text("".join(lines))
+    report(tmp_path / "a.folded", tmp_path / "page.html", prune=0)
+    nodes, drawn, zoomed = drive(
+        tmp_path / "page.html",
+        value("fastprof.view.tree.n"),
+        value("fastprof.flame.drawn.length"),
+        click_box("a49"),
+        value("fastprof.flame.drawn.length"),
+    )
+    assert nodes == 1 + 1 + 50 + 2500 + 125_000
+    assert 50 < drawn < 5_000
+    assert 50 < zoomed < 5_000

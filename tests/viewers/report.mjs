@@ -1,0 +1,47 @@
+// Drives a page of `fastprof report`: node report.mjs PAGE WIDTH HEIGHT STEPS.  STEPS is JSON, a list of
+//   {"value": EXPRESSION}      the value is printed
+//   {"click": EXPRESSION}      the mouse, at [x, y] of the window
+//   {"keys": ["/", "Enter"]}   the keyboard
+//   {"type": TEXT}             text into what has the focus
+//   {"picture": FILE}
+// Prints {"values": [...], "said": [...], "requests": [...]}: also what the page logged, and asked the network for.
+import {writeFileSync} from 'node:fs';
+import {resolve} from 'node:path';
+import {pathToFileURL} from 'node:url';
+import {withPage} from './browser.mjs';
+
+const [file, width, height, steps] = process.argv.slice(2);
+
+await withPage(async page => {
+  const metrics = {width: Number(width), height: Number(height), deviceScaleFactor: 1, mobile: false};
+  await page.send('Emulation.setDeviceMetricsOverride', metrics);
+  await page.before(`window.refused = [];
+    document.addEventListener('securitypolicyviolation', event => window.refused.push(event.blockedURI));`);
+  await page.open(pathToFileURL(resolve(file)).href);
+  await page.until('document.documentElement.dataset.ready');
+  const values = [];
+  const painted = () => page.value('new Promise(done => requestAnimationFrame(() => requestAnimationFrame(() => done(1))))');
+  await painted();
+  for (const step of JSON.parse(steps)) {
+    if ('value' in step) values.push(await page.value(step.value));
+    else if ('click' in step) {
+      const [x, y] = await page.value(step.click);
+      await page.send('Input.dispatchMouseEvent', {type: 'mouseMoved', x, y});
+      for (const type of ['mousePressed', 'mouseReleased'])
+        await page.send('Input.dispatchMouseEvent', {type, x, y, button: 'left', clickCount: 1});
+    } else if ('keys' in step)
+      for (const key of step.keys) {
+        const text = key === 'Enter' ? '\r' : key.length === 1 ? key : undefined;
+        await page.send('Input.dispatchKeyEvent', {type: 'keyDown', key, code: key, text});
+        await page.send('Input.dispatchKeyEvent', {type: 'keyUp', key, code: key});
+      }
+    else if ('type' in step) await page.send('Input.insertText', {text: step.type});
+    else {
+      const {data} = await page.send('Page.captureScreenshot', {format: 'png'});
+      writeFileSync(step.picture, Buffer.from(data, 'base64'));
+    }
+    await painted();
+  }
+  const requests = await page.value('performance.getEntriesByType("resource").map(entry => entry.name)');
+  console.log(JSON.stringify({values, said: page.said, requests}));
+});
