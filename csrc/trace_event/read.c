@@ -267,7 +267,7 @@ static int call_row(struct fp_trace_read *r, uint32_t thread, uint64_t now, stru
             if (r->stage == 1) {
                 add_row(out, e->n_args ? FP_OP_ENTER_ARGS : FP_OP_ENTER, now, thread, function);
             } else {
-                const uint32_t i = add_row(out, FP_OP_ARGUMENT, now, thread, function);
+                const uint32_t i = add_row(out, FP_OP_ARGUMENT, now, thread, 0);
                 out->aux[i] = e->args[r->stage - 2];
             }
         }
