@@ -299,7 +299,7 @@ def labelled(path: Path, n: int) -> None:
 @pytest.mark.parametrize("inputs", [1, 2])
 def test_sums_of_stacks_keep_to_the_limit(inputs: int, tmp_path: Path) -> None:
     path = str(tmp_path / "many.pb")
-    labelled(Path(path), 500)
+    labelled(Path(path), 700)
     of_both = ("convert", "-q", *[path] * inputs, "-o", "/dev/null", "--to", "pprof", "--max-memory")
     assert peak(*of_both, "1M") < peak(*of_both, "1G") - (10 << 20)
 
