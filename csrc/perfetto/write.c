@@ -86,17 +86,16 @@ static void put_clock(struct fp_buf *out, uint32_t clock, int incremental) {
     fp_wire_end(out, mark);
 }
 
-int fp_perfetto_thread(struct fp_perfetto *w, uint32_t thread, uint32_t process, int32_t pid, int64_t tid,
-                       const char *name, size_t n, struct fp_buf *out) {
+int fp_perfetto_begin(struct fp_perfetto *w, uint32_t thread, struct fp_buf *out) {
     const uint64_t sequence = (uint64_t)thread + 1;
-    size_t packet = fp_wire_begin(out, PACKET), mark, who;
+    size_t packet = fp_wire_begin(out, PACKET), mark, event;
     fp_wire_put_number(out, SEQUENCE, sequence);
     fp_wire_put_number(out, SEQUENCE_FLAGS, STATE_CLEARED);
     fp_wire_put_number(out, FIRST_PACKET, 1);
     mark = fp_wire_begin(out, DEFAULTS);
-    who = fp_wire_begin(out, TRACK_EVENT);
+    event = fp_wire_begin(out, TRACK_EVENT);
     fp_wire_put_number(out, TRACK_UUID, sequence);
-    fp_wire_end(out, who);
+    fp_wire_end(out, event);
     fp_wire_put_number(out, CLOCK_ID, OWN_CLOCK);
     fp_wire_end(out, mark);
     fp_wire_end(out, packet);
@@ -107,19 +106,20 @@ int fp_perfetto_thread(struct fp_perfetto *w, uint32_t thread, uint32_t process,
     put_clock(out, OWN_CLOCK, 1);
     put_clock(out, BOOTTIME, 0);
     fp_wire_end(out, mark);
-    fp_wire_end(out, packet);
+    w->threads[thread].begun = 1;
+    return fp_wire_end(out, packet);
+}
 
-    packet = fp_wire_begin(out, PACKET);
-    fp_wire_put_number(out, SEQUENCE, sequence);
-    mark = fp_wire_begin(out, TRACK_DESCRIPTOR);
-    fp_wire_put_number(out, 1, sequence);
+int fp_perfetto_thread(uint32_t thread, uint32_t process, int32_t pid, int64_t tid, const char *name, size_t n,
+                       struct fp_buf *out) {
+    const size_t packet = fp_wire_begin(out, PACKET), track = fp_wire_begin(out, TRACK_DESCRIPTOR);
+    fp_wire_put_number(out, 1, (uint64_t)thread + 1);
     fp_wire_put_number(out, 5, process_uuid(process));
-    who = fp_wire_begin(out, 4);
+    const size_t who = fp_wire_begin(out, 4);
     fp_wire_put_number(out, 1, (uint64_t)pid);
     fp_wire_put_number(out, 2, (uint64_t)tid);
     fp_wire_put_bytes(out, 5, name, n);
-    w->threads[thread].begun = 1;
-    return end_all(out, (const size_t[]){packet, mark, who});
+    return end_all(out, (const size_t[]){packet, track, who});
 }
 
 /* ---- events ---- */

@@ -29,7 +29,7 @@ enum { FP_PERFETTO_DEPTH = 512 };
 
 struct fp_perfetto {
     const struct fp_model *model; /* borrowed */
-    uint32_t asked;               /* after FP_ASK: the thread to call fp_perfetto_thread for */
+    uint32_t asked;               /* after FP_ASK: the thread to call fp_perfetto_begin for */
     uint32_t row;                 /* of the batch: the first one that was not written */
     /* what is written, and what is not as it was */
     uint64_t calls, events, arguments;
@@ -50,11 +50,14 @@ struct fp_perfetto {
 struct fp_perfetto *fp_perfetto_new(const struct fp_model *model);
 void fp_perfetto_free(struct fp_perfetto *w);
 
-/* Writes who a process is, which is given a number from 1 on.  A thread: the same, and the number of its process.
- * Names are UTF-8.  Once each, a process before its threads.  0 or FP_E_NOMEM. */
+/* Writes who a process is, which is given a number from 1 on, and who a thread of it is.  Names are UTF-8.  A thread
+ * may be written again, and is then called so; of a process the first name holds.  0 or FP_E_NOMEM. */
 int fp_perfetto_process(uint32_t process, int32_t pid, const char *name, size_t n, struct fp_buf *out);
-int fp_perfetto_thread(struct fp_perfetto *w, uint32_t thread, uint32_t process, int32_t pid, int64_t tid,
-                       const char *name, size_t n, struct fp_buf *out);
+int fp_perfetto_thread(uint32_t thread, uint32_t process, int32_t pid, int64_t tid, const char *name, size_t n,
+                       struct fp_buf *out);
+
+/* Begins the sequence of a thread; to be called once.  0 or FP_E_NOMEM. */
+int fp_perfetto_begin(struct fp_perfetto *w, uint32_t thread, struct fp_buf *out);
 
 /* Writes the rows of a batch from w->row on, which the caller sets to 0.  FP_ASK for a thread that is new: say who it
  * is and call again.  FP_DONE or FP_E_NOMEM. */

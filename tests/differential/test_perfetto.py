@@ -13,6 +13,7 @@ from tests.support import product
 from tests.support.conversions import convert_bytes
 from tests.support.paths import CORPUS, SHARED
 from tests.support.xraylog import FdrLog
+from tests.unit.test_perfetto import NAMED_LATE
 
 SLICES = (
     "select coalesce(p.pid, 0), coalesce(p.name, ''), t.tid, coalesce(t.name, ''), s.name, s.ts, s.dur, s.depth "
@@ -93,3 +94,11 @@ def test_arguments_and_events(tmp_path: Path) -> None:
         ["typed event", "debug.data", "00ff"],
         ["typed event", "debug.type", 7],
     ]
+
+
+def test_names_that_come_last_hold(tmp_path: Path) -> None:
+    path = tmp_path / "named.pftrace"
+    path.write_bytes(convert_bytes(NAMED_LATE, "trace-event", "perfetto").data)
+    slices, errors = viewer("trace_processor", path, SLICES, ERRORS)
+    assert errors == []
+    assert slices == [[4, "server", 7, "worker", "main", 1000, 1000, 0]]

@@ -1,7 +1,8 @@
 """The obvious reader of Perfetto traces made of TrackEvents: slices and instants by thread.
 
-As the trace processor does it (google/perfetto src/trace_processor/importers/proto): state is that of a sequence, an END
-closes the innermost BEGIN of its track.  Packets are taken in the order of the file.
+As the trace processor does it (google/perfetto src/trace_processor/importers/proto): state is that of a sequence, an
+END closes the innermost BEGIN of its track, the first name of a process and the last one of a thread hold.  Packets are
+taken in the order of the file.
 """
 
 from __future__ import annotations
@@ -99,14 +100,17 @@ def read(data: bytes) -> list[Track]:
         for descriptor in map(message, packet[DESCRIPTOR]):
             for process in map(message, descriptor[3]):
                 assert 0 < process[1][0] < 1 << 31
-                processes[process[1][0]] = process[6][0].decode()
+                processes.setdefault(process[1][0], process[6][0].decode())
             for thread in map(message, descriptor[4]):
                 pid, tid = thread[1][0], thread[2][0]
-                assert descriptor[1][0] not in tracks
-                tracks[descriptor[1][0]] = Track(pid, tid, thread[5][0].decode(), processes[pid])
+                track = tracks.setdefault(descriptor[1][0], Track(pid, tid, "", ""))
+                assert (track.pid, track.tid) == (pid, tid)
+                track.name = thread[5][0].decode()
         if packet[TRACK_EVENT]:
             assert packet[FLAGS] == [NEEDS_STATE]
             _event(packet, sequences[sequence], tracks)
+    for track in tracks.values():
+        track.process = processes[track.pid]
     assert len({track.tid for track in tracks.values()}) == len(tracks)
     return [*tracks.values()]
 

@@ -150,3 +150,12 @@ def test_what_is_written_away_comes_back(monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.setattr(write, "_BUFFERED", 10)
     monkeypatch.setattr(write, "lib", Small())
     assert firefox.read(convert_bytes(data, "xray", "firefox", capacity=3).data) == expected
+
+
+def test_names_of_threads_are_those_of_the_source() -> None:
+    text = b"""[{"name":"main","ph":"B","ts":1,"pid":4,"tid":7}, {"name":"main","ph":"E","ts":2,"pid":4,"tid":7},
+    {"name":"process_name","ph":"M","pid":4,"args":{"name":"server"}},
+    {"name":"thread_name","ph":"M","pid":4,"tid":7,"args":{"name":"worker"}}]"""
+    (thread,) = firefox.read(convert_bytes(text, "trace-event", "firefox").data)
+    assert (thread.process, thread.pid, thread.name, thread.tid) == ("server", "4", "worker", 7)
+    assert dict(thread.self_) == {"main": Decimal("0.001")}

@@ -78,7 +78,7 @@ def test_a_name_that_is_not_utf8_is_mended_and_counted() -> None:
 
 def test_what_has_no_times_is_refused_with_what_to_choose() -> None:
     for data, from_ in ((b"main;f 3\n", "folded"), (b"events: Ir\nfn=f\n1 2\n", "callgrind")):
-        with pytest.raises(UsageError, match="say when things happened.*pprof or folded"):
+        with pytest.raises(UsageError, match=r"say when things happened.*pprof or folded"):
             convert_bytes(data, from_, "perfetto", Options())
 
 
@@ -111,3 +111,15 @@ def test_very_many_exits_without_entries() -> None:
         (f"#{i}", 301 - i if i > 150 else 452 - 2 * i) for i in range(1, 301)
     ] * 3
     assert done.report.repairs == {"orphan exits": 3 * 301, "unwound frames": 3 * 149}
+
+
+NAMED_LATE = b"""[
+{"name":"main","ph":"B","ts":1,"pid":4,"tid":7}, {"name":"main","ph":"E","ts":2,"pid":4,"tid":7},
+{"name":"process_name","ph":"M","pid":4,"args":{"name":"server"}},
+{"name":"thread_name","ph":"M","pid":4,"tid":7,"args":{"name":"worker"}}]"""
+
+
+def test_names_of_threads_may_come_last() -> None:
+    (track,) = perfetto.read(convert_bytes(NAMED_LATE, "trace-event", "perfetto").data)
+    assert (track.process, track.pid, track.name, track.tid) == ("server", 4, "worker", 7)
+    assert [(s.name, s.begin, s.end) for s in track.slices] == [("main", 1000, 2000)]

@@ -154,19 +154,21 @@ class FirefoxWriter(Writer):
     def _thread(self, k: int, threads: Threads) -> None:
         """A thread; of stacks one for each value type."""
         w, t = self._w, self._w.threads[k]
-        who = threads.who(t.thread, self.model.parts[t.part])
+        part = self.model.parts[t.part]
+        who = threads.who(t.thread, part)
+        process_name, thread_name = threads.called(t.thread, who, part)
         known = any(self.model.row("threads", t.thread))
         first = lib.FP_FIREFOX_SHARED + k * w.stride
         types: list[ValueType | None] = [*self._types] if self._types else [None]
         for i, value_type in enumerate(types):
-            name = who.name if value_type is None or known else value_type.name
+            name = thread_name if value_type is None or known else value_type.name
             if known and value_type is not None and len(types) > 1:
-                name = f"{value_type.name}, {name}"
+                name = f"{value_type.name}, {thread_name}"
             self.text(b"," if k or i else b"")
             self._object(
                 {
                     "name": name,
-                    "processName": who.process_name,
+                    "processName": process_name,
                     "pid": str(who.pid),
                     "tid": who.tid,
                     "isMainThread": who.tid == who.pid,

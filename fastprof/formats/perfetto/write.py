@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from fastprof.core._c import ffi, lib
+from fastprof.core._c import lib
 from fastprof.core.engine import Writer
 from fastprof.core.model import Batch, Model
 from fastprof.core.options import Options
 from fastprof.core.owner import owned
 from fastprof.core.report import Report
 from fastprof.core.sink import Sink
-from fastprof.core.threads import Threads
+from fastprof.core.threads import Threads, Who
 
 # Of a sequence without events: readers do not recognize an empty file.
 _NOTHING = b"\x0a\x07\x50\x01\x68\x01\xb8\x05\x01"
@@ -26,21 +26,32 @@ class PerfettoWriter(Writer):
         super().__init__(model, sink, options, report)
         self._w = owned(lib.fp_perfetto_new(model.c), lib.fp_perfetto_free, "the Perfetto writer")
         self._threads = Threads(model, _MOST_PID, _MOST_TID)
+        self._seen: list[tuple[int, Who, int]] = []  # threads and their parts
 
     def put(self, batch: Batch) -> None:
         w = self._w
         w.row = 0
         while self._status(lib.fp_perfetto_put(w, batch.c, self.out)) == lib.FP_ASK:
             who = self._threads.who(w.asked, self.model.parts[batch.part])
-            if who.new_process:
-                name = who.process_name.encode()
-                self._status(lib.fp_perfetto_process(who.process, who.pid, name, len(name), self.out))
-            name = who.name.encode()
-            self._status(lib.fp_perfetto_thread(w, w.asked, who.process, who.pid, who.tid, name, len(name), self.out))
+            self._seen.append((w.asked, who, batch.part))
+            self._name_thread(w.asked, who, who.name)
+            self._status(lib.fp_perfetto_begin(w, w.asked, self.out))
+
+    def _name_thread(self, thread: int, who: Who, called: str) -> None:
+        name = called.encode()
+        self._status(lib.fp_perfetto_thread(thread, who.process, who.pid, who.tid, name, len(name), self.out))
 
     def end(self) -> None:
         w, report = self._w, self.report
         self._status(lib.fp_perfetto_end(w, self.out))
+        # The source may name them at its end.  Of a process the first name holds, of a thread the last.
+        for thread, who, part in self._seen:
+            process, called = self._threads.called(thread, who, self.model.parts[part])
+            if who.new_process:
+                name = process.encode()
+                self._status(lib.fp_perfetto_process(who.process, who.pid, name, len(name), self.out))
+            if called != who.name:
+                self._name_thread(thread, who, called)
         self.written = int(w.calls + w.events)
         if not self.written:
             report.warn("nothing has a time: the trace is valid and empty")
