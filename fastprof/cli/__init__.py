@@ -19,6 +19,7 @@ VERBS = {
     "info": "say what is in a profile",
     "top": "say what costs most: functions, lines, files, objects, threads",
     "report": "make a page to look at: flame graph, functions, callers",
+    "view": "open that page in the browser, or another viewer",
     "annotate": "show source lines, or instructions, with their costs",
     "archive": "keep many profiles in one file: add, list, extract",
     "formats": "list the formats and what can be done with each",

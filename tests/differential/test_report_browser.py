@@ -15,7 +15,7 @@ from tests.differential.peers import VIEWERS, need
 from tests.support.paths import CORPUS
 from tests.unit.test_report_page import timeline
 
-LARGE = [CORPUS / file for file in ("callgrind/good/xdebug.callgrind", "xray/good/profiling-pool-clang19.xray")]
+LARGE = [CORPUS / file for file in ("callgrind/good/xdebug.callgrind", "pprof/good/go-heap.pb.gz")]
 # the middle of an element, of the box of a function in the flame graph
 AT = "(e => [e.left + e.width / 2, e.top + e.height / 2])"
 BOX = (
@@ -127,11 +127,11 @@ def test_the_table_is_sorted_and_filtered(folded: Path) -> None:
 def test_figures_are_those_of_top(path: Path, tmp_path: Path) -> None:
     report(path, tmp_path / "page.html")
     rows = """Array.from({length: fastprof.data.head.rows}, (_, i) => [fastprof.view.name(i),
-        fastprof.data.column('row self 0')[i], fastprof.data.column('row inclusive 0')[i]])"""
+        fastprof.data.column(`row self ${fastprof.state.event.old}`)[i], fastprof.data.column(`row inclusive ${fastprof.state.event.old}`)[i]])"""
     shown, first = drive(tmp_path / "page.html", value(rows), value(ROWS))
     expected = top(path, n=0).rows
     assert sorted(map(tuple, shown)) == sorted((row.name, row.self, row.inclusive) for row in expected)
-    assert first[0][0] == f"{expected[0].self:,}"
+    assert first[0][1] == f"{100 * expected[0].self_share:.1f}"
 
 
 def test_a_row_shows_callers_and_callees(folded: Path) -> None:

@@ -13,14 +13,15 @@ const FLAGS = ['--headless=new', '--remote-debugging-pipe', '--no-sandbox', '--n
 export async function withPage(work, ...flags) {
   const profile = mkdtempSync(join(tmpdir(), 'chromium-'));
   const chromium = spawn('chromium', [...FLAGS, ...flags, `--user-data-dir=${profile}`, 'about:blank'],
-    {stdio: ['ignore', 'ignore', 'ignore', 'pipe', 'pipe']});
+    {stdio: ['ignore', 'ignore', 'ignore', 'pipe', 'pipe'], detached: true});
   const ended = new Promise(done => chromium.on('exit', done).on('error', done));
   try {
     const page = new Page(chromium);
     return await Promise.race([page.attach().then(() => work(page)),
       ended.then(() => { throw new Error('chromium ended'); })]);
   } finally {
-    chromium.kill('SIGKILL');
+    // with the processes that it started, which else may still write into its profile
+    try { process.kill(-chromium.pid, 'SIGKILL'); } catch { /* it has ended */ }
     await ended;
     rmSync(profile, {recursive: true, force: true, maxRetries: 10, retryDelay: 100});
   }

@@ -1,0 +1,69 @@
+"""fastprof view: a page, opened in the browser."""
+
+from __future__ import annotations
+
+import argparse
+import tempfile
+import webbrowser
+from pathlib import Path
+
+from fastprof.cli import say
+from fastprof.cli.arguments import add_input_arguments, add_options, given_options, heading_of
+from fastprof.core.errors import UsageError
+from fastprof.verbs.report import options
+from fastprof.verbs.view import PORT, Server, view
+
+DESCRIPTION = """\
+Open the page of `fastprof report` in the browser. With
+--serve it comes from a server on 127.0.0.1, with links
+that show the profile in speedscope, Perfetto's UI and the
+Firefox Profiler. The profile stays on this machine."""
+EXAMPLES = """\
+examples:
+  fastprof view cpu.pb.gz
+  fastprof view trace.xray -s ./program --serve
+"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("input", metavar="INPUT", help="a file, a directory, or - for standard input")
+    add_input_arguments(parser)
+    group = heading_of(parser, "browser")
+    group.add_argument("--serve", action="store_true", help="serve page and profile on 127.0.0.1 until interrupted")
+    group.add_argument(
+        "--port",
+        type=int,
+        metavar="N",
+        help=f"where to serve (default: {PORT}, the only port that Perfetto's page may fetch from; 0: any)",
+    )
+    group.add_argument("--no-browser", action="store_true", help="only say where the page is")
+    add_options(parser, options())
+
+
+def run(args: argparse.Namespace) -> int:
+    given = given_options(args, options())
+    if not args.serve:
+        if args.port is not None:
+            raise UsageError("--port is for --serve")
+        path = view(args.input, from_=args.from_, **given)
+        _open(Path(path).as_uri(), args.no_browser)
+        return 0
+    port = PORT if args.port is None else args.port
+    if not 0 <= port <= 65535:
+        raise UsageError(f"--port {port}: expected 0 to 65535")
+    with tempfile.TemporaryDirectory(prefix="fastprof-") as folder:
+        server = Server(args.input, folder, port, from_=args.from_, **given)
+        try:
+            _open(server.url, args.no_browser)
+            server.run()
+        except KeyboardInterrupt:  # the way to end it
+            pass
+        finally:
+            server.close()
+    return 0
+
+
+def _open(url: str, quietly: bool) -> None:
+    say(url)
+    if not quietly and not webbrowser.open(url):
+        say("there is no browser that can be started: open this address yourself")

@@ -1,0 +1,190 @@
+"""Opens a profile in the browser: the page of `report`, or a server of this machine with links to other viewers.
+
+A viewer's web page fetches the profile from 127.0.0.1, in the way that it documents, and shows it: the profile is not
+sent anywhere.  It is converted when it is first fetched.  Addresses have a random part, so that no other page and no
+other user finds them.
+"""
+
+from __future__ import annotations
+
+import html
+import os
+import secrets
+import tempfile
+from collections.abc import Callable
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from threading import Lock
+from urllib.parse import quote
+
+from fastprof.core._typing import Any, NamedTuple
+from fastprof.core.errors import FastprofError, UsageError
+from fastprof.core.model import Model
+from fastprof.core.options import Options
+from fastprof.core.report import Report
+from fastprof.verbs.convert import convert
+from fastprof.verbs.inputs import open_reader
+from fastprof.verbs.report import PRUNE, Path, report
+
+PORT = 9001  # the only one from which Perfetto's page may fetch a trace
+
+
+class Viewer(NamedTuple):
+    """A web page that shows a profile which it fetches from an address."""
+
+    title: str
+    origin: str
+    link: str  # behind the origin, with {} for the address
+    suffixes: tuple[str, str]  # of what it is given: of a timeline, and of stacks or a graph
+
+
+VIEWERS = (
+    Viewer("speedscope", "https://www.speedscope.app", "/#profileURL={}", (".speedscope.json", ".speedscope.json")),
+    Viewer("Perfetto", "https://ui.perfetto.dev", "/#!/?url={}", (".pftrace", ".pb.gz")),
+    Viewer("Firefox Profiler", "https://profiler.firefox.com", "/from-url/{}", (".profile.json", ".profile.json")),
+)
+
+
+def view(path: Path, *, from_: str | None = None, **options: Any) -> str:
+    """Write the page of `report` to a temporary file, which stays, and return its path.  Errors: as of `report`."""
+    handle, name = tempfile.mkstemp(prefix="fastprof-", suffix=".html")
+    os.close(handle)
+    try:
+        report(path, name, from_=from_, **options)
+    except BaseException:
+        os.unlink(name)
+        raise
+    return name
+
+
+class Server:
+    """Serves the page of a profile on 127.0.0.1, and the profile to VIEWERS.
+
+    `url` is where; `run` serves until it is interrupted.  The files are in `folder`, which is the caller's.
+    Errors: as of `report`; UsageError if the port is taken, or for standard input, which cannot be read again.
+    """
+
+    def __init__(self, path: Path, folder: str, port: int = PORT, *, from_: str | None = None, **options: Any) -> None:
+        self._path, self._folder, self._from, self._options = os.fspath(path), folder, from_, options
+        if self._path == "-":
+            raise UsageError("--serve reads its input again for each viewer, which standard input (-) cannot be")
+        self._is_timeline = _view_of(self._path, from_) == "timeline"
+        self._lock = Lock()
+        self._token = secrets.token_urlsafe(12)
+        report(self._path, os.path.join(folder, "page.html"), from_=from_, **options)
+        try:
+            self._http = ThreadingHTTPServer(("127.0.0.1", port), self._handler())
+        except OSError as error:
+            raise UsageError(f"--port {port}: {error.strerror}; choose another one, or 0 for any") from None
+        self.port = self._http.server_port
+        self.url = f"http://127.0.0.1:{self.port}/{self._token}/"
+
+    def run(self) -> None:
+        self._http.serve_forever()
+
+    def close(self) -> None:
+        self._http.server_close()
+
+    def links(self) -> list[tuple[str, str]]:
+        """Titles and addresses of the viewers that may fetch from this port."""
+        found = []
+        for viewer in VIEWERS:
+            if viewer.title != "Perfetto" or self.port == PORT:
+                address = quote(self.url + self._file_of(viewer), safe="")
+                found.append((viewer.title, viewer.origin + viewer.link.format(address)))
+        return found
+
+    def _file_of(self, viewer: Viewer) -> str:
+        return "profile" + viewer.suffixes[not self._is_timeline]
+
+    def _index(self) -> bytes:
+        links = "".join(
+            f'<li><a href="{html.escape(address)}" target="_blank" rel="noreferrer">{title}</a></li>'
+            for title, address in self.links()
+        )
+        name = html.escape(os.path.basename(self._path).encode("utf-8", "backslashreplace").decode())
+        text = (
+            '<!DOCTYPE html><html lang="en"><meta charset="utf-8"><title>fastprof view</title>'
+            '<meta name="viewport" content="width=device-width, initial-scale=1">'
+            f'<h1>{name}</h1><p><a href="page.html">The page of fastprof report</a></p>'
+            "<p>In other viewers, whose pages fetch the profile from this machine and send it nowhere:</p>"
+            f"<ul>{links}</ul>"
+        )
+        if self.port != PORT:
+            text += f"<p>Perfetto may only fetch from port {PORT}.</p>"
+        return text.encode()
+
+    def _content(self, name: str) -> bytes | None:
+        """A file below the random part; None if there is no such file."""
+        if name == "":
+            return self._index()
+        if name != "page.html" and name not in map(self._file_of, VIEWERS):
+            return None
+        target = os.path.join(self._folder, name)
+        with self._lock:
+            if not os.path.exists(target):
+                # the page alone is pruned; a viewer's format that would not look at another option says so
+                rest = {name: value for name, value in self._options.items() if name != PRUNE.name}
+                convert(self._path, target, from_=self._from, **rest)
+        with open(target, "rb") as file:
+            return file.read()
+
+    def _handler(self) -> type[BaseHTTPRequestHandler]:
+        return _handler(self._token, self._content, lambda: self.port)
+
+
+def _view_of(path: str, from_: str | None) -> str:
+    if os.path.isdir(path):
+        return "stacks"  # several files become one profile, which has no times
+    reader = open_reader(path, from_, Model(), Options(), Report())
+    with reader.source:
+        return reader.view
+
+
+def _handler(
+    token: str, content: Callable[[str], bytes | None], port: Callable[[], int]
+) -> type[BaseHTTPRequestHandler]:
+    origins = {viewer.origin for viewer in VIEWERS}
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            # another name for this address would be a page that has its own name led here
+            named = self.headers.get("Host", "") == f"127.0.0.1:{port()}"
+            before, _, name = self.path.partition("?")[0].removeprefix("/").partition("/")
+            found = None
+            status = 404
+            if named and secrets.compare_digest(before.encode(), token.encode()):
+                try:
+                    found = content(name)
+                    status = 200 if found is not None else 404
+                except FastprofError as error:
+                    found, status = f"{error}\n".encode("utf-8", "backslashreplace"), 500
+            body = found if found is not None else b"there is nothing here\n"
+            self.send_response(status)
+            is_page = status == 200 and name in ("", "page.html")
+            self.send_header("Content-Type", "text/html; charset=utf-8" if is_page else "application/octet-stream")
+            self.send_header("Content-Length", str(len(body)))
+            self.send_header("X-Content-Type-Options", "nosniff")
+            self.send_header("Referrer-Policy", "no-referrer")
+            self.send_header("Cache-Control", "no-store")
+            if status == 200 and not name:
+                self.send_header("Content-Security-Policy", "default-src 'none'")
+            self._allow_origin()
+            self.end_headers()
+            self.wfile.write(body)
+
+        def do_OPTIONS(self) -> None:
+            """A browser asks whether a page of the network may fetch from this machine."""
+            self.send_response(204)
+            self._allow_origin()
+            self.end_headers()
+
+        def _allow_origin(self) -> None:
+            origin = self.headers.get("Origin", "")
+            if origin in origins:
+                self.send_header("Access-Control-Allow-Origin", origin)
+                self.send_header("Access-Control-Allow-Private-Network", "true")
+
+        def log_message(self, format: str, *args: Any) -> None:
+            pass
+
+    return Handler

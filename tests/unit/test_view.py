@@ -1,0 +1,104 @@
+"""`fastprof view`: the temporary page, and what the server of this machine gives to whom."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from threading import Thread
+from urllib.parse import unquote
+
+import pytest
+
+from fastprof import UsageError, formats
+from fastprof.cli import main
+from fastprof.verbs.view import VIEWERS, Server
+from tests.support.pages import Page
+from tests.unit.test_report_page import FOLDED, timeline
+
+
+@pytest.fixture
+def server(tmp_path: Path) -> Iterator[Server]:
+    (tmp_path / "t.xray").write_bytes(timeline())
+    (tmp_path / "served").mkdir()
+    found = Server(tmp_path / "t.xray", str(tmp_path / "served"), port=0)
+    thread = Thread(target=found.run)
+    thread.start()
+    yield found
+    found._http.shutdown()
+    thread.join()
+    found.close()
+
+
+def get(server: Server, path: str, **headers: str) -> tuple[int, dict[str, str], bytes]:
+    connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=60)
+    connection.request("GET", path, headers=headers)
+    answer = connection.getresponse()
+    return answer.status, dict(answer.headers), answer.read()
+
+
+def below(server: Server) -> str:
+    return "/" + server.url.split("/", 3)[3]
+
+
+def test_the_page_and_the_links(server: Server, tmp_path: Path) -> None:
+    status, headers, index = get(server, below(server))
+    assert (status, headers["Content-Type"]) == (200, "text/html; charset=utf-8")
+    links = re.findall(r'href="(https://[^"]*)"', index.decode())
+    assert [link for _, link in server.links()] == links
+    assert len(links) == len(VIEWERS) - 1  # Perfetto may fetch from port 9001 alone
+    assert all(server.url + "profile." in unquote(link) for link in links)
+    status, _, page = get(server, below(server) + "page.html")
+    (tmp_path / "page.html").write_bytes(page)
+    assert status == 200 and Page(tmp_path / "page.html").head["rows"] == 3
+
+
+@pytest.mark.parametrize("viewer", VIEWERS, ids=lambda viewer: viewer.title)
+def test_each_viewer_may_fetch_its_file(viewer: object, server: Server) -> None:
+    name = server._file_of(viewer)  # type: ignore[arg-type]
+    status, headers, data = get(server, below(server) + name, Origin=viewer.origin)  # type: ignore[attr-defined]
+    assert (status, headers["Access-Control-Allow-Origin"]) == (200, viewer.origin)  # type: ignore[attr-defined]
+    assert len(data) > 100
+    assert formats.for_output(name).writer
+    if name.endswith(".json"):
+        json.loads(data)
+
+
+def test_nobody_else_gets_anything(server: Server) -> None:
+    page = below(server) + "page.html"
+    assert "Access-Control-Allow-Origin" not in get(server, page, Origin="https://example.com")[1]
+    assert get(server, page, Host="example.com")[0] == 404
+    assert get(server, "/page.html")[0] == get(server, "/")[0] == get(server, "/x/page.html")[0] == 404
+    assert get(server, below(server) + "../t.xray")[0] == get(server, below(server) + "served")[0] == 404
+
+
+def test_what_cannot_be_served_is_said(tmp_path: Path, server: Server) -> None:
+    with pytest.raises(UsageError, match="reads its input again"):
+        Server("-", str(tmp_path))
+    (tmp_path / "second").mkdir()
+    with pytest.raises(UsageError, match=f"--port {server.port}: .*in use; choose another one"):
+        Server(tmp_path / "t.xray", str(tmp_path / "second"), port=server.port)
+
+
+def test_the_temporary_page_stays(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    opened: list[str] = []
+    monkeypatch.setattr("webbrowser.open", lambda url: opened.append(url) or True)
+    (tmp_path / "a.folded").write_text(FOLDED)
+    assert main(["view", str(tmp_path / "a.folded")]) == 0
+    (page,) = tmp_path.glob("fastprof-*.html")
+    assert opened == [page.as_uri()]
+    assert capsys.readouterr().err == f"fastprof: {page.as_uri()}\n"
+    assert Page(page).head["rows"] == 4
+    assert main(["view", str(tmp_path / "none")]) == 1
+    assert len([*tmp_path.glob("fastprof-*.html")]) == 1
+
+
+def test_options_of_the_server_need_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["view", str(tmp_path / "a"), "--port", "1"]) == 2
+    assert main(["view", str(tmp_path / "a"), "--serve", "--port", "70000"]) == 2
+    assert "expected 0 to 65535" in capsys.readouterr().err
