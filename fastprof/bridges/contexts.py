@@ -79,8 +79,9 @@ class Shown:
             rows = estimated(self._graph(side, batches), self._model, self._apart, said)
             self._stacks(side, view, rows, self._estimates)
             for entry in said.not_representable.entries():
-                if entry["code"] != "call-counts":  # the table has them
-                    self._report.not_representable.add(entry["code"], entry["text"], entry["count"])
+                code = entry["code"]
+                if code != "call-counts":  # the table has them
+                    self._report.not_representable.add(code, entry["text"], entry["count"])
             for warning in said.warnings:
                 self._report.warn(warning)
 

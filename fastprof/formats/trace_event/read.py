@@ -180,7 +180,7 @@ class TraceEventReader(Reader):
         r, report = self._r, self.report
         for counter, code, text, n in (
             (report.repairs, "open-end", "arrays without an end", r.open_end),
-            (report.repairs, "empty-events", "events that say nothing", r.empty),
+            (report.repairs, "blank-events", "events that say nothing", r.empty),
             (report.repairs, "nameless-ends", "ends without a name, of the innermost call", r.nameless_ends),
             (report.repairs, "orphan-exits", "orphan exits", r.lost_ends),
             (report.repairs, "negative-times", "times below 0, taken for 0", r.below_zero),
