@@ -78,10 +78,10 @@ class Shown:
             said = Report()
             rows = estimated(self._graph(side, batches), self._model, self._apart, said)
             self._stacks(side, view, rows, self._estimates)
-            for entry in said.not_representable.entries():
-                code = entry["code"]
-                if code != "call-counts":  # the table has them
-                    self._report.not_representable.add(code, entry["text"], entry["count"])
+            lost = said.not_representable
+            for text in [text for text in lost if lost.codes[text] == "call-counts"]:
+                del lost[text]  # the table has them
+            self._report.not_representable.take(lost)
             for warning in said.warnings:
                 self._report.warn(warning)
 

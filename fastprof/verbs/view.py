@@ -38,7 +38,7 @@ class Viewer(NamedTuple):
 
 
 VIEWERS = (
-    Viewer("speedscope", "https://www.speedscope.app", "/#profileURL={}", (".speedscope.json", ".speedscope.json")),
+    Viewer("Speedscope", "https://www.speedscope.app", "/#profileURL={}", (".speedscope.json", ".speedscope.json")),
     Viewer("Perfetto", "https://ui.perfetto.dev", "/#!/?url={}", (".pftrace", ".pb.gz")),
     Viewer("Firefox Profiler", "https://profiler.firefox.com", "/from-url/{}", (".profile.json", ".profile.json")),
 )
