@@ -33,14 +33,22 @@ def record(benchmark: Any, input_: Path, command: list[str]) -> None:
     benchmark.extra_info["peak MB"] = round(best.peak_bytes / 1e6)
 
 
-@pytest.mark.parametrize("target", ["o.pftrace", "o.profile.json"])
+@pytest.mark.parametrize("target", ["o.pftrace", "o.profile.json", "o.trace.json", "o.speedscope.json"])
 def test_timeline(benchmark: Any, trace: Path, target: str, tmp_path: Path) -> None:
     symbols = ["-s", PROGRAM] if PROGRAM else []
     record(benchmark, trace, fastprof("convert", "-q", *symbols, trace, "-o", tmp_path / target))
 
 
-def test_stacks(benchmark: Any, profile: Path, tmp_path: Path) -> None:
-    record(benchmark, profile, fastprof("convert", "-q", "--no-symbols", profile, "-o", tmp_path / "o.profile.json"))
+@pytest.mark.parametrize("target", ["o.profile.json", "o.speedscope.json"])
+def test_stacks(benchmark: Any, profile: Path, target: str, tmp_path: Path) -> None:
+    record(benchmark, profile, fastprof("convert", "-q", "--no-symbols", profile, "-o", tmp_path / target))
+
+
+@pytest.mark.parametrize("target", ["o.trace.json", "o.speedscope.json"])
+def test_reading(benchmark: Any, trace: Path, target: str, tmp_path: Path) -> None:
+    """MB of the JSON."""
+    Run(fastprof("convert", "-q", trace, "-o", tmp_path / target))
+    record(benchmark, tmp_path / target, fastprof("info", tmp_path / target))
 
 
 def test_llvm_xray(benchmark: Any, trace: Path, tmp_path: Path) -> None:
