@@ -127,7 +127,8 @@ def test_the_table_is_sorted_and_filtered(folded: Path) -> None:
 def test_figures_are_those_of_top(path: Path, tmp_path: Path) -> None:
     report(path, tmp_path / "page.html")
     rows = """Array.from({length: fastprof.data.head.rows}, (_, i) => [fastprof.view.name(i),
-        fastprof.data.column(`row self ${fastprof.state.event.old}`)[i], fastprof.data.column(`row inclusive ${fastprof.state.event.old}`)[i]])"""
+        fastprof.data.column(`row self ${fastprof.state.event.old}`)[i],
+        fastprof.data.column(`row inclusive ${fastprof.state.event.old}`)[i]])"""
     shown, first = drive(tmp_path / "page.html", value(rows), value(ROWS))
     expected = top(path, n=0).rows
     assert sorted(map(tuple, shown)) == sorted((row.name, row.self, row.inclusive) for row in expected)
