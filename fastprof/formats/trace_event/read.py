@@ -35,6 +35,7 @@ class TraceEventReader(Reader):
         self._input: int | None = None  # its number in the model
         self._processes: dict[int, bytes] = {}
         self._threads: dict[tuple[int, int], bytes] = {}
+        self._new_names = False
         self._numbers: dict[tuple[Any, ...], int] = {}  # of ids that are no 32-bit numbers, ours
         self._free = _NO_ID
         self._file: Any = None
@@ -76,6 +77,8 @@ class TraceEventReader(Reader):
                 self._merge()
             else:
                 self._refill(r.hungry)
+        if self._new_names:
+            self._say_names()
         return int(status)
 
     # ---- processes and threads -----------------------------------------------
@@ -110,7 +113,7 @@ class TraceEventReader(Reader):
             self._threads[pid, tid] = b"thread " + name
         if lib.fp_trace_is(self._r, self.model.thread(pid, tid, self._input)):
             raise MemoryError("no memory for the threads of a trace")
-        self._say_names()
+        self._new_names = True
 
     def _note_name(self) -> None:
         pid, tid = self._ids()
@@ -122,13 +125,15 @@ class TraceEventReader(Reader):
             really = self._called(self._r.tid)
             self._threads[pid, tid] = name + (b" (%s)" % really if really else b"")
         self._r.noted = 1
-        self._say_names()
+        self._new_names = True
 
     def _say_names(self) -> None:
+        self._new_names = False
         extra = self.model.parts[self._part].extra
         if self._processes:
             extra["process_names"] = [*self._processes.items()]
         if self._threads:
+            extra.pop("thread_names", None)  # so that the order of keys is always the same
             extra["thread_names"] = [(pid, tid, name) for (pid, tid), name in self._threads.items()]
 
     # ---- records, sorted -----------------------------------------------------
