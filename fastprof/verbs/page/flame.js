@@ -7,7 +7,7 @@ const AXIS = 22;  // the height of the time axis, and of a thread's title
 class TreeBoxes {
   constructor(tree) {
     this.tree = tree;
-    this.rows = tree.maxDepth + 1;
+    this.rows = tree.deepest + 1;
     this.top = 0;
     this.titles = [];
   }

@@ -155,14 +155,14 @@ const begin = async () => {
       const kind = value => i => value(i) > 0 ? "more" : value(i) < 0 ? "less" : "";
       const plus = scale => ({...scale, write: value => signed(value, scale.write(value))});
       const found = [
-        number("Δ self", 104, delta(self), plus(own), kind(delta(self))), number("new self", 100, self(next), own),
-        number("Δ incl.", 104, delta(inclusive), plus(all), kind(delta(inclusive))), number("new incl.", 100, inclusive(next), all),
+        number("Δ self", 112, delta(self), plus(own), kind(delta(self))), number("new self", 118, self(next), own),
+        number("Δ incl.", 112, delta(inclusive), plus(all), kind(delta(inclusive))), number("new incl.", 118, inclusive(next), all),
       ];
       for (const of of [found[0], found[2]]) of.key = i => Math.abs(of.value(i));
       return [...narrow.matches ? [found[0], found[2]] : found, name];
     }
     const whole = total();
-    const share = (text, value) => ({title: text, width: 66, value, write: i => percent(value(i), whole).replace(" %", "")});
+    const share = (text, value) => ({title: text, width: 80, value, write: i => percent(value(i), whole).replace(" %", "")});
     const found = [
       number("self", 104, self(old), own), share("self %", self(old)),
       number("incl.", 104, inclusive(old), all), share("incl. %", inclusive(old)),
@@ -230,7 +230,7 @@ const begin = async () => {
       return;
     }
     const parts = [element("h2", {}, nameOf(fn))];
-    if (texts[filesOf[fn]]) parts.push(element("p", {class: "place"}, `file: ${texts[filesOf[fn]]}`));
+    if (texts[filesOf[fn]] && texts[filesOf[fn]] !== "???") parts.push(element("p", {class: "place"}, `file: ${texts[filesOf[fn]]}`));
     if (texts[objects[fn]]) parts.push(element("p", {class: "place"}, `object: ${texts[objects[fn]]}`));
     if (fn < nRows) {
       const box = (what, name) => {

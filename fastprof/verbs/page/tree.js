@@ -31,9 +31,7 @@ class Tree {
       for (let i = 0; i < n; i++) if (node[i] >= 0) this.self[k][node[i]] += values[k][i];
     this.total = this.self.map(self => this.summed(self));
     this.depth = new Uint16Array(size);
-    this.maxDepth = 0;
-    for (let i = 1; i < size; i++)
-      this.maxDepth = Math.max(this.maxDepth, this.depth[i] = Math.min(65535, this.depth[this.parent[i]] + 1));
+    for (let i = 1; i < size; i++) this.depth[i] = Math.min(65535, this.depth[this.parent[i]] + 1);
   }
 
   // Contexts of one thread are distinct; of several, those with the same functions become one.
@@ -74,7 +72,9 @@ class Tree {
     this.width = new Float64Array(n);
     const whole = weight[0] || 1;
     this.width[0] = 1;
+    this.deepest = 0;  // of what costs something
     for (let i = 0; i < n; i++) {
+      if (weight[i]) this.deepest = Math.max(this.deepest, this.depth[i]);
       const mine = this.children.subarray(this.child[i], this.child[i + 1]);
       if (mine.length > 1) mine.sort(before);
       let x = this.x[i];
