@@ -37,24 +37,13 @@ static int next_record(struct fp_trace_read *r) {
     return FP_DONE;
 }
 
-static uint32_t add_row(struct fp_batch *out, uint8_t op, uint64_t time, uint32_t thread, uint32_t function) {
-    const uint32_t i = out->n++;
-    out->time[i] = time;
-    out->thread[i] = thread;
-    out->function[i] = function;
-    out->op[i] = op;
-    out->cpu[i] = 0;
-    out->aux[i] = 0;
-    return i;
-}
-
 /* Ends the calls that do not last until the head.  FP_FULL or FP_DONE. */
 static int end_calls(struct fp_trace_read *r, struct fp_batch *out) {
     while (r->n_calls) {
         const struct fp_trace_call *top = &r->calls[r->n_calls - 1];
         if (r->has_head && r->head.thread == r->calls_of && top->end > r->head.time) return FP_DONE;
         if (out->n == out->cap) return FP_FULL;
-        if (top->end != UINT64_MAX) add_row(out, FP_OP_EXIT, top->end, r->calls_of, top->function);
+        if (top->end != UINT64_MAX) fp_trace_row(out, FP_OP_EXIT, top->end, r->calls_of, top->function);
         r->n_calls--;
     }
     return FP_DONE;
@@ -80,7 +69,7 @@ int fp_trace_merge(struct fp_trace_read *r, struct fp_batch *out, struct fp_err 
             if (fp_array_room(&r->calls, &r->cap_calls, (uint64_t)r->n_calls + 1, sizeof *r->calls))
                 return fp_no_memory(err);
             r->calls[r->n_calls++] = (struct fp_trace_call){end, h->id};
-            add_row(out, FP_OP_ENTER, h->time, h->thread, h->id);
+            fp_trace_row(out, FP_OP_ENTER, h->time, h->thread, h->id);
         } else {
             size_t n;
             uint64_t slice;
@@ -88,7 +77,7 @@ int fp_trace_merge(struct fp_trace_read *r, struct fp_batch *out, struct fp_err 
             const int status = fp_batch_payload(out, p, n, &slice);
             if (status == FP_E_OVERFLOW && out->n) return FP_FULL;
             if (status) return fp_no_memory(err);
-            out->aux[add_row(out, (uint8_t)h->op, h->time, h->thread, h->type)] = slice;
+            out->aux[fp_trace_row(out, (uint8_t)h->op, h->time, h->thread, h->type)] = slice;
         }
         r->has_head = 0;
     }

@@ -216,17 +216,6 @@ static uint32_t function_of(struct fp_trace_read *r) {
 
 /* ---- rows ---- */
 
-static uint32_t add_row(struct fp_batch *out, uint8_t op, uint64_t time, uint32_t thread, uint32_t function) {
-    const uint32_t i = out->n++;
-    out->time[i] = time;
-    out->thread[i] = thread;
-    out->function[i] = function;
-    out->op[i] = op;
-    out->cpu[i] = 0;
-    out->aux[i] = 0;
-    return i;
-}
-
 static struct fp_trace_record *add_record(struct fp_trace_read *r) {
     if (fp_array_room(&r->records, &r->cap_records, (uint64_t)r->n_records + 1, sizeof *r->records)) return NULL;
     return &r->records[r->n_records++];
@@ -265,9 +254,9 @@ static int call_row(struct fp_trace_read *r, uint32_t thread, uint64_t now, stru
         for (; r->stage <= e->n_args + 1; r->stage++) {
             if (out->n == out->cap) return FP_FULL;
             if (r->stage == 1) {
-                add_row(out, e->n_args ? FP_OP_ENTER_ARGS : FP_OP_ENTER, now, thread, function);
+                fp_trace_row(out, e->n_args ? FP_OP_ENTER_ARGS : FP_OP_ENTER, now, thread, function);
             } else {
-                const uint32_t i = add_row(out, FP_OP_ARGUMENT, now, thread, 0);
+                const uint32_t i = fp_trace_row(out, FP_OP_ARGUMENT, now, thread, 0);
                 out->aux[i] = e->args[r->stage - 2];
             }
         }
@@ -293,7 +282,7 @@ static int call_row(struct fp_trace_read *r, uint32_t thread, uint64_t now, stru
     }
     if (!e->has_name) function = s->calls[s->n - 1].function;
     s->n -= ended;
-    add_row(out, FP_OP_EXIT, now, thread, function);
+    fp_trace_row(out, FP_OP_EXIT, now, thread, function);
     return 0;
 }
 
@@ -315,7 +304,7 @@ static int instant_row(struct fp_trace_read *r, uint32_t thread, uint64_t now, s
     if (out->n == out->cap) return FP_FULL;
     const int status = fp_batch_payload(out, payload->n ? (const void *)payload->p : "", payload->n, &slice);
     if (status) return status == FP_E_OVERFLOW && out->n ? FP_FULL : status;
-    out->aux[add_row(out, op, now, thread, type)] = slice;
+    out->aux[fp_trace_row(out, op, now, thread, type)] = slice;
     return 0;
 }
 
