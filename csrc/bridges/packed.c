@@ -38,45 +38,59 @@ static inline const uint8_t *varint32(const uint8_t *p, uint32_t *v) {
     return p;
 }
 
+/* Without a jump: which values are 0 no processor foresees. */
 static inline unsigned bytes_of(uint64_t v) {
-    return v ? (71 - (unsigned)__builtin_clzll(v)) / 8 : 0;
+    return (0 - (unsigned)(v != 0)) & ((71 - (unsigned)__builtin_clzll(v | 1)) / 8);
 }
 
-/* Each stores all eight bytes; the next value overwrites those that are not needed. */
+/* Stores all eight bytes; the next value overwrites those that are not needed. */
+static inline uint8_t *put_value(uint8_t *to, int64_t value, unsigned *code) {
+    uint64_t v = (uint64_t)value;
+    unsigned length = bytes_of(v);
+    *code = length;
+    if (FP_UNLIKELY(value < 0) && bytes_of(0 - v) < 8) {
+        v = 0 - v;
+        length = bytes_of(v);
+        *code = 8 + length;
+    }
+    memcpy(to, &v, 8);
+    return to + length;
+}
+
 static inline uint8_t *put_values(uint8_t *to, const int64_t *values, uint32_t n) {
     uint8_t *lengths = to;
+    unsigned low, high;
     to += (n + 1) / 2;
-    for (uint32_t k = 0; k < n; k++) {
-        uint64_t v = (uint64_t)values[k];
-        unsigned length = bytes_of(v), code = length;
-        if (FP_UNLIKELY(values[k] < 0) && bytes_of(0 - v) < 8) {
-            v = 0 - v;
-            length = bytes_of(v);
-            code = 8 + length;
-        }
-        if (k & 1) {
-            lengths[k / 2] |= (uint8_t)(code << 4);
-        } else {
-            lengths[k / 2] = (uint8_t)code;
-        }
-        memcpy(to, &v, 8);
-        to += length;
+    for (; n > 1; n -= 2, values += 2) {
+        to = put_value(to, values[0], &low);
+        to = put_value(to, values[1], &high);
+        *lengths++ = (uint8_t)(low | high << 4);
+    }
+    if (n) {
+        to = put_value(to, values[0], &low);
+        *lengths = (uint8_t)low;
     }
     return to;
+}
+
+static inline const uint8_t *get_value(const uint8_t *p, int64_t *value, unsigned code) {
+    static const uint64_t low_bytes[9] = {
+        0, 0xff, 0xffff, 0xffffff, 0xffffffff, 0xffffffffff, 0xffffffffffff, 0xffffffffffffff, 0xffffffffffffffff};
+    const unsigned length = code > 8 ? code - 8 : code;
+    const uint64_t v = fp_u64(p) & low_bytes[length];
+    *value = (int64_t)(code > 8 ? 0 - v : v);
+    return p + length;
 }
 
 static inline const uint8_t *get_values(const uint8_t *p, int64_t *values, uint32_t n) {
     const uint8_t *lengths = p;
     p += (n + 1) / 2;
-    for (uint32_t k = 0; k < n; k++) {
-        const unsigned code = k & 1 ? lengths[k / 2] >> 4 : lengths[k / 2] & 15;
-        const unsigned length = code > 8 ? code - 8 : code;
-        uint64_t v = fp_u64(p);
-        v = length ? v & (~(uint64_t)0 >> (64 - 8 * length)) : 0;
-        values[k] = (int64_t)(code > 8 ? 0 - v : v);
-        p += length;
+    for (; n > 1; n -= 2, values += 2) {
+        const unsigned codes = *lengths++;
+        p = get_value(p, &values[0], codes & 15);
+        p = get_value(p, &values[1], codes >> 4);
     }
-    return p;
+    return n ? get_value(p, &values[0], *lengths & 15) : p;
 }
 
 uint8_t *fp_pack(uint8_t *to, struct fp_packed_before *before, const struct fp_row *row, uint32_t n_columns) {

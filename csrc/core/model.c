@@ -268,12 +268,18 @@ uint32_t fp_model_function_row(struct fp_model *m, const uint32_t *row) {
         if (name >= m->strings.n) return fp_table_intern(&m->functions, row); /* not the id of a string */
         if (name_room(m, name)) return FP_NO_ID;
     }
-    const uint32_t first = m->named[name];
-    if (first && same_row(fp_table_row(&m->functions, first), row, FP_FUNCTION_WIDTH)) return first;
-    if (first) return fp_table_intern(&m->functions, row);
+    const uint32_t first = m->named[name], next = m->last_function + 1;
+    if (first && same_row(fp_table_row(&m->functions, first), row, FP_FUNCTION_WIDTH)) return m->last_function = first;
+    if (first && next < m->functions.n && same_row(fp_table_row(&m->functions, next), row, FP_FUNCTION_WIDTH))
+        return m->last_function = next;
+    if (first) {
+        const uint32_t found = fp_table_intern(&m->functions, row);
+        if (found != FP_NO_ID) m->last_function = found;
+        return found;
+    }
     if (row_room(&m->functions)) return FP_NO_ID;
     memcpy(m->functions.words + (size_t)m->functions.n * FP_FUNCTION_WIDTH, row, FP_FUNCTION_WIDTH * sizeof *row);
-    return m->named[name] = m->functions.n++;
+    return m->named[name] = m->last_function = m->functions.n++;
 }
 
 uint32_t fp_model_line(struct fp_model *m, uint32_t function, uint32_t line, uint32_t column, uint32_t outer) {

@@ -119,6 +119,9 @@ struct fp_model {
      * functions of a name are in the index of `functions`. */
     uint32_t *named;
     uint32_t n_named, cap_named;
+    /* private: the function that was looked up last.  Inputs that are alike name their functions in the same order, so
+     * the next one is mostly the one behind it. */
+    uint32_t last_function;
 };
 
 /* NULL when memory ran out.  The caller owns the model. */
@@ -219,6 +222,10 @@ static inline uint32_t fp_strings_guess(const struct fp_strings *s, uint32_t has
     uint32_t id = (uint32_t)s->index[hash & s->index_mask];
     __builtin_prefetch(&s->start[id]);
     return id;
+}
+
+static inline void fp_strings_prefetch_start(const struct fp_strings *s, uint32_t id) {
+    __builtin_prefetch(&s->start[id]);
 }
 
 static inline void fp_strings_prefetch_bytes(const struct fp_strings *s, uint32_t guess) {

@@ -3,6 +3,13 @@
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 
 
+cdef extern from *:
+    """
+    #define fp_prefetch(p) __builtin_prefetch(p)
+    """
+    void fp_prefetch(const void *p) nogil
+
+
 cdef extern from "core/fp.h" nogil:
     enum:
         FP_DONE
@@ -77,6 +84,7 @@ cdef extern from "core/model.h" nogil:
     uint32_t fp_strings_hash(const void *p, size_t n)
     void fp_strings_prefetch(const fp_strings *s, uint32_t hash)
     uint32_t fp_strings_guess(const fp_strings *s, uint32_t hash)
+    void fp_strings_prefetch_start(const fp_strings *s, uint32_t id)
     void fp_strings_prefetch_bytes(const fp_strings *s, uint32_t guess)
     void fp_model_prefetch_named(const fp_model *m, uint32_t name)
     void fp_model_prefetch_function(const fp_model *m, uint32_t name)

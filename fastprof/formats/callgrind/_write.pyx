@@ -145,10 +145,28 @@ cdef class CostLines:
         self.out.n = p + 1 - self.out.p
         return 0
 
+    cdef void fetch_names(self, const fp_batch *b) noexcept nogil:
+        """Sorted names are all over memory: all of a batch are waited for together."""
+        cdef const fp_table *functions = &self.model.functions
+        cdef uint32_t i, stage
+        for stage in range(3):
+            for i in range(b.n):
+                if i and b.function[i] == b.function[i - 1]:
+                    continue
+                if stage == 0:
+                    fp_prefetch(fp_table_row(functions, b.function[i]))
+                elif stage == 1:
+                    fp_strings_prefetch_start(&self.model.strings,
+                                              fp_table_row(functions, b.function[i])[FP_FUNCTION_NAME])
+                else:
+                    fp_strings_prefetch_bytes(&self.model.strings,
+                                              fp_table_row(functions, b.function[i])[FP_FUNCTION_NAME])
+
     cdef int rows(self, const fp_batch *b) noexcept nogil:
         cdef uint32_t i, k
         cdef const uint32_t *f
         cdef uint8_t *p
+        self.fetch_names(b)
         for i in range(b.n):
             if b.function[i] != self.function:
                 self.function = b.function[i]

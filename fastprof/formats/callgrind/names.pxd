@@ -12,12 +12,6 @@ from fastprof.core.fp cimport *
 from fastprof.formats.callgrind.c cimport *
 from fastprof.formats.callgrind.positions cimport *
 
-cdef extern from *:
-    """
-    #define fp_prefetch(p) __builtin_prefetch(p)
-    """
-    void fp_prefetch(const void *p) nogil
-
 cdef enum:
     # kinds of names, each with numbers of its own
     FN = 0
