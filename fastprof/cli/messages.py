@@ -77,7 +77,14 @@ def tell_written(args: argparse.Namespace, report: Report) -> int:
     """As `tell`, of one output."""
     rows = ", ".join(f"{n:,} {name}" for name, n in report.rows.items())
     target = "standard output" if args.output == "-" else args.output
-    return tell(args, report, f"{rows or 'no records'} -> {target} ({report.facts['output bytes']:,} bytes)")
+    files = report.facts.get("files", [])
+    if files:
+        target = f"{len(files)} files"
+    code = tell(args, report, f"{rows or 'no records'} -> {target} ({report.facts['output bytes']:,} bytes)")
+    for file in files if not (args.json or args.quiet) else ():
+        merged = f", {file['merged calls']:,} calls merged" if "merged calls" in file else ""
+        say(f"{file['path']}: {file['rows']:,} rows ({file['bytes']:,} bytes){merged}")
+    return code
 
 
 def exit_code(report: Report) -> int:

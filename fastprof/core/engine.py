@@ -183,6 +183,18 @@ class Holds(NamedTuple):
 EVERYTHING = Holds()
 
 
+class Budget(NamedTuple):
+    """How much of a format its viewers open, and about how much of that a timeline takes.
+
+    The sizes only have to be right to a factor of two: what is written is measured.
+    """
+
+    nbytes: int  # the default of --budget
+    call: int  # bytes of a call
+    names: int = 0  # how often the name of its function is written with each call
+    event: int = 0  # bytes of an event, beside its payload; 0: it has no events
+
+
 class Format(NamedTuple):
     """One entry of the registry, made by a door.
 
@@ -207,6 +219,7 @@ class Format(NamedTuple):
     selects: tuple[Option[Any], ...] = ()  # the same, but they choose what is read: all inputs have to look at them
     writes: tuple[Option[Any], ...] = ()  # options that its writer looks at
     room: str = ""  # the format's package; set by the registry
+    budget: Budget | None = None  # it is made for viewers, which do not open files of any size
     also: str = ""  # another view that it is written from, if all inputs have that
 
     def view_for(self, inputs: Iterable[Input]) -> str:

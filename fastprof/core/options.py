@@ -148,6 +148,22 @@ class Size(Whole):
             raise ValueError(f"{text!r:.80} is not a number of bytes like 200M (or K, G)") from None
 
 
+class Split(Kind):
+    """What becomes a file of its own: "thread", or "time:SECONDS"."""
+
+    metavar = "thread|time:SECONDS"
+
+    def check(self, value: Any) -> Any:
+        word, _, seconds = str(super().check(value)).partition(":")
+        try:
+            right = value == "thread" or (word == "time" and 1e-9 <= float(seconds) <= 1e9)
+        except ValueError:
+            right = False
+        if not right:
+            raise ValueError(f"{value!r:.80} is neither thread nor time:SECONDS")
+        return value
+
+
 class Range(Kind):
     """(first, last) of whole numbers, both included; as text A:B.  A may be left out (0), and B (no end)."""
 
@@ -327,4 +343,22 @@ THREADS: Option[tuple[int, ...]] = Option(
 )
 PART: Option[int | None] = Option(
     "part", Whole(1, UINT64), None, group="filters", help="keep this part of each input; the first one is 1"
+)
+
+# Writers of formats for viewers look at these two.
+BUDGET: Option[int | None] = Option(
+    "budget",
+    Size(),
+    None,
+    group="output",
+    help="write no more than viewers open, e.g. 200M, before compression: short calls of a timeline are merged into "
+    "their callers (default: by format, see its page)",
+)
+SPLIT: Option[str | None] = Option(
+    "split",
+    Split(),
+    None,
+    group="output",
+    help="write a file for each thread of a timeline (OUTPUT.thread-TID), or for each slice of time "
+    "(OUTPUT.slice-N); what is added stands before the suffix",
 )

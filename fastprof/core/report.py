@@ -67,6 +67,14 @@ class Report:
         if message not in self.warnings:
             self.warnings.append(message)
 
+    def take(self, other: Report) -> None:
+        """Add what another report counts, and its warnings."""
+        self.rows.update(other.rows)
+        for name in ("repairs", "losses", "left_out", "not_representable"):
+            getattr(self, name).take(getattr(other, name))
+        for message in other.warnings:
+            self.warn(message)
+
     def leave_out(self, rows: int, filters: Iterable[Option[Any]], options: Options) -> None:
         """Count rows that one of `filters` leaves out, of those that are in `options`."""
         flags = ", ".join(option.flag for option in filters if option in options)

@@ -51,9 +51,12 @@ class Sink:
     name beside its target.  `commit` flushes it to disk and gives it the
     target's name; leaving the `with` block without it removes the file.  The
     target's suffix chooses the compression.
+
+    With `budget` no more than so many bytes are written, before compression; what is beyond is only counted, in
+    `written`, and `commit` refuses it.  Then standard output and the like get nothing before `commit`, either.
     """
 
-    def __init__(self, path: str | os.PathLike[str] | IO[bytes]) -> None:
+    def __init__(self, path: str | os.PathLike[str] | IO[bytes], budget: int | None = None) -> None:
         self.path: str | None = None
         self._target: str | None = None  # of a file that appears by `commit`
         self._temporary: str | None = None  # its name until then, if it has one
@@ -70,6 +73,12 @@ class Sink:
             compression = compression_of_name(self.path)
             self._raw = self._open_beside(self.path)
         self.written = 0
+        self.budget = budget
+        self._real: Any = None  # what gets the bytes at the end, if `_raw` only holds them
+        if budget is not None and self._target is None:
+            import tempfile
+
+            self._real, self._raw = self._raw, tempfile.TemporaryFile(prefix="fastprof-", buffering=0)
         self._stream = self._raw
         self._packed: Any = None
         try:
@@ -144,6 +153,8 @@ class Sink:
         """Write all of `data`.  Errors: FastprofError; BrokenPipeError when the reader left."""
         view = memoryview(data)
         self.written += len(view)
+        if self.is_over:
+            return
         try:
             if self._stream is self._raw:
                 _write_whole(self._raw, view)
@@ -154,11 +165,24 @@ class Sink:
         except OSError as error:
             raise FastprofError(f"{self._name}: {error.strerror or error}") from None
 
+    @property
+    def is_over(self) -> bool:
+        """Whether more was written than the budget allows."""
+        return self.budget is not None and self.written > self.budget
+
     def commit(self) -> None:
         """Finish the stream and give the file its name."""
+        if self.is_over:
+            raise FastprofError(f"{self._name}: {self.written:,} bytes, more than the {self.budget:,} of --budget")
         try:
             if self._stream is not self._raw:
                 self._stream.close()
+            if self._real is not None:
+                self._raw.seek(0)
+                while part := self._raw.read(1 << 18):
+                    _write_whole(self._real, memoryview(part))
+                self._raw.close()
+                self._raw = self._real
             if self._target is None:
                 self._raw.flush()
                 return

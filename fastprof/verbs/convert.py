@@ -8,13 +8,13 @@ from copy import deepcopy
 
 from fastprof import formats, plan
 from fastprof.core._typing import Any
-from fastprof.core.engine import Format, write
+from fastprof.core.engine import Format
 from fastprof.core.errors import FastprofError, OutOfOrder, UsageError
 from fastprof.core.model import Model
 from fastprof.core.options import checked
 from fastprof.core.report import Report
-from fastprof.core.sink import Sink
 from fastprof.verbs.inputs import Inputs, Progress, expand
+from fastprof.verbs.outputs import Outputs
 
 
 def convert(
@@ -71,18 +71,16 @@ def converted(
             if not found.all:
                 raise FastprofError(f"no input can be read; the last: {report.warnings[-1]}")
             view = target.view_for(found.all)
-            with Sink(output) as sink:
-                way = plan.make(found.all, view, target.holds, asked, merge=merge, hasty=hasty)
-                plan.refuse_idle(asked, found.all, target, way)
-                writer = target.writer_class()(model, sink, asked, report)
-                writer.view = view
-                write(way.rows(model, asked, report), writer)
+            way = plan.make(found.all, view, target.holds, asked, merge=merge, hasty=hasty)
+            plan.refuse_idle(asked, found.all, target, way)
+            rows = way.rows(model, asked, report)
+            with Outputs(output, target, view, model, asked, report) as outputs:
+                writer = outputs.write(rows)
                 plan.refuse_total_loss(found.all, writer, report)
-                sink.commit()
-                for input_ in found.all if target.holds.names else ():
-                    if input_.advice:
-                        report.warn(input_.advice)
-                report.facts["output bytes"] = sink.output_bytes
+                outputs.commit()
+            for input_ in found.all if target.holds.names else ():
+                if input_.advice:
+                    report.warn(input_.advice)
         return report
 
     if not merge and _repeatable(paths, output):

@@ -17,16 +17,16 @@ from fastprof.bridges.coarse import BY as BY_WORDS
 from fastprof.bridges.coarse import CALLS, coarse, taken_off
 from fastprof.core._c import ffi, lib
 from fastprof.core._typing import Any, NamedTuple
-from fastprof.core.engine import EVERYTHING, Format, Input, write
+from fastprof.core.engine import EVERYTHING, Format, Input
 from fastprof.core.errors import FastprofError, UsageError, inputs_of
 from fastprof.core.model import Batch, Model, Part, ValueType
 from fastprof.core.options import Option, Options, Whole, Words, checked
 from fastprof.core.parts import default_value, match_values, merge_parts
 from fastprof.core.report import Report
-from fastprof.core.sink import Sink
 from fastprof.core.version import __version__
 from fastprof.verbs.convert import target_of
 from fastprof.verbs.inputs import Inputs, Progress, expand
+from fastprof.verbs.outputs import Outputs
 
 Path = str | os.PathLike[str]
 
@@ -138,12 +138,10 @@ def diff(
         # rows of a graph with calls are summed up and in order already
         way = plan.make([both], view, target.holds, rest, merge=view == "stacks" or not target.holds.calls)
         plan.refuse_idle(asked, inputs, target, way._replace(looked_at=both.looked_at | way.looked_at))
-        with Sink("-" if output is None else os.fspath(output)) as sink:
-            writer = target.writer_class()(model, sink, rest, report)
-            writer.view = view
-            write(way.rows(model, rest, report), writer)
-            sink.commit()
-            report.facts["output bytes"] = sink.output_bytes
+        path = "-" if output is None else os.fspath(output)
+        with Outputs(path, target, view, model, rest, report) as outputs:
+            outputs.write(way.rows(model, rest, report))
+            outputs.commit()
         return both.totals()
 
 

@@ -426,7 +426,7 @@ def test_the_python_interface_refuses_what_the_command_line_does(
 
 
 def test_options_may_be_a_mapping_and_tuples_lists(tmp_path: Path) -> None:
-    with pytest.raises(fastprof.UsageError, match="there is no option 'lenent', only aggregate, args, by, comments"):
+    with pytest.raises(fastprof.UsageError, match="there is no option 'lenent', only aggregate, args, budget, by"):
         fastprof.info(POOL, lenent=True)
     store, threads = tmp_path / "a.fpa", []
     for name in (POOL, EVENTS):

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from fastprof.core.engine import Format, Holds
+from fastprof.core.engine import Budget, Format, Holds
+from fastprof.core.options import BUDGET, SPLIT
 
 FORMATS = (
     Format(
@@ -13,5 +14,7 @@ FORMATS = (
         suffixes=(".profile.json", ".firefox.json"),
         writer="write:FirefoxWriter",
         holds=Holds(nested=True, labels=False, threads=True, times=False, short_names=True, keeps_stacks=False),
+        budget=Budget(100 << 20, call=40, event=60),
+        writes=(BUDGET, SPLIT),
     ),
 )

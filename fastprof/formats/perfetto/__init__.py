@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from fastprof.core.engine import Format, Holds
+from fastprof.core.engine import Budget, Format, Holds
+from fastprof.core.options import BUDGET, SPLIT
 
 FORMATS = (
     Format(
@@ -16,5 +17,7 @@ FORMATS = (
             short_names=True,
             instead="write it as pprof or folded, which ui.perfetto.dev opens, too",
         ),
+        budget=Budget(64 << 20, call=26, event=30),
+        writes=(BUDGET, SPLIT),
     ),
 )

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from fastprof.core.engine import MAYBE, NO, SURE, Format, Holds
+from fastprof.core.engine import MAYBE, NO, SURE, Budget, Format, Holds
+from fastprof.core.options import BUDGET, SPLIT
 
 
 def sniff(head: bytes) -> int:
@@ -30,5 +31,7 @@ FORMATS = (
         reader="read:SpeedscopeReader",
         writer="write:SpeedscopeWriter",
         holds=Holds(labels=False, threads=True, times=False, places=False, files=True, nested=True, short_names=True),
+        budget=Budget(100 << 20, call=76),
+        writes=(BUDGET, SPLIT),
     ),
 )

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from fastprof.core.engine import MAYBE, NO, Format, Holds
-from fastprof.core.options import Option, Switch
+from fastprof.core.engine import MAYBE, NO, Budget, Format, Holds
+from fastprof.core.options import BUDGET, SPLIT, Option, Switch
 
 ARGS = Option(
     "args",
@@ -35,6 +35,7 @@ FORMATS = (
         reader="read:TraceEventReader",
         writer="write:TraceEventWriter",
         holds=Holds(nested=True, short_names=True, instead="write it as speedscope, pprof or folded"),
-        writes=(ARGS,),
+        budget=Budget(256 << 20, call=110, names=2, event=75),
+        writes=(ARGS, BUDGET, SPLIT),
     ),
 )

@@ -1,0 +1,181 @@
+"""What conversions write for viewers: files within a budget, several files, and what is refused."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import fastprof
+from fastprof.cli import main
+from fastprof.core.errors import FastprofError, UsageError
+from fastprof.core.sink import Sink
+from tests.reference import perfetto
+from tests.support.paths import CORPUS
+from tests.support.xraylog import BasicLog, FdrLog
+
+BUSY = CORPUS / "xray" / "good" / "fdr5-interp-args-clang14.xray"
+POOL = CORPUS / "xray" / "good" / "fdr5-pool-clang19.xray"
+
+
+def trace(path: Path, calls: list[tuple[str, int]]) -> Path:
+    """Calls and events, each with the nanoseconds since the one before."""
+    log = FdrLog(5, frequency=10**9)
+    buffer = log.buffer(tid=3, pid=2).cpu(0, 0)
+    open_: list[int] = []
+    for what, step in calls:
+        if what == ")":
+            buffer.exit(open_.pop(), step)
+        elif what == "!":
+            buffer.custom(b"hello", step)
+        else:
+            open_.append(int(what))
+            buffer.enter(open_[-1], step)
+    path.write_bytes(log.bytes())
+    return path
+
+
+def slices(path: Path) -> list[tuple[str, int, int | None]]:
+    (track,) = perfetto.read(path.read_bytes())
+    return [(s.name, s.begin, s.end) for s in track.slices]
+
+
+def test_short_calls_become_their_callers_own_time(tmp_path: Path) -> None:
+    short = [("2", 1), (")", 2), ("4", 1), ("!", 1), (")", 2), ("3", 50), (")", 1000)]
+    source = trace(tmp_path / "in.xray", [("1", 1), *short * 40, (")", 5)])
+    whole = fastprof.convert(source, tmp_path / "whole.pftrace")
+    budget = whole.facts["output bytes"] * 9 // 10
+    report = fastprof.convert(source, tmp_path / "out.pftrace", budget=budget)
+    assert report.facts["output bytes"] <= budget
+    # calls of #4 are as short as those of #2, but there are events in them
+    assert slices(tmp_path / "out.pftrace") == [s for s in slices(tmp_path / "whole.pftrace") if s[0] != "#2"]
+    assert report.facts["merged calls"] == {"merged calls": 40, "merged below": 3, "merged share": 80 / (40 * 1057 + 5)}
+    (said,) = report.not_representable.entries()
+    assert (said["code"], said["count"]) == ("short-calls", 40)
+    assert "shorter than 3 ns (with 0.19% of the time)" in said["text"]
+
+
+def test_a_budget_that_nothing_fits_into_is_refused(tmp_path: Path) -> None:
+    for name in ("o.speedscope.json", "o.trace.json", "o.pftrace", "o.profile.json"):
+        with pytest.raises(UsageError, match="--budget"):
+            fastprof.convert(BUSY, tmp_path / name, budget=9)
+    assert not [*tmp_path.iterdir()]
+
+
+def test_stacks_beyond_the_budget_are_refused_with_what_to_choose(tmp_path: Path) -> None:
+    source = tmp_path / "in.folded"
+    source.write_text("".join(f"main;f{i} 1\n" for i in range(1000)))
+    for name in ("o.speedscope.json", "o.profile.json.gz"):
+        with pytest.raises(UsageError, match=r"more than the 10,240 of --budget .*--thread"):
+            fastprof.convert(source, tmp_path / name, budget=10 << 10)
+    assert [*tmp_path.iterdir()] == [source]
+    fastprof.convert(source, tmp_path / "o.speedscope.json", budget=1 << 20)
+
+
+def test_the_budget_is_of_what_the_viewer_unpacks(tmp_path: Path) -> None:
+    report = fastprof.convert(BUSY, tmp_path / "o.trace.json.gz", budget=100 << 10)
+    data = gzip.decompress((tmp_path / "o.trace.json.gz").read_bytes())
+    assert len(data) <= 100 << 10 and json.loads(data)
+    assert report.facts["output bytes"] < len(data)
+
+
+def test_standard_output_gets_nothing_of_what_is_refused(
+    tmp_path: Path, capfdbinary: pytest.CaptureFixture[bytes]
+) -> None:
+    assert main(["convert", str(BUSY), "-t", "speedscope", "--budget", "10"]) == 2
+    assert capfdbinary.readouterr().out == b""
+    assert main(["convert", str(BUSY), "-t", "speedscope", "--budget", "10K"]) == 0
+    out = capfdbinary.readouterr().out
+    fastprof.convert(BUSY, tmp_path / "o.speedscope.json", budget=10 << 10)
+    assert out == (tmp_path / "o.speedscope.json").read_bytes()
+
+
+def test_a_pipe_is_read_once(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "fastprof", "convert", "-q", "-", "-o", tmp_path / "o.speedscope.json"]
+    subprocess.run([*command, "--budget", "10K"], input=BUSY.read_bytes(), check=True)
+    fastprof.convert(BUSY, tmp_path / "p.speedscope.json", budget=10 << 10)
+    piped, read = (json.loads((tmp_path / f"{name}.speedscope.json").read_bytes()) for name in "op")
+    assert piped["profiles"][0]["events"] == read["profiles"][0]["events"] != []
+
+
+def test_a_file_for_each_thread(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["convert", str(POOL), "-o", str(tmp_path / "o.speedscope.json.gz"), "--split", "thread"]) == 0
+    names = sorted(path.name for path in tmp_path.iterdir())
+    assert names == [f"o.thread-{tid}.speedscope.json.gz" for tid in (29280, 29283, 29284, 29285)]
+    said = capsys.readouterr().err
+    assert "-> 4 files (" in said and all(f"{name}: " in said for name in names)
+    for name in names:
+        (profile,) = json.loads(gzip.decompress((tmp_path / name).read_bytes()))["profiles"]
+        assert profile["name"].endswith(name.split(".")[1].replace("-", " "))
+
+
+def test_threads_with_equal_numbers_are_told_apart(tmp_path: Path) -> None:
+    for name, pid in (("one", 7), ("two", 8), ("three", 8)):
+        log = BasicLog().enter(1, 10, tid=5, pid=pid).exit(1, 20, tid=5, pid=pid)
+        (tmp_path / name).write_bytes(log.bytes())
+    for inputs, names in ((("one", "two"), ["7-5", "8-5"]), (("one", "two", "three"), ["1", "2", "3"])):
+        folder = tmp_path / str(len(inputs))
+        folder.mkdir()
+        paths = [tmp_path / name for name in inputs]
+        fastprof.convert(paths, folder / "o", to="perfetto", from_="xray", time_unit="ticks", split="thread")
+        assert sorted(path.name for path in folder.iterdir()) == [f"o.thread-{name}" for name in names]
+
+
+def test_calls_end_at_the_edge_of_a_slice_and_begin_again(tmp_path: Path) -> None:
+    source = trace(
+        tmp_path / "in.xray", [("1", 0), ("2", 100), (")", 900), ("!", 0), ("3", 1500), (")", 100), (")", 100)]
+    )
+    report = fastprof.convert(source, tmp_path / "o.pftrace", split="time:0.000001")
+    first = slices(tmp_path / "o.slice-1.pftrace")[0][1]
+    found = [
+        [(name, begin - first, end and end - first) for name, begin, end in slices(tmp_path / f"o.slice-{i}.pftrace")]
+        for i in (1, 2, 3)
+    ]
+    assert found == [
+        [("#1", 0, 1000), ("#2", 100, 1000)],
+        [("#1", 1000, 2000), ("custom event", 1000, None)],
+        [("#1", 2000, 2700), ("#3", 2500, 2600)],
+    ]
+    assert [Path(file["path"]).name for file in report.facts["files"]] == [f"o.slice-{i}.pftrace" for i in (1, 2, 3)]
+
+
+def test_splits_that_cannot_be_are_refused(tmp_path: Path) -> None:
+    stacks = tmp_path / "in.folded"
+    stacks.write_text("main;f 1\n")
+    (tmp_path / "there.pftrace").mkdir()
+    here = {*tmp_path.iterdir()}
+    with pytest.raises(UsageError, match="standard output"):
+        fastprof.convert(BUSY, "-", to="perfetto", split="thread")
+    with pytest.raises(UsageError, match="no file"):
+        fastprof.convert(BUSY, tmp_path / "there.pftrace", split="thread")
+    with pytest.raises(UsageError, match="--split is for timelines"):
+        fastprof.convert(stacks, tmp_path / "o.speedscope.json", split="thread")
+    with pytest.raises(UsageError, match="--split would do nothing"):
+        fastprof.convert(BUSY, tmp_path / "o.callgrind", split="thread")
+    with pytest.raises(UsageError, match="--budget would do nothing"):
+        fastprof.convert(BUSY, tmp_path / "o.pb.gz", budget=1 << 20)
+    for wrong in ("process", "time", "time:", "time:0", "time:-1", "time:nan", "time:inf", "time:x", ""):
+        with pytest.raises(UsageError, match=r"--split: .* is neither thread nor time:SECONDS"):
+            fastprof.convert(BUSY, tmp_path / "o.pftrace", split=wrong)
+    with pytest.raises(FastprofError, match="the number of files is beyond 500"):
+        fastprof.convert(BUSY, tmp_path / "o.pftrace", split="time:0.000001")
+    assert {*tmp_path.iterdir()} == here
+
+
+def test_ticks_cannot_be_cut_by_seconds(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="ticks"):
+        fastprof.convert(BUSY, tmp_path / "o.pftrace", split="time:1", time_unit="ticks")
+
+
+def test_a_sink_writes_no_more_than_its_budget(tmp_path: Path) -> None:
+    with Sink(tmp_path / "o", 10) as sink:
+        sink.write(b"12345")
+        sink.write(b"67890x")
+        assert sink.is_over and sink.written == 11
+        with pytest.raises(FastprofError, match="11 bytes, more than the 10 of --budget"):
+            sink.commit()
+    assert not [*tmp_path.iterdir()]
