@@ -14,7 +14,7 @@ FORMATS = (
         suffixes=(".profile.json", ".firefox.json"),
         writer="write:FirefoxWriter",
         holds=Holds(nested=True, labels=False, threads=True, times=False, short_names=True, keeps_stacks=False),
-        budget=Budget(100 << 20, call=40, event=60),
+        budget=Budget(100 << 20, call=35, event=60),
         writes=(BUDGET, SPLIT),
     ),
 )
