@@ -272,7 +272,7 @@ static int add_value(struct fp_speedscope_read *r, const struct fp_speedscope_pr
     if (stack < 0 || weight < 0) return FP_DONE; /* said already */
     const uint32_t i = out->n++;
     out->stack[i] = (uint32_t)stack;
-    out->values[i] = weight;
+    for (uint32_t k = 0; k < out->n_values; k++) out->values[(size_t)k * out->cap + i] = k == p->column ? weight : 0;
     out->time[i] = 0;
     out->thread[i] = p->thread;
     out->label[i] = 0;

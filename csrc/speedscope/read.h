@@ -36,6 +36,7 @@ struct fp_speedscope_profile {
     /* said by the caller before the second pass */
     int32_t wanted, scale; /* is it read; numbers are taken times 10^scale */
     uint32_t part, thread;
+    uint32_t column; /* sampled: which value its weights are */
 };
 
 struct fp_speedscope_read {

@@ -38,6 +38,7 @@ class SpeedscopeReader(Reader):
         self._file: Any = None
         self._read = 0  # bytes of the kept values in the file
         self._others = 0
+        self._types: list[ValueType] = []  # of stacks, known after the first pass
 
     def _first_type(self) -> bytes:
         window = bytearray(_OVERLAP + _WINDOW)
@@ -67,6 +68,9 @@ class SpeedscopeReader(Reader):
         input_ = model.input() if mine else 0
         types = [self._value_type(p) for _, p in mine]
         alike = Counter(types)
+        self._types = list(alike) or [ValueType("weight", "count")]  # of stacks
+        if self.view == "stacks":
+            model.add_part(Part(value_types=self._types))
         parts: dict[Any, int] = {}
         names = [(0, i, model.string(p.name)) for i, p in mine]
         for (i, p), value_type in zip(mine, types, strict=True):
@@ -80,9 +84,10 @@ class SpeedscopeReader(Reader):
                 part.extra["process_names"] = [(0, b"")]
                 part.extra["thread_names"] = [name for name in names if name[2]]
             else:
-                key = value_type
-                part = Part(value_types=[value_type])
+                p.column = self._types.index(value_type)
+                p.part = len(model.parts) - 1
                 p.thread = model.thread(0, i, input_) if alike[value_type] > 1 else 0
+                continue
             if key not in parts:
                 parts[key] = model.add_part(part)
             p.part = parts[key]
@@ -98,7 +103,8 @@ class SpeedscopeReader(Reader):
 
     def feed(self, in_: Any, batch: Any, err: Any) -> int:
         r = self._r
-        if self.view == "stacks" and batch.n_values != 1 and lib.fp_batch_set_values(batch, 1):
+        n_values = len(self._types)
+        if self.view == "stacks" and batch.n_values != n_values and lib.fp_batch_set_values(batch, n_values):
             raise MemoryError("no memory for a batch's values")
         while (status := lib.fp_speedscope_feed(r, in_, batch, err)) == lib.FP_ASK:
             if r.asks == lib.FP_SPEEDSCOPE_SPILL:
