@@ -8,6 +8,7 @@ parts, free-text lines - are the plain Python objects of this file.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from copy import copy
 from operator import index
 
 from fastprof.core._c import ffi, lib
@@ -208,6 +209,12 @@ class Model:
         self.inputs: list[str] = []
         self._checked = 0  # bytes of the tables when check_memory last asked the system
         self.keep_stacks = False  # set while somebody has ids of stacks that must not be removed
+
+    def again(self) -> Model:
+        """For the same input, read from its beginning: ids stay, because the tables do, and parts are told anew."""
+        model = copy(self)
+        model.parts, model.inputs = [], []
+        return model
 
     def intern(self, text: str | bytes) -> int:
         """The id of a string; str is stored as UTF-8."""

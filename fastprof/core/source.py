@@ -39,9 +39,6 @@ class _Rejoined:
         into[: len(data)] = data
         return len(data)
 
-    def close(self) -> None:
-        self._rest.close()
-
 
 class Source:
     """A window over a file, a pipe or bytes, decompressed.
@@ -49,8 +46,10 @@ class Source:
     A decoder reads the window: `in_` is its `struct fp_in`.  Offsets are
     absolute in the decompressed bytes.  `seekable` says whether `select` may
     go backwards; `spool` makes that possible, through a temporary file.
+    `again` says whether another Source can read the same from its beginning.
     `identity` tells whether a file that was opened by its path is still the
     same and unchanged when it is opened again; None for what is no file.
+    A file object that can seek is read from its beginning.  It is the caller's, and is not closed.
     Errors: FastprofError when the file cannot be opened or decompressed.
     Of a directory, `folder`, the window shows the files one after the other;
     `head` is empty and `size` unknown.
@@ -76,10 +75,12 @@ class Source:
         self.bytes_read = 0
         self.folder: Folder | None = None
         self._raw = self._open(path)
+        self._mine = self._raw is not path
         self.name = name or self._default_name(path)
         self.compression = ""
         self._stream: Any = self._raw
         self.seekable = self._raw_seekable()
+        self.again = self.seekable or self.folder is not None
         self.identity = self._identity() if self.path is not None and self.seekable and self.folder is None else None
         self.size: int | None = self._raw_size() if self.seekable and self.folder is None else None
         self.compressed_size = self.size
@@ -151,6 +152,8 @@ class Source:
         if self.folder is not None:
             self.head = b""
             return
+        if self.seekable:
+            self._raw.seek(0)  # somebody may have read of it
         for _ in range(4):  # x.gz.gz happens; more layers are a decompression bomb
             head = self._read_some(PEEK)
             if self.seekable:
@@ -282,11 +285,21 @@ class Source:
                 part = part[spooled.write(part) :] or self._read_some(WINDOW)
         except OSError as error:
             raise FastprofError(f"{self.name}: no temporary copy can be made: {error.strerror or error}") from None
-        self._raw = self._stream = spooled
+        if self._mine:
+            self._raw.close()
+        self._raw, self._stream, self._mine = spooled, spooled, True
         self.compression = ""
         self.seekable = True
         self.size = os.fstat(spooled.fileno()).st_size
         self.select(start)
+
+    def tell(self) -> int | None:
+        """Where the file is, as it is stored, for `go_to`; None if it cannot go back."""
+        return int(self._raw.tell()) if self.again else None
+
+    def go_to(self, position: int) -> None:
+        """Go where the file was before somebody else read it."""
+        self._raw.seek(position)
 
     # ---- progress ------------------------------------------------------
 
@@ -305,9 +318,8 @@ class Source:
     def close(self) -> None:
         if self._progress is not None:
             self._closed()
-        if self._stream is not self._raw:
-            self._stream.close()
-        self._raw.close()
+        if self._mine:
+            self._raw.close()
 
     def __enter__(self) -> Source:
         return self

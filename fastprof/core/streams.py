@@ -111,9 +111,6 @@ class _Decompressed:
         into[: len(data)] = data
         return len(data)
 
-    def close(self) -> None:
-        self._raw.close()
-
 
 class _Streams(_Decompressed):
     """Any number of gzip, xz or bzip2 streams, one after the other.

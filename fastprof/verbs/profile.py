@@ -4,22 +4,70 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from contextlib import contextmanager
+from threading import Lock
 from types import TracebackType
 
 from fastprof.core._typing import IO, Any
-from fastprof.core.errors import UsageError
+from fastprof.core.errors import FastprofError, UsageError
 from fastprof.core.model import Batch, Model
 from fastprof.core.options import checked
 from fastprof.core.report import Report
+from fastprof.core.source import Source
 from fastprof.plan import Left, known_options, refuse_idle, selected
 from fastprof.verbs.inputs import open_reader
 
 
-class Profile:
-    """An input that is read once, from beginning to end.
+class _Pass:
+    """The input being read from its beginning to its end.
 
-    `view` is "timeline", "stacks" or "graph".  `model` says what the ids in the
-    batches mean.  `report` is complete when all batches were read.
+    Passes may take turns, as those of a query that joins a profile with itself do, in threads of their own.  The tables
+    of their models are the same, so each reads only in its turn and numbers its parts and inputs for itself.
+    """
+
+    def __init__(self, profile: Profile, path: Any, format_: str | None) -> None:
+        self._profile = profile
+        self.model, self.report = profile.model.again(), Report()
+        self._n_inputs = 0
+        self._at: int | None = None  # where it is in a file that another pass reads, too
+        with self._turn():
+            self.reader = open_reader(path, format_, self.model, profile._options, self.report)
+            if hasattr(path, "read") or path == "-":
+                self._at = self.reader.source.tell()
+
+    @contextmanager
+    def _turn(self) -> Iterator[None]:
+        tables = self.model.c
+        with self._profile._lock:
+            if self._profile._closed:
+                raise UsageError(f"{self._profile.name}: is closed")
+            tables.n_inputs = self._n_inputs
+            if self._at is not None:
+                self.reader.source.go_to(self._at)
+            yield
+            self._n_inputs = tables.n_inputs
+            if self._at is not None:
+                self._at = self.reader.source.tell()
+
+    def rows(self, *, keep: bool) -> Iterator[Batch]:
+        options = self._profile._options
+        left = Left()
+        rows = left.seen(selected(self.reader, self.model, options, self.report, keep=keep))
+        while True:
+            with self._turn():
+                batch = next(rows, None)
+            if batch is None:
+                break
+            yield batch
+        left.check(self.model, options, self.report)
+
+
+class Profile:
+    """An input that is read from beginning to end, each time that its batches are asked for.
+
+    `view` is "timeline", "stacks" or "graph".  `model` says what the ids in the batches mean; they mean the same each
+    time.  `report` is complete when all batches were read.
+    What cannot be read again, such as a pipe, has its batches once: to ask again is a UsageError.
     """
 
     def __init__(
@@ -30,32 +78,66 @@ class Profile:
         **options: Any,
     ) -> None:
         self.model = Model()
-        self.report = Report()
-        self._options = asked = checked(options, known_options())
-        self._reader = open_reader(path, from_, self.model, asked, self.report)
+        self._options = checked(options, known_options())
+        self._lock, self._closed, self.name = Lock(), False, ""
+        self._path = path
+        self._sources: list[Source] = []
+        self._complete = False  # whether `report` and the model's parts are of a pass that came to its end
+        self._unread: _Pass | None = None
+        self._unread = first = self._begin(from_)
+        source = first.reader.source
+        self.name, self._again, self._identity = source.name, source.again, source.identity
+        self.format, self.view = first.reader.format, first.reader.view
+        self._show(first)
         try:
-            refuse_idle(asked, [self._reader])
+            refuse_idle(self._options, [first.reader])
         except UsageError:
             self.close()
             raise
-        self.format = self._reader.format
-        self.view = self._reader.view
+
+    def _begin(self, format_: str | None) -> _Pass:
+        begun = _Pass(self, self._path, format_)
+        self._sources.append(begun.reader.source)
+        return begun
+
+    def _show(self, shown: _Pass) -> None:
+        self.report, self.model.parts, self.model.inputs = shown.report, shown.model.parts, shown.model.inputs
 
     def __iter__(self) -> Iterator[Batch]:
         """The batches; each is valid until the next one is asked for."""
-        return self._rows()
+        return self._rows(keep=False)
 
-    def _rows(self, *, keep: bool = False) -> Iterator[Batch]:
-        left = Left()
-        yield from left.seen(selected(self._reader, self.model, self._options, self.report, keep=keep))
-        left.check(self.model, self._options, self.report)
+    def _rows(self, *, keep: bool) -> Iterator[Batch]:
+        if self._closed:
+            raise UsageError(f"{self.name}: is closed")
+        first, self._unread = self._unread, None
+        if first is None and not self._again:
+            raise UsageError(
+                f"{self.name}: can be read only once, being a pipe or the like; copy it to a file to read it again"
+            )
+        return self._read(first, keep)
+
+    def _read(self, first: _Pass | None, keep: bool) -> Iterator[Batch]:
+        begun = first or self._begin(self.format)
+        source = begun.reader.source
+        try:
+            if source.identity != self._identity:
+                raise FastprofError(f"{self.name}: has changed since it was opened")
+            if not self._complete:
+                self._show(begun)
+            yield from begun.rows(keep=keep)
+            self._show(begun)
+            self._complete = True
+        finally:
+            self._sources.remove(source)
+            source.close()
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
-        """The batches as an Arrow stream.  Each has memory of its own, which the decoder fills; nothing is copied."""
+        """The batches as an Arrow stream, from the beginning.  Each has memory of its own, which the decoder fills;
+        nothing is copied."""
         from fastprof.core import _arrow
 
-        batches = self._rows(keep=True)
-        items = ((batch, len(batch), batch.arrow_columns()) for batch in batches)
+        items = ((batch, len(batch), batch.arrow_columns()) for batch in self._rows(keep=True))
         return _arrow.stream(items, Batch(self.view, 1).arrow_columns())
 
     def function_name(self, function_id: int) -> str:
@@ -63,7 +145,11 @@ class Profile:
         return self.model.get_function(function_id).name.decode("utf-8", "surrogateescape")
 
     def close(self) -> None:
-        self._reader.source.close()
+        """Nothing can be read then.  A file object that was given stays open."""
+        with self._lock:
+            self._closed = True
+            for source in self._sources:
+                source.close()
 
     def __enter__(self) -> Profile:
         return self
@@ -80,7 +166,7 @@ def open(
     from_: str | None = None,
     **options: Any,
 ) -> Profile:
-    """Open a profile: a path, "-", the bytes themselves, or a binary file.
+    """Open a profile: a path, "-", the bytes themselves, or a binary file object, which stays open.
 
     `options` are those of docs/options.md that reading looks at.
     Errors: UsageError for a wrong option, UnrecognizedError when the input is of no known format, FormatError when it

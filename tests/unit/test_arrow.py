@@ -3,18 +3,29 @@
 from __future__ import annotations
 
 import gc
+import gzip
+import io
 import subprocess
 import sys
+from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
+import duckdb
 import numpy
 import pyarrow
 import pytest
 
 import fastprof
+from fastprof.core.errors import UsageError
+from fastprof.core.model import _TABLES as TABLES
+from tests.contract.dump import CORPUS, files
 from tests.support.paths import REPO
 from tests.support.xraylog import FdrLog
+from tests.unit.test_io import Unseekable
 
+GOOD = [CORPUS / file for file in files("good")]
 POOL = REPO / "tests" / "corpus" / "xray" / "good" / "fdr5-pool-clang19.xray"
 XDEBUG = REPO / "tests" / "corpus" / "callgrind" / "good" / "xdebug.callgrind"
 
@@ -76,6 +87,118 @@ def test_batches_of_a_stream_stay() -> None:
     assert len(batches) > 2
     times = [t for b in batches for t in b.column("time").to_pylist()]
     assert times[1:] == list(range(1, 60_001))
+
+
+def _known_rows(profile: fastprof.Profile) -> list[Any]:
+    """The batches of a pass: columns, and what their parts and the report say."""
+    found: list[Any] = []
+    for batch in profile:
+        columns = [batch[name].tolist() for name in batch.columns]
+        values = [batch.values(k).tolist() for k in range(batch.c.n_values)]
+        found.append((columns, values, batch.part))
+    return [*found, [repr(part) for part in profile.model.parts], profile.report.as_dict()]
+
+
+@pytest.mark.parametrize("path", GOOD, ids=files("good"))
+def test_each_pass_is_the_same(path: Path) -> None:
+    with fastprof.open(path) as profile:
+        first = _known_rows(profile)
+        counts = [profile.model.count(table) for table in TABLES]
+        next(iter(profile), None)  # one that is given up
+        assert _known_rows(profile) == first
+        assert [profile.model.count(table) for table in TABLES] == counts
+
+
+@pytest.mark.parametrize("path", [POOL, XDEBUG])
+@pytest.mark.parametrize("how", ["path", "gz", "bytes", "file", "gz file"])
+def test_each_stream_begins_anew(how: str, path: Path, tmp_path: Path) -> None:
+    packed = tmp_path / "packed.gz"
+    packed.write_bytes(gzip.compress(path.read_bytes()))
+    with fastprof.open(path) as profile:
+        want = pyarrow.table(profile)
+    with path.open("rb") as file, packed.open("rb") as packed_file:
+        given = {"path": path, "gz": packed, "bytes": path.read_bytes(), "file": file, "gz file": packed_file}[how]
+        with fastprof.open(given) as profile:  # type: ignore[arg-type]
+            profile.__arrow_c_stream__()  # nobody takes it
+            pyarrow.RecordBatchReader.from_stream(profile).read_next_batch()  # given up
+            assert pyarrow.table(profile) == want
+            assert pyarrow.table(profile) == want
+            assert len(profile.model.parts) == 1
+        assert not file.closed and not packed_file.closed
+
+
+def _long_log() -> bytes:
+    log = FdrLog()
+    for thread in (1, 2):
+        buffer = log.buffer(tid=thread).cpu(0, 0)
+        for _ in range(15_000):
+            buffer.enter(1, 1).exit(1, 1)
+    return log.bytes()
+
+
+@pytest.mark.parametrize("as_file", [False, True])
+def test_streams_take_turns(as_file: bool) -> None:
+    """Those of a query that joins a profile with itself, also in threads."""
+    data = _long_log()
+    with fastprof.open(data) as profile:
+        want = pyarrow.table(profile)
+    with fastprof.open(io.BytesIO(data) if as_file else data) as profile:
+        streams = [pyarrow.RecordBatchReader.from_stream(profile) for _ in range(3)]
+        batches = list(zip(*streams, strict=True))
+        assert [pyarrow.Table.from_batches(each) for each in zip(*batches, strict=True)] == [want] * 3
+        streams = [pyarrow.RecordBatchReader.from_stream(profile) for _ in range(4)]
+        with ThreadPoolExecutor(4) as pool:
+            assert list(pool.map(lambda stream: stream.read_all(), streams)) == [want] * 4
+
+
+def test_a_pipe_has_one_stream() -> None:
+    with fastprof.open(Unseekable(XDEBUG.read_bytes())) as profile:  # type: ignore[arg-type]
+        assert pyarrow.table(profile).num_rows == 155
+        for again in (profile.__arrow_c_stream__, profile.__iter__):
+            with pytest.raises(UsageError, match="<stream>: can be read only once, being a pipe or the like"):
+                again()
+
+
+def test_a_file_that_changes_between_streams(tmp_path: Path) -> None:
+    path = tmp_path / "callgrind.out.1"
+    path.write_bytes(XDEBUG.read_bytes())
+    with fastprof.open(path) as profile:
+        assert pyarrow.table(profile).num_rows == 155
+        path.write_bytes(b"events: Ir\nfn=f\n1 2\n")
+        with pytest.raises(OSError, match=r"callgrind\.out\.1: has changed since it was opened"):
+            pyarrow.table(profile)
+
+
+def test_nothing_is_read_when_it_is_closed() -> None:
+    with fastprof.open(_long_log()) as profile:
+        stream = pyarrow.RecordBatchReader.from_stream(profile)
+        rows = iter(profile)
+        next(rows)
+    with pytest.raises(OSError, match="<bytes>: is closed"):
+        stream.read_all()
+    with pytest.raises(UsageError, match="<bytes>: is closed"):
+        next(rows)
+    with pytest.raises(UsageError, match="<bytes>: is closed"):
+        pyarrow.table(profile)
+
+
+def test_duckdb_asks_several_times() -> None:
+    with fastprof.open(_long_log()) as profile:  # DuckDB finds `profile` by its name
+        table = pyarrow.table(profile)
+        times = Counter(table.column("time").to_pylist())
+        assert table.num_rows > 60_000
+        db = duckdb.connect()
+        for _ in range(2):
+            found = db.sql("select count(*), sum(time) from profile").fetchall()
+            assert found == [(table.num_rows, sum(time * n for time, n in times.items()))]
+        joined = db.sql("select count(*) from profile a join profile b using (time)").fetchall()
+        assert joined == [(sum(n * n for n in times.values()),)]
+
+
+def test_duckdb_is_told_that_a_pipe_cannot_be_read_again() -> None:
+    profile = fastprof.open(Unseekable(XDEBUG.read_bytes()))  # noqa: F841
+    with pytest.raises(Exception, match="can be read only once, being a pipe or the like"):
+        duckdb.connect().sql("select count(*) from profile").fetchall()
 
 
 def test_an_empty_stream_has_a_schema() -> None:
