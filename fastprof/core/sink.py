@@ -1,4 +1,4 @@
-"""Bytes out: a file that appears whole or not at all, or standard output."""
+"""Bytes out: a file that appears whole or not at all, standard output, or a file object."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import sys
 
 from fastprof.core._typing import IO, TYPE_CHECKING, Any
 from fastprof.core.errors import FastprofError
-from fastprof.core.streams import compression_of_name, standard_stream
+from fastprof.core.streams import check_binary, compression_of_name, name_of, standard_stream
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -44,7 +44,7 @@ class _Counted:
 
 
 class Sink:
-    """Where output goes: a file that appears whole or not at all, or standard output.
+    """Where output goes: a file that appears whole or not at all, standard output, or a file object, which stays open.
 
     A file is written without a name, where the system can do that, so that
     nothing is left of it even if the process is killed; else under a temporary
@@ -64,8 +64,9 @@ class Sink:
         compression = ""
         self._name = "<stdout>"
         if not isinstance(path, (str, os.PathLike)):
+            check_binary(path, lambda: path.write(b""), "write")
             self._raw = path
-            self._name = str(getattr(path, "name", "output"))
+            self._name = name_of(path)
         elif path == "-":
             self._raw = standard_stream(sys.stdout, "<stdout>", "wb")
         else:

@@ -10,7 +10,15 @@ from collections.abc import Callable
 from fastprof.core._typing import IO, TYPE_CHECKING, Any
 from fastprof.core.errors import FastprofError
 from fastprof.core.folder import Folder
-from fastprof.core.streams import PEEK, Damaged, compression_of_bytes, decompressed, standard_stream
+from fastprof.core.streams import (
+    PEEK,
+    Damaged,
+    check_binary,
+    compression_of_bytes,
+    decompressed,
+    name_of,
+    standard_stream,
+)
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -98,6 +106,7 @@ class Source:
         if isinstance(path, bytes):
             return io.BytesIO(path)
         if hasattr(path, "read"):
+            check_binary(path, lambda: path.read(0), "read")
             return path
         if path == "-":
             return standard_stream(sys.stdin, "<stdin>", "rb")
@@ -117,7 +126,7 @@ class Source:
             return "<bytes>"
         if path == "-":
             return "<stdin>"
-        return str(getattr(path, "name", "<stream>")) if hasattr(path, "read") else os.fspath(path)
+        return name_of(path) if hasattr(path, "read") else os.fspath(path)
 
     def _raw_seekable(self) -> bool:
         try:

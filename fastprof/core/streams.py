@@ -11,7 +11,7 @@ import os
 from collections.abc import Callable
 
 from fastprof.core._typing import IO, Any
-from fastprof.core.errors import FastprofError
+from fastprof.core.errors import FastprofError, UsageError
 
 PEEK = 4096
 _ROOM = 64 * 1024  # compressed bytes that a decompressor gets at a time
@@ -264,6 +264,22 @@ class _WholeFrames:
             return 3, self._block
         self._skip += self._checksum
         return 4, self._magic
+
+
+def name_of(file: IO[bytes]) -> str:
+    """What messages call a file object."""
+    name = getattr(file, "name", None)  # a number where it was opened by a descriptor
+    return os.fsdecode(name) if name and isinstance(name, (str, bytes)) else "<file>"
+
+
+def check_binary(file: IO[bytes], use: Callable[[], bytes | int], wanted: str) -> None:
+    """`use` reads or writes nothing.  Errors: UsageError if the file object cannot do even that, or gives text."""
+    try:
+        binary = not isinstance(use(), str)
+    except (TypeError, ValueError):  # of a text file; io.UnsupportedOperation and a closed file are ValueErrors
+        binary = False
+    if not binary:
+        raise UsageError(f"{name_of(file)}: is no open binary file to {wanted} (mode {getattr(file, 'mode', '?')})")
 
 
 def standard_stream(stream: IO[str] | None, name: str, mode: str) -> Any:

@@ -7,19 +7,20 @@ from collections.abc import Iterable
 from copy import deepcopy
 
 from fastprof import formats, plan
-from fastprof.core._typing import Any
+from fastprof.core._typing import IO, Any
 from fastprof.core.engine import Format
 from fastprof.core.errors import FastprofError, OutOfOrder, UsageError
 from fastprof.core.model import Model
 from fastprof.core.options import checked
 from fastprof.core.report import Report
+from fastprof.core.streams import name_of
 from fastprof.verbs.inputs import Inputs, Progress, expand
 from fastprof.verbs.outputs import Outputs
 
 
 def convert(
-    inputs: str | os.PathLike[str] | Iterable[str | os.PathLike[str]],
-    output: str | os.PathLike[str],
+    inputs: str | os.PathLike[str] | IO[bytes] | Iterable[str | os.PathLike[str] | IO[bytes]],
+    output: str | os.PathLike[str] | IO[bytes],
     *,
     from_: str | None = None,
     to: str | None = None,
@@ -30,13 +31,17 @@ def convert(
 
     The target format is `to`, or what the suffix of the output says.  `options` are those of docs/options.md.
     Errors: FastprofError and its kinds; then nothing is left at `output`.
+
+    Inputs and output may be binary file objects, which stay open.  One that can seek is read from its beginning.  An
+    output that is one needs `to`, is not compressed, and is written as the rows come, from where it is: after an error
+    it may have a part of them, as standard output may.
     """
     return converted(inputs, output, from_, to, progress, options)
 
 
 def converted(
-    inputs: str | os.PathLike[str] | Iterable[str | os.PathLike[str]],
-    output: str | os.PathLike[str],
+    inputs: str | os.PathLike[str] | IO[bytes] | Iterable[str | os.PathLike[str] | IO[bytes]],
+    output: Any,
     from_: str | None,
     to: str | None,
     progress: Progress | None,
@@ -53,17 +58,19 @@ def converted(
         report.losses.add("inputs-passed-over", "inputs that could not be read")
         report.warn(str(error))
 
-    if isinstance(inputs, (str, os.PathLike)):
-        inputs = [inputs]
-    given, output = [os.fspath(path) for path in inputs], os.fspath(output)
+    several: Any = [inputs] if isinstance(inputs, (str, os.PathLike)) or hasattr(inputs, "read") else inputs
+    given, output = [_path(path) for path in several], _path(output)
     if not given:
         raise UsageError("there is no input")
+    if any(path is output for path in given if not isinstance(path, str)):
+        raise UsageError(f"{name_of(output)}: a file object cannot be both input and output")
     target = target_of(output, to)
     if target.holds.short_names:
         asked = asked.with_defaults(demangle="short")
     paths = expand(given, report.warn, failed if keep_going else None)
     if merge:
-        paths.sort()  # what is listed, or numbered, comes in the order of the names, however they were given
+        # what is listed, or numbered, comes in the order of the names, however they were given
+        paths.sort(key=lambda path: path if isinstance(path, str) else name_of(path))
 
     def attempt(report: Report, *, hasty: bool) -> Report:
         model = Model()
@@ -91,16 +98,26 @@ def converted(
     return attempt(report, hasty=False)
 
 
-def _repeatable(paths: list[str], output: str) -> bool:
+def _path(given: Any) -> Any:
+    """A path as text; a file object as it is."""
+    is_path = isinstance(given, os.PathLike)  # some of which have a `read`, too
+    return given if not is_path and (hasattr(given, "read") or hasattr(given, "write")) else os.fspath(given)
+
+
+def _repeatable(paths: list[Any], output: Any) -> bool:
     """Whether the one input can be read twice, and nobody has seen the output of the first time."""
+    if not isinstance(output, str) or not all(isinstance(path, str) for path in paths):
+        return False
     unseen = output == os.devnull or (output != "-" and (os.path.isfile(output) or not os.path.exists(output)))
     return len(paths) == 1 and os.path.isfile(paths[0]) and unseen
 
 
-def target_of(output: str, to: str | None) -> Format:
+def target_of(output: Any, to: str | None) -> Format:
     """The format to write.  Errors: UsageError."""
     if to is None and output == "-":
         raise UsageError("writing to standard output needs --to FORMAT, see `fastprof formats`")
+    if to is None and not isinstance(output, str):
+        raise UsageError(f"{name_of(output)}: writing to a file object needs `to`, see `fastprof formats`")
     target = formats.get(to) if to else formats.for_output(output)
     if not target.writer:
         raise UsageError(f"fastprof reads {target.name} but does not write it")

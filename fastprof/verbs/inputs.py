@@ -16,7 +16,7 @@ from fastprof.core.model import Batch, Model
 from fastprof.core.options import LENIENT, Options
 from fastprof.core.report import Report
 from fastprof.core.source import Source
-from fastprof.core.streams import standard_stream
+from fastprof.core.streams import name_of, standard_stream
 
 Progress = Callable[[Source], None]
 Failed = Callable[[FastprofError], None]  # is told of an input that cannot be read, and raises or returns
@@ -182,19 +182,21 @@ def names_in(path: str) -> list[str]:
     return names
 
 
-def expand(paths: Iterable[str], warn: Callable[[str], None], failed: Failed | None = None) -> list[str]:
+def expand(paths: Iterable[Any], warn: Callable[[str], None], failed: Failed | None = None) -> list[Any]:
     """The inputs, with each directory that is none by itself replaced by those in it and below, sorted by name (numbers
-    by value).
+    by value).  File objects stay what they are.
 
     Names in a directory that begin with a dot are ignored, links to directories not followed.  `warn` is told of what
     else in it is no file.  A directory that cannot be read or has no files is an error, or given to `failed`.
     An empty file NAME is left out if NAME-01 or NAME.1-01 is there: Callgrind leaves it with --separate-threads.
     """
-    found: list[str] = []
+    found: list[Any] = []
     for path in paths:
         if path == "-" and "-" in found:
             raise UsageError("standard input (-) can be read only once")
-        if path != "-" and os.path.isdir(path) and not formats.of_directory(path):
+        if not isinstance(path, str) and any(path is other for other in found):
+            raise UsageError(f"{name_of(path)}: a file object can be read only once")
+        if isinstance(path, str) and path != "-" and os.path.isdir(path) and not formats.of_directory(path):
             try:
                 found += _files_below(path, warn)
             except FastprofError as error:
@@ -206,7 +208,7 @@ def expand(paths: Iterable[str], warn: Callable[[str], None], failed: Failed | N
     if len(found) == 1:
         return found
     # in NAME.1-01 the 1 may be the number of a dump, or belong to the name
-    apart = [re.fullmatch(r"(?s)((.*?)(?:\.[0-9]+)?)-[0-9]+", path) for path in found]
+    apart = [re.fullmatch(r"(?s)((.*?)(?:\.[0-9]+)?)-[0-9]+", path) for path in found if isinstance(path, str)]
     of_threads = {name for match in apart if match for name in match.groups()}
     return [path for path in found if path not in of_threads or not os.path.isfile(path) or os.path.getsize(path)]
 

@@ -5,15 +5,15 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable
 
-from fastprof.core._typing import Any
+from fastprof.core._typing import IO, Any
 from fastprof.core.report import Report
 from fastprof.verbs.convert import converted
 from fastprof.verbs.inputs import Progress
 
 
 def merge(
-    inputs: str | os.PathLike[str] | Iterable[str | os.PathLike[str]],
-    output: str | os.PathLike[str],
+    inputs: str | os.PathLike[str] | IO[bytes] | Iterable[str | os.PathLike[str] | IO[bytes]],
+    output: str | os.PathLike[str] | IO[bytes],
     *,
     from_: str | None = None,
     to: str | None = None,
@@ -27,5 +27,6 @@ def merge(
     does not matter.  With `keep_going` inputs that cannot be read are left out as a whole, which the report counts as
     losses; each input is then read twice.  `options` are those of docs/options.md.
     Errors: FastprofError and its kinds; then nothing is left at `output`.
+    Inputs and output may be file objects, as in `convert`.
     """
     return converted(inputs, output, from_, to, progress, options, merge=True, keep_going=keep_going)

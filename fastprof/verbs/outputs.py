@@ -14,7 +14,7 @@ from fastprof.core.model import Batch, Model
 from fastprof.core.options import BUDGET, SPLIT, Options
 from fastprof.core.report import Report
 from fastprof.core.sink import Sink
-from fastprof.core.streams import compression_of_name
+from fastprof.core.streams import compression_of_name, name_of
 
 if TYPE_CHECKING:
     from fastprof.bridges.fit import Fit, Merged
@@ -29,7 +29,7 @@ class Outputs:
     until it is known which calls fit; what is written is measured, and if it is too large after all, written again.
     """
 
-    def __init__(self, output: str, target: Format, view: str, model: Model, options: Options, report: Report) -> None:
+    def __init__(self, output: Any, target: Format, view: str, model: Model, options: Options, report: Report) -> None:
         self._output, self._target, self._view = output, target, view
         self._model, self._options, self._report = model, options, report
         self._budget = (options[BUDGET] or target.budget.nbytes) if target.budget else None
@@ -37,6 +37,8 @@ class Outputs:
         if self._split:
             if view != "timeline":
                 raise UsageError(f"--split is for timelines, and the input becomes {view}: choose by --thread instead")
+            if not isinstance(output, str):
+                raise UsageError(f"{name_of(output)}: --split writes several files, and cannot write to a file object")
             if output == "-" or (os.path.exists(output) and not os.path.isfile(output)):
                 where = "standard output" if output == "-" else f"{output}, which is no file"
                 raise UsageError(f"--split writes several files, named after OUTPUT, and cannot write to {where}")
@@ -73,7 +75,7 @@ class Outputs:
         self._tell(merged)
         return most
 
-    def _written(self, path: str, rows: Iterator[Batch], report: Report) -> tuple[Sink, Writer]:
+    def _written(self, path: Any, rows: Iterator[Batch], report: Report) -> tuple[Sink, Writer]:
         sink = self._first if self._first and path == self._output else None
         self._first = None
         sink = sink or self._stack.enter_context(Sink(path, self._budget))

@@ -155,7 +155,7 @@ def test_a_pipe_has_one_stream() -> None:
     with fastprof.open(Unseekable(XDEBUG.read_bytes())) as profile:  # type: ignore[arg-type]
         assert pyarrow.table(profile).num_rows == 155
         for again in (profile.__arrow_c_stream__, profile.__iter__):
-            with pytest.raises(UsageError, match="<stream>: can be read only once, being a pipe or the like"):
+            with pytest.raises(UsageError, match="<file>: can be read only once, being a pipe or the like"):
                 again()
 
 

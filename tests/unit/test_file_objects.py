@@ -1,0 +1,167 @@
+"""`convert`, `merge` and `open` with file objects instead of paths."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import os
+import tempfile
+import threading
+from pathlib import Path
+from typing import IO, Any
+
+import pytest
+
+import fastprof
+from fastprof.core.errors import FastprofError, FormatError, UsageError
+from tests.support.paths import REPO
+from tests.unit.test_io import Unseekable
+
+CORPUS = REPO / "tests" / "corpus"
+POOL = CORPUS / "xray" / "good" / "fdr5-pool-clang19.xray"
+XDEBUG = CORPUS / "callgrind" / "good" / "xdebug.callgrind"
+
+
+class Named(io.BytesIO):
+    name: Any = "there"
+
+
+def _by_paths(tmp_path: Path, inputs: Any, to: str, **options: Any) -> bytes:
+    out = tmp_path / "out"
+    fastprof.convert(inputs, out, to=to, **options)
+    return out.read_bytes()
+
+
+@pytest.mark.parametrize("to", ["callgrind", "pprof", "archive", "folded", "speedscope", "firefox"])
+@pytest.mark.parametrize("path", [POOL, XDEBUG], ids=["xray", "callgrind"])
+def test_in_and_out(path: Path, to: str, tmp_path: Path) -> None:
+    want = _by_paths(tmp_path, path, to)
+    data = path.read_bytes()
+    for made in (Named(data), Unseekable(data), Unseekable(gzip.compress(data)), path.open("rb")):
+        if isinstance(made, io.BytesIO):
+            made.name = str(path)  # some formats tell it
+        with made as file, (tmp_path / "copy").open("w+b") as output:
+            report = fastprof.convert(file, output, to=to)
+            assert not file.closed and not output.closed
+            output.seek(0)
+            assert output.read() == want
+            assert report.facts["output bytes"] == len(want)
+
+
+def test_pipes(tmp_path: Path) -> None:
+    """Neither end can seek, and one takes and gives only a part at a time."""
+    ends = os.pipe(), os.pipe()
+    with (
+        open(ends[0][0], "rb") as file,
+        open(ends[1][1], "wb", buffering=0) as output,
+        open(ends[1][0], "rb") as got,
+    ):
+
+        def feed() -> None:
+            with open(ends[0][1], "wb") as writer:
+                writer.write(POOL.read_bytes())
+
+        feeder = threading.Thread(target=feed)
+        feeder.start()
+        found: list[bytes] = []
+        taker = threading.Thread(target=lambda: found.append(got.read()))
+        taker.start()
+        fastprof.convert(file, output, to="callgrind")
+        output.close()
+        feeder.join()
+        taker.join()
+    assert found == [_by_paths(tmp_path, POOL, "callgrind")]
+
+
+def test_written_from_where_it_is() -> None:
+    output = io.BytesIO(b"head, tail")
+    output.seek(5)
+    fastprof.convert(io.BytesIO(b"events: Ir\nfn=f\n1 2\n"), output, to="folded")
+    assert output.getvalue() == b"head,f 2\nl"
+
+
+def test_several_and_merge(tmp_path: Path) -> None:
+    dumps = [b"events: Ir\nfn=f\n1 %d\n" % n for n in (1, 2)]
+    paths = [tmp_path / f"callgrind.out.{n}" for n in (1, 2)]
+    for path, data in zip(paths, dumps, strict=True):
+        path.write_bytes(data)
+    for verb in (fastprof.convert, fastprof.merge):
+        output = io.BytesIO()
+        verb([io.BytesIO(dumps[0]), paths[1]], output, to="folded")
+        assert output.getvalue() == b"f 3\n"
+        with paths[0].open("rb") as first, paths[1].open("rb") as second:
+            named = io.BytesIO()
+            verb([second, first], named, to="callgrind")
+    assert named.getvalue() == _merged(paths, tmp_path)
+    output = io.BytesIO()
+    report = fastprof.merge([io.BytesIO(b"junk"), Unseekable(dumps[0])], output, to="folded", keep_going=True)
+    assert output.getvalue() == b"f 1\n"
+    assert report.losses == {"inputs that could not be read": 1}
+
+
+def _merged(paths: list[Path], tmp_path: Path) -> bytes:
+    fastprof.merge(paths, tmp_path / "sum.callgrind")
+    return (tmp_path / "sum.callgrind").read_bytes()
+
+
+def test_names_in_messages(tmp_path: Path) -> None:
+    damaged = b"events: Ir\nfn=f\n1 2\nx\n"
+    path = tmp_path / "callgrind.out.7"
+    path.write_bytes(damaged)
+    with path.open("rb") as by_path, open(os.open(path, os.O_RDONLY), "rb") as by_number:
+        for file, name in (
+            (io.BytesIO(damaged), "<file>"),
+            (Named(damaged), "there"),
+            (by_path, str(path)),
+            (by_number, "<file>"),
+        ):
+            with pytest.raises(FormatError) as error:
+                fastprof.convert(file, io.BytesIO(), to="folded")
+            assert str(error.value).startswith(f"{name}: callgrind: line 4, byte 20: ")
+
+
+class Full(Named):
+    def write(self, data: Any) -> int:
+        if len(data):
+            raise OSError(28, "No space left on device")
+        return 0
+
+
+def test_what_cannot_be_written_is_an_error() -> None:
+    with pytest.raises(FastprofError, match=r"^there: No space left on device$"):
+        fastprof.convert(XDEBUG, Full(), to="callgrind")
+
+
+def test_what_is_no_binary_file(tmp_path: Path) -> None:
+    path = tmp_path / "x"
+    path.write_bytes(XDEBUG.read_bytes())
+    closed = io.BytesIO(b"")
+    closed.close()
+    files: list[IO[Any]] = [io.StringIO("events: Ir\n"), path.open(), tempfile.NamedTemporaryFile("r+"), closed]
+    for file in files:
+        with pytest.raises(UsageError, match="is no open binary file to read"):
+            fastprof.convert(file, io.BytesIO(), to="folded")
+        with pytest.raises(UsageError, match="is no open binary file to read"):
+            fastprof.open(file)
+        with pytest.raises(UsageError, match="is no open binary file to write"):
+            fastprof.convert(XDEBUG, file, to="folded")
+    with path.open("ab") as writing, pytest.raises(UsageError, match=r"x: is no open binary file to read \(mode ab\)"):
+        fastprof.convert(writing, io.BytesIO(), to="folded")
+    with path.open("rb") as reading, pytest.raises(UsageError, match=r"x: is no open binary file to write \(mode rb\)"):
+        fastprof.convert(XDEBUG, reading, to="folded")
+    assert path.read_bytes() == XDEBUG.read_bytes()
+    for file in files:
+        file.close()
+
+
+def test_refusals() -> None:
+    file = io.BytesIO(XDEBUG.read_bytes())
+    with pytest.raises(UsageError, match="<file>: writing to a file object needs `to`"):
+        fastprof.convert(XDEBUG, io.BytesIO())
+    with pytest.raises(UsageError, match="<file>: --split writes several files"):
+        fastprof.convert(POOL, io.BytesIO(), to="speedscope", split="thread")
+    with pytest.raises(UsageError, match="<file>: a file object can be read only once"):
+        fastprof.merge([file, file], io.BytesIO(), to="folded")
+    with pytest.raises(UsageError, match="<file>: a file object cannot be both input and output"):
+        fastprof.convert(file, file, to="folded")
+    assert file.getvalue() == XDEBUG.read_bytes()
