@@ -93,14 +93,15 @@ def _add(args: argparse.Namespace) -> int:
         raise UsageError("--name names one INPUT, but there are several")
     options = given_options(args, store.adding_options())
     code = 0
-    for path in inputs:
-        name = os.path.basename(path) if args.name is None else args.name
-        if path == "-" and args.name is None:
-            raise UsageError("standard input has no name: give one with --name")
-        report = store.append(args.store, path, name, from_=args.from_, progress=Progress(args.quiet), **options)
-        while passed_over:
-            report.warn(passed_over.pop())
-        code = max(code, tell(args, report, f"{path} -> {args.store} as {name}"))
+    if "-" in inputs and args.name is None:
+        raise UsageError("standard input has no name: give one with --name")
+    with store.adding(args.store) as session:
+        for path in inputs:
+            name = os.path.basename(path) if args.name is None else args.name
+            report = session.add(path, name, from_=args.from_, progress=Progress(args.quiet), **options)
+            while passed_over:
+                report.warn(passed_over.pop())
+            code = max(code, tell(args, report, f"{path} -> {args.store} as {name}"))
     return code
 
 

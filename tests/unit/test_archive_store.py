@@ -11,8 +11,9 @@ from typing import Any
 
 import pytest
 
+from fastprof.cli import main
 from fastprof.core._c import lib
-from fastprof.core.errors import FormatError, UsageError
+from fastprof.core.errors import FastprofError, FormatError, UsageError
 from fastprof.core.report import Report
 from fastprof.core.source import Source
 from fastprof.formats.archive import sections as archive_sections
@@ -312,3 +313,117 @@ def test_any_name_is_only_a_name(tmp_path: Path) -> None:
     for name in odd:
         assert read_dump(store.read_bytes(), member=name)[0] == want
     assert os.listdir(tmp_path) == ["s.fpa"]
+
+
+def test_profiles_added_together_cost_the_same_each(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Sections that are looked at, and indexes that are written: neither grows with what is in the store."""
+    looked_at = 0
+
+    def counted(data: bytes, offset: int) -> archive_sections.Section:
+        nonlocal looked_at
+        looked_at += 1
+        return parse_header(data, offset)
+
+    monkeypatch.setattr(archive_sections, "parse_header", counted)
+    data, want = write_archive(graph, rows=300)
+    dump = tmp_path / "dump.fpa"
+    dump.write_bytes(data)
+
+    def add(n: int) -> int:
+        nonlocal looked_at
+        store = tmp_path / f"{n}.fpa"
+        folder = tmp_path / f"dumps{n}"
+        folder.mkdir()
+        for i in range(n):
+            (folder / f"dump{i}").symlink_to(dump)
+        looked_at = 0
+        assert main(["archive", "add", "-q", str(store), *map(str, sorted(folder.iterdir()))]) == 0
+        count, whole = looked_at, store.read_bytes()
+        assert names(store) == sorted(f"dump{i}" for i in range(n))
+        assert len([s for s in sections(whole) if s.type == INDEX]) == 2  # of the empty store, and of all
+        based = [s for s in sections(whole) if s.type == ROWS and s.flags & BASED]
+        assert len(based) == n - 1  # they share storage with the first
+        assert read_dump(whole, member=f"dump{n - 1}")[0] == want
+        return count
+
+    assert add(80) < 2.1 * add(40)
+
+
+def test_an_error_in_the_middle_keeps_what_was_added_before(tmp_path: Path) -> None:
+    store = tmp_path / "s.fpa"
+    data, want = write_archive(stacks, rows=100)
+    damaged = bytearray(write_archive(graph, rows=40)[0])
+    damaged[next(s for s in sections(bytes(damaged)) if s.type == ROWS).offset + 30] ^= 1
+    for wrong in (KeyboardInterrupt, FormatError):
+        with pytest.raises(wrong), archive_store.adding(str(store)) as session:
+            session.add(data, f"one {wrong.__name__}")
+            with pytest.raises(FormatError):
+                session.add(bytes(damaged), "two")
+            with pytest.raises(UsageError, match="already"):
+                session.add(data, f"one {wrong.__name__}")
+            session.add(data, f"three {wrong.__name__}")
+            if wrong is KeyboardInterrupt:
+                raise KeyboardInterrupt
+            session.add(bytes(damaged), "four")
+    added = [f"{n} {error}" for error in ("KeyboardInterrupt", "FormatError") for n in ("one", "three")]
+    assert names(store) == added
+    whole = store.read_bytes()
+    for name in added:
+        got, report = read_dump(whole, member=name)
+        assert got == want and not report.warnings
+
+
+# As DYING, but adds the profile under several names in one go.
+DYING_AMONG_SEVERAL = DYING.replace(
+    "archive_store.append(sys.argv[1], sys.argv[2], sys.argv[3])",
+    """with archive_store.adding(sys.argv[1]) as session:
+    for name in sys.argv[3].split():
+        session.add(sys.argv[2], name)""",
+)
+
+
+@pytest.mark.parametrize("first", [True, False], ids=["first", "second"])
+def test_a_kill_among_several_leaves_the_old_contents(first: bool, tmp_path: Path) -> None:
+    store, two, whole = (tmp_path / f"{name}.fpa" for name in ("s", "two", "whole"))
+    data, want = write_archive(stacks, rows=100)
+    two.write_bytes(write_archive(graph, rows=400)[0])
+    begin = len(empty())
+    if not first:
+        _add(store, "one", data)
+        whole.write_bytes(store.read_bytes())
+        begin = store.stat().st_size
+    with archive_store.adding(str(whole)) as session:
+        for name in "abc":
+            session.add(str(two), name)
+    added = whole.stat().st_size - begin
+    for nbytes in (1, added // 3, added * 2 // 3, added - 17):  # the trailer takes 16
+        command = add_command(DYING_AMONG_SEVERAL, store, two, "a b c", nbytes)
+        done = subprocess.run(command, cwd=REPO, capture_output=True, text=True)
+        assert done.returncode == -signal.SIGKILL, done.stderr
+        assert names(store) == ([] if first else ["one"])
+        if not first:
+            assert read_dump(store.read_bytes(), member="one")[0] == want
+    with archive_store.adding(str(store)) as session:
+        for name in "abc":
+            session.add(str(two), name)
+    assert store.read_bytes() == whole.read_bytes()
+
+
+@pytest.mark.parametrize("first", [True, False], ids=["first", "second"])
+def test_an_index_that_cannot_be_written_leaves_the_old_contents(
+    first: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = tmp_path / "s.fpa"
+    data, _ = write_archive(stacks, rows=100)
+    if not first:
+        _add(store, "one", data)
+    before = store.read_bytes() if not first else b""
+
+    def full(fd: int) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(FastprofError, match=r"s\.fpa: No space left on device"):
+        _add(store, "two", data)
+    assert (store.read_bytes() if store.exists() else b"") == before
+    assert os.listdir(tmp_path) == ([] if first else ["s.fpa"])

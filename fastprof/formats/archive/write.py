@@ -54,9 +54,8 @@ BaseOf = Callable[[int, int], tuple[int, bytes] | None]
 class ArchiveWriter(Writer):
     """Writes one profile as a member of an archive.
 
-    To append, `after` is what the archive holds, `base_of` finds what to store
-    against, and `sync` brings what was written to the disk before the trailer
-    says that it is there.
+    To append, `member` is what to fill in, `at` is where it begins, and `base_of`
+    finds what to store against.  The caller then writes the index.
     """
 
     format = "archive"
@@ -69,18 +68,16 @@ class ArchiveWriter(Writer):
         options: Options,
         report: Report,
         *,
-        name: str = "",
-        after: Archive | None = None,
+        member: Member | None = None,
+        at: int = 0,
         base_of: BaseOf | None = None,
-        sync: Callable[[], None] | None = None,
     ) -> None:
         super().__init__(model, sink, options, report)
         self._codec = Codec(options[LEVEL] or DEFAULT_LEVEL)
-        self._after = after
         self._base_of = base_of
-        self._sync = sync
-        self._member = Member(after.members[-1].number + 1 if after and after.members else 0, name)
-        self._at = after.end if after else 0
+        self._appends = member is not None
+        self._member = member or Member(0)
+        self._at = at
         self._enc: Any = None
         self._payload = owned(ffi.new("struct fp_buf *"), lib.fp_buf_free, "a chunk")
         self._err = ffi.new("struct fp_err *")
@@ -220,7 +217,9 @@ class ArchiveWriter(Writer):
         self._write_tables()
         self._member.end = self._end()
         self._metadata(END, self._member.end)
-        self._write_index()
+        if not self._appends:
+            for data in packed_index(self._codec, None, [self._member], self._at):
+                self._emit(data)
 
     def _end(self) -> dict[str, Any]:
         report, model, c = self.report, self.model, self._summary.c
@@ -254,16 +253,8 @@ class ArchiveWriter(Writer):
                 end[name] = dict(said)
         return end
 
-    def _write_index(self) -> None:
-        index, trailer = _index(self._codec, self._after, [self._member], self._at)
-        self._emit(index)
-        if self._sync:
-            self.drain()
-            self._sync()
-        self._emit(trailer)
 
-
-def _index(codec: Codec, after: Archive | None, members: list[Member], at: int) -> tuple[bytes, bytes]:
+def packed_index(codec: Codec, after: Archive | None, members: list[Member], at: int) -> tuple[bytes, bytes]:
     """The INDEX section at offset `at`, and the trailer behind it.
 
     It says `members` anew, and what the INDEX sections before it say that add
@@ -280,4 +271,5 @@ def _index(codec: Codec, after: Archive | None, members: list[Member], at: int) 
 
 def empty() -> bytes:
     """An archive that holds nothing."""
-    return archive_sections.file_header() + b"".join(_index(Codec(), None, [], archive_sections.FILE_HEADER_NBYTES))
+    header = archive_sections.file_header()
+    return header + b"".join(packed_index(Codec(), None, [], len(header)))
