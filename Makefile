@@ -16,7 +16,7 @@ CYTHON_TARGETS := $(patsubst tests/fuzz/%_fuzz.py,%,$(wildcard tests/fuzz/*_fuzz
 CORPUS := $(wildcard tests/corpus/*/good/* tests/corpus/*/bad/* tests/fuzz/seeds/*)
 
 .PHONY: help build test lint python-lint c-lint fuzz fuzz-cython fuzz-python $(C_TARGETS:%=fuzz-%) \
-	$(CYTHON_TARGETS:%=fuzz-cython-%) bench docs
+	$(CYTHON_TARGETS:%=fuzz-cython-%) bench docs pictures
 .SECONDARY: # objects are kept
 .DELETE_ON_ERROR:
 
@@ -27,6 +27,7 @@ help:
 	@echo 'make fuzz MINUTES=n   each fuzz target for n minutes (1) under ASan and UBSan; with -j several at once'
 	@echo 'make bench            the benches'
 	@echo 'make docs             the part of the documentation that is made: docs/options.md'
+	@echo 'make pictures         the pictures of docs/viewers.md'
 
 # What the second command of README.md makes
 .venv/bin/fastprof: pyproject.toml
@@ -45,6 +46,10 @@ bench: build
 
 docs: build
 	$(PYTHON) docs/make_options.py
+
+pictures: build
+	tests/viewers/install
+	node docs/make_pictures.mjs
 
 lint: python-lint c-lint
 

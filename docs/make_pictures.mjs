@@ -1,0 +1,149 @@
+// Makes the pictures of viewers.md again: `make pictures`.  Each viewer shows the same profile.
+//
+// Needs the viewers of tests/viewers/install and Debian's dbus-daemon fonts-noto-color-emoji golang-go graphviz imagemagick
+// kcachegrind pngquant xauth xdotool xvfb.
+import {execFileSync, spawn} from 'node:child_process';
+import {createReadStream, existsSync, mkdtempSync, rmSync, symlinkSync, writeFileSync} from 'node:fs';
+import {createServer} from 'node:http';
+import {tmpdir} from 'node:os';
+import {extname, join} from 'node:path';
+import {pathToFileURL} from 'node:url';
+import {withPage} from '../tests/viewers/browser.mjs';
+
+const ROOT = join(import.meta.dirname, '..');
+const WIDTH = 1200;
+const folder = mkdtempSync(join(tmpdir(), 'pictures-'));
+const made = name => join(folder, name);
+const picture = name => join(import.meta.dirname, 'pictures', name + '.png');
+const run = (program, ...words) => execFileSync(program, words, {cwd: folder, timeout: 120_000, encoding: 'utf8'});
+const fastprof = (...words) => run(join(ROOT, '.venv/bin/fastprof'), ...words, '-q');
+const pause = milliseconds => new Promise(done => setTimeout(done, milliseconds));
+
+// large.png with 256 colours
+const shrink = name => run('pngquant', '--force', '--strip', '--output', picture(name), '256', 'large.png');
+
+// Takes a picture of a page once `ready(page)` is done.
+async function shot(name, height, url, ready) {
+  await withPage(async page => {
+    const metrics = {width: WIDTH, height, deviceScaleFactor: 1, mobile: false};
+    await page.send('Emulation.setDeviceMetricsOverride', metrics);
+    await page.open(url);
+    await ready(page);
+    await pause(1500);      // what moves comes to rest
+    const {data} = await page.send('Page.captureScreenshot', {format: 'png'});
+    writeFileSync(made('large.png'), Buffer.from(data, 'base64'));
+    shrink(name);
+  }, '--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1');
+}
+
+async function click(page, x, y) {
+  for (const type of ['mouseMoved', 'mousePressed', 'mouseReleased'])
+    await page.send('Input.dispatchMouseEvent', {type, x, y, button: 'left', clickCount: 1});
+}
+
+async function report() {
+  fastprof('report', 'pool.fpa', '-o', 'pool.html');
+  const page = pathToFileURL(made('pool.html')).href;
+  await shot('report', 720, page, async page => {
+    await page.until('document.documentElement.dataset.ready');
+    await click(page, 600, 161);    // Pool::worker
+    await pause(500);
+    await click(page, 800, 73);     // Zoom out
+  });
+  await shot('report-time-dark', 420, page, async page => {
+    await page.until('document.documentElement.dataset.ready');
+    await page.value(`(view => { view.value = 'time'; view.dispatchEvent(new Event('change')); })(order)`);
+    await click(page, 897, 73);     // Dark / light
+  });
+}
+
+async function speedscope() {
+  fastprof('convert', 'pool.fpa', '-o', 'pool.speedscope.json');
+  const release = join(ROOT, '.viewers/node_modules/speedscope/dist/release/index.html');
+  await shot('speedscope', 420, pathToFileURL(release).href, async page => {
+    await page.until(`!!document.querySelector('#file')`);
+    await page.choose('#file', made('pool.speedscope.json'));
+    while (!page.said.some(({text}) => text.startsWith('import: '))) await pause(50);
+    await pause(500);
+    await page.value(`window.dispatchEvent(new KeyboardEvent('keypress', {key: '2'}))`);   // left heavy
+  });
+}
+
+async function perfetto() {
+  fastprof('convert', 'pool.fpa', '-o', 'pool.pftrace');
+  const types = {'.html': 'text/html', '.js': 'text/javascript', '.css': 'text/css', '.wasm': 'application/wasm'};
+  const server = createServer(({url}, answer) => {
+    const name = new URL(url, 'http://x').pathname;
+    const file = name === '/pool.pftrace' ? made(name) : join(ROOT, '.viewers/perfetto', name === '/' ? 'index.html' : name);
+    if (!existsSync(file)) return answer.writeHead(404).end();
+    answer.writeHead(200, {'Content-Type': types[extname(file)] ?? 'application/octet-stream'});
+    createReadStream(file).pipe(answer);
+  });
+  await new Promise(done => server.listen(0, '127.0.0.1', done));
+  const site = `http://127.0.0.1:${server.address().port}`;
+  try {
+    await shot('perfetto', 560, `${site}/#!/?url=${site}/pool.pftrace`, async page => {
+      await page.until('!!window.app?.trace?.engine');
+      await pause(1500);
+      await click(page, 205, 22);   // no side bar
+      await pause(500);
+      await click(page, 10, 155);   // all threads
+    });
+  } finally {
+    server.close();
+    server.closeAllConnections();
+  }
+}
+
+async function pprof() {
+  fastprof('convert', 'pool.fpa', '-o', 'pool.pb.gz');
+  const go = spawn('go', ['tool', 'pprof', '-no_browser', '-http=127.0.0.1:', 'pool.pb.gz'],
+    {cwd: folder, detached: true, stdio: ['ignore', 'ignore', 'pipe']});
+  try {
+    const site = await new Promise((found, failed) => {
+      let said = '';
+      go.stderr.on('data', text => {
+        const address = (said += text).match(/http:\/\/127\.0\.0\.1:\d+/);
+        if (address) found(address[0]);
+      });
+      go.on('exit', () => failed(new Error(said))).on('error', failed);
+    });
+    await shot('pprof', 360, site + '/ui/flamegraph?si=time', page => page.until(`document.readyState === 'complete'`));
+  } finally {
+    process.kill(-go.pid);  // with the program that `go` started
+  }
+}
+
+// A real window on a display of its own.  No command waits for long, as a window manager would be needed for its answer.
+const WINDOW = `
+export HOME=$PWD/home XDG_RUNTIME_DIR=$PWD/home XDG_CONFIG_HOME=$PWD/home
+mkdir -m 700 home
+printf '[TipOfDay]\\nRunOnStart=false\\n' > home/kcachegrindrc
+dbus-run-session -- kcachegrind pool.callgrind > home/log 2>&1 &
+until window=$(xdotool search --onlyvisible --name 'pool.callgrind'); do sleep 0.5; done
+sleep 2
+xdotool windowmove $window 0 0 windowsize $window ${WIDTH} 620
+sleep 1
+CLICKS
+import -window root large.png
+kill %1
+`;
+
+function kcachegrind() {
+  fastprof('convert', 'pool.fpa', '-o', 'pool.callgrind');
+  writeFileSync(made('window.sh'), WINDOW.replace('CLICKS', 
+    [[150, 139], [615, 99], [521, 575]].map(([x, y]) => `xdotool mousemove ${x} ${y} click 1; sleep 1`).join('\n')));
+  run('xvfb-run', '-a', '-s', `-screen 0 ${WIDTH}x620x24`, 'timeout', '60', 'bash', 'window.sh');
+  shrink('kcachegrind');
+}
+
+const viewers = {report, speedscope, perfetto, pprof, kcachegrind};
+const wanted = process.argv.length > 2 ? process.argv.slice(2) : Object.keys(viewers);
+try {
+  symlinkSync(join(ROOT, 'tests'), made('tests'));  // pictures show the paths of viewers.md
+  fastprof('convert', 'tests/corpus/xray/good/fdr5-pool-clang19.xray', '-s', 'tests/corpus/xray/pool-clang19',
+    '--demangle', 'templates', '--thread', '29283', '--thread', '29285', '-o', 'pool.fpa');
+  for (const name of wanted) await viewers[name]();
+} finally {
+  rmSync(folder, {recursive: true, force: true});
+}
