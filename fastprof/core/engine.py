@@ -31,6 +31,8 @@ class Summary:
         self.stacks = 0
         self.threads: list[tuple[int, ...]] = []  # input, pid, tid
         self._totals = ffi.NULL
+        self._part = -1  # whose totals `c` has
+        self._others: dict[int, tuple[Any, int]] = {}  # of other parts
 
     def reserve(self, n: int) -> None:
         """Room for the totals of n value columns."""
@@ -45,14 +47,25 @@ class Summary:
         self.reserve(batch.c.n_values)
         self.overflowed |= bool(lib.fp_batch_summarize(batch.c, self.c))
 
+    def totals(self) -> dict[int, list[int]]:
+        """By part, whose value types may be others than those of another part; -1: of all, if they were added so."""
+        found = self._others | {self._part: (self._totals, self.c.n_totals)}
+        return {part: ffi.unpack(totals, n) for part, (totals, n) in sorted(found.items()) if n}
+
     def count(self, model: Model) -> None:
         """Note the sizes of the model's tables.  To be called when all rows were added."""
         self.functions, self.stacks = model.count("functions") - 1, model.count("stacks") - 1
         self.threads = [model.row("threads", i) for i in range(1, model.count("threads"))]
 
     def seen(self, batches: Iterable[Batch], model: Model) -> Iterator[Batch]:
-        """Yield `batches`, and add each of them."""
+        """Yield `batches`, and add each of them to the totals of its part."""
+        c = self.c
         for batch in batches:
+            if batch.part != self._part:
+                self._others[self._part] = self._totals, c.n_totals
+                self._part = batch.part
+                self._totals, c.n_totals = self._others.pop(batch.part, (ffi.NULL, 0))
+                c.totals = self._totals
             self.add(batch)
             yield batch
         self.count(model)

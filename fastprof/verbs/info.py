@@ -89,11 +89,16 @@ def _add_summary(report: Report, model: Model, view: str, seen: Summary) -> None
     if view == "graph":
         facts["parts"] = len(model.parts)
         facts["calls"] = int(summary.calls)
-    if summary.n_totals:
-        types = next((p.value_types for p in model.parts if len(p.value_types) >= summary.n_totals), [])
-        facts["totals"] = {
-            (types[k].name if k < len(types) else f"value {k}"): int(summary.totals[k]) for k in range(summary.n_totals)
-        }
+    totals: dict[str, int] = {}
+    for part, sums in seen.totals().items():
+        types = model.parts[part].value_types if part >= 0 else []
+        if len(types) < len(sums):
+            types = next((p.value_types for p in model.parts if len(p.value_types) >= len(sums)), [])
+        for k, n in enumerate(sums):
+            name = types[k].name if k < len(types) else f"value {k}"
+            totals[name] = totals.get(name, 0) + n
+    if totals:
+        facts["totals"] = totals
         _add_inherited(report, model)
 
 

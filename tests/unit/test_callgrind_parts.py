@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from fastprof import convert
+from fastprof import convert, info
 from fastprof.core.engine import read
 from fastprof.core.errors import FormatError
 from fastprof.core.options import Options
@@ -285,3 +285,13 @@ def test_an_unknown_key_is_said_once_with_its_line() -> None:
         "line 7: unknown key 'xrec'; such lines are ignored",
     ]
     assert report.not_representable["lines of unknown keys"] == 3
+
+
+def test_info_adds_up_parts_by_the_names_of_their_events(tmp_path: Path) -> None:
+    (tmp_path / "a").write_text(
+        "version: 1\nevents: Ir Dr\nfn=f\n1 10 2\n\nevents: Dr Bc\nfn=f\n1 5 7\n\nevents: Ir Dr\nfn=f\n1 1 1\n"
+    )
+    for path in (tmp_path / "a", tmp_path / "b.fpa", tmp_path / "c.fpa"):
+        if path.suffix:
+            convert(tmp_path / "a", path)
+        assert info(path).facts["totals"] == {"Ir": 11, "Dr": 8, "Bc": 7}

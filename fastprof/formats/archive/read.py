@@ -138,6 +138,8 @@ class ArchiveReader(Reader):
                 if type_ == PARTS:
                     self._section = section = read_header(self.source, at)
                     self._take_parts(unpack_metadata(section, payload(self.source, self._codec, section), list))
+            if len({tuple(self.model.parts[i].value_types) for i in self._part_at}) > 1:
+                return None  # END adds up by column, whatever a part's columns are
             for i, n in enumerate(end["kinds"]):
                 c.rows[i] = n
             times = [chunk.times for chunk in self._member.chunks.values() if chunk.times]
