@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 import os
+import random
 import shutil
 import subprocess
 import time
@@ -26,6 +27,7 @@ from fastprof.core.sink import Sink
 from fastprof.core.source import Source
 from fastprof.formats.archive.read import ArchiveReader
 from fastprof.formats.archive.write import ArchiveWriter
+from fastprof.verbs.store import adding
 from tests.support.paths import SHARED
 
 PATTERNS = ("xray/*/*.xray", "callgrind/*.callgrind", "gperftools/*/*.prof")
@@ -141,3 +143,27 @@ def test_read(benchmark: Any, largest: Path, tmp_path: Path) -> None:
     store(largest, tmp_path / "x.fpa", 0)
     benchmark.extra_info["bytes"] = largest.stat().st_size
     benchmark(fetch, tmp_path / "x.fpa")
+
+
+def test_adding_many_costs_the_same_each(tmp_path: Path) -> None:
+    """2,000 Callgrind dumps, of which each has other costs in a tenth of its functions, in one call; and a quarter of
+    them.  Prints CPU milliseconds a dump."""
+    choose = random.Random(1)
+    functions = [(f"fn_{i}", [(line, choose.randrange(1, 10**6)) for line in range(1, 6)]) for i in range(300)]
+    for n in range(2000):
+        lines = ["events: Ir", "fl=a.c"]
+        for name, rows in functions:
+            more = choose.randrange(100) if choose.random() < 0.1 else 0
+            lines += [f"fn={name}", *(f"{line} {cost + more}" for line, cost in rows)]
+        (tmp_path / f"callgrind.out.{n}").write_text("\n".join(lines) + "\n")
+
+    def each(n: int) -> float:
+        begin = time.process_time()
+        with adding(str(tmp_path / f"{n}.fpa")) as session:
+            for i in range(n):
+                session.add(str(tmp_path / f"callgrind.out.{i}"), str(i))
+        return (time.process_time() - begin) / n
+
+    few, many = each(500), each(2000)
+    print(f"\n500 dumps: {1000 * few:.2f} ms each; 2,000 dumps: {1000 * many:.2f} ms each; {many / few:.2f} times")
+    assert many < 1.3 * few
