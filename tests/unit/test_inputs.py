@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import resource
 import subprocess
@@ -35,6 +36,7 @@ def open_files() -> int:
 @pytest.mark.parametrize("format_", GOOD)
 def test_one_file_is_open_at_a_time(format_: str, tmp_path: Path) -> None:
     seen: list[int] = []
+    gc.collect()  # what other tests left open
     before = open_files()
     fastprof.convert(
         [GOOD[format_]] * 20,
