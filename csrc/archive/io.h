@@ -51,14 +51,6 @@ static inline uint8_t fp_archive_cur_byte(struct fp_archive_cur *c) {
     return 0;
 }
 
-/* Zigzag: 0, -1, 1, -2 ... become 0, 1, 2, 3 ...  Differences wrap at 2^64. */
-static inline uint64_t fp_zig(uint64_t v) {
-    return v << 1 ^ (0 - (v >> 63));
-}
-static inline uint64_t fp_zag(uint64_t v) {
-    return v >> 1 ^ (0 - (v & 1));
-}
-
 /* Appends a varint; a failed allocation is remembered in `failed`. */
 static inline void fp_buf_varint(struct fp_buf *b, uint64_t v) {
     if (FP_UNLIKELY(b->cap - b->n < 10) && fp_buf_reserve(b, 10)) return;

@@ -125,8 +125,7 @@ static int pack(struct fp_fit *f, struct fp_fit_group *g, const struct fp_fit_th
         if (s->cpu != r->cpu) *from |= NEW_CPU, to = fp_varint(to, r->cpu);
         if (s->part != t->part) *from |= NEW_PART, to = fp_varint(to, t->part);
         to = fp_varint(to, r->function);
-        const uint64_t more = r->time - s->time;
-        to = fp_varint(to, more << 1 ^ (more >> 63 ? UINT64_MAX : 0));
+        to = fp_varint(to, fp_zig(r->time - s->time));
         *s = (struct fp_fit_state){.time = r->time, .thread = r->thread, .part = t->part, .cpu = r->cpu};
     }
     if (r->op == FP_OP_CUSTOM || r->op == FP_OP_TYPED) {
@@ -354,16 +353,6 @@ void fp_fit_begin(struct fp_fit *f, uint32_t group, uint32_t least) {
     }
 }
 
-/* Reads a number that we wrote, so it is whole. */
-static uint64_t packed_number(struct fp_in *in) {
-    uint64_t v = 0;
-    for (unsigned shift = 0;; shift += 7) {
-        const uint8_t byte = in->p[in->pos++];
-        v |= (uint64_t)(byte & 0x7f) << shift;
-        if (byte < 0x80) return v;
-    }
-}
-
 int fp_fit_take(struct fp_fit *f, uint32_t group, struct fp_in *in, struct fp_batch *out) {
     struct fp_fit_state *const s = &f->groups[group].state;
     f->out = out;
@@ -373,20 +362,19 @@ int fp_fit_take(struct fp_fit *f, uint32_t group, struct fp_in *in, struct fp_ba
         const uint8_t head = in->p[in->pos++];
         struct row r = {.op = head & 7};
         if (r.op == FP_OP_ARGUMENT) {
-            r.aux = packed_number(in);
+            r.aux = fp_varint_next(in);
         } else {
-            if (head & NEW_THREAD) s->thread = (uint32_t)packed_number(in);
-            if (head & NEW_CPU) s->cpu = (uint16_t)packed_number(in);
-            if (head & NEW_PART) s->part = (uint32_t)packed_number(in);
-            r.function = (uint32_t)packed_number(in);
-            const uint64_t more = packed_number(in);
-            s->time += more >> 1 ^ (more & 1 ? UINT64_MAX : 0);
+            if (head & NEW_THREAD) s->thread = (uint32_t)fp_varint_next(in);
+            if (head & NEW_CPU) s->cpu = (uint16_t)fp_varint_next(in);
+            if (head & NEW_PART) s->part = (uint32_t)fp_varint_next(in);
+            r.function = (uint32_t)fp_varint_next(in);
+            s->time += fp_zag(fp_varint_next(in));
         }
         r.time = s->time;
         r.thread = s->thread;
         r.cpu = s->cpu;
         if (r.op == FP_OP_CUSTOM || r.op == FP_OP_TYPED) {
-            r.payload_n = (uint32_t)packed_number(in);
+            r.payload_n = (uint32_t)fp_varint_next(in);
             r.payload = in->p + in->pos;
             in->pos += r.payload_n;
         }

@@ -12,28 +12,9 @@ enum {
     PACKED_TARGET = 32,
 };
 
-/* Signed numbers as varints: 0, -1, 1, -2 ... become 0, 1, 2, 3 ... */
-static inline uint64_t fold_sign(uint64_t v) {
-    return v << 1 ^ (0 - (v >> 63));
-}
-
-static inline uint64_t unfold_sign(uint64_t v) {
-    return v >> 1 ^ (0 - (v & 1));
-}
-
-static inline const uint8_t *varint(const uint8_t *p, uint64_t *v) {
-    uint64_t byte = *p++, found = byte & 127;
-    for (unsigned shift = 7; byte & 128; shift += 7) {
-        byte = *p++;
-        found |= (byte & 127) << (shift & 63);
-    }
-    *v = found;
-    return p;
-}
-
 static inline const uint8_t *varint32(const uint8_t *p, uint32_t *v) {
     uint64_t wide;
-    p = varint(p, &wide);
+    p = fp_varint_read(p, &wide);
     *v = (uint32_t)wide;
     return p;
 }
@@ -101,10 +82,10 @@ uint8_t *fp_pack(uint8_t *to, struct fp_packed_before *before, const struct fp_r
     if (row->target_file || row->target_address || row->target_bb) what |= PACKED_TARGET;
     *to++ = (uint8_t)what;
     if (what & PACKED_FILE) to = fp_varint(to, row->file);
-    to = fp_varint(to, fold_sign((uint64_t)row->line - before->line));
+    to = fp_varint(to, fp_zig((uint64_t)row->line - before->line));
     if (what & PACKED_ADDRESS) {
-        to = fp_varint(to, fold_sign(row->address - before->address));
-        to = fp_varint(to, fold_sign(row->bb - before->bb));
+        to = fp_varint(to, fp_zig(row->address - before->address));
+        to = fp_varint(to, fp_zig(row->bb - before->bb));
     }
     if (kind != FP_COST && kind != FP_BLOCK) {
         to = fp_varint(to, row->callee);
@@ -127,13 +108,13 @@ const uint8_t *fp_unpack(const uint8_t *p, struct fp_packed_before *before, stru
     row->kind = kind;
     if (what & PACKED_FILE) p = varint32(p, &before->file);
     row->file = before->file;
-    p = varint(p, &v);
-    row->line = before->line = (uint32_t)(before->line + unfold_sign(v));
+    p = fp_varint_read(p, &v);
+    row->line = before->line = (uint32_t)(before->line + fp_zag(v));
     if (what & PACKED_ADDRESS) {
-        p = varint(p, &v);
-        before->address += unfold_sign(v);
-        p = varint(p, &v);
-        before->bb += unfold_sign(v);
+        p = fp_varint_read(p, &v);
+        before->address += fp_zag(v);
+        p = fp_varint_read(p, &v);
+        before->bb += fp_zag(v);
     }
     row->address = before->address;
     row->bb = before->bb;
@@ -144,11 +125,11 @@ const uint8_t *fp_unpack(const uint8_t *p, struct fp_packed_before *before, stru
         p = varint32(p, &row->target_line);
         if (what & PACKED_TARGET) {
             p = varint32(p, &row->target_file);
-            p = varint(p, &row->target_address);
-            p = varint(p, &row->target_bb);
+            p = fp_varint_read(p, &row->target_address);
+            p = fp_varint_read(p, &row->target_bb);
         }
-        p = varint(p, &row->count);
-        if (kind == FP_JCND) p = varint(p, &row->count2);
+        p = fp_varint_read(p, &row->count);
+        if (kind == FP_JCND) p = fp_varint_read(p, &row->count2);
     }
     if (kind <= FP_CALL) return get_values(p, row->values, n_columns);
     if (n_columns) memset(row->values, 0, n_columns * sizeof *row->values);

@@ -40,4 +40,30 @@ static inline uint8_t *fp_varint(uint8_t *to, uint64_t v) {
     return to;
 }
 
+/* Reads a number that fp_varint wrote, so it is whole; returns its end.  What others wrote: core/wire.h. */
+static inline const uint8_t *fp_varint_read(const uint8_t *p, uint64_t *v) {
+    uint64_t byte = *p++, found = byte & 127;
+    for (unsigned shift = 7; byte & 128; shift += 7) {
+        byte = *p++;
+        found |= (byte & 127) << (shift & 63);
+    }
+    *v = found;
+    return p;
+}
+
+/* The same from a window. */
+static inline uint64_t fp_varint_next(struct fp_in *in) {
+    uint64_t v;
+    in->pos = (size_t)(fp_varint_read(in->p + in->pos, &v) - in->p);
+    return v;
+}
+
+/* Zigzag, for small varints: 0, -1, 1, -2 ... become 0, 1, 2, 3 ...  Differences wrap at 2^64. */
+static inline uint64_t fp_zig(uint64_t v) {
+    return v << 1 ^ (0 - (v >> 63));
+}
+static inline uint64_t fp_zag(uint64_t v) {
+    return v >> 1 ^ (0 - (v & 1));
+}
+
 #endif

@@ -115,22 +115,12 @@ void fp_speedscope_begin(struct fp_speedscope *w, uint32_t group, uint64_t zero)
     w->now = w->groups[group].first - zero;
 }
 
-/* Reads a number that we wrote, so it is whole. */
-static uint64_t packed_number(struct fp_in *in) {
-    uint64_t v = 0;
-    for (unsigned shift = 0;; shift += 7) {
-        const uint8_t byte = in->p[in->pos++];
-        v |= (uint64_t)(byte & 0x7f) << shift;
-        if (byte < 0x80) return v;
-    }
-}
-
 int fp_speedscope_put_calls(struct fp_speedscope *w, struct fp_in *in, struct fp_buf *out) {
     while (in->pos < in->n) {
         if (out->n >= ENOUGH) return FP_FULL;
         if (fp_buf_reserve(out, FIXED)) return FP_E_NOMEM;
-        const uint64_t entered = packed_number(in);
-        w->now += packed_number(in);
+        const uint64_t entered = fp_varint_next(in);
+        w->now += fp_varint_next(in);
         uint8_t *to = out->p + out->n;
         if (w->begun) *to++ = ',';
         w->begun = 1;
@@ -173,9 +163,9 @@ static int open_stack(struct fp_speedscope *w, uint32_t stack) {
 static uint64_t next_sample(struct fp_in *in, uint32_t n_values, uint32_t k, uint32_t *stack) {
     while (in->pos < in->n) {
         uint64_t weight = 0;
-        *stack = (uint32_t)packed_number(in);
+        *stack = (uint32_t)fp_varint_next(in);
         for (uint32_t i = 0; i < n_values; i++) {
-            const uint64_t value = packed_number(in);
+            const uint64_t value = fp_varint_next(in);
             if (i == k) weight = value;
         }
         if (weight) return weight;
