@@ -53,7 +53,7 @@ class Plan(NamedTuple):
         Inputs are read one after the other, each when those before it have been read.
         Errors: UsageError if filters leave out everything, but with `left` the caller checks that.
         """
-        seen = left or Left()
+        remaining = left or Left()
 
         # what adds up the stacks of several branches needs all of them
         apart = self.holds._replace(keeps_stacks=self.holds.keeps_stacks or len(self.branches) > 1)
@@ -68,7 +68,7 @@ class Plan(NamedTuple):
             # stacks have their value types when they are read, a timeline's are made by a bridge
             if agreement and branch.inputs[0].view == "stacks":
                 rows = agreement.compared(rows)
-            rows = through(seen.seen(through(rows, branch.operators, apart)), branch.bridge, apart)
+            rows = through(remaining.seen(through(rows, branch.operators, apart)), branch.bridge, apart)
             return agreement.compared(rows) if agreement and branch.inputs[0].view != "stacks" else rows
 
         def read(input_: Input) -> Iterator[Batch]:
@@ -82,7 +82,7 @@ class Plan(NamedTuple):
             agreement = Agreement(model, options, report)
         yield from through(chain.from_iterable(map(rows_of, self.branches)), self.joined, self.holds)
         if left is None:
-            seen.check(model, options, report)
+            remaining.check(model, options, report)
 
 
 def selected(

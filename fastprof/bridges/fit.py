@@ -12,12 +12,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from fastprof.core._c import ffi, lib
-from fastprof.core._typing import Any, NamedTuple
+from fastprof.core._typing import NamedTuple
 from fastprof.core.engine import CAPACITY, Budget
 from fastprof.core.errors import UsageError, check_sums
 from fastprof.core.model import Batch, Model
 from fastprof.core.owner import owned
-from fastprof.core.spill import Spilled
+from fastprof.core.spill import Groups
 
 _BUFFERED = 1 << 20  # bytes of packed rows that there may be in memory
 
@@ -49,8 +49,7 @@ class Fit:
         # sizes are estimates: what takes half as much as was thought fits
         lib.fp_fit_size(self._c, 2 * budget, size.call, size.names, size.event)
         self._model = model
-        self._file = Spilled()
-        self._blocks: dict[int, list[tuple[int, int]]] = {}  # by group: offset in the file, bytes
+        self._packed = Groups()
 
     def read(self, batches: Iterable[Batch]) -> None:
         """Keep rows whose calls nest (bridges/nest.py).  Errors: FastprofError for too many groups, UsageError for
@@ -65,11 +64,7 @@ class Fit:
 
     def _write_away(self) -> None:
         for number in range(self._c.n_groups):
-            packed = self._c.groups[number].packed
-            if packed.n:
-                self._blocks.setdefault(number, []).append((self._file.nbytes, int(packed.n)))
-                self._file.append(memoryview(ffi.buffer(packed.p, packed.n)))
-                lib.fp_buf_free(ffi.addressof(packed))
+            self._packed.take(number, self._c.groups[number].packed)
         self._c.packed = 0
 
     def threads(self) -> list[int]:
@@ -99,7 +94,7 @@ class Fit:
         """The rows of a group, without calls below a rank, which may be no lower than `rank` said."""
         out = Batch("timeline", CAPACITY["timeline"])
         lib.fp_fit_begin(self._c, group, rank)
-        for in_ in self._packed(group):
+        for in_ in self._packed.windows(group, self._c.groups[group].packed):
             while (status := lib.fp_fit_take(self._c, group, in_, out.c)) == lib.FP_FULL:
                 yield out
                 out.reset()
@@ -107,16 +102,6 @@ class Fit:
                 raise MemoryError("no memory for the calls of a timeline")
         if len(out):
             yield out
-
-    def _packed(self, group: int) -> Iterator[Any]:
-        """Packed rows, as struct fp_in *."""
-        for offset, n in self._blocks.get(group, ()):
-            block = ffi.new("uint8_t[]", n)
-            self._file.read(offset, memoryview(ffi.buffer(block)))
-            yield ffi.new("struct fp_in *", {"p": block, "n": n})
-        packed = self._c.groups[group].packed
-        if packed.n:
-            yield ffi.new("struct fp_in *", {"p": packed.p, "n": packed.n})
 
 
 def slice_of(split: str) -> int:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 
+from fastprof.core._c import ffi, lib
 from fastprof.core._typing import Any
 from fastprof.core.errors import FastprofError
 
@@ -39,3 +41,27 @@ class Spilled:
             if not got:
                 raise FastprofError(f"temporary file: ends at byte {offset}, where something was written")
             offset, into = offset + got, into[got:]
+
+
+class Groups(Spilled):
+    """The same for bytes that come mixed and are read back group by group."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._blocks: dict[int, list[tuple[int, int]]] = {}  # by group: offset in the file, bytes
+
+    def take(self, group: int, buffer: Any) -> None:
+        """Write away what a struct fp_buf holds, and free that."""
+        if buffer.n:
+            self._blocks.setdefault(group, []).append((self.nbytes, int(buffer.n)))
+            self.append(memoryview(ffi.buffer(buffer.p, buffer.n)))
+            lib.fp_buf_free(ffi.addressof(buffer))
+
+    def windows(self, group: int, buffer: Any) -> Iterator[Any]:
+        """What a group's buffer held and holds, in order, as struct fp_in *, each valid until the next."""
+        for offset, n in self._blocks.get(group, ()):
+            block = ffi.new("uint8_t[]", n)
+            self.read(offset, memoryview(ffi.buffer(block)))
+            yield ffi.new("struct fp_in *", {"p": block, "n": n, "eof": 1})
+        if buffer.n:
+            yield ffi.new("struct fp_in *", {"p": buffer.p, "n": buffer.n, "eof": 1})

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 from collections import Counter
 from collections.abc import Iterable
@@ -10,12 +9,12 @@ from collections.abc import Iterable
 from fastprof.core._c import ffi, lib
 from fastprof.core._typing import Any
 from fastprof.core.engine import Reader
-from fastprof.core.errors import FastprofError
 from fastprof.core.model import Model, Part, ValueType
 from fastprof.core.options import LENIENT, Options
 from fastprof.core.owner import owned
 from fastprof.core.report import Report
 from fastprof.core.source import Source
+from fastprof.core.spill import Spilled
 
 _TYPE = re.compile(rb'"type"\s{0,8}:\s{0,8}"(evented|sampled)"')
 _OVERLAP = 48  # more than the bytes that match
@@ -35,7 +34,7 @@ class SpeedscopeReader(Reader):
         self.view = "timeline" if self._first_type() == b"evented" else "stacks"
         new = lib.fp_speedscope_read_new(model.c, options[LENIENT])
         self._r = owned(new, lib.fp_speedscope_read_free, "the reader of speedscope's JSON")
-        self._file: Any = None
+        self._file = Spilled()
         self._read = 0  # bytes of the kept values in the file
         self._others = 0
         self._types: list[ValueType] = []  # of stacks, known after the first pass
@@ -114,32 +113,18 @@ class SpeedscopeReader(Reader):
         return int(status)
 
     def _spill(self) -> None:
-        if self._file is None:
-            import tempfile
-
-            self._file = tempfile.TemporaryFile(prefix="fastprof-")
-        try:
-            if self._r.n_first == lib.FP_SPEEDSCOPE_KEPT:  # the first ones of a profile
-                self._file.seek(0)
-                self._file.truncate()
-                self._read = 0
-            self._file.write(ffi.buffer(self._r.kept, 8 * self._r.n_kept))
-            self._file.flush()
-        except OSError as error:
-            raise FastprofError(f"temporary file: {error.strerror or error}") from None
+        if self._r.n_first == lib.FP_SPEEDSCOPE_KEPT:  # the first ones of a profile
+            self._file = Spilled()
+            self._read = 0
+        self._file.append(memoryview(ffi.buffer(self._r.kept, 8 * self._r.n_kept)))
         self._r.n_kept = 0
 
     def _refill(self) -> None:
         """The next values in the file, which are those of one profile."""
-        try:
-            data = os.pread(self._file.fileno(), 8 * lib.FP_SPEEDSCOPE_KEPT, self._read)
-        except OSError as error:
-            raise FastprofError(f"temporary file: {error.strerror or error}") from None
-        if not data:
-            raise FastprofError(f"temporary file: ends at byte {self._read}, where something was written")
-        ffi.memmove(self._r.kept, data, len(data))
-        self._read += len(data)
-        self._r.n_kept = len(data) // 8
+        n = min(8 * lib.FP_SPEEDSCOPE_KEPT, max(8, self._file.nbytes - self._read))
+        self._file.read(self._read, memoryview(ffi.buffer(self._r.kept, n)))
+        self._read += n
+        self._r.n_kept = n // 8
 
     def finish(self) -> None:
         r, report = self._r, self.report

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 from fastprof.core._c import ffi, lib
 from fastprof.core._typing import Any
 from fastprof.core.engine import Writer
-from fastprof.core.errors import FastprofError
 from fastprof.core.model import Batch, Model, Part, ValueType
 from fastprof.core.options import Options
 from fastprof.core.owner import owned
 from fastprof.core.parts import default_value
 from fastprof.core.report import Report
 from fastprof.core.sink import Sink
+from fastprof.core.spill import Groups
 from fastprof.core.threads import Threads, Who
 from fastprof.core.version import __version__
 
@@ -43,8 +42,7 @@ class SpeedscopeWriter(Writer):
     def __init__(self, model: Model, sink: Sink, options: Options, report: Report) -> None:
         super().__init__(model, sink, options, report)
         self._w = owned(lib.fp_speedscope_new(model.c), lib.fp_speedscope_free, "the writer of speedscope's JSON")
-        self._file: Any = None
-        self._blocks: dict[int, list[tuple[int, int]]] = {}  # by group: offsets in the file, bytes
+        self._packed = Groups()
         self._threads = Threads(model, (1 << 32) - 1, (1 << 32) - 1)
         self._who: dict[int, Who] = {}  # by thread
 
@@ -53,52 +51,18 @@ class SpeedscopeWriter(Writer):
         keep = lib.fp_speedscope_calls if self.view == "timeline" else lib.fp_speedscope_samples
         self._status(keep(w, batch.c))
         if w.packed > PACKED:
-            self._write_away()
+            for number in range(w.n_groups):
+                self._packed.take(number, w.groups[number].packed)
+            w.packed = 0
 
     def _status(self, status: int) -> int:
         if status < 0:
             raise MemoryError("no memory for speedscope's JSON")
         return int(status)
 
-    # ---- packed rows -------------------------------------------------------
-
-    def _write_away(self) -> None:
-        if self._file is None:
-            import tempfile
-
-            self._file = tempfile.TemporaryFile(prefix="fastprof-", buffering=1 << 18)
-        try:
-            at = self._file.seek(0, os.SEEK_END)
-            for number in range(self._w.n_groups):
-                packed = self._w.groups[number].packed
-                if packed.n:
-                    self._blocks.setdefault(number, []).append((at, packed.n))
-                    self._file.write(ffi.buffer(packed.p, packed.n))
-                    at += packed.n
-                    lib.fp_buf_free(ffi.addressof(packed))
-            self._file.flush()
-        except OSError as error:
-            raise FastprofError(f"temporary file: {error.strerror or error}") from None
-        self._w.packed = 0
-
-    def _packed(self, number: int) -> Iterator[Any]:
-        """The rows of a group, as struct fp_in *."""
-        for offset, n in self._blocks.get(number, ()):
-            try:
-                data = os.pread(self._file.fileno(), n, offset)
-            except OSError as error:
-                raise FastprofError(f"temporary file: {error.strerror or error}") from None
-            if len(data) != n:
-                raise FastprofError(f"temporary file: ends at byte {offset + len(data)}, where something was written")
-            kept = ffi.from_buffer(data)
-            yield ffi.new("struct fp_in *", {"p": ffi.cast("uint8_t *", kept), "n": n, "eof": 1})
-        packed = self._w.groups[number].packed
-        if packed.n:
-            yield ffi.new("struct fp_in *", {"p": packed.p, "n": packed.n, "eof": 1})
-
     def _as_json(self, number: int, put: Callable[[Any], int], zero: int = 0) -> None:
         lib.fp_speedscope_begin(self._w, number, zero)
-        for in_ in self._packed(number):
+        for in_ in self._packed.windows(number, self._w.groups[number].packed):
             while self._status(put(in_)) == lib.FP_FULL:
                 self.drain()
         self.drain()

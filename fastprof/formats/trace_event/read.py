@@ -8,12 +8,12 @@ from collections.abc import Iterable
 from fastprof.core._c import ffi, lib
 from fastprof.core._typing import Any
 from fastprof.core.engine import Reader
-from fastprof.core.errors import FastprofError
 from fastprof.core.model import Model, Part
 from fastprof.core.options import LENIENT, Options
 from fastprof.core.owner import owned
 from fastprof.core.report import Report
 from fastprof.core.source import Source
+from fastprof.core.spill import Spilled
 
 _COMPLETE = re.compile(rb'"ph"\s{0,8}:\s{0,8}"X"')
 _OVERLAP = 32  # more than the bytes that match
@@ -38,7 +38,7 @@ class TraceEventReader(Reader):
         self._new_names = False
         self._numbers: dict[tuple[Any, ...], int] = {}  # of ids that are no 32-bit numbers, ours
         self._free = _NO_ID
-        self._file: Any = None
+        self._file = Spilled()
         self._blocks: list[list[int]] = []  # of runs in the file: offset, bytes that are left
         self._windows: list[Any] = []
         ticks = 0 if re.search(rb'"otherData"\s*:\s*\{[^{}]*"unit"\s*:\s*"ticks"', source.head) else 1_000_000_000
@@ -141,17 +141,9 @@ class TraceEventReader(Reader):
     def _spill(self) -> None:
         r = self._r
         lib.fp_trace_sort(r)
-        if self._file is None:
-            import tempfile
-
-            self._file = tempfile.TemporaryFile(prefix="fastprof-")
         n = r.n_records * ffi.sizeof("struct fp_trace_record")
-        try:
-            self._blocks.append([self._file.tell(), n])
-            self._file.write(ffi.buffer(r.records, n))
-            self._file.flush()
-        except OSError as error:
-            raise FastprofError(f"temporary file: {error.strerror or error}") from None
+        self._blocks.append([self._file.nbytes, n])
+        self._file.append(memoryview(ffi.buffer(r.records, n)))
         r.n_records = 0
 
     def _merge(self) -> None:
@@ -165,20 +157,13 @@ class TraceEventReader(Reader):
         r.runs, r.n_runs = self._runs, n + 1
 
     def _refill(self, number: int) -> None:
-        import os
-
         run, block, size = self._runs[number], self._blocks[number], ffi.sizeof("struct fp_trace_record")
         wanted = min(_RUN // size * size, block[1])
-        try:
-            data = os.pread(self._file.fileno(), wanted, block[0])
-        except OSError as error:
-            raise FastprofError(f"temporary file: {error.strerror or error}") from None
-        if len(data) != wanted:
-            raise FastprofError(f"temporary file: ends at byte {block[0] + len(data)}, where something was written")
-        self._windows[number] = kept = ffi.from_buffer(data)
+        self._windows[number] = kept = ffi.new("struct fp_trace_record[]", wanted // size)
+        self._file.read(block[0], memoryview(ffi.buffer(kept)))
         block[0] += wanted
         block[1] -= wanted
-        run.records, run.n, run.pos = ffi.cast("struct fp_trace_record *", kept), wanted // size, 0
+        run.records, run.n, run.pos = kept, wanted // size, 0
         run.eof = not block[1]
 
     def finish(self) -> None:
