@@ -162,6 +162,11 @@ static int is_deep(struct fp_trace_write *w, struct fp_trace_thread *t, uint8_t 
     return w->skipped;
 }
 
+void fp_trace_write_first(struct fp_trace_write *w, uint64_t ns) {
+    w->zero = ns >> 52 ? ((ns >> 51) - 1) << 51 : 0;
+    w->begun = 1;
+}
+
 int fp_trace_write_put(struct fp_trace_write *w, const struct fp_batch *b, struct fp_buf *out, struct fp_err *err) {
     for (; w->row < b->n; w->row++) {
         const uint32_t i = w->row, thread = b->thread[i];
@@ -179,10 +184,7 @@ int fp_trace_write_put(struct fp_trace_write *w, const struct fp_batch *b, struc
             return FP_ASK;
         }
         const uint64_t ns = b->time[i];
-        if (FP_UNLIKELY(!w->begun)) {
-            w->zero = ns >> 52 ? ((ns >> 51) - 1) << 51 : 0;
-            w->begun = 1;
-        }
+        if (FP_UNLIKELY(!w->begun)) fp_trace_write_first(w, ns);
         if (FP_UNLIKELY(ns < w->zero))
             return fp_fail_got(err, FP_E_OVERFLOW, 0, "a time in nanoseconds", FP_GOT_UNSIGNED, ns,
                                "no earlier than %, as the first is much later", w->zero);

@@ -57,6 +57,9 @@ void fp_trace_write_free(struct fp_trace_write *w);
 /* Says which ids a thread has in the output. */
 void fp_trace_thread(struct fp_trace_write *w, uint32_t thread, uint32_t pid, uint32_t tid);
 
+/* Says the time of the first row, where rows come in another order.  Sets w->zero. */
+void fp_trace_write_first(struct fp_trace_write *w, uint64_t ns);
+
 /* Appends the rows of a batch from w->row on, which the caller sets to 0.  FP_ASK for a thread that is new: say its ids
  * and call again.  FP_DONE, FP_E_NOMEM, or FP_E_OVERFLOW: a time that cannot be written. */
 int fp_trace_write_put(struct fp_trace_write *w, const struct fp_batch *b, struct fp_buf *out, struct fp_err *err);

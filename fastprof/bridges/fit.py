@@ -39,6 +39,7 @@ class Fit:
     """
 
     highest: int = lib.FP_FIT_RANKS
+    first_time: int | None = None  # of the first row that was read
 
     def __init__(self, model: Model, size: Budget, budget: int, split: str | None) -> None:
         by, slice_ns = lib.FP_FIT_ALL, 0
@@ -58,6 +59,8 @@ class Fit:
         for batch in batches:
             if self._c.slice_ns and not self._model.parts[batch.part].extra.get("ticks_per_second"):
                 raise UsageError("--split time:SECONDS needs a clock whose frequency is known, and times are in ticks")
+            if self.first_time is None and len(batch):
+                self.first_time = batch["time"][0]
             check_sums(lib.fp_fit_put(self._c, batch.c, err), err, self._model, "--split")
             if self._c.packed > _BUFFERED:
                 self._write_away()

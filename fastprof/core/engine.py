@@ -134,6 +134,7 @@ class Writer:
     view: str
     written: int = 0  # rows that stand in the output; known after `end`
     advice: ClassVar[str] = ""  # what else to choose if there are none
+    first_time: int | None = None  # of a timeline: that of its first row, where rows come in another order
 
     def __init__(self, model: Model, sink: Sink, options: Options, report: Report) -> None:
         self.model = model

@@ -75,12 +75,14 @@ class Outputs:
         self._tell(merged)
         return most
 
-    def _written(self, path: Any, rows: Iterator[Batch], report: Report) -> tuple[Sink, Writer]:
+    def _written(
+        self, path: Any, rows: Iterator[Batch], report: Report, first_time: int | None = None
+    ) -> tuple[Sink, Writer]:
         sink = self._first if self._first and path == self._output else None
         self._first = None
         sink = sink or self._stack.enter_context(Sink(path, self._budget))
         writer = self._target.writer_class()(self._model, sink, self._options, report)
-        writer.view = self._view
+        writer.view, writer.first_time = self._view, first_time
         write(rows, writer)
         return sink, writer
 
@@ -90,7 +92,7 @@ class Outputs:
         rank = fit.rank(group, goal)
         while True:
             report = Report()
-            sink, writer = self._written(path, fit.rows(group, rank), report)
+            sink, writer = self._written(path, fit.rows(group, rank), report, None if self._split else fit.first_time)
             if not sink.is_over:
                 break
             if rank >= fit.highest:

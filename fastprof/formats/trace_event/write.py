@@ -41,6 +41,8 @@ class TraceEventWriter(Writer):
         w, part = self._w, self.model.parts[batch.part]
         if not self._begun:
             self._begin("" if part.extra.get("ticks_per_second") else ',"unit":"ticks"')
+            if self.first_time is not None:
+                lib.fp_trace_write_first(w, self.first_time)
         w.row = 0
         while self._status(lib.fp_trace_write_put(w, batch.c, self.out, self._err)) == lib.FP_ASK:
             who = self._threads.who(w.asked, part)
