@@ -91,18 +91,34 @@ static uint32_t decode(struct fp_gperf_reader *g, uint32_t id, int counting) {
     return n;
 }
 
-/* The mappings of the vdso, the kernel's code in every process.  It calls no function of the program. */
-static uint32_t find_vdso(const struct fp_gperf_reader *g, uint32_t *vdso, uint32_t room) {
-    uint32_t n = 0;
-    for (uint32_t i = 0; i < g->n_ranges && n < room; i++) {
-        const uint32_t *row = fp_table_row(&g->model->mappings, g->ranges[i].mapping);
-        size_t nbytes;
-        uint32_t name = fp_table_row(&g->model->objects, row[FP_MAPPING_OBJECT])[FP_OBJECT_NAME];
-        const uint8_t *p = fp_string(&g->model->strings, name, &nbytes);
-        if (nbytes == 6 && !memcmp(p, "[vdso]", 6)) vdso[n++] = g->ranges[i].mapping;
+/* Whose code an address is, as far as signal frames go. */
+enum home { IN_PROGRAM, IN_C_LIBRARY, IN_KERNEL };
+
+/* The kernel's code is what is in no mapping, and the vdso.  It calls no function of the program. */
+static enum home home_of(const struct fp_gperf_reader *g, uint64_t address) {
+    static const char *const c_libraries[] = {"libc.", "libc-", "libpthread.", "libpthread-", "libthr.", "ld-musl-"};
+    uint32_t mapping = mapping_of(g, address);
+    if (!mapping) return g->n_ranges ? IN_KERNEL : IN_PROGRAM;
+    size_t n;
+    const uint32_t *row = fp_table_row(&g->model->mappings, mapping);
+    uint32_t name = fp_table_row(&g->model->objects, row[FP_MAPPING_OBJECT])[FP_OBJECT_NAME];
+    const char *p = (const char *)fp_string(&g->model->strings, name, &n);
+    if (n == 6 && !memcmp(p, "[vdso]", 6)) return IN_KERNEL;
+    for (size_t i = n; i; i--) {
+        if (p[i - 1] != '/') continue;
+        p += i;
+        n -= i;
+        break;
     }
-    return n;
+    for (size_t i = 0; i < sizeof c_libraries / sizeof *c_libraries; i++) {
+        size_t length = strlen(c_libraries[i]);
+        if (n >= length && !memcmp(p, c_libraries[i], length)) return IN_C_LIBRARY;
+    }
+    return IN_PROGRAM;
 }
+
+/* A function that the C library calls back, as qsort its comparison, has code of about this many bytes. */
+#define CALLBACK_BYTES 256
 
 /* The profiler runs in a signal handler, and often leaves a frame of it at index 1 of every chain.  Such a frame is
  * removed, but only on evidence: a program with a single call has the same caller everywhere, too.  The evidence is one
@@ -111,9 +127,11 @@ static uint32_t find_vdso(const struct fp_gperf_reader *g, uint32_t *vdso, uint3
  *   leaf leaf caller ...      the unwinder gave the interrupted address a second time
  *   leaf S leaf caller ...    S is the code that the kernel returns to from the handler
  *   leaf S caller ...         the same, if S lies in no mapped object or in the vdso
+ *   leaf S caller ...         the same, if S lies in the C library (`__restore_rt`), the callers differ and lie mostly
+ *                             elsewhere, and the leaves are further apart than the code of one callback
  *
  * Returns 1 and appends to g->rules when there is one. */
-static int find_rule(struct fp_gperf_reader *g, const uint32_t *vdso, uint32_t n_vdso) {
+static int find_rule(struct fp_gperf_reader *g) {
     uint64_t candidate = 0, votes = 0, deep = 0, repeated = 0;
     for (uint32_t id = 1; id < g->chains.n; id++) {
         if (decode(g, id, 0) < 2) continue;
@@ -127,26 +145,31 @@ static int find_rule(struct fp_gperf_reader *g, const uint32_t *vdso, uint32_t n
         g->rules[g->n_rules++] = 0;
         return 1;
     }
-    uint64_t same = 0, sandwiched = 0;
+    uint64_t same = 0, sandwiched = 0, callers = 0, outside = 0, first = 0, first_again = 0;
+    uint64_t lowest = UINT64_MAX, highest = 0;
     for (uint32_t id = 1; id < g->chains.n; id++) {
         uint32_t n = decode(g, id, 0);
         if (n < 2 || g->pc[1] != candidate) continue;
         same++;
-        sandwiched += n > 2 && g->pc[2] == g->pc[0];
+        lowest = g->pc[0] < lowest ? g->pc[0] : lowest;
+        highest = g->pc[0] > highest ? g->pc[0] : highest;
+        if (n < 3) continue;
+        sandwiched += g->pc[2] == g->pc[0];
+        if (!callers++) first = g->pc[2];
+        first_again += g->pc[2] == first;
+        outside += mapping_of(g, g->pc[2]) != mapping_of(g, candidate);
     }
     if (!candidate || same < deep - deep / 32) return 0;
-    uint32_t mapping = mapping_of(g, candidate);
-    int foreign = g->n_ranges && !mapping && same > 1;
-    for (uint32_t i = 0; i < n_vdso; i++) foreign |= mapping == vdso[i] && same > 1;
+    enum home home = home_of(g, candidate);
+    int foreign = same > 1 && (home == IN_KERNEL || (home == IN_C_LIBRARY && first_again < callers &&
+                                                     outside > callers / 2 && highest - lowest > CALLBACK_BYTES));
     if (sandwiched < same - same / 32 && !foreign) return 0;
     g->rules[g->n_rules++] = candidate;
     return 1;
 }
 
 static void find_rules(struct fp_gperf_reader *g) {
-    uint32_t vdso[4];
-    uint32_t n_vdso = find_vdso(g, vdso, sizeof vdso / sizeof *vdso);
-    while (g->n_rules < MAX_RULES && find_rule(g, vdso, n_vdso)) continue;
+    while (g->n_rules < MAX_RULES && find_rule(g)) continue;
 }
 
 /* ---- stacks ---- */

@@ -110,6 +110,35 @@ def test_signal_frames_in_no_object_go(trampoline: int) -> None:
     assert got.report.repairs["signal frames removed"] == 64
 
 
+LIBRARY = MAPS + b"7f0000200000-7f0000300000 r-xp 00001000 08:01 13  /lib/x86_64-linux-gnu/%s\n"
+RESTORE = 0x7F0000203140
+
+
+@pytest.mark.parametrize("name", [b"libpthread-2.31.so", b"libpthread.so.0", b"libc.so.6", b"ld-musl-x86_64.so.1"])
+def test_signal_frames_in_the_c_library_go(name: bytes) -> None:
+    leaves = [*range(0x401000, 0x401800, 0x40), 0x7F0000000010]
+    chains = [(1, (leaf, RESTORE, 0x408000 + i % 5, 0x40A000)) for i, leaf in enumerate(leaves)]
+    got = dump(reference.write(chains, text=LIBRARY % name), "gperftools")
+    assert {len(stack) for stack, _, _ in got.rows} == {3}
+    assert got.report.repairs["signal frames removed"] == len(leaves)
+
+
+@pytest.mark.parametrize(
+    ("name", "leaves", "callers"),
+    [
+        (b"libx.so", range(0x401000, 0x401800, 0x40), [0x408000, 0x408010]),  # no C library: one caller of everything
+        (b"libc.so.6", range(0x401000, 0x401080, 2), [0x408000, 0x408010]),  # bsearch calls back one function
+        (b"libc.so.6", range(0x401000, 0x401800, 0x40), [RESTORE + 8, RESTORE + 32]),  # qsort calls itself
+        (b"libc.so.6", range(0x401000, 0x401800, 0x40), [0x408000]),  # start_thread, and who starts threads
+    ],
+)
+def test_functions_of_a_library_that_call_everything_stay(name: bytes, leaves: range, callers: list[int]) -> None:
+    chains = [(1, (leaf, RESTORE, callers[i % len(callers)])) for i, leaf in enumerate(leaves)]
+    got = dump(reference.write(chains, text=LIBRARY % name), "gperftools")
+    assert {len(stack) for stack, _, _ in got.rows} == {3}
+    assert not got.report.repairs
+
+
 def test_a_trampoline_between_two_leaves_goes() -> None:
     chains = [(1, (leaf, 0x7F0000000123, leaf, 0x402000 + leaf)) for leaf in range(0x401000, 0x401040)]
     got = dump(reference.write(chains, text=MAPS), "gperftools")
