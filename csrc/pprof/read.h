@@ -38,7 +38,9 @@ struct fp_pprof_read_stats {
     uint64_t breakdowns;            /* Sample.breakdown: single events; the sample's values are their sums */
     uint64_t label_sets;            /* Profile.label_set: labels of such events */
     uint64_t no_mapping;            /* locations whose mapping id names none; they get no mapping */
-    uint64_t bad_lines;             /* line numbers and columns beyond 32 bits; they become 0, unknown */
+    uint64_t wide_lines;            /* line numbers and columns beyond 32 bits; they become 0, unknown */
+    uint64_t negative_lines;        /* below 0, likewise */
+    uint64_t functions_without_id;  /* no function has an id, and there is one for each location: they get its id */
     /* lenient: losses */
     uint64_t bad_samples;
     uint64_t bad_entries;    /* of tables */
@@ -78,6 +80,7 @@ struct fp_pprof_reader {
     struct fp_pprof_line *lines;
     uint32_t cap_mappings, cap_functions, cap_locations, n_lines, cap_lines;
     struct fp_table mapping_ids, function_ids, location_ids; /* id -> position in the table, and 1 */
+    uint32_t n_without_id;                                   /* functions, if none so far has an id */
     uint32_t *frames;                                        /* by position of a location: frame */
     /* what samples had so far */
     struct fp_strings chains; /* lists of locations, as their bytes stand in the file */

@@ -48,7 +48,7 @@ struct fp_pprof_line {
 };
 
 struct fp_pprof_location {
-    uint64_t mapping, address, at;
+    uint64_t id, mapping, address, at;
     uint32_t first_line, n_lines; /* in r->lines */
     uint32_t folded;
 };

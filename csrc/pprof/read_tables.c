@@ -50,6 +50,17 @@ int fp_pprof_take_mapping(struct fp_pprof_reader *r, const struct fp_in *in, con
     return 0;
 }
 
+static const char ZERO_FUNCTION[] = "a function has id 0";
+
+/* Functions without an id that came before are an error, or counted when lenient. */
+static int refuse_functions_without_id(struct fp_pprof_reader *r, struct fp_err *err) {
+    if (!r->n_without_id) return 0;
+    if (!r->lenient) return fp_fail(err, FP_E_MALFORMED, r->functions[0].at, ZERO_FUNCTION);
+    r->stats.bad_entries += r->n_without_id;
+    r->n_without_id = 0;
+    return 0;
+}
+
 int fp_pprof_take_function(struct fp_pprof_reader *r, const struct fp_in *in, const struct fp_wire_field *entry,
                            struct fp_err *err) {
     struct fp_pprof_function m = {.at = fp_pprof_offset(in, entry->at)};
@@ -71,9 +82,15 @@ int fp_pprof_take_function(struct fp_pprof_reader *r, const struct fp_in *in, co
         }
     }
     if (kind == FP_WIRE_BAD) return fp_pprof_bad_entry(r, fp_pprof_offset(in, message.p), "a function is broken", err);
-    int entered = enter(r, &r->function_ids, id, m.at, "a function has id 0", "two functions have the same id", err);
-    if (entered <= 0) return entered;
-    uint32_t n = r->function_ids.n - 1;
+    uint32_t n = r->function_ids.n;
+    if (!id && n == 1) { /* maybe none has an id */
+        n = ++r->n_without_id;
+    } else {
+        int status = refuse_functions_without_id(r, err);
+        if (status) return status;
+        int entered = enter(r, &r->function_ids, id, m.at, ZERO_FUNCTION, "two functions have the same id", err);
+        if (entered <= 0) return entered;
+    }
     if (fp_array_zeroed(&r->functions, &r->cap_functions, n, sizeof m)) return fp_no_memory(err);
     r->functions[n - 1] = m;
     return 0;
@@ -134,6 +151,7 @@ int fp_pprof_take_location(struct fp_pprof_reader *r, const struct fp_in *in, co
     if (kind == FP_WIRE_BAD) return fp_pprof_bad_entry(r, fp_pprof_offset(in, message.p), "a location is broken", err);
     int entered = enter(r, &r->location_ids, id, m.at, "a location has id 0", "two locations have the same id", err);
     if (entered <= 0) return entered;
+    m.id = id;
     uint32_t n = r->location_ids.n - 1;
     if (fp_array_zeroed(&r->locations, &r->cap_locations, n, sizeof m)) return fp_no_memory(err);
     r->locations[n - 1] = m;
@@ -208,7 +226,10 @@ static int resolve_mapping(struct fp_pprof_reader *r, struct fp_pprof_mapping *m
 /* A line or column as the model holds it. */
 static uint32_t narrow(struct fp_pprof_reader *r, int64_t v) {
     if (v >= 0 && v <= UINT32_MAX) return (uint32_t)v;
-    r->stats.bad_lines++;
+    if (v < 0)
+        r->stats.negative_lines++;
+    else
+        r->stats.wide_lines++;
     return 0;
 }
 
@@ -253,7 +274,8 @@ static int resolve_location(struct fp_pprof_reader *r, const struct fp_pprof_loc
     for (uint32_t i = l->n_lines; i-- > 0;) { /* the innermost comes first in the file, and last here */
         const struct fp_pprof_line *line = &r->lines[l->first_line + i];
         uint32_t function;
-        int status = resolve_function(r, line->function, l->at, object, &function, err);
+        uint64_t id = line->function || !r->n_without_id ? line->function : l->id;
+        int status = resolve_function(r, id, l->at, object, &function, err);
         if (status) return status;
         if (!function) continue;
         chain = fp_model_line(r->model, function, narrow(r, line->line), narrow(r, line->column), chain);
@@ -261,6 +283,21 @@ static int resolve_location(struct fp_pprof_reader *r, const struct fp_pprof_loc
     }
     *frame = fp_model_frame(r->model, mapping_id, l->address, l->folded ? FP_FRAME_FOLDED : 0, chain);
     return *frame == FP_NO_ID ? fp_no_memory(err) : 0;
+}
+
+/* An exporter of .NET writes a function for each location, in the same order, and no ids of functions:
+ *
+ *   location {id: 7  line {line: 12}}    function {name: "f"}
+ *   location {id: 9  line {line: 40}}    function {name: "g"}
+ *
+ * Each function gets the id of its location. */
+static int name_functions_by_location(struct fp_pprof_reader *r, struct fp_err *err) {
+    if (r->n_without_id != r->location_ids.n - 1) return refuse_functions_without_id(r, err);
+    for (uint32_t i = 0; i < r->n_without_id; i++)
+        if (fp_table_intern(&r->function_ids, fp_table_row(&r->location_ids, i + 1)) == FP_NO_ID)
+            return fp_no_memory(err);
+    r->stats.functions_without_id = r->n_without_id;
+    return 0;
 }
 
 int fp_pprof_resolve(struct fp_pprof_reader *r, struct fp_err *err) {
@@ -281,6 +318,7 @@ int fp_pprof_resolve(struct fp_pprof_reader *r, struct fp_err *err) {
         if ((status = resolve_own(r, &r->types[i], err))) return status;
     for (uint32_t i = 0; i + 1 < r->mapping_ids.n; i++)
         if ((status = resolve_mapping(r, &r->mappings[i], err))) return status;
+    if ((status = name_functions_by_location(r, err))) return status;
     uint32_t n = r->location_ids.n;
     r->frames = calloc(n, sizeof *r->frames);
     r->values = calloc(r->n_types + 1, sizeof *r->values);

@@ -284,6 +284,53 @@ def test_validity(change: Callable[[Any], None], says: str) -> None:
     assert error.value.offset is not None
 
 
+def _no_function_ids(p: Any, lines: str) -> None:
+    """What an exporter of .NET writes: a function for each location, none with an id."""
+    functions = [p.function[0], p.function[1]]
+    del p.location[2:], p.function[2:]
+    for sample in p.sample:
+        for i, location in enumerate(sample.location_id):
+            sample.location_id[i] = min(location, 2)
+    for function, location in zip(functions, p.location, strict=True):
+        function.id = 0
+        del location.line[:]
+        location.line.add(function_id=location.id if lines == "location" else 0, line=5)
+
+
+@pytest.mark.parametrize("lines", ["location", "zero"])
+def test_functions_without_ids_get_those_of_their_locations(lines: str) -> None:
+    got = dump(invalid(lambda p: _no_function_ids(p, lines)), "pprof")
+    assert got.report.repairs == {"functions without an id": 2}
+
+    def with_ids(p: Any) -> None:
+        _no_function_ids(p, "location")
+        for function, location in zip(p.function, p.location, strict=True):
+            function.id = location.id
+
+    assert got.rows == dump(invalid(with_ids), "pprof").rows
+
+
+@pytest.mark.parametrize(
+    "spoil", [lambda p: p.function.add(id=9), lambda p: p.function.add(), lambda p: p.location.add(id=9)]
+)
+def test_other_functions_without_ids_are_refused(spoil: Callable[[Any], None]) -> None:
+    def change(p: Any) -> None:
+        _no_function_ids(p, "location")
+        spoil(p)
+
+    data = invalid(change)
+    with pytest.raises(FormatError, match="a function has id 0") as error:
+        dump(data, "pprof")
+    assert error.value.offset is not None
+    assert dump(data, "pprof", options=Options(lenient=True)).report.losses["damaged table entries"] >= 2
+
+
+@pytest.mark.parametrize(("line", "says"), [(-1, "line numbers below 0"), (1 << 32, "line numbers beyond 32 bits")])
+def test_lines_that_no_source_has(line: int, says: str) -> None:
+    got = dump(invalid(_set("location.0.line.0.line", line)), "pprof")
+    assert got.report.not_representable[says] == 1
+
+
 def test_two_profiles_one_after_the_other() -> None:
     with pytest.raises(FormatError, match="two profiles"):
         dump(message(6, b"") + number(9, 5) + number(9, 6), "pprof")
