@@ -234,16 +234,51 @@ static uint32_t name_string(const struct fp_model *m, unsigned kind, uint32_t id
                                      : id;
 }
 
+/* Appends a name's bytes. */
+static uint8_t *put_text(struct fp_body *w, uint8_t *p, const uint8_t *text, size_t n) {
+    if (!has_control_bytes(text, n)) {
+        memcpy(p, text, n);
+        return p + n;
+    }
+    uint8_t *first = p;
+    for (size_t i = 0; i < n; i++) p = escape(p, text[i]);
+    w->escaped += (size_t)(p - first) != n;
+    return p;
+}
+
+/* Is this name of an object that of another, which was written first?  1, 0, or -1 when memory ran out. */
+static int is_second_of_name(struct fp_body *w, uint32_t object, uint32_t name) {
+    if (fp_array_zeroed(&w->object_of, &w->cap_object_of, (uint64_t)name + 1, sizeof *w->object_of)) return -1;
+    if (!w->object_of[name]) w->object_of[name] = object + 1;
+    return w->object_of[name] != object + 1;
+}
+
 /* Writes what follows `fn=`, the name of `id`, and makes room for the next row.  NULL when memory ran out.
  *
  * With compression that is `(5) name` the first time in a part, then `(5)`.  A name that looks like a number in
  * parentheses always gets a number, else it would be read as one.  A name that is empty or begins with a blank never
- * gets a number, because a reader would not read back the same name. */
+ * gets a number, because a reader would not read back the same name.
+ *
+ * Callgrind knows objects by their names only.  Where two builds of one file are in a profile, the second says which it
+ * is: `ob=(2) /bin/prog [9b0d1c...]`. */
 static uint8_t *put_name_in_full(struct fp_body *w, uint8_t *p, unsigned kind, uint32_t id) {
     size_t n;
     const uint8_t *text = fp_string(&w->model->strings, name_string(w->model, kind, id), &n);
+    static const uint8_t no_build[] = "no build id";
+    const uint8_t *build = NULL;
+    size_t n_build = 0;
+    if (kind == FP_NAMED_OBJECT && n) {
+        const int second = is_second_of_name(w, id, name_string(w->model, kind, id));
+        if (second < 0) return NULL;
+        if (second)
+            build = fp_string(&w->model->strings, fp_table_row(&w->model->objects, id)[FP_OBJECT_BUILD_ID], &n_build);
+        if (second && !n_build) {
+            build = no_build;
+            n_build = sizeof no_build - 1;
+        }
+    }
     w->out->n = (size_t)(p - w->out->p);
-    if (fp_buf_reserve(w->out, 2 * n + w->room)) return NULL; /* an escaped byte takes two */
+    if (fp_buf_reserve(w->out, 2 * (n + n_build) + 3 + w->room)) return NULL; /* an escaped byte takes two */
     p = w->out->p + w->out->n;
     const int numbered = n && text[0] != ' ' && text[0] != '\t' &&
                          (w->compress_names || (n > 1 && text[0] == '(' && fp_is_digit(text[1])));
@@ -259,13 +294,11 @@ static uint8_t *put_name_in_full(struct fp_body *w, uint8_t *p, unsigned kind, u
         p++;
         if (defined) return p;
     }
-    if (has_control_bytes(text, n)) {
-        uint8_t *first = p;
-        for (size_t i = 0; i < n; i++) p = escape(p, text[i]);
-        w->escaped += (size_t)(p - first) != n;
-    } else {
-        memcpy(p, text, n);
-        p += n;
+    p = put_text(w, p, text, n);
+    if (build) {
+        memcpy(p, " [", 2);
+        p = put_text(w, p + 2, build, n_build);
+        *p++ = ']';
     }
     *p = '\n';
     return p + 1;
@@ -478,4 +511,5 @@ int fp_body_end_part(struct fp_body *w) {
 
 void fp_body_free(struct fp_body *w) {
     for (unsigned kind = 0; kind < FP_NAMED_KINDS; kind++) free(w->named[kind]);
+    free(w->object_of);
 }

@@ -26,7 +26,7 @@ struct fp_named {
 };
 
 /* A body being written.  The caller sets it to 0 and then sets the first five fields.  Borrows the model and the
- * buffer. Memory: 8 bytes for each function, file and object. */
+ * buffer. Memory: 8 bytes for each function, file and object, 4 for each string up to the last object's name. */
 struct fp_body {
     const struct fp_model *model;
     struct fp_buf *out;
@@ -40,6 +40,8 @@ struct fp_body {
     struct fp_named *named[FP_NAMED_KINDS]; /* by id in the model; a file's is its string's */
     uint32_t n_named[FP_NAMED_KINDS];
     uint32_t next_number[FP_NAMED_KINDS];
+    uint32_t *object_of; /* by string: the first object of that name that was written, and 1 */
+    uint32_t cap_object_of;
     uint64_t escaped; /* names that held a newline, CR or NUL */
 
     /* What readers take to be current.  FP_NO_ID: not yet said in this part. */

@@ -9,8 +9,10 @@ import pytest
 
 from fastprof.core.errors import FormatError
 from fastprof.core.options import Options
+from tests.reference import profile_proto
 from tests.reference.callgrind import Function, parse
 from tests.reference.kcachegrind import load
+from tests.support.conversions import convert_bytes
 from tests.support.graphs import read_parts, rewrite
 
 LENIENT = Options(lenient=True)
@@ -171,3 +173,36 @@ def test_any_name_reads_back(name: bytes, compress: bool) -> None:
         data = HEADER + b"fl=a\nfn=" + name + b"\n1 1\nfn=g\n1 1\nfn=" + name + b"\n2 2\n"
     names = [r.function.name for p in parse(rewrite(data, options=options)) for r in p.rows]
     assert names[0] == names[-1] == name
+
+
+def two_builds(*builds: str) -> bytes:
+    """A pprof profile of /bin/p loaded as several builds, each with the functions f and main."""
+    p = profile_proto.Profile()
+    p.string_table.extend(["", "samples", "count", "/bin/p", "f", "main", *builds])
+    p.sample_type.add(type=1, unit=2)
+    p.function.add(id=1, name=4)
+    p.function.add(id=2, name=5)
+    for i, build in enumerate(builds, 1):
+        p.mapping.add(
+            id=i, memory_start=i << 12, memory_limit=(i + 1) << 12, filename=3, build_id=6 + i - 1 if build else 0
+        )
+        for function in (1, 2):
+            location = p.location.add(id=2 * i + function, mapping_id=i, address=(i << 12) + function)
+            location.line.add(function_id=function, line=function)
+        p.sample.add(location_id=[2 * i + 1, 2 * i + 2], value=[i])
+    data: bytes = p.SerializeToString()
+    return data
+
+
+@pytest.mark.parametrize("builds", [("bbbb", "aaaa"), ("", "aaaa"), ("cc", "bb", "aa")])
+@pytest.mark.parametrize("compress", [True, False])
+def test_two_builds_of_an_object_have_two_names(builds: tuple[str, ...], compress: bool) -> None:
+    out = convert_bytes(two_builds(*builds), "pprof", "callgrind", Options(compress_names=compress)).data
+    parts, _ = read_parts(out)
+    rows = parts[0].rows
+    objects = {r.function.object for r in rows}
+    assert len(objects) == len(builds)
+    assert b"/bin/p" in objects
+    assert {name for name in objects if name != b"/bin/p"} <= {b"/bin/p [%s]" % b.encode() for b in builds if b}
+    assert sum(r.values[0] for r in rows if not r.callee) == sum(range(1, len(builds) + 1))
+    assert rewrite(out, options=Options(compress_names=compress)) == out
