@@ -34,12 +34,13 @@ int fp_gperf_put(struct fp_gperf_writer *w, const struct fp_batch *in, uint32_t 
             const uint32_t *frame = fp_table_row(&m->frames, stack[FP_STACK_FRAME]);
             node = stack[FP_STACK_PARENT];
             uint64_t address = fp_words_u64(frame + FP_FRAME_ADDRESS);
-            if (!address) {
+            /* Readers take one off every address but the leaf's, because it is a return address. */
+            int behind_call = (frame[FP_FRAME_FLAGS] & FP_FRAME_RETURN_ADDRESS) != 0;
+            if (!address || (depth && !behind_call && address == UINT64_MAX) ||
+                (!depth && behind_call && address == 1)) {
                 w->no_address++;
                 continue;
             }
-            /* Readers take one off every address but the leaf's, because it is a return address. */
-            int behind_call = (frame[FP_FRAME_FLAGS] & FP_FRAME_RETURN_ADDRESS) != 0;
             if (depth && !behind_call) address++;
             if (!depth && behind_call) address--;
             if (fp_buf_put(out, &address, 8)) return fp_no_memory(err);

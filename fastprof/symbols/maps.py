@@ -102,10 +102,19 @@ def arrange(objects: Iterable[MappedObject]) -> list[MappedObject]:
     A program linked to 0x400000 whose headers lie in a segment before its code
     is widened to begin there, so that run-time and link-time addresses agree.
     """
+    joined = _join(m for m in objects if m.executable)
+    for i, m in enumerate(joined):
+        if m.path and not m.path.startswith(b"[") and not re.search(_SHARED_OBJECT, m.path):
+            joined[0], joined[i] = joined[i], joined[0]
+            break
+    if joined and joined[0].offset and joined[0].start - joined[0].offset == 0x400000:
+        joined[0] = joined[0]._replace(start=0x400000, offset=0)
+    return _join(joined)  # others may be neighbours now
+
+
+def _join(objects: Iterable[MappedObject]) -> list[MappedObject]:
     joined: list[MappedObject] = []
     for m in objects:
-        if not m.executable:
-            continue
         last = joined[-1] if joined else None
         if (
             last is not None
@@ -115,10 +124,4 @@ def arrange(objects: Iterable[MappedObject]) -> list[MappedObject]:
             joined[-1] = last._replace(limit=m.limit)
         else:
             joined.append(m)
-    for i, m in enumerate(joined):
-        if m.path and not m.path.startswith(b"[") and not re.search(_SHARED_OBJECT, m.path):
-            joined[0], joined[i] = joined[i], joined[0]
-            break
-    if joined and joined[0].offset and joined[0].start - joined[0].offset == 0x400000:
-        joined[0] = joined[0]._replace(start=0x400000, offset=0)
     return joined

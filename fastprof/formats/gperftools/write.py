@@ -12,6 +12,7 @@ from fastprof.core.options import Options
 from fastprof.core.report import Report, percent
 from fastprof.core.sink import Sink
 from fastprof.formats.gperftools import NANOSECONDS, PERIOD
+from fastprof.symbols.maps import MapsText, arrange
 
 
 class GperftoolsWriter(Writer):
@@ -55,14 +56,16 @@ class GperftoolsWriter(Writer):
         if not self._begun:
             self._begin(self.model.parts[0] if self.model.parts else None)
         self._words(0, 1, 0)
-        build_ids = 0
+        maps, build_ids = MapsText(), 0
         for i in range(1, self.model.count("mappings")):
             row = self.model.row("mappings", i)
             start, limit, offset = (row[k] | row[k + 1] << 32 for k in (1, 3, 5))
             path, build_id = (self.model.string(s) for s in self.model.row("objects", row[0]))
             build_ids += bool(build_id)
-            line = f"{start:08x}-{limit:08x} r-xp {offset:08x} 00:00 0          ".encode()
-            self.text(line + path.replace(b"\n", b"?") + b"\n")
+            maps.line(_maps_line(start, limit, offset, path))
+        # arranged as a reader would, so that what it reads and writes again is the same
+        for m in arrange(dict.fromkeys(maps.objects)):
+            self.text(_maps_line(m.start, m.limit, m.offset, m.path))
         w, not_representable = self._w, self.report.not_representable
         for code, text, n in (
             ("frames-without-address", "frames without address", w.no_address),
@@ -71,6 +74,7 @@ class GperftoolsWriter(Writer):
             ("sample-labels", "labels, threads and times of samples", w.labels),
             ("rounded-times", "times rounded to whole ticks", w.rounded),
             ("build-ids", "build ids", build_ids),
+            ("mappings-without-addresses", "mappings without addresses", maps.unknown),
         ):
             not_representable.add(code, text, n)
         self.written = int(w.rows)
@@ -81,3 +85,9 @@ class GperftoolsWriter(Writer):
         ):
             if value and self.written:
                 self.report.warn(f"{percent(value / (w.written + w.left_out))} of the cost {what}")
+
+
+def _maps_line(start: int, limit: int, offset: int, path: bytes) -> bytes:
+    """A line as in /proc/PID/maps."""
+    line = f"{start:08x}-{limit:08x} r-xp {offset:08x} 00:00 0          ".encode()
+    return line + path.replace(b"\n", b"?") + b"\n"
