@@ -52,11 +52,15 @@ class Sink:
     target's name; leaving the `with` block without it removes the file.  The
     target's suffix chooses the compression.
 
+    With `durable` False `commit` leaves it to the caller to get the file to disk.
+
     With `budget` no more than so many bytes are written, before compression; what is beyond is only counted, in
     `written`, and `commit` refuses it.  Then standard output and the like get nothing before `commit`, either.
     """
 
-    def __init__(self, path: str | os.PathLike[str] | IO[bytes], budget: int | None = None) -> None:
+    def __init__(
+        self, path: str | os.PathLike[str] | IO[bytes], budget: int | None = None, *, durable: bool = True
+    ) -> None:
         self.path: str | None = None
         self._target: str | None = None  # of a file that appears by `commit`
         self._temporary: str | None = None  # its name until then, if it has one
@@ -75,6 +79,7 @@ class Sink:
             self._raw = self._open_beside(self.path)
         self.written = 0
         self.budget = budget
+        self._durable = durable
         self._real: Any = None  # what gets the bytes at the end, if `_raw` only holds them
         if budget is not None and self._target is None:
             import tempfile
@@ -187,7 +192,8 @@ class Sink:
             if self._target is None:
                 self._raw.flush()
                 return
-            os.fsync(self._raw.fileno())
+            if self._durable:
+                os.fsync(self._raw.fileno())
             if self._temporary is None:
                 temporary = _temporary_name(self._target)
                 _link(self._raw.fileno(), temporary)

@@ -49,8 +49,13 @@ def converted(
     *,
     merge: bool = False,
     keep_going: bool = False,
+    durable: bool = True,
 ) -> Report:
-    """For `convert` and `merge`.  `merge`: any order of the inputs is the same, and parts of an only one become one."""
+    """For `convert`, `merge` and `batch`.
+
+    `merge`: any order of the inputs is the same, and parts of an only one become one.
+    `durable`: the output is on disk when this returns; else the caller sees to that.
+    """
     asked = checked(options, plan.known_options())
     report = Report()
 
@@ -81,7 +86,7 @@ def converted(
             way = plan.make(found.all, view, target.holds, asked, merge=merge, hasty=hasty)
             plan.refuse_idle(asked, found.all, target, way)
             rows = way.rows(model, asked, report)
-            with Outputs(output, target, view, model, asked, report) as outputs:
+            with Outputs(output, target, view, model, asked, report, durable=durable) as outputs:
                 writer = outputs.write(rows)
                 plan.refuse_total_loss(found.all, writer, report)
                 outputs.commit()

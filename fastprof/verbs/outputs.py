@@ -29,8 +29,18 @@ class Outputs:
     until it is known which calls fit; what is written is measured, and if it is too large after all, written again.
     """
 
-    def __init__(self, output: Any, target: Format, view: str, model: Model, options: Options, report: Report) -> None:
-        self._output, self._target, self._view = output, target, view
+    def __init__(
+        self,
+        output: Any,
+        target: Format,
+        view: str,
+        model: Model,
+        options: Options,
+        report: Report,
+        *,
+        durable: bool = True,
+    ) -> None:
+        self._output, self._target, self._view, self._durable = output, target, view, durable
         self._model, self._options, self._report = model, options, report
         self._budget = (options[BUDGET] or target.budget.nbytes) if target.budget else None
         self._split = options[SPLIT] if target.budget else None
@@ -46,7 +56,7 @@ class Outputs:
         self._files: list[dict[str, Any]] = []
         self._stack = ExitStack()
         # at once, because it may not be possible
-        self._first: Sink | None = self._stack.enter_context(Sink(output, self._budget))
+        self._first: Sink | None = self._stack.enter_context(Sink(output, self._budget, durable=durable))
 
     def write(self, rows: Iterator[Batch]) -> Writer:
         """Write all rows.  The writer, or of several the one that has written most."""
@@ -80,7 +90,7 @@ class Outputs:
     ) -> tuple[Sink, Writer]:
         sink = self._first if self._first and path == self._output else None
         self._first = None
-        sink = sink or self._stack.enter_context(Sink(path, self._budget))
+        sink = sink or self._stack.enter_context(Sink(path, self._budget, durable=self._durable))
         writer = self._target.writer_class()(self._model, sink, self._options, report)
         writer.view, writer.first_time = self._view, first_time
         write(rows, writer)

@@ -1,0 +1,85 @@
+"""A job: one file to convert.  It and what became of it are plain dicts of JSON, so that any engine can carry them.
+
+    job     {"input": "/d/a.prof", "size": 1024, "mtime_ns": ..., "output": "/o/a.prof.callgrind", "to": "callgrind",
+             "from": None, "options": {"lenient": True}, "key": "8f2c...", "durable": False}
+    record  {"input": "/d/a.prof", "size": 1024, "mtime_ns": ..., "output": "/o/a.prof.callgrind", "key": "8f2c...",
+             "status": "ok", "bytes": 2048, "rows": {"calls": 7}, "cpu_seconds": 0.0015, "try": 1}
+
+`size` and `mtime_ns` are those of the input before it was read, `key` stands for all that the user asked for: when one
+of them differs, the output is not that of this input any more.  `durable` is false if whoever runs the job gets the
+outputs of many jobs to disk together (manifest.py).
+
+`status` of a record is
+    ok        the output is there
+    lossy     it is there, and `losses` says what was passed over (--lenient)
+    error     there is no output, and `error` says why: message, and of a damaged file its format, offset and line
+    crashed   the process died at this file, or took longer than --timeout; `error` says which
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from hashlib import blake2b
+
+from fastprof.core._typing import Any
+from fastprof.core.errors import FastprofError, FormatError
+from fastprof.core.report import Report
+from fastprof.verbs.convert import converted
+
+Job = dict[str, Any]
+Record = dict[str, Any]
+
+OK, LOSSY, ERROR, CRASHED = "ok", "lossy", "error", "crashed"
+_IDENTITY = ("input", "size", "mtime_ns", "output", "key")
+
+
+def options_key(to: str, from_: str | None, options: dict[str, Any]) -> str:
+    """The same for the same request, in every process and on every machine."""
+    import json
+
+    text = json.dumps([to, from_, options], sort_keys=True)
+    return blake2b(text.encode(), digest_size=8).hexdigest()
+
+
+def convert_one(job: Job) -> Record:
+    """Convert one file, and say what became of it.  Never raises an Exception, whatever the file is.
+
+    The folder of the output is made.  Files of symbols are kept for the next job of this process (symbols/kept.py).
+    """
+    began = time.process_time()
+    try:
+        os.makedirs(os.path.dirname(job["output"]) or ".", exist_ok=True)
+        report = converted(
+            job["input"], job["output"], job["from"], job["to"], None, job["options"], durable=job["durable"]
+        )
+        found = _of_report(report)
+    except Exception as error:
+        found = {"status": ERROR, "error": _of_error(error)}
+    return {**_identity(job), **found, "cpu_seconds": round(time.process_time() - began, 6), "try": 1}
+
+
+def crashed(job: Job, why: str, tries: int) -> Record:
+    """The record of a job whose process did not live to make one."""
+    return {**_identity(job), "status": CRASHED, "error": {"message": f"{job['input']}: {why}"}, "try": tries}
+
+
+def _identity(job: Job) -> Record:
+    return {name: job[name] for name in _IDENTITY}
+
+
+def _of_report(report: Report) -> Record:
+    said = report.as_dict()
+    found = {"status": LOSSY if report.losses else OK, "bytes": said.pop("facts")["output bytes"]}
+    return found | {name: value for name, value in said.items() if value}
+
+
+def _of_error(error: Exception) -> dict[str, Any]:
+    if isinstance(error, FormatError):
+        place = {"format": error.format_name, "offset": error.offset, "line": error.line}
+        return {"message": str(error), **{name: value for name, value in place.items() if value is not None}}
+    if isinstance(error, (FastprofError, OSError, RecursionError)):
+        return {"message": str(error)}
+    if isinstance(error, MemoryError):
+        return {"message": str(error) or "out of memory"}
+    return {"message": f"internal error: {type(error).__name__}: {error}"}

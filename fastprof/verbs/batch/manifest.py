@@ -1,0 +1,158 @@
+"""What became of each file of a batch: lines of JSON beside the outputs, one file a shard.
+
+    OUTDIR/.fastprof/1-of-1.jsonl      of a batch without shards
+    OUTDIR/.fastprof/3-of-8.jsonl      of the third of eight shards
+    {"run": {"files": 2000, ...}}      what is to be done, first of each run
+    {"input": ..., "status": "ok"}     a record (jobs.py), when its output is on disk
+
+A record is written after its output is safe, so what it says holds, whatever happens to the process or the machine:
+what is in work then is done again.  To get 10,000 small files to disk one by one takes longer than to convert them; so
+all of them are synchronized together, once a second, or when 256 outputs wait for it.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import sys
+from collections.abc import Iterator
+from threading import Condition, Thread
+from types import TracebackType
+
+from fastprof.core._typing import Any
+from fastprof.core.errors import FastprofError
+from fastprof.verbs.batch.jobs import Record
+
+FOLDER = ".fastprof"  # hidden: a folder of outputs may be an input of another conversion
+_SECONDS, _OUTPUTS = 1.0, 256
+
+
+class Manifest:
+    """One shard's manifest, to add records to.  The end of a `with` block, even by an error, writes what was added.
+
+    Errors: FastprofError, also if another process adds to the same one.
+    """
+
+    def __init__(self, outdir: str, shard: tuple[int, int], run: dict[str, Any]) -> None:
+        folder = os.path.join(outdir, FOLDER)
+        self.path = os.path.join(folder, f"{shard[0]}-of-{shard[1]}.jsonl")
+        self._waiting: list[Record] = []
+        self._error: Exception | None = None
+        self._ends = False
+        self._changed = Condition()
+        try:
+            os.makedirs(folder, exist_ok=True)
+            self._fd = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o666)
+        except OSError as error:
+            raise FastprofError(f"{self.path}: {error.strerror}") from None
+        try:
+            fcntl.flock(self._fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            _cut_torn_line(self._fd)
+            self._write({"run": run})
+        except OSError as error:
+            os.close(self._fd)
+            why = "another batch is at work here" if isinstance(error, BlockingIOError) else error.strerror
+            raise FastprofError(f"{self.path}: {why}") from None
+        self._thread = Thread(target=self._run, daemon=True)
+        self._thread.start()
+
+    def add(self, record: Record) -> None:
+        """Write a record soon.  Errors: FastprofError if earlier ones could not be written."""
+        with self._changed:
+            self._check()
+            self._waiting.append(record)
+            self._changed.notify()
+
+    def _check(self) -> None:
+        if self._error is not None:
+            raise FastprofError(f"{self.path}: {self._error}")
+
+    def _run(self) -> None:
+        try:
+            while True:
+                with self._changed:
+                    self._changed.wait_for(lambda: self._waiting or self._ends)
+                    self._changed.wait_for(lambda: len(self._waiting) >= _OUTPUTS or self._ends, _SECONDS)
+                    records, self._waiting = self._waiting, []
+                if not records:
+                    return
+                _synchronize(self._fd)
+                for record in records:
+                    self._write(record)
+        except Exception as error:
+            self._error = error
+
+    def _write(self, line: dict[str, Any]) -> None:
+        data = json.dumps(line, default=str).encode() + b"\n"
+        if os.write(self._fd, data) != len(data):
+            raise OSError(f"{self.path}: only a part of a line could be written")
+
+    def __enter__(self) -> Manifest:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        with self._changed:
+            self._ends = True
+            self._changed.notify()
+        self._thread.join()
+        os.close(self._fd)
+        if error is None:
+            self._check()
+
+
+def _synchronize(fd: int) -> None:
+    """All outputs are on disk: what was written to the file system of `fd`."""
+    if sys.platform != "linux":
+        os.sync()
+        return
+    import ctypes
+
+    if ctypes.CDLL(None, use_errno=True).syncfs(fd):
+        raise OSError(os.strerror(ctypes.get_errno()))
+
+
+def _cut_torn_line(fd: int) -> None:
+    """What a process wrote last, when it was killed in the middle of a line."""
+    end = whole = os.lseek(fd, 0, os.SEEK_END)
+    while whole:
+        start = max(0, whole - (1 << 16))
+        found = os.pread(fd, whole - start, start).rfind(b"\n")
+        if found >= 0:
+            whole = start + found + 1
+            break
+        whole = start
+    if whole != end:
+        os.ftruncate(fd, whole)
+
+
+def manifests(outdir: str) -> list[str]:
+    """The paths of all shards' manifests, by number of shards."""
+    folder = os.path.join(outdir, FOLDER)
+    try:
+        names = [name for name in os.listdir(folder) if name.endswith(".jsonl")]
+    except FileNotFoundError:
+        return []
+    except OSError as error:
+        raise FastprofError(f"{folder}: {error.strerror}") from None
+    return [os.path.join(folder, name) for name in sorted(names, key=lambda name: (len(name), name))]
+
+
+def lines(path: str) -> Iterator[dict[str, Any]]:
+    """The lines of a manifest; a torn last one is left out.  Errors: FastprofError."""
+    try:
+        with open(path, "rb") as file:
+            for number, line in enumerate(file, 1):
+                if not line.endswith(b"\n"):
+                    return
+                try:
+                    found = json.loads(line)
+                except ValueError as error:
+                    raise FastprofError(f"{path}: line {number}: {error}, expected JSON") from None
+                if not isinstance(found, dict) or not ("run" in found or {"output", "status"} <= found.keys()):
+                    raise FastprofError(f"{path}: line {number}: neither a run nor a record of a file")
+                yield found
+    except OSError as error:
+        raise FastprofError(f"{path}: {error.strerror}") from None

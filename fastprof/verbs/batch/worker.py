@@ -1,0 +1,39 @@
+"""What a worker of the pool runs: a line of JSON in is a job, a line out is its record."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sys
+from importlib import import_module
+
+_PR_SET_PDEATHSIG = 1  # linux/prctl.h
+
+
+def main(function: str, parent: int) -> None:
+    """Do jobs until standard input ends.  `function` is MODULE:NAME; `parent` is the process that began this one."""
+    _die_with(parent)
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, signal.SIG_IGN)  # a terminal sends them to all processes; the parent ends this one
+    # what anybody prints goes to standard error, and must not come between the records
+    jobs, records = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
+    os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+    os.dup2(2, 1)
+    module, _, name = function.partition(":")
+    work = getattr(import_module(module), name)
+    records.write(b"\n")  # ready
+    records.flush()
+    for line in jobs:
+        records.write(json.dumps(work(json.loads(line)), default=str).encode() + b"\n")
+        records.flush()
+
+
+def _die_with(parent: int) -> None:
+    """The end of standard input ends a worker that waits; this one ends it in the middle of a file."""
+    if sys.platform == "linux":
+        import ctypes
+
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    if os.getppid() != parent:  # it died before that
+        os._exit(1)

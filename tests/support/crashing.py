@@ -1,0 +1,31 @@
+"""What a worker of a batch may do at a file: a job function for pools, chosen by the file's name."""
+
+from __future__ import annotations
+
+import os
+import signal
+from typing import Any
+
+from fastprof.verbs.batch.jobs import convert_one
+
+FUNCTION = f"{__name__}:convert_or_die"
+
+
+def convert_or_die(job: dict[str, Any]) -> dict[str, Any]:
+    name = os.path.basename(job["input"])
+    if name.startswith("segfault"):
+        os.kill(os.getpid(), signal.SIGSEGV)
+    if name.startswith("exit"):
+        os._exit(7)
+    if name.startswith("prints"):
+        print("a line that is no record", flush=True)
+    if name.startswith("once"):  # dies at the first try only
+        try:
+            os.mkdir(job["output"] + ".seen")
+        except FileExistsError:
+            pass
+        else:
+            os.kill(os.getpid(), signal.SIGKILL)
+    if name.startswith("hang"):
+        signal.pause()
+    return convert_one(job)
