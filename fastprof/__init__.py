@@ -1,12 +1,12 @@
 """samtools for profiles: any profile format into any other, streaming.
 
-    report = fastprof.convert("trace.xray", "out.callgrind", symbols=["./program"])
-    report = fastprof.merge(["day1.prof", "day2.prof"], "both.pb.gz")
-    changed = fastprof.diff("old.prof", "new.prof", n=10).rows
-    fastprof.report("cpu.pb.gz", "report.html")
-    facts = fastprof.info("trace.xray").facts
-    with fastprof.open("trace.xray") as profile:
-        for batch in profile: ...
+report = fastprof.convert("trace.xray", "out.callgrind", symbols=["./program"])
+report = fastprof.merge(["day1.prof", "day2.prof"], "both.pb.gz")
+changed = fastprof.diff("old.prof", "new.prof", n=10).rows
+fastprof.report("cpu.pb.gz", "report.html")
+facts = fastprof.info("trace.xray").facts
+with fastprof.open("trace.xray") as profile:
+    for batch in profile: ...
 """
 
 from __future__ import annotations

@@ -147,8 +147,7 @@ class _Group:
         return columns
 
     def part(self, comment: bytes) -> Part:
-        part = merge_parts(self.sources, list(self.events))
-        part.creator = f"fastprof-{__version__}".encode()
+        part = merge_parts(self.sources, list(self.events), creator=f"fastprof-{__version__}".encode())
         part.comments.insert(0, comment)
         dearest = lib.fp_estimate_dearest_object(self.c)
         if dearest not in (0, lib.FP_NO_ID):

@@ -139,9 +139,9 @@ class _Machine:
         """What is the same for every target: who, when, from what, and what was mended."""
         model, fold = self._model, self._fold
         sources = [model.parts[i] for i in self._sources] or [p for p in model.parts if "ticks_per_second" in p.extra]
-        part = merge_parts(sources, _value_types(self._target == "stacks", not self._ticks_per_second))
-        part.creator = f"fastprof-{__version__}".encode()
-        part.extra.clear()
+        types = _value_types(self._target == "stacks", not self._ticks_per_second)
+        part = merge_parts(sources, types, creator=f"fastprof-{__version__}".encode())
+        part.extra = {key: value for key, value in part.extra.items() if key == "merged"}
         threads = [model.row("threads", i) for i in range(1, model.count("threads"))]
         first, last = fold.first_time, fold.last_time
         if group:

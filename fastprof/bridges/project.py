@@ -164,8 +164,7 @@ class _Graph:
 
 
 def _part(sources: list[Part], events: list[ValueType], stacks: Any, calls: int, uncounted: int) -> Part:
-    part = merge_parts(sources, list(events))
-    part.creator = f"fastprof-{__version__}".encode()
+    part = merge_parts(sources, list(events), creator=f"fastprof-{__version__}".encode())
     part.positions = ("instr", "line") if stacks.addresses else ("line",)
     if calls < 0:
         part.descriptions.append((b"Calls", CALLS_UNKNOWN))

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from copy import copy
 from operator import index
 
+from fastprof.core import tally
 from fastprof.core._c import ffi, lib
 from fastprof.core._typing import Any, NamedTuple
 from fastprof.core.errors import FastprofError, inputs_of
@@ -161,6 +162,20 @@ EXTRA: dict[str, Any] = {
     "thread_names": [(int, int, bytes)],
     # The frequency of the clock that times of a timeline are read from; 0: unknown.  By XRay.
     "ticks_per_second": range(1 << 64),
+    # Of a part that others were merged into: how many they are, what they say differently, and the keys of this table
+    # in which they differ.  By core/parts.py.
+    "merged": {
+        "parts": range(1, 1 << 63),
+        "creator": tally.SHAPE,
+        "pid": tally.SHAPE,
+        "thread": tally.SHAPE,
+        "trigger": tally.SHAPE,
+        "command": tally.SHAPE,
+        "comments": tally.SHAPE,
+        "remarks": tally.SHAPE,
+        "descriptions": (int, [(bytes, tally.SHAPE)]),
+        "unlike": [str],
+    },
 }
 
 # The fields of a part.

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
+from fastprof.core import tally
 from fastprof.core._c import ffi
 from fastprof.core._typing import Any
 from fastprof.core.errors import FastprofError
@@ -81,18 +82,46 @@ def program_of(part: Part, names: list[bytes]) -> bytes | None:
     return found[0] if found else None
 
 
-# Fields in which parts may differ.  A merged part then lists the values in a description of this name.
-_LISTED = {"creator": b"Original creators", "pid": b"Processes", "thread": b"Threads", "trigger": b"Triggers"}
+# Fields of which a part has one, and lists of texts.  If parts differ in one, `extra["merged"]` has a tally of what they
+# say (core/tally.py), and writers print that: `descriptions_of` and what stands below it.
+_ONE = {"creator": b"Original creators", "pid": b"Processes", "thread": b"Threads", "trigger": b"Triggers"}
+_LISTS = ("comments", "remarks")
 
-# How the `extra` values of several parts become one.  A key that is not here is kept if all parts agree on it.
+
+def descriptions_of(part: Part) -> list[tuple[bytes, bytes]]:
+    """What the part describes, and what the parts that were merged into it say differently."""
+    merged = part.extra.get("merged", {})
+    found = [(title, tally.listed(merged[name])) for name, title in _ONE.items() if name in merged]
+    total, by_key = merged.get("descriptions", (0, []))
+    lines = sorted((at, key, i, text) for key, it in by_key for i, (at, text) in enumerate(tally.lines(it)))
+    others = total - sum(it[0] for _, it in by_key)
+    found += [(key, text) for _, key, _, text in lines]
+    return [*found, *([(b"", b"and %d more" % others)] if others else []), *part.descriptions]
+
+
+def comments_of(part: Part) -> list[bytes]:
+    """The same of comments."""
+    return [*part.comments, *_lines(part, "comments")]
+
+
+def remarks_of(part: Part) -> list[bytes]:
+    """The same of comments behind the rows."""
+    return [*part.extra.get("remarks", []), *_lines(part, "remarks")]
+
+
+def _lines(part: Part, name: str) -> list[bytes]:
+    merged = part.extra.get("merged", {})
+    return [text for _, text in tally.lines(merged[name])] if name in merged else []
+
+
+# How the `extra` values of several parts become one.  A key that is not here is kept if all parts that have it agree.
 _COMBINED: dict[str, Callable[[list[Any]], Any]] = {
     "duration_ns": sum,
     "time_ns": lambda times: min(filter(None, times), default=0),
-    "remarks": lambda lists: all_of(lists),
-    "inherited": lambda lists: [*{event.name: event for event in all_of(lists)}.values()],
-    "process_names": lambda lists: all_of(lists),
-    "thread_names": lambda lists: all_of(lists),
-    "labels": lambda lists: tuple(all_of(lists)),
+    "inherited": lambda lists: [*{event.name: event for event in reversed(_all_of(lists))}.values()][::-1],
+    "process_names": lambda lists: _all_of(lists),
+    "thread_names": lambda lists: _all_of(lists),
+    "labels": lambda lists: tuple(_all_of(lists)),
     "default_sample_type": min,
     "drop_frames": min,
     "keep_frames": min,
@@ -101,58 +130,121 @@ _COMBINED: dict[str, Callable[[list[Any]], Any]] = {
 }
 # Keys that hold for the merged part only if all parts have them.
 _OF_ALL = {"cpu"}
+# What is put together otherwise.
+_APART = {"merged", "remarks", "pid_text", "thread_text"}
 
 
-def all_of(lists: Iterable[Iterable[Any]]) -> list[Any]:
-    """What is in any of the lists, once.  First what is in all, in its order; then the rest, sorted.  So it is the same
-    for the lists in any order, and for some of them put together before, unless they say the same in different orders.
-
-        I1 cache, LL cache, Trigger: exit         gives        I1 cache, LL cache, Trigger: exit, Trigger: user
-        I1 cache, LL cache, Trigger: user
-    """
-    distinct = [dict.fromkeys(items) for items in lists]
-    if not distinct:
-        return []
-    shared = set.intersection(*({*items} for items in distinct))
-    first = min([item for item in items if item in shared] for items in distinct)
-    return [*first, *sorted({item for items in distinct for item in items if item not in shared})]
+def _all_of(lists: list[Any]) -> list[Any]:
+    """A list if all are the same; else what is in any of them, once, sorted."""
+    return (
+        [*lists[0]] if all([*one] == [*lists[0]] for one in lists) else sorted({item for one in lists for item in one})
+    )
 
 
-def merge_parts(parts: Iterable[Part], value_types: list[ValueType]) -> Part:
+def merge_parts(parts: Iterable[Part], value_types: list[ValueType], creator: bytes | None = None) -> Part:
     """One part for several: what they agree on, all their descriptions and comments, the sum of their summaries.
 
-    Creators, processes, threads and triggers that differ are listed in descriptions, commands in the command.
+    In which order they come, and whether some of them were merged before, changes nothing.  A part's own fields are
+    what all that were merged into it say; `extra["merged"]` has what they say differently, and how many they are.
+    `creator`: who made the merged part, if not those who made the parts.
     Lost: totals, part numbers that differ, periods of different types.
     Errors: FastprofError when a sum does not fit into 64 bits.
     """
     parts = [*parts]
-    merged = Part(value_types=value_types)
     if not parts:
-        return merged
-    merged.positions = tuple(p for p in ("instr", "bb", "line") if any(p in part.positions for part in parts))
-    merged.command = b"; ".join(sorted({part.command for part in parts if part.command is not None})) or None
-    merged.number = only(part.number for part in parts)
-    for name, title in _LISTED.items():
-        values = sorted({part.named(name) for part in parts}, key=lambda v: (isinstance(v, bytes), v is not None, v))
-        if len(values) == 1:
-            setattr(merged, name, getattr(parts[0], name))
+        return Part(value_types=value_types)
+    one = Part(value_types=value_types)
+    one.positions = tuple(p for p in ("instr", "bb", "line") if any(p in part.positions for part in parts))
+    one.number = only(part.number for part in parts)
+    one.summary = _sum_of_summaries(parts, value_types)
+    merged: dict[str, Any] = {}
+    for name in _ONE:
+        if _alike(parts, name, [part.named(name) for part in parts]):
+            setattr(one, name, getattr(parts[0], name))
             if f"{name}_text" in parts[0].extra:
-                merged.extra[f"{name}_text"] = values[0]
+                one.extra[f"{name}_text"] = parts[0].extra[f"{name}_text"]
         else:
-            text = (b"%d" % v if isinstance(v, int) else v or b"none" for v in values if v is not None)
-            merged.descriptions.append((title, b"; ".join(text)))
-    merged.descriptions += all_of(part.descriptions for part in parts)
-    merged.comments = all_of(part.comments for part in parts)
-    merged.summary = _sum_of_summaries(parts, value_types)
+            merged[name] = tally.add_up(it for part in parts for it in _said(part, name))
+    if _alike(parts, "command", [part.command for part in parts]):
+        one.command = parts[0].command
+    else:
+        merged["command"] = tally.add_up(it for part in parts for it in _said(part, "command"))
+        one.command = tally.listed(merged["command"])
+    for name in _LISTS:
+        texts = [_texts(part, name) for part in parts]
+        if not _alike(parts, name, texts):
+            merged[name] = tally.add_up(it for part in parts for it in _said(part, name))
+        elif texts[0] and name == "comments":
+            one.comments = [*texts[0]]
+        elif texts[0]:
+            one.extra[name] = [*texts[0]]
+    if _alike(parts, "descriptions", [part.descriptions for part in parts]):
+        one.descriptions = [*parts[0].descriptions]
+    else:
+        merged["descriptions"] = _descriptions(parts)
     extras = [part.extra for part in parts]
-    for key in all_of([key for key in extra if not key.endswith("_text")] for extra in extras):
+    unlike = {key for extra in extras for key in extra.get("merged", {}).get("unlike", ())}
+    for key in sorted({key for extra in extras for key in extra} - _APART):
         values = [extra[key] for extra in extras if key in extra]
         value = None if key in _OF_ALL and len(values) < len(parts) else _COMBINED.get(key, only)(values)
         if value is not None:
-            merged.extra[key] = value
-    if "period_type" not in merged.extra and any("period_type" in extra for extra in extras):
-        merged.extra.pop("period", None)  # the parts' periods have different types
-    return merged
+            one.extra[key] = value
+        elif key not in _OF_ALL:
+            unlike.add(key)
+    for key in unlike | ({"period"} & one.extra.keys() if "period_type" in unlike else set()):
+        one.extra.pop(key, None)  # of periods of different types none is right
+    if creator is not None:
+        one.creator = creator
+        merged.pop("creator", None)
+    if unlike:
+        merged["unlike"] = sorted(unlike)
+    n = sum(map(_n_parts, parts))
+    if n > 1:
+        one.extra["merged"] = {"parts": n, **merged}
+    return one
+
+
+def _n_parts(part: Part) -> int:
+    n: int = part.extra.get("merged", {}).get("parts", 1)
+    return n
+
+
+def _alike(parts: list[Part], name: str, values: list[Any]) -> bool:
+    """Do all parts say the same, and all that were merged into them?"""
+    return all(name not in part.extra.get("merged", {}) for part in parts) and all(v == values[0] for v in values)
+
+
+def _texts(part: Part, name: str) -> list[bytes]:
+    texts: list[bytes] = part.comments if name == "comments" else part.extra.get(name, [])
+    return texts
+
+
+def _said(part: Part, name: str) -> list[tally.Tally]:
+    merged = part.extra.get("merged", {})
+    found = [merged[name]] if name in merged else []
+    if name in _LISTS:
+        return [*found, tally.tally(_texts(part, name), _n_parts(part))]
+    if name == "command" and found:
+        return found  # the command is its text
+    own = part.named(name)
+    text = b"%d" % own if isinstance(own, int) else own
+    return [*found, tally.tally([text] if text else [], _n_parts(part))]
+
+
+def _descriptions(parts: list[Part]) -> tuple[int, list[tuple[bytes, tally.Tally]]]:
+    """How many there are, and a tally for each key, of many different keys the least."""
+    total = 0
+    found: dict[bytes, list[tally.Tally]] = {}
+    for part in parts:
+        n = _n_parts(part)
+        n_merged, by_key = part.extra.get("merged", {}).get("descriptions", (0, []))
+        for key, it in by_key:
+            found.setdefault(key, []).append(it)
+        own = dict.fromkeys(part.descriptions)
+        for at, (key, text) in enumerate(own):
+            found.setdefault(key, []).append((n, [(text, n, at)]))
+        total += n_merged + n * len(own)
+    return total, [(key, tally.add_up(found[key])) for key in sorted(found)[: tally.MOST]]
 
 
 def _sum_of_summaries(parts: list[Part], value_types: list[ValueType]) -> list[int] | None:

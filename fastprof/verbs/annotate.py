@@ -17,7 +17,7 @@ from fastprof.core.engine import Holds, Reader
 from fastprof.core.errors import FastprofError, UsageError
 from fastprof.core.model import Model
 from fastprof.core.options import Option, Options, Share, Switch, Text, Whole, checked
-from fastprof.core.parts import default_value
+from fastprof.core.parts import default_value, descriptions_of
 from fastprof.core.report import Report
 from fastprof.symbols.objects import ElfObject
 from fastprof.verbs.disassembly import FINDING, Binaries, disassemble, find_tool
@@ -275,7 +275,7 @@ class _Functions(_Shown):
 
     def _instructions(self, group: int, elf: ElfObject) -> Iterator[list[Instruction]]:
         link = partial(self._binaries.link_address, self._object(group), elf)
-        returns = any(text == RETURN_ADDRESSES for part in self._model.parts for _, text in part.descriptions)
+        returns = any(text == RETURN_ADDRESSES for part in self._model.parts for _, text in descriptions_of(part))
         costs = self._costs(group, lambda line, at, is_call: at and (link(at - 1) if is_call and returns else link(at)))
         if 0 in costs:
             yield [self._instruction(0, None, costs.pop(0))]

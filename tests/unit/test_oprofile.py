@@ -306,8 +306,9 @@ def test_cpus_and_threads_are_labels_of_stacks(
 def test_one_cpu_of_all_parts_or_none() -> None:
     """What was merged is of a CPU only if all of it is."""
     one, same, other, none = (Part(extra=extra) for extra in ({"cpu": 1}, {"cpu": 1}, {"cpu": 0}, {}))
-    assert merge_parts([one, same], []).extra == {"cpu": 1}
-    assert merge_parts([one, other], []).extra == merge_parts([one, none], []).extra == {}
+    merged = {"merged": {"parts": 2}}
+    assert merge_parts([one, same], []).extra == {"cpu": 1, **merged}
+    assert merge_parts([one, other], []).extra == merge_parts([one, none], []).extra == merged
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,7 @@ import re
 from fastprof.core.engine import Writer
 from fastprof.core.model import Batch, Model, Part, address_of
 from fastprof.core.options import Options
+from fastprof.core.parts import comments_of, descriptions_of, remarks_of
 from fastprof.core.report import Report
 from fastprof.core.sink import Sink
 from fastprof.formats.callgrind._write import CostLines
@@ -54,7 +55,7 @@ class CachegrindWriter(Writer):
     def _begin(self, part: Part) -> CostLines:
         names = event_names(part.value_types, self.report) or ["none"]
         # cg_merge and the newer cg_annotate want at least one desc: line, a command and a summary.
-        descriptions = part.descriptions or [(b"Creator", part.creator or CREATOR)]
+        descriptions = descriptions_of(part) or [(b"Creator", part.creator or CREATOR)]
         lines = [desc_line(key, value) for key, value in descriptions]
         command = part.command or b"(unknown)"
         if b"\n" in command:
@@ -79,6 +80,6 @@ class CachegrindWriter(Writer):
         else:
             self.text(b"summary: " + " ".join(map(str, body.totals or [0])).encode() + b"\n")
         not_representable = self.report.not_representable
-        comments = len(self._part.comments) + len(self._part.extra.get("remarks", []))
+        comments = len(comments_of(self._part)) + len(remarks_of(self._part))
         not_representable.add("comments", "comments, which cg_merge refuses", comments)
         not_representable.add("escaped-names", "names with a line end or NUL byte, which was escaped", body.escaped)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from fastprof.core.engine import Writer
 from fastprof.core.model import Batch, Model, Part, ValueType, address_of
 from fastprof.core.options import Options
+from fastprof.core.parts import comments_of, descriptions_of, remarks_of
 from fastprof.core.report import Report
 from fastprof.core.sink import Sink
 from fastprof.formats.callgrind import COMPRESS_NAMES, COMPRESS_POSITIONS
@@ -78,7 +79,7 @@ class CallgrindWriter(Writer):
     def _header(self, part: Part) -> bytes:
         number = part.number if part.number is not None else self._parts
         pid = _number_line("pid", part)
-        descriptions = list(part.descriptions)
+        descriptions = descriptions_of(part)
         lines: list[bytes] = []
         if self._parts == 1:
             lines += [b"# callgrind format", b"version: 1", b"creator: " + CREATOR, *pid]
@@ -93,7 +94,7 @@ class CallgrindWriter(Writer):
                 # ... and refuses a second command.
                 descriptions.append((b"Command", part.command))
         lines += [*_number_line("thread", part), b""]
-        lines += [b"# " + one_line(text) for text in part.comments]
+        lines += [b"# " + one_line(text) for text in comments_of(part)]
         if part.creator and not part.creator.startswith(b"fastprof"):
             descriptions.insert(0, (b"Original creator", part.creator))
         if part.trigger is not None:
@@ -116,7 +117,7 @@ class CallgrindWriter(Writer):
         if part is None:
             return
         sums = self._body.end_part()
-        lines = [b"", *(b"# " + one_line(text) for text in part.extra.get("remarks", []))]
+        lines = [b"", *(b"# " + one_line(text) for text in remarks_of(part))]
         if part.summary is not None and "late_summary" in part.extra:
             lines.append(b"summary: " + _counts(part.summary, self._all_counts))
         if self._body.overflowed:

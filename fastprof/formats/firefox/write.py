@@ -12,7 +12,7 @@ from fastprof.core.engine import DRAIN, Writer
 from fastprof.core.model import Batch, Model, Part, ValueType
 from fastprof.core.options import Options
 from fastprof.core.owner import owned
-from fastprof.core.parts import match_values, merge_parts
+from fastprof.core.parts import comments_of, descriptions_of, match_values, merge_parts
 from fastprof.core.report import Report
 from fastprof.core.sink import Sink
 from fastprof.core.spill import Spilled
@@ -291,8 +291,8 @@ class FirefoxWriter(Writer):
         timeline = self.view == "timeline"
         names = [path.rpartition("/")[2] for path, _ in self._objects()]
         categories = [("Other", "grey"), *zip(names, _COLOURS, strict=False)]
-        said = [(key or b"Comment", text) for key, text in part.descriptions]
-        said += [(b"Comment", text) for text in part.comments]
+        said = [(key or b"Comment", text) for key, text in descriptions_of(part)]
+        said += [(b"Comment", text) for text in comments_of(part)]
         if part.command:
             said.append((b"Command", part.command))
         entries = [

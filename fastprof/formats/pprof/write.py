@@ -9,7 +9,7 @@ from fastprof.core.errors import check
 from fastprof.core.model import Batch, Model, Part, ValueType
 from fastprof.core.options import INT64, Options
 from fastprof.core.owner import owned
-from fastprof.core.parts import match_values, merge_parts, program_of
+from fastprof.core.parts import comments_of, descriptions_of, match_values, merge_parts, program_of, remarks_of
 from fastprof.core.report import Report
 from fastprof.core.sink import Sink
 from fastprof.formats.pprof import COMMENTS, NAME_ADDRESSES, TIME
@@ -119,10 +119,10 @@ class PprofWriter(Writer):
         for field, key in ((7, "drop_frames"), (8, "keep_frames"), (14, "default_sample_type"), (15, "doc_url")):
             if extra.get(key):
                 self._number(field, self._string(extra[key]))
-        comments = dict.fromkeys([*part.comments, *extra.get("remarks", [])])
+        comments = dict.fromkeys([*comments_of(part), *remarks_of(part)])
         if part.command:
             comments[b"Command: " + part.command] = None
-        comments.update(dict.fromkeys(key + b": " + text if key else text for key, text in part.descriptions))
+        comments.update(dict.fromkeys(key + b": " + text if key else text for key, text in descriptions_of(part)))
         comments.update((c.encode("utf-8", "surrogateescape"), None) for c in self.options[COMMENTS])
         for comment in comments:
             lib.fp_wire_put_number(self.out, 13, self._string(comment))  # of a list: also when it is 0

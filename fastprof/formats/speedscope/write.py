@@ -10,7 +10,7 @@ from fastprof.core.engine import Writer
 from fastprof.core.model import Batch, Model, Part, ValueType
 from fastprof.core.options import Options
 from fastprof.core.owner import owned
-from fastprof.core.parts import default_value
+from fastprof.core.parts import comments_of, default_value
 from fastprof.core.report import Report
 from fastprof.core.sink import Sink
 from fastprof.core.spill import Groups
@@ -149,5 +149,5 @@ class SpeedscopeWriter(Writer):
 
     @staticmethod
     def _estimated(part: Part) -> str:
-        said = any(comment.startswith(b"stacks are estimated") for comment in part.comments)
+        said = any(comment.startswith(b"stacks are estimated") for comment in comments_of(part))
         return ", estimated from a call graph" if said else ""
