@@ -16,7 +16,7 @@ CYTHON_TARGETS := $(patsubst tests/fuzz/%_fuzz.py,%,$(wildcard tests/fuzz/*_fuzz
 CORPUS := $(wildcard tests/corpus/*/good/* tests/corpus/*/bad/* tests/fuzz/seeds/*)
 
 .PHONY: help build test lint python-lint c-lint fuzz fuzz-cython fuzz-python $(C_TARGETS:%=fuzz-%) \
-	$(CYTHON_TARGETS:%=fuzz-cython-%) bench docs pictures
+	$(CYTHON_TARGETS:%=fuzz-cython-%) bench race docs pictures
 .SECONDARY: # objects are kept
 .DELETE_ON_ERROR:
 
@@ -26,6 +26,7 @@ help:
 	@echo 'make lint             ruff, mypy, clang-format, the warnings of gcc and clang'
 	@echo 'make fuzz MINUTES=n   each fuzz target for n minutes (1) under ASan and UBSan; with -j several at once'
 	@echo 'make bench            the benches'
+	@echo 'make race             fastprof and its peers on the same files: the table and the chart of README.md'
 	@echo 'make docs             the part of the documentation that is made: docs/options.md'
 	@echo 'make pictures         the pictures of docs/viewers.md'
 
@@ -43,6 +44,9 @@ test: build
 
 bench: build
 	$(PYTHON) -m pytest bench
+
+race: build
+	$(PYTHON) -m bench.race --write
 
 docs: build
 	$(PYTHON) docs/make_options.py

@@ -10,7 +10,6 @@ Whole commands against llvm-xray: bench/compare.py, figures in bench/RESULTS.md.
 from __future__ import annotations
 
 import os
-import struct
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -18,6 +17,7 @@ from typing import Any
 
 import pytest
 
+from bench.inputs import XRAY_SAMPLE, repeated_xray
 from fastprof import convert
 from fastprof.core.engine import read
 from fastprof.core.model import Model
@@ -28,35 +28,6 @@ from fastprof.formats import get
 from tests.support.product import open_input
 
 MB = int(os.environ.get("FASTPROF_BENCH_MB", "64"))
-SAMPLE = Path(__file__).parents[1] / "tests" / "corpus" / "xray" / "good" / "fdr5-pool-clang19.xray"
-NEW_CPU, TSC_WRAP, WALL_TIME, EXTENTS = 0x05, 0x07, 0x09, 0x0F
-
-
-def repeated(log: bytes, nbytes: int) -> bytes:
-    """The log's buffers again and again, each round later than the one before."""
-    body, tscs, walls = bytearray(log[32:]), [], []
-    at = 0
-    while at < len(body):
-        if not body[at] & 1:
-            at += 8
-            continue
-        if body[at] == NEW_CPU:
-            tscs.append(at + 3)
-        elif body[at] == TSC_WRAP:
-            tscs.append(at + 1)
-        elif body[at] == WALL_TIME:
-            walls.append(at + 1)
-        size = struct.unpack_from("<i", body, at + 1)[0] if body[at] in (0x0B, 0x11) else 0
-        at += 16 + size
-    out = bytearray(log[:32])
-    step = 1 << 32
-    while len(out) < nbytes:
-        out += body
-        for place in tscs:
-            struct.pack_into("<Q", body, place, struct.unpack_from("<Q", body, place)[0] + step)
-        for place in walls:
-            struct.pack_into("<Q", body, place, struct.unpack_from("<Q", body, place)[0] + 1)
-    return bytes(out)
 
 
 @pytest.fixture(scope="module")
@@ -64,7 +35,7 @@ def trace(tmp_path_factory: pytest.TempPathFactory) -> Path:
     if "FASTPROF_BENCH_XRAY" in os.environ:
         return Path(os.environ["FASTPROF_BENCH_XRAY"])
     path = tmp_path_factory.mktemp("xray") / "trace.xray"
-    path.write_bytes(repeated(SAMPLE.read_bytes(), MB * 1_000_000))
+    path.write_bytes(repeated_xray(XRAY_SAMPLE.read_bytes(), MB * 1_000_000))
     return path
 
 

@@ -1,0 +1,103 @@
+"""Inputs of any size for benches, made from what is in the repository or by Valgrind: the same bytes every time."""
+
+from __future__ import annotations
+
+import math
+import random
+import struct
+import subprocess
+import sys
+from pathlib import Path
+
+from tests.differential.record_xray import ALL_CALLS, Recipe, Recorder, Recording
+from tests.support.paths import CORPUS
+
+XRAY_SAMPLE = CORPUS / "xray" / "good" / "fdr5-pool-clang19.xray"
+_NEW_CPU, _TSC_WRAP, _WALL_TIME, _EXTENTS = 0x05, 0x07, 0x09, 0x0F
+
+
+def repeated_xray(log: bytes, nbytes: int) -> bytes:
+    """An FDR log's buffers again and again, each round later than the one before."""
+    body, tscs, walls = bytearray(log[32:]), [], []
+    at = 0
+    while at < len(body):
+        if not body[at] & 1:
+            at += 8
+            continue
+        if body[at] == _NEW_CPU:
+            tscs.append(at + 3)
+        elif body[at] == _TSC_WRAP:
+            tscs.append(at + 1)
+        elif body[at] == _WALL_TIME:
+            walls.append(at + 1)
+        size = struct.unpack_from("<i", body, at + 1)[0] if body[at] in (0x0B, 0x11) else 0
+        at += 16 + size
+    out = bytearray(log[:32])
+    step = 1 << 32
+    while len(out) < nbytes:
+        out += body
+        for place in tscs:
+            struct.pack_into("<Q", body, place, struct.unpack_from("<Q", body, place)[0] + step)
+        for place in walls:
+            struct.pack_into("<Q", body, place, struct.unpack_from("<Q", body, place)[0] + 1)
+    return bytes(out)
+
+
+def gperftools(path: Path, nbytes: int) -> None:
+    """Stacks of 8 to 30 frames over 2,000 call sites, each four times."""
+    rng, records = random.Random(1), bytearray()
+    for _ in range(nbytes // 672):
+        depth = rng.randrange(8, 31)
+        # few choices near the root, many at the leaf, as in real programs
+        frames = [0x400000 + 16 * rng.randrange(1 + 60 * (depth - i)) + 1 for i in range(depth)]
+        records += struct.pack(f"<{depth + 2}Q", rng.randrange(1, 9), depth, *frames)
+    with path.open("wb") as out:
+        out.write(struct.pack("<5Q", 0, 3, 0, 10_000, 0))
+        for _ in range(4):
+            out.write(records)
+        out.write(struct.pack("<3Q", 0, 1, 0))
+        out.write(b"00400000-00500000 r-xp 00000000 08:01 7          /usr/bin/app\n")
+
+
+def cachegrind(path: Path, nbytes: int, seed: int) -> None:
+    """Functions in files, nine events a line; of two seeds half the functions have the same names."""
+    rng, size = random.Random(seed), 0
+    total = [0] * 9
+    with path.open("w") as out:
+        out.write(
+            "desc: I1 cache: 32768 B, 64 B, 8-way associative\ncmd: ./app\nevents: Ir I1mr ILmr Dr D1mr DLmr Dw D1mw DLmw\n"
+        )
+        for function in range(1 << 30):
+            if size > nbytes:
+                break
+            kind = "shared" if function % 2 else f"only{seed}"
+            text = (
+                f"fl=/src/{kind}/part{function // 40}.cpp\nfn=ns::{kind}::Class{function // 7}::method{function}(int)\n"
+            )
+            line = rng.randrange(1, 2000)
+            for _ in range(rng.randrange(2, 14)):
+                line += rng.randrange(1, 5)
+                ir = rng.randrange(1, 1 << rng.randrange(4, 27))
+                counts = [ir, ir >> 11, ir >> 15, ir // 3, ir >> 7, ir >> 12, ir // 5, ir >> 8, ir >> 13]
+                total = [a + b for a, b in zip(total, counts, strict=True)]
+                text += f"{line} {' '.join(map(str, counts))}\n"
+            out.write(text)
+            size += len(text)
+        out.write(f"summary: {' '.join(map(str, total))}\n")
+
+
+def recorded_xray(folder: Path, mb: int) -> Recording:
+    """A log of some `mb` MB by clang's runtime, of a small interpreter that computes Fibonacci numbers."""
+    n = 24 + round(math.log(mb / 72, 1.618))  # fib(24) makes 72 MB
+    options = f"buffer_size=1048576 buffer_max={2 * mb + 16} {ALL_CALLS}"
+    return Recorder(folder).make("log", Recipe("interp", "xray-fdr", options, (str(n),)), True)
+
+
+def callgrind(path: Path) -> None:
+    """A real one, some 70 MB: Callgrind runs a Python that parses its own library."""
+    script = (
+        "import ast, argparse, inspect, tokenize\nfor m in argparse, inspect, tokenize: ast.parse(inspect.getsource(m))"
+    )
+    command = ["valgrind", "--tool=callgrind", "--dump-instr=yes", "--collect-jumps=yes", "--separate-callers=10"]
+    command += [f"--callgrind-out-file={path}", sys.executable, "-c", script]
+    subprocess.run(command, check=True, capture_output=True)
