@@ -2,6 +2,7 @@
 
 #include <stdlib.h>
 
+#include "bridges/common.h"
 #include "core/array.h"
 
 /* PINNED: the rank of calls in which an event happened.  PACKED: more than what a packed row has beside its payload. */
@@ -57,15 +58,8 @@ void fp_fit_size(struct fp_fit *f, uint64_t limit, uint64_t call, uint64_t named
 
 /* ---- ranks ---- */
 
-static uint32_t rank_of(uint64_t length) {
-    if (length < 32) return (uint32_t)length;
-    const uint32_t shift = 58 - (uint32_t)__builtin_clzll(length);
-    return shift * 32 + (uint32_t)(length >> shift);
-}
-
 uint64_t fp_fit_length(uint32_t rank) {
-    if (rank < 64) return rank;
-    return (uint64_t)(32 + rank % 32) << (rank / 32 - 1);
+    return fp_rank_begin(rank);
 }
 
 uint32_t fp_fit_rank(const struct fp_fit_group *g, uint64_t limit) {
@@ -212,7 +206,7 @@ static int enter(struct fp_fit *f, struct fp_fit_thread *t, const struct row *r)
 static int leave(struct fp_fit *f, struct fp_fit_thread *t, const struct row *r) {
     const struct fp_fit_call c = t->calls[t->n - 1];
     const uint64_t length = r->time - c.entered;
-    const uint32_t rank = c.pinned ? PINNED : rank_of(length);
+    const uint32_t rank = c.pinned ? PINNED : fp_rank_of(length);
     uint32_t least = f->least;
     if (!f->out) {
         struct fp_fit_group *const g = &f->groups[t->group - 1];

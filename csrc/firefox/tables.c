@@ -216,8 +216,6 @@ uint32_t fp_firefox_stack(struct fp_firefox *w, uint32_t stack) {
         return w->nowhere;
     }
     if (fp_array_zeroed(&w->stack_of, &w->cap_stack_of, m->stacks.n, sizeof *w->stack_of)) return 0;
-    if (w->n_emptied != m->n_emptied) memset(w->stack_of, 0, w->cap_stack_of * sizeof *w->stack_of);
-    w->n_emptied = m->n_emptied; /* those ids are now of other stacks */
     uint32_t n = 0, node = stack;
     for (; node && !w->stack_of[node]; node = fp_table_row(&m->stacks, node)[FP_STACK_PARENT]) {
         if (fp_array_room(&w->nodes, &w->cap_nodes, (uint64_t)n + 1, sizeof *w->nodes)) return 0;

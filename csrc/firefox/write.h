@@ -102,7 +102,7 @@ struct fp_firefox {
     uint32_t cap_columns, cap_dirty, cap_threads, cap_objects;
     uint32_t *thread_of, *string_of, *source_of, *object_of, *function_of, *frame_of, *stack_of; /* 0 = none yet */
     uint32_t cap_thread_of, cap_string_of, cap_source_of, cap_object_of, cap_function_of, cap_frame_of, cap_stack_of;
-    uint32_t n_emptied, nowhere;
+    uint32_t nowhere;
     struct fp_firefox_recent *recent;
     struct fp_table funcs;   /* (function, name, object) */
     struct fp_table paths;   /* (stack before, function) */

@@ -9,14 +9,15 @@ Lost: the short calls, whose time is then their callers' own.  They are counted.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 from fastprof.core._c import ffi, lib
-from fastprof.core._typing import NamedTuple
+from fastprof.core._typing import Any, NamedTuple
 from fastprof.core.engine import CAPACITY, Budget
 from fastprof.core.errors import UsageError, check_sums
 from fastprof.core.model import Batch, Model
 from fastprof.core.owner import owned
+from fastprof.core.report import Report
 from fastprof.core.spill import Groups
 
 _BUFFERED = 1 << 20  # bytes of packed rows that there may be in memory
@@ -39,6 +40,7 @@ class Fit:
     """
 
     highest: int = lib.FP_FIT_RANKS
+    least = "without any call that can be merged"  # what is left at the highest rank
     first_time: int | None = None  # of the first row that was read
 
     def __init__(self, model: Model, size: Budget, budget: int, split: str | None) -> None:
@@ -78,6 +80,10 @@ class Fit:
         """By group: the number of its slice; slices before that of the first row are below 0."""
         return [int(self._c.groups[i].slice) for i in range(self._c.n_groups)]
 
+    def first_rank(self, group: int, nbytes: int) -> int:
+        """The rank to begin with."""
+        return self.rank(group, nbytes)
+
     def rank(self, group: int, nbytes: int) -> int:
         """The rank that calls of a group need so that all of them take no more than so many bytes, as was estimated."""
         return int(lib.fp_fit_rank(ffi.addressof(self._c.groups[group]), nbytes))
@@ -87,7 +93,7 @@ class Fit:
         bytes_ = self._c.groups[group].bytes
         return sum(ffi.unpack(bytes_ + rank, lib.FP_FIT_RANKS + 1 - rank))
 
-    def merged(self, group: int, rank: int) -> Merged:
+    def lost(self, group: int, rank: int) -> Merged:
         """The calls below a rank."""
         c, n = self._c.groups[group], lib.FP_FIT_RANKS + 1
         calls, time = ffi.unpack(c.calls, n), ffi.unpack(c.self, n)
@@ -105,6 +111,28 @@ class Fit:
                 raise MemoryError("no memory for the calls of a timeline")
         if len(out):
             yield out
+
+    def facts(self, lost: Merged) -> dict[str, Any]:
+        """For JSON."""
+        if not lost.calls:
+            return {}
+        return {
+            "merged calls": lost.calls,
+            "merged below": lost.below,
+            "merged share": lost.time / max(lost.of, 1),
+        }
+
+    def tell(self, files: Sequence[Merged], report: Report, budget: int) -> None:
+        """Count what is missing in all files."""
+        calls, time, of = (sum(column) for column in [*zip(*files, strict=True)][1:])
+        below = max((file.below for file in files if file.calls), default=0)
+        unit = "ns" if all(part.extra.get("ticks_per_second") for part in self._model.parts) else "ticks"
+        report.not_representable.add(
+            "short-calls",
+            f"calls shorter than {'up to ' * (len(files) > 1)}{below:,} {unit} (with {time / max(of, 1):.2%} of the "
+            f"time), merged into their callers to keep within {budget:,} bytes (--budget)",
+            calls,
+        )
 
 
 def slice_of(split: str) -> int:

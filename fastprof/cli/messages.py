@@ -83,6 +83,7 @@ def tell_written(args: argparse.Namespace, report: Report) -> int:
     code = tell(args, report, f"{rows or 'no records'} -> {target} ({report.facts['output bytes']:,} bytes)")
     for file in files if not (args.json or args.quiet) else ():
         merged = f", {file['merged calls']:,} calls merged" if "merged calls" in file else ""
+        merged += f", {file['pruned stacks']:,} stacks pruned" if "pruned stacks" in file else ""
         say(f"{file['path']}: {file['rows']:,} rows ({file['bytes']:,} bytes){merged}")
     return code
 

@@ -198,7 +198,7 @@ EVERYTHING = Holds()
 
 
 class Budget(NamedTuple):
-    """How much of a format its viewers open, and about how much of that a timeline takes.
+    """How much of a format its viewers open, and about how much of that a timeline takes, or stacks.
 
     The sizes only have to be right to a factor of two: what is written is measured.
     """
@@ -207,6 +207,9 @@ class Budget(NamedTuple):
     call: int  # bytes of a call
     names: int = 0  # how often the name of its function is written with each call
     event: int = 0  # bytes of an event, beside its payload; 0: it has no events
+    stack: int = 0  # bytes of a distinct stack
+    sample: int = 0  # of a sample
+    frame: int = 0  # of each of its frames
 
 
 class Format(NamedTuple):

@@ -352,13 +352,13 @@ BUDGET: Option[int | None] = Option(
     None,
     group="output",
     help="write no more than viewers open, e.g. 200M, before compression: short calls of a timeline are merged into "
-    "their callers (default: by format, see its page)",
+    "their callers, stacks that cost little into [pruned] (default: by format, see its page)",
 )
 SPLIT: Option[str | None] = Option(
     "split",
     Split(),
     None,
     group="output",
-    help="write a file for each thread of a timeline (OUTPUT.thread-TID), or for each slice of time "
-    "(OUTPUT.slice-N); what is added stands before the suffix",
+    help="write a file for each thread (OUTPUT.thread-TID), or for each slice of a timeline (OUTPUT.slice-N); what is "
+    "added stands before the suffix",
 )

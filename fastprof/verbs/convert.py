@@ -11,7 +11,7 @@ from fastprof.core._typing import IO, Any
 from fastprof.core.engine import Format
 from fastprof.core.errors import FastprofError, OutOfOrder, UsageError
 from fastprof.core.model import Model
-from fastprof.core.options import checked
+from fastprof.core.options import SPLIT, checked
 from fastprof.core.report import Report
 from fastprof.core.streams import name_of
 from fastprof.verbs.inputs import Inputs, Progress, expand
@@ -70,8 +70,10 @@ def converted(
     if any(path is output for path in given if not isinstance(path, str)):
         raise UsageError(f"{name_of(output)}: a file object cannot be both input and output")
     target = target_of(output, to)
-    if target.holds.short_names:
-        asked = asked.with_defaults(demangle="short")
+    defaults: dict[str, Any] = {"demangle": "short"} if target.holds.short_names else {}
+    if asked[SPLIT] == "thread":
+        defaults["per_thread"] = True  # samples of a part that is one thread say so
+    asked = asked.with_defaults(**defaults)
     paths = expand(given, report.warn, failed if keep_going else None)
     if merge:
         # what is listed, or numbered, comes in the order of the names, however they were given

@@ -17,7 +17,8 @@ from fastprof.core.sink import Sink
 from fastprof.core.streams import compression_of_name, name_of
 
 if TYPE_CHECKING:
-    from fastprof.bridges.fit import Fit, Merged
+    from fastprof.bridges.fit import Fit
+    from fastprof.bridges.trim import Trim
 
 _INSTEAD = "choose a larger one, or less of the input by --thread, --time-range, --function or --value"
 
@@ -26,7 +27,8 @@ class Outputs:
     """The files of one conversion, which appear all together by `commit`, or not at all.
 
     Of a format that is made for viewers (Format.budget) a file keeps to --budget.  A timeline is kept by bridges/fit.py
-    until it is known which calls fit; what is written is measured, and if it is too large after all, written again.
+    and stacks by bridges/trim.py until it is known how much of them fits; what is written is measured, and if it is too
+    large after all, written again.
     """
 
     def __init__(
@@ -45,8 +47,11 @@ class Outputs:
         self._budget = (options[BUDGET] or target.budget.nbytes) if target.budget else None
         self._split = options[SPLIT] if target.budget else None
         if self._split:
-            if view != "timeline":
-                raise UsageError(f"--split is for timelines, and the input becomes {view}: choose by --thread instead")
+            if view != "timeline" and self._split != "thread":
+                raise UsageError(
+                    f"--split time:SECONDS is for timelines, and the input becomes {view}, which do not say when "
+                    "things happened: choose --split thread"
+                )
             if not isinstance(output, str):
                 raise UsageError(f"{name_of(output)}: --split writes several files, and cannot write to a file object")
             if output == "-" or (os.path.exists(output) and not os.path.isfile(output)):
@@ -60,30 +65,33 @@ class Outputs:
 
     def write(self, rows: Iterator[Batch]) -> Writer:
         """Write all rows.  The writer, or of several the one that has written most."""
-        if self._target.budget is None or self._view != "timeline":
+        if self._budget is None:
             sink, writer = self._written(self._output, rows, self._report)
-            if sink.is_over:
-                raise UsageError(
-                    f"{inputs_of(self._model)}{self._target.name} would be {sink.written:,} bytes, more than the "
-                    f"{self._budget:,} of --budget that viewers open: {_INSTEAD}"
-                )
             self._sinks.append(sink)
             return writer
-        from fastprof.bridges.fit import Fit
-
-        assert self._budget is not None
-        fit = Fit(self._model, self._target.budget, self._budget, self._split)
-        fit.read(rows)
-        merged: list[Merged] = []
+        kept = self._kept(self._budget)
+        kept.read(rows)
+        lost: list[Any] = []
         most: Writer | None = None
-        for path, group in self._paths(fit):
-            writer = self._fitted(fit, group, path, merged)
+        for path, group in self._paths(kept):
+            writer = self._fitted(kept, group, path, self._budget, lost)
             if most is None or writer.written > most.written:
                 most = writer
         if most is None:
             raise UsageError(f"{inputs_of(self._model)}there are no rows, so --split has nothing to split")
-        self._tell(merged)
+        kept.tell(lost, self._report, self._budget)
         return most
+
+    def _kept(self, budget: int) -> Fit | Trim:
+        """What keeps the rows of this view."""
+        assert self._target.budget
+        if self._view == "timeline":
+            from fastprof.bridges.fit import Fit
+
+            return Fit(self._model, self._target.budget, budget, self._split)
+        from fastprof.bridges.trim import Trim
+
+        return Trim(self._model, self._target.budget, self._options, self._target.holds, self._split)
 
     def _written(
         self, path: Any, rows: Iterator[Batch], report: Report, first_time: int | None = None
@@ -96,51 +104,41 @@ class Outputs:
         write(rows, writer)
         return sink, writer
 
-    def _fitted(self, fit: Fit, group: int, path: str, merged: list[Merged]) -> Writer:
-        """One file of a timeline."""
-        budget = goal = self._budget or 0
-        rank = fit.rank(group, goal)
+    def _fitted(self, kept: Any, group: int, path: str, budget: int, lost: list[Any]) -> Writer:
+        """One file."""
+        rank = kept.first_rank(group, budget)
         while True:
             report = Report()
-            sink, writer = self._written(path, fit.rows(group, rank), report, None if self._split else fit.first_time)
+            first_time = None if self._split else kept.first_time
+            sink, writer = self._written(path, kept.rows(group, rank), report, first_time)
             if not sink.is_over:
                 break
-            if rank >= fit.highest:
+            if rank >= kept.highest:
                 raise UsageError(
-                    f"{inputs_of(self._model)}{self._target.name} without any call that can be merged would be "
-                    f"{sink.written:,} bytes, more than the {budget:,} of --budget: {_INSTEAD}"
+                    f"{inputs_of(self._model)}{self._target.name} {kept.least} would be {sink.written:,} bytes, more "
+                    f"than the {budget:,} of --budget: {_INSTEAD}"
                 )
             sink.__exit__(None, None, None)
-            goal = int(0.98 * min(goal, fit.estimated(group, rank)) * budget / sink.written)
-            rank = max(rank + 1, fit.rank(group, goal))
+            goal = int(0.98 * kept.estimated(group, rank) * budget / sink.written)
+            rank = max(rank + 1, kept.rank(group, goal))
         self._report.take(report)
         self._sinks.append(sink)
-        merged.append(found := fit.merged(group, rank))
+        lost.append(kept.lost(group, rank))
+        said = kept.facts(lost[-1])
         if self._split:
-            self._files.append({"path": path, "bytes": 0, "rows": writer.written, **_said(found)})
-        elif found.calls:
-            self._report.facts["merged calls"] = _said(found)
+            self._files.append({"path": path, "bytes": 0, "rows": writer.written, **said})
+        elif said:
+            self._report.facts["merged calls" if self._view == "timeline" else "pruned stacks"] = said
         return writer
 
-    def _tell(self, merged: list[Merged]) -> None:
-        calls, time, of = (sum(column) for column in [*zip(*merged, strict=True)][1:])
-        below = max((m.below for m in merged if m.calls), default=0)
-        unit = "ns" if all(part.extra.get("ticks_per_second") for part in self._model.parts) else "ticks"
-        self._report.not_representable.add(
-            "short-calls",
-            f"calls shorter than {'up to ' * (len(merged) > 1)}{below:,} {unit} (with {time / max(of, 1):.2%} of the "
-            f"time), merged into their callers to keep within {self._budget:,} bytes (--budget)",
-            calls,
-        )
-
-    def _paths(self, fit: Fit) -> list[tuple[str, int]]:
+    def _paths(self, kept: Any) -> list[tuple[str, int]]:
         """The name of each file, and its group."""
         if not self._split:
             return [(self._output, 0)]
         if self._split == "thread":
-            names = self._thread_names(fit.threads())
+            names = self._thread_names(kept.threads())
         else:
-            slices = fit.slices()
+            slices = kept.slices()
             first, last = min(slices, default=0), max(slices, default=0)
             width = len(str(last - first + 1))
             names = [f"slice-{number - first + 1:0{width}}" for number in slices]
@@ -180,10 +178,3 @@ class Outputs:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._stack.__exit__(kind, error, trace)
-
-
-def _said(merged: Merged) -> dict[str, Any]:
-    """For JSON."""
-    if not merged.calls:
-        return {}
-    return {"merged calls": merged.calls, "merged below": merged.below, "merged share": merged.time / max(merged.of, 1)}

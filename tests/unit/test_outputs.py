@@ -66,14 +66,52 @@ def test_a_budget_that_nothing_fits_into_is_refused(tmp_path: Path) -> None:
     assert not [*tmp_path.iterdir()]
 
 
-def test_stacks_beyond_the_budget_are_refused_with_what_to_choose(tmp_path: Path) -> None:
-    source = tmp_path / "in.folded"
-    source.write_text("".join(f"main;f{i} 1\n" for i in range(1000)))
-    for name in ("o.speedscope.json", "o.profile.json.gz"):
-        with pytest.raises(UsageError, match=r"more than the 10,240 of --budget .*--thread"):
-            fastprof.convert(source, tmp_path / name, budget=10 << 10)
-    assert [*tmp_path.iterdir()] == [source]
-    fastprof.convert(source, tmp_path / "o.speedscope.json", budget=1 << 20)
+def sampled(path: Path) -> dict[tuple[str, ...], int]:
+    """The stacks of the one profile of a file by speedscope's writer."""
+    said = json.loads(path.read_bytes())
+    names = [frame["name"] for frame in said["shared"]["frames"]]
+    (profile,) = said["profiles"]
+    stacks = [tuple(names[i] for i in sample) for sample in profile["samples"]]
+    return dict(zip(stacks, profile["weights"], strict=True))
+
+
+def test_stacks_that_cost_little_are_pruned(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    source, output = tmp_path / "in.folded", tmp_path / "o.speedscope.json"
+    rare = "".join(f"main;g;f{i};h 1\n" for i in range(1000))
+    source.write_text(f"main;f 5000\n{rare}main;g 7\n")
+    report = fastprof.convert(source, output, budget=10 << 10)
+    assert sampled(output) == {("main", "f"): 5000, ("main", "g"): 7, ("main", "g", "[pruned]"): 1000}
+    said = report.facts["pruned stacks"]
+    assert said["pruned stacks"] == 1000 and said["pruned share"] == {"samples": 1000 / 6007}
+    assert 1 / 6007 < said["pruned below"] < 1007 / 6007
+    (entry,) = report.not_representable.entries()
+    assert (entry["code"], entry["count"]) == ("pruned-stacks", 1000)
+    assert "(16.6 % of samples together)" in entry["text"] and "10,240 bytes" in entry["text"]
+    first = output.read_bytes()
+    with source.open("rb") as pipe:
+        command = [sys.executable, "-m", "fastprof", "convert", "-q", "-", "-o", output, "--budget", "10K"]
+        subprocess.run(command, stdin=pipe, check=True)
+    assert output.read_bytes() == first
+    assert main(["convert", str(source), "-o", str(tmp_path / "o.profile.json.gz"), "--budget", "10K"]) == 0
+    assert "pruned" in capsys.readouterr().err
+    assert fastprof.convert(source, output, budget=1 << 20).not_representable == {}
+    assert len(sampled(output)) == 1002
+
+
+def test_what_was_pruned_in_the_source_stays_one_frame(tmp_path: Path) -> None:
+    source, output = tmp_path / "in.folded", tmp_path / "o.speedscope.json"
+    source.write_text("main 9000\nmain;[pruned] 50\n" + "".join(f"main;[pruned];f{i} 1\n" for i in range(500)))
+    fastprof.convert(source, output, budget=2 << 10)
+    assert sampled(output) == {("main",): 9000, ("main", "[pruned]"): 550}
+
+
+def test_values_of_no_cost_have_no_share(tmp_path: Path) -> None:
+    """One value type is 0 everywhere; nothing is divided by its total."""
+    source, output = tmp_path / "in.folded", tmp_path / "o.profile.json"
+    source.write_text("main;f 900 0\n" + "".join(f"main;g{i} 1 0\n" for i in range(500)))
+    report = fastprof.convert(source, output, budget=5 << 10, counts=2)
+    shares = [*report.facts["pruned stacks"]["pruned share"].values()]
+    assert shares == [500 / 1400, 0]
 
 
 def test_the_budget_is_of_what_the_viewer_unpacks(tmp_path: Path) -> None:
@@ -111,6 +149,19 @@ def test_a_file_for_each_thread(tmp_path: Path, capsys: pytest.CaptureFixture[st
     for name in names:
         (profile,) = json.loads(gzip.decompress((tmp_path / name).read_bytes()))["profiles"]
         assert profile["name"].endswith(name.split(".")[1].replace("-", " "))
+
+
+def test_stacks_for_each_thread(tmp_path: Path) -> None:
+    """Of a graph whose parts are threads, too."""
+    cases = (("oprofile/good/threads.tar", (19863, 19865, 19866)), ("callgrind/good/everything.callgrind", (1, 2)))
+    for source, threads in cases:
+        folder = tmp_path / source.partition("/")[0]
+        folder.mkdir()
+        report = fastprof.convert(CORPUS / source, folder / "o.speedscope.json", split="thread")
+        assert sorted(path.name for path in folder.iterdir()) == [f"o.thread-{tid}.speedscope.json" for tid in threads]
+        for file, tid in zip(report.facts["files"], threads, strict=True):
+            profiles = json.loads(Path(file["path"]).read_bytes())["profiles"]
+            assert profiles and all(f"thread {tid}: " in profile["name"] for profile in profiles)
 
 
 def test_threads_with_equal_numbers_are_told_apart(tmp_path: Path) -> None:
@@ -152,8 +203,10 @@ def test_splits_that_cannot_be_are_refused(tmp_path: Path) -> None:
         fastprof.convert(BUSY, "-", to="perfetto", split="thread")
     with pytest.raises(UsageError, match="no file"):
         fastprof.convert(BUSY, tmp_path / "there.pftrace", split="thread")
-    with pytest.raises(UsageError, match="--split is for timelines"):
+    with pytest.raises(UsageError, match="no sample says its thread"):
         fastprof.convert(stacks, tmp_path / "o.speedscope.json", split="thread")
+    with pytest.raises(UsageError, match=r"becomes stacks, which do not say when .*: choose --split thread"):
+        fastprof.convert(stacks, tmp_path / "o.profile.json", split="time:1")
     with pytest.raises(UsageError, match="--split would do nothing"):
         fastprof.convert(BUSY, tmp_path / "o.callgrind", split="thread")
     with pytest.raises(UsageError, match="--budget would do nothing"):

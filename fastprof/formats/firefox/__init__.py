@@ -13,8 +13,8 @@ FORMATS = (
         title="Firefox Profiler (processed profile, JSON), for profiler.firefox.com",
         suffixes=(".profile.json", ".firefox.json"),
         writer="write:FirefoxWriter",
-        holds=Holds(nested=True, labels=False, threads=True, times=False, short_names=True, keeps_stacks=False),
-        budget=Budget(100 << 20, call=35, event=60),
+        holds=Holds(nested=True, labels=False, threads=True, times=False, short_names=True),
+        budget=Budget(100 << 20, call=35, event=60, stack=40, sample=24),
         writes=(BUDGET, SPLIT),
     ),
 )
