@@ -167,9 +167,27 @@ int fp_contexts_end(struct fp_contexts *c, struct fp_err *err) {
     return find_shares(c, err);
 }
 
-static int descending(const void *a, const void *b) {
-    const double x = *(const double *)a, y = *(const double *)b;
-    return (x < y) - (x > y);
+/* The largest of `n` items but k, by Hoare's selection: `v` becomes such that none before v[k] is smaller, and none
+ * behind it larger. */
+static double select_kth(double *v, uint32_t n, uint32_t k) {
+    uint32_t low = 0, high = n - 1; /* v[k] is among these */
+    while (low < high) {
+        const double pivot = v[low + (high - low) / 2];
+        uint32_t i = low, j = high;
+        for (;;) {
+            while (v[i] > pivot) i++;
+            while (v[j] < pivot) j--;
+            if (i >= j) break;
+            const double moved = v[i];
+            v[i++] = v[j];
+            v[j--] = moved;
+        }
+        if (k <= j)
+            high = j;
+        else
+            low = j + 1;
+    }
+    return v[k];
 }
 
 /* Sets `above`: no more than `most` contexts have a larger share.  0 or FP_E_NOMEM. */
@@ -179,8 +197,7 @@ static int share_above(const struct fp_contexts *c, uint32_t most, double *above
     double *shares = malloc((c->nodes.n - 1) * sizeof *shares);
     if (!shares) return FP_E_NOMEM;
     memcpy(shares, c->share + 1, (c->nodes.n - 1) * sizeof *shares);
-    qsort(shares, c->nodes.n - 1, sizeof *shares, descending);
-    *above = shares[most];
+    *above = select_kth(shares, c->nodes.n - 1, most);
     free(shares);
     return 0;
 }

@@ -122,11 +122,6 @@ int fp_top_sum(const struct fp_top *c, const int64_t *key, int64_t *sum, struct 
     return overflow ? beyond(err) : FP_DONE;
 }
 
-/* How far from 0. */
-static uint64_t far(int64_t v) {
-    return v < 0 ? (uint64_t)-(v + 1) + 1 : (uint64_t)v;
-}
-
 /* Sinks the root of a heap of `n`, whose least item is on top. */
 static void sink(uint64_t *heap, uint32_t n) {
     const uint64_t v = heap[0];
@@ -149,14 +144,14 @@ uint32_t fp_top_largest(const struct fp_top *c, const int64_t *key, uint32_t wan
         uint64_t *heap = calloc(want, sizeof *heap);
         if (!heap) return UINT32_MAX;
         for (uint32_t i = 0; i < c->cap; i++)
-            if (c->seen[i] && far(key[i]) > heap[0]) {
-                heap[0] = far(key[i]);
+            if (c->seen[i] && fp_top_far(key[i]) > heap[0]) {
+                heap[0] = fp_top_far(key[i]);
                 sink(heap, want);
             }
         least = heap[0];
         free(heap);
     }
     for (uint32_t i = 0; i < c->cap; i++)
-        if (c->seen[i] && far(key[i]) >= least) ids[n++] = i;
+        if (c->seen[i] && fp_top_far(key[i]) >= least) ids[n++] = i;
     return n;
 }

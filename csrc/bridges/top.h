@@ -84,6 +84,11 @@ struct fp_functions {
     uint32_t *touched; /* functions of the part at hand */
     uint32_t n_touched, cap_touched;
     struct fp_top_arcs *arcs; /* two: of graphs, and of what is exact */
+    /* set by fp_functions_index */
+    uint32_t *shown_as;       /* by function: a number for all that have its name, file, object and cycle */
+    uint32_t *slot;           /* by that number, then by cycle: 1 + place in `found` while arcs are added up */
+    struct fp_top_arc *found; /* of one function */
+    uint32_t cap_found;
 };
 
 /* Functions are ids of `model` (borrowed).  NULL when memory ran out. */
@@ -115,9 +120,11 @@ int fp_functions_end(struct fp_functions *f, int cycles, struct fp_err *err);
 /* After that: readies the two calls below.  0 or FP_E_NOMEM. */
 int fp_functions_index(struct fp_functions *f);
 
-/* The arcs into (`into`) or out of a function, in any order: the first `room` of them.  How many there are. */
-uint32_t fp_functions_arcs(const struct fp_functions *f, uint32_t function, int into, struct fp_top_arc *arcs,
-                           uint32_t room);
+/* Who calls a function (`into`), or whom it calls: the `room` arcs that cost most, in any order.  Others that have the
+ * same name, file, object and cycle are one.  Calls into another cycle are one, to any of its members; who calls a
+ * member from outside calls the cycle, and is left out.  How many arcs there are, FP_E_NOMEM or FP_E_OVERFLOW. */
+int64_t fp_functions_arcs(struct fp_functions *f, uint32_t function, int into, struct fp_top_arc *arcs, uint32_t room,
+                          struct fp_err *err);
 
 /* The functions that are in some cycle: the first `room` of them.  How many there are. */
 uint32_t fp_functions_in_cycles(const struct fp_functions *f, uint32_t *functions, uint32_t room);
@@ -126,6 +133,11 @@ uint32_t fp_functions_in_cycles(const struct fp_functions *f, uint32_t *function
 uint32_t fp_functions_cycle_arcs(const struct fp_functions *f, uint32_t cycle, struct fp_top_arc *arcs, uint32_t room);
 
 /* cffi-end */
+
+/* How far from 0. */
+static inline uint64_t fp_top_far(int64_t v) {
+    return v < 0 ? (uint64_t)-(v + 1) + 1 : (uint64_t)v;
+}
 
 /* Room for the things below `n`.  0 or FP_E_NOMEM. */
 int fp_top_room(struct fp_top *c, uint64_t n);

@@ -64,6 +64,9 @@ void fp_functions_free(struct fp_functions *f) {
     fp_release(f->by_function, f->cap * sizeof *f->by_function);
     free(f->touched);
     free(f->cycle);
+    free(f->shown_as);
+    free(f->slot);
+    free(f->found);
     free(f);
 }
 
@@ -109,7 +112,8 @@ static int merge_arcs(struct fp_functions *f, struct fp_top_arcs *a, struct fp_e
     }
     for (; caller <= n_functions; caller++) start[caller] = kept; /* those behind the last one */
     a->n = kept;
-    a->merge_at = kept > UINT32_MAX / 2 ? UINT32_MAX : kept * 2 > FIRST_MERGE ? kept * 2 : FIRST_MERGE;
+    const uint64_t merge_at = (uint64_t)kept + kept / 4 + FIRST_MERGE;
+    a->merge_at = merge_at < UINT32_MAX ? (uint32_t)merge_at : UINT32_MAX;
     free(a->start);
     a->start = start;
     a->n_start = n_functions;
@@ -335,6 +339,30 @@ int fp_functions_end(struct fp_functions *f, int cycles, struct fp_err *err) {
     return overflow ? beyond(err) : FP_DONE;
 }
 
+/* ---- callers and callees ---- */
+
+/* Sets f->shown_as.  0 or FP_E_NOMEM. */
+static int find_names(struct fp_functions *f) {
+    const struct fp_model *m = f->model;
+    const uint32_t n = f->arcs[0].n_start;
+    struct fp_table names = {0};
+    int status = fp_table_init(&names, 4);
+    free(f->shown_as);
+    free(f->slot);
+    f->shown_as = calloc((size_t)n + 1, sizeof *f->shown_as);
+    f->slot = calloc((size_t)n + f->n_cycles + 2, sizeof *f->slot);
+    if (!f->shown_as || !f->slot) status = FP_E_NOMEM;
+    for (uint32_t i = 0; !status && i < n; i++) {
+        const uint32_t *row = fp_table_row(&m->functions, i);
+        const uint32_t object = fp_table_row(&m->objects, row[FP_FUNCTION_OBJECT])[0];
+        f->shown_as[i] =
+            fp_table_intern(&names, (uint32_t[]){object, row[FP_FUNCTION_FILE], row[FP_FUNCTION_NAME], f->cycle[i]});
+        if (f->shown_as[i] == FP_NO_ID) status = FP_E_NOMEM;
+    }
+    fp_table_clear(&names);
+    return status;
+}
+
 int fp_functions_index(struct fp_functions *f) {
     for (int exact = 0; exact < 2; exact++) {
         struct fp_top_arcs *a = &f->arcs[exact];
@@ -348,19 +376,77 @@ int fp_functions_index(struct fp_functions *f) {
         for (uint32_t c = 0; c < a->n_start; c++) a->into_start[c + 2] += a->into_start[c + 1];
         for (uint32_t i = 0; i < a->n; i++) a->into[a->into_start[a->items[i].callee + 1]++] = i;
     }
-    return 0;
+    return find_names(f);
 }
 
-uint32_t fp_functions_arcs(const struct fp_functions *f, uint32_t function, int into, struct fp_top_arc *arcs,
-                           uint32_t room) {
+/* Is arc a shown before b?  Of those that cost as much, the one with more calls is, then the one of the first function.
+ */
+static int is_larger(const struct fp_top_arc *a, const struct fp_top_arc *b) {
+    const uint64_t x = fp_top_far(a->cost), y = fp_top_far(b->cost);
+    if (x != y) return x > y;
+    if (a->calls != b->calls) return a->calls > b->calls;
+    return a->caller != b->caller ? a->caller < b->caller : a->callee < b->callee;
+}
+
+/* Restores a heap of `n` arcs, its smallest first, below place `at`. */
+static void sift_down(struct fp_top_arc *heap, uint32_t n, uint32_t at) {
+    for (uint64_t child; (child = 2 * (uint64_t)at + 1) < n; at = (uint32_t)child) {
+        if (child + 1 < n && is_larger(&heap[child], &heap[child + 1])) child++;
+        if (!is_larger(&heap[at], &heap[child])) return;
+        const struct fp_top_arc moved = heap[at];
+        heap[at] = heap[child];
+        heap[child] = moved;
+    }
+}
+
+/* Copies the `room` largest of `n` arcs. */
+static void copy_largest(struct fp_top_arc *to, uint32_t room, const struct fp_top_arc *arcs, uint32_t n) {
+    const uint32_t copied = n < room ? n : room;
+    if (!copied) return;
+    memcpy(to, arcs, copied * sizeof *to);
+    if (n == copied) return;
+    for (uint32_t i = copied / 2; i-- > 0;) sift_down(to, copied, i);
+    for (uint32_t i = copied; i < n; i++) {
+        if (!is_larger(&arcs[i], to)) continue;
+        to[0] = arcs[i];
+        sift_down(to, copied, 0);
+    }
+}
+
+/* Where arcs of `function` to or from `other` are added up.  NULL: that one calls the cycle of `function`. */
+static uint32_t *slot_of(const struct fp_functions *f, uint32_t function, uint32_t other, int into) {
+    const uint32_t mine = f->cycle[function], cycle = f->cycle[other];
+    if (into && mine && cycle != mine) return NULL;
+    return &f->slot[!into && cycle && cycle != mine ? f->arcs[0].n_start + cycle : f->shown_as[other]];
+}
+
+int64_t fp_functions_arcs(struct fp_functions *f, uint32_t function, int into, struct fp_top_arc *arcs, uint32_t room,
+                          struct fp_err *err) {
     uint32_t n = 0;
+    int overflow = 0;
+    if (function >= f->arcs[0].n_start) return 0;
     for (int exact = 0; exact < 2; exact++) {
         const struct fp_top_arcs *a = &f->arcs[exact];
-        if (function >= a->n_start) continue;
         const uint32_t *start = (into ? a->into_start : a->start) + function;
-        for (uint32_t i = start[0]; i < start[1]; i++, n++)
-            if (n < room) arcs[n] = a->items[into ? a->into[i] : i];
+        if (fp_array_room(&f->found, &f->cap_found, (uint64_t)n + start[1] - start[0], sizeof *f->found))
+            return no_memory(err);
+        for (uint32_t i = start[0]; i < start[1]; i++) {
+            const struct fp_top_arc *arc = &a->items[into ? a->into[i] : i];
+            uint32_t *slot = slot_of(f, function, into ? arc->caller : arc->callee, into);
+            if (!slot) continue;
+            if (*slot) {
+                struct fp_top_arc *same = &f->found[*slot - 1];
+                overflow |= __builtin_add_overflow(same->cost, arc->cost, &same->cost);
+                overflow |= __builtin_add_overflow(same->calls, arc->calls, &same->calls);
+            } else {
+                f->found[n] = *arc;
+                *slot = ++n;
+            }
+        }
     }
+    for (uint32_t i = 0; i < n; i++) *slot_of(f, function, into ? f->found[i].caller : f->found[i].callee, into) = 0;
+    if (overflow) return beyond(err);
+    copy_largest(arcs, room, f->found, n);
     return n;
 }
 

@@ -14,7 +14,7 @@ from fastprof.bridges.estimate import to_stacks as estimated
 from fastprof.bridges.fold import to_stacks as folded
 from fastprof.bridges.project import calls_of, is_full
 from fastprof.bridges.top import Column as ValueColumn
-from fastprof.bridges.top import Costs
+from fastprof.bridges.top import Costs, add_projected
 from fastprof.core._c import ffi, lib
 from fastprof.core._typing import Any, NamedTuple
 from fastprof.core.engine import Holds
@@ -26,7 +26,8 @@ from fastprof.core.parts import default_value, match_values
 from fastprof.core.report import Report
 
 CALLS_SHOWN = 50_000  # of a timeline
-_MOST_CONTEXTS = 1 << 20  # while they are added up; pages show a fraction of them
+_LEAST_CONTEXTS = 1 << 16  # while they are added up: more than a page shows
+_CONTEXT_BYTES = 12 + 8 + 8  # of a node of fp_contexts, its share of the index, its share of the total
 
 
 class Column(NamedTuple):
@@ -116,26 +117,27 @@ class Shown:
                     raise MemoryError("no memory for the sums of stacks")
             self._fits(lib.fp_project_put(project, batch.c, columns[batch.part], self._err))
             if at_once or is_full(project, self._options[MAX_MEMORY]):
-                self._take(project)
-        self._take(project)
+                self._take(project, side)
+        self._take(project, side)
 
-    def _take(self, project: Any) -> None:
+    def _take(self, project: Any, side: int) -> None:
         """Adds the stacks of a projection so far, and empties it."""
-        n = len(self.columns)
         self._fits(lib.fp_project_end(project, self._err))
         if self.contexts is None:
             self.contexts = owned(lib.fp_contexts_new(), lib.fp_contexts_free, "the context tree")
         self._fits(lib.fp_contexts_add(self.contexts, project, self._err))
-        if self.contexts.nodes.n > _MOST_CONTEXTS:
-            self._fits(lib.fp_contexts_shrink(self.contexts, _MOST_CONTEXTS // 4, self._err))
+        most = max(_LEAST_CONTEXTS, self._options[MAX_MEMORY] // (_CONTEXT_BYTES + 16 * len(self.columns)))
+        if self.contexts.nodes.n > most:
+            self._fits(lib.fp_contexts_shrink(self.contexts, most // 2, self._err))
         if project == self._project:
-            for side in (0, 1):
-                mine = [i for i in range(n) if self.columns[i].side == side]
-                counted = calls_of([self.events[self.columns[i].event] for i in mine])
-                calls = -1 if counted < 0 else mine[counted]
-                for i in mine:
-                    self.costs[i].projected(project, [self.events[c.event] for c in self.columns], i, -1, calls)
-                    self.costs[i].calls_known &= calls >= 0
+            mine = [k for k, column in enumerate(self.columns) if column.side == side]
+            events = [self.events[column.event] for column in self.columns]
+            counted = calls_of([events[k] for k in mine])
+            calls = -1 if counted < 0 else mine[counted]
+            if mine:
+                add_projected(project, events, [(self.costs[k], k, -1) for k in mine], calls)
+            for k in mine:
+                self.costs[k].calls_known &= calls >= 0
         lib.fp_project_empty(project)
 
     def _graph(self, side: int, batches: Iterable[Batch]) -> Iterator[Batch]:

@@ -213,30 +213,29 @@ class Costs:
         everything = Part(value_types=events)
         value = self._value.of(everything, "stacks")
         second = self._second.of(everything, "stacks") if self._second else -1
-        self.projected(project, events, value, second, calls_of(events))
+        add_projected(project, events, [(self, value, second)], calls_of(events))
         lib.fp_project_empty(project)
 
-    def projected(self, project: Any, events: list[ValueType], value: int, second: int, calls: int) -> None:
-        """Adds what the stacks of a projection cost, after its end.  The last three are columns of it, -1 for none."""
+    def _projected(self, project: Any, events: list[ValueType], value: int, second: int, counts: Any) -> None:
         top = ffi.addressof(self._c)
         if value >= 0:
             self._fits(lib.fp_project_top(project, _BY[self.by], value, second, self._places, top, self._err), events)
-        if calls >= 0 and self.by == "function":
-            counts = owned(ffi.new("struct fp_top *"), lib.fp_top_clear, "the sums of calls")
-            self._fits(lib.fp_project_top(project, lib.FP_TOP_BY_FUNCTION, calls, -1, self._places, counts, self._err))
+        if counts is not None:
             self._fits(lib.fp_top_add_calls(top, counts, self._err))
-        if self._arcs:
-            for group in range(project.n_groups):
-                self._stack_arcs(project, events, group, value, calls)
 
-    def _stack_arcs(self, project: Any, events: list[ValueType], group: int, value: int, calls: int) -> None:
+    def _project_calls(self, project: Any, events: list[ValueType], calls: int) -> Any:
+        """What functions have in the column of calls."""
+        counts = owned(ffi.new("struct fp_top *"), lib.fp_top_clear, "the sums of calls")
+        status = lib.fp_project_top(project, lib.FP_TOP_BY_FUNCTION, calls, -1, self._places, counts, self._err)
+        self._fits(status, events)
+        return counts
+
+    def _begin_arcs(self) -> None:
+        lib.fp_functions_begin(self._functions, lib.FP_PART_ARCS, True)
+
+    def _select(self, project: Any, events: list[ValueType], group: int, calls: int) -> None:
         totals = ffi.new("int64_t[]", len(events))
         self._fits(min(0, lib.fp_project_select(project, group, calls, totals, self._err)), events)
-        lib.fp_functions_begin(self._functions, lib.FP_PART_ARCS, True)
-        for batch in batches_of("graph", len(events), 0, partial(lib.fp_project_pull, project)):
-            lib.fp_project_count(batch.c)
-            self.put(batch, value)
-        self.end_part()
 
     def _name(self, name: str, value: int, second: int) -> None:
         sums = self.named.setdefault(name, [0, 0])
@@ -300,23 +299,56 @@ class Costs:
             members.setdefault(cycles[function], []).append(function)
         return members
 
-    def arcs(self, function: int, into: bool) -> list[Arc]:
-        return self._pulled(lib.fp_functions_arcs, function, into)
+    def arcs(self, function: int, into: bool, most: int | None = None) -> list[Arc]:
+        """Callers or callees, all or the `most` that cost most, in any order; as fp_functions_arcs."""
+
+        def pull(arcs: Any, room: int) -> int:
+            n = lib.fp_functions_arcs(self._functions, function, into, arcs, room, self._err)
+            self._fits(min(0, n))
+            return int(n)
+
+        room = pull(ffi.NULL, 0) if most is None else most
+        arcs = ffi.new("struct fp_top_arc[]", room)
+        return _arcs(arcs, min(pull(arcs, room), room))
 
     def cycle_arcs(self, cycle: int) -> list[Arc]:
         """The calls into a cycle from outside; 0: into any."""
-        return self._pulled(lib.fp_functions_cycle_arcs, cycle)
-
-    def _pulled(self, pull: Any, *what: int) -> list[Arc]:
-        n = pull(self._functions, *what, ffi.NULL, 0)
+        n = lib.fp_functions_cycle_arcs(self._functions, cycle, ffi.NULL, 0)
         arcs = ffi.new("struct fp_top_arc[]", n or 1)
-        pull(self._functions, *what, arcs, n)
-        return [Arc(a.caller, a.callee, a.cost, a.calls) for a in arcs[0:n]]
+        lib.fp_functions_cycle_arcs(self._functions, cycle, arcs, n)
+        return _arcs(arcs, n)
 
     def place(self, row: int) -> tuple[int, int, int]:
         """Function, file and line of a row by line."""
         function, file, line = self._places.words[3 * row : 3 * row + 3]
         return function, file, line
+
+
+def add_projected(project: Any, events: list[ValueType], to: list[tuple[Costs, int, int]], calls: int) -> None:
+    """Adds what the stacks of a projection cost, after its end, to costs that are alike, each of another value type.
+
+    `to`: costs, and the columns of their values and second values in the projection, whose columns are `events`.
+    `calls`: the column of calls.  -1: it has none.
+    """
+    first = to[0][0]
+    by_function = first.by == "function"
+    counts = first._project_calls(project, events, calls) if calls >= 0 and by_function else None
+    for costs, value, second in to:
+        costs._projected(project, events, value, second, counts)
+    for group in range(project.n_groups if first._arcs else 0):
+        first._select(project, events, group, calls)
+        for costs, _, _ in to:
+            costs._begin_arcs()
+        for batch in batches_of("graph", len(events), 0, partial(lib.fp_project_pull, project)):
+            lib.fp_project_count(batch.c)
+            for costs, value, _ in to:
+                costs.put(batch, value)
+        for costs, _, _ in to:
+            costs.end_part()
+
+
+def _arcs(arcs: Any, n: int) -> list[Arc]:
+    return [Arc(a.caller, a.callee, a.cost, a.calls) for a in arcs[0:n]]
 
 
 def thread_name(pid: Any, tid: Any) -> str:

@@ -229,7 +229,10 @@ class Finder:
         patterns: Sequence[tuple[re.Pattern[str], bool]],
         value: ValueType,
         second: ValueType | None,
+        most_calls: int | None = None,
     ) -> None:
+        """`most_calls`: with --tree, callers of a row and callees, at most."""
+        self._most_calls = most_calls
         self._model, self._costs, self._asked, self._patterns = model, costs, asked, patterns
         self._value, self._second = value, second
         self._key = _COLUMNS.get(asked[SORT], "second")
@@ -389,11 +392,9 @@ class Finder:
             for member in self._members[item.id]:
                 add(self._place(member), item.cycle, self._columns["inclusive"][member], 0)
         else:
-            for arc in costs.arcs(item.id, into):
+            for arc in costs.arcs(item.id, into, self._most_calls):
                 other = arc.caller if into else arc.callee
                 cycle = self._cycle_of(other)
-                if into and item.cycle and cycle != item.cycle:
-                    continue  # it calls the cycle
                 if not into and cycle and cycle != item.cycle:
                     add(_Place(f"<cycle {cycle}>"), None, arc.cost, arc.calls)
                 else:
@@ -403,7 +404,7 @@ class Finder:
         order = sorted(found.items(), key=lambda entry: (-abs(entry[1][0]), -entry[1][1], entry[0][0]))
         return tuple(
             Call(place.name, place.file, place.object, cycle, cost, calls if costs.calls_known else None)
-            for (place, cycle), (cost, calls) in order
+            for (place, cycle), (cost, calls) in order[: self._most_calls]
         )
 
     def _cycle_of(self, function: int) -> int | None:

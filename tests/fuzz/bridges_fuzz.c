@@ -235,15 +235,15 @@ static int top_of_stacks(struct fp_project *s, int by, struct totals *t, struct 
 /* What functions cost by the rows that were put. */
 static int top_of_graph(struct fp_functions *f, int cycles, struct totals *t, struct fp_err *err) {
     struct fp_top_arc arcs[2];
-    uint64_t into = 0, out = 0;
     int status = fp_functions_end(f, cycles, err);
     if (status != FP_DONE || fp_functions_index(f)) return status;
     add_things(t, &f->all);
     for (uint32_t i = 0; i < f->all.cap; i++) {
-        into += fp_functions_arcs(f, i, 1, arcs, 2);
-        out += fp_functions_arcs(f, i, 0, arcs, 2);
+        const int64_t into = fp_functions_arcs(f, i, 1, arcs, 2, err), out = fp_functions_arcs(f, i, 0, arcs, 2, err);
+        if (into < 0 || out < 0) return (int)(into < out ? into : out);
+        if (into != fp_functions_arcs(f, i, 1, NULL, 0, err)) abort();
+        if (out != fp_functions_arcs(f, i, 0, NULL, 0, err)) abort();
     }
-    if (into != out) abort();
     for (uint32_t cycle = 1; cycle <= f->n_cycles; cycle++) fp_functions_cycle_arcs(f, cycle, arcs, 2);
     return status;
 }

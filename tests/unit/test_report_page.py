@@ -133,6 +133,7 @@ def test_two_profiles_stand_side_by_side(tmp_path: Path) -> None:
     found = page(tmp_path, "main;a 10\nmain;b 5\n", "main;a 4\nmain;c 7\n")
     assert found.head["values"] == [{"event": 0, "side": 0}, {"event": 0, "side": 1}]
     assert found.head["totals"] == [15, 11]
+    assert found.head["functions"] == [3, 3]
     rows = {name: (old[0], found.rows(1)[name, *rest][0]) for (name, *rest), old in found.rows(0).items()}
     assert rows == {"main": (0, 0), "a": (10, 4), "b": (5, 0), "c": (0, 7)}
     assert found.stacks(1) == {(UNKNOWN, "main", "a"): 4, (UNKNOWN, "main", "c"): 7}
@@ -190,10 +191,10 @@ def test_short_calls_make_room_for_long_ones() -> None:
 
 
 def test_contexts_that_do_not_fit_are_cut_while_they_are_added(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("fastprof.bridges.contexts._MOST_CONTEXTS", 100)
+    monkeypatch.setattr("fastprof.bridges.contexts._LEAST_CONTEXTS", 100)
     monkeypatch.setattr("fastprof.bridges.contexts.is_full", lambda project, limit: True)
     lines = [f"main;large 5000\nmain;f{i};g{i} {1 + i % 7}\n" for i in range(5000)]
-    found = page(tmp_path, "".join(lines), prune=0)
+    found = page(tmp_path, "".join(lines), prune=0, max_memory=4000)
     assert sum(found.stacks().values()) == found.head["totals"][0]
     assert found.stacks()[UNKNOWN, "main", "large"] == 25_000_000
     assert len(found.columns["context up"]) < 10_200

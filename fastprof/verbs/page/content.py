@@ -43,11 +43,21 @@ class Places:
         return self._known[function]
 
 
+class _Arc(NamedTuple):
+    """A caller or callee of a row."""
+
+    place: _Place
+    is_callee: int
+    costs: list[int]  # by value column that is kept
+    calls: list[int]  # by side
+
+
 class Figures(NamedTuple):
     """A row of the table: what a function, or a cycle of them, costs in each value column that has it."""
 
     place: _Place
     rows: dict[int, Row]
+    arcs: list[_Arc]
 
 
 def figures_of(model: Model, shown: Shown, kept: list[int], n: int) -> list[Figures]:
@@ -60,7 +70,7 @@ def figures_of(model: Model, shown: Shown, kept: list[int], n: int) -> list[Figu
             ids.update(largest if len(largest) < 2 * n else largest[:n])  # many may tie with the last
     found: dict[_Place, dict[int, Row]] = {}
     for c in kept:
-        finder = Finder(model, shown.costs[c], asked, (), shown.events[shown.columns[c].event], None)
+        finder = Finder(model, shown.costs[c], asked, (), shown.events[shown.columns[c].event], None, _CALLS)
         for row in finder.rows_of(ids):
             found.setdefault(_Place(row.name, row.file, row.object), {})[c] = row
 
@@ -68,7 +78,23 @@ def figures_of(model: Model, shown: Shown, kept: list[int], n: int) -> list[Figu
         return max(max(abs(row.inclusive_share or 0), abs(row.self_share)) for row in rows.values())
 
     order = sorted(found.items(), key=lambda entry: (-share(entry[1]), entry[0]))
-    return [Figures(*entry) for entry in order]
+    sides = [column.side for column in shown.columns]
+    return [Figures(place, rows, _arcs(rows, kept, sides)) for place, rows in order]
+
+
+def _arcs(rows: dict[int, Row], kept: list[int], sides: list[int]) -> list[_Arc]:
+    found = []
+    for is_callee, name in enumerate(("callers", "callees")):
+        by_place: dict[_Place, dict[int, Call]] = {}
+        for c, row in rows.items():
+            for call in getattr(row, name):
+                by_place.setdefault(_Place(call.name, call.file, call.object), {})[c] = call
+        for place, by in by_place.items():
+            calls = [0, 0]
+            for c in reversed(by):
+                calls[sides[c]] = by[c].calls or 0
+            found.append(_Arc(place, is_callee, [by[c].cost if c in by else 0 for c in kept], calls))
+    return found
 
 
 class Content:
@@ -80,8 +106,9 @@ class Content:
         self.columns = Columns()
         self.head: dict[str, Any] = {"values": [shown.columns[c]._asdict() for c in kept]}
         self._texts: dict[str, int] = {}
-        self._functions: dict[_Place, int] = {place: i for i, (place, _) in enumerate(figures)}
-        self._rows([rows for _, rows in figures])
+        self._functions: dict[_Place, int] = {row.place: i for i, row in enumerate(figures)}
+        self._rows([row.rows for row in figures])
+        self._arcs([row.arcs for row in figures])
         self._contexts()
         if shown.times is not None and not shown.times.mixed:
             self._calls()
@@ -112,37 +139,21 @@ class Content:
             calls = [next((r.calls for c, r in figures[i].items() if self._side(c) == side), 0) for i in range(n)]
             if any(calls):
                 self.columns.add(f"row calls {side}", "d", [count or 0 for count in calls])
-        self._arcs(figures)
 
     def _side(self, column: int) -> int:
         return self._shown.columns[column].side
 
-    def _arcs(self, figures: list[dict[int, Row]]) -> None:
-        rows, others, callee = list[int](), list[int](), list[int]()
-        costs: list[list[int]] = [[] for _ in self._kept]
-        calls: tuple[list[int], list[int]] = ([], [])
-        for row, by_column in enumerate(figures):
-            for which, name in enumerate(("callers", "callees")):
-                found: dict[_Place, dict[int, Call]] = {}
-                for c, figure in by_column.items():
-                    for call in getattr(figure, name)[:_CALLS]:
-                        found.setdefault(_Place(call.name, call.file, call.object), {})[c] = call
-                for place, by in found.items():
-                    rows.append(row)
-                    others.append(self._function(place))
-                    callee.append(which)
-                    for k, c in enumerate(self._kept):
-                        costs[k].append(by[c].cost if c in by else 0)
-                    for side in (0, 1):
-                        calls[side].append(next((a.calls or 0 for c, a in by.items() if self._side(c) == side), 0))
-        self.columns.add("arc row", "I", rows)
-        self.columns.add("arc function", "I", others)
-        self.columns.add("arc callee", "B", callee)
-        for k, column in enumerate(costs):
-            self.columns.add(f"arc cost {k}", "d", column)
+    def _arcs(self, by_row: list[list[_Arc]]) -> None:
+        arcs = [arc for row in by_row for arc in row]
+        self.columns.add("arc row", "I", [i for i, row in enumerate(by_row) for _ in row])
+        self.columns.add("arc function", "I", [self._function(arc.place) for arc in arcs])
+        self.columns.add("arc callee", "B", [arc.is_callee for arc in arcs])
+        for k in range(len(self._kept)):
+            self.columns.add(f"arc cost {k}", "d", [arc.costs[k] for arc in arcs])
         for side in (0, 1):
-            if any(calls[side]):
-                self.columns.add(f"arc calls {side}", "d", calls[side])
+            calls = [arc.calls[side] for arc in arcs]
+            if any(calls):
+                self.columns.add(f"arc calls {side}", "d", calls)
 
     # ---- the tree
 
