@@ -4,6 +4,7 @@ report = fastprof.convert("trace.xray", "out.callgrind", symbols=["./program"])
 report = fastprof.merge(["day1.prof", "day2.prof"], "both.pb.gz")
 changed = fastprof.diff("old.prof", "new.prof", n=10).rows
 fastprof.report("cpu.pb.gz", "report.html")
+fastprof.batch_convert("dumps", "out", to="callgrind", symbols=["./program"])
 facts = fastprof.info("trace.xray").facts
 with fastprof.open("trace.xray") as profile:
     for batch in profile: ...
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
     from fastprof.core.model import Batch
     from fastprof.core.report import Report
     from fastprof.verbs.annotate import annotate
+    from fastprof.verbs.batch.convert import BatchReport, batch_convert, batch_plan
+    from fastprof.verbs.batch.status import BatchStatus, batch_status
     from fastprof.verbs.convert import convert
     from fastprof.verbs.diff import Difference, diff
     from fastprof.verbs.info import info
@@ -34,6 +37,8 @@ if TYPE_CHECKING:
 _HOMES = {
     "Annotation": "verbs.listing",
     "Batch": "core.model",
+    "BatchReport": "verbs.batch.convert",
+    "BatchStatus": "verbs.batch.status",
     "FastprofError": "core.errors",
     "FormatError": "core.errors",
     "Profile": "verbs.profile",
@@ -42,6 +47,9 @@ _HOMES = {
     "UnrecognizedError": "core.errors",
     "UsageError": "core.errors",
     "annotate": "verbs.annotate",
+    "batch_convert": "verbs.batch.convert",
+    "batch_plan": "verbs.batch.convert",
+    "batch_status": "verbs.batch.status",
     "convert": "verbs.convert",
     "Difference": "verbs.diff",
     "diff": "verbs.diff",
@@ -55,6 +63,8 @@ _HOMES = {
 __all__ = [
     "Annotation",
     "Batch",
+    "BatchReport",
+    "BatchStatus",
     "Difference",
     "FastprofError",
     "FormatError",
@@ -65,6 +75,9 @@ __all__ = [
     "UsageError",
     "__version__",
     "annotate",
+    "batch_convert",
+    "batch_plan",
+    "batch_status",
     "convert",
     "diff",
     "info",

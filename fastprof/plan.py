@@ -11,7 +11,7 @@ Where inputs become one profile, they have to have the same value types (bridges
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain
 
 from fastprof import bridges, formats
@@ -274,30 +274,45 @@ def viewing_options(idle: Iterable[Option[Any]]) -> list[Option[Any]]:
     return [option for option in known_options() if option in found.difference(idle)]
 
 
-def refuse_idle(
+def idle(
     options: Options, inputs: Sequence[Input], target: Format | None = None, plan: Plan | None = None
-) -> None:
-    """Refuse options that nothing looks at on the way from `inputs` to `target`.  Errors: UsageError."""
+) -> list[Option[Any]]:
+    """The options that nothing looks at on the way from `inputs` to `target`."""
     if not options.given:
-        return
+        return []
     sources = [formats.get(input_.format) for input_ in inputs]
     used = {LENIENT, *(target.writes if target else ())}
     used |= plan.looked_at if plan else {*bridges.SELECT[inputs[0].view].options}
     used.update(*(source.reads for source in sources))
     used.update(set.intersection(*(set(source.selects) for source in sources)))
-    for option in known_options():
-        if option in options and option not in used:
-            # the error names the first input that does not select by this option
-            first = next(
-                input_
-                for input_, source in zip(inputs, sources, strict=True)
-                if option not in (*source.selects, *bridges.SELECT[input_.view].options)
-            )
-            way = f"from {first.format} to {target.name}" if target else f"with {first.format}"
-            raise UsageError(
-                f"{first.name}: {option.flag} would do nothing {way}: it is for {owners(option)}"
-                + _first(option, first)
-            )
+    return [option for option in known_options() if option in options and option not in used]
+
+
+def refuse_idle(
+    options: Options,
+    inputs: Sequence[Input],
+    target: Format | None = None,
+    plan: Plan | None = None,
+    passed_over: Callable[[Option[Any]], None] | None = None,
+) -> None:
+    """Refuse options that nothing looks at.  Errors: UsageError.
+
+    `passed_over` is told of those that are not refused: all but filters, without which there would be other rows.
+    """
+    for option in idle(options, inputs, target, plan):
+        if passed_over is not None and option.group != "filters":
+            passed_over(option)
+            continue
+        # the error names the first input that does not select by this option
+        first = next(
+            input_
+            for input_ in inputs
+            if option not in (*formats.get(input_.format).selects, *bridges.SELECT[input_.view].options)
+        )
+        way = f"from {first.format} to {target.name}" if target else f"with {first.format}"
+        raise UsageError(
+            f"{first.name}: {option.flag} would do nothing {way}: it is for {owners(option)}" + _first(option, first)
+        )
 
 
 def owners(option: Option[Any]) -> str:

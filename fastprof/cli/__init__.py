@@ -21,6 +21,7 @@ VERBS = {
     "report": "make a page to look at: flame graph, functions, callers",
     "view": "open that page in the browser, or another viewer",
     "annotate": "show source lines, or instructions, with their costs",
+    "batch": "convert many files, each to one of its own",
     "archive": "keep many profiles in one file: add, list, extract",
     "formats": "list the formats and what can be done with each",
 }

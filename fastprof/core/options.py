@@ -215,6 +215,42 @@ class Substitution(Kind):
         return value
 
 
+class Seconds(Kind):
+    """A time in seconds, more than 0."""
+
+    metavar = "S"
+
+    def check(self, value: Any) -> Any:
+        if not isinstance(value, (int, float)) or isinstance(value, bool) or not 0 < value <= 1e9:
+            raise ValueError(f"{value!r:.80} is not a number of seconds, more than 0 and at most 1e9")
+        return value
+
+    def parse(self, text: str) -> Any:
+        try:
+            value: Any = float(text)
+        except ValueError:
+            value = text
+        return self.check(value)
+
+
+class Shard(Kind):
+    """(number, of how many), as text I/N: 1/8 is the first of eight."""
+
+    metavar = "I/N"
+
+    def check(self, value: Any) -> Any:
+        if not isinstance(value, (list, tuple)) or len(value) != 2:
+            raise ValueError(f"{value!r:.80} is not a shard, as 1/8 is the first of eight")
+        number, of = (Whole(1, 1 << 20).check(one) for one in value)
+        if number > of:
+            raise ValueError(f"{number}/{of} is not a shard: there are only {of}, counted from 1")
+        return number, of
+
+    def parse(self, text: str) -> Any:
+        number, _, of = text.partition("/")
+        return self.check((int(number), int(of)) if number.isdecimal() and of.isdecimal() else text)
+
+
 class Pair(Kind):
     """A key and a value, as KEY=VALUE."""
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from copy import deepcopy
 
 from fastprof import formats, plan
@@ -11,7 +11,7 @@ from fastprof.core._typing import IO, Any
 from fastprof.core.engine import Format
 from fastprof.core.errors import FastprofError, OutOfOrder, UsageError
 from fastprof.core.model import Model
-from fastprof.core.options import SPLIT, checked
+from fastprof.core.options import SPLIT, Option, checked
 from fastprof.core.report import Report
 from fastprof.core.streams import name_of
 from fastprof.verbs.inputs import Inputs, Progress, expand
@@ -50,11 +50,13 @@ def converted(
     merge: bool = False,
     keep_going: bool = False,
     durable: bool = True,
+    idle: Callable[[Option[Any]], None] | None = None,
 ) -> Report:
     """For `convert`, `merge` and `batch`.
 
     `merge`: any order of the inputs is the same, and parts of an only one become one.
     `durable`: the output is on disk when this returns; else the caller sees to that.
+    `idle` is told of options that do nothing here but are for other files, so that they are not refused.
     """
     asked = checked(options, plan.known_options())
     report = Report()
@@ -86,7 +88,7 @@ def converted(
                 raise FastprofError(f"no input can be read; the last: {report.warnings[-1]}")
             view = target.view_for(found.all)
             way = plan.make(found.all, view, target.holds, asked, merge=merge, hasty=hasty)
-            plan.refuse_idle(asked, found.all, target, way)
+            plan.refuse_idle(asked, found.all, target, way, idle)
             rows = way.rows(model, asked, report)
             with Outputs(output, target, view, model, asked, report, durable=durable) as outputs:
                 writer = outputs.write(rows)

@@ -198,7 +198,7 @@ def expand(paths: Iterable[Any], warn: Callable[[str], None], failed: Failed | N
             raise UsageError(f"{name_of(path)}: a file object can be read only once")
         if isinstance(path, str) and path != "-" and os.path.isdir(path) and not formats.of_directory(path):
             try:
-                found += _files_below(path, warn)
+                found += _files_below(path, warn, failed)
             except FastprofError as error:
                 if failed is None:
                     raise
@@ -213,12 +213,15 @@ def expand(paths: Iterable[Any], warn: Callable[[str], None], failed: Failed | N
     return [path for path in found if path not in of_threads or not os.path.isfile(path) or os.path.getsize(path)]
 
 
-def _files_below(directory: str, warn: Callable[[str], None]) -> list[str]:
-    def failed(error: OSError) -> None:
-        raise FastprofError(f"{error.filename}: {error.strerror}")
+def _files_below(directory: str, warn: Callable[[str], None], failed: Failed | None) -> list[str]:
+    def unreadable(error: OSError) -> None:
+        why = FastprofError(f"{error.filename}: {error.strerror}")
+        if failed is None:
+            raise why
+        failed(why)
 
     found: list[str] = []
-    for folder, folders, names in os.walk(directory, onerror=failed):
+    for folder, folders, names in os.walk(directory, onerror=unreadable):
         folders[:] = sorted((name for name in folders if not name.startswith(".")), key=_natural)
         names = sorted((name for name in names if not name.startswith(".")), key=_natural)
         others = [name for name in names if not os.path.isfile(os.path.join(folder, name))]

@@ -14,6 +14,9 @@ outputs of many jobs to disk together (manifest.py).
     lossy     it is there, and `losses` says what was passed over (--lenient)
     error     there is no output, and `error` says why: message, and of a damaged file its format, offset and line
     crashed   the process died at this file, or took longer than --timeout; `error` says which
+
+`files` lists the outputs if there are several (--split); `idle` the flags of options that do nothing for this file but
+may do something for others.
 """
 
 from __future__ import annotations
@@ -50,12 +53,20 @@ def convert_one(job: Job) -> Record:
     began = time.process_time()
     try:
         os.makedirs(os.path.dirname(job["output"]) or ".", exist_ok=True)
+        idle: list[str] = []
         report = converted(
-            job["input"], job["output"], job["from"], job["to"], None, job["options"], durable=job["durable"]
+            job["input"],
+            job["output"],
+            job["from"],
+            job["to"],
+            None,
+            job["options"],
+            durable=job["durable"],
+            idle=lambda option: idle.append(option.flag),
         )
-        found = _of_report(report)
+        found = _of_report(report, idle)
     except Exception as error:
-        found = {"status": ERROR, "error": _of_error(error)}
+        found = {"status": ERROR, "error": _of_error(job["input"], error)}
     return {**_identity(job), **found, "cpu_seconds": round(time.process_time() - began, 6), "try": 1}
 
 
@@ -68,18 +79,22 @@ def _identity(job: Job) -> Record:
     return {name: job[name] for name in _IDENTITY}
 
 
-def _of_report(report: Report) -> Record:
+def _of_report(report: Report, idle: list[str]) -> Record:
     said = report.as_dict()
-    found = {"status": LOSSY if report.losses else OK, "bytes": said.pop("facts")["output bytes"]}
-    return found | {name: value for name, value in said.items() if value}
+    facts = said.pop("facts")
+    found = {"status": LOSSY if report.losses else OK, "bytes": facts["output bytes"]}
+    files = [{"output": file["path"], "bytes": file["bytes"]} for file in facts.get("files", [])]
+    return found | {name: value for name, value in {**said, "files": files, "idle": idle}.items() if value}
 
 
-def _of_error(error: Exception) -> dict[str, Any]:
+def _of_error(path: str, error: Exception) -> dict[str, Any]:
     if isinstance(error, FormatError):
         place = {"format": error.format_name, "offset": error.offset, "line": error.line}
         return {"message": str(error), **{name: value for name, value in place.items() if value is not None}}
-    if isinstance(error, (FastprofError, OSError, RecursionError)):
+    if isinstance(error, FastprofError):
         return {"message": str(error)}
-    if isinstance(error, MemoryError):
-        return {"message": str(error) or "out of memory"}
-    return {"message": f"internal error: {type(error).__name__}: {error}"}
+    if isinstance(error, OSError):
+        return {"message": f"{error.filename or path}: {error.strerror or error}"}
+    if isinstance(error, (MemoryError, RecursionError)):
+        return {"message": f"{path}: {str(error) or 'out of memory'}"}
+    return {"message": f"{path}: internal error: {type(error).__name__}: {error}"}

@@ -151,8 +151,18 @@ def lines(path: str) -> Iterator[dict[str, Any]]:
                     found = json.loads(line)
                 except ValueError as error:
                     raise FastprofError(f"{path}: line {number}: {error}, expected JSON") from None
-                if not isinstance(found, dict) or not ("run" in found or {"output", "status"} <= found.keys()):
+                if not isinstance(found, dict) or not ("run" in found or {"output", "status", "time"} <= found.keys()):
                     raise FastprofError(f"{path}: line {number}: neither a run nor a record of a file")
                 yield found
     except OSError as error:
         raise FastprofError(f"{path}: {error.strerror}") from None
+
+
+def records_by_output(outdir: str) -> dict[str, Record]:
+    """What became last of each output, by its path in `outdir`, as all shards say together.  Errors: FastprofError."""
+    found: dict[str, Record] = {}
+    for path in manifests(outdir):
+        for line in lines(path):
+            if "run" not in line and line["time"] >= found.get(line["output"], line)["time"]:
+                found[line["output"]] = line
+    return found

@@ -1,0 +1,230 @@
+"""fastprof batch: many files, each converted to one of its own."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+
+from fastprof.cli import say
+from fastprof.cli.arguments import add_input_arguments, add_options, add_report_arguments, given_options, heading_of
+from fastprof.cli.text import print_table
+from fastprof.core._typing import Any
+from fastprof.core.errors import printable
+from fastprof.verbs.batch import convert as batch
+from fastprof.verbs.batch.convert import BatchReport, batch_convert, batch_plan
+from fastprof.verbs.batch.jobs import CRASHED, ERROR, LOSSY, OK, Record
+from fastprof.verbs.batch.manifest import FOLDER
+from fastprof.verbs.batch.status import batch_status
+from fastprof.verbs.inputs import names_in
+
+DESCRIPTION = """\
+Convert many files, each to one of its own, in processes
+that keep what they know of symbols.  A file that is
+damaged, kills its process or takes forever does not stop
+the others.  Run again, it does what is not done yet."""
+EXAMPLES = """\
+examples:
+  fastprof batch convert dumps/ -t callgrind -o out
+  find dumps -name '*.prof' -print0 |
+      fastprof batch convert --files0-from - -t pprof -o out
+  fastprof batch convert dumps/ -t pprof -o out --shard 3/8
+  fastprof batch status out
+
+`fastprof batch ACTION --help` has the options of each.
+"""
+_EXIT_CODES = """
+exit codes:
+  0  every file has its output
+  1  some have none (see `fastprof batch status`)
+  3  all have one, some with losses (--lenient)
+"""
+_CONVERT_EXAMPLES = (
+    """\
+examples:
+  fastprof batch convert dumps/ -t callgrind -o out
+  fastprof batch convert dumps/ --include '*.prof' -t pprof \\
+      -s ./server -o out -j 4
+  fastprof batch convert --plan dumps.plan -t pprof -o out \\
+      --shard $SLURM_ARRAY_TASK_ID/$SLURM_ARRAY_TASK_COUNT
+"""
+    + _EXIT_CODES
+)
+_PLAN_EXAMPLES = """\
+examples:
+  fastprof batch plan dumps/ --exclude '*.tmp' -o dumps.plan
+  fastprof batch convert --plan dumps.plan -t pprof -o out \\
+      --shard 1/8
+"""
+_STATUS_EXAMPLES = (
+    """\
+examples:
+  fastprof batch status out
+  fastprof batch status out --json | jq .failed
+"""
+    + _EXIT_CODES
+)
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
+
+    def action(name: str, does: str, describes: str, examples: str) -> argparse.ArgumentParser:
+        made = actions.add_parser(
+            name, help=does, description=describes, epilog=examples, formatter_class=parser.formatter_class
+        )
+        made.set_defaults(parser=made)
+        return made
+
+    convert = action(
+        "convert",
+        "convert each file to one of its own",
+        "Convert each file of INPUT to OUTDIR/NAME.SUFFIX, where NAME\nis the file's path within the folder INPUT.",
+        _CONVERT_EXAMPLES,
+    )
+    _add_inputs(convert)
+    add_input_arguments(convert)
+    output = heading_of(convert, "output")
+    output.add_argument("-o", "--output", required=True, metavar="OUTDIR", help="folder to write to; it is made")
+    output.add_argument("-t", "--to", required=True, metavar="FORMAT", help="format to write")
+    add_report_arguments(convert)
+    add_options(convert, batch.options())
+    plan = action(
+        "plan",
+        "write down which files there are, for --plan",
+        "Write down which files there are, the largest first, so that\n"
+        "all shards of a batch see the same ones, and get the same\nnumber of bytes.",
+        _PLAN_EXAMPLES,
+    )
+    _add_inputs(plan)
+    heading_of(plan, "output").add_argument("-o", "--output", required=True, metavar="PLAN", help="file to write")
+    heading_of(plan, "output").add_argument("-q", "--quiet", action="store_true", help="print no summary")
+    add_options(plan, batch.FINDING)
+    status = action(
+        "status",
+        "say how far a batch is, and what failed",
+        "Say how far a batch is, and which files have no output.",
+        _STATUS_EXAMPLES,
+    )
+    status.add_argument("outdir", metavar="OUTDIR", help="the folder that the batch writes to")
+    status.add_argument("--json", action="store_true", help="print JSON")
+
+
+def _add_inputs(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "inputs", nargs="*", metavar="INPUT", help="a file, or a directory with all files in it and below"
+    )
+    heading_of(parser, "input").add_argument(
+        "--files0-from",
+        metavar="FILE",
+        help="read names of further inputs from FILE (- for standard input), each ended by a NUL byte",
+    )
+    parser.set_defaults(more="inputs")
+
+
+def run(args: argparse.Namespace) -> int:
+    if args.action == "status":
+        return _status(args)
+    inputs = [*args.inputs, *(names_in(args.files0_from) if args.files0_from else ())]
+    if args.action == "plan":
+        report = batch_plan(inputs, args.output, **given_options(args, batch.FINDING))
+        if not args.quiet:
+            say(f"{report.files:,} files ({report.bytes_read:,} bytes) -> {args.output}")
+            _say_failed(report.failed)
+        return 1 if report.errors else 0
+    given = given_options(args, batch.options())
+    progress = _Progress(args.quiet or args.json)
+    report = batch_convert(inputs, args.output, to=args.to, from_=args.from_, progress=progress, **given)
+    progress.close()
+    if batch.DRY_RUN.name in given:
+        for job in report.todo:
+            print(printable(f"{job['input']} -> {job['output']}"))
+    _tell(args, report)
+    return _exit_code(report)
+
+
+def _exit_code(report: BatchReport) -> int:
+    return 1 if report.errors else 3 if report.statuses[LOSSY] else 0
+
+
+def _tell(args: argparse.Namespace, report: BatchReport) -> None:
+    if args.json:
+        print(json.dumps(report.as_dict(), default=str), file=sys.stderr)
+        return
+    if args.quiet:
+        return
+    _say_failed([record for record in report.failed if "input" not in record])
+    for warning in report.warnings:
+        say(f"warning: {warning}")
+    for flag in report.idle:
+        say(f"warning: {flag} did nothing for any of these files")
+    counts = [f"{report.statuses[OK]:,} done"]
+    counts += [f"{n:,} {what}" for n, what in ((report.statuses[LOSSY], "with losses"), (report.errors, "failed")) if n]
+    if report.earlier:
+        counts.append(f"{report.earlier:,} of them earlier")
+    if report.n_warnings:
+        counts.append(f"{report.n_warnings:,} warnings, see {os.path.join(args.output, FOLDER)}")
+    say(f"{report.files:,} files: {', '.join(counts)} -> {args.output} ({report.bytes_written:,} bytes)")
+
+
+def _say_failed(records: list[Record]) -> None:
+    for record in records:
+        say(record["error"]["message"])
+
+
+class _Progress:
+    """What fails, as it does; and a bar over the bytes of all files, if stderr is a terminal."""
+
+    def __init__(self, silent: bool) -> None:
+        self._silent = silent
+        self._bar: Any = None
+
+    def __call__(self, report: BatchReport, record: Record | None) -> None:
+        if self._silent:
+            return
+        if record is None:
+            if sys.stderr.isatty():
+                self._begin(report)
+            return
+        if "error" in record:
+            if self._bar is not None:
+                self._bar.clear()
+            say(record["error"]["message"])
+        if self._bar is not None:
+            done = report.files - len(report.todo) + self._n
+            self._n += 1
+            errors = f", {report.errors:,} failed" if report.errors else ""
+            self._bar.set_postfix_str(f"{done + 1:,} of {report.files:,} files{errors}", refresh=False)
+            self._bar.update(record["size"])
+
+    def _begin(self, report: BatchReport) -> None:
+        from tqdm import tqdm
+
+        self._n = 0
+        self._bar = tqdm(
+            total=sum(job["size"] for job in report.todo),
+            unit="B",
+            unit_scale=True,
+            unit_divisor=1000,
+            leave=False,
+            ascii=True if os.environ.get("NO_COLOR") else None,
+            file=sys.stderr,
+        )
+
+    def close(self) -> None:
+        if self._bar is not None:
+            self._bar.close()
+
+
+def _status(args: argparse.Namespace) -> int:
+    found = batch_status(args.outdir)
+    if args.json:
+        print(json.dumps(found.as_dict(), indent=1, default=str))
+    else:
+        print_table([("shard", "files", "earlier", "left", "state"), *found.shards], right=(1, 2, 3))
+        counts = ", ".join(f"{found.statuses[name]:,} {name}" for name in (OK, LOSSY, ERROR, CRASHED))
+        print(f"\n{counts}; {found.bytes_written:,} bytes in {found.cpu_seconds:,.1f} CPU seconds")
+        for record in found.failed:
+            print(printable(record["error"]["message"]))
+    return 1 if found.failed else 3 if found.statuses[LOSSY] else 0

@@ -1,0 +1,268 @@
+"""Convert many files, each to one of its own."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable
+
+from fastprof import plan
+from fastprof.core._typing import Any
+from fastprof.core.errors import FastprofError, UsageError
+from fastprof.core.options import Option, Options, Seconds, Shard, Switch, Text, Whole, checked
+from fastprof.verbs.batch.inputs import File, again, find, of_shard, read_plan, refuse_collisions, write_plan
+from fastprof.verbs.batch.jobs import CRASHED, ERROR, LOSSY, OK, Job, Record, options_key
+from fastprof.verbs.batch.manifest import Manifest, records_by_output
+from fastprof.verbs.batch.pool import Pool
+from fastprof.verbs.convert import target_of
+
+INCLUDE: Option[tuple[str, ...]] = Option(
+    "include",
+    Text("GLOB"),
+    (),
+    several=True,
+    group="input",
+    help="only files whose name, or path if GLOB has a /, matches; may be repeated",
+)
+EXCLUDE: Option[tuple[str, ...]] = Option(
+    "exclude",
+    Text("GLOB"),
+    (),
+    several=True,
+    group="input",
+    help="no files whose name, or path, matches; may be repeated",
+)
+PLAN: Option[str | None] = Option(
+    "plan", Text("PLAN"), None, group="input", help="the files of a plan by `fastprof batch plan`, instead of INPUT"
+)
+SHARD: Option[tuple[int, int] | None] = Option(
+    "shard", Shard(), None, group="batch", help="only the I-th of N shares of the files, for N processes or machines"
+)
+JOBS: Option[int | None] = Option(
+    "jobs", Whole(1, 4096), None, short="-j", group="batch", help="how many processes (default: one a processor)"
+)
+RETRIES = Option(
+    "retries", Whole(0, 1000), 1, group="batch", help="try a file again at which a process died (default: 1)"
+)
+TIMEOUT: Option[float] = Option(
+    "timeout", Seconds(), 3600.0, group="batch", help="give a file up that takes longer than S seconds (default: 3600)"
+)
+RETRY_ERRORS = Option(
+    "retry_errors", Switch(), False, group="batch", help="try files again that could not be converted last time"
+)
+DRY_RUN = Option("dry_run", Switch(), False, group="batch", help="only print what would be converted")
+FINDING = (INCLUDE, EXCLUDE)
+RUNNING = (PLAN, SHARD, JOBS, RETRIES, TIMEOUT, RETRY_ERRORS, DRY_RUN)
+
+
+def options() -> list[Option[Any]]:
+    """The options of `fastprof batch convert`."""
+    return [*FINDING, *RUNNING, *plan.known_options()]
+
+
+class BatchReport:
+    """What became of the files of a batch.
+
+    `statuses` counts all files by status, `earlier` how many of them were done before; `failed` has the records of
+    those without an output, `idle` the flags of options that did nothing for any file.  The figures in bytes and
+    seconds are those of this run.
+    """
+
+    def __init__(self) -> None:
+        self.files = 0
+        self.earlier = 0
+        self.statuses: Counter[str] = Counter()
+        self.failed: list[Record] = []
+        self.warnings: list[str] = []
+        self.n_warnings = 0  # of files; the manifest has them
+        self.idle: list[str] = []
+        self.todo: list[Job] = []
+        self.bytes_read = 0
+        self.bytes_written = 0
+        self.cpu_seconds = 0.0
+
+    def __repr__(self) -> str:
+        counts = "".join(f", {status}={n}" for status, n in self.statuses.items())
+        return f"BatchReport(files={self.files}, earlier={self.earlier}{counts})"
+
+    @property
+    def errors(self) -> int:
+        """How many files have no output."""
+        return self.statuses[ERROR] + self.statuses[CRASHED]
+
+    def as_dict(self) -> dict[str, Any]:
+        """For JSON."""
+        return {
+            "files": self.files,
+            "earlier": self.earlier,
+            **{name: self.statuses[name] for name in (OK, LOSSY, ERROR, CRASHED)},
+            "failed": self.failed,
+            "warnings": self.warnings,
+            "warnings of files": self.n_warnings,
+            "idle": self.idle,
+            "bytes read": self.bytes_read,
+            "bytes written": self.bytes_written,
+            "cpu seconds": round(self.cpu_seconds, 3),
+        }
+
+    def take(self, record: Record) -> None:
+        """Count a file."""
+        self.statuses[record["status"]] += 1
+        self.n_warnings += len(record.get("warnings", ()))
+        if record["status"] in (ERROR, CRASHED):
+            self.failed.append(record)
+
+
+Progress = Callable[[BatchReport, Record | None], None]
+
+
+def batch_convert(
+    inputs: str | os.PathLike[str] | Iterable[str | os.PathLike[str]],
+    outdir: str | os.PathLike[str],
+    *,
+    to: str,
+    from_: str | None = None,
+    progress: Progress | None = None,
+    **given: Any,
+) -> BatchReport:
+    """Convert each file of `inputs`, files and folders, to a file of its own in `outdir`, several at a time.
+
+    A file that cannot be converted does not stop the others: it is in the report's `failed`.  What an earlier call has
+    done is not done again, unless the file, its output or the options have changed.  `jobs`, `include`, `exclude`,
+    `plan`, `shard`, `retries`, `timeout`, `retry_errors` and `dry_run` are explained in docs/batch.md; the other
+    options are those of docs/options.md.  `progress` is called before the first file, with None, and behind each.
+    Errors: FastprofError and its kinds, if the batch as a whole cannot be done.
+    """
+    asked = checked(given, options())
+    outdir = os.fspath(outdir)
+    target = target_of("", to)
+    suffix = target.suffixes[0]
+    report = BatchReport()
+    files = _files(inputs, asked, outdir, report)
+    refuse_collisions(files, outdir, suffix)
+    shard = asked[SHARD] or (1, 1)
+    if asked[SHARD]:
+        files = of_shard(files, shard, frozen=asked[PLAN] is not None)
+    reading = {name: value for name, value in asked.given.items() if name not in {o.name for o in (*FINDING, *RUNNING)}}
+    common = {"to": to, "from": from_, "options": reading, "key": options_key(to, from_, reading), "durable": False}
+    before = records_by_output(outdir)
+    for file in again(files) if asked[PLAN] else files:
+        output = file.name + suffix
+        job = {
+            "input": file.path,
+            "size": file.size,
+            "mtime_ns": file.mtime_ns,
+            "output": os.path.join(outdir, output),
+            **common,
+        }
+        record = before.get(output)
+        if record and _is_done(job, record, outdir, asked[RETRY_ERRORS]):
+            report.earlier += 1
+            report.take(record)
+        else:
+            report.todo.append(job)
+    report.files += len(files)
+    if not asked[DRY_RUN]:
+        _run(report, asked, outdir, shard, progress)
+    return report
+
+
+def _files(inputs: Any, asked: Options, outdir: str, report: BatchReport) -> list[File]:
+    paths = [os.fspath(path) for path in ([inputs] if isinstance(inputs, (str, os.PathLike)) else inputs)]
+    path = asked[PLAN]
+    if path is not None:
+        for option in FINDING:
+            if option in asked:
+                raise UsageError(f"{option.flag} is for `fastprof batch plan`: the files of {path} are chosen already")
+        if paths:
+            raise UsageError(f"{paths[0]}: there is --plan {path}, which has all inputs")
+        return read_plan(path)
+    for given in paths:
+        inside = os.path.join(os.path.realpath(outdir), "")
+        if os.path.isdir(given) and inside.startswith(os.path.join(os.path.realpath(given), "")):
+            raise UsageError(f"{outdir}: is within the input {given}, so that outputs would be inputs of the next run")
+    return _found(paths, asked, report)
+
+
+def _found(paths: list[str], asked: Options, report: BatchReport) -> list[File]:
+    """The files of inputs.  Errors: UsageError if there are none."""
+
+    def failed(error: FastprofError) -> None:
+        report.files += 1
+        report.take({"status": ERROR, "error": {"message": str(error)}})
+
+    files = find(paths, asked[INCLUDE], asked[EXCLUDE], report.warnings.append, failed)
+    if not files and not report.failed:
+        raise UsageError(f"there is no input{' that matches' if asked[INCLUDE] or asked[EXCLUDE] else ''}")
+    return files
+
+
+def batch_plan(
+    inputs: str | os.PathLike[str] | Iterable[str | os.PathLike[str]], output: str | os.PathLike[str], **given: Any
+) -> BatchReport:
+    """Write a plan for `plan` and `shard` of `batch_convert`: the files of `inputs`, the largest first.
+
+    `include` and `exclude` are those of `batch_convert`.  Errors: FastprofError and its kinds.
+    """
+    asked = checked(given, FINDING)
+    report = BatchReport()
+    paths = [os.fspath(path) for path in ([inputs] if isinstance(inputs, (str, os.PathLike)) else inputs)]
+    files = _found(paths, asked, report)
+    report.files += len(files)
+    report.bytes_read = sum(file.size for file in files)
+    write_plan(os.fspath(output), files)
+    return report
+
+
+def _is_done(job: Job, record: Record, outdir: str, retry_errors: bool) -> bool:
+    """Whether there is nothing more to do for this file."""
+    if any(job[name] != record.get(name) for name in ("input", "size", "mtime_ns", "key")):
+        return False
+    if record["status"] not in (OK, LOSSY):
+        return record["status"] == ERROR and not retry_errors
+    try:
+        outputs = record.get("files") or [record]
+        return all(os.path.getsize(os.path.join(outdir, one["output"])) == one["bytes"] for one in outputs)
+    except OSError:
+        return False
+
+
+def _run(report: BatchReport, asked: Options, outdir: str, shard: tuple[int, int], progress: Progress | None) -> None:
+    run = {"files": report.files, "earlier": report.earlier, "todo": len(report.todo), "began": round(time.time(), 3)}
+    idle: Counter[str] = Counter()
+    n_done = 0
+    with (
+        Manifest(outdir, shard, run) as manifest,
+        Pool(asked[JOBS] or _processors(), retries=asked[RETRIES], timeout=asked[TIMEOUT]) as pool,
+    ):
+        if progress is not None:
+            progress(report, None)
+        for record in pool.run(report.todo):
+            report.take(record)
+            report.bytes_read += record["size"]
+            report.bytes_written += record.get("bytes", 0)
+            report.cpu_seconds += record.get("cpu_seconds", 0)
+            n_done += record["status"] in (OK, LOSSY)
+            idle.update(record.get("idle", ()))
+            manifest.add(_within(outdir, record))
+            if progress is not None:
+                progress(report, record)
+    report.idle = [flag for flag, n_idle in idle.items() if n_idle == n_done]
+
+
+def _processors() -> int:
+    """Those that this process may use: a batch system or a container may have chosen some."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def _within(outdir: str, record: Record) -> Record:
+    """A record as the manifest has it: outputs by their paths in `outdir`, so that this may be moved."""
+
+    def moved(one: dict[str, Any]) -> dict[str, Any]:
+        return {**one, "output": os.path.relpath(one["output"], outdir)}
+
+    record = {**moved(record), "time": round(time.time(), 3)}
+    if "files" in record:
+        record["files"] = [*map(moved, record["files"])]
+    return record

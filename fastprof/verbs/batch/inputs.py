@@ -1,0 +1,175 @@
+"""The files of a batch: which they are, how their outputs are called, and which of them belong to a shard."""
+
+from __future__ import annotations
+
+import heapq
+import json
+import os
+from collections.abc import Callable, Iterable, Sequence
+from fnmatch import fnmatchcase
+from hashlib import blake2b
+
+from fastprof import formats
+from fastprof.core._typing import Any, NamedTuple
+from fastprof.core.errors import FastprofError, UsageError
+from fastprof.core.sink import Sink
+from fastprof.verbs.inputs import Failed, expand
+
+
+class File(NamedTuple):
+    path: str  # absolute
+    name: str  # what its output is called, without the suffix: "host1/a.prof"
+    size: int
+    mtime_ns: int
+
+
+def find(
+    inputs: Iterable[str],
+    include: Sequence[str],
+    exclude: Sequence[str],
+    warn: Callable[[str], None],
+    failed: Failed,
+) -> list[File]:
+    """The files that are given, and those in folders and below, the largest first.
+
+    A file in a given folder is called by its path in there, a file that is given itself by that path:
+
+        runs            runs/host1/a.prof  ->  host1/a.prof
+        runs/host1/*    runs/host1/a.prof  ->  runs/host1/a.prof
+
+    `include` and `exclude` are patterns for these names, or for their last part if they have no "/".
+    Errors: UsageError; a folder that cannot be read is given to `failed`.
+    """
+    given = [*dict.fromkeys(inputs)]
+    if "-" in given:
+        raise UsageError("standard input has no name that its output could have; use `fastprof convert`")
+    folders = [path for path in given if os.path.isdir(path) and not formats.of_directory(path)]
+    named = expand([path for path in given if path not in {*folders}], warn, failed)
+    names = {(os.path.abspath(path), _relative(path)) for path in named}
+    for folder in folders:
+        below = expand([folder], warn, failed)
+        names |= {(os.path.abspath(path), os.path.relpath(path, folder)) for path in below}
+    found = [File(path, name, *_state(path)) for path, name in names if _chosen(name, include, exclude)]
+    return sorted(found, key=lambda file: (-file.size, file.name))
+
+
+def _relative(path: str) -> str:
+    """The path below the folder that the outputs go to: "../a/b" is "a/b"."""
+    return "/".join(part for part in os.path.normpath(path).split("/") if part not in ("", ".", ".."))
+
+
+def _chosen(name: str, include: Sequence[str], exclude: Sequence[str]) -> bool:
+    def matches(pattern: str) -> bool:
+        return fnmatchcase(name if "/" in pattern else os.path.basename(name), pattern)
+
+    return (not include or any(map(matches, include))) and not any(map(matches, exclude))
+
+
+def _state(path: str) -> tuple[int, int]:
+    """Size and time of a file, or of all in a folder together.  0 and 0 if it is gone, which reading it will say."""
+    try:
+        if not os.path.isdir(path):
+            status = os.stat(path)
+            return status.st_size, status.st_mtime_ns
+    except OSError:
+        return 0, 0
+    states = [_state(os.path.join(folder, name)) for folder, _, names in os.walk(path) for name in names]
+    return sum(size for size, _ in states), max((mtime for _, mtime in states), default=0)
+
+
+def refuse_collisions(files: Sequence[File], outdir: str, suffix: str) -> None:
+    """Errors: UsageError if two outputs, or an output and an input, would be the same, or one the other's folder."""
+    outputs: dict[str, str] = {}
+    for file in files:
+        output = file.name + suffix
+        if (other := outputs.setdefault(output, file.path)) != file.path:
+            raise UsageError(
+                f"{other} and {file.path} would both become {os.path.join(outdir, output)}: give a folder that has both"
+            )
+    paths = {file.path for file in files}
+    places = {os.path.abspath(outdir), os.path.realpath(outdir)}
+    folders: set[str] = set()
+    for output, path in outputs.items():
+        for place in places:
+            if os.path.join(place, output) in paths:
+                raise UsageError(f"{path} would become {os.path.join(place, output)}, which is an input")
+        folder = os.path.dirname(output)
+        while folder and folder not in folders:
+            if folder in outputs:
+                where = os.path.join(outdir, folder)
+                raise UsageError(f"{outputs[folder]} would become {where}, which is the folder of another output")
+            folders.add(folder)
+            folder = os.path.dirname(folder)
+
+
+def of_shard(files: Sequence[File], shard: tuple[int, int], frozen: bool) -> list[File]:
+    """The files of one shard.
+
+    Of a frozen plan each file, largest first, goes to the shard that has the fewest bytes so far.  Else a file's shard
+    depends on its name alone: each process may look for the files itself, even while new ones come.
+    """
+    number, of = shard
+    if not frozen:
+        return [file for file in files if _hashed(file.name) % of == number - 1]
+    loads = [(0, i) for i in range(of)]
+    mine = []
+    for file in files:
+        load, i = loads[0]
+        # a file costs something even if it is empty
+        heapq.heapreplace(loads, (load + file.size + _START, i))
+        if i == number - 1:
+            mine.append(file)
+    return mine
+
+
+_START = 4096
+
+
+def _hashed(name: str) -> int:
+    return int.from_bytes(blake2b(name.encode("utf-8", "surrogateescape"), digest_size=8).digest(), "little")
+
+
+def write_plan(path: str, files: Sequence[File]) -> None:
+    """Errors: FastprofError."""
+    with Sink(path) as sink:
+        sink.write(_line({"plan": 1, "files": len(files)}))
+        for file in files:
+            sink.write(_line(file._asdict()))
+        sink.commit()
+
+
+def _line(values: dict[str, Any]) -> bytes:
+    return json.dumps(values).encode() + b"\n"
+
+
+def read_plan(path: str) -> list[File]:
+    """Errors: FastprofError with the line."""
+    try:
+        with open(path, "rb") as file:
+            lines = file.read().splitlines()
+    except OSError as error:
+        raise FastprofError(f"{path}: {error.strerror}") from None
+    kinds = {"path": str, "name": str, "size": int, "mtime_ns": int}
+    found = []
+    n_files = None
+    for number, line in enumerate(lines, 1):
+        try:
+            entry = json.loads(line)
+        except ValueError:
+            entry = None
+        if number == 1:
+            if not isinstance(entry, dict) or entry.get("plan") != 1 or not isinstance(entry.get("files"), int):
+                raise FastprofError(f"{path}: line 1: not a plan by `fastprof batch plan`")
+            n_files = entry["files"]
+        elif not isinstance(entry, dict) or {k: type(v) for k, v in entry.items()} != kinds:
+            raise FastprofError(f"{path}: line {number}: not a file of a plan, expected {', '.join(kinds)}")
+        else:
+            found.append(File(**entry))
+    if len(found) != n_files:
+        raise FastprofError(f"{path}: {len(found)} files, expected {n_files or 'a plan'}")
+    return found
+
+
+def again(files: Iterable[File]) -> list[File]:
+    """Files of a plan as they are now."""
+    return [file._replace(size=size, mtime_ns=mtime) for file in files for size, mtime in [_state(file.path)]]
