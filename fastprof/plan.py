@@ -138,8 +138,9 @@ def make(
     looked_at = set.intersection(*({*bridges.SELECT[input_.view].options} for input_ in inputs))
     branches: list[Branch] = []
     together: dict[tuple[str, ...], Branch] = {}
+    addresses = any(input_.addresses for input_ in inputs if input_.view == "stacks")
     for input_ in inputs:
-        operators = _before_bridge(input_, view, holds, options, looked_at)
+        operators = _before_bridge(input_, view, holds, options, looked_at, addresses)
         bridge = [_bridge(input_, view, holds)] if input_.view != view else []
         looked_at.update(*(operator.options for operator in operators + bridge))
         # what is alike shares a branch, so that arcs, contexts and symbols are those of all inputs from the beginning
@@ -175,11 +176,12 @@ _BY_NAME = (bridges.FUNCTION, *bridges.RENAME.options)
 
 
 def _before_bridge(
-    input_: Input, view: str, holds: Holds, options: Options, looked_at: set[Option[Any]]
+    input_: Input, view: str, holds: Holds, options: Options, looked_at: set[Option[Any]], addresses: bool
 ) -> list[Operator]:
+    """`addresses`: whether some input has stacks with addresses; then all stacks go the same way."""
     operators = []
     # an archive keeps addresses of stacks, which can be symbolized later; a graph does not keep them
-    may_be_named = input_.view == "stacks" and input_.addresses and holds.names
+    may_be_named = input_.view == "stacks" and addresses and holds.names
     by_name = any(option in options for option in _BY_NAME)
     if may_be_named and (not holds.verbatim or view == "graph" or SYMBOLS in options or by_name):
         if options[SYMBOLIZE]:

@@ -36,7 +36,7 @@ struct fp_sum *fp_sum_new(struct fp_model *model) {
         return NULL;
     }
     s->model = model;
-    s->keep = FP_SUM_ALL;
+    s->keep = FP_SUM_ALL | FP_SUM_INPUTS;
     return s;
 }
 
@@ -102,7 +102,7 @@ static uint32_t kept_thread(struct fp_sum *s, uint32_t thread) {
     const uint32_t pid = row[FP_THREAD_PID], tid = row[FP_THREAD_TID];
     const uint32_t has = (pid ? FP_SUM_PROCESS : 0) | (tid ? FP_SUM_THREAD : 0);
     s->had |= has;
-    if (!(has & ~s->keep)) return thread ? thread : s->thread;
+    if (!(has & ~s->keep) && (s->keep & FP_SUM_INPUTS || !row[FP_THREAD_INPUT])) return thread ? thread : s->thread;
     if (!(has & s->keep)) return 0;
     return fp_model_thread(s->model, 0, s->keep & FP_SUM_PROCESS ? pid : 0, s->keep & FP_SUM_THREAD ? tid : 0);
 }
@@ -131,7 +131,7 @@ int fp_sum_put(struct fp_sum *s, const struct fp_batch *in, uint32_t from, const
     } keys[GROUP];
     for (; from < in->n; from += GROUP) {
         const uint32_t n = in->n - from < GROUP ? in->n - from : GROUP;
-        if (s->keep != FP_SUM_ALL) count_unlabelled(s, in, from, n);
+        if ((s->keep & FP_SUM_ALL) != FP_SUM_ALL) count_unlabelled(s, in, from, n);
         for (uint32_t k = 0; k < n; k++) {
             const uint32_t i = from + k;
             keys[k].row[0] = in->stack[i];

@@ -27,8 +27,9 @@
 
 /* cffi-begin */
 
-/* What is kept of a row's label chain and thread, bits. */
-enum fp_sum_keep { FP_SUM_LABELS = 1, FP_SUM_PROCESS = 2, FP_SUM_THREAD = 4, FP_SUM_ALL = 7 };
+/* What is kept of a row's label chain and thread, bits.  Without FP_SUM_INPUTS threads of all inputs are those of input
+ * 0. */
+enum fp_sum_keep { FP_SUM_LABELS = 1, FP_SUM_PROCESS = 2, FP_SUM_THREAD = 4, FP_SUM_ALL = 7, FP_SUM_INPUTS = 8 };
 
 /* The order of records. */
 enum fp_sum_order {

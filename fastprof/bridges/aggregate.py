@@ -36,7 +36,7 @@ from fastprof.core.errors import OutOfOrder, check_sums
 from fastprof.core.model import Batch, Model, ValueType
 from fastprof.core.options import Options
 from fastprof.core.owner import owned
-from fastprof.core.parts import match_columns, merge_parts
+from fastprof.core.parts import in_any_order, match_columns, merge_parts
 from fastprof.core.report import Report
 
 
@@ -72,9 +72,14 @@ def merge(
             seen[batch.part] = tables[thread]
         seen[batch.part].put(batch)
         report.rows["read"] += len(batch)
-    for table in tables.values() or [Table(model, options[MAX_MEMORY])]:
+    for _, table in sorted(tables.items(), key=_by_thread) or [(None, Table(model, options[MAX_MEMORY]))]:
         parts = [model.parts[index] for index, its in seen.items() if its is table] or model.parts
-        yield from _summed(table, model.add_part(merge_parts(parts, table.value_types)), report)
+        yield from _summed(table, model.add_part(merge_parts(parts, table.in_any_order())), report)
+
+
+def _by_thread(of: tuple[tuple[Any, Any] | None, Table]) -> list[tuple[bool, bool, Any]]:
+    """Threads that are not said, then numbers, then texts."""
+    return [(said is not None, isinstance(said, bytes), said or 0) for said in of[0] or ()]
 
 
 def lines(
@@ -90,7 +95,7 @@ def lines(
         parts[batch.part] = None
         table.put(batch)
     sources = [model.parts[i] for i in parts] or model.parts[-1:]
-    yield from table.batches(model.add_part(merge_parts(sources, table.value_types)))
+    yield from table.batches(model.add_part(merge_parts(sources, table.in_any_order())))
     report.not_representable.add("calls-and-jumps", "calls and jumps", table.dropped)
 
 
@@ -132,6 +137,7 @@ class Table:
         self._c = owned(lib.fp_aggregate_new(model.c, mode), lib.fp_aggregate_free, "the sums of a graph")
         self._err = ffi.new("struct fp_err *")
         self._columns: dict[int, Any] = {}  # of each part: where its values go
+        self._order: list[int] = []  # of the columns that come out, if it is another
         self._runs = Runs(1)
 
     def widen(self, value_types: list[ValueType]) -> None:
@@ -148,6 +154,17 @@ class Table:
         self._check(lib.fp_aggregate_put(self._c, batch.c, columns, self._err))
         if self._c.bytes > self._max_memory:
             self._spill()
+
+    def in_any_order(self) -> list[ValueType]:
+        """The value types in an order that is not that of the inputs; columns will come out in it."""
+        if len(self._model.inputs) == 1:
+            return self.value_types
+        return self.reorder(in_any_order((self._model.parts[index] for index in self._columns), self.value_types))
+
+    def reorder(self, order: list[int]) -> list[ValueType]:
+        """Column k will come out as that of value type order[k]; the value types in this order."""
+        self._order = [] if order == [*range(len(order))] else order
+        return [self.value_types[k] for k in order]
 
     def in_order(self, batch: Batch) -> bool:
         """Whether `batches` would give out just these rows.  Sets their functions to those of lines."""
@@ -173,9 +190,16 @@ class Table:
                 assert windows is not None
                 windows.refill()
             else:
-                yield batch
+                yield self._ordered(batch)
                 batch.reset()
-        yield batch
+        yield self._ordered(batch)
+
+    def _ordered(self, batch: Batch) -> Batch:
+        if self._order:
+            values = [bytes(batch.values(k)) for k in self._order]
+            for k, column in enumerate(values):
+                batch.values(k).cast("B")[:] = column
+        return batch
 
     def _check(self, status: int) -> int:
         check_sums(status, self._err, self._model, "sums of a graph", self.value_types)

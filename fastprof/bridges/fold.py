@@ -94,6 +94,9 @@ class _Machine:
         self._in_ticks = options[TIME_UNIT] == "ticks"
         self._limit = max(_LEAST_ARCS, options[MAX_MEMORY] // _ARC_BYTES)
         self._sources: dict[int, None] = {}  # parts
+        # of other inputs, which were read before
+        self._before = len(model.parts), model.count("threads")
+        self._mended_before = self._all_mended()
 
     def _write_away(self) -> None:
         """Writes what the machine has to sorted runs."""
@@ -138,14 +141,15 @@ class _Machine:
     def _part(self, group: int) -> Part:
         """What is the same for every target: who, when, from what, and what was mended."""
         model, fold = self._model, self._fold
-        sources = [model.parts[i] for i in self._sources] or [p for p in model.parts if "ticks_per_second" in p.extra]
+        parts = model.parts[self._first(0) :]
+        sources = [model.parts[i] for i in self._sources] or [p for p in parts if "ticks_per_second" in p.extra]
         types = _value_types(self._target == "stacks", not self._ticks_per_second)
         part = merge_parts(sources, types, creator=f"fastprof-{__version__}".encode())
         part.extra = {key: value for key, value in part.extra.items() if key == "merged"}
-        threads = [model.row("threads", i) for i in range(1, model.count("threads"))]
+        threads = self._threads()
         first, last = fold.first_time, fold.last_time
         if group:
-            _, pid, tid = threads[group - 1]
+            _, pid, tid = model.row("threads", group)
             part.pid, part.thread = pid or None, tid
             times = ffi.new("uint64_t[2]")
             lib.fp_fold_thread_times(fold, group, times, times + 1)
@@ -155,11 +159,25 @@ class _Machine:
             part.pid = next(iter(pids)) if len(pids) == 1 else None
         part.descriptions.append((b"Threads", str(1 if group else len(threads)).encode()))
         part.descriptions.append((b"Timerange", f"ticks {first} - {last}".encode()))
-        # and what was mended when an archive was made of the source
-        mended = Counter(self._report.repairs) + Counter(self._report.facts.get("recorded repairs", {}))
+        mended = self._all_mended() - (self._mended_before if self._several() else Counter())
         repairs = ", ".join(f"{n} {name}" for name, n in sorted(mended.items()))
         part.descriptions.append((b"Repairs", repairs.encode() or b"none"))
         return part
+
+    def _several(self) -> bool:
+        """Is this not the first input?  An only one may have been opened before the machine was made."""
+        return len(self._model.inputs) > 1
+
+    def _first(self, which: int) -> int:
+        """The first part or thread of this input."""
+        return self._before[which] if self._several() else which
+
+    def _threads(self) -> list[tuple[int, ...]]:
+        return [self._model.row("threads", i) for i in range(self._first(1), self._model.count("threads"))]
+
+    def _all_mended(self) -> Counter[str]:
+        """What was mended, also when an archive was made of the source."""
+        return Counter(self._report.repairs) + Counter(self._report.facts.get("recorded repairs", {}))
 
     def _tell(self) -> None:
         stats, report = self._fold.stats, self._report
@@ -263,7 +281,7 @@ class _Contexts(_Machine):
 
     def labels(self) -> set[str]:
         """Which labels the inputs know, of LABEL_WORDS."""
-        threads = [self._model.row("threads", i) for i in range(1, self._model.count("threads"))]
+        threads = self._threads()
         return {"cpu", *("process" for _, pid, _ in threads if pid), *("thread" for _, _, tid in threads if tid)}
 
     def rows(self, keep_stacks: bool) -> Iterator[Batch]:

@@ -33,7 +33,7 @@ from fastprof.core.errors import FastprofError, check_sums, inputs_of
 from fastprof.core.model import Batch, Model, Part, ValueType
 from fastprof.core.options import Options
 from fastprof.core.owner import owned
-from fastprof.core.parts import match_columns, merge_parts
+from fastprof.core.parts import in_any_order, match_columns, merge_parts
 from fastprof.core.report import Report
 from fastprof.core.version import __version__
 
@@ -135,17 +135,20 @@ class _Graph:
                 self._match(i, len(part.value_types))
         self._add_up()
         if not self._per_thread:
-            self._table(0).widen(self._events)
+            self._table(0)
         report.rows["samples"] += c.samples
         report.not_representable.add("sample-labels", "labels of samples", c.labelled)
         report.not_representable.add("sample-times", "times of samples", c.timed)
         sources = [model.parts[i] for i in self._columns]
+        order = [*range(len(self._events))] if len(model.inputs) == 1 else in_any_order(sources, self._events)
         for group in sorted(self._tables):
             table, uncounted = self._table(group), 0
             if calls_of(self._events) >= 0:
                 uncounted = sum(lib.fp_project_count(batch.c) for batch in table.batches(0))
-            part = _part(sources, self._events, c, calls_of(self._events), uncounted)
-            part.summary = self._total(group)
+            table.widen(self._events)
+            part = _part(sources, table.reorder(order), c, calls_of(self._events), uncounted)
+            total = self._total(group)
+            part.summary = [total[k] for k in order]
             if group:
                 _, pid, part.thread = model.row("threads", group)
                 part.pid = pid or part.pid

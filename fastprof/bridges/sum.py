@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 
-from fastprof.bridges import MAX_MEMORY, labels_apart, labels_wanted, tell_missing_labels
+from fastprof.bridges import MAX_MEMORY, PER_THREAD, labels_apart, labels_wanted, tell_missing_labels
 from fastprof.bridges.pull import batches_of
 from fastprof.bridges.spill import Pull, Words
 from fastprof.core._c import ffi, lib
@@ -36,7 +36,7 @@ def to_sum(
     Value types are matched by core/parts.py; those of one input only are 0
     elsewhere.  Errors: FastprofError when a sum is beyond 2^63 - 1.
     """
-    sums = StackSums(model, options, report, holds)
+    sums = StackSums(model, options, report, holds, inputs=options[PER_THREAD] or not holds.labels)
     events: list[ValueType] = []
     columns: dict[int, Any] = {}
     current = -1
@@ -47,7 +47,7 @@ def to_sum(
             current = batch.part
             sums.begin(model.parts[current])
         sums.put(batch, columns[current], events)
-    order = in_any_order([(model.parts[i], list(columns[i])) for i in columns], events)
+    order = in_any_order((model.parts[i] for i in columns), events)
     part = merge_parts([model.parts[i] for i in columns], [events[k] for k in order])
     yield from sums.rows(model.add_part(part), events, order, lib.FP_SUM_BY_NAME)
     sums.tell()
@@ -85,9 +85,12 @@ def _runs() -> Words:
 
 
 class StackSums:
-    """The table of struct fp_sum, and what its keys are made of."""
+    """The table of struct fp_sum, and what its keys are made of.
 
-    def __init__(self, model: Model, options: Options, report: Report, holds: Holds) -> None:
+    `inputs`: threads of the same numbers, but of different inputs, are different ones.
+    """
+
+    def __init__(self, model: Model, options: Options, report: Report, holds: Holds, *, inputs: bool = True) -> None:
         self._c = owned(lib.fp_sum_new(model.c), lib.fp_sum_free, "the sums of stacks")
         self._model, self._report, self._holds = model, report, holds
         self._wanted = labels_wanted(options, holds)
@@ -95,6 +98,7 @@ class StackSums:
         self._options = options
         self._found: set[str] = set()  # labels of rows, of LABEL_WORDS
         self._keep = ("process" in self._wanted) * lib.FP_SUM_PROCESS | ("thread" in self._wanted) * lib.FP_SUM_THREAD
+        self._keep |= inputs * lib.FP_SUM_INPUTS
         self._err = ffi.new("struct fp_err *")
         self._max_memory = options[MAX_MEMORY]
         self._runs = _runs()

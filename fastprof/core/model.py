@@ -162,8 +162,8 @@ EXTRA: dict[str, Any] = {
     "thread_names": [(int, int, bytes)],
     # The frequency of the clock that times of a timeline are read from; 0: unknown.  By XRay.
     "ticks_per_second": range(1 << 64),
-    # Of a part that others were merged into: how many they are, what they say differently, and the keys of this table
-    # in which they differ.  By core/parts.py.
+    # Of a part that others were merged into: how many they are, what they say differently, the keys of this table in
+    # which they differ, and the orders of their value types.  By core/parts.py.
     "merged": {
         "parts": range(1, 1 << 63),
         "creator": tally.SHAPE,
@@ -175,6 +175,7 @@ EXTRA: dict[str, Any] = {
         "remarks": tally.SHAPE,
         "descriptions": (int, [(bytes, tally.SHAPE)]),
         "unlike": [str],
+        "orders": [[(str, str)]],  # of names and units of value types
     },
 }
 

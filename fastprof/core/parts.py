@@ -26,8 +26,9 @@ def match_values(part: Part, n_values: int, events: list[ValueType]) -> list[int
         at = next((i for i, e in enumerate(events) if i not in columns and _same(e, mine)), len(events))
         if at == len(events):
             events.append(mine)
-        elif not events[at].unit:
-            events[at] = events[at]._replace(unit=mine.unit)
+        elif events[at] != mine:
+            both = zip(events[at], mine, strict=True)
+            events[at] = ValueType(*(min(filter(None, texts), default="") for texts in both))
         columns.append(at)
     return columns
 
@@ -41,19 +42,33 @@ def match_columns(part: Part, n_values: int, events: list[ValueType]) -> Any:
     return ffi.new("uint32_t[]", match_values(part, n_values, events) or [0])
 
 
-def in_any_order(matched: Iterable[tuple[Part, list[int]]], events: list[ValueType]) -> list[int]:
-    """The `events` that parts were matched with, in an order that does not depend on that of the parts: events by event
-    of the first part, then what others have more.  First is the part whose names are the least.
-
-    `matched`: each part and what `match_values` returned for it.  The result: indices in `events`.
+def in_any_order(parts: Iterable[Part], events: list[ValueType]) -> list[int]:
+    """The `events` that parts were matched with, as indices, in an order that does not depend on that of the parts, nor
+    on which of them were merged before: as in the part whose names are the least, then what the next one has more.
     """
     ordered: list[ValueType] = []
-    index: dict[int, int] = {}  # in `ordered`: in `events`
-    for part, columns in sorted(matched, key=lambda one: [(t.name, t.unit) for t in one[0].value_types]):
-        for at, event in zip(match_values(part, len(columns), ordered), columns, strict=True):
-            index.setdefault(at, event)
-    order = [index[at] for at in range(len(ordered))]
-    return order if len({*order}) == len(events) else [*range(len(events))]
+    for order in _orders(parts):
+        _match(order, ordered)
+    found = [at for at in _match(ordered, [*events]) if at < len(events)]
+    others = {*range(len(events))} - {*found}
+    return [*found, *sorted(others, key=lambda at: events[at])]
+
+
+_MOST_ORDERS = 8
+
+
+def _orders(parts: Iterable[Part]) -> list[list[tuple[str, str]]]:
+    """In which orders parts have their value types: names and units.  Of many the least."""
+    found = set()
+    for part in parts:
+        own = [(t.name, t.unit) for t in part.value_types]
+        found |= {tuple(order) for order in part.extra.get("merged", {}).get("orders", [own])}
+    return [[*order] for order in sorted(found)[:_MOST_ORDERS]]
+
+
+def _match(order: Iterable[tuple[str, ...]], events: list[ValueType]) -> list[int]:
+    types = [ValueType(*one[:2]) for one in order]
+    return match_values(Part(types), len(types), events)
 
 
 def default_value(part: Part, view: str) -> int:
@@ -82,8 +97,8 @@ def program_of(part: Part, names: list[bytes]) -> bytes | None:
     return found[0] if found else None
 
 
-# Fields of which a part has one, and lists of texts.  If parts differ in one, `extra["merged"]` has a tally of what they
-# say (core/tally.py), and writers print that: `descriptions_of` and what stands below it.
+# Fields of which a part has one, and lists of texts.  If parts differ in one, `extra["merged"]` has a tally of what
+# they say (core/tally.py), and writers print that: `descriptions_of` and what stands below it.
 _ONE = {"creator": b"Original creators", "pid": b"Processes", "thread": b"Threads", "trigger": b"Triggers"}
 _LISTS = ("comments", "remarks")
 
@@ -198,6 +213,9 @@ def merge_parts(parts: Iterable[Part], value_types: list[ValueType], creator: by
         merged.pop("creator", None)
     if unlike:
         merged["unlike"] = sorted(unlike)
+    orders = _orders(parts)
+    if len(orders) > 1:
+        merged["orders"] = orders
     n = sum(map(_n_parts, parts))
     if n > 1:
         one.extra["merged"] = {"parts": n, **merged}

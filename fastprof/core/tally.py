@@ -3,8 +3,8 @@
     pids 7, 7, 12 and 9      all are kept: 4 parts said one; 7: 2 of them, 9: 1, 12: 1       "7; 9; 12"
                              if there is room for two: 4 parts; 7: 2, 9: 1                   "7; 9; and 1 more"
 
-Tallies are added up in any order and any groups with the same result: a text that is among the least of all is among the
-least of each group that has it, so it is known how many said it, and how many said anything is always known.
+Tallies are added up in any order and any groups with the same result: a text that is among the least of all is among
+the least of each group that has it, so it is known how many said it, and how many said anything is always known.
 """
 
 from __future__ import annotations

@@ -90,6 +90,10 @@ def converted(
             way = plan.make(found.all, view, target.holds, asked, merge=merge, hasty=hasty)
             plan.refuse_idle(asked, found.all, target, way, idle)
             rows = way.rows(model, asked, report)
+            if way.several and target.holds.tables:
+                from fastprof.bridges.renumber import renumbered
+
+                rows, model = renumbered(rows, model)
             with Outputs(output, target, view, model, asked, report, durable=durable) as outputs:
                 writer = outputs.write(rows)
                 plan.refuse_total_loss(found.all, writer, report)

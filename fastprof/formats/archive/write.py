@@ -248,6 +248,8 @@ class ArchiveWriter(Writer):
             repairs = Counter(facts.get("recorded repairs", {})) + Counter(repairs)
             losses = Counter(facts.get("recorded losses", {})) + Counter(losses)
             facts = facts.get("recorded", {})
+        if len(model.inputs) > 1:  # facts are of one input each; in which order the inputs came shall not show
+            facts, repairs, losses = {}, dict(sorted(repairs.items())), dict(sorted(losses.items()))
         for name, said in (("facts", facts), ("repairs", repairs), ("losses", losses)):
             if said:
                 end[name] = dict(said)
