@@ -27,7 +27,7 @@ from fastprof.core.sink import Sink
 from fastprof.core.source import Source
 from fastprof.formats.archive.read import ArchiveReader
 from fastprof.formats.archive.write import ArchiveWriter
-from fastprof.verbs.store import adding
+from fastprof.verbs.adding import adding
 from tests.support.paths import SHARED
 
 PATTERNS = ("xray/*/*.xray", "callgrind/*.callgrind", "gperftools/*/*.prof")

@@ -19,7 +19,7 @@ from fastprof.cli.text import print_table
 from fastprof.core._typing import Any
 from fastprof.core.errors import UsageError
 from fastprof.core.options import Option
-from fastprof.verbs import store
+from fastprof.verbs import adding, store
 from fastprof.verbs.convert import convert
 from fastprof.verbs.inputs import expand
 
@@ -55,7 +55,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add.add_argument("--name", help="name of the profile in the archive, for a single INPUT (default: its file name)")
     add_input_arguments(add)
     add_report_arguments(add)
-    add_options(add, store.adding_options())
+    add_options(add, adding.adding_options())
     list_ = action("list", "list the profiles in an archive")
     list_.add_argument("store", metavar="STORE", help="the archive")
     list_.add_argument("--json", action="store_true", help="print JSON")
@@ -91,11 +91,11 @@ def _add(args: argparse.Namespace) -> int:
     inputs = expand(args.inputs, passed_over.append)
     if args.name is not None and len(inputs) > 1:
         raise UsageError("--name names one INPUT, but there are several")
-    options = given_options(args, store.adding_options())
+    options = given_options(args, adding.adding_options())
     code = 0
     if "-" in inputs and args.name is None:
         raise UsageError("standard input has no name: give one with --name")
-    with store.adding(args.store) as session:
+    with adding.adding(args.store) as session:
         for path in inputs:
             name = os.path.basename(path) if args.name is None else args.name
             report = session.add(path, name, from_=args.from_, progress=Progress(args.quiet), **options)

@@ -109,7 +109,7 @@ def read(data: bytes) -> list[Profile]:
     assert magic == b"FPAE" and crc == zlib.crc32(data[-16:-8])
     entries: list[Any] = []
     while index is not None:
-        index, *some = cbor(Bytes(payload(data, index, 6, 0)))
+        index, *some = cbor(Bytes(payload(data, index, 6, None)))
         entries = some + entries
     profiles = []
     for number, name, view, at, types, sizes, chunks in entries:

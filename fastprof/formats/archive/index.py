@@ -17,6 +17,7 @@ from fastprof.formats.archive.sections import (
     NUMBERS,
     OPTIONAL,
     ROWS,
+    SOURCE,
     TRAILER,
     Chunk,
     Codec,
@@ -32,15 +33,36 @@ class Archive:
 
     `end` is where its last valid index ends: the place to append.  The index is
     a chain of INDEX sections, one for each append.  `links` are the offset of
-    each and how many members it adds, oldest first.
+    each and how many members it adds, oldest first.  `number` is that of the
+    next member: no number is used twice, also if its member was removed.
     """
 
-    def __init__(self, members: list[Member], end: int, links: Iterable[tuple[int, int]] = (), note: str = "") -> None:
+    def __init__(
+        self, members: list[Member], end: int, links: Iterable[tuple[int, int]] = (), number: int = 0, note: str = ""
+    ) -> None:
         self.members = members
         self.end = end
         self.links = [*links]
+        self.number = max([number, *(member.number + 1 for member in members)])
         self.notes = [note] if note else []
         self.losses = Counts()
+
+    def change(self, added: list[Member], removed: set[int]) -> list[Member]:
+        """Add members and remove others, by their numbers.  Returns what an INDEX behind the `links` has to say.
+
+        It says the new members, those of links that say a removed one, and those of links that say no more members than
+        it does: so n adds write n log n entries, and log n links are read to know all members.
+        """
+        said, left = added, set(removed)
+        while self.links and (left or self.links[-1][1] <= len(said)):
+            _, n = self.links.pop()
+            at = len(self.members) - n
+            left -= {member.number for member in self.members[at:]}
+            said = [member for member in self.members[at:] if member.number not in removed] + said
+            del self.members[at:]
+        self.members += said
+        self.number = max([self.number, *(member.number + 1 for member in added)])
+        return said
 
 
 def load(source: Source, codec: Codec, lenient: bool) -> Archive:
@@ -56,11 +78,16 @@ def load(source: Source, codec: Codec, lenient: bool) -> Archive:
     offset = archive_sections.parse_index_offset(source.read_at(max(0, size - TRAILER.size), TRAILER.size))
     if offset is not None:
         try:
-            return Archive(*_read_links(source, codec, offset, size))
+            return _read_links(source, codec, offset, size)
         except SectionError:
             if not lenient:
                 raise
     return _rebuild(source, codec, size, lenient)
+
+
+def load_at(source: Source, codec: Codec, offset: int) -> Archive:
+    """What an archive holds by its INDEX at `offset`, whatever is behind it.  Errors: SectionError."""
+    return _read_links(source, codec, offset, offset)
 
 
 def read_end(source: Source, codec: Codec, member: Member) -> None:
@@ -69,6 +96,17 @@ def read_end(source: Source, codec: Codec, member: Member) -> None:
     if member.end is None and type_ == END:
         section = read_header(source, offset)
         member.end = archive_sections.unpack_end(section, payload(source, codec, section))
+
+
+def read_about(source: Source, codec: Codec, member: Member) -> None:
+    """Fill in `member.about`.  Errors: SectionError."""
+    offset, type_, _ = member.sections[0] if member.sections else (0, 0, 0)
+    if type_ == MEMBER:
+        section = read_header(source, offset)
+        said = unpack_metadata(section, payload(source, codec, section), dict)
+        member.about = {name: said[name] for name in SOURCE if name in said}
+        if not fits(member.about, SOURCE):
+            raise SectionError(offset, f"head of the profile: {member.about!r:.120}")
 
 
 def read_header(source: Source, offset: int) -> Section:
@@ -81,22 +119,30 @@ def payload(source: Source, codec: Codec, section: Section) -> bytes:
     return codec.unpack(section, source.read_at(section.offset + HEADER_NBYTES, section.stored))
 
 
-def _read_links(source: Source, codec: Codec, offset: int, end: int) -> tuple[list[Member], int, list[tuple[int, int]]]:
-    """Follow the chain from the last INDEX back to the first.  Returns the members, `end` and the links."""
+def read_stored(source: Source, section: Section) -> bytes:
+    """The stored bytes of a section.  Errors: SectionError."""
+    stored = source.read_at(section.offset + HEADER_NBYTES, section.stored)
+    archive_sections.check_stored(section, stored)
+    return stored
+
+
+def _read_links(source: Source, codec: Codec, offset: int, end: int, note: str = "") -> Archive:
+    """Follow the chain from the last INDEX, at `offset`, back to the first."""
     links: list[tuple[int, int]] = []
     members: list[Member] = []
-    at = offset
-    while True:
-        before, found = _read_index(source, codec, at)
+    at: int | None = offset
+    while at is not None:
+        section, before, found = _read_index(source, codec, at)
+        if at == offset:
+            number = section.member
         links.append((at, len(found)))
         members += reversed(found)
-        if before is None:
-            return members[::-1], end, links[::-1]
         at = before
+    return Archive(members[::-1], end, links[::-1], number, note)
 
 
-def _read_index(source: Source, codec: Codec, offset: int) -> tuple[int | None, list[Member]]:
-    """Read one INDEX: the offset of the INDEX before it (None if there is none), and the members that it adds."""
+def _read_index(source: Source, codec: Codec, offset: int) -> tuple[Section, int | None, list[Member]]:
+    """Read one INDEX: its header, the offset of the INDEX before it (None if there is none), and the new members."""
     section = read_header(source, offset)
     if section.type != INDEX:
         raise SectionError(offset, f"section is of type {section.type}, expected the index")
@@ -112,7 +158,7 @@ def _read_index(source: Source, codec: Codec, offset: int) -> tuple[int | None, 
         for at, _, nbytes in member.sections:
             if at < FILE_HEADER_NBYTES or nbytes < HEADER_NBYTES or at + nbytes > offset:
                 raise SectionError(offset, f"index: a section at byte {at} of {nbytes} bytes")
-    return before, members
+    return section, before, members
 
 
 def _rebuild(source: Source, codec: Codec, size: int, lenient: bool) -> Archive:
@@ -139,7 +185,7 @@ def _rebuild(source: Source, codec: Codec, size: int, lenient: bool) -> Archive:
         end += TRAILER.size * (archive_sections.parse_index_offset(source.read_at(end, TRAILER.size)) is not None)
         note = f"the file does not end with its index: {size - end} bytes from byte {end} on, of an unfinished append, "
         note += "are left out; --lenient reads them"
-        return Archive(*_read_links(source, codec, index.offset, end), note)
+        return _read_links(source, codec, index.offset, end, note)
     if not lenient:
         at = damage[0].offset if damage else size
         detail = damage[0].detail if damage else "the file ends without an index"

@@ -53,8 +53,8 @@ METADATA_DICTIONARY = b"".join(
     )
 )
 
-# (most bytes, least compression level) of a payload that is compressed with a base.  Level 19 takes twice the time of 16
-# and makes nothing smaller here.
+# (most bytes, least compression level) of a payload that is compressed with a base.  Level 19 takes twice the time of
+# 16 and makes nothing smaller here.
 BASED_LEVELS = ((4 << 20, 16), (MAX_RAW, 9))
 SMALL = 128 << 10  # a payload below this is compressed at level 19 or more
 LONG_DISTANCE_LEVEL = 6  # from this level on zstandard's long-distance matching is used
@@ -74,6 +74,10 @@ _END = {
     "repairs": {str: int},
     "losses": {str: int},
 }
+
+# What a MEMBER section may say of the file that a profile was added from: format, bytes, and when it was last changed,
+# in nanoseconds since 1970.
+SOURCE = {"format": str, "nbytes": int, "mtime": int}
 
 
 class SectionError(ValueError):
@@ -140,6 +144,21 @@ def parse_header(data: bytes, offset: int) -> Section:
 
 def _plausible(type_: int, raw: int, stored: int) -> bool:
     return type_ in (TABLES, ROWS) or raw <= max(METADATA_FREE, stored * METADATA_EXPANSION)
+
+
+def with_header(section: Section, member: int, stored: bytes) -> bytes:
+    """A whole section: the header of `section`, but of another member and with these stored bytes."""
+    head = HEADER.pack(SYNC, section.type, section.flags, member, len(stored), section.raw, zlib.crc32(stored))
+    return head + struct.pack("<I", zlib.crc32(head)) + stored
+
+
+def check_stored(section: Section, stored: bytes) -> None:
+    """Errors: SectionError if these are not the stored bytes of the section."""
+    offset = section.offset + HEADER_NBYTES
+    if len(stored) < section.stored:
+        raise SectionError(offset + len(stored), "the file ends inside a section", truncated=True)
+    if zlib.crc32(stored) != section.crc:
+        raise SectionError(offset, "section does not match its checksum")
 
 
 def trailer(index_offset: int) -> bytes:
@@ -213,16 +232,12 @@ class Codec:
             if not enough():
                 found.append((self._compress(raw, b"", 19 if len(raw) < SMALL else 0), len(raw), ZSTD))
         stored, nbytes, how = min(found, key=lambda one: len(one[0]))
-        head = HEADER.pack(SYNC, type_, flags | how, member, len(stored), nbytes, zlib.crc32(stored))
-        return head + struct.pack("<I", zlib.crc32(head)) + stored
+        return with_header(Section(0, type_, flags | how, member, len(stored), nbytes, 0), member, stored)
 
     def unpack(self, section: Section, stored: bytes) -> bytes:
         """The payload.  Errors: SectionError."""
+        check_stored(section, stored)
         offset = section.offset + HEADER_NBYTES
-        if len(stored) < section.stored:
-            raise SectionError(offset + len(stored), "the file ends inside a section", truncated=True)
-        if zlib.crc32(stored) != section.crc:
-            raise SectionError(offset, "section does not match its checksum")
         how = section.flags & (ZSTD | BASED | METADATA | DIFFERENCE)
         if how & DIFFERENCE and (section.type != ROWS or how != ZSTD | BASED | DIFFERENCE):
             raise SectionError(section.offset, "section has wrong flags")
@@ -315,6 +330,7 @@ class Member:
         self.view = view
         self.sections: list[tuple[int, int, int]] = []
         self.chunks: dict[int, Chunk] = {}
+        self.about: dict[str, Any] = {}  # what its MEMBER section says of where it comes from, see SOURCE
         self.end: dict[str, Any] | None = None  # the content of its END section, once that is read
 
     @property

@@ -23,7 +23,6 @@ from fastprof.core.version import __version__
 from fastprof.formats.archive import LEVEL
 from fastprof.formats.archive import cbor as archive_cbor
 from fastprof.formats.archive import sections as archive_sections
-from fastprof.formats.archive.index import Archive
 from fastprof.formats.archive.parts import to_plain
 from fastprof.formats.archive.sections import (
     END,
@@ -54,8 +53,8 @@ BaseOf = Callable[[int, int], tuple[int, bytes] | None]
 class ArchiveWriter(Writer):
     """Writes one profile as a member of an archive.
 
-    To append, `member` is what to fill in, `at` is where it begins, and `base_of`
-    finds what to store against.  The caller then writes the index.
+    `member`, if given, is filled in, and `base_of` finds what to store against.  `at` is where the bytes go: at 0 an
+    archive of this one member begins; further on it is appended to others, and the caller writes the index.
     """
 
     format = "archive"
@@ -75,7 +74,7 @@ class ArchiveWriter(Writer):
         super().__init__(model, sink, options, report)
         self._codec = Codec(options[LEVEL] or DEFAULT_LEVEL)
         self._base_of = base_of
-        self._appends = member is not None
+        self._appends = at > 0
         self._member = member or Member(0)
         self._at = at
         self._enc: Any = None
@@ -118,10 +117,12 @@ class ArchiveWriter(Writer):
 
     def _begin(self) -> None:
         self._enc = owned(lib.fp_archive_enc_new(VIEWS[self.view]), lib.fp_archive_enc_free, "a chunk")
-        if not self._at:
+        if not self._appends:
             self._emit(archive_sections.file_header())
-        self._member.view = self.view
-        self._metadata(MEMBER, {"view": self.view, "name": self._member.name, "creator": f"fastprof {__version__}"})
+        member = self._member
+        member.view = self.view
+        said = {"view": member.view, "name": member.name, "creator": f"fastprof {__version__}", **member.about}
+        self._metadata(MEMBER, said)
 
     # ---- rows ----------------------------------------------------------------
 
@@ -256,19 +257,15 @@ class ArchiveWriter(Writer):
         return end
 
 
-def packed_index(codec: Codec, after: Archive | None, members: list[Member], at: int) -> tuple[bytes, bytes]:
-    """The INDEX section at offset `at`, and the trailer behind it.
+def packed_index(
+    codec: Codec, before: int | None, members: list[Member], at: int, number: int = 0
+) -> tuple[bytes, bytes]:
+    """The INDEX section at offset `at`, which says `members` and the offset of the INDEX before it, and the trailer.
 
-    It says `members` anew, and what the INDEX sections before it say that add
-    no more members than that: so n adds write n log n entries, and log n are
-    read to know them all.
+    `number` is the next member's, where that is not one more than the last one's.
     """
-    links, known = (after.links[:], after.members) if after else ([], [])
-    while links and links[-1][1] <= len(members):
-        n = links.pop()[1]
-        known, members = known[: len(known) - n], known[len(known) - n :] + members
-    entries = [links[-1][0] if links else None, *(member.to_index() for member in members)]
-    return codec.pack(INDEX, 0, archive_cbor.dumps(entries), OPTIONAL), archive_sections.trailer(at)
+    entries = [before, *(member.to_index() for member in members)]
+    return codec.pack(INDEX, number, archive_cbor.dumps(entries), OPTIONAL), archive_sections.trailer(at)
 
 
 def empty() -> bytes:

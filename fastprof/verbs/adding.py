@@ -1,0 +1,383 @@
+"""Adding profiles to a store, safely, so that similar ones share storage.
+
+A piece is a profile that another process has compressed for a store: an archive of this one member, whose sections may
+be stored against sections of the store.  The process that has the store locked copies its sections.
+"""
+
+from __future__ import annotations
+
+import os
+import struct
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import lru_cache
+
+from fastprof import bridges, formats, plan
+from fastprof.core._typing import Any
+from fastprof.core.engine import write
+from fastprof.core.errors import FastprofError, UsageError
+from fastprof.core.model import Model
+from fastprof.core.options import Option, Options, checked
+from fastprof.core.report import Report
+from fastprof.core.sink import Sink
+from fastprof.core.source import Source
+from fastprof.core.streams import compression_of_name
+from fastprof.formats.archive.index import Archive, load_at, payload, read_header, read_stored
+from fastprof.formats.archive.sections import (
+    BASED,
+    MAX_NUMBER,
+    OPTIONAL,
+    ROWS,
+    TABLES,
+    Codec,
+    Member,
+    SectionError,
+    with_header,
+)
+from fastprof.formats.archive.write import ArchiveWriter, BaseOf, empty, packed_index
+from fastprof.verbs.inputs import Progress, open_reader
+from fastprof.verbs.store import located, locked, open_store
+
+Key = tuple[str, int, int]  # of a section: view, type, rank among those of its type in its profile
+
+
+class Bases:
+    """Finds a base for each section of a new profile: a section of an earlier profile that may be similar.
+
+    That is the section of the same key in the latest profile where it has no base itself: so no section needs more than
+    one other to be read.
+    """
+
+    def __init__(self, source: Source, found: list[Member]) -> None:
+        self._source, self._members = source, found
+        self._codec = Codec()
+        self._before: dict[Key, int | None] = {}  # offsets in `found`
+        self.added: dict[Key, int] = {}  # offsets in profiles that were added behind them
+
+    def of(self, view: str) -> BaseOf:
+        """For the writer of a profile of this view."""
+        return lambda type_, rank: self.find((view, type_, rank))
+
+    def find(self, key: Key) -> tuple[int, bytes] | None:
+        """The offset and the payload of the base for a section."""
+        offset = self.added.get(key, self.before(key))
+        return None if offset is None else (offset, self._payload(offset))
+
+    def before(self, key: Key) -> int | None:
+        """The offset of the base among the profiles that were there at first."""
+        if key[1] not in (TABLES, ROWS):
+            return None
+        if key not in self._before:
+            # once for all profiles that are added: most sections have a base, so the one that has none may be far back
+            self._before[key] = next(filter(self._is_usable, self._sections(key)), None)
+        return self._before[key]
+
+    def note(self, added: Member) -> None:
+        """The sections of a profile that was added may be bases of the next ones."""
+        for key, offset in _keyed(added):
+            if key[1] in (TABLES, ROWS) and not read_header(self._source, offset).flags & BASED:
+                self.added[key] = offset
+
+    def _sections(self, key: Key) -> Iterator[int]:
+        """The offsets of all sections of a key, the latest first."""
+        view, type_, rank = key
+        for member in reversed(self._members):
+            if member.view == view:
+                yield from [offset for offset, t, _ in member.sections if t == type_][rank : rank + 1]
+
+    def _is_usable(self, offset: int) -> bool:
+        try:
+            if read_header(self._source, offset).flags & BASED:
+                return False
+            self._payload(offset)
+        except SectionError:
+            return False  # damaged: no new section may depend on it
+        return True
+
+    def _payload(self, offset: int) -> bytes:
+        return payload(self._source, self._codec, read_header(self._source, offset))
+
+
+def _keyed(member: Member) -> Iterator[tuple[Key, int]]:
+    """The key and the offset of each section."""
+    ranks: Counter[int] = Counter()
+    for offset, type_, _ in member.sections:
+        yield (member.view, type_, ranks[type_]), offset
+        ranks[type_] += 1
+
+
+def adding_options() -> list[Option[Any]]:
+    """The options that adding a profile may look at."""
+    writes = formats.get(ArchiveWriter.format).writes
+    return [*dict.fromkeys((*plan.reading_options(), *bridges.NAME_ADDRESSES.options, *writes))]
+
+
+def _write(
+    input_: Any,
+    from_: str | None,
+    asked: Options,
+    member: Member,
+    bases: Bases,
+    sink: Sink,
+    at: int = 0,
+    progress: Progress | None = None,
+) -> Report:
+    """Write a profile as `member`, see ArchiveWriter."""
+    model, report = Model(), Report()
+    reader = open_reader(input_, from_, model, asked, report, progress)
+    with reader.source as source:
+        archive = formats.get(ArchiveWriter.format)
+        way = plan.make([reader], reader.view, archive.holds, asked)
+        plan.refuse_idle(asked, [reader], archive, way)
+        member.about = {"format": reader.format}
+        if source.identity is not None:
+            _, _, member.about["nbytes"], member.about["mtime"] = source.identity
+        base_of = bases.of(reader.view)
+        writer = ArchiveWriter(model, sink, asked, report, member=member, at=at, base_of=base_of)
+        writer.view = reader.view
+        write(way.rows(model, asked, report), writer)
+    return report
+
+
+class ThereAlready(FastprofError):
+    """A profile's name is taken in the store."""
+
+
+class Adding:
+    """Profiles being added to a store, see `adding`."""
+
+    def __init__(self, path: str, file: Any, source: Source, archive: Archive) -> None:
+        self._path, self._file, self._source, self._archive = path, file, source, archive
+        self._numbers = {member.name: member.number for member in archive.members}
+        self._next = archive.number
+        self._bases = Bases(source, archive.members[:])
+        self._sink = Sink(file)
+        self._at_first = archive.links[-1][0]
+        self._added: list[Member] = []  # since the last commit
+        self._removed: set[int] = set()
+        self._end = archive.end  # of what is whole
+        self.changed = False  # by a commit
+        file.truncate(self._end)
+
+    def __contains__(self, name: str) -> bool:
+        return name in self._numbers
+
+    def add(
+        self,
+        input_: Any,
+        name: str,
+        *,
+        from_: str | None = None,
+        replace: bool = False,
+        progress: Progress | None = None,
+        **options: Any,
+    ) -> Report:
+        """Add a profile under `name`; with `replace` instead of the one that has this name, if there is one.
+
+        Errors: FastprofError and its subclasses, also when the name is taken; then nothing of it is in the store, and
+        others can be added.
+        """
+        asked = checked(options, plan.known_options())
+        self._check_name(name, replace)
+        member = Member(self._next, name)
+        with self._whole_or_not():
+            report = _write(input_, from_, asked, member, self._bases, self._sink, self._end, progress)
+        self._take(member)
+        return report
+
+    def base(self) -> dict[str, Any]:
+        """For `write_piece`, of what is in the store now.  It can be JSON."""
+        return {
+            "store": self._path,
+            "index": self._at_first,
+            "added": [[*key, offset] for key, offset in self._bases.added.items()],
+        }
+
+    def add_piece(self, path: str, base: dict[str, Any], *, replace: bool = False) -> None:
+        """Add the profile of a piece that was written with this `base`.
+
+        Its sections are copied.  Only those for which there has come to be a base since then are compressed again: of
+        the first profiles, which several processes read at once.  Errors: as of `add`.
+        """
+        known = {(view, type_, rank) for view, type_, rank, _ in base["added"]}
+
+        def is_late(key: Key) -> bool:
+            return key in self._bases.added and key not in known and self._bases.before(key) is None
+
+        with open_store(path) as (source, archive):
+            piece = archive.members[0]
+            self._check_name(piece.name, replace)
+            with located(path), self._whole_or_not():
+                self._take(self._copied(source, piece, self._checked_base, is_late))
+
+    def _checked_base(self, offset: int) -> int:
+        """The offset of a base, which is in this store.  Errors: SectionError."""
+        if read_header(self._source, offset).flags & BASED:
+            raise SectionError(offset, "section is a base and has one")
+        return offset
+
+    def copy(self, source: Source, member: Member, moved: dict[int, int]) -> None:
+        """Add a member of another store.  `moved` says for sections where they are in this one, and is added to.
+
+        Sections whose base is not here are compressed again.
+        """
+        with self._whole_or_not():
+            copied = self._copied(source, member, moved.get, lambda _: False)
+        moved.update((old, new) for (old, _, _), (new, _, _) in zip(member.sections, copied.sections, strict=True))
+        self._take(copied)
+
+    def _copied(
+        self,
+        source: Source,
+        member: Member,
+        base_here: Callable[[int], int | None],
+        is_late: Callable[[Key], bool],
+    ) -> Member:
+        codec = Codec(base_of=lambda offset: payload(source, Codec(), read_header(source, offset)))
+        copied = Member(self._next, member.name, member.view)
+        at = self._end
+        for key, offset in _keyed(member):
+            section = read_header(source, offset)
+            stored = read_stored(source, section)
+            base = struct.unpack_from("<Q", stored)[0] if section.flags & BASED and len(stored) >= 8 else None
+            here = None if base is None else base_here(base)
+            if here is not None:
+                data = with_header(section, self._next, struct.pack("<Q", here) + stored[8:])
+            elif base is None and not is_late(key):
+                data = with_header(section, self._next, stored)
+            else:
+                raw = codec.unpack(section, stored)
+                data = codec.pack(section.type, self._next, raw, section.flags & OPTIONAL, self._bases.find(key))
+            self._sink.write(data)
+            copied.sections.append((at, section.type, len(data)))
+            if offset in member.chunks:
+                copied.chunks[at] = member.chunks[offset]._replace(offset=at)
+            at += len(data)
+        return copied
+
+    def remove(self, name: str) -> None:
+        """Take a profile out of the store.  Its bytes stay in the file: others may be stored against them."""
+        number = self._numbers.pop(name)
+        if any(member.number == number for member in self._added):
+            self._added = [member for member in self._added if member.number != number]
+        else:
+            self._removed.add(number)
+
+    def _check_name(self, name: str, replace: bool) -> None:
+        if not name:
+            raise UsageError("a profile in a store needs a name: give one with --name")
+        if name in self and not replace:
+            raise ThereAlready(f"{self._path}: there is a profile {name!r} already")
+        if self._next >= MAX_NUMBER:
+            raise FastprofError(f"{self._path}: no number is left for a profile; `fastprof archive compact` frees some")
+
+    @contextmanager
+    def _whole_or_not(self) -> Iterator[None]:
+        self._file.seek(self._end)
+        try:
+            yield
+        except BaseException:
+            self._file.truncate(self._end)
+            raise
+
+    def _take(self, member: Member) -> None:
+        """A member was written behind the others."""
+        if member.name in self:
+            self.remove(member.name)
+        self._bases.note(member)
+        self._end = self._file.tell()
+        self._numbers[member.name] = member.number
+        self._next = member.number + 1
+        self._added.append(member)
+
+    def commit(self) -> None:
+        """Write the index, by which all changes since the last one are made.
+
+        Errors: FastprofError; then none of them is, and the session is over.
+        """
+        if not self._added and not self._removed:
+            return
+        old = self._archive
+        new = Archive([*old.members], 0, old.links, old.number)
+        said = new.change(self._added, self._removed)
+        highest = max((member.number for member in new.members), default=-1)
+        before = new.links[-1][0] if new.links else None
+        number = self._next if self._next != highest + 1 else 0
+        self._added, self._removed = [], set()
+        try:
+            self._file.seek(self._end)
+            section, trailer = packed_index(Codec(), before, said, self._end, number)
+            self._sink.write(section)
+            os.fsync(self._file.fileno())  # before the trailer says that it is there
+            self._sink.write(trailer)
+            os.fsync(self._file.fileno())
+        except BaseException as error:
+            self._file.truncate(old.end)
+            if isinstance(error, OSError):
+                raise FastprofError(f"{self._path}: {error.strerror or error}") from None
+            raise
+        new.links.append((self._end, len(said)))
+        self._end = new.end = self._file.tell()
+        self._archive, self.changed = new, True
+
+
+@contextmanager
+def adding(path: str) -> Iterator[Adding]:
+    """Change the store at `path`, which is created if there is none.
+
+    The old contents stay readable whatever happens: new profiles go behind the
+    old index and are not part of the store before their own index is complete,
+    which is written at the end, also after an error or an interrupt, for those
+    that are whole.  A process that is killed before leaves what was there.
+    Waits while another process changes the store.  Errors: FastprofError and its subclasses.
+    """
+    if compression_of_name(path):
+        raise UsageError(f"{path}: a store must be a plain file, not compressed")
+    with locked(path, create=True) as (file, created):
+        changed = False
+        try:
+            if not file.seek(0, os.SEEK_END):
+                # begin with a valid empty store, so that an interruption leaves one
+                file.write(empty())
+            with open_store(path) as (source, archive):
+                session = Adding(path, file, source, archive)
+                try:
+                    yield session
+                finally:
+                    session.commit()
+                    changed = session.changed
+        finally:
+            if created and not changed:
+                os.unlink(path)
+
+
+def append(path: str, input_: Any, name: str, **options: Any) -> Report:
+    """Add one profile to the store at `path`, see `adding`.  `options` are those of `Adding.add`."""
+    with adding(path) as session:
+        return session.add(input_, name, **options)
+
+
+def write_piece(
+    path: str, base: dict[str, Any], input_: Any, name: str, *, from_: str | None = None, **options: Any
+) -> Report:
+    """Write a profile to the file at `path`, for `Adding.add_piece` of the store that gave the `base`.
+
+    Errors: FastprofError and its subclasses; then there is no file.
+    """
+    asked = checked(options, plan.known_options())
+    file = os.stat(base["store"])
+    bases = _bases_at(base["store"], base["index"], file.st_dev, file.st_ino)
+    bases.added = {(view, type_, rank): offset for view, type_, rank, offset in base["added"]}
+    with Sink(path) as sink:
+        report = _write(input_, from_, asked, Member(0, name), bases, sink)
+        sink.commit()
+    return report
+
+
+@lru_cache(maxsize=1)
+def _bases_at(store: str, index: int, device: int, inode: int) -> Bases:
+    """The bases in a store by its INDEX at this offset.  The file stays open, so that no other gets its inode."""
+    source = Source(store)
+    with located(store):
+        return Bases(source, load_at(source, Codec(), index).members)
