@@ -202,19 +202,18 @@ static int share_above(const struct fp_contexts *c, uint32_t most, double *above
     return 0;
 }
 
-/* Moves what nodes that are not kept cost to the nearest kept ones above them. */
+/* Adds what nodes that are not kept cost to the `cut` of the nearest kept ones above them.  Nobody looks at the former
+ * any more. */
 static int move_up(struct fp_contexts *c, const uint8_t *kept, struct fp_err *err) {
     const uint32_t n_values = c->n_values;
     for (uint32_t i = c->nodes.n - 1; i; i--) {
         if (kept[i]) continue;
         const uint32_t parent = parent_of(c, i);
         int64_t *to = c->cut + (size_t)parent * n_values;
-        int64_t *own = c->own + (size_t)i * n_values, *cut = c->cut + (size_t)i * n_values;
+        const int64_t *own = c->own + (size_t)i * n_values, *cut = c->cut + (size_t)i * n_values;
         int status = add_values(err, to, own, n_values);
         if (!status) status = add_values(err, to, cut, n_values);
         if (status) return status;
-        memset(own, 0, n_values * sizeof *own);
-        memset(cut, 0, n_values * sizeof *cut);
     }
     return 0;
 }
@@ -294,9 +293,18 @@ static uint8_t *choose(const struct fp_contexts *c, double least, uint32_t most)
 }
 
 int fp_contexts_cut(struct fp_contexts *c, double least, uint32_t most, struct fp_err *err) {
+    const size_t nbytes = c->nodes.n * values_of(c);
     uint8_t *kept = choose(c, least, most);
-    int status = kept ? move_up(c, kept, err) : no_memory(err);
-    if (!status) status = fill(c, kept, err);
+    int64_t *const cut = c->cut, *copy = malloc(nbytes); /* of what is cut now, which may be shown next time */
+    int status = kept && copy ? 0 : no_memory(err);
+    if (!status) {
+        memcpy(copy, cut, nbytes);
+        c->cut = copy;
+        status = move_up(c, kept, err);
+        if (!status) status = fill(c, kept, err);
+        c->cut = cut;
+    }
+    free(copy);
     free(kept);
     return status;
 }

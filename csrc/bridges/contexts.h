@@ -49,7 +49,7 @@ int fp_contexts_shrink(struct fp_contexts *c, uint32_t most, struct fp_err *err)
 int fp_contexts_end(struct fp_contexts *c, struct fp_err *err);
 
 /* Keeps contexts of at least the share `least`, and no more than `most` of them; each may have one more for what was
- * cut below it.  May be called again, to keep less.  FP_DONE, FP_E_NOMEM or FP_E_OVERFLOW. */
+ * cut below it.  May be called again, to keep less or more.  FP_DONE, FP_E_NOMEM or FP_E_OVERFLOW. */
 int fp_contexts_cut(struct fp_contexts *c, double least, uint32_t most, struct fp_err *err);
 
 /* cffi-end */

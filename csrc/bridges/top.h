@@ -126,6 +126,10 @@ int fp_functions_index(struct fp_functions *f);
 int64_t fp_functions_arcs(struct fp_functions *f, uint32_t function, int into, struct fp_top_arc *arcs, uint32_t room,
                           struct fp_err *err);
 
+/* The same arcs, of those from or to `n` others; each is there once.  `arcs` has room for `n`. */
+int64_t fp_functions_arcs_with(struct fp_functions *f, uint32_t function, int into, const uint32_t *others, uint32_t n,
+                               struct fp_top_arc *arcs, struct fp_err *err);
+
 /* The functions that are in some cycle: the first `room` of them.  How many there are. */
 uint32_t fp_functions_in_cycles(const struct fp_functions *f, uint32_t *functions, uint32_t room);
 

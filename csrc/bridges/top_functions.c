@@ -420,8 +420,8 @@ static uint32_t *slot_of(const struct fp_functions *f, uint32_t function, uint32
     return &f->slot[!into && cycle && cycle != mine ? f->arcs[0].n_start + cycle : f->shown_as[other]];
 }
 
-int64_t fp_functions_arcs(struct fp_functions *f, uint32_t function, int into, struct fp_top_arc *arcs, uint32_t room,
-                          struct fp_err *err) {
+/* Adds up the arcs of a function in f->found.  How many there are, FP_E_NOMEM or FP_E_OVERFLOW. */
+static int64_t find_arcs(struct fp_functions *f, uint32_t function, int into, struct fp_err *err) {
     uint32_t n = 0;
     int overflow = 0;
     if (function >= f->arcs[0].n_start) return 0;
@@ -444,10 +444,33 @@ int64_t fp_functions_arcs(struct fp_functions *f, uint32_t function, int into, s
             }
         }
     }
-    for (uint32_t i = 0; i < n; i++) *slot_of(f, function, into ? f->found[i].caller : f->found[i].callee, into) = 0;
-    if (overflow) return beyond(err);
-    copy_largest(arcs, room, f->found, n);
+    return overflow ? beyond(err) : (int64_t)n;
+}
+
+/* Readies the slots for another function.  `n` may be an error, which it is again. */
+static int64_t forget_arcs(struct fp_functions *f, uint32_t function, int into, int64_t n) {
+    for (int64_t i = 0; i < n; i++) *slot_of(f, function, into ? f->found[i].caller : f->found[i].callee, into) = 0;
     return n;
+}
+
+int64_t fp_functions_arcs(struct fp_functions *f, uint32_t function, int into, struct fp_top_arc *arcs, uint32_t room,
+                          struct fp_err *err) {
+    const int64_t n = find_arcs(f, function, into, err);
+    if (n > 0) copy_largest(arcs, room, f->found, (uint32_t)n);
+    return forget_arcs(f, function, into, n);
+}
+
+int64_t fp_functions_arcs_with(struct fp_functions *f, uint32_t function, int into, const uint32_t *others, uint32_t n,
+                               struct fp_top_arc *arcs, struct fp_err *err) {
+    const int64_t all = find_arcs(f, function, into, err);
+    uint32_t taken = 0;
+    for (uint32_t i = 0; all > 0 && i < n; i++) {
+        uint32_t *slot = others[i] < f->arcs[0].n_start ? slot_of(f, function, others[i], into) : NULL;
+        if (!slot || !*slot) continue;
+        arcs[taken++] = f->found[*slot - 1];
+        *slot = 0;
+    }
+    return forget_arcs(f, function, into, all) < 0 ? all : taken;
 }
 
 uint32_t fp_functions_in_cycles(const struct fp_functions *f, uint32_t *functions, uint32_t room) {

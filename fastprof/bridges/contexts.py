@@ -54,6 +54,7 @@ class Shown:
         self.contexts: Any = None  # struct fp_contexts *
         self.estimated = False
         self.times: Times | None = None
+        self._lines = owned(ffi.new("struct fp_first_lines *"), lib.fp_first_lines_clear, "the lines of functions")
         self._project = self._new_project()
         self._estimates = self._new_project()
 
@@ -119,6 +120,8 @@ class Shown:
             if at_once or is_full(project, self._options[MAX_MEMORY]):
                 self._take(project, side)
         self._take(project, side)
+        if project == self._project:
+            self._fits(lib.fp_first_lines_stacks(self._lines, project, self._err))
 
     def _take(self, project: Any, side: int) -> None:
         """Adds the stacks of a projection so far, and empties it."""
@@ -153,6 +156,7 @@ class Shown:
                     self.costs[column].begin_graph()
             for value, column in enumerate(found):
                 self.costs[column].put(batch, value)
+            self._fits(lib.fp_first_lines_graph(self._lines, self._model.c, batch.c, self._err))
             yield batch
         for column in found:
             self.costs[column].end_part()
@@ -166,6 +170,10 @@ class Shown:
             self._fits(lib.fp_contexts_end(self.contexts, self._err))
         if self.times is not None:
             self.times.end()
+
+    def first_line(self, function: int) -> int:
+        """The first line of a function that is known to be its own; 0: none is."""
+        return int(self._lines.of[function]) if function < self._lines.cap else 0
 
     def cut(self, least: float, most: int) -> None:
         """Keeps contexts of at least this share, and no more than `most`."""

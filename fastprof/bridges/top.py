@@ -299,17 +299,31 @@ class Costs:
             members.setdefault(cycles[function], []).append(function)
         return members
 
-    def arcs(self, function: int, into: bool, most: int | None = None) -> list[Arc]:
-        """Callers or callees, all or the `most` that cost most, in any order; as fp_functions_arcs."""
+    def arcs(self, function: int, into: bool) -> list[Arc]:
+        """Callers or callees, in any order; as fp_functions_arcs."""
+        n = self._arc_count(lib.fp_functions_arcs(self._functions, function, into, ffi.NULL, 0, self._err))
+        arcs = ffi.new("struct fp_top_arc[]", n)
+        lib.fp_functions_arcs(self._functions, function, into, arcs, n, self._err)
+        return _arcs(arcs, n)
 
-        def pull(arcs: Any, room: int) -> int:
-            n = lib.fp_functions_arcs(self._functions, function, into, arcs, room, self._err)
-            self._fits(min(0, n))
-            return int(n)
+    def largest_arcs(self, function: int, into: bool, most: int) -> list[int]:
+        """The other ends of those that cost most."""
+        arcs = ffi.new("struct fp_top_arc[]", most)
+        n = self._arc_count(lib.fp_functions_arcs(self._functions, function, into, arcs, most, self._err))
+        return [arc.caller if into else arc.callee for arc in arcs[0 : min(n, most)]]
 
-        room = pull(ffi.NULL, 0) if most is None else most
-        arcs = ffi.new("struct fp_top_arc[]", room)
-        return _arcs(arcs, min(pull(arcs, room), room))
+    def arcs_with(self, function: int, into: bool, others: list[int]) -> list[Arc]:
+        """Those that have these other ends."""
+        n = len(others)
+        arcs = ffi.new("struct fp_top_arc[]", n)
+        return _arcs(
+            arcs,
+            self._arc_count(lib.fp_functions_arcs_with(self._functions, function, into, others, n, arcs, self._err)),
+        )
+
+    def _arc_count(self, n: int) -> int:
+        self._fits(min(0, n))
+        return n
 
     def cycle_arcs(self, cycle: int) -> list[Arc]:
         """The calls into a cycle from outside; 0: into any."""

@@ -32,7 +32,8 @@ PRUNE: Option[float | None] = Option(
 _IDLE = (bridges.AGGREGATE, bridges.BY, bridges.LABELS, bridges.PER_THREAD, bridges.INLINE_CALLS, bridges.PRUNE)
 _HOLDS = Holds(apart=True)
 _LARGEST = 1_900_000  # bytes of a page
-_CONTEXTS = 45_000
+_CONTEXTS = 45_000  # to begin with
+_MOST_CONTEXTS = 200_000  # that a browser shows at once
 _FUNCTIONS = 3_000
 _ALL = (1 << 32) - 1
 
@@ -110,17 +111,26 @@ class _Page:
         self._shown.add(side, view, way.rows(self._model, self._reading, self._report))
 
     def text(self, command: str) -> bytes:
-        """The whole page.  What is shown is cut until it is small enough, unless `prune` was given."""
+        """The whole page, with as much as it has room for, unless `prune` was given."""
         asked, n_contexts, kept = self._asked[PRUNE], _CONTEXTS, self._kept()
-        figures = figures_of(self._model, self._shown, kept, _ALL if asked == 0 else _FUNCTIONS)
-        places = Places(self._model)
+        places = Places(self._model, self._shown)
+        figures = figures_of(self._model, self._shown, kept, _ALL if asked == 0 else _FUNCTIONS, places)
+        was_too_large = False
         while True:
             self._shown.cut(asked or 0, _ALL if asked is not None else n_contexts)
             content = Content(self._model, self._shown, kept, figures, places)
             page = html(content.columns.packed(self._head(command) | content.head))
-            if asked is not None or len(page) <= _LARGEST or n_contexts < 100:
+            if asked is not None or n_contexts < 100:
                 break
-            share = min(0.8, _LARGEST / len(page))
+            room = _LARGEST / len(page)
+            if room >= 1:
+                has_all = n_contexts > content.head["all contexts"]
+                if has_all or was_too_large or room < 2 or n_contexts >= _MOST_CONTEXTS:
+                    break
+                n_contexts = min(_MOST_CONTEXTS, int(n_contexts * 0.8 * room))
+                continue
+            was_too_large = True
+            share = min(0.8, room)
             n_contexts, figures = int(n_contexts * share), figures[: int(len(figures) * share) + 1]
         self._report.rows["contexts"] = len(content.columns["context up"])
         self._report.rows["functions"] = content.head["rows"]

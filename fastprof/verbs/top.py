@@ -229,10 +229,10 @@ class Finder:
         patterns: Sequence[tuple[re.Pattern[str], bool]],
         value: ValueType,
         second: ValueType | None,
-        most_calls: int | None = None,
+        others: dict[tuple[int, bool], list[int]] | None = None,
     ) -> None:
-        """`most_calls`: with --tree, callers of a row and callees, at most."""
-        self._most_calls = most_calls
+        """`others`: with --tree, which callers (True) and callees of a function are listed; None: all."""
+        self._others = others
         self._model, self._costs, self._asked, self._patterns = model, costs, asked, patterns
         self._value, self._second = value, second
         self._key = _COLUMNS.get(asked[SORT], "second")
@@ -392,7 +392,8 @@ class Finder:
             for member in self._members[item.id]:
                 add(self._place(member), item.cycle, self._columns["inclusive"][member], 0)
         else:
-            for arc in costs.arcs(item.id, into, self._most_calls):
+            listed = None if self._others is None else self._others[item.id, into]
+            for arc in costs.arcs(item.id, into) if listed is None else costs.arcs_with(item.id, into, listed):
                 other = arc.caller if into else arc.callee
                 cycle = self._cycle_of(other)
                 if not into and cycle and cycle != item.cycle:
@@ -404,7 +405,7 @@ class Finder:
         order = sorted(found.items(), key=lambda entry: (-abs(entry[1][0]), -entry[1][1], entry[0][0]))
         return tuple(
             Call(place.name, place.file, place.object, cycle, cost, calls if costs.calls_known else None)
-            for (place, cycle), (cost, calls) in order[: self._most_calls]
+            for (place, cycle), (cost, calls) in order
         )
 
     def _cycle_of(self, function: int) -> int | None:

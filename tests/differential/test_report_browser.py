@@ -92,7 +92,7 @@ def test_boxes_are_as_wide_as_costs_and_a_click_zooms(folded: Path) -> None:
 def test_search_says_the_share_of_matches(folded: Path) -> None:
     """work is within itself once, and counts once: 95 of 106."""
     steps = {"keys": ["/"]}, {"type": "^work$"}, text_of("#matches"), {"keys": ["Escape"]}, text_of("#matches")
-    assert drive(folded, *steps) == ["89.6 % in 1 matching functions", ""]
+    assert drive(folded, *steps) == ["89.6 % in 1 matching function", ""]
 
 
 def test_the_table_is_sorted_and_filtered(folded: Path) -> None:
@@ -142,6 +142,35 @@ def test_a_row_shows_callers_and_callees(folded: Path) -> None:
     focus = value("document.querySelector('.rows').focus()")
     _, name = drive(folded, click(".rows .row"), focus, {"keys": ["ArrowDown"]}, text_of("#details h2"))
     assert name == "work"
+
+
+def test_long_names_lose_what_stands_in_templates(tmp_path: Path) -> None:
+    shortened = {
+        "std::__1::unordered_map<std::string, std::vector<int>>::operator[](std::string const&)": (
+            "std::__1::unordered_map<…>::operator[](std::string const&)"
+        ),
+        "<alloc::vec::Vec<T, A> as core::iter::traits::Iterator<X>>::next": (
+            "<alloc::vec::Vec<…> as core::iter::traits::Iterator<…>>::next"
+        ),
+        "bool operator< <int, std::allocator<int>>(std::vector<int> const&)": (
+            "bool operator< <int, std::allocator<…>>(std::vector<…> const&)"
+        ),
+        "a name with < and nothing behind it, which is no template at all": (
+            "a name with < and nothing behind it, which is no template at all"
+        ),
+        "short<int>": "short<int>",
+    }
+    (tmp_path / "a.folded").write_text("".join(f"{name} {i + 1}\n" for i, name in enumerate(shortened)))
+    report(tmp_path / "a.folded", tmp_path / "page.html")
+    rows, title = drive(tmp_path / "page.html", value(ROWS), click(".rows .row:nth-child(5)"), text_of("#details h2"))
+    assert [row[-1].strip() for row in rows] == [*reversed(shortened.values())]
+    assert title == next(iter(shortened))
+
+
+def test_a_profile_of_nothing_says_so(tmp_path: Path) -> None:
+    report(CORPUS / "gperftools/good/norecords.prof", tmp_path / "page.html")
+    texts = drive(tmp_path / "page.html", *map(text_of, ("#summary", "#hover", "#count", "#details")))
+    assert texts == ["Nothing was recorded.", "Nothing to show.", "0 functions", "There are no functions"]
 
 
 def test_keys_walk_the_flame_graph(folded: Path) -> None:

@@ -243,6 +243,7 @@ static int top_of_graph(struct fp_functions *f, int cycles, struct totals *t, st
         if (into < 0 || out < 0) return (int)(into < out ? into : out);
         if (into != fp_functions_arcs(f, i, 1, NULL, 0, err)) abort();
         if (out != fp_functions_arcs(f, i, 0, NULL, 0, err)) abort();
+        if (fp_functions_arcs_with(f, i, 0, (uint32_t[]){i, i}, 2, arcs, err) > 1) abort();
     }
     for (uint32_t cycle = 1; cycle <= f->n_cycles; cycle++) fp_functions_cycle_arcs(f, cycle, arcs, 2);
     return status;

@@ -98,12 +98,43 @@ def test_what_is_pruned_stays_in_the_total(tmp_path: Path) -> None:
 def test_a_page_stays_small(tmp_path: Path) -> None:
     """By default as much is pruned as makes it smaller than 2 MB."""
     names = [f"std::vector<number_{i}, std::allocator<number_{i}>>::operator[]" for i in range(80)]
-    lines = [f"main;{a};{b};{c} {1 + i % 97}\n" for i, (a, b, c) in enumerate(product(names, names, names[:30]))]
+    lines = [f"main;{a};{b};{c} {1 + i % 97}\n" for i, (a, b, c) in enumerate(product(names, names, names[:50]))]
     found = page(tmp_path, "".join(lines))
     assert 100_000 < len(found.bytes) < 2_000_000
     assert sum(found.stacks().values()) == found.head["totals"][0]
     assert found.head["cut"][0] > 0
-    assert found.head["all contexts"] > 190_000 > len(found.columns["context up"])
+    assert found.head["all contexts"] > 320_000 > len(found.columns["context up"])
+
+
+def test_as_much_is_shown_as_a_page_has_room_for(tmp_path: Path) -> None:
+    lines = [f"main;a{a};b{b};c{c} {1 + a}\n" for a, b, c in product(range(40), repeat=3)]
+    found = page(tmp_path, "".join(lines))
+    assert found.head["cut"] == [0]
+    assert len(found.columns["context up"]) == 1 + 1 + 40 + 1600 + 64_000
+
+
+def test_calls_that_are_small_in_one_column_have_their_costs_in_all(tmp_path: Path) -> None:
+    """The 25 largest callees of each column are shown, so of 40 that cost most in the old or in the new profile."""
+    old = {f"f{i}": 100 + i for i in range(60)}
+    new = {f"f{i}": 200 - 3 * i for i in range(60)}
+    texts = ["".join(f"main;{name} {cost}\n" for name, cost in costs.items()) for costs in (old, new)]
+    found = page(tmp_path, *texts)
+    c = found.columns
+    calls = [at for at, row in enumerate(c["arc row"]) if found.name(row) == "main" and c["arc callee"][at]]
+    names = [found.name(c["arc function"][at]) for at in calls]
+    assert sorted(names) == sorted([f"f{i}" for i in range(60) if i < 25 or i >= 35])
+    for k, costs in enumerate((old, new)):
+        assert [c[f"arc cost {k}"][at] for at in calls] == [costs[name] for name in names]
+
+
+def test_functions_begin_at_their_first_line(tmp_path: Path) -> None:
+    """As the profile says, or else where the first line of their own file is that cost something."""
+    (tmp_path / "a.callgrind").write_text(
+        "events: Ir\nfl=a.c\nfn=f\n12 5\nfi=a.h\n3 1\nfe=a.c\n+2 2\ncfn=g\ncalls=1 40\n11 7\nfn=g\n41 7\n"
+    )
+    report(tmp_path / "a.callgrind", tmp_path / "page.html")
+    found = Page(tmp_path / "page.html")
+    assert {found.name(i): line for i, line in enumerate(found.columns["function line"])} == {"f": 5, "g": 41}
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,6 @@
 """What stands in the page's columns.
 
-    function   n entries: name, file, object (indices of texts).  The first `rows` of them are in the table.
+    function   n entries: name, file, object (indices of texts), its first line.  The first `rows` are in the table.
     row        figures of those: self and inclusive cost by value column, calls by side
     arc        who calls a row or is called by it: row, function, is it the callee?, cost by column, calls by side
     context    the tree, callers first: distance to the caller, function, thread (of roots), self cost by column
@@ -10,6 +10,8 @@ A value column is a value type of one side; the old profile is side 0, the new o
 """
 
 from __future__ import annotations
+
+from itertools import product
 
 from fastprof.bridges.contexts import Shown
 from fastprof.bridges.top import thread_name
@@ -30,16 +32,19 @@ class _Place(NamedTuple):
 
 
 class Places:
-    """Functions of a model, each looked up once."""
+    """Functions of a model, each looked up once, and where they begin."""
 
-    def __init__(self, model: Model) -> None:
-        self._model = model
+    def __init__(self, model: Model, shown: Shown) -> None:
+        self._model, self._shown = model, shown
         self._known: dict[int, _Place] = {}
+        self.lines: dict[_Place, int] = {}
 
     def __getitem__(self, function: int) -> _Place:
         if function not in self._known:
             f = self._model.get_function(function)
-            self._known[function] = _Place(_decoded(f.name), _decoded(f.file), _decoded(f.object))
+            place = self._known[function] = _Place(_decoded(f.name), _decoded(f.file), _decoded(f.object))
+            line = f.line or self._shown.first_line(function)
+            self.lines[place] = min(line, self.lines.get(place) or line)
         return self._known[function]
 
 
@@ -60,7 +65,7 @@ class Figures(NamedTuple):
     arcs: list[_Arc]
 
 
-def figures_of(model: Model, shown: Shown, kept: list[int], n: int) -> list[Figures]:
+def figures_of(model: Model, shown: Shown, kept: list[int], n: int, places: Places) -> list[Figures]:
     """The functions with the largest figures of the value columns `kept`, at least `n` of each; the largest first."""
     asked = Options(**{BY.name: "function", TREE.name: "both"})
     ids = set[int]()
@@ -68,9 +73,16 @@ def figures_of(model: Model, shown: Shown, kept: list[int], n: int) -> list[Figu
         for key in ("self", "inclusive"):
             largest = shown.costs[c].largest(key, n)
             ids.update(largest if len(largest) < 2 * n else largest[:n])  # many may tie with the last
+    others: dict[tuple[int, bool], list[int]] = {}
+    for function, into in product(ids, (True, False)):
+        others[function, into] = sorted(
+            {other for c in kept for other in shown.costs[c].largest_arcs(function, into, _CALLS)}
+        )
+    for function in ids.union(*others.values()):
+        places[function]  # its line
     found: dict[_Place, dict[int, Row]] = {}
     for c in kept:
-        finder = Finder(model, shown.costs[c], asked, (), shown.events[shown.columns[c].event], None, _CALLS)
+        finder = Finder(model, shown.costs[c], asked, (), shown.events[shown.columns[c].event], None, others)
         for row in finder.rows_of(ids):
             found.setdefault(_Place(row.name, row.file, row.object), {})[c] = row
 
@@ -114,6 +126,7 @@ class Content:
             self._calls()
         for name in _Place._fields:
             self.columns.add(f"function {name}", "I", [self._text(getattr(f, name)) for f in self._functions])
+        self.columns.add("function line", "I", [places.lines.get(f, 0) for f in self._functions])
         self.head["texts"] = [*self._texts]
 
     def _text(self, text: str) -> int:

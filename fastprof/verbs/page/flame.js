@@ -99,7 +99,7 @@ class TimeBoxes {
 }
 
 class Flame {
-  // view: {name(fn), colour(id, fn), chosen: function or -1, marks(from, to, most)}
+  // view: {label(fn, id), colour(id, fn), chosen: function or -1, marks(from, to, most)}
   constructor(view, on) {
     this.view = view;
     this.on = on;
@@ -172,7 +172,7 @@ class Flame {
       pen.globalAlpha = 1;
       if (fn === view.chosen && fn !== NONE) this.frame(left, y, wide - gap, front, 1);
       if (id === this.hovered || id === this.focused) this.frame(left, y, wide - gap, accent, 2);
-      if (wide > 24) this.label(view.name(fn, id), left, y, wide - gap, text);
+      if (wide > 24) this.label(view.label(fn, id), left, y, wide - gap, text);
       this.drawn.push({x: left, y, w: wide, id, fn});
     }
     for (const [row, name] of boxes.titles) {

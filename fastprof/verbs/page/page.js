@@ -3,7 +3,7 @@ const begin = async () => {
   const data = await readData();
   const {head, column, has} = data;
   const texts = head.texts;
-  const names = column("function name"), filesOf = column("function file"), objects = column("function object");
+  const names = column("function name"), filesOf = column("function file"), objects = column("function object"), lines = column("function line");
   const nRows = head.rows, cycles = column("row cycle");
   const root = document.documentElement;
 
@@ -28,7 +28,12 @@ const begin = async () => {
   const nameOf = fn => fn === NONE ? "[pruned]" : texts[names[fn]] || "???";
   const place = fn => {
     const file = texts[filesOf[fn]], object = texts[objects[fn]];
-    return [file && file !== "???" ? file : "", object].filter(Boolean).join(" · ");
+    return [file && file !== "???" ? file + (lines[fn] ? `:${lines[fn]}` : "") : "", object].filter(Boolean).join(" · ");
+  };
+  const labels = new Map();
+  const labelOf = fn => {
+    if (!labels.has(fn)) labels.set(fn, shortName(nameOf(fn)));
+    return labels.get(fn);
   };
   const threadName = () => state.thread < 0 ? null : head.threads[state.thread];
 
@@ -46,7 +51,7 @@ const begin = async () => {
   const isDark = () => root.dataset.theme === "dark";
   const inGreys = () => isDark() ? ["#3a3f49", "#c8cdd6"] : ["#dfe2e7", "#4a505c"];
   const changed = id => {
-    const {tree} = view, whole = base() || 1;
+    const {tree} = view, whole = base() * Math.max(flame.to - flame.from, tree.width[id]) || 1;  // of what is zoomed into
     const before = state.event.old < 0 ? 0 : tree.total[state.event.old][id];
     const after = state.event.new < 0 ? 0 : tree.total[state.event.new][id];
     return (after - before) / whole;
@@ -54,6 +59,7 @@ const begin = async () => {
   const view = {
     tree: null, matches: null, chosen: -1,
     name: (fn, id) => fn === NONE && id === 0 ? "everything" : nameOf(fn),
+    label: (fn, id) => fn === NONE ? view.name(fn, id) : labelOf(fn),
     // where the marks of the time axis stand, as shares of everything: round figures
     marks(from, to, most) {
       const hertz = head.time["ticks per second"] || 1e9, length = head.time.length || 1;
@@ -65,7 +71,7 @@ const begin = async () => {
       return found;
     },
     colour(id, fn) {
-      if (state.matches && fn !== NONE && state.matches[fn]) return isDark() ? ["#b04fc4", "#ffffff"] : ["#c95fdc", "#1a001f"];
+      if (state.matches && fn !== NONE && state.matches[fn]) return isDark() ? ["#a545b8", "#ffffff"] : ["#c95fdc", "#1a001f"];
       if (fn === NONE || state.matches) return inGreys();
       if (head.compared) {
         const change = changed(id), strength = Math.min(1, Math.sqrt(Math.abs(change) * 8));
@@ -76,7 +82,7 @@ const begin = async () => {
           : [`hsl(${hue} ${40 + 50 * strength}% ${92 - 30 * strength}%)`, "#111111"];
       }
       const hash = hueOf(fn), hue = 8 + hash % 44, light = (hash >>> 8) % 12;
-      return isDark() ? [`hsl(${hue} 52% ${30 + light}%)`, "#ffffff"] : [`hsl(${hue} 88% ${66 + light}%)`, "#1a1206"];
+      return isDark() ? [`hsl(${hue} 52% ${23 + light * 0.7}%)`, "#ffffff"] : [`hsl(${hue} 88% ${66 + light}%)`, "#1a1206"];
     },
   };
 
@@ -92,21 +98,18 @@ const begin = async () => {
     choose: fn => { if (fn !== NONE) choose(fn, "flame"); },
   });
   const drawFlame = () => {
-    if (state.order === "time") {
-      flame.show(new TimeBoxes(data, threadName()));
-    } else {
-      if (!trees.has(state.thread)) trees.set(state.thread, new Tree(data, state.thread));
-      view.tree = trees.get(state.thread);
-      view.tree.arrange(shownColumns(), state.order === "name", nameOf);
-      flame.show(new TreeBoxes(view.tree));
-    }
+    if (!trees.has(state.thread)) trees.set(state.thread, new Tree(data, state.thread));
+    view.tree = trees.get(state.thread);
+    view.tree.arrange(shownColumns(), state.order === "name", nameOf);
+    flame.show(state.order === "time" ? new TimeBoxes(data, threadName()) : new TreeBoxes(view.tree));
     sayBox(-1);
   };
   const shareText = (value, whole) => `${figure(value, unit())} (${percent(value, whole)})`;
   const sayBox = id => {
     const says = byId("hover");
     if (id < 0) {
-      says.replaceChildren(element("span", {class: "where"}, state.order === "time"
+      says.replaceChildren(element("span", {class: "where"}, !view.tree.weight[0] ? `Nothing to show${events.length ? ": all that was recorded is 0" : ""}.`
+        : state.order === "time"
         ? "Each box is a call. Click to zoom; Ctrl and wheel zoom, wheel sideways or arrows move."
         : "Each box is a function under its callers, as wide as what it costs with all that it calls. Click to zoom."));
       return;
@@ -131,7 +134,7 @@ const begin = async () => {
   // ---- the table
 
   const rowName = (cell, i) => {
-    cell.append(nameOf(i), cycles[i] && !nameOf(i).startsWith("<cycle") ? " ↻" : "", " ",
+    cell.append(labelOf(i), cycles[i] && !nameOf(i).startsWith("<cycle") ? " ↻" : "", " ",
       element("span", {class: "in"}, [texts[filesOf[i]], texts[objects[i]]].filter(path => path && path !== "???")
         .map(path => path.slice(path.lastIndexOf("/") + 1)).join(" · ")));
     cell.title = `${nameOf(i)}\n${place(i)}`;
@@ -197,6 +200,9 @@ const begin = async () => {
     if (where !== "table" && fn < nRows) table.mark(fn);
     flame.draw();
     drawDetails();
+    const details = byId("details");
+    if (where === "details") details.querySelector("h2").focus();  // the button that had the focus is gone
+    else if (narrow.matches && where === "table") details.scrollIntoView({block: "nearest"});
   };
   const callsTable = (fn, callee) => {
     const {old, new: next} = state.event;
@@ -210,7 +216,7 @@ const begin = async () => {
     const scale = scaleOf(Math.max(...mine.map(at => Math.abs(cost(at)))), unit());
     const rows = mine.map(at => {
       const other = column("arc function")[at];
-      const open = element("button", {type: "button", title: `${nameOf(other)}\n${place(other)}`, onclick: () => choose(other, "details")}, nameOf(other));
+      const open = element("button", {type: "button", title: `${nameOf(other)}\n${place(other)}`, onclick: () => choose(other, "details")}, labelOf(other));
       const value = head.compared ? signed(cost(at), scale.write(cost(at))) : scale.write(cost(at));
       return element("tr", {}, element("td", {}, value),
         element("td", {}, percent(cost(at), base())),
@@ -225,12 +231,13 @@ const begin = async () => {
   const drawDetails = () => {
     const fn = state.chosen, holder = byId("details");
     if (fn < 0) {
-      holder.replaceChildren(element("h2", {}, "No function is chosen"),
-        element("p", {class: "place"}, "Click a box or a row to see who calls a function and what it calls."));
+      holder.replaceChildren(element("h2", {}, nRows ? "No function is chosen" : "There are no functions"),
+        ...nRows ? [element("p", {class: "place"}, "Click a box or a row to see who calls a function and what it calls.")] : []);
       return;
     }
-    const parts = [element("h2", {}, nameOf(fn))];
-    if (texts[filesOf[fn]] && texts[filesOf[fn]] !== "???") parts.push(element("p", {class: "place"}, `file: ${texts[filesOf[fn]]}`));
+    const parts = [element("h2", {tabindex: "-1"}, nameOf(fn))];
+    if (texts[filesOf[fn]] && texts[filesOf[fn]] !== "???")
+      parts.push(element("p", {class: "place"}, `source: ${texts[filesOf[fn]]}${lines[fn] ? `:${lines[fn]}` : ""}`));
     if (texts[objects[fn]]) parts.push(element("p", {class: "place"}, `object: ${texts[objects[fn]]}`));
     if (fn < nRows) {
       const box = (what, name) => {
@@ -261,12 +268,10 @@ const begin = async () => {
       state.matches = Uint8Array.from(names, name => wanted.test(texts[name]) ? 1 : 0);
       let n = 0;
       for (const match of state.matches) n += match;
-      if (state.order === "time") byId("matches").textContent = `${exact(n)} functions match`;
-      else {
-        const k = head.compared && state.event.new >= 0 ? state.event.new : state.event.old;
-        const found = k < 0 ? 0 : view.tree.matched(state.matches, k);
-        byId("matches").textContent = `${percent(found, k < 0 ? 0 : view.tree.total[k][0])} in ${exact(n)} matching functions`;
-      }
+      const k = head.compared && state.event.new >= 0 ? state.event.new : state.event.old;
+      const found = k < 0 ? 0 : view.tree.matched(state.matches, k);
+      byId("matches").textContent =
+        `${percent(found, k < 0 ? 0 : view.tree.total[k][0])} in ${exact(n)} matching function${n === 1 ? "" : "s"}`;
     }
     flame.draw();
   };
@@ -283,6 +288,7 @@ const begin = async () => {
   // ---- the controls
 
   const select = byId("value");
+  select.parentElement.style.display = events.length ? "" : "none";
   select.replaceChildren(...events.map((event, at) => element("option", {value: at}, title(event))));
   select.value = events.indexOf(state.event);
   select.addEventListener("change", () => {
@@ -296,7 +302,7 @@ const begin = async () => {
   const threads = byId("thread");
   byId("thread-label").hidden = head.threads.length < 2;
   byId("thread-label").style.display = head.threads.length < 2 ? "none" : "";
-  threads.replaceChildren(element("option", {value: -1}, `all ${head.threads.length}`),
+  threads.replaceChildren(element("option", {value: -1}, `all ${exact(head.threads.length)}`),
     ...head.threads.map((name, t) => element("option", {value: t}, name)));
   threads.addEventListener("change", () => {
     state.thread = Number(threads.value);
@@ -363,10 +369,11 @@ const begin = async () => {
       const sides = [event.old, event.new].filter(k => k >= 0).map(k => figure(head.totals[k], unitOf(event)));
       add(`total ${event.name}`, sides.join(" → ") + (event.long && event.long !== event.name ? `, ${event.long}` : ""));
     }
-    if (head.compared) add("colours", "red: costs more in the new profile, blue: less; a box is as wide as the larger of both");
+    if (head.compared) add("colours", "red: costs more in the new profile, blue: less, the stronger the more of " +
+      "what is zoomed into; a box is as wide as the larger of both");
     if (head.estimated) add("estimate", "a call graph does not say which calls followed each other: of graphs the flame graph is " +
       "estimated, self costs are exact. The table, callers and callees are exact.");
-    const cut = shownColumns().map(k => percent(head.cut[k], head.totals[k]));
+    const cut = shownColumns().map(k => (head.compared ? k === state.event.old ? "old " : "new " : "") + percent(head.cut[k], head.totals[k]));
     if (head.cut.some(value => value))
       add("pruned", `${cut.join(", ")} of the cost stands under [pruned], in contexts too small for this page ` +
         `(${exact(head["all contexts"])} there were); --prune 0 shows all. The table is exact.`);
@@ -386,10 +393,10 @@ const begin = async () => {
     : inputs.length > 3 ? `${inputs.length} inputs` : inputs.join(", ");
   byId("title").textContent = named;
   document.title = `${named} - fastprof report`;
-  byId("summary").textContent = events.slice(0, 6).map(event => {
+  byId("summary").textContent = !events.length ? "Nothing was recorded." : events.slice(0, 6).map(event => {
     const sides = [event.old, event.new].filter(k => k >= 0).map(k => figure(head.totals[k], unitOf(event)));
     return `${event.name}: ${sides.join(" → ")}`;
-  }).join(" · ") + (head.estimated ? " · flame graph estimated from a call graph" : "");
+  }).join(" · ") + (events.length > 6 ? ` · ${events.length - 6} more value types` : "") + (head.estimated ? " · flame graph estimated from a call graph" : "");
   about();
   drawFlame();
   drawTable();

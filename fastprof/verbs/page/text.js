@@ -34,8 +34,30 @@ const figure = (value, unit) => {
   return scale.write(value) + (scale.unit && " " + scale.unit);
 };
 const exact = value => value.toLocaleString("en-US");
-const percent = (value, total) => total ? (100 * value / total).toFixed(1) + " %" : "-";
+const percent = (value, total) => total ? (100 * value / total).toFixed(1).replace(/^-0\.0$/, "0.0") + " %" : "-";
 const signed = (value, text) => (value > 0 ? "+" : "") + text;
+
+// A long name for where there is little room: without what stands in the <> of templates.  What is no template stays:
+// a::b<int>::c  a::b<…>::c,  <A<int> as B>::c  <A<…> as B>::c,  operator<<
+const shortName = name => {
+  if (name.length < 50) return name;
+  const parts = name.split(/(operator\s*(?:<=>|<<=?|>>=?|<=|>=|->\*?|<|>)|->|[<>])/);
+  const open = [];  // of each <, is it left out?
+  let found = "", last = "";
+  for (const part of parts) {
+    const inside = open.includes(true);
+    if (part === "<") {
+      open.push(inside || /[\w\]]$/.test(last));
+      if (!inside) found += open.at(-1) ? "<…" : "<";
+    } else if (part === ">") {
+      if (!open.length) return name;
+      open.pop();
+      if (!open.includes(true)) found += ">";
+    } else if (!inside) found += part;
+    last = part;
+  }
+  return open.length ? name : found;
+};
 
 // A search: a regular expression, or plain text if it is none; null: there is nothing to search for.
 const pattern = text => {
