@@ -10,6 +10,7 @@ from __future__ import annotations
 import html
 import os
 import secrets
+import sys
 import tempfile
 from collections.abc import Callable
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -56,6 +57,12 @@ def view(path: Path, *, from_: str | None = None, **options: Any) -> str:
     return name
 
 
+class _HTTPServer(ThreadingHTTPServer):
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        if not isinstance(sys.exc_info()[1], (ConnectionError, TimeoutError)):  # a browser may leave before the answer
+            super().handle_error(request, client_address)
+
+
 class Server:
     """Serves the page of a profile on 127.0.0.1, and the profile to VIEWERS.
 
@@ -72,7 +79,7 @@ class Server:
         self._token = secrets.token_urlsafe(12)
         report(self._path, os.path.join(folder, "page.html"), from_=from_, **options)
         try:
-            self._http = ThreadingHTTPServer(("127.0.0.1", port), self._handler())
+            self._http = _HTTPServer(("127.0.0.1", port), self._handler())
         except OSError as error:
             raise UsageError(f"--port {port}: {error.strerror}; choose another one, or 0 for any") from None
         self.port = self._http.server_port
@@ -82,7 +89,10 @@ class Server:
         self._http.serve_forever()
 
     def close(self) -> None:
+        """The folder may be removed then."""
         self._http.server_close()
+        with self._lock:  # a file that is being written is written
+            pass
 
     def links(self) -> list[tuple[str, str]]:
         """Titles and addresses of the viewers that may fetch from this port."""
@@ -156,7 +166,7 @@ def _handler(
                 try:
                     found = content(name)
                     status = 200 if found is not None else 404
-                except FastprofError as error:
+                except (FastprofError, MemoryError, OSError) as error:
                     found, status = f"{error}\n".encode("utf-8", "backslashreplace"), 500
             body = found if found is not None else b"there is nothing here\n"
             self.send_response(status)

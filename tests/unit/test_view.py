@@ -4,7 +4,13 @@ from __future__ import annotations
 
 import http.client
 import json
+import os
 import re
+import signal
+import socket
+import struct
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from threading import Thread
@@ -72,6 +78,49 @@ def test_nobody_else_gets_anything(server: Server) -> None:
     assert get(server, page, Host="example.com")[0] == 404
     assert get(server, "/page.html")[0] == get(server, "/")[0] == get(server, "/x/page.html")[0] == 404
     assert get(server, below(server) + "../t.xray")[0] == get(server, below(server) + "served")[0] == 404
+
+
+@pytest.mark.parametrize(
+    "host", ["", "localhost:{}", "127.0.0.1", "127.0.0.1.example.com:{}", "[::1]:{}", "0.0.0.0:{}"]
+)
+def test_other_names_of_this_machine_get_nothing(host: str, server: Server) -> None:
+    """A page whose name was made to lead here asks under that name."""
+    assert get(server, below(server), Host=host.format(server.port))[0] == 404
+
+
+@pytest.mark.parametrize(
+    "path", ["../t.xray", "..%2ft.xray", "%2e%2e/t.xray", "//etc/passwd", "page.html/../t.xray"]
+)
+def test_no_path_leads_out_of_what_is_served(path: str, server: Server) -> None:
+    assert get(server, below(server) + path)[0] == get(server, "/" + path)[0] == 404
+
+
+def test_a_browser_that_leaves_is_no_news(server: Server, capfd: pytest.CaptureFixture[str]) -> None:
+    request = f"GET {below(server)}page.html HTTP/1.1\r\nHost: 127.0.0.1:{server.port}\r\n\r\n".encode()
+    with server._lock, socket.create_connection(("127.0.0.1", server.port)) as leaving:  # the answer has to wait
+        leaving.sendall(request)
+        leaving.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))  # reset, do not close
+    for _ in range(3):
+        assert get(server, below(server) + "page.html")[0] == 200
+    assert capfd.readouterr().err == ""
+
+
+@pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 0), (signal.SIGTERM, 143)])
+def test_a_server_ends_without_a_trace(number: int, status: int, tmp_path: Path) -> None:
+    (tmp_path / "t.xray").write_bytes(timeline())
+    (tmp_path / "tmp").mkdir()
+    command = [sys.executable, "-m", "fastprof", "view", "--serve", "--no-browser", "--port", "0", "t.xray"]
+    environment = os.environ | {"TMPDIR": str(tmp_path / "tmp")}
+    with subprocess.Popen(command, cwd=tmp_path, env=environment, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stderr is not None
+        url = process.stderr.readline().split()[-1]
+        port, path = re.fullmatch(r"http://127\.0\.0\.1:(\d+)(/.*)", url).groups()  # type: ignore[union-attr]
+        connection = http.client.HTTPConnection("127.0.0.1", int(port), timeout=60)
+        connection.request("GET", path + "profile.speedscope.json")
+        assert connection.getresponse().status == 200
+        process.send_signal(number)
+        assert (process.communicate(timeout=60)[1], process.returncode) == ("", status)
+    assert [*(tmp_path / "tmp").iterdir()] == []
 
 
 def test_what_cannot_be_served_is_said(tmp_path: Path, server: Server) -> None:
