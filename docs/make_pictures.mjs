@@ -1,4 +1,5 @@
 // Makes the pictures of viewers.md again: `make pictures`.  Each viewer shows the same profile.
+//   node docs/make_pictures.mjs [--into FOLDER] [VIEWER ...]
 //
 // Needs the viewers of tests/viewers/install and Debian's dbus-daemon fonts-noto-color-emoji golang-go graphviz imagemagick
 // kcachegrind pngquant xauth xdotool xvfb.
@@ -6,7 +7,7 @@ import {execFileSync, spawn} from 'node:child_process';
 import {createReadStream, existsSync, mkdtempSync, rmSync, symlinkSync, writeFileSync} from 'node:fs';
 import {createServer} from 'node:http';
 import {tmpdir} from 'node:os';
-import {extname, join} from 'node:path';
+import {extname, join, resolve} from 'node:path';
 import {pathToFileURL} from 'node:url';
 import {withPage} from '../tests/viewers/browser.mjs';
 
@@ -14,7 +15,9 @@ const ROOT = join(import.meta.dirname, '..');
 const WIDTH = 1200;
 const folder = mkdtempSync(join(tmpdir(), 'pictures-'));
 const made = name => join(folder, name);
-const picture = name => join(import.meta.dirname, 'pictures', name + '.png');
+const words = process.argv.slice(2);
+const target = words[0] === '--into' ? resolve(words.splice(0, 2)[1]) : join(import.meta.dirname, 'pictures');
+const picture = name => join(target, name + '.png');
 const run = (program, ...words) => execFileSync(program, words, {cwd: folder, timeout: 120_000, encoding: 'utf8'});
 const fastprof = (...words) => run(join(ROOT, '.venv/bin/fastprof'), ...words, '-q');
 const pause = milliseconds => new Promise(done => setTimeout(done, milliseconds));
@@ -44,7 +47,7 @@ async function click(page, x, y) {
 async function report() {
   fastprof('report', 'pool.fpa', '-o', 'pool.html');
   const page = pathToFileURL(made('pool.html')).href;
-  await shot('report', 720, page, async page => {
+  await shot('report', 840, page, async page => {
     await page.until('document.documentElement.dataset.ready');
     await click(page, 600, 161);    // Pool::worker
     await pause(500);
@@ -138,7 +141,7 @@ function kcachegrind() {
 }
 
 const viewers = {report, speedscope, perfetto, pprof, kcachegrind};
-const wanted = process.argv.length > 2 ? process.argv.slice(2) : Object.keys(viewers);
+const wanted = words.length ? words : Object.keys(viewers);
 try {
   symlinkSync(join(ROOT, 'tests'), made('tests'));  // pictures show the paths of viewers.md
   fastprof('convert', 'tests/corpus/xray/good/fdr5-pool-clang19.xray', '-s', 'tests/corpus/xray/pool-clang19',
