@@ -230,14 +230,16 @@ class Finder:
         value: ValueType,
         second: ValueType | None,
         others: dict[tuple[int, bool], list[int]] | None = None,
+        same: Finder | None = None,
     ) -> None:
-        """`others`: with --tree, which callers (True) and callees of a function are listed; None: all."""
+        """`others`: with --tree, which callers (True) and callees of a function are listed; None: all.  `same`: one of
+        the same model, whose names are known."""
         self._others = others
         self._model, self._costs, self._asked, self._patterns = model, costs, asked, patterns
         self._value, self._second = value, second
         self._key = _COLUMNS.get(asked[SORT], "second")
         self._columns = {name: costs.column(name) for name in ("self", "inclusive", "calls", "second")}
-        self._places: dict[int, _Place] = {}
+        self._places: dict[int, _Place] = same._places if same else {}
         self._cycles = self._numbered_cycles()
 
     def rows_of(self, functions: Iterable[int]) -> list[Row]:

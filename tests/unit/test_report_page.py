@@ -114,7 +114,7 @@ def test_as_much_is_shown_as_a_page_has_room_for(tmp_path: Path) -> None:
 
 
 def test_calls_that_are_small_in_one_column_have_their_costs_in_all(tmp_path: Path) -> None:
-    """The 25 largest callees of each column are shown, so of 40 that cost most in the old or in the new profile."""
+    """The 15 largest callees of each column are shown: of 60 those that cost most in the old or in the new profile."""
     old = {f"f{i}": 100 + i for i in range(60)}
     new = {f"f{i}": 200 - 3 * i for i in range(60)}
     texts = ["".join(f"main;{name} {cost}\n" for name, cost in costs.items()) for costs in (old, new)]
@@ -122,7 +122,7 @@ def test_calls_that_are_small_in_one_column_have_their_costs_in_all(tmp_path: Pa
     c = found.columns
     calls = [at for at, row in enumerate(c["arc row"]) if found.name(row) == "main" and c["arc callee"][at]]
     names = [found.name(c["arc function"][at]) for at in calls]
-    assert sorted(names) == sorted([f"f{i}" for i in range(60) if i < 25 or i >= 35])
+    assert sorted(names) == sorted([f"f{i}" for i in range(60) if i < 15 or i >= 45])
     for k, costs in enumerate((old, new)):
         assert [c[f"arc cost {k}"][at] for at in calls] == [costs[name] for name in names]
 

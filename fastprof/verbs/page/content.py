@@ -22,7 +22,7 @@ from fastprof.core.options import Options
 from fastprof.verbs.page import NONE, Columns
 from fastprof.verbs.top import BY, TREE, Call, Finder, Row
 
-_CALLS = 25  # callers of a function, and callees, that cost most
+_CALLS = 15  # callers of a function, and callees, that cost most
 
 
 class _Place(NamedTuple):
@@ -81,8 +81,9 @@ def figures_of(model: Model, shown: Shown, kept: list[int], n: int, places: Plac
     for function in ids.union(*others.values()):
         places[function]  # its line
     found: dict[_Place, dict[int, Row]] = {}
+    finder = None
     for c in kept:
-        finder = Finder(model, shown.costs[c], asked, (), shown.events[shown.columns[c].event], None, others)
+        finder = Finder(model, shown.costs[c], asked, (), shown.events[shown.columns[c].event], None, others, finder)
         for row in finder.rows_of(ids):
             found.setdefault(_Place(row.name, row.file, row.object), {})[c] = row
 
