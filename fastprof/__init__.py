@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from fastprof.core.report import Report
     from fastprof.verbs.annotate import annotate
     from fastprof.verbs.batch.convert import BatchReport, batch_convert, batch_plan
+    from fastprof.verbs.batch.merge import batch_merge
     from fastprof.verbs.batch.status import BatchStatus, batch_status
     from fastprof.verbs.convert import convert
     from fastprof.verbs.diff import Difference, diff
@@ -48,6 +49,7 @@ _HOMES = {
     "UsageError": "core.errors",
     "annotate": "verbs.annotate",
     "batch_convert": "verbs.batch.convert",
+    "batch_merge": "verbs.batch.merge",
     "batch_plan": "verbs.batch.convert",
     "batch_status": "verbs.batch.status",
     "convert": "verbs.convert",
@@ -76,6 +78,7 @@ __all__ = [
     "__version__",
     "annotate",
     "batch_convert",
+    "batch_merge",
     "batch_plan",
     "batch_status",
     "convert",

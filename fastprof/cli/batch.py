@@ -8,11 +8,20 @@ import os
 import sys
 
 from fastprof.cli import say
-from fastprof.cli.arguments import add_input_arguments, add_options, add_report_arguments, given_options, heading_of
+from fastprof.cli.arguments import (
+    add_input_arguments,
+    add_options,
+    add_output_arguments,
+    add_report_arguments,
+    given_options,
+    heading_of,
+)
+from fastprof.cli.messages import tell_written
 from fastprof.cli.text import print_table
 from fastprof.core._typing import Any
 from fastprof.core.errors import printable
 from fastprof.verbs.batch import convert as batch
+from fastprof.verbs.batch import merge as merging
 from fastprof.verbs.batch.convert import BatchReport, batch_convert, batch_plan
 from fastprof.verbs.batch.jobs import CRASHED, ERROR, LOSSY, OK, Record
 from fastprof.verbs.batch.manifest import FOLDER
@@ -51,6 +60,12 @@ examples:
 """
     + _EXIT_CODES
 )
+_MERGE_EXAMPLES = """\
+examples:
+  fastprof batch merge dumps/ -o all.pb.gz
+  fastprof batch merge dumps/ --include '*.prof' \\
+      -o all.callgrind --engine dask://head:8786
+"""
 _PLAN_EXAMPLES = """\
 examples:
   fastprof batch plan dumps/ --exclude '*.tmp' -o dumps.plan
@@ -90,6 +105,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     output.add_argument("-t", "--to", required=True, metavar="FORMAT", help="format to write")
     add_report_arguments(convert)
     add_options(convert, batch.options())
+    merge = action(
+        "merge",
+        "merge all files into one",
+        "Merge all files of INPUT into OUTPUT, as `fastprof merge` does;\nwith --jobs or --engine by many workers.",
+        _MERGE_EXAMPLES,
+    )
+    _add_inputs(merge)
+    add_input_arguments(merge)
+    add_output_arguments(merge)
+    add_report_arguments(merge)
+    add_options(merge, merging.options())
     plan = action(
         "plan",
         "write down which files there are, for --plan",
@@ -133,6 +159,12 @@ def run(args: argparse.Namespace) -> int:
             say(f"{report.files:,} files ({report.bytes_read:,} bytes) -> {args.output}")
             _say_failed(report.failed)
         return 1 if report.errors else 0
+    if args.action == "merge":
+        given = given_options(args, merging.options())
+        bar = _Partials(args.quiet or args.json)
+        merged = merging.batch_merge(inputs, args.output, to=args.to, from_=args.from_, progress=bar, **given)
+        bar.close()
+        return tell_written(args, merged)
     given = given_options(args, batch.options())
     progress = _Progress(args.quiet or args.json)
     report = batch_convert(inputs, args.output, to=args.to, from_=args.from_, progress=progress, **given)
@@ -211,6 +243,28 @@ class _Progress:
             ascii=True if os.environ.get("NO_COLOR") else None,
             file=sys.stderr,
         )
+
+    def close(self) -> None:
+        if self._bar is not None:
+            self._bar.close()
+
+
+class _Partials:
+    """A bar over the partial merges of a level, if stderr is a terminal."""
+
+    def __init__(self, silent: bool) -> None:
+        self._silent = silent or not sys.stderr.isatty()
+        self._bar: Any = None
+
+    def __call__(self, done: int, of: int) -> None:
+        if self._silent:
+            return
+        from tqdm import tqdm
+
+        if self._bar is None or self._bar.total != of:
+            self.close()
+            self._bar = tqdm(total=of, leave=False, ascii=True if os.environ.get("NO_COLOR") else None, file=sys.stderr)
+        self._bar.update(done - self._bar.n)
 
     def close(self) -> None:
         if self._bar is not None:

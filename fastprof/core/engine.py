@@ -240,9 +240,9 @@ class Format(NamedTuple):
     budget: Budget | None = None  # it is made for viewers, which do not open files of any size
     also: str = ""  # another view that it is written from, if all inputs have that
 
-    def view_for(self, inputs: Iterable[Input]) -> str:
-        """The view that its writer is given, whatever the order of the inputs: if any, the one that holds most."""
-        views = {input_.view for input_ in inputs}
+    def view_for(self, of: Iterable[str]) -> str:
+        """The view that its writer is given for inputs of these views, in any order: of any the one that holds most."""
+        views = {*of}
         if self.view == "any":
             return views.pop() if len(views) == 1 else "graph" if "graph" in views else "stacks"
         return self.also if views == {self.also} else self.view

@@ -75,6 +75,11 @@ class Report:
         for message in other.warnings:
             self.warn(message)
 
+    def take_all(self, other: Report) -> None:
+        """The same, and its facts."""
+        self.take(other)
+        self.facts |= other.facts
+
     def leave_out(self, rows: int, filters: Iterable[Option[Any]], options: Options) -> None:
         """Count rows that one of `filters` leaves out, of those that are in `options`."""
         flags = ", ".join(option.flag for option in filters if option in options)

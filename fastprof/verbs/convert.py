@@ -8,7 +8,7 @@ from copy import deepcopy
 
 from fastprof import formats, plan
 from fastprof.core._typing import IO, Any
-from fastprof.core.engine import Format
+from fastprof.core.engine import Format, Holds
 from fastprof.core.errors import FastprofError, OutOfOrder, UsageError
 from fastprof.core.model import Model
 from fastprof.core.options import SPLIT, Option, checked
@@ -51,12 +51,14 @@ def converted(
     keep_going: bool = False,
     durable: bool = True,
     idle: Callable[[Option[Any]], None] | None = None,
+    of: tuple[str, Holds] | None = None,
 ) -> Report:
     """For `convert`, `merge` and `batch`.
 
     `merge`: any order of the inputs is the same, and parts of an only one become one.
     `durable`: the output is on disk when this returns; else the caller sees to that.
     `idle` is told of options that do nothing here but are for other files, so that they are not refused.
+    `of`: the view to write, and what has to be held, of an archive that goes on to another format.
     """
     asked = checked(options, plan.known_options())
     report = Report()
@@ -86,8 +88,8 @@ def converted(
         with Inputs(paths, from_, model, asked, report, progress, failed if keep_going else None) as found:
             if not found.all:
                 raise FastprofError(f"no input can be read; the last: {report.warnings[-1]}")
-            view = target.view_for(found.all)
-            way = plan.make(found.all, view, target.holds, asked, merge=merge, hasty=hasty)
+            view, holds = of or (target.view_for(input_.view for input_ in found.all), target.holds)
+            way = plan.make(found.all, view, holds, asked, merge=merge, hasty=hasty)
             plan.refuse_idle(asked, found.all, target, way, idle)
             rows = way.rows(model, asked, report)
             if way.several and target.holds.tables:

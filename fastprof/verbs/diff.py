@@ -155,7 +155,7 @@ def _view(target: Format | None, inputs: list[Input]) -> str:
         return "graph"
     if target.view == "timeline":
         raise UsageError(f"a difference has no times, which {target.name} is made of")
-    view = target.view_for(inputs)
+    view = target.view_for(input_.view for input_ in inputs)
     if view == "timeline":
         return "graph" if target.view == "any" else target.view
     return view

@@ -102,7 +102,7 @@ def taken(file: str, to: str, option: Option[Any]) -> bool | None:
     reader = opened.reader
     asked = Options(**asking(option))
     try:
-        way = plan.make([reader], target.view_for([reader]), target.holds, asked)
+        way = plan.make([reader], target.view_for([reader.view]), target.holds, asked)
     except UsageError:
         return None
     try:

@@ -71,7 +71,7 @@ def convert(file: str, to: str, options: Options = HERE, capacity: int | None = 
 def convert_bytes(data: bytes, from_: str, to: str, options: Options = HERE, capacity: int | None = None) -> Conversion:
     opened = open_input(data, options, None, from_)
     target, out, given = formats.get(to), io.BytesIO(), Sums()
-    view = target.view_for([opened.reader])
+    view = target.view_for([opened.reader.view])
     way = plan.make([opened.reader], view, target.holds, options)
     with Sink(out) as sink:
         writer = target.writer_class()(opened.model, sink, options, opened.report)

@@ -21,9 +21,9 @@ import fastprof
 from fastprof.cli import main
 from fastprof.core.errors import FastprofError, UsageError
 from fastprof.verbs.batch import convert as batch
+from fastprof.verbs.batch.engines import begun
 from fastprof.verbs.batch.inputs import File, of_shard, read_plan
 from fastprof.verbs.batch.manifest import FOLDER, records_by_output
-from fastprof.verbs.batch.pool import Pool
 from tests.contract.dump import files
 from tests.support.crashing import FUNCTION
 from tests.support.paths import CORPUS, REPO
@@ -154,7 +154,7 @@ def test_errors_are_tried_again_if_asked(done: Path) -> None:
 def test_a_crash_is_tried_again(done: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     shutil.copy(GRAPH, done / "in/segfault")
     with monkeypatch.context() as patch:
-        patch.setattr(batch, "Pool", partial(Pool, function=FUNCTION))
+        patch.setattr(batch, "begun", partial(begun, function=FUNCTION))
         crashed = again(done).report
     assert crashed.statuses["crashed"] == 1 and crashed.errors == 2
     assert again(done).todo_names == {"segfault"}

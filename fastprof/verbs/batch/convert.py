@@ -11,10 +11,10 @@ from fastprof import plan
 from fastprof.core._typing import Any
 from fastprof.core.errors import FastprofError, UsageError
 from fastprof.core.options import Option, Options, Seconds, Shard, Switch, Text, Whole, checked
+from fastprof.verbs.batch.engines import ENGINE, begun
 from fastprof.verbs.batch.inputs import File, again, find, of_shard, read_plan, refuse_collisions, write_plan
 from fastprof.verbs.batch.jobs import CRASHED, ERROR, LOSSY, OK, Job, Record, options_key
 from fastprof.verbs.batch.manifest import Manifest, records_by_output
-from fastprof.verbs.batch.pool import Pool
 from fastprof.verbs.convert import target_of
 
 INCLUDE: Option[tuple[str, ...]] = Option(
@@ -53,7 +53,7 @@ RETRY_ERRORS = Option(
 )
 DRY_RUN = Option("dry_run", Switch(), False, group="batch", help="only print what would be converted")
 FINDING = (INCLUDE, EXCLUDE)
-RUNNING = (PLAN, SHARD, JOBS, RETRIES, TIMEOUT, RETRY_ERRORS, DRY_RUN)
+RUNNING = (PLAN, SHARD, ENGINE, JOBS, RETRIES, TIMEOUT, RETRY_ERRORS, DRY_RUN)
 
 
 def options() -> list[Option[Any]]:
@@ -234,11 +234,11 @@ def _run(report: BatchReport, asked: Options, outdir: str, shard: tuple[int, int
     n_done = 0
     with (
         Manifest(outdir, shard, run) as manifest,
-        Pool(asked[JOBS] or _processors(), retries=asked[RETRIES], timeout=asked[TIMEOUT]) as pool,
+        begun(asked[ENGINE], asked[JOBS] or processors(), retries=asked[RETRIES], timeout=asked[TIMEOUT]) as engine,
     ):
         if progress is not None:
             progress(report, None)
-        for record in pool.run(report.todo):
+        for record in engine.run(report.todo):
             report.take(record)
             report.bytes_read += record["size"]
             report.bytes_written += record.get("bytes", 0)
@@ -251,7 +251,7 @@ def _run(report: BatchReport, asked: Options, outdir: str, shard: tuple[int, int
     report.idle = [flag for flag, n_idle in idle.items() if n_idle == n_done]
 
 
-def _processors() -> int:
+def processors() -> int:
     """Those that this process may use: a batch system or a container may have chosen some."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 

@@ -66,16 +66,16 @@ def convert_one(job: Job) -> Record:
         )
         found = _of_report(report, idle)
     except Exception as error:
-        found = {"status": ERROR, "error": _of_error(job["input"], error)}
-    return {**_identity(job), **found, "cpu_seconds": round(time.process_time() - began, 6), "try": 1}
+        found = {"status": ERROR, "error": of_error(job["input"], error)}
+    return {**identity(job), **found, "cpu_seconds": round(time.process_time() - began, 6), "try": 1}
 
 
 def crashed(job: Job, why: str, tries: int) -> Record:
     """The record of a job whose process did not live to make one."""
-    return {**_identity(job), "status": CRASHED, "error": {"message": f"{job['input']}: {why}"}, "try": tries}
+    return {**identity(job), "status": CRASHED, "error": {"message": f"{job['input']}: {why}"}, "try": tries}
 
 
-def _identity(job: Job) -> Record:
+def identity(job: Job) -> Record:
     return {name: job[name] for name in _IDENTITY}
 
 
@@ -87,7 +87,7 @@ def _of_report(report: Report, idle: list[str]) -> Record:
     return found | {name: value for name, value in {**said, "files": files, "idle": idle}.items() if value}
 
 
-def _of_error(path: str, error: Exception) -> dict[str, Any]:
+def of_error(path: str, error: Exception) -> dict[str, Any]:
     if isinstance(error, FormatError):
         place = {"format": error.format_name, "offset": error.offset, "line": error.line}
         return {"message": str(error), **{name: value for name, value in place.items() if value is not None}}

@@ -1,0 +1,285 @@
+"""Merge many files into one.
+
+On one machine that is `merge`: all are read one after the other.  In several processes, or by an engine, it is a tree.
+Files in the order of their names are merged 32 at a time into archives ("partials"), these again, and so on; what is
+left goes to the output:
+
+    10,000 files  ->  313 partials  ->  10 partials  ->  output
+
+Any tree gives the same bytes.  What a bridge makes of each input (a timeline's calls, an estimate of stacks) is made
+before the first merge.  Stacks that become a graph stay stacks until the last, because each arc of a graph of samples
+says 1 call, which would be added up.  A partial is called by a hash of what it is made of, so after an interruption
+those that are there are not made again.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import time
+from collections.abc import Callable, Iterable
+from hashlib import blake2b
+
+from fastprof import formats, plan
+from fastprof.bridges import FUNCTION as NAMED
+from fastprof.bridges import LABEL, LABELS, PER_THREAD, RENAME, SELECT
+from fastprof.bridges import OBJECT as OF_OBJECT
+from fastprof.core._typing import Any
+from fastprof.core.engine import Format, Holds
+from fastprof.core.errors import FastprofError, UsageError
+from fastprof.core.model import Model
+from fastprof.core.options import Option, Options, Whole, checked
+from fastprof.core.report import Report
+from fastprof.core.version import __version__
+from fastprof.verbs.batch.convert import EXCLUDE, FINDING, INCLUDE, JOBS, RETRIES, TIMEOUT, processors
+from fastprof.verbs.batch.engines import ENGINE, LOCAL, begun
+from fastprof.verbs.batch.inputs import File, find
+from fastprof.verbs.batch.jobs import ERROR, OK, Job, Record, identity, of_error
+from fastprof.verbs.convert import converted, target_of
+from fastprof.verbs.inputs import open_reader
+
+FAN_IN = Option(
+    "fan_in",
+    Whole(2, 4096),
+    32,
+    group="batch",
+    help="how many files, or what some were merged into, are merged at a time (default: 32)",
+)
+RUNNING = (ENGINE, JOBS, FAN_IN, RETRIES, TIMEOUT)
+# What is done to rows when they are read, and must not be done to partials again.
+_ONCE = {
+    *(option for operator in SELECT.values() for option in operator.options),
+    *RENAME.options,
+    LABEL,
+    NAMED,
+    OF_OBJECT,
+}
+_COUNTS = ("repairs", "losses", "left_out", "not_representable")
+
+Progress = Callable[[int, int], None]  # how many partials are done, of how many
+
+
+def options() -> list[Option[Any]]:
+    """The options of `fastprof batch merge`."""
+    return [*FINDING, *RUNNING, *plan.known_options()]
+
+
+def batch_merge(
+    inputs: str | os.PathLike[str] | Iterable[str | os.PathLike[str]],
+    output: str | os.PathLike[str],
+    *,
+    to: str | None = None,
+    from_: str | None = None,
+    progress: Progress | None = None,
+    **given: Any,
+) -> Report:
+    """Write the sums of `inputs`, files and folders, to `output`, as `merge` does; by many workers with `jobs` or
+    `engine`.
+
+    `include`, `exclude`, `jobs`, `engine`, `fan_in`, `retries` and `timeout` are explained in docs/batch.md; the other
+    options are those of docs/options.md.  Errors: FastprofError and its kinds; then nothing is left at `output`.
+    """
+    asked = checked(given, options())
+    report = Report()
+
+    def failed(error: FastprofError) -> None:
+        raise error
+
+    paths = [os.fspath(path) for path in ([inputs] if isinstance(inputs, (str, os.PathLike)) else inputs)]
+    files = find(paths, asked[INCLUDE], asked[EXCLUDE], report.warn, failed)
+    if not files:
+        raise UsageError(f"there is no input{' that matches' if asked[INCLUDE] or asked[EXCLUDE] else ''}")
+    files.sort(key=lambda file: file.path)
+    own = {option.name for option in (*FINDING, *RUNNING)}
+    reading = {name: value for name, value in asked.given.items() if name not in own}
+    output = os.fspath(output)
+    if asked[ENGINE] == LOCAL and (asked[JOBS] or 1) == 1:
+        for option in (FAN_IN, RETRIES, TIMEOUT):
+            if option in asked:
+                raise UsageError(
+                    f"{option.flag} would do nothing without --jobs or --engine: all is read in one process"
+                )
+        report.take_all(converted([file.path for file in files], output, from_, to, None, reading, merge=True))
+        return report
+    return _Tree(files, output, target_of(output, to), from_, reading, asked, report, progress).merged()
+
+
+class _Tree:
+    def __init__(
+        self,
+        files: list[File],
+        output: str,
+        target: Format,
+        from_: str | None,
+        reading: dict[str, Any],
+        asked: Options,
+        report: Report,
+        progress: Progress | None,
+    ) -> None:
+        for option in (PER_THREAD, LABELS):
+            if option in asked:
+                raise UsageError(f"{option.flag} keeps apart what a tree merges: use `fastprof merge`")
+        if output == "-":
+            raise UsageError("a tree needs a file as output, beside which it keeps what it has merged so far")
+        self._output, self._target, self._from, self._report = output, target, from_, report
+        self._asked, self._progress = asked, progress
+        self._options = reading
+        if target.holds.short_names:
+            self._options = {"demangle": "short", **reading}  # of names that are made when a file is read
+        self._folder = os.path.abspath(output) + ".partials"
+        self._files = files
+        self._idle: list[set[str]] = []
+        text = json.dumps([__version__, target.name, from_, self._options], sort_keys=True)
+        self._key = blake2b(text.encode(), digest_size=8).hexdigest()
+
+    def merged(self) -> Report:
+        views = {file: self._view(file) for file in self._files}
+        view = self._target.view_for(views.values())
+        if view == "timeline":
+            raise UsageError("timelines are not merged by a tree, use `fastprof merge`")
+        level = {}
+        for kind in (view, "stacks"):
+            mine = [file for file in self._files if _kind(views[file], view) == kind]
+            level[kind] = [(file.path, f"{file.path} {file.size} {file.mtime_ns}") for file in mine]
+        fan_in = self._asked[FAN_IN]
+        first = True
+        n = self._asked[JOBS] or processors()
+        how: dict[str, Any] = {"retries": self._asked[RETRIES], "timeout": self._asked[TIMEOUT]}
+        os.makedirs(self._folder, exist_ok=True)
+        with begun(self._asked[ENGINE], n, **how, function=f"{merge_one.__module__}:{merge_one.__name__}") as engine:
+            while first or max(map(len, level.values())) > fan_in:
+                jobs = []
+                for kind, members in level.items():
+                    groups = [members[i : i + fan_in] for i in range(0, len(members), fan_in)]
+                    made = [self._job(group, kind, kind == view, first) for group in groups]
+                    level[kind] = [(job["output"], job["key"]) for job in made]
+                    jobs += made
+                self._run(engine, jobs)
+                first = False
+        idle: set[str] = set()
+        report = converted(
+            [path for members in level.values() for path, _ in members],
+            self._output,
+            None,
+            self._target.name,
+            None,
+            self._once(first),
+            merge=True,
+            idle=lambda option: idle.add(option.flag),
+        )
+        for flag in sorted(idle.intersection(*self._idle)):
+            report.warn(f"{flag} did nothing for any of these files")
+        shutil.rmtree(self._folder, ignore_errors=True)
+        self._report.take_all(report)
+        return self._report
+
+    def _view(self, file: File) -> str:
+        known = plan.known_options()
+        reader = open_reader(file.path, self._from, Model(), checked(self._options, known), Report())
+        with reader.source:
+            return reader.view
+
+    def _once(self, first: bool) -> dict[str, Any]:
+        once = {option.name for option in _ONCE}
+        return self._options if first else {k: v for k, v in self._options.items() if k not in once}
+
+    def _job(self, group: list[tuple[str, str]], kind: str, last: bool, first: bool) -> Job:
+        """`last`: partials of this kind are of the view that the target takes."""
+        text = json.dumps([self._key, kind, [said for _, said in group]])
+        key = blake2b(text.encode("utf-8", "surrogateescape"), digest_size=16).hexdigest()
+        return {
+            "input": group[0][0],
+            "inputs": [path for path, _ in group],
+            "size": 0,
+            "mtime_ns": 0,
+            "output": os.path.join(self._folder, f"{key}.fpa"),
+            "key": key,
+            "from": self._from if first else None,
+            "options": self._once(first),
+            "for": self._target.name if last else _any_view(),
+            "view": kind,
+            "durable": False,
+        }
+
+    def _run(self, engine: Any, jobs: list[Job]) -> None:
+        """Do the jobs whose partials are not there.  Errors: FastprofError for the first that fails."""
+        todo = []
+        n_done = 0
+        for job in jobs:
+            try:
+                with open(_record_of(job), "rb") as file:
+                    self._take(json.load(file))
+                n_done += 1
+            except (OSError, ValueError):
+                todo.append(job)
+        if self._progress is not None:
+            self._progress(n_done, len(jobs))
+        for record in engine.run(todo):
+            self._take(record)
+            n_done += 1
+            if self._progress is not None:
+                self._progress(n_done, len(jobs))
+
+    def _take(self, record: Record) -> None:
+        if "error" in record:
+            raise FastprofError(record["error"]["message"])
+        self._idle.append({*record["idle"]})
+        for name in _COUNTS:
+            for entry in record["counts"][name]:
+                getattr(self._report, name).add(entry["code"], entry["text"], entry["count"])
+        for warning in record["warnings"]:
+            self._report.warn(warning)
+
+
+def _any_view() -> str:
+    """The format that keeps rows of any view as they are."""
+    return next(f.name for f in formats.formats() if f.view == "any")
+
+
+def _kind(view: str, target: str) -> str:
+    return "stacks" if view == "stacks" else target
+
+
+def _record_of(job: Job) -> str:
+    return str(job["output"]) + ".json"
+
+
+def merge_one(job: Job) -> Record:
+    """Merge some files into a partial, and say what became of them.  Never raises an Exception."""
+    began = time.process_time()
+    try:
+        idle: list[str] = []
+        report = converted(
+            job["inputs"],
+            job["output"],
+            job["from"],
+            _any_view(),
+            None,
+            job["options"],
+            merge=True,
+            durable=job["durable"],
+            idle=lambda option: idle.append(option.flag),
+            of=(job["view"], _holds(formats.get(job["for"]))),
+        )
+        said = report.as_dict()
+        found = {
+            "status": OK,
+            "idle": idle,
+            "counts": {name: said[name] for name in _COUNTS},
+            "warnings": said["warnings"],
+        }
+    except Exception as error:
+        found = {"status": ERROR, "error": of_error(job["input"], error)}
+    record = {**identity(job), **found, "cpu_seconds": round(time.process_time() - began, 6), "try": 1}
+    if "error" not in record:
+        temporary = f"{_record_of(job)}.{os.getpid()}"
+        with open(temporary, "w") as file:
+            json.dump(record, file)
+        os.replace(temporary, _record_of(job))
+    return record
+
+
+def _holds(target: Format) -> Holds:
+    """What a partial holds: what the target will need.  Which of several value types that is, is known at the end."""
+    return target.holds._replace(values=True, keeps_stacks=True, tables=True)
