@@ -22,7 +22,7 @@ VERBS = {
     "view": "open that page in the browser, or another viewer",
     "annotate": "show source lines, or instructions, with their costs",
     "batch": "convert many files, each to one of its own",
-    "archive": "keep many profiles in one file: add, list, extract",
+    "archive": "keep many profiles in one file: add, list, extract, rm",
     "formats": "list the formats and what can be done with each",
 }
 

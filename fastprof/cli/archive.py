@@ -7,34 +7,71 @@ import json
 import os
 
 from fastprof import plan
+from fastprof.cli import say
 from fastprof.cli.arguments import (
     add_input_arguments,
     add_options,
     add_output_arguments,
     add_report_arguments,
     given_options,
+    heading_of,
 )
-from fastprof.cli.messages import Progress, tell
+from fastprof.cli.messages import Progress, Steps, tell
 from fastprof.cli.text import print_table
 from fastprof.core._typing import Any
 from fastprof.core.errors import UsageError
 from fastprof.core.options import Option
-from fastprof.verbs import adding, store
+from fastprof.verbs import adding, compact, store
 from fastprof.verbs.convert import convert
-from fastprof.verbs.inputs import expand
+from fastprof.verbs.extract import extract
+from fastprof.verbs.inputs import is_archive
 
 DESCRIPTION = """\
-Keep many profiles in one archive.  Similar profiles share
-storage.  Adding is safe: if it is interrupted, the profiles
-that were there stay readable."""
+Keep many profiles in one archive, a store.  Similar
+profiles share storage.  Every change is safe: if it is
+interrupted, what was there stays readable."""
 EXAMPLES = """\
 examples:
-  fastprof archive add nightly.fpa callgrind.out.101
+  fastprof archive add nightly.fpa runs/
   fastprof archive add nightly.fpa trace.xray --name mon
-  fastprof archive list nightly.fpa
+  fastprof archive list nightly.fpa 'host1/*' --sort size
+  fastprof top 'nightly.fpa:host1/*'
   fastprof archive extract nightly.fpa mon -o mon.callgrind
 
 `fastprof archive ACTION --help` has the options of each.
+"""
+_ADD = """\
+examples:
+  fastprof archive add nightly.fpa callgrind.out.101
+  fastprof archive add nightly.fpa runs/ --skip-existing
+  fastprof archive add nightly.fpa runs/ --replace
+  cat a.prof | fastprof archive add all.fpa - --name a
+"""
+_LIST = """\
+examples:
+  fastprof archive list nightly.fpa
+  fastprof archive list nightly.fpa 'host1/*' --sort date
+  fastprof archive list nightly.fpa --json | jq .[].name
+"""
+_EXTRACT = """\
+examples:
+  fastprof archive extract nightly.fpa mon -o mon.callgrind
+  fastprof archive extract nightly.fpa 'host1/*' -t pprof \\
+      -o out
+"""
+_RM = """\
+examples:
+  fastprof archive rm nightly.fpa mon 'host1/*'
+  fastprof archive compact nightly.fpa
+"""
+_COMPACT = """\
+examples:
+  fastprof archive compact nightly.fpa
+"""
+_VERIFY = """\
+examples:
+  fastprof archive verify nightly.fpa
+  fastprof archive verify nightly.fpa 'host1/*' --json
 """
 
 
@@ -45,71 +82,168 @@ def _extract_options() -> list[Option[Any]]:
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
 
-    def action(name: str, does: str) -> argparse.ArgumentParser:
-        description = f"{does.capitalize()}."
-        return actions.add_parser(name, help=does, description=description, formatter_class=parser.formatter_class)
+    def action(name: str, does: str, examples: str) -> argparse.ArgumentParser:
+        description = f"{does[0].upper()}{does[1:]}."
+        made = actions.add_parser(
+            name, help=does, description=description, epilog=examples, formatter_class=parser.formatter_class
+        )
+        made.set_defaults(parser=made)
+        made.add_argument("store", metavar="STORE", help="the archive")
+        return made
 
-    add = action("add", "add profiles to an archive")
-    add.add_argument("store", metavar="STORE", help="the archive; it is created if there is none")
+    def names(to: argparse.ArgumentParser, does: str, nargs: str = "*") -> None:
+        to.add_argument("names", nargs=nargs, metavar="NAME", help=f"{does}; may be a pattern: 'host1/*'")
+        to.set_defaults(more="names")
+
+    add = action("add", "add profiles to an archive, which is made if there is none", _ADD)
     add.add_argument("inputs", nargs="+", metavar="INPUT", help="a file, a directory, or - for standard input")
+    add.set_defaults(more="inputs")
     add.add_argument("--name", help="name of the profile in the archive, for a single INPUT (default: its file name)")
     add_input_arguments(add)
+    group = heading_of(add, "input")
+    group.add_argument("--skip-existing", action="store_true", help="leave out inputs whose names are there already")
+    group.add_argument("--replace", action="store_true", help="put inputs in the place of those of the same names")
+    group.add_argument(
+        "--keep-going", action="store_true", help="leave out inputs that cannot be added, and exit with code 3"
+    )
     add_report_arguments(add)
     add_options(add, adding.adding_options())
-    list_ = action("list", "list the profiles in an archive")
-    list_.add_argument("store", metavar="STORE", help="the archive")
+    list_ = action("list", "list the profiles in an archive", _LIST)
+    names(list_, "only these profiles")
+    list_.add_argument(
+        "--sort", choices=[*store.SORTS], default="added", metavar="KEY", help=f"one of {', '.join(store.SORTS)}"
+    )
     list_.add_argument("--json", action="store_true", help="print JSON")
-    extract = action("extract", "write one profile of an archive, in any format")
-    extract.add_argument("store", metavar="STORE", help="the archive")
-    extract.add_argument("name", metavar="NAME", help="the profile's name, as `fastprof archive list` shows it")
-    add_input_arguments(extract)
-    add_output_arguments(extract)
-    add_report_arguments(extract)
-    add_options(extract, _extract_options())
-    for one in (add, list_, extract):
-        one.set_defaults(parser=one)
+    get = action("extract", "write profiles of an archive, in any format", _EXTRACT)
+    names(get, "the profile, as `fastprof archive list` shows it", "+")
+    add_input_arguments(get)
+    add_output_arguments(get)
+    add_report_arguments(get)
+    add_options(get, _extract_options())
+    rm = action("rm", "remove profiles from an archive; `compact` frees their space", _RM)
+    names(rm, "the profile", "+")
+    pack = action("compact", "free the space of profiles that were removed or replaced", _COMPACT)
+    verify = action("verify", "check all checksums of an archive, and read its profiles", _VERIFY)
+    names(verify, "read only these profiles")
+    verify.add_argument("--json", action="store_true", help="print JSON")
+    for one in (rm, pack, verify):
+        one.add_argument("-q", "--quiet", action="store_true", help="print neither summary nor progress")
 
 
 def run(args: argparse.Namespace) -> int:
-    if args.action == "list":
-        return _list(args)
-    if args.action == "add":
-        return _add(args)
+    code: int = {"add": _add, "list": _list, "extract": _extract, "rm": _rm, "compact": _compact, "verify": _verify}[
+        args.action
+    ](args)
+    return code
+
+
+def _add(args: argparse.Namespace) -> int:
+    with Steps(args.quiet, "profiles") as steps:
+        report = adding.add(
+            args.store,
+            args.inputs,
+            name=args.name,
+            from_=args.from_,
+            skip_existing=args.skip_existing,
+            replace=args.replace,
+            keep_going=args.keep_going,
+            progress=Progress(args.quiet) if len(args.inputs) == 1 and not os.path.isdir(args.inputs[0]) else None,
+            done=steps,
+            **given_options(args, adding.adding_options()),
+        )
+    facts = report.facts
+    added = steps.name if facts["added"] == steps.n == 1 else _profiles(facts["added"])
+    counts = [f"{added} added"]
+    if facts["replaced"]:
+        counts.append(f"{facts['replaced']:,} of them in the place of others")
+    if facts["left out"]:
+        counts.append(f"{facts['left out']:,} left out that were there")
+    return tell(args, report, f"{', '.join(counts)} -> {args.store} ({facts['output bytes']:,} bytes)")
+
+
+def _profiles(n: int) -> str:
+    return f"{n:,} profile{'s' * (n != 1)}"
+
+
+def _list(args: argparse.Namespace) -> int:
+    members = store.members(args.store, args.names, sort=args.sort)
+    if args.json:
+        print(json.dumps(members, indent=2, default=str))
+        return 0
+    rows = [
+        (
+            m["name"],
+            m["view"],
+            m.get("format", "-"),
+            store.date(m["mtime"]) if "mtime" in m else "-",
+            m["rows"],
+            m["stored bytes"],
+            _total(m.get("totals")),
+        )
+        for m in members
+    ]
+    head = ("name", "view", "format", "date", "rows", "bytes", "total")
+    n_rows, n_bytes = sum(m["rows"] for m in members), sum(m["stored bytes"] for m in members)
+    last = (_profiles(len(members)), "", "", "", n_rows, n_bytes, "")
+    print_table([head, *rows, last], right=(4, 5))
+    return 0
+
+
+def _total(totals: Any) -> str:
+    """That of the first value type."""
+    if not totals:
+        return "-"
+    if isinstance(totals, list):
+        return f"{totals[0]:,}"
+    name = next(iter(totals))
+    return f"{totals[name]:,} {name}"
+
+
+def _extract(args: argparse.Namespace) -> int:
+    given = given_options(args, _extract_options())
+    names = args.names
+    if is_archive(args.store):
+        names = store.names(args.store, names, lenient="lenient" in given)
+    if len(names) > 1 or os.path.isdir(args.output) or args.output.endswith("/"):
+        if args.output == "-":
+            raise UsageError(f"{args.store}: {len(names):,} profiles need a directory to be written to: -o DIR")
+        with Steps(args.quiet, "profiles") as steps:
+            report = extract(args.store, names, args.output, to=args.to, done=steps, **given)
+        return tell(args, report, f"{_profiles(len(names))} -> {args.output}")
     report = convert(
         [args.store],
         args.output,
         from_=args.from_ or "archive",
         to=args.to,
         progress=Progress(args.quiet),
-        **given_options(args, _extract_options()) | {"member": args.name},
+        **given | {"member": names[0]},
     )
-    return tell(args, report, f"{args.name} -> {args.output}")
+    return tell(args, report, f"{names[0]} -> {args.output}")
 
 
-def _add(args: argparse.Namespace) -> int:
-    passed_over: list[str] = []
-    inputs = expand(args.inputs, passed_over.append)
-    if args.name is not None and len(inputs) > 1:
-        raise UsageError("--name names one INPUT, but there are several")
-    options = given_options(args, adding.adding_options())
-    code = 0
-    if "-" in inputs and args.name is None:
-        raise UsageError("standard input has no name: give one with --name")
-    with adding.adding(args.store) as session:
-        for path in inputs:
-            name = os.path.basename(path) if args.name is None else args.name
-            report = session.add(path, name, from_=args.from_, progress=Progress(args.quiet), **options)
-            while passed_over:
-                report.warn(passed_over.pop())
-            code = max(code, tell(args, report, f"{path} -> {args.store} as {name}"))
-    return code
-
-
-def _list(args: argparse.Namespace) -> int:
-    members = store.members(args.store)
-    if args.json:
-        print(json.dumps(members, indent=2, default=str))
-        return 0
-    rows = [(m["name"], m["view"], m["rows"], m["stored bytes"]) for m in members]
-    print_table([("name", "view", "rows", "bytes"), *rows], right=(2, 3))
+def _rm(args: argparse.Namespace) -> int:
+    removed = compact.remove(args.store, args.names)
+    if not args.quiet:
+        say(f"{_profiles(len(removed))} removed from {args.store}; compact frees their space")
     return 0
+
+
+def _compact(args: argparse.Namespace) -> int:
+    with Steps(args.quiet, "profiles") as steps:
+        before, after = compact.compact(args.store, steps)
+    if not args.quiet:
+        say(f"{args.store}: {before:,} bytes -> {after:,} bytes")
+    return 0
+
+
+def _verify(args: argparse.Namespace) -> int:
+    with Steps(args.quiet, "profiles") as steps:
+        wrong = compact.verify(args.store, args.names, steps)
+    if args.json:
+        print(json.dumps(wrong, indent=2))
+    elif wrong:
+        for one in wrong:
+            say(one["error"] + (f" (profile {one['name']})" if "name" in one else ""))
+    elif not args.quiet:
+        say(f"{args.store}: {_profiles(steps.n)} read, no errors")
+    return 1 if wrong else 0

@@ -40,6 +40,36 @@ class Progress:
         source.on_progress(moved, bar.close)
 
 
+class Steps:
+    """A progress bar over things that are done one after the other, if stderr is a terminal."""
+
+    def __init__(self, quiet: bool, unit: str) -> None:
+        self._on = not quiet and sys.stderr.isatty()
+        self._unit = unit
+        self._bar: Any = None
+        self.n = 0
+        self.name = ""
+
+    def __call__(self, name: str, n: int, of: int) -> None:
+        """`name` is done, number `n` of so many."""
+        self.name, self.n = name, n
+        if not self._on or of == 1:
+            return
+        if self._bar is None:
+            from tqdm import tqdm
+
+            ascii_only = True if os.environ.get("NO_COLOR") else None
+            self._bar = tqdm(total=of, unit=f" {self._unit}", leave=False, ascii=ascii_only, file=sys.stderr)
+        self._bar.update(n - self._bar.n)
+
+    def __enter__(self) -> Steps:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._bar is not None:
+            self._bar.close()
+
+
 def say_report(report: Report, headline: str) -> None:
     """The report for a person, on standard error."""
     parts = [headline]

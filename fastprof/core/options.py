@@ -322,6 +322,12 @@ class Options:
         other._defaults = defaults
         return other
 
+    def with_given(self, **given: Any) -> Options:
+        """The same, and these as if they had been given, too."""
+        other = Options(**self.given | given)
+        other._defaults = self._defaults
+        return other
+
     if TYPE_CHECKING:
 
         @overload

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import struct
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import lru_cache
 
@@ -36,7 +36,7 @@ from fastprof.formats.archive.sections import (
     with_header,
 )
 from fastprof.formats.archive.write import ArchiveWriter, BaseOf, empty, packed_index
-from fastprof.verbs.inputs import Progress, open_reader
+from fastprof.verbs.inputs import Failed, Progress, expand, open_reader
 from fastprof.verbs.store import located, locked, open_store
 
 Key = tuple[str, int, int]  # of a section: view, type, rank among those of its type in its profile
@@ -148,7 +148,8 @@ class Adding:
     """Profiles being added to a store, see `adding`."""
 
     def __init__(self, path: str, file: Any, source: Source, archive: Archive) -> None:
-        self._path, self._file, self._source, self._archive = path, file, source, archive
+        self._path, self._file, self._source = path, file, source
+        self.archive = archive  # by the last commit
         self._numbers = {member.name: member.number for member in archive.members}
         self._next = archive.number
         self._bases = Bases(source, archive.members[:])
@@ -298,7 +299,7 @@ class Adding:
         """
         if not self._added and not self._removed:
             return
-        old = self._archive
+        old = self.archive
         new = Archive([*old.members], 0, old.links, old.number)
         said = new.change(self._added, self._removed)
         highest = max((member.number for member in new.members), default=-1)
@@ -319,12 +320,12 @@ class Adding:
             raise
         new.links.append((self._end, len(said)))
         self._end = new.end = self._file.tell()
-        self._archive, self.changed = new, True
+        self.archive, self.changed = new, True
 
 
 @contextmanager
-def adding(path: str) -> Iterator[Adding]:
-    """Change the store at `path`, which is created if there is none.
+def adding(path: str, *, create: bool = True) -> Iterator[Adding]:
+    """Change the store at `path`, which with `create` is created if there is none.
 
     The old contents stay readable whatever happens: new profiles go behind the
     old index and are not part of the store before their own index is complete,
@@ -334,10 +335,10 @@ def adding(path: str) -> Iterator[Adding]:
     """
     if compression_of_name(path):
         raise UsageError(f"{path}: a store must be a plain file, not compressed")
-    with locked(path, create=True) as (file, created):
+    with locked(path, create=create) as (file, created):
         changed = False
         try:
-            if not file.seek(0, os.SEEK_END):
+            if create and not file.seek(0, os.SEEK_END):
                 # begin with a valid empty store, so that an interruption leaves one
                 file.write(empty())
             with open_store(path) as (source, archive):
@@ -352,10 +353,87 @@ def adding(path: str) -> Iterator[Adding]:
                 os.unlink(path)
 
 
-def append(path: str, input_: Any, name: str, **options: Any) -> Report:
-    """Add one profile to the store at `path`, see `adding`.  `options` are those of `Adding.add`."""
+Done = Callable[[str, int, int], None]  # is told of each input that is done: its name, which it is, of how many
+
+
+def add(
+    path: str,
+    inputs: Sequence[str],
+    *,
+    name: str | None = None,
+    from_: str | None = None,
+    skip_existing: bool = False,
+    replace: bool = False,
+    keep_going: bool = False,
+    progress: Progress | None = None,
+    done: Done = lambda name, n, of: None,
+    **options: Any,
+) -> Report:
+    """Add profiles to the store at `path`, see `adding`.
+
+    A file is called by its name, one in a directory by its path in there, a single one by `name` if that is given.  A
+    name that is taken is an error, before anything is added; with `skip_existing` the input is left out, with `replace`
+    it takes the place of what has its name.  With `keep_going` inputs that cannot be added are left out, which the
+    report counts as losses.  `report.facts` has how many were added, replaced and left out.
+    Errors: FastprofError and its subclasses; what was added before is in the store.
+    """
+    if skip_existing and replace:
+        raise UsageError("--skip-existing and --replace: what is there already can be kept or replaced, not both")
+    report = Report()
+
+    def failed(error: FastprofError) -> None:
+        if not keep_going or isinstance(error, UsageError):
+            raise error
+        report.losses.add("inputs-passed-over", "inputs that could not be read")
+        report.warn(str(error))
+
+    named = _named(path, inputs, name, report, failed)
     with adding(path) as session:
-        return session.add(input_, name, **options)
+        there = [each for each in named if each in session]
+        if there and not (skip_existing or replace or keep_going):
+            raise ThereAlready(
+                f"{path}: there is a profile {there[0]!r} already"
+                f"{f', and {len(there) - 1} more of these' * (len(there) > 1)}; see --skip-existing and --replace"
+            )
+        added = 0
+        for n, (each, input_) in enumerate(named.items(), 1):
+            if each not in there or not skip_existing:
+                try:
+                    said = session.add(input_, each, from_=from_, replace=replace, progress=progress, **options)
+                    report.take(said)
+                    added += 1
+                except FastprofError as error:
+                    failed(error)
+            done(each, n, len(named))
+    report.facts["added"] = added
+    report.facts["left out"] = len(there) if skip_existing else 0
+    report.facts["replaced"] = sum(each in session for each in there) if replace else 0
+    report.facts["output bytes"] = os.path.getsize(path) if os.path.exists(path) else 0
+    return report
+
+
+def _named(path: str, inputs: Sequence[str], name: str | None, report: Report, failed: Failed) -> dict[str, str]:
+    """The inputs by the names that they get in a store.  Errors: UsageError if two get the same."""
+    named: dict[str, str] = {}
+    folders = [given for given in inputs if os.path.isdir(given)]
+    for input_ in expand(inputs, report.warn, failed):
+        if os.path.exists(path) and os.path.exists(input_) and os.path.samefile(path, input_):
+            report.warn(f"{input_}: is the store itself, and is left out")
+            continue
+        folder = max((f for f in folders if input_.startswith(os.path.join(f, ""))), key=len, default="")
+        each = os.path.relpath(input_, folder) if folder else os.path.basename(os.path.normpath(input_))
+        if name is not None:
+            each = name
+        elif input_ == "-":
+            raise UsageError("standard input has no name: give one with --name")
+        if each in named:
+            if name is not None:
+                raise UsageError("--name names one INPUT, but there are several")
+            raise UsageError(
+                f"{named[each]} and {input_} would both be called {each!r}: give a directory that has both"
+            )
+        named[each] = input_
+    return named
 
 
 def write_piece(

@@ -12,7 +12,7 @@ from fastprof.core.errors import FastprofError
 from fastprof.core.model import Model
 from fastprof.core.options import Options, checked
 from fastprof.core.report import Report
-from fastprof.verbs.inputs import Progress, open_reader
+from fastprof.verbs.inputs import Progress, is_archive, open_reader
 
 
 def info(
@@ -25,10 +25,16 @@ def info(
     """Say what is in one input (`report.facts`).  It is read to its end, unless the format has a summary.
 
     A timeline also goes through the stack machine, whose repairs show entries
-    and exits that do not match.
+    and exits that do not match.  Of an archive that holds several profiles it says how many, unless `member` names one.
     """
     asked = checked(options, plan.known_options())
     model, report = Model(), Report()
+    if isinstance(path, (str, os.PathLike)) and is_archive(os.fspath(path)) and from_ is None and not asked.given:
+        from fastprof.verbs.store import facts
+
+        report.facts = facts(os.fspath(path)) or {}
+        if report.facts:
+            return report
     reader = open_reader(path, from_, model, asked, report, progress)
     try:
         plan.refuse_idle(asked, [reader])

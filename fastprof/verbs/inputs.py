@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import stat
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from types import TracebackType
@@ -17,6 +18,7 @@ from fastprof.core.options import LENIENT, Options
 from fastprof.core.report import Report
 from fastprof.core.source import Source
 from fastprof.core.streams import name_of, standard_stream
+from fastprof.formats.archive import MAGIC, MEMBER
 
 Progress = Callable[[Source], None]
 Failed = Callable[[FastprofError], None]  # is told of an input that cannot be read, and raises or returns
@@ -29,7 +31,7 @@ def open_reader(
 
     Errors: FastprofError and its subclasses.
     """
-    source = _source(path, options, report)
+    source, options = _opened(path, options, report)
     try:
         if progress is not None:
             progress(source)
@@ -39,11 +41,47 @@ def open_reader(
         raise
 
 
-def _source(path: Any, options: Options, report: Report) -> Source:
+def _opened(path: Any, options: Options, report: Report) -> tuple[Source, Options]:
+    """The source of an input, and the options for its reader: of STORE:NAME those that choose the profile."""
+
     def lost(what: str) -> None:
         report.losses.add("input-damage", what)
 
-    return Source(path, lost=lost if options[LENIENT] else None)
+    handler = lost if options[LENIENT] else None
+    at = in_store(path)
+    if at is None:
+        return Source(path, lost=handler), options
+    if MEMBER in options:
+        raise UsageError(f"{path}: names a profile of the archive, and so does {MEMBER.flag}")
+    store, name = at
+    return Source(store, path, lost=handler), options.with_given(**{MEMBER.name: name})
+
+
+def in_store(path: Any) -> tuple[str, str] | None:
+    """STORE and NAME of an input STORE:NAME, a profile of an archive; None of any other input.
+
+    A file that is really called so is what is meant.
+    """
+    if not isinstance(path, str) or ":" not in path or os.path.lexists(path):
+        return None
+    ends = [i for i, c in enumerate(path) if c == ":"]
+    return next(((path[:i], path[i + 1 :]) for i in ends if is_archive(path[:i])), None)
+
+
+def is_archive(path: str) -> bool:
+    """Whether a plain file begins as archives do."""
+    try:
+        if not stat.S_ISREG(os.stat(path).st_mode):
+            return False
+        with open(path, "rb") as file:
+            return file.read(len(MAGIC)) == MAGIC
+    except (OSError, ValueError):  # ValueError: a NUL byte
+        return False
+
+
+def is_file(path: Any) -> bool:
+    """Whether it is an input that can be opened again and again."""
+    return isinstance(path, str) and path != "-" and (os.path.isfile(path) or in_store(path) is not None)
 
 
 def _reader(source: Source, from_: str | None, model: Model, options: Options, report: Report) -> Reader:
@@ -82,9 +120,8 @@ class Inputs:
         one = len(paths) == 1
         try:
             for path in paths:
-                again = isinstance(path, str) and path != "-" and os.path.isfile(path)
                 try:
-                    self.all.append(self._look(path) if again and (failed or not one) else self._stay(path))
+                    self.all.append(self._look(path) if is_file(path) and (failed or not one) else self._stay(path))
                 except FastprofError as error:
                     self._pass_over(error)
         except BaseException:
@@ -98,15 +135,15 @@ class Inputs:
 
     def _stay(self, path: Any) -> Reader:
         """A reader that stays open."""
-        source = _source(path, self._options, self._report)
+        source, options = _opened(path, self._options, self._report)
         self._open.append(source)
         if self._progress is not None:
             self._progress(source)
         if self._failed:
             if source.folder is None:
                 source.spool()
-            _read_to_its_end(_reader(source, self._from, Model(), self._options, Report()))
-        return _reader(source, self._from, self._model, self._options, self._report)
+            _read_to_its_end(_reader(source, self._from, Model(), options, Report()))
+        return _reader(source, self._from, self._model, options, self._report)
 
     def _look(self, path: str) -> Input:
         # what it says of itself it says again when it is read
@@ -120,7 +157,7 @@ class Inputs:
     def rows(self, seen: _Closed, capacity: int | None, keep: bool) -> Iterator[Batch]:
         """The rows of a file that was looked at."""
         try:
-            source = _source(seen.name, self._options, self._report)
+            source, options = _opened(seen.name, self._options, self._report)
             self._open.append(source)
             if source.identity != seen.identity:
                 raise FastprofError(f"{seen.name}: has changed since it was looked at, while other inputs were read")
@@ -129,7 +166,7 @@ class Inputs:
             return
         if self._progress is not None:
             self._progress(source)
-        reader = _reader(source, seen.format, self._model, self._options, self._report)
+        reader = _reader(source, seen.format, self._model, options, self._report)
         yield from reader.rows(capacity, keep=keep)
         seen.n_read, seen.advice = reader.n_read, reader.advice
         self._open.remove(source)
@@ -188,6 +225,7 @@ def expand(paths: Iterable[Any], warn: Callable[[str], None], failed: Failed | N
 
     Names in a directory that begin with a dot are ignored, links to directories not followed.  `warn` is told of what
     else in it is no file.  A directory that cannot be read or has no files is an error, or given to `failed`.
+    STORE:NAME, a profile of an archive, may have a pattern for names, as a shell has them, and stands for all of these.
     An empty file NAME is left out if NAME-01 or NAME.1-01 is there: Callgrind leaves it with --separate-threads.
     """
     found: list[Any] = []
@@ -203,6 +241,12 @@ def expand(paths: Iterable[Any], warn: Callable[[str], None], failed: Failed | N
                 if failed is None:
                     raise
                 failed(error)
+        elif (at := in_store(path)) is not None:
+            from fastprof.verbs.store import names  # what archives need is loaded where there is one
+
+            store, pattern = at
+            # if the index is damaged, reading a profile says so, or with --lenient does without it
+            found += [f"{store}:{name}" for name in names(store, [pattern], lenient=True)]
         else:
             found.append(path)
     if len(found) == 1:

@@ -5,15 +5,17 @@ from __future__ import annotations
 import fcntl
 import os
 import stat
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from datetime import datetime
 
 from fastprof.core._typing import Any
 from fastprof.core.errors import FastprofError, FormatError, UsageError
 from fastprof.core.source import Source
-from fastprof.formats.archive.index import Archive, load, read_end
+from fastprof.formats.archive.index import Archive, load, matching, read_about, read_end, read_value_types
 from fastprof.formats.archive.read import ArchiveReader
-from fastprof.formats.archive.sections import Codec, SectionError
+from fastprof.formats.archive.sections import Codec, Member, SectionError
 
 
 @contextmanager
@@ -26,39 +28,119 @@ def located(path: str) -> Iterator[None]:
 
 
 @contextmanager
-def open_store(path: str) -> Iterator[tuple[Source, Archive]]:
+def open_store(path: str, *, lenient: bool = False) -> Iterator[tuple[Source, Archive]]:
     """Errors: FastprofError and its subclasses."""
     with Source(path) as source:
         if not source.seekable:
             raise UsageError(f"{path}: a store must be a plain file{', not compressed' * bool(source.compression)}")
         with located(path):
-            archive = load(source, Codec(), lenient=False)
+            archive = load(source, Codec(), lenient)
         yield source, archive
 
 
-def members(path: str) -> list[dict[str, Any]]:
-    """What a store holds, from its index alone: name, view, rows, stored bytes, totals and times of each profile."""
+def chosen(path: str, archive: Archive, patterns: Iterable[str]) -> list[Member]:
+    """The profiles of these names or patterns, in their order in the store; all if there are none.
+
+    Errors: UsageError for one that no profile has.
+    """
+    patterns = [*patterns]
+    numbers: set[int] = set()
+    for pattern in patterns:
+        found = matching(archive.members, pattern)
+        if not found:
+            there = ", ".join(member.name for member in archive.members[:20])
+            raise UsageError(f"{path}: the archive has no profile {pattern!r}: {there or 'it is empty'}")
+        numbers |= {member.number for member in found}
+    return [member for member in archive.members if not patterns or member.number in numbers]
+
+
+def names(path: str, patterns: Iterable[str] = (), *, lenient: bool = False) -> list[str]:
+    """The names of the profiles in a store that `patterns` choose.  Errors: FastprofError and its subclasses."""
+    with open_store(path, lenient=lenient) as (_, archive):
+        return [member.name for member in chosen(path, archive, patterns)]
+
+
+SORTS: dict[str, Callable[[dict[str, Any]], Any]] = {
+    "added": lambda _: 0,
+    "name": lambda entry: entry["name"],
+    "format": lambda entry: (entry.get("format", ""), entry["name"]),
+    "date": lambda entry: entry.get("mtime", 0),
+    "rows": lambda entry: -entry["rows"],
+    "size": lambda entry: -entry["stored bytes"],
+}
+
+
+def members(path: str, patterns: Iterable[str] = (), *, sort: str = "added") -> list[dict[str, Any]]:
+    """What a store holds, without reading rows: for each profile that `patterns` choose its name, view, rows, stored
+    bytes, and what is known of format, file, totals and times.
+
+    `sort` is one of SORTS.  Errors: FastprofError and its subclasses.
+    """
+    if sort not in SORTS:
+        raise UsageError(f"a store cannot be sorted by {sort!r:.80}, only by {', '.join(SORTS)}")
+    codec = Codec()
     with open_store(path) as (source, archive), located(path):
+        entries = [_entry(source, codec, member) for member in chosen(path, archive, patterns)]
+    return sorted(entries, key=SORTS[sort])
+
+
+def _entry(source: Source, codec: Codec, member: Member) -> dict[str, Any]:
+    read_end(source, codec, member)
+    read_about(source, codec, member)
+    types = read_value_types(source, codec, member)
+    entry: dict[str, Any] = {
+        "name": member.name,
+        "view": member.view,
+        **member.about,
+        "rows": member.rows,
+        "chunks": len(member.chunks),
+        "stored bytes": sum(nbytes for _, _, nbytes in member.sections),
+    }
+    times = [chunk.times for chunk in member.chunks.values() if chunk.times]
+    if times:
+        entry["first time"], entry["last time"] = min(t[0] for t in times), max(t[1] for t in times)
+    end = member.end or {}
+    entry.update((key, end[key]) for key in ("totals", "facts", "repairs", "losses") if key in end)
+    if "totals" in end and len(types) >= len(end["totals"]):
+        entry["totals"] = {type_.name: n for type_, n in zip(types, end["totals"], strict=False)}
+    return entry
+
+
+def facts(path: str) -> dict[str, Any] | None:
+    """What `info` says of a store; None of an archive of one profile.
+
+    Errors: FastprofError and its subclasses.
+    """
+    codec = Codec()
+    with open_store(path) as (source, archive), located(path):
+        if len(archive.members) == 1:
+            return None
         for member in archive.members:
-            read_end(source, Codec(), member)
-    found = []
-    for member in archive.members:
-        times = [c.times for c in member.chunks.values() if c.times]
-        end = member.end or {}
-        entry = {
-            "name": member.name,
-            "view": member.view,
-            "rows": member.rows,
-            "chunks": len(member.chunks),
-            "stored bytes": sum(nbytes for _, _, nbytes in member.sections),
+            read_about(source, codec, member)
+        found = archive.members
+        used = sum(nbytes for member in found for _, _, nbytes in member.sections)
+        times = sorted(member.about["mtime"] for member in found if "mtime" in member.about)
+        said = {
+            "file": path,
+            "format": ArchiveReader.format,
+            "profiles": len(found),
+            "profiles by view": dict(Counter(member.view for member in found)),
+            "profiles by format": dict(Counter(member.about.get("format", "unknown") for member in found)),
+            "records": sum(member.rows for member in found),
+            "bytes": source.size,
+            "bytes of profiles": used,
         }
         if times:
-            entry["first time"], entry["last time"] = min(t[0] for t in times), max(t[1] for t in times)
-        for key in ("totals", "facts", "repairs", "losses"):
-            if key in end:
-                entry[key] = end[key]
-        found.append(entry)
-    return found
+            said["first file of"], said["last file of"] = date(times[0]), date(times[-1])
+        return said
+
+
+def date(mtime: int) -> str:
+    """ "2026-11-22 09:35:00", in local time."""
+    try:
+        return datetime.fromtimestamp(mtime // 10**9).isoformat(sep=" ")
+    except (ValueError, OverflowError, OSError):
+        return str(mtime)
 
 
 @contextmanager

@@ -15,7 +15,7 @@ from fastprof.verbs import adding
 from tests.reference import archive as reference
 from tests.support.archives import graph, stacks, timeline, write_archive
 from tests.unit.test_archive import read_dump, sections
-from tests.unit.test_archive_store import names
+from tests.unit.test_archive_store import _add, names
 
 
 def _piece(tmp_path: Path, base: dict[str, Any], data: bytes, name: str) -> str:
@@ -86,7 +86,7 @@ def test_pieces_made_at_once_share_too(tmp_path: Path, packed: list[int]) -> Non
 def test_a_piece_knows_what_was_there_before_the_session(tmp_path: Path) -> None:
     store = tmp_path / "s.fpa"
     for i, maker in enumerate((graph, stacks, timeline)):
-        adding.append(str(store), write_archive(maker, rows=2000)[0], f"old{i}")
+        _add(store, f"old{i}", write_archive(maker, rows=2000)[0])
     with adding.adding(str(store)) as session:
         base = session.base()
         for maker in (graph, stacks, timeline):
@@ -105,7 +105,7 @@ def test_a_store_made_anew_has_other_bases(tmp_path: Path) -> None:
     for i in range(2):
         store = tmp_path / "s.fpa"
         store.unlink(missing_ok=True)
-        adding.append(str(store), write_archive(graph, rows=2000, changed=10 * i)[0], "old")
+        _add(store, "old", write_archive(graph, rows=2000, changed=10 * i)[0])
         data, want = write_archive(graph, rows=2000, changed=1)
         with adding.adding(str(store)) as session:
             base = session.base()
@@ -116,7 +116,7 @@ def test_a_store_made_anew_has_other_bases(tmp_path: Path) -> None:
 def test_a_piece_that_is_damaged_leaves_the_store_alone(tmp_path: Path) -> None:
     store = tmp_path / "s.fpa"
     data, want = write_archive(graph, rows=2000)
-    adding.append(str(store), data, "old")
+    _add(store, "old", data)
     before = store.read_bytes()
     with adding.adding(str(store)) as session:
         base = session.base()

@@ -29,7 +29,8 @@ from tests.unit.test_archive import MAKERS, read_dump, sections
 
 
 def _add(store: Path, name: str, data: bytes) -> Report:
-    return adding.append(str(store), data, name)
+    with adding.adding(str(store)) as session:
+        return session.add(data, name)
 
 
 def test_store(tmp_path: Path) -> None:
@@ -226,7 +227,7 @@ def dying(self, data):
     left -= len(data)
     write(self, data)
 sink.Sink.write = dying
-adding.append(sys.argv[1], sys.argv[2], sys.argv[3])
+adding.add(sys.argv[1], [sys.argv[2]], name=sys.argv[3])
 """
 
 
@@ -263,7 +264,7 @@ ADDING = """
 import sys
 from fastprof.verbs import adding
 for i in range(5):
-    adding.append(sys.argv[1], sys.argv[2], f"{sys.argv[3]}.{i}")
+    adding.add(sys.argv[1], [sys.argv[2]], name=f"{sys.argv[3]}.{i}")
 """
 
 
@@ -376,7 +377,7 @@ def test_an_error_in_the_middle_keeps_what_was_added_before(tmp_path: Path) -> N
 
 # As DYING, but adds the profile under several names in one go.
 DYING_AMONG_SEVERAL = DYING.replace(
-    "adding.append(sys.argv[1], sys.argv[2], sys.argv[3])",
+    "adding.add(sys.argv[1], [sys.argv[2]], name=sys.argv[3])",
     """with adding.adding(sys.argv[1]) as session:
     for name in sys.argv[3].split():
         session.add(sys.argv[2], name)""",

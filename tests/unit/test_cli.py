@@ -431,8 +431,9 @@ def test_options_may_be_a_mapping_and_tuples_lists(tmp_path: Path) -> None:
     store, threads = tmp_path / "a.fpa", []
     for name in (POOL, EVENTS):
         run("archive", "add", str(store), name)
+    assert fastprof.info(store).facts["profiles"] == 2
     with pytest.raises(fastprof.UsageError, match="holds several profiles"):
-        fastprof.info(store)
+        fastprof.open(store)
     chosen: Any = {"member": Path(POOL).name, "lenient": True}
     whole = fastprof.info(store, **chosen).facts
     with fastprof.open(store, **chosen) as profile:

@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from fnmatch import fnmatchcase
 
+from fastprof.core._typing import Any
+from fastprof.core.errors import printable
+from fastprof.core.model import Part
 from fastprof.core.report import Counts
 from fastprof.core.shapes import fits
 from fastprof.core.source import Source
 from fastprof.formats.archive import sections as archive_sections
+from fastprof.formats.archive.parts import from_plain
 from fastprof.formats.archive.sections import (
     END,
     FILE_HEADER_NBYTES,
@@ -16,6 +21,7 @@ from fastprof.formats.archive.sections import (
     MEMBER,
     NUMBERS,
     OPTIONAL,
+    PARTS,
     ROWS,
     SOURCE,
     TRAILER,
@@ -65,13 +71,28 @@ class Archive:
         return said
 
 
+_last: tuple[tuple[Any, ...], Archive] | None = None
+
+
 def load(source: Source, codec: Codec, lenient: bool) -> Archive:
-    """Read the index of an archive.
+    """Read the index of an archive, unless it is of the file that was asked for last, as it is for one of its profiles
+    after the other.  Nobody changes what it returns.
 
     If the file does not end with a valid index, an append was interrupted, and
     the last index inside the file is taken.  With `lenient` the index is rebuilt
     from the sections instead.  Errors: SectionError.
     """
+    global _last
+    key = (source.identity, lenient)
+    if _last is not None and _last[0] == key:
+        return _last[1]
+    archive = _load(source, codec, lenient)
+    if source.identity is not None:
+        _last = key, archive
+    return archive
+
+
+def _load(source: Source, codec: Codec, lenient: bool) -> Archive:
     assert source.size is not None
     archive_sections.check_file_header(source.read_at(0, FILE_HEADER_NBYTES))
     size = source.size
@@ -83,6 +104,22 @@ def load(source: Source, codec: Codec, lenient: bool) -> Archive:
             if not lenient:
                 raise
     return _rebuild(source, codec, size, lenient)
+
+
+def matching(members: Iterable[Member], pattern: str) -> list[Member]:
+    """The members of this name, or else those whose names it is a pattern for, as a shell has them: `*` is any text.
+
+    A name may also be as `archive list` prints one that no terminal should get as it is.
+    """
+    members = [*members]
+    for found in (
+        [member for member in members if member.name == pattern],
+        [member for member in members if printable(member.name) == pattern],
+        [member for member in members if fnmatchcase(member.name, pattern)],
+    ):
+        if found:
+            return found
+    return []
 
 
 def load_at(source: Source, codec: Codec, offset: int) -> Archive:
@@ -107,6 +144,27 @@ def read_about(source: Source, codec: Codec, member: Member) -> None:
         member.about = {name: said[name] for name in SOURCE if name in said}
         if not fits(member.about, SOURCE):
             raise SectionError(offset, f"head of the profile: {member.about!r:.120}")
+
+
+def read_value_types(source: Source, codec: Codec, member: Member) -> list[Any]:
+    """The value types of a member's totals, [] if its parts have different ones.  Errors: SectionError."""
+    found: dict[int, list[Any]] = {}
+    for offset, type_, _ in member.sections:
+        if type_ == PARTS:
+            section = read_header(source, offset)
+            for entry in unpack_metadata(section, payload(source, codec, section), list):
+                if not fits(entry, [int, dict]):
+                    raise SectionError(offset, f"parts: an entry is {entry!r:.80}")
+                found[entry[0]] = _part(entry[1], offset).value_types
+    first = next(iter(found.values()), [])
+    return first if all(types == first for types in found.values()) else []
+
+
+def _part(plain: dict[Any, Any], offset: int) -> Part:
+    try:
+        return from_plain(plain)
+    except ValueError as error:
+        raise SectionError(offset, f"parts: {error}") from None
 
 
 def read_header(source: Source, offset: int) -> Section:

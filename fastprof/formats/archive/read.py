@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from fastprof.core._c import ffi, lib
 from fastprof.core._typing import Any
 from fastprof.core.engine import Reader, Summary
-from fastprof.core.errors import FormatError, UsageError, printable
+from fastprof.core.errors import FormatError, UsageError
 from fastprof.core.model import VIEWS, Model, Part, ValueType
 from fastprof.core.options import LENIENT, PART, THREADS, TIME_RANGE, UINT64, Options
 from fastprof.core.owner import owned
@@ -21,7 +21,7 @@ from fastprof.core.shapes import fits
 from fastprof.core.source import Source
 from fastprof.formats.archive import MEMBER as MEMBER_NAME
 from fastprof.formats.archive import sections as archive_sections
-from fastprof.formats.archive.index import load, payload, read_end, read_header
+from fastprof.formats.archive.index import load, matching, payload, read_end, read_header
 from fastprof.formats.archive.parts import from_plain
 from fastprof.formats.archive.sections import (
     BASED,
@@ -108,12 +108,12 @@ class ArchiveReader(Reader):
                 return members[0]
             if not members:
                 raise FormatError(self.source.name, self.format, "no profile in this archive")
-        found = [m for m in members if m.name == wanted]
-        # or as `archive list` prints a name that no terminal should get as it is
-        shown = [m for m in members if printable(m.name) == wanted]
-        found = found or (shown if len({m.name for m in shown}) == 1 else [])
-        if found:
-            return found[-1]
+        else:
+            found = matching(members, wanted)
+            if len({m.name for m in found}) == 1:
+                return found[-1]
+            if found:
+                members, wanted = found, None
         names = ", ".join(m.name or f"number {m.number}" for m in members[:20])
         what = "holds several profiles" if wanted is None else f"has no profile {wanted!r}"
         raise UsageError(f"{self.source.name}: the archive {what}: {names}")

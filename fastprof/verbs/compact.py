@@ -1,0 +1,108 @@
+"""Taking profiles out of a store, freeing their space, and checking what is there."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+
+from fastprof.core._typing import Any
+from fastprof.core.errors import FastprofError, FormatError
+from fastprof.core.model import Model
+from fastprof.core.options import Options
+from fastprof.core.report import Report
+from fastprof.core.source import Source
+from fastprof.formats.archive.index import Archive, read_stored
+from fastprof.formats.archive.read import ArchiveReader
+from fastprof.formats.archive.sections import FILE_HEADER_NBYTES, SectionError, scan
+from fastprof.formats.archive.write import empty
+from fastprof.verbs.adding import Adding, adding
+from fastprof.verbs.inputs import open_reader
+from fastprof.verbs.store import chosen, located, locked, open_store
+
+Done = Callable[[str, int, int], None]  # is told of each profile that is done: its name, which it is, of how many
+
+
+def remove(path: str, patterns: Iterable[str]) -> list[str]:
+    """Take the profiles of these names or patterns out of a store.  Returns their names.
+
+    Their space is freed by `compact`: what is left may be stored against them.
+    Errors: FastprofError and its subclasses, also for a pattern that no profile has; then nothing is changed.
+    """
+    with adding(path, create=False) as session:
+        found = [member.name for member in chosen(path, session.archive, patterns)]
+        for name in found:
+            session.remove(name)
+        return found
+
+
+def compact(path: str, done: Done = lambda name, n, of: None) -> tuple[int, int]:
+    """Write a store anew, without what was removed from it.  Returns its size before and after.
+
+    Only what was stored against something that is not there any more is compressed again.  The new file takes the old
+    one's place when it is whole and on the disk.  Errors: FastprofError and its subclasses; then the old one is there.
+    """
+    with locked(path, create=False) as (file, _), open_store(path) as (source, archive):
+        there = os.path.realpath(path)  # a symbolic link stays one
+        # One name, so that what a process left behind that was killed is written over.  The lock keeps others away.
+        new = os.path.join(os.path.dirname(there), f".{os.path.basename(there)}.compact")
+        try:
+            try:
+                after = _copy(path, source, archive, new, os.fstat(file.fileno()).st_mode & 0o777, done)
+                os.replace(new, there)
+            except BaseException:
+                with suppress(FileNotFoundError):
+                    os.unlink(new)
+                raise
+        except OSError as error:
+            raise FastprofError(f"{path}: {error.strerror or error}") from None
+        assert source.size is not None
+        return source.size, after
+
+
+def _copy(path: str, source: Source, archive: Archive, new: str, mode: int, done: Done) -> int:
+    """Write the profiles of a store to the file `new`.  Returns its size."""
+    with open(new, "w+b", buffering=0) as file:
+        os.fchmod(file.fileno(), mode)
+        file.write(empty())
+        with open_store(new) as (written, nothing), located(path):
+            session = Adding(path, file, written, nothing)
+            at: dict[int, int] = {}
+            for n, member in enumerate(archive.members, 1):
+                session.copy(source, member, at)
+                done(member.name, n, len(archive.members))
+            session.commit()
+        return os.fstat(file.fileno()).st_size
+
+
+def verify(path: str, patterns: Iterable[str] = (), done: Done = lambda name, n, of: None) -> list[dict[str, Any]]:
+    """Check a store: the checksums of all its sections, and every row of the profiles that `patterns` choose.
+
+    Returns what is wrong, in the order of the file: "error", and "name" of the profile if it is one's.
+    Errors: FastprofError and its subclasses, if its index cannot be read.
+    """
+    wrong: list[dict[str, Any]] = []
+    with open_store(path) as (source, archive):
+        found = chosen(path, archive, patterns)
+        names = {offset: member.name for member in archive.members for offset, _, _ in member.sections}
+        for section in scan(source.read_at, FILE_HEADER_NBYTES, archive.end):
+            offset = section.offset
+            try:
+                if isinstance(section, SectionError):
+                    raise section
+                read_stored(source, section)
+            except SectionError as error:
+                located_error = FormatError(path, ArchiveReader.format, error.detail, offset=error.offset)
+                wrong.append({"error": str(located_error)} | ({"name": names[offset]} if offset in names else {}))
+    for n, member in enumerate(found, 1):
+        try:
+            reader = open_reader(path, ArchiveReader.format, Model(), Options(member=member.name), Report())
+            with reader.source:
+                for _ in reader.rows():
+                    pass
+        except FastprofError as error:
+            said = {"error": str(error), "name": member.name}
+            if said not in wrong:
+                wrong.append(said)
+        done(member.name, n, len(found))
+    return wrong
