@@ -20,7 +20,7 @@ from fastprof.core._typing import Any, NamedTuple
 from fastprof.core.engine import EVERYTHING, Format, Holds, Input, Writer
 from fastprof.core.errors import UsageError, inputs_of
 from fastprof.core.model import Batch, Model
-from fastprof.core.options import LENIENT, Option, Options
+from fastprof.core.options import CORES, LENIENT, Option, Options
 from fastprof.core.report import Report
 from fastprof.symbols import SYMBOLIZE, SYMBOLS
 
@@ -252,7 +252,7 @@ def refuse_total_loss(inputs: Iterable[Input], writer: Writer, report: Report) -
 
 def known_options() -> list[Option[Any]]:
     """All options, each once, in the order of their owners."""
-    found: dict[Option[Any], None] = {LENIENT: None}
+    found: dict[Option[Any], None] = {LENIENT: None, CORES: None}
     for operator in bridges.OPERATORS:
         found |= dict.fromkeys(operator.options)
     for f in formats.formats():
@@ -262,7 +262,7 @@ def known_options() -> list[Option[Any]]:
 
 def reading_options() -> list[Option[Any]]:
     """The options that readers look at."""
-    found: dict[Option[Any], None] = {LENIENT: None}
+    found: dict[Option[Any], None] = {LENIENT: None, CORES: None}
     for operator in bridges.SELECT.values():
         found |= dict.fromkeys(operator.options)
     for f in formats.formats():
@@ -283,7 +283,7 @@ def idle(
     if not options.given:
         return []
     sources = [formats.get(input_.format) for input_ in inputs]
-    used = {LENIENT, *(target.writes if target else ())}
+    used: set[Option[Any]] = {LENIENT, CORES, *(target.writes if target else ())}
     used |= plan.looked_at if plan else {*bridges.SELECT[inputs[0].view].options}
     used.update(*(source.reads for source in sources))
     used.update(set.intersection(*(set(source.selects) for source in sources)))
@@ -319,7 +319,7 @@ def refuse_idle(
 
 def owners(option: Option[Any]) -> str:
     """The formats and operators that look at an option, for a sentence."""
-    if option is LENIENT:
+    if option in (LENIENT, CORES):
         return "reading any format"
     found = [f"reading {f.name}" for f in formats.formats() if option in (*f.reads, *f.selects)]
     found += [f"writing {f.name}" for f in formats.formats() if option in f.writes]

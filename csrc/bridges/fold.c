@@ -37,6 +37,7 @@ void fp_fold_free(struct fp_fold *f) {
     free(f->names);
     free(f->group_ranks);
     free(f->groups_in_order);
+    free(f->group_as);
     free(f->child);
     free(f->sibling);
     free(f);
@@ -58,7 +59,6 @@ enum { MANY_SWITCHED = 1 << 15 }; /* frames, within a batch */
 #endif
 
 static struct fp_fold_thread *switch_to(struct fp_fold *f, uint32_t thread) {
-    if (fp_array_zeroed(&f->threads, &f->cap_threads, (uint64_t)thread + 1, sizeof *f->threads)) return NULL;
     struct fp_fold_thread *t = &f->threads[thread];
     if (t->frames && thread == f->current) return t;
     if (!t->frames) {
@@ -68,7 +68,7 @@ static struct fp_fold_thread *switch_to(struct fp_fold *f, uint32_t thread) {
         t->n = 1;
         t->first = UINT64_MAX;
     }
-    if (f->current < f->cap_threads && f->threads[f->current].frames) {
+    if (f->current < f->n_threads && f->threads[f->current].frames) {
         count_active(f, &f->threads[f->current], UINT32_MAX); /* minus one */
         f->switched += f->threads[f->current].n;
     }
@@ -85,11 +85,20 @@ static uint32_t only_name(struct fp_fold *f, uint32_t function) {
     return name == FP_NO_ID ? FP_NO_ID : fp_model_function(f->model, 0, 0, name, 0, 0);
 }
 
-static int function_room(struct fp_fold *f) {
-    const uint32_t had = f->n_functions, n = f->model->functions.n;
+static int know_threads(struct fp_fold *f) {
+    const struct fp_table *threads = &f->model->threads;
+    if (fp_array_zeroed(&f->threads, &f->cap_threads, threads->n, sizeof *f->threads)) return FP_E_NOMEM;
+    for (; f->n_threads < threads->n; f->n_threads++)
+        memcpy(f->threads[f->n_threads].who, fp_table_row(threads, f->n_threads), sizeof f->threads->who);
+    return 0;
+}
+
+int fp_fold_know(struct fp_fold *f, const struct fp_fold *like) {
+    if (know_threads(f)) return FP_E_NOMEM;
+    const uint32_t had = f->n_functions, n = like ? like->n_functions : f->model->functions.n;
     if (fp_array_zeroed(&f->by_function, &f->cap_functions, n, sizeof *f->by_function)) return FP_E_NOMEM;
     for (uint32_t i = had; i < n; i++) {
-        const uint32_t as = f->by & FP_FOLD_BY_NAME ? only_name(f, i) : i;
+        const uint32_t as = like ? like->by_function[i].as : f->by & FP_FOLD_BY_NAME ? only_name(f, i) : i;
         if (as == FP_NO_ID) return FP_E_NOMEM;
         f->by_function[i].last_from = FP_FOLD_NOWHERE;
         f->by_function[i].as = as;
@@ -104,7 +113,7 @@ static uint32_t group_of(struct fp_fold *f, uint32_t thread, uint32_t cpu) {
     const uint32_t by = (uint32_t)f->by & FP_FOLD_BY_THREAD;
     if (f->into == FP_FOLD_ARCS) return by ? thread : 0;
     if (!by && !(f->by & FP_FOLD_BY_CPU)) return 0;
-    const uint32_t *row = fp_table_row(&f->model->threads, thread);
+    const uint32_t *row = f->threads[thread].who;
     uint32_t group[FP_GROUP_WIDTH] = {[FP_GROUP_CPU] = cpu};
     if (by & FP_FOLD_BY_PID) group[FP_GROUP_PID] = row[FP_THREAD_PID];
     if (by & FP_FOLD_BY_TID) group[FP_GROUP_TID] = row[FP_THREAD_TID];
@@ -137,9 +146,9 @@ static int too_long(const struct fp_fold *f, int overflowed) {
     return overflowed & (f->into == FP_FOLD_TREE ? SELF : TICKS);
 }
 
-static int fail_too_long(const struct fp_fold *f, struct fp_err *err) {
+int fp_fold_fail_too_long(const struct fp_fold *f, struct fp_err *err) {
     if (f->into == FP_FOLD_TREE) return fp_fail_beyond(err, FP_FOLD_PATH_COST, FP_FOLD_TIME, "2^63 - 1");
-    return fp_fail_beyond(err, "the inclusive time of a call arc", FP_FOLD_TIME, "2^64 - 1 ticks");
+    return fp_fail_beyond(err, FP_FOLD_TIME_OF_CALLS, FP_FOLD_TIME, "2^64 - 1 ticks");
 }
 
 /* Once the arcs have outgrown the caches, every lookup waits for memory twice.
@@ -269,6 +278,10 @@ static int put_by_thread(struct fp_fold *f, const struct fp_batch *in, uint32_t 
     return status;
 }
 
+void fp_fold_shards(const struct fp_batch *in, uint32_t n_shards, uint8_t *wanted) {
+    for (uint32_t i = 0; i < in->n; i = run_of(in->thread, i, in->n)) wanted[in->thread[i] % n_shards] = 1;
+}
+
 enum { MANY_ARCS = 1 << 15, FAR = 24, NEAR = 8 };
 
 int fp_fold_put(struct fp_fold *f, const struct fp_batch *in, struct fp_err *err) {
@@ -282,12 +295,14 @@ static int put(struct fp_fold *f, const struct fp_batch *in, int sorted, struct 
     const uint64_t *const time = in->time;
     const uint32_t *const functions = in->function, *const threads = in->thread;
     const uint8_t *const ops = in->op;
-    /* Rows name functions of the model, so this is room for all of them. */
-    if (function_room(f)) return fp_fail(err, FP_E_NOMEM, 0, "the functions' counters");
     for (uint32_t i = 0; i < n;) {
         if (FP_UNLIKELY(f->switched - switched > MANY_SWITCHED && !sorted)) return put_by_thread(f, in, i, err);
         const uint32_t thread = threads[i];
         uint32_t to = run_of(threads, i, n);
+        if (FP_UNLIKELY(f->n_shards) && thread % f->n_shards != f->shard) {
+            i = to;
+            continue;
+        }
         struct fp_fold_thread *t = switch_to(f, thread);
         if (!t) return fp_fail(err, FP_E_NOMEM, 0, "the threads' stacks");
         if (!t->seen) {
@@ -304,7 +319,7 @@ static int put(struct fp_fold *f, const struct fp_batch *in, int sorted, struct 
             if (group == FP_NO_ID) return fp_fail(err, FP_E_NOMEM, 0, "the table of CPUs");
             int status = group == t->group ? 0 : move_to(f, t, group, time[i] > t->last ? time[i] : t->last);
             if (status == FP_E_NOMEM) return fp_fail(err, FP_E_NOMEM, 0, "the table of call paths");
-            if (status) return fail_too_long(f, err);
+            if (status) return fp_fold_fail_too_long(f, err);
         }
         const uint64_t from = (uint64_t)group << 32;
         /* What the loop uses stays in registers: the compiler cannot know that
@@ -396,7 +411,7 @@ static int put(struct fp_fold *f, const struct fp_batch *in, int sorted, struct 
         t->n = (uint32_t)(top - t->frames) + 1;
         t->last = last;
         t->calls = calls;
-        if (too_long(f, overflowed)) return fail_too_long(f, err);
+        if (too_long(f, overflowed)) return fp_fold_fail_too_long(f, err);
     }
     return FP_DONE;
 }
@@ -415,16 +430,16 @@ int fp_fold_rescale(struct fp_batch *b, uint64_t from, uint64_t to, struct fp_er
 int fp_fold_end(struct fp_fold *f, struct fp_err *err) {
     int overflowed = 0;
     f->last_time = 0;
-    for (uint32_t i = 0; i < f->cap_threads; i++) {
+    for (uint32_t i = 0; i < f->n_threads; i++) {
         struct fp_fold_thread *t = &f->threads[i];
+        if (t->seen && t->first < f->first_time) f->first_time = t->first;
+        if (t->seen && t->last > f->last_time) f->last_time = t->last;
         if (!t->frames) continue;
         switch_to(f, i);
         f->stats.unfinished += t->n - 1;
         for (; t->n > 1; t->n--)
             pop(f->arcs, f->by_function, f->inclusive, t->frames + t->n - 1, t->last, t->calls, &overflowed);
         f->stats.calls += t->calls;
-        if (t->seen && t->first < f->first_time) f->first_time = t->first;
-        if (t->seen && t->last > f->last_time) f->last_time = t->last;
         free(t->frames);
         t->frames = NULL;
         t->n = 0;
@@ -435,12 +450,12 @@ int fp_fold_end(struct fp_fold *f, struct fp_err *err) {
         f->stats.placed +=
             f->by_function[i].entered && (row[FP_FUNCTION_OBJECT] || row[FP_FUNCTION_FILE] || row[FP_FUNCTION_LINE]);
     }
-    return too_long(f, overflowed) ? fail_too_long(f, err) : FP_DONE;
+    return too_long(f, overflowed) ? fp_fold_fail_too_long(f, err) : FP_DONE;
 }
 
 int fp_fold_thread_times(const struct fp_fold *f, uint32_t thread, uint64_t *first, uint64_t *last) {
     *first = *last = 0;
-    if (thread >= f->cap_threads || !f->threads[thread].seen) return 0;
+    if (thread >= f->n_threads || !f->threads[thread].seen) return 0;
     *first = f->threads[thread].first;
     *last = f->threads[thread].last;
     return 1;

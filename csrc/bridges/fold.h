@@ -82,6 +82,9 @@ struct fp_fold {
     int32_t into; /* enum fp_fold_into */
     int32_t by;   /* enum fp_fold_by */
     uint32_t cpu; /* string: the key of the labels that name CPUs; set by the caller */
+    /* Set by the caller if it takes the rows of some threads only: those whose id leaves `shard` when divided by
+     * n_shards.  0: all rows. */
+    uint32_t shard, n_shards;
     struct fp_fold_stats stats;
     uint64_t first_time, last_time; /* of all records; set by fp_fold_end */
     struct fp_arc *arcs;
@@ -89,10 +92,11 @@ struct fp_fold {
 
     /* private from here on */
     uint32_t cap_arcs;
-    struct fp_fold_thread *threads;
-    uint32_t cap_threads, current;
+    struct fp_fold_thread *threads; /* one an id */
+    uint32_t n_threads, cap_threads, current;
     uint64_t switched;                    /* frames that changes of thread had to look at */
     struct fp_table groups;               /* tree: enum fp_group_col */
+    uint32_t *group_as;                   /* by group: which it is of the fold that this one was joined to; or NULL */
     struct fp_fold_function *by_function; /* one an id */
     uint32_t n_functions, cap_functions;
     uint64_t *inclusive; /* by function: ticks, of its recursive calls only those of the outermost; if asked for */
@@ -116,9 +120,17 @@ struct fp_fold {
 struct fp_fold *fp_fold_new(struct fp_model *model, int into, int by);
 void fp_fold_free(struct fp_fold *f);
 
-/* Adds the rows of a timeline batch.  Its functions and threads must be ids of the
- * model: they are not checked here.  FP_DONE, FP_E_NOMEM or FP_E_OVERFLOW. */
+/* Takes up the functions and threads that the model has by now.  This and fp_fold_rank are all that looks at the model
+ * before fp_fold_end: the rest may go on beside a reader that adds names to it.  `like`: a fold that knows them and is
+ * of the same kind, or NULL.  0 or FP_E_NOMEM. */
+int fp_fold_know(struct fp_fold *f, const struct fp_fold *like);
+
+/* Adds the rows of a timeline batch.  The fold must know their functions and threads: that is not checked here.
+ * FP_DONE, FP_E_NOMEM or FP_E_OVERFLOW. */
 int fp_fold_put(struct fp_fold *f, const struct fp_batch *in, struct fp_err *err);
+
+/* Sets wanted[s] to 1 for each shard of `n_shards` that has rows in a timeline batch. */
+void fp_fold_shards(const struct fp_batch *in, uint32_t n_shards, uint8_t *wanted);
 
 /* Converts the times of a timeline batch from a clock of `from` ticks a second to
  * one of `to` ticks a second, rounded down.  FP_DONE or FP_E_OVERFLOW. */
@@ -127,6 +139,11 @@ int fp_fold_rescale(struct fp_batch *b, uint64_t from, uint64_t to, struct fp_er
 /* After the last batch: ends the open frames.  FP_DONE or FP_E_OVERFLOW. */
 int fp_fold_end(struct fp_fold *f, struct fp_err *err);
 
+/* Before fp_fold_end of `f`, and after that of `shard`: `f` has then seen what the shard has seen, but for its arcs or
+ * nodes, which the shard keeps.  Their groups become groups of `f` in what fp_tree_pull writes.  `f` must know what the
+ * shard knows.  FP_DONE, FP_E_NOMEM or FP_E_OVERFLOW. */
+int fp_fold_join(struct fp_fold *f, struct fp_fold *shard, struct fp_err *err);
+
 /* First and last time of a thread's records; 0 when it has none. */
 int fp_fold_thread_times(const struct fp_fold *f, uint32_t thread, uint64_t *first, uint64_t *last);
 
@@ -134,6 +151,9 @@ int fp_fold_thread_times(const struct fp_fold *f, uint32_t thread, uint64_t *fir
  * order of their first two words.  With `keep_hot` the arcs with the most calls,
  * at most half of all, are left out: fp_fold_forget keeps them.  0 or FP_E_NOMEM. */
 int fp_fold_order(struct fp_fold *f, int keep_hot);
+
+/* The two pulls begin anew with what was sorted. */
+void fp_fold_rewind(struct fp_fold *f);
 
 /* Fill `to` with records, up to `n` words.  The number of words, 0 at the end.
  *   arcs:   group, caller << 32 | callee, calls, ticks, subcalls   (FP_ARC_WIDTH)
@@ -150,7 +170,11 @@ int fp_fold_forget(struct fp_fold *f);
 
 enum { FP_TREE_RECORD = 30 }; /* bytes of a record at most */
 
-/* Puts the children of each node in order, so that the pull below begins anew.  0 or FP_E_NOMEM. */
+/* Ranks the names of all functions.  0 or FP_E_NOMEM. */
+int fp_fold_rank(struct fp_fold *f);
+
+/* Puts the children of each node in order, so that the pull below begins anew.  fp_fold_rank must have been called
+ * since the fold got to know the last of its functions.  0 or FP_E_NOMEM. */
 int fp_fold_link(struct fp_fold *f);
 
 /* Fills `to` with records of nodes, up to `n` bytes, at least FP_TREE_RECORD.  The number of bytes, 0 at the end. */

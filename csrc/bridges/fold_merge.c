@@ -152,7 +152,9 @@ int fp_tree_pull(struct fp_tree *t, uint8_t *to, size_t n, size_t *got, struct f
     int status = FP_FULL;
     while ((size_t)(to + n - at) >= FP_TREE_RECORD && (status = next_record(t, err)) == FP_FULL) {
         const struct fp_tree_head *head = &t->head;
-        at = fp_tree_record(at, t->written, head->depth, head->function, head->self, head->calls);
+        const uint32_t *as = head->depth ? NULL : t->fold->group_as;
+        const uint32_t function = as ? as[head->function] : head->function;
+        at = fp_tree_record(at, t->written, head->depth, function, head->self, head->calls);
         t->written = head->depth + 1;
     }
     *got = (size_t)(at - to);

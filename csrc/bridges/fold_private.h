@@ -6,6 +6,7 @@
  *   fold_rows.c   such records to graph rows
  *   fold_tree.c   contexts as sorted records
  *   fold_merge.c  such records merged, and made stacks rows
+ *   fold_join.c   what folds of different threads add up to
  */
 #ifndef FP_FOLD_PRIVATE_H
 #define FP_FOLD_PRIVATE_H
@@ -39,12 +40,17 @@ struct fp_fold_thread {
     uint32_t n, cap;
     uint64_t first, last; /* times of its records */
     uint64_t calls;
+    uint32_t who[FP_THREAD_WIDTH]; /* its row of the model */
     int32_t seen;
     uint32_t own;   /* its group, if CPUs are not kept apart */
     uint32_t group; /* of the arcs on the stack */
 };
 
 #define FP_FOLD_PATH_COST "the own cost of a call path"
+#define FP_FOLD_TIME_OF_CALLS "the time of a function's calls" /* where it is known first: of an arc, or its own */
+
+/* The own ticks of a context, or the inclusive ones of an arc, passed 2^64 - 1. */
+int fp_fold_fail_too_long(const struct fp_fold *f, struct fp_err *err);
 
 #define FP_FOLD_NOWHERE UINT64_MAX /* no caller: neither a function id nor a tree node */
 

@@ -8,16 +8,22 @@ static int too_large(struct fp_err *err, const char *what, uint32_t column) {
 #define ARC_COST "the inclusive cost of a call arc"
 
 /* The next record of arcs or nodes; as fp_merge_next, but an error names the sum. */
+static int sum_failed(int status, const char *what, uint32_t column, struct fp_err *err) {
+    if (status != FP_E_OVERFLOW) return status;
+    if (column == FP_FOLD_TIME) return fp_fail_beyond(err, FP_FOLD_TIME_OF_CALLS, column, "2^64 - 1 ticks");
+    return fp_fail_beyond(err, what, column, "2^64 - 1");
+}
+
 static int next_node(struct fp_fold_out *o, struct fp_err *err) {
     static const uint8_t column[] = {FP_FOLD_TIME, FP_FOLD_CALLS};
     const int status = fp_merge_next(o->nodes, err);
-    return status == FP_E_OVERFLOW ? fp_fail_beyond(err, OWN_COST, column[err->got], "2^64 - 1") : status;
+    return status < 0 ? sum_failed(status, OWN_COST, column[err->got], err) : status;
 }
 
 static int next_arc(struct fp_fold_out *o, struct fp_err *err) {
     static const uint8_t column[] = {FP_FOLD_CALLS, FP_FOLD_TIME, FP_FOLD_CALLS};
     const int status = fp_merge_next(o->arcs, err);
-    return status == FP_E_OVERFLOW ? fp_fail_beyond(err, ARC_COST, column[err->got], "2^64 - 1") : status;
+    return status < 0 ? sum_failed(status, ARC_COST, column[err->got], err) : status;
 }
 
 int fp_fold_totals(struct fp_fold_out *o, struct fp_err *err) {

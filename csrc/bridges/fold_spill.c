@@ -33,8 +33,12 @@ static uint64_t hot_calls(const struct fp_fold *f) {
     return hot;
 }
 
-int fp_fold_order(struct fp_fold *f, int keep_hot) {
+void fp_fold_rewind(struct fp_fold *f) {
     f->next_arc = f->next_node = 0;
+}
+
+int fp_fold_order(struct fp_fold *f, int keep_hot) {
+    fp_fold_rewind(f);
     f->hot = keep_hot ? hot_calls(f) : UINT64_MAX;
     return order_by(f, 1, &f->by_caller) || order_by(f, 0, &f->by_callee) ? FP_E_NOMEM : 0;
 }

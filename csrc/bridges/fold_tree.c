@@ -55,12 +55,16 @@ static inline uint32_t parent_of(const struct fp_fold *f, uint32_t node) {
     return a->caller ? a->caller : f->n_arcs + 1 + a->group;
 }
 
+int fp_fold_rank(struct fp_fold *f) {
+    return fp_order_rank(f->names);
+}
+
 int fp_fold_link(struct fp_fold *f) {
     f->next_group = f->at = f->depth = 0;
     free(f->child);
     free(f->sibling);
     f->child = f->sibling = NULL;
-    if (fp_order_rank(f->names) || rank_groups(f)) return FP_E_NOMEM;
+    if (rank_groups(f)) return FP_E_NOMEM;
     f->child = calloc((size_t)f->n_arcs + f->n_group_ranks + 1, sizeof *f->child);
     f->sibling = malloc(((size_t)f->n_arcs + 1) * sizeof *f->sibling);
     if (!f->child || !f->sibling) return FP_E_NOMEM;

@@ -88,6 +88,12 @@ void fp_batch_reset(struct fp_batch *b) {
     b->bytes_n = 0;
 }
 
+void fp_batch_swap(struct fp_batch *a, struct fp_batch *b) {
+    const struct fp_batch c = *a;
+    *a = *b;
+    *b = c;
+}
+
 int fp_batch_set_values(struct fp_batch *b, uint32_t n_values) {
     if (fp_array_room(&b->values, &b->values_cap, n_values, b->cap * sizeof *b->values)) return FP_E_NOMEM;
     b->n_values = n_values;

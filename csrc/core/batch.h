@@ -82,6 +82,9 @@ void fp_batch_free(struct fp_batch *b);
 /* Empties the batch.  Debug builds poison the rows that were lent. */
 void fp_batch_reset(struct fp_batch *b);
 
+/* Each gets the rows and the memory of the other. */
+void fp_batch_swap(struct fp_batch *a, struct fp_batch *b);
+
 /* Sets the number of value columns.  Columns that stay keep their values, new
  * ones are not initialized.  0 or FP_E_NOMEM. */
 int fp_batch_set_values(struct fp_batch *b, uint32_t n_values);

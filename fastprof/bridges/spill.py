@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from fastprof.core._c import ffi, lib
 from fastprof.core._typing import Any
@@ -18,6 +18,21 @@ _LEAST_WINDOW = 8 * 1024
 MOST_RUNS = 256  # as many become one, so that windows need no more memory, however many runs there are
 
 
+class Halt:
+    """Whether whoever writes runs in another thread is to stop."""
+
+    asked = False
+
+    def check(self) -> None:
+        """Errors: Halted."""
+        if self.asked:
+            raise Halted
+
+
+class Halted(Exception):
+    """Nobody wants the rest."""
+
+
 class Runs:
     """Runs of records of `width` words, or of bytes, all in one unnamed temporary file."""
 
@@ -25,6 +40,7 @@ class Runs:
         self.width, self.item, self.size = width, item, int(ffi.sizeof(item))
         self.runs: list[tuple[int, int]] = []  # byte offset, bytes
         self.file = Spilled()
+        self.halt = Halt()
 
     def __len__(self) -> int:
         return len(self.runs)
@@ -36,6 +52,7 @@ class Runs:
         chunk = ffi.new(f"{self.item}[]", n)
         view = memoryview(ffi.buffer(chunk))
         while got := pull(chunk, n):
+            self.halt.check()
             self.file.append(view[: got * self.size])
         self.runs.append((start, self.file.nbytes - start))
 
@@ -61,23 +78,15 @@ class Sorted(Runs):
             self._join()
         super().add(pull)
 
-    def merge(self, last: Pull) -> Merge:
-        """All runs and, as one more, what `last` gives (which need not go through the file)."""
-        return Merge(self, last)
+    def merge(self, *others: Pull) -> Merge:
+        """All runs and, as so many more, what `others` give (which need not go through the file)."""
+        return Merge(self, others)
 
     def _join(self) -> None:
         """Make one run of all."""
-        merge = self.merge(lambda to, n: 0)
-
-        def pull(to: Any, n: int) -> int:
-            while True:
-                status, got = self.merged(merge.c, to, n)
-                if got or status == lib.FP_DONE:
-                    return got
-                merge.feed()
-
         joined = Runs(self.width, self.item)
-        joined.add(pull)
+        joined.halt = self.halt
+        joined.add(self.merge().pull)
         self.runs, self.file = joined.runs, joined.file
 
 
@@ -115,11 +124,11 @@ class Words(Sorted):
 class Merge:
     """The runs as one sorted stream of records.  `c` is the C struct that merges them."""
 
-    def __init__(self, runs: Sorted, last: Pull) -> None:
-        self._runs, self._last = runs, last
-        n_runs = len(runs) + 1
+    def __init__(self, runs: Sorted, others: Sequence[Pull]) -> None:
+        self._runs, self._others = runs, others
+        n_runs = len(runs) + len(others)
         self.c = runs.new(n_runs)
-        self._items = runs.whole(max(_LEAST_WINDOW, min(_CHUNK, _WINDOWS // n_runs)))
+        self._items = runs.whole(max(_LEAST_WINDOW, min(_CHUNK, _WINDOWS // max(n_runs, 1))))
         self._windows = [ffi.new(f"{runs.item}[]", self._items) for _ in range(n_runs)]
         self._at = [offset for offset, _ in runs.runs]
         for i, window in enumerate(self._windows):
@@ -134,8 +143,8 @@ class Merge:
         left = run.n - run.pos  # the beginning of a record
         if left:
             ffi.memmove(window, window + run.pos, left * size)
-        if i == len(self._runs):
-            got = self._last(window + left, self._items - left)
+        if i >= len(self._runs):
+            got = self._others[i - len(self._runs)](window + left, self._items - left)
         else:
             in_file = sum(self._runs.runs[i]) - self._at[i]
             nbytes = min(in_file, (self._items - left) * size)
@@ -144,3 +153,11 @@ class Merge:
             got = nbytes // size
         run.pos, run.n, run.eof = 0, left + got, got == 0
         return True
+
+    def pull(self, to: Any, n: int) -> int:
+        """The merged records, as what another merge can take."""
+        while True:
+            status, got = self._runs.merged(self.c, to, n)
+            if got or status == lib.FP_DONE:
+                return got
+            self.feed()

@@ -190,7 +190,7 @@ class StackSums:
     def _sort_again(self, types: list[ValueType], order: int, split: bool) -> None:
         """Of the runs, which are by key, make others."""
         self._write_away(lib.FP_SUM_BY_KEY)
-        merge = self._runs.merge(lambda to, n: 0)
+        merge = self._runs.merge()
         merge.c.split = split
         self._runs = _runs()
         self._widen(len(types))

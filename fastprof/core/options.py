@@ -365,6 +365,17 @@ LENIENT = Option(
     help="read as much of a damaged input as can be understood; losses are counted, and the exit code is 3",
 )
 
+# So does every conversion: what can be done at the same time, is.  The output does not depend on it.
+CORES: Option[int | None] = Option(
+    "cores",
+    Whole(1, 1024),
+    None,
+    flag="--threads",
+    group="limits",
+    help="how many threads fastprof itself uses, with the same output (default: one a core); --thread TID chooses "
+    "threads of the input",
+)
+
 # Which rows to keep.  A reader that selects by one of these itself says so (Reader.selects); the rows of the others go
 # through an operator.  docs/bridges.md says for each view what they mean.
 TIME_RANGE: Option[tuple[int, int] | None] = Option(

@@ -60,7 +60,7 @@ struct away {
 static void write_away(struct fp_fold *f, struct away *away, uint32_t step) {
     struct fp_buf *run = &away->runs[away->n++];
     size_t got;
-    if (fp_fold_link(f)) abort();
+    if (fp_fold_rank(f) || fp_fold_link(f)) abort();
     do {
         if (fp_buf_reserve(run, step)) abort();
         run->n += got = fp_fold_pull_tree(f, run->p + run->n, step);
@@ -141,6 +141,7 @@ static struct totals fold(const uint8_t *data, size_t n, int into, int by, int s
     int nth = 0;
     for (size_t used; t.status == FP_DONE && n >= RECORD; data += used, n -= used) {
         used = fill(data, n, &now, in);
+        if (fp_fold_know(f, NULL)) abort();
         t.status = fp_fold_put(f, in, &err);
         if (into == FP_FOLD_TREE && spill >> (nth++ % 8) & 1 && away.n < RUNS - 1) {
             write_away(f, &away, 30 + used % 50);

@@ -70,6 +70,7 @@ def test_the_work_of_changes_does_not_grow_with_depth_times_turns() -> None:
     fold = ffi.gc(lib.fp_fold_new(opened.model.c, lib.FP_FOLD_ARCS, 0), lib.fp_fold_free)
     n_batches = 0
     for batch in product.batches(opened):
+        assert not lib.fp_fold_know(fold, ffi.NULL)
         assert lib.fp_fold_put(fold, batch.c, ffi.new("struct fp_err *")) == lib.FP_DONE
         n_batches += 1
     assert fold.switched < n_batches * 50_000 < DEPTH * TURNS

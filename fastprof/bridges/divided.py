@@ -1,0 +1,162 @@
+"""The rows of a timeline divided among several tables, each of which takes those of its own threads."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from contextlib import suppress
+from queue import SimpleQueue
+
+from fastprof.core._c import ffi, lib
+from fastprof.core._typing import TYPE_CHECKING
+from fastprof.core.cores import begin
+from fastprof.core.model import Batch, Model
+
+if TYPE_CHECKING:
+    from fastprof.bridges.tables import Table
+
+_FEW = 1 << 18  # rows for which threads are not worth while
+_AHEAD = 16  # batches for each table that are read and not yet taken; a buffer of XRay has about as many
+
+
+class _Lent:
+    """A batch that several tables take."""
+
+    def __init__(self, batch: Batch, number: int, takers: int, known: tuple[int, int]) -> None:
+        self.batch, self.number, self.takers, self.known = batch, number, takers, known
+        self.left = takers
+
+
+class Divided:
+    """Tables 0 to n - 1, of which each takes the rows of the threads whose ids leave its number when divided by n.
+
+    They take rows at once, until there have been many: then each does so in a thread of its own, while the next rows
+    are read.  The model is read by the tables and written by who reads, so it has a lock, which who reads always has
+    except while `put` waits.
+    """
+
+    def __init__(self, n: int, table: Callable[[int], Table], whole: Table, model: Model) -> None:
+        self._n, self._table, self._whole, self._model = n, table, whole, model
+        self._tables: dict[int, Table] = {}
+        self._wanted = ffi.new("uint8_t[]", n)
+        self._rows = 0
+        self.in_threads = False
+        self._threads: dict[int, threading.Thread] = {}
+        self._queues: dict[int, SimpleQueue[_Lent | None]] = {}
+        self._names = threading.RLock()
+        self._free: SimpleQueue[Batch | None] = SimpleQueue()
+        self._lock = threading.Lock()  # for the three below, and how often batches are lent
+        self._number = 0
+        self._error: BaseException | None = None
+        self._failed_at = 1 << 63
+
+    @property
+    def tables(self) -> list[Table]:
+        return [table for _, table in sorted(self._tables.items())]
+
+    def put(self, batch: Batch) -> None:
+        """Take the rows of a batch, which may get other memory.  Errors: those of the tables, of earlier rows, too."""
+        ffi.memmove(self._wanted, bytes(self._n), self._n)
+        lib.fp_fold_shards(batch.c, self._n, self._wanted)
+        takers = [i for i, wanted in enumerate(bytes(ffi.buffer(self._wanted))) if wanted]
+        for i in takers:
+            if i not in self._tables:
+                self._tables[i] = self._table(i)
+                if self.in_threads:
+                    self._begin(i)
+        self._rows += len(batch)
+        if self.in_threads:
+            self._lend(batch, takers)
+            return
+        for i in takers:
+            self._tables[i].know(self._whole, self._known())
+            self._tables[i].put(batch, len(takers))
+        if self._rows >= _FEW and len(self._tables) > 1:
+            self._names.acquire()
+            self.in_threads = True
+            for _ in range(_AHEAD * self._n):
+                self._free.put(None)
+            for i in self._tables:
+                self._begin(i)
+
+    def _known(self) -> tuple[int, int]:
+        return self._model.count("functions"), self._model.count("threads")
+
+    def _begin(self, i: int) -> None:
+        self._queues[i] = SimpleQueue()
+        self._threads[i] = begin(self._work, i)
+
+    def _lend(self, batch: Batch, takers: list[int]) -> None:
+        self._names.release()
+        try:
+            mine = self._free.get()
+        finally:
+            self._names.acquire()
+        if self._error:
+            self.end()
+        c = batch.c
+        if mine is None or mine.c.cap != c.cap:
+            mine = Batch("timeline", c.cap)
+        mine.reset()
+        mine.c.part = c.part
+        lib.fp_batch_swap(c, mine.c)
+        lent = _Lent(mine, self._number, len(takers), self._known())
+        self._number += 1
+        for i in takers:
+            self._queues[i].put(lent)
+
+    def _work(self, i: int) -> None:
+        table, queue = self._tables[i], self._queues[i]
+        table.names = self._names
+        while (lent := queue.get()) is not None:
+            if lent.number < self._failed_at:
+                try:
+                    table.know(self._whole, lent.known)
+                    table.put(lent.batch, lent.takers)
+                except BaseException as error:
+                    self._fail(lent.number, error)
+            with self._lock:
+                lent.left -= 1
+                if not lent.left:
+                    self._free.put(lent.batch)
+        if self._number < self._failed_at:  # all batches were taken
+            try:
+                table.end()
+            except BaseException as error:
+                self._fail(self._number, error)
+
+    def _fail(self, number: int, error: BaseException) -> None:
+        with self._lock:
+            if number < self._failed_at:
+                self._failed_at, self._error = number, error
+
+    def _ended(self) -> BaseException | None:
+        """Wait until all rows are taken.  The error of the earliest ones that cannot be."""
+        if self._threads:
+            with suppress(RuntimeError):  # it was interrupted in `put`
+                self._names.release()
+            for queue in self._queues.values():
+                queue.put(None)
+            for thread in self._threads.values():
+                thread.join()
+            self._threads = {}
+        return self._error
+
+    def end(self) -> None:
+        """All rows were put.  Errors: those of the tables."""
+        if found := self._ended():
+            raise found
+        if not self.in_threads:
+            for table in self.tables:
+                table.end()
+
+    def stop(self, error: BaseException) -> None:
+        """Reading has come to an end by `error`.  Errors: those of the tables, which are of earlier rows."""
+        if not self._threads:
+            return
+        if not isinstance(error, Exception):
+            self._failed_at = 0
+            for table in self._tables.values():
+                table.halt.asked = True
+        if (found := self._ended()) and isinstance(error, Exception):
+            raise found

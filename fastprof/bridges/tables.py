@@ -1,0 +1,158 @@
+"""The tables of the stack machine: a struct fp_fold each, and what of it was written away."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import AbstractContextManager, ExitStack, nullcontext
+from functools import partial
+
+from fastprof.bridges.spill import Halt, Merge, Pull, Sorted, Words
+from fastprof.core._c import ffi, lib
+from fastprof.core._typing import Any
+from fastprof.core.model import Batch
+from fastprof.core.owner import owned
+
+# of one arc: struct fp_arc, its share of the index, and of the orders or links when it is sorted
+_ARC_BYTES = 48 + 8 + 12
+_LEAST_ARCS = 1024  # below that, files would be many and runs short
+_MANY_CONTEXTS = 1 << 15  # more than a core's L2 cache holds
+_STREAM = 64 * 1024  # bytes of records that a table's thread merges at a time
+
+Check = Callable[[int, Any], int]  # (status, struct fp_err *): the status; raises what a negative one means
+
+
+class Table:
+    """The rows of a timeline are folded into it.  `limit`: bytes that it may take before it is written away."""
+
+    def __init__(self, fold: Any, limit: int, check: Check) -> None:
+        self.fold = fold
+        self.names: AbstractContextManager[Any] = nullcontext()  # to be held while the model is read
+        self.halt = Halt()
+        self._limit = max(_LEAST_ARCS, limit // _ARC_BYTES)
+        self._err = ffi.new("struct fp_err *")
+        self._check = check
+        self._known: tuple[int, int] | None = None
+
+    def check(self, status: int) -> int:
+        return self._check(status, self._err)
+
+    def know(self, like: Table | None = None, known: tuple[int, int] | None = None) -> None:
+        """Take up functions and threads of the model.  `like`: a table that knows them; `known`: how many there are."""
+        if known is None or known != self._known:
+            with self.names:
+                if lib.fp_fold_know(self.fold, like.fold if like else ffi.NULL):
+                    raise MemoryError("no memory for the functions' counters")
+            self._known = known
+
+    def put(self, batch: Batch, takers: int = 1) -> None:
+        """Fold a batch, which has rows for so many tables."""
+        fold = self.fold
+        had = fold.n_arcs
+        self.check(lib.fp_fold_put(fold, batch.c, self._err))
+        if fold.n_arcs > self._limit or self._gains_little(fold.n_arcs, fold.n_arcs - had, len(batch) // takers):
+            self._write_away()
+            if lib.fp_fold_forget(fold):
+                raise MemoryError("no memory to write calls away")
+            self._limit = max(self._limit, 2 * fold.n_arcs)
+
+    def end(self) -> None:
+        """After the last batch."""
+        self.check(lib.fp_fold_end(self.fold, self._err))
+        self._order()
+
+    def join(self, other: Table) -> None:
+        """Before the end of this table, and after that of the other one: all but the arcs is this one's, too."""
+        self.check(lib.fp_fold_join(self.fold, other.fold, self._err))
+
+    def _order(self, keep_hot: bool = False) -> None:
+        raise NotImplementedError
+
+    def _write_away(self) -> None:
+        """Write what the machine has to sorted runs."""
+        raise NotImplementedError
+
+    def _gains_little(self, n: int, new: int, rows: int) -> bool:
+        """Is it better to begin anew than to let the table grow, which has n entries, `new` ones from the last rows?"""
+        return False
+
+
+class Arcs(Table):
+    """For a graph."""
+
+    def __init__(self, fold: Any, limit: int, check: Check) -> None:
+        super().__init__(fold, limit, check)
+        self._arcs, self._nodes = Words(lib.FP_ARC_WIDTH), Words(lib.FP_NODE_WIDTH)
+        self._arcs.halt = self._nodes.halt = self.halt
+
+    def _order(self, keep_hot: bool = False) -> None:
+        if lib.fp_fold_order(self.fold, keep_hot):
+            raise MemoryError("no memory to put call arcs in order")
+
+    def _write_away(self) -> None:
+        self._order(keep_hot=True)
+        self._arcs.add(partial(lib.fp_fold_pull_arcs, self.fold))
+        self._nodes.add(partial(lib.fp_fold_pull_nodes, self.fold))
+
+    def merges(self) -> tuple[Merge, Merge]:
+        """The nodes, and the arcs.  After `end`; each time from the beginning."""
+        lib.fp_fold_rewind(self.fold)
+        return (
+            self._nodes.merge(partial(lib.fp_fold_pull_nodes, self.fold)),
+            self._arcs.merge(partial(lib.fp_fold_pull_arcs, self.fold)),
+        )
+
+
+class _PathRuns(Sorted):
+    """Runs of call paths."""
+
+    def __init__(self, table: Table) -> None:
+        super().__init__(1, "uint8_t")
+        self._table = table
+        self._err, self._got = ffi.new("struct fp_err *"), ffi.new("size_t *")
+
+    def new(self, n: int) -> Any:
+        return owned(lib.fp_tree_new(self._table.fold, n), lib.fp_tree_free, "the merge of call paths")
+
+    def merged(self, merge: Any, to: Any, n: int) -> tuple[int, int]:
+        return self._table.check(lib.fp_tree_pull(merge, to, n, self._got, self._table._err)), int(self._got[0])
+
+
+class Paths(Table):
+    """For stacks."""
+
+    def __init__(self, fold: Any, limit: int, check: Check) -> None:
+        super().__init__(fold, limit, check)
+        self._runs = _PathRuns(self)
+        self._runs.halt = self.halt
+
+    def _order(self, keep_hot: bool = False) -> None:
+        with self.names:
+            status = lib.fp_fold_rank(self.fold)
+        if status or lib.fp_fold_link(self.fold):
+            raise MemoryError("no memory to put call paths in order")
+
+    def _write_away(self) -> None:
+        self._order()
+        self._runs.add(partial(lib.fp_fold_pull_tree, self.fold))
+
+    def _gains_little(self, n: int, new: int, rows: int) -> bool:
+        # Call paths are mostly new, so they are not found in a table that is too large for the caches either.
+        return n > _MANY_CONTEXTS and new > rows // 4
+
+    def merge(self, *others: Pull) -> Merge:
+        """The call paths, once, and those that `others` give.  After `end`."""
+        return self._runs.merge(partial(lib.fp_fold_pull_tree, self.fold), *others)
+
+
+def streamed(merge: Merge, item: str, threads: ExitStack | None) -> Pull:
+    """What `merge` gives, for another merge; by a thread of its own, which ends with `threads`, if there are any."""
+    if threads is None:
+        return merge.pull
+    from fastprof.core.cores import Ahead
+
+    size = int(ffi.sizeof(item))
+    n = _STREAM // size
+    chunk = ffi.new(f"{item}[]", n)
+    ahead = Ahead(lambda: bytes(ffi.buffer(chunk, merge.pull(chunk, n) * size)))
+    threads.callback(ahead.stop)
+    return lambda to, n: ahead.take(memoryview(ffi.buffer(to, n * size))) // size

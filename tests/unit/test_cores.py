@@ -1,0 +1,180 @@
+"""Whatever --threads is, the output, the report and the errors are the same, and no thread is left."""
+
+from __future__ import annotations
+
+import random
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import fastprof
+from fastprof.bridges import divided, spill, tables
+from fastprof.core import engine
+from fastprof.core.errors import FastprofError
+from tests.support.xraylog import FdrLog
+
+CORPUS = Path(__file__).parents[1] / "corpus" / "xray"
+FILES = sorted(CORPUS.glob("*/*.xray"))
+CORES = (1, 2, 3, 8)
+
+
+@pytest.fixture(autouse=True)
+def everything_is_many(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Threads from the second batch on, batches of few rows, tables that are written away soon and often."""
+    monkeypatch.setattr(divided, "_FEW", 1)
+    monkeypatch.setattr(tables, "_LEAST_ARCS", 8)
+    monkeypatch.setattr(tables, "_STREAM", 256)
+    monkeypatch.setattr(spill, "MOST_RUNS", 3)
+    monkeypatch.setitem(engine.CAPACITY, "timeline", 37)
+    before = threading.active_count()
+    yield
+    assert threading.active_count() == before
+
+
+def outcome(log: Path, output: Path, **options: Any) -> tuple[Any, ...]:
+    """The output, and what is said of it."""
+    output.unlink(missing_ok=True)
+    try:
+        report = fastprof.convert(log, output, **options)
+    except FastprofError as error:
+        assert not output.exists()
+        return type(error), str(error)
+    return output.read_bytes(), report.as_dict()
+
+
+def same_for_all(log: Path, folder: Path, suffix: str, cores: tuple[int, ...] = CORES, **options: Any) -> Any:
+    output = folder / f"out{suffix}"
+    first, *others = (outcome(log, output, cores=n, **options) for n in cores)
+    for n, other in zip(cores[1:], others, strict=True):
+        assert other == first, f"{log.name}{suffix} {options}: --threads {n}"
+    return first
+
+
+@pytest.mark.parametrize("log", FILES, ids=lambda path: path.stem)
+@pytest.mark.parametrize("lenient", [False, True])
+def test_corpus(log: Path, lenient: bool, tmp_path: Path) -> None:
+    for suffix in (".callgrind", ".pb"):
+        same_for_all(log, tmp_path, suffix, lenient=lenient)
+    for suffix in (".callgrind", ".folded"):
+        same_for_all(log, tmp_path, suffix, (1, 3), lenient=lenient, max_memory=1)
+
+
+def random_log(seed: int, n_threads: int, n_records: int) -> FdrLog:
+    """Threads that take turns, call one of 300 functions, return or lose their way; now and then on another CPU."""
+    chance = random.Random(seed)
+    log = FdrLog(5)
+    stacks: list[list[int]] = [[] for _ in range(n_threads)]
+    now = [1000 + chance.randrange(100) for _ in range(n_threads)]
+    for wall in range(n_records // 200):
+        i = chance.randrange(n_threads)
+        buffer = log.buffer(100 + i, 7, 1, wall)
+        buffer.cpu(chance.randrange(3), now[i])
+        for _ in range(chance.randrange(400)):
+            delta = chance.randrange(50)
+            now[i] += delta
+            if stacks[i] and (len(stacks[i]) > 20 or chance.random() < 0.5):
+                function = stacks[i].pop()
+                buffer.exit(function if chance.random() < 0.98 else chance.randrange(1, 300), delta)
+            else:
+                stacks[i].append(chance.randrange(1, 300))
+                buffer.enter(stacks[i][-1], delta)
+    return log
+
+
+@pytest.fixture(scope="module")
+def big_log(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("cores") / "log.xray"
+    path.write_bytes(random_log(1, 7, 40_000).bytes())
+    return path
+
+
+OPTIONS: list[dict[str, Any]] = [
+    {},
+    {"max_memory": 1},
+    {"per_thread": True},
+    {"per_thread": True, "max_memory": 1},
+    {"threads": (101, 104)},
+    {"time_range": (2000, 60_000)},
+    {"function": "#1"},
+    {"time_unit": "ticks"},
+]
+
+
+@pytest.mark.parametrize("options", OPTIONS, ids=str)
+def test_many_threads(big_log: Path, options: dict[str, Any], tmp_path: Path) -> None:
+    for suffix in (".callgrind", ".pb", ".folded"):
+        if "per_thread" not in options or suffix != ".folded":
+            found = same_for_all(big_log, tmp_path, suffix, **options)
+            assert isinstance(found[0], bytes)
+
+
+@pytest.mark.parametrize("labels", [("cpu",), ("thread",), ("process", "cpu")])
+def test_labels(big_log: Path, labels: tuple[str, ...], tmp_path: Path) -> None:
+    assert b"100" in same_for_all(big_log, tmp_path, ".pb", labels=labels, max_memory=1)[0]
+
+
+@pytest.mark.parametrize("cut", [5000, 70_000, 100_001])
+@pytest.mark.parametrize("lenient", [False, True])
+def test_damage_behind_rows_of_several_threads(big_log: Path, cut: int, lenient: bool, tmp_path: Path) -> None:
+    data = bytearray(big_log.read_bytes())
+    data[cut : cut + 64] = b"\xff" * 64
+    path = tmp_path / "damaged.xray"
+    path.write_bytes(data)
+    for suffix in (".callgrind", ".pb"):
+        found = same_for_all(path, tmp_path, suffix, lenient=lenient)
+        assert isinstance(found[0], bytes) is lenient
+
+
+def test_several_inputs(big_log: Path, tmp_path: Path) -> None:
+    other = tmp_path / "other.xray"
+    other.write_bytes(random_log(2, 3, 10_000).bytes())
+    found = []
+    for n in CORES:
+        fastprof.convert([big_log, other], tmp_path / "o.callgrind", cores=n)
+        found.append((tmp_path / "o.callgrind").read_bytes())
+    assert len({*found}) == 1
+
+
+def test_the_earliest_error_of_the_tables_is_told(
+    big_log: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Tables fail at the rows of batch 20 and later, in any order."""
+    put, numbers = tables.Table.put, iter(range(1 << 30))
+
+    def failing(self: Any, batch: Any, takers: int = 1) -> None:
+        put(self, batch, takers)
+        if next(numbers) >= 20:
+            raise FastprofError(f"no room at tick {batch['time'][0]}")
+
+    monkeypatch.setattr(tables.Table, "put", failing)
+    with pytest.raises(FastprofError, match="no room at tick"):
+        fastprof.convert(big_log, tmp_path / "o.callgrind", cores=3)
+    assert not (tmp_path / "o.callgrind").exists()
+
+
+@pytest.mark.parametrize("where", ["read", "write"])
+@pytest.mark.parametrize("kind", [KeyboardInterrupt, FastprofError])
+def test_interrupted(
+    big_log: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, where: str, kind: type[BaseException]
+) -> None:
+    """While rows are folded, and while the sums are merged and written."""
+    from fastprof.formats.callgrind.write import CallgrindWriter
+    from fastprof.formats.xray.read import XRayReader
+
+    target: Any = XRayReader if where == "read" else CallgrindWriter
+    name = "feed" if where == "read" else "put"
+    original, calls = getattr(target, name), iter(range(1 << 30))
+
+    def interrupted(self: Any, *arguments: Any) -> Any:
+        if next(calls) == (100 if where == "read" else 1):
+            raise kind("now")
+        return original(self, *arguments)
+
+    monkeypatch.setattr(target, name, interrupted)
+    monkeypatch.setitem(engine.CAPACITY, "graph", 50)
+    with pytest.raises(kind, match="now"):
+        fastprof.convert(big_log, tmp_path / "o.callgrind", cores=3, max_memory=1)
+    assert not any(tmp_path.iterdir())
