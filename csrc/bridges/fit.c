@@ -107,6 +107,10 @@ static void count(struct fp_fit *f, struct fp_fit_group *g, uint32_t rank, uint6
 
 /* ---- rows that are given out ---- */
 
+static int is_exit(uint8_t op) {
+    return op == FP_OP_EXIT || op == FP_OP_TAIL_EXIT;
+}
+
 static int pack(struct fp_fit *f, struct fp_fit_group *g, const struct fp_fit_thread *t, const struct row *r) {
     if (fp_buf_reserve(&g->packed, PACKED + (size_t)r->payload_n)) return FP_E_NOMEM;
     struct fp_fit_state *const s = &g->state;
@@ -118,7 +122,7 @@ static int pack(struct fp_fit *f, struct fp_fit_group *g, const struct fp_fit_th
         if (s->thread != r->thread) *from |= NEW_THREAD, to = fp_varint(to, r->thread);
         if (s->cpu != r->cpu) *from |= NEW_CPU, to = fp_varint(to, r->cpu);
         if (s->part != t->part) *from |= NEW_PART, to = fp_varint(to, t->part);
-        to = fp_varint(to, r->function);
+        if (!is_exit(r->op)) to = fp_varint(to, r->function);
         to = fp_varint(to, fp_zig(r->time - s->time));
         *s = (struct fp_fit_state){.time = r->time, .thread = r->thread, .part = t->part, .cpu = r->cpu};
     }
@@ -273,9 +277,9 @@ static int choose(struct fp_fit *f, struct fp_fit_thread *t, uint32_t thread, in
 }
 
 /* The slice of a time.  An exit at an edge belongs to the slice before. */
-static int64_t slice_of(const struct fp_fit *f, uint64_t time, int is_exit) {
+static int64_t slice_of(const struct fp_fit *f, uint64_t time, int ends) {
     const uint64_t after = time - f->zero;
-    if (time > f->zero) return (int64_t)((after - (uint64_t)is_exit) / f->slice_ns);
+    if (time > f->zero) return (int64_t)((after - (uint64_t)ends) / f->slice_ns);
     return time < f->zero ? -1 - (int64_t)((f->zero - time - 1) / f->slice_ns) : 0;
 }
 
@@ -324,7 +328,7 @@ int fp_fit_put(struct fp_fit *f, const struct fp_batch *b, struct fp_err *err) {
             f->begun = 1;
         }
         const int slices = f->by == FP_FIT_SLICES;
-        const int64_t slice = slices ? slice_of(f, r.time, r.op == FP_OP_EXIT || r.op == FP_OP_TAIL_EXIT) : 0;
+        const int64_t slice = slices ? slice_of(f, r.time, is_exit(r.op)) : 0;
         int status = 0;
         if (FP_UNLIKELY(!t->group))
             status = choose(f, t, r.thread, slice, err);
@@ -361,7 +365,7 @@ int fp_fit_take(struct fp_fit *f, uint32_t group, struct fp_in *in, struct fp_ba
             if (head & NEW_THREAD) s->thread = (uint32_t)fp_varint_next(in);
             if (head & NEW_CPU) s->cpu = (uint16_t)fp_varint_next(in);
             if (head & NEW_PART) s->part = (uint32_t)fp_varint_next(in);
-            r.function = (uint32_t)fp_varint_next(in);
+            if (!is_exit(r.op)) r.function = (uint32_t)fp_varint_next(in);
             s->time += fp_zag(fp_varint_next(in));
         }
         r.time = s->time;
@@ -374,6 +378,7 @@ int fp_fit_take(struct fp_fit *f, uint32_t group, struct fp_in *in, struct fp_ba
         }
         struct fp_fit_thread *const t = &f->threads[r.thread];
         if (!t->n) t->part = s->part;
+        if (is_exit(r.op)) r.function = t->calls[t->n - 1].function;
         const int status = one(f, t, &r);
         if (status == FP_FULL) {
             in->pos = from;

@@ -20,6 +20,7 @@
  *
  *   [thread] [cpu] [part]   function, time since the row before (zigzag)      an argument: the argument alone
  *                                                                             an event: also its length, and its bytes
+ *                                                                             an exit: no function, calls nest
  *
  * Memory: linear in calls that are open at a time and in threads, 45 KiB a group, and what the caller lets there be of
  * packed rows.

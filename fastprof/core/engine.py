@@ -238,6 +238,7 @@ class Format(NamedTuple):
     writes: tuple[Option[Any], ...] = ()  # options that its writer looks at
     room: str = ""  # the format's package; set by the registry
     budget: Budget | None = None  # it is made for viewers, which do not open files of any size
+    row_bytes: int = 0  # timeline: a row takes no less in a file that is not compressed; 0: not known
     also: str = ""  # another view that it is written from, if all inputs have that
 
     def view_for(self, of: Iterable[str]) -> str:

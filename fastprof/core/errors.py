@@ -27,6 +27,10 @@ class OutOfOrder(Exception):
     """Rows were given out as they came, and one belongs before them: the work begins again and sorts (plan.make)."""
 
 
+class Outgrown(Exception):
+    """What was thought to fit into the budget does not: the work begins again and keeps rows (verbs/outputs.py)."""
+
+
 class FormatError(FastprofError):
     """An input that was recognized, but is damaged.
 

@@ -8,8 +8,8 @@ from copy import deepcopy
 
 from fastprof import formats, plan
 from fastprof.core._typing import IO, Any
-from fastprof.core.engine import Format, Holds
-from fastprof.core.errors import FastprofError, OutOfOrder, UsageError
+from fastprof.core.engine import Format, Holds, Input, Reader
+from fastprof.core.errors import FastprofError, Outgrown, OutOfOrder, UsageError
 from fastprof.core.model import Model
 from fastprof.core.options import SPLIT, Option, checked
 from fastprof.core.report import Report
@@ -96,7 +96,8 @@ def converted(
                 from fastprof.bridges.renumber import renumbered
 
                 rows, model = renumbered(rows, model)
-            with Outputs(output, target, view, model, asked, report, durable=durable) as outputs:
+            most_rows = _most_rows(found.all[0]) if hasty else None
+            with Outputs(output, target, view, model, asked, report, most_rows=most_rows, durable=durable) as outputs:
                 writer = outputs.write(rows)
                 plan.refuse_total_loss(found.all, writer, report)
                 outputs.commit()
@@ -108,7 +109,7 @@ def converted(
     if not merge and _repeatable(paths, output):
         try:
             return attempt(deepcopy(report), hasty=True)
-        except OutOfOrder:
+        except (OutOfOrder, Outgrown):
             pass
     return attempt(report, hasty=False)
 
@@ -125,6 +126,13 @@ def _repeatable(paths: list[Any], output: Any) -> bool:
         return False
     unseen = output == os.devnull or (output != "-" and (os.path.isfile(output) or not os.path.exists(output)))
     return len(paths) == 1 and os.path.isfile(paths[0]) and unseen
+
+
+def _most_rows(input_: Input) -> int | None:
+    """How many rows of a timeline there can be in a file; None: its size does not say it."""
+    least = formats.get(input_.format).row_bytes
+    size = input_.source.size if isinstance(input_, Reader) else None
+    return size // least if least and size is not None else None
 
 
 def target_of(output: Any, to: str | None) -> Format:

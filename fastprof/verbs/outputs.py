@@ -9,7 +9,7 @@ from types import TracebackType
 
 from fastprof.core._typing import TYPE_CHECKING, Any
 from fastprof.core.engine import Format, Writer, write
-from fastprof.core.errors import UsageError, inputs_of
+from fastprof.core.errors import Outgrown, UsageError, inputs_of
 from fastprof.core.model import Batch, Model
 from fastprof.core.options import BUDGET, SPLIT, Options
 from fastprof.core.report import Report
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from fastprof.bridges.fit import Fit
     from fastprof.bridges.trim import Trim
 
+_NAME = 48  # bytes of a name that is rather long
 _INSTEAD = "choose a larger one, or less of the input by --thread, --time-range, --function or --value"
 
 
@@ -28,7 +29,7 @@ class Outputs:
 
     Of a format that is made for viewers (Format.budget) a file keeps to --budget.  A timeline is kept by bridges/fit.py
     and stacks by bridges/trim.py until it is known how much of them fits; what is written is measured, and if it is too
-    large after all, written again.
+    large after all, written again.  A timeline of which `most_rows` would fit is written as it comes.
     """
 
     def __init__(
@@ -40,6 +41,7 @@ class Outputs:
         options: Options,
         report: Report,
         *,
+        most_rows: int | None = None,
         durable: bool = True,
     ) -> None:
         self._output, self._target, self._view, self._durable = output, target, view, durable
@@ -57,6 +59,7 @@ class Outputs:
             if output == "-" or (os.path.exists(output) and not os.path.isfile(output)):
                 where = "standard output" if output == "-" else f"{output}, which is no file"
                 raise UsageError(f"--split writes several files, named after OUTPUT, and cannot write to {where}")
+        self._most_rows = most_rows
         self._sinks: list[Sink] = []
         self._files: list[dict[str, Any]] = []
         self._stack = ExitStack()
@@ -64,9 +67,14 @@ class Outputs:
         self._first: Sink | None = self._stack.enter_context(Sink(output, self._budget, durable=durable))
 
     def write(self, rows: Iterator[Batch]) -> Writer:
-        """Write all rows.  The writer, or of several the one that has written most."""
-        if self._budget is None:
+        """Write all rows.  The writer, or of several the one that has written most.
+
+        Errors: Outgrown, with `most_rows` alone.
+        """
+        if self._budget is None or self._would_fit(self._budget):
             sink, writer = self._written(self._output, rows, self._report)
+            if sink.is_over:
+                raise Outgrown
             self._sinks.append(sink)
             return writer
         kept = self._kept(self._budget)
@@ -81,6 +89,12 @@ class Outputs:
             raise UsageError(f"{inputs_of(self._model)}there are no rows, so --split has nothing to split")
         kept.tell(lost, self._report, self._budget)
         return most
+
+    def _would_fit(self, budget: int) -> bool:
+        size = self._target.budget
+        if self._most_rows is None or self._view != "timeline" or self._split or not size:
+            return False
+        return self._most_rows // 2 * (size.call + size.names * _NAME) <= budget
 
     def _kept(self, budget: int) -> Fit | Trim:
         """What keeps the rows of this view."""

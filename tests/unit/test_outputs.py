@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 import fastprof
+from fastprof.bridges.fit import Fit
 from fastprof.cli import main
 from fastprof.core.errors import FastprofError, UsageError
 from fastprof.core.sink import Sink
@@ -138,6 +139,39 @@ def test_a_pipe_is_read_once(tmp_path: Path) -> None:
     fastprof.convert(BUSY, tmp_path / "p.speedscope.json", budget=10 << 10)
     piped, read = (json.loads((tmp_path / f"{name}.speedscope.json").read_bytes()) for name in "op")
     assert piped["profiles"][0]["events"] == read["profiles"][0]["events"] != []
+
+
+def test_what_fits_is_written_as_it_comes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The size of the file says that, and what comes out is what would be if rows were kept."""
+    kept = []
+    read = Fit.read
+    monkeypatch.setattr(Fit, "read", lambda self, rows: kept.append(self) or read(self, rows))
+    for name in ("trace.json", "speedscope.json", "pftrace", "profile.json"):
+        fastprof.convert(BUSY, tmp_path / f"o.{name}")
+        assert not kept
+        with BUSY.open("rb") as file:
+            fastprof.convert(file, tmp_path / f"p.{name}", from_="xray")
+        assert len(kept) == 1
+        kept.clear()
+        assert (tmp_path / f"o.{name}").read_bytes() == (tmp_path / f"p.{name}").read_bytes()
+
+
+def test_what_was_thought_to_fit_is_done_again(tmp_path: Path) -> None:
+    """Names stand once in the source, and at each row of the output."""
+    events = [
+        {"type": what, "frame": 0, "at": at} for i in range(500) for what, at in (("O", 10 * i), ("C", 10 * i + i % 9))
+    ]
+    profile = {"type": "evented", "name": "x", "unit": "nanoseconds", "startValue": 0, "endValue": 5000}
+    said = {"profiles": [profile | {"events": events}], "shared": {"frames": [{"name": "long" * 150}]}}
+    source, output = tmp_path / "in.speedscope.json", tmp_path / "o.trace.json"
+    source.write_text(json.dumps(said))
+    assert fastprof.convert(source, output, budget=1 << 20).not_representable == {}
+    whole = output.stat().st_size
+    report = fastprof.convert(source, output, budget=whole * 2 // 3)
+    assert output.stat().st_size <= whole * 2 // 3
+    (entry,) = report.not_representable.entries()
+    assert entry["code"] == "short-calls" and report.rows["rows written"] == 1000 - 2 * entry["count"]
+    assert json.loads(output.read_bytes())["traceEvents"]
 
 
 def test_a_file_for_each_thread(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -31,7 +31,8 @@ FORMATS = (
         reader="read:SpeedscopeReader",
         writer="write:SpeedscopeWriter",
         holds=Holds(labels=False, threads=True, times=False, places=False, files=True, nested=True, short_names=True),
-        budget=Budget(100 << 20, call=76, sample=8, frame=5),
+        budget=Budget(100 << 20, call=82, sample=8, frame=5),
+        row_bytes=29,  # {"type":"C","frame":0,"at":0}
         writes=(BUDGET, SPLIT),
     ),
 )

@@ -35,7 +35,8 @@ FORMATS = (
         reader="read:TraceEventReader",
         writer="write:TraceEventWriter",
         holds=Holds(nested=True, short_names=True, instead="write it as speedscope, pprof or folded"),
-        budget=Budget(256 << 20, call=110, names=2, event=75),
+        budget=Budget(256 << 20, call=140, names=2, event=85),
+        row_bytes=18,  # {"ph":"E","ts":1},
         writes=(ARGS, BUDGET, SPLIT),
     ),
 )

@@ -66,5 +66,6 @@ FORMATS = (
         writer="write:XRayWriter",
         holds=Holds(names=False),
         reads=(SYMBOLS, DEMANGLE, PROGRAM),
+        row_bytes=8,  # a function record of FDR
     ),
 )
