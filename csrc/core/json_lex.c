@@ -62,7 +62,7 @@ static int word_at(struct fp_json *j, struct fp_in *in, size_t at, struct fp_err
     if (*j->text == '-' || fp_is_digit(*j->text)) {
         int64_t value;
         j->token = FP_JSON_NUMBER;
-        return fp_json_number(j->text, n, 0, &value) == FP_E_MALFORMED ? fail(in, at, "a number", err) : FP_DONE;
+        return fp_json_number(j->text, n, 0, &value, NULL) == FP_E_MALFORMED ? fail(in, at, "a number", err) : FP_DONE;
     }
     j->token = FP_JSON_WORD;
     if ((n == 4 && (!memcmp(j->text, "true", 4) || !memcmp(j->text, "null", 4))) ||
@@ -208,12 +208,12 @@ int fp_json_is(const struct fp_json *j, const char *text) {
     return j->text_n == strlen(text) && !memcmp(j->text, text, j->text_n);
 }
 
-int fp_json_number(const uint8_t *p, size_t n, int scale, int64_t *value) {
+int fp_json_number(const uint8_t *p, size_t n, int scale, int64_t *value, int *rounded) {
     enum { LARGE = 10000 };
     const uint8_t *const end = p + n;
     const int negative = n && *p == '-';
     uint64_t v = 0;
-    int exponent = scale, dropped = 0, half = 0;
+    int exponent = scale, dropped = 0, half = 0, lost = 0;
     p += negative;
     if (p == end || !fp_is_digit(*p)) return FP_E_MALFORMED;
     for (int fraction = 0; p < end; p++) {
@@ -227,6 +227,7 @@ int fp_json_number(const uint8_t *p, size_t n, int scale, int64_t *value) {
         if (exponent > LARGE || exponent < -LARGE) return FP_E_OVERFLOW;
         if (dropped || v > (UINT64_MAX - digit) / 10) {
             if (!dropped++) half = digit >= 5;
+            lost |= digit > 0;
             exponent += !fraction;
         } else {
             v = v * 10 + digit;
@@ -250,10 +251,12 @@ int fp_json_number(const uint8_t *p, size_t n, int scale, int64_t *value) {
     }
     for (; (v || half) && exponent < 0; exponent++) {
         half = v % 10 >= 5;
+        lost |= v % 10 > 0;
         v /= 10;
     }
     if (v + (uint64_t)half > INT64_MAX) return FP_E_OVERFLOW;
     v += (uint64_t)half;
+    if (rounded) *rounded = lost;
     *value = negative ? -(int64_t)v : (int64_t)v;
     return 0;
 }

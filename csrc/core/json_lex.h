@@ -57,8 +57,8 @@ const uint8_t *fp_json_plain(const struct fp_json *j, struct fp_buf *scratch, si
 /* Is the string or key this text? */
 int fp_json_is(const struct fp_json *j, const char *text);
 
-/* A number of the form -12.5e3 times 10^scale, rounded to a whole one, half away from 0.  0, FP_E_MALFORMED: no such
- * number; FP_E_OVERFLOW: beyond 64 bits. */
-int fp_json_number(const uint8_t *p, size_t n, int scale, int64_t *value);
+/* A number of the form -12.5e3 times 10^scale, rounded to a whole one, half away from 0; *rounded (may be NULL) becomes
+ * 1 if it was another one before, else 0.  0, FP_E_MALFORMED: no such number; FP_E_OVERFLOW: beyond 64 bits. */
+int fp_json_number(const uint8_t *p, size_t n, int scale, int64_t *value, int *rounded);
 
 #endif

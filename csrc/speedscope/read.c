@@ -120,7 +120,7 @@ static int frame_token(struct fp_speedscope_read *r, struct fp_in *in, struct fp
         *(key == NAME ? &r->name : &r->file) = string;
     }
     int64_t line;
-    if (j->token == FP_JSON_NUMBER && key == LINE && !fp_json_number(j->text, j->text_n, 0, &line))
+    if (j->token == FP_JSON_NUMBER && key == LINE && !fp_json_number(j->text, j->text_n, 0, &line, NULL))
         r->line = line > 0 && line < UINT32_MAX ? (uint32_t)line : 0;
     return FP_DONE;
 }
@@ -195,11 +195,11 @@ static int event_token(struct fp_speedscope_read *r, const struct fp_speedscope_
         r->event_type = fp_json_is(j, "O") ? 'O' : fp_json_is(j, "C") ? 'C' : 0;
     if (j->token != FP_JSON_NUMBER) return FP_DONE;
     if (key == FRAME) {
-        r->bad |= fp_json_number(j->text, j->text_n, 0, &frame) || frame < 0;
+        r->bad |= fp_json_number(j->text, j->text_n, 0, &frame, NULL) || frame < 0;
         r->frame = (uint64_t)frame;
         r->has_frame = !r->bad;
     } else if (key == AT) {
-        r->bad |= fp_json_number(j->text, j->text_n, p->scale, &r->event_time) != 0;
+        r->bad |= fp_json_number(j->text, j->text_n, p->scale, &r->event_time, NULL) != 0;
         r->has_at = !r->bad;
     }
     return FP_DONE;
@@ -298,7 +298,7 @@ static int sample_token(struct fp_speedscope_read *r, const struct fp_speedscope
         return add_value(r, p, SAMPLES, stack, out, err);
     }
     int64_t index = -1;
-    if (j->token != FP_JSON_NUMBER || fp_json_number(j->text, j->text_n, 0, &index) || index < 0 ||
+    if (j->token != FP_JSON_NUMBER || fp_json_number(j->text, j->text_n, 0, &index, NULL) || index < 0 ||
         index >= r->n_functions) {
         r->bad = 1;
         if (r->lenient) return broken(r, r->at, "", "", err);
@@ -313,8 +313,9 @@ static int weight_token(struct fp_speedscope_read *r, const struct fp_speedscope
     const struct fp_json *j = &r->json;
     if (j->depth != IN_LIST || j->token == FP_JSON_ARRAY_END) return FP_DONE;
     int64_t weight = 0; /* null counts as 0 */
+    int rounded = 0;
     r->at = in->base + in->pos;
-    const int status = j->token == FP_JSON_NUMBER ? fp_json_number(j->text, j->text_n, p->scale, &weight) : 0;
+    const int status = j->token == FP_JSON_NUMBER ? fp_json_number(j->text, j->text_n, p->scale, &weight, &rounded) : 0;
     if (status || weight < 0 || j->token < FP_JSON_NUMBER) {
         if (!r->lenient)
             return fp_fail_text(err, status ? status : FP_E_MALFORMED, r->at, 0, "a weight", j->text,
@@ -323,6 +324,7 @@ static int weight_token(struct fp_speedscope_read *r, const struct fp_speedscope
     }
     const int added = add_value(r, p, WEIGHTS, weight, out, err);
     r->broken += weight < 0 && added == FP_DONE;
+    r->rounded += rounded && !p->is_time && added == FP_DONE;
     return added;
 }
 

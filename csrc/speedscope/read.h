@@ -34,7 +34,7 @@ struct fp_speedscope_profile {
     uint32_t name, unit; /* strings of the model; 0: none */
     uint64_t at;         /* where it begins */
     /* said by the caller before the second pass */
-    int32_t wanted, scale; /* is it read; numbers are taken times 10^scale */
+    int32_t wanted, is_time, scale; /* is it read; numbers are taken times 10^scale */
     uint32_t part, thread;
     uint32_t column; /* sampled: which value its weights are */
 };
@@ -49,6 +49,7 @@ struct fp_speedscope_read {
     int64_t *kept; /* FP_SPEEDSCOPE_KEPT of them */
     uint32_t n_kept;
     uint64_t broken, bad_end, rows; /* counted in the second pass */
+    uint64_t rounded;               /* weights that are no times and had a fraction */
     uint64_t n_first, n_second;     /* of the profile at hand: values that were kept, and taken back */
 
     /* private from here on */

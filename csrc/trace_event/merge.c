@@ -15,25 +15,62 @@ void fp_trace_sort(struct fp_trace_read *r) {
     if (r->n_records) qsort(r->records, r->n_records, sizeof *r->records, in_order);
 }
 
+static int refill(struct fp_trace_read *r, uint32_t run) {
+    r->hungry = run;
+    r->asks = FP_TRACE_REFILL;
+    return FP_ASK;
+}
+
+static const struct fp_trace_record *next_of(const struct fp_trace_read *r, uint32_t at) {
+    const struct fp_trace_run *run = &r->runs[r->heap[at]];
+    return &run->records[run->pos];
+}
+
+/* Puts the run at heap[i] in its place among those below it. */
+static void sift_down(struct fp_trace_read *r, uint32_t i) {
+    for (;;) {
+        uint32_t least = i;
+        for (uint32_t child = 2 * i + 1; child <= 2 * i + 2 && child < r->n_heap; child++)
+            if (in_order(next_of(r, child), next_of(r, least)) < 0) least = child;
+        if (least == i) return;
+        const uint32_t run = r->heap[i];
+        r->heap[i] = r->heap[least];
+        r->heap[least] = run;
+        i = least;
+    }
+}
+
+/* Makes a heap of the runs, the one with the least next record first.  FP_ASK: a run is to be refilled. */
+static int make_heap(struct fp_trace_read *r) {
+    if (fp_array_room(&r->heap, &r->cap_heap, (uint64_t)r->n_runs + 1, sizeof *r->heap)) return FP_E_NOMEM;
+    for (; r->n_started < r->n_runs; r->n_started++) {
+        const struct fp_trace_run *run = &r->runs[r->n_started];
+        if (run->pos < run->n)
+            r->heap[r->n_heap++] = r->n_started;
+        else if (!run->eof)
+            return refill(r, r->n_started);
+    }
+    for (uint32_t i = r->n_heap / 2; i-- > 0;) sift_down(r, i);
+    r->has_heap = 1;
+    return FP_DONE;
+}
+
 /* The least record of all runs becomes r->head.  FP_ASK: a run is to be refilled. */
 static int next_record(struct fp_trace_read *r) {
-    const struct fp_trace_record *least = NULL;
-    uint32_t from = 0;
-    for (uint32_t i = 0; i < r->n_runs; i++) {
-        const struct fp_trace_run *run = &r->runs[i];
-        if (run->pos == run->n && !run->eof) {
-            r->hungry = i;
-            r->asks = FP_TRACE_REFILL;
-            return FP_ASK;
-        }
-        if (run->pos == run->n || (least && in_order(least, &run->records[run->pos]) < 0)) continue;
-        least = &run->records[run->pos];
-        from = i;
+    if (!r->has_heap) {
+        const int status = make_heap(r);
+        if (status) return status;
+    } else if (r->n_heap) { /* the head was of the first run */
+        const struct fp_trace_run *run = &r->runs[r->heap[0]];
+        if (run->pos == run->n && !run->eof) return refill(r, r->heap[0]);
+        if (run->pos == run->n) r->heap[0] = r->heap[--r->n_heap];
+        if (r->n_heap) sift_down(r, 0);
     }
-    r->has_head = least != NULL;
-    if (!least) return FP_DONE;
-    r->head = *least;
-    r->runs[from].pos++;
+    r->has_head = r->n_heap > 0;
+    if (r->has_head) {
+        r->head = *next_of(r, 0);
+        r->runs[r->heap[0]].pos++;
+    }
     return FP_DONE;
 }
 
@@ -53,6 +90,7 @@ int fp_trace_merge(struct fp_trace_read *r, struct fp_batch *out, struct fp_err 
     for (;;) {
         if (!r->has_head) {
             const int status = next_record(r);
+            if (status == FP_E_NOMEM) return fp_no_memory(err);
             if (status) return status;
         }
         if (end_calls(r, out) == FP_FULL) return FP_FULL;

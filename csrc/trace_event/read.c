@@ -33,6 +33,7 @@ void fp_trace_read_free(struct fp_trace_read *r) {
     free(r->thread_of);
     free(r->function_of);
     free(r->records);
+    free(r->heap);
     free(r->calls);
     free(r);
 }
@@ -102,7 +103,7 @@ static int take_id(struct fp_trace_read *r, struct fp_trace_id *id) {
     id->string = 0;
     if (j->token == FP_JSON_WORD) return 0;
     id->kind = FP_TRACE_NUMBER;
-    const int status = fp_json_number(j->text, j->text_n, 0, &id->number);
+    const int status = fp_json_number(j->text, j->text_n, 0, &id->number, NULL);
     if (!status || j->token == FP_JSON_NUMBER) return status;
     size_t n;
     const uint8_t *p = fp_json_plain(j, &r->scratch, &n);
@@ -114,7 +115,7 @@ static int take_id(struct fp_trace_read *r, struct fp_trace_id *id) {
 }
 
 static int time_of(const struct fp_json *j, int64_t *ns) {
-    return j->token == FP_JSON_WORD ? FP_E_MALFORMED : fp_json_number(j->text, j->text_n, 3, ns);
+    return j->token == FP_JSON_WORD ? FP_E_MALFORMED : fp_json_number(j->text, j->text_n, 3, ns, NULL);
 }
 
 /* A text, number or word of an event.  0 or an error that is not yet described. */
@@ -136,7 +137,7 @@ static int take_value(struct fp_trace_read *r) {
                 e->other_args |= (uint8_t)!well;
                 return status;
             case ARG_TYPE:
-                if (is_text || fp_json_number(j->text, j->text_n, 0, &e->type)) break;
+                if (is_text || fp_json_number(j->text, j->text_n, 0, &e->type, NULL)) break;
                 e->has_type = e->type >= 0 && e->type <= UINT32_MAX;
                 return 0;
             case ARG_NUMBER:

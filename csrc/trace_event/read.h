@@ -95,7 +95,9 @@ struct fp_trace_read {
     uint64_t order;
     /* merging */
     struct fp_trace_record head;
-    int32_t has_head, merging;
+    uint32_t *heap; /* runs by their next record */
+    uint32_t n_heap, cap_heap, n_started;
+    int32_t has_heap, has_head, merging;
     struct fp_trace_call *calls;
     uint32_t n_calls, cap_calls, calls_of;
 };

@@ -1,4 +1,5 @@
-"""JSON that is read with a temporary file: more complete events than are sorted at once, more samples than are kept."""
+"""JSON that is read with a temporary file: more complete events than are sorted at once, more samples than are kept.
+And weights that are no whole numbers."""
 
 from __future__ import annotations
 
@@ -29,6 +30,19 @@ def test_complete_events_in_any_order(tmp_path: Path) -> None:
     assert {row.name: row.self for row in fastprof.top(path, n=0).rows} == expected
 
 
+def test_runs_that_end_at_different_times(tmp_path: Path) -> None:
+    """Each run is of one thread, so that each but the last is used up while others have all of theirs."""
+    n = lib.FP_TRACE_RECORDS
+    events = [
+        {"ph": "X", "name": f"f{tid}", "ts": 10 * i, "dur": 2, "pid": 1, "tid": tid}
+        for tid in (2, 0, 1)
+        for i in range(n)
+    ]
+    path = tmp_path / "trace.json"
+    path.write_text(json.dumps(events))
+    assert {row.name: row.self for row in fastprof.top(path, n=0).rows} == {f"f{tid}": 2000 * n for tid in range(3)}
+
+
 @pytest.mark.parametrize("first", ["samples", "weights"])
 def test_samples_far_from_their_weights(first: str, tmp_path: Path) -> None:
     """Twice, so that what one profile left in the file is not taken for the next one's."""
@@ -46,3 +60,19 @@ def test_samples_far_from_their_weights(first: str, tmp_path: Path) -> None:
         expected[f"g{stack[-1]}"] += 2 * weight
     rows = fastprof.top(path, n=0, from_="speedscope").rows
     assert {row.name: row.self for row in rows if row.self} == expected
+
+
+def test_weights_that_are_rounded_are_counted(tmp_path: Path) -> None:
+    path, output = tmp_path / "p.json", tmp_path / "o.folded"
+    frames = [{"name": "a"}, {"name": "b"}]
+    whole = {"type": "sampled", "name": "p", "samples": [[0], [0, 1], [1], [1]], "weights": [1.5, 2.0, 0.25, "30e-1"]}
+    text = json.dumps({"profiles": [whole | {"unit": "none"}], "shared": {"frames": frames}}).replace(
+        '"30e-1"', "30e-1"
+    )
+    path.write_text(text)
+    report = fastprof.convert(path, output, from_="speedscope")
+    assert output.read_text() == "a 2\na;b 2\nb 3\n"
+    assert report.not_representable["weights with a fraction, rounded"] == 2
+    path.write_text(text.replace('"none"', '"milliseconds"'))
+    report = fastprof.convert(path, output, from_="speedscope", nanoseconds=True)
+    assert output.read_text() == "a 1500000\na;b 2000000\nb 3250000\n" and not report.not_representable

@@ -75,7 +75,7 @@ class SpeedscopeReader(Reader):
         for (i, p), value_type in zip(mine, types, strict=True):
             unit = model.string(p.unit)
             p.wanted, p.scale = 1, _SCALES.get(unit, 0)
-            is_time = unit in _SCALES
+            p.is_time = is_time = unit in _SCALES
             if self.view == "timeline":
                 key: Any = is_time
                 part = Part(extra={"ticks_per_second": 1_000_000_000 * is_time})
@@ -131,4 +131,5 @@ class SpeedscopeReader(Reader):
         report.losses.add("unreadable-events", "events, samples or weights that could not be understood", r.broken)
         report.losses.add("unreadable-rest", "ends of texts that could not be read", r.bad_end)
         report.not_representable.add("other-profiles", "profiles of another kind than the first one", self._others)
+        report.not_representable.add("rounded-weights", "weights with a fraction, rounded", r.rounded)
         report.facts["profiles"] = int(r.n_profiles)
