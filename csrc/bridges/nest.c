@@ -8,6 +8,7 @@ struct fp_nest_thread {
     uint32_t *calls; /* functions, outermost first */
     uint32_t n, cap;
     uint64_t last;   /* time of the last row */
+    uint32_t part;   /* of the last row */
     uint8_t counted; /* its calls are in `entered`, and `active` says how often */
 };
 
@@ -151,6 +152,7 @@ int fp_nest_put(struct fp_nest *n, const struct fp_batch *in, uint32_t *from, st
             now = t->last;
         }
         t->last = now;
+        t->part = in->part;
         if (op == FP_OP_ENTER || op == FP_OP_ENTER_ARGS) {
             if (enter(n, thread, function)) return no_memory(err);
         } else if (op == FP_OP_EXIT || op == FP_OP_TAIL_EXIT) {
@@ -182,7 +184,8 @@ int fp_nest_end(struct fp_nest *n, struct fp_batch *out, struct fp_err *err) {
     for (; n->ended < n->cap_threads; n->ended++) {
         struct fp_nest_thread *const t = &n->threads[n->ended];
         for (; t->n; n->unfinished++) {
-            if (out->n == out->cap) return FP_FULL;
+            if (out->n == out->cap || (out->n && out->part != t->part)) return FP_FULL;
+            out->part = t->part;
             append_exit(out, n->ended, t->calls[t->n - 1], 0, t->last);
             if (leave(n, n->ended)) return no_memory(err);
         }

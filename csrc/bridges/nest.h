@@ -42,7 +42,7 @@ void fp_nest_clock(struct fp_nest *n, uint64_t ticks_per_second);
  * 2^63 nanoseconds or more. */
 int fp_nest_put(struct fp_nest *n, const struct fp_batch *in, uint32_t *from, struct fp_batch *out, struct fp_err *err);
 
-/* Ends the calls that are open.  The same. */
+/* Ends the calls that are open, each in the part of its thread's last row.  The same. */
 int fp_nest_end(struct fp_nest *n, struct fp_batch *out, struct fp_err *err);
 
 /* cffi-end */

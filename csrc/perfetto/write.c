@@ -118,7 +118,7 @@ int fp_perfetto_thread(uint32_t thread, uint32_t process, int32_t pid, int64_t t
     const size_t who = fp_wire_begin(out, 4);
     fp_wire_put_number(out, 1, (uint64_t)pid);
     fp_wire_put_number(out, 2, (uint64_t)tid);
-    fp_wire_put_bytes(out, 5, name, n);
+    if (n) fp_wire_put_bytes(out, 5, name, n);
     return end_all(out, (const size_t[]){packet, track, who});
 }
 

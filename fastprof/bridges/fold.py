@@ -198,7 +198,11 @@ class _Machine:
         return self._before[which] if self._several() else which
 
     def _threads(self) -> list[tuple[int, ...]]:
-        return [self._model.row("threads", i) for i in range(self._first(1), self._model.count("threads"))]
+        """Those of this input of which filters left something."""
+        model, times = self._model, ffi.new("uint64_t[2]")
+        numbers = range(self._first(1), model.count("threads"))
+        left = [i for i in numbers if lib.fp_fold_thread_times(self._whole.fold, i, times, times + 1)]
+        return [model.row("threads", i) for i in left]
 
     def _all_mended(self) -> Counter[str]:
         """What was mended, also when an archive was made of the source."""

@@ -29,6 +29,7 @@ def run(args: argparse.Namespace) -> int:
             {
                 "name": f.name,
                 "view": f.view,
+                "also": f.also,
                 "reads": bool(f.reader),
                 "writes": bool(f.writer),
                 "suffixes": list(f.suffixes),
@@ -42,6 +43,7 @@ def run(args: argparse.Namespace) -> int:
     rows = [("format", "view", "reads", "writes", "file names", "")]
     for f in known:
         names = [*f.suffixes, *(p + "*" for p in f.prefixes)]
-        rows.append((f.name, f.view, "yes" if f.reader else "-", "yes" if f.writer else "-", " ".join(names), f.title))
+        views = f"{f.view}, {f.also}" if f.also else f.view
+        rows.append((f.name, views, "yes" if f.reader else "-", "yes" if f.writer else "-", " ".join(names), f.title))
     print_table(rows)
     return 0

@@ -9,6 +9,8 @@ from fastprof.core._c import ffi, lib
 from fastprof.core._typing import Any
 from fastprof.core.errors import FastprofError
 
+_not_cleared = ffi.new_allocator(should_clear_after_alloc=False)
+
 
 class Spilled:
     """A temporary file without a name, made when something is first written.  It ends with this object."""
@@ -50,18 +52,23 @@ class Groups(Spilled):
         super().__init__()
         self._blocks: dict[int, list[tuple[int, int]]] = {}  # by group: offset in the file, bytes
 
+    def add(self, group: int, buffer: Any) -> None:
+        """Write away what a struct fp_buf holds; the caller empties it."""
+        self._blocks.setdefault(group, []).append((self.nbytes, int(buffer.n)))
+        self.append(memoryview(ffi.buffer(buffer.p, buffer.n)))
+
     def take(self, group: int, buffer: Any) -> None:
         """Write away what a struct fp_buf holds, and free that."""
         if buffer.n:
-            self._blocks.setdefault(group, []).append((self.nbytes, int(buffer.n)))
-            self.append(memoryview(ffi.buffer(buffer.p, buffer.n)))
+            self.add(group, buffer)
             lib.fp_buf_free(ffi.addressof(buffer))
 
     def windows(self, group: int, buffer: Any) -> Iterator[Any]:
         """What a group's buffer held and holds, in order, as struct fp_in *, each valid until the next."""
-        for offset, n in self._blocks.get(group, ()):
-            block = ffi.new("uint8_t[]", n)
-            self.read(offset, memoryview(ffi.buffer(block)))
+        blocks = self._blocks.get(group, ())
+        block = _not_cleared("uint8_t[]", max((n for _, n in blocks), default=1))
+        for offset, n in blocks:
+            self.read(offset, memoryview(ffi.buffer(block, n)))
             yield ffi.new("struct fp_in *", {"p": block, "n": n, "eof": 1})
         if buffer.n:
             yield ffi.new("struct fp_in *", {"p": buffer.p, "n": buffer.n, "eof": 1})

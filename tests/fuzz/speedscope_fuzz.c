@@ -6,8 +6,6 @@
 #include "speedscope/read.h"
 #include "speedscope/write.h"
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
 /* As fastprof/formats/speedscope/write.py does it, for one value type. */
 static void finish(struct fp_speedscope *w, struct fp_buf *out) {
     fp_buf_put(out, "{\"profiles\":[{\"type\":\"sampled\",\"samples\":[", 42);
@@ -74,12 +72,4 @@ static int run(const uint8_t *data, size_t size, uint8_t options, size_t step, s
     return status;
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
-    if (size < 2) return 0;
-    struct fp_buf written = {0};
-    const size_t step = data[size - 2] ? data[size - 2] : size;
-    run(data, size, data[size - 1], step, &written);
-    if (written.n && written.n < 1 << 18 && run(written.p, written.n, 0, written.n, NULL)) abort();
-    fp_buf_free(&written);
-    return 0;
-}
+#include "round_trip.h"

@@ -7,8 +7,6 @@
 #include "trace_event/read.h"
 #include "trace_event/write.h"
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
 struct output {
     struct fp_nest *nest;
     struct fp_trace_write *w;
@@ -95,12 +93,4 @@ static int run(const uint8_t *data, size_t size, uint8_t options, size_t step, s
     return status;
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
-    if (size < 2) return 0;
-    struct fp_buf written = {0};
-    const size_t step = data[size - 2] ? data[size - 2] : size;
-    run(data, size, data[size - 1], step, &written);
-    if (written.n && run(written.p, written.n, 0, written.n, NULL)) abort();
-    fp_buf_free(&written);
-    return 0;
-}
+#include "round_trip.h"

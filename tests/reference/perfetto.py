@@ -105,7 +105,7 @@ def read(data: bytes) -> list[Track]:
                 pid, tid = thread[1][0], thread[2][0]
                 track = tracks.setdefault(descriptor[1][0], Track(pid, tid, "", ""))
                 assert (track.pid, track.tid) == (pid, tid)
-                track.name = thread[5][0].decode()
+                track.name = thread.get(5, [b""])[0].decode()
         if packet[TRACK_EVENT]:
             assert packet[FLAGS] == [NEEDS_STATE]
             _event(packet, sequences[sequence], tracks)

@@ -170,7 +170,9 @@ def test_info() -> None:
 def test_formats() -> None:
     entries = {e["name"]: e for e in json.loads(run("formats", "--json").stdout)}
     assert entries["xray"]["reads"] and entries["callgrind"]["writes"]
+    assert (entries["firefox"]["view"], entries["firefox"]["also"]) == ("stacks", "timeline")
     text = run("formats").stdout.decode()
+    assert any(line.split()[:3] == ["firefox", "stacks,", "timeline"] for line in text.splitlines())
     assert all(name in text for name in entries)
 
 

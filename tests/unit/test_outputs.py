@@ -253,6 +253,24 @@ def test_splits_that_cannot_be_are_refused(tmp_path: Path) -> None:
     assert {*tmp_path.iterdir()} == here
 
 
+def test_calls_still_open_end_in_their_own_input(tmp_path: Path) -> None:
+    for name, pid in (("one", 7), ("two", 8)):
+        log = BasicLog().enter(1, 10, tid=pid, pid=pid).enter(2, 20, tid=pid, pid=pid)
+        (tmp_path / name).write_bytes(log.bytes())
+    output = tmp_path / "o.speedscope.json"
+    report = fastprof.convert([tmp_path / "one", tmp_path / "two"], output, from_="xray", time_unit="ticks")
+    assert report.repairs == {"unfinished calls": 4} and not report.not_representable
+    one, two = json.loads(output.read_bytes())["profiles"]
+    assert (one["name"], two["name"]) == ("one, thread 7", "two, thread 8")
+    assert [event["type"] for event in one["events"]] == [event["type"] for event in two["events"]] == [*"OOCC"]
+
+
+def test_threads_that_were_not_chosen_are_not_counted(tmp_path: Path) -> None:
+    for threads, said in (((), b"desc: Threads: 4\n"), ((29283, 29284), b"desc: Threads: 2\n")):
+        fastprof.convert(POOL, tmp_path / "o.callgrind", threads=threads)
+        assert said in (tmp_path / "o.callgrind").read_bytes()
+
+
 def test_ticks_cannot_be_cut_by_seconds(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="ticks"):
         fastprof.convert(BUSY, tmp_path / "o.pftrace", split="time:1", time_unit="ticks")

@@ -15,7 +15,7 @@ from fastprof.core.owner import owned
 from fastprof.core.parts import comments_of, descriptions_of, match_values, merge_parts
 from fastprof.core.report import Report
 from fastprof.core.sink import Sink
-from fastprof.core.spill import Spilled
+from fastprof.core.spill import Groups
 from fastprof.core.threads import Threads
 from fastprof.core.version import __version__
 
@@ -63,7 +63,8 @@ def _weight_type(value_type: ValueType) -> str:
 
 
 class FirefoxWriter(Writer):
-    """Columns go to a temporary file while rows come, and are put together at the end: threads first, `meta` last."""
+    """Columns grow while rows come, in a temporary file if they are long, and are put together at the end: threads
+    first, `meta` last."""
 
     format = "firefox"
     view = "stacks"
@@ -73,8 +74,7 @@ class FirefoxWriter(Writer):
         self._w = w = owned(lib.fp_firefox_new(model.c), lib.fp_firefox_free, "the Firefox writer")
         w.unknown, w.no_stack = model.intern("[unknown]"), model.intern("[no stack]")
         w.custom, w.typed = model.intern("custom event"), model.intern("typed event")
-        self._file = Spilled()
-        self._chunks: dict[int, list[tuple[int, int]]] = {}  # by column: offset, bytes
+        self._packed = Groups()  # by column
         self._types: list[ValueType] | None = None
         self._columns: dict[int, Any] = {}  # by part: for fp_firefox_put
         self._units: Any = ffi.NULL
@@ -115,9 +115,7 @@ class FirefoxWriter(Writer):
     def _write_away(self) -> None:
         w = self._w
         for column in ffi.unpack(w.dirty, w.n_dirty) if w.n_dirty else []:
-            buffer = w.columns[column]
-            self._chunks.setdefault(column, []).append((self._file.nbytes, int(buffer.n)))
-            self._file.append(memoryview(ffi.buffer(buffer.p, buffer.n)))
+            self._packed.add(column, w.columns[column])
         lib.fp_firefox_taken(w)
 
     # ---- the profile ----------------------------------------------------
@@ -129,7 +127,6 @@ class FirefoxWriter(Writer):
         if self.view == "timeline":
             self._check(lib.fp_firefox_end(w))
             self._start = min((w.threads[k].first for k in range(w.n_threads)), default=0)
-        self._write_away()
         part = merge_parts([model.parts[i] for i in self._columns], self._types or [])
         threads = Threads(model, _MOST_NUMBER, _MOST_NUMBER)
         self.text(b'{"threads":[')
@@ -343,17 +340,12 @@ class FirefoxWriter(Writer):
         """Takes away the comma at the end."""
         self.out.n -= 1
 
-    def _pieces(self, column: int) -> Iterator[tuple[int, int]]:
-        for offset, n in self._chunks.get(column, ()):
-            for at in range(0, n, DRAIN):
-                yield offset + at, min(DRAIN, n - at)
-
     def _spilled(self, column: int) -> Iterator[None]:
-        for offset, n in self._pieces(column):
-            if lib.fp_buf_reserve(self.out, n):
+        for in_ in self._packed.windows(column, self._w.columns[column]):
+            if lib.fp_buf_reserve(self.out, in_.n):
                 raise MemoryError("no memory for output")
-            self._file.read(offset, memoryview(ffi.buffer(self.out.p + self.out.n, n)))
-            self.out.n += n
+            ffi.memmove(self.out.p + self.out.n, in_.p, in_.n)
+            self.out.n += in_.n
             yield
 
     def _times_at(self, times: Any, n: int) -> Iterator[None]:
@@ -362,10 +354,8 @@ class FirefoxWriter(Writer):
         yield
 
     def _times(self, column: int) -> Iterator[None]:
-        for offset, n in self._pieces(column):
-            times = ffi.new("uint64_t[]", n // 8)
-            self._file.read(offset, memoryview(ffi.buffer(times)))
-            yield from self._times_at(times, n // 8)
+        for in_ in self._packed.windows(column, self._w.columns[column]):
+            yield from self._times_at(in_.p, in_.n // 8)
 
     def _repeated(self, item: bytes, n: int) -> Iterator[None]:
         for at in range(0, n, DRAIN // 8):

@@ -38,7 +38,8 @@ class PerfettoWriter(Writer):
             self._status(lib.fp_perfetto_begin(w, w.asked, self.out))
 
     def _name_thread(self, thread: int, who: Who, called: str) -> None:
-        name = called.encode()
+        # the UI shows the number behind the name, "f 7", and without a name "Thread 7"
+        name = b"" if called == f"thread {who.tid}" else called.encode()
         self._status(lib.fp_perfetto_thread(thread, who.process, who.pid, who.tid, name, len(name), self.out))
 
     def end(self) -> None:

@@ -1,0 +1,15 @@
+/* The fuzz target of a format that is read and written, which defines `run` above its #include of this: reads `data`,
+ * `step` bytes at a time, and without complaint (status 0 or above) puts what it writes of it into `written`, unless
+ * that is NULL.  What was written must be read without complaint, too.
+ */
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+    if (size < 2) return 0;
+    struct fp_buf written = {0};
+    const size_t step = data[size - 2] ? data[size - 2] : size;
+    run(data, size, data[size - 1], step, &written);
+    if (written.n && written.n < 1 << 18 && run(written.p, written.n, 0, written.n, NULL)) abort();
+    fp_buf_free(&written);
+    return 0;
+}
