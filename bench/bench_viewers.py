@@ -14,6 +14,7 @@ import pytest
 
 from bench.bench_xray import trace
 from bench.peers import Run, big_profile, fastprof, peer
+from tests.differential.peers import viewer
 
 PROGRAM = os.environ.get("FASTPROF_BENCH_XRAY_PROGRAM")
 
@@ -49,6 +50,16 @@ def test_reading(benchmark: Any, trace: Path, target: str, tmp_path: Path) -> No
     """MB of the JSON."""
     Run(fastprof("convert", "-q", trace, "-o", tmp_path / target))
     record(benchmark, tmp_path / target, fastprof("info", tmp_path / target))
+
+
+@pytest.mark.parametrize("what", ["timeline", "stacks"])
+def test_speedscope_itself(benchmark: Any, trace: Path, profile: Path, what: str, tmp_path: Path) -> None:
+    """Seconds that speedscope takes to import what we write within its budget, and we to read it again."""
+    target = tmp_path / "o.speedscope.json"
+    Run(fastprof("convert", "-q", trace if what == "timeline" else profile, "-o", target))
+    record(benchmark, target, fastprof("info", target))
+    benchmark.extra_info["speedscope, s"] = round(viewer("speedscope", "--time", target) / 1000, 1)
+    benchmark.extra_info["fastprof, s"] = round(min(Run(fastprof("info", target)).seconds for _ in range(3)), 1)
 
 
 def test_llvm_xray(benchmark: Any, trace: Path, tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ import os
 import shutil
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -18,8 +19,10 @@ class Run:
 
     def __init__(self, command: list[str]) -> None:
         environment = os.environ | {"PYTHONPATH": str(REPO)}
+        begun = time.monotonic()
         process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=environment)
         _, status, usage = os.wait4(process.pid, 0)
+        self.seconds = time.monotonic() - begun
         process.returncode = os.waitstatus_to_exitcode(status)
         assert process.returncode == 0, command
         self.cpu_seconds = usage.ru_utime + usage.ru_stime

@@ -1,6 +1,7 @@
 // What speedscope makes of a file: its own page imports it, and its own export is added up.
 //
 //   node speedscope.mjs FILE
+//   node speedscope.mjs --time FILE        prints the milliseconds that it says the import took
 //
 // prints JSON: [{name, unit, weight, functions: {NAME: {self, total, file, line}}}, ...], a profile each.  `total` counts
 // a function once where it calls itself.  Refused: exit code 1, and what speedscope said.
@@ -31,6 +32,7 @@ function functions({events, startValue}, frames) {
   return Object.fromEntries(of);
 }
 
+// Opens a file; what speedscope says about how long that took.
 async function imported(page, file) {
   await page.before(`
     URL.createObjectURL = (make => blob => make.call(URL, window.exported = blob))(URL.createObjectURL);
@@ -38,23 +40,31 @@ async function imported(page, file) {
   await page.open('file://' + PAGE);
   await page.until(`!!document.querySelector('#file')`);
   await page.choose('#file', file);
-  for (let end; !end; await new Promise(again => setTimeout(again, 20)))
+  for (;; await new Promise(again => setTimeout(again, 20)))
     for (const {type, text} of page.said) {
       if (type === 'dialog' || type === 'exception' || text.startsWith('Failed to load format')) throw new Error(text);
-      end ||= text.startsWith('import: ');
+      if (text.startsWith('import: ')) return text;
     }
+}
+
+async function exported(page) {
   await page.until(`(window.dispatchEvent(new KeyboardEvent('keydown', {key: 's', ctrlKey: true})), !!window.exported)`);
   return JSON.parse(await page.value('window.exported.text()'));
 }
 
 try {
-  const {profiles, shared} = await withPage(page => imported(page, process.argv[2]));
-  console.log(JSON.stringify(profiles.map(profile => ({
-    name: profile.name,
-    unit: profile.unit,
-    weight: profile.endValue - profile.startValue,
-    functions: functions(profile, shared.frames),
-  }))));
+  const [file, time] = process.argv.slice(2).reverse();
+  await withPage(async page => {
+    const took = await imported(page, file);
+    if (time) return console.log(parseFloat(took.slice('import: '.length)));
+    const {profiles, shared} = await exported(page);
+    console.log(JSON.stringify(profiles.map(profile => ({
+      name: profile.name,
+      unit: profile.unit,
+      weight: profile.endValue - profile.startValue,
+      functions: functions(profile, shared.frames),
+    }))));
+  });
 } catch (error) {
   console.error(error.message.slice(0, 1000));
   process.exitCode = 1;
