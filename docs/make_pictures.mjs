@@ -49,14 +49,13 @@ async function report() {
   const page = pathToFileURL(made('pool.html')).href;
   await shot('report', 840, page, async page => {
     await page.until('document.documentElement.dataset.ready');
-    await click(page, 600, 161);    // Pool::worker
-    await pause(500);
-    await click(page, 800, 73);     // Zoom out
+    await page.value(`fastprof.flame.click(fastprof.flame.drawn.find(box => fastprof.view.name(box.fn) === 'Pool::worker'))`);
+    await page.value(`document.getElementById('reset').click()`);
   });
   await shot('report-time-dark', 420, page, async page => {
     await page.until('document.documentElement.dataset.ready');
     await page.value(`(view => { view.value = 'time'; view.dispatchEvent(new Event('change')); })(order)`);
-    await click(page, 897, 73);     // Dark / light
+    await page.value(`document.getElementById('theme').click()`);
   });
 }
 

@@ -186,8 +186,10 @@ def test_value_types_threads_and_time(tmp_path: Path) -> None:
     seen = drive(
         tmp_path / "page.html",
         value(DRAWN),
-        choose("#thread", "process 1, thread 8"),
+        choose("#thread", "thread 8"),
         value(DRAWN),
+        value(ROWS),
+        text_of("#count"),
         choose("#thread", "all 2"),
         choose("#value", "calls (count)"),
         value(ROWS),
@@ -195,7 +197,9 @@ def test_value_types_threads_and_time(tmp_path: Path) -> None:
         value(DRAWN),
         value("fastprof.view.marks(0, 1, 5).map(m => m[1])"),
     )
-    whole, one, calls, timed, axis = (one for one in seen if one is not None)
+    whole, one, rows_of_one, count, calls, timed, axis = (one for one in seen if one is not None)
+    assert [row[:5] for row in rows_of_one] == [["10", "100.0", "10", "100.0", "1"]]
+    assert count == "1 function, in contexts of this thread"
     assert [len(drawn) for drawn in (whole, one, timed)] == [4, 2, 4]
     assert one[0][1] == one[1][1]
     assert sorted(row[0] for row in calls) == ["1", "1", "2"]

@@ -20,6 +20,17 @@ const begin = async () => {
   };
   const unit = () => unitOf(state.event);
   const columnOf = (name, k, i) => k < 0 ? 0 : column(`${name} ${k}`)[i] || 0;
+  // A figure of the table: of the chosen thread, as its contexts have it; graphs say more of functions than contexts do.
+  const ofThread = () => state.thread >= 0 && !head.estimated;
+  const figuresOfThreads = new Map();
+  const rowFigures = (name, k) => {
+    if (!ofThread()) return column(`${name} ${k}`);
+    const key = `${state.thread} ${k}`;
+    if (!figuresOfThreads.has(key)) figuresOfThreads.set(key, view.tree.figures(k, nRows));
+    return figuresOfThreads.get(key)[name];
+  };
+  const rowFigure = (name, k, i) => k < 0 ? 0 : rowFigures(name, k)[i] || 0;
+  const counted = events.find(event => event.name.toLowerCase() === "calls");
   const shownColumns = () => [state.event.old, state.event.new].filter(k => k >= 0);
   const total = () => state.event.old < 0 ? 0 : head.totals[state.event.old];
   const totalNew = () => state.event.new < 0 ? 0 : head.totals[state.event.new];
@@ -35,6 +46,10 @@ const begin = async () => {
     if (!labels.has(fn)) labels.set(fn, shortName(nameOf(fn)));
     return labels.get(fn);
   };
+  // Where all threads are of one process, that is not said.
+  const process = /^process \d+, (?=thread )/.exec(head.threads[0] || "")?.[0];
+  const isOne = process && head.threads.every(name => name.startsWith(process) || name === "[pruned]");
+  const threadLabel = name => isOne ? name.replace(process, "") : name;
   const threadName = () => state.thread < 0 ? null : head.threads[state.thread];
 
   // ---- colours
@@ -125,7 +140,8 @@ const begin = async () => {
     } else {
       const k = state.event.old;
       const [all, own] = k < 0 ? [0, 0] : [view.tree.total[k][id], view.tree.self[k][id]];
-      parts.push(`${shareText(all, view.tree.total[k]?.[0])}, self ${shareText(own, view.tree.total[k]?.[0])}`);
+      parts.push(`${shareText(all, view.tree.total[k]?.[0])}, self ${shareText(own, view.tree.total[k]?.[0])}` +
+        (state.thread >= 0 ? " of the thread" : ""));
     }
     if (fn !== NONE && place(fn)) parts.push(" ", element("span", {class: "where"}, place(fn)));
     says.replaceChildren(...parts);
@@ -144,14 +160,14 @@ const begin = async () => {
     const {old, new: next} = state.event;
     const largest = name => {
       let found = 0;
-      for (const k of shownColumns()) for (const value of column(`${name} ${k}`)) found = Math.max(found, Math.abs(value));
+      for (const k of shownColumns()) for (const value of rowFigures(name, k)) found = Math.max(found, Math.abs(value));
       return found;
     };
     const number = (text, width, value, scale, kind) => ({
       title: text + (scale && scale.unit ? ` ${scale.unit}` : ""), width, value, kind, write: i => scale.write(value(i)),
     });
     const own = scaleOf(largest("row self"), unit()), all = scaleOf(largest("row inclusive"), unit());
-    const self = k => i => columnOf("row self", k, i), inclusive = k => i => columnOf("row inclusive", k, i);
+    const self = k => i => rowFigure("row self", k, i), inclusive = k => i => rowFigure("row inclusive", k, i);
     const name = {title: "Function", width: 0, value: nameOf, fill: rowName};
     if (head.compared) {
       const delta = of => i => of(next)(i) - of(old)(i);
@@ -164,13 +180,14 @@ const begin = async () => {
       for (const of of [found[0], found[2]]) of.key = i => Math.abs(of.value(i));
       return [...narrow.matches ? [found[0], found[2]] : found, name];
     }
-    const whole = total();
+    const whole = ofThread() && old >= 0 ? view.tree.total[old][0] : total();
     const share = (text, value) => ({title: text, width: 80, value, write: i => percent(value(i), whole).replace(" %", "")});
     const found = [
       number("self", 104, self(old), own), share("self %", self(old)),
       number("incl.", 104, inclusive(old), all), share("incl. %", inclusive(old)),
     ];
-    if (has("row calls 0")) found.push(number("calls", 92, i => columnOf("row calls", 0, i), scaleOf(1, "")));
+    const calls = ofThread() ? counted && self(counted.old) : has("row calls 0") && (i => columnOf("row calls", 0, i));
+    if (calls) found.push(number("calls", 92, calls, scaleOf(1, "")));
     return [...narrow.matches ? [found[1], found[3]] : found, name];
   };
   const table = new Table(byId("table"), {choose: i => choose(i, "table")});
@@ -183,7 +200,7 @@ const begin = async () => {
     const shown = table.order.length;
     const rest = all > nRows ? ` of ${exact(all)}; the smallest are not in this page` : "";
     byId("count").textContent = `${exact(shown)} function${shown === 1 ? "" : "s"}${rest}` +
-      (state.thread >= 0 ? ", of all threads" : "");
+      (state.thread < 0 ? "" : ofThread() ? ", in contexts of this thread" : ", of all threads");
   };
 
   narrow.addEventListener("change", drawTable);
@@ -239,6 +256,7 @@ const begin = async () => {
     if (texts[filesOf[fn]] && texts[filesOf[fn]] !== "???")
       parts.push(element("p", {class: "place"}, `source: ${texts[filesOf[fn]]}${lines[fn] ? `:${lines[fn]}` : ""}`));
     if (texts[objects[fn]]) parts.push(element("p", {class: "place"}, `object: ${texts[objects[fn]]}`));
+    if (state.thread >= 0) parts.push(element("p", {}, "Of all threads:"));
     if (fn < nRows) {
       const box = (what, name) => {
         const texts = shownColumns().map(k => {
@@ -278,7 +296,8 @@ const begin = async () => {
   const filter = () => {
     const wanted = pattern(byId("filter").value);
     table.keep = i => {
-      if (!shownColumns().some(k => columnOf("row self", k, i) || columnOf("row inclusive", k, i)) && !columnOf("row calls", 0, i)) return false;
+      const isThere = shownColumns().some(k => rowFigure("row self", k, i) || rowFigure("row inclusive", k, i));
+      if (!isThere && (ofThread() || !columnOf("row calls", 0, i))) return false;
       return !wanted || wanted.test(nameOf(i)) || wanted.test(place(i));
     };
     table.arrange();
@@ -303,12 +322,14 @@ const begin = async () => {
   byId("thread-label").hidden = head.threads.length < 2;
   byId("thread-label").style.display = head.threads.length < 2 ? "none" : "";
   threads.replaceChildren(element("option", {value: -1}, `all ${exact(head.threads.length)}`),
-    ...head.threads.map((name, t) => element("option", {value: t}, name)));
+    ...head.threads.map((name, t) => element("option", {value: t}, threadLabel(name))));
   threads.addEventListener("change", () => {
     state.thread = Number(threads.value);
     drawFlame();
-    sayCount();
+    drawTable();
+    filter();
     search();
+    drawDetails();
   });
   if (head.time) byId("order").append(element("option", {value: "time"}, "in order of time"));
   byId("order").addEventListener("change", () => {

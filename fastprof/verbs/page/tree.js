@@ -85,6 +85,26 @@ class Tree {
     }
   }
 
+  // Self and inclusive cost of the first `n` functions, one within itself counted once.  Only of a single thread, whose
+  // contexts stand behind their callers and before the next sibling.
+  figures(k, n) {
+    const own = new Float64Array(n), all = new Float64Array(n), open = new Map(), path = [];
+    for (let i = 1; i < this.n; i++) {
+      while (path.length && path[path.length - 1] !== this.parent[i]) {
+        const left = this.fn[path.pop()];
+        open.set(left, open.get(left) - 1);
+      }
+      const f = this.fn[i], above = open.get(f) || 0;
+      if (f < n) {
+        own[f] += this.self[k][i];
+        if (!above) all[f] += this.total[k][i];
+      }
+      open.set(f, above + 1);
+      path.push(i);
+    }
+    return {"row self": own, "row inclusive": all};
+  }
+
   // What the matching functions cost with all they call; one below another counts once.
   matched(matches, k) {
     const inside = new Uint8Array(this.n);
