@@ -33,6 +33,8 @@ PACKAGES = {
     "node": "nodejs",
     "objcopy": "binutils",
     "objdump": "binutils",
+    "munged": "munge",
+    "sbatch": "slurm-client",
     "timeout": "coreutils",
     "xvfb-run": "xvfb xauth",
 }
