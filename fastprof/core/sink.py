@@ -194,17 +194,26 @@ class Sink:
                 return
             if self._durable:
                 os.fsync(self._raw.fileno())
-            if self._temporary is None:
+            if self._temporary is None and not self._linked(self._target):
                 temporary = _temporary_name(self._target)
                 _link(self._raw.fileno(), temporary)
                 self._temporary = temporary
             self._raw.close()
-            os.replace(self._temporary, self._target)
+            if self._temporary is not None:
+                os.replace(self._temporary, self._target)
             self._target = self._temporary = None
         except BrokenPipeError:
             raise
         except OSError as error:
             raise FastprofError(f"{self._name}: {error.strerror or error}") from None
+
+    def _linked(self, name: str) -> bool:
+        """Give the nameless file this name, if no file has it.  So not even a kill leaves another name behind."""
+        try:
+            _link(self._raw.fileno(), name)
+        except FileExistsError:
+            return False
+        return True
 
     def __enter__(self) -> Sink:
         return self

@@ -402,6 +402,21 @@ def test_even_a_killed_process_leaves_nothing(tmp_path: Path) -> None:
     assert [*tmp_path.iterdir()] == []
 
 
+def test_a_new_file_has_no_other_name_before(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One that a kill at the wrong moment would leave behind.  What is replaced needs one."""
+    names: list[str] = []
+    link = sink_module._link
+    monkeypatch.setattr(sink_module, "_link", lambda fd, name: (names.append(os.path.basename(name)), link(fd, name)))
+    for data in (b"new", b"replaced"):
+        with Sink(tmp_path / "out") as sink:
+            sink.write(data)
+            sink.commit()
+        assert (tmp_path / "out").read_bytes() == data
+    if names:  # Linux, and a file system that has files without a name
+        assert names[:2] == ["out", "out"] and names[2].startswith(".out.")
+    assert [path.name for path in tmp_path.iterdir()] == ["out"]
+
+
 @pytest.mark.parametrize("kind", ["", ".gz", ".zst", ".xz", ".bz2"])
 def test_output_bytes_are_those_of_the_file(kind: str, tmp_path: Path) -> None:
     path = tmp_path / f"out{kind}"

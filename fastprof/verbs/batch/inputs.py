@@ -50,7 +50,7 @@ def find(
         below = expand([folder], warn, failed)
         names |= {(os.path.abspath(path), os.path.relpath(path, folder)) for path in below}
     found = [File(path, name, *_state(path)) for path, name in names if _chosen(name, include, exclude)]
-    return sorted(found, key=lambda file: (-file.size, file.name))
+    return sorted(found, key=lambda file: (-file.size, file.name, file.path))
 
 
 def _relative(path: str) -> str:

@@ -53,7 +53,7 @@ def convert_one(job: Job) -> Record:
     began = time.process_time()
     try:
         os.makedirs(os.path.dirname(job["output"]) or ".", exist_ok=True)
-        idle: list[str] = []
+        idle: set[str] = set()  # a conversion may begin again, and tell them twice
         report = converted(
             job["input"],
             job["output"],
@@ -62,7 +62,7 @@ def convert_one(job: Job) -> Record:
             None,
             job["options"],
             durable=job["durable"],
-            idle=lambda option: idle.append(option.flag),
+            idle=lambda option: idle.add(option.flag),
         )
         found = _of_report(report, idle)
     except Exception as error:
@@ -79,12 +79,12 @@ def identity(job: Job) -> Record:
     return {name: job[name] for name in _IDENTITY}
 
 
-def _of_report(report: Report, idle: list[str]) -> Record:
+def _of_report(report: Report, idle: set[str]) -> Record:
     said = report.as_dict()
     facts = said.pop("facts")
     found = {"status": LOSSY if report.losses else OK, "bytes": facts["output bytes"]}
     files = [{"output": file["path"], "bytes": file["bytes"]} for file in facts.get("files", [])]
-    return found | {name: value for name, value in {**said, "files": files, "idle": idle}.items() if value}
+    return found | {name: value for name, value in {**said, "files": files, "idle": sorted(idle)}.items() if value}
 
 
 def of_error(path: str, error: Exception) -> dict[str, Any]:
