@@ -167,8 +167,10 @@ def run(args: argparse.Namespace) -> int:
         return tell_written(args, merged)
     given = given_options(args, batch.options())
     progress = _Progress(args.quiet or args.json)
-    report = batch_convert(inputs, args.output, to=args.to, from_=args.from_, progress=progress, **given)
-    progress.close()
+    try:
+        report = batch_convert(inputs, args.output, to=args.to, from_=args.from_, progress=progress, **given)
+    finally:
+        progress.close()
     if batch.DRY_RUN.name in given:
         for job in report.todo:
             print(printable(f"{job['input']} -> {job['output']}"))

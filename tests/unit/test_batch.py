@@ -334,6 +334,19 @@ def test_names(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         names("runs", include=["*.nothing"])
 
 
+def test_any_name_is_a_name(tmp_path: Path) -> None:
+    """Also one that is no text, or has a line's end in it."""
+    (tmp_path / "in").mkdir()
+    for name in (b"a\nb", b"\xff\xfe", '"ü"'.encode(), b" "):
+        shutil.copy(GRAPH, os.path.join(os.fsencode(tmp_path / "in"), name))
+    for n_earlier in (0, 4):
+        report = fastprof.batch_convert(tmp_path / "in", tmp_path / "out", to="folded", shard=(1, 1))
+        assert (report.earlier, report.statuses["ok"]) == (n_earlier, 4)
+    assert len(outputs(tmp_path / "out")) == 4
+    fastprof.batch_plan(tmp_path / "in", tmp_path / "plan")
+    assert fastprof.batch_convert([], tmp_path / "out", to="folded", plan=str(tmp_path / "plan")).earlier == 4
+
+
 def test_names_from_a_file(tmp_path: Path) -> None:
     dumps(tmp_path / "in", 4)
     names = b"".join(os.fsencode(path) + b"\0" for path in (tmp_path / "in").rglob("*.*"))
