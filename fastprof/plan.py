@@ -86,10 +86,10 @@ class Plan(NamedTuple):
 
 
 def selected(
-    input_: Input, model: Model, options: Options, report: Report, capacity: int | None = None, *, keep: bool = False
+    input_: Input, model: Model, options: Options, report: Report, capacity: int | None = None
 ) -> Iterator[Batch]:
     """The rows of an input that the options of its view's `bridges.SELECT` choose; see Input.rows."""
-    rows = input_.rows(capacity, keep=keep)
+    rows = input_.rows(capacity)
     operator = bridges.SELECT[input_.view]
     asked = [option for option in operator.options if option in options and option not in input_.selects]
     if not asked:
@@ -149,6 +149,11 @@ def make(
             branches.append(Branch([], operators, bridge))
             together[key] = branches[-1]
         together[key].inputs.append(input_)
+    table = options[bridges.TABLE]
+    if holds.table and table and table not in bridges.TABLES[view]:
+        raise UsageError(
+            f"{inputs[0].name}: there is no table {table} of a {view} profile, only {', '.join(bridges.TABLES[view])}"
+        )
     several = (merge or len(inputs) > 1) and view != "timeline"
     # what bridges have made of several inputs is one profile already
     n = sum(1 if branch.bridge else len(branch.inputs) + merge for branch in branches)
@@ -217,6 +222,8 @@ def _joined(
     if view == "timeline":
         if holds.nested:
             operators.append(bridges.NEST)
+        if holds.table:
+            operators.append(bridges.TO_TABLE[view])
         return operators
     if view == "stacks":
         if n and not holds.places:
@@ -236,6 +243,8 @@ def _joined(
     if options[bridges.VALUE] is not None or not holds.values:
         operators.append(bridges.ONE_VALUE)
     looked_at.add(bridges.VALUE)
+    if holds.table:
+        operators.append(bridges.TO_TABLE[view])
     return operators
 
 

@@ -12,8 +12,6 @@ struct fp_nest_thread {
     uint8_t counted; /* its calls are in `entered`, and `active` says how often */
 };
 
-enum { NANOSECONDS = 1000000000 };
-
 struct fp_nest *fp_nest_new(void) {
     struct fp_nest *n = calloc(1, sizeof *n);
     if (n && fp_table_init(&n->entered, 2)) {
@@ -36,29 +34,8 @@ static int no_memory(struct fp_err *err) {
     return fp_fail(err, FP_E_NOMEM, 0, "the open calls of threads");
 }
 
-/* ---- the clock ---- */
-
 void fp_nest_clock(struct fp_nest *n, uint64_t ticks_per_second) {
-    n->ticks_per_second = ticks_per_second == NANOSECONDS ? 0 : ticks_per_second;
-    n->ticks = n->ns = n->rest = 0;
-}
-
-/* Nanoseconds, rounded down; those beyond 2^64 - 1 as that.  Times come close to each other, so that the difference to
- * one that is known needs no more than 64 bits. */
-static uint64_t nanoseconds(struct fp_nest *n, uint64_t ticks) {
-    __extension__ typedef unsigned __int128 u128;
-    const uint64_t hz = n->ticks_per_second;
-    if (!hz) return ticks;
-    if (FP_UNLIKELY(ticks < n->ticks || ticks - n->ticks > UINT32_MAX || hz > INT64_MAX)) {
-        const u128 v = (u128)ticks * NANOSECONDS;
-        if (v / hz > UINT64_MAX) return UINT64_MAX;
-        n->ns = (uint64_t)(v / hz);
-        n->rest = (uint64_t)(v % hz);
-        n->ticks = ticks;
-        return n->ns;
-    }
-    const uint64_t more = (n->rest + (ticks - n->ticks) * NANOSECONDS) / hz;
-    return n->ns > UINT64_MAX - more ? UINT64_MAX : n->ns + more;
+    fp_clock_set(&n->clock, ticks_per_second);
 }
 
 /* ---- which functions are on the stack ---- */
@@ -145,7 +122,7 @@ int fp_nest_put(struct fp_nest *n, const struct fp_batch *in, uint32_t *from, st
         if (fp_array_zeroed(&n->threads, &n->cap_threads, (uint64_t)thread + 1, sizeof *n->threads))
             return no_memory(err);
         struct fp_nest_thread *const t = &n->threads[thread];
-        uint64_t now = nanoseconds(n, in->time[i]);
+        uint64_t now = fp_clock_ns(&n->clock, in->time[i]);
         if (FP_UNLIKELY(now > INT64_MAX)) return fp_fail_beyond(err, "a time", FP_NO_COLUMN, "2^63 - 1 nanoseconds");
         if (FP_UNLIKELY(now < t->last)) {
             n->clamped += op <= FP_OP_ENTER_ARGS;

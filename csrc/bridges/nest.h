@@ -14,12 +14,13 @@
 #define FP_NEST_H
 
 #include "core/batch.h"
+#include "core/clock.h"
 #include "core/model.h"
 
 /* cffi-begin */
 
 struct fp_nest {
-    uint64_t ticks_per_second;                           /* of the rows to come; 0: times stay as they are */
+    struct fp_clock clock;                               /* of the rows to come */
     uint64_t orphan_exits, unwound, unfinished, clamped; /* what was mended */
     /* private from here on */
     struct fp_nest_thread *threads; /* by id */
@@ -27,8 +28,7 @@ struct fp_nest {
     struct fp_table entered;        /* (thread, function) */
     uint32_t *active;               /* by row of `entered`: how often it is on the stack of the thread */
     uint32_t cap_active;
-    uint64_t calls, looked;   /* so far; how many of them were looked at in vain */
-    uint64_t ticks, ns, rest; /* ticks * 10^9 = ns * ticks_per_second + rest, for a time near the next one */
+    uint64_t calls, looked; /* so far; how many of them were looked at in vain */
 };
 
 /* NULL when memory ran out. */

@@ -94,6 +94,30 @@ void fp_batch_swap(struct fp_batch *a, struct fp_batch *b) {
     *b = c;
 }
 
+struct fp_batch *fp_batch_copy(const struct fp_batch *b) {
+    struct fp_batch *to = fp_batch_new(b->view, b->n ? b->n : 1, b->n_values);
+    if (!to) return NULL;
+    if (b->bytes_n && fp_bytes_room(&to->bytes, &to->bytes_cap, b->bytes_n)) {
+        fp_batch_free(to);
+        return NULL;
+    }
+    for (int i = 0; i < N_COLUMNS; i++) {
+        if (!(columns[i].views & BIT(b->view))) continue;
+        const void *column;
+        void *copy;
+        memcpy(&column, (const uint8_t *)b + columns[i].field, sizeof column);
+        memcpy(&copy, (uint8_t *)to + columns[i].field, sizeof copy);
+        memcpy(copy, column, (size_t)b->n * columns[i].width);
+    }
+    for (uint32_t k = 0; k < b->n_values; k++)
+        memcpy(to->values + (size_t)k * to->cap, b->values + (size_t)k * b->cap, b->n * sizeof *b->values);
+    if (b->bytes_n) memcpy(to->bytes, b->bytes, b->bytes_n);
+    to->n = b->n;
+    to->part = b->part;
+    to->bytes_n = b->bytes_n;
+    return to;
+}
+
 int fp_batch_set_values(struct fp_batch *b, uint32_t n_values) {
     if (fp_array_room(&b->values, &b->values_cap, n_values, b->cap * sizeof *b->values)) return FP_E_NOMEM;
     b->n_values = n_values;

@@ -85,6 +85,9 @@ void fp_batch_reset(struct fp_batch *b);
 /* Each gets the rows and the memory of the other. */
 void fp_batch_swap(struct fp_batch *a, struct fp_batch *b);
 
+/* The same rows in memory of their own; NULL when memory ran out.  Caller owns. */
+struct fp_batch *fp_batch_copy(const struct fp_batch *b);
+
 /* Sets the number of value columns.  Columns that stay keep their values, new
  * ones are not initialized.  0 or FP_E_NOMEM. */
 int fp_batch_set_values(struct fp_batch *b, uint32_t n_values);

@@ -164,6 +164,16 @@ BY = Option(
     help="graph to stacks: what stacks are made of: functions, functions with the lines where they call and cost "
     "(default), or instruction addresses, too",
 )
+# The tables of each view, the default first.
+TABLES = {"timeline": ("spans", "events"), "stacks": ("samples", "frames"), "graph": ("graph",)}
+TABLE: Option[str | None] = Option(
+    "table",
+    Words(*(name for names in TABLES.values() for name in names)),
+    None,
+    group="views",
+    help="which table to write: of a timeline its calls (spans, the default) or what was recorded (events), of stacks "
+    "samples (default) or their frames, of a graph its rows (graph)",
+)
 MAX_MEMORY = Option(
     "max_memory",
     Size(),
@@ -257,6 +267,11 @@ EQUAL_STACKS = Operator(
 )
 ONE_VALUE = Operator("any", "any", "choose:one_value", "stacks and graphs", (VALUE,))
 COMMON_VALUES = Operator("any", "any", "agree:common", "several inputs", (UNION, INTERSECT))
+TO_TABLE = {
+    "timeline": Operator("timeline", "table", "as_table:of_timeline", "tables of timelines", (TABLE, TIME_UNIT)),
+    "stacks": Operator("stacks", "table", "as_table:of_stacks", "tables of stacks", (TABLE,)),
+    "graph": Operator("graph", "table", "as_table:of_graph", "tables of graphs", (TABLE,)),
+}
 COMPUTE = Operator("graph", "graph", "compute:compute", "profiles with inherited events", (COMPUTE_EVENTS,))
 MERGE_GRAPHS = Operator("graph", "graph", "aggregate:merge", "graphs of several inputs", (PER_THREAD, MAX_MEMORY))
 SUM_PLACES = Operator("graph", "graph", "aggregate:aggregate", "graphs", (AGGREGATE, MAX_MEMORY))
@@ -264,5 +279,5 @@ SUM_LINES = Operator("graph", "graph", "aggregate:lines", "graphs to a format wi
 LINES_IN_ORDER = Operator("graph", "graph", "aggregate:lines_in_order", "lines that are in order", (MAX_MEMORY,))
 
 _OF_GRAPHS = (COMPUTE, MERGE_GRAPHS, SUM_PLACES, SUM_LINES, LINES_IN_ORDER)
-_WITHIN = (NEST, ONLY_NAMES, SUM_STACKS, EQUAL_STACKS, COMMON_VALUES, ONE_VALUE, *_OF_GRAPHS)
+_WITHIN = (NEST, ONLY_NAMES, SUM_STACKS, EQUAL_STACKS, COMMON_VALUES, ONE_VALUE, *_OF_GRAPHS, *TO_TABLE.values())
 OPERATORS = (*SELECT.values(), NAME_ADDRESSES, FUNCTIONS, RENAME, *BRIDGES, *_WITHIN)

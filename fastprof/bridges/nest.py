@@ -25,6 +25,34 @@ from fastprof.core.report import Report
 NANOSECONDS = 1_000_000_000
 
 
+class Clocks:
+    """The clocks that a timeline's parts are read from."""
+
+    def __init__(self, model: Model, options: Options) -> None:
+        self._model, self._in_ticks = model, options[TIME_UNIT] == "ticks"
+        self._last: int | None = None
+
+    def of(self, part: int) -> int:
+        """Ticks per second of a part, 0 if its times stay as they are.
+
+        Errors: UsageError if it is known and that of a part before is not, or the other way round.
+        """
+        clock: int = self._model.parts[part].extra.get("ticks_per_second", 0)
+        if not self._in_ticks and self._last is not None and bool(self._last) != bool(clock):
+            raise UsageError("one input's clock frequency is unknown, another's is not: use --time-unit ticks")
+        self._last = clock
+        return 0 if self._in_ticks else clock
+
+    @property
+    def in_ns(self) -> bool:
+        """Whether times come out in nanoseconds; in ticks else."""
+        return bool(self._last) and not self._in_ticks
+
+    def tell(self, report: Report) -> None:
+        if self._last == 0 and not self._in_ticks:
+            report.warn("the clock's frequency is unknown: times are in ticks")
+
+
 def nest(
     batches: Iterable[Batch], model: Model, options: Options, report: Report, holds: Holds = EVERYTHING
 ) -> Iterator[Batch]:
@@ -36,15 +64,14 @@ def nest(
     err, at = ffi.new("struct fp_err *"), ffi.new("uint32_t *")
     out = Batch("timeline", CAPACITY["timeline"])
     changed = Changed(model)
-    in_ticks = options[TIME_UNIT] == "ticks"
-    clock: int | None = None
+    clocks = Clocks(model, options)
 
     def check(status: int) -> int:
         return check_sums(status, err, model, "timeline")
 
     def in_nanoseconds(part: Part) -> Part:
         nested = copy.copy(part)
-        nested.extra = part.extra | {"ticks_per_second": 0 if in_ticks or not clock else NANOSECONDS}
+        nested.extra = part.extra | {"ticks_per_second": NANOSECONDS if clocks.in_ns else 0}
         return nested
 
     def lend() -> Iterator[Batch]:
@@ -54,14 +81,10 @@ def nest(
 
     last = -1
     for batch in batches:
-        ticks_per_second = model.parts[batch.part].extra.get("ticks_per_second", 0)
         if batch.part != last:
             yield from lend()
             last = out.c.part = batch.part
-            if not in_ticks and clock is not None and bool(clock) != bool(ticks_per_second):
-                raise UsageError("one input's clock frequency is unknown, another's is not: use --time-unit ticks")
-            clock = ticks_per_second
-            lib.fp_nest_clock(c, 0 if in_ticks else clock)
+            lib.fp_nest_clock(c, clocks.of(batch.part))
         at[0] = 0
         while check(lib.fp_nest_put(c, batch.c, at, out.c, err)) == lib.FP_FULL:
             yield from lend()
@@ -69,8 +92,7 @@ def nest(
         yield from lend()
     yield from lend()
     changed.end()
-    if clock == 0 and not in_ticks:
-        report.warn("the clock's frequency is unknown: times are in ticks")
+    clocks.tell(report)
     report.repairs.add("orphan-exits", "orphan exits", c.orphan_exits)
     report.repairs.add("unwound-frames", "unwound frames", c.unwound)
     report.repairs.add("unfinished-calls", "unfinished calls", c.unfinished)

@@ -1,8 +1,13 @@
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
-# (name, Arrow format, address of the first item)
-Column = tuple[bytes, bytes, int]
+from fastprof.core.column import Column
 
-def schema(columns: list[Column]) -> object: ...
+Metadata = dict[bytes, bytes]
+
+def schema(columns: list[Column], metadata: Metadata | None = None) -> object: ...
 def array(owner: object, length: int, columns: list[Column]) -> object: ...
-def stream(items: Iterable[tuple[object, int, list[Column]]], empty: list[Column]) -> object: ...
+def stream(
+    items: Iterable[tuple[object, int, list[Column]]],
+    empty: list[Column],
+    metadata: Callable[[], Metadata] | None = None,
+) -> object: ...

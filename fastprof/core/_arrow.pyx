@@ -12,6 +12,8 @@ from libc.stdint cimport int64_t, uintptr_t
 from libc.stdlib cimport calloc, free
 from libc.string cimport memset
 
+from fastprof.core.column import encoded_metadata as _encoded
+
 cdef extern from *:
     """
     struct ArrowSchema {
@@ -39,17 +41,22 @@ cdef extern from *:
     struct ArrowSchema:
         const char *format
         const char *name
+        const char *metadata
+        int64_t flags
         int64_t n_children
         ArrowSchema **children
+        ArrowSchema *dictionary
         void (*release)(ArrowSchema *) noexcept
         void *private_data
 
     struct ArrowArray:
         int64_t length
+        int64_t null_count
         int64_t n_buffers
         int64_t n_children
         const void **buffers
         ArrowArray **children
+        ArrowArray *dictionary
         void (*release)(ArrowArray *) noexcept
         void *private_data
 
@@ -60,8 +67,16 @@ cdef extern from *:
         void (*release)(ArrowArrayStream *) noexcept
         void *private_data
 
+cdef void *claim(size_t nbytes) except NULL:
+    cdef void *p = calloc(1, nbytes)
+    if p == NULL:
+        raise MemoryError("no memory for an Arrow structure")
+    return p
+
+
 cdef enum:
     EIO = 5
+    NULLABLE = 2  # a flag of a schema
 
 
 # ---- schemas: a struct of one child a column; private_data owns the strings
@@ -74,30 +89,45 @@ cdef void release_schema(ArrowSchema *s) noexcept with gil:
             s.children[i].release(s.children[i])
         free(s.children[i])
     free(s.children)
+    if s.dictionary != NULL:
+        if s.dictionary.release != NULL:
+            s.dictionary.release(s.dictionary)
+        free(s.dictionary)
     if s.private_data != NULL:
         Py_DECREF(<object>s.private_data)
     s.release = NULL
 
 
-cdef int fill_schema(ArrowSchema *s, list columns) except -1:
-    cdef ArrowSchema *child
+cdef int start_schema(ArrowSchema *s, bytes name, bytes format_, metadata) except -1:
+    strings = (name, format_, _encoded(metadata) if metadata else b"")
     memset(s, 0, sizeof(ArrowSchema))
-    s.format, s.name, s.release = b"+s", b"", release_schema
+    Py_INCREF(strings)
+    s.private_data = <PyObject *>strings
+    s.name, s.format, s.release = PyBytes_AS_STRING(name), PyBytes_AS_STRING(format_), release_schema
+    if metadata:
+        s.metadata = PyBytes_AS_STRING(strings[2])
+    return 0
+
+
+cdef int fill_schema(ArrowSchema *s, list columns, metadata) except -1:
+    cdef ArrowSchema *child
+    start_schema(s, b"", b"+s", metadata)
     s.children = <ArrowSchema **>calloc(len(columns) or 1, sizeof(ArrowSchema *))
-    if s.children == NULL:
-        raise MemoryError("no memory for an Arrow schema")
-    for name, format_, _ in columns:
-        child = <ArrowSchema *>calloc(1, sizeof(ArrowSchema))
-        if child == NULL:
-            release_schema(s)
+    try:
+        if s.children == NULL:
             raise MemoryError("no memory for an Arrow schema")
-        strings = (name, format_)
-        Py_INCREF(strings)
-        child.private_data = <PyObject *>strings
-        child.name, child.format = PyBytes_AS_STRING(name), PyBytes_AS_STRING(format_)
-        child.release = release_schema
-        s.children[s.n_children] = child
-        s.n_children += 1
+        for column in columns:
+            child = <ArrowSchema *>claim(sizeof(ArrowSchema))
+            s.children[s.n_children] = child
+            s.n_children += 1
+            start_schema(child, column.name, column.format, column.metadata)
+            child.flags = NULLABLE if column.nullable else 0
+            if column.texts is not None:
+                child.dictionary = <ArrowSchema *>claim(sizeof(ArrowSchema))
+                start_schema(child.dictionary, b"", b"U", None)
+    except BaseException:
+        release_schema(s)
+        raise
     return 0
 
 
@@ -110,6 +140,10 @@ cdef void release_array(ArrowArray *a) noexcept with gil:
             a.children[i].release(a.children[i])
         free(a.children[i])
     free(a.children)
+    if a.dictionary != NULL:
+        if a.dictionary.release != NULL:
+            a.dictionary.release(a.dictionary)
+        free(a.dictionary)
     free(a.buffers)
     if a.private_data != NULL:
         Py_DECREF(<object>a.private_data)
@@ -118,9 +152,7 @@ cdef void release_array(ArrowArray *a) noexcept with gil:
 
 cdef int start_array(ArrowArray *a, object owner, int64_t length, int64_t n_buffers) except -1:
     memset(a, 0, sizeof(ArrowArray))
-    a.buffers = <const void **>calloc(n_buffers, sizeof(void *))  # [0]: no validity bitmap, nothing is null
-    if a.buffers == NULL:
-        raise MemoryError("no memory for an Arrow array")
+    a.buffers = <const void **>claim(n_buffers * sizeof(void *))  # [0] is the validity bitmap; NULL: nothing is null
     Py_INCREF(owner)
     a.private_data = <PyObject *>owner
     a.length, a.n_buffers, a.release = length, n_buffers, release_array
@@ -130,23 +162,24 @@ cdef int start_array(ArrowArray *a, object owner, int64_t length, int64_t n_buff
 cdef int fill_array(ArrowArray *a, object owner, int64_t length, list columns) except -1:
     cdef ArrowArray *child
     start_array(a, owner, length, 1)
-    a.children = <ArrowArray **>calloc(len(columns) or 1, sizeof(ArrowArray *))
-    if a.children == NULL:
-        release_array(a)
-        raise MemoryError("no memory for an Arrow array")
-    for _, _, address in columns:
-        child = <ArrowArray *>calloc(1, sizeof(ArrowArray))
-        try:
-            if child == NULL:
-                raise MemoryError("no memory for an Arrow array")
+    try:
+        a.children = <ArrowArray **>claim(len(columns) * sizeof(ArrowArray *) or 1)
+        for column in columns:
+            child = <ArrowArray *>claim(sizeof(ArrowArray))
+            a.children[a.n_children] = child
+            a.n_children += 1
             start_array(child, owner, length, 2)
-        except MemoryError:
-            free(child)
-            release_array(a)
-            raise
-        child.buffers[1] = <const void *><uintptr_t>address
-        a.children[a.n_children] = child
-        a.n_children += 1
+            child.buffers[0] = <const void *><uintptr_t>column.valid
+            child.buffers[1] = <const void *><uintptr_t>column.items
+            child.null_count = -1 if column.valid else 0  # -1: to be counted by whom it concerns
+            if column.texts is not None:
+                child.dictionary = <ArrowArray *>claim(sizeof(ArrowArray))
+                start_array(child.dictionary, column.texts.owner, column.texts.n, 3)
+                child.dictionary.buffers[1] = <const void *><uintptr_t>column.texts.offsets
+                child.dictionary.buffers[2] = <const void *><uintptr_t>column.texts.bytes
+    except BaseException:
+        release_array(a)
+        raise
     return 0
 
 
@@ -173,18 +206,11 @@ cdef void drop_stream(object capsule) noexcept:
     free(s)
 
 
-cdef void *claim(size_t nbytes) except NULL:
-    cdef void *p = calloc(1, nbytes)
-    if p == NULL:
-        raise MemoryError("no memory for an Arrow structure")
-    return p
-
-
-def schema(list columns):
-    """A capsule "arrow_schema": a struct of `columns`, each (name, Arrow format, address)."""
+def schema(list columns, dict metadata=None):
+    """A capsule "arrow_schema": a struct of `columns` (core/column.py)."""
     cdef ArrowSchema *s = <ArrowSchema *>claim(sizeof(ArrowSchema))
     try:
-        fill_schema(s, columns)
+        fill_schema(s, columns, metadata)
     except MemoryError:
         free(s)
         raise
@@ -210,12 +236,14 @@ cdef class _Stream:
     cdef object items
     cdef object first
     cdef list columns
+    cdef object metadata
     cdef bytes error
 
-    def __init__(self, items, empty):
+    def __init__(self, items, empty, metadata):
         self.items = iter(items)
         self.first = None
         self.columns = empty
+        self.metadata = metadata
         self.error = b""
         self.started = False
 
@@ -234,7 +262,7 @@ cdef class _Stream:
 
     cdef int schema(self, ArrowSchema *out) except -1:
         self.first = self.pull()
-        return fill_schema(out, self.columns)
+        return fill_schema(out, self.columns, self.metadata() if self.metadata else None)
 
     cdef int next(self, ArrowArray *out) except -1:
         memset(out, 0, sizeof(ArrowArray))
@@ -242,7 +270,7 @@ cdef class _Stream:
         if item is None:
             return 0
         owner, length, columns = item
-        if [c[:2] for c in columns] != [c[:2] for c in self.columns]:
+        if len(columns) != len(self.columns) or not all(c.is_like(d) for c, d in zip(columns, self.columns)):
             raise ValueError("the profile's parts have different columns, which one Arrow stream cannot")
         return fill_array(out, owner, length, columns)
 
@@ -274,9 +302,10 @@ cdef void release_stream(ArrowArrayStream *s) noexcept with gil:
     s.release = NULL
 
 
-def stream(items, list empty):
-    """A capsule "arrow_array_stream" of `items`, each (owner, length, columns); `empty`: the columns if there is none."""
-    state = _Stream(items, empty)
+def stream(items, list empty, metadata=None):
+    """A capsule "arrow_array_stream" of `items`, each (owner, length, columns); `empty`: the columns if there is none.
+    `metadata` is called for the schema's, when the first item is there."""
+    state = _Stream(items, empty, metadata)
     cdef ArrowArrayStream *s = <ArrowArrayStream *>claim(sizeof(ArrowArrayStream))
     Py_INCREF(state)
     s.private_data = <PyObject *>state

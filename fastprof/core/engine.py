@@ -83,7 +83,7 @@ class Input:
     n_read: int = 0  # rows, so far
     selects: tuple[Option[Any], ...] = ()  # filters (core/options.py) that it applies itself
 
-    def rows(self, capacity: int | None = None, *, keep: bool = False) -> Iterator[Batch]:
+    def rows(self, capacity: int | None = None) -> Iterator[Batch]:
         """As `read`, once."""
         raise NotImplementedError
 
@@ -101,9 +101,10 @@ class Reader(Input):
         self.options = options
         self.report = report
         model.inputs.append(source.name)
+        model.formats.append(self.format)
 
-    def rows(self, capacity: int | None = None, *, keep: bool = False) -> Iterator[Batch]:
-        return read(self, capacity, keep=keep)
+    def rows(self, capacity: int | None = None) -> Iterator[Batch]:
+        return read(self, capacity)
 
     def ranges(self) -> Iterable[tuple[int, int | None]]:
         """Byte ranges to read, as (offset, length), in this order.  The default is the whole input."""
@@ -188,6 +189,7 @@ class Holds(NamedTuple):
     # Keeps stacks as they are in the source: addresses are symbolized only when --symbols asks for it.
     verbatim: bool = False
     tables: bool = False  # writes entries of the model in the order in which the model has them
+    table: bool = False  # takes rows of a table (bridges/as_table.py), not batches
     apart: bool = False  # takes the rows of several inputs as they come: they need not become one part before
     # With values=False, how well a value type suits the one column: 0 is best, None not at all.
     suits: Callable[[ValueType], int | None] = lambda value_type: 0
@@ -263,9 +265,8 @@ class Format(NamedTuple):
         return getattr(import_module(f"{self.room}.{module}"), name)
 
 
-def read(reader: Reader, capacity: int | None = None, *, keep: bool = False) -> Iterator[Batch]:
-    """Source -> batches.  Each batch is valid until the next one is asked for.  With `keep` each has memory of its own
-    and stays valid."""
+def read(reader: Reader, capacity: int | None = None) -> Iterator[Batch]:
+    """Source -> batches.  Each batch is valid until the next one is asked for."""
     source = reader.source
     capacity = capacity or CAPACITY[reader.view]
     batch = Batch(reader.view, capacity)
@@ -282,11 +283,7 @@ def read(reader: Reader, capacity: int | None = None, *, keep: bool = False) -> 
             elif status == lib.FP_FULL:
                 reader.n_read += len(batch)
                 yield batch
-                if keep:
-                    batch = Batch(reader.view, capacity, c.n_values)
-                    c = batch.c
-                else:
-                    batch.reset()
+                batch.reset()
             elif status == lib.FP_MORE:
                 source.refill()
     if len(batch):

@@ -14,6 +14,7 @@ from operator import index
 from fastprof.core import tally
 from fastprof.core._c import ffi, lib
 from fastprof.core._typing import Any, NamedTuple
+from fastprof.core.column import Column, address_of
 from fastprof.core.errors import FastprofError, inputs_of
 from fastprof.core.owner import owned
 
@@ -48,11 +49,6 @@ _COLUMNS: dict[str, dict[str, str]] = {
         "count2": "uint64_t",
     },
 }
-
-
-def address_of(pointer: Any) -> int:
-    """Of a C object: compiled modules take addresses as numbers.  The object is not kept alive by that."""
-    return int(ffi.cast("uintptr_t", pointer))
 
 
 _STEP = 32 << 20  # bytes by which a model grows between two looks at what memory is left
@@ -215,7 +211,7 @@ class Model:
 
     `numbers` are those that functions have in their source where it knows them
     by number and their names come from elsewhere.  `inputs` are the names of
-    what is read into it.  Owns the C model; batches and readers borrow it.
+    what is read into it, `formats` their formats.  Owns the C model; batches and readers borrow it.
     """
 
     def __init__(self) -> None:
@@ -223,13 +219,14 @@ class Model:
         self.parts: list[Part] = []
         self.numbers: dict[int, int] = {}  # by function id
         self.inputs: list[str] = []
+        self.formats: list[str] = []
         self._checked = 0  # bytes of the tables when check_memory last asked the system
         self.keep_stacks = False  # set while somebody has ids of stacks that must not be removed
 
     def again(self) -> Model:
         """For the same input, read from its beginning: ids stay, because the tables do, and parts are told anew."""
         model = copy(self)
-        model.parts, model.inputs = [], []
+        model.parts, model.inputs, model.formats = [], [], []
         return model
 
     def intern(self, text: str | bytes) -> int:
@@ -373,7 +370,7 @@ class Model:
 
 
 class Batch:
-    """A run of rows as columns.  Valid until the reader or bridge is pulled again.
+    """A run of rows as columns.  What readers and bridges give is valid until they are pulled again.
 
     `batch["time"]` is a memoryview over C memory, without a copy; NumPy takes
     it by `numpy.asarray`, Arrow by the PyCapsule interface.
@@ -384,6 +381,13 @@ class Batch:
             raise ValueError(f"a batch of {capacity} rows")
         self.view = view
         self.c = owned(lib.fp_batch_new(VIEWS[view], capacity, n_values), lib.fp_batch_free, "a batch")
+
+    def copy(self) -> Batch:
+        """The same rows, which stay valid."""
+        other = Batch.__new__(Batch)
+        other.view = self.view
+        other.c = owned(lib.fp_batch_copy(self.c), lib.fp_batch_free, "a batch")
+        return other
 
     def __len__(self) -> int:
         return int(self.c.n)
@@ -441,14 +445,15 @@ class Batch:
 
     # ---- Arrow (PyCapsule interface) -----------------------------------
 
-    def arrow_columns(self) -> list[tuple[bytes, bytes, int]]:
-        """(name, Arrow format, address) of the columns, then of the values as value0, value1, ..."""
+    def arrow_columns(self) -> list[Column]:
+        """The columns, then the values as value0, value1, ..."""
         c = self.c
         columns = [
-            (name.encode(), _ARROW[type_], address_of(getattr(c, name))) for name, type_ in _COLUMNS[self.view].items()
+            Column(name.encode(), _ARROW[type_], address_of(getattr(c, name)))
+            for name, type_ in _COLUMNS[self.view].items()
         ]
         start = address_of(c.values)
-        return columns + [(b"value%d" % k, b"l", start + 8 * k * c.cap) for k in range(c.n_values)]
+        return columns + [Column(b"value%d" % k, b"l", start + 8 * k * c.cap) for k in range(c.n_values)]
 
     def __arrow_c_schema__(self) -> object:
         from fastprof.core import _arrow

@@ -3,19 +3,28 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 from threading import Lock
 from types import TracebackType
 
-from fastprof.core._typing import IO, Any
+from fastprof import plan
+from fastprof.bridges import TABLE, TABLES
+from fastprof.core._typing import IO, TYPE_CHECKING, Any
+from fastprof.core.engine import Holds
 from fastprof.core.errors import FastprofError, UsageError
 from fastprof.core.model import Batch, Model
-from fastprof.core.options import checked
+from fastprof.core.options import Options, checked
 from fastprof.core.report import Report
 from fastprof.core.source import Source
-from fastprof.plan import Left, known_options, refuse_idle, selected
 from fastprof.verbs.inputs import open_reader
+
+if TYPE_CHECKING:
+    from fastprof.bridges.as_table import Rows
+    from fastprof.core.column import Column
+
+_BATCHES = Holds(verbatim=True)  # addresses get names if `symbols` asks for that
+_TABLE = Holds(table=True)
 
 
 class _Pass:
@@ -49,17 +58,16 @@ class _Pass:
             if self._at is not None:
                 self._at = self.reader.source.tell()
 
-    def rows(self, *, keep: bool) -> Iterator[Batch]:
-        options = self._profile._options
-        left = Left()
-        rows = left.seen(selected(self.reader, self.model, options, self.report, keep=keep))
+    def rows(self, holds: Holds, options: Options) -> Iterator[Any]:
+        """Batches, or rows of a table."""
+        way = plan.make([self.reader], self.reader.view, holds, options)
+        rows = way.rows(self.model, options, self.report)
         while True:
             with self._turn():
                 batch = next(rows, None)
             if batch is None:
                 break
             yield batch
-        left.check(self.model, options, self.report)
 
 
 class Profile:
@@ -78,19 +86,20 @@ class Profile:
         **options: Any,
     ) -> None:
         self.model = Model()
-        self._options = checked(options, known_options())
+        self._options = checked(options, plan.known_options())
         self._lock, self._closed, self.name = Lock(), False, ""
         self._path = path
         self._sources: list[Source] = []
         self._complete = False  # whether `report` and the model's parts are of a pass that came to its end
         self._unread: _Pass | None = None
         self._unread = first = self._begin(from_)
+        self._reader = first.reader
         source = first.reader.source
         self.name, self._again, self._identity = source.name, source.again, source.identity
         self.format, self.view = first.reader.format, first.reader.view
         self._show(first)
         try:
-            refuse_idle(self._options, [first.reader])
+            self._refuse_idle()
         except UsageError:
             self.close()
             raise
@@ -100,14 +109,34 @@ class Profile:
         self._sources.append(begun.reader.source)
         return begun
 
+    def _refuse_idle(self) -> None:
+        """Errors: UsageError for an option that neither batches nor tables look at."""
+        ways = [plan.make([self._reader], self._reader.view, holds, self._options) for holds in (_BATCHES, _TABLE)]
+        ways[0].looked_at.update(ways[1].looked_at - {TABLE})
+        plan.refuse_idle(self._options, [self._reader], plan=ways[0])
+
     def _show(self, shown: _Pass) -> None:
         self.report, self.model.parts, self.model.inputs = shown.report, shown.model.parts, shown.model.inputs
 
     def __iter__(self) -> Iterator[Batch]:
-        """The batches; each is valid until the next one is asked for."""
-        return self._rows(keep=False)
+        """The batches; each has memory of its own."""
+        return self.batches()
 
-    def _rows(self, *, keep: bool) -> Iterator[Batch]:
+    def batches(self, *, reuse: bool = False) -> Iterator[Batch]:
+        """The batches from the beginning.  With `reuse` each is valid until the next one is asked for."""
+        rows = self._rows(_BATCHES, self._options)
+        return rows if reuse else map(Batch.copy, rows)
+
+    def table(self, name: str) -> Table:
+        """A table of a timeline ("spans", "events"), of stacks ("samples", "frames") or of a graph ("graph")."""
+        if name not in TABLES[self.view]:
+            raise UsageError(
+                f"{self.name}: there is no table {name!r:.80} of a {self.view} profile, only "
+                f"{', '.join(TABLES[self.view])}"
+            )
+        return Table(self, name)
+
+    def _rows(self, holds: Holds, options: Options) -> Generator[Any]:
         if self._closed:
             raise UsageError(f"{self.name}: is closed")
         first, self._unread = self._unread, None
@@ -115,9 +144,9 @@ class Profile:
             raise UsageError(
                 f"{self.name}: can be read only once, being a pipe or the like; copy it to a file to read it again"
             )
-        return self._read(first, keep)
+        return self._read(first, holds, options)
 
-    def _read(self, first: _Pass | None, keep: bool) -> Iterator[Batch]:
+    def _read(self, first: _Pass | None, holds: Holds, options: Options) -> Generator[Any]:
         begun = first or self._begin(self.format)
         source = begun.reader.source
         try:
@@ -125,7 +154,7 @@ class Profile:
                 raise FastprofError(f"{self.name}: has changed since it was opened")
             if not self._complete:
                 self._show(begun)
-            yield from begun.rows(keep=keep)
+            yield from begun.rows(holds, options)
             self._show(begun)
             self._complete = True
         finally:
@@ -133,11 +162,10 @@ class Profile:
             source.close()
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
-        """The batches as an Arrow stream, from the beginning.  Each has memory of its own, which the decoder fills;
-        nothing is copied."""
+        """The batches as an Arrow stream, from the beginning: ids and numbers.  `table` has names."""
         from fastprof.core import _arrow
 
-        items = ((batch, len(batch), batch.arrow_columns()) for batch in self._rows(keep=True))
+        items = ((batch, len(batch), batch.arrow_columns()) for batch in self)
         return _arrow.stream(items, Batch(self.view, 1).arrow_columns())
 
     def function_name(self, function_id: int) -> str:
@@ -158,6 +186,40 @@ class Profile:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+
+class Table:
+    """Rows of a profile with names, for whatever reads Arrow streams: DuckDB, Polars, pyarrow, pandas.
+
+    Each stream is a pass over the profile from its beginning.
+    """
+
+    def __init__(self, profile: Profile, name: str) -> None:
+        self._profile, self.name = profile, name
+
+    def _rows(self) -> Generator[Rows]:
+        profile = self._profile
+        return profile._rows(_TABLE, Options(**profile._options.given | {TABLE.name: self.name}))
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        from fastprof.core import _arrow
+
+        batches = self._rows()
+        shown: list[Rows] = []
+
+        def items() -> Iterator[tuple[object, int, list[Column]]]:
+            for rows in batches:
+                shown[:] = [rows]
+                yield rows.c, len(rows), rows.columns
+
+        return _arrow.stream(items(), [], lambda: shown[0].metadata if shown else {})
+
+    def __arrow_c_schema__(self) -> object:
+        rows = self._rows()
+        try:
+            return next(rows).__arrow_c_schema__()
+        finally:
+            rows.close()
 
 
 def open(

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pyarrow
 import pytest
 
+import fastprof
 from fastprof.core.options import Options
 from tests.differential.peers import viewer
 from tests.reference import perfetto
@@ -24,6 +26,13 @@ SLICES = (
 TOTALS = """
   with child as (select parent_id as id, sum(dur) as d from slice where parent_id is not null group by 1)
   select name, sum(dur - coalesce(child.d, 0)) from slice left join child using (id) group by 1 having sum(dur) > 0
+"""
+# calls as the table `spans` has them; events are slices in Perfetto, too
+CALLS = """
+  with child as (select parent_id as id, sum(dur) as d from slice where parent_id is not null group by 1)
+  select t.tid, s.name, s.ts, s.dur, s.dur - coalesce(child.d, 0), s.depth, coalesce(p.name, '')
+  from slice s join thread_track k on s.track_id = k.id join thread t using (utid) left join child on child.id = s.id
+  left join slice p on s.parent_id = p.id where s.name not in ('custom event', 'typed event')
 """
 ERRORS = "select name, value from stats where severity in ('error', 'data_loss') and value > 0"
 ARGS = (
@@ -55,6 +64,19 @@ def check(data: bytes, path: Path) -> None:
 @pytest.mark.parametrize("path", LOGS, ids=lambda p: p.name)
 def test_corpus(path: Path, tmp_path: Path) -> None:
     check(path.read_bytes(), tmp_path / "out.pftrace")
+
+
+@pytest.mark.parametrize("path", LOGS, ids=lambda p: p.name)
+def test_the_table_of_spans_is_that_of_slices(path: Path, tmp_path: Path) -> None:
+    drawn = tmp_path / "out.pftrace"
+    drawn.write_bytes(convert_bytes(path.read_bytes(), "xray", "perfetto", TICKS).data)
+    (slices,) = viewer("trace_processor", drawn, CALLS)
+    with fastprof.open(path, time_unit="ticks") as profile:
+        spans = pyarrow.table(profile.table("spans")).to_pylist()
+    names = {span["id"]: span["function"] for span in spans}
+    columns = ("thread", "function", "ts", "dur", "self", "depth")
+    own = [(*(span[name] for name in columns), names.get(span["parent"], "")) for span in spans]
+    assert sorted(own) == sorted(map(tuple, slices))
 
 
 def test_a_real_trace(tmp_path: Path) -> None:

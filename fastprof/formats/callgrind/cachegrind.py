@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 
+from fastprof.core.column import address_of
 from fastprof.core.engine import Writer
-from fastprof.core.model import Batch, Model, Part, address_of
+from fastprof.core.model import Batch, Model, Part
 from fastprof.core.options import Options
 from fastprof.core.parts import comments_of, descriptions_of, remarks_of
 from fastprof.core.report import Report

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from fastprof.core.column import address_of
 from fastprof.core.engine import Writer
-from fastprof.core.model import Batch, Model, Part, ValueType, address_of
+from fastprof.core.model import Batch, Model, Part, ValueType
 from fastprof.core.options import Options
 from fastprof.core.parts import comments_of, descriptions_of, remarks_of
 from fastprof.core.report import Report

@@ -6,8 +6,9 @@ import re
 
 from fastprof.core._c import lib
 from fastprof.core._typing import Any
+from fastprof.core.column import address_of
 from fastprof.core.engine import Reader
-from fastprof.core.model import Model, Part, ValueType, address_of
+from fastprof.core.model import Model, Part, ValueType
 from fastprof.core.options import LENIENT, Options
 from fastprof.core.report import Report
 from fastprof.core.source import Source

@@ -1,0 +1,288 @@
+"""Tables of a profile: against a slow truth, and through each of what reads Arrow streams."""
+
+from __future__ import annotations
+
+import gc
+from collections import Counter
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import polars
+import pyarrow
+import pytest
+from hypothesis import given, settings
+
+import fastprof
+from fastprof.bridges import TABLES
+from fastprof.bridges.as_table import CAPACITY
+from fastprof.core.errors import FastprofError, UsageError
+from fastprof.verbs.profile import Table
+from tests.contract.dump import CORPUS, files
+from tests.reference import tables
+from tests.support.conversions import format_of
+from tests.support.strategies_xray import Case, fdr_cases
+from tests.support.xraylog import FdrLog
+from tests.unit.test_io import Unseekable
+
+XDEBUG = CORPUS / "callgrind/good/xdebug.callgrind"
+POOL = CORPUS / "xray/good/fdr5-pool-clang19.xray"
+LABELS = CORPUS / "pprof/good/go-cpulabels.pb.gz"
+
+
+# Their sums are no 64-bit numbers.
+BEYOND = ("callgrind/good/everything.callgrind", "folded/good/two_fractions.folded")
+
+
+def opened(data: Any, **options: Any) -> fastprof.Profile:
+    return fastprof.open(data, symbolize=False, **options) if _has_addresses(data) else fastprof.open(data, **options)
+
+
+def _has_addresses(data: Any) -> bool:
+    with fastprof.open(data) as profile:
+        return profile.view == "stacks" and profile._reader.addresses
+
+
+def truth(profile: fastprof.Profile) -> tables.Tables:
+    reference = tables.Tables(profile.model)
+    for batch in profile.batches(reuse=True):
+        reference.put(batch)
+    reference.end()
+    return reference
+
+
+def rows(table: Table) -> list[dict[str, Any]]:
+    """By pyarrow."""
+    found = pyarrow.table(table)
+    found.validate(full=True)
+    return found.to_pylist()  # type: ignore[no-any-return]
+
+
+def check(profile: fastprof.Profile) -> None:
+    reference = truth(profile)
+    for name in TABLES[profile.view]:
+        table = profile.table(name)
+        found = rows(table)
+        names = pyarrow.schema(table).names
+        # a value type that a row's part does not count has no value there
+        want = [dict.fromkeys(names) | row for row in reference.rows[name]]
+        if name == "spans":  # those that are open at the end come by thread, all others as they end
+            found, want = (sorted(rows_, key=lambda row: row["id"]) for rows_ in (found, want))
+        assert found == want
+
+
+@pytest.mark.parametrize("file", files("good"))
+def test_rows_of_the_corpus(file: str) -> None:
+    with opened(CORPUS / file) as profile:
+        check(profile)
+
+
+@pytest.mark.parametrize("file", files("good"))
+def test_sums_are_those_of_info_and_top(file: str) -> None:
+    if file in BEYOND:
+        with pytest.raises(FastprofError, match="beyond 64 bits"):
+            fastprof.info(CORPUS / file)
+        return
+    facts = fastprof.info(CORPUS / file).facts
+    with opened(CORPUS / file) as profile:
+        if profile.view == "timeline":
+            events = Counter(row["op"] for row in rows(profile.table("events")))
+            assert events == facts.get("records by kind", {})
+            top = {row.name: row.self for row in fastprof.top(CORPUS / file, n=0, time_unit="ticks").rows}
+            own: Counter[str] = Counter()
+            with fastprof.open(CORPUS / file, time_unit="ticks") as in_ticks:
+                for row in rows(in_ticks.table("spans")):
+                    own[row["function"]] += row["self"]
+            if not any("\ufffd" in name for name in own):  # which `top` escapes
+                assert own == top
+            assert sorted(own.values()) == sorted(top.values())
+            return
+        table = pyarrow.table(profile.table("graph" if profile.view == "graph" else "samples"))
+        counted = table.to_pylist()
+        if profile.view == "graph":
+            counted = [row for row in counted if row["kind"] == "cost"]
+        sums = {name: sum(row[name] or 0 for row in counted) for name in facts.get("totals", {})}
+        assert sums == facts.get("totals", {})
+
+
+@pytest.mark.parametrize("file", files("good"))
+def test_everybody_reads_the_same(file: str) -> None:
+    with opened(CORPUS / file) as profile:
+        for name in TABLES[profile.view]:
+            made = profile.table(name)
+            want = [tuple(row.values()) for row in rows(made)]
+            assert polars.DataFrame(made).rows() == want
+            assert duckdb.connect().sql("from made").fetchall() == want
+
+
+def test_the_corpus_has_tables_of_each_view() -> None:
+    assert {format_of(file) for file in files("good")} >= {"xray", "pprof", "callgrind"}
+
+
+@settings(max_examples=60, deadline=None)
+@given(fdr_cases())
+def test_any_log(case: Case) -> None:
+    with fastprof.open(case.data) as profile:
+        check(profile)
+
+
+# ---- names that come late
+
+
+def growing_log(n: int = 3) -> bytes:
+    """Each batch of rows has functions that none before has, and those of all before."""
+    log = FdrLog()
+    buffer = log.buffer(tid=7).cpu(0, 0)
+    for k in range(n * 3):
+        for i in range(CAPACITY // 6):
+            function = 1 + (i % (k + 1)) * 100
+            buffer.enter(function, 1).exit(function, 1)
+    return log.bytes()
+
+
+def test_names_that_come_late() -> None:
+    data = growing_log()
+    with fastprof.open(data) as profile:
+        events = profile.table("events")
+        batches = list(pyarrow.RecordBatchReader.from_stream(events))
+        gc.collect()
+        assert len(batches) > 2
+        columns = [batch.column("function") for batch in batches]
+        for one, other in pairwise(columns):  # each has the texts of those before, and more
+            assert other.dictionary[: len(one.dictionary)].equals(one.dictionary)
+            assert len(other.dictionary) > len(one.dictionary)
+        want = Counter(row["function"] for row in truth(profile).rows["events"])
+        assert Counter(name for column in columns for name in column.to_pylist()) == want
+        unified = pyarrow.table(events).unify_dictionaries()
+        by_arrow = unified.group_by("function").aggregate([([], "count_all")]).to_pylist()
+        assert {row["function"]: row["count_all"] for row in by_arrow} == want
+        by_duckdb = duckdb.connect().sql("select function, count(*) from events group by 1").fetchall()
+        assert dict(by_duckdb) == want
+        by_polars = polars.DataFrame(events).group_by("function").len().rows()
+        assert dict(by_polars) == want
+
+
+def test_streams_begin_anew_and_take_turns() -> None:
+    with fastprof.open(growing_log()) as profile:
+        spans = profile.table("spans")
+        streams = [pyarrow.RecordBatchReader.from_stream(spans) for _ in range(2)]
+        pairs = list(zip(*streams, strict=True))
+        want = pyarrow.table(spans)
+        for stream in zip(*pairs, strict=True):
+            assert pyarrow.Table.from_batches(stream).to_pylist() == want.to_pylist()
+        joined = "select count(*) from spans a join spans b using (id)"
+        assert duckdb.connect().sql(joined).fetchall() == [(want.num_rows,)]
+
+
+def test_the_query_of_the_documentation() -> None:
+    path = CORPUS / "callgrind/good/cfi.callgrind"
+    with fastprof.open(path) as profile:
+        p = profile.table("graph")  # noqa: F841
+        found = duckdb.connect().sql("""select function, sum("Ir") from p where kind = 'cost' group by 1""")
+        top = fastprof.top(path, n=0, value="Ir").rows
+        assert dict(found.fetchall()) == {row.name: row.self for row in top if row.self}
+
+
+def test_the_inclusive_costs_by_frames() -> None:
+    with fastprof.open(LABELS) as profile:
+        samples, frames = profile.table("samples"), profile.table("frames")  # noqa: F841
+        found = duckdb.connect().sql(
+            "with f as (select distinct stack_id, function from frames) "
+            "select f.function, sum(cpu)::bigint from samples join f using (stack_id) group by 1"
+        )
+        top = fastprof.top(LABELS, n=0, value="cpu", sort="total").rows
+        assert dict(found.fetchall()) == {row.name: row.inclusive for row in top}
+
+
+# ---- schemas
+
+
+def test_metadata() -> None:
+    schema = pyarrow.schema(fastprof.open(POOL).table("spans"))
+    said = {"version": fastprof.__version__, "view": "timeline", "format": "xray", "table": "spans", "clock": "ns"}
+    assert schema.metadata == {key.encode(): value.encode() for key, value in said.items()}
+    assert [schema.field(name).metadata for name in ("ts", "dur", "self")] == [{b"unit": b"ns"}] * 3
+    assert not any(pyarrow.types.is_duration(field.type) for field in schema)
+    cpu = pyarrow.schema(fastprof.open(LABELS).table("samples")).field("cpu")
+    assert cpu.metadata == {b"unit": b"nanoseconds"}
+
+
+def test_ticks_are_called_ticks() -> None:
+    with fastprof.open(POOL, time_unit="ticks") as profile:
+        schema = pyarrow.table(profile.table("events")).schema
+        assert schema.metadata[b"clock"] == b"ticks" and schema.field("ts").metadata == {b"unit": b"ticks"}
+        first = next(iter(profile))
+        assert pyarrow.table(profile.table("events")).column("ts")[0].as_py() in first["time"].tolist()
+
+
+def test_columns_have_names_of_their_own() -> None:
+    data = b"events: line ir Ir calls\nfn=f\n1 2 3 4 5\n"
+    with fastprof.open(data) as profile:
+        made = pyarrow.table(profile.table("graph"))
+        assert made.column_names[-4:] == ["line_2", "ir", "Ir_2", "calls_2"]
+        assert duckdb.connect().sql('select line_2, ir, "Ir_2", calls_2 from made').fetchall() == [(2, 3, 4, 5)]
+
+
+def test_parts_of_different_events() -> None:
+    data = b"events: Ir\nfn=f\n1 2\n\npart: 2\nevents: Dr Ir\nfn=f\n1 3 4\n"
+    with fastprof.open(data) as profile:
+        found = rows(profile.table("graph"))
+        assert [(row["Ir"], row["Dr"]) for row in found] == [(2, None), (4, 3)]
+
+
+def test_events_that_come_too_late() -> None:
+    data = b"events: Ir\nfn=f\n" + b"1 2\n" * (CAPACITY + 1) + b"\npart: 2\nevents: Dr\nfn=f\n1 3\n"
+    with (
+        fastprof.open(data) as profile,
+        pytest.raises(OSError, match=r"part 2 counts Dr, which the 131,072 rows before"),
+    ):
+        pyarrow.table(profile.table("graph"))
+
+
+def test_an_empty_profile_has_its_columns() -> None:
+    with fastprof.open(FdrLog().bytes()) as profile:
+        for name in TABLES["timeline"]:
+            table = pyarrow.table(profile.table(name))
+            assert table.num_rows == 0 and table.column_names[0] in ("id", "ts")
+
+
+# ---- errors
+
+
+def test_a_table_of_another_view() -> None:
+    with (
+        fastprof.open(POOL) as profile,
+        pytest.raises(UsageError, match="no table 'graph' of a timeline profile, only sp"),
+    ):
+        profile.table("graph")
+
+
+def test_a_pipe_has_one_table() -> None:
+    profile = fastprof.open(Unseekable(XDEBUG.read_bytes()))  # type: ignore[arg-type]
+    assert pyarrow.table(profile.table("graph")).num_rows == 155
+    with pytest.raises(UsageError, match="can be read only once"):
+        pyarrow.table(profile.table("graph"))
+
+
+def test_damage_comes_through() -> None:
+    log = FdrLog()
+    log.buffer().cpu(0, 5).enter(1).metadata(10)
+    with fastprof.open(log.bytes()) as profile, pytest.raises(OSError, match="at byte 120: metadata kind is 10"):
+        pyarrow.table(profile.table("spans"))
+
+
+def test_nothing_is_read_when_it_is_closed() -> None:
+    with fastprof.open(XDEBUG) as profile:
+        table = profile.table("graph")
+    with pytest.raises(UsageError, match="is closed"):
+        pyarrow.table(table)
+
+
+def test_filters_hold_for_tables() -> None:
+    path = Path(POOL)
+    with fastprof.open(path) as profile:
+        everything = rows(profile.table("events"))
+    thread = everything[0]["thread"]
+    with fastprof.open(path, threads=[thread]) as profile:
+        assert rows(profile.table("events")) == [row for row in everything if row["thread"] == thread]
