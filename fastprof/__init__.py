@@ -32,11 +32,13 @@ if TYPE_CHECKING:
     from fastprof.verbs.merge import merge
     from fastprof.verbs.profile import Profile, open
     from fastprof.verbs.report import report
+    from fastprof.verbs.sql import Answer, sql
     from fastprof.verbs.top import Top, top
 
 # Imported when first used, so that `fastprof --version` costs nothing.
 _HOMES = {
     "Annotation": "verbs.listing",
+    "Answer": "verbs.sql",
     "Batch": "core.model",
     "BatchReport": "verbs.batch.convert",
     "BatchStatus": "verbs.batch.status",
@@ -59,11 +61,13 @@ _HOMES = {
     "merge": "verbs.merge",
     "open": "verbs.profile",
     "report": "verbs.report",
+    "sql": "verbs.sql",
     "top": "verbs.top",
 }
 
 __all__ = [
     "Annotation",
+    "Answer",
     "Batch",
     "BatchReport",
     "BatchStatus",
@@ -87,6 +91,7 @@ __all__ = [
     "merge",
     "open",
     "report",
+    "sql",
     "top",
 ]
 

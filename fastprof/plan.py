@@ -280,9 +280,10 @@ def reading_options() -> list[Option[Any]]:
 
 
 def viewing_options(idle: Iterable[Option[Any]]) -> list[Option[Any]]:
-    """The options that readers and operators look at, without those in `idle`, which would do nothing in a view."""
+    """The options that readers and operators look at, without those in `idle`, which would do nothing in a view, and
+    the one that names a table to be written."""
     found = {*reading_options(), *(option for operator in bridges.OPERATORS for option in operator.options)}
-    return [option for option in known_options() if option in found.difference(idle)]
+    return [option for option in known_options() if option in found.difference(idle, (bridges.TABLE,))]
 
 
 def idle(

@@ -20,6 +20,7 @@ VERBS = {
     "top": "say what costs most: functions, lines, files, objects, threads",
     "report": "make a page to look at: flame graph, functions, callers",
     "view": "open that page in the browser, or another viewer",
+    "sql": "ask a question in SQL",
     "annotate": "show source lines, or instructions, with their costs",
     "batch": "convert many files, each to one of its own",
     "archive": "keep many profiles in one file: add, list, extract, rm",

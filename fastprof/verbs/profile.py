@@ -129,10 +129,9 @@ class Profile:
 
     def table(self, name: str) -> Table:
         """A table of a timeline ("spans", "events"), of stacks ("samples", "frames") or of a graph ("graph")."""
-        if name not in TABLES[self.view]:
+        if name not in self.tables:
             raise UsageError(
-                f"{self.name}: there is no table {name!r:.80} of a {self.view} profile, only "
-                f"{', '.join(TABLES[self.view])}"
+                f"{self.name}: there is no table {name!r:.80} of a {self.view} profile, only {', '.join(self.tables)}"
             )
         return Table(self, name)
 
@@ -172,6 +171,11 @@ class Profile:
         """The name of a function id (columns "function", "callee"); bytes that are not UTF-8 become surrogates."""
         return self.model.get_function(function_id).name.decode("utf-8", "surrogateescape")
 
+    @property
+    def tables(self) -> tuple[str, ...]:
+        """The names of its tables."""
+        return TABLES[self.view]
+
     def close(self) -> None:
         """Nothing can be read then.  A file object that was given stays open."""
         with self._lock:
@@ -196,10 +200,18 @@ class Table:
 
     def __init__(self, profile: Profile, name: str) -> None:
         self._profile, self.name = profile, name
+        self.error: Exception | None = None  # of the last stream, of which readers of streams know the text alone
 
     def _rows(self) -> Generator[Rows]:
         profile = self._profile
-        return profile._rows(_TABLE, Options(**profile._options.given | {TABLE.name: self.name}))
+        return self._remembered(profile._rows(_TABLE, Options(**profile._options.given | {TABLE.name: self.name})))
+
+    def _remembered(self, rows: Iterator[Rows]) -> Generator[Rows]:
+        try:
+            yield from rows
+        except Exception as error:
+            self.error = error
+            raise
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
         from fastprof.core import _arrow

@@ -1,0 +1,151 @@
+"""Questions in SQL about profiles, answered by DuckDB."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import sys
+import tempfile
+from collections.abc import Iterable, Iterator
+from contextlib import ExitStack
+from types import TracebackType
+
+from fastprof import bridges, plan
+from fastprof.core._typing import IO, Any
+from fastprof.core.errors import UsageError
+from fastprof.core.options import Option
+from fastprof.core.report import Report
+from fastprof.core.streams import standard_stream
+from fastprof.verbs.profile import Profile, Table
+
+_ROWS = 4096  # that are fetched at a time
+_IDLE = (bridges.STACKS, bridges.PRUNE, bridges.BY, bridges.INLINE_CALLS, bridges.PER_THREAD, bridges.LABELS)
+
+
+def options() -> list[Option[Any]]:
+    """The options of `sql`."""
+    return plan.viewing_options(_IDLE)
+
+
+class Answer:
+    """What a query returns: names of `columns`, whether each holds numbers, and `rows` while it is open.
+
+    `report` adds up what the profiles' reports say; it is complete when all rows were read.
+    """
+
+    def __init__(self, query: str, paths: Iterable[Any], from_: str | None, options: dict[str, Any]) -> None:
+        try:
+            import duckdb
+        except ImportError:
+            raise UsageError("sql needs DuckDB: pip install 'fastprof[sql]'") from None
+        self._errors: type[Exception] = duckdb.Error
+        self._stack = ExitStack()
+        self._tables: list[Table] = []
+        self._profiles: list[Profile] = []
+        try:
+            for path in paths:
+                given = self._stack.enter_context(_copy_of_input()) if path == "-" else path
+                self._profiles.append(self._stack.enter_context(Profile(given, from_=from_, **options)))
+            if not self._profiles:
+                raise UsageError("there is no input")
+            # an own folder, which DuckDB makes if memory is short: by default it is one in the current folder
+            spill = os.path.join(tempfile.gettempdir(), f"fastprof-sql-{os.getpid()}")
+            self._db = self._stack.enter_context(duckdb.connect(config=_CONFIG | {"temp_directory": spill}))
+            self._ask(query)
+        except self._errors as error:
+            self._stack.close()
+            raise self._failed(error) from None
+        except BaseException:
+            self._stack.close()
+            raise
+
+    def _ask(self, query: str) -> None:
+        self._offer(query)
+        # what is asked may come from anywhere: it sees the profiles, and no files
+        self._db.execute("set enable_external_access = false; set lock_configuration = true")
+        found = self._db.execute(query).description or []
+        self.columns = [str(column[0]) for column in found]
+        self.numeric = [str(column[1]) in _NUMBERS or str(column[1]).startswith("DECIMAL") for column in found]
+
+    def _offer(self, query: str) -> None:
+        """The tables that the query names, or all if it names none, as `show tables` does; DuckDB reads the beginning
+        of each."""
+        words = set(re.findall(r"\w+", query.casefold()))
+        several = len(self._profiles) > 1
+        for number, profile in enumerate(self._profiles, 1):
+            schema = f"p{number}"
+            if several:
+                self._db.execute(f"create schema {schema}")
+            for name in profile.tables:
+                if name not in words and words & {name for profile in self._profiles for name in profile.tables}:
+                    continue
+                table = profile.table(name)
+                self._tables.append(table)
+                if several:
+                    self._db.register(f"{schema}_{name}", table)
+                    self._db.execute(f"create view {schema}.{name} as from {schema}_{name}")
+                else:
+                    self._db.register(name, table)
+
+    def _failed(self, error: Exception) -> Exception:
+        """What an error of DuckDB is: one of a profile, or of the query, in one line."""
+        for table in self._tables:
+            if table.error is not None:
+                return table.error
+        several = len(self._profiles) > 1
+        there = [(f"p{n}." if several else "") + name for n, p in enumerate(self._profiles, 1) for name in p.tables]
+        what = " ".join(str(error).split())
+        return UsageError(f"{what} (tables: {', '.join(there)})" if "does not exist" in what else what)
+
+    def rows(self) -> Iterator[tuple[Any, ...]]:
+        try:
+            while found := self._db.fetchmany(_ROWS):
+                yield from found
+        except self._errors as error:
+            raise self._failed(error) from None
+
+    @property
+    def report(self) -> Report:
+        report = Report()
+        for profile in self._profiles:
+            report.take(profile.report)
+        return report
+
+    def __enter__(self) -> Answer:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._stack.close()
+
+
+def _copy_of_input() -> IO[bytes]:
+    """Standard input as a file: DuckDB asks for several streams of it."""
+    copy = tempfile.TemporaryFile(prefix="fastprof-")
+    with standard_stream(sys.stdin, "<stdin>", "rb") as source:
+        shutil.copyfileobj(source, copy)
+    return copy
+
+
+_CONFIG: dict[str, Any] = {"python_enable_replacements": False}  # the program's variables are no tables
+_NUMBERS = {"NUMBER", "TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT", "FLOAT", "DOUBLE"}
+_NUMBERS |= {f"U{name}" for name in _NUMBERS}
+
+
+def sql(
+    inputs: str | os.PathLike[str] | bytes | IO[bytes] | Iterable[str | os.PathLike[str] | bytes | IO[bytes]],
+    query: str,
+    *,
+    from_: str | None = None,
+    **options: Any,
+) -> Answer:
+    """Ask `query` of the tables of one profile (docs/tables.md), or of several as p1.NAME, p2.NAME ...
+
+    The query sees nothing but these tables: no files, no network.
+    Errors: UsageError for a wrong query, or without DuckDB; those of `open`.
+    """
+    one = isinstance(inputs, (str, bytes, os.PathLike)) or hasattr(inputs, "read")
+    paths: Any = [inputs] if one else inputs
+    return Answer(query, paths, from_, options)
