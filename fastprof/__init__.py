@@ -18,7 +18,7 @@ from fastprof.core._typing import TYPE_CHECKING, Any
 from fastprof.core.version import __version__
 
 if TYPE_CHECKING:
-    from fastprof.core.errors import FastprofError, FormatError, UnrecognizedError, UsageError
+    from fastprof.core.errors import FastprofError, FileError, FormatError, UnrecognizedError, UsageError
     from fastprof.core.model import Batch
     from fastprof.core.report import Report
     from fastprof.verbs.annotate import annotate
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from fastprof.verbs.info import info
     from fastprof.verbs.listing import Annotation
     from fastprof.verbs.merge import merge
-    from fastprof.verbs.profile import Profile, open
+    from fastprof.verbs.profile import Profile, Table, open
     from fastprof.verbs.report import report
     from fastprof.verbs.sql import Answer, sql
     from fastprof.verbs.top import Top, top
@@ -43,8 +43,10 @@ _HOMES = {
     "BatchReport": "verbs.batch.convert",
     "BatchStatus": "verbs.batch.status",
     "FastprofError": "core.errors",
+    "FileError": "core.errors",
     "FormatError": "core.errors",
     "Profile": "verbs.profile",
+    "Table": "verbs.profile",
     "Report": "core.report",
     "Top": "verbs.top",
     "UnrecognizedError": "core.errors",
@@ -73,9 +75,11 @@ __all__ = [
     "BatchStatus",
     "Difference",
     "FastprofError",
+    "FileError",
     "FormatError",
     "Profile",
     "Report",
+    "Table",
     "Top",
     "UnrecognizedError",
     "UsageError",
@@ -100,3 +104,7 @@ def __getattr__(name: str) -> Any:
     if name not in _HOMES:
         raise AttributeError(f"module 'fastprof' has no attribute {name!r}")
     return getattr(import_module(f"fastprof.{_HOMES[name]}"), name)
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -23,6 +23,13 @@ class SymbolError(FastprofError):
     """A binary, debug file or map given for symbols that cannot be used."""
 
 
+class FileError(FastprofError, OSError):
+    """A file that the system does not let us open: errno, strerror and filename are those of the OSError."""
+
+    def __str__(self) -> str:
+        return f"{self.filename}: {self.strerror}"
+
+
 class OutOfOrder(Exception):
     """Rows were given out as they came, and one belongs before them: the work begins again and sorts (plan.make)."""
 

@@ -382,6 +382,9 @@ class Batch:
         self.view = view
         self.c = owned(lib.fp_batch_new(VIEWS[view], capacity, n_values), lib.fp_batch_free, "a batch")
 
+    def __repr__(self) -> str:
+        return f"<Batch of {len(self)} rows, {self.view}: {', '.join(self.columns)}>"
+
     def copy(self) -> Batch:
         """The same rows, which stay valid."""
         other = Batch.__new__(Batch)

@@ -7,7 +7,7 @@ import os
 import sys
 
 from fastprof.core._typing import IO, TYPE_CHECKING, Any
-from fastprof.core.errors import FastprofError
+from fastprof.core.errors import FastprofError, FileError
 from fastprof.core.streams import check_binary, compression_of_name, name_of, standard_stream
 
 if TYPE_CHECKING:
@@ -109,7 +109,7 @@ class Sink:
                 fd = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, permissions)
                 self._temporary = temporary
         except OSError as error:
-            raise FastprofError(f"{path}: {error.strerror or error}") from None
+            raise FileError(error.errno, error.strerror or str(error), path) from None
         self._target = target
         if mode is not None:
             os.fchmod(fd, mode)

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Callable
 
 from fastprof.core._typing import IO, TYPE_CHECKING, Any
-from fastprof.core.errors import FastprofError
+from fastprof.core.errors import FastprofError, FileError
 from fastprof.core.folder import Folder
 from fastprof.core.streams import (
     PEEK,
@@ -117,7 +117,7 @@ class Source:
         try:
             raw = open(self.path, "rb", buffering=0)
         except OSError as error:
-            raise FastprofError(f"{self.path}: {error.strerror or error}") from None
+            raise FileError(error.errno, error.strerror or str(error), self.path) from None
         return raw
 
     @staticmethod

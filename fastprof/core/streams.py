@@ -266,8 +266,10 @@ class _WholeFrames:
         return 4, self._magic
 
 
-def name_of(file: IO[bytes]) -> str:
-    """What messages call a file object."""
+def name_of(file: IO[bytes] | bytes) -> str:
+    """What messages call a file object, or bytes."""
+    if isinstance(file, bytes):
+        return "<bytes>"
     name = getattr(file, "name", None)  # a number where it was opened by a descriptor
     return os.fsdecode(name) if name and isinstance(name, (str, bytes)) else "<file>"
 

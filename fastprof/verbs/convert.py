@@ -19,7 +19,7 @@ from fastprof.verbs.outputs import Outputs
 
 
 def convert(
-    inputs: str | os.PathLike[str] | IO[bytes] | Iterable[str | os.PathLike[str] | IO[bytes]],
+    inputs: str | os.PathLike[str] | bytes | IO[bytes] | Iterable[str | os.PathLike[str] | bytes | IO[bytes]],
     output: str | os.PathLike[str] | IO[bytes],
     *,
     from_: str | None = None,
@@ -32,15 +32,15 @@ def convert(
     The target format is `to`, or what the suffix of the output says.  `options` are those of docs/options.md.
     Errors: FastprofError and its kinds; then nothing is left at `output`.
 
-    Inputs and output may be binary file objects, which stay open.  One that can seek is read from its beginning.  An
-    output that is one needs `to`, is not compressed, and is written as the rows come, from where it is: after an error
-    it may have a part of them, as standard output may.
+    Inputs may be bytes, the contents of a file.  Inputs and output may be binary file objects, which stay open.  One that
+    can seek is read from its beginning.  An output that is one needs `to`, is not compressed, and is written as the rows
+    come, from where it is: after an error it may have a part of them, as standard output may.
     """
     return converted(inputs, output, from_, to, progress, options)
 
 
 def converted(
-    inputs: str | os.PathLike[str] | IO[bytes] | Iterable[str | os.PathLike[str] | IO[bytes]],
+    inputs: str | os.PathLike[str] | bytes | IO[bytes] | Iterable[str | os.PathLike[str] | bytes | IO[bytes]],
     output: Any,
     from_: str | None,
     to: str | None,
@@ -67,10 +67,12 @@ def converted(
         report.losses.add("inputs-passed-over", "inputs that could not be read")
         report.warn(str(error))
 
-    several: Any = [inputs] if isinstance(inputs, (str, os.PathLike)) or hasattr(inputs, "read") else inputs
+    several: Any = [inputs] if isinstance(inputs, (str, bytes, os.PathLike)) or hasattr(inputs, "read") else inputs
     given, output = [_path(path) for path in several], _path(output)
     if not given:
         raise UsageError("there is no input")
+    if not isinstance(output, str) and not hasattr(output, "write"):
+        raise UsageError(f"output is {output!r:.80}, expected a path or a binary file object")
     if any(path is output for path in given if not isinstance(path, str)):
         raise UsageError(f"{name_of(output)}: a file object cannot be both input and output")
     target = target_of(output, to)
@@ -115,7 +117,7 @@ def converted(
 
 
 def _path(given: Any) -> Any:
-    """A path as text; a file object as it is."""
+    """A path as text; bytes and a file object as they are."""
     is_path = isinstance(given, os.PathLike)  # some of which have a `read`, too
     return given if not is_path and (hasattr(given, "read") or hasattr(given, "write")) else os.fspath(given)
 

@@ -232,7 +232,7 @@ def expand(paths: Iterable[Any], warn: Callable[[str], None], failed: Failed | N
     for path in paths:
         if path == "-" and "-" in found:
             raise UsageError("standard input (-) can be read only once")
-        if not isinstance(path, str) and any(path is other for other in found):
+        if not isinstance(path, (str, bytes)) and any(path is other for other in found):
             raise UsageError(f"{name_of(path)}: a file object can be read only once")
         if isinstance(path, str) and path != "-" and os.path.isdir(path) and not formats.of_directory(path):
             try:

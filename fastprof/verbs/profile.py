@@ -76,6 +76,16 @@ class Profile:
     `view` is "timeline", "stacks" or "graph".  `model` says what the ids in the batches mean; they mean the same each
     time.  `report` is complete when all batches were read.
     What cannot be read again, such as a pipe, has its batches once: to ask again is a UsageError.
+
+    >>> import fastprof
+    >>> with fastprof.open("tests/corpus/callgrind/good/cfi.callgrind") as profile:
+    ...     print(profile)
+    ...     for batch in profile:
+    ...         print(batch["line"].tolist(), batch.values(0).tolist())
+    ...         print([profile.function_name(function) for function in batch["function"]])
+    <Profile tests/corpus/callgrind/good/cfi.callgrind: callgrind, graph; tables graph>
+    [1, 2, 3] [5, 9, 9]
+    ['f', 'f', 'g']
     """
 
     def __init__(
@@ -128,7 +138,18 @@ class Profile:
         return rows if reuse else map(Batch.copy, rows)
 
     def table(self, name: str) -> Table:
-        """A table of a timeline ("spans", "events"), of stacks ("samples", "frames") or of a graph ("graph")."""
+        """A table of a timeline ("spans", "events"), of stacks ("samples", "frames") or of a graph ("graph").
+
+        >>> import fastprof, pyarrow
+        >>> profile = fastprof.open("tests/corpus/callgrind/good/cfi.callgrind")
+        >>> graph = profile.table("graph")
+        >>> graph
+        <Table graph of tests/corpus/callgrind/good/cfi.callgrind>
+        >>> pyarrow.table(graph).select(["kind", "function", "callee", "Ir"]).to_pylist()[1]
+        {'kind': 'call', 'function': 'f', 'callee': 'g', 'Ir': 9}
+
+        Errors: UsageError for a table that the profile does not have.
+        """
         if name not in self.tables:
             raise UsageError(
                 f"{self.name}: there is no table {name!r:.80} of a {self.view} profile, only {', '.join(self.tables)}"
@@ -183,6 +204,10 @@ class Profile:
             for source in self._sources:
                 source.close()
 
+    def __repr__(self) -> str:
+        state = "closed" if self._closed else f"tables {', '.join(self.tables)}"
+        return f"<Profile {self.name}: {self.format}, {self.view}; {state}>"
+
     def __enter__(self) -> Profile:
         return self
 
@@ -201,6 +226,9 @@ class Table:
     def __init__(self, profile: Profile, name: str) -> None:
         self._profile, self.name = profile, name
         self.error: Exception | None = None  # of the last stream, of which readers of streams know the text alone
+
+    def __repr__(self) -> str:
+        return f"<Table {self.name} of {self._profile.name}>"
 
     def _rows(self) -> Generator[Rows]:
         profile = self._profile
@@ -243,7 +271,15 @@ def open(
     """Open a profile: a path, "-", the bytes themselves, or a binary file object, which stays open.
 
     `options` are those of docs/options.md that reading looks at.
-    Errors: UsageError for a wrong option, UnrecognizedError when the input is of no known format, FormatError when it
-    is damaged.
+    Errors: UsageError for a wrong option, FileError (an OSError) for a file that cannot be opened, UnrecognizedError
+    when the input is of no known format, FormatError when it is damaged.
+
+    >>> import fastprof
+    >>> fastprof.open("tests/corpus/pprof/good/go-heap.pb.gz").view
+    'stacks'
+    >>> fastprof.open("no such file")
+    Traceback (most recent call last):
+      ...
+    fastprof.core.errors.FileError: no such file: No such file or directory
     """
     return Profile(path, from_=from_, **options)

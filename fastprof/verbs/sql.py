@@ -145,6 +145,12 @@ def sql(
 
     The query sees nothing but these tables: no files, no network.
     Errors: UsageError for a wrong query, or without DuckDB; those of `open`.
+
+    >>> import fastprof
+    >>> query = "select function, sum(Ir) from graph where kind = 'cost' group by 1 order by 2 desc"
+    >>> with fastprof.sql("tests/corpus/callgrind/good/cfi.callgrind", query) as answer:
+    ...     print(list(answer.rows()))
+    [('g', 9), ('f', 5)]
     """
     one = isinstance(inputs, (str, bytes, os.PathLike)) or hasattr(inputs, "read")
     paths: Any = [inputs] if one else inputs

@@ -1,0 +1,130 @@
+"""The Python interface: examples of docstrings, what objects show of themselves, errors, memory of batches."""
+
+from __future__ import annotations
+
+import doctest
+import errno
+import importlib
+import io
+import pickle
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import fastprof
+from fastprof.core.errors import FastprofError, FileError, SymbolError, UsageError
+from tests.support.paths import CORPUS, REPO
+from tests.support.xraylog import FdrLog
+
+POOL, PROGRAM = CORPUS / "xray/good/fdr5-pool-clang19.xray", CORPUS / "xray/pool-clang19"
+XDEBUG = CORPUS / "callgrind/good/xdebug.callgrind"
+SMALL = CORPUS / "gperftools/good/small.prof"
+
+
+@pytest.mark.parametrize("module", ["profile", "sql"])
+def test_examples(module: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(REPO)
+    done = doctest.testmod(importlib.import_module(f"fastprof.verbs.{module}"))
+    assert done.attempted and not done.failed
+
+
+def test_dir() -> None:
+    assert dir(fastprof) == sorted(fastprof.__all__)
+    assert all(getattr(fastprof, name) for name in dir(fastprof))
+
+
+def test_reprs() -> None:
+    with fastprof.open(POOL) as profile:
+        assert repr(profile) == f"<Profile {POOL}: xray, timeline; tables spans, events>"
+        batch = next(iter(profile))
+        assert repr(batch).startswith(f"<Batch of {len(batch)} rows, timeline: time, aux, function")
+    assert repr(profile) == f"<Profile {POOL}: xray, timeline; closed>"
+
+
+# ---- memory of batches
+
+
+def log() -> bytes:
+    made = FdrLog()
+    buffer = made.buffer().cpu(0, 0).typed(7, b"payload")
+    for _ in range(15_000):
+        buffer.enter(1, 1).exit(1, 1)
+    return made.bytes()
+
+
+@pytest.mark.parametrize("data", [log(), XDEBUG.read_bytes(), SMALL.read_bytes()], ids=["timeline", "graph", "stacks"])
+def test_batches_stay(data: bytes) -> None:
+    def shown(batch: fastprof.Batch) -> Any:
+        columns = [batch[name].tolist() for name in batch.columns if name != "aux"]
+        return columns, [batch.values(k).tolist() for k in range(batch.c.n_values)], batch.part
+
+    with fastprof.open(data) as profile:
+        at_once = [shown(batch) for batch in profile.batches(reuse=True)]
+        kept = list(profile)
+    assert [shown(batch) for batch in kept] == at_once
+    if profile.view == "timeline":
+        assert len(kept) > 2 and kept[0].payload(1) == b"payload"
+
+
+def test_batches_of_reuse_are_the_same_one() -> None:
+    with fastprof.open(log()) as profile:
+        assert len({id(batch) for batch in profile.batches(reuse=True)}) == 1
+
+
+# ---- options of names
+
+
+def test_symbols_name_what_batches_have() -> None:
+    with fastprof.open(POOL, symbols=[PROGRAM]) as profile:
+        names = {profile.function_name(f) for batch in profile for f in batch["function"]}
+    assert "main" in names
+
+
+def test_symbols_that_do_nothing_are_refused() -> None:
+    with pytest.raises(UsageError, match="would do nothing with callgrind"):
+        fastprof.open(XDEBUG, symbols=[PROGRAM])
+    with pytest.raises(UsageError, match="would do nothing"):
+        fastprof.open(POOL, table="spans")
+
+
+def test_symbols_of_stacks(tmp_path: Path) -> None:
+    with fastprof.open(SMALL, symbols=[tmp_path / "none"]) as profile, pytest.raises(SymbolError):
+        list(profile)
+
+
+# ---- errors
+
+
+def test_a_missing_file_is_an_oserror() -> None:
+    for use in (fastprof.open, fastprof.info, lambda path: fastprof.convert(path, "out.folded")):
+        with pytest.raises(OSError) as caught:
+            use("no such file")
+        error = caught.value
+        assert isinstance(error, FileError) and isinstance(error, FastprofError)
+        assert (error.errno, error.filename) == (errno.ENOENT, "no such file")
+        assert str(error) == "no such file: No such file or directory"
+        again = pickle.loads(pickle.dumps(error))
+        assert (type(again), str(again), again.errno) == (FileError, str(error), error.errno)
+
+
+def test_an_output_that_cannot_be_made(tmp_path: Path) -> None:
+    with pytest.raises(FileError, match="No such file or directory"):
+        fastprof.convert(XDEBUG, tmp_path / "none" / "out.folded")
+
+
+def test_bytes_are_an_input(tmp_path: Path) -> None:
+    fastprof.convert(XDEBUG, tmp_path / "a.folded")
+    out = io.BytesIO()
+    fastprof.convert(XDEBUG.read_bytes(), out, to="folded")
+    assert out.getvalue() == (tmp_path / "a.folded").read_bytes()
+    data = XDEBUG.read_bytes()
+    fastprof.merge([data, data], tmp_path / "b.folded")
+    assert fastprof.info(tmp_path / "b.folded").facts["records"]
+    with pytest.raises(fastprof.FormatError, match="<bytes>: "):
+        fastprof.convert(b"events: Ir\nfn=f\n1 x\n", out, to="folded")
+
+
+def test_bytes_are_no_output() -> None:
+    with pytest.raises(UsageError, match=r"output is b'\\x00', expected a path or a binary file object"):
+        fastprof.convert(XDEBUG, b"\0", to="folded")  # type: ignore[arg-type]
