@@ -32,9 +32,9 @@ def convert(
     The target format is `to`, or what the suffix of the output says.  `options` are those of docs/options.md.
     Errors: FastprofError and its kinds; then nothing is left at `output`.
 
-    Inputs may be bytes, the contents of a file.  Inputs and output may be binary file objects, which stay open.  One that
-    can seek is read from its beginning.  An output that is one needs `to`, is not compressed, and is written as the rows
-    come, from where it is: after an error it may have a part of them, as standard output may.
+    Inputs may be bytes, the contents of a file.  Inputs and output may be binary file objects, which stay open.  One
+    that can seek is read from its beginning.  An output that is one needs `to`, is not compressed, and is written as
+    the rows come, from where it is: after an error it may have a part of them, as standard output may.
     """
     return converted(inputs, output, from_, to, progress, options)
 
