@@ -1,0 +1,158 @@
+"""Random JSON of speedscope and of Chrome's tracers, against the slow references."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from decimal import Decimal
+from typing import Any
+
+from hypothesis import event, given, settings
+from hypothesis import strategies as st
+
+import fastprof
+from fastprof.core._c import lib
+from tests.reference import speedscope, trace_event
+
+OPS = {lib.FP_OP_ENTER: "enter", lib.FP_OP_EXIT: "exit", lib.FP_OP_CUSTOM: "event"}
+NAMES = st.text(st.characters(blacklist_categories=("Cs",)), min_size=1, max_size=8)
+
+
+class Written(str):
+    """A number as it stands in the file."""
+
+
+@st.composite
+def numbers(draw: st.DrawFn, least: int, most: int, places: int) -> Written:
+    """Whole, with a fraction, with an exponent."""
+    value = Decimal(draw(st.integers(least, most))).scaleb(-draw(st.integers(0, places)))
+    return Written(draw(st.sampled_from([f"{value:f}", f"{value:e}", f"{value:E}"])))
+
+
+def text_of(value: Any) -> str:
+    """JSON, with numbers as they are."""
+    if isinstance(value, Written):
+        return str(value)
+    if isinstance(value, dict):
+        return "{" + ",".join(f"{json.dumps(key)}: {text_of(item)}" for key, item in value.items()) + "}"
+    if isinstance(value, list):
+        return "[" + ", ".join(map(text_of, value)) + "]"
+    return json.dumps(value, ensure_ascii=len(str(value)) % 2 == 0)
+
+
+def shuffled(draw: st.DrawFn, fields: dict[str, Any]) -> dict[str, Any]:
+    return dict(draw(st.permutations([*fields.items()])))
+
+
+def rows_of(profile: Any) -> dict[tuple[int, int], list[tuple[str, int, str]]]:
+    """Rows of a timeline by process and thread."""
+    found: dict[tuple[int, int], list[tuple[str, int, str]]] = {}
+    model = profile.model
+    for batch in profile:
+        columns = (batch[column] for column in ("op", "time", "thread", "function"))
+        for i, (op, time, thread, function) in enumerate(zip(*columns, strict=True)):
+            name = batch.payload(i).decode() if op == lib.FP_OP_CUSTOM else model.get_function(function).name.decode()
+            found.setdefault(model.row("threads", thread)[1:], []).append((OPS[op], time, name))
+    return found
+
+
+# ---- Chrome's
+
+
+@st.composite
+def traces(draw: st.DrawFn) -> bytes:
+    phases = draw(st.sampled_from(["BE", "BBEEi", "X", "XXi", "BEXiIR", "BEXMC"]))
+    names = draw(st.lists(NAMES, min_size=1, max_size=4))
+    events: list[dict[str, Any]] = []
+    for phase in draw(st.lists(st.sampled_from(phases), min_size=1, max_size=40)):
+        said: dict[str, Any] = {"ph": phase, "name": draw(st.sampled_from(names)), "ts": draw(numbers(-5, 10**5, 4))}
+        said |= {"pid": draw(st.integers(1, 2)), "tid": draw(st.integers(1, 2))}
+        if phase == "X" and draw(st.integers(0, 9)):
+            said["dur"] = draw(numbers(-1, 10**5, 4))
+        if phase == "E" and not draw(st.integers(0, 3)):
+            del said["name"]
+        if phase == "M":
+            said |= {"name": "thread_name", "args": {"name": "a name"}}
+        if not draw(st.integers(0, 5)):
+            said["ts"] = str(said["ts"])
+        events.append(shuffled(draw, said))
+    text = text_of(events)
+    form = draw(st.sampled_from(["array", "cut", "object", "late"]))
+    if form == "cut":
+        text = text[:-1] + draw(st.sampled_from(["", ",", ",\n"]))
+    if form == "object":
+        text = '{"traceEvents": ' + text + ', "displayTimeUnit": "ns"}'
+    if form == "late":
+        text = '{"otherData": {"traceEvents": [1]}, "traceEvents": ' + text + "}"
+    return text.encode()
+
+
+@settings(max_examples=150, deadline=None)
+@given(traces())
+def test_trace_events(data: bytes) -> None:
+    expected = trace_event.read(data)
+    with fastprof.open(data, from_="trace-event") as profile:
+        found = rows_of(profile)
+        counts = {entry["code"]: entry["count"] for entry in profile.report.repairs.entries()}
+    assert found == {thread: rows for thread, rows in expected.rows.items() if rows}
+    assert counts == +expected.counts
+    event("cut" if expected.counts["cut-calls"] else "as it is")
+
+
+# ---- speedscope's
+
+
+@st.composite
+def profiles(draw: st.DrawFn) -> bytes:
+    frames = [{"name": name} for name in draw(st.lists(NAMES, min_size=1, max_size=5))]
+    frame = st.integers(0, len(frames) - 1)
+    first = draw(st.sampled_from(["evented", "sampled"]))
+    found = []
+    for i in range(draw(st.integers(1, 3))):
+        kind = first if not i or draw(st.integers(0, 3)) else draw(st.sampled_from(["evented", "sampled"]))
+        unit = draw(st.sampled_from(["nanoseconds", "milliseconds", "seconds", "none", "bytes"]))
+        said: dict[str, Any] = {"type": kind, "name": f"profile {i}", "unit": unit, "startValue": 0, "endValue": 9}
+        if kind == "evented":
+            at, events = Decimal(draw(st.integers(-3, 1000))), []
+            for _ in range(draw(st.integers(0, 20))):
+                at += Decimal(draw(st.integers(0, 10**6))).scaleb(-draw(st.integers(0, 4)))
+                one = {"type": draw(st.sampled_from("OC")), "frame": draw(frame), "at": Written(f"{at:f}")}
+                events.append(shuffled(draw, one))
+            said["events"] = events
+        else:
+            stacks = draw(st.lists(st.lists(frame, max_size=6), max_size=20))
+            said["samples"] = [[*stack] for stack in stacks]
+            said["weights"] = [draw(st.one_of(numbers(0, 10**6, 4), st.none())) for _ in stacks]
+        found.append(shuffled(draw, said))
+    return text_of(shuffled(draw, {"profiles": found, "shared": {"frames": frames}})).encode()
+
+
+@settings(max_examples=150, deadline=None)
+@given(profiles())
+def test_speedscope(data: bytes) -> None:
+    expected = speedscope.read(data)
+    with fastprof.open(data, from_="speedscope") as profile:
+        if profile.view == "timeline":
+            rows = rows_of(profile)
+            assert [rows[thread] for thread in sorted(rows)] == [rows for rows in expected.rows if rows]
+        else:
+            samples: Counter[tuple[str, tuple[str, ...]]] = Counter()
+            model = profile.model
+            for batch in profile:
+                for k, value_type in enumerate(model.parts[batch.part].value_types):
+                    for stack, value in zip(batch["stack"], batch.values(k), strict=True):
+                        samples[value_type.name, names_of(model, stack)] += value
+            assert +samples == +expected.samples
+        counts = profile.report.not_representable
+        assert counts["weights with a fraction, rounded"] == expected.rounded
+        assert counts["profiles of another kind than the first one"] == expected.others
+    event(profile.view)
+
+
+def names_of(model: Any, stack: int) -> tuple[str, ...]:
+    """Outermost first."""
+    if not stack:
+        return ()
+    parent, frame = model.row("stacks", stack)
+    function = model.row("lines", model.row("frames", frame)[lib.FP_FRAME_LINES])[lib.FP_LINE_FUNCTION]
+    return (*names_of(model, parent), model.get_function(function).name.decode())
