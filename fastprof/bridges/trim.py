@@ -76,8 +76,9 @@ class Trim:
     # ---- how much is left
 
     def first_rank(self, group: int, nbytes: int) -> int:
-        """The rank to begin with: all stacks, because most profiles fit."""
-        return 0
+        """The rank to begin with: of few rows all stacks, else as many as may fit: sizes are estimates."""
+        few = self._packed.nbytes + self._c.packed < nbytes // 4
+        return 0 if few else self.rank(group, 2 * nbytes)
 
     def rank(self, group: int, nbytes: int) -> int:
         """The rank that stacks need so that all of them take no more than so many bytes, as is estimated."""
