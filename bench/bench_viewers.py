@@ -1,7 +1,8 @@
 """What people look at: each writer's MB of input per CPU-second, and peak memory, beside `llvm-xray convert`.
 
 pytest bench/bench_viewers.py            the trace of bench_xray.py (FASTPROF_BENCH_XRAY names another one, then
-                                         FASTPROF_BENCH_XRAY_PROGRAM the program that wrote it), a gperftools profile
+                                         FASTPROF_BENCH_XRAY_PROGRAM the program that wrote it), a gperftools profile;
+                                         FASTPROF_BENCH_PAGES names more profiles for `report`, with : between them
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from bench.peers import Run, big_profile, fastprof, peer
 from tests.differential.peers import viewer
 
 PROGRAM = os.environ.get("FASTPROF_BENCH_XRAY_PROGRAM")
+PAGES = [name for name in os.environ.get("FASTPROF_BENCH_PAGES", "").split(os.pathsep) if name]
 
 __all__ = ["trace"]  # a fixture
 
@@ -26,12 +28,14 @@ def profile(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return big_profile(tmp_path_factory.mktemp("bench"), "big.prof")
 
 
-def record(benchmark: Any, input_: Path, command: list[str]) -> None:
+def record(benchmark: Any, input_: Path, command: list[str]) -> float:
+    """The CPU seconds."""
     runs = [Run(command) for _ in range(3)]
     best = min(runs, key=lambda r: r.cpu_seconds)
     benchmark.pedantic(lambda: None, rounds=1)
     benchmark.extra_info["MB per CPU-second"] = round(input_.stat().st_size / 1e6 / best.cpu_seconds)
     benchmark.extra_info["peak MB"] = round(best.peak_bytes / 1e6)
+    return best.cpu_seconds
 
 
 @pytest.mark.parametrize("target", ["o.pftrace", "o.profile.json", "o.trace.json", "o.speedscope.json"])
@@ -43,6 +47,27 @@ def test_timeline(benchmark: Any, trace: Path, target: str, tmp_path: Path) -> N
 @pytest.mark.parametrize("target", ["o.profile.json", "o.speedscope.json"])
 def test_stacks(benchmark: Any, profile: Path, target: str, tmp_path: Path) -> None:
     record(benchmark, profile, fastprof("convert", "-q", "--no-symbols", profile, "-o", tmp_path / target))
+
+
+def page(benchmark: Any, input_: Path, output: Path) -> None:
+    """`report`, beside `top`, which adds up the same without contexts and callers."""
+    cpu_seconds = record(benchmark, input_, fastprof("report", "-q", input_, "-o", output))
+    benchmark.extra_info["CPU, top = 1"] = round(cpu_seconds / Run(fastprof("top", "-q", input_)).cpu_seconds, 1)
+    benchmark.extra_info["page MB"] = round(output.stat().st_size / 1e6, 2)
+    assert output.stat().st_size < 2_000_000
+
+
+def test_page_of_timeline(benchmark: Any, trace: Path, tmp_path: Path) -> None:
+    page(benchmark, trace, tmp_path / "o.html")
+
+
+def test_page_of_stacks(benchmark: Any, profile: Path, tmp_path: Path) -> None:
+    page(benchmark, profile, tmp_path / "o.html")
+
+
+@pytest.mark.parametrize("path", [Path(name) for name in PAGES], ids=lambda path: path.name)
+def test_page(benchmark: Any, path: Path, tmp_path: Path) -> None:
+    page(benchmark, path, tmp_path / "o.html")
 
 
 @pytest.mark.parametrize("target", ["o.trace.json", "o.speedscope.json"])

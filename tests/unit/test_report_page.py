@@ -106,6 +106,16 @@ def test_a_page_stays_small(tmp_path: Path) -> None:
     assert found.head["all contexts"] > 320_000 > len(found.columns["context up"])
 
 
+def test_the_largest_of_each_column_are_in_a_small_table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Callers cost more inclusively than any leaf, which would leave room for them alone."""
+    monkeypatch.setattr("fastprof.verbs.report._LARGEST", 75_000)
+    costs = {f"leaf{i}": 1000 + 7919 * i % 997 for i in range(1500)}
+    lines = [f"main;caller{i % 700};{name} {cost}\n" for i, (name, cost) in enumerate(costs.items())]
+    names = [name for name, _, _ in page(tmp_path, "".join(lines)).rows()]
+    assert len(names) < 1500
+    assert {*sorted(costs, key=costs.__getitem__)[-100:]} < {*names}
+
+
 def test_as_much_is_shown_as_a_page_has_room_for(tmp_path: Path) -> None:
     lines = [f"main;a{a};b{b};c{c} {1 + a}\n" for a, b, c in product(range(40), repeat=3)]
     found = page(tmp_path, "".join(lines))

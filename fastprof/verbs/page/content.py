@@ -66,7 +66,7 @@ class Figures(NamedTuple):
 
 
 def figures_of(model: Model, shown: Shown, kept: list[int], n: int, places: Places) -> list[Figures]:
-    """The functions with the largest figures of the value columns `kept`, at least `n` of each; the largest first."""
+    """The functions with the largest figures of the value columns `kept`, at least `n` of each; see _ranked."""
     asked = Options(**{BY.name: "function", TREE.name: "both"})
     ids = set[int]()
     for c in kept:
@@ -86,13 +86,21 @@ def figures_of(model: Model, shown: Shown, kept: list[int], n: int, places: Plac
         finder = Finder(model, shown.costs[c], asked, (), shown.events[shown.columns[c].event], None, others, finder)
         for row in finder.rows_of(ids):
             found.setdefault(_Place(row.name, row.file, row.object), {})[c] = row
-
-    def share(rows: dict[int, Row]) -> float:
-        return max(max(abs(row.inclusive_share or 0), abs(row.self_share)) for row in rows.values())
-
-    order = sorted(found.items(), key=lambda entry: (-share(entry[1]), entry[0]))
     sides = [column.side for column in shown.columns]
-    return [Figures(place, rows, _arcs(rows, kept, sides)) for place, rows in order]
+    return [Figures(place, found[place], _arcs(found[place], kept, sides)) for place in _ranked(found, kept)]
+
+
+def _ranked(found: dict[_Place, dict[int, Row]], kept: list[int]) -> list[_Place]:
+    """Rows by their best place among the self or the inclusive costs of a column.
+
+    Whoever sorts the table by one of them finds its largest, however many rows the page has room for.
+    """
+    best: dict[_Place, int] = {}
+    for c, key in product(kept, ("self", "inclusive")):
+        figures = [(-abs(getattr(rows[c], key) or 0), place) for place, rows in found.items() if c in rows]
+        for rank, (_, place) in enumerate(sorted(figures)):
+            best[place] = min(rank, best.get(place, rank))
+    return sorted(found, key=lambda place: (best[place], place))
 
 
 def _arcs(rows: dict[int, Row], kept: list[int], sides: list[int]) -> list[_Arc]:
