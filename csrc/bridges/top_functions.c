@@ -49,6 +49,18 @@ struct fp_functions *fp_functions_new(struct fp_model *model) {
     return f;
 }
 
+/* Gives back what only rows to come would need. */
+static void forget_parts(struct fp_functions *f) {
+    fp_release(f->self, f->cap_graph * sizeof *f->self);
+    fp_release(f->inclusive, f->cap_graph * sizeof *f->inclusive);
+    fp_release(f->by_function, f->cap * sizeof *f->by_function);
+    free(f->touched);
+    f->self = f->inclusive = NULL;
+    f->by_function = NULL;
+    f->touched = NULL;
+    f->cap = f->cap_graph = f->cap_touched = 0;
+}
+
 void fp_functions_free(struct fp_functions *f) {
     if (!f) return;
     for (int exact = 0; f->arcs && exact < 2; exact++) {
@@ -59,10 +71,7 @@ void fp_functions_free(struct fp_functions *f) {
     }
     free(f->arcs);
     fp_top_clear(&f->all);
-    fp_release(f->self, f->cap_graph * sizeof *f->self);
-    fp_release(f->inclusive, f->cap_graph * sizeof *f->inclusive);
-    fp_release(f->by_function, f->cap * sizeof *f->by_function);
-    free(f->touched);
+    forget_parts(f);
     free(f->cycle);
     free(f->shown_as);
     free(f->slot);
@@ -336,6 +345,7 @@ int fp_functions_end(struct fp_functions *f, int cycles, struct fp_err *err) {
     }
     for (uint32_t i = 0; i < f->cap_graph; i++)
         overflow |= __builtin_add_overflow(all->inclusive[i], f->inclusive[i], &all->inclusive[i]);
+    forget_parts(f);
     return overflow ? beyond(err) : FP_DONE;
 }
 
