@@ -19,6 +19,7 @@ import pytest
 
 import fastprof
 from fastprof.cli import main
+from fastprof.core.cores import available
 from fastprof.core.errors import FastprofError, UsageError
 from fastprof.verbs.batch import convert as batch
 from fastprof.verbs.batch.engines import begun
@@ -145,6 +146,14 @@ def test_other_options_are_another_batch(done: Path) -> None:
     assert len(again(done, lenient=True).todo_names) == 13
     assert not again(done, lenient=True).todo_names
     assert len(again(done).todo_names) == 13
+
+
+def test_workers_share_the_cores(done: Path) -> None:
+    """How many threads there are is not seen in the output, so it does not make another batch of it."""
+    assert not again(done, cores=3).todo_names
+    for workers, given, cores in ((1, {}, available()), (available(), {}, 1), (1000, {}, 1), (1, {"cores": 7}, 7)):
+        report = fastprof.batch_convert(done / "in", done / "new", to="folded", jobs=workers, dry_run=True, **given)
+        assert {job["options"]["cores"] for job in report.todo} == {cores}
 
 
 def test_errors_are_tried_again_if_asked(done: Path) -> None:

@@ -9,8 +9,9 @@ from collections.abc import Callable, Iterable
 
 from fastprof import plan
 from fastprof.core._typing import Any
+from fastprof.core.cores import available
 from fastprof.core.errors import FastprofError, UsageError
-from fastprof.core.options import Option, Options, Seconds, Shard, Switch, Text, Whole, checked
+from fastprof.core.options import CORES, Option, Options, Seconds, Shard, Switch, Text, Whole, checked
 from fastprof.verbs.batch.engines import ENGINE, begun
 from fastprof.verbs.batch.inputs import File, again, find, of_shard, read_plan, refuse_collisions, write_plan
 from fastprof.verbs.batch.jobs import CRASHED, ERROR, LOSSY, OK, Job, Record, options_key
@@ -145,7 +146,10 @@ def batch_convert(
     if asked[SHARD]:
         files = of_shard(files, shard, frozen=asked[PLAN] is not None)
     reading = {name: value for name, value in asked.given.items() if name not in {o.name for o in (*FINDING, *RUNNING)}}
-    common = {"to": to, "from": from_, "options": reading, "key": options_key(to, from_, reading), "durable": False}
+    key = options_key(to, from_, {name: value for name, value in reading.items() if name != CORES.name})
+    workers = asked[JOBS] or available()
+    options_ = {CORES.name: cores_of_each(workers), **reading}
+    common = {"to": to, "from": from_, "options": options_, "key": key, "durable": False}
     before = records_by_output(outdir)
     for file in again(files) if asked[PLAN] else files:
         output = file.name + suffix
@@ -164,7 +168,7 @@ def batch_convert(
             report.todo.append(job)
     report.files += len(files)
     if not asked[DRY_RUN]:
-        _run(report, asked, outdir, shard, progress)
+        _run(report, asked, outdir, shard, workers, progress)
     return report
 
 
@@ -228,13 +232,25 @@ def _is_done(job: Job, record: Record, outdir: str, retry_errors: bool) -> bool:
         return False
 
 
-def _run(report: BatchReport, asked: Options, outdir: str, shard: tuple[int, int], progress: Progress | None) -> None:
+def cores_of_each(workers: int) -> int:
+    """How many threads each of several processes may use, for --threads."""
+    return max(1, available() // workers)
+
+
+def _run(
+    report: BatchReport,
+    asked: Options,
+    outdir: str,
+    shard: tuple[int, int],
+    workers: int,
+    progress: Progress | None,
+) -> None:
     run = {"files": report.files, "earlier": report.earlier, "todo": len(report.todo), "began": round(time.time(), 3)}
     idle: Counter[str] = Counter()
     n_done = 0
     with (
         Manifest(outdir, shard, run) as manifest,
-        begun(asked[ENGINE], asked[JOBS] or processors(), retries=asked[RETRIES], timeout=asked[TIMEOUT]) as engine,
+        begun(asked[ENGINE], workers, retries=asked[RETRIES], timeout=asked[TIMEOUT]) as engine,
     ):
         if progress is not None:
             progress(report, None)
@@ -249,11 +265,6 @@ def _run(report: BatchReport, asked: Options, outdir: str, shard: tuple[int, int
             if progress is not None:
                 progress(report, record)
     report.idle = [flag for flag, n_idle in idle.items() if n_idle == n_done]
-
-
-def processors() -> int:
-    """Those that this process may use: a batch system or a container may have chosen some."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def _within(outdir: str, record: Record) -> Record:

@@ -26,13 +26,14 @@ from fastprof.bridges import FUNCTION as NAMED
 from fastprof.bridges import LABEL, LABELS, PER_THREAD, RENAME, SELECT
 from fastprof.bridges import OBJECT as OF_OBJECT
 from fastprof.core._typing import Any
+from fastprof.core.cores import available
 from fastprof.core.engine import Format, Holds
 from fastprof.core.errors import FastprofError, UsageError
 from fastprof.core.model import Model
-from fastprof.core.options import Option, Options, Whole, checked
+from fastprof.core.options import CORES, Option, Options, Whole, checked
 from fastprof.core.report import Report
 from fastprof.core.version import __version__
-from fastprof.verbs.batch.convert import EXCLUDE, FINDING, INCLUDE, JOBS, RETRIES, TIMEOUT, processors
+from fastprof.verbs.batch.convert import EXCLUDE, FINDING, INCLUDE, JOBS, RETRIES, TIMEOUT, cores_of_each
 from fastprof.verbs.batch.engines import ENGINE, LOCAL, begun
 from fastprof.verbs.batch.inputs import File, find
 from fastprof.verbs.batch.jobs import ERROR, OK, Job, Record, identity, of_error
@@ -124,6 +125,7 @@ class _Tree:
             raise UsageError("a tree needs a file as output, beside which it keeps what it has merged so far")
         self._output, self._target, self._from, self._report = output, target, from_, report
         self._asked, self._progress = asked, progress
+        self._workers = asked[JOBS] or available()
         self._options = reading
         if target.holds.short_names:
             self._options = {"demangle": "short", **reading}  # of names that are made when a file is read
@@ -144,7 +146,7 @@ class _Tree:
             level[kind] = [(file.path, f"{file.path} {file.size} {file.mtime_ns}") for file in mine]
         fan_in = self._asked[FAN_IN]
         first = True
-        n = self._asked[JOBS] or processors()
+        n = self._workers
         how: dict[str, Any] = {"retries": self._asked[RETRIES], "timeout": self._asked[TIMEOUT]}
         os.makedirs(self._folder, exist_ok=True)
         with begun(self._asked[ENGINE], n, **how, function=f"{merge_one.__module__}:{merge_one.__name__}") as engine:
@@ -196,7 +198,7 @@ class _Tree:
             "output": os.path.join(self._folder, f"{key}.fpa"),
             "key": key,
             "from": self._from if first else None,
-            "options": self._once(first),
+            "options": {CORES.name: cores_of_each(self._workers), **self._once(first)},
             "for": self._target.name if last else _any_view(),
             "view": kind,
             "durable": False,
