@@ -3,7 +3,8 @@
     pytest -s bench/bench_batch.py
 
 A process for each is measured on 40 files.  CPU seconds count all processes; elapsed ones are the least of three, and
-of use only on a machine that has two processors to give away.  FASTPROF_BENCH_FILES sets how many files (2000).
+of use only on a machine that has two processors to give away, or with real-time priority (chrt -r 1 pytest ...).
+FASTPROF_BENCH_FILES sets how many files (2000).
 """
 
 from __future__ import annotations
