@@ -227,16 +227,9 @@ class Operator(NamedTuple):
 
 # From one view to another.  Each pair has one way at most.
 BRIDGES = (
-    # of each timeline by itself: sums of what is in ticks are rounded to nanoseconds, and have to be the same however
-    # many timelines there are
-    Operator("timeline", "graph", "fold:to_graph", "a timeline to a graph", (TIME_UNIT, PER_THREAD, MAX_MEMORY), True),
+    Operator("timeline", "graph", "fold:to_graph", "a timeline to a graph", (TIME_UNIT, PER_THREAD, MAX_MEMORY)),
     Operator(
-        "timeline",
-        "stacks",
-        "fold:to_stacks",
-        "a timeline to stacks",
-        (TIME_UNIT, PER_THREAD, LABELS, MAX_MEMORY),
-        True,
+        "timeline", "stacks", "fold:to_stacks", "a timeline to stacks", (TIME_UNIT, PER_THREAD, LABELS, MAX_MEMORY)
     ),
     Operator("stacks", "graph", "project:to_graph", "stacks to a graph", (PER_THREAD, INLINE_CALLS, MAX_MEMORY)),
     Operator(

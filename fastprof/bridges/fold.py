@@ -9,12 +9,16 @@ first.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack
+from itertools import chain, groupby
+from typing import TypeVar
 
 from fastprof.bridges import MAX_MEMORY, PER_THREAD, TIME_UNIT, labels_apart, tell_missing_labels
+from fastprof.bridges.aggregate import merge as one_graph
 from fastprof.bridges.pull import batches_of
 from fastprof.bridges.spill import Merge, Words
+from fastprof.bridges.sum import to_sum
 from fastprof.bridges.tables import Arcs, Paths, Table, streamed
 from fastprof.core._c import ffi, lib
 from fastprof.core._typing import Any, ClassVar
@@ -44,11 +48,18 @@ def to_graph(
 ) -> Iterator[Batch]:
     """Call arcs.  One part, or one a thread with `per_thread`.
 
+    Timelines of several inputs are parts.  Each is folded by itself, because sums of ticks are rounded to nanoseconds;
+    then they are added up, which is the same however many there are.
+
     Values: calls, and time in nanoseconds, or in ticks if `time_unit` says so or the clock is unknown.
     """
-    graph = _Graph(model, options, report, "graph", lib.FP_FOLD_BY_THREAD * options[PER_THREAD])
-    graph.read(batches)
-    yield from graph.rows()
+    by, mended = lib.FP_FOLD_BY_THREAD * options[PER_THREAD], _Mended(model, report)
+    one, several = _of_parts(batches, lambda: _Graph(model, options, report, "graph", by, mended))
+    if one is not None:
+        yield from one.rows()
+        return
+    rows = chain.from_iterable(graph.rows() for graph in several)
+    yield from rows if options[PER_THREAD] else one_graph(rows, model, options, Report())
 
 
 def to_functions(
@@ -57,7 +68,7 @@ def to_functions(
     """As `to_graph`, and adds to `costs` (struct fp_top *) what each function costs inclusively, which arcs do not say
     when functions call each other in turn."""
     by = lib.FP_FOLD_INCLUSIVE | lib.FP_FOLD_BY_THREAD * options[PER_THREAD]
-    graph = _Graph(model, options, report, "graph", by)
+    graph = _Graph(model, options, report, "graph", by, _Mended(model, report))
     graph.read(batches)
     yield from graph.rows(costs)
 
@@ -73,10 +84,49 @@ def to_stacks(
     apart = labels_apart(options, holds)
     by = lib.FP_FOLD_BY_TID * ("thread" in apart) | lib.FP_FOLD_BY_PID * ("process" in apart)
     by |= lib.FP_FOLD_BY_CPU * ("cpu" in apart) | lib.FP_FOLD_BY_NAME * (not holds.places)
-    stacks = _Stacks(model, options, report, "stacks", by)
-    stacks.read(batches)
-    tell_missing_labels(options, holds, report, stacks.labels())
-    yield from stacks.rows(holds.keeps_stacks)
+    mended = _Mended(model, report)
+    one, several = _of_parts(batches, lambda: _Stacks(model, options, report, "stacks", by, mended))
+    if one is not None:
+        tell_missing_labels(options, holds, report, one.labels())
+        yield from one.rows(holds.keeps_stacks)
+        return
+    rows = chain.from_iterable(stacks.rows(True) for stacks in several)
+    yield from to_sum(rows, model, options, report, holds)
+
+
+M = TypeVar("M", bound="_Machine")
+
+
+def _of_parts(batches: Iterable[Batch], new: Callable[[], M]) -> tuple[M | None, Iterator[M]]:
+    """A machine that has read all, if that is one part; else one for each part, read when it is asked for."""
+
+    def read(rows: Iterable[Batch]) -> M:
+        machine = new()
+        machine.read(rows)
+        return machine
+
+    machines = (read(rows) for _, rows in groupby(batches, lambda batch: batch.part))
+    first = next(machines, None) or read(())
+    second = next(machines, None)
+    return (first, machines) if second is None else (None, chain([first, second], machines))
+
+
+class _Mended:
+    """What was mended in each part, also when an archive was made of its source."""
+
+    def __init__(self, model: Model, report: Report) -> None:
+        self._model, self._report = model, report
+        self._before, self._first = self._all(), True
+
+    def _all(self) -> Counter[str]:
+        return Counter(self._report.repairs) + Counter(self._report.facts.get("recorded repairs", {}))
+
+    def since(self) -> dict[str, int]:
+        """Since the last time.  Of an only input, which may have been opened long ago, all."""
+        now = self._all()
+        found = now if self._first and len(self._model.inputs) == 1 else now - self._before
+        self._before, self._first = now, False
+        return dict(sorted(found.items()))
 
 
 class _Machine:
@@ -84,8 +134,10 @@ class _Machine:
 
     table: ClassVar[type[Table]]
 
-    def __init__(self, model: Model, options: Options, report: Report, target: str, by: int) -> None:
+    def __init__(self, model: Model, options: Options, report: Report, target: str, by: int, mended: _Mended) -> None:
         self._model, self._report, self._target, self._by = model, report, target, by
+        self._mended = mended
+        self._repairs: dict[str, int] = {}
         self._ticks_per_second = 0  # 0: times are in ticks
         self._in_ticks = options[TIME_UNIT] == "ticks"
         self._cores = cores_of(options)
@@ -96,9 +148,6 @@ class _Machine:
         self._in_threads = False
         self._sources: dict[int, None] = {}  # parts
         self._err = ffi.new("struct fp_err *")
-        # of other inputs, which were read before
-        self._before = len(model.parts), model.count("threads")
-        self._mended_before = self._all_mended()
 
     def _new(self, shard: int, n_shards: int) -> Any:
         what = lib.FP_FOLD_TREE if self._target == "stacks" else lib.FP_FOLD_ARCS
@@ -121,6 +170,7 @@ class _Machine:
             self._read_divided(batches)
         self._whole.end()
         self._tell()
+        self._repairs = self._mended.since()
 
     def _read_divided(self, batches: Iterable[Batch]) -> None:
         from fastprof.bridges.divided import Divided
@@ -166,8 +216,7 @@ class _Machine:
     def _part(self, group: int) -> Part:
         """What is the same for every target: who, when, from what, and what was mended."""
         model, fold = self._model, self._whole.fold
-        parts = model.parts[self._first(0) :]
-        sources = [model.parts[i] for i in self._sources] or [p for p in parts if "ticks_per_second" in p.extra]
+        sources = [model.parts[i] for i in self._sources] or [p for p in model.parts if "ticks_per_second" in p.extra]
         types = _value_types(self._target == "stacks", not self._ticks_per_second)
         part = merge_parts(sources, types, creator=f"fastprof-{__version__}".encode())
         part.extra = {key: value for key, value in part.extra.items() if key == "merged"}
@@ -182,31 +231,15 @@ class _Machine:
         else:
             pids = {pid for _, pid, _ in threads if pid}
             part.pid = next(iter(pids)) if len(pids) == 1 else None
-        part.descriptions.append((b"Threads", str(1 if group else len(threads)).encode()))
-        part.descriptions.append((b"Timerange", f"ticks {first} - {last}".encode()))
-        mended = self._all_mended() - (self._mended_before if self._several() else Counter())
-        repairs = ", ".join(f"{n} {name}" for name, n in sorted(mended.items()))
-        part.descriptions.append((b"Repairs", repairs.encode() or b"none"))
+        part.extra |= {"threads": 1 if group else len(threads), "ticks": (first, last), "mended": self._repairs}
         return part
 
-    def _several(self) -> bool:
-        """Is this not the first input?  An only one may have been opened before the machine was made."""
-        return len(self._model.inputs) > 1
-
-    def _first(self, which: int) -> int:
-        """The first part or thread of this input."""
-        return self._before[which] if self._several() else which
-
     def _threads(self) -> list[tuple[int, ...]]:
-        """Those of this input of which filters left something."""
+        """Those of which there are rows."""
         model, times = self._model, ffi.new("uint64_t[2]")
-        numbers = range(self._first(1), model.count("threads"))
+        numbers = range(1, model.count("threads"))
         left = [i for i in numbers if lib.fp_fold_thread_times(self._whole.fold, i, times, times + 1)]
         return [model.row("threads", i) for i in left]
-
-    def _all_mended(self) -> Counter[str]:
-        """What was mended, also when an archive was made of the source."""
-        return Counter(self._report.repairs) + Counter(self._report.facts.get("recorded repairs", {}))
 
     def _tell(self) -> None:
         stats, report = self._whole.fold.stats, self._report

@@ -158,6 +158,10 @@ EXTRA: dict[str, Any] = {
     "thread_names": [(int, int, bytes)],
     # The frequency of the clock that times of a timeline are read from; 0: unknown.  By XRay.
     "ticks_per_second": range(1 << 64),
+    # What calls were made of: how many threads, from when to when in ticks, and what was mended.  By the stack machine.
+    "threads": int,
+    "ticks": (int, int),
+    "mended": {str: int},
     # Of a part that others were merged into: how many they are, what they say differently, the keys of this table in
     # which they differ, and the orders of their value types.  By core/parts.py.
     "merged": {

@@ -5,6 +5,7 @@ Every operator and writer that merges parts uses these rules.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable
 
 from fastprof.core import tally
@@ -111,7 +112,18 @@ def descriptions_of(part: Part) -> list[tuple[bytes, bytes]]:
     lines = sorted((at, key, i, text) for key, it in by_key for i, (at, text) in enumerate(tally.lines(it)))
     others = total - sum(it[0] for _, it in by_key)
     found += [(key, text) for _, key, _, text in lines]
-    return [*found, *([(b"", b"and %d more" % others)] if others else []), *part.descriptions]
+    return [*found, *([(b"", b"and %d more" % others)] if others else []), *part.descriptions, *_of_timelines(part)]
+
+
+def _of_timelines(part: Part) -> list[tuple[bytes, bytes]]:
+    extra, found = part.extra, []
+    if "threads" in extra:
+        found.append((b"Threads", b"%d" % extra["threads"]))
+    if "ticks" in extra:
+        found.append((b"Timerange", b"ticks %d - %d" % extra["ticks"]))
+    if "mended" in extra:
+        found.append((b"Repairs", ", ".join(f"{n} {name}" for name, n in extra["mended"].items()).encode() or b"none"))
+    return found
 
 
 def comments_of(part: Part) -> list[bytes]:
@@ -132,6 +144,9 @@ def _lines(part: Part, name: str) -> list[bytes]:
 # How the `extra` values of several parts become one.  A key that is not here is kept if all parts that have it agree.
 _COMBINED: dict[str, Callable[[list[Any]], Any]] = {
     "duration_ns": sum,
+    "threads": sum,
+    "ticks": lambda ranges: (min(first for first, _ in ranges), max(last for _, last in ranges)),
+    "mended": lambda counts: dict(sorted(sum(map(Counter, counts), Counter()).items())),
     "time_ns": lambda times: min(filter(None, times), default=0),
     "inherited": lambda lists: [*{event.name: event for event in reversed(_all_of(lists))}.values()][::-1],
     "process_names": lambda lists: _all_of(lists),

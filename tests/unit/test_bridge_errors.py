@@ -328,7 +328,7 @@ def test_timeline_times_of_another_clock() -> None:
             timeline(model, (1, (0,), 0, 1), clock=2000),
             timeline(model, (1, (0,), 0, INT64 + 1), clock=1000),
         ]
-        return fold.to_graph(batches, model, Options(), Report())
+        return fold.to_functions(batches, model, Options(), Report(), None)
 
     what = "a time in ticks of the first input's clock is beyond 2^64 - 1"
     assert message(run) == f"x.prof: timeline to graph: {what}"
