@@ -175,7 +175,9 @@ static int stack_of(struct fp_renumber *r, uint32_t *id, struct fp_err *err) {
         const uint32_t node = r->path[0][n];
         uint32_t frame = fp_table_row(t, node)[FP_STACK_FRAME];
         status = frame_of(r, &frame, err);
-        if (!status) status = note(&r->ids[FP_RENUMBERED_STACKS][node], id, fp_model_stack(r->to, *id, frame), err);
+        /* each comes once, because it does in `from`: so it is not looked up */
+        if (!status)
+            status = note(&r->ids[FP_RENUMBERED_STACKS][node], id, fp_model_stack_once(r->to, *id, frame), err);
     }
     return status;
 }
