@@ -326,7 +326,7 @@ int fp_tables_samples(struct fp_tables *t, const struct fp_batch *in, uint32_t *
             put_u64(&c[TS], row, in->time[i]);
             has_value(&c[TS], row);
         }
-        uint32_t leaf;
+        uint32_t leaf = 0;
         if (leaf_of(t, stack, &leaf, err)) return err->code;
         put_u32(&c[STACK], row, stack);
         put_u32(&c[FUNCTION], row, leaf);

@@ -168,7 +168,7 @@ BY = Option(
 TABLES = {"timeline": ("spans", "events"), "stacks": ("samples", "frames"), "graph": ("graph",)}
 TABLE: Option[str | None] = Option(
     "table",
-    Words(*(name for names in TABLES.values() for name in names)),
+    Words(*(name for names in TABLES.values() for name in names), metavar="NAME"),
     None,
     group="views",
     help="which table to write: of a timeline its calls (spans, the default) or what was recorded (events), of stacks "

@@ -144,6 +144,14 @@ class Writer:
         self.report = report
         self.out = owned(ffi.new("struct fp_buf *"), lib.fp_buf_free, "output")
 
+    def put_all(self, batches: Iterable[Batch]) -> None:
+        """`put` each of the batches."""
+        for batch in batches:
+            self.model.check_memory()
+            self.put(batch)
+            if self.out.n >= DRAIN:
+                self.drain()
+
     def put(self, batch: Batch) -> None:
         raise NotImplementedError
 
@@ -294,11 +302,6 @@ def read(reader: Reader, capacity: int | None = None) -> Iterator[Batch]:
 
 def write(batches: Iterable[Batch], writer: Writer) -> None:
     """Batches -> Sink.  The caller commits the sink."""
-    out = writer.out
-    for batch in batches:
-        writer.model.check_memory()
-        writer.put(batch)
-        if out.n >= DRAIN:
-            writer.drain()
+    writer.put_all(batches)
     writer.end()
     writer.drain()

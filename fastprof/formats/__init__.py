@@ -28,6 +28,7 @@ ROOMS = (
     "perfetto",
     "archive",
     "oprofile",
+    "arrow",
 )
 
 

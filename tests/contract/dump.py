@@ -9,9 +9,13 @@ from __future__ import annotations
 
 import gzip
 import hashlib
+import io
 from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, Any
+
+import pyarrow
+import pyarrow.parquet
 
 from fastprof import formats
 from fastprof.core.errors import FastprofError, FormatError
@@ -158,13 +162,21 @@ def _table(path: Path) -> dict[str, str]:
 
 def content(done: Conversion, to: str) -> bytes:
     """What has to stay the same in every release, on every machine: neither our version nor a compressor's bytes."""
-    if formats.get(to).holds.verbatim:
+    if formats.get(to).holds.table:
+        table = pyarrow.parquet.read_table(io.BytesIO(done.data)) if to == "parquet" else read_stream(done.data)
+        shown = [str(table.schema.remove_metadata()), *map(str, table.to_pylist())]
+        data = "\n".join(shown).encode("utf-8", "surrogateescape")
+    elif formats.get(to).holds.verbatim:
         # compressed within: what a reader finds in it
         lines = [line for line in dump(done.data, from_=to) if not line.startswith("fact ")]
         data = "\n".join(lines).encode("utf-8", "surrogateescape")
     else:
         data = gzip.decompress(done.data) if done.data.startswith(b"\x1f\x8b") else done.data
     return data.replace(f"fastprof-{__version__}".encode(), b"fastprof")
+
+
+def read_stream(data: bytes) -> pyarrow.Table:
+    return pyarrow.ipc.open_stream(data).read_all()
 
 
 def written(file: str, to: str) -> str:

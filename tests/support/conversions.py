@@ -8,7 +8,10 @@ from collections.abc import Iterator
 from functools import cache
 from typing import Any, NamedTuple
 
+import pyarrow
+
 from fastprof import formats, plan
+from fastprof.bridges.as_table import _LAYOUTS, Rows
 from fastprof.core.engine import read, write
 from fastprof.core.model import Batch, Model
 from fastprof.core.options import Option, Options
@@ -18,6 +21,8 @@ from fastprof.symbols import SYMBOLIZE
 from tests.support.paths import CORPUS
 from tests.support.product import open_input
 
+# By table: columns that are no value types.
+FIXED = {name: {kind.name for kind in layout} for name, layout in _LAYOUTS.items()}
 WRITERS = [f.name for f in formats.formats() if f.writer]
 # Which files with symbols there are differs from machine to machine.
 HERE = Options(symbolize=False)
@@ -45,6 +50,10 @@ class Sums:
     def seen(self, batches: Iterator[Batch], model: Model) -> Iterator[Batch]:
         """Adds batches while they pass by."""
         for batch in batches:
+            if isinstance(batch, Rows):
+                self.add_rows(batch)
+                yield batch
+                continue
             kinds = batch["kind"] if batch.view == "graph" else [0] * len(batch)
             for k in range(batch.c.n_values):
                 name = model.parts[batch.part].value_types[k].name
@@ -54,6 +63,16 @@ class Sums:
             if batch.view == "timeline":
                 self.kinds.update(batch["op"])
             yield batch
+
+    def add_rows(self, rows: Rows) -> None:
+        """Of a table; of a timeline they are calls, which have no kinds."""
+        found = pyarrow.record_batch(rows)
+        for column, kind in zip(found.column_names, rows.columns, strict=True):
+            if column not in FIXED[rows.metadata[b"table"].decode()]:
+                of = found.to_pylist() if kind.nullable else []
+                self.values[column] += sum(row[column] or 0 for row in of if row.get("kind", "cost") == "cost")
+        if "calls" in found.column_names:
+            self.calls += sum(row["calls"] for row in found.to_pylist() if row["kind"] == "call")
 
 
 class Conversion(NamedTuple):

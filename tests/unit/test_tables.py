@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import gc
+import subprocess
+import sys
 from collections import Counter
 from itertools import pairwise
 from pathlib import Path
@@ -11,17 +13,19 @@ from typing import Any
 import duckdb
 import polars
 import pyarrow
+import pyarrow.parquet
 import pytest
 from hypothesis import given, settings
 
 import fastprof
 from fastprof.bridges import TABLES
 from fastprof.bridges.as_table import CAPACITY
-from fastprof.core.errors import FastprofError, UsageError
+from fastprof.core.errors import FastprofError, FormatError, UsageError
 from fastprof.verbs.profile import Table
 from tests.contract.dump import CORPUS, files
 from tests.reference import tables
 from tests.support.conversions import format_of
+from tests.support.paths import REPO
 from tests.support.strategies_xray import Case, fdr_cases
 from tests.support.xraylog import FdrLog
 from tests.unit.test_io import Unseekable
@@ -286,3 +290,72 @@ def test_filters_hold_for_tables() -> None:
     thread = everything[0]["thread"]
     with fastprof.open(path, threads=[thread]) as profile:
         assert rows(profile.table("events")) == [row for row in everything if row["thread"] == thread]
+
+
+# ---- files
+
+
+def read_back(path: Path) -> list[dict[str, Any]]:
+    """By pyarrow, after Polars, and DuckDB where it can, have read the same."""
+    if path.suffix == ".parquet":
+        found = pyarrow.parquet.read_table(path).to_pylist()
+        assert polars.read_parquet(path).to_dicts() == found
+        assert duckdb.connect().read_parquet(str(path)).fetchall() == [tuple(row.values()) for row in found]
+    else:
+        found = pyarrow.ipc.open_stream(path).read_all().to_pylist()
+        assert polars.read_ipc_stream(path).to_dicts() == found
+    return found  # type: ignore[no-any-return]
+
+
+@pytest.mark.parametrize("suffix", ["parquet", "arrows"])
+@pytest.mark.parametrize(
+    "file", ["xray/good/fdr5-busy.xray", "pprof/good/everything.pb", "callgrind/good/xtree.callgrind"]
+)
+def test_files_have_what_streams_have(file: str, suffix: str, tmp_path: Path) -> None:
+    out = tmp_path / f"out.{suffix}"
+    with opened(CORPUS / file) as profile:
+        for name in profile.tables:
+            report = fastprof.convert(CORPUS / file, out, table=name)
+            want = rows(profile.table(name))
+            assert read_back(out) == want
+            assert report.rows == {f"rows of {name}": len(want)}
+        fastprof.convert(CORPUS / file, out)
+        assert read_back(out) == rows(profile.table(profile.tables[0]))
+
+
+@pytest.mark.parametrize("suffix", ["parquet", "arrows"])
+def test_files_of_names_that_come_late(suffix: str, tmp_path: Path) -> None:
+    out = tmp_path / f"out.{suffix}"
+    fastprof.convert(growing_log(), out, table="events")
+    with fastprof.open(growing_log()) as profile:
+        assert read_back(out) == rows(profile.table("events"))
+
+
+@pytest.mark.parametrize("suffix", ["parquet", "arrows"])
+def test_a_file_without_rows_has_columns(suffix: str, tmp_path: Path) -> None:
+    out = tmp_path / f"out.{suffix}"
+    fastprof.convert(FdrLog().bytes(), out)
+    assert read_back(out) == []
+    found = polars.read_parquet(out) if suffix == "parquet" else polars.read_ipc_stream(out)
+    assert found.columns[:4] == ["id", "ts", "dur", "self"]
+
+
+def test_errors_leave_no_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(FormatError, match="line 4, byte 20"):
+        fastprof.convert(b"events: Ir\nfn=f\n1 2\n1 x\n", tmp_path / "out.parquet")
+    with pytest.raises(UsageError, match=r"there is no table frames of a timeline profile, only spans, events"):
+        fastprof.convert(POOL, tmp_path / "out.parquet", table="frames")
+    with pytest.raises(UsageError, match="--table would do nothing"):
+        fastprof.convert(POOL, tmp_path / "out.callgrind", table="spans")
+    monkeypatch.setitem(sys.modules, "arro3", None)
+    with pytest.raises(UsageError, match=r"parquet needs arro3-io: pip install 'fastprof\[parquet\]'"):
+        fastprof.convert(POOL, tmp_path / "out.parquet")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_reader_of_a_pipe_leaves(tmp_path: Path) -> None:
+    big = tmp_path / "big.xray"
+    big.write_bytes(growing_log())
+    command = f"{sys.executable} -m fastprof convert -q {big} -t arrow | head -c 100 | wc -c; echo ${{PIPESTATUS[0]}}"
+    done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, cwd=REPO)
+    assert (done.stdout.split(), done.stderr) == (["100", "0"], "")

@@ -1,0 +1,24 @@
+"""Tables for data frames and databases: Parquet, and Arrow's IPC streams.  See docs/tables.md."""
+
+from __future__ import annotations
+
+from fastprof.core.engine import Format, Holds
+
+FORMATS = (
+    Format(
+        name="parquet",
+        view="any",
+        title="Apache Parquet: a table, for data frames and databases",
+        suffixes=(".parquet",),
+        writer="write:ParquetWriter",
+        holds=Holds(table=True),
+    ),
+    Format(
+        name="arrow",
+        view="any",
+        title="Apache Arrow IPC stream: a table, for data frames",
+        suffixes=(".arrows",),
+        writer="write:ArrowWriter",
+        holds=Holds(table=True),
+    ),
+)

@@ -1,0 +1,110 @@
+"""Writes rows of a table (bridges/as_table.py) by arro3, 128 Ki at a time: a row group of Parquet, a batch of Arrow."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from fastprof.core._typing import Any
+from fastprof.core.engine import Writer
+from fastprof.core.errors import UsageError
+from fastprof.core.model import Model
+from fastprof.core.options import Options
+from fastprof.core.report import Report
+from fastprof.core.sink import Sink
+from fastprof.core.version import __version__
+
+_ROW_GROUP = 128 * 1024  # rows; what memory is needed for
+
+
+class _TableWriter(Writer):
+    """arro3 asks for the rows, so that they are not put one after the other, and writes to the sink itself."""
+
+    view = "any"
+
+    def __init__(self, model: Model, sink: Sink, options: Options, report: Report) -> None:
+        super().__init__(model, sink, options, report)
+        try:
+            from arro3 import io
+        except ImportError:
+            raise UsageError(f"{self.format} needs arro3-io: pip install 'fastprof[parquet]'") from None
+        self._io = io
+        self._failed: BaseException | None = None  # arro3 raises others for those that it meets
+        self._name = ""
+
+    def put_all(self, batches: Iterable[Any]) -> None:
+        rows = iter(batches)
+        first = next(rows)  # there is always one
+        self._name = first.metadata[b"table"].decode()
+        try:
+            self._write(_Stream(self._counted(first, rows), first), _File(self))
+        except Exception:
+            if self._failed is not None:
+                raise self._failed from None
+            raise
+
+    def _write(self, rows: _Stream, file: _File) -> None:
+        raise NotImplementedError
+
+    def _counted(self, first: Any, rows: Iterator[Any]) -> Iterator[tuple[object, int, list[Any]]]:
+        try:
+            batch = first
+            while batch is not None:
+                self.written += len(batch)
+                yield batch.c, len(batch), batch.columns
+                self.model.check_memory()
+                batch = next(rows, None)
+        except BaseException as error:
+            self._failed = error
+            raise
+
+    def end(self) -> None:
+        self.report.rows[f"rows of {self._name}"] += self.written
+
+
+class ParquetWriter(_TableWriter):
+    format = "parquet"
+
+    def _write(self, rows: _Stream, file: _File) -> None:
+        self._io.write_parquet(
+            rows, file, compression="zstd(3)", max_row_group_size=_ROW_GROUP, created_by=f"fastprof-{__version__}"
+        )
+
+
+class ArrowWriter(_TableWriter):
+    format = "arrow"
+
+    def _write(self, rows: _Stream, file: _File) -> None:
+        self._io.write_ipc_stream(rows, file, compression=None)
+
+
+class _Stream:
+    """For arro3: rows that can be taken once."""
+
+    def __init__(self, items: Iterator[tuple[object, int, list[Any]]], first: Any) -> None:
+        self._items, self._first = items, first
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        from fastprof.core import _arrow
+
+        return _arrow.stream(self._items, self._first.columns, lambda: self._first.metadata)
+
+
+class _File:
+    """The sink, as arro3 wants it.  It only writes forward, but looks whether there is a `seek`."""
+
+    def __init__(self, writer: _TableWriter) -> None:
+        self._writer = writer
+
+    def write(self, data: bytes) -> int:
+        try:
+            self._writer.sink.write(data)
+        except BaseException as error:
+            self._writer._failed = error
+            raise
+        return len(data)
+
+    def flush(self) -> None:
+        pass
+
+    def seek(self, *_: int) -> int:
+        raise OSError("is written from its beginning to its end")
