@@ -436,6 +436,7 @@ INLINE uint8_t *put_arc(struct fp_body *w, const struct fp_batch *b, const struc
 }
 
 INLINE int put_rows(struct fp_body *w, const struct fp_batch *b, const struct shape s, counts_fn *counts) {
+    if (fp_buf_reserve(w->out, w->room)) return FP_E_NOMEM;
     uint8_t *p = w->out->p + w->out->n;
     for (uint32_t i = 0; i < b->n;) {
         w->out->n = (size_t)(p - w->out->p);

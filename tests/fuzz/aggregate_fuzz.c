@@ -5,58 +5,19 @@
 #include <stdlib.h>
 
 #include "bridges/aggregate.h"
-#include "bridges/packed.h"
+#include "program.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
 
 enum { VALUES = 3, ROWS = 48, RUN_BYTES = 1 << 14 };
 
-struct program {
-    const uint8_t *p, *end;
-};
-
-static uint32_t take(struct program *g) {
-    return g->p < g->end ? *g->p++ : 0;
-}
-
-static uint32_t name(struct program *g, struct fp_model *m) {
+static uint32_t long_name(struct program *g, struct fp_model *m) {
     static const char text[] = "aaaaaaaaaaaaaaaaaaaaaaaa";
     const uint32_t byte = take(g);
     char letters[25];
     memcpy(letters, text, sizeof letters);
     letters[byte % 7] = (char)(byte / 7);
     return fp_strings_intern(&m->strings, letters, byte % 24);
-}
-
-/* Small numbers mostly, of either sign, and some at the ends of 64 bits. */
-static uint64_t number(struct program *g) {
-    const uint32_t byte = take(g);
-    if (byte < 240) return byte % 16;
-    return byte < 250 ? 0 - (uint64_t)take(g) : (uint64_t)(byte | 1) << (take(g) % 62);
-}
-
-static void fill(struct program *g, const struct fp_model *m, struct fp_batch *b, uint32_t n_values) {
-    fp_batch_reset(b);
-    if (fp_batch_set_values(b, n_values)) abort();
-    uint32_t function = 0, line = 0;
-    for (; b->n < b->cap && g->p < g->end; b->n++) {
-        const uint32_t i = b->n, what = take(g);
-        if (what & 1) function = take(g) % m->functions.n;
-        line += what & 2 ? take(g) : 1;
-        b->kind[i] = what & 4 ? FP_COST : (uint8_t)(take(g) % 5);
-        b->function[i] = function;
-        b->file[i] = what & 8 ? take(g) % m->strings.n : fp_packed_file(m, function);
-        b->line[i] = line;
-        b->address[i] = what & 16 ? number(g) : 0;
-        b->bb[i] = what & 32 ? number(g) : 0;
-        b->callee[i] = take(g) % m->functions.n;
-        b->target_file[i] = what & 64 ? take(g) % m->strings.n : 0;
-        b->target_line[i] = what & 128 ? take(g) : 0;
-        b->target_address[i] = b->target_bb[i] = number(g);
-        b->count[i] = number(g) >> 1;
-        b->count2[i] = number(g) >> 1;
-        for (uint32_t k = 0; k < n_values; k++) b->values[(size_t)k * b->cap + i] = (int64_t)number(g);
-    }
 }
 
 struct totals {
@@ -140,8 +101,9 @@ static int summed(const uint8_t *data, size_t n, int spilling, struct totals *be
     if (!m || !b || !out) abort();
     const uint32_t how = take(g);
     for (uint32_t ops = take(g) % 24; ops--;) {
-        const uint32_t object = fp_model_object(m, name(g, m), 0), file = name(g, m), called = name(g, m);
-        fp_model_function(m, object * (take(g) & 1), file, called, take(g) % 2 ? name(g, m) : 0, take(g) % 3);
+        const uint32_t object = fp_model_object(m, long_name(g, m), 0), file = long_name(g, m),
+                       called = long_name(g, m);
+        fp_model_function(m, object * (take(g) & 1), file, called, take(g) % 2 ? long_name(g, m) : 0, take(g) % 3);
     }
     struct fp_aggregate *a = fp_aggregate_new(m, how & 1);
     static const uint32_t columns[3][VALUES] = {{0, 1, 2}, {2, 0, 1}, {1, 2, 0}};
@@ -152,10 +114,12 @@ static int summed(const uint8_t *data, size_t n, int spilling, struct totals *be
     int status = 0;
     for (uint32_t batches = 0; g->p < g->end && !status && batches < FP_AGGREGATE_RUNS; batches++) {
         const uint32_t *to = columns[take(g) % 3], n_values = take(g) % (VALUES + 1);
-        fill(g, m, b, n_values);
+        fp_batch_reset(b);
+        if (fp_batch_set_values(b, n_values)) abort();
+        fill_graph(g, m, b);
         add(before, b, to, (int)(how & 1));
         status = fp_aggregate_put(a, b, to, &err);
-        if (!status && take(g) % 4 == 0) fp_model_function(m, 0, name(g, m), name(g, m), 0, 0);
+        if (!status && take(g) % 4 == 0) fp_model_function(m, 0, long_name(g, m), long_name(g, m), 0, 0);
         if (status || !spilling) continue;
         status = fp_aggregate_finish(a, &err);
         if (status) break;

@@ -17,82 +17,11 @@
 #include "bridges/restack.h"
 #include "bridges/sum.h"
 #include "bridges/top.h"
+#include "program.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
 
-enum { VALUES = 2, ROWS = 64, DEEPEST = 24 };
-
-struct program {
-    const uint8_t *p, *end;
-};
-
-static uint32_t take(struct program *g) {
-    return g->p < g->end ? *g->p++ : 0;
-}
-
-/* An id of a table; rarely one that it does not have. */
-static uint32_t id_of(struct program *g, const struct fp_table *t, int wrong) {
-    uint32_t byte = take(g);
-    return wrong && byte == 255 ? t->n + take(g) : byte % t->n;
-}
-
-static uint32_t name(struct program *g, struct fp_model *m) {
-    uint8_t letter = (uint8_t)('a' + take(g) % 8);
-    return letter == 'a' ? 0 : fp_strings_intern(&m->strings, &letter, 1);
-}
-
-/* Small values, and some at the ends of 64 bits. */
-static int64_t value(struct program *g) {
-    uint32_t byte = take(g);
-    if (byte < 250) return (int64_t)byte - 20;
-    return byte < 252 ? INT64_MAX - take(g) : byte < 254 ? INT64_MIN + take(g) : (int64_t)take(g) << 40;
-}
-
-static void fill_model(struct program *g, struct fp_model *m) {
-    for (uint32_t ops = take(g) % 64; ops--;) {
-        switch (take(g) % 6) {
-            case 0: fp_model_object(m, name(g, m), 0); break;
-            case 1: {
-                uint64_t start = (uint64_t)take(g) << 8;
-                fp_model_mapping(m, id_of(g, &m->objects, 1), start, start + take(g), take(g), 0);
-                break;
-            }
-            case 2: {
-                uint32_t object = id_of(g, &m->objects, 0), file = name(g, m);
-                fp_model_function(m, object, file, name(g, m), name(g, m), take(g) % 4);
-                break;
-            }
-            case 3: {
-                uint32_t function = id_of(g, &m->functions, 1), line = take(g) % 8;
-                fp_model_line(m, function, line, 0, take(g) % m->lines.n);
-                break;
-            }
-            case 4: {
-                uint32_t mapping = id_of(g, &m->mappings, 1), lines = id_of(g, &m->lines, 1);
-                fp_model_frame(m, mapping, (uint64_t)take(g) << 8 | take(g) % 2, take(g) % 2, lines);
-                break;
-            }
-            default: fp_model_label(m, take(g) % m->labels.n, name(g, m), name(g, m), take(g), 0);
-        }
-    }
-    fp_model_thread(m, 0, 1, 1);
-    fp_model_thread(m, 0, 1, 2);
-}
-
-static void fill_batch(struct program *g, struct fp_model *m, struct fp_batch *b, int wrong) {
-    for (b->n = 0; b->n < b->cap && g->p < g->end; b->n++) {
-        uint32_t node = 0;
-        for (uint32_t depth = take(g) % DEEPEST; depth--;) {
-            uint32_t frame = id_of(g, &m->frames, 0);
-            if (frame) node = fp_model_stack(m, node, frame);
-        }
-        b->stack[b->n] = wrong && take(g) == 255 ? m->stacks.n + take(g) : node;
-        b->label[b->n] = id_of(g, &m->labels, 0);
-        b->thread[b->n] = take(g) % m->threads.n;
-        b->time[b->n] = take(g) % 2;
-        for (uint32_t k = 0; k < VALUES; k++) b->values[k * b->cap + b->n] = value(g);
-    }
-}
+enum { VALUES = 2, ROWS = 64 };
 
 struct totals {
     int64_t of[VALUES];
@@ -340,8 +269,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n) {
         e->most_rows = keep % 16;
     }
 
-    fill_model(&g, m);
-    fill_batch(&g, m, samples, options & 8);
+    fill_model(&g, m, 1);
+    fill_samples(&g, m, samples, options & 8);
     add(&before, samples);
     /* a frame that stands for another, as one with symbols does */
     const uint32_t frame = m->frames.n - 1, other = id_of(&g, &m->frames, 0);
