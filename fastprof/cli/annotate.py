@@ -11,6 +11,7 @@ from fastprof.cli.arguments import add_input_arguments, add_options, add_report_
 from fastprof.cli.messages import Progress, exit_code, say_report
 from fastprof.cli.text import Scale, Screen, percent, print_table
 from fastprof.core._typing import Any
+from fastprof.core.remote import shown
 from fastprof.verbs.annotate import annotate, options
 from fastprof.verbs.listing import Annotation, Call, Instruction, Line, Listing
 
@@ -49,7 +50,7 @@ def run(args: argparse.Namespace) -> int:
         return exit_code(found.report)
     _Page(found).print()
     if found.report.warnings and not args.quiet:
-        say_report(found.report, args.input)
+        say_report(found.report, shown(args.input))
     return exit_code(found.report)
 
 

@@ -21,6 +21,7 @@ from fastprof.cli.text import print_table
 from fastprof.core._typing import Any
 from fastprof.core.errors import UsageError
 from fastprof.core.options import Option
+from fastprof.core.remote import shown
 from fastprof.verbs import adding, compact, store
 from fastprof.verbs.convert import convert
 from fastprof.verbs.extract import extract
@@ -218,7 +219,7 @@ def _extract(args: argparse.Namespace) -> int:
         progress=Progress(args.quiet),
         **given | {"member": names[0]},
     )
-    return tell(args, report, f"{names[0]} -> {args.output}")
+    return tell(args, report, f"{names[0]} -> {shown(args.output)}")
 
 
 def _rm(args: argparse.Namespace) -> int:

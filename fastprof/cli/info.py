@@ -8,6 +8,7 @@ from fastprof import plan
 from fastprof.cli.arguments import add_input_arguments, add_options, add_report_arguments, given_options
 from fastprof.cli.messages import Progress, exit_code, report_json, say_report
 from fastprof.cli.text import print_table
+from fastprof.core.remote import shown
 from fastprof.verbs.info import info
 
 DESCRIPTION = """\
@@ -47,5 +48,5 @@ def run(args: argparse.Namespace) -> int:
         rows += [(f"  {name}", n) for name, n in sorted(counts.items())]
     print_table(rows)
     if report.warnings and not args.quiet:
-        say_report(report, args.input)
+        say_report(report, shown(args.input))
     return exit_code(report)

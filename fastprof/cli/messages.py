@@ -9,6 +9,7 @@ import sys
 from fastprof.cli import say
 from fastprof.core._typing import Any
 from fastprof.core.errors import printable
+from fastprof.core.remote import shown
 from fastprof.core.report import Report
 
 
@@ -106,7 +107,7 @@ def tell(args: argparse.Namespace, report: Report, headline: str) -> int:
 def tell_written(args: argparse.Namespace, report: Report) -> int:
     """As `tell`, of one output."""
     rows = ", ".join(f"{n:,} {name}" for name, n in report.rows.items())
-    target = "standard output" if args.output == "-" else args.output
+    target = "standard output" if args.output == "-" else shown(args.output)
     files = report.facts.get("files", [])
     if files:
         target = f"{len(files)} files"

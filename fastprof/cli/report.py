@@ -13,6 +13,7 @@ from fastprof.cli.arguments import (
     heading_of,
 )
 from fastprof.cli.messages import Progress, tell_written
+from fastprof.core.remote import shown
 from fastprof.verbs.report import options, report
 
 DESCRIPTION = """\
@@ -41,7 +42,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    command = shlex.join(["fastprof", *args.words])
+    command = shlex.join(["fastprof", *map(shown, args.words)])
     given = given_options(args, options())
     said = report(args.inputs, args.output, from_=args.from_, progress=Progress(args.quiet), command=command, **given)
     return tell_written(args, said)

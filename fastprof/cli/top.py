@@ -15,6 +15,7 @@ from fastprof.cli.text import UNITS, Scale, Screen, percent, print_table
 from fastprof.core._typing import Any
 from fastprof.core.errors import UsageError, printable
 from fastprof.core.model import ValueType
+from fastprof.core.remote import shown
 from fastprof.verbs.top import Call, Row, Top, options, top
 
 DESCRIPTION = """\
@@ -52,7 +53,7 @@ def run(args: argparse.Namespace) -> int:
         _print_text(found, tree="tree" in given)
     report = found.report
     if not args.quiet and not args.json and (report.losses or report.warnings):
-        say_report(report, args.inputs[0] if len(args.inputs) == 1 else f"{len(args.inputs)} inputs")
+        say_report(report, shown(args.inputs[0]) if len(args.inputs) == 1 else f"{len(args.inputs)} inputs")
     return exit_code(report)
 
 

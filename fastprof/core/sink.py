@@ -1,4 +1,4 @@
-"""Bytes out: a file that appears whole or not at all, standard output, or a file object."""
+"""Bytes out: a file or an object behind a URL that appears whole or not at all, standard output, or a file object."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import sys
 
 from fastprof.core._typing import IO, TYPE_CHECKING, Any
 from fastprof.core.errors import FastprofError, FileError
+from fastprof.core.remote import Upload, is_url
 from fastprof.core.streams import check_binary, compression_of_name, name_of, standard_stream
 
 if TYPE_CHECKING:
@@ -44,7 +45,8 @@ class _Counted:
 
 
 class Sink:
-    """Where output goes: a file that appears whole or not at all, standard output, or a file object, which stays open.
+    """Where output goes: a file or an object behind a URL that appears whole or not at all, standard output, or a file
+    object, which stays open.
 
     A file is written without a name, where the system can do that, so that
     nothing is left of it even if the process is killed; else under a temporary
@@ -64,6 +66,7 @@ class Sink:
         self.path: str | None = None
         self._target: str | None = None  # of a file that appears by `commit`
         self._temporary: str | None = None  # its name until then, if it has one
+        self._upload: Upload | None = None  # of an object that appears by `commit`
         self._raw: Any
         compression = ""
         self._name = "<stdout>"
@@ -73,6 +76,10 @@ class Sink:
             self._name = name_of(path)
         elif path == "-":
             self._raw = standard_stream(sys.stdout, "<stdout>", "wb")
+        elif is_url(path):
+            self._upload = self._raw = Upload(str(path))
+            self.path = self._name = self._upload.name
+            compression = compression_of_name(self.path)
         else:
             self.path = self._name = os.fspath(path)
             compression = compression_of_name(self.path)
@@ -81,7 +88,7 @@ class Sink:
         self.budget = budget
         self._durable = durable
         self._real: Any = None  # what gets the bytes at the end, if `_raw` only holds them
-        if budget is not None and self._target is None:
+        if budget is not None and self._target is None and self._upload is None:
             import tempfile
 
             self._real, self._raw = self._raw, tempfile.TemporaryFile(prefix="fastprof-", buffering=0)
@@ -189,6 +196,10 @@ class Sink:
                     _write_whole(self._real, memoryview(part))
                 self._raw.close()
                 self._raw = self._real
+            if self._upload is not None:
+                self._upload.commit()
+                self._upload = None
+                return
             if self._target is None:
                 self._raw.flush()
                 return
@@ -224,7 +235,10 @@ class Sink:
         self._discard()
 
     def _discard(self) -> None:
-        """Remove a file that was not committed."""
+        """Remove a file, or the parts of an object, that was not committed."""
+        if self._upload is not None:
+            self._upload.abort()
+            self._upload = None
         if self._target is not None:
             self._raw.close()
             self._target = None

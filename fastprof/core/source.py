@@ -1,4 +1,4 @@
-"""Bytes in: a window over a file, a pipe or bytes."""
+"""Bytes in: a window over a file, a pipe, an object behind a URL or bytes."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from collections.abc import Callable
 from fastprof.core._typing import IO, TYPE_CHECKING, Any
 from fastprof.core.errors import FastprofError, FileError
 from fastprof.core.folder import Folder
+from fastprof.core.remote import Download, is_url, shown
 from fastprof.core.streams import (
     PEEK,
     Damaged,
@@ -49,14 +50,15 @@ class _Rejoined:
 
 
 class Source:
-    """A window over a file, a pipe or bytes, decompressed.
+    """A window over a file, a pipe, an object behind a URL or bytes, decompressed.
 
     A decoder reads the window: `in_` is its `struct fp_in`.  Offsets are
     absolute in the decompressed bytes.  `seekable` says whether `select` may
     go backwards; `spool` makes that possible, through a temporary file.
     `again` says whether another Source can read the same from its beginning.
-    `identity` tells whether a file that was opened by its path is still the
-    same and unchanged when it is opened again; None for what is no file.
+    `identity` tells whether a file or object that was opened by its path is
+    still the same and unchanged when it is opened again; None for others.
+    An object behind a URL cannot seek, unless `use_ranges` makes it so.
     A file object that can seek is read from its beginning.  It is the caller's, and is not closed.
     Errors: FastprofError when the file cannot be opened or decompressed.
     Of a directory, `folder`, the window shows the files one after the other;
@@ -88,10 +90,10 @@ class Source:
         self.compression = ""
         self._stream: Any = self._raw
         self.seekable = self._raw_seekable()
-        self.again = self.seekable or self.folder is not None
-        self.identity = self._identity() if self.path is not None and self.seekable and self.folder is None else None
+        self.identity = self._identity()
+        self.again = self.seekable or self.folder is not None or self.identity is not None
         self.size: int | None = self._raw_size() if self.seekable and self.folder is None else None
-        self.compressed_size = self.size
+        self.compressed_size = self._raw.size if isinstance(self._raw, Download) else self.size
         self._peel()
 
         self._window = bytearray(WINDOW)
@@ -110,6 +112,8 @@ class Source:
             return path
         if path == "-":
             return standard_stream(sys.stdin, "<stdin>", "rb")
+        if is_url(path):
+            return Download(path)
         self.path = os.fspath(path)
         if os.path.isdir(self.path):
             self.folder = Folder(self.path)
@@ -126,7 +130,7 @@ class Source:
             return "<bytes>"
         if path == "-":
             return "<stdin>"
-        return name_of(path) if hasattr(path, "read") else os.fspath(path)
+        return name_of(path) if hasattr(path, "read") else shown(os.fspath(path))
 
     def _raw_seekable(self) -> bool:
         try:
@@ -136,7 +140,11 @@ class Source:
         # a terminal or a pipe may claim to seek; only a regular file does
         return stat.S_ISREG(os.fstat(fd).st_mode)
 
-    def _identity(self) -> tuple[int, ...]:
+    def _identity(self) -> tuple[Any, ...] | None:
+        if isinstance(self._raw, Download):
+            return self._raw.identity
+        if self.path is None or not self.seekable or self.folder is not None:
+            return None
         found = os.fstat(self._raw.fileno())
         return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns
 
@@ -300,6 +308,19 @@ class Source:
         self.compression = ""
         self.seekable = True
         self.size = os.fstat(spooled.fileno()).st_size
+        self.select(start)
+
+    def use_ranges(self) -> None:
+        """Make an object behind a URL seekable, if its server can give parts of it: for those who read little of it.
+
+        The window is then empty, at its position.
+        """
+        if not isinstance(self._raw, Download) or self.compression or (ranges := self._raw.ranges()) is None:
+            return
+        start = self.in_.base + self.in_.pos
+        self._raw.close()
+        self._raw = self._stream = ranges
+        self.seekable, self.size = True, ranges.size
         self.select(start)
 
     def tell(self) -> int | None:

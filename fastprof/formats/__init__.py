@@ -13,6 +13,7 @@ from importlib import import_module
 
 from fastprof.core.engine import NO, Format
 from fastprof.core.errors import UnrecognizedError, UsageError
+from fastprof.core.remote import shown
 from fastprof.core.source import Source
 from fastprof.core.streams import compression_of_name
 
@@ -86,6 +87,7 @@ def detect(source: Source) -> Format:
 
 def for_output(path: str) -> Format:
     """The format that an output's name asks for.  Errors: UsageError."""
+    path = shown(path)
     name = os.path.basename(path)
     plain = name.removesuffix(compression_of_name(name))
     for candidates in ([name], [plain]):

@@ -19,6 +19,7 @@ from fastprof.core.engine import write
 from fastprof.core.errors import FastprofError, UsageError
 from fastprof.core.model import Model
 from fastprof.core.options import Option, Options, checked
+from fastprof.core.remote import is_url, shown
 from fastprof.core.report import Report
 from fastprof.core.sink import Sink
 from fastprof.core.source import Source
@@ -333,8 +334,9 @@ def adding(path: str, *, create: bool = True) -> Iterator[Adding]:
     that are whole.  A process that is killed before leaves what was there.
     Waits while another process changes the store.  Errors: FastprofError and its subclasses.
     """
-    if compression_of_name(path):
-        raise UsageError(f"{path}: a store must be a plain file, not compressed")
+    if is_url(path) or compression_of_name(path):
+        what = "a URL" if is_url(path) else "compressed"
+        raise UsageError(f"{shown(path)}: a store must be a plain file, not {what}")
     with locked(path, create=create) as (file, created):
         changed = False
         try:
@@ -415,13 +417,13 @@ def add(
 def _named(path: str, inputs: Sequence[str], name: str | None, report: Report, failed: Failed) -> dict[str, str]:
     """The inputs by the names that they get in a store.  Errors: UsageError if two get the same."""
     named: dict[str, str] = {}
-    folders = [given for given in inputs if os.path.isdir(given)]
+    folders = [given for given in inputs if os.path.isdir(given) or (is_url(given) and given.endswith("/"))]
     for input_ in expand(inputs, report.warn, failed):
         if os.path.exists(path) and os.path.exists(input_) and os.path.samefile(path, input_):
             report.warn(f"{input_}: is the store itself, and is left out")
             continue
         folder = max((f for f in folders if input_.startswith(os.path.join(f, ""))), key=len, default="")
-        each = os.path.relpath(input_, folder) if folder else os.path.basename(os.path.normpath(input_))
+        each = os.path.relpath(input_, folder) if folder else os.path.basename(os.path.normpath(shown(input_)))
         if name is not None:
             each = name
         elif input_ == "-":
@@ -429,9 +431,8 @@ def _named(path: str, inputs: Sequence[str], name: str | None, report: Report, f
         if each in named:
             if name is not None:
                 raise UsageError("--name names one INPUT, but there are several")
-            raise UsageError(
-                f"{named[each]} and {input_} would both be called {each!r}: give a directory that has both"
-            )
+            both = f"{shown(named[each])} and {shown(input_)}"
+            raise UsageError(f"{both} would both be called {each!r}: give a directory that has both")
         named[each] = input_
     return named
 

@@ -15,6 +15,7 @@ from fastprof.core.engine import Input, Reader
 from fastprof.core.errors import FastprofError, UsageError
 from fastprof.core.model import Batch, Model
 from fastprof.core.options import LENIENT, Options
+from fastprof.core.remote import below, is_url
 from fastprof.core.report import Report
 from fastprof.core.source import Source
 from fastprof.core.streams import name_of, standard_stream
@@ -62,7 +63,7 @@ def in_store(path: Any) -> tuple[str, str] | None:
 
     A file that is really called so is what is meant.
     """
-    if not isinstance(path, str) or ":" not in path or os.path.lexists(path):
+    if not isinstance(path, str) or ":" not in path or is_url(path) or os.path.lexists(path):
         return None
     ends = [i for i, c in enumerate(path) if c == ":"]
     return next(((path[:i], path[i + 1 :]) for i in ends if is_archive(path[:i])), None)
@@ -81,7 +82,9 @@ def is_archive(path: str) -> bool:
 
 def is_file(path: Any) -> bool:
     """Whether it is an input that can be opened again and again."""
-    return isinstance(path, str) and path != "-" and (os.path.isfile(path) or in_store(path) is not None)
+    if not isinstance(path, str) or path == "-":
+        return False
+    return os.path.isfile(path) or is_url(path) or in_store(path) is not None
 
 
 def _reader(source: Source, from_: str | None, model: Model, options: Options, report: Report) -> Reader:
@@ -149,7 +152,7 @@ class Inputs:
         # what it says of itself it says again when it is read
         reader = open_reader(path, self._from, Model(), self._options, Report())
         with reader.source:
-            seen = _Closed(self, reader)
+            seen = _Closed(self, path, reader)
             if self._failed:
                 _read_to_its_end(reader)
             return seen
@@ -157,7 +160,7 @@ class Inputs:
     def rows(self, seen: _Closed, capacity: int | None) -> Iterator[Batch]:
         """The rows of a file that was looked at."""
         try:
-            source, options = _opened(seen.name, self._options, self._report)
+            source, options = _opened(seen.path, self._options, self._report)
             self._open.append(source)
             if source.identity != seen.identity:
                 raise FastprofError(f"{seen.name}: has changed since it was looked at, while other inputs were read")
@@ -193,8 +196,8 @@ def _read_to_its_end(reader: Reader) -> None:
 class _Closed(Input):
     """A file that was looked at and is opened again when its rows are read."""
 
-    def __init__(self, inputs: Inputs, reader: Reader) -> None:
-        self._inputs = inputs
+    def __init__(self, inputs: Inputs, path: str, reader: Reader) -> None:
+        self._inputs, self.path = inputs, path
         self.name, self.format, self.view = reader.name, reader.format, reader.view
         self.addresses, self.formulas, self.selects = reader.addresses, reader.formulas, reader.selects
         self.identity = reader.source.identity
@@ -221,7 +224,7 @@ def names_in(path: str) -> list[str]:
 
 def expand(paths: Iterable[Any], warn: Callable[[str], None], failed: Failed | None = None) -> list[Any]:
     """The inputs, with each directory that is none by itself replaced by those in it and below, sorted by name (numbers
-    by value).  File objects stay what they are.
+    by value), and so with a URL that ends in a slash.  File objects stay what they are.
 
     Names in a directory that begin with a dot are ignored, links to directories not followed.  `warn` is told of what
     else in it is no file.  A directory that cannot be read or has no files is an error, or given to `failed`.
@@ -234,9 +237,10 @@ def expand(paths: Iterable[Any], warn: Callable[[str], None], failed: Failed | N
             raise UsageError("standard input (-) can be read only once")
         if not isinstance(path, (str, bytes)) and any(path is other for other in found):
             raise UsageError(f"{name_of(path)}: a file object can be read only once")
-        if isinstance(path, str) and path != "-" and os.path.isdir(path) and not formats.of_directory(path):
+        is_directory = isinstance(path, str) and path != "-" and os.path.isdir(path)
+        if (is_directory and not formats.of_directory(path)) or (is_url(path) and path.endswith("/")):
             try:
-                found += _files_below(path, warn, failed)
+                found += _files_below(path, warn, failed) if is_directory else _objects_below(path)
             except FastprofError as error:
                 if failed is None:
                     raise
@@ -279,6 +283,16 @@ def _files_below(directory: str, warn: Callable[[str], None], failed: Failed | N
     if not found:
         raise FastprofError(f"{directory}: a directory without files")
     return found
+
+
+def _objects_below(url: str) -> list[str]:
+    """As `_files_below`; of https and http, which have no lists, the URL itself."""
+    objects = below(url)
+    if objects is None:
+        return [url]
+    names = [name.removeprefix(url) for name in objects]
+    names = [name for name in names if not any(part.startswith(".") for part in name.split("/"))]
+    return [url + name for name in sorted(names, key=lambda name: [*map(_natural, name.split("/"))])]
 
 
 def _natural(name: str) -> list[tuple[str, int]]:

@@ -12,6 +12,7 @@ from fastprof.core.engine import Format, Writer, write
 from fastprof.core.errors import Outgrown, UsageError, inputs_of
 from fastprof.core.model import Batch, Model
 from fastprof.core.options import BUDGET, SPLIT, Options
+from fastprof.core.remote import shown
 from fastprof.core.report import Report
 from fastprof.core.sink import Sink
 from fastprof.core.streams import compression_of_name, name_of
@@ -56,6 +57,10 @@ class Outputs:
                 )
             if not isinstance(output, str):
                 raise UsageError(f"{name_of(output)}: --split writes several files, and cannot write to a file object")
+            if shown(output) != output:
+                raise UsageError(
+                    f"{shown(output)}: --split writes several files, which a URL with more than a path cannot name"
+                )
             if output == "-" or (os.path.exists(output) and not os.path.isfile(output)):
                 where = "standard output" if output == "-" else f"{output}, which is no file"
                 raise UsageError(f"--split writes several files, named after OUTPUT, and cannot write to {where}")
@@ -140,7 +145,7 @@ class Outputs:
         lost.append(kept.lost(group, rank))
         said = kept.facts(lost[-1])
         if self._split:
-            self._files.append({"path": path, "bytes": 0, "rows": writer.written, **said})
+            self._files.append({"path": shown(path), "bytes": 0, "rows": writer.written, **said})
         elif said:
             self._report.facts["merged calls" if self._view == "timeline" else "pruned stacks"] = said
         return writer

@@ -12,6 +12,7 @@ from datetime import datetime
 
 from fastprof.core._typing import Any
 from fastprof.core.errors import FastprofError, FormatError, UsageError
+from fastprof.core.remote import shown
 from fastprof.core.source import Source
 from fastprof.formats.archive.index import Archive, load, matching, read_about, read_end, read_value_types
 from fastprof.formats.archive.read import ArchiveReader
@@ -24,15 +25,17 @@ def located(path: str) -> Iterator[None]:
     try:
         yield
     except SectionError as error:
-        raise FormatError(path, ArchiveReader.format, error.detail, offset=error.offset) from None
+        raise FormatError(shown(path), ArchiveReader.format, error.detail, offset=error.offset) from None
 
 
 @contextmanager
 def open_store(path: str, *, lenient: bool = False) -> Iterator[tuple[Source, Archive]]:
     """Errors: FastprofError and its subclasses."""
     with Source(path) as source:
+        source.use_ranges()
         if not source.seekable:
-            raise UsageError(f"{path}: a store must be a plain file{', not compressed' * bool(source.compression)}")
+            compressed = ", not compressed" * bool(source.compression)
+            raise UsageError(f"{source.name}: a store must be a plain file{compressed}")
         with located(path):
             archive = load(source, Codec(), lenient)
         yield source, archive

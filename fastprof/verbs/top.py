@@ -14,6 +14,7 @@ from fastprof.core.engine import Holds
 from fastprof.core.errors import UsageError
 from fastprof.core.model import Model, ValueType
 from fastprof.core.options import Option, Options, Share, Switch, Text, Whole, Words, checked
+from fastprof.core.remote import shown
 from fastprof.core.report import Report
 from fastprof.verbs.inputs import Inputs, Progress, expand
 
@@ -174,7 +175,8 @@ def top(
     for column, flag in ((value, "--value"), (second, "--sort")):
         if column and column.known() and column.missing:
             report.warn(f"{flag}: parts of the input have no {column.known().name} and count as 0")
-    return Finder(model, costs, asked, patterns, value.known(), second.known() if second else None).found(report, paths)
+    finder = Finder(model, costs, asked, patterns, value.known(), second.known() if second else None)
+    return finder.found(report, [*map(shown, paths)])
 
 
 def _add(costs: Costs, view: str, rows: Any, reading: Options, report: Report) -> None:

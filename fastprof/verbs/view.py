@@ -21,6 +21,7 @@ from fastprof.core._typing import Any, NamedTuple
 from fastprof.core.errors import FastprofError, UsageError
 from fastprof.core.model import Model
 from fastprof.core.options import Options
+from fastprof.core.remote import shown
 from fastprof.core.report import Report
 from fastprof.verbs.convert import convert
 from fastprof.verbs.inputs import open_reader
@@ -111,7 +112,7 @@ class Server:
             f'<li><a href="{html.escape(address)}" target="_blank" rel="noreferrer">{title}</a></li>'
             for title, address in self.links()
         )
-        name = html.escape(os.path.basename(self._path).encode("utf-8", "backslashreplace").decode())
+        name = html.escape(os.path.basename(shown(self._path)).encode("utf-8", "backslashreplace").decode())
         text = (
             '<!DOCTYPE html><html lang="en"><meta charset="utf-8"><title>fastprof view</title>'
             '<meta name="viewport" content="width=device-width, initial-scale=1">'

@@ -53,6 +53,8 @@ class ArchiveReader(Reader):
 
     def __init__(self, source: Source, model: Model, options: Options, report: Report) -> None:
         super().__init__(source, model, options, report)
+        if any(option in options for option in (MEMBER_NAME, PART, TIME_RANGE, THREADS)):
+            source.use_ranges()
         source.spool()
         self._codec = Codec(base_of=self._base)
         try:

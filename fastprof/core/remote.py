@@ -1,0 +1,452 @@
+"""Objects behind URLs: s3://, gs://, az://, https:// and http://, read and written through obstore."""
+
+from __future__ import annotations
+
+import errno
+import os
+from collections.abc import Callable, Iterator
+
+from fastprof.core._typing import Any, NamedTuple
+from fastprof.core.errors import FastprofError, FileError, UsageError
+
+_CHUNK = 256 * 1024  # what is taken of a download at a time
+_BLOCK = 1024 * 1024  # what one request for a range asks for
+_KEPT = 8  # such blocks are kept
+# A part of an upload.  There may be 10,000, so an object may have 80 GB; four are in memory at a time.
+_PART = 8 * 1024 * 1024
+_WAITING = "60s"  # for the next bytes; a whole object may take any time
+RETRIES: dict[str, Any] = {"max_retries": 5}  # 0.1 s apart, then 0.2 ...: an answer of 500 is final after some 3 s
+
+
+class _Cloud(NamedTuple):
+    """Where the credentials of a scheme come from.
+
+    Without any, obstore asks the machine's metadata service, which only machines of that cloud have; elsewhere it fails
+    after a long time.  So that has to be asked for, too.
+    """
+
+    prefix: str  # of variables
+    any_of: tuple[str, ...]  # variables that say which credentials, or which metadata service
+    advice: str
+
+
+_CLOUDS = {
+    "s3": _Cloud(
+        "AWS",
+        (
+            "AWS_ACCESS_KEY_ID",
+            "AWS_WEB_IDENTITY_TOKEN_FILE",
+            "AWS_CONTAINER_CREDENTIALS_RELATIVE_URI",
+            "AWS_CONTAINER_CREDENTIALS_FULL_URI",
+            "AWS_METADATA_ENDPOINT",
+        ),
+        "set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY",
+    ),
+    "gs": _Cloud(
+        "GOOGLE",
+        (
+            "GOOGLE_APPLICATION_CREDENTIALS",
+            "GOOGLE_SERVICE_ACCOUNT",
+            "GOOGLE_SERVICE_ACCOUNT_PATH",
+            "GOOGLE_SERVICE_ACCOUNT_KEY",
+            "GOOGLE_BEARER_TOKEN",
+            "GCE_METADATA_HOST",
+            "GCE_METADATA_IP",
+        ),
+        "set GOOGLE_APPLICATION_CREDENTIALS",
+    ),
+    "az": _Cloud(
+        "AZURE",
+        (
+            "AZURE_STORAGE_ACCOUNT_KEY",
+            "AZURE_STORAGE_ACCESS_KEY",
+            "AZURE_STORAGE_SAS_KEY",
+            "AZURE_STORAGE_SAS_TOKEN",
+            "AZURE_STORAGE_TOKEN",
+            "AZURE_STORAGE_CLIENT_ID",
+            "AZURE_CLIENT_ID",
+            "AZURE_FEDERATED_TOKEN_FILE",
+            "AZURE_USE_AZURE_CLI",
+            "AZURE_STORAGE_USE_EMULATOR",
+            "AZURE_IDENTITY_ENDPOINT",
+            "AZURE_MSI_ENDPOINT",
+            "IDENTITY_ENDPOINT",
+            "MSI_ENDPOINT",
+        ),
+        "set AZURE_STORAGE_ACCOUNT_NAME and AZURE_STORAGE_ACCOUNT_KEY",
+    ),
+}
+_SCHEMES = {*_CLOUDS, "https", "http"}
+
+
+def is_url(path: object) -> bool:
+    """Whether this names an object that is read and written over the network."""
+    return isinstance(path, str) and "://" in path and path.partition("://")[0] in _SCHEMES
+
+
+def shown(path: str) -> str:
+    """How messages, reports and outputs name a path: a URL without what may be a password or a signature.
+
+    https://me:secret@host/a.prof?X-Amz-Signature=1f  is  https://host/a.prof
+    """
+    if not is_url(path):
+        return path
+    scheme, _, rest = path.partition("://")
+    if scheme not in _CLOUDS:  # names of objects in the others may hold these
+        rest = rest.partition("#")[0].partition("?")[0]
+    host, slash, name = rest.partition("/")
+    return f"{scheme}://{host.rpartition('@')[2]}{slash}{name}"
+
+
+def below(url: str) -> list[str] | None:
+    """The URLs of all objects below one that ends in a slash; None if it is another.  Errors: FastprofError."""
+    if not is_url(url) or not url.endswith("/") or url.partition("://")[0] not in _CLOUDS:
+        return None
+    return _Remote(url).listed()
+
+
+class _Remote:
+    """An object.  `name` is what messages call it."""
+
+    def __init__(self, url: str, *, to_write: bool = False) -> None:
+        self.name = shown(url)
+        try:
+            import obstore
+            from obstore import store
+        except ImportError:
+            raise FastprofError(
+                f"{self.name}: URLs are read and written by obstore; install it with: pip install 'fastprof[remote]'"
+            ) from None
+        self._obstore: Any = obstore
+        stores: Any = store
+        scheme, _, rest = url.partition("://")
+        client: dict[str, Any] = {"timeout": "30days", "read_timeout": _WAITING}
+        self.in_parts = scheme in _CLOUDS
+        if self.in_parts:
+            cloud = _CLOUDS[scheme]
+            bucket, _, self._key = rest.partition("/")
+            if not bucket or "@" in bucket or not self._key:
+                raise UsageError(f"{self.name}: expected {scheme}://BUCKET/NAME")
+            _check_credentials(self.name, cloud, to_write)
+            client["allow_http"] = _is_on(f"{cloud.prefix}_ALLOW_HTTP")
+            self._bucket = f"{scheme}://{bucket}"
+            self._store = self._do(lambda: stores.from_url(self._bucket, client_options=client, retry_config=RETRIES))
+        else:
+            # the URL is that of the store, and the object has no name in it: so it stays as it was given
+            self._key = ""
+            host, slash, name = rest.partition("#")[0].partition("/")
+            user, _, host = host.rpartition("@")
+            client["allow_http"] = scheme == "http"
+            if user:
+                client["default_headers"] = {"Authorization": _basic(user)}
+            bare = f"{scheme}://{host}{slash}{name}"
+            self._store = self._do(lambda: stores.HTTPStore.from_url(bare, client_options=client, retry_config=RETRIES))
+
+    def listed(self) -> list[str]:
+        found = self._do(lambda: [o["path"] for part in self._obstore.list(self._store, self._key) for o in part])
+        if not found:
+            raise FastprofError(f"{self.name}: there are no objects below it")
+        return [f"{self._bucket}/{key}" for key in found]
+
+    def get(self, **options: Any) -> Any:
+        return self._do(lambda: self._obstore.get(self._store, self._key, options=options))
+
+    def identity(self) -> tuple[Any, ...]:
+        return _identity(self._do(lambda: self._obstore.head(self._store, self._key)))
+
+    def put(self, data: Any, **options: Any) -> None:
+        self._obstore.put(self._store, self._key, data, **options)
+
+    def _do(self, call: Callable[[], Any]) -> Any:
+        """What `call`, of obstore, returns.  Errors: FastprofError, with the object's name."""
+        try:
+            return interruptible(call)
+        except Exception as error:
+            raise self.failed(error) from None
+
+    def failed(self, error: Exception) -> Exception:
+        """What the user is told of an error of obstore."""
+        if isinstance(error, (FastprofError, MemoryError)):
+            return error
+        if isinstance(error, FileNotFoundError):
+            return FileError(errno.ENOENT, "there is no such object", self.name)
+        import re
+
+        # The first line is a sentence, in which addresses may have signatures; then come fields of Rust.
+        text = str(error).partition("\n")[0]
+        if answer := re.search(r"status code: (\d+ [A-Za-z ]*[A-Za-z])", text):
+            return FastprofError(f"{self.name}: the server answered {answer[1]}")
+        text = re.sub(
+            r"Error performing [A-Z]+ \S+ in \S+?(, after \d+ retries)?[^-]* - |^Generic \w+ error: ", "", text
+        )
+        text = re.sub(r"\w+://\S+", "(address)", text)
+        return FastprofError(f"{self.name}: {text or type(error).__name__}")
+
+
+def interruptible(call: Callable[[], Any]) -> Any:
+    """What `call` returns.  It runs in a thread of its own, because inside of obstore no signal is heard."""
+    import threading
+    from queue import SimpleQueue
+
+    done: Any = SimpleQueue()
+
+    def run() -> None:
+        try:
+            done.put((call(), None))
+        except BaseException as error:
+            done.put((None, error))
+
+    threading.Thread(target=run, daemon=True).start()
+    result, error = done.get()
+    if error is not None:
+        raise error
+    return result
+
+
+def _is_on(variable: str) -> bool:
+    return os.environ.get(variable, "").lower() in ("1", "true", "on", "yes", "y")
+
+
+def _check_credentials(name: str, cloud: _Cloud, to_write: bool) -> None:
+    is_google = cloud.prefix == "GOOGLE"
+    if any(map(os.environ.get, cloud.any_of)):
+        return
+    skip = f"{cloud.prefix}_SKIP_SIGNATURE"
+    if _is_on(skip) and not (is_google and to_write):  # obstore writes there with a token only
+        return
+    if is_google and os.path.isfile(os.path.expanduser("~/.config/gcloud/application_default_credentials.json")):
+        return
+    instead = "" if is_google and to_write else f", or {skip}=true if it needs none"
+    raise FastprofError(f"no credentials for {name}: {cloud.advice}{instead}")
+
+
+def _basic(user: str) -> str:
+    import base64
+    from urllib.parse import unquote
+
+    return "Basic " + base64.b64encode(unquote(user).encode()).decode()
+
+
+def _identity(meta: Any) -> tuple[Any, ...]:
+    """Equal for the same contents of an object.  Its end is as of a file: bytes, and when it was changed, in ns."""
+    return meta["e_tag"], meta["version"], meta["size"], int(meta["last_modified"].timestamp()) * 1_000_000_000
+
+
+class Download:
+    """An object from its beginning to its end, by one request.
+
+    Where the connection ends too early, obstore asks for the rest, if the object is still the same.
+    `size` is that of the object; `identity` tells whether it is the same when it is read again.
+    Errors: FastprofError.
+    """
+
+    def __init__(self, url: str) -> None:
+        self._remote = _Remote(url)
+        self.name = self._remote.name
+        got = self._remote.get()
+        self.size: int = got.meta["size"]
+        self.identity = _identity(got.meta)
+        self._chunks: Iterator[Any] = got.stream(_CHUNK)
+        self._rest = memoryview(b"")
+        self._at = 0
+
+    def _more(self) -> None:
+        try:
+            chunk = interruptible(lambda: next(self._chunks, b""))
+        except Exception as error:
+            if self._has_changed():
+                raise FastprofError(f"{self.name}: has changed while it was read") from None
+            if "body error" in str(error) or "not supported" in str(error):
+                raise FastprofError(
+                    f"{self.name}: the connection ended after {self._at:,} of {self.size:,} bytes"
+                ) from None
+            raise self._remote.failed(error) from None
+        self._rest = memoryview(chunk)
+        if not self._rest and self._at != self.size:
+            raise FastprofError(f"{self.name}: has {self._at:,} bytes, expected {self.size:,}")
+
+    def _has_changed(self) -> bool:
+        try:
+            return self._remote.identity() != self.identity
+        except FastprofError:
+            return False  # it is another error
+
+    def read(self, n: int = -1) -> bytes:
+        if n < 0:
+            return b"".join(iter(lambda: self.read(_CHUNK), b""))
+        if n and not self._rest:
+            self._more()
+        part, self._rest = self._rest[:n], self._rest[n:]
+        self._at += len(part)
+        return bytes(part)
+
+    def readinto(self, into: memoryview) -> int:
+        data = self.read(len(into))
+        into[: len(data)] = data
+        return len(data)
+
+    def tell(self) -> int:
+        return self._at
+
+    def ranges(self) -> Ranges | None:
+        """The same object as one that can seek; None if its server gives no ranges."""
+        ranges = Ranges(self._remote, self.size, self.identity)
+        if not self.size:
+            return ranges
+        ranges.seek(self.size - 1)  # where those who seek begin
+        try:
+            return ranges if ranges.read(1) else None
+        except UsageError:
+            return None
+
+    def close(self) -> None:
+        self._chunks = iter(())
+
+
+class Ranges:
+    """An object that can seek.  Each MiB that is looked at costs a request; the last ones are kept."""
+
+    def __init__(self, remote: _Remote, size: int, identity: tuple[Any, ...]) -> None:
+        self._remote, self.size, self._identity = remote, size, identity
+        self._blocks: dict[int, memoryview] = {}
+        self._at = 0
+
+    def seek(self, offset: int, whence: int = os.SEEK_SET) -> int:
+        self._at = offset + (0, self._at, self.size)[whence]
+        return self._at
+
+    def tell(self) -> int:
+        return self._at
+
+    def _block(self, number: int) -> memoryview:
+        if number not in self._blocks:
+            start = number * _BLOCK
+            end = min(start + _BLOCK, self.size)
+
+            def fetched() -> Any:
+                try:
+                    got = self._remote._obstore.get(
+                        self._remote._store, self._remote._key, options={"range": (start, end)}
+                    )
+                except Exception as error:
+                    if "ange request not supported" in str(error):
+                        raise UsageError(f"{self._remote.name}: its server gives no ranges") from None
+                    raise
+                return got.meta, got.bytes()
+
+            meta, data = self._remote._do(fetched)
+            if _identity(meta) != self._identity:
+                raise FastprofError(f"{self._remote.name}: has changed while it was read")
+            if len(data) != end - start:
+                raise FastprofError(f"{self._remote.name}: got {len(data):,} bytes, expected {end - start:,}")
+            if len(self._blocks) == _KEPT:
+                del self._blocks[next(iter(self._blocks))]
+            self._blocks[number] = memoryview(data)
+        return self._blocks[number]
+
+    def read(self, n: int) -> bytes:
+        """Up to `n` bytes: fewer at the end of a block, none only at the end."""
+        if self._at >= self.size or n <= 0:
+            return b""
+        number, offset = divmod(self._at, _BLOCK)
+        part = bytes(self._block(number)[offset : offset + n])
+        self._at += len(part)
+        return part
+
+    def readinto(self, into: memoryview) -> int:
+        data = self.read(len(into))
+        into[: len(data)] = data
+        return len(data)
+
+    def close(self) -> None:
+        self._blocks.clear()
+
+
+class _Aborted(Exception):
+    """Makes obstore abort an upload, which removes its parts."""
+
+
+class Upload:
+    """An object that appears whole by `commit`, or not at all.
+
+    It is sent in parts while it is written, where the server knows parts (s3, gs, az).  What fits into one part, and
+    what goes to https or http, is sent by one request at the end.  Errors: FastprofError.
+    """
+
+    def __init__(self, url: str) -> None:
+        self._remote = _Remote(url, to_write=True)
+        self.name = self._remote.name
+        self._part = bytearray()
+        self._parts: Any = None  # a queue: what is to be sent, None at the end, _Aborted
+        self._done: Any = None  # a queue of one: how the upload ended
+
+    def write(self, data: bytes | memoryview) -> int:
+        self._part += data
+        if len(self._part) >= _PART and self._remote.in_parts:
+            if self._parts is None:
+                self._begin()
+            self._give(self._part)
+            self._part = bytearray()
+        return len(data)
+
+    def flush(self) -> None:
+        """Nothing of it is seen before `commit`."""
+
+    def _begin(self) -> None:
+        import threading
+        from queue import Queue
+
+        self._parts, self._done = Queue(1), Queue(1)
+
+        def parts() -> Iterator[bytearray]:
+            while (part := self._parts.get()) is not None:
+                if part is _Aborted:
+                    raise _Aborted
+                yield part
+
+        def run() -> None:
+            try:
+                self._remote.put(parts(), use_multipart=True, chunk_size=_PART, max_concurrency=2)
+                self._done.put(None)
+            except BaseException as error:
+                self._done.put(error)
+
+        threading.Thread(target=run, daemon=True).start()
+
+    def _give(self, part: Any) -> None:
+        """Errors: FastprofError if the upload has failed."""
+        from queue import Full
+
+        while self._done.empty():
+            try:
+                return self._parts.put(part, timeout=0.1)  # type: ignore[no-any-return]
+            except Full:
+                pass
+        self._end()
+
+    def _end(self) -> None:
+        error = self._done.get()
+        self._parts = None
+        if error is not None:
+            raise self._remote.failed(error) from None
+
+    def commit(self) -> None:
+        if self._parts is None:
+            data = bytes(self._part)
+            self._remote._do(lambda: self._remote.put(data, use_multipart=False))
+            return
+        if self._part:
+            self._give(self._part)
+        self._give(None)
+        self._end()
+
+    def abort(self) -> None:
+        """Nothing is left at the server, if it can be reached."""
+        if self._parts is None:
+            return
+        try:
+            self._give(_Aborted)
+            self._done.get()
+        except FastprofError:
+            pass  # the upload had failed, which aborts it, too
+        self._parts = None

@@ -1,0 +1,475 @@
+"""Objects behind URLs, in and out: moto's S3 on 127.0.0.1, and what networks and servers do wrong."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import logging
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+from urllib.parse import unquote
+
+import boto3
+import pytest
+from moto.server import ThreadedMotoServer
+
+import fastprof
+from fastprof.core import remote
+from fastprof.core.errors import FastprofError, UsageError
+from fastprof.core.remote import is_url, shown
+from fastprof.core.sink import Sink
+from fastprof.core.source import Source
+from fastprof.verbs import adding, store
+from tests.support.faulty import Fault, Faulty
+from tests.support.paths import CORPUS
+from tests.unit.test_io import read_all
+
+POOL = CORPUS / "xray/good/fdr5-pool-clang19.xray"
+CPU = CORPUS / "gperftools/good/32be.prof"
+GRAPH = CORPUS / "callgrind/good/xdebug.callgrind"
+NOISE = os.urandom(9_000_000)
+ENVIRONMENT = {"AWS_ACCESS_KEY_ID": "k", "AWS_SECRET_ACCESS_KEY": "s", "AWS_REGION": "us-east-1", "AWS_ALLOW_HTTP": "1"}
+
+
+class Bucket(NamedTuple):
+    """`s3` is a client that goes straight to the server, `http` the bucket's http:// URL through `proxy`."""
+
+    s3: Any
+    proxy: Faulty
+
+    @property
+    def http(self) -> str:
+        return f"{self.proxy.url}/bucket"
+
+    def put(self, key: str, data: bytes) -> str:
+        self.s3.put_object(Bucket="bucket", Key=key, Body=data)
+        return f"s3://bucket/{key}"
+
+    def get(self, key: str) -> bytes:
+        data: bytes = self.s3.get_object(Bucket="bucket", Key=key)["Body"].read()
+        return data
+
+    def keys(self) -> list[str]:
+        return [found["Key"] for found in self.s3.list_objects_v2(Bucket="bucket").get("Contents", [])]
+
+    def unfinished(self) -> list[Any]:
+        return [*self.s3.list_multipart_uploads(Bucket="bucket").get("Uploads", [])]
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[str]:
+    logging.getLogger("werkzeug").setLevel(logging.ERROR)
+    moto = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
+    moto.start()
+    yield "http://{}:{}".format(*moto.get_host_and_port())
+    moto.stop()
+
+
+@pytest.fixture
+def bucket(server: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[Bucket]:
+    for name in [name for name in os.environ if name.startswith(("AWS_", "GOOGLE_", "AZURE_"))]:
+        monkeypatch.delenv(name)
+    for name, value in ENVIRONMENT.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setitem(remote.RETRIES, "max_retries", 2)
+    proxy = Faulty(server)
+    monkeypatch.setenv("AWS_ENDPOINT_URL", proxy.url)
+    s3 = boto3.client("s3", endpoint_url=server, region_name="us-east-1")
+    s3.create_bucket(Bucket="bucket", ACL="public-read-write")
+    yield Bucket(s3, proxy)
+    proxy.close()
+    found = Bucket(s3, proxy)
+    bucket_keys = found.keys()
+    assert not found.unfinished(), "an upload is left"
+    for key in bucket_keys:
+        s3.delete_object(Bucket="bucket", Key=key)
+    s3.delete_bucket(Bucket="bucket")
+
+
+# ---- names ------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("given", "want"),
+    [
+        ("https://me:secret@host:81/a/b.prof?X-Amz-Signature=1f#x", "https://host:81/a/b.prof"),
+        ("http://host?key=1", "http://host"),
+        ("https://host/a@b", "https://host/a@b"),
+        ("s3://bucket/what?#.prof", "s3://bucket/what?#.prof"),
+        ("s3://key:secret@bucket/x", "s3://bucket/x"),
+        ("me:secret@host?x", "me:secret@host?x"),
+    ],
+)
+def test_secrets_are_not_shown(given: str, want: str) -> None:
+    assert shown(given) == want
+
+
+def test_what_is_a_url() -> None:
+    assert all(is_url(f"{scheme}://x") for scheme in ("s3", "gs", "az", "https", "http"))
+    assert not any(map(is_url, ["ftp://x", "s3:/x", "/s3://x", "-", b"s3://x"]))
+
+
+# ---- reading ------------------------------------------------------------------
+
+
+def test_reads_an_object(bucket: Bucket) -> None:
+    url = bucket.put("some/a b~#%25+ü?.bin", NOISE)
+    source = Source(url)
+    assert (source.name, source.seekable, source.again, source.compressed_size) == (url, False, True, len(NOISE))
+    assert read_all(source) == NOISE
+    assert read_all(Source(bucket.put("x.gz", gzip.compress(NOISE)))) == NOISE
+    assert read_all(Source(f"{bucket.http}/x.gz?signature=1")) == NOISE
+    assert bucket.proxy.seen[-1] == "GET /bucket/x.gz?signature=1"
+    assert read_all(Source(bucket.put("empty", b""))) == b""
+
+
+@pytest.mark.parametrize("path", [POOL, CPU, GRAPH], ids=lambda path: path.name)
+@pytest.mark.parametrize("to", ["pprof", "callgrind", "archive"])
+def test_converts_as_files_do(path: Path, to: str, bucket: Bucket, tmp_path: Path) -> None:
+    fastprof.convert(path, tmp_path / "out.gz", to=to)
+    url = bucket.put(path.name, path.read_bytes())
+    report = fastprof.convert(url, "s3://bucket/deep/out.gz", to=to)
+    want, got = gzip.decompress((tmp_path / "out.gz").read_bytes()), gzip.decompress(bucket.get("deep/out.gz"))
+    assert len(got) == len(want)
+    assert got.replace(url.encode(), b"NAME") == want.replace(str(path).encode(), b"NAME") or to == "archive"
+    assert report.facts["output bytes"] == len(bucket.get("deep/out.gz"))
+
+
+def test_all_verbs_take_urls(bucket: Bucket, tmp_path: Path) -> None:
+    one, two = (bucket.put(f"dir/{n}.callgrind", GRAPH.read_bytes()) for n in (1, 2))
+    bucket.put("dir/.hidden", b"?")
+    assert fastprof.info(one).facts["file"] == one
+    fastprof.merge([GRAPH, GRAPH], tmp_path / "want.callgrind")
+    for inputs in ([one, two], ["s3://bucket/dir/"], [f"{bucket.http}/dir/1.callgrind?x=1", two]):
+        fastprof.merge(inputs, tmp_path / "got.callgrind")
+        assert (tmp_path / "got.callgrind").read_bytes() == (tmp_path / "want.callgrind").read_bytes()
+    with fastprof.open(one) as profile:
+        assert [sum(map(len, profile)) for _ in range(2)] == [sum(map(len, profile))] * 2
+        bucket.put("dir/1.callgrind", GRAPH.read_bytes() + b"\n")
+        with pytest.raises(FastprofError, match=r"1\.callgrind: has changed since it was opened"):
+            next(iter(profile))
+
+
+def test_the_format_is_that_of_the_name_without_a_query(bucket: Bucket) -> None:
+    url = f"{bucket.http}/x.callgrind.gz?signature=a.pb"
+    fastprof.convert(POOL, url)
+    assert gzip.decompress(bucket.get("x.callgrind.gz")).startswith(b"# callgrind format")
+    assert bucket.proxy.seen == ["PUT /bucket/x.callgrind.gz?signature=a.pb"]
+
+
+def test_an_archive_is_read_by_ranges_where_a_part_is_wanted(bucket: Bucket, tmp_path: Path) -> None:
+    path = tmp_path / "many.fpa"
+    with adding.adding(str(path)) as session:
+        for name in ("a", "b"):
+            session.add(str(POOL), name)
+        session.add(str(GRAPH), "c")
+    url = bucket.put("many.fpa", path.read_bytes())
+    assert store.members(url) == store.members(str(path))
+    fastprof.convert(url, tmp_path / "c.callgrind", member="c")
+    fastprof.convert(path, tmp_path / "want.callgrind", member="c")
+    assert (tmp_path / "c.callgrind").read_bytes() == (tmp_path / "want.callgrind").read_bytes()
+    with pytest.raises(UsageError, match=r"^s3://bucket/many\.fpa: a store must be a plain file, not a URL"):
+        adding.add(url, [str(POOL)])
+
+
+def test_profiles_behind_urls_are_added_to_a_store(bucket: Bucket, tmp_path: Path) -> None:
+    for key in ("dir/a.callgrind", "dir/deep/b.callgrind", "c.callgrind"):
+        bucket.put(key, GRAPH.read_bytes())
+    path = str(tmp_path / "s.fpa")
+    adding.add(path, ["s3://bucket/dir/", f"{bucket.http}/c.callgrind?signature"])
+    assert {m["name"] for m in store.members(path)} == {"a.callgrind", "deep/b.callgrind", "c.callgrind"}
+
+
+def test_ranges_are_those_of_one_object(bucket: Bucket) -> None:
+    url = bucket.put("x", NOISE)
+    source = Source(url)
+    source.use_ranges()
+    assert source.seekable and source.size == len(NOISE)
+    assert source.read_at(5_000_000, 2_500_000) == NOISE[5_000_000:7_500_000]
+    assert source.read_at(len(NOISE) - 3, 100) == NOISE[-3:]
+    before = len(bucket.proxy.seen)
+    assert source.read_at(len(NOISE) - 30, 20) == NOISE[-30:-10]
+    assert len(bucket.proxy.seen) == before  # kept
+    bucket.put("x", NOISE[::-1])
+    with pytest.raises(FastprofError, match=r"^s3://bucket/x: has changed while it was read$"):
+        source.read_at(0, 10)
+    source.close()
+
+
+# ---- what goes wrong while reading ----------------------------------------------
+
+ALWAYS = float("inf")
+
+
+@pytest.mark.parametrize(
+    ("fault", "message"),
+    [
+        (Fault(status=503), ""),
+        (Fault(cut=1_000_000), ""),
+        (Fault(status=500, times=ALWAYS), "the server answered 500 Internal Server Error"),
+        (Fault(status=503, times=ALWAYS), "the server answered 503 Service Unavailable"),
+        (Fault(status=403, times=ALWAYS), "the server answered 403 Forbidden"),
+        (Fault(cut=0, times=ALWAYS), "the connection ended after 0 of 9,000,000 bytes"),
+        (Fault(cut=1_000_000, times=ALWAYS), r"the connection ended after [0-9,]+ of 9,000,000 bytes"),
+    ],
+    ids=["503", "cut", "500s", "503s", "403s", "cut-all", "cuts"],
+)
+@pytest.mark.parametrize("scheme", ["s3", "http"])
+def test_faults(scheme: str, fault: Fault, message: str, bucket: Bucket) -> None:
+    url = bucket.put("x", NOISE)
+    if scheme == "http":
+        url = f"{bucket.http}/x"
+    bucket.proxy.faults = [Fault(**vars(fault))]
+    if message:
+        with pytest.raises(FastprofError, match=f"^{url}: {message}$"):
+            read_all(Source(f"{url}{'?secret=1' * (scheme == 'http')}"))
+    else:
+        assert read_all(Source(url)) == NOISE
+
+
+@pytest.mark.parametrize("scheme", ["s3", "http"])
+def test_an_object_that_changes_while_it_is_read(scheme: str, bucket: Bucket) -> None:
+    url = bucket.put("x", NOISE)
+    bucket.proxy.faults = [Fault(cut=1_000_000, meanwhile=lambda: bucket.put("x", NOISE[::-1]))]
+    if scheme == "http":
+        url = f"{bucket.http}/x"
+    with pytest.raises(FastprofError, match=f"^{url}: has changed while it was read$"):
+        read_all(Source(url))
+
+
+def test_an_object_that_changes_between_two_readings(bucket: Bucket, tmp_path: Path) -> None:
+    urls = [bucket.put(name, GRAPH.read_bytes()) for name in "ab"]
+    # it was looked at, then the other one is
+    bucket.proxy.faults = [Fault(target="/b", cut=10**9, meanwhile=lambda: bucket.put("a", GRAPH.read_bytes() + b"\n"))]
+    with pytest.raises(FastprofError, match=r"^s3://bucket/a: has changed since it was looked at"):
+        fastprof.merge(urls, tmp_path / "out.callgrind")
+    assert not (tmp_path / "out.callgrind").exists()
+
+
+@pytest.mark.parametrize(
+    ("url", "message"),
+    [
+        ("s3://bucket/none", "^s3://bucket/none: there is no such object$"),
+        ("s3://no-such-bucket/none", "^s3://no-such-bucket/none: there is no such object$"),
+        ("s3://bucket", "^s3://bucket: expected s3://BUCKET/NAME$"),
+        ("s3://bucket/none/", "^s3://bucket/none/: there are no objects below it$"),
+        ("http://me:secret@127.0.0.1:9/x?secret", "^http://127.0.0.1:9/x: .*error sending request"),
+    ],
+)
+def test_what_is_not_there(url: str, message: str, bucket: Bucket, tmp_path: Path) -> None:
+    with pytest.raises(FastprofError, match=message) as caught:
+        fastprof.convert(url, tmp_path / "out.callgrind")
+    assert "secret" not in str(caught.value)
+    assert not [*tmp_path.iterdir()]
+
+
+@pytest.mark.parametrize(
+    ("url", "advice"),
+    [
+        ("s3://bucket/x", "AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_SKIP_SIGNATURE=true"),
+        ("gs://bucket/x", "GOOGLE_APPLICATION_CREDENTIALS"),
+        ("az://bucket/x", "AZURE_STORAGE_ACCOUNT_NAME and AZURE_STORAGE_ACCOUNT_KEY, or AZURE_SKIP_SIGNATURE=true"),
+    ],
+)
+def test_no_credentials(url: str, advice: str, bucket: Bucket, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.delenv("AWS_ACCESS_KEY_ID")
+    monkeypatch.setenv("HOME", str(tmp_path))
+    for open_ in (Source, Sink):
+        with pytest.raises(FastprofError, match=f"^no credentials for {url}: set {advice}"):
+            open_(url)
+    assert not bucket.proxy.seen
+
+
+def test_what_anybody_may_read(bucket: Bucket, monkeypatch: pytest.MonkeyPatch) -> None:
+    bucket.s3.put_object(Bucket="bucket", Key="x", Body=b"1", ACL="public-read")
+    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
+        monkeypatch.delenv(name)
+    monkeypatch.setenv("AWS_SKIP_SIGNATURE", "true")
+    assert read_all(Source("s3://bucket/x")) == b"1"
+
+
+def test_a_user_in_the_url(bucket: Bucket) -> None:
+    bucket.put("x", b"1")
+    assert read_all(Source(f"{bucket.http}/x".replace("://", "://me:a%40b@"))) == b"1"
+    assert bucket.proxy.authorized[-1] == "Basic bWU6YUBi"
+
+
+@pytest.mark.parametrize("scheme", ["gs", "az"])
+def test_the_other_clouds(scheme: str, bucket: Bucket, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No server of these is at hand: what is asked for is what S3 understands, too."""
+    bucket.put("some/x", b"1")
+    monkeypatch.setenv("GOOGLE_BASE_URL", bucket.proxy.url)
+    monkeypatch.setenv("AZURE_ENDPOINT", bucket.proxy.url)
+    monkeypatch.setenv("AZURE_STORAGE_ACCOUNT_NAME", "me")
+    for prefix in ("GOOGLE", "AZURE"):
+        monkeypatch.setenv(f"{prefix}_SKIP_SIGNATURE", "true")
+        monkeypatch.setenv(f"{prefix}_ALLOW_HTTP", "true")
+    assert read_all(Source(f"{scheme}://bucket/some/x")) == b"1"
+    if scheme == "gs":
+        with pytest.raises(FastprofError, match=r"^no credentials for gs://bucket/y: set GOOGLE_APPLICATION_CRED\w+$"):
+            Sink("gs://bucket/y")
+        monkeypatch.setenv("GOOGLE_BEARER_TOKEN", "me")
+    with Sink(f"{scheme}://bucket/some/y.gz") as sink:
+        sink.write(b"2")
+        sink.commit()
+    assert gzip.decompress(bucket.get("some/y.gz")) == b"2"
+    seen = [unquote(seen) for seen in bucket.proxy.seen]
+    assert seen == ["GET /bucket/some/x", "PUT /bucket/some/y.gz"]
+
+
+def test_without_obstore(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "obstore", None)
+    with pytest.raises(FastprofError, match=r"^s3://b/x: .* install it with: pip install 'fastprof\[remote\]'$"):
+        Source("s3://b/x")
+
+
+# ---- writing ------------------------------------------------------------------
+
+
+def test_large_objects_are_sent_in_parts(bucket: Bucket, monkeypatch: pytest.MonkeyPatch) -> None:
+    bucket.put("big.bin", b"before")
+    with Sink("s3://bucket/big.bin") as sink:
+        for _ in range(3):
+            sink.write(NOISE)
+        wait_for(lambda: bool(bucket.unfinished()))
+        assert bucket.get("big.bin") == b"before"
+        sink.commit()
+    assert bucket.get("big.bin") == NOISE * 3
+    assert sum("partNumber" in seen for seen in bucket.proxy.seen) == 4
+    bucket.proxy.seen.clear()
+    with Sink("s3://bucket/small.bin") as sink:
+        sink.write(b"small")
+        sink.commit()
+    assert bucket.proxy.seen == ["PUT /bucket/small.bin"]
+    assert bucket.get("small.bin") == b"small"
+
+
+def test_nothing_is_left_without_commit(bucket: Bucket) -> None:
+    for nbytes in (1, 3 * len(NOISE)):
+        with pytest.raises(ZeroDivisionError), Sink("s3://bucket/x.gz") as sink:
+            for _ in range(0, nbytes, len(NOISE)):
+                sink.write(NOISE[:nbytes])
+            raise ZeroDivisionError
+    assert not bucket.keys() and not bucket.unfinished()
+
+
+@pytest.mark.parametrize("times", [1, ALWAYS], ids=["once", "always"])
+@pytest.mark.parametrize(
+    "fault",
+    [
+        Fault("POST", "uploads", 503),
+        Fault("PUT", "partNumber=1", 503),
+        Fault("PUT", "partNumber=2", 500),
+        Fault("POST", "uploadId", 500),
+    ],
+    ids=["begin", "first", "second", "end"],
+)
+def test_faults_of_uploads(fault: Fault, times: float, bucket: Bucket) -> None:
+    bucket.proxy.faults = [Fault(fault.method, fault.target, fault.status, times=times)]
+
+    def write() -> None:
+        with Sink("s3://bucket/x.bin") as sink:
+            for _ in range(5):
+                sink.write(NOISE)
+            sink.commit()
+
+    if times == 1:
+        write()
+        assert bucket.get("x.bin") == NOISE * 5
+    else:
+        with pytest.raises(FastprofError, match=f"^s3://bucket/x.bin: the server answered {fault.status} "):
+            write()
+        assert not bucket.keys() and not bucket.unfinished()
+
+
+def test_a_bad_input_leaves_no_object(bucket: Bucket) -> None:
+    cut = POOL.read_bytes()[:-100]
+    url = bucket.put("cut.xray", cut)
+    with pytest.raises(FastprofError, match=r"^s3://bucket/cut\.xray: xray: at byte"):
+        fastprof.convert(url, "s3://bucket/out.callgrind")
+    assert bucket.keys() == ["cut.xray"]
+
+
+INTERRUPTED = """
+import os, sys
+from fastprof.core.sink import Sink
+from fastprof.cli import main, _terminated
+import signal
+signal.signal(signal.SIGTERM, _terminated)
+try:
+    with Sink("s3://bucket/x.bin") as sink:
+        for _ in range(4):
+            sink.write(os.urandom(9_000_000))
+        print("writing", flush=True)
+        signal.pause()
+except KeyboardInterrupt:
+    sys.exit(130)
+"""
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupted_upload_is_aborted(number: int, bucket: Bucket) -> None:
+    process = subprocess.Popen([sys.executable, "-c", INTERRUPTED], stdout=subprocess.PIPE, text=True)
+    assert process.stdout is not None
+    with process, process.stdout:
+        assert process.stdout.readline() == "writing\n"
+        wait_for(lambda: bool(bucket.unfinished()))
+        process.send_signal(number)
+        assert process.wait(60) == 128 + number
+    assert not bucket.keys() and not bucket.unfinished()
+
+
+def test_an_interrupt_is_heard_while_waiting_for_a_server(bucket: Bucket) -> None:
+    """Inside of obstore no signal is heard, and a server may be silent for a minute."""
+    import socket
+
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        url = f"http://127.0.0.1:{silent.getsockname()[1]}/x.callgrind"
+        process = subprocess.Popen([sys.executable, "-m", "fastprof", "info", url], stderr=subprocess.PIPE)
+        with process:
+            there, _ = silent.accept()
+            there.recv(1000)
+            begun = time.monotonic()
+            process.send_signal(signal.SIGINT)
+            assert process.wait(60) == 130
+            assert time.monotonic() - begun < 30  # it would be told after 60 s of silence, six times
+            there.close()
+
+
+def test_command_line(bucket: Bucket) -> None:
+    bucket.put("pool.xray", POOL.read_bytes())
+
+    def run(*words: str, code: int = 0) -> subprocess.CompletedProcess[str]:
+        done = subprocess.run([sys.executable, "-m", "fastprof", *words], capture_output=True, text=True)
+        assert done.returncode == code, done.stderr
+        assert "secret" not in done.stderr + done.stdout
+        return done
+
+    secret = bucket.http.replace("://", "://secret:secret@")
+    done = run("convert", "s3://bucket/pool.xray", "-t", "pprof", "-o", "s3://bucket/y.pb.gz", "--json")
+    assert json.loads(done.stderr)["facts"]["output bytes"] == len(bucket.get("y.pb.gz"))
+    assert "s3://bucket/y.pb.gz" in run("convert", "s3://bucket/pool.xray", "-o", "s3://bucket/y.pb.gz").stderr
+    url = f"{bucket.http}/pool.xray?secret"
+    assert json.loads(run("info", url, "--json").stdout)["facts"]["file"] == f"{bucket.http}/pool.xray"
+    for verb in ("top", "diff", "annotate"):
+        run(verb, url, *[url] * (verb == "diff"))
+    run("report", url, "-o", "s3://bucket/page.html")
+    assert b"secret" not in bucket.get("page.html")
+    assert f"{bucket.http}/none.xray" in run("info", f"{secret}/none.xray?secret", code=1).stderr
+    assert run("info", "s3://bucket/pool.xray", "--from", "pprof", code=1).stderr.startswith(
+        "fastprof: s3://bucket/pool.xray: pprof: "
+    )
+    run("archive", "list", "s3://bucket/pool.xray", code=1)
+
+
+def wait_for(state: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 60
+    while not state():
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
