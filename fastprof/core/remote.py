@@ -440,8 +440,8 @@ class Upload:
         self._give(None)
         self._end()
 
-    def abort(self) -> None:
-        """Nothing is left at the server, if it can be reached."""
+    def close(self) -> None:
+        """Nothing of what was not committed is left at the server, if it can be reached."""
         if self._parts is None:
             return
         try:

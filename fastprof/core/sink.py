@@ -9,7 +9,7 @@ import sys
 from fastprof.core._typing import IO, TYPE_CHECKING, Any
 from fastprof.core.errors import FastprofError, FileError
 from fastprof.core.remote import Upload, is_url
-from fastprof.core.streams import check_binary, compression_of_name, name_of, standard_stream
+from fastprof.core.streams import check_binary, compression_of_name, name_of, standard_stream, temporary_file
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -70,6 +70,7 @@ class Sink:
         self._raw: Any
         compression = ""
         self._name = "<stdout>"
+        self._is_mine = isinstance(path, (str, os.PathLike))
         if not isinstance(path, (str, os.PathLike)):
             check_binary(path, lambda: path.write(b""), "write")
             self._raw = path
@@ -89,9 +90,7 @@ class Sink:
         self._durable = durable
         self._real: Any = None  # what gets the bytes at the end, if `_raw` only holds them
         if budget is not None and self._target is None and self._upload is None:
-            import tempfile
-
-            self._real, self._raw = self._raw, tempfile.TemporaryFile(prefix="fastprof-", buffering=0)
+            self._real, self._raw = self._raw, temporary_file()
         self._stream = self._raw
         self._packed: Any = None
         try:
@@ -198,7 +197,6 @@ class Sink:
                 self._raw = self._real
             if self._upload is not None:
                 self._upload.commit()
-                self._upload = None
                 return
             if self._target is None:
                 self._raw.flush()
@@ -206,9 +204,8 @@ class Sink:
             if self._durable:
                 os.fsync(self._raw.fileno())
             if self._temporary is None and not self._linked(self._target):
-                temporary = _temporary_name(self._target)
-                _link(self._raw.fileno(), temporary)
-                self._temporary = temporary
+                self._temporary = _temporary_name(self._target)  # before it is there: an interrupt may come in between
+                _link(self._raw.fileno(), self._temporary)
             self._raw.close()
             if self._temporary is not None:
                 os.replace(self._temporary, self._target)
@@ -236,14 +233,14 @@ class Sink:
 
     def _discard(self) -> None:
         """Remove a file, or the parts of an object, that was not committed."""
-        if self._upload is not None:
-            self._upload.abort()
-            self._upload = None
-        if self._target is not None:
+        if self._is_mine or self._real is not None:
             self._raw.close()
-            self._target = None
+        self._target = None
         if self._temporary is not None:
-            os.unlink(self._temporary)
+            from contextlib import suppress
+
+            with suppress(FileNotFoundError):
+                os.unlink(self._temporary)
             self._temporary = None
 
 

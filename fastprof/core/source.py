@@ -19,12 +19,15 @@ from fastprof.core.streams import (
     decompressed,
     name_of,
     standard_stream,
+    temporary_failed,
+    temporary_file,
 )
 
 if TYPE_CHECKING:
     from types import TracebackType
 
 WINDOW = 256 * 1024
+_SHRUNK = "became shorter while it was read"
 
 
 class _Rejoined:
@@ -94,7 +97,11 @@ class Source:
         self.again = self.seekable or self.folder is not None or self.identity is not None
         self.size: int | None = self._raw_size() if self.seekable and self.folder is None else None
         self.compressed_size = self._raw.size if isinstance(self._raw, Download) else self.size
-        self._peel()
+        try:
+            self._peel()
+        except BaseException:
+            self.close()
+            raise
 
         self._window = bytearray(WINDOW)
         self.in_ = ffi.new("struct fp_in *")
@@ -247,7 +254,7 @@ class Source:
         """A file of known size must end there.  Errors: FastprofError, unless losses are counted."""
         if self.size is not None and self._at < self.size:
             if self._lost is None:
-                raise FastprofError(f"{self.name}: became shorter while it was read: {self._at} of {self.size} bytes")
+                raise FastprofError(f"{self.name}: {_SHRUNK}: {self._at} of {self.size} bytes")
             self._lost("files that became shorter while they were read")
 
     def select(self, offset: int, length: int | None = None) -> None:
@@ -272,7 +279,9 @@ class Source:
     def read_at(self, offset: int, n: int) -> bytes:
         """Up to `n` bytes at `offset`.  The window is not used, but needs a `select` before it is read on."""
         self._stream.seek(offset)
-        return self._read_some(n)
+        data = self._read_some(n)
+        self._check_there(offset, n, len(data))
+        return data
 
     def read_into(self, offset: int, into: memoryview) -> int:
         """As `read_at`, into memory of the caller.  Returns the number of bytes; fewer only at the end of the input."""
@@ -280,7 +289,13 @@ class Source:
         have = 0
         while have < len(into) and (got := self._guarded(self._stream.readinto, into[have:])):
             have += got
+        self._check_there(offset, len(into), have)
         return have
+
+    def _check_there(self, offset: int, n: int, have: int) -> None:
+        """What is read out of order has no end to come to: who waits for its bytes would wait for ever."""
+        if self.size is not None and offset + have < min(offset + n, self.size):
+            raise FastprofError(f"{self.name}: {_SHRUNK}: {offset + have} of {self.size} bytes")
 
     def spool(self) -> None:
         """Make the source seekable.  What cannot seek is copied to a temporary file, from the window's position on.
@@ -291,17 +306,18 @@ class Source:
         start = in_.base + in_.pos
         if self.seekable:
             return
-        import tempfile
-
+        spooled = temporary_file()
         try:
-            spooled = tempfile.TemporaryFile(prefix="fastprof-", buffering=0)
             spooled.seek(start)  # a hole: offsets stay absolute
             part: bytes | memoryview = self._view[in_.pos : in_.n] or self._read_some(WINDOW)
             while part:
                 # a full disk takes a part of it first, and says so the next time
                 part = part[spooled.write(part) :] or self._read_some(WINDOW)
-        except OSError as error:
-            raise FastprofError(f"{self.name}: no temporary copy can be made: {error.strerror or error}") from None
+        except BaseException as error:
+            spooled.close()
+            if isinstance(error, OSError):
+                raise temporary_failed(error) from None
+            raise
         if self._mine:
             self._raw.close()
         self._raw, self._stream, self._mine = spooled, spooled, True

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from fastprof.core._c import ffi, lib
 from fastprof.core._typing import Any
 from fastprof.core.errors import FastprofError
+from fastprof.core.streams import temporary_failed, temporary_file
 
 _not_cleared = ffi.new_allocator(should_clear_after_alloc=False)
 
@@ -22,16 +23,14 @@ class Spilled:
     def append(self, data: memoryview) -> None:
         """Write all of `data` behind what was written."""
         if self._file is None:
-            import tempfile
-
-            self._file = tempfile.TemporaryFile(prefix="fastprof-", buffering=0)
+            self._file = temporary_file()
         try:
             while len(data):
                 done = self._file.write(data)
                 self.nbytes += done
                 data = data[done:]
         except OSError as error:
-            raise FastprofError(f"temporary file: {error.strerror or error}") from None
+            raise temporary_failed(error) from None
 
     def read(self, offset: int, into: memoryview) -> None:
         """Fill `into` from `offset`, which was written: whatever is missing is an error, not an end."""
@@ -39,7 +38,7 @@ class Spilled:
             try:
                 got = os.preadv(self._file.fileno(), [into], offset)
             except OSError as error:
-                raise FastprofError(f"temporary file: {error.strerror or error}") from None
+                raise temporary_failed(error) from None
             if not got:
                 raise FastprofError(f"temporary file: ends at byte {offset}, where something was written")
             offset, into = offset + got, into[got:]

@@ -266,6 +266,23 @@ class _WholeFrames:
         return 4, self._magic
 
 
+def temporary_file() -> Any:
+    """A file without a name that ends when it is closed.  Errors: FastprofError."""
+    import tempfile
+
+    try:
+        return tempfile.TemporaryFile(prefix="fastprof-", buffering=0)
+    except OSError as error:
+        raise temporary_failed(error) from None
+
+
+def temporary_failed(error: OSError) -> FastprofError:
+    """What is told of an error of a temporary file: which disk is full, say."""
+    import tempfile
+
+    return FastprofError(f"temporary file in {tempfile.tempdir or 'any directory'}: {error.strerror or error}")
+
+
 def name_of(file: IO[bytes] | bytes) -> str:
     """What messages call a file object, or bytes."""
     if isinstance(file, bytes):
@@ -275,11 +292,14 @@ def name_of(file: IO[bytes] | bytes) -> str:
 
 
 def check_binary(file: IO[bytes], use: Callable[[], bytes | int], wanted: str) -> None:
-    """`use` reads or writes nothing.  Errors: UsageError if the file object cannot do even that, or gives text."""
+    """`use` reads or writes nothing.  Errors: UsageError if the file object cannot do that, or gives text;
+    FastprofError where the system cannot."""
     try:
         binary = not isinstance(use(), str)
     except (TypeError, ValueError):  # of a text file; io.UnsupportedOperation and a closed file are ValueErrors
         binary = False
+    except OSError as error:
+        raise FastprofError(f"{name_of(file)}: {error.strerror or error}") from None
     if not binary:
         raise UsageError(f"{name_of(file)}: is no open binary file to {wanted} (mode {getattr(file, 'mode', '?')})")
 

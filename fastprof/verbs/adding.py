@@ -10,7 +10,7 @@ import os
 import struct
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import lru_cache
 
 from fastprof import bridges, formats, plan
@@ -342,7 +342,10 @@ def adding(path: str, *, create: bool = True) -> Iterator[Adding]:
         try:
             if create and not file.seek(0, os.SEEK_END):
                 # begin with a valid empty store, so that an interruption leaves one
-                file.write(empty())
+                try:
+                    file.write(empty())
+                except OSError as error:
+                    raise FastprofError(f"{path}: {error.strerror or error}") from None
             with open_store(path) as (source, archive):
                 session = Adding(path, file, source, archive)
                 try:
@@ -352,7 +355,8 @@ def adding(path: str, *, create: bool = True) -> Iterator[Adding]:
                     changed = session.changed
         finally:
             if created and not changed:
-                os.unlink(path)
+                with suppress(FileNotFoundError):
+                    os.unlink(path)
 
 
 Done = Callable[[str, int, int], None]  # is told of each input that is done: its name, which it is, of how many

@@ -1,0 +1,322 @@
+"""What fastprof does when calls of the system fail: run in a process of its own with tests/support/shim.c preloaded.
+
+`python -m tests.support.faults SHIM FOLDER NAME` makes the faults of `PLANS[NAME]` below FOLDER one after the other,
+and prints a line of JSON: how many there were, and what was wrong.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import errno
+import json
+import os
+import shutil
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import fastprof
+from fastprof import formats
+from fastprof.core.errors import FastprofError
+from fastprof.verbs import adding as stores
+from fastprof.verbs import store
+from tests.contract.dump import files
+from tests.support.conversions import WRITERS, format_of
+from tests.support.paths import CORPUS
+
+READ, WRITE, OPEN, SYNC, NAME = 1, 2, 4, 8, 16
+CALLBACK = ctypes.CFUNCTYPE(None)
+SOURCES = ("xray/good/fdr5-pool-clang19.xray", "callgrind/good/xdebug.callgrind", "gperftools/good/64be.prof")
+
+
+class Fault(NamedTuple):
+    """The same names as in shim.c."""
+
+    calls: int
+    nth: int = 0
+    every: int = 0
+    error: int = 0
+    most: int = 0
+    meanwhile: Callable[[], object] = lambda: None
+
+
+class Shim:
+    def __init__(self, path: str) -> None:
+        self._lib = ctypes.CDLL(path)
+        self._lib.shim_end.restype = ctypes.c_long
+        self._lib.shim_set.argtypes = [
+            ctypes.c_char_p,
+            ctypes.c_uint,
+            ctypes.c_long,
+            ctypes.c_long,
+            ctypes.c_int,
+            ctypes.c_size_t,
+            CALLBACK,
+        ]
+        self.seen = 0  # calls below the path, while it was set
+
+    @contextlib.contextmanager
+    def set(self, below: Path, fault: Fault) -> Iterator[None]:
+        called = CALLBACK(lambda: (fault.meanwhile(), None)[1])
+        self._lib.shim_set(bytes(below), *fault[:5], called)
+        try:
+            yield
+        finally:
+            self.seen = self._lib.shim_end()
+
+
+class Faults:
+    """Conversions of the files in `folder`/in to `folder`/out, with temporary files in `folder`/tmp."""
+
+    def __init__(self, shim: Shim, folder: Path) -> None:
+        self.shim = shim
+        self.inputs, self.out, self.tmp = (folder / name for name in ("in", "out", "tmp"))
+        self.made, self.wrong = 0, [""][:0]
+        self._clear()
+        tempfile.tempdir = str(self.tmp)
+
+    def _clear(self) -> None:
+        for path in (self.inputs, self.out, self.tmp):
+            shutil.rmtree(path, ignore_errors=True)
+            path.mkdir(parents=True)
+
+    def given(self, file: str, suffix: str = "", pack: Callable[[bytes], bytes] = bytes) -> Path:
+        """A corpus file in `inputs`, as it was; of "x.tar/" the directory that x.tar is made of."""
+        if file.endswith("/"):
+            path = self.inputs / "session"
+            shutil.rmtree(path, ignore_errors=True)
+            shutil.unpack_archive(CORPUS / file[:-1], path, "tar", filter="data")
+            return path
+        path = self.inputs / (os.path.basename(file) + suffix)
+        path.write_bytes(pack((CORPUS / file).read_bytes()))
+        return path
+
+    def run(
+        self, what: str, below: Path, fault: Fault, action: Callable[[], object], names: Path, want: bytes | None = None
+    ) -> bool:
+        """Whether `action` went well: then its output has to be `want`.  If not, the error has to name a file, and
+        nothing may be left."""
+        self.made += 1
+        what += f" {fault}"
+        before = sorted(os.listdir("/proc/self/fd"))
+        problem = ""
+        good = False
+        try:
+            with self.shim.set(below, fault):
+                action()
+            good = True
+        except FastprofError as error:
+            if str(names) not in str(error):
+                problem = f"names no file: {error}"
+            if want is not None and not fault.nth:
+                problem = f"failed: {error}"
+        except BaseException as error:
+            problem = f"{type(error).__name__}: {error}"
+        written = [*self.out.iterdir()] if self.out.exists() else []
+        if good and want is not None and [path.read_bytes() for path in written] != [want]:
+            problem = "another output"
+        if not good and written:
+            problem = f"left: {written}; {problem}"
+        if left := [*self.tmp.iterdir()] if self.tmp.exists() else []:
+            problem = f"temporary files: {left}"
+        if (after := sorted(os.listdir("/proc/self/fd"))) != before:
+            problem = f"open files: {set(after) - set(before)}"
+        if problem:
+            self.wrong.append(f"{what}: {problem}")
+        for path in written:
+            path.unlink()
+        self.out.mkdir(exist_ok=True)
+        self.tmp.mkdir(exist_ok=True)
+        return good
+
+    def each(self, what: str, below: Path, fault: Fault, action: Callable[[], object], names: Path, want: bytes) -> int:
+        """`fault` at the first call, the second ... until one is beyond the last.  How many there were."""
+        nth = 0
+        while True:
+            nth += 1
+            good = self.run(what, below, fault._replace(nth=nth), action, names, want)
+            if self.shim.seen < nth:
+                if not good:
+                    self.wrong.append(f"{what} {fault}: failed without a fault")
+                return nth - 1
+
+
+def reading(faults: Faults, file: str) -> None:
+    """A file of each format, its reads and those of its spooled copy."""
+    path, from_ = faults.given(file), format_of(file)
+    to = "archive"
+    out = faults.out / "out"
+    size = path.stat().st_size if path.is_file() else 4096
+
+    def action() -> None:
+        fastprof.convert(path, out, from_=from_, to=to)
+
+    action()
+    want = out.read_bytes()
+    out.unlink()
+    few = max(size // 10, 1)
+    for most in {few, 7 if size < 20_000 else 256}:
+        faults.run(f"{file} short", faults.inputs, Fault(READ, most=most), action, path, want)
+    faults.run(f"{file} EINTR", faults.inputs, Fault(READ | OPEN, every=2, error=errno.EINTR), action, path, want)
+    some = Fault(READ, error=errno.EIO, most=few)
+    assert faults.each(f"{file} EIO", faults.inputs, some, action, path, want)
+    assert faults.each(f"{file} EMFILE", faults.inputs, Fault(OPEN, error=errno.EMFILE), action, path, want)
+
+    def shrink() -> None:
+        """To what is certainly less than was read: so nothing can follow."""
+        os.truncate(path, size // 2)
+
+    if path.is_file():
+        nth = 0
+        while not nth or faults.shim.seen >= nth:
+            nth += 1
+            path.write_bytes((CORPUS / file).read_bytes())
+            # what has been read already cannot be missed
+            fault = Fault(READ, nth, most=few, meanwhile=shrink)
+            faults.run(f"{file} shrinks", faults.inputs, fault, action, path, want)
+        faults.given(file)
+    for fault, names in (
+        (Fault(WRITE, error=errno.ENOSPC, most=few), faults.tmp),
+        (Fault(OPEN, error=errno.EMFILE), faults.tmp),
+        (Fault(READ, error=errno.EIO), Path("<file>")),
+    ):
+
+        def piped() -> None:
+            read, write = os.pipe()
+            with open(read, "rb", buffering=0) as end, open(write, "wb", buffering=0) as other:
+                os.set_blocking(write, False)
+                with contextlib.suppress(BlockingIOError):
+                    other.write((CORPUS / file).read_bytes())
+                other.close()
+                fastprof.convert(end, out, from_=from_, to=to)
+
+        if path.is_file() and size < 60_000:  # what a pipe holds
+            piped()
+            data = out.read_bytes()
+            out.unlink()
+            faults.each(f"{file} spooled", faults.tmp, fault, piped, names, data)
+
+
+def writing(faults: Faults, to: str) -> None:
+    """Each format that is written, compressed in every way, over nothing and over a file."""
+    for file in SOURCES:
+        path, from_ = faults.given(file), format_of(file)
+        for suffix in ("", ".gz", ".zst", ".xz", ".bz2"):
+            out = faults.out / f"out{suffix}"
+
+            def action(path: Path = path, out: Path = out, from_: str = from_) -> None:
+                fastprof.convert(path, out, to=to)
+
+            try:
+                action()
+            except FastprofError:
+                continue  # there is no way from this view to that format
+            want = out.read_bytes()
+            out.unlink()
+            what = f"{file} to {to}{suffix}"
+            few = max(len(want) // 5, 1)
+            faults.run(f"{what} short", faults.out, Fault(WRITE, most=few), action, out, want)
+            again = Fault(WRITE | OPEN | SYNC, every=2, error=errno.EINTR)
+            faults.run(f"{what} EINTR", faults.out, again, action, out, want)
+            for fault in (
+                Fault(WRITE, error=errno.ENOSPC, most=few),
+                Fault(OPEN, error=errno.EMFILE),
+                Fault(SYNC, error=errno.EIO),
+                Fault(NAME, error=errno.EDQUOT),
+                Fault(WRITE | SYNC | NAME | OPEN, most=few, meanwhile=lambda: shutil.rmtree(faults.out)),
+            ):
+                assert faults.each(what, faults.out, fault, action, out, want), fault
+        # what is replaced stays if it is not
+        out = faults.out / "out"
+        for calls in (WRITE, SYNC, NAME):
+            fault = Fault(calls, 1, error=errno.EIO)
+            out.write_bytes(b"old")
+            with faults.shim.set(faults.out, fault), contextlib.suppress(FastprofError):
+                fastprof.convert(path, out, to=to)
+            if [p.read_bytes() for p in faults.out.iterdir()] != [b"old"]:
+                faults.wrong.append(f"{file} to {to} {fault}: what was there is gone")
+            out.unlink()
+
+
+def compressed(faults: Faults, kind: str) -> None:
+    """Inputs that are compressed."""
+    from tests.unit.test_io import PACK
+
+    file = SOURCES[1]
+    path, out = faults.given(file, kind, PACK[kind]), faults.out / "out"
+
+    def action() -> None:
+        fastprof.convert(path, out, to="pprof")
+
+    action()
+    want = out.read_bytes()
+    out.unlink()
+    size = path.stat().st_size
+    faults.run(f"{kind} short", faults.inputs, Fault(READ, most=7), action, path, want)
+    faults.run(f"{kind} EINTR", faults.inputs, Fault(READ, every=2, error=errno.EINTR), action, path, want)
+    faults.each(f"{kind} EIO", faults.inputs, Fault(READ, error=errno.EIO, most=size // 7), action, path, want)
+    for nth in range(1, 9):
+        faults.given(file, kind, PACK[kind])
+        fault = Fault(READ, nth, most=size // 7, meanwhile=lambda: os.truncate(path, size // 2))
+        faults.run(f"{kind} shrinks", faults.inputs, fault, action, path, want)
+
+
+def adding(faults: Faults, _: str) -> None:
+    """A store: what is in it stays, whatever becomes of what is added."""
+    path, kept = faults.given(SOURCES[1]), faults.inputs / "store.fpa"
+    stores.add(str(kept), [str(path)], name="one")
+    before = kept.read_bytes()
+    empty = faults.inputs / "new.fpa"
+    for fault in (
+        Fault(WRITE, error=errno.ENOSPC, most=400),
+        Fault(SYNC, error=errno.EIO),
+        Fault(READ, error=errno.EIO),
+        Fault(OPEN, error=errno.EMFILE),
+    ):
+        for where in (kept, empty):
+            nth = 0
+            while not nth or faults.shim.seen >= nth:
+                nth += 1
+                kept.write_bytes(before)
+                faults.run(
+                    f"adding to {where.name}",
+                    where,
+                    fault._replace(nth=nth),
+                    lambda where=where: stores.add(str(where), [str(path)], name="two"),  # type: ignore[misc]
+                    where,
+                )
+                names = [member["name"] for member in store.members(str(kept))]
+                if names[:1] != ["one"] or (where == empty and faults.shim.seen >= nth and empty.exists()):
+                    faults.wrong.append(f"adding to {where.name} {fault} {nth}: {names}, {empty.exists()}")
+                empty.unlink(missing_ok=True)
+
+
+def _typical() -> Iterator[str]:
+    """A file of each format that is neither tiny nor slow."""
+    for format_ in dict.fromkeys(map(format_of, files("good"))):
+        mine = [file for file in files("good") if format_of(file) == format_]
+        yield min(mine, key=lambda file: abs((CORPUS / file).stat().st_size - 20_000))
+
+
+PLANS: dict[str, tuple[Callable[[Faults, str], None], str]] = {
+    **{f"reading {format_of(file)}": (reading, file) for file in _typical()},
+    "reading a directory": (reading, "oprofile/good/abi-i386.tar/"),
+    **{f"writing {to}": (writing, to) for to in WRITERS},
+    **{f"reading {kind}": (compressed, kind) for kind in (".gz", ".zst", ".xz", ".bz2")},
+    "adding": (adding, ""),
+}
+
+
+def main() -> None:
+    faults = Faults(Shim(sys.argv[1]), Path(sys.argv[2]))
+    plan, of = PLANS[sys.argv[3]]
+    formats.formats()
+    plan(faults, of)
+    print(json.dumps({"made": faults.made, "wrong": faults.wrong}))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,46 @@
+"""Calls of the system that fail, under Source, Sink and the store: an error that names the file, and nothing is left.
+
+Short reads and writes and EINTR change nothing.  tests/support/faults.py makes them in processes of their own.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from fastprof import formats
+from tests.differential.peers import need
+from tests.support.faults import PLANS
+from tests.support.paths import REPO
+
+
+@pytest.fixture(scope="module")
+def shim(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    if not sys.platform.startswith("linux"):
+        pytest.skip("needs Linux: the loader puts a library in front of libc")
+    path = tmp_path_factory.mktemp("shim") / "shim.so"
+    source = str(REPO / "tests/support/shim.c")
+    subprocess.run([need("gcc", "cc"), "-shared", "-fPIC", "-O1", "-o", str(path), source, "-ldl"], check=True)
+    return path
+
+
+@pytest.mark.parametrize("plan", PLANS)
+def test_faults_name_the_file_and_leave_nothing(plan: str, shim: Path, tmp_path: Path) -> None:
+    environment = os.environ | {"LD_PRELOAD": f"{shim} {os.environ.get('LD_PRELOAD', '')}"}
+    command = [sys.executable, "-m", "tests.support.faults", str(shim), str(tmp_path), plan]
+    done = subprocess.run(command, cwd=REPO, env=environment, capture_output=True, text=True, timeout=500)
+    assert done.returncode == 0, done.stderr
+    said = json.loads(done.stdout)
+    assert said["wrong"] == []
+    assert said["made"] > 20
+
+
+def test_every_format_has_its_faults() -> None:
+    known = formats.formats()
+    assert {f"writing {f.name}" for f in known if f.writer} <= PLANS.keys()
+    assert {f"reading {f.name}" for f in known if f.reader} <= PLANS.keys()
