@@ -229,22 +229,14 @@ class _Progress:
             done = report.files - len(report.todo) + self._n
             self._n += 1
             errors = f", {report.errors:,} failed" if report.errors else ""
-            self._bar.set_postfix_str(f"{done + 1:,} of {report.files:,} files{errors}", refresh=False)
-            self._bar.update(record["size"])
+            self._nbytes += record["size"]
+            self._bar.move(self._nbytes, f"{done + 1:,} of {report.files:,} files{errors}")
 
     def _begin(self, report: BatchReport) -> None:
-        from tqdm import tqdm
+        from fastprof.cli.bar import Bar
 
-        self._n = 0
-        self._bar = tqdm(
-            total=sum(job["size"] for job in report.todo),
-            unit="B",
-            unit_scale=True,
-            unit_divisor=1000,
-            leave=False,
-            ascii=True if os.environ.get("NO_COLOR") else None,
-            file=sys.stderr,
-        )
+        self._n = self._nbytes = 0
+        self._bar = Bar(sum(job["size"] for job in report.todo))
 
     def close(self) -> None:
         if self._bar is not None:
@@ -261,12 +253,12 @@ class _Partials:
     def __call__(self, done: int, of: int) -> None:
         if self._silent:
             return
-        from tqdm import tqdm
+        from fastprof.cli.bar import Bar
 
         if self._bar is None or self._bar.total != of:
             self.close()
-            self._bar = tqdm(total=of, leave=False, ascii=True if os.environ.get("NO_COLOR") else None, file=sys.stderr)
-        self._bar.update(done - self._bar.n)
+            self._bar = Bar(of, unit="merges")
+        self._bar.move(done)
 
     def close(self) -> None:
         if self._bar is not None:

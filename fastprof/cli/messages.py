@@ -8,7 +8,6 @@ import sys
 
 from fastprof.cli import say
 from fastprof.core._typing import Any
-from fastprof.core.errors import printable
 from fastprof.core.remote import shown
 from fastprof.core.report import Report
 
@@ -22,23 +21,10 @@ class Progress:
     def __call__(self, source: Any) -> None:
         if not self._on or not source.compressed_size:
             return
-        from tqdm import tqdm
+        from fastprof.cli.bar import Bar
 
-        bar = tqdm(
-            total=source.compressed_size,
-            unit="B",
-            unit_scale=True,
-            unit_divisor=1000,
-            desc=printable(os.path.basename(source.name)),
-            leave=False,
-            ascii=True if os.environ.get("NO_COLOR") else None,
-            file=sys.stderr,
-        )
-
-        def moved(position: int) -> None:
-            bar.update(max(0, min(position, source.compressed_size) - bar.n))
-
-        source.on_progress(moved, bar.close)
+        bar = Bar(source.compressed_size, os.path.basename(source.name))
+        source.on_progress(bar.move, bar.close)
 
 
 class Steps:
@@ -57,11 +43,10 @@ class Steps:
         if not self._on or of == 1:
             return
         if self._bar is None:
-            from tqdm import tqdm
+            from fastprof.cli.bar import Bar
 
-            ascii_only = True if os.environ.get("NO_COLOR") else None
-            self._bar = tqdm(total=of, unit=f" {self._unit}", leave=False, ascii=ascii_only, file=sys.stderr)
-        self._bar.update(n - self._bar.n)
+            self._bar = Bar(of, unit=self._unit)
+        self._bar.move(n)
 
     def __enter__(self) -> Steps:
         return self

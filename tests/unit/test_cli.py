@@ -228,7 +228,7 @@ def test_version_imports_nothing_heavy() -> None:
     assert not {"argparse", "json", "typing"} & loaded
 
 
-HEAVY = {"typing", "dataclasses", "inspect", "json", "tempfile", "subprocess", "tqdm"}
+HEAVY = {"typing", "dataclasses", "inspect", "json", "tempfile", "subprocess"}
 HEAVY |= {"cffi", "pycparser", "isal", "zstandard", "symbolic", "pycxxfilt"}
 
 
@@ -247,6 +247,12 @@ def test_a_short_run_imports_nothing_heavy(name: str, target: str) -> None:
     path = str(REPO / "tests" / "corpus" / name)
     assert not HEAVY & loaded_by("info", path)
     assert not HEAVY & loaded_by("convert", path, "-q", "--to", target)
+
+
+def test_a_compressed_output_costs_a_compressor_alone(tmp_path: Path) -> None:
+    path = str(REPO / "tests" / "corpus" / "gperftools/good/small.prof")
+    found = loaded_by("convert", path, "-q", "--no-symbols", "-o", str(tmp_path / "y.pb.gz")) & (HEAVY | {"isal.igzip"})
+    assert found == {"isal"}
 
 
 # ---- the world outside ----------------------------------------------------------

@@ -1,0 +1,69 @@
+"""A progress bar."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+
+from fastprof.core.errors import printable
+
+_EVERY = 0.1  # seconds, at least, between two drawings
+_WIDTH = 20  # of the bar itself
+
+
+class Bar:
+    """How many of `total` bytes, or other things, are done, in a line of standard error that is drawn again and again.
+
+    day1.prof:  42% [########            ] 16.8 of 40.0 MB, 8.4 MB/s, 0:02 left
+    50% [##########          ] 1,000 of 2,000 profiles, 310 profiles/s, 0:03 left
+    """
+
+    def __init__(self, total: int, label: str = "", *, unit: str = "") -> None:
+        self.total, self._label, self._unit = total, printable(label), unit
+        self._done, self._note = 0, ""
+        self._begun = time.monotonic()
+        self._drawn = -_EVERY
+        self._draw(self._begun)
+
+    def move(self, done: int, note: str = "") -> None:
+        """So many are done; `note` stands behind the figures."""
+        self._done, self._note = max(0, min(done, self.total)), note
+        now = time.monotonic()
+        if now - self._drawn >= _EVERY:
+            self._draw(now)
+
+    def _draw(self, now: float) -> None:
+        self._drawn = now
+        share, seconds = self._done / max(self.total, 1), now - self._begun
+        speed = self._done / seconds if seconds > 0 else 0.0
+        full = int(share * _WIDTH)
+        text = f"{self._label}: " * bool(self._label) + f"{share:4.0%} [{'#' * full}{' ' * (_WIDTH - full)}] "
+        if self._unit:
+            text += f"{self._done:,} of {self.total:,} {self._unit}, {speed:,.0f} {self._unit}/s"
+        else:
+            text += f"{self._done / 1e6:,.1f} of {self.total / 1e6:,.1f} MB, {speed / 1e6:,.1f} MB/s"
+        if self._done:
+            minutes, left = divmod(int((self.total - self._done) / speed) if speed else 0, 60)
+            text += f", {minutes}:{left:02} left"
+        text += f", {self._note}" * bool(self._note)
+        self._write(text[: _columns() - 1])
+
+    def _write(self, text: str) -> None:
+        sys.stderr.write(f"\r{text}\x1b[K")
+        sys.stderr.flush()
+
+    def clear(self) -> None:
+        """Make room for another line; the next `move` draws again."""
+        self._write("")
+        self._drawn = -_EVERY
+
+    def close(self) -> None:
+        self._write("")
+
+
+def _columns() -> int:
+    try:
+        return os.get_terminal_size(2).columns or 80
+    except OSError:
+        return 80
