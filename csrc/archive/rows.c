@@ -184,7 +184,7 @@ static int gather_stats(struct fp_archive_gather *e, const struct fp_batch *b) {
 int fp_archive_enc_put(struct fp_archive_enc *pub, const struct fp_batch *b, uint32_t positions, struct fp_err *err) {
     struct fp_archive_gather *e = (struct fp_archive_gather *)pub;
     if (b->n > FP_ARCHIVE_MAX_ROWS - pub->rows) return fp_fail(err, FP_E_OVERFLOW, 0, "too many rows in one chunk");
-    if (b->n_values > UINT16_MAX) return fp_fail(err, FP_E_OVERFLOW, 0, "too many value columns");
+    if (b->n_values > FP_ARCHIVE_MAX_VALUES) return fp_fail(err, FP_E_OVERFLOW, 0, "too many value columns");
     if (add_value_columns(e, b->n_values) || add_run(e, b, positions) || gather_stats(e, b))
         return fp_fail(err, FP_E_NOMEM, 0, "chunk");
     if (!b->n) return 0; /* a part without rows */
@@ -276,8 +276,8 @@ static int open_runs(struct fp_archive_spread *d, struct fp_archive_cur *c, uint
         r->rows = fp_archive_cur_u32(c);
         r->n_values = fp_archive_cur_u32(c);
         r->positions = fp_archive_cur_u32(c);
-        if (c->bad || r->part >= n_parts || r->rows > FP_ARCHIVE_MAX_ROWS - d->rows || r->n_values > UINT16_MAX ||
-            r->positions > 7 || (d->view == FP_TIMELINE && r->n_values))
+        if (c->bad || r->part >= n_parts || r->rows > FP_ARCHIVE_MAX_ROWS - d->rows ||
+            r->n_values > FP_ARCHIVE_MAX_VALUES || r->positions > 7 || (d->view == FP_TIMELINE && r->n_values))
             return malformed(err, d, at, "run of rows");
         d->rows += r->rows;
         if (r->n_values > *max_values) *max_values = r->n_values;

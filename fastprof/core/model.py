@@ -54,6 +54,9 @@ _COLUMNS: dict[str, dict[str, str]] = {
 _STEP = 32 << 20  # bytes by which a model grows between two looks at what memory is left
 
 
+MAX_VALUE_TYPES = 1024  # of a part: each is a column in every batch, however short the text is that names it
+
+
 class ValueType(NamedTuple):
     """One column of values: an event of Callgrind, a sample type of pprof.
 

@@ -21,7 +21,7 @@ from tests.support.paths import REPO
 from tests.unit.test_archive import read_dump, replaced, sections
 
 NONSENSE: list[tuple[str, Any]] = [
-    *(("value_types", v) for v in ([1], "Ir", [("Ir", "")])),
+    *(("value_types", v) for v in ([1], "Ir", [("Ir", "")], [ValueType("Ir")] * 1025)),
     *(("positions", v) for v in (("line", "instr"), ("x",), (1,), ["line"])),
     *(("pid", v) for v in (b"1", 1.5, True, {}, -(1 << 64))),
     *(("descriptions", v) for v in ([1], [(b"a",)], [("a", "b")])),

@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+import fastprof
+from fastprof.core.errors import FormatError
 from tests.support.paths import REPO
 
 SCRIPT = """
@@ -57,3 +59,24 @@ def test_sums_keep_to_the_limit(tmp_path: Path) -> None:
         peaks.append(peak(path, "aggregate"))
     # blocks that are sorted and merged, and windows of runs
     assert max(peaks) < peaks[0] + 6 * 1024, peaks
+
+
+@pytest.mark.parametrize(
+    "head", [b"version: 1\ncreator: callgrind-3\n", b"desc: x\ncmd: x\n"], ids=["callgrind", "cachegrind"]
+)
+def test_a_line_of_events_asks_for_no_more_than_other_lines(head: bytes, tmp_path: Path) -> None:
+    """Each event is a column of every batch: a megabyte of names asked for gigabytes."""
+
+    def text(n: int) -> bytes:
+        return head + b"events: " + b" ".join(b"e%d" % i for i in range(n)) + b"\nfl=a\nfn=f\n1 1\nsummary: 1\n"
+
+    path = tmp_path / "wide"
+    for n in (1025, 150_000):
+        path.write_bytes(text(n))
+        with pytest.raises(
+            FormatError, match=f"line 3, byte {len(head)}: .*{n:,} events are named, expected up to 1,024"
+        ):
+            fastprof.info(path)
+    path.write_bytes(text(1024))
+    assert len(fastprof.info(path).facts["totals"]) == 1024
+    assert peak(path, "info") < 64 * 1024

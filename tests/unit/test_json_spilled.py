@@ -12,6 +12,7 @@ import pytest
 
 import fastprof
 from fastprof.core._c import lib
+from fastprof.core.errors import FormatError
 
 
 def test_complete_events_in_any_order(tmp_path: Path) -> None:
@@ -76,3 +77,17 @@ def test_weights_that_are_rounded_are_counted(tmp_path: Path) -> None:
     path.write_text(text.replace('"none"', '"milliseconds"'))
     report = fastprof.convert(path, output, from_="speedscope", nanoseconds=True)
     assert output.read_text() == "a 1500000\na;b 2000000\nb 3250000\n" and not report.not_representable
+
+
+def test_each_name_of_a_profile_is_a_column_so_they_are_bounded() -> None:
+    def text(n: int) -> bytes:
+        profile = (
+            '{"type":"sampled","name":"%d (count)","unit":"none","startValue":0,"endValue":1,'
+            '"samples":[[0]],"weights":[1]}'
+        )
+        profiles = ",".join(profile.replace("%d", f"v{i}") for i in range(n))
+        return f'{{"shared":{{"frames":[{{"name":"f"}}]}},"profiles":[{profiles}]}}'.encode()
+
+    assert len(fastprof.info(text(1024), from_="speedscope").facts["totals"]) == 1024
+    with pytest.raises(FormatError, match="speedscope: profiles have 1,025 names and units, expected up to 1,024"):
+        fastprof.info(text(1025), from_="speedscope")

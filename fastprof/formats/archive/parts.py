@@ -6,7 +6,7 @@ Both ways it has to be what core/model.py declares: what is written can be read.
 from __future__ import annotations
 
 from fastprof.core._typing import Any
-from fastprof.core.model import EXTRA, FIELDS, Part
+from fastprof.core.model import EXTRA, FIELDS, MAX_VALUE_TYPES, Part
 from fastprof.core.shapes import misfit
 
 
@@ -28,4 +28,6 @@ def _checked(plain: dict[Any, Any]) -> dict[str, Any]:
     positions = plain.get("positions", ())
     if [p for p in ("instr", "bb", "line") if p in positions] != [*positions]:
         raise ValueError(f"field 'positions' is {positions!r:.80}, expected some of instr, bb, line in this order")
+    if len(plain.get("value_types", ())) > MAX_VALUE_TYPES:
+        raise ValueError(f"field 'value_types' has {len(plain['value_types']):,}, expected up to {MAX_VALUE_TYPES:,}")
     return plain

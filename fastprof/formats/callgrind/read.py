@@ -9,7 +9,7 @@ from fastprof.core._typing import Any
 from fastprof.core.column import address_of
 from fastprof.core.engine import Reader
 from fastprof.core.errors import FormatError
-from fastprof.core.model import Model, Part, ValueType
+from fastprof.core.model import MAX_VALUE_TYPES, Model, Part, ValueType
 from fastprof.core.options import LENIENT, Options
 from fastprof.core.report import Report
 from fastprof.core.source import WINDOW, Source
@@ -301,6 +301,8 @@ class CallgrindReader(Reader):
         names = _decode(value).split()
         if not names:
             raise ValueError("no event is named")
+        if len(names) > MAX_VALUE_TYPES:
+            raise ValueError(f"{len(names):,} events are named, expected up to {MAX_VALUE_TYPES:,}")
         self._part.value_types = [self._described.get(name, ValueType(name)) for name in names]
         others = [e for e in self._described.values() if e.name not in names]
         # of an earlier part the formulas still hold

@@ -9,7 +9,8 @@ from collections.abc import Iterable
 from fastprof.core._c import ffi, lib
 from fastprof.core._typing import Any
 from fastprof.core.engine import Reader
-from fastprof.core.model import Model, Part, ValueType
+from fastprof.core.errors import FormatError
+from fastprof.core.model import MAX_VALUE_TYPES, Model, Part, ValueType
 from fastprof.core.options import LENIENT, Options
 from fastprof.core.owner import owned
 from fastprof.core.report import Report
@@ -68,6 +69,9 @@ class SpeedscopeReader(Reader):
         types = [self._value_type(p) for _, p in mine]
         alike = Counter(types)
         self._types = list(alike) or [ValueType("weight", "count")]  # of stacks
+        if len(self._types) > MAX_VALUE_TYPES:
+            detail = f"profiles have {len(self._types):,} names and units, expected up to {MAX_VALUE_TYPES:,}"
+            raise FormatError(self.source.name, self.format, detail)
         if self.view == "stacks":
             model.add_part(Part(value_types=self._types))
         parts: dict[Any, int] = {}
