@@ -26,6 +26,7 @@ from fastprof.core.remote import is_url, shown
 from fastprof.core.sink import Sink
 from fastprof.core.source import Source
 from fastprof.verbs import adding, store
+from fastprof.verbs.batch.convert import batch_convert
 from tests.support.faulty import Fault, Faulty
 from tests.support.paths import CORPUS
 from tests.unit.test_io import read_all
@@ -176,6 +177,13 @@ def test_an_archive_is_read_by_ranges_where_a_part_is_wanted(bucket: Bucket, tmp
     assert (tmp_path / "c.callgrind").read_bytes() == (tmp_path / "want.callgrind").read_bytes()
     with pytest.raises(UsageError, match=r"^s3://bucket/many\.fpa: a store must be a plain file, not a URL"):
         adding.add(url, [str(POOL)])
+
+
+def test_a_batch_is_of_files(tmp_path: Path) -> None:
+    for inputs, out in ((["https://a:secret@host/x.prof?secret"], tmp_path / "out"), ([CPU], "s3://bucket/out")):
+        with pytest.raises(UsageError, match=r"//(host|bucket)/\S+: a batch is of files") as error:
+            batch_convert(inputs, out, to="pprof")  # type: ignore[arg-type]
+        assert "secret" not in str(error.value)
 
 
 def test_profiles_behind_urls_are_added_to_a_store(bucket: Bucket, tmp_path: Path) -> None:
@@ -442,7 +450,7 @@ def test_an_interrupt_is_heard_while_waiting_for_a_server(bucket: Bucket) -> Non
             there.close()
 
 
-def test_command_line(bucket: Bucket) -> None:
+def test_command_line(bucket: Bucket, tmp_path: Path) -> None:
     bucket.put("pool.xray", POOL.read_bytes())
 
     def run(*words: str, code: int = 0) -> subprocess.CompletedProcess[str]:
@@ -466,6 +474,12 @@ def test_command_line(bucket: Bucket) -> None:
         "fastprof: s3://bucket/pool.xray: pprof: "
     )
     run("archive", "list", "s3://bucket/pool.xray", code=1)
+    for name in ("a", "b"):
+        run("archive", "add", str(tmp_path / "two.fpa"), str(POOL), "--name", name)
+    bucket.put("two.fpa", (tmp_path / "two.fpa").read_bytes())
+    assert run("archive", "list", f"{bucket.http}/two.fpa?secret").stdout.split("\n")[1].startswith("a ")
+    run("archive", "extract", f"{bucket.http}/two.fpa?secret", "b", "-o", "s3://bucket/b.callgrind")
+    assert bucket.get("b.callgrind").startswith(b"# callgrind format")
 
 
 def wait_for(state: Callable[[], bool]) -> None:

@@ -13,7 +13,16 @@ from fastprof.core.cores import available
 from fastprof.core.errors import FastprofError, UsageError
 from fastprof.core.options import CORES, Option, Options, Seconds, Shard, Switch, Text, Whole, checked
 from fastprof.verbs.batch.engines import ENGINE, begun
-from fastprof.verbs.batch.inputs import File, again, find, of_shard, read_plan, refuse_collisions, write_plan
+from fastprof.verbs.batch.inputs import (
+    File,
+    again,
+    find,
+    of_shard,
+    read_plan,
+    refuse_collisions,
+    refuse_urls,
+    write_plan,
+)
 from fastprof.verbs.batch.jobs import CRASHED, ERROR, LOSSY, OK, Job, Record, options_key
 from fastprof.verbs.batch.manifest import Manifest, records_by_output
 from fastprof.verbs.convert import target_of
@@ -137,6 +146,7 @@ def batch_convert(
     """
     asked = checked(given, options())
     outdir = os.fspath(outdir)
+    refuse_urls(outdir)
     target = target_of("", to)
     suffix = target.suffixes[0]
     report = BatchReport()

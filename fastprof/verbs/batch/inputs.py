@@ -12,6 +12,7 @@ from hashlib import blake2b
 from fastprof import formats
 from fastprof.core._typing import Any, NamedTuple
 from fastprof.core.errors import FastprofError, UsageError
+from fastprof.core.remote import is_url, shown
 from fastprof.core.sink import Sink
 from fastprof.verbs.inputs import Failed, expand
 
@@ -43,6 +44,7 @@ def find(
     given = [*dict.fromkeys(inputs)]
     if "-" in given:
         raise UsageError("standard input has no name that its output could have; use `fastprof convert`")
+    refuse_urls(*given)
     folders = [path for path in given if os.path.isdir(path) and not formats.of_directory(path)]
     named = expand([path for path in given if path not in {*folders}], warn, failed)
     names = {(os.path.abspath(path), _relative(path)) for path in named}
@@ -51,6 +53,12 @@ def find(
         names |= {(os.path.abspath(path), os.path.relpath(path, folder)) for path in below}
     found = [File(path, name, *_state(path)) for path, name in names if _chosen(name, include, exclude)]
     return sorted(found, key=lambda file: (-file.size, file.name, file.path))
+
+
+def refuse_urls(*paths: str) -> None:
+    """What is done is known by the sizes and times of files, which are looked at often."""
+    for path in filter(is_url, paths):
+        raise UsageError(f"{shown(path)}: a batch is of files; `fastprof convert` and `merge` take URLs")
 
 
 def _relative(path: str) -> str:
