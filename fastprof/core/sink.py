@@ -206,7 +206,7 @@ class Sink:
                 while part := self._raw.read(1 << 18):
                     _write_whole(self._real, memoryview(part))
                 self._raw.close()
-                self._raw = self._real
+                self._raw, self._real = self._real, None
             if self._upload is not None:
                 self._upload.commit()
                 return
@@ -245,7 +245,10 @@ class Sink:
 
     def _discard(self) -> None:
         """Remove a file, or the parts of an object, that was not committed."""
-        if self._is_mine or self._real is not None:
+        if self._real is not None:
+            self._raw.close()
+            self._raw, self._real = self._real, None
+        if self._is_mine:
             self._raw.close()
         self._target = None
         if self._temporary is not None:
