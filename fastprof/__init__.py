@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from fastprof.core.model import Batch
     from fastprof.core.report import Report
     from fastprof.verbs.annotate import annotate
+    from fastprof.verbs.batch.archive import batch_archive
     from fastprof.verbs.batch.convert import BatchReport, batch_convert, batch_plan
     from fastprof.verbs.batch.merge import batch_merge
     from fastprof.verbs.batch.status import BatchStatus, batch_status
@@ -52,6 +53,7 @@ _HOMES = {
     "UnrecognizedError": "core.errors",
     "UsageError": "core.errors",
     "annotate": "verbs.annotate",
+    "batch_archive": "verbs.batch.archive",
     "batch_convert": "verbs.batch.convert",
     "batch_merge": "verbs.batch.merge",
     "batch_plan": "verbs.batch.convert",
@@ -85,6 +87,7 @@ __all__ = [
     "UsageError",
     "__version__",
     "annotate",
+    "batch_archive",
     "batch_convert",
     "batch_merge",
     "batch_plan",

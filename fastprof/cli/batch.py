@@ -1,4 +1,4 @@
-"""fastprof batch: many files, each converted to one of its own."""
+"""fastprof batch: many files, each converted to one of its own, or added to an archive."""
 
 from __future__ import annotations
 
@@ -22,6 +22,8 @@ from fastprof.core._typing import Any
 from fastprof.core.errors import printable
 from fastprof.verbs.batch import convert as batch
 from fastprof.verbs.batch import merge as merging
+from fastprof.verbs.batch.archive import batch_archive
+from fastprof.verbs.batch.archive import options as archive_options
 from fastprof.verbs.batch.convert import BatchReport, batch_convert, batch_plan
 from fastprof.verbs.batch.jobs import CRASHED, ERROR, LOSSY, OK, Record
 from fastprof.verbs.batch.manifest import FOLDER
@@ -29,8 +31,8 @@ from fastprof.verbs.batch.status import batch_status
 from fastprof.verbs.inputs import names_in
 
 DESCRIPTION = """\
-Convert many files, each to one of its own, in processes
-that keep what they know of symbols.  A file that is
+Convert many files, each to one of its own, or add them to
+an archive, in processes that keep symbols.  A file that is
 damaged, kills its process or takes forever does not stop
 the others.  Run again, it does what is not done yet."""
 EXAMPLES = """\
@@ -39,6 +41,7 @@ examples:
   find dumps -name '*.prof' -print0 |
       fastprof batch convert --files0-from - -t pprof -o out
   fastprof batch convert dumps/ -t pprof -o out --shard 3/8
+  fastprof batch archive dumps/ -o nightly.fpa
   fastprof batch status out
 
 `fastprof batch ACTION --help` has the options of each.
@@ -65,6 +68,17 @@ examples:
   fastprof batch merge dumps/ -o all.pb.gz
   fastprof batch merge dumps/ --include '*.prof' \\
       -o all.callgrind --engine dask://head:8786
+"""
+_ARCHIVE_EXAMPLES = """\
+examples:
+  fastprof batch archive dumps/ -o nightly.fpa
+  fastprof batch archive dumps/ -s ./server -o nightly.fpa -j 4
+  fastprof batch status nightly.fpa
+
+exit codes:
+  0  every file is in the archive
+  1  some are not (see `fastprof batch status`)
+  3  all are, some with losses (--lenient)
 """
 _PLAN_EXAMPLES = """\
 examples:
@@ -116,6 +130,20 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_output_arguments(merge)
     add_report_arguments(merge)
     add_options(merge, merging.options())
+    archive = action(
+        "archive",
+        "add each file to an archive",
+        "Add each file of INPUT to the archive STORE, as `fastprof archive add`\n"
+        "does, under its path within the folder INPUT.",
+        _ARCHIVE_EXAMPLES,
+    )
+    _add_inputs(archive)
+    add_input_arguments(archive)
+    heading_of(archive, "output").add_argument(
+        "-o", "--output", required=True, metavar="STORE", help="the archive; it is made if there is none"
+    )
+    add_report_arguments(archive)
+    add_options(archive, archive_options())
     plan = action(
         "plan",
         "write down which files there are, for --plan",
@@ -133,7 +161,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "Say how far a batch is, and which files have no output.",
         _STATUS_EXAMPLES,
     )
-    status.add_argument("outdir", metavar="OUTDIR", help="the folder that the batch writes to")
+    status.add_argument("outdir", metavar="OUTDIR", help="the folder, or the archive, that the batch writes to")
     status.add_argument("--json", action="store_true", help="print JSON")
 
 
@@ -165,10 +193,14 @@ def run(args: argparse.Namespace) -> int:
         merged = merging.batch_merge(inputs, args.output, to=args.to, from_=args.from_, progress=bar, **given)
         bar.close()
         return tell_written(args, merged)
-    given = given_options(args, batch.options())
     progress = _Progress(args.quiet or args.json)
     try:
-        report = batch_convert(inputs, args.output, to=args.to, from_=args.from_, progress=progress, **given)
+        if args.action == "archive":
+            given = given_options(args, archive_options())
+            report = batch_archive(inputs, args.output, from_=args.from_, progress=progress, **given)
+        else:
+            given = given_options(args, batch.options())
+            report = batch_convert(inputs, args.output, to=args.to, from_=args.from_, progress=progress, **given)
     finally:
         progress.close()
     if batch.DRY_RUN.name in given:

@@ -24,7 +24,7 @@ from fastprof.core.report import Report
 from fastprof.core.sink import Sink
 from fastprof.core.source import Source
 from fastprof.core.streams import compression_of_name
-from fastprof.formats.archive.index import Archive, load_at, payload, read_header, read_stored
+from fastprof.formats.archive.index import Archive, load_at, payload, read_about, read_header, read_stored
 from fastprof.formats.archive.sections import (
     BASED,
     MAX_NUMBER,
@@ -123,6 +123,7 @@ def _write(
     sink: Sink,
     at: int = 0,
     progress: Progress | None = None,
+    idle: Callable[[Option[Any]], None] | None = None,
 ) -> Report:
     """Write a profile as `member`, see ArchiveWriter."""
     model, report = Model(), Report()
@@ -130,7 +131,7 @@ def _write(
     with reader.source as source:
         archive = formats.get(ArchiveWriter.format)
         way = plan.make([reader], reader.view, archive.holds, asked)
-        plan.refuse_idle(asked, [reader], archive, way)
+        plan.refuse_idle(asked, [reader], archive, way, idle)
         member.about = {"format": reader.format}
         if source.identity is not None:
             _, _, member.about["nbytes"], member.about["mtime"] = source.identity
@@ -164,6 +165,13 @@ class Adding:
 
     def __contains__(self, name: str) -> bool:
         return name in self._numbers
+
+    def is_of(self, name: str, nbytes: int, mtime: int) -> bool:
+        """Whether the profile of this name was added from a file of this size and time.  Errors: FastprofError."""
+        member = next(m for m in (*self._added, *self.archive.members) if m.number == self._numbers[name])
+        with located(self._path):
+            read_about(self._source, Codec(), member)
+        return (member.about.get("nbytes"), member.about.get("mtime")) == (nbytes, mtime)
 
     def add(
         self,
@@ -442,19 +450,28 @@ def _named(path: str, inputs: Sequence[str], name: str | None, report: Report, f
 
 
 def write_piece(
-    path: str, base: dict[str, Any], input_: Any, name: str, *, from_: str | None = None, **options: Any
+    path: str,
+    base: dict[str, Any],
+    input_: Any,
+    name: str,
+    *,
+    from_: str | None = None,
+    idle: Callable[[Option[Any]], None] | None = None,
+    **options: Any,
 ) -> Report:
     """Write a profile to the file at `path`, for `Adding.add_piece` of the store that gave the `base`.
 
+    `idle` is told of options that do nothing for this profile; without it they are an error.
     Errors: FastprofError and its subclasses; then there is no file.
     """
     asked = checked(options, plan.known_options())
     file = os.stat(base["store"])
     bases = _bases_at(base["store"], base["index"], file.st_dev, file.st_ino)
     bases.added = {(view, type_, rank): offset for view, type_, rank, offset in base["added"]}
-    with Sink(path) as sink:
-        report = _write(input_, from_, asked, Member(0, name), bases, sink)
+    with Sink(path, durable=False) as sink:
+        report = _write(input_, from_, asked, Member(0, name), bases, sink, idle=idle)
         sink.commit()
+        report.facts["output bytes"] = sink.output_bytes
     return report
 
 

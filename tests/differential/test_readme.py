@@ -17,7 +17,7 @@ SHOWN = [block for block in BLOCKS if not all(line.startswith("$ ") for line in 
 
 
 def test_the_blocks_are_found() -> None:
-    assert len(SHOWN) == 4 and len(BLOCKS) == 8
+    assert len(SHOWN) == 4 and len(BLOCKS) == 9
 
 
 @pytest.mark.parametrize("block", BLOCKS, ids=lambda block: block.partition("\n")[0])

@@ -24,7 +24,7 @@ from fastprof.core.errors import FastprofError, UsageError
 from fastprof.verbs.batch import convert as batch
 from fastprof.verbs.batch.engines import begun
 from fastprof.verbs.batch.inputs import File, of_shard, read_plan
-from fastprof.verbs.batch.manifest import FOLDER, records_by_output
+from fastprof.verbs.batch.manifest import FOLDER, manifests, records_by_output
 from tests.contract.dump import files
 from tests.support.crashing import FUNCTION
 from tests.support.paths import CORPUS, REPO
@@ -83,7 +83,7 @@ def test_each_file_becomes_what_it_becomes_alone(tmp_path: Path) -> None:
 def test_every_file_of_the_corpus(tmp_path: Path) -> None:
     """Good and damaged ones: each as alone, and each error has its place."""
     report = fastprof.batch_convert(CORPUS, tmp_path / "out", to="folded", include=["*/good/*", "*/bad/*"])
-    records = records_by_output(str(tmp_path / "out"))
+    records = records_by_output(manifests(str(tmp_path / "out")))
     assert report.files == len(records) == len([p for p in CORPUS.glob("*/*/*") if p.parent.name in ("good", "bad")])
     for name in files("good"):
         record = records.get(f"{name}.folded")
@@ -184,7 +184,7 @@ def test_a_torn_line_is_no_line(done: Path) -> None:
 
 def test_one_batch_at_a_time(done: Path) -> None:
     with (
-        batch.Manifest(str(done / "out"), (1, 1), {}),
+        batch.Manifest(str(done / "out"), "1-of-1", {}),
         pytest.raises(FastprofError, match="another batch is at work here"),
     ):
         again(done)
@@ -222,7 +222,7 @@ def test_nothing_is_lost_when_all_are_killed(tmp_path: Path, n_lines: int) -> No
     for handle in handles:
         assert select.select([handle], [], [], 60)[0], "a worker lives on"
         os.close(handle)
-    n_done = len(records_by_output(str(out)))
+    n_done = len(records_by_output(manifests(str(out))))
     assert n_lines - 1 <= n_done <= 1200
     report = fastprof.batch_convert(inputs, out, to="callgrind", jobs=2)
     assert (report.earlier, report.statuses["ok"]) == (n_done, 1200)
@@ -454,9 +454,9 @@ def test_status(done: Path, capsys: pytest.CaptureFixture[str]) -> None:
     manifest = done / "out" / FOLDER / "1-of-1.jsonl"
     manifest.write_bytes(b"".join(manifest.read_bytes().splitlines(keepends=True)[:-3]))
     assert fastprof.batch_status(done / "out").shards == [("1-of-1", 13, 0, 3, "stopped")]
-    with batch.Manifest(str(done / "out"), (1, 1), {"files": 13, "earlier": 10, "todo": 3}):
+    with batch.Manifest(str(done / "out"), "1-of-1", {"files": 13, "earlier": 10, "todo": 3}):
         assert fastprof.batch_status(done / "out").shards == [("1-of-1", 13, 10, 3, "at work")]
-    with pytest.raises(FastprofError, match="there was no `fastprof batch convert` to this folder"):
+    with pytest.raises(FastprofError, match="there was no `fastprof batch` to this folder"):
         fastprof.batch_status(done / "in")
 
 

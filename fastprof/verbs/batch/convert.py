@@ -24,7 +24,7 @@ from fastprof.verbs.batch.inputs import (
     write_plan,
 )
 from fastprof.verbs.batch.jobs import CRASHED, ERROR, LOSSY, OK, Job, Record, options_key
-from fastprof.verbs.batch.manifest import Manifest, records_by_output
+from fastprof.verbs.batch.manifest import Manifest, manifests, records_by_output
 from fastprof.verbs.convert import target_of
 
 INCLUDE: Option[tuple[str, ...]] = Option(
@@ -123,6 +123,13 @@ class BatchReport:
         if record["status"] in (ERROR, CRASHED):
             self.failed.append(record)
 
+    def add(self, record: Record) -> None:
+        """Count a file that was done in this run."""
+        self.take(record)
+        self.bytes_read += record["size"]
+        self.bytes_written += record.get("bytes", 0)
+        self.cpu_seconds += record.get("cpu_seconds", 0)
+
 
 Progress = Callable[[BatchReport, Record | None], None]
 
@@ -150,17 +157,19 @@ def batch_convert(
     target = target_of("", to)
     suffix = target.suffixes[0]
     report = BatchReport()
-    files = _files(inputs, asked, outdir, report)
+    paths = paths_of(inputs)
+    _refuse_within(paths, outdir)
+    files = chosen_files(paths, asked, report)
     refuse_collisions(files, outdir, suffix)
     shard = asked[SHARD] or (1, 1)
     if asked[SHARD]:
         files = of_shard(files, shard, frozen=asked[PLAN] is not None)
-    reading = {name: value for name, value in asked.given.items() if name not in {o.name for o in (*FINDING, *RUNNING)}}
+    reading = reading_options(asked)
     key = options_key(to, from_, {name: value for name, value in reading.items() if name != CORES.name})
     workers = asked[JOBS] or available()
     options_ = {CORES.name: cores_of_each(workers), **reading}
     common = {"to": to, "from": from_, "options": options_, "key": key, "durable": False}
-    before = records_by_output(outdir)
+    before = records_by_output(manifests(outdir))
     for file in again(files) if asked[PLAN] else files:
         output = file.name + suffix
         job = {
@@ -182,21 +191,28 @@ def batch_convert(
     return report
 
 
-def _files(inputs: Any, asked: Options, outdir: str, report: BatchReport) -> list[File]:
-    paths = [os.fspath(path) for path in ([inputs] if isinstance(inputs, (str, os.PathLike)) else inputs)]
-    path = asked[PLAN]
-    if path is not None:
-        for option in FINDING:
-            if option in asked:
-                raise UsageError(f"{option.flag} is for `fastprof batch plan`: the files of {path} are chosen already")
-        if paths:
-            raise UsageError(f"{paths[0]}: there is --plan {path}, which has all inputs")
-        return read_plan(path)
+def paths_of(inputs: str | os.PathLike[str] | Iterable[str | os.PathLike[str]]) -> list[str]:
+    return [os.fspath(path) for path in ([inputs] if isinstance(inputs, (str, os.PathLike)) else inputs)]
+
+
+def _refuse_within(paths: list[str], outdir: str) -> None:
+    inside = os.path.join(os.path.realpath(outdir), "")
     for given in paths:
-        inside = os.path.join(os.path.realpath(outdir), "")
         if os.path.isdir(given) and inside.startswith(os.path.join(os.path.realpath(given), "")):
             raise UsageError(f"{outdir}: is within the input {given}, so that outputs would be inputs of the next run")
-    return _found(paths, asked, report)
+
+
+def chosen_files(paths: list[str], asked: Options, report: BatchReport) -> list[File]:
+    """The files of inputs, or of a plan.  Errors: UsageError if there are none; what cannot be read is reported."""
+    path = asked[PLAN]
+    if path is None:
+        return _found(paths, asked, report)
+    for option in FINDING:
+        if option in asked:
+            raise UsageError(f"{option.flag} is for `fastprof batch plan`: the files of {path} are chosen already")
+    if paths:
+        raise UsageError(f"{paths[0]}: there is --plan {path}, which has all inputs")
+    return read_plan(path)
 
 
 def _found(paths: list[str], asked: Options, report: BatchReport) -> list[File]:
@@ -221,17 +237,26 @@ def batch_plan(
     """
     asked = checked(given, FINDING)
     report = BatchReport()
-    paths = [os.fspath(path) for path in ([inputs] if isinstance(inputs, (str, os.PathLike)) else inputs)]
-    files = _found(paths, asked, report)
+    files = _found(paths_of(inputs), asked, report)
     report.files += len(files)
     report.bytes_read = sum(file.size for file in files)
     write_plan(os.fspath(output), files)
     return report
 
 
+def reading_options(asked: Options) -> dict[str, Any]:
+    """Those of the options that each file is read and written with."""
+    return {name: value for name, value in asked.given.items() if name not in {o.name for o in (*FINDING, *RUNNING)}}
+
+
+def is_same(job: Job, record: Record) -> bool:
+    """Whether a record is of this file as it is now, and of the same request."""
+    return all(job[name] == record.get(name) for name in ("input", "size", "mtime_ns", "key"))
+
+
 def _is_done(job: Job, record: Record, outdir: str, retry_errors: bool) -> bool:
     """Whether there is nothing more to do for this file."""
-    if any(job[name] != record.get(name) for name in ("input", "size", "mtime_ns", "key")):
+    if not is_same(job, record):
         return False
     if record["status"] not in (OK, LOSSY):
         return record["status"] == ERROR and not retry_errors
@@ -259,16 +284,13 @@ def _run(
     idle: Counter[str] = Counter()
     n_done = 0
     with (
-        Manifest(outdir, shard, run) as manifest,
+        Manifest(outdir, f"{shard[0]}-of-{shard[1]}", run) as manifest,
         begun(asked[ENGINE], workers, retries=asked[RETRIES], timeout=asked[TIMEOUT]) as engine,
     ):
         if progress is not None:
             progress(report, None)
         for record in engine.run(report.todo):
-            report.take(record)
-            report.bytes_read += record["size"]
-            report.bytes_written += record.get("bytes", 0)
-            report.cpu_seconds += record.get("cpu_seconds", 0)
+            report.add(record)
             n_done += record["status"] in (OK, LOSSY)
             idle.update(record.get("idle", ()))
             manifest.add(_within(outdir, record))

@@ -23,10 +23,12 @@ from __future__ import annotations
 
 import os
 import time
+from collections.abc import Callable
 from hashlib import blake2b
 
 from fastprof.core._typing import Any
 from fastprof.core.errors import FastprofError, FormatError
+from fastprof.core.options import Option
 from fastprof.core.report import Report
 from fastprof.verbs.convert import converted
 
@@ -50,11 +52,10 @@ def convert_one(job: Job) -> Record:
 
     The folder of the output is made.  Files of symbols are kept for the next job of this process (symbols/kept.py).
     """
-    began = time.process_time()
-    try:
+
+    def convert(idle: Idle) -> Report:
         os.makedirs(os.path.dirname(job["output"]) or ".", exist_ok=True)
-        idle: set[str] = set()  # a conversion may begin again, and tell them twice
-        report = converted(
+        return converted(
             job["input"],
             job["output"],
             job["from"],
@@ -62,12 +63,29 @@ def convert_one(job: Job) -> Record:
             None,
             job["options"],
             durable=job["durable"],
-            idle=lambda option: idle.add(option.flag),
+            idle=idle,
         )
-        found = _of_report(report, idle)
+
+    return record_of(job, convert)
+
+
+Idle = Callable[[Option[Any]], None]
+
+
+def record_of(job: Job, work: Callable[[Idle], Report]) -> Record:
+    """The record of a job that `work` does.  It is given what is to be told of options that do nothing."""
+    began = time.process_time()
+    try:
+        idle: set[str] = set()  # a conversion may begin again, and tell them twice
+        found = _of_report(work(lambda option: idle.add(option.flag)), idle)
     except Exception as error:
         found = {"status": ERROR, "error": of_error(job["input"], error)}
     return {**identity(job), **found, "cpu_seconds": round(time.process_time() - began, 6), "try": 1}
+
+
+def failed(job: Job, message: str) -> Record:
+    """The record of a job that nobody tried."""
+    return {**identity(job), "status": ERROR, "error": {"message": message}, "try": 0}
 
 
 def crashed(job: Job, why: str, tries: int) -> Record:

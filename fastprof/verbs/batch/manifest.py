@@ -2,6 +2,7 @@
 
     OUTDIR/.fastprof/1-of-1.jsonl      of a batch without shards
     OUTDIR/.fastprof/3-of-8.jsonl      of the third of eight shards
+    DIR/.fastprof/all.fpa.jsonl        of the store DIR/all.fpa
     {"run": {"files": 2000, ...}}      what is to be done, first of each run
     {"input": ..., "status": "ok"}     a record (jobs.py), when its output is on disk
 
@@ -29,14 +30,15 @@ _SECONDS, _OUTPUTS = 1.0, 256
 
 
 class Manifest:
-    """One shard's manifest, to add records to.  The end of a `with` block, even by an error, writes what was added.
+    """The manifest of one shard, or store, to add records to.
 
+    The end of a `with` block, even by an error, writes what was added.
     Errors: FastprofError, also if another process adds to the same one.
     """
 
-    def __init__(self, outdir: str, shard: tuple[int, int], run: dict[str, Any]) -> None:
+    def __init__(self, outdir: str, name: str, run: dict[str, Any]) -> None:
         folder = os.path.join(outdir, FOLDER)
-        self.path = os.path.join(folder, f"{shard[0]}-of-{shard[1]}.jsonl")
+        self.path = os.path.join(folder, f"{name}.jsonl")
         self._waiting: list[Record] = []
         self._error: Exception | None = None
         self._ends = False
@@ -140,6 +142,13 @@ def manifests(outdir: str) -> list[str]:
     return [os.path.join(folder, name) for name in sorted(names, key=lambda name: (len(name), name))]
 
 
+def manifest_of(store: str) -> list[str]:
+    """The path of a store's manifest, if there is one."""
+    folder, name = os.path.split(store)
+    path = os.path.join(folder, FOLDER, f"{name}.jsonl")
+    return [path] if os.path.exists(path) else []
+
+
 def lines(path: str) -> Iterator[dict[str, Any]]:
     """The lines of a manifest; a torn last one is left out.  Errors: FastprofError."""
     try:
@@ -158,10 +167,10 @@ def lines(path: str) -> Iterator[dict[str, Any]]:
         raise FastprofError(f"{path}: {error.strerror}") from None
 
 
-def records_by_output(outdir: str) -> dict[str, Record]:
-    """What became last of each output, by its path in `outdir`, as all shards say together.  Errors: FastprofError."""
+def records_by_output(paths: list[str]) -> dict[str, Record]:
+    """What became last of each output, by its path, as all these manifests say together.  Errors: FastprofError."""
     found: dict[str, Record] = {}
-    for path in manifests(outdir):
+    for path in paths:
         for line in lines(path):
             if "run" not in line and line["time"] >= found.get(line["output"], line)["time"]:
                 found[line["output"]] = line

@@ -9,7 +9,7 @@ from collections import Counter
 from fastprof.core._typing import Any, NamedTuple
 from fastprof.core.errors import FastprofError
 from fastprof.verbs.batch.jobs import CRASHED, ERROR, Record
-from fastprof.verbs.batch.manifest import lines, manifests, records_by_output
+from fastprof.verbs.batch.manifest import lines, manifest_of, manifests, records_by_output
 
 
 class ShardStatus(NamedTuple):
@@ -35,12 +35,16 @@ class BatchStatus(NamedTuple):
 
 
 def batch_status(outdir: str | os.PathLike[str]) -> BatchStatus:
-    """How far `batch_convert` to `outdir` is.  It may be at work.  Errors: FastprofError if there was none."""
+    """How far `batch_convert` to `outdir`, or `batch_archive` to a store, is.  It may be at work.
+
+    Errors: FastprofError if there was none.
+    """
     outdir = os.fspath(outdir)
-    shards = [_shard(path) for path in manifests(outdir)]
-    if not shards:
-        raise FastprofError(f"{outdir}: there was no `fastprof batch convert` to this folder")
-    records = [*records_by_output(outdir).values()]
+    found = manifests(outdir) if os.path.isdir(outdir) else manifest_of(outdir)
+    if not found:
+        raise FastprofError(f"{outdir}: there was no `fastprof batch` to this folder or store")
+    shards = [_shard(path) for path in found]
+    records = [*records_by_output(found).values()]
     return BatchStatus(
         shards,
         Counter(record["status"] for record in records),

@@ -1,0 +1,235 @@
+"""Add many files to a store, several at a time.
+
+Workers compress, each its profile as a piece (verbs/adding.py); this process has the store locked and appends them.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
+from itertools import count
+
+from fastprof.core._typing import Any
+from fastprof.core.cores import available
+from fastprof.core.errors import FastprofError, UsageError
+from fastprof.core.options import Option, Options, checked
+from fastprof.core.report import Report
+from fastprof.verbs.adding import Adding, adding, adding_options, write_piece
+from fastprof.verbs.batch.convert import (
+    DRY_RUN,
+    FINDING,
+    JOBS,
+    PLAN,
+    RETRIES,
+    RETRY_ERRORS,
+    RUNNING,
+    SHARD,
+    TIMEOUT,
+    BatchReport,
+    Progress,
+    chosen_files,
+    is_same,
+    paths_of,
+    reading_options,
+)
+from fastprof.verbs.batch.engines import ENGINE
+from fastprof.verbs.batch.inputs import File, again
+from fastprof.verbs.batch.jobs import ERROR, LOSSY, OK, Idle, Job, Record, failed, options_key, record_of
+from fastprof.verbs.batch.manifest import Manifest, manifest_of, records_by_output
+from fastprof.verbs.batch.pool import Pool
+from fastprof.verbs.store import names
+
+_SECONDS, _PROFILES = 1.0, 256  # after which what was appended becomes part of the store
+
+
+def options() -> list[Option[Any]]:
+    """The options of `fastprof batch archive`.  One process has the store: no shards, no other engine."""
+    return [*FINDING, *(option for option in RUNNING if option not in (ENGINE, SHARD)), *adding_options()]
+
+
+def archive_one(job: Job) -> Record:
+    """Make the piece of one file, and say what became of it.  Never raises an Exception, whatever the file is."""
+
+    def write(idle: Idle) -> Report:
+        place = job["path"], job["base"], job["input"], job["name"]
+        return write_piece(*place, from_=job["from"], idle=idle, **job["options"])
+
+    return record_of(job, write)
+
+
+def batch_archive(
+    inputs: str | os.PathLike[str] | Iterable[str | os.PathLike[str]],
+    store: str | os.PathLike[str],
+    *,
+    from_: str | None = None,
+    progress: Progress | None = None,
+    **given: Any,
+) -> BatchReport:
+    """Add each file of `inputs`, files and folders, to a store, several at a time.
+
+    A file that cannot be added does not stop the others: it is in the report's `failed`.  What an earlier call has
+    added is not added again, unless the file or the options have changed; then it takes the place of what it was.
+    A name that something else has in the store is an error of that file.  Options as in `batch_convert`.
+    Errors: FastprofError and its kinds, if the batch as a whole cannot be done.
+    """
+    asked = checked(given, options())
+    store = os.fspath(store)
+    report = BatchReport()
+    files = chosen_files(paths_of(inputs), asked, report)
+    files = [file for file in (again(files) if asked[PLAN] else files) if not _is_at(file.path, store)]
+    _refuse_collisions(files)
+    report.files += len(files)
+    reading = reading_options(asked)
+    common = {"from": from_, "options": reading, "key": options_key("", from_, reading)}
+    jobs = [_job(file, store, common) for file in files]
+    before = records_by_output(manifest_of(store))
+    if asked[DRY_RUN]:
+        there = {*names(store)} if os.path.exists(store) else set()
+        report.todo = [job for job in jobs if not _is_done(job, before, there.__contains__, asked, report)]
+        return report
+    with adding(store) as session:
+        report.todo = [job for job in jobs if not _is_done(job, before, session.__contains__, asked, report)]
+        run = {"files": report.files, "earlier": report.earlier, "todo": len(report.todo), "began": time.time()}
+        with Manifest(*os.path.split(store), run) as manifest, _Filling(session, manifest, store) as filling:
+            if progress is not None:
+                progress(report, None)
+            for record in filling.run(report.todo, before, asked):
+                report.add(record)
+                if progress is not None:
+                    progress(report, record)
+    report.idle = filling.idle()
+    return report
+
+
+class _Filling:
+    """The store that pieces are appended to."""
+
+    def __init__(self, session: Adding, manifest: Manifest, store: str) -> None:
+        self._session, self._manifest, self._store = session, manifest, store
+        folder, name = os.path.split(store)
+        # One name, so that what a process left behind that was killed is removed.  The lock keeps others away.
+        self._pieces = os.path.join(folder, f".{name}.pieces")
+        self._jobs: dict[str, Job] = {}  # in work, by output
+        self._waiting: list[Record] = []  # of what is appended, but not part of the store yet
+        self._committed = time.monotonic()
+        self._idle: Counter[str] = Counter()
+        self._n_done = 0
+
+    def __enter__(self) -> _Filling:
+        shutil.rmtree(self._pieces, ignore_errors=True)
+        try:
+            os.mkdir(self._pieces)
+        except OSError as error:
+            raise FastprofError(f"{self._pieces}: {error.strerror}") from None
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        try:
+            self._commit()
+        finally:
+            shutil.rmtree(self._pieces, ignore_errors=True)
+
+    def run(self, todo: list[Job], before: dict[str, Record], asked: Options) -> Iterator[Record]:
+        """The records of all jobs, as they are done."""
+        free = []
+        for job in todo:
+            if self._is_free(job, before):
+                free.append(job)
+            else:
+                why = f"{job['input']}: {self._store} has a profile {job['name']!r} already, which is of something else"
+                yield self._noted(failed(job, why))
+        with Pool(
+            asked[JOBS] or available(),
+            retries=asked[RETRIES],
+            timeout=asked[TIMEOUT],
+            function=f"{archive_one.__module__}:{archive_one.__name__}",
+        ) as pool:
+            for record in pool.run(map(self._given, free, count())):
+                yield self._noted(self._appended(record))
+
+    def _is_free(self, job: Job, before: dict[str, Record]) -> bool:
+        """Whether the store has nothing of this name, or what a batch has added from this file."""
+        name = job["name"]
+        if name not in self._session or before.get(job["output"], {}).get("status") in (OK, LOSSY):
+            return True
+        # a batch may have been killed between adding it and saying so
+        return self._session.is_of(name, job["size"], job["mtime_ns"])
+
+    def _given(self, job: Job, number: int) -> Job:
+        """A job with all that a worker needs; the bases are those that there are by now."""
+        given = {**job, "base": self._session.base(), "path": os.path.join(self._pieces, f"{number}.fpa")}
+        self._jobs[job["output"]] = given
+        return given
+
+    def _appended(self, record: Record) -> Record:
+        job = self._jobs.pop(record["output"])
+        if record["status"] not in (OK, LOSSY):
+            return record
+        try:
+            self._session.add_piece(job["path"], job["base"], replace=True)
+            os.unlink(job["path"])
+        except (FastprofError, OSError) as error:
+            return {**failed(job, f"{job['input']}: {error}"), "try": record["try"]}
+        self._n_done += 1
+        self._idle.update(record.get("idle", ()))
+        return record
+
+    def _noted(self, record: Record) -> Record:
+        self._waiting.append({**record, "time": round(time.time(), 3)})
+        if len(self._waiting) >= _PROFILES or time.monotonic() >= self._committed + _SECONDS:
+            self._commit()
+        return record
+
+    def _commit(self) -> None:
+        self._session.commit()
+        for record in self._waiting:
+            self._manifest.add(record)
+        self._waiting, self._committed = [], time.monotonic()
+
+    def idle(self) -> list[str]:
+        """The flags of options that did nothing for any file."""
+        return [flag for flag, n in self._idle.items() if n == self._n_done]
+
+
+def _job(file: File, store: str, common: dict[str, Any]) -> Job:
+    return {
+        "input": file.path,
+        "size": file.size,
+        "mtime_ns": file.mtime_ns,
+        "output": f"{os.path.basename(store)}:{file.name}",
+        "name": file.name,
+        **common,
+    }
+
+
+def _is_at(path: str, store: str) -> bool:
+    with suppress(OSError):
+        return os.path.samefile(path, store)
+    return False
+
+
+def _refuse_collisions(files: list[File]) -> None:
+    paths: dict[str, str] = {}
+    for file in files:
+        if (other := paths.setdefault(file.name, file.path)) != file.path:
+            raise UsageError(f"{other} and {file.path} would both be called {file.name!r}: give a folder that has both")
+
+
+def _is_done(
+    job: Job, before: dict[str, Record], there: Callable[[str], bool], asked: Options, report: BatchReport
+) -> bool:
+    """Whether there is nothing to do for this file; then that is in the report."""
+    record = before.get(job["output"])
+    if not record or not is_same(job, record):
+        return False
+    if record["status"] in (OK, LOSSY) and there(job["name"]):
+        pass
+    elif record["status"] != ERROR or asked[RETRY_ERRORS]:
+        return False
+    report.earlier += 1
+    report.take(record)
+    return True
