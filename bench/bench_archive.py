@@ -27,7 +27,10 @@ from fastprof.core.sink import Sink
 from fastprof.core.source import Source
 from fastprof.formats.archive.read import ArchiveReader
 from fastprof.formats.archive.write import ArchiveWriter
-from fastprof.verbs.adding import adding
+from fastprof.verbs.adding import add, adding
+from fastprof.verbs.batch.archive import batch_archive
+from fastprof.verbs.compact import compact, remove, verify
+from fastprof.verbs.store import members
 from tests.support.paths import SHARED
 
 PATTERNS = ("xray/*/*.xray", "callgrind/*.callgrind", "gperftools/*/*.prof")
@@ -145,25 +148,57 @@ def test_read(benchmark: Any, largest: Path, tmp_path: Path) -> None:
     benchmark(fetch, tmp_path / "x.fpa")
 
 
-def test_adding_many_costs_the_same_each(tmp_path: Path) -> None:
-    """2,000 Callgrind dumps, of which each has other costs in a tenth of its functions, in one call; and a quarter of
-    them.  Prints CPU milliseconds a dump."""
+def alike(folder: Path, n: int, functions: int) -> None:
+    """Callgrind dumps, of which each has other costs in a tenth of its functions."""
     choose = random.Random(1)
-    functions = [(f"fn_{i}", [(line, choose.randrange(1, 10**6)) for line in range(1, 6)]) for i in range(300)]
-    for n in range(2000):
+    costs = [(f"fn_{i}", [(line, choose.randrange(1, 10**6)) for line in range(1, 6)]) for i in range(functions)]
+    folder.mkdir()
+    for i in range(n):
         lines = ["events: Ir", "fl=a.c"]
-        for name, rows in functions:
+        for name, rows in costs:
             more = choose.randrange(100) if choose.random() < 0.1 else 0
             lines += [f"fn={name}", *(f"{line} {cost + more}" for line, cost in rows)]
-        (tmp_path / f"callgrind.out.{n}").write_text("\n".join(lines) + "\n")
+        (folder / f"callgrind.out.{i}").write_text("\n".join(lines) + "\n")
+
+
+def test_adding_many_costs_the_same_each(tmp_path: Path) -> None:
+    """2,000 dumps of 16 KB in one call, and a quarter of them.  Prints CPU milliseconds a dump."""
+    alike(tmp_path / "dumps", 2000, 300)
 
     def each(n: int) -> float:
         begin = time.process_time()
         with adding(str(tmp_path / f"{n}.fpa")) as session:
             for i in range(n):
-                session.add(str(tmp_path / f"callgrind.out.{i}"), str(i))
+                session.add(str(tmp_path / "dumps" / f"callgrind.out.{i}"), str(i))
         return (time.process_time() - begin) / n
 
     few, many = each(500), each(2000)
     print(f"\n500 dumps: {1000 * few:.2f} ms each; 2,000 dumps: {1000 * many:.2f} ms each; {many / few:.2f} times")
     assert many < 1.3 * few
+
+
+def test_a_store_of_2000(tmp_path: Path) -> None:
+    """2,000 dumps of 100 KB: CPU seconds of each command, and what adding by two workers saves."""
+    dumps, store, batched = tmp_path / "dumps", str(tmp_path / "s.fpa"), str(tmp_path / "b.fpa")
+    alike(dumps, 2000, 1900)
+    size = sum(path.stat().st_size for path in dumps.iterdir())
+    print(f"\n{size / 2000:,.0f} bytes each")
+
+    def seconds(what: str, work: Any) -> float:
+        mine, other, wall = time.process_time(), children(), time.monotonic()
+        work()
+        mine, other, wall = time.process_time() - mine, children() - other, time.monotonic() - wall
+        print(f"{what}: {mine + other:.2f} s of CPU, {mine:.2f} of them in the first process, {wall:.2f} s")
+        return mine + other
+
+    one_by_one = seconds("add", lambda: add(store, [str(dumps)]))
+    sizes = os.path.getsize(store)
+    by_one = seconds("batch archive -j 1", lambda: batch_archive(dumps, str(tmp_path / "b1.fpa"), jobs=1))
+    seconds("batch archive -j 2", lambda: batch_archive(dumps, batched, jobs=2))
+    print(f"{sizes:,} bytes by add, {os.path.getsize(batched):,} by batch archive -j 2")
+    seconds("list", lambda: members(store))
+    seconds("verify", lambda: verify(store))
+    seconds("rm of half", lambda: remove(store, ["*[02468]"]))
+    packing = seconds("compact", lambda: compact(store))
+    assert os.path.getsize(batched) < 1.1 * sizes
+    assert by_one < 1.5 * one_by_one and packing < one_by_one / 4

@@ -12,7 +12,22 @@ from typing import Any
 import pytest
 
 from fastprof.core.errors import FastprofError, FormatError, UsageError
-from fastprof.formats.archive.sections import BASED, INDEX, ROWS, TABLES, Codec
+from fastprof.formats.archive import cbor
+from fastprof.formats.archive.index import read_stored
+from fastprof.formats.archive.sections import (
+    BASED,
+    END,
+    INDEX,
+    MEMBER,
+    PARTS,
+    ROWS,
+    TABLES,
+    Codec,
+    Section,
+    scan,
+    trailer,
+    with_header,
+)
 from fastprof.verbs import adding, compact
 from fastprof.verbs import store as archive_store
 from tests.reference import archive as reference
@@ -282,11 +297,89 @@ def test_reading_goes_on_while_the_store_is_made_anew(tmp_path: Path) -> None:
         old = [member.name for member in archive.members]
         compact.remove(str(store), ["graph/*"])
         compact.compact(str(store))
-        from fastprof.formats.archive.index import read_stored
-        from fastprof.formats.archive.sections import scan
-
         for section in scan(source.read_at, 16, archive.end):
             assert not isinstance(section, ValueError)
             read_stored(source, section)
     assert sorted(old) == sorted(dumps)
     assert sorted(names(store)) == sorted(name for name in dumps if not name.startswith("graph"))
+
+
+def test_one_flipped_byte_is_an_error_or_none(tmp_path: Path) -> None:
+    """Of whatever the index, the heads and the ends of profiles say: never another exception, and the store stays."""
+    store = tmp_path / "s.fpa"
+    dumps = _store(store, 2, 20)
+    whole = store.read_bytes()
+    kinds = (ROWS, TABLES)
+    places = [at for s in sections(whole) if s.type not in kinds for at in range(s.offset, s.offset + s.nbytes)]
+    said = 0
+    for at in [*range(16), *places[::3], *range(len(whole) - 16, len(whole))]:
+        damaged = whole[:at] + bytes((whole[at] ^ 1 << at % 8,)) + whole[at + 1 :]
+        store.unlink()
+        store.write_bytes(damaged)
+        for look in (archive_store.members, archive_store.facts, compact.verify, compact.compact):
+            try:
+                found: Any = look(str(store))
+            except FastprofError:
+                said += 1
+                assert store.read_bytes() == damaged
+            else:
+                said += look is compact.verify and found != []
+        try:
+            compact.remove(str(store), ["graph/0"])
+        except FastprofError:
+            said += 1
+    assert said > len(places) / 3
+    store.write_bytes(whole)
+    _holds(store, dumps)
+    assert os.listdir(tmp_path) == ["s.fpa"]
+
+
+def test_what_an_index_says_is_checked(tmp_path: Path) -> None:
+    """With right checksums, as somebody hostile would make them."""
+
+    def store_of(changes: dict[int, Any], number: int = 0) -> Path:
+        """A store whose MEMBER, PARTS or END say something else."""
+        path = tmp_path / "s.fpa"
+        path.unlink(missing_ok=True)
+        data = (tmp_path / "whole.fpa").read_bytes()
+        out, offsets = bytearray(data[:16]), []
+        for section in [s for s in sections(data) if s.type != INDEX]:
+            stored = data[section.offset + 24 : section.offset + section.nbytes]
+            if section.type in changes:
+                raw = cbor.dumps(changes[section.type])
+                section = Section(0, section.type, 0, section.member, len(raw), len(raw), 0)
+                stored = raw
+            offsets.append((section.type, len(stored) + 24))
+            out += with_header(section, section.member, stored)
+        types, sizes = bytes(type_ for type_, _ in offsets), [size for _, size in offsets]
+        entry = [0, "a", "graph", 16, types, sizes, [[20, [0], [], []]]]
+        raw = cbor.dumps([None, entry])
+        index = len(out)
+        out += with_header(Section(0, INDEX, 1, number, len(raw), len(raw), 0), number, raw) + trailer(index)
+        path.write_bytes(out)
+        return path
+
+    (tmp_path / "whole.fpa").write_bytes(write_archive(graph, rows=20)[0])
+    assert archive_store.members(str(store_of({})))[0]["rows"] == 20
+    for changes in (
+        {MEMBER: {"format": 3}},
+        {MEMBER: []},
+        {PARTS: [1]},
+        {PARTS: [[0, {"value_types": 3}]]},
+        {PARTS: {}},
+        {END: {"totals": ["x"]}},
+    ):
+        with pytest.raises(FormatError, match=r"s\.fpa: archive: at byte"):
+            archive_store.members(str(store_of(changes)))
+    far = store_of({MEMBER: {"format": "x\x1b", "mtime": (1 << 64) - 1, "nbytes": 0}})
+    assert archive_store.members(str(far))[0]["format"] == "x\x1b"
+    assert archive_store.date((1 << 64) - 1) and archive_store.date(-(1 << 63))
+    # no number is left
+    full = store_of({}, 0xFFFFFFFF)
+    before = full.read_bytes()
+    with pytest.raises(FastprofError, match="no number is left"):
+        _add(full, "b", write_archive(graph, rows=20)[0])
+    assert full.read_bytes() == before
+    compact.compact(str(full))
+    _add(full, "b", write_archive(graph, rows=20)[0])
+    assert names(full) == ["a", "b"]

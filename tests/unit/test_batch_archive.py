@@ -168,7 +168,7 @@ def test_a_dry_run_and_wrong_usage(tmp_path: Path, capsys: pytest.CaptureFixture
     assert not store.exists()
     (inputs / "host2").mkdir()
     (inputs / "host2" / "0.callgrind").write_text(DUMP.format(0, 1))
-    with pytest.raises(UsageError, match="would both be called '0.callgrind'"):
+    with pytest.raises(UsageError, match=r"would both be called '0\.callgrind'"):
         fastprof.batch_archive([inputs / "host0", inputs / "host2"], store)
     with pytest.raises(UsageError, match="plain file, not compressed"):
         fastprof.batch_archive(inputs, tmp_path / "s.fpa.gz")
