@@ -37,7 +37,7 @@ from fastprof.formats.archive.sections import (
     with_header,
 )
 from fastprof.formats.archive.write import ArchiveWriter, BaseOf, empty, packed_index
-from fastprof.verbs.inputs import Failed, Progress, expand, open_reader
+from fastprof.verbs.inputs import Failed, Progress, expand, in_store, open_reader
 from fastprof.verbs.store import located, locked, open_store
 
 Key = tuple[str, int, int]  # of a section: view, type, rank among those of its type in its profile
@@ -385,10 +385,11 @@ def add(
 ) -> Report:
     """Add profiles to the store at `path`, see `adding`.
 
-    A file is called by its name, one in a directory by its path in there, a single one by `name` if that is given.  A
-    name that is taken is an error, before anything is added; with `skip_existing` the input is left out, with `replace`
-    it takes the place of what has its name.  With `keep_going` inputs that cannot be added are left out, which the
-    report counts as losses.  `report.facts` has how many were added, replaced and left out.
+    A file is called by its name, one in a directory by its path in there, a profile of a store as it is there, a single
+    one by `name` if that is given.  A name that is taken is an error, before anything is added; with `skip_existing`
+    the input is left out, with `replace` it takes the place of what has its name.  With `keep_going` inputs that cannot
+    be added are left out, which the report counts as losses.  `report.facts` has how many were added, replaced and
+    left out.
     Errors: FastprofError and its subclasses; what was added before is in the store.
     """
     if skip_existing and replace:
@@ -434,12 +435,7 @@ def _named(path: str, inputs: Sequence[str], name: str | None, report: Report, f
         if os.path.exists(path) and os.path.exists(input_) and os.path.samefile(path, input_):
             report.warn(f"{input_}: is the store itself, and is left out")
             continue
-        folder = max((f for f in folders if input_.startswith(os.path.join(f, ""))), key=len, default="")
-        each = os.path.relpath(input_, folder) if folder else os.path.basename(os.path.normpath(shown(input_)))
-        if name is not None:
-            each = name
-        elif input_ == "-":
-            raise UsageError("standard input has no name: give one with --name")
+        each = _name_of(input_, folders) if name is None else name
         if each in named:
             if name is not None:
                 raise UsageError("--name names one INPUT, but there are several")
@@ -447,6 +443,17 @@ def _named(path: str, inputs: Sequence[str], name: str | None, report: Report, f
             raise UsageError(f"{both} would both be called {each!r}: give a directory that has both")
         named[each] = input_
     return named
+
+
+def _name_of(input_: str, folders: Sequence[str]) -> str:
+    """What an input is called in a store.  Errors: UsageError for standard input."""
+    if input_ == "-":
+        raise UsageError("standard input has no name: give one with --name")
+    at = in_store(input_)
+    if at is not None:
+        return at[1]
+    folder = max((f for f in folders if input_.startswith(os.path.join(f, ""))), key=len, default="")
+    return os.path.relpath(input_, folder) if folder else os.path.basename(os.path.normpath(shown(input_)))
 
 
 def write_piece(

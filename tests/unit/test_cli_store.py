@@ -177,6 +177,27 @@ def test_profiles_of_a_store_are_inputs_of_every_verb(runs: Path, capfdbinary: A
     assert sum(len(batch) for batch in fastprof.open(one)) == 1
 
 
+def test_profiles_of_a_store_are_inputs_of_a_batch(runs: Path) -> None:
+    archive("add", "s.fpa", "runs")
+    assert fastprof.batch_convert("s.fpa:host1/*", "out", to="folded").statuses == {"ok": 3}
+    assert Path("out/host1/1.callgrind.folded").read_text() == "host1_f1 10\n"
+    assert fastprof.batch_convert("s.fpa:host1/*", "out", to="folded").earlier == 3
+    (runs / "host1" / "1.callgrind").write_text(DUMP.format("f", 11))
+    archive("add", "s.fpa", "runs", "--replace")
+    assert fastprof.batch_convert("s.fpa:host1/*", "out", to="folded").earlier == 0
+    assert Path("out/host1/1.callgrind.folded").read_text() == "f 11\n"
+    report = fastprof.batch_archive("s.fpa:host1/*", "t.fpa")
+    assert report.statuses == {"ok": 3} and sorted(names("t.fpa")) == NAMES[:3]
+
+
+def test_profiles_of_a_store_are_added_to_another_under_their_names(runs: Path) -> None:
+    archive("add", "s.fpa", "runs")
+    archive("add", "t.fpa", "s.fpa:host1/*", "runs/host2/1.callgrind")
+    assert names("t.fpa") == [*NAMES[:3], "1.callgrind"]
+    fastprof.convert("t.fpa:host1/2*", "x.folded")
+    assert Path("x.folded").read_text() == "host1_f2 100\n"
+
+
 def test_merging_profiles_of_a_store_opens_one_at_a_time(runs: Path) -> None:
     for i in range(300):
         (runs / "host1" / f"{i}.callgrind").write_text(DUMP.format("f", 1))

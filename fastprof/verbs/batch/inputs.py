@@ -14,7 +14,7 @@ from fastprof.core._typing import Any, NamedTuple
 from fastprof.core.errors import FastprofError, UsageError
 from fastprof.core.remote import is_url, shown
 from fastprof.core.sink import Sink
-from fastprof.verbs.inputs import Failed, expand
+from fastprof.verbs.inputs import Failed, expand, in_store
 
 
 class File(NamedTuple):
@@ -37,6 +37,7 @@ def find(
 
         runs            runs/host1/a.prof  ->  host1/a.prof
         runs/host1/*    runs/host1/a.prof  ->  runs/host1/a.prof
+        s.fpa:host1/*   s.fpa:host1/a.prof ->  host1/a.prof
 
     `include` and `exclude` are patterns for these names, or for their last part if they have no "/".
     Errors: UsageError; a folder that cannot be read is given to `failed`.
@@ -47,7 +48,7 @@ def find(
     refuse_urls(*given)
     folders = [path for path in given if os.path.isdir(path) and not formats.of_directory(path)]
     named = expand([path for path in given if path not in {*folders}], warn, failed)
-    names = {(os.path.abspath(path), _relative(path)) for path in named}
+    names = {_placed(path) for path in named}
     for folder in folders:
         below = expand([folder], warn, failed)
         names |= {(os.path.abspath(path), os.path.relpath(path, folder)) for path in below}
@@ -59,6 +60,12 @@ def refuse_urls(*paths: str) -> None:
     """What is done is known by the sizes and times of files, which are looked at often."""
     for path in filter(is_url, paths):
         raise UsageError(f"{shown(path)}: a batch is of files; `fastprof convert` and `merge` take URLs")
+
+
+def _placed(path: str) -> tuple[str, str]:
+    """The absolute path of an input, and its name.  A profile of a store has its own name."""
+    store, name = in_store(path) or ("", path)
+    return (f"{os.path.abspath(store)}:{name}" if store else os.path.abspath(path)), _relative(name)
 
 
 def _relative(path: str) -> str:
@@ -74,7 +81,11 @@ def _chosen(name: str, include: Sequence[str], exclude: Sequence[str]) -> bool:
 
 
 def _state(path: str) -> tuple[int, int]:
-    """Size and time of a file, or of all in a folder together.  0 and 0 if it is gone, which reading it will say."""
+    """Size and time of a file, of all in a folder together, or of the store that a profile is in.
+
+    0 and 0 if it is gone, which reading it will say.
+    """
+    path, _ = in_store(path) or (path, "")
     try:
         if not os.path.isdir(path):
             status = os.stat(path)
