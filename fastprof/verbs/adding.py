@@ -269,7 +269,7 @@ class Adding:
     def remove(self, name: str) -> None:
         """Take a profile out of the store.  Its bytes stay in the file: others may be stored against them."""
         number = self._numbers.pop(name)
-        if any(member.number == number for member in self._added):
+        if self._added and number >= self._added[0].number:  # numbers ascend
             self._added = [member for member in self._added if member.number != number]
         else:
             self._removed.add(number)

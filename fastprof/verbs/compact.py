@@ -44,7 +44,7 @@ def compact(path: str, done: Done = lambda name, n, of: None) -> tuple[int, int]
     """
     with locked(path, create=False) as (file, _), open_store(path) as (source, archive):
         there = os.path.realpath(path)  # a symbolic link stays one
-        # One name, so that what a process left behind that was killed is written over.  The lock keeps others away.
+        # One name, so that what a process left behind that was killed can be removed.  The lock keeps others away.
         new = os.path.join(os.path.dirname(there), f".{os.path.basename(there)}.compact")
         try:
             try:
@@ -62,7 +62,9 @@ def compact(path: str, done: Done = lambda name, n, of: None) -> tuple[int, int]
 
 def _copy(path: str, source: Source, archive: Archive, new: str, mode: int, done: Done) -> int:
     """Write the profiles of a store to the file `new`.  Returns its size."""
-    with open(new, "w+b", buffering=0) as file:
+    with suppress(FileNotFoundError):
+        os.unlink(new)
+    with open(new, "x+b", buffering=0) as file:
         os.fchmod(file.fileno(), mode)
         file.write(empty())
         with open_store(new) as (written, nothing), located(path):

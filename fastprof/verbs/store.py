@@ -60,7 +60,8 @@ def chosen(path: str, archive: Archive, patterns: Iterable[str]) -> list[Member]
 def names(path: str, patterns: Iterable[str] = (), *, lenient: bool = False) -> list[str]:
     """The names of the profiles in a store that `patterns` choose.  Errors: FastprofError and its subclasses."""
     with open_store(path, lenient=lenient) as (_, archive):
-        return [member.name for member in chosen(path, archive, patterns)]
+        # without an index what was replaced is found, too
+        return [*dict.fromkeys(member.name for member in chosen(path, archive, patterns))]
 
 
 SORTS: dict[str, Callable[[dict[str, Any]], Any]] = {
