@@ -22,17 +22,17 @@ from fastprof.bridges.sum import to_sum
 from fastprof.bridges.tables import Arcs, Paths, Table, streamed
 from fastprof.core._c import ffi, lib
 from fastprof.core._typing import Any, ClassVar
-from fastprof.core.cores import cores_of
 from fastprof.core.engine import EVERYTHING, Holds
 from fastprof.core.errors import UsageError, check_sums
 from fastprof.core.model import Batch, Model, Part, ValueType
-from fastprof.core.options import Options
+from fastprof.core.options import Options, cores_of
 from fastprof.core.owner import owned
 from fastprof.core.parts import merge_parts
 from fastprof.core.report import Report
 from fastprof.core.version import __version__
 
 _STACKS = 1 << 14  # that the model has at a time, if nobody needs more
+_MOST_TABLES = 8  # one thread does not read fast enough for more
 
 
 def _value_types(tree: bool, in_ticks: bool) -> list[ValueType]:
@@ -140,7 +140,7 @@ class _Machine:
         self._repairs: dict[str, int] = {}
         self._ticks_per_second = 0  # 0: times are in ticks
         self._in_ticks = options[TIME_UNIT] == "ticks"
-        self._cores = cores_of(options)
+        self._cores = min(cores_of(options), _MOST_TABLES)
         # a table is fast with as much memory as one core's; a limit that was asked for is that of all of them
         self._limit = options[MAX_MEMORY] // (self._cores if MAX_MEMORY in options else 1)
         self._whole = self._new(0, 0)

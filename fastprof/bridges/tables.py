@@ -155,4 +155,4 @@ def streamed(merge: Merge, item: str, threads: ExitStack | None) -> Pull:
     chunk = ffi.new(f"{item}[]", n)
     ahead = Ahead(lambda: bytes(ffi.buffer(chunk, merge.pull(chunk, n) * size)))
     threads.callback(ahead.stop)
-    return lambda to, n: ahead.take(memoryview(ffi.buffer(to, n * size))) // size
+    return lambda to, n: ahead.readinto(memoryview(ffi.buffer(to, n * size))) // size

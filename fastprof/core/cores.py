@@ -6,26 +6,12 @@ What takes long here is C code, which runs without the interpreter lock.  All th
 
 from __future__ import annotations
 
-import os
 import threading
+from collections import deque
 from collections.abc import Callable
 from queue import SimpleQueue
 
 from fastprof.core._typing import Any
-from fastprof.core.options import CORES, Options
-
-
-def cores_of(options: Options) -> int:
-    """How many threads may work at a time."""
-    return options[CORES] or available()
-
-
-def available() -> int:
-    """The cores that this process may use."""
-    try:
-        return len(os.sched_getaffinity(0))
-    except AttributeError:  # not on every system
-        return os.cpu_count() or 1
 
 
 def begin(work: Callable[..., None], *arguments: Any) -> threading.Thread:
@@ -38,7 +24,7 @@ def begin(work: Callable[..., None], *arguments: Any) -> threading.Thread:
 class Ahead:
     """What `make` returns piece by piece, b"" at the end, made a few pieces ahead in a thread of its own.
 
-    What `make` raises is raised in its place by `take`.
+    What `make` raises is raised in its place by `readinto`.
     """
 
     def __init__(self, make: Callable[[], bytes], pieces: int = 4) -> None:
@@ -63,7 +49,7 @@ class Ahead:
                 return
             self._made.put(piece)
 
-    def take(self, into: memoryview) -> int:
+    def readinto(self, into: memoryview) -> int:
         """Fill `into` with what comes next; the number of bytes, 0 at the end."""
         if not self._piece and not self._ended:
             got = self._made.get()
@@ -78,8 +64,87 @@ class Ahead:
         self._piece = self._piece[n:]
         return n
 
+    def read(self, n: int) -> bytes:
+        data = bytearray(n)
+        return bytes(data[: self.readinto(memoryview(data))])
+
     def stop(self) -> None:
         """End the thread, whether it is done or not."""
         self._stopped = self._ended = True
         self._room.release()
         self._thread.join()
+
+
+class Beside:
+    """A compressor, to which is written in a thread of its own once there is much to write.
+
+    `stream` appends what it makes to `made`, and the caller's thread passes that on to `target`: so whatever happens
+    there happens in the caller's thread, and does so in `write` or `close`.
+    """
+
+    _FEW = 1 << 20  # bytes for which a thread is not worth while
+    _PIECES = 8  # that are written and not yet compressed
+
+    def __init__(self, stream: Any, made: deque[bytes], target: Any) -> None:
+        self._stream, self._made, self._target = stream, made, target
+        self._given: SimpleQueue[bytes | None] = SimpleQueue()
+        self._room = threading.Semaphore(self._PIECES)
+        self._nbytes = 0
+        self._thread: threading.Thread | None = None
+        self._stopped = False
+        self._error: BaseException | None = None
+
+    def write(self, data: memoryview) -> None:
+        if self._thread is None:
+            self._stream.write(data)
+            self._nbytes += len(data)
+            if self._nbytes > self._FEW:
+                self._thread = begin(self._work)
+        else:
+            self._room.acquire()
+            self._given.put(bytes(data))
+        self._pass_on()
+
+    def _work(self) -> None:
+        while (piece := self._given.get()) is not None:
+            try:
+                if not self._stopped:
+                    self._stream.write(piece)
+            except BaseException as error:
+                self._error, self._stopped = error, True
+            self._room.release()
+
+    def _pass_on(self) -> None:
+        if self._error:
+            raise self._error
+        while self._made:
+            self._target.write(self._made.popleft())
+
+    def _wait(self) -> None:
+        if self._thread is not None:
+            self._given.put(None)
+            self._thread.join()
+            self._thread = None
+
+    def close(self) -> None:
+        """Write what is left."""
+        self._wait()
+        self._pass_on()
+        self._stream.close()
+        self._pass_on()
+
+    def stop(self) -> None:
+        """End the thread; nobody wants the rest."""
+        self._stopped = True
+        self._wait()
+
+
+class Made(deque[bytes]):
+    """What a compressor writes to, see Beside."""
+
+    def write(self, data: bytes | memoryview) -> int:
+        self.append(bytes(data))
+        return len(data)
+
+    def flush(self) -> None:
+        """There is nothing behind it."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 
 from fastprof.core._c import ffi, lib
 from fastprof.core._typing import Any, ClassVar, NamedTuple
@@ -302,6 +302,10 @@ def read(reader: Reader, capacity: int | None = None) -> Iterator[Batch]:
 
 def write(batches: Iterable[Batch], writer: Writer) -> None:
     """Batches -> Sink.  The caller commits the sink."""
-    writer.put_all(batches)
+    try:
+        writer.put_all(batches)
+    finally:
+        if isinstance(batches, Generator):
+            batches.close()  # after an error, too: it may have threads
     writer.end()
     writer.drain()

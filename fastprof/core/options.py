@@ -376,6 +376,18 @@ CORES: Option[int | None] = Option(
     "threads of the input",
 )
 
+
+def cores_of(options: Options) -> int:
+    """How many threads may work at a time."""
+    asked = options[CORES]
+    if asked is not None:
+        return asked
+    try:
+        return len(os.sched_getaffinity(0))
+    except AttributeError:  # not on every system
+        return os.cpu_count() or 1
+
+
 # Which rows to keep.  A reader that selects by one of these itself says so (Reader.selects); the rows of the others go
 # through an operator.  docs/bridges.md says for each view what they mean.
 TIME_RANGE: Option[tuple[int, int] | None] = Option(

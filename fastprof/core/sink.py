@@ -47,7 +47,7 @@ class _Counted:
 class _Gzip:
     """Compresses with gzip.  isal's own file object takes 5 ms to import, a tenth of a short conversion."""
 
-    def __init__(self, file: _Counted) -> None:
+    def __init__(self, file: Any) -> None:
         from isal import isal_zlib
 
         self._file = file
@@ -60,6 +60,23 @@ class _Gzip:
         self._file.write(self._deflate.flush())
 
 
+def _compressor(target: Any, kind: str) -> Any:
+    """A stream that is written to, and compresses that into `target`."""
+    if kind == ".gz":
+        return _Gzip(target)
+    if kind == ".zst":
+        import zstandard
+
+        return zstandard.ZstdCompressor(level=3).stream_writer(target, closefd=False)
+    if kind == ".xz":
+        import lzma
+
+        return lzma.open(target, "wb")
+    import bz2
+
+    return bz2.open(target, "wb")
+
+
 class Sink:
     """Where output goes: a file or an object behind a URL that appears whole or not at all, standard output, or a file
     object, which stays open.
@@ -70,14 +87,20 @@ class Sink:
     target's name; leaving the `with` block without it removes the file.  The
     target's suffix chooses the compression.
 
-    With `durable` False `commit` leaves it to the caller to get the file to disk.
+    With `durable` False `commit` leaves it to the caller to get the file to disk.  With more than one of `cores` much
+    output is compressed in a thread of its own.
 
     With `budget` no more than so many bytes are written, before compression; what is beyond is only counted, in
     `written`, and `commit` refuses it.  Then standard output and the like get nothing before `commit`, either.
     """
 
     def __init__(
-        self, path: str | os.PathLike[str] | IO[bytes], budget: int | None = None, *, durable: bool = True
+        self,
+        path: str | os.PathLike[str] | IO[bytes],
+        budget: int | None = None,
+        *,
+        durable: bool = True,
+        cores: int = 1,
     ) -> None:
         self.path: str | None = None
         self._target: str | None = None  # of a file that appears by `commit`
@@ -104,11 +127,13 @@ class Sink:
         self.written = 0
         self.budget = budget
         self._durable = durable
+        self._cores = cores
         self._real: Any = None  # what gets the bytes at the end, if `_raw` only holds them
         if budget is not None and self._target is None and self._upload is None:
             self._real, self._raw = self._raw, temporary_file()
         self._stream = self._raw
         self._packed: Any = None
+        self._beside: Any = None
         try:
             self._compress(compression)
         except BaseException:
@@ -148,20 +173,13 @@ class Sink:
         if not kind:
             return
         self._packed = _Counted(self._raw)
-        if kind == ".gz":
-            self._stream = _Gzip(self._packed)
-        elif kind == ".zst":
-            import zstandard
+        if self._cores == 1:
+            self._stream = _compressor(self._packed, kind)
+            return
+        from fastprof.core.cores import Beside, Made
 
-            self._stream = zstandard.ZstdCompressor(level=3).stream_writer(self._packed, closefd=False)
-        elif kind == ".xz":
-            import lzma
-
-            self._stream = lzma.open(self._packed, "wb")
-        elif kind == ".bz2":
-            import bz2
-
-            self._stream = bz2.open(self._packed, "wb")
+        made = Made()
+        self._beside = self._stream = Beside(_compressor(made, kind), made, self._packed)
 
     def gzip(self) -> None:
         """Compress with gzip from here on, unless the name already chose a compression."""
@@ -245,6 +263,8 @@ class Sink:
 
     def _discard(self) -> None:
         """Remove a file, or the parts of an object, that was not committed."""
+        if self._beside is not None:
+            self._beside.stop()
         if self._real is not None:
             self._raw.close()
             self._raw, self._real = self._real, None

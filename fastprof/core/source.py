@@ -6,6 +6,7 @@ import os
 import stat
 import sys
 from collections.abc import Callable
+from functools import partial
 
 from fastprof.core._typing import IO, TYPE_CHECKING, Any
 from fastprof.core.errors import FastprofError, FileError
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 
 WINDOW = 256 * 1024
 _SHRUNK = "became shorter while it was read"
+_FEW = 1 << 20  # decompressed bytes for which a thread is not worth while
 
 
 class _Rejoined:
@@ -68,6 +70,7 @@ class Source:
     `head` is empty and `size` unknown.
     With `lost`, a damaged compressed stream ends at the damage instead, and
     `lost` is called with the name under which to count that.
+    With more than one of `cores` a large compressed file is decompressed ahead of the window, in a thread of its own.
     """
 
     def __init__(
@@ -76,6 +79,7 @@ class Source:
         name: str | None = None,
         *,
         lost: Callable[[str], None] | None = None,
+        cores: int = 1,
     ) -> None:
         from fastprof.core._c import ffi
 
@@ -97,6 +101,10 @@ class Source:
         self.again = self.seekable or self.folder is not None or self.identity is not None
         self.size: int | None = self._raw_size() if self.seekable and self.folder is None else None
         self.compressed_size = self._raw.size if isinstance(self._raw, Download) else self.size
+        self._ahead: Any = None
+        # a thread that waits for a pipe or the network cannot be ended, and losses are counted where they are met
+        is_file = self.seekable and self.path is not None and not isinstance(self._raw, Download)
+        self._may_read_ahead = cores > 1 and lost is None and is_file
         try:
             self._peel()
         except BaseException:
@@ -232,6 +240,7 @@ class Source:
             self._attach()
             view = self._view
         in_.pos, in_.n = 0, tail
+        self._read_ahead(self._at)
         room = len(view) - tail
         if self._end is not None:
             room = min(room, self._end - self._at)
@@ -249,6 +258,14 @@ class Source:
         in_.eof = self._end is not None and self._at >= self._end
         if self._progress is not None:
             self._progress(self._raw_position())
+
+    def _read_ahead(self, read: int) -> None:
+        """Begin with it when so many bytes were read, if that is much."""
+        if self._may_read_ahead and self.compression and read >= _FEW:
+            from fastprof.core.cores import Ahead
+
+            self._may_read_ahead = False
+            self._stream = self._ahead = Ahead(partial(self._stream.read, WINDOW))
 
     def _check_end(self) -> None:
         """A file of known size must end there.  Errors: FastprofError, unless losses are counted."""
@@ -312,12 +329,15 @@ class Source:
             part: bytes | memoryview = self._view[in_.pos : in_.n] or self._read_some(WINDOW)
             while part:
                 # a full disk takes a part of it first, and says so the next time
-                part = part[spooled.write(part) :] or self._read_some(WINDOW)
+                part = part[spooled.write(part) :]
+                self._read_ahead(spooled.tell())
+                part = part or self._read_some(WINDOW)
         except BaseException as error:
             spooled.close()
             if isinstance(error, OSError):
                 raise temporary_failed(error) from None
             raise
+        self._stop()
         if self._mine:
             self._raw.close()
         self._raw, self._stream, self._mine = spooled, spooled, True
@@ -364,8 +384,14 @@ class Source:
     def close(self) -> None:
         if self._progress is not None:
             self._closed()
+        self._stop()
         if self._mine:
             self._raw.close()
+
+    def _stop(self) -> None:
+        if self._ahead is not None:
+            self._ahead.stop()
+            self._ahead = None
 
     def __enter__(self) -> Source:
         return self

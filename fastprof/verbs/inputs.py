@@ -14,7 +14,7 @@ from fastprof.core._typing import Any
 from fastprof.core.engine import Input, Reader
 from fastprof.core.errors import FastprofError, UsageError
 from fastprof.core.model import Batch, Model
-from fastprof.core.options import LENIENT, Options
+from fastprof.core.options import LENIENT, Options, cores_of
 from fastprof.core.remote import below, is_url
 from fastprof.core.report import Report
 from fastprof.core.source import Source
@@ -51,7 +51,7 @@ def _opened(path: Any, options: Options, report: Report) -> tuple[Source, Option
     handler = lost if options[LENIENT] else None
     at = in_store(path)
     if at is None:
-        return Source(path, lost=handler), options
+        return Source(path, lost=handler, cores=cores_of(options)), options
     if MEMBER in options:
         raise UsageError(f"{path}: names a profile of the archive, and so does {MEMBER.flag}")
     store, name = at

@@ -11,7 +11,7 @@ from fastprof.core._typing import TYPE_CHECKING, Any
 from fastprof.core.engine import Format, Writer, write
 from fastprof.core.errors import Outgrown, UsageError, inputs_of
 from fastprof.core.model import Batch, Model
-from fastprof.core.options import BUDGET, SPLIT, Options
+from fastprof.core.options import BUDGET, SPLIT, Options, cores_of
 from fastprof.core.remote import shown
 from fastprof.core.report import Report
 from fastprof.core.sink import Sink
@@ -49,6 +49,7 @@ class Outputs:
         self._model, self._options, self._report = model, options, report
         self._budget = (options[BUDGET] or target.budget.nbytes) if target.budget else None
         self._split = options[SPLIT] if target.budget else None
+        self._cores = cores_of(options)
         if self._split:
             if view != "timeline" and self._split != "thread":
                 raise UsageError(
@@ -69,7 +70,11 @@ class Outputs:
         self._files: list[dict[str, Any]] = []
         self._stack = ExitStack()
         # at once, because it may not be possible
-        self._first: Sink | None = self._stack.enter_context(Sink(output, self._budget, durable=durable))
+        self._first: Sink | None = self._new(output)
+
+    def _new(self, path: Any) -> Sink:
+        cores = 1 if self._split else self._cores  # all files stay open until all are there
+        return self._stack.enter_context(Sink(path, self._budget, durable=self._durable, cores=cores))
 
     def write(self, rows: Iterator[Batch]) -> Writer:
         """Write all rows.  The writer, or of several the one that has written most.
@@ -117,7 +122,7 @@ class Outputs:
     ) -> tuple[Sink, Writer]:
         sink = self._first if self._first and path == self._output else None
         self._first = None
-        sink = sink or self._stack.enter_context(Sink(path, self._budget, durable=self._durable))
+        sink = sink or self._new(path)
         writer = self._target.writer_class()(self._model, sink, self._options, report)
         writer.view, writer.first_time = self._view, first_time
         write(rows, writer)

@@ -12,13 +12,17 @@ import pytest
 
 import fastprof
 from fastprof.bridges import divided, spill, tables
-from fastprof.core import engine
+from fastprof.core import cores, engine, source
 from fastprof.core.errors import FastprofError
+from fastprof.core.sink import Sink
 from tests.support.xraylog import FdrLog
 
 CORPUS = Path(__file__).parents[1] / "corpus" / "xray"
 FILES = sorted(CORPUS.glob("*/*.xray"))
 CORES = (1, 2, 3, 8)
+
+
+SUFFIXES = (".gz", ".zst", ".xz", ".bz2")
 
 
 @pytest.fixture(autouse=True)
@@ -28,6 +32,10 @@ def everything_is_many(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setattr(tables, "_LEAST_ARCS", 8)
     monkeypatch.setattr(tables, "_STREAM", 256)
     monkeypatch.setattr(spill, "MOST_RUNS", 3)
+    monkeypatch.setattr(cores.Beside, "_FEW", 1000)
+    monkeypatch.setattr(source, "_FEW", 1000)
+    monkeypatch.setattr(source, "WINDOW", 4096)
+    monkeypatch.setattr(engine, "DRAIN", 1000)
     monkeypatch.setitem(engine.CAPACITY, "timeline", 37)
     before = threading.active_count()
     yield
@@ -45,10 +53,10 @@ def outcome(log: Path, output: Path, **options: Any) -> tuple[Any, ...]:
     return output.read_bytes(), report.as_dict()
 
 
-def same_for_all(log: Path, folder: Path, suffix: str, cores: tuple[int, ...] = CORES, **options: Any) -> Any:
+def same_for_all(log: Path, folder: Path, suffix: str, several: tuple[int, ...] = CORES, **options: Any) -> Any:
     output = folder / f"out{suffix}"
-    first, *others = (outcome(log, output, cores=n, **options) for n in cores)
-    for n, other in zip(cores[1:], others, strict=True):
+    first, *others = (outcome(log, output, cores=n, **options) for n in several)
+    for n, other in zip(several[1:], others, strict=True):
         assert other == first, f"{log.name}{suffix} {options}: --threads {n}"
     return first
 
@@ -175,6 +183,91 @@ def test_interrupted(
 
     monkeypatch.setattr(target, name, interrupted)
     monkeypatch.setitem(engine.CAPACITY, "graph", 50)
-    with pytest.raises(kind, match="now"):
+    before = threading.active_count()
+    with pytest.raises(kind, match="now") as found:
         fastprof.convert(big_log, tmp_path / "o.callgrind", cores=3, max_memory=1)
+    assert threading.active_count() == before, f"a thread is left by {found}"
+    assert not any(tmp_path.iterdir())
+
+
+# ---- compression ----
+
+
+@pytest.fixture
+def threads(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """What is begun in threads."""
+    begun: list[str] = []
+    begin = cores.begin
+
+    def counted(work: Any, *arguments: Any) -> threading.Thread:
+        begun.append(work.__qualname__)
+        return begin(work, *arguments)
+
+    monkeypatch.setattr(cores, "begin", counted)
+    monkeypatch.setattr(divided, "begin", counted)
+    return begun
+
+
+def compressed(log: Path, folder: Path, suffix: str) -> Path:
+    path = folder / f"{log.name}{suffix}"
+    with Sink(path) as sink:
+        sink.write(log.read_bytes())
+        sink.commit()
+    return path
+
+
+@pytest.mark.parametrize("suffix", SUFFIXES)
+def test_compression_in_threads(big_log: Path, suffix: str, tmp_path: Path, threads: list[str]) -> None:
+    path = compressed(big_log, tmp_path, suffix)
+    same_for_all(path, tmp_path, f".callgrind{suffix}", (1, 2))
+    assert {*threads} == {"Divided._work", "Ahead._work", "Beside._work"}
+    assert threads.count("Beside._work") == 1
+
+
+@pytest.mark.parametrize("suffix", SUFFIXES)
+@pytest.mark.parametrize("lenient", [False, True])
+def test_damaged_compression(big_log: Path, suffix: str, lenient: bool, tmp_path: Path) -> None:
+    path = compressed(big_log, tmp_path, suffix)
+    data = bytearray(path.read_bytes())
+    for damaged in (data[: len(data) // 2], data + b"garbage", data[:-500] + bytes([data[-500] ^ 255]) + data[-499:]):
+        path.write_bytes(damaged)
+        found = same_for_all(path, tmp_path, ".folded", lenient=lenient)
+        # of bzip2 nothing can be read before the end of a block
+        assert isinstance(found[0], bytes) is lenient or suffix == ".bz2"
+
+
+@pytest.mark.parametrize("suffix", SUFFIXES)
+@pytest.mark.parametrize("kind", [OSError(28, "No space left on device"), KeyboardInterrupt("now"), BrokenPipeError()])
+def test_a_target_that_fails(
+    big_log: Path, suffix: str, kind: BaseException, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It does so in the thread that called, and nothing is left."""
+    import fastprof.core.sink
+
+    whole, calls = fastprof.core.sink._write_whole, iter(range(1 << 30))
+
+    def failing(raw: Any, view: memoryview) -> None:
+        assert threading.current_thread() is threading.main_thread()
+        if next(calls) == 3:
+            raise kind
+        whole(raw, view)
+
+    monkeypatch.setattr(fastprof.core.sink, "_write_whole", failing)
+    with pytest.raises((FastprofError, KeyboardInterrupt, BrokenPipeError)) as found:
+        fastprof.convert(big_log, tmp_path / f"o.trace.json{suffix}", cores=2)
+    if isinstance(kind, OSError) and kind.errno:
+        assert str(found.value).endswith(": No space left on device")
+    assert not any(tmp_path.iterdir())
+
+
+def test_a_compressor_that_fails(big_log: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    work = cores.Beside._work
+
+    def failing(self: Any) -> None:
+        monkeypatch.setattr(self, "_stream", None)
+        work(self)
+
+    monkeypatch.setattr(cores.Beside, "_work", failing)
+    with pytest.raises(AttributeError):
+        fastprof.convert(big_log, tmp_path / "o.trace.json.gz", cores=2)
     assert not any(tmp_path.iterdir())

@@ -61,7 +61,7 @@ def convert_one(job: Job) -> Record:
             job["from"],
             job["to"],
             None,
-            job["options"],
+            {"cores": 1, **job["options"]},  # the others have a job of their own
             durable=job["durable"],
             idle=idle,
         )
