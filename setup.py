@@ -5,6 +5,7 @@ Only what changed is built again: an object whose source, included headers and c
 FASTPROF_SANITIZE=1   ASan and UBSan in the C core and the extensions (run
                       Python with LD_PRELOAD set to the compiler's libasan);
                       =fuzzer with CC=clang: libFuzzer's counters as well
+                      =thread: TSan instead (LD_PRELOAD libtsan, setarch -R)
 FASTPROF_DEBUG=1      -O1, asserts, poisoned batches, Cython bounds checks
 """
 
@@ -35,7 +36,10 @@ flags = ["-std=c11", "-fvisibility=hidden"]
 # stack machine, which reads a frame right after it was written, waits for that: 10 % of an XRay conversion.
 flags += ["-O1", "-g", "-DFP_DEBUG"] if DEBUG or SANITIZE else ["-O3", "-fno-tree-slp-vectorize", "-g0", "-DNDEBUG"]
 link = []
-if SANITIZE:
+if SANITIZE == "thread":
+    flags += ["-fsanitize=thread"]
+    link += ["-fsanitize=thread"]
+elif SANITIZE:
     flags += ["-fsanitize=address,undefined", "-fno-sanitize-recover=undefined", "-fno-omit-frame-pointer"]
     link += ["-fsanitize=address,undefined"]
 if SANITIZE == "fuzzer":

@@ -141,8 +141,7 @@ class _Machine:
         self._ticks_per_second = 0  # 0: times are in ticks
         self._in_ticks = options[TIME_UNIT] == "ticks"
         self._cores = min(cores_of(options), _MOST_TABLES)
-        # a table is fast with as much memory as one core's; a limit that was asked for is that of all of them
-        self._limit = options[MAX_MEMORY] // (self._cores if MAX_MEMORY in options else 1)
+        self._limit = options[MAX_MEMORY] // self._cores
         self._whole = self._new(0, 0)
         self._parts_of: list[Any] = []  # what the whole was divided among
         self._in_threads = False
