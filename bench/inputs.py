@@ -64,9 +64,8 @@ def cachegrind(path: Path, nbytes: int, seed: int) -> None:
     rng, size = random.Random(seed), 0
     total = [0] * 9
     with path.open("w") as out:
-        out.write(
-            "desc: I1 cache: 32768 B, 64 B, 8-way associative\ncmd: ./app\nevents: Ir I1mr ILmr Dr D1mr DLmr Dw D1mw DLmw\n"
-        )
+        out.write("desc: I1 cache: 32768 B, 64 B, 8-way associative\ncmd: ./app\n")
+        out.write("events: Ir I1mr ILmr Dr D1mr DLmr Dw D1mw DLmw\n")
         for function in range(1 << 30):
             if size > nbytes:
                 break
