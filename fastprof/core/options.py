@@ -377,16 +377,18 @@ CORES: Option[int | None] = Option(
 )
 
 
-def available_cores() -> int:
+def cores_of(options: Options) -> int:
+    """How many threads may work at a time."""
+    asked = options[CORES]
+    return available() if asked is None else asked
+
+
+def available() -> int:
+    """The cores that this process may use."""
     try:
         return len(os.sched_getaffinity(0))
     except AttributeError:  # not on every system
         return os.cpu_count() or 1
-
-
-def cores_of(options: Options) -> int:
-    """How many threads may work at a time."""
-    return options[CORES] or available_cores()
 
 
 # Which rows to keep.  A reader that selects by one of these itself says so (Reader.selects); the rows of the others go

@@ -19,7 +19,7 @@ import pytest
 
 import fastprof
 from fastprof.cli import main
-from fastprof.core.cores import available
+from fastprof.core.options import available
 from fastprof.core.errors import FastprofError, UsageError
 from fastprof.verbs.batch import convert as batch
 from fastprof.verbs.batch.engines import begun

@@ -15,7 +15,7 @@ from itertools import count
 
 from fastprof.core._typing import Any
 from fastprof.core.errors import FastprofError, UsageError
-from fastprof.core.options import Option, Options, available_cores, checked
+from fastprof.core.options import Option, Options, available, checked
 from fastprof.core.report import Report
 from fastprof.verbs.adding import Adding, adding, adding_options, write_piece
 from fastprof.verbs.batch.convert import (
@@ -142,7 +142,7 @@ class _Filling:
                 why = f"{job['input']}: {self._store} has a profile {job['name']!r} already, which is of something else"
                 yield self._noted(failed(job, why))
         with Pool(
-            asked[JOBS] or available_cores(),
+            asked[JOBS] or available(),
             retries=asked[RETRIES],
             timeout=asked[TIMEOUT],
             function=f"{archive_one.__module__}:{archive_one.__name__}",

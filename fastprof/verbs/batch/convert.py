@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable
 from fastprof import plan
 from fastprof.core._typing import Any
 from fastprof.core.errors import FastprofError, UsageError
-from fastprof.core.options import CORES, Option, Options, Seconds, Shard, Switch, Text, Whole, available_cores, checked
+from fastprof.core.options import CORES, Option, Options, Seconds, Shard, Switch, Text, Whole, available, checked
 from fastprof.verbs.batch.engines import ENGINE, begun
 from fastprof.verbs.batch.inputs import (
     File,
@@ -165,7 +165,7 @@ def batch_convert(
         files = of_shard(files, shard, frozen=asked[PLAN] is not None)
     reading = reading_options(asked)
     key = options_key(to, from_, {name: value for name, value in reading.items() if name != CORES.name})
-    workers = asked[JOBS] or available_cores()
+    workers = asked[JOBS] or available()
     options_ = {CORES.name: cores_of_each(workers), **reading}
     common = {"to": to, "from": from_, "options": options_, "key": key, "durable": False}
     before = records_by_output(manifests(outdir))
@@ -268,7 +268,7 @@ def _is_done(job: Job, record: Record, outdir: str, retry_errors: bool) -> bool:
 
 def cores_of_each(workers: int) -> int:
     """How many threads each of several processes may use, for --threads."""
-    return max(1, available_cores() // workers)
+    return max(1, available() // workers)
 
 
 def _run(

@@ -29,7 +29,7 @@ from fastprof.core._typing import Any
 from fastprof.core.engine import Format, Holds
 from fastprof.core.errors import FastprofError, UsageError
 from fastprof.core.model import Model
-from fastprof.core.options import CORES, Option, Options, Whole, available_cores, checked
+from fastprof.core.options import CORES, Option, Options, Whole, available, checked
 from fastprof.core.report import Report
 from fastprof.core.version import __version__
 from fastprof.verbs.batch.convert import EXCLUDE, FINDING, INCLUDE, JOBS, RETRIES, TIMEOUT, cores_of_each
@@ -124,7 +124,7 @@ class _Tree:
             raise UsageError("a tree needs a file as output, beside which it keeps what it has merged so far")
         self._output, self._target, self._from, self._report = output, target, from_, report
         self._asked, self._progress = asked, progress
-        self._workers = asked[JOBS] or available_cores()
+        self._workers = asked[JOBS] or available()
         self._options = reading
         if target.holds.short_names:
             self._options = {"demangle": "short", **reading}  # of names that are made when a file is read
