@@ -37,7 +37,7 @@ class _TableWriter(Writer):
         self._name = first.metadata[b"table"].decode()
         try:
             self._write(_Stream(self._counted(first, rows), first), _File(self))
-        except Exception:
+        except BaseException:  # a panic of Rust is no Exception
             if self._failed is not None:
                 raise self._failed from None
             raise
