@@ -19,8 +19,8 @@ import pytest
 
 import fastprof
 from fastprof.cli import main
-from fastprof.core.options import available
 from fastprof.core.errors import FastprofError, UsageError
+from fastprof.core.options import available
 from fastprof.verbs.batch import convert as batch
 from fastprof.verbs.batch.engines import begun
 from fastprof.verbs.batch.inputs import File, of_shard, read_plan
