@@ -149,8 +149,8 @@ def make(
             branches.append(Branch([], operators, bridge))
             together[key] = branches[-1]
         together[key].inputs.append(input_)
-    table = options[bridges.TABLE]
-    if holds.table and table and table not in bridges.TABLES[view]:
+    table = options[bridges.TABLE] if holds.table else None
+    if table and table not in bridges.TABLES[view]:
         raise UsageError(
             f"{inputs[0].name}: there is no table {table} of a {view} profile, only {', '.join(bridges.TABLES[view])}"
         )

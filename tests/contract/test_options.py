@@ -15,6 +15,7 @@ from fastprof.cli import main
 from fastprof.core.errors import FastprofError, UsageError
 from fastprof.core.options import (
     BUDGET,
+    CORES,
     LENIENT,
     SPLIT,
     Option,
@@ -127,7 +128,8 @@ def test_what_is_looked_at_is_taken_and_what_is_taken_is_looked_at(to: str) -> N
             with suppress(FastprofError):  # x is no member, no symbols ...: they were looked for
                 convert(file, to, spy)
             assert takes or option not in spy.seen, f"{file} to {to}: {option.flag} is refused and would do something"
-            if takes and option not in (BUDGET, SPLIT):  # at which verbs/outputs.py looks: tests/unit/test_outputs.py
+            # at which verbs/outputs.py and verbs/inputs.py look: tests/unit/test_outputs.py, test_cores.py
+            if takes and option not in (BUDGET, SPLIT, CORES):
                 given.add((name, option.flag))
             looked_at.update((name, o.flag) for o in spy.seen)
     assert given - looked_at == set(), f"to {to}: taken, and nothing looks at it"
@@ -146,7 +148,7 @@ def test_what_is_not_given_is_looked_at_where_it_would_be_taken(to: str) -> None
         except FastprofError:  # a sum that does not fit
             continue
         source, target = formats.get(format_of(file)), formats.get(to)
-        declared = {LENIENT, *way.looked_at, *source.reads, *source.selects, *target.writes}
+        declared = {LENIENT, CORES, *way.looked_at, *source.reads, *source.selects, *target.writes}
         assert spy.seen - declared == set(), file
 
 

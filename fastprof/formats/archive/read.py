@@ -53,7 +53,8 @@ class ArchiveReader(Reader):
 
     def __init__(self, source: Source, model: Model, options: Options, report: Report) -> None:
         super().__init__(source, model, options, report)
-        if any(option in options for option in (MEMBER_NAME, PART, TIME_RANGE, THREADS)):
+        # which of them are obeyed depends on the view, and that stands in the archive
+        if any(option.name in options.given for option in (MEMBER_NAME, PART, TIME_RANGE, THREADS)):
             source.use_ranges()
         source.spool()
         self._codec = Codec(base_of=self._base)
