@@ -12,7 +12,6 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack
 from itertools import chain, groupby
-from typing import TypeVar
 
 from fastprof.bridges import MAX_MEMORY, PER_THREAD, TIME_UNIT, labels_apart, tell_missing_labels
 from fastprof.bridges.aggregate import merge as one_graph
@@ -21,7 +20,7 @@ from fastprof.bridges.spill import Merge, Words
 from fastprof.bridges.sum import to_sum
 from fastprof.bridges.tables import Arcs, Paths, Table, streamed
 from fastprof.core._c import ffi, lib
-from fastprof.core._typing import Any, ClassVar
+from fastprof.core._typing import TYPE_CHECKING, Any, ClassVar
 from fastprof.core.engine import EVERYTHING, Holds
 from fastprof.core.errors import UsageError, check_sums
 from fastprof.core.model import Batch, Model, Part, ValueType
@@ -94,7 +93,10 @@ def to_stacks(
     yield from to_sum(rows, model, options, report, holds)
 
 
-M = TypeVar("M", bound="_Machine")
+if TYPE_CHECKING:
+    from typing import TypeVar
+
+    M = TypeVar("M", bound="_Machine")
 
 
 def _of_parts(batches: Iterable[Batch], new: Callable[[], M]) -> tuple[M | None, Iterator[M]]:

@@ -335,7 +335,7 @@ class Source:
         except BaseException as error:
             spooled.close()
             if isinstance(error, OSError):
-                raise temporary_failed(error) from None
+                raise FastprofError(f"{self.name}: {temporary_failed(error)}") from None
             raise
         self._stop()
         if self._mine:
