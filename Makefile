@@ -6,7 +6,8 @@ CLANG = clang-19
 CLANG_FORMAT = clang-format-19
 JOBS := $(shell nproc)
 MINUTES = 1
-C_SECONDS = $(shell expr 60 '*' $(MINUTES))
+# libFuzzer takes whole seconds, and 0 for ever
+C_SECONDS = $(shell awk 'BEGIN {s = 60 * $(MINUTES); printf "%d", s < 1 ? 1 : s}')
 CYTHON_SECONDS = $(C_SECONDS)
 SEED = 0
 
@@ -24,7 +25,8 @@ help:
 	@echo 'make build            builds what changed, in place; makes .venv first if there is none'
 	@echo 'make test             the whole test suite'
 	@echo 'make lint             ruff, mypy, clang-format, the warnings of gcc and clang'
-	@echo 'make fuzz MINUTES=n   each fuzz target for n minutes (1) under ASan and UBSan; with -j several at once'
+	@echo 'make fuzz MINUTES=n   each fuzz target for n minutes (1; 0.2 is 12 seconds) under ASan and UBSan; prints executions'
+	@echo '                      and coverage; with -j several at once; build/fuzz/found/ is where the next run goes on'
 	@echo 'make bench            the benches'
 	@echo 'make race             fastprof and its peers on the same files: the table and the chart of README.md'
 	@echo 'make docs             the part of the documentation that is made: docs/options.md'
@@ -93,17 +95,18 @@ build/fuzz/seeds: $(CORPUS) Makefile
 	    case $$file in *.gz) gzip -dc $$file > $@/$$name ;; *) cp $$file $@/$$name ;; esac || exit 1; \
 	done
 
-# $(call fuzzing,NAME,COMMAND): runs it, and shows the end of what it said: one line, or more where it found something
-LIMITS = -seed=$(SEED) -rss_limit_mb=2048 -artifact_prefix=build/fuzz/
-fuzzing = @echo fuzzing $(1) && { $(2) > build/fuzz/$(1).log 2>&1 || { tail -n 100 build/fuzz/$(1).log; exit 1; }; } && \
-	{ grep -q ' cov: ' build/fuzz/$(1).log || { echo '$(1): libFuzzer sees no coverage'; exit 1; }; } && \
-	echo "$(1): $$(tail -n 1 build/fuzz/$(1).log)"
+# Inputs that reach new code are kept in build/fuzz/found/NAME/, the working corpus of the next run; what fails in
+# build/fuzz/failed/.
+LIMITS = -seed=$(SEED) -rss_limit_mb=2048 -print_final_stats=1 -artifact_prefix=build/fuzz/failed/$(1)-
+fuzzing = @mkdir -p build/fuzz/found/$(1) build/fuzz/failed && tests/fuzz/run $(1)
 
 fuzz: $(C_TARGETS:%=fuzz-%) fuzz-cython
+	@awk '/^stat::number_of_executed_units:/ {n += $$2} END {print n " executions in all"}' \
+	    $(C_TARGETS:%=build/fuzz/%.log) $(CYTHON_TARGETS:%=build/fuzz/cython-%.log)
 
 $(C_TARGETS:%=fuzz-%): fuzz-%: build/fuzz/bin/% build/fuzz/seeds
-	@mkdir -p build/fuzz/found/$*
-	$(call fuzzing,$*,$< $(LIMITS) -max_total_time=$(C_SECONDS) -timeout=10 build/fuzz/found/$* build/fuzz/seeds)
+	$(call fuzzing,$*) $< $(call LIMITS,$*) -max_total_time=$(C_SECONDS) -timeout=10 \
+	    build/fuzz/found/$* build/fuzz/seeds
 
 # What is Cython.  libFuzzer and ASan are shared libraries here; libFuzzer must come first, or its hooks would be the
 # empty ones of ASan.
@@ -119,10 +122,10 @@ fuzz-python: .venv/bin/fastprof
 	CC=$(CLANG) FASTPROF_SANITIZE=fuzzer $(PYTHON) setup.py -q build --build-lib build/fuzz/python
 
 $(CYTHON_TARGETS:%=fuzz-cython-%): fuzz-cython-%: build/fuzz/libfuzzer.so fuzz-python
-	$(call fuzzing,cython-$*,LD_PRELOAD="$(CURDIR)/$<:$(call CLANG_RT,asan,so)" PYTHONPATH=build/fuzz/python:. \
+	$(call fuzzing,cython-$*) env LD_PRELOAD="$(CURDIR)/$<:$(call CLANG_RT,asan,so)" PYTHONPATH=build/fuzz/python:. \
 	    ASAN_OPTIONS=detect_leaks=0:verify_asan_link_order=0:quarantine_size_mb=8 \
-	    $(PYTHON) -P -m tests.fuzz.$*_fuzz $(CURDIR)/$< $(LIMITS) -max_total_time=$(CYTHON_SECONDS) \
-	    -max_len=4096 -timeout=20 build/fuzz/found-$*)
+	    $(PYTHON) -P -m tests.fuzz.$*_fuzz $(CURDIR)/$< $(call LIMITS,cython-$*) \
+	    -max_total_time=$(CYTHON_SECONDS) -max_len=4096 -timeout=20 build/fuzz/found/cython-$*
 
 -include $(CORE:%.c=build/lint/gcc/%.d) $(CORE:%.c=build/lint/clang/%.d) $(CORE:%.c=build/fuzz/%.d) \
 	$(C_TARGETS:%=build/fuzz/tests/fuzz/%_fuzz.d)

@@ -19,10 +19,12 @@ from pathlib import Path
 
 LIBFUZZER = ctypes.CDLL(sys.argv[1], ctypes.RTLD_GLOBAL)
 CORPUS = Path(__file__).parents[1] / "corpus"
+FOUND = Path(__file__).parent / "seeds"
 
 
 def run(check: Callable[[bytes], None], seeds: dict[str, bytes], words: Iterable[bytes]) -> None:
-    """Calls `check` with inputs, of which `seeds` are the first, until the time is over.  Does not return.
+    """Calls `check` with inputs, of which `seeds` and what was found before are the first, until the time is over.
+    Does not return.
 
     `words`: those of the format, as libFuzzer's dictionaries have them.
     """
@@ -40,7 +42,8 @@ def run(check: Callable[[bytes], None], seeds: dict[str, bytes], words: Iterable
     *options, name = sys.argv[2:]
     folder = Path(name)
     folder.mkdir(exist_ok=True)
-    for seed, data in seeds.items():
+    found = {path.name: path.read_bytes() for path in FOUND.glob(f"{folder.name}-*")}
+    for seed, data in {**seeds, **found}.items():
         (folder / seed).write_bytes(data)
     dictionary = folder.with_name(folder.name + "-words")
     dictionary.write_bytes(b"".join(b'"%b"\n' % word for word in words))
