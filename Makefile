@@ -104,8 +104,11 @@ fuzz: $(C_TARGETS:%=fuzz-%) fuzz-cython
 	@awk '/^stat::number_of_executed_units:/ {n += $$2} END {print n " executions in all"}' \
 	    $(C_TARGETS:%=build/fuzz/%.log) $(CYTHON_TARGETS:%=build/fuzz/cython-%.log)
 
+# The seeds are far longer than what it takes to come to every line.
+fuzz-xray fuzz-archive: LONGEST = -max_len=4096
+
 $(C_TARGETS:%=fuzz-%): fuzz-%: build/fuzz/bin/% build/fuzz/seeds
-	$(call fuzzing,$*) $< $(call LIMITS,$*) -max_total_time=$(C_SECONDS) -timeout=10 \
+	$(call fuzzing,$*) $< $(call LIMITS,$*) $(LONGEST) -max_total_time=$(C_SECONDS) -timeout=10 \
 	    build/fuzz/found/$* build/fuzz/seeds
 
 # What is Cython.  libFuzzer and ASan are shared libraries here; libFuzzer must come first, or its hooks would be the

@@ -2,7 +2,12 @@
 #include "core/array.h"
 #include "xray/private.h"
 
-enum { DENSE_IDS = 1 << 20, LEAST_BLOCK = 16 + 4 + 4 + 16, MOST_THREADS = 1 << 22 };
+#ifdef FP_DEBUG
+enum { DENSE_IDS = 1 << 12 }; /* fewer, so that fuzzers come to both, and do not clear 4 MiB for a random id */
+#else
+enum { DENSE_IDS = 1 << 20 };
+#endif
+enum { LEAST_BLOCK = 16 + 4 + 4 + 16, MOST_THREADS = 1 << 22 };
 #define PROFILE_MAGIC 0x7872617970726f66u /* "xrayprof" as a number */
 #define PROFILE_VERSION 0x20180424u
 

@@ -1,10 +1,34 @@
 /* Runs a fuzz target over the files given as arguments: a plain program for
- * the normal test run, and for looking at one crash. */
-#include <stdint.h>
+ * the normal test run, and for looking at one crash.  If it has a mutator, also over what that makes of them. */
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "mutate.h"
+
+enum { MUTANTS = 4, ROOM = 512 };
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
+#pragma weak LLVMFuzzerCustomMutator
+
+/* What mutators ask libFuzzer for, without libFuzzer. */
+size_t LLVMFuzzerMutate(uint8_t *data, size_t n, size_t max) {
+    if (n < max) data[n++] = 1;
+    data[n / 2] ^= 0x11;
+    return n;
+}
+
+static void run_mutants(const uint8_t *data, size_t n) {
+    for (unsigned seed = 0; seed < MUTANTS; seed++) {
+        uint8_t *mutant = malloc(n + ROOM);
+        if (!mutant) abort();
+        memcpy(mutant, data, n);
+        const size_t made = LLVMFuzzerCustomMutator(mutant, n, n + ROOM, seed);
+        uint8_t *exact = realloc(mutant, made ? made : 1);
+        if (!exact) abort();
+        LLVMFuzzerTestOneInput(exact, made);
+        free(exact);
+    }
+}
 
 int main(int argc, char **argv) {
     for (int i = 1; i < argc; i++) {
@@ -23,6 +47,7 @@ int main(int argc, char **argv) {
         }
         fclose(file);
         LLVMFuzzerTestOneInput(data, (size_t)size);
+        if (LLVMFuzzerCustomMutator) run_mutants(data, (size_t)size);
         free(data);
     }
     printf("%d inputs\n", argc - 1);
