@@ -3,7 +3,8 @@
  * again, and what was written must read back to the same rows. */
 #include <stdlib.h>
 
-#include "archive/archive.h"
+#include "archive/private.h"
+#include "mutate.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -93,20 +94,189 @@ static void difference(const uint8_t *p, size_t n) {
     fp_buf_free(&other);
 }
 
+/* The ids of a small model, which no run changes: made once. */
+static const struct fp_archive_ids *small_ids(void) {
+    static struct fp_archive_ids *ids;
+    if (ids) return ids;
+    struct fp_model *m = small_model();
+    uint32_t from[FP_ARCHIVE_TABLES] = {1, 1, 1, 1, 1, 1, 1, 1, 1};
+    struct fp_buf tables = {0};
+    struct fp_err err;
+    ids = fp_archive_ids_new(m);
+    if (fp_archive_tables_write(m, from, &tables) || fp_archive_tables_read(ids, tables.p, tables.n, &err)) abort();
+    fp_buf_free(&tables);
+    return ids;
+}
+
+/* ---- the mutator --------------------------------------------------------- */
+
+enum { MOST_RUNS = 16, MOST_STREAMS = 64, MOST_NBYTES = 4096, ROWS, TABLES, DIFFERENCE };
+
+static int kind_of(uint8_t first) {
+    return first % 4 == 3 ? DIFFERENCE : first & 1 ? TABLES : ROWS;
+}
+
+/* A chunk of rows, or a difference, which is made of the same parts. */
+struct chunk {
+    uint8_t view;
+    uint32_t n_runs, n_streams;
+    uint64_t runs[MOST_RUNS][4];
+    struct fp_buf streams[MOST_STREAMS];
+};
+
+static void free_chunk(struct chunk *c) {
+    for (uint32_t i = 0; i < MOST_STREAMS; i++) fp_buf_free(&c->streams[i]);
+}
+
+/* 0 if it is none, or too large. */
+static int take_apart(const uint8_t *p, size_t n, struct chunk *c) {
+    struct fp_archive_cur cur = {p, p + n, 0};
+    memset(c, 0, sizeof *c);
+    c->view = fp_archive_cur_byte(&cur);
+    c->n_runs = fp_archive_cur_u32(&cur);
+    if (cur.bad || c->n_runs > MOST_RUNS) return 0;
+    for (uint32_t i = 0; i < 4 * c->n_runs; i++) c->runs[i / 4][i % 4] = fp_archive_cur_varint(&cur);
+    c->n_streams = fp_archive_cur_u32(&cur);
+    if (cur.bad || c->n_streams > MOST_STREAMS) return 0;
+    struct fp_archive_cur lengths = cur;
+    for (uint32_t i = 0; i < c->n_streams; i++) fp_archive_cur_varint(&cur);
+    for (uint32_t i = 0; i < c->n_streams && !cur.bad; i++) {
+        const uint64_t length = fp_archive_cur_varint(&lengths);
+        if (length > (size_t)(cur.end - cur.p)) return 0;
+        fp_buf_put(&c->streams[i], cur.p, (size_t)length);
+        cur.p += length;
+    }
+    return !cur.bad;
+}
+
+static void put_together(const struct chunk *c, struct fp_buf *out) {
+    fp_buf_byte(out, c->view);
+    fp_buf_varint(out, c->n_runs);
+    for (uint32_t i = 0; i < 4 * c->n_runs; i++) fp_buf_varint(out, c->runs[i / 4][i % 4]);
+    fp_buf_varint(out, c->n_streams);
+    for (uint32_t i = 0; i < c->n_streams; i++) fp_buf_varint(out, c->streams[i].n);
+    for (uint32_t i = 0; i < c->n_streams; i++) fp_buf_put(out, c->streams[i].p, c->streams[i].n);
+}
+
+/* A run is put in again, taken out or changed. */
+static void change_runs(struct input *in, struct chunk *c) {
+    const uint32_t i = below(in, MOST_RUNS), how = below(in, 6);
+    if (!how && c->n_runs && c->n_runs < MOST_RUNS) {
+        memcpy(c->runs[c->n_runs], c->runs[i % c->n_runs], sizeof *c->runs);
+        c->n_runs++;
+    } else if (how == 1 && c->n_runs) {
+        c->n_runs--;
+    } else if (c->n_runs) {
+        c->runs[i % c->n_runs][below(in, 4)] = mostly_below(in, 8);
+    }
+}
+
+/* As many streams as the runs need. */
+static void mend_streams(struct chunk *c) {
+    uint64_t most = 0;
+    for (uint32_t i = 0; i < c->n_runs; i++) most = c->runs[i][2] > most ? c->runs[i][2] : most;
+    if (most > 16) return;
+    c->n_streams = (uint32_t)(c->view == FP_TIMELINE ? FP_TIMELINE_STREAMS
+                              : c->view == FP_STACKS ? FP_STACKS_STREAMS + most
+                                                     : FP_GRAPH_STREAMS + 2 * most);
+}
+
+static void change_stream(struct input *in, struct chunk *c) {
+    struct fp_buf *one = &c->streams[below(in, c->n_streams)], *other = &c->streams[below(in, c->n_streams)];
+    switch (below(in, 4)) {
+        case 0: {
+            const struct fp_buf swapped = *one;
+            *one = *other;
+            *other = swapped;
+            break;
+        }
+        case 1:
+            if (other->n && !fp_buf_reserve(one, other->n)) fp_buf_put(one, other->p, other->n);
+            break;
+        default:
+            if (!fp_buf_reserve(one, 16)) one->n = LLVMFuzzerMutate(one->p, one->n, one->n + 16);
+    }
+}
+
+/* A number more in each stream: a row, where each row has one in each. */
+static void add_row(struct input *in, struct chunk *c) {
+    for (uint32_t i = 0; i < c->n_streams; i++) fp_buf_varint(&c->streams[i], mostly_below(in, 4));
+    if (c->n_runs) c->runs[c->n_runs - 1][1]++;
+}
+
+/* The chunk p[at, at + n) is changed; its new length. */
+static size_t change_chunk(struct input *in, size_t at, size_t n) {
+    struct chunk c;
+    struct fp_buf made = {0};
+    size_t length = n;
+    if (take_apart(in->p + at, n, &c)) {
+        for (uint32_t changes = 1 + below(in, 3); changes--;) {
+            const uint32_t how = below(in, 6);
+            if (!how)
+                change_runs(in, &c);
+            else if (how == 1)
+                add_row(in, &c);
+            else if (c.n_streams)
+                change_stream(in, &c);
+        }
+        if (below(in, 8)) mend_streams(&c);
+        put_together(&c, &made);
+        if (made.n <= MOST_NBYTES && replace(in, at, n, made.p, made.n)) length = made.n;
+    }
+    free_chunk(&c);
+    fp_buf_free(&made);
+    return length;
+}
+
+static void put_u16(uint8_t *p, size_t v) {
+    p[0] = (uint8_t)v;
+    p[1] = (uint8_t)(v >> 8);
+}
+
+/* The base, what is told against it, or both become other ones: the latter also what it is as a difference, or was. */
+static void change_difference(struct input *in) {
+    const size_t half = fp_u16(in->p + 1), own = 3 + half;
+    if (own > in->n) return;
+    struct fp_buf made = {0};
+    int status = FP_E_MALFORMED;
+    switch (below(in, 6)) {
+        case 0: put_u16(in->p + 1, change_chunk(in, 3, half)); break;
+        case 1: status = fp_buf_put(&made, in->p + 3, half); break;
+        case 2: status = fp_archive_diff(in->p + 3, half, in->p + own, in->n - own, &made); break;
+        case 3: status = fp_archive_undiff(in->p + 3, half, in->p + own, in->n - own, &made); break;
+        default: change_chunk(in, own, in->n - own);
+    }
+    if (status >= 0 && made.n <= MOST_NBYTES) replace(in, own, in->n - own, made.p, made.n);
+    fp_buf_free(&made);
+}
+
+size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t n, size_t max, unsigned seed) {
+    struct input in = input_of(data, n, max, seed);
+    if (n < 8 || !below(&in, 8) || kind_of(data[0]) == TABLES) return LLVMFuzzerMutate(data, n, max);
+    if (!below(&in, 16)) data[0] ^= (uint8_t)(below(&in, 64) << 2); /* the batch's capacity */
+    if (kind_of(data[0]) == ROWS)
+        change_chunk(&in, 1, n - 1);
+    else
+        change_difference(&in);
+    return in.n;
+}
+
+/* -------------------------------------------------------------------------- */
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     if (size < 2) return 0;
-    if (data[0] % 4 == 3) {
+    const int kind = kind_of(data[0]);
+    if (kind == DIFFERENCE) {
         difference(data + 1, size - 1);
         return 0;
     }
-    struct fp_model *m = small_model();
     struct fp_err err;
     const uint32_t cap = 1 + (data[0] >> 1) * 7u;
     /* a block of its own, so that a read beyond it is seen */
     size_t n = size - 1;
     uint8_t *p = malloc(n);
     memcpy(p, data + 1, n);
-    if (data[0] & 1) {
+    if (kind == TABLES) {
         struct fp_model *empty = fp_model_new();
         struct fp_archive_ids *ids = fp_archive_ids_new(empty);
         if (!fp_archive_tables_read(ids, p, n, &err)) {
@@ -126,11 +296,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
         fp_model_free(empty);
     } else if (p[0] >= FP_TIMELINE && p[0] <= FP_GRAPH) {
         struct fp_archive_enc *enc = fp_archive_enc_new(p[0]);
-        struct fp_archive_ids *ids = fp_archive_ids_new(m);
-        uint32_t from[FP_ARCHIVE_TABLES] = {1, 1, 1, 1, 1, 1, 1, 1, 1};
-        struct fp_buf tables = {0};
-        if (fp_archive_tables_write(m, from, &tables) || fp_archive_tables_read(ids, tables.p, tables.n, &err)) abort();
-        fp_buf_free(&tables);
+        const struct fp_archive_ids *ids = small_ids();
         uint64_t h = rows(ids, p, n, cap, enc);
         if (h && enc->rows) {
             struct fp_buf out = {0};
@@ -138,9 +304,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
             fp_buf_free(&out);
         }
         fp_archive_enc_free(enc);
-        fp_archive_ids_free(ids);
     }
     free(p);
-    fp_model_free(m);
     return 0;
 }

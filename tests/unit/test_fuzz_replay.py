@@ -11,7 +11,6 @@ from pathlib import Path
 
 import pytest
 
-from fastprof.formats.archive.sections import FILE_HEADER_NBYTES, ROWS, TABLES, Codec, Section, scan
 from tests.support.paths import REPO
 
 TARGETS = sorted((REPO / "tests" / "fuzz").glob("*_fuzz.c"))
@@ -30,16 +29,6 @@ def inputs(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
         # a few prefixes: what a decoder makes of a cut file
         for part in (3, 5, 7):
             (folder / f"{name}-{part}").write_bytes(data[: len(data) * part // 8])
-    for path in (REPO / "tests" / "corpus" / "archive" / "good").iterdir():
-        # what the archive's target takes: tables (1), rows (2), a difference (3) without their sections
-        data, codec = path.read_bytes(), Codec()
-        for section in scan(lambda at, n, data=data: data[at : at + n], FILE_HEADER_NBYTES, len(data)):
-            assert isinstance(section, Section)
-            if section.type in (TABLES, ROWS):
-                raw = codec.unpack(section, data[section.offset + 24 : section.offset + section.nbytes])
-                made = {1: raw} if section.type == TABLES else {2: raw, 3: len(raw).to_bytes(2, "little") + raw + raw}
-                for mode, payload in made.items():
-                    (folder / f"{path.stem}-{section.offset}-{mode}").write_bytes(bytes([mode]) + payload)
     return [str(p) for p in sorted(folder.iterdir())]
 
 
