@@ -101,7 +101,7 @@ LIMITS = -seed=$(SEED) -rss_limit_mb=2048 -print_final_stats=1 -artifact_prefix=
 fuzzing = @mkdir -p build/fuzz/found/$(1) build/fuzz/failed && tests/fuzz/run $(1)
 
 fuzz: $(C_TARGETS:%=fuzz-%) fuzz-cython
-	@awk '/^stat::number_of_executed_units:/ {n += $$2} END {print n " executions in all"}' \
+	@awk '/^stat::number_of_executed_units:/ {n += $$2} END {printf "%.0f executions in all\n", n}' \
 	    $(C_TARGETS:%=build/fuzz/%.log) $(CYTHON_TARGETS:%=build/fuzz/cython-%.log)
 
 # The seeds are far longer than what it takes to come to every line.
