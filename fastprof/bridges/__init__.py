@@ -204,7 +204,7 @@ def tell_missing_labels(options: Options, holds: Holds, report: Report, found: s
     """Warn of labels that the user asked for and no row has.  `found`: those that some have, of LABEL_WORDS."""
     asked = options[LABELS] if holds.labels else ()
     for name in sorted({*(asked or ())} - {"own"} - found):
-        report.warn(f"--labels {name}: the input names no {name}, so no sample is labelled with one")
+        report.warn(f"--labels={name}: the input names no {name}, so no sample is labelled with one")
 
 
 class Operator(NamedTuple):

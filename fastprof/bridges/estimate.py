@@ -84,7 +84,7 @@ def _tell(group: _Group, by: str, prune: float, where: str, report: Report) -> N
     c = group.c
     if c.prune > prune:
         report.warn(
-            f"{where}too many stacks of callers for --prune {prune:g}: those below {c.prune:.2g} of the total end, too"
+            f"{where}too many stacks of callers for --prune={prune:g}: those below {c.prune:.2g} of the total end, too"
         )
     if c.pruned > 0:
         unnamed = f", with it {c.unnamed:,} functions whose names there is no room for" if c.unnamed else ""

@@ -147,7 +147,7 @@ def nothing_left(model: Model, options: Options) -> str:
     if LABEL in given:
         keys = {model.string(model.row("labels", i)[1]) for i in range(1, model.count("labels"))}
         hints.append(f"the labels are {_some(sorted(key.decode('utf-8', 'surrogateescape') for key in keys))}")
-    said = " ".join(f"{option.flag} {value}" for option in given for value in _shown(option, options[option]))
+    said = " ".join(f"{option.flag}={value}" for option in given for value in _shown(option, options[option]))
     return f"no row is left by {said}" + "".join(f"; {hint}" for hint in hints)
 
 

@@ -60,7 +60,7 @@ class Fit:
         err = ffi.new("struct fp_err *")
         for batch in batches:
             if self._c.slice_ns and not self._model.parts[batch.part].extra.get("ticks_per_second"):
-                raise UsageError("--split time:SECONDS needs a clock whose frequency is known, and times are in ticks")
+                raise UsageError("--split=time:SECONDS needs a clock whose frequency is known, and times are in ticks")
             if self.first_time is None and len(batch):
                 self.first_time = batch["time"][0]
             check_sums(lib.fp_fit_put(self._c, batch.c, err), err, self._model, "--split")

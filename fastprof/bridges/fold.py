@@ -205,7 +205,7 @@ class _Machine:
                 self._ticks_per_second = 0 if self._in_ticks else clock
             elif clock != ticks_per_second and not self._in_ticks:
                 if not clock or not ticks_per_second:
-                    raise UsageError("one input's clock frequency is unknown, another's is not: use --time-unit ticks")
+                    raise UsageError("one input's clock frequency is unknown, another's is not: use --time-unit=ticks")
                 report.warn("the inputs' clocks differ: times of the later ones are rounded to ticks of the first")
                 self._check(lib.fp_fold_rescale(batch.c, ticks_per_second, clock, self._err), self._err)
             yield batch

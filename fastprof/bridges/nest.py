@@ -39,7 +39,7 @@ class Clocks:
         """
         clock: int = self._model.parts[part].extra.get("ticks_per_second", 0)
         if not self._in_ticks and self._last is not None and bool(self._last) != bool(clock):
-            raise UsageError("one input's clock frequency is unknown, another's is not: use --time-unit ticks")
+            raise UsageError("one input's clock frequency is unknown, another's is not: use --time-unit=ticks")
         self._last = clock
         return 0 if self._in_ticks else clock
 

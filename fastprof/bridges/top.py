@@ -97,7 +97,7 @@ class Costs:
 
     def timeline(self, batches: Iterable[Batch], options: Options, report: Report) -> None:
         if self.by == "line":
-            raise UsageError(f"{inputs_of(self._model)}--by line: a timeline has no lines")
+            raise UsageError(f"{inputs_of(self._model)}--by=line: a timeline has no lines")
         if self.by == "function":
             rows = to_functions(batches, self._model, options, report, ffi.addressof(self._c))
             lib.fp_functions_begin(self._functions, lib.FP_PART_EXACT, self._arcs)
@@ -139,7 +139,7 @@ class Costs:
                     self._fits(lib.FP_E_OVERFLOW)
                 self._name(thread, *(totals[k] if k >= 0 else 0 for k in columns))
             else:
-                raise UsageError(f"{inputs_of(self._model)}--by {self.by}: only stacks have labels")
+                raise UsageError(f"{inputs_of(self._model)}--by={self.by}: only stacks have labels")
         if current >= 0:
             self.end_part()
 

@@ -70,7 +70,7 @@ class Trim:
         """With a split: by group, its thread.  Errors: UsageError if no row says its thread."""
         found = [int(self._c.groups[i].thread) for i in range(self._c.n_groups)]
         if found and not any(found):
-            raise UsageError(f"{inputs_of(self._model)}--split thread has nothing to split: no sample says its thread")
+            raise UsageError(f"{inputs_of(self._model)}--split=thread has nothing to split: no sample says its thread")
         return found
 
     # ---- how much is left

@@ -58,6 +58,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         sys.stderr = open(os.devnull, "w")  # it was closed: a file that we open must not take its place
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")  # as standard error has it: names may be in any script
+    from fastprof.core.words import speak_of_flags
+
+    before = speak_of_flags(True)
     try:
         return _run_and_flush(args)
     except BrokenPipeError:
@@ -74,6 +77,8 @@ def main(argv: Sequence[str] | None = None) -> int:
             message = f"internal error: {type(error).__name__}: {error} (FASTPROF_DEBUG=1 shows where)"
         say(message)
         return 2 if isinstance(error, UsageError) else 1
+    finally:
+        speak_of_flags(before)
 
 
 def say(message: str) -> None:

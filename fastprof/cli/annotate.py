@@ -85,7 +85,7 @@ class _Page:
             left -= max(len(found.value_types[k].name), len(f"{found.totals[k]:,}")) + len("  100.0  ")
             if shown and left < 0:
                 names = ", ".join(found.value_types[k].name for k in order[len(shown) :])
-                found.report.warn(f"the terminal is too narrow for {names}: --value NAME shows one of them")
+                found.report.warn(f"the terminal is too narrow for {names}: --value=NAME shows one of them")
                 break
             shown.append(k)
         return sorted(shown)

@@ -50,7 +50,7 @@ def run(args: argparse.Namespace) -> int:
         return 0
     port = PORT if args.port is None else args.port
     if not 0 <= port <= 65535:
-        raise UsageError(f"--port {port}: expected 0 to 65535")
+        raise UsageError(f"--port={port}: expected 0 to 65535")
     # a second Ctrl-C does not wait for a file that is being written
     with tempfile.TemporaryDirectory(prefix="fastprof-", ignore_cleanup_errors=True) as folder:
         server = Server(args.input, folder, port, from_=args.from_, **given)

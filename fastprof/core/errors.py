@@ -5,10 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from fastprof.core._typing import Any
+from fastprof.core.words import worded
 
 
 class FastprofError(Exception):
-    """An error that the user sees as one line, without a traceback."""
+    """An error that the user sees as one line, without a traceback.
+
+    Raise it with flags in its message: str() says them as its reader knows them (core/words.py), pickle keeps them.
+    """
+
+    def __str__(self) -> str:
+        return worded(super().__str__())
 
 
 class UsageError(FastprofError):
@@ -61,12 +68,16 @@ class FormatError(FastprofError):
         elif offset is not None:
             where = f"at byte {offset}: "
         super().__init__(f"{file}: {format_name}: {where}{detail}")
+        self._where = where
         self.file = file
         self.format_name = format_name
         self.detail = detail
         self.offset = offset
         self.line = line
         self.code = code
+
+    def __str__(self) -> str:
+        return f"{self.file}: {self.format_name}: {self._where}{worded(self.detail)}"
 
     def __reduce__(self) -> tuple[Any, ...]:
         """For pickle, which would call __init__ with the message alone."""

@@ -15,6 +15,7 @@ from collections.abc import Iterable, Mapping
 
 from fastprof.core._typing import TYPE_CHECKING, Any, Generic, T
 from fastprof.core.errors import UsageError
+from fastprof.core.words import ARGUMENTS
 
 if TYPE_CHECKING:
     from typing import overload
@@ -286,6 +287,7 @@ class Option(Generic[T]):
         self.name, self.kind, self.default, self.help = name, kind, default, help
         self.group, self.short, self.several = group, short, several
         self.flag = flag or ("--no-" if default is True else "--") + name.replace("_", "-")
+        ARGUMENTS[self.flag] = f"{name}={not default}" if isinstance(kind, Switch) else f"{name}="
 
     def __repr__(self) -> str:
         return f"Option({self.name!r})"

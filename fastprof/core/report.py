@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 
 from fastprof.core._typing import Any
 from fastprof.core.options import Option, Options
+from fastprof.core.words import worded
 
 
 def percent(share: float) -> str:
@@ -30,6 +31,7 @@ class Counts(Counter[str]):
     def add(self, code: str, text: str, n: int = 1) -> None:
         """Count `n` more.  0 makes no entry."""
         if n:
+            text = worded(text)
             self[text] += int(n)
             self.codes[text] = code
 
@@ -64,6 +66,7 @@ class Report:
         return f"Report({', '.join(f'{name}={value!r}' for name, value in vars(self).items() if value)})"
 
     def warn(self, message: str) -> None:
+        message = worded(message)
         if message not in self.warnings:
             self.warnings.append(message)
 

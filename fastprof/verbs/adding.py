@@ -393,7 +393,7 @@ def add(
     Errors: FastprofError and its subclasses; what was added before is in the store.
     """
     if skip_existing and replace:
-        raise UsageError("--skip-existing and --replace: what is there already can be kept or replaced, not both")
+        raise UsageError("what is there already can be kept or replaced, not both: --skip-existing or --replace")
     report = Report()
 
     def failed(error: FastprofError) -> None:

@@ -244,7 +244,7 @@ class _Files(_Shown):
         if found.missing:
             self._report.warn(
                 f"source files not found: {len(found.missing):,}, first {found.missing[0].name}; "
-                "-I DIR says where to look"
+                "--include=DIR says where to look"
             )
 
 

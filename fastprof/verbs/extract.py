@@ -28,7 +28,7 @@ def extract(
     Errors: FastprofError and its subclasses, also for a name that leads out of `outdir`; then nothing is written.
     """
     if to is None:
-        raise UsageError("several profiles need --to FORMAT, see `fastprof formats`")
+        raise UsageError("several profiles need --to=FORMAT, see `fastprof formats`")
     suffix = target_of("", to).suffixes[0]
     for name in names:
         # a name is any text, and may be by somebody else

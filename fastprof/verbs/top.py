@@ -146,9 +146,9 @@ def top(
     asked = checked(given, options())
     patterns = _patterns(asked)
     if asked[CUMULATIVE] and asked[SORT] in ("total", "calls"):
-        raise UsageError(f"--cumulative adds up self costs, and --sort {asked[SORT]} is not by them")
+        raise UsageError(f"--cumulative adds up self costs, and --sort={asked[SORT]} is not by them")
     if asked[TREE] and asked[BY] != "function":
-        raise UsageError(f"--tree shows functions, not --by {asked[BY]}")
+        raise UsageError(f"--tree shows functions, not --by={asked[BY]}")
     if isinstance(inputs, (str, os.PathLike)):
         inputs = [inputs]
     model, report = Model(), Report()

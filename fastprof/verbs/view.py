@@ -82,7 +82,7 @@ class Server:
         try:
             self._http = _HTTPServer(("127.0.0.1", port), self._handler())
         except OSError as error:
-            raise UsageError(f"--port {port}: {error.strerror}; choose another one, or 0 for any") from None
+            raise UsageError(f"--port={port}: {error.strerror}; choose another one, or 0 for any") from None
         self.port = self._http.server_port
         self.url = f"http://127.0.0.1:{self.port}/{self._token}/"
 

@@ -49,7 +49,7 @@ def converted(paths: list[Path], to: str, output: Path, **options: bool) -> byte
     try:
         fastprof.convert(paths, output, to=to, **options)
     except UsageError as error:  # what the target cannot hold at all
-        if "--union" in str(error):
+        if "union=True" in str(error):
             return converted(paths, to, output, union=True)
         # what a merge has lost already the archive does not lose again
         return "nothing" if str(error).startswith("nothing of it") else str(error).partition(": ")[2]

@@ -30,6 +30,7 @@ from fastprof.core.options import (
     WordList,
     Words,
 )
+from fastprof.core.words import worded
 from fastprof.symbols import symbolizer
 from tests.contract.dump import files
 from tests.support.conversions import HERE, WRITERS, convert, format_of
@@ -109,7 +110,7 @@ def taken(file: str, to: str, option: Option[Any]) -> bool | None:
     try:
         plan.refuse_idle(Options(**{option.name: asked[option]}), [reader], target, way)
     except UsageError as error:
-        assert f": {option.flag} would do nothing from {format_of(file)} to {to}: it is for " in str(error)
+        assert f": {worded(option.flag)} would do nothing from {format_of(file)} to {to}: it is for " in str(error)
         return False
     return True
 

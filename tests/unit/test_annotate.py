@@ -113,7 +113,7 @@ def test_lines_with_what_they_cost_and_what_they_call(profile: Path) -> None:
     assert found.missing == [("lib/io.c", "no such file", [80, 0])]
     assert found.shares == {"shown": [924, 34], "not found": [80, 0], "unknown": [12, 1]}
     assert found.report.warnings == [
-        "source files not found: 1, first lib/io.c; -I DIR says where to look",
+        "source files not found: 1, first lib/io.c; include=DIR says where to look",
         "zip/tree.c: has 7 lines, but the profile has costs of line 9",
     ]
 
@@ -335,16 +335,16 @@ def test_damage_is_an_error_or_a_loss(profile: Path, capsys: pytest.CaptureFixtu
 
 
 def test_options_that_would_do_nothing_are_refused(profile: Path) -> None:
-    with pytest.raises(UsageError, match="--symbols would do nothing with callgrind"):
+    with pytest.raises(UsageError, match="symbols= would do nothing with callgrind"):
         fastprof.annotate(profile, symbols=["x"])
     for name in ("aggregate", "compress_names", "per_thread", "labels", "stacks"):
         with pytest.raises(UsageError, match=f"there is no option '{name}'"):
             fastprof.annotate(profile, **{name: True})
-    with pytest.raises(UsageError, match="--threshold would do nothing"):
+    with pytest.raises(UsageError, match="threshold= would do nothing"):
         fastprof.annotate(profile, ["tree.c"], threshold=0.1)
-    with pytest.raises(UsageError, match="--include would do nothing"):
+    with pytest.raises(UsageError, match="include= would do nothing"):
         fastprof.annotate(profile, asm=True, include=["."])
-    with pytest.raises(UsageError, match="--demangle would do nothing with callgrind"):
+    with pytest.raises(UsageError, match="demangle= would do nothing with callgrind"):
         fastprof.annotate(profile, asm=True, demangle="none")
     for wrong in ({"context": -1}, {"threshold": 2}, {"include": "src"}, {"asm": 1}):
         with pytest.raises(UsageError):

@@ -163,7 +163,7 @@ def test_without_an_index_it_is_rebuilt() -> None:
     got, report = read_dump(data[: index.offset], lenient=True)
     assert got == want
     assert report.losses == {"indexes": 1}
-    with pytest.raises(FormatError, match="--lenient recovers"):
+    with pytest.raises(FormatError, match="lenient=True recovers"):
         read_dump(data[: index.offset])
 
 

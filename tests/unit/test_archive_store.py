@@ -179,7 +179,7 @@ def test_profiles_behind_damage_are_not_an_unfinished_append(tmp_path: Path) -> 
     victim = [s for s in sections(bytes(whole)) if s.type == ROWS][1]
     whole[victim.offset] ^= 1
     store.write_bytes(whole[:-1])
-    with pytest.raises(FormatError, match="--lenient recovers") as error:
+    with pytest.raises(FormatError, match="lenient=True recovers") as error:
         _add(store, "four", data)
     assert error.value.offset == victim.offset
     assert store.read_bytes() == whole[:-1]

@@ -380,7 +380,7 @@ def test_options_for_some_of_the_files(tmp_path: Path, capsys: pytest.CaptureFix
         (["--timeout", "0"], "0.0 is not a number of seconds"),
         (["--timeout", "soon"], "'soon' is not a number of seconds"),
         (["-j", "0"], "0 is not a whole number from 1 to 4096"),
-        (["--plan", "plan"], "there is --plan plan, which has all inputs"),
+        (["--plan", "plan"], "there is --plan=plan, which has all inputs"),
         (["--plan", "plan", "--include", "*"], "--include is for `fastprof batch plan`"),
         (["-"], "standard input has no name"),
     ],

@@ -144,8 +144,8 @@ def test_processes(inputs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[s
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"fan_in": 8}, "--fan-in would do nothing without --jobs or --engine"),
-        ({"jobs": 2, "per_thread": True}, "--per-thread keeps apart what a tree merges"),
+        ({"fan_in": 8}, "fan_in= would do nothing without jobs= or engine: all"),
+        ({"jobs": 2, "per_thread": True}, "per_thread=True keeps apart what a tree merges"),
         ({"engine": "slurm"}, "'slurm' is no engine, expected local, dask or dask://HOST:PORT"),
         ({"include": ("*.none",)}, "there is no input that matches"),
     ],
@@ -167,7 +167,7 @@ def test_timelines_are_not_for_a_tree(tmp_path: Path) -> None:
 def test_without_dask(inputs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "distributed", None)
     for verb, output in ((fastprof.batch_merge, "out.callgrind"), (fastprof.batch_convert, "outdir")):
-        with pytest.raises(UsageError, match=r"--engine dask needs Dask: pip install 'fastprof\[dask\]'"):
+        with pytest.raises(UsageError, match=r"engine=dask needs Dask: pip install 'fastprof\[dask\]'"):
             verb([inputs], tmp_path / output, to="callgrind", engine="dask")
 
 
@@ -177,7 +177,7 @@ def test_a_scheduler_that_does_not_answer(
     monkeypatch.setattr(engines, "_SECONDS_TO_CONNECT", 0.2)
     command = ["batch", "merge", str(inputs), "-o", str(tmp_path / "out.callgrind"), "--engine", "dask://127.0.0.1:1"]
     assert main(command) == 1
-    assert "--engine dask://127.0.0.1:1: no scheduler of Dask answers" in capsys.readouterr().err
+    assert "--engine=dask://127.0.0.1:1: no scheduler of Dask answers" in capsys.readouterr().err
 
 
 @pytest.fixture

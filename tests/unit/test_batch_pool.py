@@ -88,7 +88,7 @@ def test_a_file_that_hangs_is_given_up(files: Path, tmp_path: Path) -> None:
     shutil.copy(GOOD, files / "hang")
     found = run(files, tmp_path, timeout=1.0, retries=0)
     late = {name: record["error"]["message"] for name, record in found.items() if record["status"] == "crashed"}
-    assert late == {name: f"{files}/{name}: was not done after 1 s (--timeout)" for name in ("fifo", "hang")}
+    assert late == {name: f"{files}/{name}: was not done after 1 s, its timeout" for name in ("fifo", "hang")}
 
 
 def test_each_file_kills(files: Path, tmp_path: Path) -> None:

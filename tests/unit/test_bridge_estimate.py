@@ -102,7 +102,7 @@ def test_pruned_shares_keep_their_place_in_the_total() -> None:
     report = Report()
     assert estimate(rows, report, prune=0.01) == {"f0>c": (901,), "[pruned]>c": (99,)}
     assert report.warnings == [
-        "9.9 % of the cost stands under [pruned], without all of its callers; a smaller --prune shows more"
+        "9.9 % of the cost stands under [pruned], without all of its callers; a smaller prune= shows more"
     ]
     # what is under contexts that are too small keeps its last callers, unless these are too small, too
     rows = [call(name(n), "b", 1) for n in range(1000)] + [call("b", "c", 1000), cost("c", 1000)]
@@ -202,7 +202,7 @@ def test_the_number_of_contexts_has_a_limit(monkeypatch: pytest.MonkeyPatch) -> 
     assert total == 10**9
     assert n <= 5100
     assert model.count("stacks") < 5100
-    assert report.warnings[0].startswith("too many stacks of callers for --prune 0: those below ")
+    assert report.warnings[0].startswith("too many stacks of callers for prune=0: those below ")
     assert "under [pruned]" in report.warnings[1]
 
 

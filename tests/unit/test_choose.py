@@ -97,7 +97,7 @@ def test_types_of_which_one_tells_the_others_are_not_lost(tmp_path: Path) -> Non
 def test_an_unknown_name_says_those_there_are(tmp_path: Path) -> None:
     path = tmp_path / "x.callgrind"
     path.write_bytes(CALLGRIND)
-    with pytest.raises(UsageError, match="--value: there is no value type 'Dw', only Ir, Dr"):
+    with pytest.raises(UsageError, match="value: there is no value type 'Dw', only Ir, Dr"):
         fastprof.convert(path, tmp_path / "out.callgrind", value="Dw")
     assert not (tmp_path / "out.callgrind").exists()
     assert VALUE.flag == "--value"
@@ -119,7 +119,7 @@ def test_a_value_of_a_graph_for_stacks(tmp_path: Path) -> None:
     fastprof.convert(path, tmp_path / "x.pb", value="Dr")
     assert fastprof.info(tmp_path / "x.pb").facts["totals"] == {"Dr": 7}
     with pytest.raises(
-        fastprof.UsageError, match=r"nothing of it can be written as gperftools: .* without address.*--by"
+        fastprof.UsageError, match=r"nothing of it can be written as gperftools: .* without address.*by=address"
     ):
         fastprof.convert(tmp_path / "x.pb", out)
     assert not out.exists()

@@ -223,7 +223,14 @@ def loaded_by(*args: str) -> set[str]:
 def test_version_imports_nothing_heavy() -> None:
     assert run("--version").stdout.decode() == f"fastprof {fastprof.__version__}\n"
     loaded = loaded_by("--version")
-    ours = {"fastprof", "fastprof.core", "fastprof.core._typing", "fastprof.core.version", "fastprof.cli"}
+    ours = {
+        "fastprof",
+        "fastprof.core",
+        "fastprof.core._typing",
+        "fastprof.core.version",
+        "fastprof.core.words",
+        "fastprof.cli",
+    }
     assert {name for name in loaded if name.startswith("fastprof")} == ours
     assert not {"argparse", "json", "typing"} & loaded
 
@@ -399,26 +406,26 @@ def test_values_that_make_no_sense(option: str, says: str) -> None:
 @pytest.mark.parametrize(
     ("name", "value", "says"),
     [
-        ("time_unit", "h", "--time-unit: 'h' is none of ns, ticks"),
-        ("demangle", None, "--demangle: None is none of full"),
-        ("stacks", "all", "--stacks: 'all' is none of"),
-        ("labels", ("cpu", "threads"), "--labels: 'threads' is none of own, thread"),
-        ("labels", "thread", "--labels: 'thread' is not a list or tuple"),
-        ("period_us", 1 << 63, "--period: 9223372036854775808 is not a whole number from 1"),
-        ("time_ns", -1, "--time: -1 is not a whole number"),
-        ("max_memory", 0, "--max-memory: 0 is not a whole number from 1"),
-        ("level", 23, "--level: 23 is not a whole number from 1 to 22"),
-        ("threads", (1, 1 << 64), "--thread: 18446744073709551616 is not a whole number"),
-        ("threads", 1, "--thread: 1 is not a list or tuple"),
-        ("time_range", (5, 1), "--time-range: \\(5, 1\\) is not a range"),
-        ("time_range", (0, 1 << 64), "--time-range: 18446744073709551616 is not a whole number"),
-        ("time_range", ("a", 1), "--time-range: 'a' is not a whole number"),
-        ("part", "1", "--part: '1' is not a whole number"),
-        ("prune", float("nan"), "--prune: nan is not a share from 0 to 1"),
-        ("symbols", POOL, "--symbols: '.*' is not a list or tuple"),
-        ("symbols", (b"x",), "--symbols: b'x' is not a text"),
-        ("member", 1, "--member: 1 is not a text"),
-        ("lenient", "no", "--lenient: 'no' is neither True nor False"),
+        ("time_unit", "h", "time_unit: 'h' is none of ns, ticks"),
+        ("demangle", None, "demangle: None is none of full"),
+        ("stacks", "all", "stacks: 'all' is none of"),
+        ("labels", ("cpu", "threads"), "labels: 'threads' is none of own, thread"),
+        ("labels", "thread", "labels: 'thread' is not a list or tuple"),
+        ("period_us", 1 << 63, "period_us: 9223372036854775808 is not a whole number from 1"),
+        ("time_ns", -1, "time_ns: -1 is not a whole number"),
+        ("max_memory", 0, "max_memory: 0 is not a whole number from 1"),
+        ("level", 23, "level: 23 is not a whole number from 1 to 22"),
+        ("threads", (1, 1 << 64), "threads: 18446744073709551616 is not a whole number"),
+        ("threads", 1, "threads: 1 is not a list or tuple"),
+        ("time_range", (5, 1), "time_range: \\(5, 1\\) is not a range"),
+        ("time_range", (0, 1 << 64), "time_range: 18446744073709551616 is not a whole number"),
+        ("time_range", ("a", 1), "time_range: 'a' is not a whole number"),
+        ("part", "1", "part: '1' is not a whole number"),
+        ("prune", float("nan"), "prune: nan is not a share from 0 to 1"),
+        ("symbols", POOL, "symbols: '.*' is not a list or tuple"),
+        ("symbols", (b"x",), "symbols: b'x' is not a text"),
+        ("member", 1, "member: 1 is not a text"),
+        ("lenient", "no", "lenient: 'no' is neither True nor False"),
     ],
 )
 def test_the_python_interface_refuses_what_the_command_line_does(

@@ -82,7 +82,7 @@ FOREIGN = {
     b"# tracer: function\n#\n": "an ftrace log",
     b"\xc1\x1f\xfc\xc1\0\0": "a Common Trace Format stream",
     b"---\n- { id: 1, address: 0x0000000000001139, function: 0x1 }\n": "an XRay instrumentation map: give it with",
-    b"\x7fELF\2\1\1\0": "a program, shared object or core file: give it with --symbols",
+    b"\x7fELF\2\1\1\0": "a program, shared object or core file: give it with symbols=",
     b"SQLite format 3\0": "an SQLite database",
     b"PK\3\4\x14\0": "a zip archive: unpack it",
     b"<!DOCTYPE html>\n<html>": "HTML or XML",
@@ -98,7 +98,7 @@ def test_known_formats_of_others_are_named(data: bytes, tmp_path: Path) -> None:
     with pytest.raises(UnrecognizedError) as raised:
         fastprof.convert(path, tmp_path / "out.pb.gz")
     assert str(raised.value).startswith(f"{path}: fastprof does not read this: {FOREIGN[data]}")
-    assert "--from" not in str(raised.value)  # it cannot help
+    assert "from_" not in str(raised.value)  # it cannot help
 
 
 @pytest.mark.parametrize("data", [b"hi", b"\1\2\3\4", b"key: value\n", b"{}", b"a b c\n"])

@@ -263,13 +263,13 @@ def test_a_difference_that_does_not_fit_is_an_error(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "options", "message"),
     [
-        (["d.pb"], {"by": "file"}, "--by is for tables and graphs"),
+        (["d.pb"], {"by": "file"}, "by= is for tables and graphs"),
         (["d.xray"], {}, "a difference has no times"),
-        ([], {"by": "thread"}, "--by: 'thread' is none of function, line"),
-        (["d.callgrind"], {"n": 3}, "-n is for rows that are given back"),
+        ([], {"by": "thread"}, "by: 'thread' is none of function, line"),
+        (["d.callgrind"], {"n": 3}, "n= is for rows that are given back"),
         ([], {"per_thread": True}, "there is no option 'per_thread'"),
-        ([], {"time_range": (0, 1)}, "--time-range would do nothing"),
-        (["d.callgrind"], {"comments": ("x",)}, "--comment would do nothing"),
+        ([], {"time_range": (0, 1)}, "time_range= would do nothing"),
+        (["d.callgrind"], {"comments": ("x",)}, "comments= would do nothing"),
     ],
 )
 def test_what_would_do_nothing_is_refused(
@@ -380,7 +380,7 @@ def test_a_filter_that_leaves_something_on_one_side_only(more: dict[str, Any], t
     assert [(row.old[0], row.new[0]) for row in found.rows] == [(0, 7)]
     found = fastprof.diff(new, old, function="^h$", **more)
     assert found.values[0][2:] == (7, 0)
-    with pytest.raises(fastprof.UsageError, match="no row is left by --function"):
+    with pytest.raises(fastprof.UsageError, match="no row is left by function="):
         fastprof.diff(old, new, function="^x$", **more)
 
 
@@ -390,6 +390,6 @@ def test_a_filter_that_leaves_samples_on_one_side_only(tmp_path: Path) -> None:
     new.write_text("main;f 12\nmain;h 7\n")
     fastprof.diff(old, new, tmp_path / "out.pb.gz", function="^h$")
     assert [row.self for row in fastprof.top(tmp_path / "out.pb.gz", by="function").rows if row.self] == [7]
-    with pytest.raises(fastprof.UsageError, match="no row is left by --function"):
+    with pytest.raises(fastprof.UsageError, match="no row is left by function="):
         fastprof.diff(old, new, tmp_path / "none.pb.gz", function="^x$")
     assert not (tmp_path / "none.pb.gz").exists()

@@ -158,7 +158,7 @@ def test_refusals() -> None:
     file = io.BytesIO(XDEBUG.read_bytes())
     with pytest.raises(UsageError, match="<file>: writing to a file object needs `to`"):
         fastprof.convert(XDEBUG, io.BytesIO())
-    with pytest.raises(UsageError, match="<file>: --split writes several files"):
+    with pytest.raises(UsageError, match="<file>: split= writes several files"):
         fastprof.convert(POOL, io.BytesIO(), to="speedscope", split="thread")
     with pytest.raises(UsageError, match="<file>: a file object can be read only once"):
         fastprof.merge([file, file], io.BytesIO(), to="folded")

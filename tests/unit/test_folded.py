@@ -224,7 +224,7 @@ def test_negative_values_are_said(tmp_path: Path) -> None:
 
 
 def test_labels_and_threads_are_said(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="--per-thread would do nothing"):
+    with pytest.raises(UsageError, match="per_thread=True would do nothing"):
         converted("f 1\n", tmp_path, per_thread=True)
 
 

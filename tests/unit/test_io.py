@@ -121,7 +121,7 @@ def test_peels_several_layers() -> None:
 def test_a_cut_stream_is_an_error_and_lenient_keeps_what_was_before(kind: str, data: bytes) -> None:
     packed = PACK[kind](data)
     for cut in (len(packed) - 1, len(packed) // 2, 40, 20):
-        said = f"<bytes>: {kind[1:]}: the compressed data ends at byte {cut}, inside a stream; --lenient reads"
+        said = f"<bytes>: {kind[1:]}: the compressed data ends at byte {cut}, inside a stream; lenient=True reads"
         with pytest.raises(FastprofError, match=said):
             read_all(Source(packed[:cut]))
         losses: list[str] = []

@@ -47,7 +47,7 @@ def test_sums(files: Path) -> None:
 @pytest.mark.parametrize("to", ["cachegrind", "callgrind", "pprof", "folded", "archive"])
 def test_inputs_that_count_different_things_are_refused(verb: Any, to: str, files: Path) -> None:
     with pytest.raises(
-        UsageError, match=r"one.cachegrind: counts Ir, but both.cachegrind Ir, Dr: not .* --union .* --int"
+        UsageError, match=r"one.cachegrind: counts Ir, but both.cachegrind Ir, Dr: not .* union=True .* intersect="
     ):
         verb(["both.cachegrind", "one.cachegrind"], "out", to=to)
     assert not (files / "out").exists()
@@ -64,7 +64,7 @@ MIXED = [
 @pytest.mark.parametrize(("one", "other", "to", "mine", "theirs"), MIXED)
 def test_of_any_formats(one: str, other: str, to: str, mine: str, theirs: str, tmp_path: Path) -> None:
     for pair in ((one, other), (other, one)):
-        with pytest.raises(UsageError, match="--union") as caught:
+        with pytest.raises(UsageError, match="union=True") as caught:
             fastprof.merge([CORPUS / file for file in pair], tmp_path / "out", to=to)
         for text in (one, other, mine, theirs):
             assert text in str(caught.value)

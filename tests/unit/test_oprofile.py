@@ -257,7 +257,7 @@ def test_wrong_specifications(spec: tuple[str, ...], said: str, tmp_path: Path) 
 
 def test_no_session_is_called_current(tmp_path: Path) -> None:
     session = write_session(tmp_path, {path_of(X, session="before"): sample_file(NODES)})
-    with pytest.raises(UsageError, match="--spec session:before"):
+    with pytest.raises(UsageError, match="spec=session:before"):
         Read(session)
 
 

@@ -88,7 +88,7 @@ def test_one_clock_that_is_unknown_among_others_is_an_error(tmp_path: Path) -> N
         log = FdrLog(5, frequency=frequency)
         log.buffer(tid=1).cpu(0, 0).enter(1, 1).exit(1, 1)
         (tmp_path / name).write_bytes(log.bytes())
-    with pytest.raises(UsageError, match="time-unit ticks"):
+    with pytest.raises(UsageError, match="time_unit=ticks"):
         fastprof.convert([tmp_path / "one", tmp_path / "two"], tmp_path / "o", from_="xray", to="perfetto")
     fastprof.convert(
         [tmp_path / "one", tmp_path / "two"], tmp_path / "o", from_="xray", to="perfetto", time_unit="ticks"

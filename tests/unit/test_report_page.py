@@ -57,7 +57,7 @@ def test_figures_are_those_of_top(file: str, tmp_path: Path) -> None:
     try:
         report(CORPUS / file, tmp_path / "page.html", prune=0, **here)
     except UsageError as error:
-        assert "--no-symbols would do nothing" in str(error)
+        assert "symbolize=False would do nothing" in str(error)
         here = {}
     try:
         report(CORPUS / file, tmp_path / "page.html", prune=0, **here)

@@ -345,7 +345,7 @@ def test_errors_leave_no_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
         fastprof.convert(b"events: Ir\nfn=f\n1 2\n1 x\n", tmp_path / "out.parquet")
     with pytest.raises(UsageError, match=r"there is no table frames of a timeline profile, only spans, events"):
         fastprof.convert(POOL, tmp_path / "out.parquet", table="frames")
-    with pytest.raises(UsageError, match="--table would do nothing"):
+    with pytest.raises(UsageError, match="table= would do nothing"):
         fastprof.convert(POOL, tmp_path / "out.callgrind", table="spans")
     monkeypatch.setitem(sys.modules, "arro3", None)
     with pytest.raises(UsageError, match=r"parquet needs arro3-io: pip install 'fastprof\[parquet\]'"):

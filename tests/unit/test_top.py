@@ -183,27 +183,27 @@ def test_several_inputs_are_added_up(graph: Path, tmp_path: Path) -> None:
 def test_inputs_of_different_views(graph: Path, folded: Path, tmp_path: Path) -> None:
     stacks = tmp_path / "s.pb.gz"
     convert(folded, stacks)
-    with pytest.raises(UsageError, match="--value: there is no value type 'x', only Ir, Dr, samples"):
+    with pytest.raises(UsageError, match="value: there is no value type 'x', only Ir, Dr, samples"):
         top([graph, folded], value="x")
     found = top([graph, folded], value="samples")
     assert {row.name: row.self for row in found.rows if row.self} == {"leaf": 60, "work": 30, "main": 10}
-    assert found.report.warnings == ["--value: parts of the input have no samples and count as 0"]
+    assert found.report.warnings == ["value: parts of the input have no samples and count as 0"]
     assert top([graph, folded]).value.name == "Ir" and top([folded, graph]).value.name == "samples"
 
 
 @pytest.mark.parametrize(
     "options, message",
     [
-        ({"focus": "("}, "--focus: '\\(' is no regular expression"),
-        ({"tree": "both", "by": "line"}, "--tree shows functions, not --by line"),
-        ({"cumulative": True, "sort": "calls"}, "--cumulative adds up self costs, and --sort calls is not by them"),
-        ({"by": "label"}, "g.callgrind: --by label: only stacks have labels"),
-        ({"sort": "x"}, "--sort: there is no value type 'x', only Ir, Dr"),
-        ({"threshold": 2}, "--threshold: 2 is not a share from 0 to 1"),
-        ({"n": -1}, "-n: -1 is not a whole number"),
+        ({"focus": "("}, "focus: '\\(' is no regular expression"),
+        ({"tree": "both", "by": "line"}, "tree= shows functions, not by=line"),
+        ({"cumulative": True, "sort": "calls"}, "cumulative=True adds up self costs, and sort=calls is not by them"),
+        ({"by": "label"}, "g.callgrind: by=label: only stacks have labels"),
+        ({"sort": "x"}, "sort: there is no value type 'x', only Ir, Dr"),
+        ({"threshold": 2}, "threshold: 2 is not a share from 0 to 1"),
+        ({"n": -1}, "n: -1 is not a whole number"),
         ({"labels": ["own"]}, "there is no option 'labels'"),
-        ({"keep_signal_frames": True}, "--keep-signal-frames would do nothing with callgrind"),
-        ({"by": "moon"}, "--by: 'moon' is none of function, line"),
+        ({"keep_signal_frames": True}, "keep_signal_frames=True would do nothing with callgrind"),
+        ({"by": "moon"}, "by: 'moon' is none of function, line"),
     ],
 )
 def test_what_cannot_be(graph: Path, options: dict[str, object], message: str) -> None:
@@ -214,7 +214,7 @@ def test_what_cannot_be(graph: Path, options: dict[str, object], message: str) -
 
 
 def test_lines_of_a_timeline_are_refused() -> None:
-    with pytest.raises(UsageError, match=r"fdr5-pool-clang19\.xray: --by line: a timeline has no lines"):
+    with pytest.raises(UsageError, match=r"fdr5-pool-clang19\.xray: by=line: a timeline has no lines"):
         top(POOL, by="line")
 
 

@@ -88,9 +88,7 @@ def test_other_names_of_this_machine_get_nothing(host: str, server: Server) -> N
     assert get(server, below(server), Host=host.format(server.port))[0] == 404
 
 
-@pytest.mark.parametrize(
-    "path", ["../t.xray", "..%2ft.xray", "%2e%2e/t.xray", "//etc/passwd", "page.html/../t.xray"]
-)
+@pytest.mark.parametrize("path", ["../t.xray", "..%2ft.xray", "%2e%2e/t.xray", "//etc/passwd", "page.html/../t.xray"])
 def test_no_path_leads_out_of_what_is_served(path: str, server: Server) -> None:
     assert get(server, below(server) + path)[0] == get(server, "/" + path)[0] == 404
 
@@ -127,7 +125,7 @@ def test_what_cannot_be_served_is_said(tmp_path: Path, server: Server) -> None:
     with pytest.raises(UsageError, match="reads its input again"):
         Server("-", str(tmp_path))
     (tmp_path / "second").mkdir()
-    with pytest.raises(UsageError, match=f"--port {server.port}: .*in use; choose another one"):
+    with pytest.raises(UsageError, match=f"--port={server.port}: .*in use; choose another one"):
         Server(tmp_path / "t.xray", str(tmp_path / "second"), port=server.port)
 
 

@@ -37,7 +37,7 @@ class FoldedReader(Reader):
             if n_counts == 2:
                 report.warn(
                     f"{source.name}: its first lines end in two numbers each, which are taken for counts before and "
-                    "after; --counts 1 takes the first for part of a name"
+                    "after; --counts=1 takes the first for part of a name"
                 )
         self._n_counts = n_counts
         unknown = model.intern("[unknown]")

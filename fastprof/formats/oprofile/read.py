@@ -117,7 +117,7 @@ class OProfileReader(Reader):
         if sessions := sorted({name.session for _, name in named if name.session is not None}):
             raise UsageError(
                 f"{self.source.name}: there is no session 'current' in it, only {', '.join(sessions)}; choose with "
-                f"--spec session:{sessions[0]}"
+                f"--spec=session:{sessions[0]}"
             )
         if not self.report.losses:
             what = "there is no sample file in it, expected some below {root} or {kern}"

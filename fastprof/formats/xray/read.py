@@ -212,7 +212,7 @@ class XRayReader(Reader):
             if self._unnamed:
                 self.advice = (
                     f"{self.source.name}: functions are shown by their numbers: XRay logs hold no names; "
-                    "give the program that wrote the log with --symbols (-s)"
+                    "give the program that wrote the log with --symbols"
                 )
             return
         for note in self._names.notes():

@@ -17,6 +17,7 @@ from fastprof.core._typing import Any
 from fastprof.core.errors import FastprofError, UsageError
 from fastprof.core.options import Option, Options, available, checked
 from fastprof.core.report import Report
+from fastprof.core.words import worded
 from fastprof.verbs.adding import Adding, adding, adding_options, write_piece
 from fastprof.verbs.batch.convert import (
     DRY_RUN,
@@ -191,7 +192,7 @@ class _Filling:
 
     def idle(self) -> list[str]:
         """The flags of options that did nothing for any file."""
-        return [flag for flag, n in self._idle.items() if n == self._n_done]
+        return [worded(flag) for flag, n in self._idle.items() if n == self._n_done]
 
 
 def _job(file: File, store: str, common: dict[str, Any]) -> Job:

@@ -11,6 +11,7 @@ from fastprof import plan
 from fastprof.core._typing import Any
 from fastprof.core.errors import FastprofError, UsageError
 from fastprof.core.options import CORES, Option, Options, Seconds, Shard, Switch, Text, Whole, available, checked
+from fastprof.core.words import worded
 from fastprof.verbs.batch.engines import ENGINE, begun
 from fastprof.verbs.batch.inputs import (
     File,
@@ -74,7 +75,7 @@ class BatchReport:
     """What became of the files of a batch.
 
     `statuses` counts all files by status, `earlier` how many of them were done before; `failed` has the records of
-    those without an output, `idle` the flags of options that did nothing for any file.  The figures in bytes and
+    those without an output, `idle` the options that did nothing for any file.  The figures in bytes and
     seconds are those of this run.
     """
 
@@ -210,7 +211,7 @@ def chosen_files(paths: list[str], asked: Options, report: BatchReport) -> list[
         if option in asked:
             raise UsageError(f"{option.flag} is for `fastprof batch plan`: the files of {path} are chosen already")
     if paths:
-        raise UsageError(f"{paths[0]}: there is --plan {path}, which has all inputs")
+        raise UsageError(f"{paths[0]}: there is --plan={path}, which has all inputs")
     return read_plan(path)
 
 
@@ -295,7 +296,7 @@ def _run(
             manifest.add(_within(outdir, record))
             if progress is not None:
                 progress(report, record)
-    report.idle = [flag for flag, n_idle in idle.items() if n_idle == n_done]
+    report.idle = [worded(flag) for flag, n_idle in idle.items() if n_idle == n_done]
 
 
 def _within(outdir: str, record: Record) -> Record:

@@ -14,6 +14,7 @@ from types import TracebackType
 from fastprof.core._typing import Any
 from fastprof.core.errors import FastprofError, UsageError
 from fastprof.core.options import Option, Text
+from fastprof.core.words import speaks_of_flags
 from fastprof.verbs.batch.jobs import Job, Record, convert_one, crashed
 from fastprof.verbs.batch.pool import Pool
 
@@ -45,9 +46,8 @@ ENGINE = Option(
 
 def begun(engine: str, n: int, *, retries: int, timeout: float, function: str = CONVERT) -> Pool | Dask:
     """The engine; `n` processes if they are begun here.  The others are what `Pool` explains."""
-    if engine == LOCAL:
-        return Pool(n, retries=retries, timeout=timeout, function=function)
-    return Dask(engine, n, retries=retries, timeout=timeout, function=function)
+    how: dict[str, Any] = {"retries": retries, "timeout": timeout, "function": function, "flags": speaks_of_flags()}
+    return Pool(n, **how) if engine == LOCAL else Dask(engine, n, **how)
 
 
 class Dask:
@@ -55,13 +55,13 @@ class Dask:
     up all of the task.  A task whose own worker is lost is given to another one.  Files are seen by all machines.
     """
 
-    def __init__(self, engine: str, n: int, *, retries: int, timeout: float, function: str) -> None:
+    def __init__(self, engine: str, n: int, **how: Any) -> None:
         try:
             distributed: Any = import_module("distributed")
         except ImportError:
-            raise UsageError(f"--engine {engine} needs Dask: pip install 'fastprof[dask]'") from None
-        self._how: dict[str, Any] = {"retries": retries, "timeout": timeout, "function": function}
-        self._together = _TOGETHER if function == CONVERT else 1
+            raise UsageError(f"--engine={engine} needs Dask: pip install 'fastprof[dask]'") from None
+        self._how = how  # the keywords of Pool
+        self._together = _TOGETHER if how["function"] == CONVERT else 1
         self._cluster: Any = None
         address = (
             engine.replace("dask://", "tcp://") if "://" in engine else distributed.config.get("scheduler-address")
@@ -74,7 +74,7 @@ class Dask:
                 address or self._cluster, timeout=_SECONDS_TO_CONNECT, set_as_default=False
             )
         except (OSError, ValueError) as error:
-            raise FastprofError(f"--engine {engine}: no scheduler of Dask answers: {error}") from None
+            raise FastprofError(f"--engine={engine}: no scheduler of Dask answers: {error}") from None
 
     def run(self, jobs: Iterable[Job]) -> Iterator[Record]:
         """As `Pool.run`, and each output is on disk by itself: nobody here could get those of other machines there.

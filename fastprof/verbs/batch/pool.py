@@ -24,8 +24,10 @@ from fastprof.verbs.batch.jobs import Job, Record, convert_one, crashed
 
 _BEGIN = """\
 import sys
-function, parent, *sys.path[:] = sys.argv[1:]
+function, parent, flags, *sys.path[:] = sys.argv[1:]
+from fastprof.core.words import speak_of_flags
 from fastprof.verbs.batch.worker import main
+speak_of_flags(flags == "True")
 main(function, int(parent))
 """
 
@@ -36,8 +38,8 @@ _SECONDS_TO_DIE = 10
 class _Worker:
     """One process, and its job."""
 
-    def __init__(self, function: str, timeout: float | None) -> None:
-        command = [sys.executable, "-c", _BEGIN, function, str(os.getpid()), *sys.path]
+    def __init__(self, function: str, timeout: float | None, flags: bool) -> None:
+        command = [sys.executable, "-c", _BEGIN, function, str(os.getpid()), str(flags), *sys.path]
         self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0)
         assert self.process.stdin and self.process.stdout
         self._jobs, self.records = self.process.stdin, self.process.stdout
@@ -89,7 +91,8 @@ class Pool:
 
     `retries`: how often a job is tried again at which a process died, or which took longer than `timeout` seconds.
     `function`: MODULE:NAME of what makes a record of a job, in a module that is found by this process's sys.path.
-    It must not raise.  Use the pool in one thread: on Linux workers die with the thread that began them.
+    It must not raise.  `flags`: what workers say is for the command line (core/words.py).
+    Use the pool in one thread: on Linux workers die with the thread that began them.
     """
 
     def __init__(
@@ -99,8 +102,9 @@ class Pool:
         retries: int = 1,
         timeout: float | None = None,
         function: str = f"{convert_one.__module__}:{convert_one.__name__}",
+        flags: bool = False,
     ) -> None:
-        self._n, self._retries, self._timeout, self._function = n, retries, timeout, function
+        self._n, self._retries, self._timeout, self._function, self._flags = n, retries, timeout, function, flags
         self._selector = selectors.DefaultSelector()
         self._workers: list[_Worker] = []
         self._again: deque[tuple[Job, int]] = deque()  # jobs to be tried again, and the number of that try
@@ -122,7 +126,7 @@ class Pool:
         return any(worker.job is not None for worker in self._workers)
 
     def _begin(self) -> _Worker:
-        worker = _Worker(self._function, self._timeout)
+        worker = _Worker(self._function, self._timeout, self._flags)
         self._workers.append(worker)
         self._selector.register(worker.records, selectors.EVENT_READ, worker)
         return worker
@@ -142,7 +146,7 @@ class Pool:
         for worker in [*self._workers]:
             if worker.deadline is not None and worker.deadline <= now:
                 self._end(worker)
-                yield from self._failed(worker, f"was not done after {self._timeout:g} s (--timeout)")
+                yield from self._failed(worker, f"was not done after {self._timeout:g} s, its timeout")
 
     def _died(self, worker: _Worker) -> Iterator[Record]:
         with suppress(subprocess.TimeoutExpired):  # its end of the pipe is closed a moment before it is gone
