@@ -391,6 +391,11 @@ def add(
     be added are left out, which the report counts as losses.  `report.facts` has how many were added, replaced and
     left out.
     Errors: FastprofError and its subclasses; what was added before is in the store.
+
+    >>> add("all.fpa", ["tests/corpus/callgrind/good/cfi.callgrind"]).facts["added"]
+    1
+    >>> add("all.fpa", ["tests/corpus/callgrind/good/cfi.callgrind"], skip_existing=True).facts["left out"]
+    1
     """
     if skip_existing and replace:
         raise UsageError("what is there already can be kept or replaced, not both: --skip-existing or --replace")

@@ -82,6 +82,13 @@ def annotate(
     A file is named as in the profile, or by the end of that: zip/inflate.c.
     `given`: the options `context`, `threshold`, `include` and `asm`, and those of docs/options.md that say how to read.
     Errors: FastprofError and its kinds, also if the profile has none of `files`.
+
+    >>> import fastprof
+    >>> open("b.c", "w").write("int\\ng(void)\\n{ return 9; }\\n")
+    26
+    >>> (listing,) = fastprof.annotate("tests/corpus/callgrind/good/cfi.callgrind", "b.c").listings
+    >>> [(line.number, line.text, line.values) for block in listing.blocks() for line in block if line.values]
+    [(3, '{ return 9; }', [9, 0])]
     """
     asked = checked(given, options())
     wanted = [os.fspath(file) for file in ([files] if isinstance(files, (str, os.PathLike)) else files)]

@@ -28,6 +28,11 @@ def remove(path: str, patterns: Iterable[str]) -> list[str]:
 
     Their space is freed by `compact`: what is left may be stored against them.
     Errors: FastprofError and its subclasses, also for a pattern that no profile has; then nothing is changed.
+
+    >>> from fastprof.verbs.adding import add
+    >>> report = add("all.fpa", ["tests/corpus/callgrind/good/tab.callgrind", "tests/corpus/pprof/good/reversed.pb"])
+    >>> remove("all.fpa", ["*.pb"])
+    ['reversed.pb']
     """
     with adding(path, create=False) as session:
         found = [member.name for member in chosen(path, session.archive, patterns)]

@@ -35,6 +35,13 @@ def convert(
     Inputs may be bytes, the contents of a file.  Inputs and output may be binary file objects, which stay open.  One
     that can seek is read from its beginning.  An output that is one needs `to`, is not compressed, and is written as
     the rows come, from where it is: after an error it may have a part of them, as standard output may.
+
+    >>> import fastprof
+    >>> report = fastprof.convert("tests/corpus/callgrind/good/cfi.callgrind", "cfi.folded")
+    >>> open("cfi.folded").read()
+    'f 5\\nf;g 9\\n'
+    >>> dict(report.not_representable)["call counts"]
+    1
     """
     return converted(inputs, output, from_, to, progress, options)
 

@@ -111,6 +111,12 @@ def diff(
     below 0 and the label pprof::base, as `pprof -diff_base` has them.
     The other options are those of docs/options.md.  Errors: FastprofError and its kinds; then nothing is left at
     `output`.
+
+    >>> import fastprof
+    >>> old = "tests/corpus/callgrind/good/cfi.callgrind"
+    >>> twice = fastprof.merge([old, old], "twice.callgrind")
+    >>> [(row.name, row.old, row.new) for row in fastprof.diff(old, "twice.callgrind").rows]
+    [('g', (9, 0), (18, 0)), ('f', (5, 6), (10, 12))]
     """
     given = checked(options_, options())
     asked = _only(given, lambda option: option not in (BY, N))  # estimates have a --by, too

@@ -26,6 +26,12 @@ def extract(
     """Write the profiles of these names to OUTDIR/NAME.SUFFIX, as `to`.  Folders are made.
 
     Errors: FastprofError and its subclasses, also for a name that leads out of `outdir`; then nothing is written.
+
+    >>> from fastprof.verbs.adding import add
+    >>> report = add("all.fpa", ["tests/corpus/callgrind/good/cfi.callgrind"])
+    >>> report = extract("all.fpa", ["cfi.callgrind"], "out", to="folded")
+    >>> open("out/cfi.callgrind.folded").read()
+    'f 5\\nf;g 9\\n'
     """
     if to is None:
         raise UsageError("several profiles need --to=FORMAT, see `fastprof formats`")

@@ -26,6 +26,11 @@ def info(
 
     A timeline also goes through the stack machine, whose repairs show entries
     and exits that do not match.  Of an archive that holds several profiles it says how many, unless `member` names one.
+
+    >>> import fastprof
+    >>> facts = fastprof.info("tests/corpus/callgrind/good/cfi.callgrind").facts
+    >>> facts["format"], facts["view"], facts["totals"]
+    ('callgrind', 'graph', {'Ir': 14, 'Dr': 6})
     """
     asked = checked(options, plan.known_options())
     model, report = Model(), Report()

@@ -28,5 +28,10 @@ def merge(
     losses; each input is then read twice.  `options` are those of docs/options.md.
     Errors: FastprofError and its kinds; then nothing is left at `output`.
     Inputs and output may be file objects, as in `convert`.
+
+    >>> import fastprof
+    >>> report = fastprof.merge(["tests/corpus/callgrind/good/cfi.callgrind"] * 2, "both.folded")
+    >>> open("both.folded").read()
+    'f 10\\nf;g 18\\n'
     """
     return converted(inputs, output, from_, to, progress, options, merge=True, keep_going=keep_going)

@@ -58,6 +58,10 @@ def report(
     `command` is what the page says that it was made with.  `prune` is explained in docs/report.md, `value` chooses one
     value type; the other options are those of docs/options.md that say how to read.
     Errors: FastprofError and its kinds; then nothing is left at `output`.
+
+    >>> import fastprof
+    >>> dict(fastprof.report("tests/corpus/callgrind/good/cfi.callgrind", "cfi.html").rows)
+    {'contexts': 3, 'functions': 2}
     """
     asked = checked(given, options())
     paths = [os.fspath(path) for path in ([inputs] if isinstance(inputs, (str, os.PathLike)) else inputs)]

@@ -58,7 +58,13 @@ def chosen(path: str, archive: Archive, patterns: Iterable[str]) -> list[Member]
 
 
 def names(path: str, patterns: Iterable[str] = (), *, lenient: bool = False) -> list[str]:
-    """The names of the profiles in a store that `patterns` choose.  Errors: FastprofError and its subclasses."""
+    """The names of the profiles in a store that `patterns` choose.  Errors: FastprofError and its subclasses.
+
+    >>> from fastprof.verbs.adding import add
+    >>> report = add("two.fpa", ["tests/corpus/callgrind/good/tab.callgrind", "tests/corpus/pprof/good/reversed.pb"])
+    >>> names("two.fpa"), names("two.fpa", ["*.pb"])
+    (['tab.callgrind', 'reversed.pb'], ['reversed.pb'])
+    """
     with open_store(path, lenient=lenient) as (_, archive):
         # without an index what was replaced is found, too
         return [*dict.fromkeys(member.name for member in chosen(path, archive, patterns))]
@@ -79,6 +85,11 @@ def members(path: str, patterns: Iterable[str] = (), *, sort: str = "added") -> 
     bytes, and what is known of format, file, totals and times.
 
     `sort` is one of SORTS.  Errors: FastprofError and its subclasses.
+
+    >>> from fastprof.verbs.adding import add
+    >>> report = add("all.fpa", ["tests/corpus/callgrind/good/cfi.callgrind"])
+    >>> [(entry["name"], entry["rows"], entry["totals"]) for entry in members("all.fpa")]
+    [('cfi.callgrind', 3, {'Ir': 14, 'Dr': 6})]
     """
     if sort not in SORTS:
         raise UsageError(f"a store cannot be sorted by {sort!r:.80}, only by {', '.join(SORTS)}")

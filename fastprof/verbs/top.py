@@ -142,6 +142,11 @@ def top(
     `n`, `sort`, `by`, `tree`, `threshold`, `cumulative`, `focus`, `ignore` and `cycles` are explained in docs/top.md;
     `value` chooses the value type; the other options are those of docs/options.md that say how to read.
     Errors: FastprofError and its kinds.
+
+    >>> import fastprof
+    >>> found = fastprof.top("tests/corpus/callgrind/good/cfi.callgrind", sort="total")
+    >>> [(row.name, row.self, row.inclusive) for row in found.rows], found.total
+    ([('f', 5, 14), ('g', 9, 9)], 14)
     """
     asked = checked(given, options())
     patterns = _patterns(asked)

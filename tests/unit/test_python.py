@@ -22,9 +22,30 @@ XDEBUG = CORPUS / "callgrind/good/xdebug.callgrind"
 SMALL = CORPUS / "gperftools/good/small.prof"
 
 
-@pytest.mark.parametrize("module", ["profile", "sql"])
-def test_examples(module: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(REPO)
+EXAMPLES = [
+    "adding",
+    "annotate",
+    "batch.convert",
+    "batch.status",
+    "compact",
+    "convert",
+    "diff",
+    "extract",
+    "info",
+    "merge",
+    "profile",
+    "report",
+    "sql",
+    "store",
+    "top",
+]
+
+
+@pytest.mark.parametrize("module", EXAMPLES)
+def test_examples(module: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In a folder that has the corpus and nothing else."""
+    (tmp_path / "tests").symlink_to(REPO / "tests")
+    monkeypatch.chdir(tmp_path)
     done = doctest.testmod(importlib.import_module(f"fastprof.verbs.{module}"))
     assert done.attempted and not done.failed
 

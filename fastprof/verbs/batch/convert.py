@@ -150,6 +150,10 @@ def batch_convert(
     `plan`, `shard`, `retries`, `timeout`, `retry_errors` and `dry_run` are explained in docs/batch.md; the other
     options are those of docs/options.md.  `progress` is called before the first file, with None, and behind each.
     Errors: FastprofError and its kinds, if the batch as a whole cannot be done.
+
+    >>> import fastprof
+    >>> fastprof.batch_convert("tests/corpus/gperftools/good", "out", to="folded", include=["s*.prof"], jobs=1)
+    BatchReport(files=4, earlier=0, ok=4)
     """
     asked = checked(given, options())
     outdir = os.fspath(outdir)

@@ -38,6 +38,11 @@ def batch_status(outdir: str | os.PathLike[str]) -> BatchStatus:
     """How far `batch_convert` to `outdir`, or `batch_archive` to a store, is.  It may be at work.
 
     Errors: FastprofError if there was none.
+
+    >>> import fastprof
+    >>> done = fastprof.batch_convert("tests/corpus/gperftools/good/small.prof", "out", to="folded", jobs=1)
+    >>> dict(fastprof.batch_status("out").statuses)
+    {'ok': 1}
     """
     outdir = os.fspath(outdir)
     found = manifests(outdir) if os.path.isdir(outdir) else manifest_of(outdir)
