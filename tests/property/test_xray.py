@@ -65,6 +65,7 @@ def test_the_stack_machine_folds_as_the_reference_does(case: Case, per_thread: b
 @given(CASES, st.integers(1, 9))
 def test_spilling_changes_nothing(case: Case, capacity: int) -> None:
     from fastprof.bridges import fold as timeline
+    from fastprof.bridges import tables
     from fastprof.bridges import spill
 
     whole = product.graph(case.data, Options(time_unit="ticks"), capacity=capacity)
@@ -77,7 +78,7 @@ def test_spilling_changes_nothing(case: Case, capacity: int) -> None:
             super().add(pull)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(timeline, "_LEAST_ARCS", 1)
+        patch.setattr(tables, "_LEAST_ARCS", 1)
         patch.setattr(timeline, "Words", Counted)
         spilled = product.graph(case.data, Options(time_unit="ticks", max_memory=1), capacity=capacity)
     assert (spilled.self_, spilled.arcs) == (whole.self_, whole.arcs)
@@ -92,6 +93,7 @@ LABELS = st.sampled_from([None, (), ("thread",), ("process",), ("cpu",), ("threa
 def test_contexts_are_the_same_whatever_the_limit(case: Case, labels: Any, names: bool, capacity: int) -> None:
     """Also if the model's stacks are removed between batches."""
     from fastprof.bridges import fold as timeline
+    from fastprof.bridges import tables
     from fastprof.bridges import spill
     from fastprof.core.engine import EVERYTHING
 
@@ -112,7 +114,7 @@ def test_contexts_are_the_same_whatever_the_limit(case: Case, labels: Any, names
         assert found == paths
         assert len({row[:2] for row in whole}) == len(whole)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(timeline, "_LEAST_ARCS", 1)
+        patch.setattr(tables, "_LEAST_ARCS", 1)
         patch.setattr(timeline, "_STACKS", 1)
         patch.setattr(spill, "MOST_RUNS", 2)
         assert contexts(holds, max_memory=1) == whole
