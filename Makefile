@@ -105,7 +105,7 @@ fuzz: $(C_TARGETS:%=fuzz-%) fuzz-cython
 	    $(C_TARGETS:%=build/fuzz/%.log) $(CYTHON_TARGETS:%=build/fuzz/cython-%.log)
 
 # The seeds are far longer than what it takes to come to every line.
-fuzz-xray fuzz-archive: LONGEST = -max_len=4096
+fuzz-xray fuzz-archive fuzz-fold fuzz-memory fuzz-callgrind_numbers: LONGEST = -max_len=4096
 
 $(C_TARGETS:%=fuzz-%): fuzz-%: build/fuzz/bin/% build/fuzz/seeds
 	$(call fuzzing,$*) $< $(call LIMITS,$*) $(LONGEST) -max_total_time=$(C_SECONDS) -timeout=10 \

@@ -180,7 +180,7 @@ static struct totals fold(const uint8_t *data, size_t n, int into, int by, int s
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n) {
     static const int by[] = {0, FP_FOLD_BY_THREAD, FP_FOLD_BY_CPU | FP_FOLD_BY_NAME,
                              FP_FOLD_BY_THREAD | FP_FOLD_BY_CPU};
-    if (n > 2048) n = 2048; /* changes of threads and CPUs take time linear in the depth */
+    if (n > 512) n = 512; /* changes of threads and CPUs take time linear in the depth */
     const int spill = n ? data[0] | (n % 4) << 8 : 0;
     struct totals first = fold(data, n, FP_FOLD_ARCS, 0, 0);
     for (int i = 0; i < 5; i++) {

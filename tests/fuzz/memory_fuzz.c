@@ -2,12 +2,13 @@
  * held stays, whether it is copied or its pages are moved, and what is to be zero is. */
 #include <stdint.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "core/memory.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
 
-enum { STEPS = 12, LIMIT = 1 << 24, STRIDE = 4093 };
+enum { STEPS = 12, LIMIT = 1 << 22, STRIDE = 4093 };
 
 static uint8_t byte_at(size_t i) {
     return (uint8_t)(i * 2654435761u >> 7);
@@ -27,8 +28,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n) {
         had = nbytes;
     }
     uint8_t *zeros = had ? fp_zeroed(had) : NULL;
-    for (size_t i = 0; i < had; i++)
-        if (zeros[i]) abort();
+    if (had && (zeros[0] || memcmp(zeros, zeros + 1, had - 1))) abort(); /* each is as the one before */
     fp_release(zeros, had);
     fp_release(p, had);
     return 0;
