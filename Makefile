@@ -17,7 +17,7 @@ CYTHON_TARGETS := $(patsubst tests/fuzz/%_fuzz.py,%,$(wildcard tests/fuzz/*_fuzz
 CORPUS := $(wildcard tests/corpus/*/good/* tests/corpus/*/bad/* tests/fuzz/seeds/*)
 
 .PHONY: help build test lint python-lint c-lint fuzz fuzz-cython fuzz-python $(C_TARGETS:%=fuzz-%) \
-	$(CYTHON_TARGETS:%=fuzz-cython-%) bench race docs pictures
+	$(CYTHON_TARGETS:%=fuzz-cython-%) bench race docs memory pictures
 .SECONDARY: # objects are kept
 .DELETE_ON_ERROR:
 
@@ -30,6 +30,7 @@ help:
 	@echo 'make bench            the benches'
 	@echo 'make race             fastprof and its peers on the same files: the table and the chart of README.md'
 	@echo 'make docs             the part of the documentation that is made: docs/options.md'
+	@echo 'make memory           docs/memory.md: what each conversion needs, measured; takes some minutes'
 	@echo 'make pictures         the pictures of docs/viewers.md'
 
 # What the second command of README.md makes
@@ -52,6 +53,9 @@ race: build
 
 docs: build
 	$(PYTHON) docs/make_options.py
+
+memory: build
+	$(PYTHON) -m docs.make_memory
 
 pictures: build
 	tests/viewers/install

@@ -53,11 +53,10 @@ def to_graph(
     Values: calls, and time in nanoseconds, or in ticks if `time_unit` says so or the clock is unknown.
     """
     by, mended = lib.FP_FOLD_BY_THREAD * options[PER_THREAD], _Mended(model, report)
-    one, several = _of_parts(batches, lambda: _Graph(model, options, report, "graph", by, mended))
+    one, rows = _of_parts(batches, lambda: _Graph(model, options, report, "graph", by, mended), _Graph.rows)
     if one is not None:
         yield from one.rows()
         return
-    rows = chain.from_iterable(graph.rows() for graph in several)
     yield from rows if options[PER_THREAD] else one_graph(rows, model, options, Report())
 
 
@@ -84,12 +83,13 @@ def to_stacks(
     by = lib.FP_FOLD_BY_TID * ("thread" in apart) | lib.FP_FOLD_BY_PID * ("process" in apart)
     by |= lib.FP_FOLD_BY_CPU * ("cpu" in apart) | lib.FP_FOLD_BY_NAME * (not holds.places)
     mended = _Mended(model, report)
-    one, several = _of_parts(batches, lambda: _Stacks(model, options, report, "stacks", by, mended))
+    one, rows = _of_parts(
+        batches, lambda: _Stacks(model, options, report, "stacks", by, mended), lambda stacks: stacks.rows(True)
+    )
     if one is not None:
         tell_missing_labels(options, holds, report, one.labels())
         yield from one.rows(holds.keeps_stacks)
         return
-    rows = chain.from_iterable(stacks.rows(True) for stacks in several)
     yield from to_sum(rows, model, options, report, holds)
 
 
@@ -99,18 +99,30 @@ if TYPE_CHECKING:
     M = TypeVar("M", bound="_Machine")
 
 
-def _of_parts(batches: Iterable[Batch], new: Callable[[], M]) -> tuple[M | None, Iterator[M]]:
-    """A machine that has read all, if that is one part; else one for each part, read when it is asked for."""
+def _of_parts(
+    batches: Iterable[Batch], new: Callable[[], M], rows: Callable[[M], Iterator[Batch]]
+) -> tuple[M | None, Iterator[Batch]]:
+    """A machine that has read all, if that is one part; else the rows of one after the other.
 
-    def read(rows: Iterable[Batch]) -> M:
+    Only one machine is in memory at a time: the next part is read when the rows of the one before are out.
+    """
+
+    def read(part: Iterable[Batch]) -> M:
         machine = new()
-        machine.read(rows)
+        machine.read(part)
         return machine
 
-    machines = (read(rows) for _, rows in groupby(batches, lambda batch: batch.part))
-    first = next(machines, None) or read(())
-    second = next(machines, None)
-    return (first, machines) if second is None else (None, chain([first, second], machines))
+    def drained(machine: M) -> Iterator[Batch]:
+        yield from rows(machine)
+        machine.free()
+
+    parts = groupby(batches, lambda batch: batch.part)
+    _, part = next(parts, (0, ()))
+    first, second = read(part), next(parts, None)
+    if second is None:
+        return first, iter(())
+    later = (drained(read(part)) for _, part in chain([second], parts))
+    return None, chain(drained(first), chain.from_iterable(later))
 
 
 class _Mended:
@@ -156,6 +168,10 @@ class _Machine:
         fold.cpu = self._model.intern("cpu")
         fold.shard, fold.n_shards = shard, n_shards
         return self.table(fold, self._limit, self._check)
+
+    def free(self) -> None:
+        """Give back the tables' memory at once: they and their machine refer to each other."""
+        del self._whole, self._parts_of
 
     def _check(self, status: int, err: Any) -> int:
         types = _value_types(self._target == "stacks", not self._ticks_per_second)

@@ -5,8 +5,6 @@ from __future__ import annotations
 import gzip
 import random
 import struct
-import subprocess
-import sys
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
@@ -20,7 +18,7 @@ from fastprof.formats.archive.index import load
 from fastprof.formats.archive.sections import Codec
 from tests.contract.dump import CORPUS
 from tests.support.oprofile import path_of, sample_file, tar_of
-from tests.support.paths import REPO
+from tests.support.peak import DRIVER, peak
 from tests.support.xraylog import FdrBuffer, FdrLog
 
 SLACK = 6 << 20  # bytes
@@ -32,15 +30,6 @@ MORE_SLACK = {
     "archive": 24 << 20,  # also batches of which several threads have one each
     **dict.fromkeys(("arrow", "parquet"), 32 << 20),  # a few batches of 128 Ki rows, which a short file does not fill
 }
-
-DRIVER = """
-import sys
-from fastprof.cli import main
-code = main(sys.argv[1:])
-peak = next(line for line in open("/proc/self/status") if line.startswith("VmHWM"))
-print(peak.split()[1])
-sys.exit(code)
-"""
 
 
 def xray(path: Path, times: int) -> None:
@@ -181,12 +170,6 @@ def sources(writer: str) -> list[str]:
         if f.reader and f.view != "any" and (f.view == target.view or target.view != "timeline"):
             found.setdefault(f.view, f.name)
     return [*found.values()]
-
-
-def peak(*args: str, driver: str = DRIVER) -> int:
-    done = subprocess.run([sys.executable, "-c", driver, *args], cwd=REPO, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
-    return int(done.stdout.split()[-1]) * 1024
 
 
 @pytest.fixture(scope="module")

@@ -1,0 +1,135 @@
+"""Writes memory.md, of what each conversion needs: `make memory`, which takes some minutes.
+
+Each figure is of a process of its own, on an input in which nearly every row is a new one.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+import tempfile
+from pathlib import Path
+
+from fastprof import formats
+from tests.support.distinct import INPUTS
+from tests.support.paths import REPO
+from tests.support.peak import peak
+
+MIB = 1 << 20
+ROWS = {"timeline": 1_500_000, "stacks": 300_000, "labelled": 1_000_000, "graph": 1_500_000}
+LIMITS = (8, 32)  # MiB; the latter is the default
+BESIDE = 48  # MiB that a process may take beside the sums: batches, windows, compressed chunks
+
+TITLE = """\
+# Memory
+
+Made by `make memory`.  Memory does not grow with the length of an input, only with what is distinct in it; and sums of
+distinct rows are written to disk when they exceed `--max-memory` ([architecture.md](architecture.md#batch-and-model)).
+Here nearly every row is a new one, so that what is kept shows.  The figures are peaks of resident memory in MiB of the
+whole process, on {cores} cores.  `fastprof formats`, which reads nothing, takes {least}.
+
+"Beside" is what a process takes beyond those {least} MiB and, where rows are summed up, the default limit of 32 MiB.
+Up to {beside} are batches, windows of files and of runs, and chunks that are compressed.  What is more has a letter,
+which is explained below.  Where there is only one figure nothing is summed up, and `--max-memory` is refused.
+"""
+ABOUT = {
+    "timeline": """An XRay log of {rows:,} calls in 2,000 functions and 64 threads, nearly each of a call path of its
+own, with 1.2 million distinct arcs.""",
+    "stacks": """A pprof profile of {rows:,} samples, each with a stack of its own of 12 of 2,000 functions: 2.4 million
+contexts.""",
+    "labelled": "A pprof profile of 1,000 stacks, each with 1,000 labels: {rows:,} distinct samples.",
+    "graph": "A Callgrind profile of {rows:,} rows in 2,000 functions: costs and calls, each at a line of its own.",
+}
+# What may exceed the limit: why, and which commands by input.  A test holds all others to the limit.
+REASONS = {
+    "a": (
+        """The distinct stacks of the model, some 40 bytes for each context.  Rows and sums refer to them, so they stay.
+Only those of one timeline are forgotten when they are written, if the target allows that (pprof, folded).""",
+        {"stacks": ".*", "timeline": "merge two to pprof"},
+    ),
+    "b": (
+        """The graph that is made of the samples so far.  Half the limit counts samples, but each may bring as many new
+arcs as its stack is deep.""",
+        {"stacks": ".* to callgrind|.* to cachegrind"},
+    ),
+    "c": (
+        """Two sums at a time, each with its limit: that of one input, and that of all inputs.  And what the C library
+keeps of memory that several threads have given back: with `MALLOC_ARENA_MAX=1` it is 100 MiB.""",
+        {"timeline": "merge two to callgrind"},
+    ),
+    "d": (
+        """The estimate of stacks knows each place and arc of a graph, and makes up to 2 million contexts (64 MiB) of
+them ([bridges.md](bridges.md#graph-to-stacks)).""",
+        {"graph": "convert to (pprof|folded|speedscope|firefox)|merge two to pprof|report"},
+    ),
+    "e": (
+        """A page has functions with callers and callees: distinct arcs stay in memory, beside the contexts, of which
+the smaller half is cut when they exceed the limit.""",
+        {"timeline": "report", "stacks": "report"},
+    ),
+}
+
+
+def reasons(name: str, command: str) -> list[str]:
+    """The letters of why a command may exceed the limit."""
+    return [letter for letter, (_, by) in REASONS.items() if re.fullmatch(by.get(name, ""), command)]
+
+
+def commands(name: str, path: str, folder: str) -> dict[str, list[str]]:
+    """What is done with an input: words for the table, and the arguments."""
+    timeline = name == "timeline"
+    found = {
+        f"convert to {to.name}": ["convert", path, "-o", os.devnull, "-t", to.name]
+        for to in formats.formats()
+        # gperftools holds addresses, which these inputs do not have
+        if to.writer and to.name != "gperftools" and (to.view != "timeline" or timeline)
+    }
+    for to in "pprof", "callgrind":
+        found[f"merge two to {to}"] = ["merge", path, path, "-o", os.devnull, "-t", to]
+    found["top"] = ["top", path]
+    found["report"] = ["report", path, "-o", os.path.join(folder, "page.html")]
+    found["archive add"] = ["archive", "add", os.path.join(folder, name + ".fpa"), path, "--replace"]
+    return {word: [*command, "-q"] for word, command in found.items()}
+
+
+def peaks_of(command: list[str], limits: tuple[int, ...]) -> list[int]:
+    """Bytes, for each limit; one figure if there is nothing to limit."""
+    try:
+        return [peak(*command, "--max-memory", f"{limit}M") for limit in limits]
+    except RuntimeError as error:
+        if "--max-memory" not in str(error):
+            raise
+        return [peak(*command)]
+
+
+def section(name: str, folder: str, least: int) -> str:
+    path = os.path.join(folder, name)
+    INPUTS[name](Path(path), ROWS[name])
+    heads = [f"`--max-memory {limit}M`" for limit in LIMITS]
+    lines = [f"## {name.capitalize()}", "", ABOUT[name].format(rows=ROWS[name]), ""]
+    lines += [f"| | {' | '.join(heads)} | beside | |", "| --- |" + " ---: |" * (len(LIMITS) + 1) + " --- |"]
+    for word, command in commands(name, path, folder).items():
+        peaks = [one // MIB for one in peaks_of(command, LIMITS)]
+        shown = [*map(str, peaks)] if len(peaks) > 1 else [""] * (len(LIMITS) - 1) + [str(peaks[0])]
+        beside = max(0, peaks[-1] - least - LIMITS[-1] * (len(peaks) > 1))
+        why = reasons(name, word)
+        if bool(why) != (beside > BESIDE):
+            print(f"{name}, {word}: {beside} MiB beside the limit, and reasons {why}", file=sys.stderr)
+        lines.append(f"| {word} | {' | '.join(shown)} | {beside} | {', '.join(why)} |")
+    return "\n".join([*lines, ""])
+
+
+def text() -> str:
+    shm = "/dev/shm"
+    with tempfile.TemporaryDirectory(dir=shm if os.path.isdir(shm) else None) as folder:
+        os.environ["TMPDIR"] = folder
+        least = peak("formats") // MIB
+        sections = [section(name, folder, least) for name in INPUTS]
+    why = [f"* **{letter}**: " + text.replace("\n", "\n  ") for letter, (text, _) in REASONS.items()]
+    title = TITLE.format(cores=os.cpu_count(), least=least, beside=BESIDE)
+    return "\n".join([title, *sections, "## What exceeds the limit", "", *why, ""])
+
+
+if __name__ == "__main__":
+    (REPO / "docs" / "memory.md").write_text(text())

@@ -1,0 +1,58 @@
+"""Ten times the distinct rows need no more memory, whatever a profile becomes, but where docs/memory.md says why."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from docs.make_memory import ABOUT, commands, peaks_of, reasons
+from tests.support.distinct import INPUTS
+from tests.support.paths import REPO
+
+SLACK = 7 << 20  # bytes, one MiB of them the limit
+# Call paths, which are forgotten when there are many, and columns of 64 threads.
+MORE_SLACK = {"convert to firefox": 5 << 20}
+# These fill a chunk first, which is more than is tried here; test_memory.py has longer files for them.
+CHUNKED = ("archive", "parquet", "arrow")
+CASES = [(name, word) for name in INPUTS for word in commands(name, "", "")]
+
+
+@pytest.fixture(scope="module")
+def grown(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], list[str]]:
+    @cache
+    def make(name: str) -> list[str]:
+        folder = tmp_path_factory.mktemp(name)
+        for rows in (30_000, 300_000):
+            INPUTS[name](folder / f"{rows}", rows)
+        return [str(folder / "30000"), str(folder / "300000")]
+
+    return make
+
+
+@pytest.mark.parametrize(
+    ("name", "word"),
+    [case for case in CASES if not reasons(*case) and not any(chunked in case[1] for chunked in CHUNKED)],
+)
+def test_distinct_rows_keep_to_the_limit(
+    name: str, word: str, grown: Callable[[str], list[str]], tmp_path: Path
+) -> None:
+    few, many = (
+        peaks_of([*commands(name, path, str(tmp_path))[word], "--threads", "1"], (1,))[0] for path in grown(name)
+    )
+    assert many < few + SLACK + MORE_SLACK.get(word, 0)
+
+
+def test_of_several_timelines_one_is_folded_at_a_time(grown: Callable[[str], list[str]], tmp_path: Path) -> None:
+    path, to = grown("timeline")[1], ["-o", str(tmp_path / "sum.callgrind"), "-q", "--threads", "1"]
+    three, eight = (peaks_of(["merge", *[path] * n, *to], (8,))[0] for n in (3, 8))
+    assert eight < three + SLACK
+
+
+def test_every_path_is_in_the_table() -> None:
+    sections = (REPO / "docs" / "memory.md").read_text().split("\n## ")
+    shown = {section.split("\n")[0].lower(): section for section in sections}
+    missing = [(name, word) for name, word in CASES if f"\n| {word} |" not in shown[name]]
+    assert sorted(ABOUT) == sorted(INPUTS) and missing == [], "make memory"

@@ -1,0 +1,99 @@
+"""Profiles of any number of distinct rows, of few names: what a table in memory grows with, and nothing else.
+
+Functions are those of a large program (2,000), whatever the number of rows.
+"""
+
+from __future__ import annotations
+
+import random
+import struct
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+FUNCTIONS = 2000
+DEPTH = 12  # functions on a stack
+
+
+def timeline(path: Path, rows: int) -> None:
+    """An XRay log of `rows` calls by 64 threads, nearly every one of a call path and an arc of its own."""
+    noise = random.Random(1)
+    function = struct.Struct("<II").pack
+    with path.open("wb") as out:
+        out.write(struct.pack("<HHIQQ8x", 5, 1, 3, 10**6, 1 << 16))  # FDR 5, a tick is a microsecond
+        done = buffer = 0
+        while done < rows:
+            body, tid = bytearray(), buffer % 64
+            for number, layout, values in (
+                (0, "I", (tid,)),
+                (4, "QI", (buffer, 0)),
+                (9, "I", (1,)),
+                (2, "HQ", (0, buffer << 32)),
+            ):
+                body += bytes([number << 1 | 1]) + struct.pack("<" + layout, *values).ljust(15, b"\0")
+            for _ in range(min(3600, rows - done) // DEPTH + 1):
+                stack = [noise.randrange(1, FUNCTIONS + 1) for _ in range(DEPTH)]
+                body += b"".join(function(f << 4, 3) for f in stack)
+                body += b"".join(function(f << 4 | 2, 2) for f in reversed(stack))
+                done += DEPTH
+            out.write(bytes([7 << 1 | 1]) + struct.pack("<Q7x", len(body)) + body)
+            buffer += 1
+
+
+def _varint(value: int) -> bytes:
+    out = bytearray()
+    while value > 0x7F:
+        out.append(value & 0x7F | 0x80)
+        value >>= 7
+    return bytes([*out, value])
+
+
+def _field(number: int, body: bytes) -> bytes:
+    return _varint(number << 3 | 2) + _varint(len(body)) + body
+
+
+def _pprof(path: Path, samples: Iterator[tuple[list[int], int]]) -> None:
+    """Locations 1 to FUNCTIONS, each a function of its own; a sample is its stack and a number that labels it."""
+    texts = ["", "samples", "count", "request", *(f"function_{n}" for n in range(FUNCTIONS))]
+    with path.open("wb") as out:
+        out.write(b"".join(_field(6, text.encode()) for text in texts))
+        out.write(_field(1, b"\x08\x01\x10\x02"))
+        for n in range(1, FUNCTIONS + 1):
+            out.write(_field(5, b"\x08" + _varint(n) + b"\x10" + _varint(n + 3)))
+            out.write(_field(4, b"\x08" + _varint(n) + _field(4, b"\x08" + _varint(n))))
+        for stack, label in samples:
+            body = _field(1, b"".join(map(_varint, stack))) + b"\x12\x01\x07"
+            if label:
+                body += _field(3, b"\x08\x03\x18" + _varint(label))
+            out.write(_field(2, body))
+
+
+def stacks(path: Path, rows: int) -> None:
+    """A pprof profile of `rows` stacks; near the root they are alike, as in programs."""
+    noise = random.Random(1)
+    widths = [min(FUNCTIONS, 4**k) for k in range(DEPTH)]
+    _pprof(path, (([noise.randrange(width) + 1 for width in reversed(widths)], 0) for _ in range(rows)))
+
+
+def labelled(path: Path, rows: int) -> None:
+    """A pprof profile of 1,000 stacks, each with `rows` / 1,000 labels."""
+    _pprof(path, (([n % 1000 + 1, 1], n // 1000 + 1) for n in range(rows)))
+
+
+def graph(path: Path, rows: int) -> None:
+    """A Callgrind profile of `rows` costs, of which every second is a call's; each at a place of its own."""
+    noise, each = random.Random(1), rows // FUNCTIONS
+    with path.open("wb") as out:
+        out.write(b"version: 1\npositions: line\nevents: Ir\nfl=(1) a.c\n")
+        out.write(b"".join(b"fn=(%d) function_%d\n1 1\n" % (n, n) for n in range(1, FUNCTIONS + 1)))
+        for n in range(1, FUNCTIONS + 1):
+            out.write(b"fn=(%d)\n" % n)
+            for line in range(2, each, 2):
+                out.write(b"%d 7\ncfn=(%d)\ncalls=1 1\n%d 9\n" % (line, noise.randint(1, FUNCTIONS), line + 1))
+
+
+INPUTS: dict[str, Callable[[Path, int], None]] = {
+    "timeline": timeline,
+    "stacks": stacks,
+    "labelled": labelled,
+    "graph": graph,
+}
