@@ -160,10 +160,10 @@ def test_a_thread_of_an_archive(tmp_path: Path) -> None:
         calls += json.loads(one.stderr)["rows"]["calls"]
     assert calls == whole["rows"]["calls"]
     refused = run("convert", store, "--to", "callgrind", "--thread", "1", code=2)
-    said = f"fastprof: {store}: no row is left by --thread 1; the threads are {', '.join(sorted(threads))}\n"
+    said = f"fastprof: {store}: no row is left by --thread=1; the threads are {', '.join(sorted(threads))}\n"
     assert refused.stderr.decode() == said
     refused = run("convert", store, "--to", "callgrind", "--part", "2", code=2)
-    assert refused.stderr.decode() == f"fastprof: {store}: no row is left by --part 2\n"
+    assert refused.stderr.decode() == f"fastprof: {store}: no row is left by --part=2\n"
 
 
 def test_selections_and_levels_are_refused_where_they_mean_nothing(tmp_path: Path) -> None:
@@ -189,7 +189,7 @@ def test_an_archive_without_names_is_told_how_to_get_them(tmp_path: Path) -> Non
 
 
 def test_selections_are_refused_by_the_python_interface_too() -> None:
-    says = "pool-clang19.xray: --member would do nothing with xray: it is for reading archive"
+    says = "pool-clang19.xray: member= would do nothing with xray: it is for reading archive"
     for read in (fastprof.open, fastprof.info):
         with pytest.raises(fastprof.UsageError, match=says):
             read(POOL, member="x")

@@ -247,7 +247,7 @@ def test_a_word_is_the_path_of_a_file_that_is_there(tmp_path: Path, monkeypatch:
         (("tid:x",), "not a number"),
         (("{ tid:1 }",), "a difference"),
         (("{ tid:1 } tid:2",), "a difference"),
-        (("'",), "--spec"),
+        (("'",), "spec: "),
     ],
 )
 def test_wrong_specifications(spec: tuple[str, ...], said: str, tmp_path: Path) -> None:
