@@ -65,8 +65,7 @@ def test_the_stack_machine_folds_as_the_reference_does(case: Case, per_thread: b
 @given(CASES, st.integers(1, 9))
 def test_spilling_changes_nothing(case: Case, capacity: int) -> None:
     from fastprof.bridges import fold as timeline
-    from fastprof.bridges import tables
-    from fastprof.bridges import spill
+    from fastprof.bridges import spill, tables
 
     whole = product.graph(case.data, Options(time_unit="ticks"), capacity=capacity)
     spills = 0
@@ -93,8 +92,7 @@ LABELS = st.sampled_from([None, (), ("thread",), ("process",), ("cpu",), ("threa
 def test_contexts_are_the_same_whatever_the_limit(case: Case, labels: Any, names: bool, capacity: int) -> None:
     """Also if the model's stacks are removed between batches."""
     from fastprof.bridges import fold as timeline
-    from fastprof.bridges import tables
-    from fastprof.bridges import spill
+    from fastprof.bridges import spill, tables
     from fastprof.core.engine import EVERYTHING
 
     def contexts(holds: Any, **options: Any) -> list[Any]:
