@@ -44,7 +44,8 @@ struct fp_renumber {
 struct fp_renumber *fp_renumber_new(const struct fp_model *from, struct fp_model *to);
 void fp_renumber_free(struct fp_renumber *r);
 
-/* Sets the ids of a batch to those in `to`.  When the stacks of `from` were removed, those of `to` are.  FP_DONE, FP_E_NOMEM, FP_E_MALFORMED (an id that `from` does not have). */
+/* Sets the ids of a batch to those in `to`.  When the stacks of `from` were removed, those of `to` are.  FP_DONE,
+ * FP_E_NOMEM, FP_E_MALFORMED (an id that `from` does not have). */
 int fp_renumber_batch(struct fp_renumber *r, struct fp_batch *b, struct fp_err *err);
 
 /* cffi-end */
