@@ -28,6 +28,7 @@ from fastprof.verbs.batch.manifest import FOLDER, manifests, records_by_output
 from tests.contract.dump import files
 from tests.support.crashing import FUNCTION
 from tests.support.paths import CORPUS, REPO
+from tests.support.signals import heard
 
 GRAPH = CORPUS / "callgrind/good/everything.callgrind"
 CLI = [sys.executable, "-m", "fastprof", "batch", "convert"]
@@ -233,7 +234,8 @@ def test_interrupts_end_all_processes(tmp_path: Path) -> None:
     dumps(tmp_path / "in", 4)
     os.mkfifo(tmp_path / "fifo")  # nobody writes to it
     command = [*CLI, str(tmp_path / "in"), str(tmp_path / "fifo"), "-t", "callgrind", "-o", str(tmp_path / "out")]
-    with subprocess.Popen([*command, "-j", "1"], cwd=REPO, stderr=subprocess.PIPE) as parent:
+    command += ["-j", "1"]
+    with subprocess.Popen(command, cwd=REPO, stderr=subprocess.PIPE, preexec_fn=heard) as parent:
         manifest = tmp_path / "out" / FOLDER / "1-of-1.jsonl"
         while not manifest.exists() or manifest.read_bytes().count(b"\n") < 5:
             assert parent.poll() is None

@@ -23,6 +23,7 @@ import pytest
 import fastprof
 from fastprof.cli import VERBS
 from tests.support.paths import REPO
+from tests.support.signals import heard
 from tests.support.xraylog import FdrLog
 
 GOOD = REPO / "tests" / "corpus" / "xray" / "good"
@@ -493,7 +494,7 @@ def test_interrupted_while_writing_leaves_nothing(number: int, code: int, tmp_pa
         [*COMMAND, "convert", str(fifo), "--from", "callgrind", "-o", str(out / "out.callgrind")],
         stderr=subprocess.PIPE,
         env=environment(),
-        preexec_fn=lambda: signal.signal(number, signal.SIG_DFL),  # nohup leaves hangups ignored
+        preexec_fn=heard,
     )
     assert process.stderr
     with open(fifo, "wb", buffering=0) as writing, process.stderr:

@@ -70,7 +70,7 @@ def imported(path: Path) -> Iterator[str]:
 
 @pytest.mark.parametrize(
     ("folder", "extras", "ours"),
-    [("fastprof", ("parquet", "remote", "sql"), set()), ("tests", ("test",), {"tests", "bench"})],
+    [("fastprof", ("parquet", "remote", "sql"), set()), ("tests", ("test",), {"tests", "bench", "docs"})],
 )
 def test_what_is_imported_is_installed_with_it(folder: str, extras: tuple[str, ...], ours: set[str]) -> None:
     """A package that is only left over from an earlier installation is missing in a fresh one."""

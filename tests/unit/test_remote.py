@@ -29,6 +29,7 @@ from fastprof.verbs import adding, store
 from fastprof.verbs.batch.convert import batch_convert
 from tests.support.faulty import Fault, Faulty
 from tests.support.paths import CORPUS
+from tests.support.signals import heard
 from tests.unit.test_io import read_all
 
 POOL = CORPUS / "xray/good/fdr5-pool-clang19.xray"
@@ -423,7 +424,7 @@ except KeyboardInterrupt:
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_an_interrupted_upload_is_aborted(number: int, bucket: Bucket) -> None:
-    process = subprocess.Popen([sys.executable, "-c", INTERRUPTED], stdout=subprocess.PIPE, text=True)
+    process = subprocess.Popen([sys.executable, "-c", INTERRUPTED], stdout=subprocess.PIPE, text=True, preexec_fn=heard)
     assert process.stdout is not None
     with process, process.stdout:
         assert process.stdout.readline() == "writing\n"
@@ -439,7 +440,8 @@ def test_an_interrupt_is_heard_while_waiting_for_a_server(bucket: Bucket) -> Non
 
     with socket.create_server(("127.0.0.1", 0)) as silent:
         url = f"http://127.0.0.1:{silent.getsockname()[1]}/x.callgrind"
-        process = subprocess.Popen([sys.executable, "-m", "fastprof", "info", url], stderr=subprocess.PIPE)
+        command = [sys.executable, "-m", "fastprof", "info", url]
+        process = subprocess.Popen(command, stderr=subprocess.PIPE, preexec_fn=heard)
         with process:
             there, _ = silent.accept()
             there.recv(1000)

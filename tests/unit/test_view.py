@@ -22,6 +22,7 @@ from fastprof import UsageError, formats
 from fastprof.cli import main
 from fastprof.verbs.view import VIEWERS, Server
 from tests.support.pages import Page
+from tests.support.signals import heard
 from tests.unit.test_report_page import FOLDED, timeline
 
 
@@ -109,7 +110,9 @@ def test_a_server_ends_without_a_trace(number: int, status: int, tmp_path: Path)
     (tmp_path / "tmp").mkdir()
     command = [sys.executable, "-m", "fastprof", "view", "--serve", "--no-browser", "--port", "0", "t.xray"]
     environment = os.environ | {"TMPDIR": str(tmp_path / "tmp")}
-    with subprocess.Popen(command, cwd=tmp_path, env=environment, stderr=subprocess.PIPE, text=True) as process:
+    with subprocess.Popen(
+        command, cwd=tmp_path, env=environment, stderr=subprocess.PIPE, text=True, preexec_fn=heard
+    ) as process:
         assert process.stderr is not None
         url = process.stderr.readline().split()[-1]
         port, path = re.fullmatch(r"http://127\.0\.0\.1:(\d+)(/.*)", url).groups()  # type: ignore[union-attr]
