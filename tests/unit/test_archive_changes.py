@@ -32,6 +32,7 @@ from fastprof.verbs import adding, compact
 from fastprof.verbs import store as archive_store
 from tests.reference import archive as reference
 from tests.support.archives import graph, stacks, timeline, write_archive
+from tests.support.dying import dying
 from tests.support.paths import REPO
 from tests.unit.test_archive import read_dump, sections
 from tests.unit.test_archive_store import _add, add_command, names
@@ -221,25 +222,14 @@ def test_a_damaged_profile_can_be_removed(tmp_path: Path) -> None:
     _holds(store, dumps)
 
 
-# Runs argv[3:] of verbs/compact.py on argv[1] and dies, as by a power cut, after argv[2] bytes were written.
-DYING = """
-import os, signal, sys
-from fastprof.core import sink
+# Removes argv[2:] from argv[1], or compacts it.
+DYING = dying("""
 from fastprof.verbs import compact
-left, write = int(sys.argv[2]), sink.Sink.write
-def dying(self, data):
-    global left
-    if len(data) >= left:
-        write(self, memoryview(data)[:left])
-        os.kill(os.getpid(), signal.SIGKILL)
-    left -= len(data)
-    write(self, data)
-sink.Sink.write = dying
-if sys.argv[3:]:
-    compact.remove(sys.argv[1], sys.argv[3:])
+if sys.argv[2:]:
+    compact.remove(sys.argv[1], sys.argv[2:])
 else:
     compact.compact(sys.argv[1])
-"""
+""")
 
 
 @pytest.mark.parametrize("patterns", [[], ["graph/*"]], ids=["compact", "rm"])
@@ -251,7 +241,7 @@ def test_a_kill_leaves_the_old_store(tmp_path: Path, patterns: list[str]) -> Non
     size = store.stat().st_size
     written = {"compact": size // 2, "rm": 100}["rm" if patterns else "compact"]
     for nbytes in (1, 23, written // 2, written):
-        done = subprocess.run(add_command(DYING, store, nbytes, *patterns), cwd=REPO, capture_output=True, text=True)
+        done = subprocess.run(add_command(DYING, nbytes, store, *patterns), cwd=REPO, capture_output=True, text=True)
         assert done.returncode == -signal.SIGKILL, done.stderr
         assert sorted(names(store)) == sorted(dumps)
         assert compact.verify(str(store)) == []

@@ -24,6 +24,7 @@ from fastprof.verbs import adding
 from fastprof.verbs import store as archive_store
 from tests.reference import archive as reference
 from tests.support.archives import graph, stacks, timeline, write_archive
+from tests.support.dying import dying
 from tests.support.paths import REPO
 from tests.unit.test_archive import MAKERS, read_dump, sections
 
@@ -213,22 +214,11 @@ def names(store: Path) -> list[str]:
     return [member["name"] for member in archive_store.members(str(store))]
 
 
-# Adds argv[2] to argv[1] under the name argv[3] and dies, as by a power cut, after argv[4] bytes were written.
-DYING = """
-import os, signal, sys
-from fastprof.core import sink
+# Adds argv[2] to argv[1] under the name argv[3].
+DYING = dying("""
 from fastprof.verbs import adding
-left, write = int(sys.argv[4]), sink.Sink.write
-def dying(self, data):
-    global left
-    if len(data) >= left:
-        write(self, memoryview(data)[:left])
-        os.kill(os.getpid(), signal.SIGKILL)
-    left -= len(data)
-    write(self, data)
-sink.Sink.write = dying
 adding.add(sys.argv[1], [sys.argv[2]], name=sys.argv[3])
-"""
+""")
 
 
 def add_command(code: str, *arguments: object) -> list[str]:
@@ -249,7 +239,7 @@ def test_a_killed_add_leaves_the_old_contents(first: bool, tmp_path: Path) -> No
     _add(whole, "two", two.read_bytes())
     added = whole.stat().st_size - (store.stat().st_size if store.exists() else len(empty()))
     for nbytes in (1, 23, added // 3, added - 17):  # the trailer takes 16
-        done = subprocess.run(add_command(DYING, store, two, "two", nbytes), cwd=REPO, capture_output=True, text=True)
+        done = subprocess.run(add_command(DYING, nbytes, store, two, "two"), cwd=REPO, capture_output=True, text=True)
         assert done.returncode == -signal.SIGKILL, done.stderr
         assert names(store) == ([] if first else ["one"])
         if not first:
@@ -376,12 +366,12 @@ def test_an_error_in_the_middle_keeps_what_was_added_before(tmp_path: Path) -> N
 
 
 # As DYING, but adds the profile under several names in one go.
-DYING_AMONG_SEVERAL = DYING.replace(
-    "adding.add(sys.argv[1], [sys.argv[2]], name=sys.argv[3])",
-    """with adding.adding(sys.argv[1]) as session:
+DYING_AMONG_SEVERAL = dying("""
+from fastprof.verbs import adding
+with adding.adding(sys.argv[1]) as session:
     for name in sys.argv[3].split():
-        session.add(sys.argv[2], name)""",
-)
+        session.add(sys.argv[2], name)
+""")
 
 
 @pytest.mark.parametrize("first", [True, False], ids=["first", "second"])
@@ -399,7 +389,7 @@ def test_a_kill_among_several_leaves_the_old_contents(first: bool, tmp_path: Pat
             session.add(str(two), name)
     added = whole.stat().st_size - begin
     for nbytes in (1, added // 3, added * 2 // 3, added - 17):  # the trailer takes 16
-        command = add_command(DYING_AMONG_SEVERAL, store, two, "a b c", nbytes)
+        command = add_command(DYING_AMONG_SEVERAL, nbytes, store, two, "a b c")
         done = subprocess.run(command, cwd=REPO, capture_output=True, text=True)
         assert done.returncode == -signal.SIGKILL, done.stderr
         assert names(store) == ([] if first else ["one"])
