@@ -43,7 +43,7 @@ elif SANITIZE:
     flags += ["-fsanitize=address,undefined", "-fno-sanitize-recover=undefined", "-fno-omit-frame-pointer"]
     link += ["-fsanitize=address,undefined"]
 if SANITIZE == "fuzzer":
-    flags += ["-fsanitize=fuzzer-no-link"]
+    flags += ["-fsanitize=fuzzer-no-link", "-fno-sanitize-coverage=trace-cmp"]  # trace-cmp: see the Makefile
     link += ["-shared-libasan"]
 
 

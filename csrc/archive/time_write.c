@@ -159,6 +159,7 @@ static void accumulate(struct model *m) {
 }
 
 enum { HAS_JITTER = 1 << 15, N_HASHED = 1 << FP_TIME_HASH_BITS };
+enum { LEAST_ROWS = 32 }; /* of a key that gets a table of its own */
 
 /* What the encoder knows of a chunk's rows. */
 struct work {
@@ -279,6 +280,10 @@ static void costs_of(const uint32_t *hist, uint16_t *cost) {
 /* Gives a key a table of its own if that takes fewer bits than the tables that its
  * rows use now; at most `most` keys, those that save most.  Appends their list to `out`. */
 static int choose(struct work *w, const uint32_t *key, uint32_t n, uint32_t n_keys, uint32_t most, struct fp_buf *out) {
+    if (n < LEAST_ROWS) { /* the arrays below are large, chunks may be small */
+        fp_buf_varint(out, 0);
+        return 0;
+    }
     int status = FP_E_NOMEM;
     struct choice *choices = malloc(((size_t)n_keys + 1) * sizeof *choices);
     uint16_t *cost = malloc((size_t)w->n_models * FP_TIME_SYMBOLS * sizeof *cost);
@@ -290,7 +295,7 @@ static int choose(struct work *w, const uint32_t *key, uint32_t n, uint32_t n_ke
     uint16_t used[FP_TIME_SYMBOLS];
     for (uint32_t k = 0; k < n_keys; k++) {
         uint32_t from = w->start[k], to = w->start[k + 1], rows = to - from, n_used = 0;
-        if (rows < 32) continue;
+        if (rows < LEAST_ROWS) continue;
         int64_t gain = 0;
         for (uint32_t j = from; j < to; j++) {
             uint32_t i = w->sorted[j], s = w->symbols[i];

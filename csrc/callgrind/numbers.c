@@ -2,8 +2,8 @@
 
 #include "core/memory.h"
 
-/* Places to begin with, and then for each number that was defined: 1 MiB, and 128 bytes. */
-enum { PLACES = 1 << 16, PLACES_EACH = 8 };
+/* Places to begin with, and then for each number that was defined: 64 KiB, and 128 bytes. */
+enum { PLACES = 1 << 12, PLACES_EACH = 8 };
 
 static void release_segment(struct fp_numbers *t, unsigned k) {
     fp_release(t->segment[k], sizeof *t->segment[k] << k);

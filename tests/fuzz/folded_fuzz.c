@@ -8,7 +8,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-enum { ROWS = 64, MOST_ROWS = 150, LONGEST = 72 };
+enum { ROWS = 16, MOST_ROWS = 48, LONGEST = 24 };
 
 static int is_digit(uint8_t c) {
     return c >= '0' && c <= '9';

@@ -1,9 +1,8 @@
 /* gperftools profiles under the fuzzer.  The last byte also chooses options, the
  * one before it how much comes at a time; so a file replays as it is. */
-#include <stdlib.h>
-
 #include "gperftools/read.h"
 #include "gperftools/write.h"
+#include "window.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -30,25 +29,16 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     g->keep_signal_frames = options >> 1 & 1;
     const size_t step = data[size - 2] ? data[size - 2] : size;
     const uint32_t cap = 1 + (options >> 4);
-    /* each window is a block of its own, so that a read beyond it is seen */
-    struct fp_in in = {0};
+    struct window window = {.data = data, .size = size, .step = step};
     struct fp_err err;
-    size_t have = 0;
     int status = FP_MORE;
     while (status == FP_MORE) {
-        if (in.eof) abort(); /* at the end there is no more to ask for */
-        size_t start = (size_t)in.base + in.pos;
-        have = have + step < size ? have + step : size;
-        uint8_t *window = malloc(have - start + 1);
-        memcpy(window, data + start, have - start);
-        in = (struct fp_in){window, have - start, 0, start, have == size};
-        while ((status = fp_gperf_feed(g, &in, &err)) == FP_ASK && g->line_n) {
-            if (g->line_n > in.n - in.pos) abort();
-            in.pos += g->line_n;
+        struct fp_in *in = show(&window, status);
+        while ((status = fp_gperf_feed(g, in, &err)) == FP_ASK && g->line_n) {
+            if (g->line_n > in->n - in->pos) abort();
+            in->pos += g->line_n;
         }
-        if (in.pos > in.n) abort();
-        if (status < 0 && err.offset > size) abort();
-        free(window);
+        hide(&window, status, &err);
     }
     if (status == FP_ASK) {
         uint32_t name = fp_strings_intern(&m->strings, "[vdso]", 6);

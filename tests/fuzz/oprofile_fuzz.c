@@ -1,28 +1,19 @@
 /* Sample files, and the symbols of ELF files and kallsyms, under the fuzzer.  The same bytes are taken for all three.
  * The last byte also chooses options, the one before it how much comes at a time; so a file replays as it is. */
-#include <stdlib.h>
-
 #include "oprofile/read.h"
+#include "window.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 /* Reads a sample file, `step` bytes at a time. */
 static int read_file(struct fp_oprofile_reader *r, const uint8_t *data, size_t size, size_t step) {
-    struct fp_in in = {0};
+    struct window window = {.data = data, .size = size, .step = step};
     struct fp_err err;
-    size_t have = 0;
     int status = FP_MORE;
     while (status == FP_MORE) {
-        if (in.eof) abort(); /* at the end there is no more to ask for */
-        const size_t start = (size_t)in.base + in.pos;
-        have = have + step < size ? have + step : size;
-        uint8_t *window = malloc(have - start + 1); /* a block of its own, so that a read beyond it is seen */
-        memcpy(window, data + start, have - start);
-        in = (struct fp_in){window, have - start, 0, start, have == size};
-        status = fp_oprofile_feed(r, &in, &err);
-        if (in.pos > in.n || status == FP_FULL || status == FP_ASK) abort();
-        if (status < 0 && err.offset > size) abort();
-        free(window);
+        status = fp_oprofile_feed(r, show(&window, status), &err);
+        hide(&window, status, &err);
+        if (status == FP_FULL || status == FP_ASK) abort();
     }
     return status;
 }

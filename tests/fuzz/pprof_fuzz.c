@@ -1,30 +1,21 @@
 /* profile.proto under the fuzzer.  The last byte also chooses options, the one
  * before it how much comes at a time; so a file replays as it is.  What is read is written, and what was
  * written must be read without complaint. */
-#include <stdlib.h>
-
 #include "pprof/read.h"
 #include "pprof/write.h"
+#include "window.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 /* One pass over the input, `step` bytes at a time. */
 static int pass(struct fp_pprof_reader *r, const uint8_t *data, size_t size, size_t step, struct fp_batch *batch,
                 struct fp_pprof_writer *w, struct fp_buf *out) {
-    struct fp_in in = {0};
+    struct window window = {.data = data, .size = size, .step = step};
     struct fp_err err;
-    size_t have = 0;
     for (int status = FP_MORE;;) {
-        if (in.eof && status == FP_MORE) abort(); /* at the end there is no more to ask for */
-        size_t start = (size_t)in.base + in.pos;
-        if (status == FP_MORE) have = have + step < size ? have + step : size;
-        uint8_t *window = malloc(have - start + 1); /* a block of its own, so that a read beyond it is seen */
-        memcpy(window, data + start, have - start);
-        in = (struct fp_in){window, have - start, 0, start, have == size};
-        status = batch ? fp_pprof_feed(r, &in, batch, &err) : fp_pprof_tables(r, &in, &err);
-        if (in.pos > in.n) abort();
-        if (status < 0 && err.offset > size) abort();
-        free(window);
+        struct fp_in *in = show(&window, status);
+        status = batch ? fp_pprof_feed(r, in, batch, &err) : fp_pprof_tables(r, in, &err);
+        hide(&window, status, &err);
         if (batch && w && status >= 0) {
             int32_t columns[64];
             for (int32_t k = 0; k < 64; k++) columns[k] = k < (int32_t)r->n_types ? k : -1;
@@ -66,6 +57,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     const size_t step = data[size - 2] ? data[size - 2] : size;
     struct fp_buf out = {0};
     int status = run(data, size, options & 1, step, 1 + (options >> 4), &out);
+    trim(&out);
     if (status == FP_DONE && run(out.p, out.n, 0, out.n, 100, NULL) != FP_DONE) abort();
     fp_buf_free(&out);
     return 0;

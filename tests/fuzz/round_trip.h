@@ -9,6 +9,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     struct fp_buf written = {0};
     const size_t step = data[size - 2] ? data[size - 2] : size;
     run(data, size, data[size - 1], step, &written);
+    trim(&written);
     if (written.n && written.n < 1 << 18 && run(written.p, written.n, 0, written.n, NULL)) abort();
     fp_buf_free(&written);
     return 0;

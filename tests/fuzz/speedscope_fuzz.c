@@ -1,10 +1,9 @@
 /* speedscope's JSON under the fuzzer.  The last byte also chooses options, the one before it how much comes at a time;
  * so a file replays as it is.  Samples that were read are written, and what was written must be read without complaint.
  */
-#include <stdlib.h>
-
 #include "speedscope/read.h"
 #include "speedscope/write.h"
+#include "window.h"
 
 /* As fastprof/formats/speedscope/write.py does it, for one value type. */
 static void finish(struct fp_speedscope *w, struct fp_buf *out) {
@@ -41,24 +40,16 @@ static int run(const uint8_t *data, size_t size, uint8_t options, size_t step, s
     struct fp_err err;
     int status = FP_MORE;
     for (int pass = 0; pass < 2 && (status == FP_MORE || status == FP_DONE); pass++) {
-        struct fp_in in = {0};
-        size_t have = 0;
+        struct window window = {.data = data, .size = size, .step = step};
         if (pass) {
             for (uint32_t i = 0; i < r->n_profiles; i++)
                 r->profiles[i].wanted = (r->profiles[i].type == FP_SPEEDSCOPE_EVENTED) == calls;
             fp_speedscope_again(r);
         }
         for (status = FP_MORE;;) {
-            if (in.eof && status == FP_MORE) abort(); /* at the end there is no more to ask for */
-            const size_t start = (size_t)in.base + in.pos;
-            if (status == FP_MORE) have = have + step < size ? have + step : size;
-            uint8_t *window = malloc(have - start + 1); /* a block of its own, so that a read beyond it is seen */
-            memcpy(window, data + start, have - start);
-            in = (struct fp_in){window, have - start, 0, start, have == size};
-            status = fp_speedscope_feed(r, &in, batch, &err);
-            free(window);
-            if (status == FP_ASK || in.pos > in.n) abort(); /* there are not so many values */
-            if (status < 0 && err.offset > size) abort();
+            status = fp_speedscope_feed(r, show(&window, status), batch, &err);
+            hide(&window, status, &err);
+            if (status == FP_ASK) abort(); /* there are not so many values */
             if (status >= 0 && !calls && fp_speedscope_samples(w, batch)) abort();
             fp_batch_reset(batch);
             if (status != FP_MORE && status != FP_FULL) break;

@@ -1,11 +1,10 @@
 /* Trace Event JSON under the fuzzer.  The last byte also chooses options, the one before it how much comes at a time;
  * so a file replays as it is.  What is read is nested and written, and what was written must be read without complaint.
  */
-#include <stdlib.h>
-
 #include "bridges/nest.h"
 #include "trace_event/read.h"
 #include "trace_event/write.h"
+#include "window.h"
 
 struct output {
     struct fp_nest *nest;
@@ -42,20 +41,14 @@ static int run(const uint8_t *data, size_t size, uint8_t options, size_t step, s
     struct fp_batch *batch = fp_batch_new(FP_TIMELINE, 1 + (options >> 4), 0);
     struct output o = {fp_nest_new(), fp_trace_write_new(m), fp_batch_new(FP_TIMELINE, 2, 0), {0}};
     struct fp_trace_run last = {.eof = 1};
-    struct fp_in in = {0};
+    struct window window = {.data = data, .size = size, .step = step};
     struct fp_err err;
-    size_t have = 0;
     o.w->args = options >> 2 & 1;
     fp_buf_put(&o.text, "[", 1);
     int status = FP_MORE, writing = FP_DONE;
     for (;;) {
-        if (in.eof && status == FP_MORE) abort(); /* at the end there is no more to ask for */
-        const size_t start = (size_t)in.base + in.pos;
-        if (status == FP_MORE) have = have + step < size ? have + step : size;
-        uint8_t *window = malloc(have - start + 1); /* a block of its own, so that a read beyond it is seen */
-        memcpy(window, data + start, have - start);
-        in = (struct fp_in){window, have - start, 0, start, have == size};
-        while ((status = fp_trace_feed(r, &in, batch, &err)) == FP_ASK) {
+        struct fp_in *in = show(&window, status);
+        while ((status = fp_trace_feed(r, in, batch, &err)) == FP_ASK) {
             if (r->asks == FP_TRACE_WHO) {
                 const uint32_t thread = fp_model_thread(m, 0, (uint32_t)r->pid.number, (uint32_t)r->tid.number);
                 if (fp_trace_is(r, thread)) abort();
@@ -71,9 +64,7 @@ static int run(const uint8_t *data, size_t size, uint8_t options, size_t step, s
                 abort(); /* there are not so many records */
             }
         }
-        free(window);
-        if (in.pos > in.n) abort();
-        if (status < 0 && err.offset > size) abort();
+        hide(&window, status, &err);
         if (status >= 0 && writing == FP_DONE) writing = pass_on(&o, batch);
         fp_batch_reset(batch);
         if (status != FP_MORE && status != FP_FULL) break;

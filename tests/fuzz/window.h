@@ -1,0 +1,48 @@
+/* What fuzz targets of decoders share: an input that is shown a few bytes at a time.  What is around the window is
+ * poisoned, so that reading it is seen; that costs less than a copy of the window in a block of its own. */
+#ifndef FP_FUZZ_WINDOW_H
+#define FP_FUZZ_WINDOW_H
+
+#include <sanitizer/asan_interface.h>
+#include <stdlib.h>
+
+#include "core/buf.h"
+
+enum { FORBIDDEN = 256 }; /* bytes before and behind the window */
+
+struct window {
+    const uint8_t *data;
+    size_t size, step, have; /* have: where the window ends */
+    struct fp_in in;
+};
+
+/* The window after FP_MORE, or FP_FULL or FP_ASK; the first time after FP_MORE. */
+static inline struct fp_in *show(struct window *w, int status) {
+    if (w->in.eof && status == FP_MORE) abort(); /* at the end there is no more to ask for */
+    const size_t start = (size_t)w->in.base + w->in.pos, left = w->size - w->have;
+    if (status == FP_MORE) w->have += w->step < left ? w->step : left;
+    w->in = (struct fp_in){w->data + start, w->have - start, 0, start, w->have == w->size};
+    const size_t before = start < FORBIDDEN ? start : FORBIDDEN, behind = w->size - w->have;
+    ASAN_POISON_MEMORY_REGION(w->in.p - before, before);
+    ASAN_POISON_MEMORY_REGION(w->data + w->have, behind < FORBIDDEN ? behind : FORBIDDEN);
+    return &w->in;
+}
+
+/* After each `show`: looks at what the decoder said. */
+static inline void hide(const struct window *w, int status, const struct fp_err *err) {
+    const size_t start = (size_t)w->in.base, before = start < FORBIDDEN ? start : FORBIDDEN, behind = w->size - w->have;
+    ASAN_UNPOISON_MEMORY_REGION(w->in.p - before, before);
+    ASAN_UNPOISON_MEMORY_REGION(w->data + w->have, behind < FORBIDDEN ? behind : FORBIDDEN);
+    if (w->in.pos > w->in.n) abort();
+    if (status < 0 && err->offset > w->size) abort();
+}
+
+/* Gives back the room behind what was written, so that reading there is seen. */
+static inline void trim(struct fp_buf *b) {
+    uint8_t *exact = b->n ? realloc(b->p, b->n) : NULL;
+    if (!exact) return;
+    b->p = exact;
+    b->cap = b->n;
+}
+
+#endif
