@@ -2,6 +2,7 @@
  * one before it how much comes at a time; so a file replays as it is. */
 #include "gperftools/read.h"
 #include "gperftools/write.h"
+#include "mutate.h"
 #include "window.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -20,6 +21,79 @@ static void drain(struct fp_gperf_reader *g, struct fp_model *m, uint32_t cap) {
     fp_buf_free(&out);
     fp_batch_free(batch);
 }
+
+/* ---- the mutator --------------------------------------------------------- */
+
+/* Records as pieces: a count, a depth, as many addresses.  The trailer, 0 1 0, is none of them. */
+static void find_records(const struct input *in, uint32_t word, struct pieces *q) {
+    begin_pieces(q, ((size_t)get(in, in->p + word, word) + 2) * word);
+    while (q->at[q->n] + 3 * word <= in->n) {
+        const uint8_t *p = in->p + q->at[q->n];
+        const uint64_t depth = get(in, p + word, word);
+        if ((!get(in, p, word) && depth == 1 && !get(in, p + 2 * word, word)) || depth > FP_GPERF_MAX_DEPTH) break;
+        if (!add_piece(q, (2 + depth) * word, in->n - q->at[q->n])) break;
+    }
+}
+
+/* The words in front of the text, in the other byte order or length. */
+static void convert_words(struct input *in, uint32_t word, size_t text) {
+    uint8_t words[8 * MOST_PIECES], *p = words;
+    struct input other = *in;
+    const uint32_t length = below(in, 2) ? word : 12 - word;
+    if (text / word > MOST_PIECES) return;
+    other.big = length == word ? !in->big : in->big;
+    for (size_t at = 0; at + word <= text; at += word) p = put(&other, p, get(in, in->p + at, word), length);
+    replace(in, 0, text, words, (size_t)(p - words));
+}
+
+static void change_profile(struct input *in) {
+    struct pieces records, addresses;
+    uint8_t bytes[8 * 6], *p = bytes;
+    const uint32_t word = (uint32_t)fp_gperf_sniff(in->p, in->n, &in->big), how = below(in, 8);
+    if (!word || (get(in, in->p + word, word) + 2) * word > in->n) {
+        change_bytes(in, 0, in->n, 8);
+        return;
+    }
+    find_records(in, word, &records);
+    const size_t end = records.at[records.n], text = in->n - end < 3 * word ? in->n : end + 3 * word;
+    if (!how) {
+        const uint32_t depth = below(in, 4);
+        p = put(in, put(in, p, mostly_below(in, 9), word), depth, word);
+        for (uint32_t i = 0; i < depth; i++) p = put(in, p, mostly_below(in, 1 << 14), word);
+        replace(in, between_pieces(in, &records), 0, bytes, (size_t)(p - bytes));
+    } else if (how == 1) {
+        convert_words(in, word, text);
+    } else if (how == 2) {
+        find_lines(in, text, &records);
+        change_pieces(in, &records);
+    } else if (how == 3) {
+        uint8_t *any = in->p + word * below(in, text / word);
+        put(in, any, other_number(in, get(in, any, word)), word);
+    } else if (how < 6) {
+        change_pieces(in, &records);
+    } else if (records.n) {
+        const uint32_t i = below(in, records.n);
+        const size_t at = records.at[i], before = in->n;
+        begin_pieces(&addresses, at + 2 * word);
+        while (add_piece(&addresses, word, records.at[i + 1] - addresses.at[addresses.n])) {
+        }
+        put(in, bytes, mostly_below(in, 1 << 14), word);
+        if (how == 6)
+            change_pieces(in, &addresses);
+        else
+            replace(in, between_pieces(in, &addresses), 0, bytes, word);
+        put(in, in->p + at + word, (records.at[i + 1] - at + in->n - before) / word - 2, word);
+    }
+}
+
+size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t n, size_t max, unsigned seed) {
+    struct input in = input_of(data, n, max, seed);
+    if (n < 2 || !below(&in, 8)) return LLVMFuzzerMutate(data, n, max);
+    for (uint32_t changes = 1 + below(&in, 3); changes--;) change_profile(&in);
+    return in.n;
+}
+
+/* -------------------------------------------------------------------------- */
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     if (size < 2) return 0;

@@ -1,11 +1,13 @@
 /* What the mutators of fuzz targets share.  libFuzzer's own changes bytes wherever they are, which rarely makes another
- * input that is read to its end; these change records and streams as wholes. */
+ * input that is read to its end; these change what an input consists of (records, fields, lines ...) as wholes. */
 #ifndef FP_FUZZ_MUTATE_H
 #define FP_FUZZ_MUTATE_H
 
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
+
+#include "core/wire.h"
 
 /* libFuzzer's: the new length of data[0, n), which may grow to `max` bytes. */
 size_t LLVMFuzzerMutate(uint8_t *data, size_t n, size_t max);
@@ -16,10 +18,11 @@ struct input {
     uint8_t *p;
     size_t n, max;
     uint64_t random; /* state; not 0 */
+    int big;         /* its numbers are big-endian */
 };
 
 static inline struct input input_of(uint8_t *data, size_t n, size_t max, unsigned seed) {
-    return (struct input){data, n, max, (seed | (uint64_t)1 << 32) * 0x9e3779b97f4a7c15u};
+    return (struct input){data, n, max, (seed | (uint64_t)1 << 32) * 0x9e3779b97f4a7c15u, 0};
 }
 
 /* A random number below n, which is not 0. */
@@ -35,6 +38,27 @@ static inline uint64_t mostly_below(struct input *in, uint32_t n) {
     return below(in, 16) ? below(in, n) : in->random >> below(in, 64);
 }
 
+/* ---- numbers of a fixed length, in the input's byte order ---- */
+
+/* Returns what is behind it. */
+static inline uint8_t *put(const struct input *in, uint8_t *p, uint64_t v, uint32_t nbytes) {
+    for (uint32_t i = 0; i < nbytes; i++) p[in->big ? nbytes - 1 - i : i] = (uint8_t)(v >> 8 * i);
+    return p + nbytes;
+}
+
+static inline uint64_t get(const struct input *in, const uint8_t *p, uint32_t nbytes) {
+    uint64_t v = 0;
+    for (uint32_t i = 0; i < nbytes; i++) v = v << 8 | p[in->big ? i : nbytes - 1 - i];
+    return v;
+}
+
+/* Becomes a small number, any, or one near to what it was. */
+static inline uint64_t other_number(struct input *in, uint64_t v) {
+    return below(in, 2) ? mostly_below(in, 1 + below(in, 1000)) : v + below(in, 9) - 4;
+}
+
+/* ---- changes of length ---- */
+
 /* Replaces the `had` bytes at `at` by the n of `bytes`, zeros if that is NULL.  0 if there is no room. */
 static inline int replace(struct input *in, size_t at, size_t had, const void *bytes, size_t n) {
     if (n > had && n - had > in->max - in->n) return 0;
@@ -43,6 +67,93 @@ static inline int replace(struct input *in, size_t at, size_t had, const void *b
     if (!bytes) memset(in->p + at, 0, n);
     in->n = in->n - had + n;
     return 1;
+}
+
+/* As libFuzzer would: of the n bytes at `at`, which may become up to `more` longer. */
+static inline void change_bytes(struct input *in, size_t at, size_t n, size_t more) {
+    uint8_t bytes[512];
+    if (more > sizeof bytes / 2) more = sizeof bytes / 2;
+    if (n > sizeof bytes - more) n = sizeof bytes - more;
+    if (!n && !more) return;
+    memcpy(bytes, in->p + at, n);
+    replace(in, at, n, bytes, LLVMFuzzerMutate(bytes, n, n + more));
+}
+
+/* ---- pieces ---- */
+
+enum { MOST_PIECES = 1024, MOST_MOVED = 1024 };
+
+/* What an input consists of: piece i is [at[i], at[i + 1]). */
+struct pieces {
+    uint32_t n;
+    size_t at[MOST_PIECES + 1];
+};
+
+static inline void begin_pieces(struct pieces *q, size_t at) {
+    q->n = 0;
+    q->at[0] = at;
+}
+
+/* The next piece has nbytes, of which there are `left`.  0 when it is none, or one too many. */
+static inline int add_piece(struct pieces *q, uint64_t nbytes, size_t left) {
+    if (!nbytes || nbytes > left || q->n == MOST_PIECES) return 0;
+    q->at[q->n + 1] = q->at[q->n] + (size_t)nbytes;
+    q->n++;
+    return 1;
+}
+
+/* Where a piece begins, or the last one ends. */
+static inline size_t between_pieces(struct input *in, const struct pieces *q) {
+    return q->at[below(in, (size_t)q->n + 1)];
+}
+
+/* One or a few pieces are put in again elsewhere, moved, taken out, put in place of others, or changed as bytes. */
+static inline void change_pieces(struct input *in, const struct pieces *q) {
+    uint8_t bytes[MOST_MOVED];
+    if (!q->n) return;
+    const uint32_t i = below(in, q->n), to = below(in, (size_t)q->n + 1), most = 1 + below(in, 4);
+    const size_t from = q->at[i], run = q->at[q->n - i < most ? q->n : i + most] - from, where = q->at[to];
+    const uint32_t how = below(in, 6);
+    if (how == 0) {
+        replace(in, from, run, NULL, 0);
+    } else if (how == 1 || run > sizeof bytes) {
+        change_bytes(in, from, run, 0);
+    } else {
+        memcpy(bytes, in->p + from, run);
+        const size_t had = how == 2 && to < q->n ? q->at[to + 1] - where : 0;
+        if (replace(in, where, had, bytes, run) && how == 3 && (to <= i || where >= from + run))
+            replace(in, from + (to <= i ? run : 0), run, NULL, 0);
+    }
+}
+
+/* Each line of the input from `at` on is a piece, with its end. */
+static inline void find_lines(const struct input *in, size_t at, struct pieces *q) {
+    begin_pieces(q, at);
+    for (size_t left; (left = in->n - q->at[q->n]) != 0;) {
+        const uint8_t *p = in->p + q->at[q->n], *end = memchr(p, '\n', left);
+        if (!add_piece(q, end ? (size_t)(end - p) + 1 : left, left)) break;
+    }
+}
+
+/* [at, end) is a list of varints: one becomes another, or some are changed as pieces. */
+static inline void change_varints(struct input *in, size_t at, size_t end) {
+    struct pieces q;
+    uint64_t v;
+    begin_pieces(&q, at);
+    for (int n = 1; n > 0;) {
+        const uint8_t *p = in->p + q.at[q.n];
+        n = fp_wire_read_varint(p, in->p + end, &v);
+        if (n > 0 && !add_piece(&q, (uint64_t)n, (size_t)n)) break;
+    }
+    if (q.n && below(in, 2)) {
+        uint8_t number[10];
+        const uint32_t i = below(in, q.n);
+        fp_wire_read_varint(in->p + q.at[i], in->p + end, &v);
+        const uint8_t *behind = fp_varint(number, other_number(in, v));
+        replace(in, q.at[i], q.at[i + 1] - q.at[i], number, (size_t)(behind - number));
+    } else {
+        change_pieces(in, &q);
+    }
 }
 
 #endif

@@ -1,6 +1,7 @@
 /* profile.proto under the fuzzer.  The last byte also chooses options, the one
  * before it how much comes at a time; so a file replays as it is.  What is read is written, and what was
  * written must be read without complaint. */
+#include "mutate.h"
 #include "pprof/read.h"
 #include "pprof/write.h"
 #include "window.h"
@@ -50,6 +51,78 @@ static int run(const uint8_t *data, size_t size, int lenient, size_t step, uint3
     fp_model_free(m);
     return status;
 }
+
+/* ---- the mutator --------------------------------------------------------- */
+
+/* What a field of wire type BYTES holds; the kinds up to LOCATION are messages. */
+enum kind { PROFILE, SAMPLE, LOCATION, NUMBERS_ONLY, LIST, TEXT, UNKNOWN };
+
+static const uint8_t inside[][16] = {
+    [PROFILE] = {[1] = NUMBERS_ONLY,
+                 [2] = SAMPLE,
+                 [3] = NUMBERS_ONLY,
+                 [4] = LOCATION,
+                 [5] = NUMBERS_ONLY,
+                 [6] = TEXT,
+                 [11] = NUMBERS_ONLY,
+                 [13] = LIST},
+    [SAMPLE] = {[1] = LIST, [2] = LIST, [3] = NUMBERS_ONLY},
+    [LOCATION] = {[4] = NUMBERS_ONLY},
+    [NUMBERS_ONLY] = {0},
+};
+
+/* The message at [at, end): a field is put in, fields are changed as pieces, or one field, whose length is mended. */
+static void change_message(struct input *in, int kind, size_t at, size_t end) {
+    struct pieces q;
+    struct fp_wire_field f;
+    uint8_t bytes[2 * FP_WIRE_HEAD];
+    begin_pieces(&q, at);
+    for (;;) {
+        const uint8_t *p = in->p + q.at[q.n];
+        const size_t left = end - q.at[q.n];
+        const int head = fp_wire_read_head(p, p + left, &f);
+        if (head <= 0 || f.n > left || !add_piece(&q, (size_t)(f.p - p) + f.n, left)) break;
+    }
+    const uint32_t how = below(in, 8);
+    if (!how || !q.n) {
+        const uint8_t *behind =
+            fp_varint(fp_varint(bytes, FP_WIRE_TAG(1 + below(in, 15), FP_WIRE_VARINT)), mostly_below(in, 8));
+        replace(in, between_pieces(in, &q), 0, bytes, (size_t)(behind - bytes));
+        return;
+    }
+    if (how < 3) {
+        change_pieces(in, &q);
+        return;
+    }
+    const uint32_t i = below(in, q.n);
+    fp_wire_read_head(in->p + q.at[i], in->p + q.at[i + 1], &f);
+    const size_t content = (size_t)(f.p - in->p), before = in->n;
+    if (f.wire == FP_WIRE_VARINT) {
+        replace(in, content, f.n, bytes, (size_t)(fp_varint(bytes, other_number(in, f.v)) - bytes));
+    } else if (f.wire != FP_WIRE_BYTES) {
+        change_bytes(in, content, f.n, 0);
+    } else {
+        const int own = f.number < 16 && inside[kind][f.number] ? inside[kind][f.number] : UNKNOWN;
+        if (own == LIST)
+            change_varints(in, content, content + f.n);
+        else if (own < LIST)
+            change_message(in, own, content, content + f.n);
+        else
+            change_bytes(in, content, f.n, 8);
+        const unsigned length = fp_varint_length(f.n);
+        const uint8_t *behind = fp_varint(bytes, f.n + in->n - before);
+        replace(in, content - length, length, bytes, (size_t)(behind - bytes));
+    }
+}
+
+size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t n, size_t max, unsigned seed) {
+    struct input in = input_of(data, n, max, seed);
+    if (n < 2 || !below(&in, 8)) return LLVMFuzzerMutate(data, n, max);
+    for (uint32_t changes = 1 + below(&in, 3); changes--;) change_message(&in, PROFILE, 0, in.n);
+    return in.n;
+}
+
+/* -------------------------------------------------------------------------- */
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     if (size < 2) return 0;

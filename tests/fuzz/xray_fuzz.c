@@ -52,128 +52,109 @@ static int feed(struct fp_xray *x, const uint8_t *data, size_t offset, size_t en
 
 /* ---- the mutator --------------------------------------------------------- */
 
-enum { HEADER_NBYTES = 32, BASIC_NBYTES = 32, MOST_RECORDS = 1024, LONGEST = 64 };
-
-/* Puts little-endian numbers at p. */
-static uint8_t *put(uint8_t *p, uint64_t v, int nbytes) {
-    for (; nbytes--; v >>= 8) *p++ = (uint8_t)v;
-    return p;
-}
+enum { HEADER_NBYTES = 32, BASIC_NBYTES = 32, BLOCK_NBYTES = 16, SUMS_NBYTES = 16, LONGEST = 64 };
 
 static size_t basic_record(struct input *in, uint8_t *p) {
     const uint32_t type = below(in, 2);
-    p = put(p, type, 2);
-    p = put(p, below(in, 2), 1);
-    p = put(p, below(in, 4), 1);
-    p = put(p, mostly_below(in, 6), 4);
-    p = put(p, type ? below(in, 2) | (uint64_t)below(in, 2) << 32 : mostly_below(in, 1000), 8);
-    p = put(p, below(in, 2), 4);
-    p = put(p, below(in, 2), 4);
-    put(p, 0, 8);
+    p = put(in, p, type, 2);
+    p = put(in, p, below(in, 2), 1);
+    p = put(in, p, below(in, 4), 1);
+    p = put(in, p, mostly_below(in, 6), 4);
+    p = put(in, p, type ? below(in, 2) | (uint64_t)below(in, 2) << 32 : mostly_below(in, 1000), 8);
+    p = put(in, p, below(in, 2), 4);
+    p = put(in, p, below(in, 2), 4);
+    put(in, p, 0, 8);
     return BASIC_NBYTES;
 }
 
 static size_t function_record(struct input *in, uint8_t *p) {
     const uint64_t id = mostly_below(in, 6), kind = mostly_below(in, 4);
-    put(put(p, id << 4 | (kind & 7) << 1, 4), mostly_below(in, 1000), 4);
+    put(in, put(in, p, id << 4 | (kind & 7) << 1, 4), mostly_below(in, 1000), 4);
     return FUNCTION_NBYTES;
 }
 
 static size_t metadata_record(struct input *in, uint8_t *p, uint8_t kind) {
     const uint32_t size = below(in, LONGEST - METADATA_NBYTES);
     memset(p, 0, LONGEST);
-    uint8_t *body = put(p, kind, 1);
+    uint8_t *body = put(in, p, kind, 1);
     switch (kind) {
         case NEW_BUFFER:
-        case PID: put(body, below(in, 3), 4); break;
-        case NEW_CPU: put(put(body, below(in, 3), 2), mostly_below(in, 1000), 8); break;
-        case WALL_TIME: put(put(body, below(in, 3), 8), mostly_below(in, 1000), 4); break;
-        case CUSTOM_EVENT: put(put(body, size, 4), mostly_below(in, 1000), 8); return METADATA_NBYTES + size;
+        case PID: put(in, body, below(in, 3), 4); break;
+        case NEW_CPU: put(in, put(in, body, below(in, 3), 2), mostly_below(in, 1000), 8); break;
+        case WALL_TIME: put(in, put(in, body, below(in, 3), 8), mostly_below(in, 1000), 4); break;
+        case CUSTOM_EVENT: put(in, put(in, body, size, 4), mostly_below(in, 1000), 8); return METADATA_NBYTES + size;
         case TYPED_EVENT:
-            put(put(put(body, size, 4), mostly_below(in, 1000), 4), below(in, 3), 2);
+            put(in, put(in, put(in, body, size, 4), mostly_below(in, 1000), 4), below(in, 3), 2);
             return METADATA_NBYTES + size;
-        default: put(body, mostly_below(in, 1000), 8);
+        default: put(in, body, mostly_below(in, 1000), 8);
     }
     return METADATA_NBYTES;
 }
 
-/* Where records begin and, behind them, the end of the last; the number of records. */
-static uint32_t find_records(const struct input *in, int fdr, size_t *at) {
-    uint32_t n = 0;
-    at[0] = HEADER_NBYTES;
-    while (n < MOST_RECORDS) {
-        const size_t left = in->n - at[n];
-        const uint64_t nbytes = fdr ? fp_xray_record_nbytes(in->p + at[n], left, 0) : BASIC_NBYTES;
-        if (!nbytes || nbytes > left) break;
-        at[n + 1] = at[n] + (size_t)nbytes;
-        n++;
-    }
-    return n;
+/* Records of a basic log, or of FDR buffers. */
+static void find_records(const struct input *in, int fdr, struct pieces *q) {
+    size_t left;
+    begin_pieces(q, HEADER_NBYTES);
+    do left = in->n - q->at[q->n];
+    while (add_piece(q, fdr ? fp_xray_record_nbytes(in->p + q->at[q->n], left, in->big) : (size_t)BASIC_NBYTES, left));
 }
 
-static void change_header(struct input *in) {
+static void change_header(struct input *in, int fdr) {
     switch (below(in, 3)) {
-        case 0: put(in->p, 1 + below(in, in->p[2] ? 5 : 3), 2); break;
-        case 1: put(in->p + 4, below(in, 8), 4); break;
-        default: put(in->p + 16, mostly_below(in, 512), 8);
+        case 0: put(in, in->p, 1 + below(in, fdr ? 5 : 3), 2); break;
+        case 1: put(in, in->p + 4, below(in, 8), 4); break;
+        default: put(in, in->p + 16, mostly_below(in, 512), 8);
     }
 }
 
-/* One or a few records (or the beginning of a buffer) put in, put in again, moved, taken out, or changed. */
+/* A record, or the beginning of a buffer, is put in; else records are changed as wholes. */
 static void change_records(struct input *in, int fdr) {
-    size_t at[MOST_RECORDS + 1];
+    const uint64_t version = get(in, in->p, 2);
+    struct pieces q;
     uint8_t bytes[5 * LONGEST], *p = bytes;
-    const uint32_t n = find_records(in, fdr, at), i = below(in, (size_t)n + 1), to = below(in, (size_t)n + 1);
-    const uint32_t most = 1 + below(in, 4), last = n - i < most ? n : i + most;
-    const size_t run = at[last] - at[i];
-    switch (below(in, 6)) {
-        case 0: change_header(in); break;
-        case 1:
-            if (!fdr) {
-                p += basic_record(in, p);
-            } else if (below(in, 4)) {
-                p += below(in, 2) ? function_record(in, p)
-                                  : metadata_record(in, p, (uint8_t)(below(in, LAST_METADATA / 2 + 1) << 1 | 1));
-            } else {
-                if (in->p[0] > 1) p += metadata_record(in, p, BUFFER_EXTENTS);
-                p += metadata_record(in, p, NEW_BUFFER);
-                p += metadata_record(in, p, WALL_TIME);
-                if (in->p[0] > 2) p += metadata_record(in, p, PID);
-                p += metadata_record(in, p, NEW_CPU);
-            }
-            replace(in, at[to], 0, bytes, (size_t)(p - bytes));
-            break;
-        case 2:
-        case 3:
-            if (run > sizeof bytes) break;
-            memcpy(bytes, in->p + at[i], run);
-            if (!replace(in, at[to], 0, bytes, run) || below(in, 2)) break;
-            replace(in, at[i] + (to <= i ? run : 0), run, NULL, 0);
-            break;
-        case 4: replace(in, at[i], run, NULL, 0); break;
-        default:
-            if (run) LLVMFuzzerMutate(in->p + at[i], run, run);
+    find_records(in, fdr, &q);
+    const uint32_t how = below(in, 6);
+    if (!how) {
+        change_header(in, fdr);
+    } else if (how > 1) {
+        change_pieces(in, &q);
+    } else {
+        if (!fdr) {
+            p += basic_record(in, p);
+        } else if (below(in, 4)) {
+            p += below(in, 2) ? function_record(in, p)
+                              : metadata_record(in, p, (uint8_t)(below(in, LAST_METADATA / 2 + 1) << 1 | 1));
+        } else {
+            if (version > 1) p += metadata_record(in, p, BUFFER_EXTENTS);
+            p += metadata_record(in, p, NEW_BUFFER);
+            p += metadata_record(in, p, WALL_TIME);
+            if (version > 2) p += metadata_record(in, p, PID);
+            p += metadata_record(in, p, NEW_CPU);
+        }
+        replace(in, between_pieces(in, &q), 0, bytes, (size_t)(p - bytes));
     }
 }
 
 /* Makes extents what they have to be: the distance to the next. */
 static void mend_extents(struct input *in) {
-    size_t at[MOST_RECORDS + 1], end = in->n;
-    for (uint32_t i = find_records(in, 1, at); i--;) {
-        if (in->p[at[i]] != BUFFER_EXTENTS) continue;
-        put(in->p + at[i] + 1, end - at[i] - METADATA_NBYTES, 8);
-        end = at[i];
+    struct pieces q;
+    size_t end = in->n;
+    find_records(in, 1, &q);
+    for (uint32_t i = q.n; i--;) {
+        if (in->p[q.at[i]] != BUFFER_EXTENTS) continue;
+        put(in, in->p + q.at[i] + 1, end - q.at[i] - METADATA_NBYTES, 8);
+        end = q.at[i];
     }
 }
 
 /* Version 1: fills or cuts buffers, so that each has the size of the header. */
 static void mend_fixed(struct input *in) {
-    size_t size = (size_t)fp_u64(in->p + 16);
-    if (size < 48 || size > 1024) put(in->p + 16, size = 256, 8);
+    size_t size = (size_t)get(in, in->p + 16, 8);
+    if (size < 48 || size > 1024) put(in, in->p + 16, size = 256, 8);
     for (size_t start = HEADER_NBYTES; start < in->n; start += size) {
         size_t next = start;
         do {
-            const uint64_t nbytes = fp_xray_record_nbytes(in->p + next, in->n - next, 0);
+            const uint64_t nbytes = fp_xray_record_nbytes(in->p + next, in->n - next, in->big);
             if (!nbytes || nbytes > in->n - next) return;
             next += (size_t)nbytes;
         } while (next < in->n && in->p[next] != NEW_BUFFER);
@@ -185,14 +166,87 @@ static void mend_fixed(struct input *in) {
     }
 }
 
+/* The ids of a call path as pieces, without the 0 behind them, where its sums begin.  The length of its record in
+ * [at, end); 0: it is none. */
+static uint64_t find_ids(const struct input *in, size_t at, size_t end, struct pieces *ids) {
+    begin_pieces(ids, at);
+    while (end - ids->at[ids->n] >= 4 && get(in, in->p + ids->at[ids->n], 4))
+        if (!add_piece(ids, 4, 4)) return 0;
+    const size_t nbytes = ids->at[ids->n] - at + 4 + SUMS_NBYTES;
+    return nbytes <= end - at ? nbytes : 0;
+}
+
+static size_t path_record(struct input *in, uint8_t *p) {
+    const uint8_t *start = p;
+    for (uint32_t depth = 1 + below(in, 4); depth--;) p = put(in, p, 1 + mostly_below(in, 6), 4);
+    p = put(in, put(in, p, 0, 4), mostly_below(in, 10), 8);
+    return (size_t)(put(in, p, mostly_below(in, 1000), 8) - start);
+}
+
+/* Profiling mode: blocks as wholes, the records of a block, or the ids and sums of a record.  In the layout without
+ * file header each record is a block, and the size of that is not used. */
+static void change_profile(struct input *in, int bare) {
+    struct pieces blocks, records, ids;
+    uint8_t bytes[BLOCK_NBYTES + LONGEST];
+    begin_pieces(&blocks, bare ? 0 : HEADER_NBYTES);
+    for (uint64_t nbytes = 1; nbytes;) {
+        const size_t at = blocks.at[blocks.n], left = in->n - at;
+        nbytes = left < BLOCK_NBYTES ? 0 : bare ? find_ids(in, at + BLOCK_NBYTES, in->n, &ids) : get(in, in->p + at, 4);
+        if (bare && nbytes) nbytes += BLOCK_NBYTES;
+        if (!bare && left >= HEADER_NBYTES && !memcmp(in->p + at, in->p, 8)) nbytes = HEADER_NBYTES; /* another log */
+        if (!add_piece(&blocks, nbytes, left)) break;
+    }
+    const uint32_t how = below(in, 8), i = blocks.n ? below(in, blocks.n) : 0;
+    const size_t begin = blocks.at[i], before = in->n;
+    if (!how || !blocks.n || blocks.at[i + 1] - begin < BLOCK_NBYTES) {
+        memset(bytes, 0, BLOCK_NBYTES);
+        put(in, bytes + 8, mostly_below(in, 3), 8);
+        const size_t n = BLOCK_NBYTES + path_record(in, bytes + BLOCK_NBYTES);
+        put(in, bytes, n, 4);
+        replace(in, between_pieces(in, &blocks), 0, bytes, n);
+        return;
+    }
+    if (how < 3) {
+        change_pieces(in, &blocks);
+        return;
+    }
+    begin_pieces(&records, begin + BLOCK_NBYTES);
+    while (add_piece(&records, find_ids(in, records.at[records.n], blocks.at[i + 1], &ids), in->n)) {
+    }
+    if (how == 3 && !bare) {
+        replace(in, between_pieces(in, &records), 0, bytes, path_record(in, bytes));
+    } else if (how == 4 && !bare) {
+        change_pieces(in, &records);
+    } else if (records.n) {
+        const uint32_t k = below(in, records.n);
+        find_ids(in, records.at[k], records.at[k + 1], &ids);
+        uint8_t *sum = in->p + records.at[k + 1] - 8 * (1 + below(in, 2));
+        put(in, bytes, 1 + mostly_below(in, 6), 4);
+        if (how == 5)
+            put(in, sum, other_number(in, get(in, sum, 8)), 8);
+        else if (how == 6)
+            replace(in, between_pieces(in, &ids), 0, bytes, 4);
+        else
+            change_pieces(in, &ids);
+    }
+    put(in, in->p + begin, blocks.at[i + 1] - begin + in->n - before, 4);
+}
+
 size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t n, size_t max, unsigned seed) {
     struct input in = input_of(data, n, max, seed);
-    /* a log with a file header in this byte order; others are bytes */
-    if (n < HEADER_NBYTES || !data[0] || data[0] > 5 || data[1] || data[2] > 1 || data[3] || !below(&in, 8))
+    struct fp_xray x = {0};
+    struct fp_err err;
+    size_t head;
+    if (!below(&in, 8) || n < HEADER_NBYTES || fp_xray_header(&x, data, n, &head, &err))
         return LLVMFuzzerMutate(data, n, max);
-    const int fdr = data[2];
-    for (uint32_t changes = 1 + below(&in, 3); changes--;) change_records(&in, fdr);
-    if (fdr && below(&in, 4)) (data[0] > 1 ? mend_extents : mend_fixed)(&in);
+    in.big = x.swap;
+    const int fdr = x.mode == FP_XRAY_FDR;
+    for (uint32_t changes = 1 + below(&in, 3); changes-- && in.n >= HEADER_NBYTES;)
+        if (fdr || x.mode == FP_XRAY_BASIC)
+            change_records(&in, fdr);
+        else
+            change_profile(&in, x.mode == FP_XRAY_PROFILE_RAW);
+    if (fdr && below(&in, 4)) (get(&in, data, 2) > 1 ? mend_extents : mend_fixed)(&in);
     return in.n;
 }
 
