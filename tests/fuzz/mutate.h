@@ -156,4 +156,68 @@ static inline void change_varints(struct input *in, size_t at, size_t end) {
     }
 }
 
+/* ---- JSON ---- */
+
+/* An element of an array or a member of an object, without the comma: [start, end), its value from `value` on. */
+struct element {
+    size_t start, value, end;
+};
+
+/* Those that are complete, of arrays and objects at most 32 deep; their number. */
+static inline uint32_t find_elements(const struct input *in, struct element *found, uint32_t most) {
+    struct element open[32];
+    uint32_t n = 0, depth = 0;
+    for (size_t i = 0; i < in->n && n < most; i++) {
+        const uint8_t c = in->p[i];
+        if (c == '"') {
+            while (++i < in->n && in->p[i] != '"') i += in->p[i] == '\\';
+        } else if (c == '[' || c == '{') {
+            if (depth == 32) break;
+            open[depth++] = (struct element){i + 1, i + 1, 0};
+        } else if (c == ':' && depth && open[depth - 1].value == open[depth - 1].start) {
+            open[depth - 1].value = i + 1;
+        } else if ((c == ',' || c == ']' || c == '}') && depth) {
+            struct element *e = &open[depth - 1];
+            e->end = i;
+            if (e->end > e->value) found[n++] = *e;
+            *e = (struct element){i + 1, i + 1, 0};
+            depth -= c != ',';
+        }
+    }
+    return n;
+}
+
+/* An element is put in again or taken out, or its value becomes another's, an odd one, or changes as bytes. */
+static inline void change_json(struct input *in) {
+    static const char *const odd[] = {
+        "0",    "-1",    "1e3", "0.5",  "123.4567", "9007199254740993", "18446744073709551616",
+        "true", "false", "[]",  "null", "1e-9",     "-9.3e18",          "\"\\u00e9\\n\"",
+        "{}",   "\"\""};
+    struct element elements[256];
+    uint8_t bytes[MOST_MOVED];
+    const uint32_t n = find_elements(in, elements, 256), how = below(in, 8);
+    if (!n) {
+        change_bytes(in, 0, in->n, 8);
+        return;
+    }
+    const struct element *e = &elements[below(in, n)], *other = &elements[below(in, n)];
+    const size_t whole = e->end - e->start, value = e->end - e->value;
+    if (how < 2 && whole < sizeof bytes) {
+        memcpy(bytes, in->p + e->start, whole);
+        bytes[whole] = ',';
+        replace(in, other->start, 0, bytes, whole + 1);
+    } else if (how == 2) {
+        const int comma = e->end < in->n && in->p[e->end] == ',';
+        replace(in, e->start, whole + (size_t)comma, NULL, 0);
+    } else if (how < 5 && value <= sizeof bytes) {
+        memcpy(bytes, in->p + e->value, value);
+        replace(in, other->value, other->end - other->value, bytes, value);
+    } else if (how == 5) {
+        change_bytes(in, e->value, value, 8);
+    } else {
+        const char *text = odd[below(in, sizeof odd / sizeof *odd)];
+        replace(in, e->value, value, text, strlen(text));
+    }
+}
+
 #endif

@@ -1,8 +1,17 @@
-/* The fuzz target of a format that is read and written, which defines `run` above its #include of this: reads `data`,
- * `step` bytes at a time, and without complaint (status 0 or above) puts what it writes of it into `written`, unless
- * that is NULL.  What was written must be read without complaint, too.
+/* The fuzz target of a JSON format that is read and written, which defines `run` above its #include of this: reads
+ * `data`, `step` bytes at a time, and without complaint (status 0 or above) puts what it writes of it into `written`,
+ * unless that is NULL.  What was written must be read without complaint, too.
  */
+#include "mutate.h"
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t n, size_t max, unsigned seed) {
+    struct input in = input_of(data, n, max, seed);
+    if (n < 2 || !below(&in, 8)) return LLVMFuzzerMutate(data, n, max);
+    for (uint32_t changes = 1 + below(&in, 3); changes--;) change_json(&in);
+    return in.n;
+}
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     if (size < 2) return 0;
