@@ -57,6 +57,14 @@ static inline uint64_t other_number(struct input *in, uint64_t v) {
     return below(in, 2) ? mostly_below(in, 1 + below(in, 1000)) : v + below(in, 9) - 4;
 }
 
+/* One of the numbers of a table of `n` numbers of nbytes becomes another, or the same as one of the others. */
+static inline void change_number(struct input *in, size_t at, size_t n, uint32_t nbytes) {
+    if (!n) return;
+    uint8_t *to = in->p + at + nbytes * below(in, n);
+    const uint8_t *from = in->p + at + nbytes * below(in, n);
+    put(in, to, below(in, 4) ? other_number(in, get(in, to, nbytes)) : get(in, from, nbytes), nbytes);
+}
+
 /* ---- changes of length ---- */
 
 /* Replaces the `had` bytes at `at` by the n of `bytes`, zeros if that is NULL.  0 if there is no room. */

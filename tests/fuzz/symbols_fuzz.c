@@ -8,6 +8,7 @@
  * is found must fit to what was asked and lie in the sections. */
 #include <stdlib.h>
 
+#include "mutate.h"
 #include "symbols/lines.h"
 #include "symbols/relocate.h"
 
@@ -101,6 +102,64 @@ static void relocate(uint8_t flags, uint8_t *p, size_t n) {
                                    machines[flags >> 5], flags & 3);
     if (status && status != FP_E_MALFORMED && status != FP_E_VERSION) abort();
 }
+
+/* ---- the mutator --------------------------------------------------------- */
+
+enum { HEAD_NBYTES = 1 + 2 * FP_DWARF_SECTIONS };
+
+/* Changes a few bytes of a section, and what says how long it is: the length of the section, of its unit and, in a line
+ * table, of the unit's header. */
+static void change_section(struct input *in) {
+    const uint32_t i = below(in, FP_DWARF_SECTIONS);
+    uint8_t *length = in->p + 1 + 2 * i;
+    size_t at = HEAD_NBYTES;
+    for (uint32_t k = 0; k < i; k++) at += fp_u16(in->p + 1 + 2 * k);
+    const size_t had = fp_u16(length);
+    if (!had || at > in->n || had > in->n - at) return;
+    const size_t where = below(in, had), left = had - where, most = 1 + below(in, left < 8 ? left : 8);
+    const size_t before = in->n;
+    const uint32_t how = below(in, 4);
+    if (how == 0 && left >= 4) {
+        change_number(in, at + where, 1, left < 8 || below(in, 2) ? 4 : 8);
+    } else if (how == 1) {
+        uint8_t bytes[8];
+        memcpy(bytes, in->p + at + below(in, where + 1), most);
+        replace(in, at + where, below(in, most + 1), bytes, most);
+    } else {
+        change_bytes(in, at + where, most, 4);
+    }
+    const size_t more = in->n - before, now = had + more; /* wraps when it is shorter */
+    put(&(struct input){0}, length, now, 2);
+    if (!more || (i != FP_DWARF_LINE && i != FP_DWARF_INFO)) return;
+    for (size_t unit = 0; unit + 32 <= now;) {
+        const uint32_t escape = get(in, in->p + at + unit, 4) == UINT32_MAX ? 4 : 0, word = 4 + escape;
+        uint8_t *p = in->p + at + unit + escape;
+        const uint64_t nbytes = get(in, p, word);
+        const size_t content = unit + escape + word;
+        if (nbytes > now) return;
+        if (where >= content + nbytes) {
+            unit = content + (size_t)nbytes;
+            continue;
+        }
+        if (where >= content) put(in, p, nbytes + more, word);
+        p += word +
+             (get(in, p + word, 2) < 5 ? 2 : 4); /* version 5 has two more bytes in front of the header's length */
+        const size_t program = (size_t)(p - in->p) + word - at;
+        if (i == FP_DWARF_LINE && where >= program && where < program + get(in, p, word))
+            put(in, p, get(in, p, word) + more, word);
+        return;
+    }
+}
+
+size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t n, size_t max, unsigned seed) {
+    struct input in = input_of(data, n, max, seed);
+    if (n <= HEAD_NBYTES || below(&in, 4) == 0) return LLVMFuzzerMutate(data, n, max);
+    in.big = data[0] & 1;
+    for (uint32_t changes = 1 + below(&in, 3); changes--;) change_section(&in);
+    return in.n;
+}
+
+/* -------------------------------------------------------------------------- */
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     if (!size) return 0;
