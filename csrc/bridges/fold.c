@@ -28,10 +28,10 @@ void fp_fold_free(struct fp_fold *f) {
     fp_table_clear(&f->groups);
     free(f->by_function);
     free(f->inclusive);
-    free(f->arcs);
-    free(f->index);
+    fp_fold_arcs_free(f);
     free(f->by_caller);
-    free(f->by_callee);
+    free(f->nodes);
+    free(f->called);
     free(f->foreseen);
     if (f->names) fp_order_clear(f->names);
     free(f->names);

@@ -104,9 +104,12 @@ struct fp_fold {
     uint32_t *index; /* open addressing: arc + 1 */
     uint32_t index_shift;
     uint32_t *by_caller; /* arcs ordered by (group, caller, callee) */
-    uint32_t *by_callee; /* arcs ordered by (group, callee) */
     uint32_t *foreseen;  /* index slots that the current batch will look at, and a scratch stack */
     uint32_t next_arc, next_node, n_ordered;
+    /* What pulls of nodes add up, of one group at a time: by function, and the functions, the first one last. */
+    struct fp_fold_node *nodes;
+    uint32_t *called;
+    uint32_t cap_nodes, cap_called, n_called, node_group;
     uint64_t hot; /* arcs with as many calls are kept when others are spilled */
     /* tree: the order of names and groups, and the links of the tree, see fold_tree.c */
     struct fp_order *names;

@@ -1,15 +1,29 @@
-#include <stdlib.h>
-
 #include "bridges/fold_private.h"
-#include "core/array.h"
+#include "core/memory.h"
 
 enum { SLOTS_PER_ARC = 8, FIRST_ARCS = 512, FIRST_SHIFT = 64 - 12 };
 
+static size_t index_bytes(unsigned shift) {
+    return ((size_t)fp_fold_mask(shift) + 1) * sizeof(uint32_t);
+}
+
+static int grow_arcs(struct fp_fold *f, uint32_t cap) {
+    void *arcs = fp_grow(f->arcs, f->cap_arcs * sizeof *f->arcs, cap * sizeof *f->arcs);
+    if (!arcs) return FP_E_NOMEM;
+    f->arcs = arcs;
+    f->cap_arcs = cap;
+    return 0;
+}
+
 int fp_fold_arcs_init(struct fp_fold *f) {
     f->index_shift = FIRST_SHIFT;
-    f->index = calloc((size_t)1 << (64 - FIRST_SHIFT), sizeof *f->index);
-    if (!f->index) return FP_E_NOMEM;
-    return fp_array_room(&f->arcs, &f->cap_arcs, FIRST_ARCS, sizeof *f->arcs);
+    f->index = fp_zeroed(index_bytes(FIRST_SHIFT));
+    return f->index ? grow_arcs(f, FIRST_ARCS) : FP_E_NOMEM;
+}
+
+void fp_fold_arcs_free(struct fp_fold *f) {
+    fp_release(f->arcs, f->cap_arcs * sizeof *f->arcs);
+    if (f->index) fp_release(f->index, index_bytes(f->index_shift));
 }
 
 static void index_arcs(const struct fp_arc *arcs, uint32_t n, uint32_t *index, unsigned shift) {
@@ -24,20 +38,20 @@ static void index_arcs(const struct fp_arc *arcs, uint32_t n, uint32_t *index, u
 static int grow(struct fp_fold *f) {
     if (f->cap_arcs > (1u << 28)) return FP_E_NOMEM;
     /* The index first: arcs without their share of it would let it fill up. */
-    const uint64_t cap = (uint64_t)f->cap_arcs * 2;
+    const uint32_t cap = f->cap_arcs * 2;
     /* Up to 2^16 arcs the sparse index fits the L2 cache; beyond, every lookup
      * is a cache miss anyway and half the memory is the better bargain. */
-    const uint64_t slots = cap * (cap <= 1u << 16 ? SLOTS_PER_ARC : 2);
+    const uint64_t slots = (uint64_t)cap * (cap <= 1u << 16 ? SLOTS_PER_ARC : 2);
     unsigned shift = 64;
     while ((uint64_t)1 << (64 - shift) < slots) shift--;
-    uint32_t *index = calloc((size_t)1 << (64 - shift), sizeof *index);
+    uint32_t *index = fp_zeroed(index_bytes(shift));
     if (!index) return FP_E_NOMEM;
-    if (fp_array_room(&f->arcs, &f->cap_arcs, cap, sizeof *f->arcs)) {
-        free(index);
+    if (grow_arcs(f, cap)) {
+        fp_release(index, index_bytes(shift));
         return FP_E_NOMEM;
     }
     index_arcs(f->arcs, f->n_arcs, index, shift);
-    free(f->index);
+    fp_release(f->index, index_bytes(f->index_shift));
     f->index = index;
     f->index_shift = shift;
     return 0;
@@ -56,6 +70,6 @@ uint32_t fp_fold_add_arc(struct fp_fold *f, uint32_t caller, uint32_t callee, ui
 
 void fp_fold_keep_arcs(struct fp_fold *f, uint32_t n) {
     f->n_arcs = n;
-    memset(f->index, 0, ((size_t)fp_fold_mask(f->index_shift) + 1) * sizeof *f->index);
+    memset(f->index, 0, index_bytes(f->index_shift));
     index_arcs(f->arcs, n, f->index, f->index_shift);
 }

@@ -27,6 +27,13 @@ struct fp_fold_function {
     uint32_t entered;   /* has it been called? */
 };
 
+/* By function: what its arcs of one group add up to. */
+struct fp_fold_node {
+    __extension__ unsigned __int128 self;
+    uint64_t calls;
+    int32_t is_called;
+};
+
 struct fp_fold_frame {
     uint64_t enter;
     uint64_t child;        /* ticks spent in callees so far */
@@ -68,6 +75,7 @@ static inline uint32_t fp_fold_mask(unsigned shift) {
 
 /* An empty table.  0 or FP_E_NOMEM. */
 int fp_fold_arcs_init(struct fp_fold *f);
+void fp_fold_arcs_free(struct fp_fold *f);
 
 /* Enters an arc that is not there.  Its number; UINT32_MAX when memory ran out. */
 uint32_t fp_fold_add_arc(struct fp_fold *f, uint32_t caller, uint32_t callee, uint32_t group);

@@ -1,24 +1,28 @@
 #include <stdlib.h>
 
 #include "bridges/fold_private.h"
+#include "core/array.h"
 #include "core/sort.h"
 
 /* Arcs and nodes as sorted records, to be spilled or to become rows, and forgetting what was spilled. */
 
-/* The arcs' numbers in order of (group, key), into *order.  0 or FP_E_NOMEM. */
-static int order_by(struct fp_fold *f, int by_caller, uint32_t **order) {
+/* An arc is as far away as memory once there are many, so it is asked for this many records before it is read. */
+enum { AHEAD = 12 };
+
+/* The arcs' numbers in order of (group, caller, callee).  0 or FP_E_NOMEM. */
+static int order(struct fp_fold *f) {
     uint32_t n = 0;
-    free(*order);
-    *order = malloc(((size_t)f->n_arcs + 1) * sizeof **order);
+    free(f->by_caller);
+    f->by_caller = malloc(((size_t)f->n_arcs + 1) * sizeof *f->by_caller);
     struct fp_keyed *items = malloc(((size_t)f->n_arcs + 1) * sizeof *items);
-    int status = *order && items ? 0 : FP_E_NOMEM;
+    int status = f->by_caller && items ? 0 : FP_E_NOMEM;
     for (uint32_t i = 0; !status && i < f->n_arcs; i++) {
         const struct fp_arc *a = &f->arcs[i];
         if (a->calls >= f->hot) continue;
-        items[n++] = (struct fp_keyed){by_caller ? (uint64_t)a->caller << 32 | a->callee : a->callee, a->group, i};
+        items[n++] = (struct fp_keyed){(uint64_t)a->caller << 32 | a->callee, a->group, i};
     }
     if (!status) status = fp_sort_keyed(items, n);
-    for (uint32_t i = 0; !status && i < n; i++) (*order)[i] = items[i].item;
+    for (uint32_t i = 0; !status && i < n; i++) f->by_caller[i] = items[i].item;
     free(items);
     f->n_ordered = n;
     return status;
@@ -35,18 +39,27 @@ static uint64_t hot_calls(const struct fp_fold *f) {
 
 void fp_fold_rewind(struct fp_fold *f) {
     f->next_arc = f->next_node = 0;
+    while (f->n_called) f->nodes[f->called[--f->n_called]] = (struct fp_fold_node){0};
 }
 
 int fp_fold_order(struct fp_fold *f, int keep_hot) {
+    if (fp_array_zeroed(&f->nodes, &f->cap_nodes, f->n_functions, sizeof *f->nodes)) return FP_E_NOMEM;
+    if (fp_array_room(&f->called, &f->cap_called, f->n_functions, sizeof *f->called)) return FP_E_NOMEM;
     fp_fold_rewind(f);
     f->hot = keep_hot ? hot_calls(f) : UINT64_MAX;
-    return order_by(f, 1, &f->by_caller) || order_by(f, 0, &f->by_callee) ? FP_E_NOMEM : 0;
+    return order(f);
+}
+
+/* The arc that is next in order, number `at`; asks for one of those behind it. */
+static inline const struct fp_arc *ordered(const struct fp_fold *f, uint32_t at) {
+    if (f->n_ordered - at > AHEAD) __builtin_prefetch(&f->arcs[f->by_caller[at + AHEAD]]);
+    return &f->arcs[f->by_caller[at]];
 }
 
 size_t fp_fold_pull_arcs(struct fp_fold *f, uint64_t *to, size_t n) {
     uint64_t *at = to;
     for (; f->next_arc < f->n_ordered && n >= FP_ARC_WIDTH; f->next_arc++) {
-        const struct fp_arc *a = &f->arcs[f->by_caller[f->next_arc]];
+        const struct fp_arc *a = ordered(f, f->next_arc);
         if (!a->caller) continue; /* what nobody called is in the nodes */
         at[0] = a->group;
         at[1] = (uint64_t)a->caller << 32 | a->callee;
@@ -59,19 +72,42 @@ size_t fp_fold_pull_arcs(struct fp_fold *f, uint64_t *to, size_t n) {
     return (size_t)(at - to);
 }
 
+static int descending(const void *a, const void *b) {
+    const uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+    return (x < y) - (x > y);
+}
+
+/* Adds up the arcs of the next group by callee. */
+static void sum_group(struct fp_fold *f) {
+    f->node_group = f->arcs[f->by_caller[f->next_node]].group;
+    for (; f->next_node < f->n_ordered; f->next_node++) {
+        const struct fp_arc *a = ordered(f, f->next_node);
+        if (a->group != f->node_group) break;
+        struct fp_fold_node *node = &f->nodes[a->callee];
+        if (!node->is_called) f->called[f->n_called++] = a->callee;
+        node->is_called = 1;
+        node->self += a->self;
+        node->calls += a->calls;
+    }
+    qsort(f->called, f->n_called, sizeof *f->called, descending);
+}
+
 size_t fp_fold_pull_nodes(struct fp_fold *f, uint64_t *to, size_t n) {
     uint64_t *at = to;
-    while (f->next_node < f->n_ordered && n >= FP_NODE_WIDTH) {
-        const struct fp_arc *first = &f->arcs[f->by_callee[f->next_node]];
-        at[0] = first->group;
-        at[1] = first->callee;
-        at[2] = at[3] = 0;
-        for (; f->next_node < f->n_ordered; f->next_node++) {
-            const struct fp_arc *a = &f->arcs[f->by_callee[f->next_node]];
-            if (a->callee != first->callee || a->group != first->group) break;
-            if (a->self > UINT64_MAX - at[2]) break; /* a second record: the merge adds them, and sees the overflow */
-            at[2] += a->self;
-            at[3] += a->calls;
+    while (n >= FP_NODE_WIDTH && (f->n_called || f->next_node < f->n_ordered)) {
+        if (!f->n_called) sum_group(f);
+        const uint32_t function = f->called[f->n_called - 1];
+        struct fp_fold_node *node = &f->nodes[function];
+        at[0] = f->node_group;
+        at[1] = function;
+        /* Too much for one record makes several: the merge adds them, and sees the overflow. */
+        at[2] = node->self > UINT64_MAX ? UINT64_MAX : (uint64_t)node->self;
+        at[3] = node->calls;
+        node->self -= at[2];
+        node->calls = 0;
+        if (!node->self) {
+            node->is_called = 0;
+            f->n_called--;
         }
         at += FP_NODE_WIDTH;
         n -= FP_NODE_WIDTH;
@@ -104,9 +140,8 @@ int fp_fold_forget(struct fp_fold *f) {
     fp_fold_keep_arcs(f, n);
     for (uint32_t i = 0; i < f->cap_functions; i++) f->by_function[i].last_from = FP_FOLD_NOWHERE;
     free(f->by_caller);
-    free(f->by_callee);
     free(f->child);
     free(f->sibling);
-    f->by_caller = f->by_callee = f->child = f->sibling = NULL;
+    f->by_caller = f->child = f->sibling = NULL;
     return 0;
 }

@@ -14,10 +14,10 @@ struct fp_merge *fp_merge_new(uint32_t n_runs, uint32_t width, uint32_t kept, in
     m->sum = calloc(width, sizeof *m->sum);
     m->beyond = calloc(width, sizeof *m->beyond);
     m->runs = calloc(n_runs ? n_runs : 1, sizeof *m->runs);
-    m->heap = calloc(n_runs ? n_runs : 1, sizeof *m->heap);
+    m->tree = calloc(n_runs ? n_runs : 1, sizeof *m->tree);
     m->hungry = FP_MERGE_NONE;
     for (uint32_t i = 0; m->runs && i < n_runs; i++) m->runs[i].width = width;
-    if (!m->head || !m->sum || !m->beyond || !m->runs || !m->heap) {
+    if (!m->head || !m->sum || !m->beyond || !m->runs || !m->tree) {
         fp_merge_free(m);
         return NULL;
     }
@@ -27,7 +27,7 @@ struct fp_merge *fp_merge_new(uint32_t n_runs, uint32_t width, uint32_t kept, in
 void fp_merge_free(struct fp_merge *m) {
     if (!m) return;
     free(m->runs);
-    free(m->heap);
+    free(m->tree);
     free(m->head);
     free(m->sum);
     free(m->beyond);
@@ -38,44 +38,44 @@ static inline int used_up(const struct fp_run *run) {
     return run->n - run->pos < run->width;
 }
 
-/* Whether the next record of run a comes before that of run b. */
-static inline int before(const struct fp_merge *m, uint32_t a, uint32_t b) {
-    const uint64_t *x = m->runs[a].p + m->runs[a].pos, *y = m->runs[b].p + m->runs[b].pos;
-    return x[0] != y[0] ? x[0] < y[0] : x[1] != y[1] ? x[1] < y[1] : a < b;
+/* Behind the heads of all runs that have a record. */
+#define ENDED ((uint64_t)1 << 32)
+
+static struct fp_merge_head head_of(const struct fp_merge *m, uint32_t run) {
+    const struct fp_run *r = &m->runs[run];
+    if (used_up(r)) return (struct fp_merge_head){{UINT64_MAX, UINT64_MAX}, ENDED + run};
+    return (struct fp_merge_head){{r->p[r->pos], r->p[r->pos + 1]}, (uint64_t)run + 1};
 }
 
-static void sift_down(struct fp_merge *m) {
-    uint32_t at = 0, moved = m->heap[0];
-    for (;;) {
-        uint32_t child = 2 * at + 1;
-        if (child >= m->n_heap) break;
-        if (child + 1 < m->n_heap && before(m, m->heap[child + 1], m->heap[child])) child++;
-        if (!before(m, m->heap[child], moved)) break;
-        m->heap[at] = m->heap[child];
-        at = child;
+/* Has the head of a run, which was the least or is new, play against those that lost on its way; the least one is in
+ * tree[0] then.  Which of two is less cannot be foreseen, so nothing branches on it. */
+static void play(struct fp_merge *m, uint32_t run) {
+    struct fp_merge_head w = head_of(m, run);
+    for (uint32_t at = (m->n_runs + run) / 2; at; at /= 2) {
+        struct fp_merge_head *l = &m->tree[at];
+        const uint64_t swap =
+            -(uint64_t)((l->key[0] < w.key[0]) |
+                        ((l->key[0] == w.key[0]) &
+                         ((l->key[1] < w.key[1]) | ((l->key[1] == w.key[1]) & (l->order < w.order)))));
+        const uint64_t k0 = (l->key[0] ^ w.key[0]) & swap, k1 = (l->key[1] ^ w.key[1]) & swap;
+        const uint64_t order = (l->order ^ w.order) & swap;
+        *l = (struct fp_merge_head){{l->key[0] ^ k0, l->key[1] ^ k1}, l->order ^ order};
+        w = (struct fp_merge_head){{w.key[0] ^ k0, w.key[1] ^ k1}, w.order ^ order};
     }
-    m->heap[at] = moved;
-}
-
-static void push(struct fp_merge *m, uint32_t run) {
-    uint32_t at = m->n_heap++;
-    while (at && before(m, run, m->heap[(at - 1) / 2])) {
-        m->heap[at] = m->heap[(at - 1) / 2];
-        at = (at - 1) / 2;
-    }
-    m->heap[at] = run;
+    m->tree[0] = w;
 }
 
 /* Adds the counters of a record to the sums. */
 static void add(struct fp_merge *m, const uint64_t *record, uint32_t width) {
+    uint64_t *const sum = m->sum;
     for (uint32_t i = FP_MERGE_KEY + m->kept; i < width; i++) {
         if (m->is_signed) {
-            const int64_t a = (int64_t)m->sum[i], b = (int64_t)record[i];
-            int64_t sum;
-            if (__builtin_add_overflow(a, b, &sum)) m->beyond[i] += b < 0 ? -1 : 1;
-            m->sum[i] = (uint64_t)sum;
-        } else {
-            m->beyond[i] += __builtin_add_overflow(m->sum[i], record[i], &m->sum[i]);
+            const int64_t a = (int64_t)sum[i], b = (int64_t)record[i];
+            int64_t total;
+            if (__builtin_add_overflow(a, b, &total)) m->beyond[i] += b < 0 ? -1 : 1;
+            sum[i] = (uint64_t)total;
+        } else if (FP_UNLIKELY(__builtin_add_overflow(sum[i], record[i], &sum[i]))) {
+            m->beyond[i]++;
         }
     }
 }
@@ -123,28 +123,23 @@ static int give(struct fp_merge *m, struct fp_err *err) {
 
 int fp_merge_next(struct fp_merge *m, struct fp_err *err) {
     if (m->has_rest) return give(m, err);
+    if (m->hungry != FP_MERGE_NONE) {
+        const struct fp_run *run = &m->runs[m->hungry];
+        if (used_up(run) && !run->eof) return FP_MORE;
+        play(m, m->hungry);
+        m->hungry = FP_MERGE_NONE;
+    }
     for (; m->n_started < m->n_runs; m->n_started++) {
-        struct fp_run *run = &m->runs[m->n_started];
+        const struct fp_run *run = &m->runs[m->n_started];
         if (used_up(run) && !run->eof) {
-            m->hungry = m->n_started;
+            m->hungry = m->n_started++;
             return FP_MORE;
         }
-        if (!used_up(run)) push(m, m->n_started);
+        play(m, m->n_started);
     }
-    if (m->hungry != FP_MERGE_NONE && m->n_heap) {
-        /* The run on top was used up and has been refilled, or has ended. */
-        struct fp_run *run = &m->runs[m->heap[0]];
-        if (m->hungry == m->heap[0]) {
-            if (used_up(run)) {
-                if (!run->eof) return FP_MORE;
-                m->heap[0] = m->heap[--m->n_heap];
-            }
-            if (m->n_heap) sift_down(m);
-        }
-    }
-    m->hungry = FP_MERGE_NONE;
-    while (m->n_heap) {
-        struct fp_run *run = &m->runs[m->heap[0]];
+    while (m->n_runs && m->tree[0].order < ENDED) {
+        const uint32_t least = (uint32_t)m->tree[0].order - 1;
+        struct fp_run *run = &m->runs[least];
         const uint64_t *record = run->p + run->pos;
         if (m->has_sum && (m->sum[0] != record[0] || m->sum[1] != record[1])) break;
         if (m->has_sum)
@@ -153,14 +148,11 @@ int fp_merge_next(struct fp_merge *m, struct fp_err *err) {
             begin(m, record, run->width);
         m->has_sum = 1;
         run->pos += run->width;
-        if (used_up(run)) {
-            if (!run->eof) {
-                m->hungry = m->heap[0];
-                return FP_MORE;
-            }
-            m->heap[0] = m->heap[--m->n_heap];
+        if (FP_UNLIKELY(used_up(run)) && !run->eof) {
+            m->hungry = least;
+            return FP_MORE;
         }
-        if (m->n_heap) sift_down(m);
+        play(m, least);
     }
     return m->has_sum ? give(m, err) : FP_DONE;
 }

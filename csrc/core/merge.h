@@ -28,6 +28,14 @@ struct fp_run {
     int32_t eof;
 };
 
+/* The key of a run's next record, and what decides between equal ones: run + 1.  Runs play against each other as in a
+ * tournament; only the winner's run has another record next, which plays against those that lost on the way up.  All 0:
+ * nobody has played there yet, which wins. */
+struct fp_merge_head {
+    uint64_t key[FP_MERGE_KEY];
+    uint64_t order;
+};
+
 struct fp_merge {
     uint32_t width;    /* words a record */
     uint32_t kept;     /* words behind the key that are not added up: those of the first run that has the key */
@@ -39,11 +47,10 @@ struct fp_merge {
 
     /* private from here on */
     uint32_t n_runs;
-    uint32_t *heap; /* runs by their next record */
-    uint32_t n_heap;
-    uint32_t n_started; /* runs that entered the heap or were empty */
-    uint64_t *sum;      /* the record to which more may be added */
-    int64_t *beyond;    /* of each of its words: the sum is beyond[i] * 2^64 + sum[i] */
+    struct fp_merge_head *tree; /* [0]: the least head; [i]: what lost against another from below 2 i or 2 i + 1 */
+    uint32_t n_started;         /* runs that have played */
+    uint64_t *sum;              /* the record to which more may be added */
+    int64_t *beyond;            /* of each of its words: the sum is beyond[i] * 2^64 + sum[i] */
     int32_t has_sum, has_rest;
 };
 

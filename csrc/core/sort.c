@@ -9,36 +9,33 @@ static inline unsigned digit_of(const struct fp_keyed *k, unsigned d) {
 }
 
 int fp_sort_keyed(struct fp_keyed *items, uint32_t n) {
-    uint32_t descents = 0;
+    uint32_t descents = 0, more = 0;
+    uint64_t key = 0; /* bits in which items differ from the first one */
     for (uint32_t i = 1; i < n; i++) {
         const struct fp_keyed *a = &items[i - 1], *b = &items[i];
         descents += a->more != b->more ? a->more > b->more : a->key > b->key;
+        key |= items->key ^ b->key;
+        more |= items->more ^ b->more;
     }
     if (!descents) return 0;
     struct fp_keyed *scratch = malloc(n * sizeof *scratch), *from = items, *to = scratch;
-    uint32_t(*counts)[256] = calloc(DIGITS, sizeof *counts);
-    if (!scratch || !counts) {
-        free(scratch);
-        free(counts);
-        return FP_E_NOMEM;
-    }
-    for (uint32_t i = 0; i < n; i++)
-        for (unsigned d = 0; d < DIGITS; d++) counts[d][digit_of(&items[i], d)]++;
+    if (!scratch) return FP_E_NOMEM;
+    const struct fp_keyed differ = {key, more, 0};
     for (unsigned d = 0; d < DIGITS; d++) {
-        if (counts[d][digit_of(from, d)] == n) continue;
-        uint32_t sum = 0;
+        if (!digit_of(&differ, d)) continue;
+        uint32_t counts[256] = {0}, sum = 0;
+        for (uint32_t i = 0; i < n; i++) counts[digit_of(&from[i], d)]++;
         for (unsigned v = 0; v < 256; v++) {
-            const uint32_t count = counts[d][v];
-            counts[d][v] = sum;
+            const uint32_t count = counts[v];
+            counts[v] = sum;
             sum += count;
         }
-        for (uint32_t i = 0; i < n; i++) to[counts[d][digit_of(&from[i], d)]++] = from[i];
+        for (uint32_t i = 0; i < n; i++) to[counts[digit_of(&from[i], d)]++] = from[i];
         struct fp_keyed *swap = from;
         from = to;
         to = swap;
     }
     if (from != items) memcpy(items, from, n * sizeof *items);
     free(scratch);
-    free(counts);
     return 0;
 }
