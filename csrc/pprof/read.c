@@ -45,13 +45,22 @@ void fp_pprof_reader_free(struct fp_pprof_reader *r) {
 
 /* ---- is it a profile? ---- */
 
-static int is_message(const struct fp_wire_field *content, int message) {
-    struct fp_wire m = fp_wire_inside(content);
-    struct fp_wire_field f;
-    int kind;
-    while ((kind = fp_wire_next(&m, &fp_pprof_schema[message], &f)) > 0)
+/* Are the first `left` bytes of a field, or all of it, those of such a message? */
+static int is_message(const struct fp_wire_field *content, size_t left, int message) {
+    const int cut = content->n > left;
+    const uint8_t *p = content->p, *end = p + (cut ? left : content->n);
+    while (p < end) {
+        struct fp_wire_field f;
+        const int used = fp_wire_read_head(p, end, &f);
+        if (used == FP_WIRE_CUT) return cut;
+        if (used == FP_WIRE_BAD) return 0;
+        const int kind = fp_wire_kind(&fp_pprof_schema[message], &f);
+        if (kind == FP_WIRE_BAD) return 0;
         if (kind == FP_WIRE_UNKNOWN && message != FP_PPROF_SAMPLE) return 0; /* Sample.breakdown was proposed */
-    return kind == FP_WIRE_END;
+        if (f.n > (size_t)(end - f.p)) return cut;
+        p = f.p + f.n;
+    }
+    return 1;
 }
 
 /* A value type is two numbers.  Longer ones are something else: the files of a FileDescriptorSet, for example. */
@@ -75,10 +84,11 @@ int fp_pprof_sniff(const uint8_t *p, size_t n) {
         if (!fields && f.number == 6 && f.n) return 0; /* the first string is "" */
         int message = f.number < sizeof messages / sizeof *messages ? messages[f.number] : 0;
         if (message == FP_PPROF_VALUE_TYPE && f.n > MOST_VALUE_TYPE) return 0;
+        const size_t left = (size_t)(end - f.p);
+        if (message && !is_message(&f, left, message)) return 0;
         /* The first field may be longer than what is here.  Its length then takes at least two bytes, of which the
          * first is above 127, as no text begins. */
-        if (f.n > (size_t)(end - f.p)) return (fields || n > 130) && f.n <= FP_PPROF_MAX_MESSAGE;
-        if (message && !is_message(&f, message)) return 0;
+        if (f.n > left) return (fields || n > 130) && f.n <= FP_PPROF_MAX_MESSAGE;
         p = f.p + f.n;
         fields++;
     }

@@ -4,32 +4,94 @@ from __future__ import annotations
 
 import re
 
+_COLLAPSE = "`perf script | stackcollapse-perf.pl` makes folded stacks of it"
+_DEVTOOLS = "speedscope opens it, and exports its own JSON, which fastprof reads"
+_NO_DEBUG = "take it without `debug=1`"
+_PPROF = "`pprof -proto` makes a pprof profile of it"
+_PRINTED = "give the profile itself"
+_TRACECONV = "`traceconv json` makes Chrome's Trace Event JSON of it"
+_XTREE = "record with `--tool=memcheck --xtree-memory=full` instead"
+
 # The beginning of the input, what it is, and what to do.
 _KNOWN: tuple[tuple[bytes, str, str], ...] = (
-    (rb"PERFILE2|2ELIFREP", "a perf.data file", "`perf script | stackcollapse-perf.pl` makes folded stacks of it"),
+    (rb"PERFILE2|2ELIFREP|PERFFILE", "a perf.data file", _COLLAPSE),
+    # with a time; without one: stacks below a line of their own
     (
         rb"(?:# .*\n|#\n|\n)*\S.{0,80}?[ \t]+\d+(?:/\d+)?[ \t]+(?:\[\d+\][ \t]+)?\d+\.\d+:[ \t]+",
         "the output of `perf script`",
         "stackcollapse-perf.pl makes folded stacks of it",
     ),
-    (rb"heap profile: ", "a heap profile of gperftools", "`pprof -proto` makes a pprof profile of it"),
-    (rb"(?:heap|threadz|goroutine) profile: total ", "a text profile of Go", "take it without `debug=1`"),
+    (
+        rb"(?:# .*\n|#\n|\n)*(?:\S.{0,200}\n)?[ \t]+[0-9a-f]{1,16} \S.*\n[ \t]+[0-9a-f]{1,16} \S.*\n",
+        "the output of `perf script`",
+        "print it with times, as `perf script` does by default; then stackcollapse-perf.pl makes folded stacks of it",
+    ),
+    (rb'\s*\{\s*"linux-perf-json-version"', "perf.data as JSON", "take the perf.data: " + _COLLAPSE),
+    (rb"\s*(?:# To display the perf\.data header|# Total Lost Samples|Percent \|)", "a report of perf", _PRINTED),
+    (rb"heap profile: ", "a heap profile of gperftools or Go", _PPROF),
+    (rb"heap_v2/", "a heap profile of jemalloc", "`jeprof --collapsed` makes folded stacks of it"),
+    (rb"--- (?:contentionz?|heapz|growthz)\b", "a profile in pprof's old text form", _PPROF),
+    (rb"(?:heap|threadz|goroutine|threadcreate|block|mutex) profile: total ", "a text profile of Go", _NO_DEBUG),
+    (rb"goroutine \d+ \[", "a text profile of Go", _NO_DEBUG),
     (rb"go 1\.\d+ trace\0", "a Go execution trace", "`go tool trace -pprof=TYPE` makes a pprof profile of it"),
     (rb"FLR\0", "a Java Flight Recorder recording", "async-profiler's `jfrconv` makes folded stacks or pprof of it"),
     (rb"JAVA PROFILE 1\.0", "a Java heap dump (HPROF)", "it has no costs of functions"),
-    (rb"gmon", "a gmon.out of gprof", "record with perf, gperftools or Callgrind instead"),
     (
-        rb"desc: .*\ncmd: .*\ntime_unit: ",
-        "a Massif profile",
-        "record with `--tool=memcheck --xtree-memory=full` instead",
+        rb"Nettrace",
+        "an event trace of .NET",
+        "`dotnet-trace convert --format speedscope` makes speedscope's JSON of it",
     ),
-    (rb'\{"dhatFileVersion"', "a DHAT profile", "record with `--tool=memcheck --xtree-memory=full` instead"),
-    (rb'\s*\{\s*"nodes"\s*:\s*\[|\s*\{"head"\s*:\s*\{', "a CPU profile of V8 (.cpuprofile)", ""),
-    (rb'\s*\{\s*"meta"\s*:\s*\{(?s:.{0,2000})"(?:processType|startTime)"', "a profile of the Firefox Profiler", ""),
+    (rb"gmon", "a gmon.out of gprof", "record with perf, gperftools or Callgrind instead"),
+    (rb"(?:desc: .*\n)+cmd: .*\ntime_unit: ", "a Massif profile", _XTREE),
+    (rb'\{"dhatFileVersion"', "a DHAT profile", _XTREE),
+    (rb"v [0-9a-f]+ [0-9a-f]+\n[Xx] ", "a recording of heaptrack", "`heaptrack_print -F` makes folded stacks of it"),
+    (rb"memray\0", "a recording of memray", ""),
+    # a dict of marshal with tuples of three as keys
+    (
+        rb"[{\xfb](?:[\xa9)]\x03|[\xa8(]\x03\0\0\0)",
+        "a profile of Python's cProfile",
+        "pyprof2calltree makes a Callgrind profile of it",
+    ),
+    (rb'\s*\{\s*"head"\s*:\s*\{', "a heap profile of V8 (.heapprofile)", _DEVTOOLS),
+    (rb'\s*\{\s*"snapshot"\s*:\s*\{\s*"meta"', "a heap snapshot of V8", "it has no costs of functions"),
+    (
+        rb'\s*\{\s*"nodes"\s*:\s*\[\s*\{[^}]{0,300}?"callFrame"|\s*\{\s*"(?:startTime|endTime|samples|timeDeltas)"\s*:',
+        "a CPU profile of V8 (.cpuprofile)",
+        _DEVTOOLS,
+    ),
+    (rb"v8-version,", "a log of V8", "speedscope opens what `node --prof-process --preprocess` makes of it"),
+    (
+        rb'\s*\{\s*"meta"\s*:\s*\{(?s:.{0,2000})"(?:processType|startTime)"',
+        "a profile of the Firefox Profiler",
+        _DEVTOOLS,
+    ),
     (rb"\n(?s:.{1,2})\n(?s:.)[\w./-]+\.proto\b", "a set of protocol buffer descriptors", "it is no profile"),
-    (rb"\n(?s:.{1,2})[@P2Zb\x12\x18\xe2](?s:.{0,400}?)P[\x01-\x0f]", "a Perfetto trace", ""),
+    (rb"\n(?s:.{1,2})[@P2Zb\x12\x18\xe2](?s:.{0,400}?)P[\x01-\x0f]", "a Perfetto trace", _TRACECONV),
     (rb"# tracer: ", "an ftrace log", ""),
-    (rb"\xc1\x1f\xfc\xc1|\xc1\xfc\x1f\xc1", "a Common Trace Format stream (LTTng)", ""),
+    (
+        rb"\xc1\x1f\xfc\xc1|\xc1\xfc\x1f\xc1|/\* CTF |\x57\x1d\xd1\x75|\x75\xd1\x1d\x57",
+        "a Common Trace Format (LTTng)",
+        "",
+    ),
+    (rb"Ftrace!", "a recording of uftrace", "`uftrace dump --flame-graph` makes folded stacks of it"),
+    (rb"\x5e\x97\xca\xfd", "a recording of Sysprof", ""),
+    (rb"tracy|tlZ\x04|tZst", "a recording of Tracy", ""),
+    (
+        rb"TRACE START \[|Version: \d.*\nFile format: \d+\nTRACE START",
+        "a function trace of Xdebug",
+        "record with `xdebug.mode=profile` instead",
+    ),
+    (rb"(?:[a-z]:\d+:\{s:\d+:\"main\(\)|\s*\{\s*\"main\(\)(?:==>|\"))", "a profile of XHProf", ""),
+    (rb"\x04\x08\{", "a dump of Ruby (StackProf)", "`stackprof --callgrind` makes a Callgrind profile of it"),
+    (
+        rb"@\[\n|Attaching \d+ probes?\.\.\.",
+        "the output of bpftrace",
+        "stackcollapse-bpftrace.pl makes folded stacks of it",
+    ),
+    (rb"Analysis of sampling ", "the output of macOS's sample", "stackcollapse-sample.awk makes folded stacks of it"),
+    (rb"\*version\n", "a method trace of Android", ""),
+    (rb"\xfflprofi\x81|\x81rforpl\xff", "an instrumentation profile of LLVM", "it has no stacks"),
+    (rb"adcg|oncg|TN:.*\nSF:", "coverage of gcov", "it has no stacks"),
     (rb"(?:---\n)?- \{ id: \d+, address: 0x", "an XRay instrumentation map", "give it with --symbols, beside a log"),
     (rb"\x7fELF", "a program, shared object or core file", "give it with --symbols, beside a profile"),
     (rb"MZ|\xcf\xfa\xed\xfe|\xca\xfe\xba\xbe", "a program", ""),
@@ -41,13 +103,15 @@ _KNOWN: tuple[tuple[bytes, str, str], ...] = (
     (rb"PK\x03\x04", "a zip archive", "unpack it"),
     (rb"Rar!|7z\xbc\xaf", "an archive", "unpack it"),
     (rb"\s*<(?:!DOCTYPE|html|\?xml|svg)", "HTML or XML", "a report of a profile is not the profile"),
+    (rb"File: .*\n(?:.*\n)?Type: |Showing nodes accounting for ", "text that pprof has printed", _PRINTED),
+    (rb"Flat profile:\n|\s*Call graph \(explanation", "text that gprof has printed", _PRINTED),
     (
-        rb"File: .*\n(?:.*\n)?Type: |Showing nodes accounting for ",
-        "text that pprof has printed",
-        "give the profile itself",
+        rb"-{70,}\n(?:Profile data file '|(?:I1 cache:|-- )|Events recorded:)",
+        "text that an annotate tool printed",
+        _PRINTED,
     ),
     (rb"%PDF-|\x89PNG|\xff\xd8\xff|GIF8", "a picture or document", ""),
-    (rb"\0\x01\0\0|OTTO|wOF[F2]", "a font", ""),
+    (rb"\0\x01\0\0\0[\x01-\x40]\0|OTTO|wOF[F2]", "a font", ""),
 )
 
 

@@ -125,9 +125,7 @@ def test_a_count_beyond_64_bits_is_an_error(line: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("empty", ["out", "callgrind.out.4711"])
 @pytest.mark.parametrize("part", ["", ".3"])
-def test_an_empty_input_is_refused_but_for_the_one_that_callgrind_leaves(
-    empty: str, part: str, tmp_path: Path
-) -> None:
+def test_an_empty_input_is_refused_but_for_the_one_that_callgrind_leaves(empty: str, part: str, tmp_path: Path) -> None:
     (tmp_path / "runs").mkdir()
     inputs = [tmp_path / "runs" / empty, tmp_path / "runs" / f"{empty}{part}-01"]
     inputs[0].write_bytes(b"")

@@ -37,6 +37,14 @@ def test_a_summary_without_a_colon() -> None:
     assert report.repairs == {"summary or totals without a colon": 2}
 
 
+def test_totals_of_an_xtree_of_nothing() -> None:
+    """Valgrind 3.19, `--xtree-memory=full`, of a program that allocates nothing."""
+    parts, report = read_parts(b"# callgrind format\ncreator: xtree-1\nevents: curB  curBk \ntotals: (null)\n")
+    assert parts[0].totals == []
+    assert report.repairs == {"totals: lines of (null), which stands for no costs": 1}
+    assert not report.warnings
+
+
 def test_what_an_event_is_holds_in_later_parts() -> None:
     first = b"event: Ir : Fetches\nevent: Sum = Ir + 2 Dr\nevent: Dw : Writes\nevents: Ir Dr\nfl=a\nfn=f\n1 1\n\n"
     data = rewrite(first + b"part: 2\nevents: Dr Ir\nfl=a\nfn=f\n1 1\n")

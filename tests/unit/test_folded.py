@@ -119,6 +119,19 @@ def test_both_counts_in_other_formats(tmp_path: Path) -> None:
         (b"main;f\n", False),
         (b"", False),
         (b"a\x01;b 3\n", False),
+        (b"main;f 5\nmain;g 7\nwarning: lost 3 samples\n", True),
+        (b";".join(b"com/a/B.call%d" % i for i in range(400)), True),  # a first stack beyond the bytes looked at
+        (b"<!DOCTYPE html><html>&lt;b&gt; 16\n<p>a &lt;&lt; 16\n</p>\n", False),
+        (b"#!/bin/sh\nexit 101\n", False),
+        (b"prog=a; trap 0 1 2 3\necho hi\necho there\n", False),
+        (b"LC_COLLATE\n<U4E00>;IGNORE 1\n<U4E01>;IGNORE 2\n", False),
+        (b"KEYCAP NUMBER SIGN;0023 FE0F 20E3\nKEYCAP;0031 0300\nMACRON;0304\n", False),  # a count has no leading 0
+        (b"Debian GNU/Linux 12\n", False),
+        (b"abin32\t\t32\nx32\t\t32\n", False),
+        (b"Bits_BE 0\nBits_Per_Unit 8\n", False),
+        (b"T 6\nint 7\nT 8\n", False),
+        (b"var a=[0];" * 500, False),
+        (b"p{color:red};" * 500, False),
     ],
 )
 def test_recognizing(head: bytes, is_folded: bool) -> None:
@@ -152,10 +165,10 @@ def test_names_that_would_be_read_as_something_else(name: str, written: str, tmp
 
 
 def test_names_that_become_one(tmp_path: Path) -> None:
-    text, report = converted("f\0g 1\nf g 2\n", tmp_path)
-    assert text == "f g 1\nf g 2\n"
+    text, report = converted("m;f\0g 1\nm;f g 2\n", tmp_path)
+    assert text == "m;f g 1\nm;f g 2\n"
     assert codes(report.not_representable) == {"renamed": 1, "merged-names": 1}
-    assert converted(text, tmp_path)[0] == "f g 3\n"
+    assert converted(text, tmp_path)[0] == "m;f g 3\n"
 
 
 def test_equal_stacks_are_one_line_whatever_their_places(tmp_path: Path) -> None:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from re import fullmatch
+
 from fastprof.core.engine import MAYBE, NO, Format, Holds
 from fastprof.core.options import Option, Switch, Text, Whole
+from fastprof.core.streams import PEEK
 
 COUNTS: Option[int | None] = Option(
     "counts",
@@ -46,19 +49,31 @@ def _is_comment(line: bytes) -> bool:
 
 
 def sniff(head: bytes) -> int:
-    from re import fullmatch
-
+    """Frames, `;` between them, and a count, in each line or at least in half of them."""
     if bytes(4) in head:  # a name may hold a NUL byte, but a run of them is padding: text in a binary file
         return NO
     lines = first_stacks(head)
-    # frames without control characters (NUL and tab are met in names), a count; not JSON
-    stacks = [line for line in lines if fullmatch(rb"(?!\{|\[[\[{\"])[^\x01-\x08\x0a-\x1f]+[ \t]\d+(\.\d*)?", line)]
+    if not lines or head.startswith((b"#!", b"<!", b"<?")):  # a script ("exit 1"), HTML, XML
+        return NO
+    if len(head) >= PEEK and b"\n" not in head:
+        return MAYBE if fullmatch(_CUT, head) else NO
+    stacks = [line for line in lines if fullmatch(_STACK, line)]
     several = [line for line in stacks if b";" in line]
-    if several and (lines[0] == several[0] or 2 * len(several) >= len(lines)):
-        return MAYBE
-    # Lines of one frame each look like those of many other texts: all must be so, and none like "key: 1" or "+3 1".
-    alone = [line for line in stacks if fullmatch(rb"[^-+*\d\s{\[][^=]*(?<!:)[ \t][\d.]+", line)]
-    return MAYBE if lines and len(alone) == len(lines) else NO
+    if several:
+        few_others = b";" in lines[0] and 2 * len(several) >= len(lines)
+        return MAYBE if few_others or len(stacks) == len(lines) else NO
+    # Lines of one frame each look like those of many other texts: tables, settings, notes.
+    alone = [match[1] for line in stacks if (match := fullmatch(_ALONE, line))]
+    is_text = len(alone) == 1 and b" " in alone[0]  # "Debian GNU/Linux 12"
+    return MAYBE if len(alone) == len(lines) == len({*alone}) and not is_text else NO
+
+
+# Frames without control characters (NUL and tab are met in names), a count that does not begin with 0; not JSON.
+_STACK = rb"(?!\{|\[[\[{\"])[^\x01-\x08\x0a-\x1f]+[ \t](?:0|[1-9]\d*)(?:\.\d*)?"
+# None of them is "key: 1", "+3 1" or "name = 1", in a column, 0, or there twice.
+_ALONE = rb"([^-+*\d\s{\[][^=]*(?<![:\s]))[ \t](?=[\d.]*[1-9])[\d.]+"
+# A stack so deep that its count is not seen.  A page or a program without line breaks has quotes, `=` and braces.
+_CUT = rb"(?:[^;\"={}\x00-\x1f]*;){16,}[^;\"={}\x00-\x1f]*"
 
 
 FORMATS = (

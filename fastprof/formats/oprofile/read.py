@@ -121,6 +121,8 @@ class OProfileReader(Reader):
             )
         if not self.report.losses:
             what = "there is no sample file in it, expected some below {root} or {kern}"
+            if is_tar(self.source.head):
+                what = "a tar without OProfile's sample files, which are below {root} or {kern}; unpack it"
             raise FormatError(self.source.name, self.format, what, offset=0)
 
     def _named(self) -> Iterator[tuple[File, SampleName]]:
