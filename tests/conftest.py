@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import os
-import tempfile
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
 ALLOWED = ("no shared/data beside the repository",)
-# What the tests read is not kept in the home directory.
-CACHE = tempfile.TemporaryDirectory(prefix="fastprof-cache-")
-os.environ["XDG_CACHE_HOME"] = CACHE.name
 IN_CI = os.environ.get("CI") == "true"
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _cache(tmp_path_factory: pytest.TempPathFactory) -> None:
+    """What the tests read is kept neither in the home directory, nor for ever: pytest removes its old folders, also
+    those of runs that were killed."""
+    os.environ["XDG_CACHE_HOME"] = str(tmp_path_factory.mktemp("cache"))
 
 
 def _refuse_skip(report: Any) -> None:

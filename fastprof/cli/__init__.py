@@ -54,8 +54,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     signal.signal(signal.SIGTERM, _terminated)
     if signal.getsignal(signal.SIGHUP) == signal.SIG_DFL:  # under nohup it is ignored, and stays so
         signal.signal(signal.SIGHUP, _terminated)
-    if sys.stderr is None:
-        sys.stderr = open(os.devnull, "w")  # it was closed: a file that we open must not take its place
+    _replace_closed_streams()
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")  # as standard error has it: names may be in any script
     from fastprof.core.words import speak_of_flags
@@ -85,7 +84,45 @@ def say(message: str) -> None:
     """One line on standard error."""
     from fastprof.core.errors import printable
 
-    print(f"fastprof: {printable(message)}", file=sys.stderr)
+    say_raw(f"fastprof: {printable(message)}\n")
+
+
+def say_raw(text: str) -> None:
+    """Text on standard error, as it is.  If that cannot be written, what was done stays done: so it is no error."""
+    try:
+        sys.stderr.write(text)
+        sys.stderr.flush()
+    except OSError:
+        sys.stderr = open(os.devnull, "w")  # Python would try to write the rest of the buffer at exit, and fail
+
+
+class _Closed(io.TextIOBase):
+    """Standard output that was closed when the process began."""
+
+    def write(self, text: str) -> int:
+        raise self._error()
+
+    def fileno(self) -> int:
+        raise self._error()
+
+    @staticmethod
+    def _error() -> Exception:
+        from fastprof.core.errors import FastprofError
+
+        return FastprofError("<stdout>: is closed")
+
+
+def _replace_closed_streams() -> None:
+    """A file that we open must not take the place of a standard stream: libraries write there, too."""
+    if None not in (sys.stdin, sys.stdout, sys.stderr):
+        return
+    while (free := os.open(os.devnull, os.O_RDWR)) <= 2:
+        pass
+    os.close(free)
+    if sys.stdout is None:
+        sys.stdout = _Closed()
+    if sys.stderr is None:
+        sys.stderr = open(os.devnull, "w")
 
 
 def _run_and_flush(args: list[str]) -> int:

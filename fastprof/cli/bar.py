@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import os
-import sys
 import time
 
+from fastprof.cli import say_raw
 from fastprof.core.errors import printable
 
 _EVERY = 0.1  # seconds, at least, between two drawings
@@ -50,8 +50,7 @@ class Bar:
         self._write(text[: _columns() - 1])
 
     def _write(self, text: str) -> None:
-        sys.stderr.write(f"\r{text}\x1b[K")
-        sys.stderr.flush()
+        say_raw(f"\r{text}\x1b[K")
 
     def clear(self) -> None:
         """Make room for another line; the next `move` draws again."""

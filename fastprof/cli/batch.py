@@ -7,7 +7,7 @@ import json
 import os
 import sys
 
-from fastprof.cli import say
+from fastprof.cli import say, say_raw
 from fastprof.cli.arguments import (
     add_input_arguments,
     add_options,
@@ -216,7 +216,7 @@ def _exit_code(report: BatchReport) -> int:
 
 def _tell(args: argparse.Namespace, report: BatchReport) -> None:
     if args.json:
-        print(json.dumps(report.as_dict(), default=str), file=sys.stderr)
+        say_raw(json.dumps(report.as_dict(), default=str) + "\n")
         return
     if args.quiet:
         return
@@ -230,8 +230,14 @@ def _tell(args: argparse.Namespace, report: BatchReport) -> None:
     if report.earlier:
         counts.append(f"{report.earlier:,} of them earlier")
     if report.n_warnings:
-        counts.append(f"{report.n_warnings:,} warnings, see {os.path.join(args.output, FOLDER)}")
+        counts.append(f"{report.n_warnings:,} warnings, see {os.path.join(_folder(args), FOLDER)}")
     say(f"{report.files:,} files: {', '.join(counts)} -> {args.output} ({report.bytes_written:,} bytes)")
+
+
+def _folder(args: argparse.Namespace) -> str:
+    """Where the manifest is: in the folder of outputs, or beside the store."""
+    output: str = args.output
+    return os.path.dirname(output) if args.action == "archive" else output
 
 
 def _say_failed(records: list[Record]) -> None:

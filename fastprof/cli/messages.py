@@ -6,7 +6,7 @@ import argparse
 import os
 import sys
 
-from fastprof.cli import say
+from fastprof.cli import say, say_raw
 from fastprof.core._typing import Any
 from fastprof.core.remote import shown
 from fastprof.core.report import Report
@@ -83,7 +83,7 @@ def report_json(report: Report) -> str:
 def tell(args: argparse.Namespace, report: Report, headline: str) -> int:
     """Say on standard error what was done; returns the exit code."""
     if args.json:
-        print(report_json(report), file=sys.stderr)
+        say_raw(report_json(report) + "\n")
     elif not args.quiet:
         say_report(report, headline)
     return exit_code(report)

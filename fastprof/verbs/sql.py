@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import shutil
 import sys
 import tempfile
 from collections.abc import Iterable, Iterator
@@ -13,10 +12,10 @@ from types import TracebackType
 
 from fastprof import bridges, plan
 from fastprof.core._typing import IO, Any
-from fastprof.core.errors import UsageError
+from fastprof.core.errors import FastprofError, UsageError
 from fastprof.core.options import Option
 from fastprof.core.report import Report
-from fastprof.core.streams import standard_stream
+from fastprof.core.streams import standard_stream, temporary_failed, temporary_file
 from fastprof.verbs.profile import Profile, Table
 
 _ROWS = 4096  # that are fetched at a time
@@ -39,7 +38,8 @@ class Answer:
             import duckdb
         except ImportError:
             raise UsageError("sql needs DuckDB: pip install 'fastprof[sql]'") from None
-        self._errors: type[Exception] = duckdb.Error
+        # the last three: what it cannot give to Python (an interval of 10^8 years)
+        self._errors = (duckdb.Error, RuntimeError, OverflowError, ValueError)
         self._stack = ExitStack()
         self._tables: list[Table] = []
         self._profiles: list[Profile] = []
@@ -52,19 +52,24 @@ class Answer:
             # an own folder, which DuckDB makes if memory is short: by default it is one in the current folder
             spill = os.path.join(tempfile.gettempdir(), f"fastprof-sql-{os.getpid()}")
             self._db = self._stack.enter_context(duckdb.connect(config=_CONFIG | {"temp_directory": spill}))
-            self._ask(query)
-        except self._errors as error:
-            self._stack.close()
-            raise self._failed(error) from None
+            try:
+                self._ask(query)
+            except self._errors as error:
+                raise self._failed(error) from None
         except BaseException:
             self._stack.close()
             raise
 
     def _ask(self, query: str) -> None:
+        if not query.isascii() and any(0xD800 <= ord(c) < 0xE000 for c in query):
+            raise UsageError("the query is not in UTF-8")
         self._offer(query)
         # what is asked may come from anywhere: it sees the profiles, and no files
         self._db.execute("set enable_external_access = false; set lock_configuration = true")
-        found = self._db.execute(query).description or []
+        answer = self._db.execute(query)
+        if answer is None:
+            raise UsageError("the query is empty")
+        found = answer.description or []
         self.columns = [str(column[0]) for column in found]
         self.numeric = [str(column[1]) in _NUMBERS or str(column[1]).startswith("DECIMAL") for column in found]
 
@@ -95,7 +100,7 @@ class Answer:
                 return table.error
         several = len(self._profiles) > 1
         there = [(f"p{n}." if several else "") + name for n, p in enumerate(self._profiles, 1) for name in p.tables]
-        what = " ".join(str(error).split())
+        what = " ".join(str(error).partition(", due to the following Python exception")[0].split())
         return UsageError(f"{what} (tables: {', '.join(there)})" if "does not exist" in what else what)
 
     def rows(self) -> Iterator[tuple[Any, ...]]:
@@ -123,9 +128,14 @@ class Answer:
 
 def _copy_of_input() -> IO[bytes]:
     """Standard input as a file: DuckDB asks for several streams of it."""
-    copy = tempfile.TemporaryFile(prefix="fastprof-")
-    with standard_stream(sys.stdin, "<stdin>", "rb") as source:
-        shutil.copyfileobj(source, copy)
+    copy: IO[bytes] = temporary_file()
+    try:
+        with standard_stream(sys.stdin, "<stdin>", "rb") as source:
+            while part := source.read(1 << 18):
+                while part := part[copy.write(part) :]:  # a full disk takes a part of it first
+                    pass
+    except OSError as error:
+        raise FastprofError(f"<stdin>: {temporary_failed(error)}") from None
     return copy
 
 

@@ -33,6 +33,8 @@ def open_store(path: str, *, lenient: bool = False) -> Iterator[tuple[Source, Ar
     """Errors: FastprofError and its subclasses."""
     with Source(path) as source:
         source.use_ranges()
+        if source.folder is not None:
+            raise UsageError(f"{source.name}: is a directory, expected a store")
         if not source.seekable:
             compressed = ", not compressed" * bool(source.compression)
             raise UsageError(f"{source.name}: a store must be a plain file{compressed}")

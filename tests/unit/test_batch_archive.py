@@ -94,7 +94,7 @@ def test_what_is_added_is_not_added_again(tmp_path: Path, capsys: pytest.Capture
     assert main(["batch", "status", str(tmp_path / "absent.fpa")]) == 1
 
 
-def test_a_file_that_cannot_be_added_stops_no_other(tmp_path: Path) -> None:
+def test_a_file_that_cannot_be_added_stops_no_other(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     inputs, store = dumps(tmp_path / "in", 6), tmp_path / "s.fpa"
     bad = inputs / "host0" / "2.callgrind"
     bad.write_text("events: Ir\nfn=f\n1 x\n")
@@ -106,6 +106,11 @@ def test_a_file_that_cannot_be_added_stops_no_other(tmp_path: Path) -> None:
     assert said[1] == f"{inputs}/host1/3.callgrind: {store} has a profile 'host1/3.callgrind' already, " + (
         "which is of something else"
     )
+    assert main(["batch", "archive", str(inputs), "-o", str(store), "--retry-errors", "-q"]) == 1
+    (inputs / "unknown").write_text("nothing\n")
+    assert main(["batch", "archive", str(inputs), "-o", str(store)]) == 1
+    assert "say which it is with --from, see" in capsys.readouterr().err
+    (inputs / "unknown").unlink()
     assert totals(store)["host1/3.callgrind"] == 2 and len(totals(store)) == 5
     assert fastprof.batch_archive(inputs, store).earlier == 6
     bad.write_text(DUMP.format(2, 3))

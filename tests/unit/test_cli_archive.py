@@ -44,6 +44,9 @@ def test_a_store_is_a_plain_file(tmp_path: Path) -> None:
     packed = tmp_path / "a.gz"
     packed.write_bytes(gzip.compress(b"x"))
     assert b"plain file, not compressed" in run("archive", "list", str(packed), code=2).stderr
+    for action in ("list", "verify"):
+        expected = f"fastprof: {tmp_path}: is a directory, expected a store\n".encode()
+        assert run("archive", action, str(tmp_path), code=2).stderr == expected
     # an empty one may become a store, as mktemp makes one, but is none yet
     empty.touch()
     for action in (["list", str(empty)], ["extract", str(empty), "x", "--to", "callgrind"]):

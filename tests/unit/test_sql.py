@@ -100,6 +100,27 @@ def test_errors_are_one_line() -> None:
     assert b"(tables: spans, events)" in done.stderr and done.stderr.count(b"\n") == 1
 
 
+@pytest.mark.parametrize(
+    "query,says",
+    [
+        ("", "the query is empty"),
+        (";", "the query is empty"),
+        ("select '\udcff'", "the query is not in UTF-8"),
+        ("select interval '99999999 years'", "Python int too large"),
+    ],
+)
+def test_what_cannot_be_asked_or_answered(query: str, says: str) -> None:
+    done = run(POOL, query)
+    assert done.returncode == 2 and done.stderr.startswith(f"fastprof: {says}".encode())
+    assert done.stderr.count(b"\n") == 1
+
+
+def test_standard_input_that_the_disk_has_no_room_for() -> None:
+    words = f"ulimit -f 8; cat {POOL} | TMPDIR=/tmp {sys.executable} -m fastprof sql - 'from spans'"
+    done = subprocess.run(["bash", "-c", words], capture_output=True)
+    assert (done.returncode, done.stderr) == (1, b"fastprof: <stdin>: temporary file in /tmp: File too large\n")
+
+
 def test_damage_is_said_as_everywhere() -> None:
     damaged = b"events: Ir\nfn=f\n1 2\n1 x\n"
     with pytest.raises(FormatError, match="line 4, byte 20: count is 'x', expected a number"):

@@ -17,7 +17,7 @@ from fastprof.core._typing import Any
 from fastprof.core.errors import FastprofError, UsageError
 from fastprof.core.options import Option, Options, available, checked
 from fastprof.core.report import Report
-from fastprof.core.words import worded
+from fastprof.core.words import speaks_of_flags, worded
 from fastprof.verbs.adding import Adding, adding, adding_options, write_piece
 from fastprof.verbs.batch.convert import (
     DRY_RUN,
@@ -147,6 +147,7 @@ class _Filling:
             retries=asked[RETRIES],
             timeout=asked[TIMEOUT],
             function=f"{archive_one.__module__}:{archive_one.__name__}",
+            flags=speaks_of_flags(),
         ) as pool:
             for record in pool.run(map(self._given, free, count())):
                 yield self._noted(self._appended(record))
