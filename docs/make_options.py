@@ -13,7 +13,8 @@ TITLE = """\
 # Options
 
 Made from their declarations in the code by `make docs`.  A keyword is an argument of `fastprof.convert`, `info` and
-`open`.  An option that nothing in a conversion looks at is refused.
+`open`.  `fastprof VERB --help-all` says the same of the options of one verb.  An option that nothing in a conversion
+looks at is refused.
 """
 HEAD = ("flag", "keyword", "values", "default", "what it does", "looked at by")
 
@@ -24,7 +25,7 @@ def values(option: Option[Any]) -> str:
         return ""
     if isinstance(option.kind, Words):
         return "`" + ("," if isinstance(option.kind, WordList) else "\\|").join(option.kind.words) + "`"
-    return f"`{option.kind.metavar}`"
+    return f"`{option.kind.metavar}`".replace("|", "\\|")
 
 
 def row(option: Option[Any]) -> tuple[str, ...]:

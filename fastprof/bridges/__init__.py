@@ -51,7 +51,12 @@ FUNCTION: Option[str | None] = Option(
     "calls, of a timeline its calls with all that happens within",
 )
 OBJECT: Option[str | None] = Option(
-    "object", Pattern(), None, group="filters", help="the same by the name of a function's program or shared object"
+    "object",
+    Pattern(),
+    None,
+    group="filters",
+    help="keep functions of such an object; the same as --function, by the name of a function's program or "
+    "shared object",
 )
 MOD_FUNCNAME: Option[tuple[str, ...]] = Option(
     "mod_funcname",
@@ -59,8 +64,8 @@ MOD_FUNCNAME: Option[tuple[str, ...]] = Option(
     (),
     several=True,
     group="filters",
-    help="change names of functions, as in 's/\\.part\\.[0-9]+$//'; flags behind the last slash: g, every match, i, "
-    "capitals or not; may be repeated, in this order",
+    help="change names of functions; as in 's/\\.part\\.[0-9]+$//'; flags behind the last slash: g, every match, "
+    "i, capitals or not; may be repeated, in this order",
 )
 MOD_FILENAME: Option[tuple[str, ...]] = Option(
     "mod_filename",
@@ -83,7 +88,7 @@ VALUE: Option[str | None] = Option(
     Text("NAME"),
     None,
     group="values",
-    help="keep only this value type (event, sample type); by default all that the format has room for, or, if that is "
+    help="keep only this value type, as Ir or cpu; by default all that the format has room for, or, if that is "
     "one, the input's default",
 )
 UNION = Option(
@@ -91,32 +96,36 @@ UNION = Option(
     Switch(),
     False,
     group="values",
-    help="add up inputs of different value types: what an input does not count is 0 (by default they are refused)",
+    help="add inputs of other value types, as 0 where missing; by default they are refused",
 )
 INTERSECT = Option(
     "intersect",
     Switch(),
     False,
     group="values",
-    help="add up inputs of different value types: keep those that all inputs count",
+    help="add inputs of other value types, keep the common ones",
 )
 COMPUTE_EVENTS = Option(
-    "compute_events", Switch(), False, group="values", help="compute inherited events (formulas) and write their values"
+    "compute_events",
+    Switch(),
+    False,
+    group="values",
+    help="compute events that are formulas of others; inherited events in Callgrind's words, whose values are written",
 )
 AGGREGATE = Option(
     "aggregate",
     Switch(),
     False,
     group="values",
-    help="add up repeated rows of a graph for the same place (memory grows with distinct places)",
+    help="add up rows of a graph that have the same place (memory grows with distinct places)",
 )
 LABELS: Option[tuple[str, ...] | None] = Option(
     "labels",
     WordList(*LABEL_WORDS),
     None,
     group="values",
-    help="the labels of samples, separated by commas: own (those in the input), thread, process, part, cpu; or none. "
-    "Samples with different labels are not added up (default: the labels in the input)",
+    help="labels of samples, of own,thread,process,part,cpu; own are those in the input; or none. Samples with "
+    "different labels are not added up (default: the labels in the input)",
 )
 PER_THREAD = Option(
     "per_thread",
@@ -130,39 +139,39 @@ TIME_UNIT = Option(
     Words("ns", "ticks"),
     "ns",
     group="views",
-    help="times of a timeline that becomes stacks, a graph or a drawing: in nanoseconds (default), or in clock ticks, "
-    "which are exact",
+    help="times of a timeline in nanoseconds or clock ticks; when it becomes stacks, a graph or a drawing; ns "
+    "is the default, ticks are exact",
 )
 INLINE_CALLS = Option(
     "inline_calls",
     Switch(),
     False,
     group="views",
-    help="stacks to graph: inlined functions are functions that are called, not part of their callers",
+    help="stacks to graph: let inlined functions be called; by default they are part of their callers",
 )
 STACKS = Option(
     "stacks",
     Words("estimate", "arcs", "self"),
     "estimate",
     group="views",
-    help="graph to stacks: all callers, estimated from the costs of call arcs (default), direct callers only (arcs), "
-    "or none (self)",
+    help="graph to stacks: how callers are found; all, estimated from the costs of call arcs (estimate, the "
+    "default), direct callers only (arcs), or none (self)",
 )
 PRUNE = Option(
     "prune",
     Share(),
     1e-5,
     group="views",
-    help="graph to stacks: a stack of callers that costs less than this share of the total ends, in [pruned] "
-    "(default: 1e-5)",
+    help="graph to stacks: cut stacks that cost less than this; a share of the total; what is cut stands under "
+    "[pruned] (default: 1e-5)",
 )
 BY = Option(
     "by",
     Words("function", "line", "address"),
     "line",
     group="views",
-    help="graph to stacks: what stacks are made of: functions, functions with the lines where they call and cost "
-    "(default), or instruction addresses, too",
+    help="graph to stacks: what stacks are made of: functions, functions with the lines where they call and "
+    "cost (line, the default), or instruction addresses, too",
 )
 # The tables of each view, the default first.
 TABLES = {"timeline": ("spans", "events"), "stacks": ("samples", "frames"), "graph": ("graph",)}
@@ -171,16 +180,16 @@ TABLE: Option[str | None] = Option(
     Words(*(name for names in TABLES.values() for name in names), metavar="NAME"),
     None,
     group="views",
-    help="which table to write: of a timeline its calls (spans, the default) or what was recorded (events), of stacks "
-    "samples (default) or their frames, of a graph its rows (graph)",
+    help="parquet and arrow: which table to write; of a timeline its calls (spans, the default) or what was "
+    "recorded (events), of stacks samples (default) or their frames, of a graph its rows (graph)",
 )
 MAX_MEMORY = Option(
     "max_memory",
     Size(),
     32 << 20,
     group="limits",
-    help="memory for adding up rows, e.g. 200M; when it is full, rows go to a temporary file, and the output is the "
-    "same (default: 32M)",
+    help="memory for adding up rows, as 200M; when it is full, rows go to a temporary file, and the output is "
+    "the same (default: 32M)",
 )
 
 

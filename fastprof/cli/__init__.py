@@ -27,6 +27,10 @@ VERBS = {
     "formats": "list the formats and what can be done with each",
 }
 
+_DESCRIPTION = """\
+samtools for profiles: reads profiles and traces of many
+profilers, converts them into each other, adds them up,
+compares them and shows what costs most."""
 _EXAMPLES = """\
 examples:
   fastprof info trace.xray
@@ -152,37 +156,40 @@ def _run(args: list[str]) -> int:
     if args[:1] == ["--version"]:
         print(f"fastprof {__version__}")
         return 0
-    import argparse
-    from functools import partial
     from importlib import import_module
 
-    from fastprof.cli.text import terminal_width
+    from fastprof.cli.parser import Parser, meant
 
-    # The width is given, because argparse makes a formatter for every argument, and its own way to find it is slow.
-    formatter = partial(argparse.RawDescriptionHelpFormatter, width=min(terminal_width() or 80, 80))
-    parser = argparse.ArgumentParser(
-        prog="fastprof",
-        description="samtools for profiles: converts, merges and inspects them.",
-        epilog=_EXAMPLES,
-        formatter_class=formatter,
+    parser = Parser(prog="fastprof", description=_DESCRIPTION, epilog=_EXAMPLES)
+    parser.add_argument(
+        "--version", action="version", version=f"fastprof {__version__}", help="say which version this is"
     )
-    parser.add_argument("--version", action="version", version=f"fastprof {__version__}")
-    verbs = parser.add_subparsers(dest="verb", metavar="VERB", required=True, prog="fastprof")
-    for verb in set(args[:1]) & VERBS.keys() or VERBS:
+    verbs = parser.add_subparsers(metavar="VERB", title="verbs", prog="fastprof")
+    verb = args[0] if args else ""
+    if verb in VERBS:
         module = import_module(f"fastprof.cli.{verb}")
-        sub = verbs.add_parser(
-            verb, help=VERBS[verb], description=module.DESCRIPTION, epilog=module.EXAMPLES, formatter_class=formatter
-        )
+        sub = verbs.add_parser(verb, description=module.DESCRIPTION, epilog=module.EXAMPLES)
         module.add_arguments(sub)
         sub.set_defaults(run=module.run, parser=sub)
+    else:
+        for name, does in VERBS.items():
+            verbs.add_parser(name, help=does)
+        if not verb:
+            parser.print_help(sys.stderr)
+            return 2
+        if not verb.startswith("-"):
+            parser.error(f"{verb!r} is no verb{meant(verb, VERBS)}")
+        parser.parse_known_args([verb])  # --help and --version end here
+        parser.no_option(verb)
     parsed, unknown = parser.parse_known_args(args)
-    if hasattr(parsed, "more") and not any(word.startswith("-") for word in unknown):
+    for word in unknown:
+        if word.startswith("-"):
+            parsed.parser.no_option(word)
+    if unknown and not hasattr(parsed, "more"):
+        parsed.parser.error(f"unexpected: {' '.join(unknown)}")
+    elif unknown:
         # argparse takes words behind an option for nothing, if there were words before it
         getattr(parsed, parsed.more).extend(unknown)
-    elif unknown:
-        from fastprof.core.errors import printable
-
-        parsed.parser.error(printable(f"unrecognized arguments: {' '.join(unknown)}"))
     parsed.words = args
     gc.freeze()
     gc.enable()

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 
 from fastprof.cli.arguments import add_input_arguments, add_options, add_report_arguments, given_options
 from fastprof.cli.messages import Progress, exit_code, say_report
+from fastprof.cli.parser import Parser
 from fastprof.cli.text import Scale, Screen, percent, print_table
 from fastprof.core._typing import Any
 from fastprof.core.remote import shown
@@ -31,7 +32,7 @@ examples:
 _MISSING = 10  # how many files that are not found are listed
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
+def add_arguments(parser: Parser) -> None:
     parser.add_argument("input", metavar="INPUT", help="a file, a directory, or - for standard input")
     parser.add_argument("files", nargs="*", metavar="FILE", help="a source file, or the end of its name: zip/inflate.c")
     add_input_arguments(parser)

@@ -17,6 +17,7 @@ from fastprof.cli.arguments import (
     heading_of,
 )
 from fastprof.cli.messages import Progress, Steps, tell
+from fastprof.cli.parser import Parser
 from fastprof.cli.text import print_table
 from fastprof.core._typing import Any
 from fastprof.core.errors import UsageError
@@ -80,33 +81,29 @@ def _extract_options() -> list[Option[Any]]:
     return [option for option in plan.known_options() if option.name != "member"]
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
+def add_arguments(parser: Parser) -> None:
     actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
 
-    def action(name: str, does: str, examples: str) -> argparse.ArgumentParser:
+    def action(name: str, does: str, examples: str) -> Parser:
         description = f"{does[0].upper()}{does[1:]}."
-        made = actions.add_parser(
-            name, help=does, description=description, epilog=examples, formatter_class=parser.formatter_class
-        )
+        made = actions.add_parser(name, help=does, description=description, epilog=examples)
         made.set_defaults(parser=made)
         made.add_argument("store", metavar="STORE", help="the archive")
         return made
 
-    def names(to: argparse.ArgumentParser, does: str, nargs: str = "*") -> None:
+    def names(to: Parser, does: str, nargs: str = "*") -> None:
         to.add_argument("names", nargs=nargs, metavar="NAME", help=f"{does}; may be a pattern: 'host1/*'")
         to.set_defaults(more="names")
 
     add = action("add", "add profiles to an archive, which is made if there is none", _ADD)
     add.add_argument("inputs", nargs="+", metavar="INPUT", help="a file, a directory, or - for standard input")
     add.set_defaults(more="inputs")
-    add.add_argument("--name", help="name of the profile in the archive, for a single INPUT (default: its file name)")
+    add.add_argument("--name", help="name of the profile in the archive; for a single INPUT (default: its file name)")
     add_input_arguments(add)
     group = heading_of(add, "input")
     group.add_argument("--skip-existing", action="store_true", help="leave out inputs whose names are there already")
     group.add_argument("--replace", action="store_true", help="put inputs in the place of those of the same names")
-    group.add_argument(
-        "--keep-going", action="store_true", help="leave out inputs that cannot be added, and exit with code 3"
-    )
+    group.add_argument("--keep-going", action="store_true", help="leave out inputs that cannot be added; exit code 3")
     add_report_arguments(add)
     add_options(add, adding.adding_options())
     list_ = action("list", "list the profiles in an archive", _LIST)

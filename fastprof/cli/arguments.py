@@ -5,13 +5,17 @@ from __future__ import annotations
 import argparse
 from collections.abc import Callable, Iterable
 
+from fastprof.cli.parser import Parser
 from fastprof.core._typing import Any
 from fastprof.core.options import Option, Switch, WordList, Words
 
-# Headings of --help for groups of options, in this order.  Other groups follow, under their own names, then _LAST.
+# Headings of --help for groups of options, in this order.  Other groups are formats, which follow, then _LAST.
 _HEADINGS = {
     "input": "input",
     "output": "output",
+    "rows": "what to show",
+    "annotate": "which lines to show",
+    "batch": "many files",
     "filters": "which rows to keep, under which names",
     "symbols": "names of addresses",
     "values": "values and labels",
@@ -29,12 +33,14 @@ def by_heading(options: Iterable[Option[Any]]) -> dict[str, list[Option[Any]]]:
     return {heading: mine for heading, mine in found.items() if mine}
 
 
-def add_options(parser: argparse.ArgumentParser, options: Iterable[Option[Any]]) -> None:
+def add_options(parser: Parser, options: Iterable[Option[Any]]) -> None:
     """Flags for `options`, under their headings.  What was not given is not in the namespace."""
+    parser.offer_all_help()
     for heading, mine in by_heading(options).items():
-        group = heading_of(parser, heading)
+        of_format = mine[0].group not in _HEADINGS and mine[0].group not in _LAST
+        group = heading_of(parser, "for one format" if of_format else heading)
         for option in mine:
-            _add(group, option)
+            _add(group, option, f"{heading}: {option.help}" if of_format else option.help)
 
 
 def heading_of(parser: argparse.ArgumentParser, title: str) -> Any:
@@ -45,9 +51,9 @@ def heading_of(parser: argparse.ArgumentParser, title: str) -> Any:
     return parser.add_argument_group(title)
 
 
-def _add(group: Any, option: Option[Any]) -> None:
+def _add(group: Any, option: Option[Any], help: str) -> None:
     flags = [option.short, option.flag] if option.short else [option.flag]
-    given: dict[str, Any] = {"dest": option.name, "default": argparse.SUPPRESS, "help": option.help}
+    given: dict[str, Any] = {"dest": option.name, "default": argparse.SUPPRESS, "help": help}
     if isinstance(option.kind, Switch):
         given |= {"action": "store_const", "const": not option.default}
     elif isinstance(option.kind, Words) and not isinstance(option.kind, WordList):
@@ -77,14 +83,18 @@ def given_options(args: argparse.Namespace, options: Iterable[Option[Any]]) -> d
 def add_input_arguments(parser: argparse.ArgumentParser) -> None:
     group = heading_of(parser, "input")
     group.add_argument(
-        "-f", "--from", dest="from_", metavar="FORMAT", help="format of the input (default: it is recognized)"
+        "-f", "--from", dest="from_", metavar="FORMAT", help="format of the input, if it is not recognized"
     )
 
 
 def add_output_arguments(parser: argparse.ArgumentParser) -> None:
     group = heading_of(parser, "output")
-    group.add_argument("-o", "--output", default="-", metavar="OUTPUT", help="file to write (default: standard output)")
-    group.add_argument("-t", "--to", metavar="FORMAT", help="format to write (default: what the suffix of OUTPUT says)")
+    group.add_argument(
+        "-o", "--output", default="-", metavar="OUTPUT", help="file to write, standard output if not given"
+    )
+    group.add_argument(
+        "-t", "--to", metavar="FORMAT", help="format to write; by default what the suffix of OUTPUT says"
+    )
 
 
 def add_report_arguments(parser: argparse.ArgumentParser, json: str = "print the report as JSON, on stderr") -> None:

@@ -17,6 +17,7 @@ from fastprof.cli.arguments import (
     heading_of,
 )
 from fastprof.cli.messages import tell_written
+from fastprof.cli.parser import Parser
 from fastprof.cli.text import print_table
 from fastprof.core._typing import Any
 from fastprof.core.errors import printable
@@ -96,13 +97,11 @@ examples:
 )
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
+def add_arguments(parser: Parser) -> None:
     actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
 
-    def action(name: str, does: str, describes: str, examples: str) -> argparse.ArgumentParser:
-        made = actions.add_parser(
-            name, help=does, description=describes, epilog=examples, formatter_class=parser.formatter_class
-        )
+    def action(name: str, does: str, describes: str, examples: str) -> Parser:
+        made = actions.add_parser(name, help=does, description=describes, epilog=examples)
         made.set_defaults(parser=made)
         return made
 
@@ -165,7 +164,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     status.add_argument("--json", action="store_true", help="print JSON")
 
 
-def _add_inputs(parser: argparse.ArgumentParser) -> None:
+def _add_inputs(parser: Parser) -> None:
     parser.add_argument(
         "inputs", nargs="*", metavar="INPUT", help="a file, or a directory with all files in it and below"
     )

@@ -14,6 +14,7 @@ from fastprof.cli.arguments import (
     heading_of,
 )
 from fastprof.cli.messages import Progress, exit_code, say_report, tell
+from fastprof.cli.parser import Parser
 from fastprof.cli.text import Scale, Screen, print_table
 from fastprof.core._typing import Any
 from fastprof.core.errors import UsageError
@@ -36,7 +37,7 @@ examples:
 FAILED = 4  # exit code of --fail-over
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
+def add_arguments(parser: Parser) -> None:
     parser.add_argument("old", metavar="OLD", help="a file, a directory, or - for standard input")
     parser.add_argument("new", metavar="NEW", help="what it is compared with")
     add_input_arguments(parser)

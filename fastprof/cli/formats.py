@@ -6,6 +6,7 @@ import argparse
 import json
 
 from fastprof import formats
+from fastprof.cli.parser import Parser
 from fastprof.cli.text import print_table
 
 DESCRIPTION = """\
@@ -18,7 +19,7 @@ examples:
 """
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
+def add_arguments(parser: Parser) -> None:
     parser.add_argument("--json", action="store_true", help="print JSON")
 
 

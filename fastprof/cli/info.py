@@ -7,6 +7,7 @@ import argparse
 from fastprof import plan
 from fastprof.cli.arguments import add_input_arguments, add_options, add_report_arguments, given_options
 from fastprof.cli.messages import Progress, exit_code, report_json, say_report
+from fastprof.cli.parser import Parser
 from fastprof.cli.text import print_table
 from fastprof.core.remote import shown
 from fastprof.verbs.info import info
@@ -23,7 +24,7 @@ examples:
 """
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
+def add_arguments(parser: Parser) -> None:
     parser.add_argument("input", metavar="INPUT", help="a file, or - for standard input")
     add_input_arguments(parser)
     add_report_arguments(parser, json="print JSON")

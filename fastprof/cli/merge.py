@@ -14,6 +14,7 @@ from fastprof.cli.arguments import (
     heading_of,
 )
 from fastprof.cli.messages import Progress, tell_written
+from fastprof.cli.parser import Parser
 from fastprof.verbs.inputs import names_in
 from fastprof.verbs.merge import merge
 
@@ -32,7 +33,7 @@ examples:
 """
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
+def add_arguments(parser: Parser) -> None:
     parser.add_argument(
         "inputs", nargs="*", metavar="INPUT", help="a file, a directory (with those below it), or - for standard input"
     )
@@ -43,9 +44,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help="read names of further inputs from FILE (- for standard input), each ended by a NUL byte",
     )
-    group.add_argument(
-        "--keep-going", action="store_true", help="leave out inputs that cannot be read, and exit with code 3"
-    )
+    group.add_argument("--keep-going", action="store_true", help="leave out inputs that cannot be read; exit code 3")
     add_output_arguments(parser)
     add_report_arguments(parser)
     add_options(parser, plan.known_options())

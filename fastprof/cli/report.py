@@ -13,6 +13,7 @@ from fastprof.cli.arguments import (
     heading_of,
 )
 from fastprof.cli.messages import Progress, tell_written
+from fastprof.cli.parser import Parser
 from fastprof.core.remote import shown
 from fastprof.verbs.report import options, report
 
@@ -30,7 +31,7 @@ examples:
 """
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
+def add_arguments(parser: Parser) -> None:
     parser.add_argument(
         "inputs", nargs="+", metavar="INPUT", help="a file, a directory, or - for standard input; two are compared"
     )

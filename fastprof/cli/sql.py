@@ -9,6 +9,7 @@ import sys
 
 from fastprof.cli.arguments import add_input_arguments, add_options, given_options, heading_of
 from fastprof.cli.messages import exit_code, say_report
+from fastprof.cli.parser import Parser
 from fastprof.cli.text import print_table
 from fastprof.core._typing import Any
 from fastprof.verbs.sql import Answer, options, sql
@@ -28,7 +29,7 @@ examples:
 """
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
+def add_arguments(parser: Parser) -> None:
     parser.add_argument("input", metavar="FILE", nargs="+", help="a file, or - for standard input")
     parser.add_argument("query", metavar="QUERY", help="what is asked, in SQL")
     add_input_arguments(parser)
@@ -36,7 +37,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     group.add_argument("-q", "--quiet", action="store_true", help="print no warnings")
     form = group.add_mutually_exclusive_group()
     form.add_argument("--json", action="store_true", help="print an array of objects, one for each row")
-    form.add_argument("--csv", action="store_true", help="print comma-separated values, the names of columns first")
+    form.add_argument("--csv", action="store_true", help="print CSV; the names of columns first")
     add_options(parser, options())
 
 

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 
 from fastprof.cli.arguments import add_input_arguments, add_options, add_report_arguments, given_options, heading_of
 from fastprof.cli.messages import Progress, exit_code, say_report
+from fastprof.cli.parser import Parser
 from fastprof.cli.text import UNITS, Scale, Screen, percent, print_table
 from fastprof.core._typing import Any
 from fastprof.core.errors import UsageError, printable
@@ -32,7 +33,7 @@ examples:
 """
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
+def add_arguments(parser: Parser) -> None:
     parser.add_argument("inputs", nargs="+", metavar="INPUT", help="a file, a directory, or - for standard input")
     add_input_arguments(parser)
     add_report_arguments(parser, json="print JSON")

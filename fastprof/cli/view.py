@@ -9,6 +9,7 @@ from pathlib import Path
 
 from fastprof.cli import say
 from fastprof.cli.arguments import add_input_arguments, add_options, given_options, heading_of
+from fastprof.cli.parser import Parser
 from fastprof.core.errors import UsageError
 from fastprof.verbs.report import options
 from fastprof.verbs.view import PORT, Server, view
@@ -25,11 +26,11 @@ examples:
 """
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
+def add_arguments(parser: Parser) -> None:
     parser.add_argument("input", metavar="INPUT", help="a file, a directory, or - for standard input")
     add_input_arguments(parser)
     group = heading_of(parser, "browser")
-    group.add_argument("--serve", action="store_true", help="serve page and profile on 127.0.0.1 until interrupted")
+    group.add_argument("--serve", action="store_true", help="serve page and profile on 127.0.0.1; until interrupted")
     group.add_argument(
         "--port",
         type=int,

@@ -374,8 +374,8 @@ CORES: Option[int | None] = Option(
     None,
     flag="--threads",
     group="limits",
-    help="how many threads fastprof itself uses, with the same output (default: one a core); --thread TID chooses "
-    "threads of the input",
+    help="how many threads fastprof itself uses; the output is the same (default: one a core); --thread TID "
+    "chooses threads of the input",
 )
 
 
@@ -400,7 +400,7 @@ TIME_RANGE: Option[tuple[int, int] | None] = Option(
     Range(),
     None,
     group="filters",
-    help="keep what happened from A to B, in ticks of a timeline or nanoseconds of stacks; either may be left out",
+    help="keep what happened from A to B; in ticks of a timeline or nanoseconds of stacks; either may be left out",
 )
 THREADS: Option[tuple[int, ...]] = Option(
     "threads",
@@ -421,8 +421,8 @@ BUDGET: Option[int | None] = Option(
     Size(),
     None,
     group="output",
-    help="write no more than viewers open, e.g. 200M, before compression: short calls of a timeline are merged into "
-    "their callers, stacks that cost little into [pruned] (default: by format, see its page)",
+    help="write no more than viewers open, as 200M; before compression: short calls of a timeline are merged "
+    "into their callers, stacks that cost little into [pruned] (default: by format, see its page)",
 )
 SPLIT: Option[str | None] = Option(
     "split",

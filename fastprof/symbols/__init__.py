@@ -11,8 +11,8 @@ SYMBOLS: Option[tuple[str, ...]] = Option(
     several=True,
     short="-s",
     group="symbols",
-    help="take names from this program or shared object, from a directory of them, or from a map made by "
-    "`llvm-xray extract`; may be repeated",
+    help="take names from BINARY: a program, a shared object, a directory of them, or a map made by `llvm-xray "
+    "extract`; may be repeated",
 )
 SYMBOLIZE = Option("symbolize", Switch(), True, flag="--no-symbols", group="symbols", help="do not look up addresses")
 SYSROOT = Option(
@@ -32,14 +32,14 @@ FORCE_SYMBOLS = Option(
     Switch(),
     False,
     group="symbols",
-    help="use a BINARY even if its build id is not the profile's",
+    help="use a BINARY of another build; by default its build id has to be the profile's",
 )
 DEMANGLE = Option(
     "demangle",
     Words("full", "templates", "short", "none", metavar="STYLE"),
     "full",
     group="symbols",
-    help="show C++, Rust and D names in full (default), C++ names without parameters (templates), also without "
-    "template arguments (short, the default for targets made to be looked at: pprof, folded, speedscope ...), or as "
-    "the linker has them (none)",
+    help="write C++ names as full, templates, short or none; Rust and D names, too: in full (default), without "
+    "parameters (templates), also without template arguments (short, the default for targets made to be "
+    "looked at: pprof, folded, speedscope ...), or as the linker has them (none)",
 )

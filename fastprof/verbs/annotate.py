@@ -26,14 +26,14 @@ from fastprof.verbs.listing import Annotation, Costs, Instruction, Line, Listing
 from fastprof.verbs.sources import UNKNOWN, Sources, ends_alike, lines_of
 
 CONTEXT = Option(
-    "context", Whole(0), 8, group="annotate", help="how many lines to show around each line that has costs (default: 8)"
+    "context", Whole(0), 8, group="annotate", help="how many lines to show around those with costs (default: 8)"
 )
 THRESHOLD = Option(
     "threshold",
     Share(),
     0.001,
     group="annotate",
-    help="show files with a function whose self cost is at least this share of the total, e.g. 0.01 or 1%% "
+    help="show files with functions of at least this share; a function's self cost, of the total: 0.01 or 1%% "
     "(default: 0.1%%)",
 )
 INCLUDE: Option[tuple[str, ...]] = Option(
@@ -51,8 +51,8 @@ ASM = Option(
     Switch(),
     False,
     group="annotate",
-    help="show the instructions of functions instead of source lines, where the profile has their addresses and the "
-    "program is found",
+    help="show instructions instead of source lines; the profile must have their addresses, and the program "
+    "must be found",
 )
 
 

@@ -79,7 +79,7 @@ BY = Option(
     Words(*BY_WORDS),
     "function",
     group="rows",
-    help="what rows are of: function (default), line, file, object, or arc, a call from one function to another",
+    help="what rows are of; function (default), line, file, object, or arc, a call from one function to another",
 )
 N = Option("n", Whole(0, 1 << 31), 30, flag="-n", group="rows", help="how many rows (default: 30; 0: all)")
 

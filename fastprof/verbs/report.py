@@ -24,8 +24,8 @@ PRUNE: Option[float | None] = Option(
     Share(),
     None,
     group="output",
-    help="leave out what costs less than this share of the total, with its callers' other small costs it becomes "
-    "[pruned] (default: as much as makes the page smaller than 2 MB; 0: nothing)",
+    help="leave out what costs less than this share; with its callers' other small costs it becomes [pruned] "
+    "(default: as much as makes the page smaller than 2 MB; 0: nothing)",
 )
 
 # What others do with these, the page does by itself or has no use for.

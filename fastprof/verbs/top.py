@@ -24,21 +24,22 @@ SORT = Option(
     Text("self|total|calls|NAME"),
     "self",
     group="rows",
-    help="by self cost (default), inclusive cost (total), calls, or the self cost in the value type NAME",
+    help="what is largest comes first, self if nothing is said; or inclusive cost (total), calls, or the self "
+    "cost in the value type NAME",
 )
 THRESHOLD: Option[float | None] = Option(
     "threshold",
     Share(),
     None,
     group="rows",
-    help="all rows with at least this share of the total, e.g. 0.001 or 0.1%%",
+    help="all rows with at least this share of the total; 0.1%% is 0.001",
 )
 CUMULATIVE = Option(
     "cumulative",
     Switch(),
     False,
     group="rows",
-    help="all rows from the top until they make up the share --threshold (default: 99%%)",
+    help="all rows down to the share --threshold in sum (default: 99%%)",
 )
 FOCUS: Option[str | None] = Option("focus", Text("REGEX"), None, group="rows", help="only rows whose name matches")
 IGNORE: Option[str | None] = Option("ignore", Text("REGEX"), None, group="rows", help="no rows whose name matches")
@@ -47,7 +48,7 @@ BY = Option(
     Words("function", "line", "file", "object", "thread", "label", metavar="WHAT"),
     "function",
     group="rows",
-    help="what rows are of: function (default), line, file, object, thread or label",
+    help="function, line, file, object, thread or label; what rows are of (default: function)",
 )
 TREE: Option[str | None] = Option(
     "tree",
@@ -61,8 +62,8 @@ CYCLES = Option(
     Switch(),
     True,
     group="rows",
-    help="do not make one of functions of a graph that call each other in a cycle; their inclusive costs then count "
-    "each other's again and again",
+    help="do not join functions of a graph that call each other; without this a cycle of them is one row; with "
+    "it their inclusive costs count each other's again and again",
 )
 OPTIONS = (N, SORT, THRESHOLD, CUMULATIVE, FOCUS, IGNORE, BY, TREE, CYCLES)
 

@@ -38,7 +38,7 @@ MISTAKES: list[tuple[Call, str, str, str]] = [
         lambda out: fastprof.convert(POOL, f"{out}/x.callgrind", max_memory=0),
         "max_memory: 0 is not",
         f"convert {POOL} -o OUT/x.callgrind --max-memory 0",
-        "argument --max-memory: '0' is not",
+        "fastprof: --max-memory: '0' is not",
     ),
     (
         lambda out: fastprof.convert(POOL, f"{out}/x.callgrind", value="x"),

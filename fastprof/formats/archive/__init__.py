@@ -11,7 +11,7 @@ MEMBER: Option[str | None] = Option(
     "member", Text("NAME"), None, group="archive", help="read this profile of the archive"
 )
 LEVEL: Option[int | None] = Option(
-    "level", Whole(1, 22), None, group="archive", help="compression level, from 1 to 22 (smallest); default: 3"
+    "level", Whole(1, 22), None, group="archive", help="compression level, from 1 to 22, the smallest (default: 3)"
 )
 
 

@@ -20,7 +20,7 @@ DECIMALS = Option(
     Whole(0, 9),
     0,
     group="folded",
-    help="keep this many digits behind the point of counts, which become 10^N times as large (default: 0, rounded)",
+    help="keep N digits behind the point of counts; they become 10^N times as large (default: 0, rounded)",
 )
 ROOT: Option[str | None] = Option(
     "root", Text("NAME"), None, group="folded", help="begin every stack with a frame of this name"

@@ -12,14 +12,14 @@ PERIOD: Option[int | None] = Option(
     None,
     flag="--period",
     group="gperftools",
-    help="the time between two samples, instead of the one in the profile",
+    help="time between two samples; instead of the one in the profile",
 )
 KEEP_SIGNAL_FRAMES = Option(
     "keep_signal_frames",
     Switch(),
     False,
     group="gperftools",
-    help="keep frames of the profiler's own signal handler",
+    help="keep frames of the signal handler; those are the profiler's own",
 )
 NANOSECONDS = {"nanoseconds": 1, "microseconds": 1000, "milliseconds": 1_000_000, "seconds": 1_000_000_000}
 

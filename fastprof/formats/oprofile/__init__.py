@@ -14,16 +14,16 @@ SPEC: Option[tuple[str, ...]] = Option(
     (),
     several=True,
     group="oprofile",
-    help="read only what a profile specification of OProfile says, as 'event:LLC_MISSES tid:17,18', or the difference "
-    "of two: '{ cpu:0 } { cpu:1 }'; may be repeated",
+    help="read what a profile specification says; as opreport does: 'event:LLC_MISSES tid:17,18', or the "
+    "difference of two, '{ cpu:0 } { cpu:1 }'; may be repeated",
 )
 MERGE: Option[tuple[str, ...]] = Option(
     "merge",
     WordList("cpu", "lib", "tid", "tgid", "unitmask", "all"),
     (),
     group="oprofile",
-    help="add up the samples of all CPUs, programs (lib), threads, processes, unit masks: a list of cpu,lib,tid,tgid,"
-    "unitmask,all",
+    help="add up samples of cpu,lib,tid,tgid,unitmask; those of all CPUs, programs (lib), threads, processes, "
+    "unit masks, or all",
 )
 
 TAR_MAGIC, TAR_MAGIC_AT = b"ustar", 257

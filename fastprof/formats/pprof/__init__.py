@@ -35,7 +35,7 @@ NAME_ADDRESSES = Option(
     Switch(),
     False,
     group="pprof",
-    help="give an address without a symbol the function name [object+0xADDR], as in a call graph",
+    help="name unknown functions [object+0xADDR]; those of addresses without a symbol, as in a call graph",
 )
 
 

@@ -13,7 +13,7 @@ PROGRAM = Option(
     Text("NAME"),
     "",
     group="xray",
-    help="the program that wrote the log, where --symbols is only a map of it",
+    help="the program of the log, if --symbols is a map",
 )
 
 _PROFILE_MAGIC = (b"forpyarx", b"xrayprof")

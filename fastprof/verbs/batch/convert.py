@@ -33,7 +33,7 @@ INCLUDE: Option[tuple[str, ...]] = Option(
     (),
     several=True,
     group="input",
-    help="only files whose name, or path if GLOB has a /, matches; may be repeated",
+    help="only files whose name matches, or path if GLOB has a /; may be repeated",
 )
 EXCLUDE: Option[tuple[str, ...]] = Option(
     "exclude",
@@ -44,10 +44,14 @@ EXCLUDE: Option[tuple[str, ...]] = Option(
     help="no files whose name, or path, matches; may be repeated",
 )
 PLAN: Option[str | None] = Option(
-    "plan", Text("PLAN"), None, group="input", help="the files of a plan by `fastprof batch plan`, instead of INPUT"
+    "plan",
+    Text("PLAN"),
+    None,
+    group="input",
+    help="read the names of files from `fastprof batch plan`; instead of INPUT",
 )
 SHARD: Option[tuple[int, int] | None] = Option(
-    "shard", Shard(), None, group="batch", help="only the I-th of N shares of the files, for N processes or machines"
+    "shard", Shard(), None, group="batch", help="do the I-th of N shares of the files; for N processes or machines"
 )
 JOBS: Option[int | None] = Option(
     "jobs", Whole(1, 4096), None, short="-j", group="batch", help="how many processes (default: one a processor)"
@@ -59,7 +63,11 @@ TIMEOUT: Option[float] = Option(
     "timeout", Seconds(), 3600.0, group="batch", help="give a file up that takes longer than S seconds (default: 3600)"
 )
 RETRY_ERRORS = Option(
-    "retry_errors", Switch(), False, group="batch", help="try files again that could not be converted last time"
+    "retry_errors",
+    Switch(),
+    False,
+    group="batch",
+    help="try failed files again; those that could not be converted last time",
 )
 DRY_RUN = Option("dry_run", Switch(), False, group="batch", help="only print what would be converted")
 FINDING = (INCLUDE, EXCLUDE)

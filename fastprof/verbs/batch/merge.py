@@ -44,7 +44,7 @@ FAN_IN = Option(
     Whole(2, 4096),
     32,
     group="batch",
-    help="how many files, or what some were merged into, are merged at a time (default: 32)",
+    help="how many files are merged at a time, or results of merging some (default: 32)",
 )
 RUNNING = (ENGINE, JOBS, FAN_IN, RETRIES, TIMEOUT)
 # What is done to rows when they are read, and must not be done to partials again.

@@ -1,0 +1,133 @@
+"""The parser of the command line: errors that say what is wrong in a line, help that fits on two screens.
+
+fastprof convert --help        every option in a few words
+fastprof convert --help-all    all that there is to say of each
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+import sys
+from collections.abc import Iterable
+
+from fastprof.cli.text import terminal_width
+from fastprof.core._typing import Any, NoReturn
+from fastprof.core.errors import printable
+
+# What users of other tools look for, and what to do instead.
+_ELSEWHERE = {
+    "-f": "an output that exists is replaced without asking",
+    "--force": "none is needed: an output that exists is replaced without asking",
+    "--format": "--from is the format of the input, --to that of the output",
+    "--verbose": "the report has it all; --json has it for programs",
+}
+# "xray: a map; may be repeated" and "graph to stacks: all callers (arcs)" in a few words end here
+_FEW_WORDS = re.compile(r"((?:[\w-]+|\w+ (?:to|and) \w+): )?(.*?)(?:; | \(|: |, e\.g\.|$)")
+_DEFAULT = re.compile(r"\(default: [^)]*\)")
+
+
+class Parser(argparse.ArgumentParser):
+    """A parser whose options are never abbreviated, so that a script works with the options of next year, too."""
+
+    def __init__(self, **given: Any) -> None:
+        super().__init__(**given, allow_abbrev=False, add_help=False)
+        self.add_argument("-h", "--help", action="help", help="say this")
+        self.formatter_class = self._formatter
+        self._positionals.title = "arguments"
+        self._optionals.title = "help"
+        self._brief = False
+        # argparse makes a formatter for every argument, and its own way to find the width is slow
+        self._width = min(terminal_width() or 80, 80)
+
+    def offer_all_help(self) -> None:
+        """--help says each option in a few words from now on, --help-all says everything."""
+        self._brief = True
+        self._optionals.add_argument(
+            "--help-all", action=_HelpAll, nargs=0, help="say all that there is to say of each option"
+        )
+
+    def print_all_help(self) -> None:
+        self._brief = False
+        self.print_help()
+
+    def _formatter(self, prog: str) -> argparse.HelpFormatter:
+        return _Formatter(prog, self._width, self._brief)
+
+    def error(self, message: str) -> NoReturn:
+        """Say what is wrong, how the verb is used and where more is said; exit code 2."""
+        message = re.sub(r"^argument ", "", message)
+        message = re.sub(r"invalid choice: (.*) \(choose from (.*)\)", r"\1 is none of \2", message)
+        message = re.sub(r"^the following arguments are required: (.*)", r"\1 is missing", message)
+        more = f"       `{self.prog} --help` says more\n"
+        self.exit(2, f"fastprof: {printable(message)}\n{self.format_usage().strip()}\n{more}")
+
+    def no_option(self, word: str) -> NoReturn:
+        """An option that there is not."""
+        flag = word.partition("=")[0]
+        self.error(f"there is no option {flag}{meant(flag, self._option_string_actions)}")
+
+    def _match_argument(self, action: argparse.Action, arg_strings_pattern: str) -> int:
+        try:
+            return super()._match_argument(action, arg_strings_pattern)
+        except argparse.ArgumentError:
+            if action.nargs is not None or not action.option_strings:
+                raise
+            what = f"{action.metavar or action.dest} is missing: {_few_words(action.help or '')}"
+            said = [_ELSEWHERE[flag] for flag in action.option_strings if flag in _ELSEWHERE]
+            raise argparse.ArgumentError(action, "; ".join([what, *said])) from None
+
+
+def meant(word: str, known: Iterable[str]) -> str:
+    """What to say behind a word that is none of those known: the nearest one of them."""
+    if word in _ELSEWHERE:
+        return f"; {_ELSEWHERE[word]}"
+    from difflib import get_close_matches
+
+    near = get_close_matches(word, known, n=1, cutoff=0.6) or [one for one in known if one.startswith(word)]
+    return f"; the nearest is {near[0]}" if near else ""
+
+
+class _HelpAll(argparse.Action):
+    def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
+        if isinstance(parser, Parser):
+            parser.print_all_help()
+        sys.exit(0)
+
+
+class _Formatter(argparse.RawDescriptionHelpFormatter):
+    def __init__(self, prog: str, width: int, brief: bool) -> None:
+        super().__init__(prog, max_help_position=26 if brief else 24, width=width)
+        self._brief = brief
+
+    def _format_usage(self, usage: object, actions: Iterable[argparse.Action], groups: object, prefix: object) -> str:
+        """One line: usage: fastprof convert [OPTION ...] INPUT ... [-o OUTPUT]"""
+        words, output = [self._prog], []
+        for action in actions:
+            if action.dest == "output":
+                output = [f"-o {action.metavar}" if action.required else f"[-o {action.metavar}]"]
+            elif not action.option_strings:
+                word = f"{action.metavar or action.dest}"
+                word += " ..." if action.nargs in ("+", "*", argparse.PARSER) else ""
+                words.append(f"[{word}]" if action.nargs in ("*", "?") else word)
+            elif "[OPTION ...]" not in words:
+                words.append("[OPTION ...]")
+        line = " ".join([*words, *output])
+        return line if prefix == "" else f"usage: {line}\n\n"  # without: the beginning of a name, as `fastprof archive`
+
+    def _format_action_invocation(self, action: argparse.Action) -> str:
+        """`-f, --from FORMAT`, and not FORMAT twice."""
+        if not action.option_strings or action.nargs == 0:
+            return super()._format_action_invocation(action)
+        return f"{', '.join(action.option_strings)} {self._format_args(action, action.dest.upper())}"
+
+    def _expand_help(self, action: argparse.Action) -> str:
+        text = super()._expand_help(action)
+        return _few_words(text) if self._brief else text
+
+
+def _few_words(text: str) -> str:
+    """An option's help up to its first semicolon, colon or bracket, and its default if there is room on the line."""
+    found, default = _FEW_WORDS.match(text), _DEFAULT.search(text)
+    few = f"{found[1] or ''}{found[2]}" if found else text
+    return f"{few} {default[0]}" if default and len(few) + len(default[0]) <= 50 else few
