@@ -2,11 +2,9 @@
 #include "core/array.h"
 #include "xray/private.h"
 
-#ifdef FP_DEBUG
-enum { DENSE_IDS = 1 << 12 }; /* fewer, so that fuzzers come to both, and do not clear 4 MiB for a random id */
-#else
-enum { DENSE_IDS = 1 << 20 };
-#endif
+/* The array of small ids has room for as many to begin with, and more for each id that was named: 64 KiB, and 256
+ * bytes, so that one id in a small file does not take 4 MiB.  At most all below DENSE_IDS. */
+enum { FIRST_IDS = 1 << 14, IDS_EACH = 64, DENSE_IDS = 1 << 20 };
 enum { LEAST_BLOCK = 16 + 4 + 4 + 16, MOST_THREADS = 1 << 22 };
 #define PROFILE_MAGIC 0x7872617970726f66u /* "xrayprof" as a number */
 #define PROFILE_VERSION 0x20180424u
@@ -92,21 +90,30 @@ int fp_xray_begin_another(struct fp_xray *x, const uint8_t *p, uint64_t offset, 
 /* ---- function names ---------------------------------------------------- */
 
 uint32_t fp_xray_lookup_sparse(const struct fp_xray_names *names, uint32_t id) {
-    if (id < DENSE_IDS || !names->sparse.index) return 0;
+    if (!names->sparse.index) return 0;
     uint32_t row = fp_table_find(&names->sparse, &id);
     return row ? names->sparse_functions[row] : 0;
 }
 
 static int define_dense(struct fp_xray_names *names, uint32_t id, uint32_t function) {
+    const uint32_t had = names->n_dense;
     if (fp_array_zeroed(&names->dense, &names->cap_dense, (uint64_t)id + 1, sizeof *names->dense)) return FP_E_NOMEM;
-    names->n_dense = names->cap_dense < DENSE_IDS ? names->cap_dense : DENSE_IDS; /* others are in the table */
+    names->n_dense = names->cap_dense < DENSE_IDS ? names->cap_dense : DENSE_IDS;
+    if (names->n_dense > had) { /* there is room for ids that were too large until now */
+        for (uint32_t row = 1; row < names->sparse.n; row++) {
+            const uint32_t moved = *fp_table_row(&names->sparse, row);
+            if (moved >= had && moved < names->n_dense) names->dense[moved] = names->sparse_functions[row];
+        }
+    }
     names->dense[id] = function + 1;
     return 0;
 }
 
 int fp_xray_define(struct fp_xray *x, uint32_t id, uint32_t function) {
     struct fp_xray_names *names = x->names;
-    if (id < DENSE_IDS) return define_dense(names, id, function);
+    const uint64_t room = FIRST_IDS + (uint64_t)IDS_EACH * names->n;
+    names->n++;
+    if (id < DENSE_IDS && (id < room || id < names->n_dense)) return define_dense(names, id, function);
     if (!names->sparse.index && fp_table_init(&names->sparse, 1)) return FP_E_NOMEM;
     uint32_t row = fp_table_intern(&names->sparse, &id);
     if (row == FP_NO_ID) return FP_E_NOMEM;

@@ -22,6 +22,7 @@ struct fp_xray_names {
     uint32_t *dense;             /* model function + 1 by XRay id; 0 = not defined */
     uint32_t n_dense, cap_dense; /* ids that are looked up in it; ids that it has room for */
     struct fp_table sparse;      /* larger ids; row i belongs to sparse_functions[i] */
+    uint32_t n;                  /* ids that were named */
     uint32_t *sparse_functions;
     uint32_t cap_sparse;
 };

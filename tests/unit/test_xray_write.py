@@ -16,6 +16,7 @@ from fastprof.core.model import Batch, Model, Part
 from fastprof.core.options import Options
 from fastprof.core.report import Report
 from fastprof.core.sink import Sink
+from fastprof.formats.xray import read as xray_read
 from fastprof.formats.xray import write as xray_write
 from tests.support import product
 from tests.support.xraylog import BasicLog, FdrLog
@@ -99,14 +100,23 @@ def test_more_functions_than_ids(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     assert [path.name for path in tmp_path.iterdir()] == ["x.xray"]
 
 
-def test_small_ids_are_in_an_array_whose_size_no_larger_id_falls_into(tmp_path: Path) -> None:
-    """The array grows to more than the 2^20 ids that are looked up in it."""
-    log, ids = FdrLog(version=5, frequency=10**9), (1, 700_000, 1_000_000, 1_200_000, (1 << 20) - 1, 1 << 20, 1_399_999)
+def test_each_id_is_asked_for_once_whether_it_is_in_the_array_or_the_table(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The array of small ids has 64 KiB to begin with and more for each id that is named: so 20,000 is in the table
+    until 22,000, which there is room for by then, makes the array larger; at the end it has its 2^20 ids."""
+    few = (20_000, 1_399_999, *range(1, 200), 22_000, 700_000)
+    many = (*range(200, 17_000), (1 << 20) - 1, 1 << 20, 1_048_000, 1_200_000)
+    log, asked = FdrLog(version=5, frequency=10**9), []
     buffer = log.buffer(tid=7, pid=1).cpu(0, 1000)
-    for number in ids * 2:
+    for number in (*few, *few, *many, *few, *many):
         buffer.enter(number, 3).exit(number, 2)
     path, back = tmp_path / "a.xray", tmp_path / "b.xray"
     path.write_bytes(log.bytes())
-    assert fastprof.info(path).facts["functions"] == len(ids)
+    define = xray_read.XRayReader._define
+    monkeypatch.setattr(
+        xray_read.XRayReader, "_define", lambda self, number: asked.append(number) or define(self, number)
+    )
     fastprof.convert(path, back)
-    assert fastprof.info(back).facts["records by kind"] == {"enter": 2 * len(ids), "exit": 2 * len(ids)}
+    assert asked == list(dict.fromkeys((*few, *many)))
+    assert ids(back)[::2] == [*few, *few, *many, *few, *many]
