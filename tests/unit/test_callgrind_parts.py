@@ -224,6 +224,16 @@ def test_a_part_with_events_forgets_the_function() -> None:
     assert (parts[1].events, parts[1].rows[0].function.name) == (["Dw"], b"") and GOES_ON not in report.repairs
 
 
+@pytest.mark.parametrize("line", ["events: Ir Dr Dw", "positions: instr line"])
+def test_a_header_line_behind_rows_of_a_part_without_events_begins_another(line: str) -> None:
+    """The function goes on, so that no line names one.  With more events, rows were written behind the batch."""
+    data = HEADER + b"fl=a\nfn=f\n10 5 3\ncmd: x\n+1 7\n+1 8\n%s\n0x1 1 2 3\n" % line.encode()
+    parts, report = read_parts(data)
+    sizes = [(len(p.events), len(p.positions), len(p.rows)) for p in parts]
+    assert sizes == [(2, 1, 1), (2, 1, 2), (3, 1, 1) if "events" in line else (2, 2, 1)]
+    assert report.repairs[GOES_ON] == 1 + ("events" not in line)
+
+
 def test_a_part_of_nothing_but_its_header_is_still_cut_off() -> None:
     with pytest.raises(FormatError, match="the input ends before `events:`"):
         read_parts(HEADER + b"fl=a\nfn=f\n10 5 3\npart: 2\n")

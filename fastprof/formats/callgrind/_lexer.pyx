@@ -112,9 +112,11 @@ cdef class Lexer:
         body.in_function = body.has_callee = False
         body.cob = body.cfi = body.jfi = body.jfn = NOT_SAID
 
-    def take_events(self):
-        """The part has the events of the one before."""
-        self.body.has_events = True
+    def take_events(self, bint instr, bint bb, bint lines):
+        """The part has the events of the one before, and a cost line, which may not name a function anew."""
+        cdef Body *body = &self.body
+        body.costs.instr, body.costs.bb, body.costs.lines = instr, bb, lines
+        body.has_events = body.begun = True
 
     def end_part(self, size_t batch, size_t err):
         """End the part: FP_DONE, FP_FULL when the batch must be drained first, or an error."""

@@ -156,7 +156,7 @@ class CallgrindReader(Reader):
         self.report.repairs.add("parts-without-events", "parts without `events:`, which keep those of the part before")
         self._index = self.model.add_part(self._part)
         self._parts += 1
-        self._lexer.take_events()
+        self._lexer.take_events(*self._has_positions())
 
     def _header_line(self, line: bytes, offset: int) -> None:
         if line.startswith(b"\xef\xbb\xbf") and offset == 0:
@@ -319,8 +319,11 @@ class CallgrindReader(Reader):
             self._start_lexer(has_events=True)
 
     def _start_lexer(self, *, has_events: bool, keeps_names: bool = False) -> None:
+        self._lexer.start_part(len(self._part.value_types), *self._has_positions(), has_events, keeps_names)
+
+    def _has_positions(self) -> tuple[bool, bool, bool]:
         instr, bb, line = (name in self._part.positions for name in POSITIONS)
-        self._lexer.start_part(len(self._part.value_types), instr, bb, line, has_events, keeps_names)
+        return instr, bb, line
 
     def _summary(self, value: bytes) -> None:
         self._part.summary = self._counts(value)
