@@ -139,7 +139,7 @@ $(CYTHON_TARGETS:%=fuzz-cython-%): fuzz-cython-%: build/fuzz/libfuzzer.so fuzz-p
 	$(call fuzzing,cython-$*) env LD_PRELOAD="$(CURDIR)/$<:$(call CLANG_RT,asan,so)" PYTHONPATH=build/fuzz/python:. \
 	    ASAN_OPTIONS=detect_leaks=0:verify_asan_link_order=0:$(FUZZ_ASAN) \
 	    $(PYTHON) -P -m tests.fuzz.$*_fuzz $(CURDIR)/$< $(call LIMITS,cython-$*) \
-	    -max_total_time=$(CYTHON_SECONDS) -max_len=4096 -timeout=20 build/fuzz/found/cython-$*
+	    -max_total_time=$(CYTHON_SECONDS) -max_len=1024 -timeout=20 build/fuzz/found/cython-$*
 
 -include $(CORE:%.c=build/lint/gcc/%.d) $(CORE:%.c=build/lint/clang/%.d) $(CORE:%.c=build/fuzz/%.d) \
 	$(C_TARGETS:%=build/fuzz/tests/fuzz/%_fuzz.d)

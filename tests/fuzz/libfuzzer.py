@@ -11,6 +11,7 @@ This module has to be imported before those that it counts in.
 from __future__ import annotations
 
 import ctypes
+import gc
 import os
 import sys
 import traceback
@@ -50,4 +51,5 @@ def run(check: Callable[[bytes], None], seeds: dict[str, bytes], words: Iterable
     arguments = [b"fuzz", *map(os.fsencode, options), b"-dict=" + os.fsencode(dictionary), os.fsencode(folder)]
     argv = (ctypes.c_char_p * (len(arguments) + 1))(*arguments, None)
     at = ctypes.cast(argv, ctypes.POINTER(ctypes.c_char_p))
+    gc.freeze()  # modules are not looked through again and again
     sys.exit(LIBFUZZER.LLVMFuzzerRunDriver(ctypes.byref(ctypes.c_int(len(arguments))), ctypes.byref(at), one))

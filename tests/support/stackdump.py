@@ -103,10 +103,11 @@ def dump(
         names = _Names(model)
         rows: list[Row] = []
         for batch in read(reader, capacity):
+            stacks, labels = batch["stack"], batch["label"]
             columns = [batch.values(k) for k in range(batch.c.n_values)]
             for i in range(len(batch)):
                 values = tuple(column[i] for column in columns)
-                rows.append((names.stack(batch["stack"][i]), names.labels(batch["label"][i]), values))
+                rows.append((names.stack(stacks[i]), names.labels(labels[i]), values))
     mappings = [names.mapping(i) for i in range(1, model.count("mappings"))]
     return Dump(rows, model.parts[0] if model.parts else Part(), report, mappings)
 
