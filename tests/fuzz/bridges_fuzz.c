@@ -6,6 +6,7 @@
  *                                                         -> fp_places (by line or address)
  *                                      fp_project (top)  -> fp_functions
  *                                                         -> fp_coarse (by function, line, ...)
+ *   samples, graph -> fp_renumber (rows of another model, which say the same)
  */
 #include <stdint.h>
 #include <stdlib.h>
@@ -14,6 +15,7 @@
 #include "bridges/estimate_private.h"
 #include "bridges/places.h"
 #include "bridges/project.h"
+#include "bridges/renumber.h"
 #include "bridges/restack.h"
 #include "bridges/sum.h"
 #include "bridges/top.h"
@@ -254,6 +256,104 @@ static int to_graph(struct fp_model *m, const struct fp_batch *in, uint32_t opti
     return status;
 }
 
+/* ---- another model ---- */
+
+static uint64_t add_hash(uint64_t h, uint64_t v) {
+    return fp_mix(h ^ v, 0x9e3779b97f4a7c15u);
+}
+
+static uint64_t add_string(uint64_t h, const struct fp_model *m, uint32_t id) {
+    size_t n;
+    const uint8_t *p = fp_string(&m->strings, id, &n);
+    return add_hash(h, fp_hash_bytes(p, n));
+}
+
+static uint64_t add_object(uint64_t h, const struct fp_model *m, uint32_t id) {
+    const uint32_t *row = fp_table_row(&m->objects, id);
+    return add_string(add_string(h, m, row[FP_OBJECT_NAME]), m, row[FP_OBJECT_BUILD_ID]);
+}
+
+static uint64_t add_function(uint64_t h, const struct fp_model *m, uint32_t id) {
+    const uint32_t *row = fp_table_row(&m->functions, id);
+    for (int i = FP_FUNCTION_FILE; i <= FP_FUNCTION_SYSTEM_NAME; i++) h = add_string(h, m, row[i]);
+    return add_hash(add_object(h, m, row[FP_FUNCTION_OBJECT]), row[FP_FUNCTION_LINE]);
+}
+
+static uint64_t add_frame(uint64_t h, const struct fp_model *m, uint32_t id) {
+    const uint32_t *row = fp_table_row(&m->frames, id), *mapping = fp_table_row(&m->mappings, row[FP_FRAME_MAPPING]);
+    h = add_object(add_hash(h, fp_words_u64(row + FP_FRAME_ADDRESS)), m, mapping[FP_MAPPING_OBJECT]);
+    for (int i = FP_MAPPING_START; i < FP_MAPPING_WIDTH; i++) h = add_hash(h, mapping[i]);
+    for (uint32_t at = row[FP_FRAME_LINES]; at; at = fp_table_row(&m->lines, at)[FP_LINE_OUTER]) {
+        const uint32_t *line = fp_table_row(&m->lines, at);
+        h = add_hash(add_hash(add_function(h, m, line[FP_LINE_FUNCTION]), line[FP_LINE_LINE]), line[FP_LINE_COLUMN]);
+    }
+    return add_hash(h, row[FP_FRAME_FLAGS]);
+}
+
+/* What the ids of a row stand for. */
+static uint64_t row_says(const struct fp_model *m, const struct fp_batch *b, uint32_t i) {
+    uint64_t h = 1;
+    if (b->view == FP_GRAPH) {
+        h = add_string(add_function(h, m, b->function[i]), m, b->file[i]);
+        return b->kind[i] == FP_COST || b->kind[i] == FP_BLOCK
+                   ? h
+                   : add_string(add_function(h, m, b->callee[i]), m, b->target_file[i]);
+    }
+    for (uint32_t at = b->stack[i]; at; at = fp_table_row(&m->stacks, at)[FP_STACK_PARENT])
+        h = add_frame(h, m, fp_table_row(&m->stacks, at)[FP_STACK_FRAME]);
+    for (uint32_t at = b->label[i]; at; at = fp_table_row(&m->labels, at)[FP_LABEL_NEXT]) {
+        const uint32_t *label = fp_table_row(&m->labels, at);
+        h = add_string(add_string(h, m, label[FP_LABEL_KEY]), m, label[FP_LABEL_STRING]);
+        h = add_string(add_hash(h, fp_words_u64(label + FP_LABEL_NUMBER)), m, label[FP_LABEL_UNIT]);
+    }
+    const uint32_t *thread = fp_table_row(&m->threads, b->thread[i]);
+    return add_hash(add_hash(h, thread[FP_THREAD_PID]), thread[FP_THREAD_TID]);
+}
+
+/* The rows say the same in the other model.  0, if they have an id that is not there. */
+static int renumbered(struct fp_renumber *r, struct fp_batch *b) {
+    struct fp_batch *was = fp_batch_copy(b);
+    struct fp_err err;
+    const int ok = fp_renumber_batch(r, b, &err) == FP_DONE;
+    for (uint32_t i = 0; ok && i < b->n; i++)
+        if (row_says(r->from, was, i) != row_says(r->to, b, i)) abort();
+    fp_batch_free(was);
+    return ok;
+}
+
+/* Entries that are numbered as the first rows need them keep their numbers. */
+static void renumber_again(const struct fp_model *m, const struct fp_batch *b) {
+    struct fp_model *to = fp_model_new();
+    struct fp_renumber *r = fp_renumber_new(m, to);
+    struct fp_batch *again = fp_batch_copy(b);
+    if (!renumbered(r, again)) abort();
+    for (uint32_t i = 0; i < b->n; i++)
+        if (again->stack[i] != b->stack[i] || again->label[i] != b->label[i] || again->thread[i] != b->thread[i])
+            abort();
+    fp_batch_free(again);
+    fp_renumber_free(r);
+    fp_model_free(to);
+}
+
+/* Two batches of stacks, those of the first removed before the second or not, and one of a graph. */
+static void renumber(struct program *g, struct fp_model *m, struct fp_batch *samples, int removed, int wrong) {
+    struct fp_model *to = fp_model_new();
+    struct fp_renumber *r = fp_renumber_new(m, to);
+    struct fp_batch *rows = fp_batch_new(FP_GRAPH, ROWS / 2, 0);
+    int ok = 1;
+    for (int k = 0; k < 2 && ok; k++) {
+        fill_samples(g, m, samples, wrong);
+        ok = renumbered(r, samples);
+        if (ok && !k) renumber_again(to, samples);
+        if (removed) fp_model_empty_stacks(m);
+    }
+    fill_graph(g, m, rows);
+    if (ok) renumbered(r, rows);
+    fp_batch_free(rows);
+    fp_renumber_free(r);
+    fp_model_free(to);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n) {
     struct program g = {data, data + (n < 4096 ? n : 4096)};
     struct fp_model *m = fp_model_new();
@@ -270,6 +370,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n) {
     }
 
     fill_model(&g, m, 1);
+    if (keep & 128) renumber(&g, m, samples, keep & 1, options & 8);
     fill_samples(&g, m, samples, options & 8);
     add(&before, samples);
     /* a frame that stands for another, as one with symbols does */
