@@ -125,10 +125,10 @@ $(C_TARGETS:%=fuzz-%): fuzz-%: build/fuzz/bin/% build/fuzz/seeds
 # What is Cython.  libFuzzer and ASan are shared libraries here; libFuzzer must come first, or its hooks would be the
 # empty ones of ASan.
 CLANG_RT = $(shell $(CLANG) -print-file-name=libclang_rt.$(1)-$(shell uname -m).$(2))
-build/fuzz/libfuzzer.so: Makefile
+build/fuzz/libfuzzer.so: tests/fuzz/lines.c tests/fuzz/mutate.h Makefile
 	@mkdir -p $(@D)
-	$(CLANG) -shared -o $@ -Wl,--whole-archive $(call CLANG_RT,fuzzer_no_main,a) -Wl,--no-whole-archive \
-	    -lstdc++ -lpthread -lm
+	$(CLANG) -shared -fPIC -O1 -Icsrc -o $@ $< -Wl,--whole-archive $(call CLANG_RT,fuzzer_no_main,a) \
+	    -Wl,--no-whole-archive -lstdc++ -lpthread -lm
 
 fuzz-cython: $(CYTHON_TARGETS:%=fuzz-cython-%)
 
