@@ -267,7 +267,7 @@ static void put_event(struct fp_archive_gather *e, struct thread *t, const struc
     } else {
         if (op == FP_OP_TYPED) fp_buf_varint(&e->streams[S_EVENT], b->function[i]);
         fp_buf_varint(&e->streams[S_EVENT], (uint32_t)aux);
-        if ((uint32_t)aux) fp_buf_put(&e->streams[S_PAYLOAD], b->bytes + (aux >> 32), (uint32_t)aux);
+        fp_buf_put(&e->streams[S_PAYLOAD], fp_batch_bytes(b, aux), (uint32_t)aux);
         e->pub.nbytes += (uint32_t)aux;
     }
 }

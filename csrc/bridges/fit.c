@@ -316,7 +316,7 @@ int fp_fit_put(struct fp_fit *f, const struct fp_batch *b, struct fp_err *err) {
             .time = b->time[i], .function = b->function[i], .thread = b->thread[i], .cpu = b->cpu[i], .op = b->op[i]};
         if (r.op == FP_OP_ARGUMENT) r.aux = b->aux[i];
         if (r.op == FP_OP_CUSTOM || r.op == FP_OP_TYPED) {
-            r.payload = b->bytes + (b->aux[i] >> 32);
+            r.payload = fp_batch_bytes(b, b->aux[i]);
             r.payload_n = (uint32_t)b->aux[i];
         }
         if (fp_array_zeroed(&f->threads, &f->cap_threads, (uint64_t)r.thread + 1, sizeof *f->threads))

@@ -81,8 +81,7 @@ static int append(struct fp_batch *out, const struct fp_batch *in, uint32_t i, u
     if (op == FP_OP_ARGUMENT) out->aux[to] = in->aux[i];
     if (op == FP_OP_CUSTOM || op == FP_OP_TYPED) {
         const uint64_t slice = in->aux[i];
-        const int status =
-            fp_batch_payload(out, (uint32_t)slice ? in->bytes + (slice >> 32) : NULL, (uint32_t)slice, &out->aux[to]);
+        const int status = fp_batch_payload(out, fp_batch_bytes(in, slice), (uint32_t)slice, &out->aux[to]);
         if (status) return status;
     }
     out->n++;

@@ -124,4 +124,9 @@ int fp_batch_summarize(const struct fp_batch *b, struct fp_summary *s);
 
 /* cffi-end */
 
+/* Where the payload of a row is, by its `aux`.  That of an empty one is not in `bytes`, which may be NULL. */
+static inline const uint8_t *fp_batch_bytes(const struct fp_batch *b, uint64_t slice) {
+    return (uint32_t)slice ? b->bytes + (slice >> 32) : (const uint8_t *)"";
+}
+
 #endif

@@ -199,7 +199,7 @@ static int put_marker(struct fp_firefox *w, struct fp_firefox_thread *t, const s
     const int64_t name = fp_firefox_string(w, typed ? w->typed : w->custom);
     if (name < 0 || fp_firefox_item(w, column_of(w, t, FP_FIREFOX_MARKER_NAME), name, "")) return FP_E_NOMEM;
     w->text.n = 0;
-    if (fp_buf_put(&w->text, type, sizeof type - 1) || put_payload(w, b->bytes + (slice >> 32), (uint32_t)slice) ||
+    if (fp_buf_put(&w->text, type, sizeof type - 1) || put_payload(w, fp_batch_bytes(b, slice), (uint32_t)slice) ||
         fp_buf_put(&w->text, number, typed ? sizeof number - 1 : 1) || fp_buf_reserve(&w->text, NUMBER_ROOM))
         return FP_E_NOMEM;
     if (typed) w->text.n = (size_t)(fp_put_decimal(w->text.p + w->text.n, b->function[i]) - w->text.p);

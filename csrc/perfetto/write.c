@@ -252,7 +252,7 @@ static int put_held(struct fp_perfetto *w, struct fp_buf *out) {
 static int put_event(struct fp_perfetto *w, const struct fp_batch *b, uint32_t i, struct fp_buf *out) {
     const uint32_t thread = b->thread[i], iid = b->op[i] == FP_OP_TYPED ? TYPED : CUSTOM;
     struct fp_perfetto_thread *t = &w->threads[thread];
-    const uint8_t *p = b->bytes + (b->aux[i] >> 32);
+    const uint8_t *p = fp_batch_bytes(b, b->aux[i]);
     const size_t n = (uint32_t)b->aux[i];
     size_t mark;
     if (named_room(t, iid) || begin_long(w, t, thread, b->time[i], INSTANT, iid, EVENT_TYPE, &mark)) return FP_E_NOMEM;

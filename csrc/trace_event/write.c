@@ -107,14 +107,14 @@ static int is_text(const uint8_t *p, size_t n) {
 /* Appends the beginning of an event's row. */
 static int put_event_name(struct fp_trace_write *w, const struct fp_batch *b, uint32_t i, struct fp_buf *out) {
     const uint32_t n = (uint32_t)b->aux[i];
-    const uint8_t *p = n ? b->bytes + (b->aux[i] >> 32) : NULL;
+    const uint8_t *p = fp_batch_bytes(b, b->aux[i]);
     return is_text(p, n) ? put_name(w, out, p, n) : put_name(w, out, "event", 5);
 }
 
 /* Appends what an event has behind its thread. */
 static int put_event(const struct fp_batch *b, uint32_t i, struct fp_buf *out) {
     const uint32_t n = (uint32_t)b->aux[i];
-    const uint8_t *p = n ? b->bytes + (b->aux[i] >> 32) : NULL;
+    const uint8_t *p = fp_batch_bytes(b, b->aux[i]);
     const int typed = b->op[i] == FP_OP_TYPED, text = is_text(p, n);
     if (fp_buf_reserve(out, 2 * (size_t)n + FIXED)) return FP_E_NOMEM;
     uint8_t *to = PUT(out->p + out->n, ",\"s\":\"t\"");

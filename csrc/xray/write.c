@@ -124,7 +124,7 @@ static int put_event(struct fp_xray_write *w, const struct fp_batch *b, uint32_t
         put16(to, b->function[i] & 0xffff);
         w->wide_types += b->function[i] > 0xffff;
     }
-    return fp_buf_put(&w->body, b->bytes + (slice >> 32), n);
+    return fp_buf_put(&w->body, fp_batch_bytes(b, slice), n);
 }
 
 int fp_xray_write_put(struct fp_xray_write *w, const struct fp_batch *b, struct fp_buf *out) {

@@ -3,6 +3,9 @@
 #ifndef FP_FUZZ_PROGRAM_H
 #define FP_FUZZ_PROGRAM_H
 
+#include <stdlib.h>
+
+#include "bridges/nest.h"
 #include "bridges/packed.h"
 #include "core/batch.h"
 #include "core/model.h"
@@ -108,6 +111,48 @@ static inline void fill_graph(struct program *g, const struct fp_model *m, struc
         b->count2[i] = number(g) >> 1;
         for (uint32_t k = 0; k < b->n_values; k++) b->values[(size_t)k * b->cap + i] = (int64_t)number(g);
     }
+}
+
+/* Rows of a timeline, at most so many. */
+static inline void fill_timeline(struct program *g, const struct fp_model *m, struct fp_batch *b, uint32_t most) {
+    uint64_t now = number(g);
+    for (; b->n < most && g->p < g->end; b->n++) {
+        const uint32_t i = b->n, what = take(g);
+        b->op[i] = what & 1 ? take(g) % 8 : (what >> 1 & 1);
+        now += what & 4 ? number(g) : 1;
+        b->time[i] = now;
+        b->thread[i] = what & 8 ? take(g) % m->threads.n : 1 % m->threads.n;
+        b->cpu[i] = what & 16 ? (uint16_t)number(g) : 0;
+        b->function[i] = take(g) % m->functions.n;
+        if (b->op[i] == FP_OP_ARGUMENT) { /* belongs to the row before */
+            const int follows = i && (b->op[i - 1] == FP_OP_ENTER_ARGS || b->op[i - 1] == FP_OP_ARGUMENT);
+            if (!follows) b->op[i] = FP_OP_EXIT;
+            b->thread[i] = follows ? b->thread[i - 1] : b->thread[i];
+            b->cpu[i] = follows ? b->cpu[i - 1] : b->cpu[i];
+        }
+        b->aux[i] = b->op[i] == FP_OP_ARGUMENT || b->op[i] == FP_OP_BUFFER ? number(g) : 0;
+        if (b->op[i] != FP_OP_CUSTOM && b->op[i] != FP_OP_TYPED) continue;
+        uint8_t payload[256];
+        const uint32_t length = take(g);
+        memset(payload, 'p', length);
+        if (fp_batch_payload(b, payload, length, &b->aux[i])) abort();
+    }
+}
+
+/* The same as calls that nest, in nanoseconds; NULL if a time is too large for that.  The caller frees it. */
+static inline struct fp_batch *nested(const struct fp_batch *b, uint64_t ticks_per_second) {
+    struct fp_nest *nest = fp_nest_new();
+    struct fp_batch *out = fp_batch_new(FP_TIMELINE, 512, 0);
+    struct fp_err err;
+    uint32_t from = 0;
+    fp_nest_clock(nest, ticks_per_second);
+    int status = fp_nest_put(nest, b, &from, out, &err);
+    if (status == FP_DONE) status = fp_nest_end(nest, out, &err);
+    fp_nest_free(nest);
+    if (status == FP_FULL) abort(); /* there are not so many rows */
+    if (status == FP_DONE) return out;
+    fp_batch_free(out);
+    return NULL;
 }
 
 #endif

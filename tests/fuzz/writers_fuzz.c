@@ -8,9 +8,12 @@
 
 #include "archive/archive.h"
 #include "callgrind/write.h"
+#include "core/wire.h"
+#include "firefox/write.h"
 #include "folded/write.h"
 #include "gperftools/read.h"
 #include "gperftools/write.h"
+#include "perfetto/write.h"
 #include "pprof/read.h"
 #include "pprof/write.h"
 #include "program.h"
@@ -150,31 +153,6 @@ static void combine(struct program *g, struct fp_batch *b) {
 
 /* ---- timelines ---- */
 
-static void fill_timeline(struct program *g, const struct fp_model *m, struct fp_batch *b) {
-    uint64_t now = number(g);
-    for (; b->n < FEW_ROWS && g->p < g->end; b->n++) {
-        const uint32_t i = b->n, what = take(g);
-        b->op[i] = what & 1 ? take(g) % 8 : (what >> 1 & 1);
-        now += what & 4 ? number(g) : 1;
-        b->time[i] = now;
-        b->thread[i] = what & 8 ? take(g) % m->threads.n : 1 % m->threads.n;
-        b->cpu[i] = what & 16 ? (uint16_t)number(g) : 0;
-        b->function[i] = take(g) % m->functions.n;
-        if (b->op[i] == FP_OP_ARGUMENT) { /* belongs to the row before */
-            const int follows = i && (b->op[i - 1] == FP_OP_ENTER_ARGS || b->op[i - 1] == FP_OP_ARGUMENT);
-            if (!follows) b->op[i] = FP_OP_EXIT;
-            b->thread[i] = follows ? b->thread[i - 1] : b->thread[i];
-            b->cpu[i] = follows ? b->cpu[i - 1] : b->cpu[i];
-        }
-        b->aux[i] = b->op[i] == FP_OP_ARGUMENT || b->op[i] == FP_OP_BUFFER ? number(g) : 0;
-        if (b->op[i] != FP_OP_CUSTOM && b->op[i] != FP_OP_TYPED) continue;
-        uint8_t payload[256];
-        const uint32_t length = take(g);
-        memset(payload, 'p', length);
-        if (fp_batch_payload(b, payload, length, &b->aux[i])) abort();
-    }
-}
-
 /* Every buffer in the order in which the index gives them; what is read is as much as was written. */
 static void read_xray(const struct fp_buf *log, const uint64_t *written) {
     struct fp_model *m = fp_model_new();
@@ -226,6 +204,51 @@ static void to_xray(const struct fp_model *m, const struct fp_batch *b, uint32_t
     fp_buf_free(&out);
     free(ids);
     fp_xray_write_free(w);
+}
+
+/* A trace is packets, each of them a message, which ends where the next one begins. */
+static void to_perfetto(const struct fp_model *m, const struct fp_batch *b) {
+    struct fp_perfetto *w = fp_perfetto_new(m);
+    struct fp_buf out = {0};
+    struct fp_wire_field f;
+    int status;
+    must(!fp_perfetto_process(1, 7, "p", 1, &out));
+    while ((status = fp_perfetto_put(w, b, &out)) == FP_ASK)
+        must(!fp_perfetto_thread(w->asked, 1, 7, w->asked, "t", 1, &out) && !fp_perfetto_begin(w, w->asked, &out));
+    must(status == FP_DONE && !fp_perfetto_end(w, &out));
+    for (const uint8_t *p = out.p, *end = out.p + out.n; p < end; p = f.p + f.n)
+        must(fp_wire_read_head(p, end, &f) > 0 && f.number == 1 && f.n <= (size_t)(end - f.p));
+    fp_buf_free(&out);
+    fp_perfetto_free(w);
+}
+
+/* What was buffered is written away, times as text. */
+static void to_firefox(struct fp_model *m, const struct fp_batch *b, uint32_t options) {
+    static const int32_t columns[VALUES] = {2, 0, -1};
+    const int32_t units[VALUES] = {(int32_t)options % 4, FP_FIREFOX_SECONDS, 0};
+    struct fp_firefox *w = fp_firefox_new(m);
+    struct fp_buf out = {0};
+    w->unknown = fp_strings_intern(&m->strings, "[unknown]", 9);
+    w->no_stack = fp_strings_intern(&m->strings, "[no stack]", 10);
+    w->custom = w->typed = w->unknown;
+    w->units = units;
+    w->n_values = b->view == FP_TIMELINE ? 0 : VALUES;
+    w->stride = b->view == FP_TIMELINE ? (uint32_t)FP_FIREFOX_TIMELINE : 1 + VALUES;
+    if (options & 4) w->most_paths = 3;
+    must(fp_firefox_put(w, b, columns) == FP_DONE);
+    if (b->view == FP_TIMELINE) must(fp_firefox_end(w) == FP_DONE);
+    for (uint32_t i = 0; i < w->n_dirty; i++) {
+        const struct fp_buf *column = &w->columns[w->dirty[i]];
+        must(column->n);
+        if (w->dirty[i] < FP_FIREFOX_SHARED || w->stride != FP_FIREFOX_TIMELINE) continue;
+        if ((w->dirty[i] - FP_FIREFOX_SHARED) % w->stride == FP_FIREFOX_MARKER_TIME)
+            must(!fp_firefox_times(column->p, column->n / 8, 0, &out));
+    }
+    must(!fp_firefox_repeat("null,", 5, options, &out) && !fp_firefox_count(options, options + 12, &out));
+    fp_firefox_taken(w);
+    must(!w->n_dirty && !w->buffered);
+    fp_buf_free(&out);
+    fp_firefox_free(w);
 }
 
 /* ---- archives ---- */
@@ -293,13 +316,18 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n) {
         to_pprof(m, b, options);
         to_gperftools(m, b, options);
         to_folded(m, b, options);
+        to_firefox(m, b, options);
     } else if (view == FP_GRAPH) {
         fill_graph(g, m, b);
         to_callgrind(m, b, options);
         combine(g, b);
     } else {
-        fill_timeline(g, m, b);
+        fill_timeline(g, m, b, FEW_ROWS);
         to_xray(m, b, options);
+        struct fp_batch *calls = nested(b, 1000000000);
+        if (calls) to_perfetto(m, calls);
+        if (calls) to_firefox(m, calls, options);
+        fp_batch_free(calls);
     }
     to_archive(g, m, b, options & 7);
     fp_batch_free(b);

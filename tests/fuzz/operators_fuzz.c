@@ -1,0 +1,287 @@
+/* Fuzz target: operators that leave rows out, or give them other names and numbers.  The input is a program that fills
+ * a model and a batch; each operator gets rows of its own.
+ *
+ *   any view   fp_filter  fp_rename  fp_select; of stacks and graphs fp_renumber
+ *   timeline   fp_spans, and of calls that nest fp_fit
+ *   stacks     fp_trim, and of what fp_project made of them fp_contexts and fp_first_lines
+ *   graph      fp_top_graph  fp_first_lines
+ *
+ * Checked beside memory: every row and every value is there or was counted as left out; renumbered rows have the same
+ * names.
+ */
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "bridges/contexts.h"
+#include "bridges/filter.h"
+#include "bridges/first_lines.h"
+#include "bridges/fit.h"
+#include "bridges/rename.h"
+#include "bridges/renumber.h"
+#include "bridges/spans.h"
+#include "bridges/trim.h"
+#include "core/select.h"
+#include "program.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
+
+enum { ROWS = 48, VALUES = 2 };
+
+#define must(ok) ((ok) ? (void)0 : failed(#ok, __LINE__))
+
+static void failed(const char *what, int line) {
+    fprintf(stderr, "line %d: not %s\n", line, what);
+    abort();
+}
+
+/* Sums of value columns; modulo 2^64. */
+static void add_values(const struct fp_batch *b, uint64_t *sums) {
+    for (uint32_t k = 0; k < b->n_values; k++)
+        for (uint32_t i = 0; i < b->n; i++) sums[k] += (uint64_t)b->values[(size_t)k * b->cap + i];
+}
+
+static void same_values(const struct fp_batch *a, const struct fp_batch *b) {
+    uint64_t one[VALUES] = {0}, other[VALUES] = {0};
+    add_values(a, one);
+    add_values(b, other);
+    must(!memcmp(one, other, sizeof one));
+}
+
+/* ---- any view ---- */
+
+static uint64_t hash_string(const struct fp_model *m, uint32_t id, uint64_t h) {
+    size_t n;
+    const uint8_t *p = fp_string(&m->strings, id, &n);
+    return fp_mix(h ^ (n ? fp_hash_bytes(p, n) : 1), 0x9e3779b97f4a7c15u);
+}
+
+static uint64_t hash_function(const struct fp_model *m, uint32_t id, uint64_t h) {
+    const uint32_t *f = fp_table_row(&m->functions, id);
+    h = hash_string(m, fp_table_row(&m->objects, f[FP_FUNCTION_OBJECT])[0], h);
+    return hash_string(m, f[FP_FUNCTION_FILE], hash_string(m, f[FP_FUNCTION_NAME], h)) + f[FP_FUNCTION_LINE];
+}
+
+/* The names that a row has. */
+static uint64_t hash_row(const struct fp_model *m, const struct fp_batch *b, uint32_t i) {
+    uint64_t h = 1;
+    if (b->view == FP_GRAPH) return hash_string(m, b->file[i], hash_function(m, b->function[i], h));
+    if (b->view == FP_TIMELINE) return b->op[i] <= FP_OP_ENTER_ARGS ? hash_function(m, b->function[i], h) : h;
+    for (uint32_t at = b->stack[i]; at; at = fp_table_row(&m->stacks, at)[FP_STACK_PARENT]) {
+        const uint32_t *frame = fp_table_row(&m->frames, fp_table_row(&m->stacks, at)[FP_STACK_FRAME]);
+        h += fp_words_u64(frame + FP_FRAME_ADDRESS);
+        for (uint32_t line = frame[FP_FRAME_LINES]; line; line = fp_table_row(&m->lines, line)[FP_LINE_OUTER])
+            h = hash_function(m, fp_table_row(&m->lines, line)[FP_LINE_FUNCTION], h);
+    }
+    return h;
+}
+
+static void filtered(struct fp_model *m, const struct fp_batch *b, uint32_t options) {
+    struct fp_filter *f = fp_filter_new(m, 1 + (int)options % 3);
+    struct fp_batch *rows = fp_batch_copy(b);
+    struct fp_err err;
+    int status;
+    while ((status = fp_filter_learn(f, &err)) == FP_ASK)
+        fp_filter_answer(f, f->text_n ? f->text[0] & 1 : options >> 2 & 1);
+    must(status == FP_DONE && fp_filter_batch(f, rows, &err) == FP_DONE);
+    must(rows->n + f->left_out == b->n);
+    fp_batch_free(rows);
+    fp_filter_free(f);
+}
+
+static void renamed(struct fp_model *m, const struct fp_batch *b, uint32_t options) {
+    struct fp_rename *r = fp_rename_new(m, 1 + (int)options % 3);
+    struct fp_batch *rows = fp_batch_copy(b);
+    struct fp_err err;
+    int status;
+    while ((status = fp_rename_batch(r, rows, &err)) == FP_ASK) {
+        const uint8_t name[2] = {(uint8_t)('a' + (r->text_n ? r->text[0] : 0) % 3), 'x'};
+        must(!fp_rename_answer(r, name, 1 + (options >> 2 & 1)));
+    }
+    must(status == FP_DONE && rows->n == b->n);
+    same_values(b, rows);
+    for (uint32_t i = 0; i < rows->n; i++) hash_row(m, rows, i);
+    fp_batch_free(rows);
+    fp_rename_free(r);
+}
+
+static void renumbered(const struct fp_model *m, const struct fp_batch *b) {
+    struct fp_model *to = fp_model_new();
+    struct fp_renumber *r = fp_renumber_new(m, to);
+    struct fp_batch *rows = fp_batch_copy(b);
+    struct fp_err err;
+    must(fp_renumber_batch(r, rows, &err) == FP_DONE && rows->n == b->n);
+    for (uint32_t i = 0; i < rows->n; i++) must(hash_row(to, rows, i) == hash_row(m, b, i));
+    fp_batch_free(rows);
+    fp_renumber_free(r);
+    fp_model_free(to);
+}
+
+static void selected(struct program *g, const struct fp_batch *b) {
+    uint8_t keep[32];
+    for (uint32_t i = 0; i < sizeof keep; i++) keep[i] = take(g) & 1;
+    const uint32_t what = take(g);
+    const struct fp_mask mask = {keep, 1 + take(g) % sizeof keep}, all = {NULL, 0};
+    const struct fp_select s = {.first_time = what & 1 ? number(g) : 0,
+                                .last_time = what & 2 ? number(g) : UINT64_MAX,
+                                .threads = what & 4 ? mask : all,
+                                .labels = what & 8 ? mask : all,
+                                .stacks = what & 16 ? mask : all,
+                                .functions = what & 32 ? mask : all};
+    struct fp_batch *rows = fp_batch_copy(b);
+    const uint32_t from = b->n ? take(g) % b->n : 0;
+    must(fp_select_rows(&s, rows, from) + rows->n == b->n && rows->n >= from);
+    fp_batch_free(rows);
+}
+
+/* ---- timelines ---- */
+
+static void spans(const struct fp_model *m, const struct fp_batch *b, uint32_t room) {
+    struct fp_spans *s = fp_spans_new(m, room);
+    struct fp_err err;
+    must(fp_spans_put(s, b, &err) == FP_DONE && fp_spans_end(s, &err) == FP_DONE);
+    must(s->n <= room);
+    for (uint32_t i = 1; i < s->n; i++) must(s->spans[i - 1].thread <= s->spans[i].thread);
+    fp_spans_free(s);
+}
+
+static void fitted(const struct fp_model *m, const struct fp_batch *b, uint32_t options) {
+    const uint32_t by = options % 3;
+    struct fp_fit *f = fp_fit_new(m, (int)by, by == FP_FIT_SLICES ? 1 + options / 8 : 0);
+    struct fp_batch *rows = fp_batch_new(FP_TIMELINE, 1 + options % 7, 0);
+    struct fp_err err;
+    const uint64_t limit = options & 8 ? 64 * (uint64_t)(options >> 4) : UINT64_MAX / 4;
+    fp_fit_size(f, limit, 10 + options % 5, 3, options & 1 ? 7 : 0);
+    const int status = fp_fit_put(f, b, &err);
+    must(status == FP_DONE || status == FP_E_OVERFLOW);
+    uint64_t all = 0;
+    for (uint32_t group = 0; status == FP_DONE && group < f->n_groups; group++) {
+        const struct fp_fit_group *of = &f->groups[group];
+        struct fp_in in = {of->packed.p, of->packed.n, 0, 0, 1};
+        fp_fit_begin(f, group, fp_fit_rank(of, limit / 2));
+        for (int taken = FP_FULL; taken == FP_FULL;) {
+            taken = fp_fit_take(f, group, &in, rows);
+            must(taken == FP_FULL || taken == FP_DONE);
+            all += rows->n;
+            fp_batch_reset(rows);
+        }
+    }
+    /* slices begin and end calls of their own */
+    if (status == FP_DONE && by != FP_FIT_SLICES) must(all <= b->n);
+    fp_batch_free(rows);
+    fp_fit_free(f);
+}
+
+/* ---- stacks ---- */
+
+static void trimmed(struct fp_model *m, const struct fp_batch *b, uint32_t options) {
+    static const uint32_t columns[VALUES] = {0, 1};
+    struct fp_trim *t = fp_trim_new(m, options & 1);
+    struct fp_err err;
+    must(fp_trim_put(t, b, &err) == FP_DONE);
+    uint64_t sums[VALUES] = {0}, expected[VALUES] = {0};
+    add_values(b, expected);
+    for (uint32_t group = 0; group < t->n_groups; group++) {
+        const struct fp_trim_group *of = &t->groups[group];
+        struct fp_batch *rows = fp_batch_new(FP_STACKS, ROWS, VALUES);
+        struct fp_in in = {of->packed.p, of->packed.n, 0, 0, 1};
+        double totals[VALUES] = {0}, pruned[VALUES] = {0};
+        fp_trim_begin(t, group);
+        must(fp_trim_take(t, group, &in, rows) == FP_DONE);
+        fp_trim_total(rows, columns, totals);
+        must(!fp_trim_weigh_begin(t));
+        fp_trim_weigh(t, rows, columns, totals, VALUES);
+        fp_trim_weighed(t, 20, 10, 5);
+        const uint32_t least = options >> 1 & 1 ? FP_TRIM_RANKS - options % 64 : options * 4;
+        must(fp_trim_share(least) >= 0 && !fp_trim_cut(t, least) && !fp_trim_batch(t, rows, columns, pruned));
+        add_values(rows, sums);
+        for (uint32_t i = 0; i < rows->n; i++) must(rows->stack[i] < m->stacks.n);
+        fp_batch_free(rows);
+    }
+    must(!memcmp(sums, expected, sizeof sums));
+    fp_trim_free(t);
+}
+
+static void contexts(struct fp_model *m, const struct fp_batch *b, uint32_t options) {
+    static const uint32_t columns[VALUES] = {0, 1};
+    struct fp_project *s = fp_project_new(m, options & 1, options >> 1 & 1);
+    struct fp_contexts *c = fp_contexts_new();
+    struct fp_first_lines lines = {0};
+    struct fp_err err;
+    uint64_t sums[VALUES] = {0}, expected[VALUES] = {0};
+    add_values(b, expected);
+    must(fp_project_set_values(s, VALUES) == 0);
+    int status = fp_project_put(s, b, columns, &err);
+    if (status == FP_DONE) status = fp_project_end(s, &err);
+    if (status == FP_DONE) must(fp_first_lines_stacks(&lines, s, &err) == FP_DONE);
+    if (status == FP_DONE) status = fp_contexts_add(c, s, &err);
+    if (status == FP_DONE && options & 4) status = fp_contexts_shrink(c, 1 + options % 9, &err);
+    if (status == FP_DONE && options & 8) status = fp_contexts_add(c, s, &err);
+    if (status == FP_DONE) status = fp_contexts_end(c, &err);
+    for (uint32_t cut = 0; status == FP_DONE && cut < 2; cut++) {
+        status = fp_contexts_cut(c, cut ? options / 512.0 : 0, cut ? 1 + options % 16 : 1000, &err);
+        if (status != FP_DONE) break;
+        memset(sums, 0, sizeof sums);
+        for (uint32_t i = 0; i < c->n; i++) {
+            must(c->parent[i] <= i);
+            for (uint32_t k = 0; k < VALUES; k++) sums[k] += (uint64_t)c->self[(size_t)k * c->n + i];
+        }
+        for (uint32_t k = 0; k < VALUES; k++) must(sums[k] == expected[k] * (options & 8 ? 2 : 1));
+    }
+    must(status == FP_DONE || status == FP_E_OVERFLOW);
+    fp_first_lines_clear(&lines);
+    fp_contexts_free(c);
+    fp_project_free(s);
+}
+
+/* ---- graphs ---- */
+
+static void top(const struct fp_model *m, const struct fp_batch *b, int by) {
+    struct fp_top c = {0}, calls = {0};
+    struct fp_table places = {0};
+    struct fp_first_lines lines = {0};
+    struct fp_err err;
+    uint64_t expected = 0;
+    int64_t sum = 0;
+    for (uint32_t i = 0; i < b->n; i++) expected += b->kind[i] == FP_COST ? (uint64_t)b->values[i] : 0;
+    must(!fp_table_init(&places, 3) && fp_first_lines_graph(&lines, m, b, &err) == FP_DONE);
+    int status = fp_top_graph(&c, m, b, by, 0, 1, &places, &err);
+    if (status == FP_DONE) status = fp_top_add(&calls, b->function, b->values, b->values + b->cap, b->n, &err);
+    if (status == FP_DONE) status = fp_top_add_calls(&c, &calls, &err);
+    if (status == FP_DONE) status = fp_top_sum(&c, c.self, &sum, &err);
+    if (status == FP_DONE) must((uint64_t)sum == expected);
+    must(status == FP_DONE || status == FP_E_OVERFLOW);
+    fp_first_lines_clear(&lines);
+    fp_table_clear(&places);
+    fp_top_clear(&c);
+    fp_top_clear(&calls);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n) {
+    struct program program = {data, data + (n < 4096 ? n : 4096)}, *g = &program;
+    struct fp_model *m = fp_model_new();
+    const uint32_t view = FP_TIMELINE + take(g) % 3, options = take(g), more = take(g);
+    struct fp_batch *b = fp_batch_new(view, ROWS, view == FP_TIMELINE ? 0 : VALUES);
+    fill_model(g, m, 0);
+    if (view == FP_TIMELINE) {
+        fill_timeline(g, m, b, ROWS);
+        struct fp_batch *calls = nested(b, options & 1 ? 3000000000 : 1000000000);
+        spans(m, b, 2 + options % 16);
+        if (calls) fitted(m, calls, more);
+        fp_batch_free(calls);
+    } else if (view == FP_STACKS) {
+        fill_samples(g, m, b, 0);
+        trimmed(m, b, more);
+        contexts(m, b, options);
+    } else {
+        fill_graph(g, m, b);
+        top(m, b, 1 + (int)options % 3);
+    }
+    selected(g, b);
+    if (view != FP_TIMELINE) renumbered(m, b);
+    filtered(m, b, options);
+    renamed(m, b, options);
+    fp_batch_free(b);
+    fp_model_free(m);
+    return 0;
+}
