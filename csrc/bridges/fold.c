@@ -28,7 +28,7 @@ void fp_fold_free(struct fp_fold *f) {
     fp_table_clear(&f->groups);
     free(f->by_function);
     free(f->inclusive);
-    fp_fold_arcs_free(f);
+    fp_fold_drop(f);
     free(f->by_caller);
     free(f->nodes);
     free(f->called);

@@ -169,6 +169,9 @@ size_t fp_fold_pull_nodes(struct fp_fold *f, uint64_t *to, size_t n);
  * sums of 0.  0 or FP_E_NOMEM. */
 int fp_fold_forget(struct fp_fold *f);
 
+/* After fp_fold_end: gives back the memory of the arcs or the tree, all of which was written away. */
+void fp_fold_drop(struct fp_fold *f);
+
 /* ---- contexts ---- */
 
 enum { FP_TREE_RECORD = 30 }; /* bytes of a record at most */
@@ -227,8 +230,10 @@ int fp_tree_pull(struct fp_tree *t, uint8_t *to, size_t n, size_t *got, struct f
 /* Graph rows made of merged records. */
 struct fp_fold_out {
     struct fp_model *model;
-    uint32_t unknown_file;         /* string: stands for the file of functions that have none, because
-                                      readers of graphs take an empty one for the caller's */
+    uint32_t unknown_file; /* string: stands for the file of functions that have none, because
+                              readers of graphs take an empty one for the caller's */
+    uint32_t *named; /* by function, n_named of them: as the graph names it, 0 = not yet known; given by the caller */
+    uint32_t n_named;
     struct fp_merge *nodes, *arcs; /* records as above, merged */
     uint64_t ticks_per_second;     /* times become nanoseconds, each sum rounded once, half up; 0: ticks */
     uint32_t group;                /* set by fp_fold_totals and fp_fold_graph */

@@ -21,9 +21,12 @@ int fp_fold_arcs_init(struct fp_fold *f) {
     return f->index ? grow_arcs(f, FIRST_ARCS) : FP_E_NOMEM;
 }
 
-void fp_fold_arcs_free(struct fp_fold *f) {
+void fp_fold_drop(struct fp_fold *f) {
     fp_release(f->arcs, f->cap_arcs * sizeof *f->arcs);
     if (f->index) fp_release(f->index, index_bytes(f->index_shift));
+    f->arcs = NULL;
+    f->index = NULL;
+    f->n_arcs = f->cap_arcs = 0;
 }
 
 static void index_arcs(const struct fp_arc *arcs, uint32_t n, uint32_t *index, unsigned shift) {

@@ -75,7 +75,6 @@ static inline uint32_t fp_fold_mask(unsigned shift) {
 
 /* An empty table.  0 or FP_E_NOMEM. */
 int fp_fold_arcs_init(struct fp_fold *f);
-void fp_fold_arcs_free(struct fp_fold *f);
 
 /* Enters an arc that is not there.  Its number; UINT32_MAX when memory ran out. */
 uint32_t fp_fold_add_arc(struct fp_fold *f, uint32_t caller, uint32_t callee, uint32_t group);

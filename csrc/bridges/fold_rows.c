@@ -61,10 +61,14 @@ int fp_fold_totals(struct fp_fold_out *o, struct fp_err *err) {
 
 /* The function as the graph names it: one without a file gets o->unknown_file. */
 static uint32_t in_graph(const struct fp_fold_out *o, uint32_t function) {
+    if (function < o->n_named && o->named[function]) return o->named[function];
     const uint32_t *words = fp_table_row(&o->model->functions, function);
-    if (words[FP_FUNCTION_FILE]) return function;
-    return fp_model_function(o->model, words[FP_FUNCTION_OBJECT], o->unknown_file, words[FP_FUNCTION_NAME],
-                             words[FP_FUNCTION_SYSTEM_NAME], words[FP_FUNCTION_LINE]);
+    uint32_t named = function;
+    if (!words[FP_FUNCTION_FILE])
+        named = fp_model_function(o->model, words[FP_FUNCTION_OBJECT], o->unknown_file, words[FP_FUNCTION_NAME],
+                                  words[FP_FUNCTION_SYSTEM_NAME], words[FP_FUNCTION_LINE]);
+    if (function < o->n_named && named != FP_NO_ID) o->named[function] = named;
+    return named;
 }
 
 static int put_position(const struct fp_fold_out *o, struct fp_batch *out, uint32_t row, uint32_t function) {

@@ -121,6 +121,10 @@ static int give(struct fp_merge *m, struct fp_err *err) {
     return FP_FULL;
 }
 
+/* Words of a run that are fetched before they are looked at: windows are too many for the nearest caches, and for what
+ * fetches ahead by itself. */
+enum { AHEAD = 20 };
+
 int fp_merge_next(struct fp_merge *m, struct fp_err *err) {
     if (m->has_rest) return give(m, err);
     if (m->hungry != FP_MERGE_NONE) {
@@ -141,6 +145,7 @@ int fp_merge_next(struct fp_merge *m, struct fp_err *err) {
         const uint32_t least = (uint32_t)m->tree[0].order - 1;
         struct fp_run *run = &m->runs[least];
         const uint64_t *record = run->p + run->pos;
+        if (run->n - run->pos > AHEAD) __builtin_prefetch(record + AHEAD);
         if (m->has_sum && (m->sum[0] != record[0] || m->sum[1] != record[1])) break;
         if (m->has_sum)
             add(m, record, run->width);

@@ -249,7 +249,7 @@ class _Windows:
         if lib.fp_aggregate_merge(c, n):
             raise MemoryError("no memory to merge runs")
         self._c, self._runs = c, runs
-        self._at = [offset for offset, _ in runs.runs]
+        self._at = [run.offset for run in runs.runs]
         cap = max(lib.fp_aggregate_room(c) * 2, min(1 << 18, max_memory // n))
         self._memory = [ffi.new("uint8_t[]", cap + 8) for _ in range(n)]
         for window, memory in zip(c.windows[0:n], self._memory, strict=True):
@@ -260,9 +260,9 @@ class _Windows:
         window = self._c.windows[i]
         left = window.n - window.pos
         ffi.memmove(window.p, window.p + window.pos, left)
-        offset, nbytes = self._runs.runs[i]
+        file, offset, nbytes = self._runs.runs[i]
         nbytes = min(window.cap - left, offset + nbytes - self._at[i])
-        self._runs.file.read(self._at[i], memoryview(ffi.buffer(window.p + left, nbytes)))
+        file.read(self._at[i], memoryview(ffi.buffer(window.p + left, nbytes)))
         self._at[i] += nbytes
         window.pos, window.n = 0, left + nbytes
-        window.eof = self._at[i] == offset + self._runs.runs[i][1]
+        window.eof = self._at[i] == offset + self._runs.runs[i].nbytes

@@ -16,9 +16,9 @@ from itertools import chain, groupby
 from fastprof.bridges import MAX_MEMORY, PER_THREAD, TIME_UNIT, labels_apart, tell_missing_labels
 from fastprof.bridges.aggregate import merge as one_graph
 from fastprof.bridges.pull import batches_of
-from fastprof.bridges.spill import Merge, Words
+from fastprof.bridges.spill import Merge
 from fastprof.bridges.sum import to_sum
-from fastprof.bridges.tables import Arcs, Paths, Table, streamed
+from fastprof.bridges.tables import Arcs, Paths, Table
 from fastprof.core._c import ffi, lib
 from fastprof.core._typing import TYPE_CHECKING, Any, ClassVar
 from fastprof.core.engine import EVERYTHING, Holds
@@ -157,8 +157,6 @@ class _Machine:
         self._cores = min(cores_of(options), _MOST_TABLES)
         self._limit = options[MAX_MEMORY] // self._cores
         self._whole = self._new(0, 0)
-        self._parts_of: list[Any] = []  # what the whole was divided among
-        self._in_threads = False
         self._sources: dict[int, None] = {}  # parts
         self._err = ffi.new("struct fp_err *")
 
@@ -171,7 +169,7 @@ class _Machine:
 
     def free(self) -> None:
         """Give back the tables' memory at once: they and their machine refer to each other."""
-        del self._whole, self._parts_of
+        del self._whole
 
     def _check(self, status: int, err: Any) -> int:
         types = _value_types(self._target == "stacks", not self._ticks_per_second)
@@ -207,7 +205,6 @@ class _Machine:
         divided.end()
         for table in divided.tables:
             whole.join(table)
-        self._parts_of, self._in_threads = divided.tables, divided.in_threads
 
     def _in_one_clock(self, batches: Iterable[Batch]) -> Iterator[Batch]:
         """The same batches; their times are in ticks of the first one's clock."""
@@ -272,20 +269,20 @@ class _Machine:
 
 class _Graph(_Machine):
     table = Arcs
+    _named: Any  # memory that C refers to
 
     def rows(self, costs: Any = None) -> Iterator[Batch]:
         """One part a group (a thread, or 0: all), its totals known from a first pass over the nodes."""
         err, check = self._err, self._check
         groups: list[tuple[int, list[int]]] = []
-        with ExitStack() as threads:
-            out, merges = self._out(threads)
-            if costs is not None:
-                check(lib.fp_fold_inclusive(self._whole.fold, out, costs, err), err)
-            while status := check(lib.fp_fold_totals(out, err), err):
-                if status == lib.FP_MORE:
-                    merges[0].feed()
-                else:
-                    groups.append((out.group, list(out.total)))
+        out, merges = self._out(None)
+        if costs is not None:
+            check(lib.fp_fold_inclusive(self._whole.fold, out, costs, err), err)
+        while status := check(lib.fp_fold_totals(out, err), err):
+            if status == lib.FP_MORE:
+                merges[0].feed()
+            else:
+                groups.append((out.group, list(out.total)))
 
         def pull(batch: Any) -> int:
             while (status := check(lib.fp_fold_graph(out, batch, err), err)) == lib.FP_MORE:
@@ -294,24 +291,19 @@ class _Graph(_Machine):
             return status
 
         with ExitStack() as threads:
-            out, merges = self._out(threads)
+            out, merges = self._out(threads if self._cores > 1 and self._whole.is_long() else None)
             for group, total in groups or [(0, [0, 0])]:
                 part = self._part(group)
                 part.summary = total
                 yield from batches_of("graph", 2, self._model.add_part(part), pull)
 
-    def _out(self, threads: ExitStack) -> tuple[Any, tuple[Merge, Merge]]:
+    def _out(self, threads: ExitStack | None) -> tuple[Any, tuple[Merge, Merge]]:
         out = ffi.new("struct fp_fold_out *")
+        out.n_named = self._model.count("functions")
+        out.named = self._named = ffi.new("uint32_t[]", out.n_named)
         out.model, out.ticks_per_second = self._model.c, self._ticks_per_second
         out.unknown_file = self._model.intern("???")
-        nodes, arcs = self._whole.merges()
-        if self._parts_of:
-            within = threads if self._in_threads else None
-            columns = zip(*(table.merges() for table in self._parts_of), strict=True)
-            nodes, arcs = (
-                Words(width).merge(*(streamed(merge, "uint64_t", within) for merge in column))
-                for width, column in zip((lib.FP_NODE_WIDTH, lib.FP_ARC_WIDTH), columns, strict=True)
-            )
+        nodes, arcs = self._whole.merges(threads)
         out.nodes, out.arcs = nodes.c, arcs.c
         return out, (nodes, arcs)
 
@@ -331,8 +323,7 @@ class _Stacks(_Machine):
         if self._by & lib.FP_FOLD_BY_CPU:
             part.extra["labels"] = ("cpu",)
         with ExitStack() as threads:
-            within = threads if self._in_threads else None
-            merge = self._whole.merge(*(streamed(table.merge(), "uint8_t", within) for table in self._parts_of))
+            merge = self._whole.merge(threads if self._cores > 1 and self._whole.is_long() else None)
             merge.c.once = not keep_stacks
 
             def pull(batch: Any) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from fastprof.core._c import ffi, lib
-from fastprof.core._typing import Any
+from fastprof.core._typing import Any, NamedTuple
 from fastprof.core.owner import owned
 from fastprof.core.spill import Spilled
 
@@ -13,7 +13,7 @@ from fastprof.core.spill import Spilled
 Pull = Callable[[Any, int], int]
 
 _CHUNK = 256 * 1024  # bytes moved at a time when a run is written
-_WINDOWS = 2 << 20  # bytes for the windows of all runs together when they are merged
+_WINDOWS = 2 << 20  # bytes for the windows of all runs together when they are merged, if nobody says how many
 _LEAST_WINDOW = 8 * 1024
 MOST_RUNS = 256  # as many become one, so that windows need no more memory, however many runs there are
 
@@ -33,12 +33,18 @@ class Halted(Exception):
     """Nobody wants the rest."""
 
 
+class Run(NamedTuple):
+    file: Spilled
+    offset: int
+    nbytes: int
+
+
 class Runs:
-    """Runs of records of `width` words, or of bytes, all in one unnamed temporary file."""
+    """Runs of records of `width` words, or of bytes, which are written to one unnamed temporary file."""
 
     def __init__(self, width: int, item: str = "uint64_t") -> None:
         self.width, self.item, self.size = width, item, int(ffi.sizeof(item))
-        self.runs: list[tuple[int, int]] = []  # byte offset, bytes
+        self.runs: list[Run] = []
         self.file = Spilled()
         self.halt = Halt()
 
@@ -54,7 +60,7 @@ class Runs:
         while got := pull(chunk, n):
             self.halt.check()
             self.file.append(view[: got * self.size])
-        self.runs.append((start, self.file.nbytes - start))
+        self.runs.append(Run(self.file, start, self.file.nbytes - start))
 
     def whole(self, nbytes: int) -> int:
         """The items of as many records as fit into so many bytes, one at least."""
@@ -78,9 +84,10 @@ class Sorted(Runs):
             self._join()
         super().add(pull)
 
-    def merge(self, *others: Pull) -> Merge:
-        """All runs and, as so many more, what `others` give (which need not go through the file)."""
-        return Merge(self, others)
+    def merge(self, *others: Pull, windows: int = _WINDOWS) -> Merge:
+        """All runs and, as so many more, what `others` give (which need not go through the file).  `windows`: the bytes
+        that they are read through, all together."""
+        return Merge(self, others, windows)
 
     def _join(self) -> None:
         """Make one run of all."""
@@ -107,6 +114,11 @@ class Words(Sorted):
         super().add(pull)
         self._widths.append(self.width)
 
+    def take(self, other: Words) -> None:
+        """The runs of the other one are of this one, too."""
+        self.runs += other.runs
+        self._widths += other._widths
+
     def _join(self) -> None:
         super()._join()
         self._widths = [self.width]
@@ -124,13 +136,13 @@ class Words(Sorted):
 class Merge:
     """The runs as one sorted stream of records.  `c` is the C struct that merges them."""
 
-    def __init__(self, runs: Sorted, others: Sequence[Pull]) -> None:
+    def __init__(self, runs: Sorted, others: Sequence[Pull], windows: int) -> None:
         self._runs, self._others = runs, others
         n_runs = len(runs) + len(others)
         self.c = runs.new(n_runs)
-        self._items = runs.whole(max(_LEAST_WINDOW, min(_CHUNK, _WINDOWS // max(n_runs, 1))))
+        self._items = runs.whole(max(_LEAST_WINDOW, min(_CHUNK, windows // max(n_runs, 1))))
         self._windows = [ffi.new(f"{runs.item}[]", self._items) for _ in range(n_runs)]
-        self._at = [offset for offset, _ in runs.runs]
+        self._at = [run.offset for run in runs.runs]
         for i, window in enumerate(self._windows):
             self.c.runs[i].p = window
 
@@ -146,9 +158,9 @@ class Merge:
         if i >= len(self._runs):
             got = self._others[i - len(self._runs)](window + left, self._items - left)
         else:
-            in_file = sum(self._runs.runs[i]) - self._at[i]
-            nbytes = min(in_file, (self._items - left) * size)
-            self._runs.file.read(self._at[i], memoryview(ffi.buffer(window))[left * size :][:nbytes])
+            file, offset, nbytes = self._runs.runs[i]
+            nbytes = min(offset + nbytes - self._at[i], (self._items - left) * size)
+            file.read(self._at[i], memoryview(ffi.buffer(window))[left * size :][:nbytes])
             self._at[i] += nbytes
             got = nbytes // size
         run.pos, run.n, run.eof = 0, left + got, got == 0

@@ -28,10 +28,12 @@ class Table:
         self.fold = fold
         self.names: AbstractContextManager[Any] = nullcontext()  # to be held while the model is read
         self.halt = Halt()
+        self._windows = limit // 2
         self._limit = max(_LEAST_ARCS, limit // _ARC_BYTES)
         self._err = ffi.new("struct fp_err *")
         self._check = check
         self._known: tuple[int, int] | None = None
+        self._joined: list[Table] = []
 
     def check(self, status: int) -> int:
         return self._check(status, self._err)
@@ -50,7 +52,7 @@ class Table:
         had = fold.n_arcs
         self.check(lib.fp_fold_put(fold, batch.c, self._err))
         if fold.n_arcs > self._limit or self._gains_little(fold.n_arcs, fold.n_arcs - had, len(batch) // takers):
-            self._write_away()
+            self._write_away(keep_hot=True)
             if lib.fp_fold_forget(fold):
                 raise MemoryError("no memory to write calls away")
             self._limit = max(self._limit, 2 * fold.n_arcs)
@@ -58,17 +60,25 @@ class Table:
     def end(self) -> None:
         """After the last batch."""
         self.check(lib.fp_fold_end(self.fold, self._err))
+        if self.fold.n_arcs and self.is_long():  # its memory is what runs are merged in
+            self._write_away(keep_hot=False)
+            lib.fp_fold_drop(self.fold)
         self._order()
 
     def join(self, other: Table) -> None:
-        """Before the end of this table, and after that of the other one: all but the arcs is this one's, too."""
+        """Before the end of this table, and after that of the other one: what that has is this one's, too."""
         self.check(lib.fp_fold_join(self.fold, other.fold, self._err))
+        self._joined.append(other)
+
+    def is_long(self) -> bool:
+        """Was anything written away?"""
+        raise NotImplementedError
 
     def _order(self, keep_hot: bool = False) -> None:
         raise NotImplementedError
 
-    def _write_away(self) -> None:
-        """Write what the machine has to sorted runs."""
+    def _write_away(self, keep_hot: bool) -> None:
+        """Write what the machine has to sorted runs; `keep_hot`: or most of it."""
         raise NotImplementedError
 
     def _gains_little(self, n: int, new: int, rows: int) -> bool:
@@ -88,18 +98,31 @@ class Arcs(Table):
         if lib.fp_fold_order(self.fold, keep_hot):
             raise MemoryError("no memory to put call arcs in order")
 
-    def _write_away(self) -> None:
-        self._order(keep_hot=True)
+    def _write_away(self, keep_hot: bool) -> None:
+        self._order(keep_hot)
         self._arcs.add(partial(lib.fp_fold_pull_arcs, self.fold))
         self._nodes.add(partial(lib.fp_fold_pull_nodes, self.fold))
 
-    def merges(self) -> tuple[Merge, Merge]:
+    def join(self, other: Table) -> None:
+        super().join(other)
+        assert isinstance(other, Arcs)
+        self._arcs.take(other._arcs)
+        self._nodes.take(other._nodes)
+
+    def is_long(self) -> bool:
+        return len(self._arcs) > 0
+
+    def merges(self, threads: ExitStack | None) -> tuple[Merge, Merge]:
         """The nodes, and the arcs.  After `end`; each time from the beginning."""
-        lib.fp_fold_rewind(self.fold)
-        return (
-            self._nodes.merge(partial(lib.fp_fold_pull_nodes, self.fold)),
-            self._arcs.merge(partial(lib.fp_fold_pull_arcs, self.fold)),
-        )
+        folds = [self.fold, *(table.fold for table in self._joined)]
+        for fold in folds:
+            lib.fp_fold_rewind(fold)
+        nodes = self._nodes.merge(*(partial(lib.fp_fold_pull_nodes, fold) for fold in folds))
+        windows = self._windows * max(1, len(self._joined))
+        arcs = self._arcs.merge(*(partial(lib.fp_fold_pull_arcs, fold) for fold in folds), windows=windows)
+        if threads is not None:  # nodes are few
+            arcs = Words(lib.FP_ARC_WIDTH).merge(streamed(arcs, "uint64_t", threads))
+        return nodes, arcs
 
 
 class _PathRuns(Sorted):
@@ -131,7 +154,7 @@ class Paths(Table):
         if status or lib.fp_fold_link(self.fold):
             raise MemoryError("no memory to put call paths in order")
 
-    def _write_away(self) -> None:
+    def _write_away(self, keep_hot: bool) -> None:
         self._order()
         self._runs.add(partial(lib.fp_fold_pull_tree, self.fold))
 
@@ -139,15 +162,18 @@ class Paths(Table):
         # Call paths are mostly new, so they are not found in a table that is too large for the caches either.
         return n > _MANY_CONTEXTS and new > rows // 4
 
-    def merge(self, *others: Pull) -> Merge:
-        """The call paths, once, and those that `others` give.  After `end`."""
-        return self._runs.merge(partial(lib.fp_fold_pull_tree, self.fold), *others)
+    def is_long(self) -> bool:
+        return len(self._runs) > 0 or any(table.is_long() for table in self._joined)
+
+    def merge(self, threads: ExitStack | None) -> Merge:
+        """The call paths, once.  After `end`."""
+        merges = [table.merge(None) for table in self._joined if isinstance(table, Paths)]
+        others = [merge.pull if threads is None else streamed(merge, "uint8_t", threads) for merge in merges]
+        return self._runs.merge(partial(lib.fp_fold_pull_tree, self.fold), *others, windows=self._windows)
 
 
-def streamed(merge: Merge, item: str, threads: ExitStack | None) -> Pull:
-    """What `merge` gives, for another merge; by a thread of its own, which ends with `threads`, if there are any."""
-    if threads is None:
-        return merge.pull
+def streamed(merge: Merge, item: str, threads: ExitStack) -> Pull:
+    """What `merge` gives, for another merge; by a thread of its own, which ends with `threads`."""
     from fastprof.core.cores import Ahead
 
     size = int(ffi.sizeof(item))
