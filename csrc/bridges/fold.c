@@ -335,7 +335,7 @@ static int put(struct fp_fold *f, const struct fp_batch *in, int sorted, struct 
         int overflowed = 0;
         const uint32_t *foreseen = NULL;
         if (f->n_arcs > MANY_ARCS && !tree) {
-            if (!f->foreseen && !(f->foreseen = malloc((size_t)in->cap * 2 * sizeof *f->foreseen)))
+            if (fp_array_room(&f->foreseen, &f->cap_foreseen, (uint64_t)in->cap * 2, sizeof *f->foreseen))
                 return fp_fail(err, FP_E_NOMEM, 0, "a batch's lookups");
             foresee(f, t, in, i, to, group);
             foreseen = f->foreseen;

@@ -105,6 +105,7 @@ struct fp_fold {
     uint32_t index_shift;
     uint32_t *by_caller; /* arcs ordered by (group, caller, callee) */
     uint32_t *foreseen;  /* index slots that the current batch will look at, and a scratch stack */
+    uint32_t cap_foreseen;
     uint32_t next_arc, next_node, n_ordered;
     /* What pulls of nodes add up, of one group at a time: by function, and the functions, the first one last. */
     struct fp_fold_node *nodes;

@@ -16,7 +16,8 @@ if TYPE_CHECKING:
     from fastprof.bridges.tables import Table
 
 _FEW = 1 << 18  # rows for which threads are not worth while
-_AHEAD = 16  # batches for each table that are read and not yet taken; a buffer of XRay has about as many
+_ROWS = 1 << 15  # of a batch that is lent: the larger they are, the fewer wake a thread
+_AHEAD = 8  # of them for each table are read and not yet taken; while a table is written away, about as many are read
 
 
 class _Lent:
@@ -44,7 +45,8 @@ class Divided:
         self._threads: dict[int, threading.Thread] = {}
         self._queues: dict[int, SimpleQueue[_Lent | None]] = {}
         self._names = threading.RLock()
-        self._free: SimpleQueue[Batch | None] = SimpleQueue()
+        self._room = threading.Semaphore(_AHEAD * n)  # batches that may be lent
+        self._free: list[Batch] = []  # the last one is in the caches
         self._lock = threading.Lock()  # for the three below, and how often batches are lent
         self._number = 0
         self._error: BaseException | None = None
@@ -74,8 +76,6 @@ class Divided:
         if self._rows >= _FEW and len(self._tables) > 1:
             self._names.acquire()
             self.in_threads = True
-            for _ in range(_AHEAD * self._n):
-                self._free.put(None)
             for i in self._tables:
                 self._begin(i)
 
@@ -89,14 +89,13 @@ class Divided:
     def _lend(self, batch: Batch, takers: list[int]) -> None:
         self._names.release()
         try:
-            mine = self._free.get()
+            self._room.acquire()
         finally:
             self._names.acquire()
         if self._error:
             self.end()
         c = batch.c
-        if mine is None or mine.c.cap != c.cap:
-            mine = Batch("timeline", c.cap)
+        mine = self._free.pop() if self._free else Batch("timeline", _ROWS)
         mine.reset()
         mine.c.part = c.part
         lib.fp_batch_swap(c, mine.c)
@@ -118,7 +117,8 @@ class Divided:
             with self._lock:
                 lent.left -= 1
                 if not lent.left:
-                    self._free.put(lent.batch)
+                    self._free.append(lent.batch)
+                    self._room.release()
         if self._number < self._failed_at:  # all batches were taken
             try:
                 table.end()

@@ -29,6 +29,7 @@ SUFFIXES = (".gz", ".zst", ".xz", ".bz2")
 def everything_is_many(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Threads from the second batch on, batches of few rows, tables that are written away soon and often."""
     monkeypatch.setattr(divided, "_FEW", 1)
+    monkeypatch.setattr(divided, "_ROWS", 37)
     monkeypatch.setattr(tables, "_LEAST_ARCS", 8)
     monkeypatch.setattr(tables, "_STREAM", 256)
     monkeypatch.setattr(spill, "MOST_RUNS", 3)

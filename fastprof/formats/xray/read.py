@@ -29,7 +29,7 @@ _MODES = {
 # What the index pass reads at a time: little of each FDR buffer, whose head is 80 bytes long; or more where buffers are
 # so small that going from one to the next costs more than reading what is between.
 _INDEX_WINDOW = 4096
-_DENSE_WINDOW = 64 * 1024
+_DENSE_WINDOW = 16 * 1024
 _CHECKED_BATCHES = 64  # whose functions are compared with the sleds of the map
 
 
