@@ -85,11 +85,11 @@ static uint64_t next_wall(const struct fp_xray_write *w, uint32_t thread, uint64
 }
 
 static int open_buffer(struct fp_xray_write *w, uint32_t thread, uint64_t wall_us, uint32_t cpu, uint64_t time) {
-    const uint32_t *row = fp_table_row(&w->model->threads, thread);
+    const uint32_t pid = w->numbers[2 * (size_t)thread], tid = w->numbers[2 * (size_t)thread + 1];
     if (fp_buf_reserve(&w->body, 64)) return FP_E_NOMEM;
-    put32(metadata(w, NEW_BUFFER), row[FP_THREAD_TID]);
+    put32(metadata(w, NEW_BUFFER), tid);
     put32(put64(metadata(w, WALL_TIME), wall_us / 1000000), (uint32_t)(wall_us % 1000000));
-    if (row[FP_THREAD_PID]) put32(metadata(w, PID), row[FP_THREAD_PID]);
+    if (pid) put32(metadata(w, PID), pid);
     new_cpu(w, cpu, time);
     w->thread = thread + 1;
     w->wall_us[thread] = wall_us;

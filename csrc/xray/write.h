@@ -15,11 +15,12 @@
 
 /* A writer, and what it counts. */
 struct fp_xray_write {
-    const struct fp_model *model; /* borrowed: threads */
+    const struct fp_model *model; /* borrowed: how many threads there are */
     uint64_t ticks_per_second;    /* 0 = unknown; for wall clocks that the source does not have */
     /* XRay id of each model function, borrowed; the caller fills and grows it before each put */
     const uint32_t *ids;
     uint32_t n_ids;
+    const uint32_t *numbers; /* process and thread number of each model thread, borrowed, filled as `ids` is */
     /* what FDR cannot hold */
     uint64_t empty_events; /* left out: with one, readers refuse the whole log */
     uint64_t large_events; /* left out: payloads of 2 GiB and more */

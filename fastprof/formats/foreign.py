@@ -103,7 +103,11 @@ _KNOWN: tuple[tuple[bytes, str, str], ...] = (
     (rb"PK\x03\x04", "a zip archive", "unpack it"),
     (rb"Rar!|7z\xbc\xaf", "an archive", "unpack it"),
     (rb"\s*<(?:!DOCTYPE|html|\?xml|svg)", "HTML or XML", "a report of a profile is not the profile"),
-    (rb"File: .*\n(?:.*\n)?Type: |Showing nodes accounting for ", "text that pprof has printed", _PRINTED),
+    (
+        rb"File: .*\n(?:.*\n)?Type: |Showing nodes accounting for |PeriodType: |digraph ",
+        "text that pprof has printed",
+        _PRINTED,
+    ),
     (rb"Flat profile:\n|\s*Call graph \(explanation", "text that gprof has printed", _PRINTED),
     (
         rb"-{70,}\n(?:Profile data file '|(?:I1 cache:|-- )|Events recorded:)",

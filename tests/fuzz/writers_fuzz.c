@@ -192,9 +192,15 @@ static void read_xray(const struct fp_buf *log, const uint64_t *written) {
 static void to_xray(const struct fp_model *m, const struct fp_batch *b, uint32_t options) {
     struct fp_xray_write *w = fp_xray_write_new(m);
     uint32_t *ids = malloc(m->functions.n * sizeof *ids);
+    uint32_t *numbers = malloc(m->threads.n * 2 * sizeof *numbers);
     struct fp_buf out = {0};
     struct fp_summary s = {.first_time = UINT64_MAX};
     for (uint32_t i = 0; i < m->functions.n; i++) ids[i] = i;
+    for (uint32_t i = 0; i < m->threads.n; i++) {
+        numbers[2 * i] = fp_table_row(&m->threads, i)[FP_THREAD_PID];
+        numbers[2 * i + 1] = fp_table_row(&m->threads, i)[FP_THREAD_TID];
+    }
+    w->numbers = numbers;
     w->ids = ids;
     w->n_ids = m->functions.n;
     w->ticks_per_second = options;
@@ -203,6 +209,7 @@ static void to_xray(const struct fp_model *m, const struct fp_batch *b, uint32_t
     if (!w->empty_events && !w->large_events) read_xray(&out, s.rows);
     fp_buf_free(&out);
     free(ids);
+    free(numbers);
     fp_xray_write_free(w);
 }
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -120,3 +121,25 @@ def test_each_id_is_asked_for_once_whether_it_is_in_the_array_or_the_table(
     fastprof.convert(path, back)
     assert asked == list(dict.fromkeys((*few, *many)))
     assert ids(back)[::2] == [*few, *few, *many, *few, *many]
+
+
+def test_equal_threads_of_two_inputs_stay_apart(tmp_path: Path) -> None:
+    """llvm-xray tells threads apart by their own number alone.  Within an input all numbers are kept."""
+    for i, pid in enumerate((7, 7, 8)):
+        log = FdrLog(5)
+        for k, who in enumerate(((11, pid), (12, pid), (12, 5))):
+            log.buffer(*who, seconds=10 * i + k).cpu(0, 1000).enter(1).exit(1, 5)
+        (tmp_path / "abc"[i]).write_bytes(log.bytes())
+    inputs = [tmp_path / name for name in "abc"]
+    report = fastprof.merge(inputs, tmp_path / "m.xray")
+    assert report.not_representable == {"threads whose numbers others have, too, given new ones": 6}
+    threads = product.timeline(tmp_path / "m.xray")[0]
+    new = 1 << 30
+    assert {(7, 11), (7, 12), (5, 12)} < set(threads) and len(threads) == 9
+    assert Counter(tid for _, tid in threads) == {11: 1, 12: 2, new: 1, new + 1: 2, new + 2: 1, new + 3: 2}
+    assert all([r.tsc for r in records] == [1000, 1005] for records in threads.values())
+    fastprof.merge(inputs[::-1], tmp_path / "n.xray")
+    assert (tmp_path / "n.xray").read_bytes() == (tmp_path / "m.xray").read_bytes()
+    report = fastprof.convert(tmp_path / "m.xray", tmp_path / "again.xray")
+    assert not report.not_representable
+    assert (tmp_path / "again.xray").read_bytes() == (tmp_path / "m.xray").read_bytes()

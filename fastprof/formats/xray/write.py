@@ -24,6 +24,9 @@ class XRayWriter(Writer):
     No two functions get the same id.  A function without an id, or with one that is too large or already taken, gets a
     made-up id, and is counted.  Made-up ids count down from the largest.  The runtime numbers the functions of each
     object from 1 up, so they only meet real ids in a log of 16 objects with 16 million functions in the last one.
+
+    Equal processes and threads of different inputs are different ones; readers would take them for the same.  So those
+    of the second get new numbers, and are counted.
     """
 
     format = "xray"
@@ -38,6 +41,9 @@ class XRayWriter(Writer):
         self._taken: set[int] = set()
         self._made_up = _ID_LIMIT  # the last made-up id; all above are taken
         self._unnumbered = self._wide = self._shared = 0
+        self._numbers: Any = ffi.new("uint32_t[]", 0)
+        self._n_threads = self._renumbered = 0
+        self._pids, self._tids = _Numbers(), _Numbers()
 
     def _begin(self, part: Part | None) -> None:
         self._begun = True
@@ -75,6 +81,20 @@ class XRayWriter(Writer):
         self._n_ids = n
         self._w.ids, self._w.n_ids = self._ids, n
 
+    def _number_threads(self) -> None:
+        """Give each new thread of the model its numbers."""
+        n = self.model.count("threads")
+        if 2 * n > len(self._numbers):
+            grown = ffi.new("uint32_t[]", 4 * n)
+            ffi.memmove(grown, self._numbers, 8 * self._n_threads)
+            self._w.numbers = self._numbers = grown
+        for thread in range(self._n_threads, n):
+            input_, pid, tid = self.model.row("threads", thread)
+            numbers = self._pids.of(input_, pid) if pid else 0, self._tids.of(input_, tid)
+            self._renumbered += numbers != (pid, tid)
+            self._numbers[2 * thread], self._numbers[2 * thread + 1] = numbers
+        self._n_threads = n
+
     def _own_id(self, function: int) -> int | None:
         """The id that a function had in the log it comes from, if it comes from one."""
         number = self.model.numbers.get(function)
@@ -98,6 +118,8 @@ class XRayWriter(Writer):
             self._begin(self.model.parts[batch.part])
         if self.model.count("functions") != self._n_ids:
             self._number_functions()
+        if self.model.count("threads") != self._n_threads:
+            self._number_threads()
         self._status(lib.fp_xray_write_put(self._w, batch.c, self.out))
         self.written += len(batch)
         self.report.rows["rows written"] += len(batch)
@@ -111,8 +133,28 @@ class XRayWriter(Writer):
             ("function-names", "function names (XRay logs hold only ids)", self._unnumbered),
             ("wide-function-ids", "function ids beyond 28 bits, replaced by others", self._wide),
             ("shared-function-ids", "function ids that another function has, too, replaced by others", self._shared),
+            ("thread-numbers", "threads whose numbers others have, too, given new ones", self._renumbered),
             ("empty-events", "empty events", w.empty_events),
             ("large-events", "events of 2 GiB and more", w.large_events),
             ("wide-event-types", "event types beyond 16 bits", w.wide_types),
         ):
             not_representable.add(code, text, n)
+
+
+class _Numbers:
+    """Processes or threads: a number that another input has, too, becomes one that is free, from 2^30 up, so that
+    readers, which put buffers of one time in the order of their threads, keep the order of the inputs."""
+
+    def __init__(self) -> None:
+        self._given: dict[tuple[int, int], int] = {}
+        self._taken: set[int] = set()
+        self._free = 1 << 30
+
+    def of(self, input_: int, number: int) -> int:
+        key = input_, number
+        if key not in self._given:
+            while number in self._taken:
+                number, self._free = self._free, self._free + 1
+            self._taken.add(number)
+            self._given[key] = number
+        return self._given[key]
