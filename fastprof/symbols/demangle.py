@@ -24,8 +24,9 @@ _RUST_ESCAPE = re.compile(r"\$(SP|BP|RF|LT|GT|LP|RP|C|u[0-9a-f]{1,6})\$")
 _RUST_ESCAPES = {"SP": "@", "BP": "*", "RF": "&", "LT": "<", "GT": ">", "LP": "(", "RP": ")", "C": ","}
 _QUALIFIERS = re.compile(
     r"(?<! const)(?<! volatile)(?<! noexcept)(?<!&)"  # from the first one on: from each on would be quadratic
-    r"(?: const| volatile| noexcept|\s?&&?)*+(?P<clone>(?: \([.\w]+\)| \[[^\[\]]*\])*)$"
+    r"(?: const| volatile| noexcept|\s?&&?)++$"
 )
+_CLONE = re.compile(r" (?:\([.\w]+\)|\[[^\[\]]*\])")
 _QUALIFIER = re.compile(r"(?<=\)) (?:const|volatile|noexcept|&&?)(?=::| |$)")  # of a function around this one
 _DIGITS = re.compile(r"\d+")
 _BRACKET = re.compile(
@@ -119,9 +120,16 @@ def _demangle_d(name: str) -> str:
 
 def _drop_parameters(text: str) -> str:
     """Cut the last parameter list, what follows it, and the return type in front (only templates show one)."""
-    tail = _QUALIFIERS.search(text)
-    end = tail.start() if tail else len(text)
-    clone = tail["clone"] if tail else ""
+    end = len(text)
+    # each clone is looked for from the end: a pattern for all of them would try every beginning
+    while text.endswith((")", "]"), 0, end):
+        at = text.rfind(" (" if text[end - 1] == ")" else " [", 0, end)
+        if at < 0 or not _CLONE.fullmatch(text, at, end):
+            break
+        end = at
+    clone = text[end:]
+    tail = _QUALIFIERS.search(text, 0, end)
+    end = tail.start() if tail else end
     if not text.endswith(")", 0, end):
         return text
     depth, at = 1, end - 1

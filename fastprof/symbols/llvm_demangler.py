@@ -23,12 +23,13 @@ if TYPE_CHECKING:
     from subprocess import Popen
 
 MAX_NBYTES = 1 << 14  # of a name; real ones of heavy templates have some thousand
-MAX_DEATHS = 32  # helper processes that may die, each in a fraction of a second; then no more are started
+MAX_REFUSED = 32  # names that may exceed the limits, each in a second or two; then the helper is asked no more
 _MAX_NBYTES_HERE = 1 << 9  # of a harmless name: each byte may be a level of recursion
 _MAX_TEXT_HERE = 1 << 22  # bytes that a harmless name may become
 _MAX_GROWTH = 100  # characters of text for each character of the name; real names have up to 30
 _WIDTH = 40  # the most bytes of text for a byte of the name: "y" is "unsigned long long"
 
+_TOO_MUCH = b"-\n"  # the helper's answer for a text that is too long
 _MANGLED = re.compile(r"_{1,4}Z|_R|\?")
 _CPP_REFERENCE = re.compile(r"(?=(S[0-9A-Z]*_))")
 _CPP_PARAMETER = re.compile(r"T(?=[0-9A-Z_])")
@@ -122,7 +123,7 @@ class _Helper:
         self._lock = threading.Lock()
         self._process: Popen[bytes] | None = None
         self._owner = 0  # a forked child must not read its parent's answers
-        self._deaths = 0
+        self._refused = 0
 
     def ask(self, name: str) -> str | None:
         """Errors: TooMuchError; UnicodeEncodeError for a name that is no text."""
@@ -130,7 +131,7 @@ class _Helper:
         with self._lock:
             if self._owner != os.getpid():
                 self._process, self._owner = None, os.getpid()
-            if self._deaths >= MAX_DEATHS:
+            if self._refused >= MAX_REFUSED:
                 raise TooMuchError
             answer = b""
             try:
@@ -144,9 +145,10 @@ class _Helper:
             finally:
                 # also when a signal interrupts the wait: the next name must not get this one's answer
                 if not answer.endswith(b"\n"):
-                    self._deaths += 1
                     self.close()
-        if not answer.endswith(b"\n") or answer == b"-\n":
+                    answer = _TOO_MUCH
+                self._refused += answer == _TOO_MUCH
+        if answer == _TOO_MUCH:
             raise TooMuchError
         return bytes.fromhex(answer.decode()).decode() or None
 

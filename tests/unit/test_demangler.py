@@ -88,6 +88,16 @@ def test_names_that_are_not_mangled() -> None:
 def test_qualifiers_are_cut_in_one_pass() -> None:
     assert demangle("_Z1f" + "K" * 8000 + "i", "templates") == "f"
     assert demangle("_ZNKO1A1fEi", "templates") == "A::f"
+    assert demangle("_Z1fi.cold.1", "short") == "f (.cold.1)"
+    assert demangle("_Z1fi [clone .a] [clone .b]", "short") == "_Z1fi [clone .a] [clone .b]"
+
+
+def test_clones_are_cut_in_one_pass(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(demangler, "demangle", lambda name: name[2:])
+    for n in (100_000, 0):
+        clones = " (x) [y]" * n
+        assert demangle("_Zint f(int) const" + clones, "templates") == "f" + clones
+        assert demangle("_Zf" + clones, "templates") == "f" + clones
 
 
 def test_after_a_death_another_process_is_asked_but_not_for_ever(
@@ -98,11 +108,26 @@ def test_after_a_death_another_process_is_asked_but_not_for_ever(
         with pytest.raises(demangler.TooMuchError):
             demangler.demangle(NESTED_SUBSTITUTIONS)
         assert demangler.demangle(long_one) == "f(int" + "*" * 4000 + ")"
-    monkeypatch.setattr(demangler, "MAX_DEATHS", 2)
+    monkeypatch.setattr(demangler, "MAX_REFUSED", 2)
     with pytest.raises(demangler.TooMuchError):
         demangler.demangle(long_one)
     assert demangler.demangle("_Z3fooi") == "foo(int)"
     fresh.close()
+
+
+def test_names_that_become_too_long_are_not_asked_for_ever(
+    fresh: demangler._Helper, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """200 bytes can keep the helper busy for a third of a second without killing it."""
+    monkeypatch.setattr(demangler, "MAX_REFUSED", 3)
+    names = ["_Z1f1AI1" + k + "E" + "".join("1AI" + substitution(2 * i + 2) * 2 + "E" for i in range(12)) for k in "abcd"]
+    refused: set[str] = set()
+    for name in names[:3]:
+        assert demangle(name, refused=refused) == name
+    assert fresh._process is not None and fresh._process.poll() is None and len(refused) == 3
+    monkeypatch.setattr(fresh, "_start", pytest.fail)
+    fresh.close()
+    assert demangle(names[3], refused=refused) == names[3]
 
 
 def test_no_process_can_be_started(fresh: demangler._Helper, monkeypatch: pytest.MonkeyPatch) -> None:
