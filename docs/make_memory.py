@@ -49,21 +49,16 @@ Only those of one timeline are forgotten when they are written, if the target al
         {"stacks": ".*", "timeline": "merge two to pprof"},
     ),
     "b": (
-        """The graph that is made of the samples so far.  Half the limit counts samples, but each may bring as many new
-arcs as its stack is deep.""",
-        {"stacks": ".* to callgrind|.* to cachegrind"},
-    ),
-    "c": (
         """Two sums at a time, each with its limit: that of one input, and that of all inputs.  And what the C library
 keeps of memory that several threads have given back: with `MALLOC_ARENA_MAX=1` it is 100 MiB.""",
         {"timeline": "merge two to callgrind"},
     ),
-    "d": (
+    "c": (
         """The estimate of stacks knows each place and arc of a graph, and makes up to 2 million contexts (64 MiB) of
 them ([bridges.md](bridges.md#graph-to-stacks)).""",
         {"graph": "convert to (pprof|folded|speedscope|firefox)|merge two to pprof|report"},
     ),
-    "e": (
+    "d": (
         """A page has functions with callers and callees: distinct arcs stay in memory, beside the contexts, of which
 the smaller half is cut when they exceed the limit.""",
         {"timeline": "report", "stacks": "report"},

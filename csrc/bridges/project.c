@@ -58,10 +58,27 @@ int fp_project_set_values(struct fp_project *s, uint32_t n_values) {
     return 0;
 }
 
+/* Counts a stack and those that it goes on from, as far as none has counted them.  FP_DONE or FP_E_MALFORMED. */
+static int count_nodes(struct fp_project *s, uint32_t stack, struct fp_err *err) {
+    const struct fp_model *m = s->model;
+    do {
+        if (s->local_of[stack]) break;
+        const uint32_t *row = fp_table_row(&m->stacks, stack);
+        uint32_t frame = row[FP_STACK_FRAME], parent = row[FP_STACK_PARENT];
+        if (stack && parent >= stack) return fp_unknown_id(err, "the parent of a stack", parent, stack);
+        if (frame >= m->frames.n) return fp_unknown_id(err, "the frame of a stack", frame, m->frames.n);
+        s->local_of[stack] = 1;
+        s->n_nodes++;
+        stack = parent;
+    } while (stack);
+    return FP_DONE;
+}
+
 int fp_project_put(struct fp_project *s, const struct fp_batch *in, const uint32_t *columns, struct fp_err *err) {
     const uint32_t n_stacks = s->model->stacks.n, n_values = in->n_values;
     for (uint32_t k = 0; k < n_values; k++)
         if (columns[k] >= s->n_values) return fp_unknown_id(err, "the column of a value", columns[k], s->n_values);
+    if (fp_array_zeroed(&s->local_of, &s->cap_stacks, n_stacks, sizeof *s->local_of)) return fp_project_no_memory(err);
     for (uint32_t i = 0; i < in->n; i++) {
         uint32_t group = s->per_thread ? in->thread[i] : 0;
         if (in->stack[i] >= n_stacks) return fp_unknown_id(err, "the stack of a sample", in->stack[i], n_stacks);
@@ -69,6 +86,8 @@ int fp_project_put(struct fp_project *s, const struct fp_batch *in, const uint32
             return fp_unknown_id(err, "the thread of a sample", group, s->model->threads.n);
         uint32_t key = fp_table_intern(&s->keys, (uint32_t[]){in->stack[i], group});
         if (key == FP_NO_ID) return fp_project_no_memory(err);
+        int status = count_nodes(s, in->stack[i], err);
+        if (status) return status;
         if (fp_array_zeroed(&s->sums, &s->cap_sums, (uint64_t)key + 1, fp_project_row(s)))
             return fp_project_no_memory(err);
         if (group >= s->n_groups) s->n_groups = group + 1;
@@ -87,7 +106,7 @@ int fp_project_put(struct fp_project *s, const struct fp_batch *in, const uint32
 
 int fp_project_end(struct fp_project *s, struct fp_err *err) {
     struct fp_model *m = s->model;
-    const uint32_t n_stacks = m->stacks.n, n_keys = s->keys.n;
+    const uint32_t n_keys = s->keys.n;
     s->unknown_file = fp_strings_intern(&m->strings, "???", 3);
     if (s->unknown_file == FP_NO_ID) return fp_project_no_memory(err);
     free(s->by_group);
@@ -95,32 +114,23 @@ int fp_project_end(struct fp_project *s, struct fp_err *err) {
     s->by_group = malloc(n_keys * sizeof *s->by_group);
     s->group_start = calloc((size_t)s->n_groups + 2, sizeof *s->group_start);
     if (!s->by_group || !s->group_start || (!s->n_chain && fp_project_push(s, 0)) ||
-        fp_array_zeroed(&s->chain_of, &s->cap_frames, m->frames.n, sizeof *s->chain_of) ||
-        fp_array_zeroed(&s->local_of, &s->cap_stacks, n_stacks, sizeof *s->local_of))
+        fp_array_zeroed(&s->chain_of, &s->cap_frames, m->frames.n, sizeof *s->chain_of))
         return fp_project_no_memory(err);
 
     for (uint32_t key = 1; key < n_keys; key++) s->group_start[fp_table_row(&s->keys, key)[1] + 2]++;
     for (uint32_t g = 1; g <= s->n_groups; g++) s->group_start[g + 1] += s->group_start[g];
     for (uint32_t key = 1; key < n_keys; key++) s->by_group[s->group_start[fp_table_row(&s->keys, key)[1] + 1]++] = key;
 
-    /* local_of marks the stacks that were walked */
     for (uint32_t key = 1; key < n_keys; key++) {
         uint32_t stack = fp_table_row(&s->keys, key)[0];
-        do {
-            if (s->local_of[stack]) break;
-            const uint32_t *row = fp_table_row(&m->stacks, stack);
-            uint32_t frame = row[FP_STACK_FRAME], parent = row[FP_STACK_PARENT];
-            if (stack && parent >= stack) return fp_unknown_id(err, "the parent of a stack", parent, stack);
-            if (frame >= m->frames.n) return fp_unknown_id(err, "the frame of a stack", frame, m->frames.n);
-            s->local_of[stack] = 1;
-            if (!s->chain_of[frame]) {
-                int status = fp_project_resolve(s, frame, err);
-                if (status) return status;
-            }
-            stack = parent;
-        } while (stack);
+        for (; s->local_of[stack]; stack = fp_table_row(&m->stacks, stack)[FP_STACK_PARENT]) {
+            s->local_of[stack] = 0;
+            uint32_t frame = fp_table_row(&m->stacks, stack)[FP_STACK_FRAME];
+            if (s->chain_of[frame]) continue;
+            int status = fp_project_resolve(s, frame, err);
+            if (status) return status;
+        }
     }
-    memset(s->local_of, 0, n_stacks * sizeof *s->local_of);
     if (fp_array_zeroed(&s->active, &s->cap_active, m->functions.n, sizeof *s->active))
         return fp_project_no_memory(err);
     return FP_DONE;
@@ -131,4 +141,5 @@ void fp_project_empty(struct fp_project *s) {
     if (s->sums) memset(s->sums, 0, (size_t)n * s->n_values * sizeof *s->sums);
     fp_table_empty(&s->keys);
     s->n_groups = 0;
+    s->n_nodes = 0;
 }

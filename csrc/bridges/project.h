@@ -36,6 +36,7 @@ struct fp_project {
     uint64_t samples;
     uint64_t labelled; /* samples with labels, which a graph cannot hold */
     uint64_t timed;    /* samples with a time, likewise */
+    uint32_t n_nodes;  /* stacks of the samples, and those that they go on from: each brings one arc at most */
 
     /* private from here on */
     struct fp_table keys;       /* (stack, group) */
@@ -51,7 +52,7 @@ struct fp_project {
     uint32_t *chain; /* per frame: length, then positions, outermost first */
     uint32_t n_chain, cap_chain;
     uint32_t *chain_of; /* by frame: place in `chain`; 0 = not resolved yet */
-    uint32_t *local_of; /* by stack: node of the selected group + 1 */
+    uint32_t *local_of; /* by stack: 1 = among n_nodes, until fp_project_end; then node of the selected group + 1 */
     uint32_t *active;   /* by function: calls of it above the node at hand */
     uint32_t cap_frames, cap_stacks, cap_active;
     uint64_t *start_of; /* by function: its address, if it is named after one */

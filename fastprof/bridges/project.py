@@ -56,14 +56,16 @@ def to_graph(
     yield from graph.rows(report)
 
 
-# of a stack: its key and sums, and what the walk over the tree notes
-_KEY_BYTES = 8 + 22 + 4 + 24
-_LEAST_KEYS = 1024  # below that, most time would go to walks
+_KEY_BYTES = 8 + 22 + 4  # of a stack that samples have, beside its sums
+_NODE_BYTES = 24 + 8 + 22 + 8  # of it and of each that it goes on from: what a walk notes, and an arc beside its costs
+_LEAST_NODES = 8192  # below that, most time would go to walks
 
 
 def is_full(project: Any, max_memory: int) -> bool:
-    """Do the sums of stacks in a struct fp_project take as many bytes?"""
-    return bool(project.keys.n > max(_LEAST_KEYS, max_memory // (_KEY_BYTES + 8 * project.n_values)))
+    """Do the sums of stacks in a struct fp_project, and the graph of them, take as many bytes?"""
+    sums = 8 * project.n_values
+    taken = project.keys.n * (_KEY_BYTES + sums) + project.n_nodes * (_NODE_BYTES + sums)
+    return bool(project.n_nodes > _LEAST_NODES and taken > max_memory)
 
 
 def calls_of(events: list[ValueType]) -> int:

@@ -99,13 +99,15 @@ class Source:
         self.seekable = self._raw_seekable()
         self.identity = self._identity()
         self.again = self.seekable or self.folder is not None or self.identity is not None
-        self.size: int | None = self._raw_size() if self.seekable and self.folder is None else None
-        self.compressed_size = self._raw.size if isinstance(self._raw, Download) else self.size
+        self.size: int | None = None
         self._ahead: Any = None
         # a thread that waits for a pipe or the network cannot be ended, and losses are counted where they are met
         is_file = self.seekable and self.path is not None and not isinstance(self._raw, Download)
         self._may_read_ahead = cores > 1 and lost is None and is_file
         try:
+            if self.seekable and self.folder is None:
+                self.size = self._raw_size()
+            self.compressed_size = self._raw.size if isinstance(self._raw, Download) else self.size
             self._peel()
         except BaseException:
             self.close()
@@ -164,9 +166,12 @@ class Source:
         return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns
 
     def _raw_size(self) -> int:
-        here = self._raw.seek(0, os.SEEK_CUR)
-        end = self._raw.seek(0, os.SEEK_END)
-        self._raw.seek(here)
+        try:
+            here = self._raw.seek(0, os.SEEK_CUR)
+            end = self._raw.seek(0, os.SEEK_END)
+            self._raw.seek(here)
+        except OSError as error:  # /proc/self/mem says that it can
+            raise FastprofError(f"{self.name}: {error.strerror or error}") from None
         return int(end)
 
     def _read_some(self, n: int) -> bytes:

@@ -8,7 +8,10 @@ from pathlib import Path
 
 import pytest
 
+import fastprof
+from fastprof.bridges import project
 from tests.reference import gperftools
+from tests.support.distinct import INPUTS
 from tests.support.paths import REPO
 from tests.unit.test_pprof import message, profile, top_level_fields
 
@@ -48,3 +51,18 @@ def test_memory_is_that_of_the_distinct_stacks(make: object, suffix: str, tmp_pa
         peaks.append(peak(path, tmp_path / "out.pb.gz"))
     assert peaks[1] - peaks[0] < SLACK, peaks
     assert peaks[1] < 64 << 20
+
+
+def test_arcs_of_samples_count_as_much_as_the_samples(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """60,000 samples of 12 frames: half of 4 MiB has room for them all, but not for the 370,000 arcs that they bring."""
+    arcs: list[int] = []
+    add_up = project._Graph._add_up
+
+    def watched(graph: project._Graph) -> None:
+        add_up(graph)
+        arcs.append(graph._c.rows.n)
+
+    monkeypatch.setattr(project._Graph, "_add_up", watched)
+    INPUTS["stacks"](tmp_path / "in", 60_000)
+    fastprof.convert(tmp_path / "in", tmp_path / "out.callgrind", max_memory=4 << 20)
+    assert max(arcs) < 100_000 < sum(arcs)
