@@ -6,7 +6,7 @@
 #include "core/digits.h"
 #include "trace_event/read_private.h"
 
-enum field { OTHER = 0, PH, NAME, TS, DUR, PID, TID, ARGS, ARG_NAME, ARG_DATA, ARG_TYPE, ARG_NUMBER };
+enum field { OTHER = 0, PH, NAME, TS, DUR, PID, TID, STACK, ARGS, ARG_NAME, ARG_DATA, ARG_TYPE, ARG_NUMBER };
 
 struct fp_trace_read *fp_trace_read_new(struct fp_model *model, int lenient, int sorting) {
     struct fp_trace_read *r = calloc(1, sizeof *r);
@@ -14,7 +14,7 @@ struct fp_trace_read *fp_trace_read_new(struct fp_model *model, int lenient, int
     r->model = model;
     r->lenient = lenient;
     r->sorting = sorting;
-    if (fp_table_init(&r->who, 6)) {
+    if (fp_trace_who_init(&r->who)) {
         fp_trace_read_free(r);
         return NULL;
     }
@@ -27,10 +27,9 @@ void fp_trace_read_free(struct fp_trace_read *r) {
     fp_buf_free(&r->event.data);
     fp_buf_free(&r->event.text);
     fp_buf_free(&r->scratch);
-    fp_table_clear(&r->who);
-    for (uint32_t i = 0; i < r->cap_stacks; i++) free(r->stacks[i].calls);
-    free(r->stacks);
-    free(r->thread_of);
+    fp_trace_who_clear(&r->who);
+    for (uint32_t i = 0; i < r->cap_stacks; i++) free(r->stacks_of[i].calls);
+    free(r->stacks_of);
     free(r->function_of);
     free(r->records);
     free(r->heap);
@@ -45,18 +44,19 @@ static void begin_event(struct fp_trace_read *r, const struct fp_in *in) {
     const struct fp_buf name = e->name, data = e->data, text = e->text;
     *e = (struct fp_trace_event){.at = in->base + in->pos, .name = name, .data = data, .text = text};
     e->name.n = e->data.n = e->text.n = 0;
-    r->pid = r->tid = (struct fp_trace_id){0};
+    r->who.pid = r->who.tid = (struct fp_trace_id){0};
     r->field = OTHER;
     r->in_args = 0;
     r->stage = 0;
-    r->noted = 0;
+    r->who.noted = 0;
 }
 
 static uint32_t field_of(const struct fp_json *j) {
     static const struct {
         const char *key;
         uint32_t field;
-    } fields[] = {{"ph", PH}, {"name", NAME}, {"ts", TS}, {"dur", DUR}, {"pid", PID}, {"tid", TID}, {"args", ARGS}};
+    } fields[] = {{"ph", PH},     {"name", NAME}, {"ts", TS},     {"dur", DUR},     {"pid", PID},     {"tid", TID},
+                  {"args", ARGS}, {"sf", STACK},  {"esf", STACK}, {"stack", STACK}, {"estack", STACK}};
     for (size_t i = 0; i < sizeof fields / sizeof *fields; i++)
         if (fp_json_is(j, fields[i].key)) return fields[i].field;
     return OTHER;
@@ -96,22 +96,6 @@ static int copy_data(struct fp_trace_read *r, int *well) {
         to->p[to->n++] = (uint8_t)(high << 4 | low);
     }
     return 0;
-}
-
-static int take_id(struct fp_trace_read *r, struct fp_trace_id *id) {
-    const struct fp_json *j = &r->json;
-    id->string = 0;
-    if (j->token == FP_JSON_WORD) return 0;
-    id->kind = FP_TRACE_NUMBER;
-    const int status = fp_json_number(j->text, j->text_n, 0, &id->number, NULL);
-    if (!status || j->token == FP_JSON_NUMBER) return status;
-    size_t n;
-    const uint8_t *p = fp_json_plain(j, &r->scratch, &n);
-    if (!p) return FP_E_NOMEM;
-    id->kind = FP_TRACE_TEXT;
-    id->number = 0;
-    id->string = fp_strings_intern(&r->model->strings, p, n);
-    return id->string == FP_NO_ID ? FP_E_NOMEM : 0;
 }
 
 static int time_of(const struct fp_json *j, int64_t *ns) {
@@ -170,8 +154,8 @@ static int take_value(struct fp_trace_read *r) {
             return copy_text(r, &e->name);
         case TS: e->has_ts = 1; return time_of(j, &e->ts);
         case DUR: return j->token == FP_JSON_WORD ? 0 : time_of(j, &e->dur);
-        case PID: return take_id(r, &r->pid);
-        case TID: return take_id(r, &r->tid);
+        case PID: return fp_trace_take_id(&r->who.pid, j, &r->scratch, r->model);
+        case TID: return fp_trace_take_id(&r->who.tid, j, &r->scratch, r->model);
         default: return 0;
     }
 }
@@ -179,28 +163,10 @@ static int take_value(struct fp_trace_read *r) {
 /* ---- who ---- */
 
 static int thread_of(struct fp_trace_read *r, uint32_t *thread) {
-    const uint64_t pid = (uint64_t)r->pid.number, tid = (uint64_t)r->tid.number;
-    const uint32_t key[6] = {r->pid.kind | r->tid.kind << 2, r->pid.string ? r->pid.string : (uint32_t)pid,
-                             (uint32_t)(pid >> 32),          r->tid.string ? r->tid.string : (uint32_t)tid,
-                             (uint32_t)(tid >> 32),          1};
-    if (!r->last_who || memcmp(key, r->last_key, sizeof key)) {
-        const uint32_t who = fp_table_intern(&r->who, key);
-        if (who == FP_NO_ID || fp_array_zeroed(&r->thread_of, &r->cap_thread_of, (uint64_t)who + 1, sizeof(uint32_t)))
-            return FP_E_NOMEM;
-        r->last_who = who;
-        memcpy(r->last_key, key, sizeof key);
-    }
-    if (!r->thread_of[r->last_who]) {
-        r->asks = FP_TRACE_WHO;
-        return FP_ASK;
-    }
-    *thread = r->thread_of[r->last_who] - 1;
-    return 0;
-}
-
-int fp_trace_is(struct fp_trace_read *r, uint32_t thread) {
-    r->thread_of[r->last_who] = thread + 1;
-    return fp_array_zeroed(&r->stacks, &r->cap_stacks, (uint64_t)thread + 1, sizeof *r->stacks);
+    const int status = fp_trace_thread_of(&r->who, thread);
+    if (status == FP_ASK) r->asks = FP_TRACE_WHO;
+    return status ? status
+                  : fp_array_zeroed(&r->stacks_of, &r->cap_stacks, (uint64_t)*thread + 1, sizeof *r->stacks_of);
 }
 
 /* The function of the event's name.  FP_NO_ID when memory ran out. */
@@ -241,7 +207,7 @@ static uint32_t ended_by(const struct fp_trace_stack *s, const struct fp_trace_e
 /* A begin or end.  0, FP_FULL, FP_E_NOMEM. */
 static int call_row(struct fp_trace_read *r, uint32_t thread, uint64_t now, struct fp_batch *out) {
     struct fp_trace_event *e = &r->event;
-    struct fp_trace_stack *s = &r->stacks[thread];
+    struct fp_trace_stack *s = &r->stacks_of[thread];
     const int begins = e->ph == 'B';
     uint32_t function = 0;
     if ((begins || e->has_name) && (function = function_of(r)) == FP_NO_ID) return FP_E_NOMEM;
@@ -339,10 +305,8 @@ static int end_event(struct fp_trace_read *r, struct fp_batch *out, struct fp_er
     switch (e->ph) {
         case 0: return broken(r, "an event has no phase", "\"ph\"", err);
         case 'M':
-            r->meta = e->name.n == 12 && !memcmp(e->name.p, "process_name", 12)  ? 1
-                      : e->name.n == 11 && !memcmp(e->name.p, "thread_name", 11) ? 2
-                                                                                 : 0;
-            if (!r->meta || !e->text.n || r->noted) return FP_DONE;
+            fp_trace_meta(&r->who, &e->name);
+            if (!r->who.meta || !e->text.n || r->who.noted) return FP_DONE;
             r->asks = FP_TRACE_NAME;
             return FP_ASK;
         case 'B':
@@ -351,6 +315,7 @@ static int end_event(struct fp_trace_read *r, struct fp_batch *out, struct fp_er
         case 'i':
         case 'I':
         case 'R': break;
+        case 'P': r->samples++; return FP_DONE;
         default: r->unsaid++; return FP_DONE;
     }
     if (!e->has_ts) return broken(r, "an event has no time", "\"ts\"", err);
@@ -375,6 +340,7 @@ static int end_event(struct fp_trace_read *r, struct fp_batch *out, struct fp_er
     r->events++;
     r->below_zero += e->ts < 0;
     r->other_args += e->other_args;
+    r->stacks += e->has_stack;
     return FP_DONE;
 }
 
@@ -389,7 +355,7 @@ static int outer_token(struct fp_trace_read *r, struct fp_in *in, struct fp_err 
                             "an object or an array of events");
     if (j->token == FP_JSON_KEY && j->depth == 1) {
         r->field = fp_json_is(j, "traceEvents") ? ARGS : OTHER; /* ARGS: the events follow */
-        r->samples += fp_json_is(j, "samples") || fp_json_is(j, "stackFrames");
+        r->samples += (uint64_t)fp_json_is(j, "samples");
     }
     if (begins_events) {
         r->in_events = r->seen_events = 1;
@@ -413,6 +379,7 @@ static int event_token(struct fp_trace_read *r, struct fp_in *in, struct fp_batc
     } else if (depth == 1 && j->token == FP_JSON_KEY) {
         r->field = field_of(j);
         r->event.keys = 1;
+        r->event.has_stack |= r->field == STACK;
     } else if (depth == 1 && (j->token == FP_JSON_OBJECT || j->token == FP_JSON_ARRAY)) {
         r->in_args = j->token == FP_JSON_OBJECT && r->field == ARGS;
     } else if (depth == 2 && r->in_args && j->token == FP_JSON_KEY) {
@@ -440,7 +407,7 @@ static int event_token(struct fp_trace_read *r, struct fp_in *in, struct fp_batc
 /* Calls that are open at the end of the text become records. */
 static int close_calls(struct fp_trace_read *r) {
     for (; r->closing < r->cap_stacks; r->closing++) {
-        struct fp_trace_stack *s = &r->stacks[r->closing];
+        struct fp_trace_stack *s = &r->stacks_of[r->closing];
         for (; s->n; s->n--) {
             const struct fp_trace_open call = s->calls[s->n - 1];
             struct fp_trace_record *record = add_record(r);

@@ -17,6 +17,7 @@
 #include "core/buf.h"
 #include "core/json_lex.h"
 #include "core/model.h"
+#include "trace_event/who.h"
 
 /* cffi-begin */
 
@@ -25,18 +26,11 @@ enum { FP_TRACE_RECORDS = 131072, FP_TRACE_ARGS = 16 };
 
 /* What is to be done after FP_ASK, before the next call. */
 enum fp_trace_asks {
-    FP_TRACE_WHO = 1,   /* call fp_trace_is for r->pid, r->tid */
-    FP_TRACE_NAME = 2,  /* note that r->meta of r->pid, r->tid is r->event.text; set r->noted */
+    FP_TRACE_WHO = 1,   /* call fp_trace_is for r->who.pid, r->who.tid */
+    FP_TRACE_NAME = 2,  /* note that r->who.meta of r->who.pid, r->who.tid is r->event.text; set r->who.noted */
     FP_TRACE_SPILL = 3, /* call fp_trace_sort, write the records away and set r->n_records to 0 */
     FP_TRACE_MERGE = 4, /* set r->runs; the last is what is still in memory, sorted */
     FP_TRACE_REFILL = 5 /* r->runs[r->hungry] is used up */
-};
-
-enum fp_trace_id_kind { FP_TRACE_NO_ID = 0, FP_TRACE_NUMBER = 1, FP_TRACE_TEXT = 2 };
-struct fp_trace_id {
-    uint32_t kind;   /* enum fp_trace_id_kind */
-    uint32_t string; /* of the model */
-    int64_t number;
 };
 
 struct fp_trace_record {
@@ -56,7 +50,7 @@ struct fp_trace_run {
 struct fp_trace_event {
     uint64_t at; /* where it begins */
     uint8_t ph;  /* 0: none */
-    uint8_t has_ts, has_name, has_data, has_type, other_args;
+    uint8_t has_ts, has_name, has_data, has_type, other_args, has_stack;
     int64_t ts, dur, type;
     struct fp_buf name, data, text; /* data: decoded; text: args.name */
     uint32_t n_args, keys;          /* keys: how many it has */
@@ -67,16 +61,14 @@ struct fp_trace_read {
     struct fp_model *model; /* borrowed */
     int32_t lenient, sorting;
     uint32_t asks; /* after FP_ASK: enum fp_trace_asks */
-    struct fp_trace_id pid, tid;
-    uint32_t meta; /* 1: of a process, 2: of a thread */
-    int32_t noted;
+    struct fp_trace_who who;
     struct fp_trace_event event;
     struct fp_trace_record *records;
     uint32_t n_records, hungry, n_runs;
     struct fp_trace_run *runs; /* caller-owned */
     /* counted */
     uint64_t events, unsaid, other_args, nameless_ends, below_zero, cut, empty, broken, lost_ends, open_end, bad_end;
-    uint64_t samples; /* keys beside the events that hold samples or their stacks */
+    uint64_t samples, stacks; /* events that are samples and tables of samples; stacks of other events */
 
     /* private from here on */
     struct fp_json json;
@@ -84,13 +76,9 @@ struct fp_trace_read {
     int32_t in_events, seen_events, in_args, over;
     uint32_t field, arg_field, stage;
     struct fp_buf scratch;
-    struct fp_table who; /* kinds and numbers of ids */
-    uint32_t *thread_of; /* by row of `who`: thread + 1, 0 = not yet asked */
-    uint32_t cap_thread_of, last_who;
-    uint32_t last_key[6];
     uint32_t *function_of; /* by string: the function of that name */
     uint32_t cap_functions;
-    struct fp_trace_stack *stacks; /* by thread: open calls */
+    struct fp_trace_stack *stacks_of; /* by thread: open calls */
     uint32_t cap_stacks, cap_records, closing;
     uint64_t order;
     /* merging */
@@ -105,9 +93,6 @@ struct fp_trace_read {
 /* Borrows the model.  NULL when memory ran out.  Caller owns. */
 struct fp_trace_read *fp_trace_read_new(struct fp_model *model, int lenient, int sorting);
 void fp_trace_read_free(struct fp_trace_read *r);
-
-/* Says which thread of the model was asked for.  0 or FP_E_NOMEM. */
-int fp_trace_is(struct fp_trace_read *r, uint32_t thread);
 
 void fp_trace_sort(struct fp_trace_read *r);
 

@@ -258,8 +258,9 @@ class Format(NamedTuple):
             return views.pop() if len(views) == 1 else "graph" if "graph" in views else "stacks"
         return self.also if views == {self.also} else self.view
 
-    def reader_class(self) -> type[Reader]:
-        found: type[Reader] = self._load(self.reader)
+    def reader_class(self) -> Callable[[Source, Model, Options, Report], Reader]:
+        """A class, or a function that chooses one by what the input holds."""
+        found: Callable[[Source, Model, Options, Report], Reader] = self._load(self.reader)
         return found
 
     def writer_class(self) -> type[Writer]:

@@ -25,11 +25,13 @@ from fastprof.core.streams import (
 )
 
 if TYPE_CHECKING:
+    import re
     from types import TracebackType
 
 WINDOW = 256 * 1024
 _SHRUNK = "became shorter while it was read"
 _FEW = 1 << 20  # decompressed bytes for which a thread is not worth while
+_SEARCHED = 1 << 20  # bytes that are searched at a time
 
 
 class _Rejoined:
@@ -313,6 +315,19 @@ class Source:
             have += got
         self._check_there(offset, len(into), have)
         return have
+
+    def search(self, pattern: re.Pattern[bytes], longest: int) -> re.Match[bytes] | None:
+        """The first match of a pattern that matches `longest` bytes at most, anywhere in an input that can seek."""
+        window = bytearray(longest + _SEARCHED)
+        at = n = 0
+        while got := self.read_into(at, memoryview(window)[n:]):
+            at += got
+            if found := pattern.search(window, 0, n + got):
+                return found
+            kept = window[max(0, n + got - longest) : n + got]
+            n = len(kept)
+            window[:n] = kept
+        return None
 
     def _check_there(self, offset: int, n: int, have: int) -> None:
         """What is read out of order has no end to come to: who waits for its bytes would wait for ever."""

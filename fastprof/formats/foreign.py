@@ -54,11 +54,6 @@ _KNOWN: tuple[tuple[bytes, str, str], ...] = (
     ),
     (rb'\s*\{\s*"head"\s*:\s*\{', "a heap profile of V8 (.heapprofile)", _DEVTOOLS),
     (rb'\s*\{\s*"snapshot"\s*:\s*\{\s*"meta"', "a heap snapshot of V8", "it has no costs of functions"),
-    (
-        rb'\s*\{\s*"nodes"\s*:\s*\[\s*\{[^}]{0,300}?"callFrame"|\s*\{\s*"(?:startTime|endTime|samples|timeDeltas)"\s*:',
-        "a CPU profile of V8 (.cpuprofile)",
-        _DEVTOOLS,
-    ),
     (rb"v8-version,", "a log of V8", "speedscope opens what `node --prof-process --preprocess` makes of it"),
     (
         rb'\s*\{\s*"meta"\s*:\s*\{(?s:.{0,2000})"(?:processType|startTime)"',

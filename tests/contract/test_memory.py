@@ -79,6 +79,16 @@ def speedscope(path: Path, times: int) -> None:
         file.write(",7" * n + '],"samples":[[]' + "".join(f",[0,{i % 7},{i % 500}]" for i in range(n)) + "]}]}")
 
 
+def cpuprofile(path: Path, times: int) -> None:
+    """One profile, whose samples stand far from their times."""
+    with path.open("w") as file:
+        call = '"callFrame":{"functionName":"f%d","scriptId":"0","url":"","lineNumber":1}'
+        nodes = ",".join(f'{{"id":{n},"parent":{n // 2},{call % n}}}' for n in range(2, 500))
+        file.write(f'{{"nodes":[{{"id":1,{call % 1}}},{nodes}],"startTime":1,"endTime":9,"samples":[1')
+        n = times * 60_000
+        file.write("".join(f",{i % 499 + 1}" for i in range(n)) + '],"timeDeltas":[7' + ",1000" * n + "]}")
+
+
 def from_xray(to: str) -> Callable[[Path, int], None]:
     """Some stacks converted, and their samples repeated."""
 
@@ -152,6 +162,7 @@ GROW: dict[str, Callable[[Path, int], None]] = {
     "pprof": from_xray("pprof"),
     "folded": folded,
     "trace-event": trace_event,
+    "cpuprofile": cpuprofile,
     "speedscope": speedscope,
     "gperftools": gperftools,
     "archive": archive,

@@ -6,6 +6,7 @@ and each of those that it makes.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -13,6 +14,7 @@ from typing import Any, NamedTuple
 import pytest
 
 import fastprof
+from fastprof.core._c import lib
 from tests.differential.peers import viewer
 from tests.support.paths import CORPUS
 from tests.support.xraylog import FdrLog
@@ -167,6 +169,53 @@ READ = ("02_be_noname_end", "03_x_exit_order", "12_threads_apart", "13_no_bracke
 def test_what_we_read_of_trace_events_is_what_perfetto_reads(name: str) -> None:
     path = CORPUS / f"trace-event/good/{name}.json"
     compare(perfettos(path), ours(path), calls=True)
+
+
+def ours_sampled(path: Path) -> dict[str, float]:
+    """Self times, in microseconds, of functions that take some."""
+    options = {} if path.suffix == ".cpuprofile" else {"samples": True}
+    rows = fastprof.top(path, n=0, value="time", **options).rows
+    sums: dict[str, float] = {}
+    for row in rows:
+        sums[row.name] = sums.get(row.name, 0) + row.self / 1000
+    return {name: time for name, time in sums.items() if time and name != "(idle)"}
+
+
+@pytest.mark.parametrize("name", ["cpuprofile/good/node20.cpuprofile", "trace-event/good/devtools.json"])
+def test_what_we_read_of_v8_samples_is_what_speedscope_reads(name: str, tmp_path: Path) -> None:
+    """It leaves out (idle), and puts (program) and (garbage collector) on the stack before: so self times are compared.
+    It adds the place to the name of a function without one.  To it the last sample takes no time, whenever the profile
+    ends."""
+    path = tmp_path / Path(name).name
+    path.write_bytes(re.sub(rb'"endTime":\d+', b'"endTime":0', (CORPUS / name).read_bytes()))
+    (profile,) = viewer("speedscope", path)
+    assert profile["unit"] == "microseconds"
+    found: dict[str, float] = {}
+    for called, of in profile["functions"].items():
+        plain = "(anonymous)" if called.startswith("(anonymous ") else called
+        found[plain] = found.get(plain, 0) + of["self"]
+    expected = ours_sampled(path)
+    assert len(expected) > 5 and {name: time for name, time in found.items() if time} == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("name", ["34_samples", "35_P_sf"])
+def test_what_we_read_of_samples_is_what_catapult_reads(name: str) -> None:
+    path = CORPUS / f"trace-event/good/{name}.json"
+    found = [(of["tid"], of["at"], of["weight"], of["stack"]) for of in viewer("catapult", path)["samples"]]
+    expected = []
+    with fastprof.open(path) as profile:
+        model = profile.model
+        for batch in profile:
+            for thread, time, stack, value in zip(
+                batch["thread"], batch["time"], batch["stack"], batch.values(0), strict=True
+            ):
+                names: list[str] = []
+                while stack:
+                    stack, frame = model.row("stacks", stack)
+                    function = model.row("lines", model.row("frames", frame)[lib.FP_FRAME_LINES])[0]
+                    names.insert(0, model.get_function(function).name.decode())
+                expected.append((model.row("threads", thread)[2], time / 1000, value, names))
+    assert expected and found == expected
 
 
 def compare(found: dict[str, Times], expected: dict[str, Times], *, calls: bool) -> None:

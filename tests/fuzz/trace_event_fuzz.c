@@ -50,10 +50,9 @@ static int run(const uint8_t *data, size_t size, uint8_t options, size_t step, s
         struct fp_in *in = show(&window, status);
         while ((status = fp_trace_feed(r, in, batch, &err)) == FP_ASK) {
             if (r->asks == FP_TRACE_WHO) {
-                const uint32_t thread = fp_model_thread(m, 0, (uint32_t)r->pid.number, (uint32_t)r->tid.number);
-                if (fp_trace_is(r, thread)) abort();
+                fp_trace_is(&r->who, fp_model_thread(m, 0, (uint32_t)r->who.pid.number, (uint32_t)r->who.tid.number));
             } else if (r->asks == FP_TRACE_NAME) {
-                r->noted = 1;
+                r->who.noted = 1;
             } else if (r->asks == FP_TRACE_MERGE) {
                 fp_trace_sort(r);
                 last.records = r->records;

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 import fastprof
 from fastprof.core._c import lib
-from tests.reference import speedscope, trace_event
+from tests.reference import samples, speedscope, trace_event
 
 OPS = {lib.FP_OP_ENTER: "enter", lib.FP_OP_EXIT: "exit", lib.FP_OP_CUSTOM: "event"}
 NAMES = st.text(st.characters(blacklist_categories=("Cs",)), min_size=1, max_size=8)
@@ -97,6 +97,118 @@ def test_trace_events(data: bytes) -> None:
     assert found == {thread: rows for thread, rows in expected.rows.items() if rows}
     assert counts == +expected.counts
     event("cut" if expected.counts["cut-calls"] else "as it is")
+
+
+# ---- samples of Chrome's, and of V8
+
+
+def tree(draw: st.DrawFn, n: int) -> list[int]:
+    """The parent of each node, 0 of those that have none."""
+    return [draw(st.integers(0, i)) for i in range(n)]
+
+
+def v8_nodes(draw: st.DrawFn, parents: list[int], by_child: bool) -> list[dict[str, Any]]:
+    nodes = []
+    for i, parent in enumerate(parents, 1):
+        name = draw(st.sampled_from(["", "f", "g", "(idle)", "h\u20ac"])) if parent else "(root)"
+        call = {"functionName": name, "url": "a.js", "lineNumber": draw(st.integers(-1, 9))}
+        node: dict[str, Any] = {"id": i, "callFrame": shuffled(draw, call)}
+        if by_child:
+            node["children"] = [child for child, of in enumerate(parents, 1) if of == i]
+        elif parent:
+            node["parent"] = parent
+        nodes.append(shuffled(draw, node))
+    return nodes
+
+
+def v8_samples(draw: st.DrawFn, nodes: int) -> dict[str, Any]:
+    ids = draw(st.lists(st.integers(1, nodes), max_size=12))
+    times = [draw(numbers(-20, 3000, 2)) for _ in ids]
+    said: dict[str, Any] = {"samples": ids, "timeDeltas": times}
+    if draw(st.booleans()):
+        said["lines"] = [draw(st.integers(0, 4)) for _ in ids]
+    if draw(st.booleans()):
+        said["endTime"] = draw(st.integers(900, 20_000))
+    return said
+
+
+@st.composite
+def cpu_profiles(draw: st.DrawFn) -> bytes:
+    parents = tree(draw, draw(st.integers(1, 8)))
+    said = {"nodes": draw(st.permutations(v8_nodes(draw, parents, draw(st.booleans())))), "startTime": 1000}
+    return text_of(shuffled(draw, said | v8_samples(draw, len(parents)))).encode()
+
+
+@st.composite
+def sampled_traces(draw: st.DrawFn) -> bytes:
+    events: list[dict[str, Any]] = []
+    for pid in range(1, draw(st.integers(1, 3))):
+        parents = tree(draw, draw(st.integers(1, 8)))
+        nodes = v8_nodes(draw, parents, by_child=False)
+        chunks: list[dict[str, Any]] = []
+        while nodes or draw(st.booleans()):
+            n = draw(st.integers(0, len(nodes)))
+            new, nodes = nodes[:n], nodes[n:]
+            data = v8_samples(draw, len(parents))
+            profile = {"samples": data.pop("samples"), **({"nodes": new} if new else {})}
+            data["cpuProfile"] = shuffled(draw, profile)
+            chunks.append({"name": "ProfileChunk", "tid": 9, "args": {"data": shuffled(draw, data)}})
+        begin = {"name": "Profile", "tid": pid + 5, "args": {"data": {"startTime": 1000 * pid}}}
+        chunks.insert(draw(st.integers(0, len(chunks))), begin)
+        events += [{"ph": "P", "pid": pid, "id": "0x1", "ts": 5, **chunk} for chunk in chunks]
+    frames: dict[str, Any] = {}
+    for i, parent in enumerate(tree(draw, draw(st.integers(1, 6))), 1):
+        of = {"parent": draw(st.sampled_from([parent, str(parent)]))} if parent else {}
+        frames[str(i)] = {"name": f"f{i % 4}", **of}
+    frame = st.sampled_from([*frames, *map(int, frames)])
+    for _ in range(draw(st.integers(0, 6))):
+        stack: dict[str, Any] = {"sf": draw(frame)} if draw(st.booleans()) else {"stack": ["main", "f1"]}
+        said = {"ph": "P", "name": "s", "pid": 1, "tid": 2, "ts": draw(numbers(0, 10**5, 4)), **stack}
+        events.insert(draw(st.integers(0, len(events))), said)
+    all_: list[dict[str, Any]] = []
+    for _ in range(draw(st.integers(0, 6))):
+        one = {"name": draw(st.sampled_from(["cycles", "faults"])), "ts": draw(numbers(0, 10**5, 4)), "sf": draw(frame)}
+        one |= {"tid": draw(st.integers(1, 2)), "cpu": 0}
+        all_.append(shuffled(draw, one | ({"weight": draw(st.integers(0, 9))} if draw(st.booleans()) else {})))
+    events = [shuffled(draw, one) for one in events]
+    return text_of(shuffled(draw, {"traceEvents": events, "stackFrames": frames, "samples": all_})).encode()
+
+
+def samples_of(data: bytes, from_: str, **options: Any) -> Counter[samples.Sample]:
+    found: Counter[samples.Sample] = Counter()
+    with fastprof.open(data, from_=from_, **options) as profile:
+        model = profile.model
+        for batch in profile:
+            names = [value_type.name for value_type in model.parts[batch.part].value_types]
+            columns = [batch.values(k) for k in range(len(names))]
+            rows = zip(batch["thread"], batch["time"], batch["stack"], *columns, strict=True)
+            for thread, time, stack, *values in rows:
+                said = tuple((name, int(value)) for name, value in zip(names, values, strict=True) if value)
+                tid = model.row("threads", thread)[2] if thread else 0
+                found[tid, int(time), frames_of(model, stack), said] += 1
+    return found
+
+
+def frames_of(model: Any, stack: int) -> samples.Stack:
+    """Names and lines, outermost first."""
+    if not stack:
+        return ()
+    parent, frame = model.row("stacks", stack)
+    line = model.row("lines", model.row("frames", frame)[lib.FP_FRAME_LINES])
+    name = model.get_function(line[lib.FP_LINE_FUNCTION]).name.decode()
+    return (*frames_of(model, parent), (name, line[lib.FP_LINE_LINE]))
+
+
+@settings(max_examples=150, deadline=None)
+@given(cpu_profiles())
+def test_cpu_profiles(data: bytes) -> None:
+    assert samples_of(data, "cpuprofile") == samples.read(data)
+
+
+@settings(max_examples=150, deadline=None)
+@given(sampled_traces())
+def test_samples_of_traces(data: bytes) -> None:
+    assert samples_of(data, "trace-event", samples=True) == samples.read(data)
 
 
 # ---- speedscope's

@@ -63,6 +63,37 @@ def test_samples_far_from_their_weights(first: str, tmp_path: Path) -> None:
     assert {row.name: row.self for row in rows if row.self} == expected
 
 
+@pytest.mark.parametrize("first", ["samples", "timeDeltas", "nodes"])
+def test_samples_of_a_long_cpu_profile(first: str, tmp_path: Path) -> None:
+    """Each column is longer than what is kept of it, and lines are fewer than samples."""
+    dice = random.Random(1)
+    n = 3 * lib.FP_SAMPLES_KEPT + 5
+    call = {"url": "a.js", "lineNumber": 4}
+    nodes = [{"id": i, "parent": 1, "callFrame": {"functionName": f"g{i}", **call}} for i in range(2, 40)]
+    said = {
+        "samples": [dice.randrange(2, 40) for _ in range(n)],
+        "timeDeltas": [dice.randrange(9) for _ in range(n)],
+        "lines": [dice.randrange(9) for _ in range(lib.FP_SAMPLES_KEPT + 7)],
+        "nodes": [{"id": 1, "callFrame": {"functionName": "(root)"}}, *nodes],
+    }
+    path = tmp_path / "p.cpuprofile"
+    path.write_text(json.dumps({first: said.pop(first), **said}))
+    said = json.loads(path.read_text())
+    expected: Counter[str] = Counter()
+    for node, lasts in zip(said["samples"], said["timeDeltas"][1:], strict=False):
+        expected[f"g{node}"] += 1000 * lasts
+    rows = fastprof.top(path, n=0, value="time").rows
+    assert {row.name: row.self for row in rows} == expected
+    lines: Counter[int] = Counter()
+    with fastprof.open(path) as profile:
+        model = profile.model
+        for batch in profile:
+            for stack in batch["stack"]:
+                line = model.row("frames", model.row("stacks", stack)[1])[lib.FP_FRAME_LINES]
+                lines[model.row("lines", line)[lib.FP_LINE_LINE]] += 1
+    assert lines == Counter(said["lines"]) + Counter({0: n - len(said["lines"])})
+
+
 def test_weights_that_are_rounded_are_counted(tmp_path: Path) -> None:
     path, output = tmp_path / "p.json", tmp_path / "o.folded"
     frames = [{"name": "a"}, {"name": "b"}]
@@ -88,6 +119,9 @@ def test_each_name_of_a_profile_is_a_column_so_they_are_bounded() -> None:
         profiles = ",".join(profile.replace("%d", f"v{i}") for i in range(n))
         return f'{{"shared":{{"frames":[{{"name":"f"}}]}},"profiles":[{profiles}]}}'.encode()
 
+    sampled = ",".join(f'{{"name":"v{i}","ts":1}}' for i in range(1025))
+    with pytest.raises(FormatError, match="trace-event: samples have 1,025 names, expected up to 1,024"):
+        fastprof.info(f'{{"traceEvents":[],"samples":[{sampled}]}}'.encode())
     assert len(fastprof.info(text(1024), from_="speedscope").facts["totals"]) == 1024
     with pytest.raises(FormatError, match="speedscope: profiles have 1,025 names and units, expected up to 1,024"):
         fastprof.info(text(1025), from_="speedscope")

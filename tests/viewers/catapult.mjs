@@ -2,8 +2,9 @@
 //
 //   node catapult.mjs FILE
 //
-// prints JSON: {threads: [{name, functions: {NAME: {calls, self, total}}}, ...], warnings: [TEXT, ...]}, in microseconds.
-// `total` counts a function once where it calls itself.  Refused: exit code 1, and what Catapult said.
+// prints JSON: {threads: [{name, functions: {NAME: {calls, self, total}}}, ...], samples: [{tid, at, weight, stack}, ...],
+// warnings: [TEXT, ...]}, in microseconds.  `total` counts a function once where it calls itself; a stack has the
+// outermost name first.  Refused: exit code 1, and what Catapult said.
 import {join} from 'node:path';
 import {withPage} from './browser.mjs';
 
@@ -28,7 +29,10 @@ async function imported() {
     }
     threads.push({name: thread.userFriendlyName, functions});
   }
-  return {threads, warnings: model.importWarnings.map(warning => warning.message)};
+  const samples = model.samples.map(sample => (
+    {tid: sample.thread.tid, at: 1000 * sample.start, weight: sample.weight,
+      stack: sample.getNodesAsArray().map(node => node.title).reverse()}));
+  return {threads, samples, warnings: model.importWarnings.map(warning => warning.message)};
 }
 
 try {

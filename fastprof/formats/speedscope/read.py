@@ -18,8 +18,7 @@ from fastprof.core.source import Source
 from fastprof.core.spill import Spilled
 
 _TYPE = re.compile(rb'"type"\s{0,8}:\s{0,8}"(evented|sampled)"')
-_OVERLAP = 48  # more than the bytes that match
-_WINDOW = 1 << 20  # bytes that are looked through at a time
+_LONGEST = 48  # bytes that match, at most
 _SCALES = {b"nanoseconds": 0, b"microseconds": 3, b"milliseconds": 6, b"seconds": 9}  # to nanoseconds
 _NAMED = re.compile(r"(?:.*: )?([^()]+) \(([^()]+)\)", re.DOTALL)  # as fastprof calls profiles of samples
 
@@ -32,25 +31,14 @@ class SpeedscopeReader(Reader):
     def __init__(self, source: Source, model: Model, options: Options, report: Report) -> None:
         super().__init__(source, model, options, report)
         self.source.spool()  # the first profile may stand far behind; and there are two passes
-        self.view = "timeline" if self._first_type() == b"evented" else "stacks"
+        first = self.source.search(_TYPE, _LONGEST)
+        self.view = "timeline" if first and first[1] == b"evented" else "stacks"
         new = lib.fp_speedscope_read_new(model.c, options[LENIENT])
         self._r = owned(new, lib.fp_speedscope_read_free, "the reader of speedscope's JSON")
         self._file = Spilled()
         self._read = 0  # bytes of the kept values in the file
         self._others = 0
         self._types: list[ValueType] = []  # of stacks, known after the first pass
-
-    def _first_type(self) -> bytes:
-        window = bytearray(_OVERLAP + _WINDOW)
-        at = n = 0
-        while got := self.source.read_into(at, memoryview(window)[n:]):
-            at += got
-            if found := _TYPE.search(window, 0, n + got):
-                return found[1]
-            kept = window[max(0, n + got - _OVERLAP) : n + got]
-            n = len(kept)
-            window[:n] = kept
-        return b""
 
     def ranges(self) -> Iterable[tuple[int, int | None]]:
         yield 0, None

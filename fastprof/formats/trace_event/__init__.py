@@ -1,4 +1,5 @@
-"""Chrome's Trace Event JSON, for Perfetto's UI, chrome://tracing and speedscope.  See docs/formats/trace-event.md."""
+"""Chrome's Trace Event JSON, for Perfetto's UI, chrome://tracing and speedscope; and what V8 samples.  See
+docs/formats/trace-event.md."""
 
 from __future__ import annotations
 
@@ -13,6 +14,14 @@ ARGS = Option(
     help="write arguments of calls; speedscope then takes calls with other arguments for other functions",
 )
 
+SAMPLES = Option(
+    "samples",
+    Switch(),
+    False,
+    group="trace-event",
+    help="of a trace with calls and samples read the samples, which become stacks",
+)
+
 
 def sniff(head: bytes) -> int:
     """An object with an array of events, or that array alone: objects of which one has a phase."""
@@ -25,6 +34,19 @@ def sniff(head: bytes) -> int:
     return MAYBE if in_array else NO
 
 
+def sniff_cpuprofile(head: bytes) -> int:
+    """An object with V8's nodes, or that begins with something else of a profile."""
+    from re import match, search
+
+    text = head.removeprefix(b"\xef\xbb\xbf").lstrip()
+    numbers = rb'(samples|timeDeltas)"\s*:\s*\[\s*-?\d'
+    times = rb'(start|end)Time"\s*:\s*\d+\s*,\s*"(nodes|samples|timeDeltas|startTime|endTime)"'
+    if match(rb'\{\s*"(' + numbers + b"|" + times + b")", text):
+        return MAYBE
+    nodes = match(rb"\{", text) and search(rb'"nodes"\s*:\s*\[\s*\{', text)
+    return MAYBE if nodes and search(rb'"callFrame"\s*:\s*\{', text) and b'"traceEvents"' not in text else NO
+
+
 FORMATS = (
     Format(
         name="trace-event",
@@ -32,11 +54,20 @@ FORMATS = (
         title="Chrome Trace Event JSON",
         suffixes=(".trace.json",),
         sniff=sniff,
-        reader="read:TraceEventReader",
+        reader="read:reader",
         writer="write:TraceEventWriter",
         holds=Holds(nested=True, short_names=True, instead="write it as speedscope, pprof or folded"),
         budget=Budget(256 << 20, call=140, names=2, event=85),
         row_bytes=18,  # {"ph":"E","ts":1},
+        reads=(SAMPLES,),
         writes=(ARGS, BUDGET, SPLIT),
+    ),
+    Format(
+        name="cpuprofile",
+        view="stacks",
+        title="CPU profile of V8 (Chrome DevTools, Node)",
+        suffixes=(".cpuprofile",),
+        sniff=sniff_cpuprofile,
+        reader="samples:CpuProfileReader",
     ),
 )

@@ -14,12 +14,16 @@ from fastprof.core.owner import owned
 from fastprof.core.report import Report
 from fastprof.core.source import Source
 from fastprof.core.spill import Spilled
+from fastprof.formats.trace_event import SAMPLES
+from fastprof.formats.trace_event.samples import SamplesReader
+from fastprof.formats.trace_event.who import Who
 
 _COMPLETE = re.compile(rb'"ph"\s{0,8}:\s{0,8}"X"')
-_OVERLAP = 32  # more than the bytes that match
-_WINDOW = 1 << 20  # bytes that are looked through at a time
+_CALLS = re.compile(rb'"ph"\s{0,8}:\s{0,8}"[BEX]"')
+_SAMPLED = re.compile(rb'"ph"\s{0,8}:\s{0,8}"P"|"samples"\s{0,8}:\s{0,8}\[')
+_SAMPLES = "samples, or tables of them (--samples reads these instead of the calls)"
+_LONGEST = 32  # bytes that match, at most
 _RUN = 1 << 17  # bytes of each run that are in memory when runs are merged
-_NO_ID = (1 << 32) - 1
 
 
 class TraceEventReader(Reader):
@@ -32,12 +36,7 @@ class TraceEventReader(Reader):
     def __init__(self, source: Source, model: Model, options: Options, report: Report) -> None:
         super().__init__(source, model, options, report)
         self._r: Any = None
-        self._input: int | None = None  # its number in the model
-        self._processes: dict[int, bytes] = {}
-        self._threads: dict[tuple[int, int], bytes] = {}
-        self._new_names = False
-        self._numbers: dict[tuple[Any, ...], int] = {}  # of ids that are no 32-bit numbers, ours
-        self._free = _NO_ID
+        self._who = Who(model)
         self._file = Spilled()
         self._blocks: list[list[int]] = []  # of runs in the file: offset, bytes that are left
         self._windows: list[Any] = []
@@ -46,95 +45,28 @@ class TraceEventReader(Reader):
 
     def ranges(self) -> Iterable[tuple[int, int | None]]:
         self.source.spool()
-        new = lib.fp_trace_read_new(self.model.c, self.options[LENIENT], self._has_complete_events())
+        # Whether events have to be sorted: they may say that they began long before what stands before them.
+        sorting = self.source.search(_COMPLETE, _LONGEST) is not None
+        new = lib.fp_trace_read_new(self.model.c, self.options[LENIENT], sorting)
         self._r = owned(new, lib.fp_trace_read_free, "the reader of trace events")
         return ((0, None),)
-
-    def _has_complete_events(self) -> bool:
-        """Whether events have to be sorted: they may say that they began long before what stands before them."""
-        window = bytearray(_OVERLAP + _WINDOW)
-        at = n = 0
-        while got := self.source.read_into(at, memoryview(window)[n:]):
-            at += got
-            if _COMPLETE.search(window, 0, n + got):
-                return True
-            kept = window[max(0, n + got - _OVERLAP) : n + got]
-            n = len(kept)
-            window[:n] = kept
-        return False
 
     def feed(self, in_: Any, batch: Any, err: Any) -> int:
         batch.part = self._part
         r = self._r
         while (status := lib.fp_trace_feed(r, in_, batch, err)) == lib.FP_ASK:
             if r.asks == lib.FP_TRACE_WHO:
-                self._tell_who()
+                self._who.tell(r.who)
             elif r.asks == lib.FP_TRACE_NAME:
-                self._note_name()
+                self._who.note(r.who, r.event.text)
             elif r.asks == lib.FP_TRACE_SPILL:
                 self._spill()
             elif r.asks == lib.FP_TRACE_MERGE:
                 self._merge()
             else:
                 self._refill(r.hungry)
-        if self._new_names:
-            self._say_names()
+        self._who.say([self.model.parts[self._part]])
         return int(status)
-
-    # ---- processes and threads -----------------------------------------------
-
-    def _number(self, id_: Any, *scope: int) -> int:
-        """An id as the model holds it.  One that is a text or no 32-bit number gets a number that no other has."""
-        if id_.kind != lib.FP_TRACE_TEXT and 0 <= id_.number < _NO_ID:
-            return int(id_.number)
-        key = (*scope, int(id_.kind), int(id_.number), int(id_.string))
-        if key not in self._numbers:
-            self._free -= 1
-            self._numbers[key] = self._free
-        return self._numbers[key]
-
-    def _called(self, id_: Any) -> bytes | None:
-        """What an id is really, if the model cannot hold it."""
-        if id_.kind == lib.FP_TRACE_TEXT:
-            return self.model.string(id_.string)
-        return None if 0 <= id_.number < _NO_ID else b"%d" % id_.number
-
-    def _ids(self) -> tuple[int, int]:
-        pid = self._number(self._r.pid)
-        return pid, self._number(self._r.tid, pid)
-
-    def _tell_who(self) -> None:
-        if self._input is None:
-            self._input = self.model.input()
-        pid, tid = self._ids()
-        if (name := self._called(self._r.pid)) and pid not in self._processes:
-            self._processes[pid] = name
-        if (name := self._called(self._r.tid)) and (pid, tid) not in self._threads:
-            self._threads[pid, tid] = b"thread " + name
-        if lib.fp_trace_is(self._r, self.model.thread(pid, tid, self._input)):
-            raise MemoryError("no memory for the threads of a trace")
-        self._new_names = True
-
-    def _note_name(self) -> None:
-        pid, tid = self._ids()
-        text = self._r.event.text
-        name = bytes(ffi.buffer(text.p, text.n))
-        if self._r.meta == 1:
-            self._processes[pid] = name
-        else:
-            really = self._called(self._r.tid)
-            self._threads[pid, tid] = name + (b" (%s)" % really if really else b"")
-        self._r.noted = 1
-        self._new_names = True
-
-    def _say_names(self) -> None:
-        self._new_names = False
-        extra = self.model.parts[self._part].extra
-        if self._processes:
-            extra["process_names"] = [*self._processes.items()]
-        if self._threads:
-            extra.pop("thread_names", None)  # so that the order of keys is always the same
-            extra["thread_names"] = [(pid, tid, name) for (pid, tid), name in self._threads.items()]
 
     # ---- records, sorted -----------------------------------------------------
 
@@ -179,7 +111,15 @@ class TraceEventReader(Reader):
             (report.losses, "unreadable-rest", "ends of texts that could not be read", r.bad_end),
             (report.not_representable, "other-events", "counters, flows and other events", r.unsaid),
             (report.not_representable, "event-arguments", "events with arguments that are no numbers", r.other_args),
-            (report.not_representable, "trace-samples", "tables of samples or their stacks", r.samples),
+            (report.not_representable, "trace-samples", _SAMPLES, r.samples),
+            (report.not_representable, "call-stacks", "stacks that stand beside calls and events", r.stacks),
         ):
             counter.add(code, text, n)
         report.facts["events"] = int(r.events)
+
+
+def reader(source: Source, model: Model, options: Options, report: Report) -> Reader:
+    """The reader of a trace's calls; of its samples if the options ask for them, or if there is nothing else."""
+    source.spool()
+    samples = options[SAMPLES] or (not source.search(_CALLS, _LONGEST) and source.search(_SAMPLED, _LONGEST))
+    return (SamplesReader if samples else TraceEventReader)(source, model, options, report)

@@ -1,0 +1,144 @@
+#include "core/array.h"
+#include "trace_event/samples_private.h"
+
+uint32_t fp_samples_profile(struct fp_samples_read *r) {
+    const uint32_t key[3] = {r->event.process, r->event.id, 1}, row = fp_table_intern(&r->profile_keys, key);
+    if (row == FP_NO_ID || fp_array_zeroed(&r->profiles, &r->cap_profiles, (uint64_t)row + 1, sizeof *r->profiles))
+        return FP_NO_ID;
+    r->n_profiles = r->profile_keys.n - 1;
+    return row;
+}
+
+/* Makes room for a row of this part.  0, FP_FULL, FP_E_NOMEM. */
+static int room(struct fp_batch *out, uint32_t part, uint32_t n_values) {
+    if (out->n && (out->n == out->cap || out->part != part)) return FP_FULL;
+    out->part = part;
+    return out->n_values == n_values ? 0 : fp_batch_set_values(out, n_values);
+}
+
+static uint32_t add_row(struct fp_samples_read *r, struct fp_batch *out, uint32_t stack, uint32_t thread,
+                        int64_t time) {
+    const uint32_t i = out->n++;
+    out->stack[i] = stack;
+    out->thread[i] = thread;
+    out->label[i] = 0;
+    out->time[i] = time > 0 ? (uint64_t)time : 0;
+    r->rows++;
+    return i;
+}
+
+/* The sample of V8 that lasts ends `now`.  0, FP_FULL, FP_E_NOMEM. */
+static int end_sample(struct fp_samples_read *r, struct fp_samples_profile *p, int64_t now, struct fp_batch *out) {
+    if (!p->open) return 0;
+    const int status = room(out, r->part, 2);
+    if (status) return status;
+    const struct fp_samples_node *node = &r->nodes[p->node];
+    uint32_t stack = node->stack;
+    if (p->line && node->function) {
+        const uint32_t frame = fp_samples_frame(r->model, node->function, p->line);
+        stack = frame == FP_NO_ID ? FP_NO_ID : fp_model_stack(r->model, r->nodes[node->parent].stack, frame);
+        if (stack == FP_NO_ID) return FP_E_NOMEM;
+    }
+    const uint32_t i = add_row(r, out, stack, p->thread, p->shown);
+    out->values[i] = 1;
+    out->values[(size_t)out->cap + i] = now - p->shown;
+    p->open = 0;
+    return 0;
+}
+
+int fp_samples_of_columns(struct fp_samples_read *r, uint32_t profile, struct fp_batch *out, struct fp_err *err) {
+    const struct fp_samples_kept *c = r->columns;
+    struct fp_samples_profile *p = &r->profiles[profile];
+    if (c[FP_SAMPLES_NODES].total != c[FP_SAMPLES_DELTAS].total)
+        return fp_samples_broken(r, r->event.at, "a profile has more samples than timeDeltas, or fewer", NULL, err);
+    for (; r->pos < c[FP_SAMPLES_NODES].total; r->pos++) {
+        const uint32_t block = (uint32_t)(r->pos / FP_SAMPLES_KEPT), i = (uint32_t)(r->pos % FP_SAMPLES_KEPT);
+        if (r->written && r->loaded != block + 1) {
+            r->block = block;
+            r->loaded = block + 1;
+            r->asks = FP_SAMPLES_BLOCK;
+            return FP_ASK;
+        }
+        int64_t clock;
+        if (__builtin_add_overflow(p->clock, c[FP_SAMPLES_DELTAS].values[i], &clock) || clock < INT64_MIN / 2 ||
+            clock > INT64_MAX / 2)
+            return fp_fail(err, FP_E_OVERFLOW, r->event.at, "a sum of timeDeltas is beyond 146 years");
+        const int64_t now = clock > p->shown ? clock : p->shown;
+        const uint32_t node = fp_samples_node(r, profile, (uint32_t)c[FP_SAMPLES_NODES].values[i]);
+        if (!node && !r->lenient)
+            return fp_fail(err, FP_E_MALFORMED, r->event.at, "a sample is of a node that the profile does not have");
+        const int status = end_sample(r, p, now, out);
+        if (status == FP_E_NOMEM) return fp_no_memory(err);
+        if (status) return status;
+        r->backwards += clock < p->shown;
+        r->broken += !node;
+        p->clock = clock;
+        p->shown = now;
+        p->node = node;
+        p->line = i < c[FP_SAMPLES_LINES].n ? (uint32_t)c[FP_SAMPLES_LINES].values[i] : 0;
+        p->open = node > 0;
+    }
+    return FP_DONE;
+}
+
+int fp_samples_last(struct fp_samples_read *r, struct fp_batch *out, struct fp_err *err) {
+    for (; r->ending < r->profile_keys.n && r->ending < r->cap_profiles; r->ending++) {
+        struct fp_samples_profile *p = &r->profiles[r->ending];
+        const int status = end_sample(r, p, p->end > p->shown ? p->end : p->shown, out);
+        if (status == FP_E_NOMEM) return fp_no_memory(err);
+        if (status) return status;
+    }
+    return FP_DONE;
+}
+
+/* The value type of the event or sample at hand: how many stand before it.  FP_NO_ID when memory ran out. */
+static uint32_t type_of(struct fp_samples_read *r, int is_event) {
+    const int named = !is_event && r->name.n;
+    const uint32_t string = named ? fp_strings_intern(&r->model->strings, r->name.p, r->name.n)
+                                  : fp_strings_intern(&r->model->strings, "samples", 7);
+    const uint32_t key[2] = {string, 1}, row = string == FP_NO_ID ? FP_NO_ID : fp_table_intern(&r->types, key);
+    return row == FP_NO_ID ? FP_NO_ID : row - 1;
+}
+
+/* The stack of the event or sample at hand.  FP_DONE or an error. */
+static int stack_of(struct fp_samples_read *r, uint32_t *stack, struct fp_err *err) {
+    const struct fp_samples_event *e = &r->event;
+    struct fp_model *m = r->model;
+    *stack = e->stack;
+    if (e->has_sf) {
+        const uint32_t node = fp_samples_node(r, FP_SAMPLES_DICTIONARY, e->sf);
+        if (!node)
+            return fp_samples_broken(r, e->at, "a sample is of a frame that stackFrames does not have", NULL, err);
+        *stack = r->nodes[node].stack;
+    } else if (!*stack && e->ph && r->name.n) { /* all that the event says */
+        const uint32_t name = fp_strings_intern(&m->strings, r->name.p, r->name.n);
+        const uint32_t function = name == FP_NO_ID ? FP_NO_ID : fp_model_function(m, 0, 0, name, 0, 0);
+        const uint32_t frame = function == FP_NO_ID ? FP_NO_ID : fp_samples_frame(m, function, 0);
+        *stack = frame == FP_NO_ID ? FP_NO_ID : fp_model_stack(m, 0, frame);
+    }
+    return *stack == FP_NO_ID ? fp_no_memory(err) : FP_DONE;
+}
+
+int fp_samples_of_event(struct fp_samples_read *r, struct fp_batch *out, struct fp_err *err) {
+    const struct fp_samples_event *e = &r->event;
+    uint32_t thread = 0, stack;
+    const uint32_t type = type_of(r, e->ph != 0);
+    if (type == FP_NO_ID) return fp_no_memory(err);
+    if (!r->second || e->bad) return FP_DONE;
+    if (!e->has_ts) return fp_samples_broken(r, e->at, "a sample has no time", "\"ts\"", err);
+    if (e->weight < 0) return fp_samples_broken(r, e->at, "the weight of a sample is below 0", NULL, err);
+    int status = r->who.pid.kind || r->who.tid.kind ? fp_trace_thread_of(&r->who, &thread) : 0;
+    if (status == FP_ASK) r->asks = FP_SAMPLES_WHO;
+    if (status == FP_E_NOMEM) return fp_no_memory(err);
+    if (status) return status;
+    const uint64_t broken = r->broken;
+    status = stack_of(r, &stack, err);
+    if (status || r->broken != broken) return status;
+    const uint32_t n_values = r->types.n - 1;
+    status = room(out, r->named, n_values);
+    if (status == FP_E_NOMEM) return fp_no_memory(err);
+    if (status) return status;
+    const uint32_t i = add_row(r, out, stack, thread, e->ts);
+    for (uint32_t k = 0; k < n_values; k++) out->values[(size_t)k * out->cap + i] = k == type ? e->weight : 0;
+    return FP_DONE;
+}

@@ -1,0 +1,448 @@
+#include "trace_event/samples.h"
+
+#include <stdlib.h>
+
+#include "core/array.h"
+#include "trace_event/samples_private.h"
+
+/* What a level of the text is. */
+enum within {
+    NOTHING = 0,
+    TOP,
+    EVENTS,
+    EVENT,
+    ARGS,
+    DATA,
+    PROFILE,
+    NODES,
+    NODE,
+    CALL,
+    CHILDREN,
+    SAMPLES,
+    SAMPLE,
+    DELTAS,
+    LINES,
+    FRAMES,
+    FRAME,
+    STACK
+};
+
+/* Keys that mean something somewhere. */
+enum key {
+    NO_KEY = 0,
+    K_TRACE_EVENTS,
+    K_STACK_FRAMES,
+    K_SAMPLES,
+    K_NODES,
+    K_TIME_DELTAS,
+    K_LINES,
+    K_START,
+    K_END,
+    K_PH,
+    K_NAME,
+    K_TS,
+    K_PID,
+    K_TID,
+    K_ID,
+    K_SF,
+    K_STACK,
+    K_ARGS,
+    K_DATA,
+    K_CPU_PROFILE,
+    K_PARENT,
+    K_CALL_FRAME,
+    K_CHILDREN,
+    K_FUNCTION,
+    K_URL,
+    K_LINE,
+    K_CATEGORY,
+    K_WEIGHT,
+    ANY_KEY
+};
+
+static const char *const KEYS[] = {"",      "traceEvents", "stackFrames", "samples",   "nodes",    "timeDeltas",
+                                   "lines", "startTime",   "endTime",     "ph",        "name",     "ts",
+                                   "pid",   "tid",         "id",          "sf",        "stack",    "args",
+                                   "data",  "cpuProfile",  "parent",      "callFrame", "children", "functionName",
+                                   "url",   "lineNumber",  "category",    "weight"};
+
+/* An object or array under a key of another one, or among its elements (ANY_KEY). */
+static const struct {
+    uint8_t within, key, is_object, becomes;
+} LEVELS[] = {
+    {TOP, K_TRACE_EVENTS, 0, EVENTS},  {TOP, K_STACK_FRAMES, 1, FRAMES},
+    {TOP, K_SAMPLES, 0, SAMPLES},      {TOP, K_NODES, 0, NODES},
+    {TOP, K_TIME_DELTAS, 0, DELTAS},   {TOP, K_LINES, 0, LINES},
+    {EVENTS, ANY_KEY, 1, EVENT},       {EVENT, K_ARGS, 1, ARGS},
+    {EVENT, K_STACK, 0, STACK},        {ARGS, K_DATA, 1, DATA},
+    {DATA, K_CPU_PROFILE, 1, PROFILE}, {DATA, K_TIME_DELTAS, 0, DELTAS},
+    {DATA, K_LINES, 0, LINES},         {PROFILE, K_NODES, 0, NODES},
+    {PROFILE, K_SAMPLES, 0, SAMPLES},  {PROFILE, K_TIME_DELTAS, 0, DELTAS},
+    {PROFILE, K_LINES, 0, LINES},      {NODES, ANY_KEY, 1, NODE},
+    {NODE, K_CALL_FRAME, 1, CALL},     {NODE, K_CHILDREN, 0, CHILDREN},
+    {SAMPLES, ANY_KEY, 1, SAMPLE},     {FRAMES, ANY_KEY, 1, FRAME},
+};
+
+struct fp_samples_read *fp_samples_read_new(struct fp_model *model, int lenient) {
+    struct fp_samples_read *r = calloc(1, sizeof *r);
+    if (!r) return NULL;
+    r->model = model;
+    r->lenient = lenient;
+    int status = fp_trace_who_init(&r->who) | fp_strings_init(&r->ids) | fp_table_init(&r->types, 2) |
+                 fp_table_init(&r->node_keys, 2) | fp_table_init(&r->profile_keys, 3);
+    for (uint32_t i = 0; i < FP_SAMPLES_COLUMNS; i++) {
+        r->columns[i].values = malloc(FP_SAMPLES_KEPT * sizeof(int64_t));
+        status |= !r->columns[i].values;
+    }
+    if (!status) return r;
+    fp_samples_read_free(r);
+    return NULL;
+}
+
+void fp_samples_read_free(struct fp_samples_read *r) {
+    if (!r) return;
+    fp_trace_who_clear(&r->who);
+    fp_buf_free(&r->text);
+    fp_buf_free(&r->name);
+    fp_buf_free(&r->scratch);
+    for (uint32_t i = 0; i < FP_SAMPLES_COLUMNS; i++) free(r->columns[i].values);
+    fp_table_clear(&r->types);
+    fp_table_clear(&r->node_keys);
+    fp_table_clear(&r->profile_keys);
+    fp_strings_clear(&r->ids);
+    free(r->nodes);
+    free(r->profiles);
+    free(r->said);
+    free(r->chain);
+    free(r);
+}
+
+/* ---- where we are ---- */
+
+static uint8_t becomes(const struct fp_samples_read *r, uint8_t within, int is_object) {
+    if (!r->json.depth) return is_object ? TOP : EVENTS;
+    if (within == SAMPLES && r->json.depth != 2) return NOTHING; /* a profile's: no objects */
+    for (size_t i = 0; i < sizeof LEVELS / sizeof *LEVELS; i++)
+        if (LEVELS[i].within == within && LEVELS[i].is_object == is_object &&
+            (LEVELS[i].key == ANY_KEY || LEVELS[i].key == r->key))
+            return LEVELS[i].becomes;
+    return NOTHING;
+}
+
+static uint32_t key_of(const struct fp_json *j) {
+    for (uint32_t i = 1; i < sizeof KEYS / sizeof *KEYS; i++)
+        if (fp_json_is(j, KEYS[i])) return i;
+    return NO_KEY;
+}
+
+static void begin(struct fp_samples_read *r, const struct fp_in *in, uint8_t within) {
+    const uint64_t at = in->base + in->pos;
+    switch (within) {
+        case EVENT:
+        case SAMPLE:
+            r->event = (struct fp_samples_event){.at = at, .weight = 1};
+            r->who.pid = r->who.tid = (struct fp_trace_id){0};
+            r->who.noted = 0;
+            r->name.n = r->text.n = 0;
+            break;
+        case FRAME:
+        case NODE: {
+            const uint32_t id = within == FRAME ? r->frame.id : 0; /* the key was the id */
+            r->frame = (struct fp_samples_frame){.at = at, .id = id, .first_child = r->n_said};
+            break;
+        }
+        case CALL: r->frame.is_call = 1; break;
+        default: break;
+    }
+    if (within != EVENT) return;
+    r->n_said = r->written = r->loaded = 0;
+    r->pos = 0;
+    for (uint32_t i = 0; i < FP_SAMPLES_COLUMNS; i++) r->columns[i].n = 0, r->columns[i].total = 0;
+}
+
+/* ---- values ---- */
+
+static int take_text(struct fp_samples_read *r, struct fp_buf *to) {
+    size_t n;
+    if (r->json.token != FP_JSON_STRING) return 0;
+    const uint8_t *p = fp_json_plain(&r->json, &r->scratch, &n);
+    to->n = 0;
+    return !p || fp_buf_put(to, p, n) ? FP_E_NOMEM : 0;
+}
+
+static int take_string(struct fp_samples_read *r, struct fp_strings *strings, uint32_t *string) {
+    size_t n;
+    const uint8_t *p = r->json.token == FP_JSON_NUMBER ? r->json.text : fp_json_plain(&r->json, &r->scratch, &n);
+    if (r->json.token == FP_JSON_NUMBER) n = r->json.text_n;
+    *string = p ? fp_strings_intern(strings, p, n) : FP_NO_ID;
+    return *string == FP_NO_ID ? FP_E_NOMEM : 0;
+}
+
+/* An id: a number or a text, which mean the same. */
+static int take_id(struct fp_samples_read *r, uint32_t *id) {
+    return r->json.token == FP_JSON_WORD ? 0 : take_string(r, &r->ids, id);
+}
+
+static int take_name(struct fp_samples_read *r, uint32_t *name) {
+    return r->json.token == FP_JSON_STRING ? take_string(r, &r->model->strings, name) : 0;
+}
+
+/* Microseconds as nanoseconds, 146 years at most, so that differences fit. */
+static int take_time(struct fp_samples_read *r, int64_t *ns) {
+    const struct fp_json *j = &r->json;
+    if (j->token == FP_JSON_WORD) return FP_E_MALFORMED;
+    const int status = fp_json_number(j->text, j->text_n, 3, ns, NULL);
+    return status || (*ns < INT64_MAX / 2 && *ns > INT64_MIN / 2) ? status : FP_E_OVERFLOW;
+}
+
+static int take_weight(struct fp_samples_read *r) {
+    const struct fp_json *j = &r->json;
+    int rounded = 0;
+    if (j->token == FP_JSON_WORD) return 0;
+    const int status = fp_json_number(j->text, j->text_n, 0, &r->event.weight, &rounded);
+    r->rounded += rounded && r->second;
+    return status;
+}
+
+/* A line that is counted from `first`; 0: unknown. */
+static int take_line(struct fp_samples_read *r, int64_t first, int64_t *line) {
+    const struct fp_json *j = &r->json;
+    *line = 0;
+    if (j->token != FP_JSON_NUMBER || fp_json_number(j->text, j->text_n, 0, line, NULL)) return 0;
+    *line = *line >= first && *line < INT32_MAX ? *line - first + 1 : 0;
+    return 0;
+}
+
+/* An element of the columns.  0, FP_ASK or an error that is not yet described. */
+static int take_element(struct fp_samples_read *r, enum fp_samples_column which) {
+    struct fp_samples_kept *c = &r->columns[which];
+    uint32_t id = 0;
+    int64_t value = 0;
+    if (!r->second) return 0;
+    if (c->n == FP_SAMPLES_KEPT) {
+        r->hungry = which;
+        r->asks = FP_SAMPLES_SPILL;
+        return FP_ASK;
+    }
+    const int status = which == FP_SAMPLES_NODES    ? take_id(r, &id)
+                       : which == FP_SAMPLES_DELTAS ? take_time(r, &value)
+                                                    : take_line(r, 1, &value);
+    if (status == FP_E_NOMEM || (status && !r->lenient)) return status;
+    c->values[c->n++] = which == FP_SAMPLES_NODES ? id : status ? 0 : value;
+    c->total++;
+    return status;
+}
+
+/* The next frame of a stack that stands in its event. */
+static int take_frame(struct fp_samples_read *r) {
+    uint32_t name = 0;
+    if (!r->second || r->json.token != FP_JSON_STRING) return 0;
+    if (take_name(r, &name)) return FP_E_NOMEM;
+    const uint32_t function = fp_model_function(r->model, 0, 0, name, 0, 0);
+    const uint32_t frame = function == FP_NO_ID ? FP_NO_ID : fp_samples_frame(r->model, function, 0);
+    const uint32_t stack = frame == FP_NO_ID ? FP_NO_ID : fp_model_stack(r->model, r->event.stack, frame);
+    if (stack == FP_NO_ID) return FP_E_NOMEM;
+    r->event.stack = stack;
+    return 0;
+}
+
+static int take_of_event(struct fp_samples_read *r) {
+    struct fp_samples_event *e = &r->event;
+    const struct fp_json *j = &r->json;
+    switch (r->key) {
+        case K_PH:
+            if (j->token != FP_JSON_STRING || j->text_n != 1) return FP_E_MALFORMED;
+            e->ph = j->text[0];
+            return 0;
+        case K_NAME: return take_text(r, &r->name);
+        case K_TS: e->has_ts = 1; return take_time(r, &e->ts);
+        case K_PID:
+            if (take_id(r, &e->process)) return FP_E_NOMEM;
+            return fp_trace_take_id(&r->who.pid, j, &r->scratch, r->model);
+        case K_TID: return fp_trace_take_id(&r->who.tid, j, &r->scratch, r->model);
+        case K_ID: return take_id(r, &e->id);
+        case K_SF: e->has_sf = j->token != FP_JSON_WORD; return take_id(r, &e->sf);
+        case K_WEIGHT: return take_weight(r);
+        default: return 0;
+    }
+}
+
+static int take_of_frame(struct fp_samples_read *r, uint8_t within) {
+    struct fp_samples_frame *f = &r->frame;
+    int64_t line;
+    int status = 0;
+    if (within == CALL && r->key == K_FUNCTION) return take_name(r, &f->name);
+    if (within == CALL && r->key == K_URL) return take_name(r, &f->file);
+    if (within == CALL && r->key == K_LINE) {
+        status = take_line(r, 0, &line);
+        f->line = (uint32_t)line;
+    }
+    if (within == FRAME && r->key == K_NAME) return take_name(r, &f->name);
+    if (within == FRAME && r->key == K_CATEGORY) return take_name(r, &f->object);
+    if (within == NODE && r->key == K_ID) return take_id(r, &f->id);
+    if (within != CALL && r->key == K_PARENT) return take_id(r, &f->parent);
+    return status;
+}
+
+static int take_child(struct fp_samples_read *r) {
+    struct fp_samples_said child = {0};
+    if (take_id(r, &child.id) || fp_array_room(&r->said, &r->cap_said, (uint64_t)r->n_said + 1, sizeof *r->said))
+        return FP_E_NOMEM;
+    r->said[r->n_said++] = child;
+    return 0;
+}
+
+/* A text, number or word.  0, FP_ASK or an error that is not yet described. */
+static int take_value(struct fp_samples_read *r, uint8_t within) {
+    struct fp_samples_event *e = &r->event;
+    switch (within) {
+        case EVENT:
+        case SAMPLE: return take_of_event(r);
+        case ARGS: return r->key == K_NAME ? take_text(r, &r->text) : 0;
+        case TOP:
+        case DATA:
+        case PROFILE:
+            if (r->key == K_START) {
+                e->has_start = 1;
+                return take_time(r, &e->start);
+            }
+            return r->key == K_END ? take_time(r, &e->end) : 0;
+        case NODE:
+        case CALL:
+        case FRAME: return r->second ? 0 : take_of_frame(r, within);
+        case CHILDREN: return r->second ? 0 : take_child(r);
+        case SAMPLES: return take_element(r, FP_SAMPLES_NODES);
+        case DELTAS: return take_element(r, FP_SAMPLES_DELTAS);
+        case LINES: return take_element(r, FP_SAMPLES_LINES);
+        case STACK: return take_frame(r);
+        default: return 0;
+    }
+}
+
+/* ---- what ends ---- */
+
+static int is_named(const struct fp_samples_read *r, const char *name) {
+    return r->name.n == strlen(name) && !memcmp(r->name.p, name, r->name.n);
+}
+
+/* An event, or a whole .cpuprofile, that is of a profile of V8.  Chunks do not say whose it is: another thread writes
+ * them. */
+static int end_of_profile(struct fp_samples_read *r, int says_thread, struct fp_batch *out, struct fp_err *err) {
+    const struct fp_samples_event *e = &r->event;
+    const uint32_t row = fp_samples_profile(r);
+    if (row == FP_NO_ID) return fp_no_memory(err);
+    if (r->second) return fp_samples_of_columns(r, row, out, err);
+    struct fp_samples_profile *p = &r->profiles[row];
+    if (says_thread) {
+        const int status = fp_trace_thread_of(&r->who, &p->thread);
+        if (status == FP_ASK) r->asks = FP_SAMPLES_WHO;
+        if (status == FP_E_NOMEM) return fp_no_memory(err);
+        if (status) return status;
+    }
+    if (e->has_start)
+        p->start = e->start;
+    else if (says_thread)
+        p->start = e->ts;
+    if (e->end > 0) p->end = e->end;
+    return fp_samples_are_of(r, row) ? fp_no_memory(err) : FP_DONE;
+}
+
+static int end_of_event(struct fp_samples_read *r, struct fp_batch *out, struct fp_err *err) {
+    const struct fp_samples_event *e = &r->event;
+    if (e->ph == 'M') {
+        fp_trace_meta(&r->who, &r->name);
+        if (r->second || !r->who.meta || !r->text.n || r->who.noted) return FP_DONE;
+        r->asks = FP_SAMPLES_NAME;
+        return FP_ASK;
+    }
+    const int whole = is_named(r, "CpuProfile") || is_named(r, "Profile");
+    if ((e->ph == 'P' || e->ph == 'I') && (whole || is_named(r, "ProfileChunk")))
+        return end_of_profile(r, whole, out, err);
+    if (e->ph == 'P') return fp_samples_of_event(r, out, err);
+    r->others += e->keys && r->second;
+    return FP_DONE;
+}
+
+/* An object ends. */
+static int end(struct fp_samples_read *r, uint8_t within, struct fp_batch *out, struct fp_err *err) {
+    switch (within) {
+        case EVENT: return end_of_event(r, out, err);
+        case SAMPLE: return fp_samples_of_event(r, out, err);
+        case FRAME:
+        case NODE: return r->second ? FP_DONE : fp_samples_end_frame(r, within == FRAME, err);
+        case TOP:
+            if (!r->n_said && !r->columns[FP_SAMPLES_NODES].total) return FP_DONE;
+            return end_of_profile(r, 0, out, err);
+        default: return FP_DONE;
+    }
+}
+
+/* ---- the text ---- */
+
+static int token(struct fp_samples_read *r, struct fp_in *in, struct fp_batch *out, struct fp_err *err) {
+    struct fp_json *j = &r->json;
+    const uint8_t within = r->within[j->depth];
+    int status = FP_DONE;
+    if (!j->depth && j->token != FP_JSON_OBJECT && j->token != FP_JSON_ARRAY)
+        return fp_fail_text(err, FP_E_MALFORMED, in->base + in->pos, 0, "the JSON text", j->text, j->text_n,
+                            "an object or an array of events");
+    switch (j->token) {
+        case FP_JSON_KEY:
+            r->key = key_of(j);
+            r->event.keys += within == EVENT;
+            r->seen |= within == TOP && r->key >= K_TRACE_EVENTS && r->key <= K_NODES;
+            if (within == FRAMES && take_id(r, &r->frame.id)) return fp_no_memory(err);
+            break;
+        case FP_JSON_OBJECT:
+        case FP_JSON_ARRAY: {
+            const uint8_t next = becomes(r, within, j->token == FP_JSON_OBJECT);
+            r->within[j->depth + 1] = next;
+            r->seen |= !j->depth && next == EVENTS;
+            begin(r, in, next);
+            break;
+        }
+        case FP_JSON_OBJECT_END: status = end(r, within, out, err); break;
+        case FP_JSON_ARRAY_END: break;
+        default:
+            status = take_value(r, within);
+            if (status == FP_E_NOMEM) return fp_no_memory(err);
+            if (status < 0 && !r->lenient)
+                return fp_fail_text(err, status, in->base + in->pos, 0, "a value of an event or profile", j->text,
+                                    j->text_n,
+                                    within == EVENT && r->key == K_PH ? "one letter" : "a number within 64 bits");
+            if (status < 0) {
+                r->broken += (uint64_t)r->second;
+                r->event.bad = 1;
+                status = FP_DONE;
+            }
+    }
+    return status;
+}
+
+int fp_samples_feed(struct fp_samples_read *r, struct fp_in *in, struct fp_batch *out, struct fp_err *err) {
+    struct fp_json *j = &r->json;
+    while (!r->over) {
+        int status = fp_json_next(j, in, err);
+        if (status == FP_MORE) return status;
+        if (status == FP_E_TRUNCATED && j->depth == 1 && r->within[1] == EVENTS && fp_json_between(j)) {
+            r->open_end = 1; /* an array may lack its end */
+            r->over = 1;
+        } else if (status < 0 && r->lenient) {
+            r->bad_end = 1;
+            r->over = 1;
+        } else if (status < 0) {
+            return status;
+        } else if (j->token == FP_JSON_END) {
+            r->over = 1;
+            if (!r->seen && !r->lenient)
+                return fp_fail(err, FP_E_MALFORMED, 0, "the object has neither traceEvents, samples nor nodes");
+        } else {
+            status = token(r, in, out, err);
+            if (status) return status;
+            fp_json_take(j, in);
+        }
+    }
+    in->pos = in->n;
+    if (!in->eof) return FP_MORE;
+    return r->second ? fp_samples_last(r, out, err) : FP_DONE;
+}

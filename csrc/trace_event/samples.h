@@ -1,0 +1,129 @@
+/* trace_event/samples.h - samples of Chrome's traces and of V8's CPU profiles -> stacks rows.
+ *
+ *   {"traceEvents":[{"ph":"P","sf":7, ...}], "samples":[{"sf":7,"weight":2, ...}],          each says its stack
+ *    "stackFrames":{"5":{"name":"main"}, "7":{"name":"f","parent":5}}}
+ *   {"nodes":[{"id":1,"callFrame":{...},"children":[2]}, ...],"samples":[2,2],"timeDeltas":[9,5]}     a .cpuprofile
+ *   {"traceEvents":[{"name":"Profile","id":"0x1", ...}, {"name":"ProfileChunk","id":"0x1","args":{"data":{
+ *    "cpuProfile":{"nodes":[{"id":2,"parent":1, ...}],"samples":[2,2]},"timeDeltas":[9,5],"lines":[3,0]}}}]}
+ *
+ * The text is read twice, because frames may stand behind the samples: first the frames (nodes) and the threads of
+ * profiles, then the samples.  Frames of the dictionary and nodes of profiles are the same: something with a name and a
+ * parent, which becomes a stack.
+ *
+ * A sample of V8 lasts until the next one, so it becomes a row when the next one is met, or its profile ends.  The
+ * arrays of an event (node, time before it, line of each sample) stand one behind the other, in any order: they are
+ * kept until the event ends, in columns that the caller writes away when they are full.
+ *
+ * Memory: linear in frames, profiles and threads.
+ */
+#ifndef FP_TRACE_EVENT_SAMPLES_H
+#define FP_TRACE_EVENT_SAMPLES_H
+
+#include "core/batch.h"
+#include "trace_event/who.h"
+
+/* cffi-begin */
+
+enum { FP_SAMPLES_KEPT = 32768 }; /* of each column, before it is written away */
+
+/* What is to be done after FP_ASK, before the next call. */
+enum fp_samples_asks {
+    FP_SAMPLES_WHO = 1,   /* call fp_trace_is for r->who.pid, r->who.tid */
+    FP_SAMPLES_NAME = 2,  /* note that r->who.meta of r->who.pid, r->who.tid is r->text; set r->who.noted */
+    FP_SAMPLES_SPILL = 3, /* write columns[hungry] away and set its n to 0; if `written` is 0, after what was written
+                             for an earlier event is forgotten; add 1 to `written` */
+    FP_SAMPLES_BLOCK = 4  /* if `block` is 0, write the rest of all columns away; then fill each with what it has from
+                             block * FP_SAMPLES_KEPT on */
+};
+
+enum fp_samples_column { FP_SAMPLES_NODES = 0, FP_SAMPLES_DELTAS = 1, FP_SAMPLES_LINES = 2, FP_SAMPLES_COLUMNS = 3 };
+struct fp_samples_kept {
+    int64_t *values;
+    uint32_t n;     /* in memory */
+    uint64_t total; /* of the event */
+};
+
+/* A frame of the dictionary, or a node of a profile. */
+struct fp_samples_node {
+    uint64_t at;               /* where the file has it; 0: it is only referred to */
+    uint32_t parent, function; /* parent: a node, 0 = none.  function 0: the root of a profile, which is no frame */
+    uint32_t stack;            /* of the model */
+    uint32_t state;            /* 0: has no stack yet, 1: it is being made, 2: it has one */
+};
+
+/* A profile of V8. */
+struct fp_samples_profile {
+    uint32_t thread;           /* 0: unknown */
+    uint32_t node, line, open; /* of the sample that lasts; open: there is one */
+    int64_t start, end;        /* nanoseconds; end 0: unknown */
+    int64_t clock, shown;      /* the sum of times so far; the same, but never going back */
+};
+
+/* What was read of a node before its event's end says which profile it is of. */
+struct fp_samples_said {
+    uint64_t at;                   /* 0: only that it is a child of `parent` */
+    uint32_t id, parent, function; /* id and parent: strings of `ids`, 0 = none */
+};
+
+/* The event or sample at hand, or the .cpuprofile as a whole. */
+struct fp_samples_event {
+    uint64_t at;
+    int64_t ts, weight, start, end;             /* nanoseconds, but for the weight */
+    uint32_t id, process, sf;                   /* strings of `ids` */
+    uint32_t stack, keys;                       /* stack: of its "stack", of the model; keys: how many it has */
+    uint8_t ph, has_ts, has_start, has_sf, bad; /* bad: to be left out; counted */
+};
+
+/* The frame or node at hand. */
+struct fp_samples_frame {
+    uint64_t at;
+    uint32_t id, parent;                        /* strings of `ids` */
+    uint32_t name, file, object, line, is_call; /* strings of the model; is_call: it has a callFrame */
+    uint32_t first_child;                       /* in `said` */
+};
+
+struct fp_samples_read {
+    struct fp_model *model; /* borrowed */
+    int32_t lenient, second;
+    uint32_t asks, hungry, block, written;
+    struct fp_trace_who who;
+    struct fp_buf text; /* args.name */
+    struct fp_samples_kept columns[3];
+    struct fp_table types; /* names of samples that are not V8's: row i is value type i - 1 of part `named` */
+    uint32_t part, named;  /* parts of V8's samples and of others; set by the caller between the passes */
+    /* counted */
+    uint64_t rows, others, broken, bad_end, open_end, backwards, rounded;
+    uint32_t n_profiles; /* of V8 */
+
+    /* private from here on */
+    struct fp_json json;
+    int32_t over, seen;
+    uint8_t within[260]; /* by depth: what is open there */
+    uint32_t key;        /* the last one */
+    struct fp_samples_event event;
+    struct fp_samples_frame frame;
+    struct fp_buf name;    /* of the event or sample */
+    struct fp_strings ids; /* of frames, nodes, processes and profiles, as they stand in the file */
+    struct fp_table node_keys, profile_keys;
+    struct fp_samples_node *nodes;
+    struct fp_samples_profile *profiles;
+    struct fp_samples_said *said;
+    uint32_t *chain;
+    uint32_t cap_nodes, cap_profiles, n_said, cap_said, cap_chain, ending, loaded;
+    uint64_t pos; /* in the columns */
+    struct fp_buf scratch;
+};
+
+/* Borrows the model.  NULL when memory ran out.  Caller owns. */
+struct fp_samples_read *fp_samples_read_new(struct fp_model *model, int lenient);
+void fp_samples_read_free(struct fp_samples_read *r);
+
+/* Between the passes: frames become stacks.  FP_DONE or an error. */
+int fp_samples_again(struct fp_samples_read *r, struct fp_err *err);
+
+/* FP_MORE, FP_FULL, FP_ASK, FP_DONE or an error. */
+int fp_samples_feed(struct fp_samples_read *r, struct fp_in *in, struct fp_batch *out, struct fp_err *err);
+
+/* cffi-end */
+
+#endif

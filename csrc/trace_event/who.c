@@ -1,0 +1,56 @@
+#include "trace_event/who.h"
+
+#include <stdlib.h>
+
+#include "core/array.h"
+
+int fp_trace_who_init(struct fp_trace_who *w) {
+    return fp_table_init(&w->pairs, 6);
+}
+
+void fp_trace_who_clear(struct fp_trace_who *w) {
+    fp_table_clear(&w->pairs);
+    free(w->thread_of);
+}
+
+int fp_trace_take_id(struct fp_trace_id *id, const struct fp_json *j, struct fp_buf *scratch, struct fp_model *model) {
+    id->string = 0;
+    if (j->token == FP_JSON_WORD) return 0;
+    id->kind = FP_TRACE_NUMBER;
+    const int status = fp_json_number(j->text, j->text_n, 0, &id->number, NULL);
+    if (!status || j->token == FP_JSON_NUMBER) return status;
+    size_t n;
+    const uint8_t *p = fp_json_plain(j, scratch, &n);
+    if (!p) return FP_E_NOMEM;
+    id->kind = FP_TRACE_TEXT;
+    id->number = 0;
+    id->string = fp_strings_intern(&model->strings, p, n);
+    return id->string == FP_NO_ID ? FP_E_NOMEM : 0;
+}
+
+int fp_trace_thread_of(struct fp_trace_who *w, uint32_t *thread) {
+    const uint64_t pid = (uint64_t)w->pid.number, tid = (uint64_t)w->tid.number;
+    const uint32_t key[6] = {w->pid.kind | w->tid.kind << 2, w->pid.string ? w->pid.string : (uint32_t)pid,
+                             (uint32_t)(pid >> 32),          w->tid.string ? w->tid.string : (uint32_t)tid,
+                             (uint32_t)(tid >> 32),          1};
+    if (!w->last || memcmp(key, w->last_key, sizeof key)) {
+        const uint32_t pair = fp_table_intern(&w->pairs, key);
+        if (pair == FP_NO_ID || fp_array_zeroed(&w->thread_of, &w->cap_thread_of, (uint64_t)pair + 1, sizeof(uint32_t)))
+            return FP_E_NOMEM;
+        w->last = pair;
+        memcpy(w->last_key, key, sizeof key);
+    }
+    if (!w->thread_of[w->last]) return FP_ASK;
+    *thread = w->thread_of[w->last] - 1;
+    return 0;
+}
+
+void fp_trace_is(struct fp_trace_who *w, uint32_t thread) {
+    w->thread_of[w->last] = thread + 1;
+}
+
+void fp_trace_meta(struct fp_trace_who *w, const struct fp_buf *name) {
+    w->meta = name->n == 12 && !memcmp(name->p, "process_name", 12)  ? 1
+              : name->n == 11 && !memcmp(name->p, "thread_name", 11) ? 2
+                                                                     : 0;
+}

@@ -1,0 +1,51 @@
+/* trace_event/who.h - whose an event is: its process and thread, as the file says them and as the model has them.
+ *
+ * An id may be a number of any size, a text, or missing.  Who calls knows which thread of the model that is, and is
+ * asked once for each pair (FP_ASK; then fp_trace_is).
+ */
+#ifndef FP_TRACE_EVENT_WHO_H
+#define FP_TRACE_EVENT_WHO_H
+
+#include "core/buf.h"
+#include "core/json_lex.h"
+#include "core/model.h"
+
+/* cffi-begin */
+
+enum fp_trace_id_kind { FP_TRACE_NO_ID = 0, FP_TRACE_NUMBER = 1, FP_TRACE_TEXT = 2 };
+struct fp_trace_id {
+    uint32_t kind;   /* enum fp_trace_id_kind */
+    uint32_t string; /* of the model */
+    int64_t number;
+};
+
+struct fp_trace_who {
+    struct fp_trace_id pid, tid; /* of the event at hand */
+    uint32_t meta;               /* its name for the process: 1, the thread: 2, none: 0 */
+    int32_t noted;               /* that name was taken */
+    /* private from here on */
+    struct fp_table pairs; /* kinds and numbers of ids */
+    uint32_t *thread_of;   /* by row of `pairs`: thread + 1, 0 = not yet asked */
+    uint32_t cap_thread_of, last;
+    uint32_t last_key[6];
+};
+
+/* Says which thread of the model was asked for. */
+void fp_trace_is(struct fp_trace_who *w, uint32_t thread);
+
+/* cffi-end */
+
+/* 0 or FP_E_NOMEM. */
+int fp_trace_who_init(struct fp_trace_who *w);
+void fp_trace_who_clear(struct fp_trace_who *w);
+
+/* Takes an id from a text, number or word.  0, FP_E_MALFORMED, FP_E_OVERFLOW, FP_E_NOMEM. */
+int fp_trace_take_id(struct fp_trace_id *id, const struct fp_json *j, struct fp_buf *scratch, struct fp_model *model);
+
+/* The thread of the event at hand.  0, FP_ASK, FP_E_NOMEM. */
+int fp_trace_thread_of(struct fp_trace_who *w, uint32_t *thread);
+
+/* What an event of metadata with this name says: w->meta. */
+void fp_trace_meta(struct fp_trace_who *w, const struct fp_buf *name);
+
+#endif

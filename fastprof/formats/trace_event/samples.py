@@ -1,0 +1,115 @@
+"""Reads samples of Chrome's traces, and V8's CPU profiles (csrc/trace_event/samples.h)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from fastprof.core._c import ffi, lib
+from fastprof.core._typing import Any
+from fastprof.core.engine import Reader
+from fastprof.core.errors import FormatError, check
+from fastprof.core.model import MAX_VALUE_TYPES, Model, Part, ValueType
+from fastprof.core.options import LENIENT, Options
+from fastprof.core.owner import owned
+from fastprof.core.report import Report
+from fastprof.core.source import Source
+from fastprof.core.spill import Spilled
+from fastprof.formats.trace_event.who import Who
+
+_BLOCK = 8 * lib.FP_SAMPLES_KEPT  # bytes of a column
+
+
+class SamplesReader(Reader):
+    """Stacks with times.  Samples of V8 count 1 and last until the next one; others have a weight by their name."""
+
+    format = "trace-event"
+    view = "stacks"
+
+    def __init__(self, source: Source, model: Model, options: Options, report: Report) -> None:
+        super().__init__(source, model, options, report)
+        self._err = ffi.new("struct fp_err *")
+        self._who = Who(model)
+        self._parts: list[Part] = []
+        self._files: list[Spilled] = []  # of the columns of an event
+
+    def ranges(self) -> Iterable[tuple[int, int | None]]:
+        self.source.spool()  # there are two passes
+        new = lib.fp_samples_read_new(self.model.c, self.options[LENIENT])
+        self._r = owned(new, lib.fp_samples_read_free, "the reader of samples")
+        yield 0, None
+        self._plan()
+        check(lib.fp_samples_again(self._r, self._err), self._err, self.source.name, self.format)
+        yield 0, None
+
+    def _plan(self) -> None:
+        """What samples are worth."""
+        r, model = self._r, self.model
+        names = [model.string(r.types.words[2 * i]).decode("utf-8", "replace") for i in range(1, r.types.n)]
+        if len(names) > MAX_VALUE_TYPES:
+            detail = f"samples have {len(names):,} names, expected up to {MAX_VALUE_TYPES:,}"
+            raise FormatError(self.source.name, self.format, detail)
+        if r.n_profiles or not names:
+            r.part = self._add([ValueType("samples", "count"), ValueType("time", "nanoseconds")])
+        if names:
+            r.named = self._add([ValueType(name, "count") for name in names])
+        self._who.say(self._parts)
+
+    def _add(self, types: list[ValueType]) -> int:
+        self._parts.append(Part(value_types=types))
+        return self.model.add_part(self._parts[-1])
+
+    def feed(self, in_: Any, batch: Any, err: Any) -> int:
+        r = self._r
+        while (status := lib.fp_samples_feed(r, in_, batch, err)) == lib.FP_ASK:
+            if r.asks == lib.FP_SAMPLES_WHO:
+                self._who.tell(r.who)
+            elif r.asks == lib.FP_SAMPLES_NAME:
+                self._who.note(r.who, r.text)
+            elif r.asks == lib.FP_SAMPLES_SPILL:
+                self._spill(r.hungry)
+            else:
+                self._refill()
+        if self._parts:
+            self._who.say(self._parts)
+        return int(status)
+
+    def _spill(self, column: int) -> None:
+        r = self._r
+        if not r.written:
+            self._files = [Spilled() for _ in range(lib.FP_SAMPLES_COLUMNS)]
+        self._append(column)
+        r.written += 1
+
+    def _append(self, column: int) -> None:
+        kept = self._r.columns[column]
+        self._files[column].append(memoryview(ffi.buffer(kept.values, 8 * kept.n)))
+        kept.n = 0
+
+    def _refill(self) -> None:
+        r = self._r
+        for column, file in enumerate(self._files):
+            if r.block == 0:
+                self._append(column)
+            n = max(0, min(_BLOCK, file.nbytes - r.block * _BLOCK))
+            if n:
+                file.read(r.block * _BLOCK, memoryview(ffi.buffer(r.columns[column].values, n)))
+            r.columns[column].n = n // 8
+
+    def finish(self) -> None:
+        r, report = self._r, self.report
+        for counter, code, text, n in (
+            (report.repairs, "open-end", "arrays without an end", r.open_end),
+            (report.repairs, "backward-samples", "samples before the one before, taken to be at its time", r.backwards),
+            (report.losses, "unreadable-samples", "samples and frames that could not be understood", r.broken),
+            (report.losses, "unreadable-rest", "ends of texts that could not be read", r.bad_end),
+            (report.not_representable, "beside-samples", "calls and other events beside samples", r.others),
+            (report.not_representable, "rounded-weights", "weights with a fraction, rounded", r.rounded),
+        ):
+            counter.add(code, text, n)
+        report.facts["samples"] = int(r.rows)
+
+
+class CpuProfileReader(SamplesReader):
+    """The same, of a file that is one profile of V8."""
+
+    format = "cpuprofile"

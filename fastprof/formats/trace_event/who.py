@@ -1,0 +1,80 @@
+"""Processes and threads of Chrome's JSON, as the model has them (csrc/trace_event/who.h)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from fastprof.core._c import ffi, lib
+from fastprof.core._typing import Any
+from fastprof.core.model import Model, Part
+
+_NO_ID = (1 << 32) - 1
+
+
+class Who:
+    """Ids of an input.  What is asked for is a struct fp_trace_who."""
+
+    def __init__(self, model: Model) -> None:
+        self._model = model
+        self._input: int | None = None  # its number in the model
+        self._processes: dict[int, bytes] = {}
+        self._threads: dict[tuple[int, int], bytes] = {}
+        self._new_names = False
+        self._numbers: dict[tuple[Any, ...], int] = {}  # of ids that are no 32-bit numbers, ours
+        self._free = _NO_ID
+
+    def _number(self, id_: Any, *scope: int) -> int:
+        """An id as the model holds it.  One that is a text or no 32-bit number gets a number that no other has."""
+        if id_.kind != lib.FP_TRACE_TEXT and 0 <= id_.number < _NO_ID:
+            return int(id_.number)
+        key = (*scope, int(id_.kind), int(id_.number), int(id_.string))
+        if key not in self._numbers:
+            self._free -= 1
+            self._numbers[key] = self._free
+        return self._numbers[key]
+
+    def _called(self, id_: Any) -> bytes | None:
+        """What an id is really, if the model cannot hold it."""
+        if id_.kind == lib.FP_TRACE_TEXT:
+            return self._model.string(id_.string)
+        return None if 0 <= id_.number < _NO_ID else b"%d" % id_.number
+
+    def _ids(self, who: Any) -> tuple[int, int]:
+        pid = self._number(who.pid)
+        return pid, self._number(who.tid, pid)
+
+    def tell(self, who: Any) -> None:
+        """Say which thread that is."""
+        if self._input is None:
+            self._input = self._model.input()
+        pid, tid = self._ids(who)
+        if (name := self._called(who.pid)) and pid not in self._processes:
+            self._processes[pid] = name
+        if (name := self._called(who.tid)) and (pid, tid) not in self._threads:
+            self._threads[pid, tid] = b"thread " + name
+        lib.fp_trace_is(ffi.addressof(who), self._model.thread(pid, tid, self._input))
+        self._new_names = True
+
+    def note(self, who: Any, text: Any) -> None:
+        """Take the name that an event of metadata gives."""
+        pid, tid = self._ids(who)
+        name = bytes(ffi.buffer(text.p, text.n))
+        if who.meta == 1:
+            self._processes[pid] = name
+        else:
+            really = self._called(who.tid)
+            self._threads[pid, tid] = name + (b" (%s)" % really if really else b"")
+        who.noted = 1
+        self._new_names = True
+
+    def say(self, parts: Iterable[Part]) -> None:
+        """Put the names that are new into the parts."""
+        if not self._new_names:
+            return
+        self._new_names = False
+        for part in parts:
+            if self._processes:
+                part.extra["process_names"] = [*self._processes.items()]
+            if self._threads:
+                part.extra.pop("thread_names", None)  # so that the order of keys is always the same
+                part.extra["thread_names"] = [(pid, tid, name) for (pid, tid), name in self._threads.items()]
