@@ -8,7 +8,7 @@ import sys
 from collections.abc import Sequence
 
 from fastprof.cli.arguments import add_input_arguments, add_options, add_report_arguments, given_options
-from fastprof.cli.messages import Progress, exit_code, say_report
+from fastprof.cli.messages import Progress, exit_code, say_beside
 from fastprof.cli.parser import Parser
 from fastprof.cli.text import Scale, Screen, percent, print_table
 from fastprof.core._typing import Any
@@ -50,8 +50,8 @@ def run(args: argparse.Namespace) -> int:
         print(json.dumps(_as_dict(found), default=str))
         return exit_code(found.report)
     _Page(found).print()
-    if found.report.warnings and not args.quiet:
-        say_report(found.report, shown(args.input))
+    if not args.quiet:
+        say_beside(found.report, shown(args.input))
     return exit_code(found.report)
 
 

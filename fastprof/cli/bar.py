@@ -9,6 +9,7 @@ from fastprof.cli import say_raw
 from fastprof.core.errors import printable
 
 _EVERY = 0.1  # seconds, at least, between two drawings
+_FIRST = 0.5  # seconds before the first one: what is done sooner needs no bar
 _WIDTH = 20  # of the bar itself
 
 
@@ -23,18 +24,18 @@ class Bar:
         self.total, self._label, self._unit = total, printable(label), unit
         self._done, self._note = 0, ""
         self._begun = time.monotonic()
-        self._drawn = -_EVERY
-        self._draw(self._begun)
+        self._next = self._begun + _FIRST
+        self._is_there = False
 
     def move(self, done: int, note: str = "") -> None:
         """So many are done; `note` stands behind the figures."""
         self._done, self._note = max(0, min(done, self.total)), note
         now = time.monotonic()
-        if now - self._drawn >= _EVERY:
+        if now >= self._next:
             self._draw(now)
 
     def _draw(self, now: float) -> None:
-        self._drawn = now
+        self._next = now + _EVERY
         share, seconds = self._done / max(self.total, 1), now - self._begun
         speed = self._done / seconds if seconds > 0 else 0.0
         full = int(share * _WIDTH)
@@ -48,17 +49,20 @@ class Bar:
             text += f", {minutes}:{left:02} left"
         text += f", {self._note}" * bool(self._note)
         self._write(text[: _columns() - 1])
+        self._is_there = True
 
     def _write(self, text: str) -> None:
         say_raw(f"\r{text}\x1b[K")
 
     def clear(self) -> None:
         """Make room for another line; the next `move` draws again."""
-        self._write("")
-        self._drawn = -_EVERY
+        if self._is_there:
+            self._write("")
+            self._is_there = False
+            self._next = 0.0
 
     def close(self) -> None:
-        self._write("")
+        self.clear()
 
 
 def _columns() -> int:

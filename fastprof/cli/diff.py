@@ -13,9 +13,9 @@ from fastprof.cli.arguments import (
     given_options,
     heading_of,
 )
-from fastprof.cli.messages import Progress, exit_code, say_report, tell
+from fastprof.cli.messages import Progress, exit_code, say_beside, tell
 from fastprof.cli.parser import Parser
-from fastprof.cli.text import Scale, Screen, print_table
+from fastprof.cli.text import UNITS, Scale, Screen, print_table
 from fastprof.core._typing import Any
 from fastprof.core.errors import UsageError
 from fastprof.core.remote import shown
@@ -85,8 +85,8 @@ def run(args: argparse.Namespace) -> int:
         code = tell(args, report, f"{_summary(found)} -> {target} ({report.facts['output bytes']:,} bytes)")
     else:
         {"json": _print_json, "csv": _print_csv, "": _print_text}["json" * args.json + "csv" * args.csv](found)
-        if not args.quiet and not args.json and (report.losses or report.warnings):
-            say_report(report, f"{found.old} and {found.new}")
+        if not args.quiet and not args.json:
+            say_beside(report, f"{found.old} and {found.new}")
         code = exit_code(report)
     if args.fail_over is None or not (grown := found.grown(args.fail_over)):
         return code
@@ -150,12 +150,17 @@ def _print_text(found: Difference) -> None:
     for value in found.values:
         scale = Scale.of(max(abs(value.old), abs(value.new)), value.unit)
         difference = f"{'+' * (value.new > value.old)}{scale(value.new - value.old)}"
-        name = scale.title(value.name)
+        name = scale.title(_name_of(value))
         totals.append((name, scale(value.old), scale(value.new), difference, _percent_of(value.old, value.new)))
     print_table(totals, right=(1, 2, 3, 4), narrow=(0,), screen=screen)
     if found.rows and found.n_changed:
         print()
         _print_rows(found, screen)
+
+
+def _name_of(value: Value) -> str:
+    """A value type that is called like its unit needs no other name."""
+    return "" if value.name in UNITS else value.name
 
 
 def _print_rows(found: Difference, screen: Screen) -> None:
@@ -172,7 +177,7 @@ def _print_rows(found: Difference, screen: Screen) -> None:
         )
         for row in rows
     ]
-    head = (scale.title(f"{value.name} old"), "new", "difference", "%")
+    head = (scale.title(f"{_name_of(value)} old".strip()), "new", "difference", "%")
     names = _names(found.by, rows)
     table: list[tuple[object, ...]] = [(*head, *(title for title, _ in names))]
     table += [(*line, *cells) for line, *cells in zip(figures, *(column for _, column in names), strict=True)]
@@ -193,4 +198,4 @@ def _names(by: str, rows: list[Change]) -> list[tuple[str, list[str]]]:
         places = [f"{row.file or '???'}:{row.line}" if by == "line" else row.file for row in rows]
         columns = [("function", called), ("line" if by == "line" else "file", places)]
     columns.append(("object", [row.object for row in rows]))
-    return [(title, cells) for title, cells in columns if any(cells)]
+    return [(title, cells) for title, cells in columns if not {*cells} <= {"", "???"}]

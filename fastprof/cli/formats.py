@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import argparse
 import json
+import sys
 
 from fastprof import formats
 from fastprof.cli.parser import Parser
-from fastprof.cli.text import print_table
+from fastprof.cli.text import Screen, print_table
 
 DESCRIPTION = """\
 List the formats: name (for --from and --to), view, whether
@@ -46,5 +47,5 @@ def run(args: argparse.Namespace) -> int:
         names = [*f.suffixes, *(p + "*" for p in f.prefixes)]
         views = f"{f.view}, {f.also}" if f.also else f.view
         rows.append((f.name, views, "yes" if f.reader else "-", "yes" if f.writer else "-", " ".join(names), f.title))
-    print_table(rows)
+    print_table(rows, optional=(5,), screen=Screen.of(sys.stdout))
     return 0

@@ -58,7 +58,23 @@ class Steps:
 
 def say_report(report: Report, headline: str) -> None:
     """The report for a person, on standard error."""
-    parts = [headline]
+    say("; ".join([headline, *_counts(report)]))
+    for warning in report.warnings:
+        say(f"warning: {warning}")
+
+
+def say_beside(report: Report, inputs: str) -> None:
+    """Beside a table on standard output: what happened to the inputs, if there was a loss or a warning."""
+    if not (report.losses or report.warnings):
+        return
+    if counts := _counts(report):
+        say(f"{inputs}: {'; '.join(counts)}")
+    for warning in report.warnings:
+        say(f"warning: {warning}")
+
+
+def _counts(report: Report) -> list[str]:
+    parts = []
     counts_of = (
         ("repairs", report.repairs),
         ("losses", report.losses),
@@ -68,9 +84,7 @@ def say_report(report: Report, headline: str) -> None:
     for title, counts in counts_of:
         if counts:
             parts.append(f"{title}: " + ", ".join(f"{n:,} {name}" for name, n in sorted(counts.items())))
-    say("; ".join(parts))
-    for warning in report.warnings:
-        say(f"warning: {warning}")
+    return parts
 
 
 def report_json(report: Report) -> str:
@@ -91,7 +105,9 @@ def tell(args: argparse.Namespace, report: Report, headline: str) -> int:
 
 def tell_written(args: argparse.Namespace, report: Report) -> int:
     """As `tell`, of one output."""
-    rows = ", ".join(f"{n:,} {name}" for name, n in report.rows.items())
+    # what was summed up is often just what was written
+    twice = "summed up" if report.rows.get("summed up") == report.rows.get("rows written") else None
+    rows = ", ".join(f"{n:,} {name}" for name, n in report.rows.items() if name != twice)
     target = "standard output" if args.output == "-" else shown(args.output)
     files = report.facts.get("files", [])
     if files:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import shlex
+import sys
 
 from fastprof.cli.arguments import (
     add_input_arguments,
@@ -14,6 +15,7 @@ from fastprof.cli.arguments import (
 )
 from fastprof.cli.messages import Progress, tell_written
 from fastprof.cli.parser import Parser
+from fastprof.core.errors import UsageError
 from fastprof.core.remote import shown
 from fastprof.verbs.report import options, report
 
@@ -43,6 +45,8 @@ def add_arguments(parser: Parser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
+    if args.output == "-" and sys.stdout.isatty():
+        raise UsageError("the page is not for a terminal: -o names a file, `fastprof view` opens a browser")
     command = shlex.join(["fastprof", *map(shown, args.words)])
     given = given_options(args, options())
     said = report(args.inputs, args.output, from_=args.from_, progress=Progress(args.quiet), command=command, **given)

@@ -8,7 +8,7 @@ import gc
 import sys
 
 from fastprof.cli.arguments import add_input_arguments, add_options, given_options, heading_of
-from fastprof.cli.messages import exit_code, say_report
+from fastprof.cli.messages import exit_code, say_beside
 from fastprof.cli.parser import Parser
 from fastprof.cli.text import print_table
 from fastprof.core._typing import Any
@@ -53,8 +53,8 @@ def run(args: argparse.Namespace) -> int:
             rows += (tuple("NULL" if cell is None else cell for cell in row) for row in answer.rows())
             print_table(rows, right=[i for i, numeric in enumerate(answer.numeric) if numeric])
         report = answer.report
-    if not args.quiet and (report.warnings or report.losses):
-        say_report(report, ", ".join(args.input))
+    if not args.quiet:
+        say_beside(report, ", ".join(args.input))
     return exit_code(report)
 
 

@@ -22,7 +22,8 @@ from fastprof.core._typing import IO, NamedTuple
 from fastprof.core.errors import printable
 
 _COLOURS = ((0.10, "1;31"), (0.01, "33"))  # from this share of the total on: bold red, yellow
-_NARROWEST = 16  # what `narrow` columns keep on a terminal that is too small
+# What `narrow` columns keep on a terminal that is too small: all but the last one, it, and it when all else is done.
+_NARROW, _NARROW_LAST, _NARROWEST = 12, 24, 16
 
 
 def terminal_width() -> int | None:
@@ -107,7 +108,7 @@ class Scale(NamedTuple):
 
     def title(self, name: str) -> str:
         """The heading of the column: "self ms"."""
-        return f"{name} {self.unit}".rstrip()
+        return f"{name} {self.unit}".strip()
 
 
 def percent(value: float, total: float = 1) -> str:
@@ -132,23 +133,24 @@ def print_table(
     right: Sequence[int] = (),
     *,
     narrow: Sequence[int] = (),
+    optional: Sequence[int] = (),
     shares: Sequence[float | None] = (),
     screen: Screen = PIPE,
 ) -> None:
     """Print columns as wide as their longest cells, those in `right` aligned to the right; numbers as 1,234,567.
 
-    Columns in `narrow` lose the middle of their cells if the table is wider than the screen, the widest column first.
+    Columns in `narrow` lose the middle of their cells if the table is wider than the screen, the widest column first;
+    the last of them keeps most.  Then those in `optional` are left out, one after the other, until the rest fits.
     A row is painted by its share in `shares`, which may be shorter than `rows`.
     """
     cells = [[_shown(cell) for cell in row] for row in rows]
     widths = [max(map(_wide, column)) for column in zip(*cells, strict=True)]
-    if screen.width is not None:
-        _fit(widths, narrow, screen.width)
+    shown = dict(enumerate(widths)) if screen.width is None else _fit(widths, narrow, optional, screen.width)
     lines = []
     for number, row in enumerate(cells):
         aligned = []
-        for i, (cell, width) in enumerate(zip(row, widths, strict=True)):
-            text = cut(cell, width)
+        for i, width in shown.items():
+            text = cut(row[i], width)
             blanks = " " * (width - _wide(text))
             aligned.append(blanks + text if i in right else text + blanks)
         share = shares[number] if number < len(shares) else None
@@ -156,15 +158,32 @@ def print_table(
     sys.stdout.write("".join(lines))
 
 
-def _fit(widths: list[int], narrow: Sequence[int], screen: int) -> None:
-    """Make the columns in `narrow` smaller until the table fits, or they are as narrow as they may be."""
-    too_wide = sum(widths) + 2 * (len(widths) - 1) - screen
-    while too_wide > 0:
-        widest = max(narrow, key=lambda i: widths[i], default=None)
-        if widest is None or widths[widest] <= _NARROWEST:
-            return
-        widths[widest] -= 1
-        too_wide -= 1
+def _fit(widths: Sequence[int], narrow: Sequence[int], optional: Sequence[int], screen: int) -> dict[int, int]:
+    """Which columns are shown, and how wide: those in `narrow` are made smaller until the table fits."""
+    left = dict(enumerate(widths))
+    least = dict.fromkeys(narrow, _NARROW) | dict.fromkeys(narrow[-1:], _NARROW_LAST)
+    for column in optional:
+        if _missing(_shrunk(left, least, screen), screen) <= 0:
+            break
+        del left[column]
+    fitted = _shrunk(left, least, screen)
+    return fitted if _missing(fitted, screen) <= 0 else _shrunk(left, dict.fromkeys(narrow, _NARROWEST), screen)
+
+
+def _shrunk(widths: dict[int, int], least: dict[int, int], screen: int) -> dict[int, int]:
+    """The widest columns made smaller, down to `least`, as long as the table is wider than the screen."""
+    widths = dict(widths)
+    for _ in range(_missing(widths, screen)):
+        wide = [column for column, width in widths.items() if width > least.get(column, width)]
+        if not wide:
+            break
+        widths[max(wide, key=widths.__getitem__)] -= 1
+    return widths
+
+
+def _missing(widths: dict[int, int], screen: int) -> int:
+    """How many columns the screen is too narrow for a table."""
+    return sum(widths.values()) + 2 * (len(widths) - 1) - screen
 
 
 def _wide(text: str) -> int:

@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from fastprof.cli.arguments import add_input_arguments, add_options, add_report_arguments, given_options, heading_of
-from fastprof.cli.messages import Progress, exit_code, say_report
+from fastprof.cli.messages import Progress, exit_code, say_beside
 from fastprof.cli.parser import Parser
 from fastprof.cli.text import UNITS, Scale, Screen, percent, print_table
 from fastprof.core._typing import Any
@@ -53,8 +53,8 @@ def run(args: argparse.Namespace) -> int:
     else:
         _print_text(found, tree="tree" in given)
     report = found.report
-    if not args.quiet and not args.json and (report.losses or report.warnings):
-        say_report(report, shown(args.inputs[0]) if len(args.inputs) == 1 else f"{len(args.inputs)} inputs")
+    if not args.quiet and not args.json:
+        say_beside(report, shown(args.inputs[0]) if len(args.inputs) == 1 else f"{len(args.inputs)} inputs")
     return exit_code(report)
 
 
@@ -119,6 +119,7 @@ def _print_rows(found: Top) -> None:
         zip(*([title, *cells] for title, cells in columns), strict=True),
         right=right,
         narrow=range(len(right), len(columns)),
+        optional=[i for title in ("sum %", "object") for i, (name, _) in enumerate(columns) if name == title],
         shares=[None, *(row.self_share for row in rows)],
         screen=Screen.of(sys.stdout),
     )
@@ -172,7 +173,8 @@ def _print_tree(found: Top) -> None:
             add("  >", call, "", call.cost)
     head = (own.title("self"), total.title("inclusive"), "incl. %", "calls", "object", "function")
     table = [(*row[:4], name, row[4]) for row, name in zip(rows, _short(objects), strict=True)]
-    print_table([head, *table], right=range(4), narrow=(4, 5), shares=shares, screen=Screen.of(sys.stdout))
+    screen = Screen.of(sys.stdout)
+    print_table([head, *table], right=range(4), narrow=(4, 5), optional=(4,), shares=shares, screen=screen)
     print()
 
 

@@ -7,7 +7,7 @@ import os
 import sys
 
 from fastprof.core._typing import IO, TYPE_CHECKING, Any
-from fastprof.core.errors import FastprofError, FileError
+from fastprof.core.errors import FastprofError, FileError, UsageError
 from fastprof.core.remote import Upload, is_url
 from fastprof.core.streams import check_binary, compression_of_name, name_of, standard_stream, temporary_file
 
@@ -109,6 +109,7 @@ class Sink:
         self._raw: Any
         compression = ""
         self._name = "<stdout>"
+        self._is_terminal = False
         self._is_mine = isinstance(path, (str, os.PathLike))
         if not isinstance(path, (str, os.PathLike)):
             check_binary(path, lambda: path.write(b""), "write")
@@ -116,6 +117,7 @@ class Sink:
             self._name = name_of(path)
         elif path == "-":
             self._raw = standard_stream(sys.stdout, "<stdout>", "wb")
+            self._is_terminal = os.isatty(self._raw.fileno())
         elif is_url(path):
             self._upload = self._raw = Upload(str(path))
             self.path = self._name = self._upload.name
@@ -194,6 +196,8 @@ class Sink:
     def write(self, data: bytes | bytearray | memoryview) -> None:
         """Write all of `data`.  Errors: FastprofError; BrokenPipeError when the reader left."""
         view = memoryview(data)
+        if self._is_terminal and not self.written and min(view[:64], default=32) < 9:
+            raise UsageError("what is not text is not written to a terminal: -o names a file")
         self.written += len(view)
         if self.is_over:
             return

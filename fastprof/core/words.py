@@ -19,6 +19,7 @@ from fastprof.core._typing import Any
 ARGUMENTS = {
     "--from": "from_=",
     "--to": "to=",
+    "-o": "output=",
     "--name": "name=",
     "--skip-existing": "skip_existing=True",
     "--replace": "replace=True",

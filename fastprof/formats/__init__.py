@@ -33,6 +33,19 @@ ROOMS = (
 )
 
 
+# What people call some formats, by the tools that read or write them.
+_CALLED = {
+    "kcachegrind": "callgrind",
+    "qcachegrind": "callgrind",
+    "xdebug": "callgrind",
+    "collapsed": "folded",
+    "flamegraph": "folded",
+    "proto": "pprof",
+    "chrome": "trace-event",
+    "fpa": "archive",
+}
+
+
 @cache
 def _by_name() -> dict[str, Format]:
     found: dict[str, Format] = {}
@@ -46,7 +59,9 @@ def _by_name() -> dict[str, Format]:
 def get(name: str) -> Format:
     """The format called `name`.  Errors: UsageError, with the names there are."""
     if name not in _by_name():
-        raise UsageError(f"unknown format {name!r}; known are: {', '.join(_by_name())}")
+        meant = _CALLED.get(name.lower(), name.lower())
+        hint = f", {meant} is" if meant in _by_name() else ""
+        raise UsageError(f"{name!r} is no format{hint}; there are {', '.join(_by_name())}")
     return _by_name()[name]
 
 
@@ -97,4 +112,9 @@ def for_output(path: str) -> Format:
             for candidate in candidates:
                 if any(candidate.endswith(s) for s in f.suffixes) or any(candidate.startswith(p) for p in f.prefixes):
                     return f
-    raise UsageError(f"{path}: the suffix names no format to write; use --to, see `fastprof formats`")
+    suffix = os.path.splitext(plain)[1]
+    alike = [f"{s} ({f.name})" for f in formats() if f.writer for s in f.suffixes if suffix and s.endswith(suffix)]
+    if suffix in (".html", ".svg"):
+        alike = ["`fastprof report` makes a page with a flame graph"]
+    hint = f"; {', '.join(alike)}" if alike else ""
+    raise UsageError(f"{path}: the suffix names no format to write{hint}; use --to, see `fastprof formats`")

@@ -147,7 +147,7 @@ def _most_rows(input_: Input) -> int | None:
 def target_of(output: Any, to: str | None) -> Format:
     """The format to write.  Errors: UsageError."""
     if to is None and output == "-":
-        raise UsageError("writing to standard output needs --to=FORMAT, see `fastprof formats`")
+        raise UsageError("writing to standard output needs --to=FORMAT, see `fastprof formats`; -o names a file")
     if to is None and not isinstance(output, str):
         raise UsageError(f"{name_of(output)}: writing to a file object needs `to`, see `fastprof formats`")
     target = formats.get(to) if to else formats.for_output(output)

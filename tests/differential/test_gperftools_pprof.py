@@ -84,9 +84,7 @@ def convert(path: Path, to: Path, options: Options | None = None) -> Path:
     return to
 
 
-def sums(
-    samples: Counter[tuple[object, ...]], change: Callable[[Stack], Stack | None]
-) -> Counter[tuple[object, ...]]:
+def sums(samples: Counter[tuple[object, ...]], change: Callable[[Stack], Stack | None]) -> Counter[tuple[object, ...]]:
     total: Counter[tuple[object, ...]] = Counter()
     for (stack, labels, k), n in samples.items():
         if (changed := change(cast(Stack, stack))) is not None:

@@ -265,6 +265,16 @@ def test_a_phone_has_room_for_everything(folded: Path) -> None:
         assert i == j or apart
 
 
+@pytest.mark.parametrize("width", [700, 800, 1081, 1400])
+def test_names_in_the_table_are_seen(width: int, tmp_path: Path) -> None:
+    """With all columns; on a window of 800 all but their first two letters lay below the callers."""
+    names = """[...document.querySelectorAll('.rows .cell.name')].map(e => e.getBoundingClientRect().left)
+        .map(left => document.querySelector('#table').getBoundingClientRect().right - left)"""
+    report(CORPUS / "callgrind/good/everything.callgrind", tmp_path / "page.html")
+    (seen,) = drive(tmp_path / "page.html", value(names), width=width)
+    assert seen and min(seen) >= 100
+
+
 def test_a_hundred_thousand_contexts_draw_only_what_is_seen(tmp_path: Path) -> None:
     lines = (f"main;a{a};b{b};c{c} {1 + (a * b * c) % 13}\n" for a, b, c in product(range(50), repeat=3))
     (tmp_path / "a.folded").write_text("".join(lines))

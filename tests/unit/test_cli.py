@@ -15,6 +15,7 @@ import subprocess
 import sys
 import termios
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -106,7 +107,22 @@ def test_the_report() -> None:
 def test_the_target_is_named_or_in_the_suffix(tmp_path: Path) -> None:
     assert b"--to" in run("convert", POOL, code=2).stderr
     assert b"--to" in run("convert", POOL, "-o", str(tmp_path / "out.unknown"), code=2).stderr
-    assert b"unknown format" in run("convert", POOL, "--to", "nonsense", code=2).stderr
+    for name, says in (
+        ("nonsense", "'nonsense' is no format; there are xray, gperftools,"),
+        ("KCachegrind", "'KCachegrind' is no format, callgrind is; there are xray,"),
+    ):
+        assert run("convert", POOL, "--to", name, code=2).stderr.decode().startswith(f"fastprof: {says}")
+    for name, hint in (
+        (
+            "x.json",
+            "; .speedscope.json (speedscope), .trace.json (trace-event), .profile.json (firefox), .firefox.json",
+        ),
+        ("x.svg.gz", "; `fastprof report` makes a page with a flame graph; use --to"),
+        ("x", "; use --to, see `fastprof formats`"),
+    ):
+        found = run("convert", POOL, "-o", str(tmp_path / name), code=2).stderr.decode()
+        assert f"{name}: the suffix names no format to write{hint}" in found
+    assert b"; -o names a file" in run("convert", POOL, code=2).stderr
     assert list(tmp_path.iterdir()) == []
 
 
@@ -245,7 +261,10 @@ def test_a_usage_error_says_what_is_wrong_first(words: str, says: str) -> None:
         ("info a b", "unexpected: b\nusage: fastprof info [OPTION ...] INPUT\n"),
         ("archive ls a", "ACTION: 'ls' is none of 'add', 'list', 'extract'"),
         ("archive list a --srt size", "there is no option --srt; the nearest is --sort\nusage: fastprof archive list "),
-        ("batch convert a -t pprof", "-o/--output is missing\nusage: fastprof batch convert [OPTION ...] [INPUT ...] -o"),
+        (
+            "batch convert a -t pprof",
+            "-o/--output is missing\nusage: fastprof batch convert [OPTION ...] [INPUT ...] -o",
+        ),
     ],
 )
 def test_usage_errors_of_verbs(words: str, says: str) -> None:
@@ -576,12 +595,12 @@ def test_interrupted_while_writing_leaves_nothing(number: int, code: int, tmp_pa
     assert list(out.iterdir()) == []
 
 
-def on_a_terminal(*args: str, **env: str) -> tuple[int, bytes]:
+def on_a_terminal(*args: str, command: Sequence[str] = COMMAND) -> tuple[int, bytes]:
     """Exit code and standard error of a command whose standard error is a terminal."""
     ours, theirs = pty.openpty()
     fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))
     process = subprocess.Popen(
-        [*COMMAND, *args], stdout=subprocess.DEVNULL, stderr=theirs, env=environment(TERM="xterm", COLUMNS="80", **env)
+        [*command, *args], stdout=subprocess.DEVNULL, stderr=theirs, env=environment(TERM="xterm", COLUMNS="80")
     )
     os.close(theirs)
     seen = b""
@@ -598,11 +617,25 @@ def on_a_terminal(*args: str, **env: str) -> tuple[int, bytes]:
 
 
 def test_progress_is_for_terminals_only() -> None:
+    code = "import sys; from fastprof.cli import bar, main; bar._FIRST = 0; sys.exit(main())"
     arguments = ("convert", POOL, "--to", "callgrind")
-    code, seen = on_a_terminal(*arguments)
-    assert code == 0
-    assert b"fdr5-pool-clang19.xray" in seen and b"%" in seen
-    assert on_a_terminal(*arguments, "-q") == (0, b"")
-    assert b"%" not in run(*arguments).stderr
-    _, plain = on_a_terminal(*arguments, NO_COLOR="1")
-    assert plain.isascii() and b"%" in plain
+    done, seen = on_a_terminal(*arguments, command=[sys.executable, "-c", code])
+    assert done == 0
+    assert b"fdr5-pool-clang19.xray" in seen and b"%" in seen and seen.isascii()
+    assert on_a_terminal(*arguments, "-q", command=[sys.executable, "-c", code]) == (0, b"")
+    piped = subprocess.run([sys.executable, "-c", code, *arguments], capture_output=True, env=environment())
+    assert b"%" not in piped.stderr
+
+
+def test_what_is_not_text_is_not_written_to_a_terminal() -> None:
+    ours, theirs = pty.openpty()
+    for words, says in (
+        (["convert", POOL, "-t", "pprof"], "what is not text is not written to a terminal: -o names a file"),
+        (["report", POOL], "the page is not for a terminal: -o names a file, `fastprof view` opens a browser"),
+    ):
+        done = subprocess.run([*COMMAND, *words], stdout=theirs, stderr=subprocess.PIPE, env=environment())
+        assert (done.returncode, done.stderr.decode()) == (2, f"fastprof: {says}\n")
+    os.write(theirs, b"end\n")
+    assert os.read(ours, 4096) == b"end\r\n"
+    os.close(ours)
+    os.close(theirs)

@@ -6,6 +6,7 @@ import io
 
 import pytest
 
+from fastprof.cli.bar import Bar
 from fastprof.cli.text import PIPE, Scale, Screen, cut, percent, print_table
 
 
@@ -68,6 +69,40 @@ def test_a_table_fits_the_screen_and_is_painted_by_share(capsys: pytest.CaptureF
     )
     print_table(ROWS, right=(0,), narrow=(1,), screen=Screen(10))
     assert max(map(len, capsys.readouterr().out.splitlines())) == 9 + 2 + 16  # names keep 16 columns
+
+
+def test_a_narrow_screen_shows_fewer_columns_before_it_cuts_names(capsys: pytest.CaptureFixture[str]) -> None:
+    rows = [("self", "sum %", "object", "function"), (1_000, 12.5, "ld-linux-x86-64.so.2", "_dl_relocate_object")]
+
+    def printed(width: int) -> list[str]:
+        print_table(rows, narrow=(2, 3), optional=(1, 2), screen=Screen(width))
+        return capsys.readouterr().out.splitlines()[1].split("  ")
+
+    assert printed(59) == ["1,000", "12.500000", "ld-linux-x86-64.so.2", "_dl_relocate_object"]
+    assert printed(51) == ["1,000", "12.500000", "ld-li...so.2", "_dl_relocate_object"]
+    assert printed(50) == ["1,000", "ld-linux-x86-64.so.2", "_dl_relocate_object"]
+    assert printed(37) == ["1,000", "_dl_relocate_object"]
+    assert printed(20) == ["1,000", "_dl_rel...object"]
+
+
+def test_a_bar_waits_half_a_second(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is done sooner needs none, and one that never was there is not wiped away."""
+    now = 7.0
+    monkeypatch.setattr("time.monotonic", lambda: now)
+    bar = Bar(1000, "a.prof")
+    now = 7.4
+    bar.move(400)
+    bar.close()
+    assert capsys.readouterr().err == ""
+    now = 7.6
+    bar.move(600)
+    assert "a.prof:  60%" in capsys.readouterr().err
+    now = 7.65
+    bar.move(650)
+    assert capsys.readouterr().err == ""
+    bar.close()
+    bar.close()
+    assert capsys.readouterr().err == "\r\x1b[K"
 
 
 def test_wide_letters_are_aligned(capsys: pytest.CaptureFixture[str]) -> None:

@@ -117,9 +117,11 @@ class ArchiveReader(Reader):
                 return found[-1]
             if found:
                 members, wanted = found, None
-        names = ", ".join(m.name or f"number {m.number}" for m in members[:20])
-        what = "holds several profiles" if wanted is None else f"has no profile {wanted!r}"
-        raise UsageError(f"{self.source.name}: the archive {what}: {names}")
+        names = ", ".join(m.name or f"number {m.number}" for m in members[:8])
+        names += f" and {len(members) - 8:,} more" if len(members) > 8 else ""
+        if wanted is None:
+            raise UsageError(f"{self.source.name}: the archive holds several profiles: {names}; --member chooses one")
+        raise UsageError(f"{self.source.name}: the archive has no profile {wanted!r}: {names}")
 
     def _base(self, offset: int) -> bytes:
         """The payload of another section, which must stand by itself."""

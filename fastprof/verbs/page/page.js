@@ -155,7 +155,8 @@ const begin = async () => {
         .map(path => path.slice(path.lastIndexOf("/") + 1)).join(" · ")));
     cell.title = `${nameOf(i)}\n${place(i)}`;
   };
-  const narrow = matchMedia("(max-width: 760px)");  // as page.css: there is room for two figures beside a name
+  // as page.css: there is room for two figures beside a name; callers and callees stand below the table
+  const narrow = matchMedia("(max-width: 760px)"), stacked = matchMedia("(max-width: 1080px)");
   const tableColumns = () => {
     const {old, new: next} = state.event;
     const largest = name => {
@@ -219,7 +220,7 @@ const begin = async () => {
     drawDetails();
     const details = byId("details");
     if (where === "details") details.querySelector("h2").focus();  // the button that had the focus is gone
-    else if (narrow.matches && where === "table") details.scrollIntoView({block: "nearest"});
+    else if (stacked.matches && where === "table") details.scrollIntoView({block: "nearest"});
   };
   const callsTable = (fn, callee) => {
     const {old, new: next} = state.event;
