@@ -7,7 +7,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
-from fastprof import bridges, plan
+from fastprof import bridges, formats, plan
 from fastprof.bridges.top import Arc, Column, Costs
 from fastprof.core._typing import Any, NamedTuple
 from fastprof.core.engine import Holds
@@ -168,6 +168,12 @@ def top(
     second = Column(asked[SORT], "--sort") if asked[SORT] not in _COLUMNS else None
     costs = Costs(model, asked[BY], value, second, arcs=asked[TREE] is not None, cycles=asked[CYCLES])
     with Inputs(paths, from_, model, reading, report, progress) as found:
+        for input_ in found.all:
+            if not formats.get(input_.format).holds.calls:  # Cachegrind: self costs alone
+                costs.calls_known = costs.inclusive_known = False
+                flag = "--tree" if asked[TREE] else f"--sort={asked[SORT]}"
+                if asked[TREE] or asked[SORT] in ("total", "calls"):
+                    raise UsageError(f"{input_.name}: {flag}: a {input_.format} profile holds no calls")
         for view in dict.fromkeys(input_.view for input_ in found.all):
             mine_ = [input_ for input_ in found.all if input_.view == view]
             way = plan.make(mine_, view, _HOLDS, reading)

@@ -69,6 +69,20 @@ def names(found: Top) -> list[str]:
     return [row.name or row.file or row.object for row in found.rows]
 
 
+def test_cachegrind_has_self_costs_alone(tmp_path: Path) -> None:
+    (path := tmp_path / "a.cachegrind").write_text("events: Ir\nfl=a.c\nfn=f\n1 30\n2 10\nsummary: 40\n")
+    for by in ("function", "line"):
+        row = top(path, by=by, from_="cachegrind").rows[0]
+        assert (row.inclusive, row.inclusive_share, row.calls) == (None, None, None)
+    for asked, flag in (
+        ({"tree": "both"}, "tree"),
+        ({"sort": "total"}, "sort=total"),
+        ({"sort": "calls"}, "sort=calls"),
+    ):
+        with pytest.raises(UsageError, match=f"a.cachegrind: {flag}: a cachegrind profile holds no calls"):
+            top(path, from_="cachegrind", **asked)
+
+
 def test_the_most_expensive_come_first(graph: Path) -> None:
     found = top(graph)
     assert [(r.name, r.self, r.inclusive, r.calls, r.object) for r in found.rows] == [
