@@ -151,4 +151,5 @@ class _Names:
             for path, note in symbolizer.notes():
                 report.warn(f"{path}: {note}")
         for (path, reason), n in self._failures.most_common():
-            report.warn(f"{path or 'no object'}: {n} addresses without a symbol: {reason}")
+            addresses = f"{n:,} address{'es' * (n != 1)}"
+            report.warn(f"{path or 'no object'}: {addresses} without a symbol: {reason}")

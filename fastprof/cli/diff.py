@@ -15,7 +15,7 @@ from fastprof.cli.arguments import (
 )
 from fastprof.cli.messages import Progress, exit_code, say_beside, tell
 from fastprof.cli.parser import Parser
-from fastprof.cli.text import UNITS, Scale, Screen, print_table
+from fastprof.cli.text import Scale, Screen, print_table
 from fastprof.core._typing import Any
 from fastprof.core.errors import UsageError
 from fastprof.core.remote import shown
@@ -150,17 +150,12 @@ def _print_text(found: Difference) -> None:
     for value in found.values:
         scale = Scale.of(max(abs(value.old), abs(value.new)), value.unit)
         difference = f"{'+' * (value.new > value.old)}{scale(value.new - value.old)}"
-        name = scale.title(_name_of(value))
+        name = scale.title(value.name)
         totals.append((name, scale(value.old), scale(value.new), difference, _percent_of(value.old, value.new)))
     print_table(totals, right=(1, 2, 3, 4), narrow=(0,), screen=screen)
     if found.rows and found.n_changed:
         print()
         _print_rows(found, screen)
-
-
-def _name_of(value: Value) -> str:
-    """A value type that is called like its unit needs no other name."""
-    return "" if value.name in UNITS else value.name
 
 
 def _print_rows(found: Difference, screen: Screen) -> None:
@@ -177,7 +172,7 @@ def _print_rows(found: Difference, screen: Screen) -> None:
         )
         for row in rows
     ]
-    head = (scale.title(f"{_name_of(value)} old".strip()), "new", "difference", "%")
+    head = (f"{scale.title(value.name)} old", "new", "difference", "%")
     names = _names(found.by, rows)
     table: list[tuple[object, ...]] = [(*head, *(title for title, _ in names))]
     table += [(*line, *cells) for line, *cells in zip(figures, *(column for _, column in names), strict=True)]

@@ -107,8 +107,8 @@ class Scale(NamedTuple):
         return f"{'-' * (value < 0)}{thousandths // 1000:,}.{thousandths % 1000:03d}"
 
     def title(self, name: str) -> str:
-        """The heading of the column: "self ms"."""
-        return f"{name} {self.unit}".strip()
+        """The heading of the column: "self ms"; of a value type that is called like a unit just that: "ms"."""
+        return f"{'' if name in UNITS else name} {self.unit}".strip()
 
 
 def percent(value: float, total: float = 1) -> str:

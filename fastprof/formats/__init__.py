@@ -79,7 +79,10 @@ def detect(source: Source) -> Format:
     if source.folder is not None:
         if found := of_directory(source.path or ""):
             return found
-        raise UnrecognizedError(f"{source.name}: a directory that is not a profile of a known format")
+        raise UnrecognizedError(
+            f"{source.name}: a directory that is not a profile of a known format; "
+            "`fastprof merge` and `top` read the files in it"
+        )
     claims = [(f.sniff(source.head), f.name) for f in formats() if f.sniff]
     surest = max(sure for sure, _ in claims)
     names = [name for sure, name in claims if sure == surest and sure != NO]

@@ -178,5 +178,5 @@ def test_what_has_no_symbol_is_said_and_left_alone(tmp_path: Path) -> None:
     samples = [Sample((named, gone, nowhere), (1,))]
     assert profiles.samples(model, symbolize(profiles.stacks(model, samples), model, Options(), report)) == samples
     assert len(report.warnings) == 2
-    assert any("gone.so: 1 addresses without a symbol: " in w for w in report.warnings)
-    assert "no object: 1 addresses without a symbol: address in no mapping" in report.warnings
+    assert any("gone.so: 1 address without a symbol: " in w for w in report.warnings)
+    assert "no object: 1 address without a symbol: address in no mapping" in report.warnings

@@ -34,6 +34,10 @@ def test_one_scale_for_a_column(largest: int, unit: str, value: int, text: str, 
     assert (scale(value), scale.title("self")) == (text, title)
 
 
+def test_a_value_type_called_like_a_unit_is_its_unit() -> None:
+    assert Scale.of(41_000_000, "nanoseconds").title("ns") == "ms"
+
+
 def test_percentages() -> None:
     assert [percent(1, 3), percent(0, 5), percent(-1, 4), percent(1, -4), percent(5, 0)] == [
         "33.3",
