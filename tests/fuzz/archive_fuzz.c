@@ -51,11 +51,12 @@ static uint64_t digest(const struct fp_batch *b, uint64_t h) {
     return h;
 }
 
-/* Reads all rows of a payload; `enc`, if given, gathers them.  0 when damaged. */
+/* Reads all rows of a payload; `enc`, if given, gathers them, and `filter` leaves some out.  0 when damaged. */
 static uint64_t rows(const struct fp_archive_ids *ids, const uint8_t *p, size_t n, uint32_t cap,
-                     struct fp_archive_enc *enc) {
+                     struct fp_archive_enc *enc, struct fp_archive_filter *filter) {
     struct fp_err err;
     struct fp_archive_dec *d = fp_archive_dec_new(ids);
+    fp_archive_dec_filter(d, filter);
     struct fp_batch *b = fp_batch_new(p[0], cap, 0);
     uint64_t h = 1;
     int status = fp_archive_dec_open(d, p, n, 3, &err);
@@ -63,7 +64,7 @@ static uint64_t rows(const struct fp_archive_ids *ids, const uint8_t *p, size_t 
         status = fp_archive_dec_feed(d, b, &err);
         if (status < 0) break;
         h = digest(b, h);
-        seen += b->n;
+        seen += b->n + 1;
         /* a few bytes may say millions of rows: enough is enough */
         if (seen > 20000) status = FP_E_OVERFLOW;
         /* the positions of the runs are not known here: all of them, what is absent is 0 */
@@ -94,16 +95,26 @@ static void difference(const uint8_t *p, size_t n) {
     fp_buf_free(&other);
 }
 
-/* The ids of a small model, which no run changes: made once. */
-static const struct fp_archive_ids *small_ids(void) {
-    static struct fp_archive_ids *ids;
+/* The ids of a small model, which no run changes: made once.  With `differ` they are others there than in the payload.
+ */
+static const struct fp_archive_ids *small_ids(int differ) {
+    static struct fp_archive_ids *both[2];
+    struct fp_archive_ids *ids = both[differ];
     if (ids) return ids;
-    struct fp_model *m = small_model();
+    struct fp_model *m = small_model(), *other = fp_model_new();
+    if (differ) {
+        const uint32_t name = fp_strings_intern(&other->strings, "other", 5);
+        fp_model_function(other, 0, 0, name, 0, 1);
+        fp_model_stack(other, 0, fp_model_frame(other, 0, 99, 0, 0));
+        fp_model_label(other, 0, name, 0, 1, 0);
+        fp_model_thread(other, 0, 7, 7);
+    }
     uint32_t from[FP_ARCHIVE_TABLES] = {1, 1, 1, 1, 1, 1, 1, 1, 1};
     struct fp_buf tables = {0};
     struct fp_err err;
-    ids = fp_archive_ids_new(m);
+    ids = both[differ] = fp_archive_ids_new(differ ? other : m);
     if (fp_archive_tables_write(m, from, &tables) || fp_archive_tables_read(ids, tables.p, tables.n, &err)) abort();
+    fp_model_free(differ ? m : other);
     fp_buf_free(&tables);
     return ids;
 }
@@ -410,14 +421,22 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
         fp_model_free(empty);
     } else if (p[0] >= FP_TIMELINE && p[0] <= FP_GRAPH) {
         struct fp_archive_enc *enc = fp_archive_enc_new(p[0]);
-        const struct fp_archive_ids *ids = small_ids();
-        uint64_t h = rows(ids, p, n, cap, enc);
+        const struct fp_archive_ids *ids = small_ids(0);
+        uint64_t h = rows(ids, p, n, cap, enc, NULL);
         if (h && enc->rows) {
             struct fp_buf out = {0};
-            if (fp_archive_enc_flush(enc, &out) || rows(ids, out.p, out.n, 97, NULL) != h) abort();
+            if (fp_archive_enc_flush(enc, &out) || rows(ids, out.p, out.n, 97, NULL, NULL) != h) abort();
             fp_buf_free(&out);
         }
         fp_archive_enc_free(enc);
+        /* some rows, into a model that has other entries, too */
+        static const uint8_t keep[] = {1, 0, 1, 1, 0, 1};
+        const struct fp_mask some = {keep, sizeof keep}, all = {NULL, 0};
+        struct fp_archive_filter filter = {.part = data[0] & 4 ? 0 : UINT32_MAX};
+        filter.rows.last_time = data[0] & 8 ? 1000 : UINT64_MAX;
+        filter.rows.threads = filter.rows.functions = data[0] & 16 ? some : all;
+        filter.rows.stacks = filter.rows.labels = data[0] & 32 ? some : all;
+        rows(small_ids(1), p, n, cap, NULL, &filter);
     }
     free(p);
     return 0;

@@ -10,6 +10,7 @@ size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t n, size_t max, unsigned see
     struct input in = input_of(data, n, max, seed);
     if (n < 2 || !below(&in, 8)) return LLVMFuzzerMutate(data, n, max);
     for (uint32_t changes = 1 + below(&in, 3); changes--;) change_json(&in);
+    if (!below(&in, 16)) replace(&in, in.n, 0, &"\n\r\t "[below(&in, 4)], 1); /* the last byte chooses options */
     return in.n;
 }
 

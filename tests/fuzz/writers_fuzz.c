@@ -17,6 +17,8 @@
 #include "pprof/read.h"
 #include "pprof/write.h"
 #include "program.h"
+#include "speedscope/read.h"
+#include "speedscope/write.h"
 #include "xray/read.h"
 #include "xray/write.h"
 
@@ -213,6 +215,49 @@ static void to_xray(const struct fp_model *m, const struct fp_batch *b, uint32_t
     fp_xray_write_free(w);
 }
 
+static void text(struct fp_buf *out, const char *p) {
+    must(!fp_buf_put(out, p, strlen(p)));
+}
+
+/* Each thread's calls as a profile; our reader gets as many entries and exits. */
+static void to_speedscope(struct fp_model *m, const struct fp_batch *b) {
+    struct fp_speedscope *w = fp_speedscope_new(m);
+    struct fp_buf out = {0};
+    struct fp_err err;
+    uint32_t from = 0;
+    must(!fp_speedscope_calls(w, b));
+    text(&out, "{\"profiles\":[");
+    for (uint32_t i = 0; i < w->n_groups; i++) {
+        struct fp_in in = {w->groups[i].packed.p, w->groups[i].packed.n, 0, 0, 1};
+        int status;
+        text(&out, i ? "," : "");
+        text(&out, "{\"type\":\"evented\",\"startValue\":0,\"endValue\":9e18,\"events\":[");
+        fp_speedscope_begin(w, i, 0);
+        while ((status = fp_speedscope_put_calls(w, &in, &out)) == FP_FULL) {
+        }
+        must(status == FP_DONE);
+        text(&out, "]}");
+    }
+    text(&out, "],\"shared\":{\"frames\":[");
+    must(fp_speedscope_put_frames(w, &from, &out) == FP_DONE);
+    text(&out, "]}}");
+
+    struct fp_model *again = fp_model_new();
+    struct fp_speedscope_read *r = fp_speedscope_read_new(again, 0);
+    struct fp_batch *rows = fp_batch_new(FP_TIMELINE, 512, 0);
+    struct fp_in in = {out.p, out.n, 0, 0, 1};
+    must(fp_speedscope_feed(r, &in, rows, &err) == FP_DONE && r->n_profiles == w->n_groups);
+    for (uint32_t i = 0; i < r->n_profiles; i++) r->profiles[i].wanted = 1;
+    fp_speedscope_again(r);
+    in.pos = 0;
+    must(fp_speedscope_feed(r, &in, rows, &err) == FP_DONE && rows->n == w->written);
+    fp_batch_free(rows);
+    fp_speedscope_read_free(r);
+    fp_model_free(again);
+    fp_buf_free(&out);
+    fp_speedscope_free(w);
+}
+
 /* A trace is packets, each of them a message, which ends where the next one begins. */
 static void to_perfetto(const struct fp_model *m, const struct fp_batch *b) {
     struct fp_perfetto *w = fp_perfetto_new(m);
@@ -333,6 +378,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n) {
         to_xray(m, b, options);
         struct fp_batch *calls = nested(b, 1000000000);
         if (calls) to_perfetto(m, calls);
+        if (calls) to_speedscope(m, calls);
         if (calls) to_firefox(m, calls, options);
         fp_batch_free(calls);
     }
