@@ -16,7 +16,7 @@ C_TARGETS := $(patsubst tests/fuzz/%_fuzz.c,%,$(wildcard tests/fuzz/*_fuzz.c))
 CYTHON_TARGETS := $(patsubst tests/fuzz/%_fuzz.py,%,$(wildcard tests/fuzz/*_fuzz.py))
 CORPUS := $(wildcard tests/corpus/*/good/* tests/corpus/*/bad/* tests/fuzz/seeds/*)
 
-.PHONY: help build test lint python-lint c-lint fuzz fuzz-cython fuzz-python $(C_TARGETS:%=fuzz-%) \
+.PHONY: help build test lint python-lint c-lint fuzz fuzz-coverage fuzz-cython fuzz-python $(C_TARGETS:%=fuzz-%) \
 	$(CYTHON_TARGETS:%=fuzz-cython-%) bench race docs memory pictures
 .SECONDARY: # objects are kept
 .DELETE_ON_ERROR:
@@ -27,6 +27,7 @@ help:
 	@echo 'make lint             ruff, mypy, clang-format, the warnings of gcc and clang'
 	@echo 'make fuzz MINUTES=n   each fuzz target for n minutes (1; 0.2 is 12 seconds) under ASan and UBSan; prints executions'
 	@echo '                      and coverage; with -j several at once; build/fuzz/found/ is where the next run goes on'
+	@echo 'make fuzz-coverage    how much of the C core, file by file, the seeds and build/fuzz/found/ come to'
 	@echo 'make bench            the benches'
 	@echo 'make race             fastprof and its peers on the same files: the table and the chart of README.md'
 	@echo 'make docs             the part of the documentation that is made: docs/options.md'
@@ -122,6 +123,28 @@ $(C_TARGETS:%=fuzz-%): fuzz-%: build/fuzz/bin/% build/fuzz/seeds
 	$(call fuzzing,$*) env ASAN_OPTIONS=$(FUZZ_ASAN) $< $(call LIMITS,$*) -max_len=4096 \
 	    -max_total_time=$(C_SECONDS) -timeout=10 build/fuzz/found/$* build/fuzz/seeds
 
+# How much of the C core all inputs come to: those of the repository, and what was found here (FOUND).
+FOUND = build/fuzz/found
+build/coverage/%.o: %.c Makefile
+	@mkdir -p $(@D)
+	$(CLANG) -std=c11 -O1 -DFP_DEBUG -Icsrc -MMD -MP -fprofile-instr-generate -fcoverage-mapping -c $< -o $@
+build/coverage/bin/%: build/coverage/tests/fuzz/%_fuzz.o build/coverage/tests/fuzz/replay.o \
+	    $(CORE:%.c=build/coverage/%.o)
+	@mkdir -p $(@D)
+	@echo linking $@
+	@$(CLANG) -fprofile-instr-generate $^ -o $@
+
+fuzz-coverage: $(C_TARGETS:%=build/coverage/bin/%) build/fuzz/seeds
+	@rm -f build/coverage/*.profraw
+	@for name in $(C_TARGETS); do \
+	    mkdir -p $(FOUND)/$$name; \
+	    find build/fuzz/seeds $(FOUND)/$$name -type f -print0 | LLVM_PROFILE_FILE=build/coverage/$$name-%p.profraw \
+	        xargs -0 build/coverage/bin/$$name > build/coverage/$$name.log || exit 1; \
+	done
+	@llvm-profdata-19 merge build/coverage/*.profraw -o build/coverage/all.profdata
+	@llvm-cov-19 report -instr-profile build/coverage/all.profdata build/coverage/bin/xray \
+	    $(C_TARGETS:%=-object build/coverage/bin/%) csrc
+
 # What is Cython.  libFuzzer and ASan are shared libraries here; libFuzzer must come first, or its hooks would be the
 # empty ones of ASan.
 CLANG_RT = $(shell $(CLANG) -print-file-name=libclang_rt.$(1)-$(shell uname -m).$(2))
@@ -142,4 +165,5 @@ $(CYTHON_TARGETS:%=fuzz-cython-%): fuzz-cython-%: build/fuzz/libfuzzer.so fuzz-p
 	    -max_total_time=$(CYTHON_SECONDS) -max_len=1024 -timeout=20 build/fuzz/found/cython-$*
 
 -include $(CORE:%.c=build/lint/gcc/%.d) $(CORE:%.c=build/lint/clang/%.d) $(CORE:%.c=build/fuzz/%.d) \
-	$(C_TARGETS:%=build/fuzz/tests/fuzz/%_fuzz.d)
+	$(C_TARGETS:%=build/fuzz/tests/fuzz/%_fuzz.d) $(CORE:%.c=build/coverage/%.d) \
+	$(C_TARGETS:%=build/coverage/tests/fuzz/%_fuzz.d)
