@@ -119,6 +119,12 @@ class Words(Sorted):
         self.runs += other.runs
         self._widths += other._widths
 
+    def some(self, runs: slice) -> Words:
+        """Some of the runs."""
+        words = Words(self.width, kept=self._kept, signed=self._signed)
+        words.runs, words._widths = self.runs[runs], self._widths[runs]
+        return words
+
     def _join(self) -> None:
         super()._join()
         self._widths = [self.width]

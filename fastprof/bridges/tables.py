@@ -17,6 +17,7 @@ _ARC_BYTES = 48 + 8 + 12
 _LEAST_ARCS = 1024  # below that, files would be many and runs short
 _MANY_CONTEXTS = 1 << 15  # more than a core's L2 cache holds
 _STREAM = 64 * 1024  # bytes of records that a table's thread merges at a time
+_MINE = 5  # one run in so many is merged by who makes rows of the arcs, so that both are busy
 
 Check = Callable[[int, Any], int]  # (status, struct fp_err *): the status; raises what a negative one means
 
@@ -113,16 +114,22 @@ class Arcs(Table):
         return len(self._arcs) > 0
 
     def merges(self, threads: ExitStack | None) -> tuple[Merge, Merge]:
-        """The nodes, and the arcs.  After `end`; each time from the beginning."""
+        """The nodes, and the arcs.  After `end`; each time from the beginning.
+
+        With `threads` one of its own merges most arcs; who is given them merges the rest, makes rows and writes.
+        """
         folds = [self.fold, *(table.fold for table in self._joined)]
         for fold in folds:
             lib.fp_fold_rewind(fold)
         nodes = self._nodes.merge(*(partial(lib.fp_fold_pull_nodes, fold) for fold in folds))
+        pulls = [partial(lib.fp_fold_pull_arcs, fold) for fold in folds]
         windows = self._windows * max(1, len(self._joined))
-        arcs = self._arcs.merge(*(partial(lib.fp_fold_pull_arcs, fold) for fold in folds), windows=windows)
-        if threads is not None:  # nodes are few
-            arcs = Words(lib.FP_ARC_WIDTH).merge(streamed(arcs, "uint64_t", threads))
-        return nodes, arcs
+        if threads is None:
+            return nodes, self._arcs.merge(*pulls, windows=windows)
+        mine = len(self._arcs) // _MINE
+        most = self._arcs.some(slice(mine, None)).merge(*pulls, windows=windows)
+        stream = streamed(most, "uint64_t", threads)
+        return nodes, self._arcs.some(slice(mine)).merge(stream, windows=windows // _MINE)
 
 
 class _PathRuns(Sorted):

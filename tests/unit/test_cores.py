@@ -220,6 +220,32 @@ def compressed(log: Path, folder: Path, suffix: str) -> Path:
     return path
 
 
+@pytest.mark.parametrize(("several", "begun"), [(1, 0), (2, 1)])
+def test_call_arcs_are_merged_beside_their_writing(
+    several: int, begun: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, threads: list[str]
+) -> None:
+    """Also those of a log of one thread, once they were written away; both threads have runs to merge."""
+    merged: list[int] = []
+    new = spill.Words.new
+
+    def counted(self: spill.Words, n: int) -> Any:
+        if self.width == tables.lib.FP_ARC_WIDTH:
+            merged.append(len(self))
+        return new(self, n)
+
+    monkeypatch.setattr(spill, "MOST_RUNS", 1000)
+    monkeypatch.setattr(spill.Words, "new", counted)
+    log = tmp_path / "one.xray"
+    log.write_bytes(random_log(3, 1, 20_000).bytes())
+    fastprof.convert(log, tmp_path / "o.callgrind", cores=several, max_memory=1)
+    assert threads == ["Ahead._work"] * begun
+    whole, *parts = merged  # for the totals, and for the rows
+    assert whole > 5
+    assert sum(parts) == whole
+    assert len(parts) == 1 + begun
+    assert all(parts)
+
+
 @pytest.mark.parametrize("suffix", SUFFIXES)
 def test_compression_in_threads(big_log: Path, suffix: str, tmp_path: Path, threads: list[str]) -> None:
     path = compressed(big_log, tmp_path, suffix)
