@@ -228,10 +228,25 @@ static struct fp_named *named(struct fp_body *w, unsigned kind, uint32_t id) {
     return &w->named[kind][id];
 }
 
-static uint32_t name_string(const struct fp_model *m, unsigned kind, uint32_t id) {
-    return kind == FP_NAMED_FUNCTION ? fp_table_row(&m->functions, id)[FP_FUNCTION_NAME]
-           : kind == FP_NAMED_OBJECT ? fp_table_row(&m->objects, id)[FP_OBJECT_NAME]
+static uint32_t name_string(const struct fp_body *w, unsigned kind, uint32_t id) {
+    return kind == FP_NAMED_FUNCTION ? fp_table_row(&w->names, id)[FP_FUNCTION_NAME]
+           : kind == FP_NAMED_OBJECT ? fp_table_row(&w->model->objects, id)[FP_OBJECT_NAME]
                                      : id;
+}
+
+/* Looks a function of the model up for the first time.  FP_NO_ID when memory ran out. */
+__attribute__((noinline)) static uint32_t add_name(struct fp_body *w, uint32_t function) {
+    if (!w->names.width && fp_table_init(&w->names, FP_FUNCTION_NAME + 1)) return FP_NO_ID;
+    if (fp_array_zeroed(&w->name_of, &w->n_name_of, (uint64_t)function + 1, sizeof *w->name_of)) return FP_NO_ID;
+    const uint32_t id = fp_table_intern(&w->names, fp_table_row(&w->model->functions, function));
+    if (id != FP_NO_ID) w->name_of[function] = id + 1;
+    return id;
+}
+
+/* The row of `names` that a function of the model is; FP_NO_ID when memory ran out. */
+INLINE uint32_t name_of(struct fp_body *w, uint32_t function) {
+    const uint32_t known = function < w->n_name_of ? w->name_of[function] : 0;
+    return FP_LIKELY(known) ? known - 1 : add_name(w, function);
 }
 
 /* Appends a name's bytes. */
@@ -263,12 +278,12 @@ static int is_second_of_name(struct fp_body *w, uint32_t object, uint32_t name) 
  * is: `ob=(2) /bin/prog [9b0d1c...]`. */
 static uint8_t *put_name_in_full(struct fp_body *w, uint8_t *p, unsigned kind, uint32_t id) {
     size_t n;
-    const uint8_t *text = fp_string(&w->model->strings, name_string(w->model, kind, id), &n);
+    const uint8_t *text = fp_string(&w->model->strings, name_string(w, kind, id), &n);
     static const uint8_t no_build[] = "no build id";
     const uint8_t *build = NULL;
     size_t n_build = 0;
     if (kind == FP_NAMED_OBJECT && n) {
-        const int second = is_second_of_name(w, id, name_string(w->model, kind, id));
+        const int second = is_second_of_name(w, id, name_string(w, kind, id));
         if (second < 0) return NULL;
         if (second)
             build = fp_string(&w->model->strings, fp_table_row(&w->model->objects, id)[FP_OBJECT_BUILD_ID], &n_build);
@@ -333,8 +348,12 @@ INLINE uint8_t *close_block(struct fp_body *w, uint8_t *p) {
 }
 
 /* Ends the block before and writes the lines that begin a function's block; NULL when memory ran out. */
-INLINE uint8_t *put_block(struct fp_body *w, uint8_t *p, uint32_t function) {
-    const uint32_t *f = fp_table_row(&w->model->functions, function);
+INLINE uint8_t *put_block(struct fp_body *w, uint8_t *p, uint32_t model_function) {
+    const uint32_t function = name_of(w, model_function);
+    if (function == FP_NO_ID) return NULL;
+    w->model_function = model_function;
+    if (function == w->function) return p;
+    const uint32_t *f = fp_table_row(&w->names, function);
     if (w->function != FP_NO_ID) {
         if (!(p = close_block(w, p))) return NULL;
         /* After fn= some readers still are in the file of the last fi= or fe=, others are not.  Go back to the block's.
@@ -357,8 +376,10 @@ INLINE uint8_t *put_block(struct fp_body *w, uint8_t *p, uint32_t function) {
     return put_name(w, p, "fn=", FP_NAMED_FUNCTION, function);
 }
 
-INLINE uint8_t *put_callee(struct fp_body *w, uint8_t *p, uint32_t callee) {
-    const uint32_t *f = fp_table_row(&w->model->functions, callee);
+INLINE uint8_t *put_callee(struct fp_body *w, uint8_t *p, uint32_t model_function) {
+    const uint32_t callee = name_of(w, model_function);
+    if (callee == FP_NO_ID) return NULL;
+    const uint32_t *f = fp_table_row(&w->names, callee);
     if (f[FP_FUNCTION_OBJECT] != w->object && !(p = put_name(w, p, "cob=", FP_NAMED_OBJECT, f[FP_FUNCTION_OBJECT])))
         return NULL;
     if (f[FP_FUNCTION_FILE] != w->file && !(p = put_name(w, p, "cfi=", FP_NAMED_FILE, f[FP_FUNCTION_FILE])))
@@ -366,7 +387,9 @@ INLINE uint8_t *put_callee(struct fp_body *w, uint8_t *p, uint32_t callee) {
     return put_name(w, p, "cfn=", FP_NAMED_FUNCTION, callee);
 }
 
-INLINE uint8_t *put_jump_target(struct fp_body *w, uint8_t *p, uint32_t function, uint32_t file) {
+INLINE uint8_t *put_jump_target(struct fp_body *w, uint8_t *p, uint32_t model_function, uint32_t file) {
+    const uint32_t function = name_of(w, model_function);
+    if (function == FP_NO_ID) return NULL;
     if (file != w->file && !(p = put_name(w, p, "jfi=", FP_NAMED_FILE, file))) return NULL;
     if (function != w->function) p = put_name(w, p, "jfn=", FP_NAMED_FUNCTION, function);
     return p;
@@ -390,7 +413,7 @@ INLINE uint8_t *put_positions(const struct shape s, uint8_t *p, const struct fp_
 /* Writes cost lines of one function and file, at most up to row `until`.  *next is the first row that is left. */
 INLINE uint8_t *put_costs(struct fp_body *w, const struct fp_batch *b, const struct shape s, uint32_t i, uint32_t until,
                           uint8_t *p, uint32_t *next, counts_fn *counts) {
-    const uint32_t function = w->function, file = w->file, compress = w->compress_positions;
+    const uint32_t function = w->model_function, file = w->file, compress = w->compress_positions;
     struct fp_position from = w->from;
     do {
         const struct fp_position at = {s.instr ? b->address[i] : 0, s.bb ? b->bb[i] : 0, s.lines ? b->line[i] : 0};
@@ -442,7 +465,7 @@ INLINE int put_rows(struct fp_body *w, const struct fp_batch *b, const struct sh
         w->out->n = (size_t)(p - w->out->p);
         if (fp_buf_reserve(w->out, w->room)) return FP_E_NOMEM;
         p = w->out->p + w->out->n;
-        if (b->function[i] != w->function && !(p = put_block(w, p, b->function[i]))) return FP_E_NOMEM;
+        if (b->function[i] != w->model_function && !(p = put_block(w, p, b->function[i]))) return FP_E_NOMEM;
         if (b->kind[i] == FP_BLOCK) {
             i++;
             continue;
@@ -495,7 +518,7 @@ void fp_body_start_part(struct fp_body *w, uint32_t n_values, uint32_t instr, ui
     w->room = ROW_BYTES + RUN * fp_cost_room(n_values);
     w->part++;
     memset(w->next_number, 0, sizeof w->next_number);
-    w->function = w->block_file = w->file = FP_NO_ID;
+    w->function = w->model_function = w->block_file = w->file = FP_NO_ID;
     w->object = 0;
     w->empty = 0;
     w->base = w->from = (struct fp_position){0};
@@ -513,4 +536,6 @@ int fp_body_end_part(struct fp_body *w) {
 void fp_body_free(struct fp_body *w) {
     for (unsigned kind = 0; kind < FP_NAMED_KINDS; kind++) free(w->named[kind]);
     free(w->object_of);
+    free(w->name_of);
+    fp_table_clear(&w->names);
 }

@@ -26,7 +26,14 @@ struct fp_named {
 };
 
 /* A body being written.  The caller sets it to 0 and then sets the first five fields.  Borrows the model and the
- * buffer. Memory: 8 bytes for each function, file and object, 4 for each string up to the last object's name. */
+ * buffer.
+ *
+ * To Callgrind a function is an object, a file and a name: `names` has these.  Functions of a model that differ in
+ * their first line or mangled name alone (methods of several classes in a Python file) are one in what readers make of
+ * the text, so they have one number and one block, too.
+ *
+ * Memory: 8 bytes for each function, file and object, 4 for each string up to the last object's name, some 30 for each
+ * function's entry in `names`. */
 struct fp_body {
     const struct fp_model *model;
     struct fp_buf *out;
@@ -40,12 +47,16 @@ struct fp_body {
     struct fp_named *named[FP_NAMED_KINDS]; /* by id in the model; a file's is its string's */
     uint32_t n_named[FP_NAMED_KINDS];
     uint32_t next_number[FP_NAMED_KINDS];
+    struct fp_table names; /* object, file, name */
+    uint32_t *name_of;     /* by function: its row in `names`, and 1; 0 = not looked up */
+    uint32_t n_name_of;
     uint32_t *object_of; /* by string: the first object of that name that was written, and 1 */
     uint32_t cap_object_of;
     uint64_t escaped; /* names that held a newline, CR or NUL */
 
-    /* What readers take to be current.  FP_NO_ID: not yet said in this part. */
+    /* What readers take to be current; a function is its row in `names`.  FP_NO_ID: not yet said in this part. */
     uint32_t function, object, block_file, file;
+    uint32_t model_function; /* of the last row */
     uint32_t empty; /* the block has no rows yet, and its fn= defined a number: so far readers take it for that only */
     /* In Callgrind a relative position counts from the last self cost line.  In KCachegrind and the format document it
      * counts from the last line with a source position.  We write relative positions only where both are the same. */

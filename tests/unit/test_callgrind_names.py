@@ -206,3 +206,18 @@ def test_two_builds_of_an_object_have_two_names(builds: tuple[str, ...], compres
     assert {name for name in objects if name != b"/bin/p"} <= {b"/bin/p [%s]" % b.encode() for b in builds if b}
     assert sum(r.values[0] for r in rows if not r.callee) == sum(range(1, len(builds) + 1))
     assert rewrite(out, options=Options(compress_names=compress)) == out
+
+
+@pytest.mark.parametrize("compress", [True, False])
+def test_functions_of_one_name_and_file_are_one_function(compress: bool) -> None:
+    """Methods of two classes in one file, which differ in their first lines only: readers of Callgrind see one."""
+    frames = '{"name":"__init__","file":"a.py","line":9},{"name":"__init__","file":"a.py","line":70},{"name":"g"}'
+    samples = '"samples":[[0],[0,1],[0,1,2],[1]],"weights":[1,2,3,4],"startValue":0,"endValue":10'
+    text = f'{{"shared":{{"frames":[{frames}]}},"profiles":[{{"type":"sampled","name":"x","unit":"none",{samples}}}],'
+    text += '"$schema":"https://www.speedscope.app/file-format-schema.json"}'
+    out = convert_bytes(text.encode(), "speedscope", "callgrind", Options(compress_names=compress)).data
+    names = [line for line in out.splitlines() if line.startswith((b"fn=", b"cfn=")) and b"__init__" in line]
+    assert len({name.partition(b"=")[2] for name in names}) == 1
+    assert out.count(b"\nfn=") == 2  # a block each
+    again = convert_bytes(out, "callgrind", "callgrind", Options(compress_names=compress)).data
+    assert again == out

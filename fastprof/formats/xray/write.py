@@ -88,7 +88,7 @@ class XRayWriter(Writer):
             grown = ffi.new("uint32_t[]", 4 * n)
             ffi.memmove(grown, self._numbers, 8 * self._n_threads)
             self._w.numbers = self._numbers = grown
-        for thread in range(self._n_threads, n):
+        for thread in range(max(self._n_threads, 1), n):  # thread 0 means "none"
             input_, pid, tid = self.model.row("threads", thread)
             numbers = self._pids.of(input_, pid) if pid else 0, self._tids.of(input_, tid)
             self._renumbered += numbers != (pid, tid)
