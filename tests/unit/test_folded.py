@@ -122,6 +122,12 @@ def test_both_counts_in_other_formats(tmp_path: Path) -> None:
         (b"main;f 5\nmain;g 7\nwarning: lost 3 samples\n", True),
         (b";".join(b"com/a/B.call%d" % i for i in range(400)), True),  # a first stack beyond the bytes looked at
         (b"<!DOCTYPE html><html>&lt;b&gt; 16\n<p>a &lt;&lt; 16\n</p>\n", False),
+        (b"{main} 7\n{main};f 3\n", True),  # PHP
+        (b"{main};f 3\n{main};g 3\n", True),
+        (b"f 8\n[unknown] 2\n", True),
+        (b"[heap] (tgid:4711 range:0x55d0-0x55d1) 60\n", True),
+        (b"{\n\"a;b\": 5\n", False),
+        (b"[1, 2\n", False),
         (b"#!/bin/sh\nexit 101\n", False),
         (b"prog=a; trap 0 1 2 3\necho hi\necho there\n", False),
         (b"LC_COLLATE\n<U4E00>;IGNORE 1\n<U4E01>;IGNORE 2\n", False),

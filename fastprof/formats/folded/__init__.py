@@ -64,14 +64,15 @@ def sniff(head: bytes) -> int:
         return MAYBE if few_others or len(stacks) == len(lines) else NO
     # Lines of one frame each look like those of many other texts: tables, settings, notes.
     alone = [match[1] for line in stacks if (match := fullmatch(_ALONE, line))]
-    is_text = len(alone) == 1 and b" " in alone[0]  # "Debian GNU/Linux 12"
+    is_text = len(alone) == 1 and fullmatch(rb"[\w/]+(?: [\w/]+)+", alone[0])  # "Debian GNU/Linux 12"
     return MAYBE if len(alone) == len(lines) == len({*alone}) and not is_text else NO
 
 
 # Frames without control characters (NUL and tab are met in names), a count that does not begin with 0; not JSON.
-_STACK = rb"(?!\{|\[[\[{\"])[^\x01-\x08\x0a-\x1f]+[ \t](?:0|[1-9]\d*)(?:\.\d*)?"
+# PHP's and Lua's names begin with `{main}` and `[C]`.
+_STACK = rb"(?!\{ *(?:\"|$)|\[ *[\[{\"\d])[^\x01-\x08\x0a-\x1f]+[ \t](?:0|[1-9]\d*)(?:\.\d*)?"
 # None of them is "key: 1", "+3 1" or "name = 1", in a column, 0, or there twice.
-_ALONE = rb"([^-+*\d\s{\[][^=]*(?<![:\s]))[ \t](?=[\d.]*[1-9])[\d.]+"
+_ALONE = rb"([^-+*\d\s][^=]*(?<![:\s]))[ \t](?=[\d.]*[1-9])[\d.]+"
 # A stack so deep that its count is not seen.  A page or a program without line breaks has quotes, `=` and braces.
 _CUT = rb"(?:[^;\"={}\x00-\x1f]*;){16,}[^;\"={}\x00-\x1f]*"
 
