@@ -126,7 +126,7 @@ def test_both_counts_in_other_formats(tmp_path: Path) -> None:
         (b"{main};f 3\n{main};g 3\n", True),
         (b"f 8\n[unknown] 2\n", True),
         (b"[heap] (tgid:4711 range:0x55d0-0x55d1) 60\n", True),
-        (b"{\n\"a;b\": 5\n", False),
+        (b'{\n"a;b": 5\n', False),
         (b"[1, 2\n", False),
         (b"#!/bin/sh\nexit 101\n", False),
         (b"prog=a; trap 0 1 2 3\necho hi\necho there\n", False),
