@@ -14,28 +14,42 @@ from fastprof.core._typing import Any
 from fastprof.core.errors import FastprofError
 from fastprof.core.model import Part, ValueType
 
+MOST_VALUES = (
+    1024  # value types that are put side by side: as many as readers of pprof and archives take; sums are as wide
+)
+
 
 def match_values(part: Part, n_values: int, events: list[ValueType]) -> list[int]:
     """For each value of a part its index in `events`, to which new value types are appended.
 
     Two value types are the same if they have the same name, and the same unit if both have one.  Two values of the
     same part are never the same.
+    Errors: FastprofError for more than MOST_VALUES.
     """
     columns: list[int] = []
+    free: dict[str, list[int]] = {}  # by name, because there may be thousands
+    for i, event in enumerate(events):
+        free.setdefault(event.name, []).append(i)
     for k in range(n_values):
         mine = part.value_types[k] if k < len(part.value_types) else ValueType(f"value{k + 1}")
-        at = next((i for i, e in enumerate(events) if i not in columns and _same(e, mine)), len(events))
+        alike = free.get(mine.name, [])
+        at = next((i for i in alike if _same(events[i], mine)), len(events))
         if at == len(events):
+            if at >= MOST_VALUES:
+                raise FastprofError(f"there are more than {MOST_VALUES:,} value types: {mine.name!r:.80} and others")
             events.append(mine)
-        elif events[at] != mine:
-            both = zip(events[at], mine, strict=True)
-            events[at] = ValueType(*(min(filter(None, texts), default="") for texts in both))
+        else:
+            alike.remove(at)
+            if events[at] != mine:
+                both = zip(events[at], mine, strict=True)
+                events[at] = ValueType(*(min(filter(None, texts), default="") for texts in both))
         columns.append(at)
     return columns
 
 
 def _same(one: ValueType, other: ValueType) -> bool:
-    return one.name == other.name and (one.unit == other.unit or not one.unit or not other.unit)
+    """Of two with the same name."""
+    return one.unit == other.unit or not one.unit or not other.unit
 
 
 def match_columns(part: Part, n_values: int, events: list[ValueType]) -> Any:
@@ -286,7 +300,7 @@ def _sum_of_summaries(parts: list[Part], value_types: list[ValueType]) -> list[i
     sums = [0] * len(value_types)
     events = [*value_types]
     for part in parts:
-        summary = part.summary or []
+        summary = (part.summary or [])[: len(part.value_types)]  # a damaged one may be longer
         for column, value in zip(match_values(part, len(summary), events), summary, strict=True):
             if column < len(sums):
                 sums[column] += value

@@ -120,7 +120,9 @@ def test_names_that_become_too_long_are_not_asked_for_ever(
 ) -> None:
     """200 bytes can keep the helper busy for a third of a second without killing it."""
     monkeypatch.setattr(demangler, "MAX_REFUSED", 3)
-    names = ["_Z1f1AI1" + k + "E" + "".join("1AI" + substitution(2 * i + 2) * 2 + "E" for i in range(12)) for k in "abcd"]
+    names = [
+        "_Z1f1AI1" + k + "E" + "".join("1AI" + substitution(2 * i + 2) * 2 + "E" for i in range(12)) for k in "abcd"
+    ]
     refused: set[str] = set()
     for name in names[:3]:
         assert demangle(name, refused=refused) == name

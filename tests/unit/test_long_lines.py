@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
+import fastprof
 from tests.support.paths import REPO
 
 CODE = r"""
@@ -99,3 +101,12 @@ print(n)
 def test_lines_of_a_megabyte(what: str) -> None:
     done = subprocess.run([sys.executable, "-c", CODE, "1000000", what], cwd=REPO, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr[-2000:]
+
+
+@pytest.mark.parametrize("to", ["callgrind", "pprof", "folded"])
+def test_a_summary_of_half_a_million_counts_is_written(to: str, tmp_path: Path) -> None:
+    """They were matched with value types one by one, each with all before it."""
+    data = b"events: Ir\nfn=f\n1 1\nsummary: " + b"1 " * 500_000 + b"\n"
+    fastprof.convert(data, tmp_path / "out", from_="callgrind", to=to, lenient=True)
+    with fastprof.open(tmp_path / "out") as profile:
+        assert sum(len(batch) for batch in profile) == 1

@@ -10,8 +10,9 @@ import pytest
 
 import fastprof
 from fastprof.core import tally
+from fastprof.core.errors import FastprofError
 from fastprof.core.model import Model, Part, ValueType
-from fastprof.core.parts import comments_of, descriptions_of, merge_parts, remarks_of
+from fastprof.core.parts import comments_of, descriptions_of, match_values, merge_parts, remarks_of
 from fastprof.formats.archive import cbor
 from fastprof.formats.archive.parts import from_plain, to_plain
 
@@ -137,3 +138,20 @@ def test_orders_of_models_do_not_matter() -> None:
     merged = [merge_parts(order, [IR]) for order in permutations(parts)]
     assert all(one == merged[0] for one in merged)
     assert Model().add_part(merged[0]) == 0
+
+
+def test_value_types_are_matched_by_name_and_unit() -> None:
+    events = [ValueType("a", "ns"), ValueType("a"), ValueType("b", "s")]
+    mine = Part([ValueType("b"), ValueType("a", "ms"), ValueType("a"), ValueType("a", "x"), ValueType("b", "s")])
+    assert match_values(mine, 6, events) == [2, 1, 0, 3, 4, 5]
+    names = [("a", "ms"), ("b", "s"), ("a", "x"), ("b", "s"), ("value6", "")]
+    assert [(event.name, event.unit) for event in events[1:]] == names
+
+
+def test_parts_of_ever_other_value_types_are_refused_before_they_take_all_memory(tmp_path: Path) -> None:
+    """Each part's value types would be columns of all rows: 4,000 took 400 MiB and a minute, of 130 KB."""
+    parts = "".join(f"part: {i}\nevents: E{i}\nfn=f{i}\n1 1\n\n" for i in range(1, 4001))
+    data = b"# callgrind format\n" + parts.encode()
+    with pytest.raises(FastprofError, match="there are more than 1,024 value types: 'E1025' and others"):
+        fastprof.convert(data, tmp_path / "out", to="pprof")
+    fastprof.convert(data, tmp_path / "out", to="callgrind")
