@@ -191,3 +191,21 @@ def test_options_are_those_of_archive_add() -> None:
     names = {option.name for option in batch.options()}
     assert {option.name for option in adding.adding_options()} < names
     assert "shard" not in names and "retries" in names
+
+
+def test_workers_share_the_cores(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """And how many there are does not make a file another one that is to be added again."""
+    given = []
+    monkeypatch.setattr(batch, "cores_of_each", lambda workers: 8 // workers)
+    real = batch.Pool.run
+    monkeypatch.setattr(batch.Pool, "run", lambda self, jobs, *more: real(self, noted(jobs), *more))
+
+    def noted(jobs: Any) -> Any:
+        for job in jobs:
+            given.append(job["options"]["cores"])
+            yield job
+
+    folder, store = dumps(tmp_path / "in", 2), tmp_path / "s.fpa"
+    fastprof.batch_archive(folder, store, jobs=2)
+    assert given == [4, 4]
+    assert fastprof.batch_archive(folder, store, jobs=1).earlier == 2

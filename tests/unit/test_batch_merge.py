@@ -9,7 +9,8 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -113,6 +114,39 @@ def test_what_is_there_is_not_merged_again(inputs: Path, tmp_path: Path, monkeyp
     merge_again()
     # 10 files: 5 partials, 3 and 2 of them; of the first four that were there one had another file
     assert made == [4, 2 + 3 + 2, 5 + 3 + 2]
+    fastprof.merge(inputs, tmp_path / "expected.callgrind")
+    assert (tmp_path / "out.callgrind").read_bytes() == (tmp_path / "expected.callgrind").read_bytes()
+
+
+def _cut(path: Path) -> None:
+    os.truncate(path, path.stat().st_size // 2)
+
+
+def _zero(path: Path) -> None:
+    """As a file system may leave it: the length is there, the bytes are not."""
+    path.write_bytes(bytes(path.stat().st_size))
+
+
+def _hole(path: Path) -> None:
+    data = bytearray(path.read_bytes())
+    data[len(data) // 2 : len(data) // 2 + 64] = bytes(64)
+    path.write_bytes(data)
+
+
+@pytest.mark.parametrize("harm", [_cut, _zero, _hole, Path.unlink])
+def test_a_partial_that_a_power_cut_left_is_made_again(
+    harm: Callable[[Path], None], inputs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = []
+    for fails_after in (4, sys.maxsize):
+        engine = InTurn(fails_after)
+        monkeypatch.setattr(merge, "begun", lambda *_, engine=engine, **__: engine)
+        with suppress(FastprofError):
+            fastprof.batch_merge(inputs, tmp_path / "out.callgrind", jobs=2, fan_in=2)
+        made.append(len(engine.done))
+        if fails_after == 4:
+            harm(sorted((tmp_path / "out.callgrind.partials").glob("*.fpa"))[1])
+    assert made == [4, 5 - 3 + 3 + 2]  # of the five of the first level, three are there and whole
     fastprof.merge(inputs, tmp_path / "expected.callgrind")
     assert (tmp_path / "out.callgrind").read_bytes() == (tmp_path / "expected.callgrind").read_bytes()
 

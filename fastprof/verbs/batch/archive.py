@@ -15,7 +15,7 @@ from itertools import count
 
 from fastprof.core._typing import Any
 from fastprof.core.errors import FastprofError, UsageError
-from fastprof.core.options import Option, Options, available, checked
+from fastprof.core.options import CORES, Option, Options, available, checked
 from fastprof.core.report import Report
 from fastprof.core.words import speaks_of_flags, worded
 from fastprof.verbs.adding import Adding, adding, adding_options, write_piece
@@ -32,6 +32,7 @@ from fastprof.verbs.batch.convert import (
     BatchReport,
     Progress,
     chosen_files,
+    cores_of_each,
     is_same,
     paths_of,
     reading_options,
@@ -84,7 +85,9 @@ def batch_archive(
     _refuse_collisions(files)
     report.files += len(files)
     reading = reading_options(asked)
-    common = {"from": from_, "options": reading, "key": options_key("", from_, reading)}
+    workers = asked[JOBS] or available()
+    key = options_key("", from_, {name: value for name, value in reading.items() if name != CORES.name})
+    common = {"from": from_, "options": {CORES.name: cores_of_each(workers), **reading}, "key": key}
     jobs = [_job(file, store, common) for file in files]
     before = records_by_output(manifest_of(store))
     if asked[DRY_RUN]:
@@ -97,7 +100,7 @@ def batch_archive(
         with Manifest(*os.path.split(store), run) as manifest, _Filling(session, manifest, store) as filling:
             if progress is not None:
                 progress(report, None)
-            for record in filling.run(report.todo, before, asked):
+            for record in filling.run(report.todo, before, asked, workers):
                 report.add(record)
                 if progress is not None:
                     progress(report, record)
@@ -133,7 +136,7 @@ class _Filling:
         finally:
             shutil.rmtree(self._pieces, ignore_errors=True)
 
-    def run(self, todo: list[Job], before: dict[str, Record], asked: Options) -> Iterator[Record]:
+    def run(self, todo: list[Job], before: dict[str, Record], asked: Options, workers: int) -> Iterator[Record]:
         """The records of all jobs, as they are done."""
         free = []
         for job in todo:
@@ -143,7 +146,7 @@ class _Filling:
                 why = f"{job['input']}: {self._store} has a profile {job['name']!r} already, which is of something else"
                 yield self._noted(failed(job, why))
         with Pool(
-            asked[JOBS] or available(),
+            workers,
             retries=asked[RETRIES],
             timeout=asked[TIMEOUT],
             function=f"{archive_one.__module__}:{archive_one.__name__}",

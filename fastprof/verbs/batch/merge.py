@@ -9,7 +9,7 @@ left goes to the output:
 Any tree gives the same bytes.  What a bridge makes of each input (a timeline's calls, an estimate of stacks) is made
 before the first merge.  Stacks that become a graph stay stacks until the last, because each arc of a graph of samples
 says 1 call, which would be added up.  A partial is called by a hash of what it is made of, so after an interruption
-those that are there are not made again.
+those that are there, and whole, are not made again.
 """
 
 from __future__ import annotations
@@ -36,6 +36,7 @@ from fastprof.verbs.batch.convert import EXCLUDE, FINDING, INCLUDE, JOBS, RETRIE
 from fastprof.verbs.batch.engines import ENGINE, LOCAL, begun
 from fastprof.verbs.batch.inputs import File, find
 from fastprof.verbs.batch.jobs import ERROR, OK, Job, Record, identity, of_error
+from fastprof.verbs.compact import verify
 from fastprof.verbs.convert import converted, target_of
 from fastprof.verbs.inputs import open_reader
 
@@ -210,9 +211,13 @@ class _Tree:
         for job in jobs:
             try:
                 with open(_record_of(job), "rb") as file:
-                    self._take(json.load(file))
-                n_done += 1
+                    record = json.load(file)
             except (OSError, ValueError):
+                record = None
+            if record and _is_whole(job["output"]):
+                self._take(record)
+                n_done += 1
+            else:
                 todo.append(job)
         if self._progress is not None:
             self._progress(n_done, len(jobs))
@@ -240,6 +245,14 @@ def _any_view() -> str:
 
 def _kind(view: str, target: str) -> str:
     return "stacks" if view == "stacks" else target
+
+
+def _is_whole(partial: str) -> bool:
+    """Partials are not synced to the disk: after a power cut one may lack bytes, whatever its record says."""
+    try:
+        return not verify(partial)
+    except FastprofError:
+        return False
 
 
 def _record_of(job: Job) -> str:
