@@ -66,6 +66,11 @@ def get(name: str) -> Format:
 
 
 def formats() -> list[Format]:
+    """All formats, with what each is called, reads, writes and holds.
+
+    >>> [(f.name, f.view) for f in formats() if f.reader and not f.writer]
+    [('cpuprofile', 'stacks'), ('oprofile', 'graph')]
+    """
     return [*_by_name().values()]
 
 

@@ -46,6 +46,13 @@ def compact(path: str, done: Done = lambda name, n, of: None) -> tuple[int, int]
 
     Only what was stored against something that is not there any more is compressed again.  The new file takes the old
     one's place when it is whole and on the disk.  Errors: FastprofError and its subclasses; then the old one is there.
+
+    >>> from fastprof.verbs.adding import add
+    >>> report = add("two.fpa", ["tests/corpus/callgrind/good/tab.callgrind", "tests/corpus/pprof/good/reversed.pb"])
+    >>> removed = remove("two.fpa", ["*.pb"])
+    >>> before, after = compact("two.fpa")
+    >>> after < before
+    True
     """
     with locked(path, create=False) as (file, _), open_store(path) as (source, archive):
         there = os.path.realpath(path)  # a symbolic link stays one
@@ -87,6 +94,11 @@ def verify(path: str, patterns: Iterable[str] = (), done: Done = lambda name, n,
 
     Returns what is wrong, in the order of the file: "error", and "name" of the profile if it is one's.
     Errors: FastprofError and its subclasses, if its index cannot be read.
+
+    >>> from fastprof.verbs.adding import add
+    >>> report = add("one.fpa", ["tests/corpus/callgrind/good/tab.callgrind"])
+    >>> verify("one.fpa")
+    []
     """
     wrong: list[dict[str, Any]] = []
     with open_store(path) as (source, archive):

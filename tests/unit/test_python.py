@@ -23,21 +23,24 @@ SMALL = CORPUS / "gperftools/good/small.prof"
 
 
 EXAMPLES = [
-    "adding",
-    "annotate",
-    "batch.convert",
-    "batch.status",
-    "compact",
-    "convert",
-    "diff",
-    "extract",
-    "info",
-    "merge",
-    "profile",
-    "report",
-    "sql",
-    "store",
-    "top",
+    "formats",
+    "verbs.adding",
+    "verbs.annotate",
+    "verbs.batch.archive",
+    "verbs.batch.convert",
+    "verbs.batch.merge",
+    "verbs.batch.status",
+    "verbs.compact",
+    "verbs.convert",
+    "verbs.diff",
+    "verbs.extract",
+    "verbs.info",
+    "verbs.merge",
+    "verbs.profile",
+    "verbs.report",
+    "verbs.sql",
+    "verbs.store",
+    "verbs.top",
 ]
 
 
@@ -46,7 +49,7 @@ def test_examples(module: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     """In a folder that has the corpus and nothing else."""
     (tmp_path / "tests").symlink_to(REPO / "tests")
     monkeypatch.chdir(tmp_path)
-    done = doctest.testmod(importlib.import_module(f"fastprof.verbs.{module}"))
+    done = doctest.testmod(importlib.import_module(f"fastprof.{module}"))
     assert done.attempted and not done.failed
 
 

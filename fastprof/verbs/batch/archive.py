@@ -76,6 +76,12 @@ def batch_archive(
     added is not added again, unless the file or the options have changed; then it takes the place of what it was.
     A name that something else has in the store is an error of that file.  Options as in `batch_convert`.
     Errors: FastprofError and its kinds, if the batch as a whole cannot be done.
+
+    >>> import fastprof
+    >>> fastprof.batch_archive("tests/corpus/gperftools/good", "night.fpa", include=["s*.prof"], jobs=1)
+    BatchReport(files=4, earlier=0, ok=4)
+    >>> fastprof.batch_archive("tests/corpus/gperftools/good", "night.fpa", include=["s*.prof"], jobs=1)
+    BatchReport(files=4, earlier=4, ok=4)
     """
     asked = checked(given, options())
     store = os.fspath(store)

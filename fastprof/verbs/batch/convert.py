@@ -246,6 +246,12 @@ def batch_plan(
     """Write a plan for `plan` and `shard` of `batch_convert`: the files of `inputs`, the largest first.
 
     `include` and `exclude` are those of `batch_convert`.  Errors: FastprofError and its kinds.
+
+    >>> import fastprof
+    >>> fastprof.batch_plan("tests/corpus/gperftools/good", "dumps.plan", include=["s*.prof"]).files
+    4
+    >>> [fastprof.batch_convert([], "out", to="pprof", plan="dumps.plan", shard=(i, 2)).files for i in (1, 2)]
+    [2, 2]
     """
     asked = checked(given, FINDING)
     report = BatchReport()

@@ -80,6 +80,10 @@ def batch_merge(
 
     `include`, `exclude`, `jobs`, `engine`, `fan_in`, `retries` and `timeout` are explained in docs/batch.md; the other
     options are those of docs/options.md.  Errors: FastprofError and its kinds; then nothing is left at `output`.
+
+    >>> import fastprof
+    >>> fastprof.batch_merge("tests/corpus/gperftools/good", "all.folded", include=["s*.prof"]).rows
+    Counter({'stacks of cpu/microseconds written': 30})
     """
     asked = checked(given, options())
     report = Report()
