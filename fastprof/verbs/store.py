@@ -14,7 +14,7 @@ from fastprof.core._typing import Any
 from fastprof.core.errors import FastprofError, FormatError, UsageError
 from fastprof.core.remote import shown
 from fastprof.core.source import Source
-from fastprof.formats.archive.index import Archive, load, matching, read_about, read_end, read_value_types
+from fastprof.formats.archive.index import Archive, listed, load, matching, read_about, read_end, read_value_types
 from fastprof.formats.archive.read import ArchiveReader
 from fastprof.formats.archive.sections import Codec, Member, SectionError
 
@@ -53,7 +53,7 @@ def chosen(path: str, archive: Archive, patterns: Iterable[str]) -> list[Member]
     for pattern in patterns:
         found = matching(archive.members, pattern)
         if not found:
-            there = ", ".join(member.name for member in archive.members[:20])
+            there = listed(archive.members, pattern)
             raise UsageError(f"{path}: the archive has no profile {pattern!r}: {there or 'it is empty'}")
         numbers |= {member.number for member in found}
     return [member for member in archive.members if not patterns or member.number in numbers]

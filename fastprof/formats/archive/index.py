@@ -33,6 +33,8 @@ from fastprof.formats.archive.sections import (
     unpack_metadata,
 )
 
+_LISTED = 8  # names in a message
+
 
 class Archive:
     """What an archive holds.
@@ -120,6 +122,16 @@ def matching(members: Iterable[Member], pattern: str) -> list[Member]:
         if found:
             return found
     return []
+
+
+def listed(members: Iterable[Member], wanted: str = "") -> str:
+    """A few names for a message, those nearest to what is wanted first."""
+    names = [member.name or f"number {member.number}" for member in members]
+    if wanted:
+        from difflib import get_close_matches
+
+        names = [*dict.fromkeys([*get_close_matches(wanted, names), *names])]
+    return ", ".join(names[:_LISTED]) + (f" and {len(names) - _LISTED:,} more" if len(names) > _LISTED else "")
 
 
 def load_at(source: Source, codec: Codec, offset: int) -> Archive:

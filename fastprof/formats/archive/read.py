@@ -1,7 +1,7 @@
 """The Reader of one profile of an archive (a "member").
 
-Sections are archive_sections.py's, the index archive_index.py's, the columns inside
-a chunk csrc/archive/archive.h's.  Bytes: docs/formats/archive.md.
+Sections are sections.py's, the index is index.py's, the columns inside a chunk are
+csrc/archive/archive.h's.  Bytes: docs/formats/archive.md.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from fastprof.core.shapes import fits
 from fastprof.core.source import Source
 from fastprof.formats.archive import MEMBER as MEMBER_NAME
 from fastprof.formats.archive import sections as archive_sections
-from fastprof.formats.archive.index import load, matching, payload, read_end, read_header
+from fastprof.formats.archive.index import listed, load, matching, payload, read_end, read_header
 from fastprof.formats.archive.parts import from_plain
 from fastprof.formats.archive.sections import (
     BASED,
@@ -117,11 +117,10 @@ class ArchiveReader(Reader):
                 return found[-1]
             if found:
                 members, wanted = found, None
-        names = ", ".join(m.name or f"number {m.number}" for m in members[:8])
-        names += f" and {len(members) - 8:,} more" if len(members) > 8 else ""
         if wanted is None:
+            names = listed(members)
             raise UsageError(f"{self.source.name}: the archive holds several profiles: {names}; --member chooses one")
-        raise UsageError(f"{self.source.name}: the archive has no profile {wanted!r}: {names}")
+        raise UsageError(f"{self.source.name}: the archive has no profile {wanted!r}: {listed(members, wanted)}")
 
     def _base(self, offset: int) -> bytes:
         """The payload of another section, which must stand by itself."""

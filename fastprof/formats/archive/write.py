@@ -1,7 +1,7 @@
 """The Writer of one profile of an archive (a "member").
 
-Sections are archive_sections.py's, several profiles in one file archive_store.py's,
-the columns inside a chunk csrc/archive/archive.h's.  Bytes: docs/formats/archive.md.
+Sections are sections.py's, several profiles in one file verbs/adding.py's, the columns
+inside a chunk csrc/archive/archive.h's.  Bytes: docs/formats/archive.md.
 """
 
 from __future__ import annotations
