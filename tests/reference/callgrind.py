@@ -74,6 +74,7 @@ class Reader:
         self.later: dict[tuple[str, int], bytes] = {}  # the first definition of each, for use before it
         self.bound: dict[int, tuple[Function, bool]] = {}
         self.binds = False  # whatever file is said
+        self.by_cost_file = False  # Callgrind's own
         self.parts: list[Part] = []
         self.begin(Part())
 
@@ -83,7 +84,8 @@ class Reader:
         self.body = False
         self.ended = False
         self.base = (0, 0, 0)
-        self.object = self.file = b""
+        self.object = self.file = self.cost_file = b""
+        self.call: tuple[bytes, tuple[int, int, int]] | None = None  # the file said for calls, and their place
         self._home: bytes | None = None  # the last fl=
         self.named: tuple[bytes, bytes, bytes, int | None, bool] | None = None
         self.function: Function | None = None
@@ -100,6 +102,23 @@ class Reader:
     def home(self) -> bytes:
         """The file of a function that is named now; some writers have only fi=."""
         return self.file if self._home is None else self._home
+
+    @property
+    def target_home(self) -> bytes:
+        """The file of a callee, or of a jump's target, that is not said."""
+        return self.cost_file if self.by_cost_file else self.file
+
+    def file_of_call(self, position: tuple[int, int, int]) -> bytes:
+        """In Callgrind's files fi= holds for the calls and jumps of one place; then the last cost line's file does."""
+        if not self.by_cost_file:
+            return self.file
+        if self.file != self.cost_file:
+            self.call = self.file, (position[0], 0, position[2])
+            self.file = self.cost_file
+        if self.call and self.call[1] == (position[0], 0, position[2]):
+            return self.call[0]
+        self.call = None
+        return self.file
 
     # names
 
@@ -176,16 +195,18 @@ class Reader:
         counts = [0 if w == b"." else cost(w) for w in said]
         assert len(counts) <= len(self.part.events)
         values = tuple(counts + [0] * (len(self.part.events) - len(counts)))
+        jfi = self.target_home if self.jfi is None else self.jfi
+        file = self.file if kind == "cost" else self.file_of_call(position)
         if kind == "cost":
             self.base = position
-            self.part.rows.append(Row("cost", function, self.file, position, values))
+            self.cost_file, self.call = self.file, None
+            self.part.rows.append(Row("cost", function, file, position, values))
         elif kind == "call":
-            self.part.rows.append(Row("call", function, self.file, position, values, self.called, b"", target, calls))
+            self.part.rows.append(Row("call", function, file, position, values, self.called, b"", target, calls))
         else:
-            jfi = self.file if self.jfi is None else self.jfi
             zero = (0,) * len(self.part.events)  # a jump costs nothing, whatever is said
             self.part.rows.append(
-                Row(kind, function, self.file, position, zero, self.jfn or function, jfi, target, calls, count2)
+                Row(kind, function, file, position, zero, self.jfn or function, jfi, target, calls, count2)
             )
             self.jfi = self.jfn = None
 
@@ -202,7 +223,7 @@ class Reader:
             self.callee = self.look_up(
                 name,
                 n,
-                self.file if self.cfi is None else self.cfi,
+                self.target_home if self.cfi is None else self.cfi,
                 self.cfi is not None,
                 self.object if self.cob is None else self.cob,
                 self.cob is not None,
@@ -216,7 +237,8 @@ class Reader:
         if key == "fn":
             self.end_block()
             name, n, defined = self.name("fn", text)
-            self.file = self.home
+            self.file = self.cost_file = self.home
+            self.call = None
             self.named = name, self.home, self.object, n, defined
             self.function = self.cfn = self.callee = None
         elif key == "cfn":
@@ -224,12 +246,15 @@ class Reader:
             self.callee = None
         elif key == "jfn":
             name, n, _ = self.name("fn", text)
-            jfi = self.file if self.jfi is None else self.jfi
+            jfi = self.target_home if self.jfi is None else self.jfi
             self.jfn = self.bound[n][0] if n in self.bound else Function(self.object, jfi, name)
             return
         elif key in ("frfn", "rec"):  # --mangle-names=no: blocks apart by caller and recursion are one function
             if key == "frfn":
                 self.name("fn", text)
+            if self.by_cost_file and self.named:
+                self.file = self.cost_file = self.named[1]
+                self.call = None
             return
         elif key == "ob":
             self.object = self.name("ob", text)[0]
@@ -271,6 +296,7 @@ class Reader:
             part.header[key] = value
             if key == "creator":
                 self.binds = value.startswith("xtree-")
+                self.by_cost_file = value.startswith("callgrind-")
 
     def line(self, text: bytes) -> None:
         if not self.numbered and not self.parts and "cmd" in self.given and not text.startswith(b"events:"):

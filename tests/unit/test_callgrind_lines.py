@@ -9,6 +9,7 @@ from fastprof.core.options import Options
 from tests.reference.callgrind import Function, parse
 from tests.reference.cg_annotate import Annotated
 from tests.support.graphs import read_parts, rewrite
+from tests.support.paths import CORPUS
 
 LENIENT = Options(lenient=True)
 HEADER = b"version: 1\nevents: Ir Dr\n"
@@ -104,6 +105,39 @@ def test_an_indented_line_is_counted_once(capacity: int) -> None:
     for window in (1, 1000):
         _, report = read_parts(data, window=window, capacity=capacity)
         assert report.repairs["lines that were indented"] == 6
+
+
+CALLGRINDS = b"creator: callgrind-3.19.0\npositions: instr line\nevents: Ir\n"
+
+
+def test_in_callgrinds_files_a_file_that_is_not_said_is_that_of_the_last_cost_line() -> None:
+    """fi= is of the calls and jumps of one place.  It moves neither the callee's file nor that of the next costs."""
+    body = b"fl=a\nfn=f\n0x8 1 1\nfi=b\ncfn=g\ncalls=1 0x40 7\n+4 2 10\ncfn=h\ncalls=1 0x50 8\n+4 2 20\n+8 3 4\n"
+    body += b"jump=1 +4 5\n+8 3\nfi=c\n+1 4 5\ncfn=i\ncalls=1 0x60 9\n+4 5 30\nfe=a\njcnd=1/2 +4 6\n* *\n+1 7 6\n"
+    body += b"\nfn=g\nfi=c\ncfn=j\ncalls=1 0x70 1\n0x40 7 5\n"
+    for how, files, callees, target in (
+        (CALLGRINDS, b"abbaaccacc", b"aaca", b"ac"),
+        (CALLGRINDS.replace(b"callgrind-", b"fastprof-"), b"abbbbccaac", b"bbcc", b"ba"),
+    ):
+        data = how + body
+        rows = read_parts(data)[0][0].rows
+        assert b"".join(r.file for r in rows) == files
+        assert [r.callee.file for r in rows if r.callee and r.kind == "call"] == [callees[i : i + 1] for i in range(4)]
+        assert b"".join(r.target_file for r in rows) == target
+        assert rows == parse(data)[0].rows
+        for size in (1, 2, 1000):
+            assert read_parts(data, window=size, capacity=size)[0][0].rows == rows
+        again = rewrite(data)
+        assert parse(again)[0].rows == rows and rewrite(again) == again
+
+
+def test_what_a_program_called_in_an_object_that_is_unloaded() -> None:
+    """Callgrind knows the file of such a function, not those of its lines; no function is there twice."""
+    (part,), _ = read_parts(CORPUS / "callgrind/good/unloaded.callgrind")
+    own = {r.function for r in part.rows}
+    callees = {r.callee for r in part.rows if r.callee}
+    assert callees <= own
+    assert {r.file for r in part.rows if r.kind == "cost" and b"/plug" in r.function.object} == {b"/build/demo/plug.c"}
 
 
 def test_a_callee_may_name_its_file_after_its_name() -> None:

@@ -17,6 +17,8 @@ Rules that the format document leaves open (docs/formats/callgrind.md):
   - a relative position counts from the last self cost line; call and jump
     lines and their targets do not move it
   - fn= takes the file back to the last fl=; in Cachegrind fl= ends the function
+  - in Callgrind's own files so does the next cost line behind a call, as far as
+    its file is not said
   - cfi= and cob= hold for one call and may stand before or after cfn=
   - a number stays bound to the function that it first stood for, as far as
     file and object are not said otherwise; a definition without rows binds
@@ -104,6 +106,7 @@ cdef class Lexer:
             return
         memset(&body.costs.base, 0, sizeof(fp_position))
         body.object = body.file = 0
+        begin_lines(body)
         body.block_file = NOT_SAID
         body.function = UNRESOLVED
         body.fn_name = body.fn_file = body.fn_object = 0
@@ -122,11 +125,13 @@ cdef class Lexer:
         """End the part: FP_DONE, FP_FULL when the batch must be drained first, or an error."""
         return finish_body(&self.body, <fp_batch *>batch, <fp_err *>err)
 
-    def read_names(self, bint expands, bint binds):
+    def read_names(self, bint expands, bint binds, bint by_cost_file):
         """How to read the names of this part's writer.
 
         `expands`: names like (3)'2'(5) are made of numbers.  `binds`: a number is one function, whatever file is said.
+        `by_cost_file`: files are left out where they are that of the last cost line, see `target_home`.
         """
+        self.body.by_cost_file = by_cost_file
         self.body.names.expands = expands
         self.body.binds = binds
 

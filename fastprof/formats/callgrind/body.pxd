@@ -21,6 +21,7 @@ cdef struct Body:
     fp_model *model
     bint lenient
     bint binds                 # a number is one function, whatever file is said
+    bint by_cost_file          # Callgrind's own: fi= is of the next line only, see `target_home` and `end_call_row`
     bint keeps_comments        # the door is asked about comments; else they are counted
     Counts counts
     Names names
@@ -37,6 +38,10 @@ cdef struct Body:
     # the current function
     uint32_t object, file
     uint32_t block_file        # of the last fl=, or NOT_SAID
+    uint32_t cost_file         # of the last self cost line of the function, else the function's
+    uint32_t call_file         # of the last call or jump line, if fi= was said for it, or NOT_SAID
+    uint64_t call_address      # and where that line was
+    uint32_t call_line
     uint32_t function          # or UNRESOLVED, and then:
     uint32_t fn_name, fn_file, fn_object
     uint64_t fn_key            # its number + 1, or 0
@@ -66,9 +71,27 @@ cdef inline uint32_t home(const Body *body) noexcept nogil:
     return body.block_file if body.block_file != NOT_SAID else body.file
 
 
+cdef inline uint32_t target_home(const Body *body) noexcept nogil:
+    """The file of a callee, or of what a jump leads to, that is not said.
+
+    Callgrind leaves cfi= and jfi= out where that file is the one of the last self cost line (dump.c, fprint_jcc: `last`
+    moves at cost lines only), although it has just said fi= for the call.  Here g is a function of a.c:
+
+        fl=a.c / fn=f / 10 1 / fi=b.h / cfn=g / calls=1 3 / 20 5
+    """
+    return body.cost_file if body.by_cost_file else body.file
+
+
+cdef inline void begin_lines(Body *body) noexcept nogil:
+    """The current file is the one that a function's lines begin in."""
+    body.cost_file = body.file
+    body.call_file = NOT_SAID
+
+
 cdef inline void begin_function(Body *body, uint32_t name, uint64_t key, bint defined) noexcept nogil:
     body.begun = True
     body.file = home(body)
+    begin_lines(body)
     body.fn_name = name
     body.fn_file = body.file
     body.fn_object = body.object
@@ -77,6 +100,15 @@ cdef inline void begin_function(Body *body, uint32_t name, uint64_t key, bint de
     body.function = UNRESOLVED
     body.in_function = True
     body.has_callee = False
+
+
+cdef inline void begin_context(Body *body) noexcept nogil:
+    """A block of the same function for another caller or recursion level, which may have no fn= of its own."""
+    body.begun = True
+    body.counts.contexts += 1
+    if body.by_cost_file and body.in_function:
+        body.file = body.fn_file
+        begin_lines(body)
 
 
 cdef inline void begin_callee(Body *body, uint32_t name, uint64_t key) noexcept nogil:
@@ -148,7 +180,7 @@ cdef inline int resolve_callee(Body *body) noexcept nogil:
         body.callee = UNRESOLVED
     if body.callee == UNRESOLVED or body.cob != NOT_SAID or body.cfi != NOT_SAID:
         body.callee = lookup(body, body.callee_name, body.callee_key,
-                             body.cfi if body.cfi != NOT_SAID else body.file, body.cfi != NOT_SAID,
+                             body.cfi if body.cfi != NOT_SAID else target_home(body), body.cfi != NOT_SAID,
                              body.cob if body.cob != NOT_SAID else body.object, body.cob != NOT_SAID)
         if body.callee == FP_NO_ID:
             return FP_E_NOMEM
@@ -174,6 +206,23 @@ cdef inline uint32_t new_row(const Body *body, fp_batch *b, uint32_t kind, uint3
     return i
 
 
+cdef inline void end_call_row(Body *body, fp_batch *b, uint32_t i) noexcept nogil:
+    """Callgrind says fi= once for the calls of one place, and nothing when the next cost line is in the file of the
+    last one again:
+
+        fl=a.c / fn=f / 10 1 / fi=b.h / calls=... / 20 5 / calls=... / 20 6     both calls are in b.h
+        11 1                                                                    a cost in a.c
+    """
+    if body.file != body.cost_file:
+        body.call_file = body.file
+        body.call_address, body.call_line = b.address[i], b.line[i]
+        body.file = body.cost_file
+    elif b.address[i] == body.call_address and b.line[i] == body.call_line and body.call_file != NOT_SAID:
+        b.file[i] = body.call_file
+    else:
+        body.call_file = NOT_SAID
+
+
 cdef inline void finish_row(Body *body, fp_batch *b, uint32_t i, uint32_t kind) noexcept nogil:
     """What a call or jump row has beyond a cost row."""
     b.count[i] = body.count
@@ -182,11 +231,13 @@ cdef inline void finish_row(Body *body, fp_batch *b, uint32_t i, uint32_t kind) 
     b.target_bb[i] = body.target.bb
     if kind == FP_CALL:
         b.callee[i] = body.called
-        return
-    b.count2[i] = body.count2
-    b.callee[i] = body.jfn if body.jfn != NOT_SAID else body.function
-    b.target_file[i] = body.jfi if body.jfi != NOT_SAID else body.file
-    body.jfi = body.jfn = NOT_SAID
+    else:
+        b.count2[i] = body.count2
+        b.callee[i] = body.jfn if body.jfn != NOT_SAID else body.function
+        b.target_file[i] = body.jfi if body.jfi != NOT_SAID else target_home(body)
+        body.jfi = body.jfn = NOT_SAID
+    if body.by_cost_file:
+        end_call_row(body, b, i)
 
 
 cdef inline bint block_is_due(const Body *body) noexcept nogil:

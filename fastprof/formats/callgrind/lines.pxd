@@ -16,7 +16,7 @@ from fastprof.formats.callgrind.positions cimport *
 
 cdef inline uint32_t cost_lines(Body *body, uint32_t line, const uint8_t *text, fp_batch *b) noexcept nogil:
     """Reads cost lines of the text, from that line on; returns how many."""
-    cdef uint32_t i = b.n, n, kind = body.pending
+    cdef uint32_t i = b.n, k, n, kind = body.pending
     if (not body.has_events or kind == DISCARD or i == b.cap
             or body.function == UNRESOLVED and resolve(body) != OK):
         return 0
@@ -28,6 +28,12 @@ cdef inline uint32_t cost_lines(Body *body, uint32_t line, const uint8_t *text, 
     if kind != FP_COST:
         finish_row(body, b, i, kind)
         body.pending = FP_COST
+        if body.file != body.costs.file:
+            # the file was said for the call, not for the costs behind it
+            for k in range(i + 1, b.n):
+                b.file[k] = body.file
+    if kind == FP_COST or n > 1:
+        begin_lines(body)
     return max(n, <uint32_t>1)
 
 

@@ -93,8 +93,7 @@ cdef inline int any_line(Body *body, const uint8_t *p, const uint8_t *next, uint
         if memcmp(p, b"jfn", 3) == 0:
             return jfn_line(body, p + 4, stop, offset, err)
         if memcmp(p, b"rec", 3) == 0:
-            body.begun = True
-            body.counts.contexts += 1
+            begin_context(body)
             return OK
     if n >= 5 and p[4] == c'=':
         if memcmp(p, b"jump", 4) == 0:
@@ -198,7 +197,8 @@ cdef inline int jfn_line(Body *body, const uint8_t *p, const uint8_t *stop, uint
             return FP_E_NOMEM
         function = UNRESOLVED if e.again else e.function
     if function == UNRESOLVED:
-        function = fp_model_function(body.model, body.object, body.jfi if body.jfi != NOT_SAID else body.file, s, 0, 0)
+        function = fp_model_function(body.model, body.object, body.jfi if body.jfi != NOT_SAID else target_home(body),
+                                     s, 0, 0)
     if function == FP_NO_ID:
         return FP_E_NOMEM
     body.jfn = function
@@ -210,10 +210,9 @@ cdef inline int context_line(Body *body, const uint8_t *p, const uint8_t *stop, 
     # --mangle-names=no: rec= and frfn= (the caller) tell blocks of a function apart, but no call says which
     # of them it enters; so all are that function.  A number may be defined here.
     cdef uint32_t caller = 0
-    cdef int status
-    body.begun = True
-    status = name(&body.names, p, stop, FN, offset, &caller, NULL, NULL, err)
-    body.counts.contexts += status == OK
+    cdef int status = name(&body.names, p, stop, FN, offset, &caller, NULL, NULL, err)
+    if status == OK:
+        begin_context(body)
     return status
 
 
@@ -289,6 +288,7 @@ cdef inline int position_line(Body *body, const uint8_t *p, const uint8_t *stop,
         return status
     if kind == FP_COST:
         body.costs.base = here  # also when its counts are not understood
+        begin_lines(body)
     if kind < FP_JUMP:
         status = counts_of_line(body, p, stop, offset, b, &k, err)
         if status != OK:

@@ -228,6 +228,7 @@ class CallgrindReader(Reader):
             expands=not value.startswith(b"fastprof"),
             # in Valgrind's xtree files fl= is where a line of the function is, of inlined code, too
             binds=value.startswith(b"xtree-"),
+            by_cost_file=value.startswith(b"callgrind-"),
         )
 
     def _pid(self, value: bytes) -> None:
