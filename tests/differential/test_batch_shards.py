@@ -1,4 +1,4 @@
-"""The recipes of docs/batch.md for many machines: on a Slurm of one node, with GNU parallel, xargs and Ray.
+"""The recipes of docs/batch.md for many machines: on a Slurm of one node, with GNU parallel and xargs.
 
 Each file is done once.
 """
@@ -155,21 +155,6 @@ def test_parallel(tmp_path: Path) -> None:
     command = command.replace("-S node1,node2", "-S 2/:").replace("parallel", program, 1)
     subprocess.run(["sh", "-c", adapted(command, tmp_path)], cwd=REPO, check=True, capture_output=True)
     assert_each_was_done_once(tmp_path / "out", 8)
-
-
-def test_ray(tmp_path: Path) -> None:
-    pytest.importorskip("ray", reason="pip install ray")
-    dumps(tmp_path / "dumps")
-    script = re.search(r"```python\n(import ray\n.*?)```", (REPO / "docs/batch.md").read_text(), re.DOTALL)
-    assert script
-    text = script[1].replace('"dumps"', repr(str(tmp_path / "dumps"))).replace('"out"', repr(str(tmp_path / "out")))
-    (tmp_path / "ours.py").write_text(text + "print(sorted({record['status'] for record in records}), len(records))\n")
-    environment = {**os.environ, "PYTHONPATH": str(REPO), "RAY_USAGE_STATS_ENABLED": "0", "RAY_DEDUP_LOGS": "0"}
-    done = subprocess.run(
-        [sys.executable, str(tmp_path / "ours.py")], env=environment, capture_output=True, text=True, timeout=300
-    )
-    assert done.stdout.splitlines()[-1:] == ["['ok'] 60"], done.stderr
-    assert len([*(tmp_path / "out").glob("*.prof.callgrind")]) == 60
 
 
 def test_xargs(tmp_path: Path) -> None:
