@@ -51,5 +51,6 @@ def run(check: Callable[[bytes], None], seeds: dict[str, bytes], words: Iterable
     arguments = [b"fuzz", *map(os.fsencode, options), b"-dict=" + os.fsencode(dictionary), os.fsencode(folder)]
     argv = (ctypes.c_char_p * (len(arguments) + 1))(*arguments, None)
     at = ctypes.cast(argv, ctypes.POINTER(ctypes.c_char_p))
+    gc.set_threshold(50_000)  # what a run leaves has hardly any cycles
     gc.freeze()  # modules are not looked through again and again
     sys.exit(LIBFUZZER.LLVMFuzzerRunDriver(ctypes.byref(ctypes.c_int(len(arguments))), ctypes.byref(at), one))
