@@ -222,7 +222,7 @@ def test_a_pipe_goes_forward_only_until_spooled() -> None:
 
 
 def test_what_cannot_be_opened(tmp_path: Path) -> None:
-    with pytest.raises(FastprofError, match="^/proc/self/mem: Invalid argument$"):  # says that it can seek
+    with pytest.raises(FastprofError, match=r"^/proc/self/mem: Invalid argument$"):  # says that it can seek
         Source("/proc/self/mem")
     with pytest.raises(FastprofError, match="No such file"):
         Source(str(tmp_path / "absent"))
