@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
+import random
 from typing import Any
 
 import pytest
 
+from fastprof.bridges import spill
 from fastprof.bridges.spill import Merge, Pull, Words
 from fastprof.core._c import ffi, lib
 from fastprof.core.errors import FastprofError
@@ -115,3 +117,27 @@ def test_a_sum_that_comes_back_is_none() -> None:
     while (status := lib.fp_merge_next(merge.c, err)) == lib.FP_MORE:
         merge.feed()
     assert (status, ffi.cast("int64_t", merge.c.head[2]).__int__()) == (lib.FP_FULL, -2)
+
+
+@pytest.mark.parametrize("n_runs", [0, 1, 2, 3, 7, 8, 33])
+@pytest.mark.parametrize("window", [1, 200, 1 << 18])
+def test_sums_come_in_order(n_runs: int, window: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As a dictionary adds them up, however few records are read at a time; also with the least and the largest key,
+    with a key several times in a run, and with runs that are empty.  Of what is kept the first run's counts."""
+    monkeypatch.setattr(spill, "_LEAST_WINDOW", 0)
+    chance = random.Random(n_runs)
+    ends = [(0, 0), (0, 1), ((1 << 64) - 1, (1 << 64) - 1)]
+    keys = [*ends, *((chance.randrange(3), chance.randrange(1 << 64)) for _ in range(40))]
+    runs, expected = Words(4, kept=1), {}
+    for i in range(n_runs):
+        records = sorted(
+            (*chance.choice(keys), i, chance.randrange(100)) for _ in range(chance.choice([0, 1, 30, 300]))
+        )
+        runs.add(giving(*(word for record in records for word in record)))
+        for *key, kept, count in records:
+            first, so_far = expected.get((*key,), (kept, 0))
+            expected[(*key,)] = first, so_far + count
+    merge, found, chunk = runs.merge(windows=window), [], ffi.new("uint64_t[]", 40)
+    while got := merge.pull(chunk, 40):
+        found += ffi.unpack(chunk, got)
+    assert found == [word for key in sorted(expected) for word in (*key, *expected[key])]
