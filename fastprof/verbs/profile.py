@@ -225,7 +225,7 @@ class Table:
 
     def __init__(self, profile: Profile, name: str) -> None:
         self._profile, self.name = profile, name
-        self.error: Exception | None = None  # of the last stream, of which readers of streams know the text alone
+        self.error: BaseException | None = None  # of the last stream, of which readers of streams know the text alone
 
     def __repr__(self) -> str:
         return f"<Table {self.name} of {self._profile.name}>"
@@ -237,7 +237,7 @@ class Table:
     def _remembered(self, rows: Iterator[Rows]) -> Generator[Rows]:
         try:
             yield from rows
-        except Exception as error:
+        except (Exception, KeyboardInterrupt, SystemExit) as error:
             self.error = error
             raise
 

@@ -93,11 +93,13 @@ class Answer:
                 else:
                     self._db.register(name, table)
 
-    def _failed(self, error: Exception) -> Exception:
-        """What an error of DuckDB is: one of a profile, or of the query, in one line."""
+    def _failed(self, error: Exception) -> BaseException:
+        """What an error of DuckDB is: an interrupt, one of a profile, or of the query, in one line."""
         for table in self._tables:
             if table.error is not None:
                 return table.error
+        if isinstance(error, RuntimeError) and str(error) == "Query interrupted":  # by Ctrl-C, which it looks out for
+            return KeyboardInterrupt()
         several = len(self._profiles) > 1
         there = [(f"p{n}." if several else "") + name for n, p in enumerate(self._profiles, 1) for name in p.tables]
         what = " ".join(str(error).partition(", due to the following Python exception")[0].split())

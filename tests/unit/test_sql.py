@@ -5,8 +5,11 @@ from __future__ import annotations
 import csv
 import io
 import json
+import os
+import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +18,7 @@ import pytest
 import fastprof
 from fastprof.core.errors import FormatError, UsageError
 from tests.support.paths import CORPUS, REPO
+from tests.support.signals import heard
 
 POOL = CORPUS / "xray/good/fdr5-pool-clang19.xray"
 CFI = CORPUS / "callgrind/good/cfi.callgrind"
@@ -147,3 +151,24 @@ def test_options_are_those_of_open() -> None:
         assert next(answer.rows())[0] > 0
     with pytest.raises(UsageError, match="would do nothing"):
         fastprof.sql(CFI, "from graph", time_unit="ticks")
+
+
+@pytest.mark.parametrize(
+    "query", ["from samples", "select count(*) from range(1000000000000) a, range(10000000) b"], ids=["input", "query"]
+)
+def test_ctrl_c_is_no_error_of_the_query(query: str, tmp_path: Path) -> None:
+    (tmp_path / "in.folded").write_text(f"{'a' * 60}b 1\n")
+    words = [sys.executable, "-m", "fastprof", "sql", str(tmp_path / "in.folded"), query, "-q"]
+    if query == "from samples":
+        words += ["--function", "(a+)+$"]  # takes for ever
+    with subprocess.Popen(words, stderr=subprocess.PIPE, preexec_fn=heard) as process:
+        while process.poll() is None and cpu_seconds(process.pid) < 3:
+            time.sleep(0.05)
+        process.send_signal(signal.SIGINT)
+        assert process.stderr and process.stderr.read() == b""
+    assert process.returncode == 130
+
+
+def cpu_seconds(pid: int) -> float:
+    ticks = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[11:13]
+    return sum(map(int, ticks)) / os.sysconf("SC_CLK_TCK")
