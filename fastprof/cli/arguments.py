@@ -19,7 +19,7 @@ _HEADINGS = {
     "filters": "which rows to keep, under which names",
     "symbols": "names of addresses",
     "values": "values and labels",
-    "views": "from one view to another (timeline of calls, stacks of samples, call graph)",
+    "views": "views: timeline, stacks of samples, call graph",
 }
 _LAST = {"limits": "limits"}
 

@@ -49,7 +49,7 @@ def add_arguments(parser: Parser) -> None:
         "--fail-over",
         type=_percent,
         metavar="PERCENT",
-        help=f"exit with code {FAILED} if the total of a value type grew by more",
+        help=f"exit with code {FAILED} if a total grew by more; that of any value type",
     )
     add_options(parser, options())
 

@@ -19,7 +19,7 @@ SAMPLES = Option(
     Switch(),
     False,
     group="trace-event",
-    help="of a trace with calls and samples read the samples, which become stacks",
+    help="read samples, if there are calls, too; they become stacks",
 )
 
 
