@@ -54,7 +54,7 @@ def test_memory_is_that_of_the_distinct_stacks(make: object, suffix: str, tmp_pa
 
 
 def test_arcs_of_samples_count_as_much_as_the_samples(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """60,000 samples of 12 frames: half of 4 MiB has room for them, but not for their 370,000 arcs."""
+    """60,000 samples of 12 frames: half of 4 MiB has room for them, but not for the 370,000 arcs that they bring."""
     arcs: list[int] = []
     add_up = project._Graph._add_up
 
