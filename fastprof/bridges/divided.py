@@ -58,9 +58,9 @@ class Divided:
 
     def put(self, batch: Batch) -> None:
         """Take the rows of a batch, which may get other memory.  Errors: those of the tables, of earlier rows, too."""
-        ffi.memmove(self._wanted, bytes(self._n), self._n)
-        lib.fp_fold_shards(batch.c, self._n, self._wanted)
-        takers = [i for i, wanted in enumerate(bytes(ffi.buffer(self._wanted))) if wanted]
+        known = self._model.c.functions.n, self._model.c.threads.n
+        self._whole.know(None, known)
+        takers = self._takers(batch, known[1])
         for i in takers:
             if i not in self._tables:
                 self._tables[i] = self._table(i)
@@ -68,10 +68,10 @@ class Divided:
                     self._begin(i)
         self._rows += len(batch)
         if self.in_threads:
-            self._lend(batch, takers)
+            self._lend(batch, takers, known)
             return
         for i in takers:
-            self._tables[i].know(self._whole, self._known())
+            self._tables[i].know(self._whole, known)
             self._tables[i].put(batch, len(takers))
         if self._rows >= _FEW and len(self._tables) > 1:
             self._names.acquire()
@@ -79,14 +79,19 @@ class Divided:
             for i in self._tables:
                 self._begin(i)
 
-    def _known(self) -> tuple[int, int]:
-        return self._model.count("functions"), self._model.count("threads")
+    def _takers(self, batch: Batch, n_threads: int) -> list[int]:
+        """The tables that have rows in a batch.  A log of one thread (its id is 1) is not looked through for others."""
+        if n_threads == 2:
+            return [1 % self._n]
+        ffi.memmove(self._wanted, bytes(self._n), self._n)
+        lib.fp_fold_shards(batch.c, self._n, self._wanted)
+        return [i for i, wanted in enumerate(bytes(ffi.buffer(self._wanted))) if wanted]
 
     def _begin(self, i: int) -> None:
         self._queues[i] = SimpleQueue()
         self._threads[i] = begin(self._work, i)
 
-    def _lend(self, batch: Batch, takers: list[int]) -> None:
+    def _lend(self, batch: Batch, takers: list[int], known: tuple[int, int]) -> None:
         self._names.release()
         try:
             self._room.acquire()
@@ -99,7 +104,7 @@ class Divided:
         mine.reset()
         mine.c.part = c.part
         lib.fp_batch_swap(c, mine.c)
-        lent = _Lent(mine, self._number, len(takers), self._known())
+        lent = _Lent(mine, self._number, len(takers), known)
         self._number += 1
         for i in takers:
             self._queues[i].put(lent)

@@ -194,7 +194,6 @@ class _Machine:
         divided = Divided(self._cores, lambda i: self._new(i, self._cores), whole, self._model)
         try:
             for batch in batches:
-                whole.know()
                 divided.put(batch)
         except BaseException as error:
             divided.stop(error)

@@ -32,13 +32,13 @@ class Parser(argparse.ArgumentParser):
 
     def __init__(self, **given: Any) -> None:
         super().__init__(**given, allow_abbrev=False, add_help=False)
-        self.add_argument("-h", "--help", action="help", help="say this")
-        self.formatter_class = self._formatter
-        self._positionals.title = "arguments"
-        self._optionals.title = "help"
-        self._brief = False
         # argparse makes a formatter for every argument, and its own way to find the width is slow
         self._width = min(terminal_width() or 80, 80)
+        self._brief = False
+        self.formatter_class = self._formatter
+        self.add_argument("-h", "--help", action="help", help="say this")
+        self._positionals.title = "arguments"
+        self._optionals.title = "help"
 
     def offer_all_help(self) -> None:
         """--help says each option in a few words from now on, --help-all says everything."""
