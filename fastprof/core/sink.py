@@ -154,11 +154,13 @@ class Sink:
             permissions = 0o600 if mode else 0o666
             fd = _open_nameless(os.path.dirname(target), permissions)
             if fd is None:
-                temporary = _temporary_name(target)
-                fd = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, permissions)
-                self._temporary = temporary
+                self._temporary = _temporary_name(target)  # before it is there: an interrupt may come in between
+                fd = os.open(self._temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, permissions)
         except OSError as error:
             raise FileError(error.errno, error.strerror or str(error), path) from None
+        except BaseException:
+            self._unlink()
+            raise
         self._target = target
         if mode is not None:
             os.fchmod(fd, mode)
@@ -275,6 +277,9 @@ class Sink:
         if self._is_mine:
             self._raw.close()
         self._target = None
+        self._unlink()
+
+    def _unlink(self) -> None:
         if self._temporary is not None:
             from contextlib import suppress
 
@@ -284,8 +289,9 @@ class Sink:
 
 
 def _temporary_name(target: str) -> str:
+    # without the name of the target, which may be as long as a name can be;
     # without tempfile: importing it takes as long as a short conversion
-    return os.path.join(os.path.dirname(target), f".{os.path.basename(target)}.{os.urandom(6).hex()}.tmp")
+    return os.path.join(os.path.dirname(target), f".fastprof-{os.urandom(8).hex()}.tmp")
 
 
 def _open_nameless(folder: str, permissions: int) -> int | None:

@@ -13,7 +13,7 @@ import sys
 import threading
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 import zstandard
@@ -374,6 +374,35 @@ def test_nothing_is_left_without_commit(
     assert len(list(tmp_path.iterdir())) == 1
 
 
+@pytest.mark.parametrize("named", [False, True])
+def test_a_name_may_be_as_long_as_the_system_allows(
+    named: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The temporary name of what is replaced had the name in it, and more."""
+    if named:
+        monkeypatch.setattr(sink_module, "_open_nameless", lambda *_: None)
+    path = tmp_path / ("n" * os.pathconf(tmp_path, "PC_NAME_MAX"))
+    for _ in range(2):
+        write(path, TEXT)
+        assert path.read_bytes() == TEXT
+        assert [p.name for p in tmp_path.iterdir()] == [path.name]
+
+
+def test_an_interrupt_while_a_named_file_is_opened_leaves_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupted(*given: Any) -> int:
+        os.close(opened(*given))
+        raise KeyboardInterrupt
+
+    opened = os.open
+    monkeypatch.setattr(sink_module, "_open_nameless", lambda *_: None)
+    monkeypatch.setattr(os, "open", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        Sink(tmp_path / "out")
+    assert [*tmp_path.iterdir()] == []
+
+
 @pytest.mark.parametrize("kind", ["", ".gz", ".zst", ".xz", ".bz2"])
 @pytest.mark.parametrize("limit", [0, 100])
 def test_a_full_disk_is_named_and_leaves_nothing(kind: str, limit: int, tmp_path: Path) -> None:
@@ -415,7 +444,7 @@ def test_a_new_file_has_no_other_name_before(tmp_path: Path, monkeypatch: pytest
             sink.commit()
         assert (tmp_path / "out").read_bytes() == data
     if names:  # Linux, and a file system that has files without a name
-        assert names[:2] == ["out", "out"] and names[2].startswith(".out.")
+        assert names[:2] == ["out", "out"] and names[2].startswith(".fastprof-")
     assert [path.name for path in tmp_path.iterdir()] == ["out"]
 
 
