@@ -15,7 +15,7 @@ from fastprof.bridges.project import calls_of, is_full
 from fastprof.bridges.pull import batches_of
 from fastprof.core._c import ffi, lib
 from fastprof.core._typing import Any, NamedTuple
-from fastprof.core.errors import UsageError, check_sums, inputs_of
+from fastprof.core.errors import FastprofError, UsageError, check_sums, inputs_of
 from fastprof.core.model import Batch, Model, Part, ValueType
 from fastprof.core.options import Options
 from fastprof.core.owner import owned
@@ -136,7 +136,7 @@ class Costs:
             elif self.by == "thread":
                 totals = ffi.new("int64_t[]", batch.c.n_values or 1)
                 if lib.fp_batch_add_self(batch.c, totals, batch.c.n_values):
-                    self._fits(lib.FP_E_OVERFLOW)
+                    raise FastprofError(f"{inputs_of(self._model)}top: the sum of a thread's costs is beyond 2^63 - 1")
                 self._name(thread, *(totals[k] if k >= 0 else 0 for k in columns))
             else:
                 raise UsageError(f"{inputs_of(self._model)}--by={self.by}: only stacks have labels")

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import struct
+import sys
 from collections import Counter
+from pathlib import Path
 
 import pytest
 
+import fastprof
 from fastprof import formats
 from fastprof.core.errors import FormatError
 from fastprof.core.options import Options
@@ -15,6 +18,7 @@ from fastprof.formats.gperftools.read import _java_frame, split_inlined
 from fastprof.symbols.maps import MapsText, arrange
 from tests.reference import gperftools as reference
 from tests.reference import profile_proto
+from tests.support.paths import CORPUS
 from tests.support.stackdump import dump, rewrite
 
 MAPS = b"""00400000-00410000 r-xp 00000000 08:01 4711       /srv/my demo/prog
@@ -460,3 +464,14 @@ def timed(value: int, unit: str, period: int, period_unit: str) -> bytes:
     p.location.add(id=1, address=0x1000)
     p.sample.add(location_id=[1], value=[value])
     return bytes(p.SerializeToString())
+
+
+def test_the_longest_period(tmp_path: Path) -> None:
+    """The writer counts in nanoseconds, of which 64 bits hold so many."""
+    longest = ((1 << 63) - 1) // 1000
+    path = tmp_path / "out.prof"
+    fastprof.convert(CORPUS / "gperftools/good/64be.prof", path, to="gperftools", period_us=1)
+    with pytest.raises(fastprof.UsageError, match=f"is not a whole number from 1 to {longest}"):
+        fastprof.convert(CORPUS / "pprof/good/everything.pb", path, to="gperftools", period_us=longest + 1)
+    fastprof.convert(CORPUS / "pprof/good/everything.pb", path, to="gperftools", period_us=longest)
+    assert int.from_bytes(path.read_bytes()[24:32], sys.byteorder) == longest

@@ -371,3 +371,10 @@ def test_a_cycle(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert lines[3].split() == ["80", "80.0", "100", "100.0", "1", "<cycle", "1>"]  # not in sum %
     assert lines[4].split() == ["50", "50.0", "50.0", "70", "70.0", "4", "b", "<cycle", "1>"]
     assert lines[5] == "... 3 more (50.0 %)"
+
+
+def test_costs_of_a_thread_beyond_64_bits(tmp_path: Path) -> None:
+    path = tmp_path / "large.callgrind"
+    path.write_text(f"events: Ir\nfn=f\n1 {(1 << 63) - 1}\n2 1\n")
+    with pytest.raises(FastprofError, match=f"^{path}: top: the sum of a thread's costs is beyond 2\\^63 - 1$"):
+        top(path, by="thread")

@@ -8,7 +8,7 @@ from fastprof.core.options import INT64, Option, Switch, Whole
 
 PERIOD: Option[int | None] = Option(
     "period_us",
-    Whole(1, INT64, "MICROSECONDS"),
+    Whole(1, INT64 // 1000, "MICROSECONDS"),  # nanoseconds are counted
     None,
     flag="--period",
     group="gperftools",
