@@ -249,7 +249,7 @@ class Model:
 
     def mapping(self, object_id: int, start: int, limit: int, offset: int = 0, flags: int = 0) -> int:
         """Addresses `start` to `limit` - 1, which show the object's file from `offset` on; FP_MAPPING_* flags."""
-        self._known("objects", object_id)
+        object_id = self._known("objects", object_id)
         return self._row(lib.fp_model_mapping, object_id, start, limit, offset, flags)
 
     def function(
@@ -261,34 +261,33 @@ class Model:
         line: int = 0,
     ) -> int:
         """The id of a function; its identity is all five arguments."""
-        self._known("objects", object_id)
+        object_id = self._known("objects", object_id)
         strings = self.intern(file), self.intern(name), self.intern(system_name)
         return self._row(lib.fp_model_function, object_id, *strings, line)
 
     def line(self, function_id: int, line: int = 0, column: int = 0, outer: int = 0) -> int:
         """An entry of a line chain; `outer` is the entry of what it is inlined into, entered before."""
-        self._known("functions", function_id)
-        self._known("lines", outer)
+        function_id = self._known("functions", function_id)
+        outer = self._known("lines", outer)
         return self._row(lib.fp_model_line, function_id, line, column, outer)
 
     def frame(self, mapping_id: int, address: int, flags: int = 0, lines: int = 0) -> int:
         """`lines` is the innermost entry of a line chain; FP_FRAME_* flags."""
-        self._known("mappings", mapping_id)
-        self._known("lines", lines)
+        mapping_id = self._known("mappings", mapping_id)
+        lines = self._known("lines", lines)
         return self._row(lib.fp_model_frame, mapping_id, address, flags, lines)
 
     def stack(self, parent: int, frame_id: int) -> int:
         """The stack of `frame_id` called from the stack `parent` (0: by nobody)."""
-        self._known("stacks", parent)
-        self._known("frames", frame_id)
+        parent = self._known("stacks", parent)
+        frame_id = self._known("frames", frame_id)
         return self._row(lib.fp_model_stack, parent, frame_id)
 
     def label(
         self, key: str | bytes, string: str | bytes = b"", number: int = 0, unit: str | bytes = b"", after: int = 0
     ) -> int:
         """The label set `after` (0: none) and one label more."""
-        self._known("labels", after)
-        self._known("labels", after)
+        after = self._known("labels", after)
         strings = self.intern(key), self.intern(string)
         return self._row(lib.fp_model_label, after, *strings, number, self.intern(unit))
 
@@ -337,7 +336,7 @@ class Model:
 
         Errors: KeyError for another table, IndexError for an id that is not there.
         """
-        t, row_id = self._known(table, row_id), index(row_id)
+        row_id, t = self._known(table, row_id), self._table(table)
         return tuple(t.words[row_id * t.width : (row_id + 1) * t.width])
 
     def count(self, table: str) -> int:
@@ -354,13 +353,14 @@ class Model:
             raise KeyError(f"there is no table {name!r:.80}, only {', '.join(_TABLES)}")
         return getattr(self.c, name)
 
-    def _known(self, table: str, row_id: int) -> Any:
-        t = self._table(table)
+    def _known(self, table: str, row_id: int) -> int:
+        """The id as an int: what is not one may be another number each time that it is asked."""
         if table == "strings":
             raise KeyError("a string is no row; `string` has it")
-        if not 0 <= index(row_id) < t.n:
-            raise IndexError(f"{table} {row_id} of {t.n}")
-        return t
+        n, row_id = self._table(table).n, index(row_id)
+        if not 0 <= row_id < n:
+            raise IndexError(f"{table} {row_id} of {n}")
+        return row_id
 
     def _row(self, enter: Any, *columns: int) -> int:
         try:
@@ -438,13 +438,15 @@ class Batch:
 
     def values(self, k: int) -> memoryview:
         """Value column `k`, signed 64-bit."""
+        k = index(k)  # of an int16 of NumPy the product below would wrap around
         if not 0 <= k < self.c.n_values:
             raise IndexError(f"value column {k} of {self.c.n_values}")
         return memoryview(ffi.buffer(self._pointer(self.c.values + k * self.c.cap), self.c.n * 8)).cast("q")
 
     def payload(self, row: int) -> bytes:
         """The payload of an event row of a timeline.  Errors: IndexError, ValueError for a row that has none."""
-        if not 0 <= index(row) < len(self):
+        row = index(row)
+        if not 0 <= row < len(self):
             raise IndexError(f"row {row} of {len(self)}")
         if self.view != "timeline" or self["op"][row] not in (lib.FP_OP_CUSTOM, lib.FP_OP_TYPED):
             raise ValueError(f"row {row} is no event, which has a payload")

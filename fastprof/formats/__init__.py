@@ -59,9 +59,10 @@ def _by_name() -> dict[str, Format]:
 def get(name: str) -> Format:
     """The format called `name`.  Errors: UsageError, with the names there are."""
     if name not in _by_name():
-        meant = _CALLED.get(name.lower(), name.lower())
+        low = str(name).lower()
+        meant = _CALLED.get(low, low)
         hint = f", {meant} is" if meant in _by_name() else ""
-        raise UsageError(f"{name!r} is no format{hint}; there are {', '.join(_by_name())}")
+        raise UsageError(f"{name!r:.80} is no format{hint}; there are {', '.join(_by_name())}")
     return _by_name()[name]
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager
-from threading import Lock
+from threading import RLock
 from types import TracebackType
 
 from fastprof import plan
@@ -36,7 +36,7 @@ class _Pass:
 
     def __init__(self, profile: Profile, path: Any, format_: str | None) -> None:
         self._profile = profile
-        self.model, self.report = profile.model.again(), Report()
+        self.model, self.report = profile._tables.again(), Report()
         self._n_inputs = 0
         self._at: int | None = None  # where it is in a file that another pass reads, too
         with self._turn():
@@ -70,6 +70,31 @@ class _Pass:
             yield batch
 
 
+class _Shown(Model):
+    """The tables for whoever opened the profile: to look at them waits while a thread reads, because they move when
+    they grow."""
+
+    def __init__(self, model: Model, turn: Any) -> None:
+        vars(self).update(vars(model))
+        self._turn = turn
+
+    def intern(self, text: str | bytes) -> int:
+        with self._turn:
+            return super().intern(text)
+
+    def _row(self, enter: Any, *columns: int) -> int:
+        with self._turn:
+            return super()._row(enter, *columns)
+
+    def string(self, string_id: int) -> bytes:
+        with self._turn:
+            return super().string(string_id)
+
+    def row(self, table: str, row_id: int) -> tuple[int, ...]:
+        with self._turn:
+            return super().row(table, row_id)
+
+
 class Profile:
     """An input that is read from beginning to end, each time that its batches are asked for.
 
@@ -95,9 +120,10 @@ class Profile:
         from_: str | None = None,
         **options: Any,
     ) -> None:
-        self.model = Model()
+        self._lock, self._closed, self.name = RLock(), False, ""
+        self._tables = Model()
+        self.model: Model = _Shown(self._tables, self._lock)
         self._options = checked(options, plan.known_options())
-        self._lock, self._closed, self.name = Lock(), False, ""
         self._path = path
         self._sources: list[Source] = []
         self._complete = False  # whether `report` and the model's parts are of a pass that came to its end

@@ -5,10 +5,13 @@ Nor is memory read that is not there, which a build with FASTPROF_SANITIZE=1 wou
 
 from __future__ import annotations
 
+import io
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from itertools import product
 from pathlib import Path
+from threading import Event
 from typing import Any
 
 import pytest
@@ -112,3 +115,62 @@ def test_inputs_and_options(k: int, tmp_path: Path, monkeypatch: pytest.MonkeyPa
     for option in plan.known_options():
         attempt(fastprof.convert, SAMPLES, "out.pb", **{option.name: value})
         attempt(fastprof.convert, SAMPLES, "out.pb", **{option.name: [value]})
+
+
+class Changing:
+    """Another number each time that it is asked."""
+
+    def __init__(self, *numbers: int) -> None:
+        self.numbers = [*numbers]
+
+    def __index__(self) -> int:
+        return self.numbers.pop(0) if len(self.numbers) > 1 else self.numbers[0]
+
+
+def test_an_id_is_asked_once_which_it_is() -> None:
+    """It was asked when it was checked, and again when the table was looked up."""
+    model, far = Model(), 1 << 27
+    assert model.row("functions", Changing(0, far)) == model.row("functions", 0)  # type: ignore[arg-type]
+    assert model.row("lines", model.line(Changing(0, far), 7))[0] == 0  # type: ignore[arg-type]
+    assert model.row("stacks", model.stack(Changing(0, far), Changing(0, far)))[:2] == (0, 0)  # type: ignore[arg-type]
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("type_", ["int8", "uint8", "int16", "uint64"])
+def test_small_numbers_of_numpy_are_numbers(type_: str) -> None:
+    """The place of a column, its number times the rows of a batch, did not fit them."""
+    numpy = pytest.importorskip("numpy")
+    batch = Batch("stacks", 30_000, 100)
+    batch.c.n = 1
+    for k in range(100):
+        batch.values(k)[0] = k
+    assert [batch.values(k)[0] for k in numpy.arange(100, dtype=type_)] == [*range(100)]
+
+
+def test_names_are_looked_up_between_batches() -> None:
+    """Tables move when they grow, so a thread that asks for a name waits while another one reads."""
+    reading, go, found = Event(), Event(), Event()
+
+    class Slow(io.BytesIO):
+        def read(self, n: int | None = -1) -> bytes:
+            if slow:
+                reading.set()
+                assert go.wait(60)
+            return super().read(n)
+
+        def readinto(self, into: Any) -> int:
+            data = self.read(len(into))
+            into[: len(data)] = data
+            return len(data)
+
+    slow = False
+    with fastprof.open(Slow(b"".join(b"main;f%d 1\n" % k for k in range(200_000))), from_="folded") as profile:
+        slow = True
+        with ThreadPoolExecutor(2) as pool:
+            rows = pool.submit(lambda: sum(len(batch) for batch in profile))
+            assert reading.wait(60)
+            name = pool.submit(profile.function_name, 0)
+            name.add_done_callback(lambda _: found.set())
+            assert not found.wait(0.3)
+            go.set()
+            assert (name.result(60), rows.result(60)) == ("", 200_000)
