@@ -259,3 +259,10 @@ def test_a_worker_that_is_lost_changes_nothing(cluster: Any, tmp_path: Path) -> 
     assert thread.killed and found.errors == 0 and found.files == len(files)  # type: ignore[attr-defined]
     for path in sorted((tmp_path / "local").glob("*.callgrind")):
         assert (tmp_path / "outdir" / path.name).read_bytes() == path.read_bytes()
+
+
+def test_a_folder_of_partial_sums_that_cannot_be_made(tmp_path: Path) -> None:
+    output = tmp_path / "out.callgrind"
+    (tmp_path / "out.callgrind.partials").touch()
+    with pytest.raises(FastprofError, match=f"^{output}.partials: File exists$"):
+        fastprof.batch_merge([CORPUS / file for file in FILES[:2]], output, jobs=2, union=True)
