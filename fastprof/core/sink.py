@@ -149,6 +149,8 @@ class Sink:
                     raise FastprofError(f"{path}: is a directory")
                 return open(path, "wb", buffering=0)  # /dev/null, a named pipe: nothing to rename
             target = os.path.realpath(path)  # a symbolic link stays one
+            if os.path.islink(target):
+                raise OSError(errno.ELOOP, os.strerror(errno.ELOOP))
             mode = os.stat(target).st_mode & 0o777 if os.path.exists(target) else None
             # A new file gets what the umask leaves of 0o666; of one that is replaced nobody else may read the half.
             permissions = 0o600 if mode else 0o666

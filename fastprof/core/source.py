@@ -7,6 +7,7 @@ import stat
 import sys
 from collections.abc import Callable
 from functools import partial
+from operator import index
 
 from fastprof.core._typing import IO, TYPE_CHECKING, Any
 from fastprof.core.errors import FastprofError, FileError
@@ -221,6 +222,13 @@ class Source:
             raise FastprofError(f"{self.name}: has nothing to read for now, and is not to be waited for (non-blocking)")
         return got
 
+    def _filled(self, into: memoryview) -> int:
+        """Read into memory once.  A file object of somebody else may say of any number that so many were read."""
+        got = index(self._guarded(self._stream.readinto, into))
+        if not 0 <= got <= len(into):
+            raise FastprofError(f"{self.name}: readinto gave {got} bytes, expected 0 to {len(into)}")
+        return got
+
     # ---- the window ----------------------------------------------------
 
     def _attach(self) -> None:
@@ -254,7 +262,7 @@ class Source:
         got = 0
         # one read a refill, but never none: an empty read means the end
         while room and not got:
-            got = self._guarded(self._stream.readinto, view[tail : tail + room])
+            got = self._filled(view[tail : tail + room])
             if not got:
                 self._check_end()
                 self._end = self._at
@@ -311,7 +319,7 @@ class Source:
         """As `read_at`, into memory of the caller.  Returns the number of bytes; fewer only at the end of the input."""
         self._stream.seek(offset)
         have = 0
-        while have < len(into) and (got := self._guarded(self._stream.readinto, into[have:])):
+        while have < len(into) and (got := self._filled(into[have:])):
             have += got
         self._check_there(offset, len(into), have)
         return have

@@ -57,7 +57,9 @@ def compact(path: str, done: Done = lambda name, n, of: None) -> tuple[int, int]
     with locked(path, create=False) as (file, _), open_store(path) as (source, archive):
         there = os.path.realpath(path)  # a symbolic link stays one
         # One name, so that what a process left behind that was killed can be removed.  The lock keeps others away.
-        new = os.path.join(os.path.dirname(there), f".{os.path.basename(there)}.compact")
+        # Without the store's, which may be as long as a name can be.
+        inode = os.fstat(file.fileno()).st_ino
+        new = os.path.join(os.path.dirname(there), f".fastprof-{inode:x}.compact")
         try:
             try:
                 after = _copy(path, source, archive, new, os.fstat(file.fileno()).st_mode & 0o777, done)

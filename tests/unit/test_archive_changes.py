@@ -88,6 +88,16 @@ def test_removed_profiles_are_gone_and_compact_frees_their_space(tmp_path: Path)
     assert abs(store.stat().st_size - anew.stat().st_size) < 20
 
 
+def test_compact_a_store_with_the_longest_name(tmp_path: Path) -> None:
+    store = tmp_path / ("n" * os.pathconf(tmp_path, "PC_NAME_MAX"))
+    dumps = _store(store)
+    compact.remove(str(store), ["graph/5"])
+    del dumps["graph/5"]
+    compact.compact(str(store))
+    _holds(store, dumps)
+    assert os.listdir(tmp_path) == [store.name]
+
+
 def test_compact_compresses_only_what_has_lost_its_base(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     store = tmp_path / "s.fpa"
     dumps = _store(store)

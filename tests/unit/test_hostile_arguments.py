@@ -174,3 +174,15 @@ def test_names_are_looked_up_between_batches() -> None:
             assert not found.wait(0.3)
             go.set()
             assert (name.result(60), rows.result(60)) == ("", 200_000)
+
+
+@pytest.mark.parametrize("given", [-5, 5 << 20, 1.5, "x"])
+def test_a_file_object_that_says_it_read_what_it_did_not(given: Any) -> None:
+    """Memory behind the window was read."""
+
+    class Wrong(io.BytesIO):
+        def readinto(self, into: Any) -> Any:
+            return given if self.tell() else super().readinto(into)
+
+    with pytest.raises((FastprofError, TypeError), match=r"expected 0 to|interpreted as an integer"):
+        fastprof.convert(Wrong(b"events: Ir\nfn=f\n" + b"1 1\n" * 200_000), io.BytesIO(), from_="callgrind", to="pprof")

@@ -489,6 +489,15 @@ def test_permissions(tmp_path: Path) -> None:
     assert stat.S_IMODE(path.stat().st_mode) == 0o604
 
 
+def test_a_symbolic_link_to_itself_is_an_error(tmp_path: Path) -> None:
+    """It was replaced by the output."""
+    link = tmp_path / "link"
+    link.symlink_to("link")
+    with pytest.raises(FastprofError, match=f"^{link}: Too many levels of symbolic links$"):
+        write(link, TEXT)
+    assert link.is_symlink()
+
+
 def test_a_symbolic_link_stays_one(tmp_path: Path) -> None:
     (tmp_path / "there").mkdir()
     target, link = tmp_path / "there" / "target", tmp_path / "link"
