@@ -296,7 +296,7 @@ def check_binary(file: IO[bytes], use: Callable[[], bytes | int], wanted: str) -
     FastprofError where the system cannot."""
     try:
         binary = not isinstance(use(), str)
-    except (TypeError, ValueError):  # of a text file; io.UnsupportedOperation and a closed file are ValueErrors
+    except (AttributeError, TypeError, ValueError):  # no file; a text file; io.UnsupportedOperation and a closed file
         binary = False
     except OSError as error:
         raise FastprofError(f"{name_of(file)}: {error.strerror or error}") from None

@@ -186,3 +186,9 @@ def test_a_file_object_that_says_it_read_what_it_did_not(given: Any) -> None:
 
     with pytest.raises((FastprofError, TypeError), match=r"expected 0 to|interpreted as an integer"):
         fastprof.convert(Wrong(b"events: Ir\nfn=f\n" + b"1 1\n" * 200_000), io.BytesIO(), from_="callgrind", to="pprof")
+
+
+@pytest.mark.parametrize("output", [None, -1, b"out", [], object()])
+def test_a_page_is_written_to_files_alone(output: Any) -> None:
+    with pytest.raises(fastprof.UsageError, match="is no open binary file to write"):
+        fastprof.report(CORPUS / "callgrind/good/cfi.callgrind", output)
