@@ -59,16 +59,19 @@ class Report:
         self.losses = Counts()
         self.left_out = Counts()
         self.not_representable = Counts()
-        self.warnings: list[str] = []
+        self._warnings: dict[str, None] = {}  # each once, in order
         self.facts: dict[str, Any] = {}
 
     def __repr__(self) -> str:
-        return f"Report({', '.join(f'{name}={value!r}' for name, value in vars(self).items() if value)})"
+        shown = {name.lstrip("_"): getattr(self, name.lstrip("_")) for name in vars(self)}
+        return f"Report({', '.join(f'{name}={value!r}' for name, value in shown.items() if value)})"
 
     def warn(self, message: str) -> None:
-        message = worded(message)
-        if message not in self.warnings:
-            self.warnings.append(message)
+        self._warnings[worded(message)] = None
+
+    @property
+    def warnings(self) -> list[str]:
+        return list(self._warnings)
 
     def take(self, other: Report) -> None:
         """Add what another report counts, and its warnings."""

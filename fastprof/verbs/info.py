@@ -70,7 +70,8 @@ def _summarize(reader: Reader, model: Model, options: Options, report: Report) -
     left.check(model, options, report)
     if reader.view == "timeline":
         report.repairs.take(folded.repairs)
-        report.warnings += folded.warnings
+        for message in folded.warnings:
+            report.warn(message)
     return summary
 
 
