@@ -19,6 +19,7 @@ from fastprof.core.model import Model
 from fastprof.core.options import Option, Options, Share, Switch, Text, Whole, checked
 from fastprof.core.parts import default_value, descriptions_of
 from fastprof.core.report import Report
+from fastprof.symbols.demangle import left_mangled
 from fastprof.symbols.objects import ElfObject
 from fastprof.verbs.disassembly import FINDING, Binaries, disassemble, find_tool
 from fastprof.verbs.inputs import Progress, expand, open_reader
@@ -307,7 +308,8 @@ class _Functions(_Shown):
     ) -> Iterator[Instruction]:
         """The instructions from `start` to `stop`, each with the costs of its bytes."""
         done = 0
-        code = chain(disassemble(self._tool, elf.path, start, stop), [(stop, "")])
+        refused = set[str]()
+        code = chain(disassemble(self._tool, elf.path, start, stop, refused), [(stop, "")])
         try:
             for (address, text), (behind, _) in pairwise(code):
                 cost = Costs()
@@ -319,6 +321,8 @@ class _Functions(_Shown):
                 yield self._instruction(address, text, cost)
         except FastprofError as error:
             self._report.warn(str(error))
+        if refused:
+            self._report.warn(f"{elf.path}: {left_mangled(refused)}")
         for place in places[done:]:
             yield self._instruction(place, None, costs[place])
 

@@ -13,12 +13,14 @@ from fastprof.core.errors import FastprofError
 from fastprof.core.model import Model
 from fastprof.core.options import Options
 from fastprof.symbols import DEBUG_DIRS, FORCE_SYMBOLS, SYMBOLS, SYSROOT
+from fastprof.symbols.demangle import demangle
 from fastprof.symbols.elf import ET_EXEC
 from fastprof.symbols.objects import ElfObject
 from fastprof.symbols.symbolizer import Mapping, Symbolizer
 
 FINDING = (SYMBOLS, SYSROOT, DEBUG_DIRS, FORCE_SYMBOLS)  # the options that say where programs are
 _TOOLS = ("llvm-objdump", "objdump")
+_SYMBOL = re.compile(r"(?<=<)_[^<>+@\s]+")  # "callq 0x1139 <_Z1fi+0x10>", "<_Z1fi@plt>"
 
 
 def find_tool() -> str:
@@ -29,12 +31,18 @@ def find_tool() -> str:
     return found
 
 
-def disassemble(tool: str, path: str, start: int, stop: int) -> Iterator[tuple[int, str]]:
+def disassemble(tool: str, path: str, start: int, stop: int, refused: set[str]) -> Iterator[tuple[int, str]]:
     """Address and text of each instruction from `start` on and before `stop`, link-time addresses.
+
+    Names are demangled here and not by the tool, which some names crash; those that stay as they are go to `refused`.
 
     Errors: FastprofError when the tool fails.
     """
-    command = [tool, "-d", "--no-show-raw-insn", "--demangle"]
+
+    def readable(symbol: re.Match[str]) -> str:
+        return demangle(symbol[0], refused=refused)
+
+    command = [tool, "-d", "--no-show-raw-insn"]
     command += [f"--start-address={start:#x}", f"--stop-address={stop:#x}", os.path.abspath(path)]
     with (
         tempfile.TemporaryFile() as errors,
@@ -52,7 +60,8 @@ def disassemble(tool: str, path: str, start: int, stop: int) -> Iterator[tuple[i
             # "    13d0:      \tmovl\t%edi, %edx"
             if match := re.match(rb" *([0-9a-f]+):\s+(\S.*)", line):
                 n += 1
-                yield int(match[1], 16), match[2].decode("utf-8", "surrogateescape").replace("\t", " ")
+                text = match[2].decode("utf-8", "surrogateescape").replace("\t", " ")
+                yield int(match[1], 16), _SYMBOL.sub(readable, text)
         run.wait()
         errors.seek(0)
         said = errors.read(2000).decode("utf-8", "replace").strip().splitlines()

@@ -85,6 +85,28 @@ def test_what_callgrind_counted_stands_at_its_instructions(tool: str, program: P
     assert found.report.warnings == []
 
 
+def test_names_of_callees_are_demangled_within_limits(tool: str, tmp_path: Path) -> None:
+    """A tool told to demangle them ended with a segmentation fault, and the listing with it."""
+    bomb = "_Z1f" + "P" * 100_000 + "i"
+    (tmp_path / "a.s").write_text(
+        ".globl main\n.type main, @function\nmain: call _Z4calli\ncall 1f\nret\n.size main, .-main\n"
+        f".type _Z4calli, @function\n_Z4calli: ret\n.type {bomb}, @function\n{bomb}: 1: ret\n"
+    )
+    subprocess.run([need("gcc"), "-nostdlib", "-Wl,-e,main", "-no-pie", "a.s", "-o", "a"], cwd=tmp_path, check=True)
+    symbols = subprocess.run([need("nm"), "a"], cwd=tmp_path, capture_output=True, text=True, check=True).stdout
+    found = re.search(r"^([0-9a-f]+) T main$", symbols, re.MULTILINE)
+    assert found
+    profile = tmp_path / "callgrind.out.1"
+    head = f"positions: instr line\nevents: Ir\nob={tmp_path / 'a'}\nfl=a.s\nfn=main\n"
+    profile.write_text(f"{head}0x{found[1]} 1 3\n")
+    listed = fastprof.annotate(profile, asm=True)
+    calls = [str(line.text) for line in instructions(listed.listings[0]) if "call" in str(line.text)]
+    assert "<call(int)>" in calls[0] and f"<{bomb}>" in calls[1]
+    assert [w for w in listed.report.warnings if "demangle" in w] == [
+        f"{tmp_path / 'a'}: 1 names would take too much to demangle and stay as they are"
+    ]
+
+
 def test_context_of_instructions(tool: str, profile: Path) -> None:
     found = fastprof.annotate(profile, ["a.c"], asm=True, context=0)
     assert all(line.values or line.calls for listing in found.listings for line in instructions(listing))
