@@ -20,6 +20,8 @@ FILES = (
     "cachegrind/good/newer.cachegrind",
     "callgrind/good/contexts.callgrind",
     "callgrind/good/xdebug.callgrind",
+    "cpuprofile/good/no_samples.cpuprofile",
+    "cpuprofile/good/node20.cpuprofile",
     "folded/good/plain.folded",
     "folded/good/two_values.folded",
     "gperftools/good/norecords.prof",
