@@ -475,11 +475,12 @@ def test_json_and_silence(tmp_path: Path, capsys: pytest.CaptureFixture[str]) ->
 def test_progress_is_for_terminals(tmp_path: Path) -> None:
     dumps(tmp_path / "in", 4)
     (tmp_path / "in/bad.prof").write_bytes((CORPUS / KINDS[1]).read_bytes()[:100])
-    command = [*CLI, str(tmp_path / "in"), "-t", "folded", "-o", str(tmp_path / "out")]
+    words = ["batch", "convert", str(tmp_path / "in"), "-t", "folded", "-o", str(tmp_path / "out")]
+    at_once = "from fastprof.cli import bar; bar._FIRST = 0; from fastprof.cli import main; raise SystemExit(main())"
     master, slave = pty.openpty()
     termios.tcsetwinsize(slave, (25, 100))
     shown = b""
-    with subprocess.Popen(command, cwd=REPO, stderr=slave) as process:
+    with subprocess.Popen([sys.executable, "-c", at_once, *words], cwd=REPO, stderr=slave) as process:
         os.close(slave)
         while True:
             try:
@@ -489,5 +490,5 @@ def test_progress_is_for_terminals(tmp_path: Path) -> None:
     os.close(master)
     assert process.returncode == 1
     assert b"B/s" in shown and b"5 files: 4 done, 1 failed" in shown
-    quiet = subprocess.run([*command, "--retry-errors"], cwd=REPO, capture_output=True)
+    quiet = subprocess.run([sys.executable, "-c", at_once, *words, "--retry-errors"], cwd=REPO, capture_output=True)
     assert b"B/s" not in quiet.stderr
