@@ -106,7 +106,7 @@ def test_stacks_to_graph_whatever_the_limit(
     options = {"per_thread": per_thread, "inline_calls": inline_calls}
     model, whole = bridged(samples, 1000, **options)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(project, "_LEAST_KEYS", 1)
+        patch.setattr(project, "_LEAST_NODES", 1)
         small, rows = bridged(samples, capacity, max_memory=1, **options)
     assert [(vars(small.parts[part]), row) for part, row in rows] == [
         (vars(model.parts[part]), row) for part, row in whole

@@ -61,7 +61,7 @@ def test_stacks(by: str, samples: list[Sample], capacity: int, least: int) -> No
     types = [profiles.ValueType(name) for name in ("v1", "v2", "calls")[:n]]
     found = costs(model, by, second="v2" if n > 1 else None)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(project, "_LEAST_KEYS", least)
+        patch.setattr(project, "_LEAST_NODES", least)
         found.stacks(profiles.stacks(model, samples, capacity, types), Options(max_memory=1))
     found.end()
 

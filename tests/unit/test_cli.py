@@ -350,7 +350,7 @@ def test_what_a_directory_holds_beside_files_is_said(tmp_path: Path) -> None:
         ("--max-memory=0", "'0' is not a number of bytes like 200M"),
         ("--max-memory=1.5G", "'1.5G' is not a number of bytes"),
         ("--max-memory=99999999999G", "is not a number of bytes"),
-        ("--period=0", "fastprof: --period: 0 is not a whole number from 1 to 9223372036854775807"),
+        ("--period=0", "fastprof: --period: 0 is not a whole number from 1 to 9223372036854775"),
         ("--period=9223372036854775808", "is not a whole number from 1"),
         ("--time=-5", "-5 is not a whole number from 0"),
         ("--time=9223372036854775808", "is not a whole number from 0"),
