@@ -64,7 +64,6 @@ def test_the_stack_machine_folds_as_the_reference_does(case: Case, per_thread: b
 @settings(max_examples=100, deadline=None)
 @given(CASES, st.integers(1, 9))
 def test_spilling_changes_nothing(case: Case, capacity: int) -> None:
-    from fastprof.bridges import fold as timeline
     from fastprof.bridges import spill, tables
 
     whole = product.graph(case.data, Options(time_unit="ticks"), capacity=capacity)
@@ -78,7 +77,7 @@ def test_spilling_changes_nothing(case: Case, capacity: int) -> None:
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(tables, "_LEAST_ARCS", 1)
-        patch.setattr(timeline, "Words", Counted)
+        patch.setattr(tables, "Words", Counted)
         spilled = product.graph(case.data, Options(time_unit="ticks", max_memory=1), capacity=capacity)
     assert (spilled.self_, spilled.arcs) == (whole.self_, whole.arcs)
     event(f"spilled: {bool(spills)}")
