@@ -60,7 +60,9 @@ class Divided:
         """Take the rows of a batch, which may get other memory.  Errors: those of the tables, of earlier rows, too."""
         known = self._model.c.functions.n, self._model.c.threads.n
         self._whole.know(None, known)
-        takers = self._takers(batch, known[1])
+        ffi.memmove(self._wanted, bytes(self._n), self._n)
+        lib.fp_fold_shards(batch.c, self._n, self._wanted)
+        takers = [i for i, wanted in enumerate(bytes(ffi.buffer(self._wanted))) if wanted]
         for i in takers:
             if i not in self._tables:
                 self._tables[i] = self._table(i)
@@ -78,14 +80,6 @@ class Divided:
             self.in_threads = True
             for i in self._tables:
                 self._begin(i)
-
-    def _takers(self, batch: Batch, n_threads: int) -> list[int]:
-        """The tables that have rows in a batch.  A log of one thread (its id is 1) is not looked through for others."""
-        if n_threads == 2:
-            return [1 % self._n]
-        ffi.memmove(self._wanted, bytes(self._n), self._n)
-        lib.fp_fold_shards(batch.c, self._n, self._wanted)
-        return [i for i, wanted in enumerate(bytes(ffi.buffer(self._wanted))) if wanted]
 
     def _begin(self, i: int) -> None:
         self._queues[i] = SimpleQueue()

@@ -9,9 +9,12 @@ from typing import Any
 import pytest
 
 from fastprof import plan
+from fastprof.bridges.fold import to_graph
 from fastprof.core._c import ffi, lib
 from fastprof.core.engine import EVERYTHING
+from fastprof.core.model import Batch, Model, Part
 from fastprof.core.options import Options
+from fastprof.core.report import Report
 from tests.reference import fold as reference_fold
 from tests.reference import xray as reference
 from tests.support import product
@@ -74,3 +77,24 @@ def test_the_work_of_changes_does_not_grow_with_depth_times_turns() -> None:
         assert lib.fp_fold_put(fold, batch.c, ffi.new("struct fp_err *")) == lib.FP_DONE
         n_batches += 1
     assert fold.switched < n_batches * 50_000 < DEPTH * TURNS
+
+
+def test_rows_of_no_thread_are_folded_beside_those_of_one() -> None:
+    """An archive may hold such rows: their thread is 0."""
+    found = []
+    for cores in (1, 2):
+        model, batch = Model(), Batch("timeline", 8)
+        model.add_part(Part(extra={"ticks_per_second": 1_000_000_000}))
+        function, thread = model.function("f"), model.thread(7, 7)
+        for i, (time, of, op) in enumerate(
+            [(1, thread, lib.FP_OP_ENTER), (3, thread, lib.FP_OP_EXIT), (4, 0, lib.FP_OP_ENTER), (9, 0, lib.FP_OP_EXIT)]
+        ):
+            batch.c.time[i], batch.c.thread[i], batch.c.op[i], batch.c.function[i] = time, of, op, function
+            batch.c.n = i + 1
+        totals = Counter[str]()
+        for rows in to_graph([batch], model, Options(cores=cores, time_unit="ticks"), Report()):
+            for k, value_type in enumerate(model.parts[rows.c.part].value_types):
+                own = (rows.c.kind[i] == lib.FP_COST for i in range(len(rows)))
+                totals[value_type.name] += sum(v for v, is_own in zip(rows.values(k), own, strict=True) if is_own)
+        found.append(totals)
+    assert found[0] == found[1] and 7 in found[0].values()
