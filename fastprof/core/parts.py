@@ -12,11 +12,7 @@ from fastprof.core import tally
 from fastprof.core._c import ffi
 from fastprof.core._typing import Any
 from fastprof.core.errors import FastprofError
-from fastprof.core.model import Part, ValueType
-
-MOST_VALUES = (
-    1024  # value types that are put side by side: as many as readers of pprof and archives take; sums are as wide
-)
+from fastprof.core.model import MAX_VALUE_TYPES, Part, ValueType
 
 
 def match_values(part: Part, n_values: int, events: list[ValueType]) -> list[int]:
@@ -24,7 +20,7 @@ def match_values(part: Part, n_values: int, events: list[ValueType]) -> list[int
 
     Two value types are the same if they have the same name, and the same unit if both have one.  Two values of the
     same part are never the same.
-    Errors: FastprofError for more than MOST_VALUES.
+    Errors: FastprofError for more than MAX_VALUE_TYPES.
     """
     columns: list[int] = []
     free: dict[str, list[int]] = {}  # by name, because there may be thousands
@@ -35,8 +31,9 @@ def match_values(part: Part, n_values: int, events: list[ValueType]) -> list[int
         alike = free.get(mine.name, [])
         at = next((i for i in alike if _same(events[i], mine)), len(events))
         if at == len(events):
-            if at >= MOST_VALUES:
-                raise FastprofError(f"there are more than {MOST_VALUES:,} value types: {mine.name!r:.80} and others")
+            if at >= MAX_VALUE_TYPES:
+                also = f"{mine.name!r:.80} and others"
+                raise FastprofError(f"there are more than {MAX_VALUE_TYPES:,} value types: {also}")
             events.append(mine)
         else:
             alike.remove(at)
