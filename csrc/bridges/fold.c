@@ -186,16 +186,14 @@ static uint32_t run_of(const uint32_t *threads, uint32_t from, uint32_t n) {
     return to;
 }
 
-/* By CPU: the end of the run of calls and returns on one CPU, which may not be
- * known of other records; *cpu is that CPU, or -1 when there are none. */
+/* By CPU: the end of the run of calls and returns on one CPU, *cpu.  Of other records it may not be known: they belong
+ * to the run before.  Where there is none because the batch begins with them, they are a run with *cpu -1. */
 static uint32_t cpu_run(const struct fp_batch *in, uint32_t from, uint32_t to, int32_t *cpu) {
-    *cpu = -1;
-    for (uint32_t i = from; i < to; i++) {
-        if (in->op[i] > FP_OP_ENTER_ARGS) continue;
-        if (*cpu >= 0 && in->cpu[i] != *cpu) return i;
-        *cpu = in->cpu[i];
-    }
-    return to;
+    const int known = in->op[from] <= FP_OP_ENTER_ARGS;
+    *cpu = known ? in->cpu[from] : -1;
+    uint32_t i = from + 1;
+    while (i < to && (in->op[i] > FP_OP_ENTER_ARGS || (known && in->cpu[i] == *cpu))) i++;
+    return i;
 }
 
 /* Ends what is on the stack at `now` and enters it again in another group, without
