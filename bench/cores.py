@@ -19,7 +19,7 @@ import time
 def run(file: str, suffix: str, threads: int) -> None:
     """One conversion in this process; prints what it took as JSON."""
     import fastprof
-    from fastprof.bridges import divided, fold
+    from fastprof.bridges import fold
     from fastprof.core import cores
 
     phases: dict[str, list[float]] = {"read": [], "write": []}
@@ -40,7 +40,7 @@ def run(file: str, suffix: str, threads: int) -> None:
         phases["read"].append(time.thread_time() - began)
         phase = "write"
 
-    cores.begin = divided.begin = timed
+    cores.begin = timed
     fold._Machine.read = timed_read  # type: ignore[method-assign]
     wall, main = time.perf_counter(), time.thread_time()
     with tempfile.TemporaryDirectory() as folder:

@@ -20,7 +20,7 @@ from fastprof.core._typing import Any, NamedTuple
 from fastprof.core.engine import EVERYTHING, Format, Holds, Input, Writer
 from fastprof.core.errors import UsageError, inputs_of
 from fastprof.core.model import Batch, Model
-from fastprof.core.options import CORES, LENIENT, Option, Options
+from fastprof.core.options import CORES, LENIENT, Option, Options, cores_of
 from fastprof.core.report import Report
 from fastprof.symbols import SYMBOLIZE, SYMBOLS
 
@@ -47,8 +47,11 @@ class Plan(NamedTuple):
         report: Report,
         capacity: int | None = None,
         left: Left | None = None,
+        *,
+        undecoded: bool = False,
     ) -> Iterator[Batch]:
-        """The batches for the writer.  `capacity`: the most rows that readers put into a batch.
+        """The batches for the writer.  `capacity`: the most rows that readers put into a batch.  `undecoded`: who asks
+        takes Undecoded batches as well.
 
         Inputs are read one after the other, each when those before it have been read.
         Errors: UsageError if filters leave out everything, but with `left` the caller checks that.
@@ -72,9 +75,10 @@ class Plan(NamedTuple):
             return agreement.compared(rows) if agreement and branch.inputs[0].view != "stacks" else rows
 
         def read(input_: Input) -> Iterator[Batch]:
-            rows = selected(input_, model, options, report, capacity)
+            rows = selected(input_, model, options, report, capacity, undecoded=undecoded)
             return agreement.named(rows, input_.name) if agreement else rows
 
+        undecoded = self._takes_undecoded(options, undecoded)
         agreement = None
         if self.several:
             from fastprof.bridges.agree import Agreement
@@ -84,14 +88,28 @@ class Plan(NamedTuple):
         if left is None:
             remaining.check(model, options, report)
 
+    def _takes_undecoded(self, options: Options, asked: bool) -> bool:
+        """Does the rows' only input stand right before an operator that decodes them, or before who does?"""
+        first, *others = self.branches
+        if others or len(first.inputs) > 1 or self.several or cores_of(options) == 1:
+            return False
+        operators = [*first.operators, *first.bridge, *self.joined]
+        return operators[0].undecoded if operators else asked
+
 
 def selected(
-    input_: Input, model: Model, options: Options, report: Report, capacity: int | None = None
+    input_: Input,
+    model: Model,
+    options: Options,
+    report: Report,
+    capacity: int | None = None,
+    *,
+    undecoded: bool = False,
 ) -> Iterator[Batch]:
     """The rows of an input that the options of its view's `bridges.SELECT` choose; see Input.rows."""
-    rows = input_.rows(capacity)
     operator = bridges.SELECT[input_.view]
     asked = [option for option in operator.options if option in options and option not in input_.selects]
+    rows = input_.rows(capacity, undecoded=undecoded and not asked)
     if not asked:
         return rows
     filters = Options(**{option.name: options[option] for option in asked})

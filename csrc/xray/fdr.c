@@ -61,7 +61,7 @@ static int new_cpu(struct fp_xray *x, const uint8_t *p, uint64_t offset, struct 
     f->now = fp_u64s(p + 3, x->swap);
     if (f->state == BODY) return 0;
     f->state = BODY;
-    f->thread = fp_model_thread(x->model, x->input, f->pid, f->tid);
+    f->thread = x->thread ? x->thread : fp_model_thread(x->model, x->input, f->pid, f->tid);
     if (f->thread == FP_NO_ID) return fp_fail(err, FP_E_NOMEM, offset, "the thread table");
     const uint32_t row = out->n++;
     out->op[row] = FP_OP_BUFFER;

@@ -319,3 +319,24 @@ int fp_xray_range(struct fp_xray *x, int join, uint64_t *offset, uint64_t *nbyte
     }
     return *nbytes != 0;
 }
+
+int fp_xray_has_threads(const struct fp_xray *x) {
+    const struct fp_xray_index *index = x->index;
+    for (size_t i = 1; i < index->n; i++)
+        if (index->buffers[i].tid != index->buffers[0].tid || index->buffers[i].pid != index->buffers[0].pid) return 1;
+    return 0;
+}
+
+void fp_xray_fill(struct fp_xray *x, struct fp_xray_piece *piece) {
+    struct fp_xray_index *index = x->index;
+    uint32_t at = 0;
+    piece->n = 0;
+    for (; index->next < index->n && piece->n < piece->cap_buffers; index->next++) {
+        const struct buffer *b = &index->buffers[index->next];
+        if (b->dropped) continue;
+        if (b->nbytes > piece->cap_bytes - at) return;
+        piece->buffers[piece->n++] =
+            (struct fp_xray_buffer){.offset = b->offset, .nbytes = (uint32_t)b->nbytes, .at = at};
+        at += (uint32_t)b->nbytes;
+    }
+}

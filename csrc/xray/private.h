@@ -4,6 +4,7 @@
  * header.c    what every log has: the file header, function names
  * index.c     FDR: where the buffers are, and in which order
  * fdr.c       FDR: the records of a buffer
+ * pieces.c    FDR: buffers for decoders in other threads
  * basic.c     basic mode
  * profile.c   profiling mode
  *

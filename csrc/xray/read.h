@@ -57,7 +57,8 @@ struct fp_xray {
     uint64_t pid;         /* profile: of the log being read */
 
     struct fp_xray_stats stats;
-    uint32_t asked; /* after FP_ASK: the function id that fp_xray_define must name */
+    uint32_t asked;  /* after FP_ASK: the function id that fp_xray_define must name */
+    uint32_t thread; /* FDR: id in the model of the buffer's thread, when it is known before; else 0 */
 
     /* private: what is kept of each mode.  NULL until its first call. */
     struct fp_xray_names *names;
@@ -109,6 +110,60 @@ void fp_xray_seen(const struct fp_batch *b, uint8_t *seen, uint32_t n);
 
 /* Names XRay function `id` as model function `function`.  0 or FP_E_NOMEM. */
 int fp_xray_define(struct fp_xray *x, uint32_t id, uint32_t function);
+
+/* ---- FDR: decoding in several threads ----
+ *
+ * Threads of the input are divided among shares: share i of n has those whose id in the model leaves i when divided by
+ * n. A piece is some buffers that are in memory.  Each share has a decoder, which takes its own buffers of each piece.
+ */
+
+struct fp_xray_buffer {
+    uint64_t offset; /* in the log */
+    uint32_t nbytes;
+    uint32_t at;     /* in the piece's bytes */
+    uint32_t thread; /* id in the model; 0: it has no rows */
+};
+
+struct fp_xray_piece {
+    uint8_t *bytes; /* memory of the caller, as are the buffers */
+    uint32_t cap_bytes;
+    struct fp_xray_buffer *buffers;
+    uint32_t n, cap_buffers;
+};
+
+/* What a share is to decode of a piece: its own of buffers `next` to `end` - 1. */
+struct fp_xray_share {
+    const struct fp_xray_piece *piece;
+    uint32_t share, n_shares;
+    uint32_t next, end;
+    size_t pos; /* bytes of the next one that are decoded */
+};
+
+/* Are there buffers of several threads? */
+int fp_xray_has_threads(const struct fp_xray *x);
+
+/* Puts the next buffers into the piece, in order, as many as there is room for.  None: the next one is larger, or there
+ * is none; fp_xray_range tells.  Their bytes and threads are not yet known. */
+void fp_xray_fill(struct fp_xray *x, struct fp_xray_piece *piece);
+
+/* The number of bytes that buffer *next has in the log together with those right behind it, which follow in the piece
+ * as well.  *next becomes the one after them. */
+size_t fp_xray_run(const struct fp_xray_piece *piece, uint32_t *next);
+
+/* Enters the threads of the buffers from `first` on into the model, up to one that has records of several threads,
+ * which has to be decoded in order.  The number of that buffer; piece->n if there is none. */
+uint32_t fp_xray_threads(const struct fp_xray *x, struct fp_xray_piece *piece, uint32_t first);
+
+/* Sets firsts[i] to the first of buffers `first` to `end` - 1 that is of share i, if there is one. */
+void fp_xray_firsts(const struct fp_xray_piece *piece, uint32_t first, uint32_t end, uint32_t n_shares,
+                    uint32_t *firsts);
+
+/* A decoder for a share of the same log.  It does not look at the model.  NULL when
+ * memory ran out.  Caller owns. */
+struct fp_xray *fp_xray_another(const struct fp_xray *x);
+
+/* Decodes a share of a piece.  As fp_xray_feed, but never FP_MORE; s->next is the buffer at hand. */
+int fp_xray_feed_share(struct fp_xray *x, struct fp_xray_share *s, struct fp_batch *out, struct fp_err *err);
 
 /* cffi-end */
 

@@ -225,6 +225,7 @@ class Operator(NamedTuple):
     title: str  # completes the sentence "... is for TITLE"
     options: tuple[Option[Any], ...] = ()
     each: bool = False  # takes the rows of one input, not of several one after the other
+    undecoded: bool = False  # takes batches that are Undecoded, if it may use several cores
 
     def load(self) -> Run:
         from importlib import import_module
@@ -236,9 +237,21 @@ class Operator(NamedTuple):
 
 # From one view to another.  Each pair has one way at most.
 BRIDGES = (
-    Operator("timeline", "graph", "fold:to_graph", "a timeline to a graph", (TIME_UNIT, PER_THREAD, MAX_MEMORY)),
     Operator(
-        "timeline", "stacks", "fold:to_stacks", "a timeline to stacks", (TIME_UNIT, PER_THREAD, LABELS, MAX_MEMORY)
+        "timeline",
+        "graph",
+        "fold:to_graph",
+        "a timeline to a graph",
+        (TIME_UNIT, PER_THREAD, MAX_MEMORY),
+        undecoded=True,
+    ),
+    Operator(
+        "timeline",
+        "stacks",
+        "fold:to_stacks",
+        "a timeline to stacks",
+        (TIME_UNIT, PER_THREAD, LABELS, MAX_MEMORY),
+        undecoded=True,
     ),
     Operator("stacks", "graph", "project:to_graph", "stacks to a graph", (PER_THREAD, INLINE_CALLS, MAX_MEMORY)),
     Operator(

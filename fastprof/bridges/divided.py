@@ -7,15 +7,15 @@ from collections.abc import Callable
 from contextlib import suppress
 from queue import SimpleQueue
 
+from fastprof.core import cores
 from fastprof.core._c import ffi, lib
 from fastprof.core._typing import TYPE_CHECKING
-from fastprof.core.cores import begin
+from fastprof.core.engine import Undecoded
 from fastprof.core.model import Batch, Model
 
 if TYPE_CHECKING:
     from fastprof.bridges.tables import Table
 
-_FEW = 1 << 18  # rows for which threads are not worth while
 _ROWS = 1 << 15  # of a batch that is lent: the larger they are, the fewer wake a thread
 _AHEAD = 8  # of them for each table are read and not yet taken; while a table is written away, about as many are read
 
@@ -32,8 +32,8 @@ class Divided:
     """Tables 0 to n - 1, of which each takes the rows of the threads whose ids leave its number when divided by n.
 
     They take rows at once, until there have been many: then each does so in a thread of its own, while the next rows
-    are read.  The model is read by the tables and written by who reads, so it has a lock, which who reads always has
-    except while `put` waits.
+    are read.  Batches that are Undecoded they decode there, too.  From the beginning to the end who reads has the
+    model's lock, except while `put` waits.
     """
 
     def __init__(self, n: int, table: Callable[[int], Table], whole: Table, model: Model) -> None:
@@ -44,13 +44,13 @@ class Divided:
         self.in_threads = False
         self._threads: dict[int, threading.Thread] = {}
         self._queues: dict[int, SimpleQueue[_Lent | None]] = {}
-        self._names = threading.RLock()
         self._room = threading.Semaphore(_AHEAD * n)  # batches that may be lent
         self._free: list[Batch] = []  # the last one is in the caches
         self._lock = threading.Lock()  # for the three below, and how often batches are lent
         self._number = 0
         self._error: BaseException | None = None
         self._failed_at = 1 << 63
+        model.lock.acquire()
 
     @property
     def tables(self) -> list[Table]:
@@ -58,11 +58,14 @@ class Divided:
 
     def put(self, batch: Batch) -> None:
         """Take the rows of a batch, which may get other memory.  Errors: those of the tables, of earlier rows, too."""
-        known = self._model.c.functions.n, self._model.c.threads.n
+        undecoded = isinstance(batch, Undecoded)
+        if not self.in_threads and (undecoded or (self._rows >= cores.FEW_ROWS and len(self._tables) > 1)):
+            self.in_threads = True
+            for i in self._tables:
+                self._begin(i)
+        known = self._names()
         self._whole.know(None, known)
-        ffi.memmove(self._wanted, bytes(self._n), self._n)
-        lib.fp_fold_shards(batch.c, self._n, self._wanted)
-        takers = [i for i, wanted in enumerate(bytes(ffi.buffer(self._wanted))) if wanted]
+        takers = self._takers(batch)
         for i in takers:
             if i not in self._tables:
                 self._tables[i] = self._table(i)
@@ -75,54 +78,74 @@ class Divided:
         for i in takers:
             self._tables[i].know(self._whole, known)
             self._tables[i].put(batch, len(takers))
-        if self._rows >= _FEW and len(self._tables) > 1:
-            self._names.acquire()
-            self.in_threads = True
-            for i in self._tables:
-                self._begin(i)
+
+    def _names(self) -> tuple[int, int]:
+        return self._model.c.functions.n, self._model.c.threads.n
+
+    def _takers(self, batch: Batch) -> list[int]:
+        if isinstance(batch, Undecoded):
+            return batch.takers(self._n)
+        ffi.memmove(self._wanted, bytes(self._n), self._n)
+        lib.fp_fold_shards(batch.c, self._n, self._wanted)
+        return [i for i, wanted in enumerate(bytes(ffi.buffer(self._wanted))) if wanted]
 
     def _begin(self, i: int) -> None:
         self._queues[i] = SimpleQueue()
-        self._threads[i] = begin(self._work, i)
+        self._threads[i] = cores.begin(self._work, i)
 
     def _lend(self, batch: Batch, takers: list[int], known: tuple[int, int]) -> None:
-        self._names.release()
-        try:
+        with self._model.lent():
             self._room.acquire()
-        finally:
-            self._names.acquire()
         if self._error:
             self.end()
-        c = batch.c
-        mine = self._free.pop() if self._free else Batch("timeline", _ROWS)
-        mine.reset()
-        mine.c.part = c.part
-        lib.fp_batch_swap(c, mine.c)
+        if isinstance(batch, Undecoded):
+            mine: Batch = batch
+        else:
+            c = batch.c
+            mine = self._free.pop() if self._free else Batch("timeline", _ROWS)
+            mine.reset()
+            mine.c.part = c.part
+            lib.fp_batch_swap(c, mine.c)
         lent = _Lent(mine, self._number, len(takers), known)
         self._number += 1
         for i in takers:
             self._queues[i].put(lent)
 
     def _work(self, i: int) -> None:
-        table, queue = self._tables[i], self._queues[i]
-        table.names = self._names
+        queue = self._queues[i]
         while (lent := queue.get()) is not None:
-            if lent.number < self._failed_at:
-                try:
-                    table.know(self._whole, lent.known)
-                    table.put(lent.batch, lent.takers)
-                except BaseException as error:
-                    self._fail(lent.number, error)
+            try:
+                if lent.number < self._failed_at:
+                    self._take(i, lent)
+            except BaseException as error:
+                self._fail(lent.number, error)
+            if isinstance(lent.batch, Undecoded):
+                lent.batch.taken(i)
             with self._lock:
                 lent.left -= 1
                 if not lent.left:
-                    self._free.append(lent.batch)
+                    if not isinstance(lent.batch, Undecoded):
+                        self._free.append(lent.batch)
                     self._room.release()
         if self._number < self._failed_at:  # all batches were taken
             try:
-                table.end()
+                self._tables[i].end()
             except BaseException as error:
                 self._fail(self._number, error)
+
+    def _take(self, i: int, lent: _Lent) -> None:
+        table = self._tables[i]
+        if not isinstance(lent.batch, Undecoded):
+            table.know(self._whole, lent.known)
+            table.put(lent.batch, lent.takers)
+            return
+        for batch in lent.batch.rows(i):
+            known = self._names()
+            if known != table.known:  # functions were named while rows were decoded
+                with self._model.lock:
+                    self._whole.know(None, known)
+                    table.know(self._whole, known)
+            table.put(batch)
 
     def _fail(self, number: int, error: BaseException) -> None:
         with self._lock:
@@ -131,9 +154,9 @@ class Divided:
 
     def _ended(self) -> BaseException | None:
         """Wait until all rows are taken.  The error of the earliest ones that cannot be."""
+        with suppress(RuntimeError):  # others have it already
+            self._model.lock.release()
         if self._threads:
-            with suppress(RuntimeError):  # it was interrupted in `put`
-                self._names.release()
             for queue in self._queues.values():
                 queue.put(None)
             for thread in self._threads.values():
@@ -151,8 +174,6 @@ class Divided:
 
     def stop(self, error: BaseException) -> None:
         """Reading has come to an end by `error`.  Errors: those of the tables, which are of earlier rows."""
-        if not self._threads:
-            return
         if not isinstance(error, Exception):
             self._failed_at = 0
             for table in self._tables.values():

@@ -165,7 +165,7 @@ class _Machine:
         fold = owned(lib.fp_fold_new(self._model.c, what, self._by), lib.fp_fold_free, "the stack machine")
         fold.cpu = self._model.intern("cpu")
         fold.shard, fold.n_shards = shard, n_shards
-        return self.table(fold, self._limit, self._check)
+        return self.table(fold, self._limit, self._check, self._model.lock)
 
     def free(self) -> None:
         """Give back the tables' memory at once: they and their machine refer to each other."""
@@ -181,9 +181,9 @@ class _Machine:
             for batch in batches:
                 self._whole.know()
                 self._whole.put(batch)
+            self._whole.end()
         else:
             self._read_divided(batches)
-        self._whole.end()
         self._tell()
         self._repairs = self._mended.since()
 
@@ -198,12 +198,14 @@ class _Machine:
         except BaseException as error:
             divided.stop(error)
             raise
+        divided.end()
         if len(divided.tables) == 1:
             self._whole = divided.tables[0]
             return
-        divided.end()
+        whole.know()
         for table in divided.tables:
             whole.join(table)
+        whole.end()
 
     def _in_one_clock(self, batches: Iterable[Batch]) -> Iterator[Batch]:
         """The same batches; their times are in ticks of the first one's clock."""

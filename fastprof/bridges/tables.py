@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from _thread import RLock
 from collections.abc import Callable
-from contextlib import AbstractContextManager, ExitStack, nullcontext
+from contextlib import ExitStack
 from functools import partial
 
 from fastprof.bridges.spill import Halt, Merge, Pull, Sorted, Words
@@ -25,15 +26,15 @@ Check = Callable[[int, Any], int]  # (status, struct fp_err *): the status; rais
 class Table:
     """The rows of a timeline are folded into it.  `limit`: bytes that it may take before it is written away."""
 
-    def __init__(self, fold: Any, limit: int, check: Check) -> None:
+    def __init__(self, fold: Any, limit: int, check: Check, lock: RLock) -> None:
         self.fold = fold
-        self.names: AbstractContextManager[Any] = nullcontext()  # to be held while the model is read
+        self._lock = lock  # of the model
         self.halt = Halt()
         self._windows = limit // 2
         self._limit = max(_LEAST_ARCS, limit // _ARC_BYTES)
         self._err = ffi.new("struct fp_err *")
         self._check = check
-        self._known: tuple[int, int] | None = None
+        self.known: tuple[int, int] | None = None  # as many functions and threads, or more
         self._joined: list[Table] = []
 
     def check(self, status: int) -> int:
@@ -41,11 +42,11 @@ class Table:
 
     def know(self, like: Table | None = None, known: tuple[int, int] | None = None) -> None:
         """Take up functions and threads of the model.  `like`: a table that knows them; `known`: how many there are."""
-        if known is None or known != self._known:
-            with self.names:
+        if known is None or known != self.known:
+            with self._lock:
                 if lib.fp_fold_know(self.fold, like.fold if like else ffi.NULL):
                     raise MemoryError("no memory for the functions' counters")
-            self._known = known
+            self.known = known
 
     def put(self, batch: Batch, takers: int = 1) -> None:
         """Fold a batch, which has rows for so many tables."""
@@ -90,8 +91,8 @@ class Table:
 class Arcs(Table):
     """For a graph."""
 
-    def __init__(self, fold: Any, limit: int, check: Check) -> None:
-        super().__init__(fold, limit, check)
+    def __init__(self, fold: Any, limit: int, check: Check, lock: RLock) -> None:
+        super().__init__(fold, limit, check, lock)
         self._arcs, self._nodes = Words(lib.FP_ARC_WIDTH), Words(lib.FP_NODE_WIDTH)
         self._arcs.halt = self._nodes.halt = self.halt
 
@@ -150,13 +151,13 @@ class _PathRuns(Sorted):
 class Paths(Table):
     """For stacks."""
 
-    def __init__(self, fold: Any, limit: int, check: Check) -> None:
-        super().__init__(fold, limit, check)
+    def __init__(self, fold: Any, limit: int, check: Check, lock: RLock) -> None:
+        super().__init__(fold, limit, check, lock)
         self._runs = _PathRuns(self)
         self._runs.halt = self.halt
 
     def _order(self, keep_hot: bool = False) -> None:
-        with self.names:
+        with self._lock:
             status = lib.fp_fold_rank(self.fold)
         if status or lib.fp_fold_link(self.fold):
             raise MemoryError("no memory to put call paths in order")

@@ -13,6 +13,8 @@ from queue import SimpleQueue
 
 from fastprof.core._typing import Any
 
+FEW_ROWS = 1 << 18  # of a timeline, for which threads are not worth while
+
 
 def begin(work: Callable[..., None], *arguments: Any) -> threading.Thread:
     # a daemon: should a process have to end at once, it does not wait for a thread

@@ -83,8 +83,33 @@ class Input:
     n_read: int = 0  # rows, so far
     selects: tuple[Option[Any], ...] = ()  # filters (core/options.py) that it applies itself
 
-    def rows(self, capacity: int | None = None) -> Iterator[Batch]:
-        """As `read`, once."""
+    def rows(self, capacity: int | None = None, *, undecoded: bool = False) -> Iterator[Batch]:
+        """As `read`, once.  `undecoded`: who asks takes Undecoded batches as well."""
+        raise NotImplementedError
+
+
+class Undecoded(Batch):
+    """Rows of a timeline that are bytes of the input yet.
+
+    Who divides the timeline's threads among shares decodes them, each share beside the others: of n, share i has the
+    threads whose id leaves i when divided by n.
+
+    Not for who looks at rows: as a batch it has none.
+    """
+
+    def __init__(self) -> None:
+        super().__init__("timeline", 1)
+
+    def takers(self, n: int) -> list[int]:
+        """Which of n shares have to take their rows.  To be called once."""
+        raise NotImplementedError
+
+    def rows(self, share: int) -> Iterator[Batch]:
+        """The rows of one of them."""
+        raise NotImplementedError
+
+    def taken(self, share: int) -> None:
+        """It has taken them, or will not."""
         raise NotImplementedError
 
 
@@ -103,7 +128,7 @@ class Reader(Input):
         model.inputs.append(source.name)
         model.formats.append(self.format)
 
-    def rows(self, capacity: int | None = None) -> Iterator[Batch]:
+    def rows(self, capacity: int | None = None, *, undecoded: bool = False) -> Iterator[Batch]:
         return read(self, capacity)
 
     def ranges(self) -> Iterable[tuple[int, int | None]]:
@@ -276,29 +301,39 @@ class Format(NamedTuple):
 
 def read(reader: Reader, capacity: int | None = None) -> Iterator[Batch]:
     """Source -> batches.  Each batch is valid until the next one is asked for."""
+    batch = Batch(reader.view, capacity or CAPACITY[reader.view])
+    for offset, length in reader.ranges():
+        yield from decode(reader, batch, offset, length)
+    yield from last(reader, batch)
+    reader.finish()
+
+
+def decode(reader: Reader, batch: Batch, offset: int, length: int | None) -> Iterator[Batch]:
+    """A range of the source -> full batches.  What is left over stays in `batch`."""
     source = reader.source
-    capacity = capacity or CAPACITY[reader.view]
-    batch = Batch(reader.view, capacity)
     err = ffi.new("struct fp_err *")
     in_, c = source.in_, batch.c
-    for offset, length in reader.ranges():
-        source.select(offset, length)
-        status = lib.FP_MORE
-        while status != lib.FP_DONE:
-            status = reader.feed(in_, c, err)
-            reader.model.check_memory()
-            if status < 0:
-                check(status, err, source.name, reader.format)
-            elif status == lib.FP_FULL:
-                reader.n_read += len(batch)
-                yield batch
-                batch.reset()
-            elif status == lib.FP_MORE:
-                source.refill()
+    source.select(offset, length)
+    status = lib.FP_MORE
+    while status != lib.FP_DONE:
+        status = reader.feed(in_, c, err)
+        reader.model.check_memory()
+        if status < 0:
+            check(status, err, source.name, reader.format)
+        elif status == lib.FP_FULL:
+            reader.n_read += len(batch)
+            yield batch
+            batch.reset()
+        elif status == lib.FP_MORE:
+            source.refill()
+
+
+def last(reader: Reader, batch: Batch) -> Iterator[Batch]:
+    """What is left over."""
     if len(batch):
         reader.n_read += len(batch)
         yield batch
-    reader.finish()
+        batch.reset()
 
 
 def write(batches: Iterable[Batch], writer: Writer) -> None:

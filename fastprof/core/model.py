@@ -7,7 +7,9 @@ parts, free-text lines - are the plain Python objects of this file.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from _thread import RLock
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from copy import copy
 from operator import index
 
@@ -228,7 +230,17 @@ class Model:
         self.inputs: list[str] = []
         self.formats: list[str] = []
         self._checked = 0  # bytes of the tables when check_memory last asked the system
+        self.lock = RLock()  # where several threads use the model: who reads or changes it has the lock
         self.keep_stacks = False  # set while somebody has ids of stacks that must not be removed
+
+    @contextmanager
+    def lent(self) -> Iterator[None]:
+        """The caller, who has the lock, lets others have it meanwhile."""
+        self.lock.release()
+        try:
+            yield
+        finally:
+            self.lock.acquire()
 
     def again(self) -> Model:
         """For the same input, read from its beginning: ids stay, because the tables do, and parts are told anew."""

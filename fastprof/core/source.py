@@ -271,8 +271,7 @@ class Source:
         self.bytes_read += got
         in_.n = tail + got
         in_.eof = self._end is not None and self._at >= self._end
-        if self._progress is not None:
-            self._progress(self._raw_position())
+        self._tell_progress()
 
     def _read_ahead(self, read: int) -> None:
         """Begin with it when so many bytes were read, if that is much."""
@@ -323,6 +322,11 @@ class Source:
             have += got
         self._check_there(offset, len(into), have)
         return have
+
+    def read_next(self, offset: int, into: memoryview) -> None:
+        """As `read_into`, for who reads all of the input, so that it is progress."""
+        self.bytes_read += self.read_into(offset, into)
+        self._tell_progress()
 
     def search(self, pattern: re.Pattern[bytes], longest: int) -> re.Match[bytes] | None:
         """The first match of a pattern that matches `longest` bytes at most, anywhere in an input that can seek."""
@@ -400,6 +404,10 @@ class Source:
     def on_progress(self, callback: Any, closed: Any) -> None:
         """At each refill call `callback` with the position in the file as it is stored; at close call `closed`."""
         self._progress, self._closed = callback, closed
+
+    def _tell_progress(self) -> None:
+        if self._progress is not None:
+            self._progress(self._raw_position())
 
     def _raw_position(self) -> int:
         if self.compression or self.size is None:

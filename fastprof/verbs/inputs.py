@@ -157,7 +157,7 @@ class Inputs:
                 _read_to_its_end(reader)
             return seen
 
-    def rows(self, seen: _Closed, capacity: int | None) -> Iterator[Batch]:
+    def rows(self, seen: _Closed, capacity: int | None, undecoded: bool) -> Iterator[Batch]:
         """The rows of a file that was looked at."""
         try:
             source, options = _opened(seen.path, self._options, self._report)
@@ -170,7 +170,7 @@ class Inputs:
         if self._progress is not None:
             self._progress(source)
         reader = _reader(source, seen.format, self._model, options, self._report)
-        yield from reader.rows(capacity)
+        yield from reader.rows(capacity, undecoded=undecoded)
         seen.n_read, seen.advice = reader.n_read, reader.advice
         self._open.remove(source)
         source.close()
@@ -202,8 +202,8 @@ class _Closed(Input):
         self.addresses, self.formulas, self.selects = reader.addresses, reader.formulas, reader.selects
         self.identity = reader.source.identity
 
-    def rows(self, capacity: int | None = None) -> Iterator[Batch]:
-        return self._inputs.rows(self, capacity)
+    def rows(self, capacity: int | None = None, *, undecoded: bool = False) -> Iterator[Batch]:
+        return self._inputs.rows(self, capacity, undecoded)
 
 
 def names_in(path: str) -> list[str]:

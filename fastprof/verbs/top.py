@@ -182,7 +182,7 @@ def top(
             elif view == "stacks":
                 way.looked_at.add(bridges.MAX_MEMORY)
             plan.refuse_idle(reading, mine_, plan=way)
-            _add(costs, view, way.rows(model, reading, report), reading, report)
+            _add(costs, view, way.rows(model, reading, report, undecoded=view == "timeline"), reading, report)
     costs.end()
     for column, flag in ((value, "--value"), (second, "--sort")):
         if column and column.known() and column.missing:

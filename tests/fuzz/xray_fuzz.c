@@ -14,8 +14,24 @@ static void must(int ok) {
     if (!ok) abort();
 }
 
+/* What rows add up to, in any order; checks and forgets them. */
+static uint64_t take_rows(const struct fp_xray *x, struct fp_batch *b) {
+    uint64_t sum = 0;
+    for (uint32_t i = 0; i < b->n && b->view == FP_TIMELINE; i++) {
+        must(b->thread[i] < x->model->threads.n && b->op[i] <= FP_OP_BUFFER);
+        const uint64_t words[] = {b->thread[i], b->time[i], b->function[i], b->cpu[i], b->op[i]};
+        uint64_t row = 0;
+        for (size_t k = 0; k < sizeof words / sizeof *words; k++) row = (row ^ words[k]) * 0x9e3779b97f4a7c15u >> 1;
+        sum += row;
+    }
+    for (uint32_t i = 0; i < b->n && b->view == FP_STACKS; i++) must(b->stack[i] < x->model->stacks.n);
+    fp_batch_reset(b);
+    return sum;
+}
+
 /* Feeds data[offset, end) in windows of `step` bytes, growing when the decoder needs more. */
-static int feed(struct fp_xray *x, const uint8_t *data, size_t offset, size_t end, size_t step, struct fp_batch *b) {
+static int feed(struct fp_xray *x, const uint8_t *data, size_t offset, size_t end, size_t step, struct fp_batch *b,
+                uint64_t *sum) {
     enum { FORBIDDEN = 256 };
     struct fp_err err;
     size_t at = offset, window = step;
@@ -30,12 +46,7 @@ static int feed(struct fp_xray *x, const uint8_t *data, size_t offset, size_t en
             status = fp_xray_feed(x, &in, b, &err);
             must(in.pos <= in.n && b->n <= b->cap);
             if (status == FP_ASK) must(!fp_xray_define(x, x->asked, x->asked % 7));
-            if (status == FP_FULL || status == FP_DONE) {
-                for (uint32_t i = 0; i < b->n && b->view == FP_TIMELINE; i++)
-                    must(b->thread[i] < x->model->threads.n && b->op[i] <= FP_OP_BUFFER);
-                for (uint32_t i = 0; i < b->n && b->view == FP_STACKS; i++) must(b->stack[i] < x->model->stacks.n);
-                fp_batch_reset(b);
-            }
+            if (status == FP_FULL || status == FP_DONE) *sum += take_rows(x, b);
         } while (status == FP_ASK || status == FP_FULL);
         ASAN_UNPOISON_MEMORY_REGION(data + at + n, forbidden);
         at += in.pos;
@@ -48,6 +59,85 @@ static int feed(struct fp_xray *x, const uint8_t *data, size_t offset, size_t en
         }
         must(status == FP_MORE && !in.eof); /* else the engine would refill for ever */
     }
+}
+
+/* FDR: finds the buffers.  FP_DONE or an error. */
+static int find_buffers(struct fp_xray *x, const uint8_t *data, size_t n, size_t head) {
+    uint64_t next = head, one, other, nbytes;
+    int status = FP_MORE;
+    struct fp_err err;
+    while (status == FP_MORE) {
+        must(next <= n);
+        const size_t have = n - (size_t)next < 256 ? n - (size_t)next : 256;
+        struct fp_in in = {data + next, have, 0, next, 0};
+        status = fp_xray_index(x, &in, n, &next, &err);
+    }
+    while (status == FP_DONE && fp_xray_twins(x, &one, &other, &nbytes)) {
+        must(one <= n && nbytes <= n - one && other <= n && nbytes <= n - other);
+        if (!memcmp(data + one, data + other, (size_t)nbytes)) fp_xray_drop(x);
+    }
+    return status;
+}
+
+enum { SHARES = 2, PIECE_NBYTES = 600, PIECE_BUFFERS = 5 };
+
+/* One share of the buffers from `first` to `end` - 1.  0 or an error. */
+static int feed_share(struct fp_xray *x, const struct fp_xray_piece *piece, uint32_t first, uint32_t end,
+                      uint32_t share, struct fp_batch *b, uint64_t *sum) {
+    struct fp_xray_share s = {.piece = piece, .share = share, .n_shares = SHARES, .next = first, .end = end};
+    struct fp_err err;
+    for (;;) {
+        const int status = fp_xray_feed_share(x, &s, b, &err);
+        must(status != FP_MORE && s.next <= end && b->n <= b->cap);
+        if (status == FP_ASK) must(!fp_xray_define(x, x->asked, x->asked % 7));
+        if (status == FP_FULL || status == FP_DONE) *sum += take_rows(x, b);
+        if (status == FP_DONE) return 0;
+        if (status < 0) return status;
+    }
+}
+
+/* FDR: the same log in pieces, which shares decode, must have the same rows. */
+static void compare_pieces(const uint8_t *data, size_t n, struct fp_batch *b, int failed, uint64_t expected) {
+    struct fp_model *model = fp_model_new();
+    struct fp_xray *x = fp_xray_new(model, 0), *shares[SHARES];
+    struct fp_err err;
+    size_t head;
+    must(model && x && !fp_xray_header(x, data, n < 4096 ? n : 4096, &head, &err));
+    must(find_buffers(x, data, n, head) == FP_DONE);
+    for (uint32_t i = 0; i < SHARES; i++) must((shares[i] = fp_xray_another(x)) != NULL);
+    uint8_t *bytes = malloc(PIECE_NBYTES);
+    struct fp_xray_buffer buffers[PIECE_BUFFERS];
+    struct fp_xray_piece piece = {
+        .bytes = bytes, .cap_bytes = PIECE_NBYTES, .buffers = buffers, .cap_buffers = PIECE_BUFFERS};
+    uint64_t sum = 0, offset, nbytes;
+    int status = 0;
+    fp_batch_reset(b);
+    while (!status) {
+        fp_xray_fill(x, &piece);
+        if (!piece.n) { /* too large, or the end */
+            if (!fp_xray_range(x, 0, &offset, &nbytes)) break;
+            status = feed(x, data, (size_t)offset, (size_t)(offset + nbytes), 4096, b, &sum);
+        }
+        for (uint32_t i = 0; i < piece.n;) {
+            const struct fp_xray_buffer *first = &buffers[i];
+            const size_t run = fp_xray_run(&piece, &i);
+            must(i <= piece.n && first->at + run <= PIECE_NBYTES && first->offset + run <= n);
+            memcpy(bytes + first->at, data + first->offset, run);
+        }
+        for (uint32_t i = 0; i < piece.n && !status; i++) {
+            const uint32_t end = fp_xray_threads(x, &piece, i);
+            for (uint32_t k = 0; k < SHARES && !status; k++) status = feed_share(shares[k], &piece, i, end, k, b, &sum);
+            i = end;
+            if (i == piece.n || status) break;
+            offset = buffers[i].offset;
+            status = feed(x, data, (size_t)offset, (size_t)(offset + buffers[i].nbytes), 4096, b, &sum);
+        }
+    }
+    must(!status == !failed && (failed || sum == expected));
+    free(bytes);
+    for (uint32_t i = 0; i < SHARES; i++) fp_xray_free(shares[i]);
+    fp_xray_free(x);
+    fp_model_free(model);
 }
 
 /* ---- the mutator --------------------------------------------------------- */
@@ -266,27 +356,16 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n) {
             int profile = x->mode == FP_XRAY_PROFILE || x->mode == FP_XRAY_PROFILE_RAW;
             struct fp_batch *b = fp_batch_new(profile ? FP_STACKS : FP_TIMELINE, capacity, profile ? 2 : 0);
             must(b != NULL);
-            if (x->mode == FP_XRAY_FDR) {
-                uint64_t next = head, one, other, nbytes;
-                int status = FP_MORE;
-                while (status == FP_MORE) {
-                    must(next <= n);
-                    size_t have = n - (size_t)next < 256 ? n - (size_t)next : 256;
-                    struct fp_in in = {data + next, have, 0, next, 0};
-                    status = fp_xray_index(x, &in, n, &next, &err);
+            uint64_t at, nbytes, sum = 0;
+            if (x->mode != FP_XRAY_FDR) {
+                feed(x, data, head, n, step, b, &sum);
+            } else if (find_buffers(x, data, n, head) == FP_DONE) {
+                int status = 0;
+                while (!status && fp_xray_range(x, !lenient, &at, &nbytes)) {
+                    must(at <= n && nbytes <= n - at);
+                    status = feed(x, data, (size_t)at, (size_t)(at + nbytes), step, b, &sum);
                 }
-                if (status == FP_DONE) {
-                    while (fp_xray_twins(x, &one, &other, &nbytes)) {
-                        must(one <= n && nbytes <= n - one && other <= n && nbytes <= n - other);
-                        if (!memcmp(data + one, data + other, (size_t)nbytes)) fp_xray_drop(x);
-                    }
-                    while (fp_xray_range(x, !lenient, &one, &nbytes)) {
-                        must(one <= n && nbytes <= n - one);
-                        if (feed(x, data, (size_t)one, (size_t)(one + nbytes), step, b)) break;
-                    }
-                }
-            } else {
-                feed(x, data, head, n, step, b);
+                if (!lenient) compare_pieces(data, n, b, status, sum);
             }
             fp_batch_free(b);
         }

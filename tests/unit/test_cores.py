@@ -15,6 +15,7 @@ from fastprof.bridges import divided, spill, tables
 from fastprof.core import cores, engine, source
 from fastprof.core.errors import FastprofError
 from fastprof.core.sink import Sink
+from fastprof.formats.xray import pieces
 from tests.support.xraylog import FdrLog
 
 CORPUS = Path(__file__).parents[1] / "corpus" / "xray"
@@ -28,7 +29,7 @@ SUFFIXES = (".gz", ".zst", ".xz", ".bz2")
 @pytest.fixture(autouse=True)
 def everything_is_many(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Threads from the second batch on, batches of few rows, tables that are written away soon and often."""
-    monkeypatch.setattr(divided, "_FEW", 1)
+    monkeypatch.setattr(cores, "FEW_ROWS", 1)
     monkeypatch.setattr(divided, "_ROWS", 37)
     monkeypatch.setattr(tables, "_LEAST_ARCS", 8)
     monkeypatch.setattr(tables, "_STREAM", 256)
@@ -38,6 +39,7 @@ def everything_is_many(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setattr(source, "WINDOW", 4096)
     monkeypatch.setattr(engine, "DRAIN", 1000)
     monkeypatch.setitem(engine.CAPACITY, "timeline", 37)
+    monkeypatch.setattr(pieces, "_BYTES", 3000)  # some buffers are larger
     yield
     assert not ours_left()
 
@@ -129,6 +131,66 @@ def test_labels(big_log: Path, labels: tuple[str, ...], tmp_path: Path) -> None:
     assert b"100" in same_for_all(big_log, tmp_path, ".pb", labels=labels, max_memory=1)[0]
 
 
+@pytest.mark.parametrize("options", [{"by": "function"}, {"by": "thread"}, {"by": "function", "threads": (101, 104)}])
+def test_top(big_log: Path, options: dict[str, Any]) -> None:
+    first, *others = (fastprof.top(big_log, cores=n, n=0, **options) for n in CORES)
+    assert len(first.rows) > 1
+    assert all(other.rows == first.rows and other.total == first.total for other in others)
+
+
+@pytest.mark.parametrize("capacity", [1, 2, 36, 8192])
+def test_cpus_in_batches_of_any_size(
+    big_log: Path, capacity: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where a batch begins with a record of no CPU, the time before it is spent on the CPU of the record before."""
+    found = outcome(big_log, tmp_path / "o.pb", labels=("cpu",), cores=1)
+    monkeypatch.setitem(engine.CAPACITY, "timeline", capacity)
+    assert outcome(big_log, tmp_path / "o.pb", labels=("cpu",), cores=1) == found
+
+
+def odd_log(seed: int) -> FdrLog:
+    """Most functions are called once.  Some buffers have records of two threads, some none, and some are large."""
+    chance = random.Random(seed)
+    log = FdrLog(5)
+    now, function = 1000, 1
+    for wall in range(150):
+        tid = chance.randrange(100, 105)
+        buffer = log.buffer(tid, 7, 1, wall)
+        for again in range(chance.choice((0, 1, 1, 1, 1, 1, 1, 1, 2))):
+            if again:
+                buffer.new_buffer(chance.randrange(100, 105)).wall(1, wall).pid(7)
+            buffer.cpu(chance.randrange(3), now)
+            for _ in range(chance.choice((1, 5, 20, 200))):
+                now += chance.randrange(50)
+                function += chance.random() < 0.7
+                buffer.enter(function, 3000).argument(1).exit(chance.choice((function, function, 1)), 7)
+    return log
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_functions_are_numbered_as_by_one_thread(seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pieces, "_BUFFERS", 1 + 3 * seed)
+    path = tmp_path / "log.xray"
+    path.write_bytes(odd_log(seed).bytes())
+    for suffix in (".callgrind", ".pb"):
+        assert isinstance(same_for_all(path, tmp_path, suffix, per_thread=suffix == ".pb")[0], bytes)
+
+
+def test_pieces_are_decoded_in_threads(big_log: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    decoded: dict[str, int] = {}
+    rows = pieces._Piece.rows
+
+    def counted(self: Any, share: int) -> Any:
+        for batch in rows(self, share):
+            decoded[threading.current_thread().name] = decoded.get(threading.current_thread().name, 0) + len(batch)
+            yield batch
+
+    monkeypatch.setattr(pieces._Piece, "rows", counted)
+    fastprof.convert(big_log, tmp_path / "o.callgrind", cores=2)
+    assert decoded.keys() == {"fastprof"}
+    assert decoded["fastprof"] > 20_000
+
+
 @pytest.mark.parametrize("cut", [5000, 70_000, 100_001])
 @pytest.mark.parametrize("lenient", [False, True])
 def test_damage_behind_rows_of_several_threads(big_log: Path, cut: int, lenient: bool, tmp_path: Path) -> None:
@@ -168,7 +230,7 @@ def test_the_earliest_error_of_the_tables_is_told(
     assert not (tmp_path / "o.callgrind").exists()
 
 
-@pytest.mark.parametrize("where", ["read", "write"])
+@pytest.mark.parametrize("where", ["feed", "read", "decode", "write"])
 @pytest.mark.parametrize("kind", [KeyboardInterrupt, FastprofError])
 def test_interrupted(
     big_log: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, where: str, kind: type[BaseException]
@@ -177,12 +239,17 @@ def test_interrupted(
     from fastprof.formats.callgrind.write import CallgrindWriter
     from fastprof.formats.xray.read import XRayReader
 
-    target: Any = XRayReader if where == "read" else CallgrindWriter
-    name = "feed" if where == "read" else "put"
+    places: dict[str, tuple[Any, str, int]] = {
+        "feed": (XRayReader, "feed", 5),
+        "read": (pieces._Piece, "_read", 7),
+        "decode": (pieces._Shares, "define", 20),
+        "write": (CallgrindWriter, "put", 1),
+    }
+    target, name, when = places[where]
     original, calls = getattr(target, name), iter(range(1 << 30))
 
     def interrupted(self: Any, *arguments: Any) -> Any:
-        if next(calls) == (100 if where == "read" else 1):
+        if next(calls) == when:
             raise kind("now")
         return original(self, *arguments)
 
@@ -208,7 +275,6 @@ def threads(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         return begin(work, *arguments)
 
     monkeypatch.setattr(cores, "begin", counted)
-    monkeypatch.setattr(divided, "begin", counted)
     return begun
 
 

@@ -114,10 +114,8 @@ def test_each_id_is_asked_for_once_whether_it_is_in_the_array_or_the_table(
         buffer.enter(number, 3).exit(number, 2)
     path, back = tmp_path / "a.xray", tmp_path / "b.xray"
     path.write_bytes(log.bytes())
-    define = xray_read.XRayReader._define
-    monkeypatch.setattr(
-        xray_read.XRayReader, "_define", lambda self, number: asked.append(number) or define(self, number)
-    )
+    define = xray_read.XRayReader.define
+    monkeypatch.setattr(xray_read.XRayReader, "define", lambda self, x: asked.append(x.asked) or define(self, x))
     fastprof.convert(path, back)
     assert asked == list(dict.fromkeys((*few, *many)))
     assert ids(back)[::2] == [*few, *few, *many, *few, *many]

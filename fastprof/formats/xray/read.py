@@ -8,7 +8,7 @@ from fastprof.core._c import ffi, lib
 from fastprof.core._typing import TYPE_CHECKING, Any
 from fastprof.core.engine import Reader
 from fastprof.core.errors import check
-from fastprof.core.model import Model, Part, ValueType
+from fastprof.core.model import Batch, Model, Part, ValueType
 from fastprof.core.options import LENIENT, Options
 from fastprof.core.owner import owned
 from fastprof.core.report import Report
@@ -30,7 +30,8 @@ _MODES = {
 # so small that going from one to the next costs more than reading what is between.
 _INDEX_WINDOW = 4096
 _DENSE_WINDOW = 16 * 1024
-_CHECKED_BATCHES = 64  # whose functions are compared with the sleds of the map
+# The first ones, whose functions are compared with the sleds of the map.  Not more than cores.FEW_ROWS.
+_CHECKED_ROWS = 1 << 18
 
 
 class XRayReader(Reader):
@@ -41,7 +42,7 @@ class XRayReader(Reader):
 
     def __init__(self, source: Source, model: Model, options: Options, report: Report) -> None:
         super().__init__(source, model, options, report)
-        self._x = x = owned(lib.fp_xray_new(model.c, options[LENIENT]), lib.fp_xray_free, "the XRay decoder")
+        self.x = x = owned(lib.fp_xray_new(model.c, options[LENIENT]), lib.fp_xray_free, "the XRay decoder")
         self._err = ffi.new("struct fp_err *")
         nbytes = ffi.new("size_t *")
         self._check(lib.fp_xray_header(x, source.head, len(source.head), nbytes, self._err))
@@ -50,7 +51,7 @@ class XRayReader(Reader):
         self._unnamed = 0
         self._numbers: dict[int, Function] = {}  # by function of the model
         self._seen: Any = ffi.new("uint8_t[]", 1)
-        self._checked = 0
+        self.functions: dict[int, int] = {}  # of the model, by function id
         program = options[PROGRAM] or (self._names.maps[0].program if self._names else "")
         self._object = model.object(program) if program else 0
         profile = x.mode in (lib.FP_XRAY_PROFILE, lib.FP_XRAY_PROFILE_RAW)
@@ -63,10 +64,10 @@ class XRayReader(Reader):
         else:
             part.extra["ticks_per_second"] = int(x.ticks_per_second)
         part.descriptions = [(b"Source", self._describe().encode())]
-        self._part = model.add_part(part)
+        self.part = model.add_part(part)
 
     def _describe(self) -> str:
-        x = self._x
+        x = self.x
         version = "" if x.mode >= lib.FP_XRAY_PROFILE else f" version {x.version}"
         return f"XRay {_MODES[x.mode]}{version}"
 
@@ -76,15 +77,22 @@ class XRayReader(Reader):
     # ---- which bytes, in which order -----------------------------------
 
     def ranges(self) -> Iterable[tuple[int, int | None]]:
-        if self._x.mode == lib.FP_XRAY_FDR:
-            self.source.spool()
-            self._index()
+        if self.x.mode == lib.FP_XRAY_FDR:
+            self.index()
             return self._fdr_ranges()
         return ((self._header_nbytes, None),)
 
-    def _index(self) -> None:
-        """Find the buffers and put them in order.  Only the head of each is read."""
-        x, source = self._x, self.source
+    def rows(self, capacity: int | None = None, *, undecoded: bool = False) -> Iterator[Batch]:
+        if undecoded and self.x.mode == lib.FP_XRAY_FDR and not self.options[LENIENT]:
+            from fastprof.formats.xray.pieces import read_in_pieces
+
+            return read_in_pieces(self, capacity)
+        return super().rows(capacity)
+
+    def index(self) -> None:
+        """FDR: find the buffers and put them in order.  Only the head of each is read."""
+        x, source = self.x, self.source
+        source.spool()
         assert source.size is not None
         window = bytearray(_DENSE_WINDOW)
         view = memoryview(window)
@@ -107,14 +115,14 @@ class XRayReader(Reader):
         The runtime writes a buffer that a thread still holds at exit twice, the second time in another buffer's place.
         """
         one, other, nbytes = (ffi.new("uint64_t *") for _ in range(3))
-        while lib.fp_xray_twins(self._x, one, other, nbytes):
+        while lib.fp_xray_twins(self.x, one, other, nbytes):
             if self._same_bytes(one[0], other[0], nbytes[0]):
-                lib.fp_xray_drop(self._x)
+                lib.fp_xray_drop(self.x)
 
     def _fdr_ranges(self) -> Iterator[tuple[int, int | None]]:
         """The buffers in order of time.  In lenient mode each is a range of its own, so that damage ends with it."""
         offset, nbytes = ffi.new("uint64_t *"), ffi.new("uint64_t *")
-        while lib.fp_xray_range(self._x, not self.options[LENIENT], offset, nbytes):
+        while lib.fp_xray_range(self.x, not self.options[LENIENT], offset, nbytes):
             yield offset[0], nbytes[0]
 
     def _same_bytes(self, a: int, b: int, nbytes: int) -> bool:
@@ -129,11 +137,10 @@ class XRayReader(Reader):
     def feed(self, in_: Any, batch: Any, err: Any) -> int:
         if self.view == "stacks" and batch.n_values != 2 and lib.fp_batch_set_values(batch, 2):
             raise MemoryError("no memory for the batch's values")
-        batch.part = self._part
-        while (status := lib.fp_xray_feed(self._x, in_, batch, err)) == lib.FP_ASK:
-            self._define(self._x.asked)
-        if self._numbers and self.view == "timeline" and self._checked < _CHECKED_BATCHES and status in _LENT:
-            self._checked += 1
+        batch.part = self.part
+        while (status := lib.fp_xray_feed(self.x, in_, batch, err)) == lib.FP_ASK:
+            self.define(self.x)
+        if self._numbers and self.view == "timeline" and self.n_read < _CHECKED_ROWS and status in _LENT:
             self._see(batch)
         return int(status)
 
@@ -151,8 +158,15 @@ class XRayReader(Reader):
         seen = bytes(ffi.buffer(self._seen))
         return sum(not f.can(seen[number]) for number, f in self._numbers.items() if number < len(seen))
 
-    def _define(self, function_id: int) -> None:
-        """Name a function that the decoder meets for the first time."""
+    def define(self, x: Any) -> None:
+        """Name a function that a decoder meets for the first time."""
+        function_id = x.asked
+        if function_id not in self.functions:
+            self.functions[function_id] = self._name(function_id)
+        if lib.fp_xray_define(x, function_id, self.functions[function_id]):
+            raise MemoryError("no memory for the function table")
+
+    def _name(self, function_id: int) -> int:
         model = self.model
         symbol = self._names.lookup(function_id) if self._names else None
         if symbol is None:
@@ -168,11 +182,10 @@ class XRayReader(Reader):
                 function = model.function(symbol.name, symbol.file, object_id, system_name, symbol.line)
                 model.numbers[function] = function_id
             self._numbers[function] = symbol
-        if lib.fp_xray_define(self._x, function_id, function):
-            raise MemoryError("no memory for the function table")
+        return function
 
     def finish(self) -> None:
-        x, report = self._x, self.report
+        x, report = self.x, self.report
         stats = x.stats
         for code, text, n in (
             ("duplicate-buffers", "duplicate buffers", stats.duplicate_buffers),
@@ -191,7 +204,7 @@ class XRayReader(Reader):
             report.losses.add(code, text, n)
         self._tell_names()
         if stats.joined:
-            self.model.parts[self._part].pid = None  # a profile's was that of its first log only
+            self.model.parts[self.part].pid = None  # a profile's was that of its first log only
         facts = report.facts
         facts["mode"] = _MODES[x.mode]
         if x.mode < lib.FP_XRAY_PROFILE:

@@ -1,0 +1,104 @@
+/* FDR: pieces of a log, whole buffers which decoders in other threads take.
+ *
+ * Buffers do not depend on each other, so whoever decodes one needs no more than its bytes and its thread.  Finding out
+ * the thread is left to the one who reads them, because threads are numbered in the order of the log.
+ */
+#include "xray/private.h"
+#include "xray/records.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+struct fp_xray *fp_xray_another(const struct fp_xray *x) {
+    struct fp_xray *other = calloc(1, sizeof *other);
+    struct fp_xray_names *names = calloc(1, sizeof *names);
+    if (!other || !names) {
+        free(other);
+        free(names);
+        return NULL;
+    }
+    *other = *x;
+    memset(&other->stats, 0, sizeof other->stats);
+    other->names = names;
+    other->index = NULL;
+    other->fdr = NULL;
+    other->basic = NULL;
+    other->profile = NULL;
+    return other;
+}
+
+size_t fp_xray_run(const struct fp_xray_piece *piece, uint32_t *next) {
+    const struct fp_xray_buffer *b = &piece->buffers[*next];
+    uint32_t i = *next;
+    do i++;
+    while (i < piece->n && piece->buffers[i].offset == piece->buffers[i - 1].offset + piece->buffers[i - 1].nbytes);
+    *next = i;
+    return piece->buffers[i - 1].at + piece->buffers[i - 1].nbytes - b->at;
+}
+
+/* ---- of which thread a buffer is ------------------------------------------- */
+
+/* The first metadata record from p on, where function records end, or `end` if there is none. */
+static const uint8_t *pass_functions(const uint8_t *p, const uint8_t *end) {
+    while ((size_t)(end - p) >= FUNCTION_NBYTES && !(p[0] & 1)) p += FUNCTION_NBYTES;
+    return p;
+}
+
+/* Enters the thread of the buffer at p.  1, or 0: it has records of several.  What is damaged is left to the decoder,
+ * as far as it does not come to the rows of another thread. */
+static int find_thread(const struct fp_xray *x, const uint8_t *p, uint32_t nbytes, uint32_t *thread) {
+    const uint8_t *const end = p + nbytes;
+    uint32_t tid = 0, pid = 0;
+    int begun = 0;
+    *thread = 0;
+    if (x->version > 1 && p[0] == BUFFER_EXTENTS) p += METADATA_NBYTES;
+    if (p < end && p[0] != NEW_BUFFER) return 1; /* was never used, or is damaged */
+    while ((p = pass_functions(p, end)) < end) {
+        const size_t have = (size_t)(end - p);
+        const uint64_t record = fp_xray_record_nbytes(p, have, x->swap);
+        if (!record || record > have || p[0] == END_OF_BUFFER) break;
+        switch (p[0]) {
+            case NEW_BUFFER:
+                if (begun) return 0;
+                begun = 1;
+                tid = fp_u32s(p + 1, x->swap);
+                break;
+            case PID: pid = fp_u32s(p + 1, x->swap); break;
+            case NEW_CPU:
+                if (!*thread) *thread = fp_model_thread(x->model, x->input, pid, tid);
+                break;
+            default: break;
+        }
+        p += record;
+    }
+    return 1;
+}
+
+uint32_t fp_xray_threads(const struct fp_xray *x, struct fp_xray_piece *piece, uint32_t first) {
+    for (uint32_t i = first; i < piece->n; i++) {
+        struct fp_xray_buffer *b = &piece->buffers[i];
+        if (!find_thread(x, piece->bytes + b->at, b->nbytes, &b->thread)) return i;
+    }
+    return piece->n;
+}
+
+void fp_xray_firsts(const struct fp_xray_piece *piece, uint32_t first, uint32_t end, uint32_t n_shares,
+                    uint32_t *firsts) {
+    for (uint32_t i = end; i-- > first;) firsts[piece->buffers[i].thread % n_shares] = i;
+}
+
+/* ---- decoding ------------------------------------------------------------------ */
+
+int fp_xray_feed_share(struct fp_xray *x, struct fp_xray_share *s, struct fp_batch *out, struct fp_err *err) {
+    const struct fp_xray_piece *piece = s->piece;
+    for (; s->next < s->end; s->next++, s->pos = 0) {
+        const struct fp_xray_buffer *b = &piece->buffers[s->next];
+        if (b->thread % s->n_shares != s->share) continue;
+        struct fp_in in = {.p = piece->bytes + b->at, .n = b->nbytes, .pos = s->pos, .base = b->offset, .eof = 1};
+        x->thread = b->thread;
+        const int status = fp_xray_fdr_feed(x, &in, out, err);
+        s->pos = in.pos;
+        if (status != FP_DONE) return status;
+    }
+    return FP_DONE;
+}

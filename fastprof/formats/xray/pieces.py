@@ -1,0 +1,240 @@
+"""FDR logs for several cores: buffers are read in order, and decoded by who takes their rows (engine.Undecoded).
+
+Functions get their numbers in the model as decoders meet them, and these numbers have to be those that a single thread
+would give.  So a decoder that meets a new function waits until the others have passed all buffers before its own:
+
+    buffer        0    1    2    3    4    5           a decoder of share 0 meets a function in buffer 2:
+    share         0    1    0    1    0    1           it waits until that of share 1 is in 3, or has no buffer left
+
+That is rare: the first rows are read in one thread, and hold most functions.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from collections.abc import Callable, Iterator
+
+from fastprof.core import cores
+from fastprof.core._c import ffi, lib
+from fastprof.core._typing import TYPE_CHECKING, Any
+from fastprof.core.engine import CAPACITY, Undecoded, decode, last
+from fastprof.core.errors import check
+from fastprof.core.model import Batch
+from fastprof.core.owner import owned
+
+if TYPE_CHECKING:
+    from fastprof.formats.xray.read import XRayReader
+
+# Of a piece.  A buffer that is larger is decoded by who reads.
+_BYTES = 1 << 20
+_BUFFERS = 1 << 12
+_NONE = (1 << 32) - 1
+
+
+def read_in_pieces(reader: XRayReader, capacity: int | None) -> Iterator[Batch]:
+    """As engine.read, but most batches are Undecoded if the log has several threads."""
+    reader.index()
+    x, batch = reader.x, Batch("timeline", capacity or CAPACITY["timeline"])
+    offset, nbytes = ffi.new("uint64_t *"), ffi.new("uint64_t *")
+    several = lib.fp_xray_has_threads(x)
+    while not (several and reader.n_read >= cores.FEW_ROWS) and lib.fp_xray_range(x, not several, offset, nbytes):
+        yield from decode(reader, batch, offset[0], nbytes[0])
+    yield from last(reader, batch)
+    shares = _Shares(reader)
+    while True:
+        piece = shares.next_piece()
+        if piece.c_piece.n:
+            yield from piece.decoded(batch)
+        elif lib.fp_xray_range(x, 0, offset, nbytes):  # too large for a piece
+            yield from shares.in_order(batch, offset[0], nbytes[0])
+            shares.free.append(piece)
+        else:
+            break
+    shares.end()
+    reader.finish()
+
+
+class _Shares:
+    """What the shares of a log have in common.  Buffers are numbered in order."""
+
+    def __init__(self, reader: XRayReader) -> None:
+        self.reader = reader
+        self.free: list[_Piece] = []
+        self.decoders: dict[int, _Decoder] = {}
+        self._n_buffers = 0  # so far
+        self._moved = threading.Condition()  # for the two below
+        # By share, of each piece that it has not taken: its first buffer there, or the one at hand.
+        self._todo: dict[int, deque[int]] = {}
+        self._waiting = 0
+
+    def next_piece(self) -> _Piece:
+        """With the next buffers, not yet read; none, if the next one is too large."""
+        piece = self.free.pop() if self.free else _Piece(self)
+        lib.fp_xray_fill(self.reader.x, piece.c_piece)
+        piece.number = self._n_buffers
+        self._n_buffers += piece.c_piece.n
+        return piece
+
+    def lend(self, piece: _Piece, firsts: dict[int, int]) -> None:
+        """By share, the first of its buffers."""
+        with self._moved:
+            piece.holders += len(firsts)
+            for share, buffer in firsts.items():
+                self._todo.setdefault(share, deque()).append(buffer)
+
+    def move(self, share: int, buffer: int) -> None:
+        """A share has come to a buffer of the piece at hand."""
+        self._todo[share][0] = buffer
+        if self._waiting:
+            with self._moved:
+                self._moved.notify_all()
+
+    def taken(self, share: int, piece: _Piece) -> None:
+        """It is done with the piece at hand."""
+        with self._moved:
+            self._todo[share].popleft()
+            self.release(piece)
+            self._moved.notify_all()
+
+    def release(self, piece: _Piece) -> None:
+        with self._moved:
+            piece.holders -= 1
+            if not piece.holders:
+                self.free.append(piece)
+
+    def define(self, share: int, buffer: int, x: Any) -> None:
+        """Name the function that a share meets in a buffer."""
+        reader, function_id = self.reader, x.asked
+        if function_id not in reader.functions:
+            self.move(share, buffer)
+            self._wait(lambda: function_id in reader.functions or self._is_first(share, buffer))
+        with reader.model.lock:
+            reader.define(x)
+            reader.model.check_memory()
+
+    def wait_for_turn(self, share: int, buffer: int) -> None:
+        """Until the others have passed all buffers before this one."""
+        self.move(share, buffer)
+        self._wait(lambda: self._is_first(share, buffer))
+
+    def _is_first(self, share: int, buffer: int) -> bool:
+        return all(not todo or todo[0] > buffer for other, todo in self._todo.items() if other != share)
+
+    def _wait(self, until: Callable[[], bool]) -> None:
+        with self._moved:
+            self._waiting += 1
+            try:
+                self._moved.wait_for(until)
+            finally:
+                self._waiting -= 1
+
+    def _wait_for_all(self) -> None:
+        if self._todo:
+            with self.reader.model.lent():
+                self._wait(lambda: not any(self._todo.values()))
+
+    def in_order(self, batch: Batch, offset: int, nbytes: int) -> Iterator[Batch]:
+        """The rows of a buffer that is decoded by who reads, when all before it are."""
+        self._wait_for_all()
+        yield from decode(self.reader, batch, offset, nbytes)
+        yield from last(self.reader, batch)
+
+    def end(self) -> None:
+        """Wait for all rows, and count them with those of the reader."""
+        self._wait_for_all()
+        reader = self.reader
+        for decoder in self.decoders.values():
+            reader.n_read += decoder.n_read
+            for name, _ in ffi.typeof("struct fp_xray_stats").fields:
+                counted = getattr(reader.x.stats, name) + getattr(decoder.x.stats, name)
+                setattr(reader.x.stats, name, counted)
+
+
+class _Decoder:
+    """Of a share."""
+
+    def __init__(self, reader: XRayReader, share: int, n_shares: int) -> None:
+        self.x = owned(lib.fp_xray_another(reader.x), lib.fp_xray_free, "an XRay decoder")
+        self.c = ffi.new("struct fp_xray_share *", {"share": share, "n_shares": n_shares})
+        self.err = ffi.new("struct fp_err *")
+        self.batch = Batch("timeline", CAPACITY["timeline"])
+        self.batch.c.part = reader.part
+        self.n_read = 0
+
+
+class _Piece(Undecoded):
+    """Buffers that are in memory."""
+
+    def __init__(self, shares: _Shares) -> None:
+        super().__init__()
+        self.c.part = shares.reader.part
+        self._shares = shares
+        self._memory = memoryview(bytearray(_BYTES))
+        self._bytes = ffi.from_buffer("uint8_t[]", self._memory)
+        self._buffers = ffi.new("struct fp_xray_buffer[]", _BUFFERS)
+        self.c_piece = ffi.new("struct fp_xray_piece *")
+        self.c_piece.bytes, self.c_piece.cap_bytes = self._bytes, _BYTES
+        self.c_piece.buffers, self.c_piece.cap_buffers = self._buffers, _BUFFERS
+        self.number = 0  # of its first buffer
+        self._first = self._end = 0  # the buffers that are lent
+        self._firsts: dict[int, int] = {}  # by share
+        self._n_shares = 0
+        self.holders = 0  # shares that have not taken it, and who reads until all of it is lent
+
+    def _read(self) -> None:
+        c, source, at, next_ = self.c_piece, self._shares.reader.source, 0, ffi.new("uint32_t *")
+        while next_[0] < c.n:
+            offset = self._buffers[next_[0]].offset
+            nbytes = lib.fp_xray_run(c, next_)
+            source.read_next(offset, self._memory[at : at + nbytes])
+            at += nbytes
+
+    def decoded(self, batch: Batch) -> Iterator[Batch]:
+        """Its rows: this itself, and `batch` for a buffer that has those of several threads."""
+        reader, c = self._shares.reader, self.c_piece
+        with reader.model.lent():
+            self._read()
+        self.holders, self._end = 1, 0
+        while self._end < c.n:
+            self._first, self._end = self._end, lib.fp_xray_threads(reader.x, c, self._end)
+            if self._end > self._first:
+                yield self
+            if self._end < c.n:
+                buffer = self._buffers[self._end]
+                yield from self._shares.in_order(batch, buffer.offset, buffer.nbytes)
+                self._end += 1
+        self._shares.release(self)
+
+    def takers(self, n: int) -> list[int]:
+        firsts = ffi.new("uint32_t[]", [_NONE] * n)
+        lib.fp_xray_firsts(self.c_piece, self._first, self._end, n, firsts)
+        self._n_shares = n
+        self._firsts = {share: first for share, first in enumerate(firsts) if first != _NONE}
+        self._shares.lend(self, {share: self.number + first for share, first in self._firsts.items()})
+        return [*self._firsts]
+
+    def rows(self, share: int) -> Iterator[Batch]:
+        shares = self._shares
+        if share not in shares.decoders:
+            shares.decoders[share] = _Decoder(shares.reader, share, self._n_shares)
+        decoder = shares.decoders[share]
+        x, c, batch, err = decoder.x, decoder.c, decoder.batch, decoder.err
+        c.piece, c.next, c.end, c.pos = self.c_piece, self._firsts[share], self._end, 0
+        status = lib.FP_FULL
+        while status != lib.FP_DONE:
+            status = lib.fp_xray_feed_share(x, c, batch.c, err)
+            if status == lib.FP_ASK:
+                shares.define(share, self.number + c.next, x)
+                continue
+            if status < 0:
+                shares.wait_for_turn(share, self.number + c.next)  # errors before this one are told first
+            check(status, err, shares.reader.source.name, shares.reader.format)
+            if len(batch):
+                decoder.n_read += len(batch)
+                yield batch
+                batch.reset()
+                shares.move(share, self.number + c.next)
+
+    def taken(self, share: int) -> None:
+        self._shares.taken(share, self)
