@@ -50,13 +50,28 @@ int64_t fp_pprof_string(struct fp_pprof_writer *w, uint32_t string, struct fp_bu
 
 /* ---- functions ---- */
 
+/* Whether pprof shows less than the name.  If system_name is the name, pprof demangles it; one that is not mangled but
+ * looks like C++ loses what stands in <...> and (...): `<module>` becomes `<unknown>`, `a::b(int)` `a::b`.  Without a
+ * system_name it stays as it is. */
+static int pprof_cuts(const struct fp_model *m, uint32_t name) {
+    size_t n;
+    const uint8_t *p = fp_string(&m->strings, name, &n);
+    int like_cpp = 0, brackets = 0;
+    for (size_t i = 0; i < n; i++) {
+        brackets |= p[i] == '<' || p[i] == '(';
+        like_cpp |= p[i] == '<' || p[i] == '>' || p[i] == '[' || p[i] == ']' || (i && p[i] == ':' && p[i - 1] == ':');
+    }
+    return like_cpp && brackets;
+}
+
 /* The id of a function, written if new; 0 when memory ran out. */
 static uint32_t function_id(struct fp_pprof_writer *w, uint32_t function, struct fp_buf *out) {
     const struct fp_model *m = w->model;
     if (fp_pprof_cover(&w->functions, &w->cap_functions, m->functions.n)) return 0;
     if (FP_LIKELY(w->functions[function])) return w->functions[function];
     const uint32_t *row = fp_table_row(&m->functions, function);
-    uint32_t system_name = row[FP_FUNCTION_SYSTEM_NAME] ? row[FP_FUNCTION_SYSTEM_NAME] : row[FP_FUNCTION_NAME];
+    uint32_t system_name = row[FP_FUNCTION_SYSTEM_NAME];
+    if (!system_name && !pprof_cuts(m, row[FP_FUNCTION_NAME])) system_name = row[FP_FUNCTION_NAME];
     int64_t name_id = fp_pprof_string(w, row[FP_FUNCTION_NAME], out);
     int64_t system_id = fp_pprof_string(w, system_name, out);
     int64_t file_id = fp_pprof_string(w, row[FP_FUNCTION_FILE], out);

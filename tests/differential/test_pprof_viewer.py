@@ -102,3 +102,21 @@ def test_title_and_frames(tmp_path: Path) -> None:
     again = tmp_path / "again.pb.gz"
     fastprof.convert(output, again)
     assert pprof("-raw", again) == pprof("-raw", output)
+
+
+def test_names_are_shown_as_they_are(tmp_path: Path) -> None:
+    """pprof cuts names of which it thinks that they are C++, if system_name says the same."""
+    names = ["<module>", "<lambda>", "<genexpr>", "<built-in method builtins.print>", "operator<", "operator<=>"]
+    names += ["std::vector<int, std::allocator<int> >::push_back(int&&)", "f(int)", "a::b(char const*)", "operator()"]
+    names += ["main.(*T).f", "main.F[go.shape.int_0]", "x.(*Y[...]).Z", "com.a.B.<init>", "-[NSView draw:]", "a[0](b)"]
+    source, output, back = tmp_path / "x.folded", tmp_path / "x.pb.gz", tmp_path / "back.pb.gz"
+    source.write_text("".join(f"{name} {100 - i}\n" for i, name in enumerate([*names, "_ZN1a1bEv"])))
+    fastprof.convert(source, output, from_="folded")
+    top = pprof("-top", "-nodecount=0", output).partition("cum%\n")[2]
+    assert [line.split(maxsplit=5)[5] for line in top.splitlines()] == [*names, "a::b"]
+    for name in names:
+        assert name in pprof("-tree", output) and name in pprof("-traces", output)
+    dot = pprof("-dot", "-nodecount=0", output)
+    assert all(f'tooltip="{name} (' in dot for name in names) and "unknown" not in dot
+    fastprof.convert(output, back)
+    assert back.read_bytes() == output.read_bytes()
