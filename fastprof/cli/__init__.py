@@ -8,7 +8,7 @@ import io
 import os
 import signal
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from fastprof.core.version import __version__
 
@@ -65,7 +65,15 @@ def main(argv: Sequence[str] | None = None) -> int:
 
     before = speak_of_flags(True)
     try:
-        return _run_and_flush(args)
+        return ended(lambda: _run(args))
+    finally:
+        speak_of_flags(before)
+
+
+def ended(work: Callable[[], int]) -> int:
+    """The exit code of what was done; what went wrong is said."""
+    try:
+        return _done_and_flushed(work)
     except BrokenPipeError:
         return 0
     except KeyboardInterrupt:
@@ -80,8 +88,6 @@ def main(argv: Sequence[str] | None = None) -> int:
             message = f"internal error: {type(error).__name__}: {error} (FASTPROF_DEBUG=1 shows where)"
         say(message)
         return 2 if isinstance(error, UsageError) else 1
-    finally:
-        speak_of_flags(before)
 
 
 def say(message: str) -> None:
@@ -129,10 +135,10 @@ def _replace_closed_streams() -> None:
         sys.stderr = open(os.devnull, "w")
 
 
-def _run_and_flush(args: list[str]) -> int:
+def _done_and_flushed(work: Callable[[], int]) -> int:
     """Errors: BrokenPipeError when the reader of a pipe has closed it, FastprofError when output cannot be written."""
     try:
-        return _run(args)
+        return work()
     finally:
         try:
             if sys.stdout is not None:

@@ -8,6 +8,7 @@ import sys
 from collections.abc import Sequence
 
 from fastprof.cli.arguments import add_input_arguments, add_options, add_report_arguments, given_options
+from fastprof.cli.as_json import json_text
 from fastprof.cli.messages import Progress, exit_code, say_beside
 from fastprof.cli.parser import Parser
 from fastprof.cli.text import Scale, Screen, percent, print_table
@@ -45,9 +46,7 @@ def run(args: argparse.Namespace) -> int:
     given = given_options(args, options())
     found = annotate(args.input, args.files, from_=args.from_, progress=Progress(args.quiet), **given)
     if args.json:
-        import json
-
-        print(json.dumps(_as_dict(found), default=str))
+        print(json_text(_as_dict(found)))
         return exit_code(found.report)
     _Page(found).print()
     if not args.quiet:

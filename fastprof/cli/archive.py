@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 import os
 
 from fastprof import plan
@@ -16,6 +15,7 @@ from fastprof.cli.arguments import (
     given_options,
     heading_of,
 )
+from fastprof.cli.as_json import json_text
 from fastprof.cli.messages import Progress, Steps, tell
 from fastprof.cli.parser import Parser
 from fastprof.cli.text import print_table
@@ -166,7 +166,7 @@ def _profiles(n: int) -> str:
 def _list(args: argparse.Namespace) -> int:
     members = store.members(args.store, args.names, sort=args.sort)
     if args.json:
-        print(json.dumps(members, indent=2, default=str))
+        print(json_text(members, indent=2))
         return 0
     rows = [
         (
@@ -238,7 +238,7 @@ def _verify(args: argparse.Namespace) -> int:
     with Steps(args.quiet, "profiles") as steps:
         wrong = compact.verify(args.store, args.names, steps)
     if args.json:
-        print(json.dumps(wrong, indent=2))
+        print(json_text(wrong, indent=2))
     elif wrong:
         for one in wrong:
             say(one["error"] + (f" (profile {one['name']})" if "name" in one else ""))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import sys
 
@@ -16,6 +15,7 @@ from fastprof.cli.arguments import (
     given_options,
     heading_of,
 )
+from fastprof.cli.as_json import json_text
 from fastprof.cli.messages import tell_written
 from fastprof.cli.parser import Parser
 from fastprof.cli.text import print_table
@@ -215,7 +215,7 @@ def _exit_code(report: BatchReport) -> int:
 
 def _tell(args: argparse.Namespace, report: BatchReport) -> None:
     if args.json:
-        say_raw(json.dumps(report.as_dict(), default=str) + "\n")
+        say_raw(json_text(report.as_dict()) + "\n")
         return
     if args.quiet:
         return
@@ -305,7 +305,7 @@ class _Partials:
 def _status(args: argparse.Namespace) -> int:
     found = batch_status(args.outdir)
     if args.json:
-        print(json.dumps(found.as_dict(), indent=1, default=str))
+        print(json_text(found.as_dict(), indent=1))
     else:
         print_table([("shard", "files", "earlier", "left", "state"), *found.shards], right=(1, 2, 3))
         counts = ", ".join(f"{found.statuses[name]:,} {name}" for name in (OK, LOSSY, ERROR, CRASHED))

@@ -13,6 +13,7 @@ from fastprof.cli.arguments import (
     given_options,
     heading_of,
 )
+from fastprof.cli.as_json import json_text
 from fastprof.cli.messages import Progress, exit_code, say_beside, tell
 from fastprof.cli.parser import Parser
 from fastprof.cli.text import Scale, Screen, print_table
@@ -117,8 +118,6 @@ _NAMES = ("name", "file", "object", "line", "callee")
 
 
 def _print_json(found: Difference) -> None:
-    import json
-
     def costs(row: Change) -> dict[str, Any]:
         values = zip(found.values, row.old, row.new, strict=True)
         return {value.name: {"old": old, "new": new} for value, old, new in values}
@@ -129,7 +128,7 @@ def _print_json(found: Difference) -> None:
         for value in found.values
     ]
     whole = {"old": found.old, "new": found.new, "by": found.by, "values": values, "changed": found.n_changed}
-    print(json.dumps(whole | {"rows": rows, "report": found.report.as_dict()}, indent=1))
+    print(json_text(whole | {"rows": rows, "report": found.report.as_dict()}, indent=1))
 
 
 def _print_csv(found: Difference) -> None:

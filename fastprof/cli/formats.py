@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 
 from fastprof import formats
+from fastprof.cli.as_json import json_text
 from fastprof.cli.parser import Parser
 from fastprof.cli.text import Screen, print_table
 
@@ -40,7 +40,7 @@ def run(args: argparse.Namespace) -> int:
             }
             for f in known
         ]
-        print(json.dumps(entries, indent=2))
+        print(json_text(entries, indent=2))
         return 0
     rows = [("format", "view", "reads", "writes", "file names", "")]
     for f in known:

@@ -7,6 +7,7 @@ import os
 import sys
 
 from fastprof.cli import say, say_raw
+from fastprof.cli.as_json import json_text
 from fastprof.core._typing import Any
 from fastprof.core.remote import shown
 from fastprof.core.report import Report
@@ -89,9 +90,7 @@ def _counts(report: Report) -> list[str]:
 
 def report_json(report: Report) -> str:
     """The report as one JSON object."""
-    import json
-
-    return json.dumps(report.as_dict(), default=str)
+    return json_text(report.as_dict())
 
 
 def tell(args: argparse.Namespace, report: Report, headline: str) -> int:

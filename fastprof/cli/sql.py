@@ -3,16 +3,25 @@
 from __future__ import annotations
 
 import argparse
-import atexit
-import gc
+import os
+import shutil
+import signal
 import sys
+import traceback
+from itertools import count
 
+from fastprof.cli import ended
 from fastprof.cli.arguments import add_input_arguments, add_options, given_options, heading_of
+from fastprof.cli.as_json import json_text
 from fastprof.cli.messages import exit_code, say_beside
 from fastprof.cli.parser import Parser
 from fastprof.cli.text import print_table
 from fastprof.core._typing import Any
-from fastprof.verbs.sql import Answer, options, sql
+from fastprof.core.errors import FastprofError
+from fastprof.verbs.batch.worker import begin
+from fastprof.verbs.sql import Answer, folder_of, options, sql
+
+_ENDING = {signal.SIGINT, signal.SIGTERM, signal.SIGHUP}
 
 DESCRIPTION = """\
 Ask a question in SQL (DuckDB's, see docs/tables.md). A
@@ -42,7 +51,37 @@ def add_arguments(parser: Parser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    atexit.unregister(gc.freeze)  # DuckDB looks at its end whether all of it was freed, and complains
+    """Ask in a process of its own, which can be killed: DuckDB, when interrupted, may wait for its threads for ever,
+    and then no handler of a signal is called."""
+    before, parent = signal.pthread_sigmask(signal.SIG_BLOCK, _ENDING), os.getpid()
+    child = os.fork()
+    if not child:
+        code = 1
+        try:
+            begin(parent)
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
+            code = ended(lambda: _ask(args))
+        except BaseException:  # with FASTPROF_DEBUG=1
+            traceback.print_exc()
+        finally:
+            os._exit(code)
+    code = -signal.SIGKILL
+    try:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    except BaseException:
+        os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)
+        raise
+    finally:
+        if code < 0:
+            shutil.rmtree(folder_of(child), ignore_errors=True)
+    if code < 0:
+        raise FastprofError(f"the process that asked DuckDB was killed by signal {-code}")
+    return code
+
+
+def _ask(args: argparse.Namespace) -> int:
     with sql(args.input, args.query, from_=args.from_, **given_options(args, options())) as answer:
         if args.json:
             _print_json(answer)
@@ -59,13 +98,23 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _print_json(answer: Answer) -> None:
-    import json
-
     before = "["
+    names = _told_apart(answer.columns)
     for row in answer.rows():
-        sys.stdout.write(before + json.dumps(dict(zip(answer.columns, row, strict=True)), default=str))
+        sys.stdout.write(before + json_text(dict(zip(names, row, strict=True))))
         before = ",\n "
     sys.stdout.write("[]\n" if before == "[" else "]\n")
+
+
+def _told_apart(columns: list[str]) -> list[str]:
+    """a, a, b: a, a_1, b, as DuckDB does for data frames.  An object has one value of a name."""
+    names: dict[str, None] = {}
+    for column in columns:
+        numbered = (f"{column}_{n}" for n in count(1))
+        names[column if column not in names else next(name for name in numbered if name not in {*names, *columns})] = (
+            None
+        )
+    return list(names)
 
 
 def _print_csv(answer: Answer) -> None:

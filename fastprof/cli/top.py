@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import argparse
 import csv
-import json
 import sys
 from collections import Counter
 from collections.abc import Sequence
 
 from fastprof.cli.arguments import add_input_arguments, add_options, add_report_arguments, given_options, heading_of
+from fastprof.cli.as_json import json_text
 from fastprof.cli.messages import Progress, exit_code, say_beside
 from fastprof.cli.parser import Parser
 from fastprof.cli.text import UNITS, Scale, Screen, percent, print_table
@@ -47,7 +47,7 @@ def run(args: argparse.Namespace) -> int:
     given = given_options(args, options())
     found = top(args.inputs, from_=args.from_, progress=Progress(args.quiet), **given)
     if args.json:
-        print(json.dumps(_as_json(found), indent=1))
+        print(json_text(_as_json(found), indent=1))
     elif args.csv:
         _print_csv(found)
     else:

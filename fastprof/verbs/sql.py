@@ -49,9 +49,8 @@ class Answer:
                 self._profiles.append(self._stack.enter_context(Profile(given, from_=from_, **options)))
             if not self._profiles:
                 raise UsageError("there is no input")
-            # an own folder, which DuckDB makes if memory is short: by default it is one in the current folder
-            spill = os.path.join(tempfile.gettempdir(), f"fastprof-sql-{os.getpid()}")
-            self._db = self._stack.enter_context(duckdb.connect(config=_CONFIG | {"temp_directory": spill}))
+            spill = {"temp_directory": folder_of(os.getpid())}
+            self._db = self._stack.enter_context(duckdb.connect(config=_CONFIG | spill))
             try:
                 self._ask(query)
             except self._errors as error:
@@ -128,9 +127,15 @@ class Answer:
         self._stack.close()
 
 
-def _copy_of_input() -> IO[bytes]:
+def folder_of(process: int) -> str:
+    """What DuckDB makes if memory is short: by default it is a folder in the current one."""
+    return os.path.join(tempfile.gettempdir(), f"fastprof-sql-{process}")
+
+
+def _copy_of_input() -> Any:
     """Standard input as a file: DuckDB asks for several streams of it."""
-    copy: IO[bytes] = temporary_file()
+    copy = temporary_file()
+    copy.name = "<stdin>"  # for messages
     try:
         with standard_stream(sys.stdin, "<stdin>", "rb") as source:
             while part := source.read(1 << 18):

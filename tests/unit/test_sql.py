@@ -134,7 +134,7 @@ def test_damage_is_said_as_everywhere() -> None:
         fastprof.sql(late, "select count(*) from graph").rows()
     done = run("-", "from graph", input=damaged)
     assert (done.returncode, done.stdout) == (1, b"")
-    assert done.stderr == b"fastprof: <file>: callgrind: line 4, byte 20: count is 'x', expected a number\n"
+    assert done.stderr == b"fastprof: <stdin>: callgrind: line 4, byte 20: count is 'x', expected a number\n"
     done = run("-", "select count(*) from graph", "--lenient", input=damaged)
     assert (done.returncode, done.stdout.split()) == (3, [b"count_star()", b"1"])
     assert b"losses" in done.stderr
@@ -153,17 +153,57 @@ def test_options_are_those_of_open() -> None:
         fastprof.sql(CFI, "from graph", time_unit="ticks")
 
 
-def test_ctrl_c_is_no_error_of_the_query(tmp_path: Path) -> None:
-    """Within a query DuckDB hears of it, too, but may wait for ever for its other threads: that is not tested."""
-    (tmp_path / "in.folded").write_text(f"{'a' * 60}b 1\n")
-    words = [sys.executable, "-m", "fastprof", "sql", str(tmp_path / "in.folded"), "from samples", "-q"]
-    words += ["--function", "(a+)+$"]  # takes for ever
-    with subprocess.Popen(words, stderr=subprocess.PIPE, preexec_fn=heard) as process:
-        while process.poll() is None and cpu_seconds(process.pid) < 3:
+def test_json_has_words_for_everything() -> None:
+    query = "select 'nan'::double n, [1, '-inf'::double] l, {'s': 'inf'::double} s, map {date '2020-01-02': 1} m, "
+    query += "'\\xff'::blob b, 4611686018427387904::hugeint * 1024 h, 2 n, 3 n_1"
+    done = run(CFI, query, "--json")
+    assert json.loads(done.stdout, parse_constant=pytest.fail) == [
+        {"n": None, "l": [1, None], "s": {"s": None}, "m": {"2020-01-02": 1}, "b": "b'\\xff'", "h": 1 << 72}
+        | {"n_2": 2, "n_1": 3}
+    ]
+
+
+def child_of(process: subprocess.Popen[bytes]) -> int:
+    """The process that asks DuckDB."""
+    children = Path(f"/proc/{process.pid}/task/{process.pid}/children")
+    while process.poll() is None and not children.read_text():
+        time.sleep(0.05)
+    return int(children.read_text())
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["from samples", "--function", "(a+)+$"],  # takes for ever in Python
+        ["select count(*) from range(10000000) a, range(10000000) b where a.range + b.range = 7"],  # in DuckDB
+        ["select sum(samples) from samples, range(10000000) a, range(10000000) b where a.range + b.range = 7"],
+    ],
+)
+def test_ctrl_c_ends_a_query(words: list[str], tmp_path: Path) -> None:
+    source, temporary = tmp_path / "in.folded", tmp_path / "temporary"
+    source.write_text(f"{'a' * 60}b 1\n")
+    temporary.mkdir()
+    command = [sys.executable, "-m", "fastprof", "sql", str(source), *words]
+    environment = os.environ | {"TMPDIR": str(temporary)}
+    with subprocess.Popen(command, stderr=subprocess.PIPE, preexec_fn=heard, env=environment) as process:
+        child = child_of(process)
+        while process.poll() is None and cpu_seconds(child) < 3:
             time.sleep(0.05)
+        (temporary / f"fastprof-sql-{child}").mkdir()  # as DuckDB does if memory is short
         process.send_signal(signal.SIGINT)
         assert process.stderr and process.stderr.read() == b""
     assert process.returncode == 130
+    assert list(temporary.iterdir()) == [] and not Path(f"/proc/{child}").exists()
+
+
+def test_a_query_that_the_system_kills_is_an_error(tmp_path: Path) -> None:
+    words = "select count(*) from range(10000000) a, range(10000000) b where a.range + b.range = 7"
+    command = [sys.executable, "-m", "fastprof", "sql", str(CFI), words]
+    with subprocess.Popen(command, stderr=subprocess.PIPE) as process:
+        os.kill(child_of(process), signal.SIGKILL)
+        assert process.stderr
+        assert process.stderr.read() == b"fastprof: the process that asked DuckDB was killed by signal 9\n"
+    assert process.returncode == 1
 
 
 def cpu_seconds(pid: int) -> float:

@@ -3,11 +3,19 @@
 from __future__ import annotations
 
 import io
+import json
+import math
+import re
+import subprocess
+import sys
+from datetime import date
 
 import pytest
 
+from fastprof.cli.as_json import json_text
 from fastprof.cli.bar import Bar
 from fastprof.cli.text import PIPE, Scale, Screen, cut, percent, print_table
+from tests.support.paths import REPO
 
 
 @pytest.mark.parametrize(
@@ -131,3 +139,21 @@ def test_terminals(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("NO_COLOR")
     monkeypatch.setenv("TERM", "dumb")
     assert not Screen.of(Terminal()).colour
+
+
+def test_json_that_every_reader_takes() -> None:
+    said = json_text({"a": [math.nan, -math.inf, 1.5, 1 << 80, True, None], date(2020, 1, 2): ("\udcff", "\U0001f600")})
+    assert json.loads(said) == {"a": [None, None, 1.5, 1 << 80, True, None], "2020-01-02": ["\ufffd", "\U0001f600"]}
+    assert "NaN" not in said and "Infinity" not in said and "\\udc" not in said
+
+
+def test_all_json_is_made_by_one_function() -> None:
+    for path in (REPO / "fastprof/cli").glob("*.py"):
+        assert "json.dump" not in path.read_text() or path.name == "as_json.py", path
+
+
+def test_names_in_json_are_text() -> None:
+    for verb in ("top", "annotate", "info"):
+        words = [sys.executable, "-m", "fastprof", verb, "-", "--json"]
+        done = subprocess.run(words, input=b"events: Ir\nfl=\xfe.c\nfn=\xff\n1 2\n", capture_output=True, check=True)
+        assert not re.search(rb"\\ud[89a-f]", done.stdout), done.stdout

@@ -13,9 +13,7 @@ _PR_SET_PDEATHSIG = 1  # linux/prctl.h
 
 def main(function: str, parent: int) -> None:
     """Do jobs until standard input ends.  `function` is MODULE:NAME; `parent` is the process that began this one."""
-    _die_with(parent)
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, signal.SIG_IGN)  # a terminal sends them to all processes; the parent ends this one
+    begin(parent)
     # what anybody prints goes to standard error, and must not come between the records
     jobs, records = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
@@ -29,8 +27,11 @@ def main(function: str, parent: int) -> None:
         records.flush()
 
 
-def _die_with(parent: int) -> None:
-    """The end of standard input ends a worker that waits; this one ends it in the middle of a file."""
+def begin(parent: int) -> None:
+    """A process that lives as long as `parent`, which began it and ends it."""
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, signal.SIG_IGN)  # a terminal sends them to all processes
+    # the end of standard input ends a worker that waits; this one ends it in the middle of a file
     if sys.platform == "linux":
         import ctypes
 

@@ -1,0 +1,28 @@
+"""JSON that every reader takes.  Python's own has words for NaN and infinities, and halves of characters."""
+
+from __future__ import annotations
+
+import math
+
+from fastprof.core._typing import Any
+
+
+def json_text(value: Any, indent: int | None = None) -> str:
+    """What is no number is null, a byte that is not UTF-8 is U+FFFD, what JSON has no word for (a date) is a text."""
+    import json
+
+    return json.dumps(_plain(value), indent=indent)
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {_text(str(key)): _plain(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_plain(item) for item in value]
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    return value if value is None or isinstance(value, int) else _text(str(value))
+
+
+def _text(text: str) -> str:
+    return text if text.isascii() else text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
