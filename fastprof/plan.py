@@ -22,6 +22,7 @@ from fastprof.core.errors import UsageError, inputs_of
 from fastprof.core.model import Batch, Model
 from fastprof.core.options import CORES, LENIENT, Option, Options, cores_of
 from fastprof.core.report import Report
+from fastprof.core.words import counted
 from fastprof.symbols import SYMBOLIZE, SYMBOLS
 
 
@@ -268,7 +269,7 @@ def _joined(
 
 def refuse_total_loss(inputs: Iterable[Input], writer: Writer, report: Report) -> None:
     """Errors: UsageError if rows were read, and none of what they say was written."""
-    lost = [f"{e['count']:,} {e['text']}" for e in report.not_representable.entries() if e["code"] != "zero-values"]
+    lost = [counted(e["count"], e["text"]) for e in report.not_representable.entries() if e["code"] != "zero-values"]
     if not writer.written and lost and any(input_.n_read for input_ in inputs):
         advice = f"; {writer.advice}" if writer.advice else ""
         raise UsageError(f"nothing of it can be written as {writer.format}: {', '.join(lost)}{advice}")

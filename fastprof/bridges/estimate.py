@@ -30,6 +30,7 @@ from fastprof.core.owner import owned
 from fastprof.core.parts import match_columns, merge_parts
 from fastprof.core.report import Report, percent
 from fastprof.core.version import __version__
+from fastprof.core.words import counted
 
 # `--stacks`: which callers stand in a stack, and how the output says it.
 _CALLERS = {
@@ -87,7 +88,7 @@ def _tell(group: _Group, by: str, prune: float, where: str, report: Report) -> N
             f"{where}too many stacks of callers for --prune={prune:g}: those below {c.prune:.2g} of the total end, too"
         )
     if c.pruned > 0:
-        unnamed = f", with it {c.unnamed:,} functions whose names there is no room for" if c.unnamed else ""
+        unnamed = f", with it {counted(c.unnamed, 'functions whose names there is no room for')}" if c.unnamed else ""
         report.warn(
             f"{where}{percent(c.pruned)} of the cost stands under [pruned], without all of its callers{unnamed}; "
             "a smaller --prune shows more"

@@ -21,6 +21,7 @@ from fastprof.core.model import Batch, Model
 from fastprof.core.options import Options
 from fastprof.core.owner import owned
 from fastprof.core.report import Report
+from fastprof.core.words import counted
 from fastprof.symbols import DEBUG_DIRS, DEMANGLE, FORCE_SYMBOLS, SYMBOLS, SYSROOT
 from fastprof.symbols.symbolizer import Mapping, Symbolizer
 
@@ -151,5 +152,4 @@ class _Names:
             for path, note in symbolizer.notes():
                 report.warn(f"{path}: {note}")
         for (path, reason), n in self._failures.most_common():
-            addresses = f"{n:,} address{'es' * (n != 1)}"
-            report.warn(f"{path or 'no object'}: {addresses} without a symbol: {reason}")
+            report.warn(f"{path or 'no object'}: {counted(n, 'addresses')} without a symbol: {reason}")

@@ -23,6 +23,7 @@ from fastprof.core._typing import Any
 from fastprof.core.errors import UsageError
 from fastprof.core.options import Option
 from fastprof.core.remote import shown
+from fastprof.core.words import counted
 from fastprof.verbs import adding, compact, store
 from fastprof.verbs.convert import convert
 from fastprof.verbs.extract import extract
@@ -155,12 +156,12 @@ def _add(args: argparse.Namespace) -> int:
     if facts["replaced"]:
         counts.append(f"{facts['replaced']:,} of them in the place of others")
     if facts["left out"]:
-        counts.append(f"{facts['left out']:,} left out that were there")
-    return tell(args, report, f"{', '.join(counts)} -> {args.store} ({facts['output bytes']:,} bytes)")
+        counts.append(f"{facts['left out']:,} left out that {'was' if facts['left out'] == 1 else 'were'} there")
+    return tell(args, report, f"{', '.join(counts)} -> {args.store} ({counted(facts['output bytes'], 'bytes')})")
 
 
 def _profiles(n: int) -> str:
-    return f"{n:,} profile{'s' * (n != 1)}"
+    return counted(n, "profiles")
 
 
 def _list(args: argparse.Namespace) -> int:
@@ -230,7 +231,7 @@ def _compact(args: argparse.Namespace) -> int:
     with Steps(args.quiet, "profiles") as steps:
         before, after = compact.compact(args.store, steps)
     if not args.quiet:
-        say(f"{args.store}: {before:,} bytes -> {after:,} bytes")
+        say(f"{args.store}: {counted(before, 'bytes')} -> {counted(after, 'bytes')}")
     return 0
 
 

@@ -21,6 +21,7 @@ from fastprof.cli.parser import Parser
 from fastprof.cli.text import print_table
 from fastprof.core._typing import Any
 from fastprof.core.errors import printable
+from fastprof.core.words import counted
 from fastprof.verbs.batch import convert as batch
 from fastprof.verbs.batch import merge as merging
 from fastprof.verbs.batch.archive import batch_archive
@@ -183,7 +184,7 @@ def run(args: argparse.Namespace) -> int:
     if args.action == "plan":
         report = batch_plan(inputs, args.output, **given_options(args, batch.FINDING))
         if not args.quiet:
-            say(f"{report.files:,} files ({report.bytes_read:,} bytes) -> {args.output}")
+            say(f"{counted(report.files, 'files')} ({counted(report.bytes_read, 'bytes')}) -> {args.output}")
             _say_failed(report.failed)
         return 1 if report.errors else 0
     if args.action == "merge":
@@ -229,8 +230,9 @@ def _tell(args: argparse.Namespace, report: BatchReport) -> None:
     if report.earlier:
         counts.append(f"{report.earlier:,} of them earlier")
     if report.n_warnings:
-        counts.append(f"{report.n_warnings:,} warnings, see {os.path.join(_folder(args), FOLDER)}")
-    say(f"{report.files:,} files: {', '.join(counts)} -> {args.output} ({report.bytes_written:,} bytes)")
+        counts.append(f"{counted(report.n_warnings, 'warnings')}, see {os.path.join(_folder(args), FOLDER)}")
+    written = counted(report.bytes_written, "bytes")
+    say(f"{counted(report.files, 'files')}: {', '.join(counts)} -> {args.output} ({written})")
 
 
 def _folder(args: argparse.Namespace) -> str:
@@ -267,7 +269,7 @@ class _Progress:
             self._n += 1
             errors = f", {report.errors:,} failed" if report.errors else ""
             self._nbytes += record["size"]
-            self._bar.move(self._nbytes, f"{done + 1:,} of {report.files:,} files{errors}")
+            self._bar.move(self._nbytes, f"{done + 1:,} of {counted(report.files, 'files')}{errors}")
 
     def _begin(self, report: BatchReport) -> None:
         from fastprof.cli.bar import Bar
@@ -309,7 +311,7 @@ def _status(args: argparse.Namespace) -> int:
     else:
         print_table([("shard", "files", "earlier", "left", "state"), *found.shards], right=(1, 2, 3))
         counts = ", ".join(f"{found.statuses[name]:,} {name}" for name in (OK, LOSSY, ERROR, CRASHED))
-        print(f"\n{counts}; {found.bytes_written:,} bytes in {found.cpu_seconds:,.1f} CPU seconds")
+        print(f"\n{counts}; {counted(found.bytes_written, 'bytes')} in {found.cpu_seconds:,.1f} CPU seconds")
         for record in found.failed:
             print(printable(record["error"]["message"]))
     return 1 if found.failed else 3 if found.statuses[LOSSY] else 0

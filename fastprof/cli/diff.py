@@ -20,6 +20,7 @@ from fastprof.cli.text import Scale, Screen, print_table
 from fastprof.core._typing import Any
 from fastprof.core.errors import UsageError
 from fastprof.core.remote import shown
+from fastprof.core.words import counted
 from fastprof.verbs.diff import Change, Difference, Value, diff, growth, options
 
 DESCRIPTION = """\
@@ -83,7 +84,7 @@ def run(args: argparse.Namespace) -> int:
     report = found.report
     if written:
         target = "standard output" if args.output == "-" else shown(args.output)
-        code = tell(args, report, f"{_summary(found)} -> {target} ({report.facts['output bytes']:,} bytes)")
+        code = tell(args, report, f"{_summary(found)} -> {target} ({counted(report.facts['output bytes'], 'bytes')})")
     else:
         {"json": _print_json, "csv": _print_csv, "": _print_text}["json" * args.json + "csv" * args.csv](found)
         if not args.quiet and not args.json:

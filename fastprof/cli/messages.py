@@ -11,6 +11,7 @@ from fastprof.cli.as_json import json_text
 from fastprof.core._typing import Any
 from fastprof.core.remote import shown
 from fastprof.core.report import Report
+from fastprof.core.words import counted
 
 
 class Progress:
@@ -84,7 +85,7 @@ def _counts(report: Report) -> list[str]:
     )
     for title, counts in counts_of:
         if counts:
-            parts.append(f"{title}: " + ", ".join(f"{n:,} {name}" for name, n in sorted(counts.items())))
+            parts.append(f"{title}: " + ", ".join(counts.said()))
     return parts
 
 
@@ -106,16 +107,16 @@ def tell_written(args: argparse.Namespace, report: Report) -> int:
     """As `tell`, of one output."""
     # what was summed up is often just what was written
     twice = "summed up" if report.rows.get("summed up") == report.rows.get("rows written") else None
-    rows = ", ".join(f"{n:,} {name}" for name, n in report.rows.items() if name != twice)
+    rows = ", ".join(counted(n, name) for name, n in report.rows.items() if name != twice)
     target = "standard output" if args.output == "-" else shown(args.output)
     files = report.facts.get("files", [])
     if files:
-        target = f"{len(files)} files"
-    code = tell(args, report, f"{rows or 'no records'} -> {target} ({report.facts['output bytes']:,} bytes)")
+        target = counted(len(files), "files")
+    code = tell(args, report, f"{rows or 'no records'} -> {target} ({counted(report.facts['output bytes'], 'bytes')})")
     for file in files if not (args.json or args.quiet) else ():
-        merged = f", {file['merged calls']:,} calls merged" if "merged calls" in file else ""
-        merged += f", {file['pruned stacks']:,} stacks pruned" if "pruned stacks" in file else ""
-        say(f"{file['path']}: {file['rows']:,} rows ({file['bytes']:,} bytes){merged}")
+        merged = f", {counted(file['merged calls'], 'calls merged')}" if "merged calls" in file else ""
+        merged += f", {counted(file['pruned stacks'], 'stacks pruned')}" if "pruned stacks" in file else ""
+        say(f"{file['path']}: {counted(file['rows'], 'rows')} ({counted(file['bytes'], 'bytes')}){merged}")
     return code
 
 

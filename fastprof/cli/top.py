@@ -17,6 +17,7 @@ from fastprof.core._typing import Any
 from fastprof.core.errors import UsageError, printable
 from fastprof.core.model import ValueType
 from fastprof.core.remote import shown
+from fastprof.core.words import counted
 from fastprof.verbs.top import Call, Row, Top, options, top
 
 DESCRIPTION = """\
@@ -86,8 +87,8 @@ def _print_csv(found: Top) -> None:
 
 def _print_text(found: Top, tree: bool) -> None:
     total, name = Scale.of(found.total, _unit(found.value)), found.value.name
-    words = [total(found.total), total.unit, "" if name in UNITS else name, "in", f"{found.n_rows:,}"]
-    words.append(("label set" if found.by == "label" else found.by) + "s" * (found.n_rows != 1))
+    words = [total(found.total), total.unit, "" if name in UNITS else name, "in"]
+    words.append(counted(found.n_rows, "label sets" if found.by == "label" else f"{found.by}s"))
     inputs = found.inputs[0] if len(found.inputs) == 1 else f"{len(found.inputs)} inputs"
     print(printable(f"{inputs}: {' '.join(filter(None, words))}"))
     if found.rows:

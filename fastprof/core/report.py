@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 
 from fastprof.core._typing import Any
 from fastprof.core.options import Option, Options
-from fastprof.core.words import worded
+from fastprof.core.words import counted, worded
 
 
 def percent(share: float) -> str:
@@ -39,6 +39,10 @@ class Counts(Counter[str]):
         """Add another report's counts."""
         for text, n in other.items():
             self.add(other.codes[text], text, n)
+
+    def said(self) -> list[str]:
+        """For a person: `2 orphan exits`, by text."""
+        return [counted(n, text) for text, n in sorted(self.items())]
 
     def entries(self) -> list[dict[str, Any]]:
         """For JSON: code, text and count of each, by text."""

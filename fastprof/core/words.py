@@ -1,4 +1,6 @@
-"""How messages call options: by their flags on the command line, by their keyword arguments in Python.
+"""How messages call options, and how they count.
+
+Options are called by their flags on the command line, by their keyword arguments in Python.
 
 Messages are written with flags.  A value is joined to its flag, so that both are said in the same way:
 
@@ -58,3 +60,49 @@ def _argument(found: Any) -> str:
         return str(found[0])
     name, _, value = argument.partition("=")
     return f"{name}{behind}" if behind else f"{name}={value}"
+
+
+# What does not end in the s of several things.
+_NO_PLURALS = "address|as|class|cross|has|is|its|less|loss|ms|ns|pass|process|stackless|this|thus|us|was|across"
+_PLURAL = rf"\b(?!(?:{_NO_PLURALS})\b)[a-z]+s\b(?![=:])"
+_VERBS = {"are": "is", "were": "was", "have": "has", "do": "does", "need": "needs", "reach": "reaches"}
+_VERBS |= {
+    "name": "names",
+    "tell": "tells",
+    "end": "ends",
+    "keep": "keeps",
+    "cost": "costs",
+    "leave": "leaves",
+    "stay": "stays",
+}
+
+
+def counted(n: int, things: str) -> str:
+    """So many of them.  `things` are named in the plural: the first words are what is counted.
+
+    2 orphan exits                1 orphan exit
+    2 calls and jumps             1 call or jump
+    2 lines that were indented    1 line that was indented
+    """
+    if n != 1:
+        return f"{n:,} {things}"
+    import re
+
+    def one(plural: str) -> str:
+        if plural == "leaves":
+            return "leaf"
+        if plural.endswith("ies"):
+            return plural[:-3] + "y"
+        return plural[: -2 if plural.endswith(("xes", "sses", "ches")) else -1]
+
+    head = re.search(rf"{_PLURAL}(?:(?:, | and | or ){_PLURAL})*", things)
+    if head is None:
+        return f"1 {things}"
+    singular = re.sub(_PLURAL, lambda found: one(found[0]), head[0]).replace(" and ", " or ")
+    rest = re.sub(
+        rf"(^| and| that| which| they) ({'|'.join(_VERBS)})\b",
+        lambda found: f"{found[1]} {_VERBS[found[2]]}",
+        things[head.end() :],
+    )
+    rest = re.sub(r"\b(they|their)\b", lambda found: {"they": "it", "their": "its"}[found[0]], rest)
+    return f"1 {things[: head.start()]}{singular}{rest}"

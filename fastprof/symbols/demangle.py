@@ -11,6 +11,7 @@ import re
 from functools import lru_cache
 
 from fastprof.core._typing import TYPE_CHECKING
+from fastprof.core.words import counted
 from fastprof.symbols import llvm_demangler
 
 if TYPE_CHECKING:
@@ -81,7 +82,7 @@ def _demangle(name: str, mode: Demangle) -> str | None:
 
 def left_mangled(refused: set[str]) -> str:
     """What a report says of names that `demangle` refused."""
-    return f"{len(refused):,} names would take too much to demangle and stay as they are"
+    return counted(len(refused), "names would take too much to demangle and stay as they are")
 
 
 def _clean_legacy_rust(text: str) -> str:

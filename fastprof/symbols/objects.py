@@ -29,6 +29,7 @@ from fastprof.core._c import ffi, lib
 from fastprof.core._typing import TYPE_CHECKING, Any, NamedTuple
 from fastprof.core.errors import SymbolError
 from fastprof.core.owner import owned
+from fastprof.core.words import counted
 from fastprof.symbols.demangle import demangle
 from fastprof.symbols.dwarf import LineTables, has_split_units
 from fastprof.symbols.elf import ET_REL, SHT_NOBITS, ElfFile, string
@@ -222,7 +223,7 @@ class ElfObject(ElfFile):
             try:
                 self._lines = LineTables(self._source)
                 if self._lines.damaged:
-                    self._remark(f"{self._lines.damaged:,} units of its line tables are damaged")
+                    self._remark(f"{counted(self._lines.damaged, 'damaged units')} in its line tables")
             except SymbolError as error:
                 self._has_lines = False
                 self._remark(f"its line tables cannot be read: {error}")
@@ -379,7 +380,7 @@ class ElfObject(ElfFile):
                 tuple(self._symbol(f["FunctionName"], f["FileName"], f["Line"], f["StartLine"]) for f in frames)
             )
         if run.returncode or len(answers) != len(addresses):
-            told = f"{len(answers)} of {len(addresses)} addresses: {run.stderr[:200]}"
+            told = f"{len(answers)} of {counted(len(addresses), 'addresses')}: {run.stderr[:200]}"
             raise SymbolError(f"{path}: llvm-symbolizer answered {told}")
         return answers
 

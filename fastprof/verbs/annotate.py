@@ -19,6 +19,7 @@ from fastprof.core.model import Model
 from fastprof.core.options import Option, Options, Share, Switch, Text, Whole, checked
 from fastprof.core.parts import default_value, descriptions_of
 from fastprof.core.report import Report
+from fastprof.core.words import counted
 from fastprof.symbols.demangle import left_mangled
 from fastprof.symbols.objects import ElfObject
 from fastprof.verbs.disassembly import FINDING, Binaries, disassemble, find_tool
@@ -244,7 +245,7 @@ class _Files(_Shown):
 
         yield from around(lines(), self._options[CONTEXT])
         if costs:
-            self._report.warn(f"{path}: has {n:,} lines, but the profile has costs of line {max(costs):,}")
+            self._report.warn(f"{path}: has {counted(n, 'lines')}, but the profile has costs of line {max(costs):,}")
             yield [*costs.values()]
 
     def _warn(self, found: Annotation) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable
 
-from fastprof import bridges, plan
+from fastprof import bridges, formats, plan
 from fastprof.bridges.contexts import Shown
 from fastprof.core._typing import Any
 from fastprof.core.engine import Holds, Input
@@ -100,6 +100,8 @@ class _Page:
                 for input_ in found.all:
                     shown = {"name": printable(input_.name), "format": input_.format, "view": input_.view}
                     self._inputs.append({"side": side} | shown)
+                    if not formats.get(input_.format).holds.calls:
+                        self._shown.without_calls.add(side)
                 for view in dict.fromkeys(input_.view for input_ in found.all):
                     self._add(side, view, [input_ for input_ in found.all if input_.view == view])
         self._shown.end()
@@ -160,12 +162,12 @@ class _Page:
             "programs": [printable(one.decode("utf-8", "backslashreplace")) for one in commands],
             "events": [{"name": e.name, "unit": e.unit, "long": e.long_name} for e in shown.events],
             "shown": shown.default or 0,
-            "estimated": shown.estimated,
+            "estimated": shown.estimated and any(costs.inclusive_known for costs in shown.costs),
             "said": {
-                "repaired": said.repairs.entries(),
-                "lost": said.losses.entries(),
-                "left out": said.left_out.entries(),
-                "not shown": said.not_representable.entries(),
+                "repaired": said.repairs.said(),
+                "lost": said.losses.said(),
+                "left out": said.left_out.said(),
+                "not shown": said.not_representable.said(),
                 "warnings": said.warnings,
             },
         }

@@ -103,7 +103,7 @@ def test_names_of_callees_are_demangled_within_limits(tool: str, tmp_path: Path)
     calls = [str(line.text) for line in instructions(listed.listings[0]) if "call" in str(line.text)]
     assert "<call(int)>" in calls[0] and f"<{bomb}>" in calls[1]
     assert [w for w in listed.report.warnings if "demangle" in w] == [
-        f"{tmp_path / 'a'}: 1 names would take too much to demangle and stay as they are"
+        f"{tmp_path / 'a'}: 1 name would take too much to demangle and stays as it is"
     ]
 
 

@@ -289,3 +289,23 @@ def test_a_hundred_thousand_contexts_draw_only_what_is_seen(tmp_path: Path) -> N
     assert nodes == 1 + 1 + 50 + 2500 + 125_000
     assert 50 < drawn < 5_000
     assert 50 < zoomed < 5_000
+
+
+def test_cachegrind_has_self_costs_alone(tmp_path: Path) -> None:
+    """As in `top`: the files hold no calls, so nothing inclusive is shown, and nobody is said to call nobody."""
+    source = CORPUS / "cachegrind/good/newer.cachegrind"
+    report(source, tmp_path / "page.html")
+    head, says, flame, details, figures, about = drive(
+        tmp_path / "page.html",
+        value("[...document.querySelectorAll('.row.head .cell')].map(cell => cell.textContent)"),
+        text_of("#hover"),
+        text_of("#summary"),
+        click(".rows .row"),
+        value("[...document.querySelectorAll('#details h3')].map(e => e.textContent)"),
+        value("[...document.querySelectorAll('#details .figures span')].map(e => e.textContent)"),
+        text_of("#about"),
+    )
+    assert [title.split(" ")[0] for title in head] == ["self", "self", "Function"]
+    assert "costs itself" in says and "estimated" not in flame + about
+    assert (details, figures) == ([], ["self"])
+    assert top(source).rows[0].inclusive is None

@@ -41,9 +41,10 @@ class Page:
         file, object_ = (texts[self.columns[f"function {what}"][function]] for what in ("file", "object"))
         return self.name(function), file, object_
 
-    def rows(self, column: int = 0) -> dict[tuple[str, str, str], tuple[float, float]]:
-        """Self and inclusive cost of the table's functions."""
-        own, all_ = (self.columns[f"row {what} {column}"] for what in ("self", "inclusive"))
+    def rows(self, column: int = 0) -> dict[tuple[str, str, str], tuple[float, float | None]]:
+        """Self and inclusive cost of the table's functions; None: the input does not say."""
+        own = self.columns[f"row self {column}"]
+        all_ = self.columns.get(f"row inclusive {column}", [None] * len(own))
         return {self.place(i): (own[i], all_[i]) for i in range(self.head["rows"])}
 
     def stacks(self, column: int = 0) -> Counter[tuple[str, ...]]:

@@ -178,12 +178,12 @@ def test_what_is_missing_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     _, report = read_dump(data[: chunks[3].offset + 100], lenient=True)
     nbytes = chunks[3].nbytes
     assert f"at byte {chunks[3].offset}: the file ends inside a chunk of rows of {nbytes} bytes" in report.warnings[1]
-    assert f"no end: 1500 rows are there, the last at time {times[1499]}" in report.warnings[2]
+    assert f"no end: 1,500 rows are there, the last at time {times[1499]}" in report.warnings[2]
 
     shorter = data[: chunks[1].offset] + data[chunks[2].offset :]
     got, report = read_dump(shorter, lenient=True)
     assert report.losses == {"indexes": 1, "rows": 500}
-    assert "the profile has 2500 rows, but 2000 are there" in report.warnings[-1]
+    assert "the profile has 2,500 rows, but 2,000 rows are there" in report.warnings[-1]
 
     damaged = bytearray(data[: index.offset])
     damaged[chunks[2].offset + HEADER_NBYTES + 9] ^= 1

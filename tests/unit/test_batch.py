@@ -432,7 +432,7 @@ def test_a_plan_shares_bytes() -> None:
     [
         ("", "0 files, expected a plan"),
         ("nonsense\n", "line 1: not a plan by `fastprof batch plan`"),
-        ('{"plan": 1, "files": 2}\n{"path": "a", "name": "a", "size": 1, "mtime_ns": 1}\n', "1 files, expected 2"),
+        ('{"plan": 1, "files": 2}\n{"path": "a", "name": "a", "size": 1, "mtime_ns": 1}\n', "1 file, expected 2"),
         ('{"plan": 1, "files": 1}\n{"path": 7}\n', "line 2: not a file of a plan, expected path, name, size, mtime_ns"),
     ],
 )

@@ -25,7 +25,7 @@ def test_columns_stand_in_one_order_whatever_the_header_says(line: bytes) -> Non
     data = line + b"\nevents: Ir\nfl=a\nfn=f\n0x10" + bb + b" 3 9\n"
     parts, report = read_parts(data)
     assert [(r.position, r.values) for r in parts[0].rows] == [((0x10, 0x20 if bb else 0, 3), (9,))]
-    assert report.repairs == {"positions: that are named in another order than instr bb line": 1}
+    assert report.repairs == {"positions: lines in another order than instr bb line": 1}
     assert (b"\npositions: instr bb line\n" if bb else b"\npositions: instr line\n") in rewrite(data)
     with pytest.raises(FormatError, match=r"expected each of them once"):
         read_parts(b"positions: line line\nevents: Ir\n")

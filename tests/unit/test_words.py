@@ -232,3 +232,75 @@ def test_a_damaged_file_called_like_a_flag(tmp_path: Path, monkeypatch: pytest.M
     Path("--lenient").write_bytes(Path(CUT).read_bytes())
     with pytest.raises(FormatError, match=r"^--lenient: xray: at byte"):
         fastprof.info("--lenient")
+
+
+@pytest.mark.parametrize(
+    "things, one",
+    [
+        ("orphan exits", "orphan exit"),
+        ("calls and jumps", "call or jump"),
+        ("labels, threads and times of samples", "label, thread or time of samples"),
+        ("lines that were indented", "line that was indented"),
+        ("sample files that end too early", "sample file that ends too early"),
+        ("numbers used before they were defined", "number used before it was defined"),
+        ("numbers without a name, which became their name", "number without a name, which became its name"),
+        (
+            "parts without `events:`, which keep those of the part before",
+            "part without `events:`, which keeps those of the part before",
+        ),
+        ("calls= or jump lines with extra numbers", "calls= or jump line with extra numbers"),
+        ("totals: lines of (null), which stands for no costs", "totals: line of (null), which stands for no costs"),
+        ("bytes behind the ends of sample files", "byte behind the ends of sample files"),
+        ("late entries", "late entry"),
+        ("indexes", "index"),
+        ("addresses", "address"),
+        ("processes", "process"),
+        ("duplicated leaves removed", "duplicated leaf removed"),
+        ("byte order mark skipped", "byte order mark skipped"),
+        ("samples were lost", "sample was lost"),
+        ("names would take too much and stay as they are", "name would take too much and stays as it is"),
+    ],
+)
+def test_one_of_several_things(things: str, one: str) -> None:
+    assert words.counted(1, things) == f"1 {one}"
+    assert words.counted(2000, things) == f"2,000 {things}" and words.counted(0, things) == f"0 {things}"
+
+
+def test_nothing_that_is_counted_is_said_of_one_as_of_several() -> None:
+    """Every text that a report counts, and what its reader would see of a single one."""
+    found = set()
+    for path in (REPO / "fastprof").rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text())):
+            is_add = isinstance(node, ast.Call) and getattr(node.func, "attr", "") == "add"
+            of = node.args if is_add else node.elts if isinstance(node, ast.Tuple) else []  # type: ignore[attr-defined]
+            texts = [said(one) for one in of[:2]]
+            if len(texts) == 2 and all(texts) and re.fullmatch("[a-z]+(-[a-z]+)+", texts[0]) and " " in texts[1]:
+                found.add(texts[1])
+    assert len(found) > 80
+    for text in found:
+        one = words.counted(1, text)
+        assert not re.search(r"\b(were|are|they|their|have) |that (end|name|tell|cost)\b", one.partition(", too")[0]), (
+            one
+        )
+        assert one != f"1 {text}" or text in {"byte order mark skipped", "calls= without cfn="}, text
+
+
+def said(node: ast.AST) -> str:
+    """A text, with something in each place that is filled in."""
+    if isinstance(node, ast.JoinedStr):
+        return "".join(str(part.value) if isinstance(part, ast.Constant) else "7" for part in node.values)
+    return node.value if isinstance(node, ast.Constant) and isinstance(node.value, str) else ""
+
+
+def test_messages_count_by_one_rule() -> None:
+    """`{n} files` is wrong of one file: `counted(n, "files")`."""
+    several = r"\{[^{}]*\} (samples|calls|functions|files|profiles|lines|rows|names|inputs|warnings|addresses|parts)\b"
+    where = [REPO / "fastprof" / folder for folder in ("cli", "verbs", "bridges", "symbols", "formats")]
+    for path in (each for folder in where for each in folder.rglob("*.py")):
+        for number, line in enumerate(path.read_text().splitlines(), 1):
+            if re.search(several, line) and not re.search(ALWAYS_SEVERAL, line):
+                pytest.fail(f"{path}:{number}: {line.strip()}")
+
+
+# Of what there are always several, or what counts a limit.
+ALWAYS_SEVERAL = "else f|CAPACITY|_ID_LIMIT|profiles need|expected up to"

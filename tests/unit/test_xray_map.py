@@ -185,7 +185,7 @@ def test_what_is_odd_about_a_map_is_said(tmp_path: Path) -> None:
         f"{program}: section xray_fn_idx at byte {64 + len(sections['xray_instr_map'])}: "
         "entries do not point into xray_instr_map; not used",
         f"{program}: 2 of 2 functions without a symbol: stripped: neither symbols nor debug information",
-        f"{program}: seems to be another build or object: 2 of 4 functions of the log are in no map",
+        f"{program}: seems to be another build or object: in no map: 2 of 4 functions of the log",
     ]
     assert product.graph(log.bytes()).report.warnings == []
 
@@ -218,7 +218,7 @@ def test_functions_that_do_what_they_have_no_sleds_for(
         buffer.enter(1)
         getattr(buffer, record)(1)
     warnings = product.graph(log.bytes(), Options(symbols=(str(path),))).report.warnings
-    doubt = "seems to be another build or object: 1 of 1 functions leave or begin in ways that they cannot by the map"
+    doubt = "seems to be another build or object: left or begun in ways that the map does not have: 1 of 1 function"
     assert warnings == ([] if fits else [f"{path}: {doubt}"])
 
 

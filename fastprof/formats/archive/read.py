@@ -19,6 +19,7 @@ from fastprof.core.owner import owned
 from fastprof.core.report import Report
 from fastprof.core.shapes import fits
 from fastprof.core.source import Source
+from fastprof.core.words import counted
 from fastprof.formats.archive import MEMBER as MEMBER_NAME
 from fastprof.formats.archive import sections as archive_sections
 from fastprof.formats.archive.index import listed, load, matching, payload, read_end, read_header
@@ -333,7 +334,7 @@ class ArchiveReader(Reader):
             read = self._rows_read if self._open else 0
             report.losses.add("archive-chunks", "chunks")
             report.losses.add("archive-rows", "rows", max(chunk.rows - read, 0))
-            lost += f"a chunk of {chunk.rows or 'unknown many'} rows is lost"
+            lost += f"a chunk of {counted(chunk.rows, 'rows') if chunk.rows else 'unknown many rows'} is lost"
             if read:
                 lost += f" from row {read} on"
             if chunk.times:
@@ -352,7 +353,7 @@ class ArchiveReader(Reader):
         end, name = self._member.end, self.source.name
         if end is None:
             behind = f", the last at time {self._last_time}" if self._last_time is not None else ""
-            self.report.warn(f"{name}: the profile has no end: {self._rows_kept} rows are there{behind}")
+            self.report.warn(f"{name}: the profile has no end: {counted(self._rows_kept, 'rows are')} there{behind}")
             return
         kinds: Any = end.get("kinds")
         known = isinstance(kinds, list) and all(isinstance(n, int) for n in kinds)
@@ -361,7 +362,7 @@ class ArchiveReader(Reader):
         missing = sum(kinds) - self._rows_kept - self.report.losses["rows"]
         if not missing:
             return
-        said = f"the profile has {sum(kinds)} rows, but {self._rows_kept} are there"
+        said = f"the profile has {counted(sum(kinds), 'rows')}, but {counted(self._rows_kept, 'rows are')} there"
         if not self.options[LENIENT] or missing < 0:
             raise self._error(SectionError(self._member.sections[-1][0], said))
         self.report.losses.add("archive-rows", "rows", missing)

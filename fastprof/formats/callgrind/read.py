@@ -281,7 +281,7 @@ class CallgrindReader(Reader):
             raise ValueError(f"positions are {_decode(value)!r}, expected each of them once")
         if tuple(known) != ordered:
             # Orbuculum names them so, and writes the columns as everyone does and KCachegrind reads them
-            self.report.repairs.add("positions-order", "positions: that are named in another order than instr bb line")
+            self.report.repairs.add("positions-order", "positions: lines in another order than instr bb line")
         self._part.positions = ordered
         self._start_body()
 

@@ -14,6 +14,7 @@ from fastprof.core.options import LENIENT, Options
 from fastprof.core.owner import owned
 from fastprof.core.report import Report
 from fastprof.core.source import Source
+from fastprof.core.words import counted
 from fastprof.formats.gperftools import KEEP_SIGNAL_FRAMES, PERIOD, SYMBOLIZED
 from fastprof.symbols.maps import MapsText, arrange
 
@@ -180,8 +181,8 @@ class GperftoolsReader(Reader):
             )
         if stats.cut_ticks:
             report.warn(
-                f"{self.source.name}: {stats.cut_ticks} of {stats.ticks} samples have stacks cut by the profiler at "
-                "254 frames: their callers are missing"
+                f"{self.source.name}: the stacks of {stats.cut_ticks:,} of {counted(stats.ticks, 'samples')} were cut "
+                "by the profiler at 254 frames: their callers are missing"
             )
         report.repairs.add("unreadable-mapped-objects", "lines that name no mapped object", self._maps.unknown)
         facts = report.facts

@@ -9,6 +9,7 @@ from fastprof.core._typing import Any
 from fastprof.core.folder import File
 from fastprof.core.report import Report
 from fastprof.core.source import Source
+from fastprof.core.words import counted
 
 _LONGEST = 1 << 16  # bytes of such a file
 _TOO_MANY = 0.0001  # of all samples lost: OProfile's own limit for its warning
@@ -65,6 +66,6 @@ def tell_lost(source: Source, files: Iterable[File], sessions: set[str], report:
         report.facts["samples taken"] = total
         report.facts["samples lost"] = {name: lost[name] for name in sorted(lost)}
     if sum(lost.values()) > _TOO_MANY * total:
-        report.warn(f"{source.name}: {sum(lost.values())} samples were lost, beside {total} that were taken")
+        report.warn(f"{source.name}: {counted(sum(lost.values()), 'samples were lost')}, beside {total:,} taken")
     for event in sorted(throttled):
         report.warn(f"{source.name}: the kernel has throttled {event}: it was sampled less often than asked for")

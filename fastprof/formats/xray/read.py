@@ -13,6 +13,7 @@ from fastprof.core.options import LENIENT, Options
 from fastprof.core.owner import owned
 from fastprof.core.report import Report
 from fastprof.core.source import Source
+from fastprof.core.words import counted
 from fastprof.formats.xray import PROGRAM
 from fastprof.symbols import DEMANGLE, SYMBOLS
 
@@ -232,9 +233,11 @@ class XRayReader(Reader):
             report.warn(note)
         doubts = []
         if self._unnamed:
-            doubts.append(f"{self._unnamed:,} of {called:,} functions of the log are in no map")
+            doubts.append(f"in no map: {self._unnamed:,} of {counted(called, 'functions')} of the log")
         if misfits := self._misfits():
-            doubts.append(f"{misfits:,} of {called:,} functions leave or begin in ways that they cannot by the map")
+            doubts.append(
+                f"left or begun in ways that the map does not have: {misfits:,} of {counted(called, 'functions')}"
+            )
         if doubts:
             report.warn(f"{self._names.maps[0].path}: seems to be another build or object: {'; '.join(doubts)}")
 

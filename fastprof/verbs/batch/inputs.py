@@ -14,6 +14,7 @@ from fastprof.core._typing import Any, NamedTuple
 from fastprof.core.errors import FastprofError, UsageError
 from fastprof.core.remote import is_url, shown
 from fastprof.core.sink import Sink
+from fastprof.core.words import counted
 from fastprof.verbs.inputs import Failed, expand, in_store
 
 
@@ -185,7 +186,7 @@ def read_plan(path: str) -> list[File]:
         else:
             found.append(File(**entry))
     if len(found) != n_files:
-        raise FastprofError(f"{path}: {len(found)} files, expected {n_files or 'a plan'}")
+        raise FastprofError(f"{path}: {counted(len(found), 'files')}, expected {n_files or 'a plan'}")
     return found
 
 

@@ -1,7 +1,7 @@
 """What stands in the page's columns.
 
     function   n entries: name, file, object (indices of texts), its first line.  The first `rows` are in the table.
-    row        figures of those: self and inclusive cost by value column, calls by side
+    row        figures of those: self and, where it is known, inclusive cost by value column, calls by side
     arc        who calls a row or is called by it: row, function, is it the callee?, cost by column, calls by side
     context    the tree, callers first: distance to the caller, function, thread (of roots), self cost by column
     call       calls of a timeline: thread, function, depth, begin and duration, sorted by thread and begin
@@ -156,7 +156,8 @@ class Content:
         for k, c in enumerate(self._kept):
             mine = [figures[i].get(c) for i in range(n)]
             self.columns.add(f"row self {k}", "d", [row.self if row else 0 for row in mine])
-            self.columns.add(f"row inclusive {k}", "d", [row.inclusive or 0 if row else 0 for row in mine])
+            if shown.costs[c].inclusive_known:
+                self.columns.add(f"row inclusive {k}", "d", [row.inclusive or 0 if row else 0 for row in mine])
         for side in (0, 1):
             calls = [next((r.calls for c, r in figures[i].items() if self._side(c) == side), 0) for i in range(n)]
             if any(calls):

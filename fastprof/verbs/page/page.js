@@ -30,6 +30,8 @@ const begin = async () => {
     return figuresOfThreads.get(key)[name];
   };
   const rowFigure = (name, k, i) => k < 0 ? 0 : rowFigures(name, k)[i] || 0;
+  // Cachegrind's files have no calls.
+  const isInclusiveKnown = () => ofThread() || shownColumns().every(k => has(`row inclusive ${k}`));
   const counted = events.find(event => event.name.toLowerCase() === "calls");
   const shownColumns = () => [state.event.old, state.event.new].filter(k => k >= 0);
   const total = () => state.event.old < 0 ? 0 : head.totals[state.event.old];
@@ -126,7 +128,8 @@ const begin = async () => {
       says.replaceChildren(element("span", {class: "where"}, !view.tree.weight[0] ? `Nothing to show${events.length ? ": all that was recorded is 0" : ""}.`
         : state.order === "time"
         ? "Each box is a call. Click to zoom; Ctrl and wheel zoom, wheel sideways or arrows move."
-        : "Each box is a function under its callers, as wide as what it costs with all that it calls. Click to zoom."));
+        : isInclusiveKnown() ? "Each box is a function under its callers, as wide as what it costs with all that it calls. Click to zoom."
+        : "Each box is a function, as wide as what it costs itself: the profile has no calls. Click to zoom."));
       return;
     }
     const {boxes} = flame, timed = state.order === "time";
@@ -140,7 +143,8 @@ const begin = async () => {
     } else {
       const k = state.event.old;
       const [all, own] = k < 0 ? [0, 0] : [view.tree.total[k][id], view.tree.self[k][id]];
-      parts.push(`${shareText(all, view.tree.total[k]?.[0])}, self ${shareText(own, view.tree.total[k]?.[0])}` +
+      parts.push((isInclusiveKnown() ? `${shareText(all, view.tree.total[k]?.[0])}, ` : "") +
+        `self ${shareText(own, view.tree.total[k]?.[0])}` +
         (state.thread >= 0 ? " of the thread" : ""));
     }
     if (fn !== NONE && place(fn)) parts.push(" ", element("span", {class: "where"}, place(fn)));
@@ -176,20 +180,23 @@ const begin = async () => {
       const plus = scale => ({...scale, write: value => signed(value, scale.write(value))});
       const found = [
         number("Δ self", 112, delta(self), plus(own), kind(delta(self))), number("new self", 118, self(next), own),
-        number("Δ incl.", 112, delta(inclusive), plus(all), kind(delta(inclusive))), number("new incl.", 118, inclusive(next), all),
+        ...isInclusiveKnown() ? [number("Δ incl.", 112, delta(inclusive), plus(all), kind(delta(inclusive))),
+          number("new incl.", 118, inclusive(next), all)] : [],
       ];
-      for (const of of [found[0], found[2]]) of.key = i => Math.abs(of.value(i));
-      return [...narrow.matches ? [found[0], found[2]] : found, name];
+      const changes = found.filter((_, at) => at % 2 === 0);
+      for (const of of changes) of.key = i => Math.abs(of.value(i));
+      return [...narrow.matches ? changes : found, name];
     }
     const whole = ofThread() && old >= 0 ? view.tree.total[old][0] : total();
     const share = (text, value) => ({title: text, width: 80, value, write: i => percent(value(i), whole).replace(" %", "")});
     const found = [
       number("self", 104, self(old), own), share("self %", self(old)),
-      number("incl.", 104, inclusive(old), all), share("incl. %", inclusive(old)),
+      ...isInclusiveKnown() ? [number("incl.", 104, inclusive(old), all), share("incl. %", inclusive(old))] : [],
     ];
+    const shares = found.filter((_, at) => at % 2 === 1);
     const calls = ofThread() ? counted && self(counted.old) : has("row calls 0") && (i => columnOf("row calls", 0, i));
     if (calls) found.push(number("calls", 92, calls, scaleOf(1, "")));
-    return [...narrow.matches ? [found[1], found[3]] : found, name];
+    return [...narrow.matches ? shares : found, name];
   };
   const table = new Table(byId("table"), {choose: i => choose(i, "table")});
   const drawTable = () => {
@@ -250,7 +257,8 @@ const begin = async () => {
     const fn = state.chosen, holder = byId("details");
     if (fn < 0) {
       holder.replaceChildren(element("h2", {}, nRows ? "No function is chosen" : "There are no functions"),
-        ...nRows ? [element("p", {class: "place"}, "Click a box or a row to see who calls a function and what it calls.")] : []);
+        ...nRows ? [element("p", {class: "place"}, isInclusiveKnown()
+          ? "Click a box or a row to see who calls a function and what it calls." : "Click a box or a row to see what a function costs.")] : []);
       return;
     }
     const parts = [element("h2", {tabindex: "-1"}, nameOf(fn))];
@@ -267,13 +275,15 @@ const begin = async () => {
         return element("div", {title: shownColumns().map(k => exact(column(`${name} ${k}`)[fn])).join(" → ")},
           element("span", {}, what), texts.join(", "));
       };
-      const boxes = [box("self", "row self"), box("inclusive", "row inclusive")];
+      const isKnown = shownColumns().every(k => has(`row inclusive ${k}`));
+      const boxes = [box("self", "row self"), ...isKnown ? [box("inclusive", "row inclusive")] : []];
       for (const side of [0, 1])
         if (has(`row calls ${side}`) && column(`row calls ${side}`)[fn])
           boxes.push(element("div", {}, element("span", {}, head.compared ? `calls, ${side ? "new" : "old"}` : "calls"), exact(column(`row calls ${side}`)[fn])));
       parts.push(element("div", {class: "figures"}, ...boxes));
     }
-    parts.push(element("h3", {}, "Called by"), callsTable(fn, 0), element("h3", {}, "Calls"), callsTable(fn, 1));
+    if (shownColumns().some(k => has(`row inclusive ${k}`)))
+      parts.push(element("h3", {}, "Called by"), callsTable(fn, 0), element("h3", {}, "Calls"), callsTable(fn, 1));
     holder.replaceChildren(...parts);
   };
 
@@ -400,9 +410,8 @@ const begin = async () => {
       add("pruned", `${cut.join(", ")} of the cost stands under [pruned], in contexts too small for this page ` +
         `(${exact(head["all contexts"])} there were); --prune 0 shows all. The table is exact.`);
     if (head.time && head.time["left out"])
-      add("order of time", `${exact(head.time["left out"])} calls shorter than ${timeText(head.time.shortest)} are shown as part of their callers`);
-    for (const [what, entries] of Object.entries(head.said))
-      for (const entry of entries) add(what, typeof entry === "string" ? entry : `${exact(entry.count)} ${entry.text}`);
+      add("order of time", `calls shorter than ${timeText(head.time.shortest)} are shown as part of their callers: ${exact(head.time["left out"])}`);
+    for (const [what, texts] of Object.entries(head.said)) add(what, ...texts);
     if (head.command) add("command", head.command);
     add("made by", head["made by"]);
     const keys = [["/", "search"], ["t", "filter the table"], ["g", "flame graph: arrows move, Enter zooms"], ["Esc", "zoom out"], ["f", "flip"]];
@@ -418,7 +427,7 @@ const begin = async () => {
   byId("summary").textContent = !events.length ? "Nothing was recorded." : events.slice(0, 6).map(event => {
     const sides = [event.old, event.new].filter(k => k >= 0).map(k => figure(head.totals[k], unitOf(event)));
     return `${event.name}: ${sides.join(" → ")}`;
-  }).join(" · ") + (events.length > 6 ? ` · ${events.length - 6} more value types` : "") + (head.estimated ? " · flame graph estimated from a call graph" : "");
+  }).join(" · ") + (events.length > 6 ? ` · and ${events.length - 6} more` : "") + (head.estimated ? " · flame graph estimated from a call graph" : "");
   about();
   drawFlame();
   drawTable();
