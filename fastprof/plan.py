@@ -269,10 +269,12 @@ def _joined(
 
 def refuse_total_loss(inputs: Iterable[Input], writer: Writer, report: Report) -> None:
     """Errors: UsageError if rows were read, and none of what they say was written."""
-    lost = [counted(e["count"], e["text"]) for e in report.not_representable.entries() if e["code"] != "zero-values"]
+    lost = sorted(counted(n, text) for code, text, n in report.not_representable.as_counted() if code != "zero-values")
     if not writer.written and lost and any(input_.n_read for input_ in inputs):
         advice = f"; {writer.advice}" if writer.advice else ""
-        raise UsageError(f"nothing of it can be written as {writer.format}: {', '.join(lost)}{advice}")
+        raise UsageError(
+            f"{inputs_of(writer.model)}nothing of it can be written as {writer.format}: {', '.join(lost)}{advice}"
+        )
 
 
 # ---- options ------------------------------------------------------------

@@ -14,7 +14,7 @@ from fastprof.bridges.changed import Changed
 from fastprof.core._c import ffi
 from fastprof.core._typing import Any
 from fastprof.core.engine import EVERYTHING, Holds
-from fastprof.core.errors import UsageError
+from fastprof.core.errors import UsageError, inputs_of
 from fastprof.core.model import Batch, Model, Part, ValueType
 from fastprof.core.options import Options
 from fastprof.core.parts import match_values
@@ -98,7 +98,7 @@ def common(
                 columns = match_values(Part(value_types=types), len(types), [*shared])
                 shared = [t for k, t in enumerate(shared) if k in columns]
             if not shared:
-                raise UsageError("--intersect: no value type is in all inputs")
+                raise UsageError(f"{inputs_of(model)}--intersect: no value type is in all inputs")
         columns = match_values(part, len(part.value_types), [*shared])
         kept = [k for k, column in enumerate(columns) if column < len(shared)]
         c, n_values = batch.c, int(batch.c.n_values)

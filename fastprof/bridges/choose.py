@@ -19,7 +19,7 @@ from fastprof.bridges.changed import Changed
 from fastprof.bridges.sum import StackSums
 from fastprof.core._c import ffi
 from fastprof.core.engine import EVERYTHING, Holds
-from fastprof.core.errors import UsageError
+from fastprof.core.errors import UsageError, inputs_of
 from fastprof.core.model import Batch, Model, Part
 from fastprof.core.options import Options
 from fastprof.core.parts import default_value
@@ -41,7 +41,7 @@ def one_value(
             yield from held.rows(chosen, changed)
             held = None
         if batch.part not in chosen and held is None:
-            candidates = _candidates(model.parts[batch.part], batch.view, options[VALUE], holds)
+            candidates = _candidates(model, model.parts[batch.part], batch.view, options[VALUE], holds)
             if len(candidates) == 1 or batch.view != "stacks" or any(batch.values(candidates[0])):
                 chosen[batch.part] = candidates[0]
             else:
@@ -60,17 +60,18 @@ def one_value(
     changed.end()
 
 
-def _candidates(part: Part, view: str, name: str | None, holds: Holds) -> list[int]:
+def _candidates(model: Model, part: Part, view: str, name: str | None, holds: Holds) -> list[int]:
     """The columns to choose from, the best first."""
     types = part.value_types
     if name is not None:
         if found := [k for k, t in enumerate(types) if t.name == name]:
             return found[:1]
-        raise UsageError(f"--value: there is no value type {name!r:.80}, only {', '.join(t.name for t in types)}")
+        known = ", ".join(t.name for t in types)
+        raise UsageError(f"{inputs_of(model)}--value: there is no value type {name!r:.80}, only {known}")
     ranks = {k: rank for k, t in enumerate(types) if (rank := holds.suits(t)) is not None}
     if not ranks:
         names = ", ".join(t.name for t in types) or "none at all"
-        raise UsageError(f"none of the value types ({names}) can be written in this format")
+        raise UsageError(f"{inputs_of(model)}none of the value types ({names}) can be written in this format")
     default = default_value(part, view)
     return sorted(ranks, key=lambda k: (ranks[k], k != default, -k))
 

@@ -82,8 +82,7 @@ class Shown:
             rows = estimated(self._graph(side, batches), self._model, self._apart, said)
             self._stacks(side, view, rows, self._estimates)
             lost = said.not_representable
-            for text in [text for text in lost if lost.codes[text] == "call-counts"]:
-                del lost[text]  # the table has them
+            lost.drop("call-counts")  # the table has them
             self._report.not_representable.take(lost)
             for warning in said.warnings:
                 self._report.warn(warning)

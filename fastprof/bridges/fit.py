@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from fastprof.core._c import ffi, lib
 from fastprof.core._typing import Any, NamedTuple
 from fastprof.core.engine import CAPACITY, Budget
-from fastprof.core.errors import UsageError, check_sums
+from fastprof.core.errors import UsageError, check_sums, inputs_of
 from fastprof.core.model import Batch, Model
 from fastprof.core.owner import owned
 from fastprof.core.report import Report
@@ -60,7 +60,8 @@ class Fit:
         err = ffi.new("struct fp_err *")
         for batch in batches:
             if self._c.slice_ns and not self._model.parts[batch.part].extra.get("ticks_per_second"):
-                raise UsageError("--split=time:SECONDS needs a clock whose frequency is known, and times are in ticks")
+                what = "--split=time:SECONDS needs a clock whose frequency is known, and times are in ticks"
+                raise UsageError(f"{inputs_of(self._model)}{what}")
             if self.first_time is None and len(batch):
                 self.first_time = batch["time"][0]
             check_sums(lib.fp_fit_put(self._c, batch.c, err), err, self._model, "--split")

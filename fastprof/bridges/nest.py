@@ -16,7 +16,7 @@ from fastprof.bridges import TIME_UNIT
 from fastprof.bridges.changed import Changed
 from fastprof.core._c import ffi, lib
 from fastprof.core.engine import CAPACITY, EVERYTHING, Holds
-from fastprof.core.errors import UsageError, check_sums
+from fastprof.core.errors import UsageError, check_sums, inputs_of
 from fastprof.core.model import Batch, Model, Part
 from fastprof.core.options import Options
 from fastprof.core.owner import owned
@@ -39,7 +39,8 @@ class Clocks:
         """
         clock: int = self._model.parts[part].extra.get("ticks_per_second", 0)
         if not self._in_ticks and self._last is not None and bool(self._last) != bool(clock):
-            raise UsageError("one input's clock frequency is unknown, another's is not: use --time-unit=ticks")
+            what = "one input's clock frequency is unknown, another's is not: use --time-unit=ticks"
+            raise UsageError(f"{inputs_of(self._model)}{what}")
         self._last = clock
         return 0 if self._in_ticks else clock
 

@@ -68,13 +68,14 @@ class Column:
             return -1
         return columns.index(0)
 
-    def known(self) -> ValueType:
+    def known(self, model: Model) -> ValueType:
         """Errors: UsageError when no part has it."""
         if self.type is not None:
             return self.type
         if self.name is None or not self._others:
             return ValueType(self.name or "cost")  # of nothing
-        raise UsageError(f"{self._flag}: there is no value type {self.name!r:.80}, only {', '.join(self._others)}")
+        known = ", ".join(self._others)
+        raise UsageError(f"{inputs_of(model)}{self._flag}: there is no value type {self.name!r:.80}, only {known}")
 
 
 class Costs:

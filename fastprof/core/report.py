@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 from fastprof.core._typing import Any
 from fastprof.core.options import Option, Options
@@ -15,30 +15,53 @@ def percent(share: float) -> str:
     return f"{100 * share:.1f} %" if share >= 0.0005 else "less than 0.1 %"
 
 
-class Counts(Counter[str]):
-    """How often each thing happened, by the text that a person sees.
+class Counts(Mapping[str, int]):
+    """How often each thing happened, by the text that a person sees; what did not happen is 0.
 
-    `codes` has a code for each text.  Codes stay the same when texts are reworded, so scripts may rely on them.
+    Each text has a code.  Codes stay the same when texts are reworded, so scripts may rely on them.  Texts speak of
+    options as whoever looks at them does (core/words.py): `--samples reads them`, or `samples=True reads them`.
     """
 
-    def __init__(self, counts: Mapping[str, int] | None = None, codes: Mapping[str, str] | None = None) -> None:
-        super().__init__(counts or {})
-        self.codes: dict[str, str] = dict(codes or {})
-
-    def __reduce__(self) -> tuple[type[Counts], tuple[dict[str, int], dict[str, str]]]:
-        return Counts, (dict(self), self.codes)  # for pickle
+    def __init__(self) -> None:
+        self._counts: Counter[tuple[str, str]] = Counter()  # of code and text, written with flags
 
     def add(self, code: str, text: str, n: int = 1) -> None:
         """Count `n` more.  0 makes no entry."""
         if n:
-            text = worded(text)
-            self[text] += int(n)
-            self.codes[text] = code
+            self._counts[code, text] += int(n)
+
+    def drop(self, code: str) -> None:
+        """Forget what has this code."""
+        self._counts = Counter({key: n for key, n in self._counts.items() if key[0] != code})
+
+    def as_counted(self) -> Iterator[tuple[str, str, int]]:
+        """Code, text and count of each, for an error, which finds its words when it is told."""
+        yield from ((code, text, n) for (code, text), n in self._counts.items())
+
+    def _told(self) -> dict[str, int]:
+        return {worded(text): n for _, text, n in self.as_counted()}
+
+    def __getitem__(self, text: str) -> int:
+        return self._told().get(text, 0)
+
+    def __contains__(self, text: object) -> bool:
+        return text in self._told()
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._told())
+
+    def __len__(self) -> int:
+        return len(self._counts)
+
+    def __repr__(self) -> str:
+        return f"Counts({self._told()})"
+
+    def total(self) -> int:
+        return self._counts.total()
 
     def take(self, other: Counts) -> None:
         """Add another report's counts."""
-        for text, n in other.items():
-            self.add(other.codes[text], text, n)
+        self._counts.update(other._counts)
 
     def said(self) -> list[str]:
         """For a person: `2 orphan exits`, by text."""
@@ -46,7 +69,8 @@ class Counts(Counter[str]):
 
     def entries(self) -> list[dict[str, Any]]:
         """For JSON: code, text and count of each, by text."""
-        return [{"code": self.codes[text], "text": text, "count": n} for text, n in sorted(self.items())]
+        entries = [{"code": code, "text": worded(text), "count": n} for code, text, n in self.as_counted()]
+        return sorted(entries, key=lambda entry: str(entry["text"]))
 
 
 class Report:
@@ -63,7 +87,7 @@ class Report:
         self.losses = Counts()
         self.left_out = Counts()
         self.not_representable = Counts()
-        self._warnings: dict[str, None] = {}  # each once, in order
+        self._warnings: dict[str, None] = {}  # each once, in order, written with flags
         self.facts: dict[str, Any] = {}
 
     def __repr__(self) -> str:
@@ -71,19 +95,18 @@ class Report:
         return f"Report({', '.join(f'{name}={value!r}' for name, value in shown.items() if value)})"
 
     def warn(self, message: str) -> None:
-        self._warnings[worded(message)] = None
+        self._warnings[message] = None
 
     @property
     def warnings(self) -> list[str]:
-        return list(self._warnings)
+        return [worded(message) for message in self._warnings]
 
     def take(self, other: Report) -> None:
         """Add what another report counts, and its warnings."""
         self.rows.update(other.rows)
         for name in ("repairs", "losses", "left_out", "not_representable"):
             getattr(self, name).take(getattr(other, name))
-        for message in other.warnings:
-            self.warn(message)
+        self._warnings.update(other._warnings)
 
     def take_all(self, other: Report) -> None:
         """The same, and its facts."""

@@ -256,7 +256,7 @@ class _Both(Input):
         everything = not self._options[bridges.INTERSECT] or not all(self._totals)  # one has no rows, if filters say so
         kept = [e for e, pair in enumerate(pairs) if everything or -1 not in pair]
         if not kept and pairs:
-            raise UsageError("--intersect: no value type is in both")
+            raise UsageError(f"{inputs_of(self._model)}--intersect: no value type is in both")
         return kept
 
     def _differences(self) -> Iterator[Batch]:

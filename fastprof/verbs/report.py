@@ -9,7 +9,7 @@ from fastprof import bridges, formats, plan
 from fastprof.bridges.contexts import Shown
 from fastprof.core._typing import Any
 from fastprof.core.engine import Holds, Input
-from fastprof.core.errors import UsageError, printable
+from fastprof.core.errors import UsageError, inputs_of, printable
 from fastprof.core.model import Model
 from fastprof.core.options import Option, Options, Share, checked
 from fastprof.core.report import Report
@@ -148,7 +148,7 @@ class _Page:
         kept = [k for k, c in enumerate(shown.columns) if value in (None, shown.events[c.event].name)]
         if not kept and shown.columns:
             names = ", ".join(event.name for event in shown.events)
-            raise UsageError(f"--value: there is no value type {value!r:.80}, only {names}")
+            raise UsageError(f"{inputs_of(self._model)}--value: there is no value type {value!r:.80}, only {names}")
         return kept
 
     def _head(self, command: str) -> dict[str, Any]:

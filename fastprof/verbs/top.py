@@ -185,9 +185,9 @@ def top(
             _add(costs, view, way.rows(model, reading, report, undecoded=view == "timeline"), reading, report)
     costs.end()
     for column, flag in ((value, "--value"), (second, "--sort")):
-        if column and column.known() and column.missing:
-            report.warn(f"{flag}: parts of the input have no {column.known().name} and count as 0")
-    finder = Finder(model, costs, asked, patterns, value.known(), second.known() if second else None)
+        if column and column.known(model) and column.missing:
+            report.warn(f"{flag}: parts of the input have no {column.known(model).name} and count as 0")
+    finder = Finder(model, costs, asked, patterns, value.known(model), second.known(model) if second else None)
     return finder.found(report, [*map(shown, paths)])
 
 

@@ -97,7 +97,7 @@ def test_types_of_which_one_tells_the_others_are_not_lost(tmp_path: Path) -> Non
 def test_an_unknown_name_says_those_there_are(tmp_path: Path) -> None:
     path = tmp_path / "x.callgrind"
     path.write_bytes(CALLGRIND)
-    with pytest.raises(UsageError, match="value: there is no value type 'Dw', only Ir, Dr"):
+    with pytest.raises(UsageError, match=f"^{path}: value: there is no value type 'Dw', only Ir, Dr"):
         fastprof.convert(path, tmp_path / "out.callgrind", value="Dw")
     assert not (tmp_path / "out.callgrind").exists()
     assert VALUE.flag == "--value"
@@ -119,7 +119,7 @@ def test_a_value_of_a_graph_for_stacks(tmp_path: Path) -> None:
     fastprof.convert(path, tmp_path / "x.pb", value="Dr")
     assert fastprof.info(tmp_path / "x.pb").facts["totals"] == {"Dr": 7}
     with pytest.raises(
-        fastprof.UsageError, match=r"nothing of it can be written as gperftools: .* without address.*by=address"
+        fastprof.UsageError, match=r"x\.pb: nothing of it can be written as gperftools: .* without address.*by=address"
     ):
         fastprof.convert(tmp_path / "x.pb", out)
     assert not out.exists()
@@ -135,3 +135,32 @@ def test_a_graph_whose_first_event_is_0_shows_the_next(tmp_path: Path) -> None:
         for _ in profile:
             pass
         assert profile.model.parts[0].extra["default_sample_type"] == "Ir"
+
+
+@pytest.mark.parametrize("verb", [fastprof.top, fastprof.report, fastprof.convert])
+def test_errors_name_the_file(verb: Any, tmp_path: Path) -> None:
+    source, out = tmp_path / "in.callgrind", [] if verb is fastprof.top else [tmp_path / "out.folded"]
+    source.write_bytes(CALLGRIND)
+    with pytest.raises(UsageError, match=f"^{source}: value: there is no value type 'x', only Ir, Dr"):
+        verb(source, *out, value="x")
+
+
+SPEEDSCOPE = (
+    '{"$schema":"https://www.speedscope.app/file-format-schema.json","shared":{"frames":[{"name":"a"}]},'
+    '"profiles":[{"type":"sampled","name":"","unit":"UNIT","startValue":0,"endValue":3,"samples":[[0]],"weights":[3]}]}'
+)
+
+
+@pytest.mark.parametrize(
+    "unit, target, says",
+    [
+        ("bytes", "x.prof", "none of the value types .* can be written"),
+        ("nanoseconds", "x.folded", "all times are below half a microsecond"),
+    ],
+)
+def test_errors_of_formats_name_the_file(unit: str, target: str, says: str, tmp_path: Path) -> None:
+    source = tmp_path / "in.speedscope.json"
+    source.write_text(SPEEDSCOPE.replace("UNIT", unit))
+    with pytest.raises(UsageError, match=f"^{source}: {says}"):
+        fastprof.convert(source, tmp_path / target)
+    assert not (tmp_path / target).exists()

@@ -12,7 +12,10 @@ from pathlib import Path
 
 import pytest
 
+import fastprof
+from fastprof.core.errors import UsageError
 from fastprof.core.report import Counts, Report
+from fastprof.core.words import speak_of_flags
 from tests.support.paths import CORPUS, REPO
 
 KINDS = ("repairs", "losses", "not_representable")
@@ -127,3 +130,22 @@ def test_the_command_says_them(tmp_path: Path) -> None:
     assert {entry["code"] for entry in report["not_representable"]} == {"caller-contexts", "calls-and-jumps"}
     for name in ("repairs", "losses", "not_representable"):
         assert all([*entry] == ["code", "text", "count"] for entry in report[name])
+
+
+def test_losses_are_worded_when_they_are_told(tmp_path: Path) -> None:
+    """What is said of options is said as whoever asks knows them, not as it was when a loss was counted."""
+    counts, others, report = Counts(), Counts(), Report()
+    others.add("x", "calls (--args writes them)", 2)
+    counts.take(others)
+    report.warn("see --args")
+    assert dict(counts) == {"calls (args=True writes them)": 2} and report.warnings == ["see args=True"]
+    before = speak_of_flags(True)
+    try:
+        assert counts.said() == ["2 calls (--args writes them)"] and report.warnings == ["see --args"]
+        assert counts["calls (--args writes them)"] == 2 and counts["others"] == 0
+        with pytest.raises(UsageError) as error:
+            fastprof.convert(CORPUS / "trace-event/good/devtools.json", tmp_path / "x.prof")
+        assert "--samples reads" in str(error.value)
+    finally:
+        speak_of_flags(before)
+    assert "samples=True reads" in str(error.value)

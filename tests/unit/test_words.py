@@ -7,6 +7,7 @@ import importlib
 import pickle
 import re
 from collections.abc import Callable, Iterator
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -273,9 +274,9 @@ def test_nothing_that_is_counted_is_said_of_one_as_of_several() -> None:
         for node in ast.walk(ast.parse(path.read_text())):
             is_add = isinstance(node, ast.Call) and getattr(node.func, "attr", "") == "add"
             of = node.args if is_add else node.elts if isinstance(node, ast.Tuple) else []  # type: ignore[attr-defined]
-            texts = [said(one) for one in of[:2]]
-            if len(texts) == 2 and all(texts) and re.fullmatch("[a-z]+(-[a-z]+)+", texts[0]) and " " in texts[1]:
-                found.add(texts[1])
+            for code, text in pairwise(said(one) for one in of[:3]):
+                if re.fullmatch("[a-z]+(-[a-z]+)+", code) and " " in text:
+                    found.add(text)
     assert len(found) > 80
     for text in found:
         one = words.counted(1, text)

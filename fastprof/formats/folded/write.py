@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fastprof.core._c import ffi, lib
 from fastprof.core.engine import Writer
-from fastprof.core.errors import UsageError, check
+from fastprof.core.errors import UsageError, check, inputs_of
 from fastprof.core.model import Batch, Model
 from fastprof.core.options import Options
 from fastprof.core.owner import owned
@@ -43,7 +43,8 @@ class FoldedWriter(Writer):
     def end(self) -> None:
         stats, report = self._w.stats, self.report
         if stats.rounded and not stats.lines:
-            raise UsageError("all times are below half a microsecond and would be 0: write them with --nanoseconds")
+            what = "all times are below half a microsecond and would be 0: write them with --nanoseconds"
+            raise UsageError(f"{inputs_of(self.model)}{what}")
         for code, text, n in (
             ("no-stack", "samples without stack, written as [no stack]", stats.no_stack),
             ("renamed", "names that would be read as something else, changed", stats.renamed),

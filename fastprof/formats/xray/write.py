@@ -7,7 +7,7 @@ import re
 from fastprof.core._c import ffi, lib
 from fastprof.core._typing import Any
 from fastprof.core.engine import Writer
-from fastprof.core.errors import FastprofError
+from fastprof.core.errors import FastprofError, inputs_of
 from fastprof.core.model import Batch, Model, Part
 from fastprof.core.options import Options
 from fastprof.core.owner import owned
@@ -109,7 +109,9 @@ class XRayWriter(Writer):
         while self._made_up in self._taken:
             self._made_up -= 1
         if self._made_up <= 0:
-            raise FastprofError(f"an XRay log has ids for {_ID_LIMIT - 1:,} functions, and there are more")
+            raise FastprofError(
+                f"{inputs_of(self.model)}an XRay log has ids for {_ID_LIMIT - 1:,} functions, and there are more"
+            )
         self._taken.add(self._made_up)
         return self._made_up
 
