@@ -261,39 +261,44 @@ static uint8_t *put_text(struct fp_body *w, uint8_t *p, const uint8_t *text, siz
     return p;
 }
 
-/* Is this name of an object that of another, which was written first?  1, 0, or -1 when memory ran out. */
-static int is_second_of_name(struct fp_body *w, uint32_t object, uint32_t name) {
-    if (fp_array_zeroed(&w->object_of, &w->cap_object_of, (uint64_t)name + 1, sizeof *w->object_of)) return -1;
-    if (!w->object_of[name]) w->object_of[name] = object + 1;
-    return w->object_of[name] != object + 1;
+/* The name that an object is written by, a string of the model.  FP_NO_ID when memory ran out.
+ *
+ * Callgrind knows objects by their names only.  Where two builds of one file are in a profile, the second says which it
+ * is: `ob=(2) /bin/prog [9b0d1c...]`; so does an object that is really called that, if it comes later. */
+static uint32_t name_of_object(struct fp_body *w, uint32_t object) {
+    const struct fp_model *m = w->model;
+    uint32_t name = name_string(w, FP_NAMED_OBJECT, object);
+    while (name && name != FP_NO_ID) {
+        if (fp_array_zeroed(&w->object_of, &w->cap_object_of, (uint64_t)name + 1, sizeof *w->object_of))
+            return FP_NO_ID;
+        if (!w->object_of[name]) w->object_of[name] = object + 1;
+        if (w->object_of[name] == object + 1) break;
+        static const uint8_t no_build[] = "no build id";
+        struct fp_buf longer = {0};
+        size_t n, n_build;
+        const uint8_t *build = fp_string(&m->strings, fp_table_row(&m->objects, object)[FP_OBJECT_BUILD_ID], &n_build);
+        const uint8_t *text = fp_string(&m->strings, name, &n);
+        const int failed = fp_buf_put(&longer, text, n) || fp_buf_put(&longer, " [", 2) ||
+                           fp_buf_put(&longer, n_build ? build : no_build, n_build ? n_build : sizeof no_build - 1) ||
+                           fp_buf_put(&longer, "]", 1);
+        name = failed ? FP_NO_ID : fp_strings_intern(&w->model->strings, longer.p, longer.n);
+        fp_buf_free(&longer);
+    }
+    return name;
 }
 
 /* Writes what follows `fn=`, the name of `id`, and makes room for the next row.  NULL when memory ran out.
  *
  * With compression that is `(5) name` the first time in a part, then `(5)`.  A name that looks like a number in
  * parentheses always gets a number, else it would be read as one.  A name that is empty or begins with a blank never
- * gets a number, because a reader would not read back the same name.
- *
- * Callgrind knows objects by their names only.  Where two builds of one file are in a profile, the second says which it
- * is: `ob=(2) /bin/prog [9b0d1c...]`. */
+ * gets a number, because a reader would not read back the same name. */
 static uint8_t *put_name_in_full(struct fp_body *w, uint8_t *p, unsigned kind, uint32_t id) {
     size_t n;
-    const uint8_t *text = fp_string(&w->model->strings, name_string(w, kind, id), &n);
-    static const uint8_t no_build[] = "no build id";
-    const uint8_t *build = NULL;
-    size_t n_build = 0;
-    if (kind == FP_NAMED_OBJECT && n) {
-        const int second = is_second_of_name(w, id, name_string(w, kind, id));
-        if (second < 0) return NULL;
-        if (second)
-            build = fp_string(&w->model->strings, fp_table_row(&w->model->objects, id)[FP_OBJECT_BUILD_ID], &n_build);
-        if (second && !n_build) {
-            build = no_build;
-            n_build = sizeof no_build - 1;
-        }
-    }
+    const uint32_t name = kind == FP_NAMED_OBJECT ? name_of_object(w, id) : name_string(w, kind, id);
+    if (name == FP_NO_ID) return NULL;
+    const uint8_t *text = fp_string(&w->model->strings, name, &n);
     w->out->n = (size_t)(p - w->out->p);
-    if (fp_buf_reserve(w->out, 2 * (n + n_build) + 3 + w->room)) return NULL; /* an escaped byte takes two */
+    if (fp_buf_reserve(w->out, 2 * n + w->room)) return NULL; /* an escaped byte takes two */
     p = w->out->p + w->out->n;
     const int numbered = n && text[0] != ' ' && text[0] != '\t' &&
                          (w->compress_names || (n > 1 && text[0] == '(' && fp_is_digit(text[1])));
@@ -310,11 +315,6 @@ static uint8_t *put_name_in_full(struct fp_body *w, uint8_t *p, unsigned kind, u
         if (defined) return p;
     }
     p = put_text(w, p, text, n);
-    if (build) {
-        memcpy(p, " [", 2);
-        p = put_text(w, p + 2, build, n_build);
-        *p++ = ']';
-    }
     *p = '\n';
     return p + 1;
 }

@@ -35,7 +35,7 @@ struct fp_named {
  * Memory: 8 bytes for each function, file and object, 4 for each string up to the last object's name, some 30 for each
  * function's entry in `names`. */
 struct fp_body {
-    const struct fp_model *model;
+    struct fp_model *model;
     struct fp_buf *out;
     uint32_t compress_names, compress_positions;
     uint32_t wide; /* enum fp_wide, at most fp_costs_wide() */

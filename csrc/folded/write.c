@@ -28,6 +28,7 @@ void fp_folded_writer_free(struct fp_folded_writer *w) {
     fp_strings_clear(&w->texts);
     free(w->text_of);
     free(w->flags);
+    free(w->n_alike);
     fp_buf_free(&w->line);
     fp_buf_free(&w->scratch);
     free(w->nodes);
@@ -51,50 +52,69 @@ static int is_separator(const uint8_t *p, unsigned length) {
            (p[0] == 0xef && p[1] == 0xbb && p[2] == 0xbf);
 }
 
-/* The text of a name, n bytes at p.  FP_NO_ID when memory ran out. */
-static uint32_t text_of_name(struct fp_folded_writer *w, const uint8_t *p, size_t n) {
+/* Makes w->scratch the text of a name, n bytes at p. */
+static int clean(struct fp_folded_writer *w, const uint8_t *p, size_t n) {
     struct fp_buf *b = &w->scratch;
-    size_t i = 0;
+    size_t i = 0, first = 0;
     while (i < n && is_ours(p[i])) i++;
     b->n = 0;
-    if (fp_buf_reserve(b, n + 1)) return FP_NO_ID;
-    if (i) memcpy(b->p, p, i);
-    b->n = i;
+    if (fp_buf_put(b, p, i)) return FP_E_NOMEM;
     while (i < n) {
         const unsigned length = fp_utf8_length(p + i, n - i);
         const int is_blank = length && (p[i] < ' ' || p[i] == 0x7f || is_separator(p + i, length));
         const void *with = !length ? "\xef\xbf\xbd" : p[i] == ';' ? ":" : is_blank ? " " : (const void *)(p + i);
-        if (fp_buf_put(b, with, !length ? 3 : is_blank ? 1 : length)) return FP_NO_ID;
+        if (fp_buf_put(b, with, !length ? 3 : is_blank ? 1 : length)) return FP_E_NOMEM;
         i += length ? length : 1;
     }
-    size_t first = 0, end = b->n;
-    while (end && b->p[end - 1] == ' ') end--;
-    while (first < end && b->p[first] == ' ') first++;
-    const uint32_t text = first == end ? UNKNOWN : fp_strings_intern(&w->texts, b->p + first, end - first);
-    if (text == FP_NO_ID || fp_array_zeroed(&w->flags, &w->cap_flags, (uint64_t)text + 1, 1)) return FP_NO_ID;
-    w->stats.renamed += end - first != n || (n && memcmp(b->p + first, p, n) != 0) || !n;
-    w->stats.merged += w->flags[text] & USED;
-    w->flags[text] |= USED;
+    while (b->n && b->p[b->n - 1] == ' ') b->n--;
+    while (first < b->n && b->p[first] == ' ') first++;
+    if (first) memmove(b->p, b->p + first, b->n -= first);
+    return b->n ? 0 : fp_buf_put(b, "[unknown]", 9);
+}
+
+/* Enters w->scratch into the texts.  FP_NO_ID when memory ran out. */
+static uint32_t enter_text(struct fp_folded_writer *w) {
+    const uint32_t text = fp_strings_intern(&w->texts, w->scratch.p, w->scratch.n);
+    if (text == FP_NO_ID || fp_array_zeroed(&w->flags, &w->cap_flags, (uint64_t)text + 1, 1) ||
+        fp_array_zeroed(&w->n_alike, &w->cap_alike, (uint64_t)text + 1, sizeof *w->n_alike))
+        return FP_NO_ID;
     return text;
 }
 
-static uint32_t text_of_function(struct fp_folded_writer *w, uint32_t function) {
-    const struct fp_model *m = w->model;
-    if (fp_array_zeroed(&w->text_of, &w->cap_text_of, (uint64_t)function + 1, sizeof *w->text_of)) return FP_NO_ID;
-    if (!w->text_of[function]) {
-        size_t n;
-        const uint8_t *p = fp_string(&m->strings, fp_table_row(&m->functions, function)[FP_FUNCTION_NAME], &n);
-        const uint32_t text = text_of_name(w, p, n);
-        if (text == FP_NO_ID) return FP_NO_ID;
-        w->text_of[function] = text;
+/* The text of a name, a string of the model.  If another name has it already, it is told apart:
+ *
+ *   "a;b"  a:b      "a:b"  a:b [2]      "a\nb"  a b
+ *
+ * FP_NO_ID when memory ran out. */
+static uint32_t text_of_name(struct fp_folded_writer *w, uint32_t name) {
+    if (fp_array_zeroed(&w->text_of, &w->cap_text_of, (uint64_t)name + 1, sizeof *w->text_of)) return FP_NO_ID;
+    if (FP_LIKELY(w->text_of[name])) return w->text_of[name];
+    size_t n;
+    const uint8_t *p = fp_string(&w->model->strings, name, &n);
+    if (clean(w, p, n)) return FP_NO_ID;
+    const size_t length = w->scratch.n;
+    const uint32_t alike = enter_text(w);
+    uint32_t text = alike;
+    while (text != FP_NO_ID && w->flags[text] & USED) {
+        uint8_t number[FP_DIGITS_ROOM];
+        const uint8_t *end = fp_put_decimal(number, ++w->n_alike[alike] + 1u);
+        w->scratch.n = length;
+        if (fp_buf_put(&w->scratch, " [", 2) || fp_buf_put(&w->scratch, number, (size_t)(end - number)) ||
+            fp_buf_put(&w->scratch, "]", 1))
+            return FP_NO_ID;
+        text = enter_text(w);
     }
-    return w->text_of[function];
+    if (text == FP_NO_ID) return FP_NO_ID;
+    w->stats.renamed += w->scratch.n != n || memcmp(w->scratch.p, p, n) != 0;
+    w->flags[text] |= USED;
+    return w->text_of[name] = text;
 }
 
 static uint32_t text_of_frame(struct fp_folded_writer *w, uint32_t frame) {
     const struct fp_model *m = w->model;
     const uint32_t line = fp_table_row(&m->frames, frame)[FP_FRAME_LINES];
-    return text_of_function(w, line ? fp_table_row(&m->lines, line)[FP_LINE_FUNCTION] : 0);
+    const uint32_t function = line ? fp_table_row(&m->lines, line)[FP_LINE_FUNCTION] : 0;
+    return text_of_name(w, fp_table_row(&m->functions, function)[FP_FUNCTION_NAME]);
 }
 
 /* Counts a text that is changed where it stands in a line, once for each reason. */
@@ -106,9 +126,7 @@ static int renamed_here(struct fp_folded_writer *w, uint32_t text, uint8_t reaso
 }
 
 int fp_folded_root(struct fp_folded_writer *w, uint32_t name) {
-    size_t n;
-    const uint8_t *p = fp_string(&w->model->strings, name, &n);
-    w->root = text_of_name(w, p, n);
+    w->root = text_of_name(w, name);
     return w->root == FP_NO_ID ? FP_E_NOMEM : 0;
 }
 

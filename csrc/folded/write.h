@@ -10,8 +10,9 @@
  *   nothing                                                   [unknown]
  *   '#' at the beginning of a line                            '_#'
  *   the blank before a number at the end of a leaf            '_'
+ *   what another name has become already                      ' [2]' behind it, or ' [3]' ...
  *
- * Memory: linear in distinct names and in the model's functions and stacks.
+ * Memory: linear in the model's names and stacks.
  */
 #ifndef FP_FOLDED_WRITE_H
 #define FP_FOLDED_WRITE_H
@@ -26,7 +27,6 @@
 struct fp_folded_write_stats {
     uint64_t lines;
     uint64_t renamed;      /* names that were changed, also those that only are where they stand in a line */
-    uint64_t merged;       /* distinct names that became one with another */
     uint64_t no_stack;     /* rows without a stack, written as "[no stack]" */
     uint64_t zero;         /* rows of value 0 or, after division, below 1/2 */
     uint64_t negative;     /* rows of negative values */
@@ -41,10 +41,12 @@ struct fp_folded_writer {
 
     /* private from here on */
     struct fp_strings texts; /* names as they are written; 1 "[unknown]", 2 "[no stack]" */
-    uint32_t *text_of;       /* by function: its text, 0 = not known yet */
+    uint32_t *text_of;       /* by name, a string of the model: its text, 0 = not known yet */
     uint32_t cap_text_of;
     uint8_t *flags; /* by text: what was counted of it */
     uint32_t cap_flags;
+    uint32_t *n_alike; /* by text: how many names were told apart from it */
+    uint32_t cap_alike;
     struct fp_buf line;    /* the last stack */
     uint32_t root;         /* the text that every line begins with, 0 = none */
     struct fp_buf scratch; /* a name that is being changed */

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from itertools import chain
+from itertools import count as numbers
 
 import pytest
 from hypothesis import given
@@ -59,6 +61,13 @@ def as_written(name: bytes) -> bytes:
     return text.strip(" ").encode() or b"[unknown]"
 
 
+def told_apart(name: bytes, texts: dict[bytes, bytes]) -> None:
+    """Add the text of a name to those of the names before."""
+    tries = chain([b""], (b" [%d]" % n for n in numbers(2)))
+    alike = as_written(name)
+    texts.setdefault(name, next(alike + end for end in tries if alike + end not in texts.values()))
+
+
 NAME = st.one_of(st.binary(max_size=6), st.text(max_size=6).map(str.encode), PIECE)
 
 
@@ -75,8 +84,12 @@ def test_any_name_can_be_written(stacks: list[tuple[list[bytes], int]]) -> None:
         data += _sample(frames, count)
     text = rewrite(_with_names(data, stacks), "pprof", "folded")[0]
     want: Counter[tuple[bytes, ...]] = Counter()
+    texts: dict[bytes, bytes] = {}
+    for frames in dict.fromkeys(tuple(frames) for frames, _ in stacks):
+        for name in frames:
+            told_apart(name, texts)
     for frames, count in stacks:
-        want[_line_of([as_written(name) for name in frames])] += count
+        want[_line_of([texts[name] for name in frames])] += count
     assert reference.read(text).totals() == want
     assert text == rewrite(text, "folded", "folded", Options(counts=1))[0]
 

@@ -196,7 +196,7 @@ def test_what_is_missing_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_an_end_that_says_more_rows_than_there_are(tmp_path: Path) -> None:
     data, _ = write_archive(stacks, rows=50)
     end = next(s for s in sections(data) if s.type == archive_sections.END)
-    with pytest.raises(FormatError, match="has 60 rows, but 50 are there") as error:
+    with pytest.raises(FormatError, match="has 60 rows, but 50 rows are there") as error:
         read_dump(_with_end(data, {"kinds": [60]}))
     assert error.value.offset == end.offset
 

@@ -209,6 +209,23 @@ def test_two_builds_of_an_object_have_two_names(builds: tuple[str, ...], compres
 
 
 @pytest.mark.parametrize("compress", [True, False])
+@pytest.mark.parametrize("first", [1, 2, 3])
+def test_an_object_that_is_called_like_a_build_of_another(first: int, compress: bool) -> None:
+    p = profile_proto.Profile()
+    p.ParseFromString(two_builds("", "bb", "cc"))
+    p.string_table.append("/bin/p [bb]")
+    p.mapping[2].filename = len(p.string_table) - 1
+    samples = [p.sample[(first + i) % 3] for i in range(3)]
+    del p.sample[:]
+    p.sample.extend(samples)
+    out = convert_bytes(p.SerializeToString(), "pprof", "callgrind", Options(compress_names=compress)).data
+    rows = read_parts(out)[0][0].rows
+    assert len({r.function.object for r in rows}) == 3
+    assert sorted(r.values[0] for r in rows if not r.callee) == [1, 2, 3]
+    assert rewrite(out, options=Options(compress_names=compress)) == out
+
+
+@pytest.mark.parametrize("compress", [True, False])
 def test_functions_of_one_name_and_file_are_one_function(compress: bool) -> None:
     """Methods of two classes in one file, which differ in their first lines only: readers of Callgrind see one."""
     frames = '{"name":"__init__","file":"a.py","line":9},{"name":"__init__","file":"a.py","line":70},{"name":"g"}'

@@ -40,11 +40,11 @@ def test_the_code(monkeypatch: pytest.MonkeyPatch) -> None:
     assert printed[0] == printed[1] != ""
 
 
-def test_the_commands(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_commands(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> None:
     monkeypatch.chdir(REPO)
     for command, shown in COMMANDS:
         assert main(shlex.split(command)) == 0
-        assert capsys.readouterr().out == shown
+        assert capfd.readouterr().out == shown
     assert COMMANDS
 
 

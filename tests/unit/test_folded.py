@@ -170,11 +170,16 @@ def test_names_that_would_be_read_as_something_else(name: str, written: str, tmp
     assert converted(text, tmp_path)[0] == text
 
 
-def test_names_that_become_one(tmp_path: Path) -> None:
-    text, report = converted("m;f\0g 1\nm;f g 2\n", tmp_path)
-    assert text == "m;f g 1\nm;f g 2\n"
-    assert codes(report.not_representable) == {"renamed": 1, "merged-names": 1}
-    assert converted(text, tmp_path)[0] == "m;f g 3\n"
+def test_names_that_would_become_one_are_told_apart(tmp_path: Path) -> None:
+    text, report = converted("m;f\0g 1\nm;f g 2\nm;f\1g;f g [2] 3\nm;f g;m 4\n", tmp_path)
+    assert text == "m;f g 1\nm;f g [2] 2\nm;f g [3];f g [2] [2] 3\nm;f g [2];m 4\n"
+    assert codes(report.not_representable) == {"renamed": 4}
+    again, report = converted(text, tmp_path)
+    assert again == text and not report.not_representable
+    # many become one: each number is tried once
+    lines = [f"m;{''.join(chr(1 + (i >> k & 1)) for k in range(12))}x 1\n" for i in range(4096)]
+    text, _ = converted("".join(lines), tmp_path, from_="folded")
+    assert len({*text.splitlines()}) == 4096
 
 
 def test_equal_stacks_are_one_line_whatever_their_places(tmp_path: Path) -> None:

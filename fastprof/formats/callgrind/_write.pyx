@@ -22,7 +22,7 @@ cdef class Body:
     cdef readonly bint overflowed  # a sum passed 2^63 - 1
 
     def __cinit__(self, size_t model, size_t out, bint compress_names, bint compress_positions):
-        self.body.model = <const fp_model *>model
+        self.body.model = <fp_model *>model
         self.body.out = <fp_buf *>out
         self.body.compress_names = compress_names
         self.body.compress_positions = compress_positions

@@ -62,7 +62,7 @@ cdef extern from "callgrind/numbers.h" nogil:
 
 cdef extern from "callgrind/write.h" nogil:
     struct fp_body:
-        const fp_model *model
+        fp_model *model
         fp_buf *out
         uint32_t compress_names, compress_positions
         uint32_t wide

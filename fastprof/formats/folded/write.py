@@ -48,7 +48,6 @@ class FoldedWriter(Writer):
         for code, text, n in (
             ("no-stack", "samples without stack, written as [no stack]", stats.no_stack),
             ("renamed", "names that would be read as something else, changed", stats.renamed),
-            ("merged-names", "names that are now the same as others", stats.merged),
             ("zero-values", "stacks of value 0", stats.zero),
             ("negative-values", "stacks of negative value", stats.negative),
             ("rounded-times", "times rounded to whole microseconds", stats.rounded),
