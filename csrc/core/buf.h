@@ -6,6 +6,10 @@
 
 /* cffi-begin */
 
+/* With so many bytes in it a buffer is drained, also in the middle of a batch: a row may take far more in the output
+ * than it does in memory, such as a stack of a million frames. */
+enum { FP_DRAIN = 1 << 18 };
+
 /* Output waiting to be drained: p[0..n).  The owner drains by writing those
  * bytes away and setting n = 0.  `failed` is sticky: an allocation failed and
  * the content is incomplete. */

@@ -198,7 +198,9 @@ static size_t blank_before_number(const uint8_t *p, size_t n) {
 }
 
 int fp_folded_put(struct fp_folded_writer *w, const struct fp_batch *in, struct fp_buf *out, struct fp_err *err) {
-    for (uint32_t i = 0; i < in->n; i++) {
+    for (; w->row < in->n; w->row++) {
+        if (FP_UNLIKELY(out->n >= FP_DRAIN)) return FP_FULL;
+        const uint32_t i = w->row;
         const int64_t value = in->values[i];
         uint64_t count = (uint64_t)value;
         w->stats.cost += value < 0 ? -(double)value : (double)value;
@@ -234,5 +236,6 @@ int fp_folded_put(struct fp_folded_writer *w, const struct fp_batch *in, struct 
         out->n = (size_t)(to - out->p);
         w->stats.lines++;
     }
+    w->row = 0;
     return FP_DONE;
 }

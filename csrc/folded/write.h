@@ -40,6 +40,7 @@ struct fp_folded_writer {
     struct fp_folded_write_stats stats;
 
     /* private from here on */
+    uint32_t row;            /* of the batch: the first one that was not written */
     struct fp_strings texts; /* names as they are written; 1 "[unknown]", 2 "[no stack]" */
     uint32_t *text_of;       /* by name, a string of the model: its text, 0 = not known yet */
     uint32_t cap_text_of;
@@ -68,7 +69,8 @@ void fp_folded_writer_free(struct fp_folded_writer *w);
 int fp_folded_root(struct fp_folded_writer *w, uint32_t name);
 
 /* Appends a line for each row, with the value in column 0.  A frame is called as the function of its first line; it
- * should have no more (bridges/restack.h: fp_restack_names).  FP_DONE or FP_E_NOMEM. */
+ * should have no more (bridges/restack.h: fp_restack_names).  FP_DONE, FP_E_NOMEM, or FP_FULL: drain `out` and
+ * call again with the same batch. */
 int fp_folded_put(struct fp_folded_writer *w, const struct fp_batch *in, struct fp_buf *out, struct fp_err *err);
 
 /* cffi-end */

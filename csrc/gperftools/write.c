@@ -6,7 +6,9 @@ int fp_gperf_put(struct fp_gperf_writer *w, const struct fp_batch *in, uint32_t 
                  struct fp_err *err) {
     const struct fp_model *m = w->model;
     const int64_t *values = in->values + (size_t)column * in->cap;
-    for (uint32_t i = 0; i < in->n; i++) {
+    for (; w->row < in->n; w->row++) {
+        if (FP_UNLIKELY(out->n >= FP_DRAIN)) return FP_FULL;
+        const uint32_t i = w->row;
         if (values[i] < 0) {
             w->negative++;
             w->left_out -= (double)values[i];
@@ -29,7 +31,7 @@ int fp_gperf_put(struct fp_gperf_writer *w, const struct fp_batch *in, uint32_t 
         if (fp_buf_put(out, &count, 8) || fp_buf_put(out, &count, 8)) /* the second is for the depth */
             return fp_no_memory(err);
         uint64_t depth = 0;
-        for (uint32_t node = in->stack[i]; node;) {
+        for (uint32_t node = in->stack[i]; node && depth <= FP_GPERF_MAX_DEPTH;) {
             const uint32_t *stack = fp_table_row(&m->stacks, node);
             const uint32_t *frame = fp_table_row(&m->frames, stack[FP_STACK_FRAME]);
             node = stack[FP_STACK_PARENT];
@@ -57,5 +59,6 @@ int fp_gperf_put(struct fp_gperf_writer *w, const struct fp_batch *in, uint32_t 
         memcpy(out->p + start + 8, &depth, 8);
         w->rows++;
     }
+    w->row = 0;
     return FP_DONE;
 }

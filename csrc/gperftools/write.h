@@ -24,9 +24,11 @@ struct fp_gperf_writer {
     uint64_t rounded;    /* rows whose time is no multiple of the period */
     /* sums of magnitudes: of the values written, of those of rows left out, and of those written without some frames */
     double written, left_out, cut;
+    uint32_t row; /* private; of the batch: the first one that was not written */
 };
 
-/* Appends a record for each row, with the value in column `column`.  FP_DONE, FP_E_NOMEM or FP_E_OVERFLOW. */
+/* Appends a record for each row, with the value in column `column`.  FP_DONE, FP_E_NOMEM, FP_E_OVERFLOW, or
+ * FP_FULL: drain `out` and call again with the same batch. */
 int fp_gperf_put(struct fp_gperf_writer *w, const struct fp_batch *in, uint32_t column, struct fp_buf *out,
                  struct fp_err *err);
 

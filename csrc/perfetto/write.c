@@ -291,6 +291,7 @@ static int put_enter(struct fp_perfetto *w, const struct fp_batch *b, uint32_t i
 
 int fp_perfetto_put(struct fp_perfetto *w, const struct fp_batch *b, struct fp_buf *out) {
     for (; w->row < b->n; w->row++) {
+        if (FP_UNLIKELY(out->n >= FP_DRAIN)) return FP_FULL;
         const uint32_t i = w->row, thread = b->thread[i], op = b->op[i];
         if (fp_array_zeroed(&w->threads, &w->cap_threads, (uint64_t)thread + 1, sizeof *w->threads)) return FP_E_NOMEM;
         struct fp_perfetto_thread *t = &w->threads[thread];

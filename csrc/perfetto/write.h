@@ -60,7 +60,7 @@ int fp_perfetto_thread(uint32_t thread, uint32_t process, int32_t pid, int64_t t
 int fp_perfetto_begin(struct fp_perfetto *w, uint32_t thread, struct fp_buf *out);
 
 /* Writes the rows of a batch from w->row on, which the caller sets to 0.  FP_ASK for a thread that is new: say who it
- * is and call again.  FP_DONE or FP_E_NOMEM. */
+ * is and call again.  FP_FULL: drain `out` and call again.  FP_DONE or FP_E_NOMEM. */
 int fp_perfetto_put(struct fp_perfetto *w, const struct fp_batch *b, struct fp_buf *out);
 
 /* Writes what is still held back.  0 or FP_E_NOMEM. */

@@ -166,7 +166,9 @@ static const uint8_t *put_stack(struct fp_pprof_writer *w, uint32_t node, struct
 int fp_pprof_put(struct fp_pprof_writer *w, const struct fp_batch *in, const int32_t *columns, uint32_t n_columns,
                  struct fp_buf *out, struct fp_err *err) {
     if (fp_pprof_cover(&w->memo_stacks, &w->cap_memo_stacks, w->model->stacks.n)) return fp_no_memory(err);
-    for (uint32_t i = 0; i < in->n; i++) {
+    for (; w->row < in->n; w->row++) {
+        if (FP_UNLIKELY(out->n >= FP_DRAIN)) return FP_FULL;
+        const uint32_t i = w->row;
         /* stacks come in no order, so ask memory for their bytes before they are needed */
         if (i + 16 < in->n) __builtin_prefetch(&w->memo_stacks[in->stack[i + 16]]);
         if (i + 8 < in->n && w->memo_stacks[in->stack[i + 8]]) {
@@ -206,5 +208,6 @@ int fp_pprof_put(struct fp_pprof_writer *w, const struct fp_batch *in, const int
         memcpy(to, w->rest.p, w->rest.n);
         out->n = (size_t)(to - out->p) + w->rest.n;
     }
+    w->row = 0;
     return FP_DONE;
 }

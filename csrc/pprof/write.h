@@ -52,6 +52,7 @@ struct fp_pprof_writer {
     struct fp_pprof_write_stats stats;
 
     /* private from here on */
+    uint32_t row;       /* of the batch: the first one that was not written */
     uint32_t n_strings; /* written */
     uint32_t no_stack;  /* the location of samples without stack; 0 = not yet written */
     /* id of the model -> id in the file, 0 = not yet written */
@@ -88,8 +89,8 @@ void fp_pprof_writer_free(struct fp_pprof_writer *w);
  * negative, when memory ran out. */
 int64_t fp_pprof_string(struct fp_pprof_writer *w, uint32_t string, struct fp_buf *out);
 
-/* Writes a sample for each row.  Value k of it is column columns[k] of the batch, or 0 where columns[k] < 0.  FP_DONE
- * or FP_E_NOMEM. */
+/* Writes a sample for each row.  Value k of it is column columns[k] of the batch, or 0 where columns[k] < 0.
+ * FP_DONE, FP_E_NOMEM, or FP_FULL: drain `out` and call again with the same batch. */
 int fp_pprof_put(struct fp_pprof_writer *w, const struct fp_batch *in, const int32_t *columns, uint32_t n_columns,
                  struct fp_buf *out, struct fp_err *err);
 

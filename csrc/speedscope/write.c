@@ -6,9 +6,8 @@
 #include "core/digits.h"
 #include "core/json.h"
 
-/* FIXED: more than what a row's JSON needs beside a sample's frames; PACKED: than a packed row's number.  ENOUGH:
- * output that is worth draining. */
-enum { FIXED = 128, PACKED = 10, ENOUGH = 1 << 18 };
+/* FIXED: more than what a row's JSON needs beside a sample's frames; PACKED: than a packed row's number. */
+enum { FIXED = 128, PACKED = 10 };
 
 #define PUT(to, text) (memcpy(to, text, sizeof text - 1), (to) + sizeof text - 1)
 
@@ -117,7 +116,7 @@ void fp_speedscope_begin(struct fp_speedscope *w, uint32_t group, uint64_t zero)
 
 int fp_speedscope_put_calls(struct fp_speedscope *w, struct fp_in *in, struct fp_buf *out) {
     while (in->pos < in->n) {
-        if (out->n >= ENOUGH) return FP_FULL;
+        if (out->n >= FP_DRAIN) return FP_FULL;
         if (fp_buf_reserve(out, FIXED)) return FP_E_NOMEM;
         const uint64_t entered = fp_varint_next(in);
         w->now += fp_varint_next(in);
@@ -175,7 +174,7 @@ static uint64_t next_sample(struct fp_in *in, uint32_t n_values, uint32_t k, uin
 
 int fp_speedscope_put_stacks(struct fp_speedscope *w, struct fp_in *in, uint32_t n_values, uint32_t k,
                              struct fp_buf *out) {
-    for (uint32_t stack = 0; out->n < ENOUGH;) {
+    for (uint32_t stack = 0; out->n < FP_DRAIN;) {
         if (!next_sample(in, n_values, k, &stack)) return FP_DONE;
         if (open_stack(w, stack)) return FP_E_NOMEM;
         const uint32_t n = w->n_open < FP_SPEEDSCOPE_DEPTH ? w->n_open : FP_SPEEDSCOPE_DEPTH;
@@ -198,7 +197,7 @@ int fp_speedscope_put_stacks(struct fp_speedscope *w, struct fp_in *in, uint32_t
 
 int fp_speedscope_put_weights(struct fp_speedscope *w, struct fp_in *in, uint32_t n_values, uint32_t k,
                               struct fp_buf *out) {
-    for (uint32_t stack = 0; out->n < ENOUGH;) {
+    for (uint32_t stack = 0; out->n < FP_DRAIN;) {
         const uint64_t weight = next_sample(in, n_values, k, &stack);
         if (!weight) return FP_DONE;
         if (fp_buf_reserve(out, FIXED)) return FP_E_NOMEM;
@@ -214,7 +213,7 @@ int fp_speedscope_put_weights(struct fp_speedscope *w, struct fp_in *in, uint32_
 int fp_speedscope_put_frames(struct fp_speedscope *w, uint32_t *from, struct fp_buf *out) {
     const struct fp_model *m = w->model;
     for (; *from < w->n_frames; ++*from) {
-        if (out->n >= ENOUGH) return FP_FULL;
+        if (out->n >= FP_DRAIN) return FP_FULL;
         const uint32_t *row = fp_table_row(&m->functions, w->functions[*from]);
         size_t name_n, file_n;
         const uint8_t *name = fp_string(&m->strings, row[FP_FUNCTION_NAME], &name_n);

@@ -169,6 +169,7 @@ void fp_trace_write_first(struct fp_trace_write *w, uint64_t ns) {
 
 int fp_trace_write_put(struct fp_trace_write *w, const struct fp_batch *b, struct fp_buf *out, struct fp_err *err) {
     for (; w->row < b->n; w->row++) {
+        if (FP_UNLIKELY(out->n >= FP_DRAIN)) return FP_FULL;
         const uint32_t i = w->row, thread = b->thread[i];
         const uint8_t op = b->op[i];
         const int is_event = op == FP_OP_CUSTOM || op == FP_OP_TYPED;

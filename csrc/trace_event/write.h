@@ -61,7 +61,8 @@ void fp_trace_thread(struct fp_trace_write *w, uint32_t thread, uint32_t pid, ui
 void fp_trace_write_first(struct fp_trace_write *w, uint64_t ns);
 
 /* Appends the rows of a batch from w->row on, which the caller sets to 0.  FP_ASK for a thread that is new: say its ids
- * and call again.  FP_DONE, FP_E_NOMEM, or FP_E_OVERFLOW: a time that cannot be written. */
+ * and call again.  FP_FULL: drain `out` and call again.  FP_DONE, FP_E_NOMEM, or FP_E_OVERFLOW: a time that cannot be
+ * written. */
 int fp_trace_write_put(struct fp_trace_write *w, const struct fp_batch *b, struct fp_buf *out, struct fp_err *err);
 
 /* Ends the last row, so that what else there is to say can follow.  0 or FP_E_NOMEM. */

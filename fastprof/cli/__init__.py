@@ -65,6 +65,8 @@ def main(argv: Sequence[str] | None = None) -> int:
 
     before = speak_of_flags(True)
     try:
+        if signal.getsignal(signal.SIGINT) == signal.SIG_DFL:  # by fastprof/__main__.py, until here
+            signal.signal(signal.SIGINT, signal.default_int_handler)
         return ended(lambda: _run(args))
     finally:
         speak_of_flags(before)

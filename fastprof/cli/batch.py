@@ -16,7 +16,7 @@ from fastprof.cli.arguments import (
     heading_of,
 )
 from fastprof.cli.as_json import json_text
-from fastprof.cli.messages import tell_written
+from fastprof.cli.messages import say_warnings, tell_written
 from fastprof.cli.parser import Parser
 from fastprof.cli.text import print_table
 from fastprof.core._typing import Any
@@ -221,8 +221,7 @@ def _tell(args: argparse.Namespace, report: BatchReport) -> None:
     if args.quiet:
         return
     _say_failed([record for record in report.failed if "input" not in record])
-    for warning in report.warnings:
-        say(f"warning: {warning}")
+    say_warnings(report.warnings)
     for flag in report.idle:
         say(f"warning: {flag} did nothing for any of these files")
     counts = [f"{report.statuses[OK]:,} done"]

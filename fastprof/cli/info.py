@@ -5,9 +5,8 @@ from __future__ import annotations
 import argparse
 
 from fastprof import plan
-from fastprof.cli import say
 from fastprof.cli.arguments import add_input_arguments, add_options, add_report_arguments, given_options
-from fastprof.cli.messages import Progress, exit_code, report_json
+from fastprof.cli.messages import Progress, exit_code, report_json, say_warnings
 from fastprof.cli.parser import Parser
 from fastprof.cli.text import print_table
 from fastprof.verbs.info import info
@@ -48,6 +47,6 @@ def run(args: argparse.Namespace) -> int:
         rows.append((title, "" if counts else "none"))
         rows += [(f"  {name}", n) for name, n in sorted(counts.items())]
     print_table(rows)
-    for warning in report.warnings if not args.quiet else ():
-        say(f"warning: {warning}")
+    if not args.quiet:
+        say_warnings(report.warnings)
     return exit_code(report)

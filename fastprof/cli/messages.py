@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import argparse
 import os
+import re
 import sys
+from collections import Counter
+from collections.abc import Sequence
 
 from fastprof.cli import say, say_raw
 from fastprof.cli.as_json import json_text
@@ -12,6 +15,8 @@ from fastprof.core._typing import Any
 from fastprof.core.remote import shown
 from fastprof.core.report import Report
 from fastprof.core.words import counted
+
+_OF_A_KIND = 5  # warnings that are said; --json has all of them
 
 
 class Progress:
@@ -61,8 +66,7 @@ class Steps:
 def say_report(report: Report, headline: str) -> None:
     """The report for a person, on standard error."""
     say("; ".join([headline, *_counts(report)]))
-    for warning in report.warnings:
-        say(f"warning: {warning}")
+    say_warnings(report.warnings)
 
 
 def say_beside(report: Report, inputs: str) -> None:
@@ -71,8 +75,30 @@ def say_beside(report: Report, inputs: str) -> None:
         return
     if counts := _counts(report):
         say(f"{inputs}: {'; '.join(counts)}")
-    for warning in report.warnings:
-        say(f"warning: {warning}")
+    say_warnings(report.warnings)
+
+
+def say_warnings(warnings: Sequence[str]) -> None:
+    """Each on a line, but only the first few of a kind: of thousands of objects all may be without symbols."""
+    kinds = [_kind(warning) for warning in warnings]
+    left = Counter(kinds)
+    said: Counter[str] = Counter()
+    for warning, kind in zip(warnings, kinds, strict=True):
+        said[kind] += 1
+        left[kind] -= 1
+        if said[kind] <= _OF_A_KIND:
+            say(f"warning: {warning}")
+        if said[kind] == _OF_A_KIND and left[kind]:
+            say(f"warning: and {left[kind]:,} more like it")
+
+
+def _kind(warning: str) -> str:
+    """What warnings that differ in names and numbers have in common.
+
+    a.callgrind: line 7: unknown key 'x'        line : unknown key
+    /lib/x.so: 12 addresses without a symbol    addresses without a symbol
+    """
+    return re.sub(r"'[^']*'|[0-9][0-9.,]*", "", warning.partition(": ")[2] or warning)
 
 
 def _counts(report: Report) -> list[str]:

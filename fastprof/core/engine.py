@@ -17,7 +17,7 @@ from fastprof.core.source import Source
 # Rows of a batch.  They are few enough for its columns to fit into a core's L2 cache.  Value columns follow each other
 # in memory, so with a power of two all values of a row would fall into the same cache set.
 CAPACITY = {"timeline": 8192, "stacks": 4088, "graph": 2040}
-DRAIN = 256 * 1024
+DRAIN: int = lib.FP_DRAIN  # bytes of output
 
 
 class Summary:

@@ -33,6 +33,7 @@ WINDOW = 256 * 1024
 _SHRUNK = "became shorter while it was read"
 _FEW = 1 << 20  # decompressed bytes for which a thread is not worth while
 _SEARCHED = 1 << 20  # bytes that are searched at a time
+_LARGE = 64 << 20  # bytes of a window, before it grows beyond which it is looked at what memory is left
 
 
 class _Rejoined:
@@ -248,6 +249,7 @@ class Source:
             in_.base += in_.pos
             view[:tail] = view[in_.pos : in_.n]
         elif tail == len(view):
+            self._check_memory(2 * tail)
             bigger = bytearray(2 * len(view))
             bigger[:tail] = view
             view.release()
@@ -272,6 +274,19 @@ class Source:
         in_.n = tail + got
         in_.eof = self._end is not None and self._at >= self._end
         self._tell_progress()
+
+    def _check_memory(self, nbytes: int) -> None:
+        """Is there memory for a window of so many bytes?  Few compressed bytes may be a line of any length."""
+        if nbytes < _LARGE:
+            return
+        from fastprof.core.room import available
+
+        left = available()
+        if left is not None and left < nbytes:
+            raise FastprofError(
+                f"{self.name}: at byte {self.in_.base}: a line or record is longer than {nbytes >> 21} MiB, and only "
+                f"{left >> 20} MiB of memory are left to read more of it"
+            )
 
     def _read_ahead(self, read: int) -> None:
         """Begin with it when so many bytes were read, if that is much."""

@@ -15,7 +15,7 @@ static void drain(struct fp_gperf_reader *g, struct fp_model *m, uint32_t cap) {
     int status;
     do {
         status = fp_gperf_rows(g, batch, &err);
-        if (status >= 0) fp_gperf_put(&w, batch, 0, &out, &err);
+        while (status >= 0 && fp_gperf_put(&w, batch, 0, &out, &err) == FP_FULL) out.n = 0;
         fp_batch_reset(batch);
     } while (status == FP_FULL);
     fp_buf_free(&out);

@@ -20,7 +20,15 @@ static int pass(struct fp_pprof_reader *r, const uint8_t *data, size_t size, siz
         if (batch && w && status >= 0) {
             int32_t columns[64];
             for (int32_t k = 0; k < 64; k++) columns[k] = k < (int32_t)r->n_types ? k : -1;
-            if (fp_pprof_put(w, batch, columns, r->n_types < 64 ? r->n_types : 64, out, &err)) abort();
+            struct fp_buf piece = {0};
+            int written;
+            do {
+                piece.n = 0;
+                written = fp_pprof_put(w, batch, columns, r->n_types < 64 ? r->n_types : 64, &piece, &err);
+                if (fp_buf_put(out, piece.p, piece.n)) abort();
+            } while (written == FP_FULL);
+            fp_buf_free(&piece);
+            if (written) abort();
         }
         if (batch) fp_batch_reset(batch);
         if (status != FP_MORE && status != FP_FULL) return status;

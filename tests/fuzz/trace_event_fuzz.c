@@ -17,8 +17,14 @@ static int write_nested(struct output *o) {
     struct fp_err err;
     int status;
     o->w->row = 0;
-    while ((status = fp_trace_write_put(o->w, o->nested, &o->text, &err)) == FP_ASK)
-        fp_trace_thread(o->w, o->w->asked, 1, o->w->asked + 1);
+    struct fp_buf piece = {0};
+    do {
+        piece.n = 0;
+        status = fp_trace_write_put(o->w, o->nested, &piece, &err);
+        if (fp_buf_put(&o->text, piece.p, piece.n)) abort();
+        if (status == FP_ASK) fp_trace_thread(o->w, o->w->asked, 1, o->w->asked + 1);
+    } while (status > 0);
+    fp_buf_free(&piece);
     fp_batch_reset(o->nested);
     return status;
 }

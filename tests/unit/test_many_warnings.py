@@ -5,6 +5,10 @@ from __future__ import annotations
 import subprocess
 import sys
 
+import pytest
+
+from fastprof.cli.messages import say_report
+from fastprof.core.report import Report
 from tests.support.paths import REPO
 
 CODE = """
@@ -24,3 +28,21 @@ assert "warnings=['/lib/x0" in repr(other)
 def test_a_hundred_thousand() -> None:
     done = subprocess.run([sys.executable, "-c", CODE], cwd=REPO, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
+
+
+def test_only_the_first_of_a_kind_are_said(capsys: pytest.CaptureFixture[str]) -> None:
+    said = [f"/lib/x{i}.so: {i} addresses without a symbol" for i in range(1, 1_241)]
+    said.insert(3, "a.callgrind: line 7: unknown key 'x'")
+    said.append("a.callgrind: line 9: unknown key 'y'")
+    report = Report()
+    for warning in said:
+        report.warn(warning)
+    say_report(report, "done")
+    lines = capsys.readouterr().err.splitlines()
+    assert lines == [
+        "fastprof: done",
+        *(f"fastprof: warning: {warning}" for warning in said[:6]),
+        "fastprof: warning: and 1,235 more like it",
+        f"fastprof: warning: {said[-1]}",
+    ]
+    assert report.as_dict()["warnings"] == said

@@ -35,7 +35,9 @@ class FoldedWriter(Writer):
         w, (value, *_) = self._w, self.model.parts[batch.part].value_types
         in_microseconds = value.unit in ("nanoseconds", "ns") and not self._nanoseconds
         w.divisor = 1000 if in_microseconds else 1
-        check(lib.fp_folded_put(w, batch.c, self.out, self._err), self._err, "output", self.format)
+        while status := lib.fp_folded_put(w, batch.c, self.out, self._err):
+            check(status, self._err, "output", self.format)
+            self.drain()
         unit = "microseconds" if in_microseconds else value.unit
         self.report.rows[f"stacks of {value.name}{'/' * bool(unit)}{unit} written"] += int(w.stats.lines) - self.written
         self.written = int(w.stats.lines)

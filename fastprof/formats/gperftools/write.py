@@ -49,8 +49,9 @@ class GperftoolsWriter(Writer):
         if not self._begun:
             self._begin(part)
         self._w.unit_ns = NANOSECONDS.get(part.value_types[0].unit, 0)
-        status = lib.fp_gperf_put(self._w, batch.c, 0, self.out, self._err)
-        check(status, self._err, "output", self.format)
+        while status := lib.fp_gperf_put(self._w, batch.c, 0, self.out, self._err):
+            check(status, self._err, "output", self.format)
+            self.drain()
 
     def end(self) -> None:
         if not self._begun:

@@ -31,7 +31,10 @@ class PerfettoWriter(Writer):
     def put(self, batch: Batch) -> None:
         w = self._w
         w.row = 0
-        while self._status(lib.fp_perfetto_put(w, batch.c, self.out)) == lib.FP_ASK:
+        while status := self._status(lib.fp_perfetto_put(w, batch.c, self.out)):
+            if status == lib.FP_FULL:
+                self.drain()
+                continue
             who = self._threads.who(w.asked, self.model.parts[batch.part])
             self._seen.append((w.asked, who, batch.part))
             self._name_thread(w.asked, who, who.name)

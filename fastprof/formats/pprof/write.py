@@ -78,8 +78,9 @@ class PprofWriter(Writer):
             self._begin_part(index)
         columns = self._columns[index]
         n = len(columns)
-        if lib.fp_pprof_put(self._w, batch.c, columns, n, self.out, self._err) < 0:
-            raise MemoryError("no memory for output")
+        while status := lib.fp_pprof_put(self._w, batch.c, columns, n, self.out, self._err):
+            check(status, self._err, "output", self.format)
+            self.drain()
 
     def end(self) -> None:
         if self._types is None and self.model.parts:

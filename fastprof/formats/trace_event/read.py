@@ -100,6 +100,7 @@ class TraceEventReader(Reader):
 
     def finish(self) -> None:
         r, report = self._r, self.report
+        self._who.say([self.model.parts[self._part]], at_end=True)
         for counter, code, text, n in (
             (report.repairs, "open-end", "arrays without an end", r.open_end),
             (report.repairs, "blank-events", "events that say nothing", r.empty),

@@ -97,6 +97,7 @@ class SamplesReader(Reader):
 
     def finish(self) -> None:
         r, report = self._r, self.report
+        self._who.say(self._parts, at_end=True)
         for counter, code, text, n in (
             (report.repairs, "open-end", "arrays without an end", r.open_end),
             (report.repairs, "backward-samples", "samples before the one before, taken to be at its time", r.backwards),

@@ -19,7 +19,7 @@ class Who:
         self._input: int | None = None  # its number in the model
         self._processes: dict[int, bytes] = {}
         self._threads: dict[tuple[int, int], bytes] = {}
-        self._new_names = False
+        self._n_new = 0  # names that the parts do not have yet
         self._numbers: dict[tuple[Any, ...], int] = {}  # of ids that are no 32-bit numbers, ours
         self._free = _NO_ID
 
@@ -53,7 +53,7 @@ class Who:
         if (name := self._called(who.tid)) and (pid, tid) not in self._threads:
             self._threads[pid, tid] = b"thread " + name
         lib.fp_trace_is(ffi.addressof(who), self._model.thread(pid, tid, self._input))
-        self._new_names = True
+        self._n_new += 1
 
     def note(self, who: Any, text: Any) -> None:
         """Take the name that an event of metadata gives."""
@@ -65,13 +65,14 @@ class Who:
             really = self._called(who.tid)
             self._threads[pid, tid] = name + (b" (%s)" % really if really else b"")
         who.noted = 1
-        self._new_names = True
+        self._n_new += 1
 
-    def say(self, parts: Iterable[Part]) -> None:
-        """Put the names that are new into the parts."""
-        if not self._new_names:
+    def say(self, parts: Iterable[Part], *, at_end: bool = False) -> None:
+        """Put the names into the parts, if many are new or these are all: a list of all of them for each that comes
+        would take time that is quadratic in their number."""
+        if not self._n_new or (not at_end and self._n_new < (len(self._processes) + len(self._threads)) // 2):
             return
-        self._new_names = False
+        self._n_new = 0
         for part in parts:
             if self._processes:
                 part.extra["process_names"] = [*self._processes.items()]

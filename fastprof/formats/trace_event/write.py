@@ -44,7 +44,10 @@ class TraceEventWriter(Writer):
             if self.first_time is not None:
                 lib.fp_trace_write_first(w, self.first_time)
         w.row = 0
-        while self._status(lib.fp_trace_write_put(w, batch.c, self.out, self._err)) == lib.FP_ASK:
+        while status := self._status(lib.fp_trace_write_put(w, batch.c, self.out, self._err)):
+            if status == lib.FP_FULL:
+                self.drain()
+                continue
             who = self._threads.who(w.asked, part)
             self._seen.append((w.asked, who, part))
             lib.fp_trace_thread(w, w.asked, who.pid, who.tid)

@@ -21,6 +21,7 @@ from types import TracebackType
 
 from fastprof.core.errors import FastprofError
 from fastprof.verbs.batch.jobs import Job, Record, convert_one, crashed
+from fastprof.verbs.batch.worker import IGNORED
 
 _BEGIN = """\
 import sys
@@ -40,7 +41,12 @@ class _Worker:
 
     def __init__(self, function: str, timeout: float | None, flags: bool) -> None:
         command = [sys.executable, "-c", _BEGIN, function, str(os.getpid()), str(flags), *sys.path]
-        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0)
+        # an interrupt meant for this process waits until the new one says what it ignores (worker.py)
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, IGNORED)
+        try:
+            self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0)
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
         assert self.process.stdin and self.process.stdout
         self._jobs, self.records = self.process.stdin, self.process.stdout
         self._timeout = timeout

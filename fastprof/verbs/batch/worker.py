@@ -8,6 +8,8 @@ import signal
 import sys
 from importlib import import_module
 
+# A terminal sends them to all processes; the parent ends this one.
+IGNORED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _PR_SET_PDEATHSIG = 1  # linux/prctl.h
 
 
@@ -29,8 +31,9 @@ def main(function: str, parent: int) -> None:
 
 def begin(parent: int) -> None:
     """A process that lives as long as `parent`, which began it and ends it."""
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, signal.SIG_IGN)  # a terminal sends them to all processes
+    for number in IGNORED:
+        signal.signal(number, signal.SIG_IGN)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, IGNORED)
     # the end of standard input ends a worker that waits; this one ends it in the middle of a file
     if sys.platform == "linux":
         import ctypes

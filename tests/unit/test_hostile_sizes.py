@@ -1,0 +1,95 @@
+"""Small inputs that ask for much: memory and time stay those of what is read and written."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import fastprof
+from fastprof.core import room, source
+from fastprof.core.errors import FastprofError
+from fastprof.core.model import Model, Part
+from fastprof.formats.trace_event.who import Who
+from tests.support.peak import peak
+
+DEEP = 15_000
+EVENTED = (
+    '{{"$schema":"https://www.speedscope.app/file-format-schema.json","shared":{{"frames":[{{"name":"{name}"}}]}},'
+    '"profiles":[{{"type":"evented","name":"p","unit":"none","startValue":0,"endValue":1,"events":[{events}]}}]}}'
+)
+
+
+@pytest.mark.parametrize("suffix", [".pb", ".folded"])
+def test_rows_are_written_one_by_one_if_they_are_large(suffix: str, tmp_path: Path) -> None:
+    """Each of 15,000 stacks has one frame more: a batch took 60 MB of pprof."""
+    path = tmp_path / "deep.speedscope.json"
+    events = ",".join(f'{{"type":"O","frame":0,"at":{i}}}' for i in range(DEEP))
+    path.write_text(EVENTED.format(name="a", events=events))
+    out = tmp_path / f"out{suffix}"
+    assert peak("convert", "-q", str(path), "-o", str(out)) < 48 << 20
+    assert out.stat().st_size > 100_000_000
+
+
+def test_long_names_that_each_row_repeats(tmp_path: Path) -> None:
+    path, out = tmp_path / "long.speedscope.json", tmp_path / "out.trace.json"
+    events = ",".join(f'{{"type":"{"OC"[i % 2]}","frame":0,"at":{i}}}' for i in range(400))
+    path.write_text(EVENTED.format(name="a" * 500_000, events=events))
+    assert peak("convert", "-q", str(path), "-o", str(out)) < 48 << 20
+    assert out.stat().st_size > 100_000_000
+
+
+@pytest.mark.parametrize("to", ["pprof", "folded"])
+def test_stacks_drained_in_the_middle_of_a_batch_are_whole(to: str, tmp_path: Path) -> None:
+    lines = [f"{'main;' * 60}f{i} {i + 1}" for i in range(9_000)]
+    (tmp_path / "in").write_text("\n".join(lines) + "\n")
+    fastprof.convert(tmp_path / "in", tmp_path / "out", to=to, from_="folded")
+    fastprof.convert(tmp_path / "out", tmp_path / "again", to="folded", from_=to)
+    assert sorted((tmp_path / "again").read_text().splitlines()) == sorted(lines)
+
+
+@pytest.mark.parametrize("to", ["trace-event", "perfetto"])
+def test_calls_drained_in_the_middle_of_a_batch_are_whole(to: str, tmp_path: Path) -> None:
+    events = ",".join(f'{{"type":"{t}","frame":0,"at":{i}}}' for i in range(9_000) for t in "OC")
+    (tmp_path / "in").write_text(EVENTED.format(name="long" * 30, events=events))
+    report = fastprof.convert(tmp_path / "in", tmp_path / "out", to=to, from_="speedscope")
+    data = (tmp_path / "out").read_bytes()
+    if to == "perfetto":
+        assert report.rows["calls written"] == 9_000 and data.count(b"long" * 30) == 1
+    else:
+        assert data.count(b'"ph":"B"') == data.count(b'"ph":"E"') == 9_000
+        assert len(json.loads(data)["traceEvents"]) > 18_000
+
+
+def test_a_line_that_needs_more_memory_than_is_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """0.2 MB of gzip are a line of 200 MB: the window grew with it until the system ended the process."""
+    path = tmp_path / "blanks.callgrind.gz"
+    path.write_bytes(gzip.compress(b"version: 1\nevents: Ir\nfn=f\n1 1\n#" + b" " * (8 << 20) + b"\n"))
+    assert fastprof.info(path).facts["records"] == 1
+    monkeypatch.setattr(source, "_LARGE", 1 << 20)
+    monkeypatch.setattr(room, "available", lambda: 3 << 20)
+    with pytest.raises(FastprofError, match=r"gz: at byte \d+: a line or record is longer than 2 MiB, and only 3 MiB"):
+        fastprof.convert(path, tmp_path / "out.pb")
+    assert [*tmp_path.iterdir()] == [path]
+
+
+def test_names_of_many_threads_are_not_listed_again_for_each(monkeypatch: pytest.MonkeyPatch) -> None:
+    listed: list[int] = []
+
+    class Watched(dict[Any, Any]):
+        def __setitem__(self, key: Any, value: Any) -> None:
+            listed.append(len(value))
+            super().__setitem__(key, value)
+
+    who, part = Who(Model()), Part()
+    part.extra = Watched()
+    for k in range(2_000):
+        who._processes[k] = b"p"
+        who._n_new += 1
+        who.say([part])
+    who.say([part], at_end=True)
+    assert len(part.extra["process_names"]) == 2_000
+    assert sum(listed) < 20 * 2_000
