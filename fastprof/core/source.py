@@ -261,15 +261,17 @@ class Source:
         room = len(view) - tail
         if self._end is not None:
             room = min(room, self._end - self._at)
-        got = 0
-        # one read a refill, but never none: an empty read means the end
-        while room and not got:
-            got = self._filled(view[tail : tail + room])
-            if not got:
+        # One read a refill, but never none: an empty read means the end.  Behind a long tail as much as that has: a
+        # decoder looks at all of it again, and if each time so much is new, that is linear in the length of a record.
+        least, got = min(room, tail if tail >= WINDOW else 1), 0
+        while got < least:
+            n = self._filled(view[tail + got : tail + room])
+            if not n:
                 self._check_end()
                 self._end = self._at
                 break
-        self._at += got
+            got += n
+            self._at += n
         self.bytes_read += got
         in_.n = tail + got
         in_.eof = self._end is not None and self._at >= self._end
