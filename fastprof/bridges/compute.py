@@ -57,7 +57,7 @@ def formulas_of(part: Part, report: Report) -> Formulas:
     inherited: list[ValueType] = part.extra.get("inherited", [])
     formulas = Formulas([t.name for t in part.value_types], {t.name: t.formula for t in inherited if t.formula})
     for name, problem in formulas.problems.items():
-        report.warn(f"inherited event {name} cannot be computed: {problem}")
+        report.warn(f"inherited event {name:.80} cannot be computed: {problem}")
     return formulas
 
 

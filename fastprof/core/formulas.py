@@ -18,6 +18,8 @@ from collections.abc import Mapping, Sequence
 _TERM = re.compile(r"\s*+([+-]?)\s*+(\d*+)\s*+\*?\s*+([A-Za-z_]\w*+)\s*+", re.ASCII)
 _LARGEST = (1 << 63) - 1
 _DEEPEST = 64  # events nested in events
+_MOST = 1024  # inherited events that are computed: each has a factor for each event
+_SHOWN = 80  # characters of a name in a message, which stands in those of all events that need it
 
 
 def parse(formula: str) -> list[tuple[int, str]]:
@@ -49,10 +51,14 @@ class Formulas:
     def __init__(self, events: Sequence[str], inherited: Mapping[str, str]) -> None:
         self.factors: dict[str, list[int]] = {}
         self.problems: dict[str, str] = {}
+        self._causes: dict[str, str] = {}  # of each: not why it needs others, but what is wrong with the last of them
         self._events = events
         self._inherited = inherited
         for name in inherited:
-            self._resolve(name, ())
+            if len(self.factors) < _MOST:
+                self._resolve(name, ())
+            elif name not in self.factors:
+                self.problems.setdefault(name, f"{_MOST:,} others are computed already")
 
     def _resolve(self, name: str, path: tuple[str, ...]) -> list[int]:
         """The factors of an event, or [] if it cannot be computed.  `path`: the events whose formulas led to it."""
@@ -65,7 +71,7 @@ class Formulas:
         try:
             self.factors[name] = self._sum(name, path)
         except ValueError as error:
-            self.problems[name] = str(error)
+            self.problems[name], self._causes[name] = error.args[0], error.args[-1]
             return []
         return self.factors[name]
 
@@ -75,12 +81,12 @@ class Formulas:
         total = [0] * len(self._events)
         for factor, part in parse(self._inherited[name]):
             if part == name or part in path:
-                raise ValueError(f"its formula leads back to {part}")
+                raise ValueError(f"its formula leads back to {part:.{_SHOWN}}")
             if part not in self._events and part not in self._inherited:
-                raise ValueError(f"its formula needs {part}, which the profile does not have")
+                raise ValueError(f"its formula needs {part:.{_SHOWN}}, which the profile does not have")
             factors = self._resolve(part, (*path, name))
             if part in self.problems:
-                raise ValueError(f"its formula needs {part}, but {self.problems[part]}")
+                raise ValueError(f"its formula needs {part:.{_SHOWN}}, but {self._causes[part]}", self._causes[part])
             total = [a + factor * b for a, b in zip(total, factors, strict=True)]
         if any(abs(factor) > _LARGEST for factor in total):
             raise ValueError("a factor is beyond 2^63-1")

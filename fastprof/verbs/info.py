@@ -126,4 +126,4 @@ def _add_inherited(report: Report, model: Model) -> None:
     if formulas.factors:
         report.facts["totals of inherited events"] = formulas.values(list(totals.values()))
     for name, problem in formulas.problems.items():
-        report.warn(f"inherited event {name} cannot be computed: {problem}")
+        report.warn(f"inherited event {name:.80} cannot be computed: {problem}")
