@@ -281,7 +281,7 @@ def _is_done(job: Job, record: Record, outdir: str, retry_errors: bool) -> bool:
     try:
         outputs = record.get("files") or [record]
         return all(os.path.getsize(os.path.join(outdir, one["output"])) == one["bytes"] for one in outputs)
-    except OSError:
+    except (OSError, KeyError, TypeError, ValueError):  # gone, or what is said of it was not written by us
         return False
 
 

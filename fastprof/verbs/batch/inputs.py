@@ -175,7 +175,7 @@ def read_plan(path: str) -> list[File]:
     for number, line in enumerate(lines, 1):
         try:
             entry = json.loads(line)
-        except ValueError:
+        except (ValueError, RecursionError):
             entry = None
         if number == 1:
             if not isinstance(entry, dict) or entry.get("plan") != 1 or not isinstance(entry.get("files"), int):

@@ -13,6 +13,7 @@ all of them are synchronized together, once a second, or when 256 outputs wait f
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import json
 import os
@@ -23,9 +24,10 @@ from types import TracebackType
 
 from fastprof.core._typing import Any
 from fastprof.core.errors import FastprofError
-from fastprof.verbs.batch.jobs import Record
+from fastprof.verbs.batch.jobs import CRASHED, ERROR, Record
 
 FOLDER = ".fastprof"  # hidden: a folder of outputs may be an input of another conversion
+_FAILED = (ERROR, CRASHED)
 _SECONDS, _OUTPUTS = 1.0, 256
 
 
@@ -68,7 +70,8 @@ class Manifest:
 
     def _check(self) -> None:
         if self._error is not None:
-            raise FastprofError(f"{self.path}: {self._error}")
+            why = self._error.strerror if isinstance(self._error, OSError) else None
+            raise FastprofError(f"{self.path}: {why or self._error}")
 
     def _run(self) -> None:
         try:
@@ -88,7 +91,7 @@ class Manifest:
     def _write(self, line: dict[str, Any]) -> None:
         data = json.dumps(line, default=str).encode() + b"\n"
         if os.write(self._fd, data) != len(data):
-            raise OSError(f"{self.path}: only a part of a line could be written")
+            raise OSError(errno.ENOSPC, "only a part of a line could be written")
 
     def __enter__(self) -> Manifest:
         return self
@@ -158,13 +161,29 @@ def lines(path: str) -> Iterator[dict[str, Any]]:
                     return
                 try:
                     found = json.loads(line)
-                except ValueError as error:
+                except (ValueError, RecursionError) as error:
                     raise FastprofError(f"{path}: line {number}: {error}, expected JSON") from None
-                if not isinstance(found, dict) or not ("run" in found or {"output", "status", "time"} <= found.keys()):
+                if not _is_line(found):
                     raise FastprofError(f"{path}: line {number}: neither a run nor a record of a file")
                 yield found
     except OSError as error:
         raise FastprofError(f"{path}: {error.strerror}") from None
+
+
+def _is_line(found: Any) -> bool:
+    """Whether what is looked at of a line is there, and is what it should be."""
+    if not isinstance(found, dict):
+        return False
+    run = found.get("run")
+    if "run" in found:
+        return isinstance(run, dict) and all(type(run.get(key)) is int for key in ("files", "earlier", "todo"))
+    kinds = {"output": str, "status": str, "time": (int, float)}
+    if not all(isinstance(found.get(key), kind) for key, kind in kinds.items()):
+        return False
+    may = {"bytes": int, "cpu_seconds": (int, float), "files": list, "counts": dict, "warnings": list, "error": dict}
+    if not all(isinstance(found[key], kind) for key, kind in may.items() if key in found):
+        return False
+    return found["status"] not in _FAILED or isinstance(found.get("error", {}).get("message"), str)
 
 
 def records_by_output(paths: list[str]) -> dict[str, Record]:

@@ -219,7 +219,7 @@ class _Tree:
             try:
                 with open(_record_of(job), "rb") as file:
                     record = json.load(file)
-            except (OSError, ValueError):
+            except (OSError, ValueError, RecursionError):
                 record = None
             if record and _is_whole(job["output"]):
                 self._take(record)

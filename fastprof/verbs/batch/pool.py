@@ -132,7 +132,10 @@ class Pool:
         return any(worker.job is not None for worker in self._workers)
 
     def _begin(self) -> _Worker:
-        worker = _Worker(self._function, self._timeout, self._flags)
+        try:
+            worker = _Worker(self._function, self._timeout, self._flags)
+        except OSError as error:  # no more files, or processes
+            raise FastprofError(f"a worker could not begin: {error.strerror}") from None
         self._workers.append(worker)
         self._selector.register(worker.records, selectors.EVENT_READ, worker)
         return worker
