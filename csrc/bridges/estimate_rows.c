@@ -73,7 +73,10 @@ static int divide(const struct fp_estimate *e, struct fp_estimate_rows *r) {
         double sum = 0;
         uint64_t from = 0;
         for (uint32_t id = f->first[function]; id != FP_NO_ID; id = f->contexts[id].next) {
-            if (fp_array_room(&ranked, &cap, (uint64_t)n + 1, sizeof *ranked)) return FP_E_NOMEM;
+            if (fp_array_room(&ranked, &cap, (uint64_t)n + 1, sizeof *ranked)) {
+                free(ranked);
+                return FP_E_NOMEM;
+            }
             ranked[n++] = (struct ranked){f->contexts[id].share, id};
         }
         if (n > 1) qsort(ranked, n, sizeof *ranked, largest_first);
@@ -119,7 +122,10 @@ static int fold_places(struct fp_estimate *e) {
     for (uint32_t function = 0; function < e->flow->n_functions; function++) {
         const uint32_t first = e->flow->own_start[function], n = e->rows->own_end[function] - first;
         if (n < 2) continue;
-        if (fp_array_room(&ranked, &cap, n, sizeof *ranked)) return FP_E_NOMEM;
+        if (fp_array_room(&ranked, &cap, n, sizeof *ranked)) {
+            free(ranked);
+            return FP_E_NOMEM;
+        }
         double share = 0;
         for (uint32_t i = 0; i < n; i++) {
             ranked[i] = (struct ranked){own_share(e, first + i), i};
@@ -145,7 +151,10 @@ static int take_names(struct fp_estimate *e, uint64_t n, uint64_t most) {
         double share = 0;
         for (uint32_t i = e->flow->own_start[function]; i < r->own_end[function]; i++) share += own_share(e, i);
         if (e->flow->own_start[function] == r->own_end[function] || share >= e->prune) continue;
-        if (fp_array_room(&ranked, &cap, (uint64_t)n_ranked + 1, sizeof *ranked)) return FP_E_NOMEM;
+        if (fp_array_room(&ranked, &cap, (uint64_t)n_ranked + 1, sizeof *ranked)) {
+            free(ranked);
+            return FP_E_NOMEM;
+        }
         ranked[n_ranked++] = (struct ranked){share, function};
     }
     if (n_ranked) qsort(ranked, n_ranked, sizeof *ranked, largest_first);

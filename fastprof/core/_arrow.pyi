@@ -10,4 +10,5 @@ def stream(
     items: Iterable[tuple[object, int, list[Column]]],
     empty: list[Column],
     metadata: Callable[[], Metadata] | None = None,
+    failed: Callable[[BaseException], object] | None = None,
 ) -> object: ...

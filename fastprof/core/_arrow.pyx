@@ -8,6 +8,7 @@ reference to its owner, so the memory outlives whoever lent it.
 from cpython.bytes cimport PyBytes_AS_STRING
 from cpython.pycapsule cimport PyCapsule_GetPointer, PyCapsule_New
 from cpython.ref cimport Py_DECREF, Py_INCREF, PyObject
+from libc.errno cimport EIO, ENOMEM
 from libc.stdint cimport int64_t, uintptr_t
 from libc.stdlib cimport calloc, free
 from libc.string cimport memset
@@ -75,7 +76,6 @@ cdef void *claim(size_t nbytes) except NULL:
 
 
 cdef enum:
-    EIO = 5
     NULLABLE = 2  # a flag of a schema
 
 
@@ -211,7 +211,7 @@ def schema(list columns, dict metadata=None):
     cdef ArrowSchema *s = <ArrowSchema *>claim(sizeof(ArrowSchema))
     try:
         fill_schema(s, columns, metadata)
-    except MemoryError:
+    except BaseException:
         free(s)
         raise
     return PyCapsule_New(s, "arrow_schema", drop_schema)
@@ -222,7 +222,7 @@ def array(object owner, Py_ssize_t length, list columns):
     cdef ArrowArray *a = <ArrowArray *>claim(sizeof(ArrowArray))
     try:
         fill_array(a, owner, length, columns)
-    except MemoryError:
+    except BaseException:
         free(a)
         raise
     return PyCapsule_New(a, "arrow_array", drop_array)
@@ -237,13 +237,15 @@ cdef class _Stream:
     cdef object first
     cdef list columns
     cdef object metadata
+    cdef object failed
     cdef bytes error
 
-    def __init__(self, items, empty, metadata):
+    def __init__(self, items, empty, metadata, failed):
         self.items = iter(items)
         self.first = None
         self.columns = empty
         self.metadata = metadata
+        self.failed = failed
         self.error = b""
         self.started = False
 
@@ -274,14 +276,19 @@ cdef class _Stream:
             raise ValueError("the profile's parts have different columns, which one Arrow stream cannot")
         return fill_array(out, owner, length, columns)
 
+    cdef int fail(self, error) noexcept:
+        self.error = str(error).encode("utf-8", "backslashreplace")
+        if self.failed is not None:
+            self.failed(error)
+        return ENOMEM if isinstance(error, MemoryError) else EIO
+
 
 cdef int stream_schema(ArrowArrayStream *s, ArrowSchema *out) noexcept with gil:
     cdef _Stream state = <_Stream>s.private_data
     try:
         return state.schema(out)
     except BaseException as error:
-        state.error = str(error).encode()
-        return EIO
+        return state.fail(error)
 
 
 cdef int stream_next(ArrowArrayStream *s, ArrowArray *out) noexcept with gil:
@@ -289,8 +296,7 @@ cdef int stream_next(ArrowArrayStream *s, ArrowArray *out) noexcept with gil:
     try:
         return state.next(out)
     except BaseException as error:
-        state.error = str(error).encode()
-        return EIO
+        return state.fail(error)
 
 
 cdef const char *stream_error(ArrowArrayStream *s) noexcept with gil:
@@ -302,10 +308,11 @@ cdef void release_stream(ArrowArrayStream *s) noexcept with gil:
     s.release = NULL
 
 
-def stream(items, list empty, metadata=None):
+def stream(items, list empty, metadata=None, failed=None):
     """A capsule "arrow_array_stream" of `items`, each (owner, length, columns); `empty`: the columns if there is none.
-    `metadata` is called for the schema's, when the first item is there."""
-    state = _Stream(items, empty, metadata)
+    `metadata` is called for the schema's, when the first item is there.  `failed` is called with an exception that ends
+    the stream: consumers know of its text at most."""
+    state = _Stream(items, empty, metadata, failed)
     cdef ArrowArrayStream *s = <ArrowArrayStream *>claim(sizeof(ArrowArrayStream))
     Py_INCREF(state)
     s.private_data = <PyObject *>state

@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import errno
+import gc
 import json
 import os
 import shutil
@@ -27,8 +28,9 @@ from tests.contract.dump import files
 from tests.support.conversions import WRITERS, format_of
 from tests.support.paths import CORPUS
 
-READ, WRITE, OPEN, SYNC, NAME = 1, 2, 4, 8, 16
+READ, WRITE, OPEN, SYNC, NAME, MEMORY = 1, 2, 4, 8, 16, 32
 CALLBACK = ctypes.CFUNCTYPE(None)
+LIBRARIES = Path(fastprof.__file__).parent
 SOURCES = ("xray/good/fdr5-pool-clang19.xray", "callgrind/good/xdebug.callgrind", "gperftools/good/64be.prof")
 
 
@@ -46,7 +48,7 @@ class Fault(NamedTuple):
 class Shim:
     def __init__(self, path: str) -> None:
         self._lib = ctypes.CDLL(path)
-        self._lib.shim_end.restype = ctypes.c_long
+        self._lib.shim_end.restype = self._lib.shim_blocks.restype = ctypes.c_long
         self._lib.shim_set.argtypes = [
             ctypes.c_char_p,
             ctypes.c_uint,
@@ -57,6 +59,11 @@ class Shim:
             CALLBACK,
         ]
         self.seen = 0  # calls below the path, while it was set
+
+    @property
+    def blocks(self) -> int:
+        """That libraries below the path have allocated and not freed, while it is set."""
+        return int(self._lib.shim_blocks())
 
     @contextlib.contextmanager
     def set(self, below: Path, fault: Fault) -> Iterator[None]:
@@ -294,6 +301,63 @@ def adding(faults: Faults, _: str) -> None:
                 empty.unlink(missing_ok=True)
 
 
+def starving(faults: Faults, what: str, action: Callable[[], object], out: Path) -> None:
+    """Of the libraries' allocations the first fails, then the second ... until one is beyond the last.
+
+    Nothing may crash, or be kept that is not used any more; and what goes well has the same output.
+    """
+
+    def done() -> tuple[str, bytes | None]:
+        """The error, without its traceback, which keeps what there was; and the output."""
+        error = ""
+        try:
+            action()
+        except Exception as e:
+            error = f"{type(e).__name__}: {e}"
+        gc.collect()
+        data = out.read_bytes() if out.exists() else None
+        out.unlink(missing_ok=True)
+        return error, data
+
+    want = done()
+    nth = 0
+    while not nth or faults.shim.seen >= nth:
+        nth += 1
+        faults.made += 1
+        with faults.shim.set(LIBRARIES, Fault(MEMORY, nth, error=errno.ENOMEM)):
+            error, data = done()
+            blocks = faults.shim.blocks
+        problems = {
+            "": error and not error.startswith("MemoryError: "),
+            "an output": error and data is not None,
+            "another output": not error and (error, data) != want,
+            f"{blocks} blocks are kept": blocks,
+            "temporary files": [*faults.tmp.iterdir()],
+        }
+        for problem, is_one in problems.items():
+            if is_one:
+                faults.wrong.append(f"{what}, allocation {nth}: {problem} {error}")
+
+
+def starved_reading(faults: Faults, file: str) -> None:
+    path, out = faults.given(file), faults.out / "out"
+    starving(faults, file, lambda: fastprof.convert(path, out, from_=format_of(file), to="archive"), out)
+
+
+def starved_writing(faults: Faults, to: str) -> None:
+    for file in SOURCES:
+        path, out = faults.given(file), faults.out / "out"
+
+        def action(path: Path = path, out: Path = out, from_: str = format_of(file)) -> None:
+            fastprof.convert(path, out, from_=from_, to=to)
+
+        try:
+            action()
+        except FastprofError:
+            continue  # there is no way from this view to that format
+        starving(faults, f"{file} to {to}", action, out)
+
+
 def _typical() -> Iterator[str]:
     """A file of each format that is neither tiny nor slow."""
     for format_ in dict.fromkeys(map(format_of, files("good"))):
@@ -307,6 +371,8 @@ PLANS: dict[str, tuple[Callable[[Faults, str], None], str]] = {
     **{f"writing {to}": (writing, to) for to in WRITERS},
     **{f"reading {kind}": (compressed, kind) for kind in (".gz", ".zst", ".xz", ".bz2")},
     "adding": (adding, ""),
+    **{f"reading {format_of(file)} without memory": (starved_reading, file) for file in _typical()},
+    **{f"writing {to} without memory": (starved_writing, to) for to in WRITERS},
 }
 
 

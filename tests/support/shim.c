@@ -1,4 +1,5 @@
-// Stands between a process and libc (LD_PRELOAD) and makes calls on files below one path fail.
+// Stands between a process and libc (LD_PRELOAD) and makes calls on files below one path fail, or the allocations of
+// libraries below it.
 // tests/support/faults.py sets it by shim_set.
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -6,18 +7,21 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <stdarg.h>
+#include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/types.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
-enum { READ = 1, WRITE = 2, OPEN = 4, SYNC = 8, NAME = 16 };
+enum { READ = 1, WRITE = 2, OPEN = 4, SYNC = 8, NAME = 16, MEMORY = 32 };
 
 static struct {
     char below[PATH_MAX];  // files whose path begins so
     unsigned calls;        // which calls, of the above
-    long nth;              // the nth of these calls and those after it fail; 0: none
+    long nth;              // the nth of these calls and those after it fail, of allocations only the nth; 0: none
     long every;            // or each one whose number this divides
     int error;             // with this; 0: they do not fail, but `meanwhile` is called before the nth
     size_t most;           // bytes that are read or written at a time; 0: any
@@ -25,13 +29,29 @@ static struct {
     long seen;
 } shim;
 
+enum { MOST_BLOCKS = 1 << 16 };
+
+// What the libraries have allocated since `shim_set`, found by its address; a place is not given back.
+static struct {
+    const void *p;
+    int live;
+} blocks[MOST_BLOCKS];
+
 void shim_set(const char *below, unsigned calls, long nth, long every, int error, size_t most,
               void (*meanwhile)(void)) {
     shim.calls = 0;
     snprintf(shim.below, sizeof shim.below, "%s", below);
     shim.nth = nth, shim.every = every, shim.error = error, shim.most = most, shim.meanwhile = meanwhile;
     shim.seen = 0;
+    if (calls & MEMORY) memset(blocks, 0, sizeof blocks);
     shim.calls = calls;
+}
+
+// Blocks that were not freed.
+long shim_blocks(void) {
+    long n = 0;
+    for (long i = 0; i < MOST_BLOCKS; i++) n += blocks[i].live;
+    return n;
 }
 
 // How many calls there were; no more are touched.
@@ -127,4 +147,74 @@ int rename(const char *from, const char *to) {
 int linkat(int from, const char *old, int to, const char *name, int flags) {
     REAL(int, "linkat", int, const char *, int, const char *, int)
     return fails_at(NAME, to, NULL) ? -1 : real(from, old, to, name, flags);
+}
+
+// Allocations are told by who asks for them: a library below the path.  Whoever frees them, it is their end.
+
+static int is_ours(const void *caller) {
+    Dl_info info;
+    return (shim.calls & MEMORY) && dladdr(caller, &info) && info.dli_fname &&
+           !strncmp(info.dli_fname, shim.below, strlen(shim.below));
+}
+
+static int lacks(void) {
+    if (++shim.seen != shim.nth) return 0;
+    errno = shim.error;
+    return 1;
+}
+
+static void set_live(const void *p, int live) {
+    size_t i = (uintptr_t)p / 16 % MOST_BLOCKS;
+    for (long tried = 0; blocks[i].p && blocks[i].p != p; i = (i + 1) % MOST_BLOCKS)
+        if (++tried == MOST_BLOCKS) abort();
+    if (!p || (!live && !blocks[i].p)) return;
+    blocks[i].p = p;
+    blocks[i].live = live;
+}
+
+#define OURS is_ours(__builtin_return_address(0))
+
+void *malloc(size_t n) {
+    REAL(void *, "malloc", size_t)
+    if (!OURS) return real(n);
+    void *p = lacks() ? NULL : real(n);
+    set_live(p, 1);
+    return p;
+}
+
+void *calloc(size_t n, size_t width) {
+    REAL(void *, "calloc", size_t, size_t)
+    if (!OURS) return real(n, width);
+    void *p = lacks() ? NULL : real(n, width);
+    set_live(p, 1);
+    return p;
+}
+
+void *realloc(void *had, size_t n) {
+    REAL(void *, "realloc", void *, size_t)
+    if (!OURS) return real(had, n);
+    void *p = lacks() ? NULL : real(had, n);
+    if (p) set_live(had, 0);
+    set_live(p, 1);
+    return p;
+}
+
+void free(void *p) {
+    REAL(void, "free", void *)
+    if (shim.calls & MEMORY) set_live(p, 0);
+    real(p);
+}
+
+void *mmap(void *at, size_t n, int access, int flags, int fd, off_t offset) {
+    REAL(void *, "mmap", void *, size_t, int, int, int, off_t)
+    return OURS && lacks() ? MAP_FAILED : real(at, n, access, flags, fd, offset);
+}
+
+void *mremap(void *had, size_t n, size_t need, int flags, ...) {
+    REAL(void *, "mremap", void *, size_t, size_t, int, ...)
+    va_list more;
+    va_start(more, flags);
+    void *to = flags & MREMAP_FIXED ? va_arg(more, void *) : NULL;
+    va_end(more);
+    return OURS && lacks() ? MAP_FAILED : real(had, n, need, flags, to);
 }

@@ -1,4 +1,5 @@
 """Calls of the system that fail, under Source, Sink and the store: an error that names the file, and nothing is left.
+And allocations that fail, under everything that is compiled.
 
 Short reads and writes and EINTR change nothing.  tests/support/faults.py makes them in processes of their own.
 """
@@ -42,5 +43,6 @@ def test_faults_name_the_file_and_leave_nothing(plan: str, shim: Path, tmp_path:
 
 def test_every_format_has_its_faults() -> None:
     known = formats.formats()
-    assert {f"writing {f.name}" for f in known if f.writer} <= PLANS.keys()
-    assert {f"reading {f.name}" for f in known if f.reader} <= PLANS.keys()
+    for of in "", " without memory":
+        assert {f"writing {f.name}{of}" for f in known if f.writer} <= PLANS.keys()
+        assert {f"reading {f.name}{of}" for f in known if f.reader} <= PLANS.keys()

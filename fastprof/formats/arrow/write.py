@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 from fastprof.core._typing import Any
 from fastprof.core.engine import Writer
@@ -36,7 +36,7 @@ class _TableWriter(Writer):
         first = next(rows)  # there is always one
         self._name = first.metadata[b"table"].decode()
         try:
-            self._write(_Stream(self._counted(first, rows), first), _File(self))
+            self._write(_Stream(self._counted(first, rows), first, self._fail), _File(self))
         except BaseException:  # a panic of Rust is no Exception
             if self._failed is not None:
                 raise self._failed from None
@@ -46,16 +46,15 @@ class _TableWriter(Writer):
         raise NotImplementedError
 
     def _counted(self, first: Any, rows: Iterator[Any]) -> Iterator[tuple[object, int, list[Any]]]:
-        try:
-            batch = first
-            while batch is not None:
-                self.written += len(batch)
-                yield batch.c, len(batch), batch.columns
-                self.model.check_memory()
-                batch = next(rows, None)
-        except BaseException as error:
-            self._failed = error
-            raise
+        batch = first
+        while batch is not None:
+            self.written += len(batch)
+            yield batch.c, len(batch), batch.columns
+            self.model.check_memory()
+            batch = next(rows, None)
+
+    def _fail(self, error: BaseException) -> None:
+        self._failed = error
 
     def end(self) -> None:
         self.report.rows[f"rows of {self._name}"] += self.written
@@ -80,13 +79,15 @@ class ArrowWriter(_TableWriter):
 class _Stream:
     """For arro3: rows that can be taken once."""
 
-    def __init__(self, items: Iterator[tuple[object, int, list[Any]]], first: Any) -> None:
-        self._items, self._first = items, first
+    def __init__(
+        self, items: Iterator[tuple[object, int, list[Any]]], first: Any, fail: Callable[[BaseException], None]
+    ) -> None:
+        self._items, self._first, self._fail = items, first, fail
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
         from fastprof.core import _arrow
 
-        return _arrow.stream(self._items, self._first.columns, lambda: self._first.metadata)
+        return _arrow.stream(self._items, self._first.columns, lambda: self._first.metadata, self._fail)
 
 
 class _File:
@@ -99,7 +100,7 @@ class _File:
         try:
             self._writer.sink.write(data)
         except BaseException as error:
-            self._writer._failed = error
+            self._writer._fail(error)
             raise
         return len(data)
 
