@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import sys
+from contextlib import suppress
 
 from fastprof.core._typing import IO, TYPE_CHECKING, Any
 from fastprof.core.errors import FastprofError, FileError, UsageError
@@ -241,10 +242,16 @@ class Sink:
                 return
             if self._durable:
                 os.fsync(self._raw.fileno())
-            if self._temporary is None and not self._linked(self._target):
+            linked = self._temporary is None and self._linked(self._target)
+            if self._temporary is None and not linked:
                 self._temporary = _temporary_name(self._target)  # before it is there: an interrupt may come in between
                 _link(self._raw.fileno(), self._temporary)
-            self._raw.close()
+            try:
+                self._raw.close()
+            except OSError:
+                if linked:
+                    os.unlink(self._target)
+                raise
             if self._temporary is not None:
                 os.replace(self._temporary, self._target)
             self._target = self._temporary = None
@@ -277,14 +284,13 @@ class Sink:
             self._raw.close()
             self._raw, self._real = self._real, None
         if self._is_mine:
-            self._raw.close()
+            with suppress(OSError):  # nothing is kept of it
+                self._raw.close()
         self._target = None
         self._unlink()
 
     def _unlink(self) -> None:
         if self._temporary is not None:
-            from contextlib import suppress
-
             with suppress(FileNotFoundError):
                 os.unlink(self._temporary)
             self._temporary = None
@@ -315,4 +321,5 @@ def _link(fd: int, name: str) -> None:
     try:
         os.link(f"/proc/self/fd/{fd}", os.path.basename(name), dst_dir_fd=folder, follow_symlinks=True)
     finally:
-        os.close(folder)
+        with suppress(OSError):  # of what is only read
+            os.close(folder)

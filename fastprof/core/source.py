@@ -6,6 +6,7 @@ import os
 import stat
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from functools import partial
 from operator import index
 
@@ -439,7 +440,8 @@ class Source:
             self._closed()
         self._stop()
         if self._mine:
-            self._raw.close()
+            with suppress(OSError):  # what was read, was read
+                self._raw.close()
 
     def _stop(self) -> None:
         if self._ahead is not None:

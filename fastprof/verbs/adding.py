@@ -161,7 +161,10 @@ class Adding:
         self._removed: set[int] = set()
         self._end = archive.end  # of what is whole
         self.changed = False  # by a commit
-        file.truncate(self._end)
+        try:
+            file.truncate(self._end)
+        except OSError as error:
+            raise FastprofError(f"{path}: {error.strerror or error}") from None
 
     def __contains__(self, name: str) -> bool:
         return name in self._numbers
@@ -288,8 +291,13 @@ class Adding:
         try:
             yield
         except BaseException:
-            self._file.truncate(self._end)
+            self._cut(self._end)
             raise
+
+    def _cut(self, end: int) -> None:
+        """Take away what was written behind `end`.  If that fails, it stays as what a killed process leaves does."""
+        with suppress(OSError):
+            self._file.truncate(end)
 
     def _take(self, member: Member) -> None:
         """A member was written behind the others."""
@@ -323,7 +331,7 @@ class Adding:
             self._sink.write(trailer)
             os.fsync(self._file.fileno())
         except BaseException as error:
-            self._file.truncate(old.end)
+            self._cut(old.end)
             if isinstance(error, OSError):
                 raise FastprofError(f"{self._path}: {error.strerror or error}") from None
             raise

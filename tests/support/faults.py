@@ -28,7 +28,7 @@ from tests.contract.dump import files
 from tests.support.conversions import WRITERS, format_of
 from tests.support.paths import CORPUS
 
-READ, WRITE, OPEN, SYNC, NAME, MEMORY = 1, 2, 4, 8, 16, 32
+READ, WRITE, OPEN, SYNC, NAME, MEMORY, CLOSE = 1, 2, 4, 8, 16, 32, 64
 CALLBACK = ctypes.CFUNCTYPE(None)
 LIBRARIES = Path(fastprof.__file__).parent
 SOURCES = ("xray/good/fdr5-pool-clang19.xray", "callgrind/good/xdebug.callgrind", "gperftools/good/64be.prof")
@@ -171,6 +171,7 @@ def reading(faults: Faults, file: str) -> None:
     some = Fault(READ, error=errno.EIO, most=few)
     assert faults.each(f"{file} EIO", faults.inputs, some, action, path, want)
     assert faults.each(f"{file} EMFILE", faults.inputs, Fault(OPEN, error=errno.EMFILE), action, path, want)
+    faults.each(f"{file} is not closed", faults.inputs, Fault(CLOSE, error=errno.EIO), action, path, want)
 
     def shrink() -> None:
         """To what is certainly less than was read: so nothing can follow."""
@@ -232,6 +233,7 @@ def writing(faults: Faults, to: str) -> None:
                 Fault(WRITE, error=errno.ENOSPC, most=few),
                 Fault(OPEN, error=errno.EMFILE),
                 Fault(SYNC, error=errno.EIO),
+                Fault(CLOSE, error=errno.EIO),
                 Fault(NAME, error=errno.EDQUOT),
                 Fault(WRITE | SYNC | NAME | OPEN, most=few, meanwhile=lambda: shutil.rmtree(faults.out)),
             ):

@@ -16,7 +16,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-enum { READ = 1, WRITE = 2, OPEN = 4, SYNC = 8, NAME = 16, MEMORY = 32 };
+enum { READ = 1, WRITE = 2, OPEN = 4, SYNC = 8, NAME = 16, MEMORY = 32, CLOSE = 64 };
 
 static struct {
     char below[PATH_MAX];  // files whose path begins so
@@ -113,6 +113,25 @@ ssize_t write(int fd, const void *from, size_t n) {
 int fsync(int fd) {
     REAL(int, "fsync", int)
     return fails_at(SYNC, fd, NULL) ? -1 : real(fd);
+}
+
+int syncfs(int fd) {
+    REAL(int, "syncfs", int)
+    return fails_at(SYNC, fd, NULL) ? -1 : real(fd);
+}
+
+// It is closed all the same, as the system does it.
+int close(int fd) {
+    REAL(int, "close", int)
+    const int failed = fails_at(CLOSE, fd, NULL), error = errno;
+    const int status = real(fd);
+    if (failed) errno = error;
+    return failed ? -1 : status;
+}
+
+int ftruncate64(int fd, off_t n) {
+    REAL(int, "ftruncate64", int, off_t)
+    return fails_at(WRITE, fd, NULL) ? -1 : real(fd, n);
 }
 
 static int opened(const char *path, int flags, mode_t mode) {

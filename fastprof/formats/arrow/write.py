@@ -38,9 +38,10 @@ class _TableWriter(Writer):
         try:
             self._write(_Stream(self._counted(first, rows), first, self._fail), _File(self))
         except BaseException:  # a panic of Rust is no Exception
-            if self._failed is not None:
-                raise self._failed from None
-            raise
+            if self._failed is None:
+                raise
+        if self._failed is not None:
+            raise self._failed from None
 
     def _write(self, rows: _Stream, file: _File) -> None:
         raise NotImplementedError
@@ -51,7 +52,7 @@ class _TableWriter(Writer):
             self.written += len(batch)
             yield batch.c, len(batch), batch.columns
             self.model.check_memory()
-            batch = next(rows, None)
+            batch = next(rows, None) if self._failed is None else None
 
     def _fail(self, error: BaseException) -> None:
         self._failed = error
@@ -91,17 +92,19 @@ class _Stream:
 
 
 class _File:
-    """The sink, as arro3 wants it.  It only writes forward, but looks whether there is a `seek`."""
+    """The sink, as arro3 wants it.  It only writes forward, but looks whether there is a `seek`.
+
+    An error is kept for `put_all` and not raised: arro3 would print a panic of Rust."""
 
     def __init__(self, writer: _TableWriter) -> None:
         self._writer = writer
 
     def write(self, data: bytes) -> int:
-        try:
-            self._writer.sink.write(data)
-        except BaseException as error:
-            self._writer._fail(error)
-            raise
+        if self._writer._failed is None:
+            try:
+                self._writer.sink.write(data)
+            except BaseException as error:
+                self._writer._fail(error)
         return len(data)
 
     def flush(self) -> None:
