@@ -12,12 +12,14 @@ import tempfile
 from pathlib import Path
 
 from fastprof import formats
-from tests.support.distinct import INPUTS
+from tests.support.distinct import FUNCTIONS, INPUTS, SOURCE
 from tests.support.paths import REPO
 from tests.support.peak import peak
 
 MIB = 1 << 20
 ROWS = {"timeline": 1_500_000, "stacks": 300_000, "labelled": 1_000_000, "graph": 1_500_000}
+TABLES = {"timeline": "spans", "stacks": "samples", "labelled": "samples", "graph": "graph"}
+ADDRESSES = ("stacks", "labelled")
 LIMITS = (8, 32)  # MiB; the latter is the default
 BESIDE = 48  # MiB that a process may take beside the sums: batches, windows, compressed chunks
 
@@ -45,23 +47,33 @@ contexts.""",
 REASONS = {
     "a": (
         """The distinct stacks of the model, some 40 bytes for each context.  Rows and sums refer to them, so they stay.
-Only those of one timeline are forgotten when they are written, if the target allows that (pprof, folded).""",
-        {"stacks": ".*", "timeline": "merge two to pprof"},
+Where only names are written (folded, speedscope) there are those of the names beside those of the addresses.  Only
+the stacks of one timeline are forgotten when they are written, if the target allows that (pprof, folded).""",
+        {"stacks": ".*", "timeline": "(merge two|diff) to pprof"},
     ),
     "b": (
-        """Two sums at a time, each with its limit: that of one input, and that of all inputs.  And what the C library
-keeps of memory that several threads have given back: with `MALLOC_ARENA_MAX=1` it is 100 MiB.""",
-        {"timeline": "merge two to callgrind"},
-    ),
-    "c": (
         """The estimate of stacks knows each place and arc of a graph, and makes up to 2 million contexts (64 MiB) of
 them ([bridges.md](bridges.md#graph-to-stacks)).""",
-        {"graph": "convert to (pprof|folded|speedscope|firefox)|merge two to pprof|report"},
+        {"graph": "convert to (pprof|folded|speedscope|firefox)|(merge two|diff) to pprof|report"},
     ),
-    "d": (
+    "c": (
         """A page has functions with callers and callees: distinct arcs stay in memory, beside the contexts, of which
 the smaller half is cut when they exceed the limit.""",
         {"timeline": "report", "stacks": "report"},
+    ),
+    "d": (
+        """The stack machine, which finds what does not nest in a timeline, sums up calls: with the default limit, and
+there is no option for it.""",
+        {"timeline": "info"},
+    ),
+    "e": (
+        """All that is shown: a source line with each function that it calls, some 500 bytes for each.  Here there are
+0.75 to 3 million of them in the 2,000 lines of one file.""",
+        {"stacks": "annotate", "graph": "annotate"},
+    ),
+    "f": (
+        "DuckDB: the library takes some 50 MiB, and has a limit of its own for what a query sorts and groups.",
+        dict.fromkeys(TABLES, "sql"),
     ),
 }
 
@@ -74,15 +86,26 @@ def reasons(name: str, command: str) -> list[str]:
 def commands(name: str, path: str, folder: str) -> dict[str, list[str]]:
     """What is done with an input: words for the table, and the arguments."""
     timeline = name == "timeline"
+    to_null = ["-o", os.devnull, "-t"]
     found = {
-        f"convert to {to.name}": ["convert", path, "-o", os.devnull, "-t", to.name]
+        f"convert to {to.name}": ["convert", path, *to_null, to.name]
         for to in formats.formats()
-        # gperftools holds addresses, which these inputs do not have
-        if to.writer and to.name != "gperftools" and (to.view != "timeline" or timeline)
+        # gperftools holds addresses, which only these have
+        if to.writer and (to.name != "gperftools" or name in ADDRESSES) and (to.view != "timeline" or timeline)
     }
+    if timeline:
+        for threads in 1, 4:
+            for to in "callgrind", "pprof":
+                found[f"convert to {to}, --threads {threads}"] = [*found[f"convert to {to}"], "--threads", f"{threads}"]
     for to in "pprof", "callgrind":
-        found[f"merge two to {to}"] = ["merge", path, path, "-o", os.devnull, "-t", to]
+        found[f"merge two to {to}"] = ["merge", path, path, *to_null, to]
+        found[f"diff to {to}"] = ["diff", path, path, *to_null, to]
+    found["diff"] = ["diff", path, path]
+    found["info"] = ["info", path]
     found["top"] = ["top", path]
+    if not timeline:
+        found["annotate"] = ["annotate", path, SOURCE, "-I", folder]
+    found["sql"] = ["sql", path, f"SELECT count(*) FROM {TABLES[name]}"]
     found["report"] = ["report", path, "-o", os.path.join(folder, "page.html")]
     found["archive add"] = ["archive", "add", os.path.join(folder, name + ".fpa"), path, "--replace"]
     return {word: [*command, "-q"] for word, command in found.items()}
@@ -101,6 +124,7 @@ def peaks_of(command: list[str], limits: tuple[int, ...]) -> list[int]:
 def section(name: str, folder: str, least: int) -> str:
     path = os.path.join(folder, name)
     INPUTS[name](Path(path), ROWS[name])
+    Path(folder, SOURCE).write_text("x = 1;\n" * FUNCTIONS)
     heads = [f"`--max-memory {limit}M`" for limit in LIMITS]
     lines = [f"## {name.capitalize()}", "", ABOUT[name].format(rows=ROWS[name]), ""]
     lines += [f"| | {' | '.join(heads)} | beside | |", "| --- |" + " ---: |" * (len(LIMITS) + 1) + " --- |"]

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 FUNCTIONS = 2000
+SOURCE = "a.c"  # where all functions are, if that is known
 DEPTH = 12  # functions on a stack
 
 
@@ -52,14 +53,17 @@ def _field(number: int, body: bytes) -> bytes:
 
 
 def _pprof(path: Path, samples: Iterator[tuple[list[int], int]]) -> None:
-    """Locations 1 to FUNCTIONS, each a function of its own; a sample is its stack and a number that labels it."""
-    texts = ["", "samples", "count", "request", *(f"function_{n}" for n in range(FUNCTIONS))]
+    """Locations 1 to FUNCTIONS, each an address in a function of its own, at a line of SOURCE; a sample is its stack
+    and a number that labels it."""
+    texts = ["", "samples", "count", "request", SOURCE, *(f"function_{n}" for n in range(FUNCTIONS))]
     with path.open("wb") as out:
         out.write(b"".join(_field(6, text.encode()) for text in texts))
         out.write(_field(1, b"\x08\x01\x10\x02"))
         for n in range(1, FUNCTIONS + 1):
-            out.write(_field(5, b"\x08" + _varint(n) + b"\x10" + _varint(n + 3)))
-            out.write(_field(4, b"\x08" + _varint(n) + _field(4, b"\x08" + _varint(n))))
+            number = _varint(n)
+            out.write(_field(5, b"\x08" + number + b"\x10" + _varint(n + 4) + b"\x20\x04"))
+            line = _field(4, b"\x08" + number + b"\x10" + number)
+            out.write(_field(4, b"\x08" + number + b"\x18" + _varint(n << 8) + line))
         for stack, label in samples:
             body = _field(1, b"".join(map(_varint, stack))) + b"\x12\x01\x07"
             if label:
@@ -83,7 +87,7 @@ def graph(path: Path, rows: int) -> None:
     """A Callgrind profile of `rows` costs, of which every second is a call's; each at a place of its own."""
     noise, each = random.Random(1), rows // FUNCTIONS
     with path.open("wb") as out:
-        out.write(b"version: 1\npositions: line\nevents: Ir\nfl=(1) a.c\n")
+        out.write(b"version: 1\npositions: line\nevents: Ir\nfl=(1) " + SOURCE.encode() + b"\n")
         out.write(b"".join(b"fn=(%d) function_%d\n1 1\n" % (n, n) for n in range(1, FUNCTIONS + 1)))
         for n in range(1, FUNCTIONS + 1):
             out.write(b"fn=(%d)\n" % n)
