@@ -269,109 +269,6 @@ static void change_difference(struct input *in) {
     fp_buf_free(&made);
 }
 
-/* Tables: strings, then those of numbers.  `from` and `n` are in front of each. */
-struct tables {
-    uint64_t from[FP_ARCHIVE_TABLES], n[FP_ARCHIVE_TABLES];
-    struct fp_buf lengths, bytes;                /* of the strings */
-    struct fp_buf columns[FP_ARCHIVE_TABLES][6]; /* u64 */
-};
-
-static const uint32_t n_columns[FP_ARCHIVE_TABLES] = {0, 2, 5, 5, 4, 4, 2, 5, 3};
-
-static void free_tables(struct tables *t) {
-    fp_buf_free(&t->lengths);
-    fp_buf_free(&t->bytes);
-    for (uint32_t k = 0; k < FP_ARCHIVE_TABLES; k++)
-        for (uint32_t j = 0; j < n_columns[k]; j++) fp_buf_free(&t->columns[k][j]);
-}
-
-static void take_numbers(struct fp_archive_cur *cur, uint64_t n, struct fp_buf *out) {
-    for (uint64_t i = 0; i < n && !cur->bad; i++) {
-        const uint64_t v = fp_archive_cur_varint(cur);
-        fp_buf_put(out, &v, sizeof v);
-    }
-}
-
-static void put_numbers(const struct fp_buf *numbers, struct fp_buf *out) {
-    for (size_t i = 0; i < numbers->n; i += 8) fp_buf_varint(out, fp_u64(numbers->p + i));
-}
-
-/* 0 if they are none. */
-static int take_tables(const uint8_t *p, size_t n, struct tables *t) {
-    struct fp_archive_cur cur = {p, p + n, 0};
-    memset(t, 0, sizeof *t);
-    for (uint32_t k = 0; k < FP_ARCHIVE_TABLES && !cur.bad; k++) {
-        t->from[k] = fp_archive_cur_varint(&cur);
-        t->n[k] = fp_archive_cur_varint(&cur);
-        for (uint32_t j = 0; j < n_columns[k]; j++) take_numbers(&cur, t->n[k], &t->columns[k][j]);
-        if (k) continue;
-        take_numbers(&cur, t->n[0], &t->lengths);
-        uint64_t sum = 0;
-        for (size_t i = 0; i < t->lengths.n; i += 8) {
-            const uint64_t length = fp_u64(t->lengths.p + i);
-            if (length > (size_t)(cur.end - cur.p) - sum) return 0;
-            sum += length;
-        }
-        fp_buf_put(&t->bytes, cur.p, (size_t)sum);
-        cur.p += sum;
-    }
-    return !cur.bad;
-}
-
-static void put_tables(const struct tables *t, struct fp_buf *out) {
-    for (uint32_t k = 0; k < FP_ARCHIVE_TABLES; k++) {
-        fp_buf_varint(out, t->from[k]);
-        fp_buf_varint(out, t->n[k]);
-        for (uint32_t j = 0; j < n_columns[k]; j++) put_numbers(&t->columns[k][j], out);
-        if (!k) put_numbers(&t->lengths, out);
-        if (!k) fp_buf_put(out, t->bytes.p, t->bytes.n);
-    }
-}
-
-/* One number of all columns becomes another; or a row is put in or taken out, so a number of each. */
-static void change_table(struct input *in, struct tables *t) {
-    const uint32_t k = below(in, FP_ARCHIVE_TABLES), how = below(in, 4);
-    const uint32_t row = (uint32_t)(t->n[k] ? below(in, t->n[k]) : 0);
-    if (!k) {
-        uint8_t name[8];
-        const uint64_t length = below(in, sizeof name);
-        memset(name, 'a' + (int)below(in, 3), sizeof name);
-        fp_buf_put(&t->lengths, &length, sizeof length);
-        fp_buf_put(&t->bytes, name, (size_t)length);
-        t->n[0]++;
-    } else if (how < 2 && t->n[k]) {
-        uint8_t *number = t->columns[k][below(in, n_columns[k])].p + 8 * row;
-        put(in, number, other_number(in, fp_u64(number)), 8);
-    } else if (how == 2 && t->n[k]) {
-        for (uint32_t j = 0; j < n_columns[k]; j++) {
-            struct fp_buf *column = &t->columns[k][j];
-            memmove(column->p + 8 * row, column->p + 8 * row + 8, column->n - 8 * row - 8);
-            column->n -= 8;
-        }
-        t->n[k]--;
-    } else {
-        for (uint32_t j = 0; j < n_columns[k]; j++) {
-            const uint64_t v = mostly_below(in, 4);
-            fp_buf_put(&t->columns[k][j], &v, sizeof v);
-        }
-        t->n[k]++;
-    }
-}
-
-static void change_tables(struct input *in) {
-    struct tables t;
-    struct fp_buf made = {0};
-    if (take_tables(in->p + 1, in->n - 1, &t)) {
-        for (uint32_t changes = 1 + below(in, 3); changes--;) change_table(in, &t);
-        put_tables(&t, &made);
-        replace(in, 1, in->n - 1, made.p, made.n);
-    } else {
-        change_bytes(in, 1, in->n - 1, 8);
-    }
-    free_tables(&t);
-    fp_buf_free(&made);
-}
-
 size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t n, size_t max, unsigned seed) {
     struct input in = input_of(data, n, max, seed);
     if (n < 8 || !below(&in, 8)) return LLVMFuzzerMutate(data, n, max);
@@ -380,7 +277,7 @@ size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t n, size_t max, unsigned see
     if (kind == ROWS)
         change_chunk(&in, 1, n - 1);
     else if (kind == TABLES)
-        change_tables(&in);
+        change_bytes(&in, 1, n - 1, 8);
     else
         change_difference(&in);
     return in.n;

@@ -57,59 +57,6 @@ static uint64_t read_rows(struct fp_oprofile_reader *r, struct fp_model *m, uint
 
 /* ---- the mutator --------------------------------------------------------- */
 
-enum { DESCR_NBYTES = 32, NODE_NBYTES = 16, SLOT_NBYTES = 20 };
-
-/* The length of a sample file's header: such that its numbers of nodes fit the file.  0: none does. */
-static size_t header_nbytes(const struct input *in) {
-    for (size_t n = 64; n <= 88 && n + DESCR_NBYTES <= in->n; n += 4) {
-        const uint64_t slots = get(in, in->p + n, 4), used = get(in, in->p + n + 4, 4);
-        if (used && used <= slots && (in->n - n - DESCR_NBYTES) / SLOT_NBYTES == slots) return n;
-    }
-    return 0;
-}
-
-/* Nodes are put in, taken out and changed; the hash table has a word for each.  Or another version has another header.
- */
-static void change_samples(struct input *in) {
-    static const uint8_t layouts[][2] = {{0x13, 72}, {0x13, 64}, {0x12, 88}, {0x12, 80}, {0x11, 88}, {0x11, 76},
-                                         {0x10, 88}, {0x10, 76}, {0x10, 80}, {0x10, 64}, {0x10, 72}};
-    uint8_t node[NODE_NBYTES] = {0};
-    in->big = in->p[7] && !in->p[4];
-    const size_t header = header_nbytes(in), nodes = header + DESCR_NBYTES;
-    if (!header) {
-        change_number(in, 4, (in->n - 4) / 4, 4);
-        return;
-    }
-    const uint64_t slots = get(in, in->p + header, 4), used = get(in, in->p + header + 4, 4);
-    const size_t at = nodes + NODE_NBYTES * below(in, slots);
-    int64_t more = 0;
-    switch (below(in, 6)) {
-        case 0:
-            put(in, put(in, node, mostly_below(in, 1 << 16), 8), mostly_below(in, 9), 4);
-            if (replace(in, at, 0, node, NODE_NBYTES) && replace(in, in->n, 0, NULL, 4)) more = 1;
-            break;
-        case 1:
-            if (slots < 2) break;
-            replace(in, in->n - 4, 4, NULL, 0);
-            replace(in, at, NODE_NBYTES, NULL, 0);
-            more = -1;
-            break;
-        case 2: change_number(in, at, 1, below(in, 2) ? 8 : 4); break;
-        case 3: change_number(in, 8, header / 4 - 2, 4); break;
-        case 4: {
-            const uint8_t *layout = layouts[below(in, sizeof layouts / sizeof *layouts)];
-            const size_t other = layout[1];
-            if (other < header) replace(in, other, header - other, NULL, 0);
-            if (other > header && !replace(in, header, 0, NULL, other - header)) break;
-            put(in, in->p + 4, layout[0], 4);
-            return;
-        }
-        default: put(in, in->p + header + 4, 1 + mostly_below(in, (uint32_t)slots), 4); return;
-    }
-    put(in, in->p + header, slots + (uint64_t)more, 4);
-    put(in, in->p + header + 4, used + (uint64_t)(used + (uint64_t)more ? more : 0), 4);
-}
-
 /* Numbers of an ELF file's section headers, or of its symbols, or the text of their names. */
 static void change_elf(struct input *in) {
     const int wide = in->p[4] == 2;
@@ -135,18 +82,16 @@ static void change_elf(struct input *in) {
         memmove(in->p + at + symbol * below(in, size / symbol), in->p + at + symbol * below(in, size / symbol), symbol);
 }
 
+/* Of a sample file libFuzzer's own changes find as much. */
 size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t n, size_t max, unsigned seed) {
     struct input in = input_of(data, n, max, seed);
     const int samples = n >= 64 && !memcmp(data, "DAE\n", 4), elf = n >= 64 && !memcmp(data, "\177ELF", 4);
     struct pieces lines;
     find_lines(&in, 0, &lines);
-    if (n < 2 || below(&in, 3) == 0 || !(samples || elf || lines.n > 1)) return LLVMFuzzerMutate(data, n, max);
+    if (n < 2 || below(&in, 3) == 0 || samples || !(elf || lines.n > 1)) return LLVMFuzzerMutate(data, n, max);
     if (!below(&in, 8)) data[n - 1] = (uint8_t)below(&in, 256); /* the options */
-    for (uint32_t changes = 1 + below(&in, 3); changes-- && in.n >= 64;) {
-        if (samples) change_samples(&in);
-        if (elf) change_elf(&in);
-    }
-    if (!samples && !elf) change_pieces(&in, &lines);
+    for (uint32_t changes = 1 + below(&in, 3); elf && changes--;) change_elf(&in);
+    if (!elf) change_pieces(&in, &lines);
     return in.n;
 }
 
