@@ -106,6 +106,8 @@ class Sink:
         self.path: str | None = None
         self._target: str | None = None  # of a file that appears by `commit`
         self._temporary: str | None = None  # its name until then, if it has one
+        self._finished = False
+        self._new: str | None = None  # its name since then, if there was none of this name
         self._upload: Upload | None = None  # of an object that appears by `commit`
         self._raw: Any
         compression = ""
@@ -221,13 +223,27 @@ class Sink:
         """Whether more was written than the budget allows."""
         return self.budget is not None and self.written > self.budget
 
-    def commit(self) -> None:
-        """Finish the stream and give the file its name."""
+    def finish(self) -> None:
+        """Nothing more is written, and what was is on disk: after that little can keep `commit` from doing its work."""
+        if self._finished:
+            return
         if self.is_over:
             raise FastprofError(f"{self._name}: {self.written:,} bytes, more than the {self.budget:,} of --budget")
         try:
             if self._stream is not self._raw:
                 self._stream.close()
+            if self._target is not None and self._durable:
+                os.fsync(self._raw.fileno())
+        except BrokenPipeError:
+            raise
+        except OSError as error:
+            raise FastprofError(f"{self._name}: {error.strerror or error}") from None
+        self._finished = True
+
+    def commit(self) -> None:
+        """Finish the stream and give the file its name."""
+        self.finish()
+        try:
             if self._real is not None:
                 self._raw.seek(0)
                 while part := self._raw.read(1 << 18):
@@ -240,17 +256,15 @@ class Sink:
             if self._target is None:
                 self._raw.flush()
                 return
-            if self._durable:
-                os.fsync(self._raw.fileno())
-            linked = self._temporary is None and self._linked(self._target)
-            if self._temporary is None and not linked:
+            if self._temporary is None and self._linked(self._target):
+                self._new = self._target
+            elif self._temporary is None:
                 self._temporary = _temporary_name(self._target)  # before it is there: an interrupt may come in between
                 _link(self._raw.fileno(), self._temporary)
             try:
                 self._raw.close()
             except OSError:
-                if linked:
-                    os.unlink(self._target)
+                self.take_back()
                 raise
             if self._temporary is not None:
                 os.replace(self._temporary, self._target)
@@ -259,6 +273,12 @@ class Sink:
             raise
         except OSError as error:
             raise FastprofError(f"{self._name}: {error.strerror or error}") from None
+
+    def take_back(self) -> None:
+        """After `commit`: remove a file that took nothing's place."""
+        if self._new is not None:
+            with suppress(OSError):
+                os.unlink(self._new)
 
     def _linked(self, name: str) -> bool:
         """Give the nameless file this name, if no file has it.  So not even a kill leaves another name behind."""

@@ -186,9 +186,16 @@ class Outputs:
         return plain.removesuffix(suffix), suffix + packed
 
     def commit(self) -> None:
-        """All files appear."""
+        """All files appear, or none.  Errors: FastprofError; a file that was replaced before does not come back."""
         for sink in self._sinks:
-            sink.commit()
+            sink.finish()
+        try:
+            for sink in self._sinks:
+                sink.commit()
+        except BaseException:
+            for sink in self._sinks:
+                sink.take_back()
+            raise
         self._report.facts["output bytes"] = sum(sink.output_bytes for sink in self._sinks)
         if self._split:
             for file, sink in zip(self._files, self._sinks, strict=True):

@@ -26,6 +26,7 @@ from fastprof.verbs import adding as stores
 from fastprof.verbs import store
 from tests.contract.dump import files
 from tests.support.conversions import WRITERS, format_of
+from tests.support.fault_jobs import JOBS
 from tests.support.paths import CORPUS
 
 READ, WRITE, OPEN, SYNC, NAME, MEMORY, CLOSE = 1, 2, 4, 8, 16, 32, 64
@@ -82,6 +83,7 @@ class Faults:
         self.shim = shim
         self.inputs, self.out, self.tmp = (folder / name for name in ("in", "out", "tmp"))
         self.made, self.wrong = 0, [""][:0]
+        self.spilled = 0  # faults of temporary files
         self._clear()
         tempfile.tempdir = str(self.tmp)
 
@@ -102,13 +104,19 @@ class Faults:
         return path
 
     def run(
-        self, what: str, below: Path, fault: Fault, action: Callable[[], object], names: Path, want: bytes | None = None
+        self,
+        what: str,
+        below: Path,
+        fault: Fault,
+        action: Callable[[], object],
+        names: Path,
+        want: bytes | list[bytes] | None = None,
     ) -> bool:
-        """Whether `action` went well: then its output has to be `want`.  If not, the error has to name a file, and
+        """Whether `action` went well: then its outputs have to be `want`.  If not, the error has to name a file, and
         nothing may be left."""
         self.made += 1
         what += f" {fault}"
-        before = sorted(os.listdir("/proc/self/fd"))
+        before = {*os.listdir("/proc/self/fd")}
         problem = ""
         good = False
         try:
@@ -122,15 +130,16 @@ class Faults:
                 problem = f"failed: {error}"
         except BaseException as error:
             problem = f"{type(error).__name__}: {error}"
-        written = [*self.out.iterdir()] if self.out.exists() else []
-        if good and want is not None and [path.read_bytes() for path in written] != [want]:
+        written = self.outputs()
+        if good and want is not None and [*map(Path.read_bytes, written)] != ([want] if type(want) is bytes else want):
             problem = "another output"
         if not good and written:
             problem = f"left: {written}; {problem}"
         if left := [*self.tmp.iterdir()] if self.tmp.exists() else []:
             problem = f"temporary files: {left}"
-        if (after := sorted(os.listdir("/proc/self/fd"))) != before:
-            problem = f"open files: {set(after) - set(before)}"
+        gc.collect()  # what sums calls refers to itself
+        if opened := {*os.listdir("/proc/self/fd")} - before:
+            problem = f"open files: {opened}"
         if problem:
             self.wrong.append(f"{what}: {problem}")
         for path in written:
@@ -139,7 +148,18 @@ class Faults:
         self.tmp.mkdir(exist_ok=True)
         return good
 
-    def each(self, what: str, below: Path, fault: Fault, action: Callable[[], object], names: Path, want: bytes) -> int:
+    def outputs(self) -> list[Path]:
+        return sorted(path for path in self.out.rglob("*") if not path.is_dir())
+
+    def each(
+        self,
+        what: str,
+        below: Path,
+        fault: Fault,
+        action: Callable[[], object],
+        names: Path,
+        want: bytes | list[bytes],
+    ) -> int:
         """`fault` at the first call, the second ... until one is beyond the last.  How many there were."""
         nth = 0
         while True:
@@ -303,6 +323,37 @@ def adding(faults: Faults, _: str) -> None:
                 empty.unlink(missing_ok=True)
 
 
+def doing(faults: Faults, name: str) -> None:
+    """A job, with faults under its inputs, its outputs and its temporary files."""
+    action = JOBS[name](faults.inputs, faults.out)
+    action()
+    want = [*map(Path.read_bytes, faults.outputs())]
+    for path in faults.outputs():
+        path.unlink()
+    size = max(map(len, want))
+    again, few = Fault(READ | WRITE | OPEN | SYNC, every=2, error=errno.EINTR), max(size // 4, 1)
+    for below in faults.inputs, faults.out, faults.tmp:
+        faults.run(f"{name} short", below, Fault(READ | WRITE, most=few), action, below, want)
+        faults.run(f"{name} EINTR", below, again, action, below, want)
+    for below, fault in (
+        (faults.inputs, Fault(READ, error=errno.EIO)),
+        (faults.inputs, Fault(OPEN, error=errno.EMFILE)),
+        (faults.out, Fault(WRITE, error=errno.ENOSPC, most=few)),
+        (faults.out, Fault(OPEN, error=errno.EMFILE)),
+        (faults.out, Fault(SYNC, error=errno.EIO)),
+        (faults.out, Fault(CLOSE, error=errno.EIO)),
+        (faults.out, Fault(NAME, error=errno.EDQUOT)),
+        (faults.out, Fault(WRITE | SYNC | NAME | OPEN, most=few, meanwhile=lambda: shutil.rmtree(faults.out))),
+        (faults.tmp, Fault(WRITE, error=errno.ENOSPC)),
+        (faults.tmp, Fault(READ, error=errno.EIO)),
+        (faults.tmp, Fault(OPEN, error=errno.EMFILE)),
+    ):
+        n = faults.each(name, below, fault, action, below, want)
+        assert n or below == faults.tmp, (below, fault)
+        faults.spilled += n * (below == faults.tmp)
+    assert faults.spilled or not name.startswith("spill")
+
+
 def starving(faults: Faults, what: str, action: Callable[[], object], out: Path) -> None:
     """Of the libraries' allocations the first fails, then the second ... until one is beyond the last.
 
@@ -373,6 +424,7 @@ PLANS: dict[str, tuple[Callable[[Faults, str], None], str]] = {
     **{f"writing {to}": (writing, to) for to in WRITERS},
     **{f"reading {kind}": (compressed, kind) for kind in (".gz", ".zst", ".xz", ".bz2")},
     "adding": (adding, ""),
+    **{name: (doing, name) for name in JOBS},
     **{f"reading {format_of(file)} without memory": (starved_reading, file) for file in _typical()},
     **{f"writing {to} without memory": (starved_writing, to) for to in WRITERS},
 }

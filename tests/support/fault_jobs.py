@@ -1,0 +1,92 @@
+"""What tests/support/faults.py does while calls fail, beside conversions of one file: other verbs, several outputs,
+sums that go to temporary files.
+
+A job gets a folder for its inputs, which it fills, and one for its outputs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from shutil import copy
+
+import fastprof
+from fastprof.verbs import adding
+from fastprof.verbs.extract import extract
+from tests.support import distinct
+from tests.support.paths import CORPUS
+
+Action = Callable[[], object]
+Job = Callable[[Path, Path], Action]
+
+TIMELINE, STACKS, GRAPH = (
+    "xray/good/fdr5-pool-clang19.xray",
+    "gperftools/good/64be.prof",
+    "callgrind/good/xdebug.callgrind",
+)
+_ROWS = {"timeline": 8000, "labelled": 5000, "graph": 4000}
+
+
+def given(file: str, inputs: Path) -> Path:
+    return Path(copy(CORPUS / file, inputs))
+
+
+def _merge(file: str, to: str) -> Job:
+    def job(inputs: Path, out: Path) -> Action:
+        path = given(file, inputs)
+        return lambda: fastprof.merge([path, path], out / "out", to=to)
+
+    return job
+
+
+def _diff(inputs: Path, out: Path) -> Action:
+    path = given(GRAPH, inputs)
+    return lambda: fastprof.diff(path, path, out / "out", to="pprof")
+
+
+def _split(inputs: Path, out: Path) -> Action:
+    path = given(TIMELINE, inputs)
+    return lambda: fastprof.convert(path, out / "out", to="trace-event", split="thread")
+
+
+def _report(inputs: Path, out: Path) -> Action:
+    path = given(STACKS, inputs)
+    return lambda: fastprof.report(path, out / "out.html")
+
+
+def _extract(inputs: Path, out: Path) -> Action:
+    store = str(inputs / "store.fpa")
+    adding.add(store, [str(CORPUS / GRAPH)], name="folder/graph")
+    return lambda: extract(store, ["folder/graph"], str(out), to="folded")
+
+
+def _spilled(what: str, to: str) -> Job:
+    def job(inputs: Path, out: Path) -> Action:
+        path = inputs / what
+        distinct.INPUTS[what](path, _ROWS[what])
+        return lambda: fastprof.convert(path, out / "out", to=to, max_memory=1, cores=1)
+
+    return job
+
+
+def _parts(inputs: Path, out: Path) -> Action:
+    """Rows that come by threads and are written by parts."""
+    path = inputs / "timeline"
+    distinct.timeline(path, _ROWS["timeline"])
+    return lambda: fastprof.convert(path, out / "out", to="callgrind", per_thread=True, max_memory=1, cores=1)
+
+
+JOBS: dict[str, Job] = {
+    "merge stacks": _merge(STACKS, "pprof"),
+    "merge graphs": _merge(GRAPH, "callgrind"),
+    "merge timelines": _merge(TIMELINE, "archive"),
+    "diff": _diff,
+    "split": _split,
+    "report": _report,
+    "extract": _extract,
+    "spill arcs": _spilled("timeline", "callgrind"),
+    "spill call paths": _spilled("timeline", "pprof"),
+    "spill labels": _spilled("labelled", "pprof"),
+    "spill places": _spilled("graph", "cachegrind"),
+    "spill parts": _parts,
+}
