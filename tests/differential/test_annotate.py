@@ -11,14 +11,13 @@ from typing import Any
 import pytest
 
 import fastprof
-from fastprof.cli import main
 from fastprof.core.options import Options
 from fastprof.verbs.listing import Annotation
 from tests.differential.annotated import Source, not_found, sources
 from tests.differential.peers import need
 from tests.differential.test_callgrind_tools import CACHEGRIND, CALLGRIND, contents, one_part
 from tests.support.graphs import read_parts, rewrite
-from tests.support.paths import REPO, needs_shared, shared_data
+from tests.support.paths import needs_shared, shared_data
 
 pytestmark = needs_shared
 
@@ -241,19 +240,3 @@ def annotated_by(tool: str, tmp_path: Path, *arguments: str | Path) -> str:
     done = subprocess.run(words, capture_output=True, text=True, errors="surrogateescape", check=False, cwd="/")
     assert done.returncode == 0, done.stderr
     return done.stdout.replace(f"{tmp_path / 'root'}/ + ", "")
-
-
-# ---- what the documentation shows -------------------------------------------
-
-
-@pytest.mark.parametrize("page", ["README.md", "docs/annotate.md"])
-def test_what_is_shown_is_printed(page: str, data: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    blocks = re.findall(
-        r"^```\nfastprof (annotate (?!.*--asm).*)\n((?:.*\n)*?)```$", (REPO / page).read_text(), re.MULTILINE
-    )
-    assert len(blocks) == 1
-    for command, shown in blocks:
-        assert main(command.replace("callgrind.out.5557", "src_relative.callgrind").split()) == 0
-        printed = capsys.readouterr().out
-        for piece in shown.split("...\n"):
-            assert piece in printed

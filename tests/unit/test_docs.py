@@ -1,11 +1,57 @@
-"""The documentation that is made from the code is as the code is."""
+"""The documentation that is made from the code is as the code is, and its commands are commands.
+
+What they print is compared in tests/differential/test_documents.py.
+"""
 
 from __future__ import annotations
 
+import itertools
+import re
 import runpy
+import shlex
+import shutil
+from pathlib import Path
 
+import pytest
+
+import fastprof
 from fastprof import plan
-from tests.support.paths import REPO
+from fastprof.cli import main
+from tests.support.paths import CORPUS, REPO
+
+# In a block or on an indented line; an explanation may follow behind several blanks, or another command
+LINES = re.compile(r"^(?:```\w*\n(.*?)^```$|    (?=fastprof )(.*?)$)", re.MULTILINE | re.DOTALL)
+COMMAND = re.compile(r"^fastprof((?: (?! |&& |\| |> )[^\s#|&>]+)+)", re.MULTILINE)
+COMMANDS = {
+    str(path.relative_to(REPO)): [
+        command for lines in LINES.findall(path.read_text()) for command in COMMAND.findall("".join(lines))
+    ]
+    for path in [REPO / "README.md", *sorted((REPO / "docs").rglob("*.md"))]
+}
+# What stands for an input, by the end or the beginning of the name that it has in a command
+INPUTS = {
+    "./": "xray/pool-clang19",
+    "oprofile_data/": "oprofile/good/threads.tar",
+    ".tar.zst": "oprofile/good/threads.tar",
+    "/": "gperftools/good/plain.prof",
+    "Trace-": "trace-event/good/sampled_mixed.json",
+    ".xray": "xray/good/fdr5-pool-clang19.xray",
+    ".prof": "gperftools/good/plain.prof",
+    ".pb.gz": "pprof/good/go-heap.pb.gz",
+    ".fpa": "archive/good/timeline.fpa",
+    "callgrind.out": "callgrind/good/cfi.callgrind",
+    "cachegrind.out": "callgrind/good/xdebug.callgrind",
+    ".callgrind": "callgrind/good/cfi.callgrind",
+    ".cachegrind": "cachegrind/good/newer.cachegrind",
+    ".folded": "folded/good/plain.folded",
+    ".cpuprofile": "cpuprofile/good/small.cpuprofile",
+}
+# What these do not have
+LACKS = "no row is left|no value type|no profile|no addresses|no sample file fits"
+
+
+def test_commands_are_found() -> None:
+    assert sum(map(len, COMMANDS.values())) > 50
 
 
 def test_options_are_listed_as_they_are_declared() -> None:
@@ -18,3 +64,45 @@ def test_every_option_has_a_flag_of_its_own_and_an_owner() -> None:
     flags = [flag for option in known for flag in (option.flag, option.short) if flag]
     assert len(set(flags)) == len(flags)
     assert [option for option in known if not plan.owners(option) or not option.help or not option.group] == []
+
+
+@pytest.mark.parametrize("page", [page for page, commands in COMMANDS.items() if commands])
+def test_commands_are_understood(
+    page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for i, command in enumerate(COMMANDS[page]):
+        words = shlex.split(command)
+        if words[0] == "batch" or re.search(r"://|\.fpa:", command):  # processes, machines, members
+            continue
+        folder = tmp_path / str(i)
+        folder.mkdir()
+        monkeypatch.chdir(folder)
+        for before, word in itertools.pairwise(words):
+            source = next((INPUTS[part] for part in INPUTS if word.endswith(part) or word.startswith(part)), "")
+            if source and before != "-o" and ":" not in word:
+                if word == "oprofile_data/":
+                    shutil.unpack_archive(CORPUS / source, word)
+                    continue
+                path = Path(word, "profile") if word.endswith("/") else Path(word)
+                path.parent.mkdir(exist_ok=True)
+                shutil.copy(CORPUS / source, path)
+        code = main(words)
+        said = capsys.readouterr().err
+        assert not code or re.search(LACKS, said), f"{command}: {code}: {said}"
+
+
+def test_the_python_of_the_readme(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    shutil.copy(CORPUS / INPUTS[".xray"], "trace.xray")
+    shutil.copy(CORPUS / INPUTS["./"], "program")
+    shutil.copytree(CORPUS / "gperftools" / "good", "runs")
+    shutil.copy(CORPUS / INPUTS[".prof"], "more.prof")
+    shutil.copy(CORPUS / INPUTS["callgrind.out"], "callgrind.out.101")
+    fastprof.merge(["more.prof"], "old.pb.gz")
+    assert main(["archive", "add", "-q", "nightly.fpa", "callgrind.out.101"]) == 0
+    (code,) = re.findall(r"^```python\n(.*?)^```$", (REPO / "README.md").read_text(), re.MULTILINE | re.DOTALL)
+    exec(code, {})
+    printed = capsys.readouterr().out
+    assert "{'unwound frames': 3}" in printed and "\nmain 4008599 " in printed and "'format': 'archive'" in printed

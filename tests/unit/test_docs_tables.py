@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import io
 import re
-import shlex
 from typing import Any
 
 import pyarrow
@@ -13,12 +12,10 @@ import pytest
 
 import fastprof
 from fastprof.bridges import TABLES
-from fastprof.cli import main
 from tests.support.paths import CORPUS, REPO
 
 PAGE = (REPO / "docs" / "tables.md").read_text()
 BLOCKS = re.findall(r"^```python\n(.*?)^```\n\n```\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
-COMMANDS = re.findall(r"^```\n\$ fastprof (.*?)\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
 COLUMNS = dict(re.findall(r"^\| `(\w+)` \| [\w ]+ \| (.*?) \|$", PAGE, re.MULTILINE))
 OF = {
     "timeline": "xray/good/fdr5-busy.xray",
@@ -38,14 +35,6 @@ def test_the_code(monkeypatch: pytest.MonkeyPatch) -> None:
         printed.append(out.getvalue())
     assert printed == [shown for _, shown in BLOCKS] and len(printed) == 3
     assert printed[0] == printed[1] != ""
-
-
-def test_the_commands(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> None:
-    monkeypatch.chdir(REPO)
-    for command, shown in COMMANDS:
-        assert main(shlex.split(command)) == 0
-        assert capfd.readouterr().out == shown
-    assert COMMANDS
 
 
 @pytest.mark.parametrize(("view", "name"), [(view, name) for view, names in TABLES.items() for name in names])
