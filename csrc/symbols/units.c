@@ -55,7 +55,6 @@ struct fp_units {
     const struct fp_dwarf *d;
     struct unit *units;
     uint32_t n, cap;
-    uint32_t damaged;
     struct fp_pair *by_line_table; /* the number of the unit */
     struct table table;
     uint64_t work, most_work;  /* bytes of abbreviations read: damaged files could make that quadratic */
@@ -278,10 +277,7 @@ struct fp_units *fp_units_new(const struct fp_dwarf *d) {
     u->most_work = 32 * ((uint64_t)d->sections[FP_DWARF_ABBREV].n + d->sections[FP_DWARF_INFO].n) + (1 << 20);
     struct fp_cursor c = fp_cursor_at(d, FP_DWARF_INFO, 0);
     int status = 0;
-    while (status != FP_E_NOMEM && c.p < c.end && !c.bad) {
-        status = read_unit(u, &c);
-        u->damaged += status == FP_E_MALFORMED;
-    }
+    while (status != FP_E_NOMEM && c.p < c.end && !c.bad) status = read_unit(u, &c);
     u->by_line_table = malloc(((size_t)u->n + 1) * sizeof *u->by_line_table);
     if (status == FP_E_NOMEM || !u->by_line_table) goto failed;
     for (uint32_t i = 0; i < u->n; i++) u->by_line_table[i] = (struct fp_pair){u->units[i].line_table, i};
@@ -301,10 +297,6 @@ void fp_units_free(struct fp_units *u) {
     free(u->table.codes);
     free(u->functions);
     free(u);
-}
-
-uint32_t fp_units_damaged(const struct fp_units *u) {
-    return u->damaged;
 }
 
 struct fp_bytes fp_units_directory(const struct fp_units *u, uint64_t line_table) {
@@ -363,7 +355,6 @@ int fp_units_declaration(struct fp_units *u, uint64_t address, struct fp_declara
         for (uint32_t i = 0; i < u->n; i++) {
             const int status = list_functions(u, &u->units[i]);
             if (status == FP_E_NOMEM) return status;
-            u->damaged += status == FP_E_MALFORMED;
         }
         if (u->n_functions && fp_pairs_sort(u->functions, u->n_functions)) return FP_E_NOMEM;
         u->has_functions = 1;

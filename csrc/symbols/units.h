@@ -18,12 +18,10 @@
 
 struct fp_units;
 
-/* Finds all units.  Borrows d and its sections.  NULL when memory ran out.  Caller owns. */
+/* Finds all units.  Borrows d and its sections.  NULL when memory ran out.  Caller owns.
+ * Loses: units that are damaged, and what follows the last of these. */
 struct fp_units *fp_units_new(const struct fp_dwarf *d);
 void fp_units_free(struct fp_units *u);
-
-/* Units that are damaged; of these, and of what follows the last one, nothing is known. */
-uint32_t fp_units_damaged(const struct fp_units *u);
 
 /* The compilation directory of the unit whose line table begins at `line_table`; empty if that is not known. */
 struct fp_bytes fp_units_directory(const struct fp_units *u, uint64_t line_table);

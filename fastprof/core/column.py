@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import accumulate
+
 from fastprof.core._c import ffi
 from fastprof.core._typing import Any, NamedTuple
 
@@ -22,7 +24,7 @@ class Texts(NamedTuple):
     @staticmethod
     def of(texts: list[str]) -> Texts:
         encoded = [text.encode() for text in texts]
-        ends = [sum(map(len, encoded[:k])) for k in range(len(encoded) + 1)]
+        ends = [*accumulate(map(len, encoded), initial=0)]
         offsets, joined = ffi.new("int64_t[]", ends), ffi.new("uint8_t[]", b"".join(encoded) or b"\0")
         return Texts(len(texts), address_of(offsets), address_of(joined), (offsets, joined))
 

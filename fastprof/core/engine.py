@@ -221,7 +221,7 @@ class Holds(NamedTuple):
     keeps_stacks: bool = True
     # Keeps stacks as they are in the source: addresses are symbolized only when --symbols asks for it.
     verbatim: bool = False
-    tables: bool = False  # writes entries of the model in the order in which the model has them
+    model_order: bool = False  # writes entries of the model in the order in which the model has them
     table: bool = False  # takes rows of a table (bridges/as_table.py), not batches
     apart: bool = False  # takes the rows of several inputs as they come: they need not become one part before
     # With values=False, how well a value type suits the one column: 0 is best, None not at all.

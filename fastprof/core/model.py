@@ -317,7 +317,7 @@ class Model:
         n = int(lib.fp_model_bytes(self.c))
         if n < self._checked + _STEP:
             return
-        from fastprof.core.room import available
+        from fastprof.core.free_memory import available
 
         left = available()
         if left is not None and left < n - self._checked + _STEP:

@@ -101,7 +101,7 @@ def converted(
             way = plan.make(found.all, view, holds, asked, merge=merge, hasty=hasty)
             plan.refuse_idle(asked, found.all, target, way, idle)
             rows = way.rows(model, asked, report)
-            if way.several and target.holds.tables:
+            if way.several and target.holds.model_order:
                 from fastprof.bridges.renumber import renumbered
 
                 rows, model = renumbered(rows, model)

@@ -24,7 +24,7 @@ FORMATS = (
         sniff=lambda head: SURE if head.startswith(MAGIC) else NO,
         reader="read:ArchiveReader",
         writer="write:ArchiveWriter",
-        holds=Holds(verbatim=True, tables=True),
+        holds=Holds(verbatim=True, model_order=True),
         selects=(MEMBER,),
         writes=(LEVEL,),
     ),

@@ -60,7 +60,7 @@ FORMATS = (
             suits=suits,
             told=("samples", "cpu"),
             keeps_stacks=False,
-            tables=True,
+            model_order=True,
         ),
         reads=(PERIOD, KEEP_SIGNAL_FRAMES),
         writes=(PERIOD,),

@@ -54,7 +54,7 @@ FORMATS = (
         sniff=sniff,
         reader="read:PprofReader",
         writer="write:PprofWriter",
-        holds=Holds(times=False, tables=True, keeps_stacks=False, short_names=True),
+        holds=Holds(times=False, model_order=True, keeps_stacks=False, short_names=True),
         writes=(TIME, COMMENTS, NAME_ADDRESSES),
     ),
 )

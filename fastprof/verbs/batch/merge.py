@@ -303,4 +303,4 @@ def merge_one(job: Job) -> Record:
 
 def _holds(target: Format) -> Holds:
     """What a partial holds: what the target will need.  Which of several value types that is, is known at the end."""
-    return target.holds._replace(values=True, keeps_stacks=True, tables=True)
+    return target.holds._replace(values=True, keeps_stacks=True, model_order=True)

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import fastprof
-from fastprof.core import model, room
+from fastprof.core import free_memory, model
 from fastprof.core.errors import FastprofError
 
 GIB = 1 << 30
@@ -56,11 +56,11 @@ MACHINE = {"proc/meminfo": "MemTotal: 16777216 kB\nMemFree: 1 kB\nMemAvailable: 
     ],
 )
 def test_what_is_left(files: dict[str, str], expected: int | None, tmp_path: Path) -> None:
-    assert room.available(tree(tmp_path, files)) == expected
+    assert free_memory.available(tree(tmp_path, files)) == expected
 
 
 def test_this_machine() -> None:
-    left = room.available()
+    left = free_memory.available()
     assert left is not None and left > 1 << 20
 
 
@@ -77,7 +77,7 @@ def test_names_that_need_more_than_is_left_end_the_conversion(
     asked: list[int] = []
 
     def left(n: int) -> Any:
-        monkeypatch.setattr(room, "available", lambda: asked.append(n) or n)
+        monkeypatch.setattr(free_memory, "available", lambda: asked.append(n) or n)
 
     monkeypatch.setattr(model, "_STEP", 1 << 20)
     left(100 << 20)
@@ -98,5 +98,5 @@ def test_where_nothing_is_known_nothing_is_refused(
     folded: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(model, "_STEP", 1 << 20)
-    monkeypatch.setattr(room, "available", lambda: None)
+    monkeypatch.setattr(free_memory, "available", lambda: None)
     fastprof.convert(folded, tmp_path / "out.pb")
