@@ -1,6 +1,6 @@
 /* archive/private.h - what the archive's C files share.  Private. */
-#ifndef FP_ARCHIVE_PRIV_H
-#define FP_ARCHIVE_PRIV_H
+#ifndef FP_ARCHIVE_PRIVATE_H
+#define FP_ARCHIVE_PRIVATE_H
 
 #include "archive/archive.h"
 #include "archive/io.h"

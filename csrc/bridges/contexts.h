@@ -4,8 +4,8 @@
  * total, on average over the value types; a context is in no case larger than its caller.  What is cut stands under its
  * caller as one context without a function, so that every total stays as it was.
  *
- *   main > a > b 5, main > a > c 1, main > d 94      cut below 2 %:      main > a > b 5, main > a > (cut) 1, main > d
- * 94
+ *   main > a > b 5, main > a > c 1, main > d 94          cut below 2 %:
+ *   main > a > b 5, main > a > (cut) 1, main > d 94
  *
  * Memory: linear in the distinct contexts that were added.  When there are too many, the caller has the smaller ones
  * cut by what is known so far; what they cost later on begins anew.

@@ -38,7 +38,7 @@ enum fp_estimate_by { FP_BY_FUNCTION = 0, FP_BY_LINE = 1, FP_BY_ADDRESS = 2 };
 /* Which callers stand in a stack. */
 enum fp_estimate_callers { FP_CALLERS_NONE = 0, FP_CALLERS_DIRECT = 1, FP_CALLERS_ALL = 2 };
 
-/* The defaults of most_rows and max_contexts, 80 MiB. */
+/* The defaults of most_rows, and of max_contexts, which take 64 MiB. */
 enum { FP_ESTIMATE_ROWS = 150000, FP_ESTIMATE_CONTEXTS = 1 << 21 };
 
 /* Callers in a stack. */

@@ -15,8 +15,8 @@
  * Memory: linear in distinct (stack, group) pairs, and in the positions and arcs of a graph.  When there are too many,
  * the caller takes the graph of those so far, adds it to the others, and begins anew.
  */
-#ifndef FP_STACKS_H
-#define FP_STACKS_H
+#ifndef FP_PROJECT_H
+#define FP_PROJECT_H
 
 #include "bridges/top.h"
 #include "core/batch.h"

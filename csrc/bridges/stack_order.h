@@ -3,8 +3,8 @@
  * Ids say in which order entries came, so they depend on the order of the inputs.  These ranks do not: they go by the
  * names in an order (rank.h) that ranks all names of its model, and by numbers.
  *
- *   main > sort, main > alloc, main > sort > alloc      is the order      main, main > alloc, main > sort, main > sort
- * > alloc
+ *   main > sort, main > alloc, main > sort > alloc       have this order:
+ *   main, main > alloc, main > sort, main > sort > alloc
  *
  * Each function returns an array of ranks by id, all of them different, which the caller frees with free(); NULL when
  * memory ran out.  An id that is not there counts as 0.

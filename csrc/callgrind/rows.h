@@ -3,8 +3,8 @@
  * Most lines of a file are cost lines, so they have to be fast.  The lexer
  * (fastprof/formats/callgrind/_lexer.pyx) reads all other lines.
  */
-#ifndef FP_CALLGRIND_H
-#define FP_CALLGRIND_H
+#ifndef FP_CALLGRIND_ROWS_H
+#define FP_CALLGRIND_ROWS_H
 
 #include "core/batch.h"
 #include "callgrind/lines.h"

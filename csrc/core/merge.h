@@ -4,7 +4,9 @@
  * reads them back, through one small window for each run.
  *
  * A record is `width` 64-bit words: FP_MERGE_KEY words of key, perhaps some that are kept as they are, then counters,
- * all of them signed or none. run A: (1,5 | 10)  (2,1 | 3)      run B: (1,5 | 7) gives  (1,5 | 17)  (2,1 | 3)
+ * all of them signed or none.
+ *
+ *   run A: (1,5 | 10)  (2,1 | 3)      run B: (1,5 | 7)      gives  (1,5 | 17)  (2,1 | 3)
  *
  * A sum that does not fit its counter is an error, or becomes several records that add up to it, each as large as
  * possible.  Both depend on the whole sum alone, and not on which run holds which part of it.

@@ -9,8 +9,8 @@
  * FP_DONE, fp_xray_twins for the copies, and fp_xray_range for each range to
  * decode; other logs are one range.  fp_xray_feed decodes a range.
  */
-#ifndef FP_XRAY_H
-#define FP_XRAY_H
+#ifndef FP_XRAY_READ_H
+#define FP_XRAY_READ_H
 
 #include "core/batch.h"
 #include "core/model.h"

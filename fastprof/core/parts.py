@@ -223,17 +223,7 @@ def merge_parts(parts: Iterable[Part], value_types: list[ValueType], creator: by
         one.descriptions = [*parts[0].descriptions]
     else:
         merged["descriptions"] = _descriptions(parts)
-    extras = [part.extra for part in parts]
-    unlike = {key for extra in extras for key in extra.get("merged", {}).get("unlike", ())}
-    for key in sorted({key for extra in extras for key in extra} - _APART):
-        values = [extra[key] for extra in extras if key in extra]
-        value = None if key in _OF_ALL and len(values) < len(parts) else _COMBINED.get(key, only)(values)
-        if value is not None:
-            one.extra[key] = value
-        elif key not in _OF_ALL:
-            unlike.add(key)
-    for key in unlike | ({"period"} & one.extra.keys() if "period_type" in unlike else set()):
-        one.extra.pop(key, None)  # of periods of different types none is right
+    unlike = _combine_extras([part.extra for part in parts], one.extra)
     if creator is not None:
         one.creator = creator
         merged.pop("creator", None)
@@ -246,6 +236,21 @@ def merge_parts(parts: Iterable[Part], value_types: list[ValueType], creator: by
     if n > 1:
         one.extra["merged"] = {"parts": n, **merged}
     return one
+
+
+def _combine_extras(extras: list[dict[str, Any]], one: dict[str, Any]) -> set[str]:
+    """Put into `one` what parts say in `extra`.  Returns the keys in which they differ, of which it gets nothing."""
+    unlike = {key for extra in extras for key in extra.get("merged", {}).get("unlike", ())}
+    for key in sorted({key for extra in extras for key in extra} - _APART):
+        values = [extra[key] for extra in extras if key in extra]
+        value = None if key in _OF_ALL and len(values) < len(extras) else _COMBINED.get(key, only)(values)
+        if value is not None:
+            one[key] = value
+        elif key not in _OF_ALL:
+            unlike.add(key)
+    for key in unlike | ({"period"} & one.keys() if "period_type" in unlike else set()):
+        one.pop(key, None)  # of periods of different types none is right
+    return unlike
 
 
 def _n_parts(part: Part) -> int:

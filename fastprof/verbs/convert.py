@@ -74,14 +74,7 @@ def converted(
         report.losses.add("inputs-passed-over", "inputs that could not be read")
         report.warn(str(error))
 
-    several: Any = [inputs] if isinstance(inputs, (str, bytes, os.PathLike)) or hasattr(inputs, "read") else inputs
-    given, output = [_path(path) for path in several], _path(output)
-    if not given:
-        raise UsageError("there is no input")
-    if not isinstance(output, str) and not hasattr(output, "write"):
-        raise UsageError(f"output is {output!r:.80}, expected a path or a binary file object")
-    if any(path is output for path in given if not isinstance(path, str)):
-        raise UsageError(f"{name_of(output)}: a file object cannot be both input and output")
+    given, output = _paths(inputs, output)
     target = target_of(output, to)
     defaults: dict[str, Any] = {"demangle": "short"} if target.holds.short_names else {}
     if asked[SPLIT] == "thread":
@@ -121,6 +114,19 @@ def converted(
         except (OutOfOrder, Outgrown):
             pass
     return attempt(report, hasty=False)
+
+
+def _paths(inputs: Any, output: Any) -> tuple[list[Any], Any]:
+    """The inputs, and the output.  Errors: UsageError for what is neither a path nor a file object of its own."""
+    several: Any = [inputs] if isinstance(inputs, (str, bytes, os.PathLike)) or hasattr(inputs, "read") else inputs
+    given, output = [_path(path) for path in several], _path(output)
+    if not given:
+        raise UsageError("there is no input")
+    if not isinstance(output, str) and not hasattr(output, "write"):
+        raise UsageError(f"output is {output!r:.80}, expected a path or a binary file object")
+    if any(path is output for path in given if not isinstance(path, str)):
+        raise UsageError(f"{name_of(output)}: a file object cannot be both input and output")
+    return given, output
 
 
 def _path(given: Any) -> Any:

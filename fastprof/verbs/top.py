@@ -13,7 +13,7 @@ from fastprof.core._typing import Any, NamedTuple
 from fastprof.core.engine import Holds
 from fastprof.core.errors import UsageError
 from fastprof.core.model import Model, ValueType
-from fastprof.core.options import Option, Options, Share, Switch, Text, Whole, Words, checked
+from fastprof.core.options import Option, Options, Pattern, Share, Switch, Text, Whole, Words, checked
 from fastprof.core.remote import shown
 from fastprof.core.report import Report
 from fastprof.verbs.inputs import Inputs, Progress, expand
@@ -41,8 +41,8 @@ CUMULATIVE = Option(
     group="rows",
     help="all rows down to the share --threshold in sum (default: 99%%)",
 )
-FOCUS: Option[str | None] = Option("focus", Text("REGEX"), None, group="rows", help="only rows whose name matches")
-IGNORE: Option[str | None] = Option("ignore", Text("REGEX"), None, group="rows", help="no rows whose name matches")
+FOCUS: Option[str | None] = Option("focus", Pattern(), None, group="rows", help="only rows whose name matches")
+IGNORE: Option[str | None] = Option("ignore", Pattern(), None, group="rows", help="no rows whose name matches")
 BY = Option(
     "by",
     Words("function", "line", "file", "object", "thread", "label", metavar="WHAT"),
@@ -150,7 +150,8 @@ def top(
     ([('f', 5, 14), ('g', 9, 9)], 14)
     """
     asked = checked(given, options())
-    patterns = _patterns(asked)
+    # (pattern, must it match?)
+    patterns = [(re.compile(asked[o]), o is FOCUS) for o in (FOCUS, IGNORE) if asked[o] is not None]
     if asked[CUMULATIVE] and asked[SORT] in ("total", "calls"):
         raise UsageError(f"--cumulative adds up self costs, and --sort={asked[SORT]} is not by them")
     if asked[TREE] and asked[BY] != "function":
@@ -198,18 +199,6 @@ def _add(costs: Costs, view: str, rows: Any, reading: Options, report: Report) -
         costs.stacks(rows, reading)
     else:
         costs.graph(rows)
-
-
-def _patterns(asked: Options) -> list[tuple[re.Pattern[str], bool]]:
-    """(pattern, must it match?)"""
-    found = []
-    for option, wanted in ((FOCUS, True), (IGNORE, False)):
-        if asked[option] is not None:
-            try:
-                found.append((re.compile(asked[option]), wanted))
-            except re.error as error:
-                raise UsageError(f"{option.flag}: {asked[option]!r:.80} is no regular expression: {error}") from None
-    return found
 
 
 class _Place(NamedTuple):
