@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import os
 import time
 
 from fastprof.cli import say_raw
+from fastprof.cli.text import terminal_width
 from fastprof.core.errors import printable
 
 _EVERY = 0.1  # seconds, at least, between two drawings
@@ -48,7 +48,7 @@ class Bar:
             minutes, left = divmod(int((self.total - self._done) / speed) if speed else 0, 60)
             text += f", {minutes}:{left:02} left"
         text += f", {self._note}" * bool(self._note)
-        self._write(text[: _columns() - 1])
+        self._write(text[: (terminal_width(fd=2) or 80) - 1])
         self._is_there = True
 
     def _write(self, text: str) -> None:
@@ -63,10 +63,3 @@ class Bar:
 
     def close(self) -> None:
         self.clear()
-
-
-def _columns() -> int:
-    try:
-        return os.get_terminal_size(2).columns or 80
-    except OSError:
-        return 80

@@ -26,10 +26,10 @@ _COLOURS = ((0.10, "1;31"), (0.01, "33"))  # from this share of the total on: bo
 _NARROW, _NARROW_LAST, _NARROWEST = 12, 24, 16
 
 
-def terminal_width() -> int | None:
-    """The columns of the terminal (COLUMNS, or that of standard output), None if there is none."""
+def terminal_width(fd: int = 1) -> int | None:
+    """The columns of the terminal (COLUMNS, or that of standard output or of another file), None if there is none."""
     try:
-        columns = int(os.environ.get("COLUMNS") or 0) or os.get_terminal_size(1).columns
+        columns = int(os.environ.get("COLUMNS") or 0) or os.get_terminal_size(fd).columns
     except (OSError, ValueError):
         return None
     return columns if columns > 0 else None

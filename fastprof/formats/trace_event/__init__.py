@@ -51,7 +51,7 @@ FORMATS = (
     Format(
         name="trace-event",
         view="timeline",
-        title="Chrome Trace Event JSON",
+        title="Chrome Trace Event JSON; its samples are stacks",
         suffixes=(".trace.json",),
         sniff=sniff,
         reader="read:reader",

@@ -59,7 +59,7 @@ FORMATS = (
     Format(
         name="xray",
         view="timeline",
-        title="LLVM XRay log: FDR v1-5, basic v1-3, profiling mode",
+        title="LLVM XRay log: FDR v1-5, basic v1-3; profiling mode, which is stacks",
         suffixes=(".xray",),
         sniff=sniff,
         reader="read:XRayReader",

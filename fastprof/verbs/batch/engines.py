@@ -15,11 +15,10 @@ from fastprof.core._typing import Any
 from fastprof.core.errors import FastprofError, UsageError
 from fastprof.core.options import Option, Text
 from fastprof.core.words import speaks_of_flags
-from fastprof.verbs.batch.jobs import Job, Record, convert_one, crashed
+from fastprof.verbs.batch.jobs import CONVERT, Job, Record, crashed
 from fastprof.verbs.batch.pool import Pool
 
 LOCAL = "local"
-CONVERT = f"{convert_one.__module__}:{convert_one.__name__}"
 _TOGETHER = 50  # jobs of a task at least, so that what a process knows of symbols serves many
 _SECONDS_TO_CONNECT = 30
 

@@ -69,6 +69,7 @@ def convert_one(job: Job) -> Record:
     return record_of(job, convert)
 
 
+CONVERT = f"{__name__}:{convert_one.__name__}"  # for a pool or an engine
 Idle = Callable[[Option[Any]], None]
 
 

@@ -20,7 +20,7 @@ from contextlib import suppress
 from types import TracebackType
 
 from fastprof.core.errors import FastprofError
-from fastprof.verbs.batch.jobs import Job, Record, convert_one, crashed
+from fastprof.verbs.batch.jobs import CONVERT, Job, Record, crashed
 from fastprof.verbs.batch.worker import IGNORED
 
 _BEGIN = """\
@@ -107,7 +107,7 @@ class Pool:
         *,
         retries: int = 1,
         timeout: float | None = None,
-        function: str = f"{convert_one.__module__}:{convert_one.__name__}",
+        function: str = CONVERT,
         flags: bool = False,
     ) -> None:
         self._n, self._retries, self._timeout, self._function, self._flags = n, retries, timeout, function, flags
