@@ -135,7 +135,7 @@ class CallgrindReader(Reader):
     def _next_part(self, line: bytes) -> None:
         self._check_totals()
         old = self._part
-        # What a later part of the same file leaves not_representable still holds.
+        # What a later part of the same file leaves unsaid still holds.
         self._part = Part(
             value_types=old.value_types,
             positions=old.positions,
