@@ -25,10 +25,7 @@ struct fp_nest {
     /* private from here on */
     struct fp_nest_thread *threads; /* by id */
     uint32_t cap_threads, ended;    /* threads whose calls have ended */
-    struct fp_table entered;        /* (thread, function) */
-    uint32_t *active;               /* by row of `entered`: how often it is on the stack of the thread */
-    uint32_t cap_active;
-    uint64_t calls, looked; /* so far; how many of them were looked at in vain */
+    struct fp_open *open;           /* bridges/open_calls.h */
 };
 
 /* NULL when memory ran out. */

@@ -4,21 +4,22 @@
 #include <string.h>
 
 #include "bridges/common.h"
+#include "bridges/open_calls.h"
 #include "core/array.h"
 
-struct open_call {
-    uint64_t start;
-    uint32_t function;
-};
-
 struct fp_spans_thread {
-    struct open_call *open;
-    uint32_t n, cap;
+    struct fp_open_calls calls;
+    uint64_t *starts; /* of the open calls */
+    uint32_t cap_starts;
     uint64_t last_time;
 };
 
 struct fp_spans *fp_spans_new(const struct fp_model *model, uint32_t room) {
     struct fp_spans *s = calloc(1, sizeof *s);
+    if (s && !(s->open = fp_open_new())) {
+        fp_spans_free(s);
+        return NULL;
+    }
     if (!s) return NULL;
     s->model = model;
     s->room = room;
@@ -28,9 +29,13 @@ struct fp_spans *fp_spans_new(const struct fp_model *model, uint32_t room) {
 
 void fp_spans_free(struct fp_spans *s) {
     if (!s) return;
-    for (uint32_t i = 0; i < s->cap_threads; i++) free(s->threads[i].open);
+    for (uint32_t i = 0; i < s->cap_threads; i++) {
+        free(s->threads[i].calls.functions);
+        free(s->threads[i].starts);
+    }
     free(s->threads);
     free(s->spans);
+    fp_open_free(s->open);
     free(s);
 }
 
@@ -49,8 +54,9 @@ static void leave_out_short(struct fp_spans *s) {
 /* Ends the innermost call of a thread.  0 or FP_E_NOMEM. */
 static int end_call(struct fp_spans *s, uint32_t thread, uint64_t time) {
     struct fp_spans_thread *t = &s->threads[thread];
-    const struct open_call *call = &t->open[--t->n];
-    const uint64_t duration = time - call->start;
+    if (fp_open_leave(s->open, &t->calls, thread)) return FP_E_NOMEM;
+    const uint32_t depth = t->calls.n;
+    const uint64_t start = t->starts[depth], duration = time - start;
     if (duration < s->pixel) {
         s->left_out++;
         return 0;
@@ -68,7 +74,7 @@ static int end_call(struct fp_spans *s, uint32_t thread, uint64_t time) {
         return 0;
     }
     if (fp_array_room(&s->spans, &s->cap, (uint64_t)s->n + 1, sizeof *s->spans)) return FP_E_NOMEM;
-    s->spans[s->n++] = (struct fp_span){call->start, duration, thread, call->function, t->n};
+    s->spans[s->n++] = (struct fp_span){start, duration, thread, t->calls.functions[depth], depth};
     return 0;
 }
 
@@ -87,14 +93,19 @@ int fp_spans_put(struct fp_spans *s, const struct fp_batch *in, struct fp_err *e
         if (time < s->first_time) s->first_time = time;
         if (time > s->last_time) s->last_time = time;
         if (op == FP_OP_ENTER || op == FP_OP_ENTER_ARGS) {
-            if (fp_array_room(&t->open, &t->cap, (uint64_t)t->n + 1, sizeof *t->open)) return no_memory(err);
-            t->open[t->n++] = (struct open_call){time, function};
+            if (fp_open_enter(s->open, &t->calls, thread, function) ||
+                fp_array_room(&t->starts, &t->cap_starts, t->calls.n, sizeof *t->starts))
+                return no_memory(err);
+            t->starts[t->calls.n - 1] = time;
             continue;
         }
-        uint32_t at = t->n; /* 1 + the call that ends */
-        while (at && t->open[at - 1].function != function) at--;
-        while (at && t->n >= at)
+        const struct fp_open_calls *calls = &t->calls;
+        int is_top = calls->n && calls->functions[calls->n - 1] == function;
+        const int open = is_top ? 1 : fp_open_has(s->open, &t->calls, thread, function);
+        if (open < 0) return no_memory(err);
+        for (; open && !is_top; is_top = calls->functions[calls->n - 1] == function)
             if (end_call(s, thread, time)) return no_memory(err);
+        if (open && end_call(s, thread, time)) return no_memory(err);
     }
     return FP_DONE;
 }
@@ -109,7 +120,7 @@ static int by_time(const void *a, const void *b) {
 
 int fp_spans_end(struct fp_spans *s, struct fp_err *err) {
     for (uint32_t thread = 0; thread < s->cap_threads; thread++)
-        while (s->threads[thread].n)
+        while (s->threads[thread].calls.n)
             if (end_call(s, thread, s->threads[thread].last_time)) return no_memory(err);
     if (s->n) qsort(s->spans, s->n, sizeof *s->spans, by_time);
     return FP_DONE;

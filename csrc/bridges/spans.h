@@ -34,6 +34,7 @@ struct fp_spans {
     uint32_t room, cap;
     struct fp_spans_thread *threads;
     uint32_t cap_threads;
+    struct fp_open *open; /* bridges/open_calls.h */
 };
 
 /* Room for `room` >= 2 calls.  The model is borrowed.  NULL when memory ran out. */

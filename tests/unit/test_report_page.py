@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import re
 from itertools import product
 from pathlib import Path
@@ -209,14 +210,15 @@ def test_calls_of_a_timeline_by_thread(tmp_path: Path) -> None:
     assert found.stacks() == {(seven, one): 79, (seven, one, two): 21, (eight, three): 10}
 
 
-def spans(calls: list[tuple[int, int]], room: int) -> tuple[list[tuple[int, int]], int, int]:
-    """(start, duration) of what is kept of calls (start, end) of one thread; the pixel; how many are left out."""
+def spans(rows: list[tuple[int, int, int]], room: int) -> tuple[list[tuple[int, int]], int, int]:
+    """(start, duration) of what is kept of the calls of one thread; the pixel; how many are left out.  A row: time,
+    op, number of the function."""
     model = Model()
-    thread, function = model.thread(1, 1), model.function("f")
-    batch = Batch("timeline", 2 * len(calls))
-    for i, (time, op) in enumerate((t, op) for call in calls for t, op in zip(call, (0, 1), strict=True)):
-        batch.c.time[i], batch.c.op[i], batch.c.thread[i], batch.c.function[i] = time, op, thread, function
-    batch.c.n = 2 * len(calls)
+    thread, functions = model.thread(1, 1), [model.function(f"f{n}") for n in range(1 + max(row[2] for row in rows))]
+    batch = Batch("timeline", len(rows))
+    for i, (time, op, function) in enumerate(rows):
+        batch.c.time[i], batch.c.op[i], batch.c.thread[i], batch.c.function[i] = time, op, thread, functions[function]
+    batch.c.n = len(rows)
     err = ffi.new("struct fp_err *")
     s = ffi.gc(lib.fp_spans_new(model.c, room), lib.fp_spans_free)
     assert lib.fp_spans_put(s, batch.c, err) == lib.fp_spans_end(s, err) == lib.FP_DONE
@@ -225,10 +227,32 @@ def spans(calls: list[tuple[int, int]], room: int) -> tuple[list[tuple[int, int]
 
 def test_short_calls_make_room_for_long_ones() -> None:
     calls = [(100 * i, 100 * i + 1 + i % 50) for i in range(1000)]
-    kept, pixel, left_out = spans(calls, 300)
+    kept, pixel, left_out = spans([(time, op, 0) for call in calls for op, time in enumerate(call)], 300)
     assert kept == [(start, end - start) for start, end in calls if end - start >= pixel]
     assert 0 < len(kept) <= 300
     assert left_out == 1000 - len(kept)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_exits_whose_entries_were_lost_end_no_call(seed: int) -> None:
+    """Many of them, in a deep stack: functions are counted then, and no longer looked for in it."""
+    rng = random.Random(seed)
+    rows: list[tuple[int, int, int]] = []
+    expected: list[tuple[int, int]] = []
+    stack: list[tuple[int, int]] = []  # time, function
+    for time in range(3000):
+        op, function = (0, rng.randrange(40)) if rng.random() < 0.6 else (1, rng.choice((99, rng.randrange(40))))
+        rows.append((time, op, function))
+        if op == 0:
+            stack.append((time, function))
+        elif any(function == known for _, known in stack):
+            ended = -1
+            while ended != function:
+                start, ended = stack.pop()
+                expected.append((start, time - start))
+    expected += [(start, 2999 - start) for start, _ in stack]
+    assert sum(row[2] == 99 for row in rows) > 300
+    assert spans(rows, 1 << 20) == (sorted(expected), 0, 0)
 
 
 def test_contexts_that_do_not_fit_are_cut_while_they_are_added(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
