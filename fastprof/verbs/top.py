@@ -55,7 +55,7 @@ TREE: Option[str | None] = Option(
     Words("caller", "calling", "both"),
     None,
     group="rows",
-    help="with each function its callers (caller), what it calls (calling), or both",
+    help="with each function those around it: its callers (caller), what it calls (calling), or both",
 )
 CYCLES = Option(
     "cycles",
