@@ -282,7 +282,7 @@ class Source:
         """Is there memory for a window of so many bytes?  Few compressed bytes may be a line of any length."""
         if nbytes < _LARGE:
             return
-        from fastprof.core.room import available
+        from fastprof.core.free_memory import available
 
         left = available()
         if left is not None and left < nbytes:

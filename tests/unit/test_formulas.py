@@ -195,7 +195,7 @@ def test_formulas_survive_an_archive(tmp_path: Path) -> None:
 
 
 def test_problems_do_not_repeat_those_of_the_events_that_are_needed() -> None:
-    """Each said why the one before cannot be computed, which said why ...: 0.2 MB of formulas made 900 MB of warnings."""
+    """Each said why the one before cannot be computed, which said why ...: 0.2 MB of formulas gave 900 MB of text."""
     inherited = {"E0": "E1"} | {f"E{i}": f"E{i - 1} + E{i - 1}" for i in range(1, 3_000)}
     formulas = Formulas(["Ir"], {"Long": "x" * 100_000} | {f"L{i}": "Long" for i in range(100)} | inherited)
     assert not formulas.factors

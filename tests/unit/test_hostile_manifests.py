@@ -83,7 +83,20 @@ def test_no_file_is_left_for_a_worker(tmp_path: Path) -> None:
     """The message was "[Errno 24] Too many open files"."""
     out = tmp_path / "out"
     done = subprocess.run(
-        [sys.executable, "-m", "fastprof", "batch", "convert", str(INPUT), "-o", str(out), "-t", "folded", "--jobs", "1"],
+        [
+            sys.executable,
+            "-m",
+            "fastprof",
+            "batch",
+            "convert",
+            str(INPUT),
+            "-o",
+            str(out),
+            "-t",
+            "folded",
+            "--jobs",
+            "1",
+        ],
         cwd=REPO,
         capture_output=True,
         text=True,

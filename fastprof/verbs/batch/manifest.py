@@ -177,10 +177,17 @@ def _is_line(found: Any) -> bool:
     run = found.get("run")
     if "run" in found:
         return isinstance(run, dict) and all(type(run.get(key)) is int for key in ("files", "earlier", "todo"))
-    kinds = {"output": str, "status": str, "time": (int, float)}
+    kinds: dict[str, Any] = {"output": str, "status": str, "time": (int, float)}
     if not all(isinstance(found.get(key), kind) for key, kind in kinds.items()):
         return False
-    may = {"bytes": int, "cpu_seconds": (int, float), "files": list, "counts": dict, "warnings": list, "error": dict}
+    may: dict[str, Any] = {
+        "bytes": int,
+        "cpu_seconds": (int, float),
+        "files": list,
+        "counts": dict,
+        "warnings": list,
+        "error": dict,
+    }
     if not all(isinstance(found[key], kind) for key, kind in may.items() if key in found):
         return False
     return found["status"] not in _FAILED or isinstance(found.get("error", {}).get("message"), str)
