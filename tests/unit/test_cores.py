@@ -40,6 +40,7 @@ def everything_is_many(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setattr(engine, "DRAIN", 1000)
     monkeypatch.setitem(engine.CAPACITY, "timeline", 37)
     monkeypatch.setattr(pieces, "_BYTES", 3000)  # some buffers are larger
+    monkeypatch.setattr(pieces, "_PIECES", 3)
     yield
     assert not ours_left()
 

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 # Of a piece.  A buffer that is larger is decoded by who reads.
 _BYTES = 1 << 20
 _BUFFERS = 1 << 12
+_PIECES = 16  # that are read and not yet taken
 _NONE = (1 << 32) - 1
 
 
@@ -62,7 +63,7 @@ class _Shares:
         self.reader = reader
         self.free: list[_Piece] = []
         self.decoders: dict[int, _Decoder] = {}
-        self._n_buffers = 0  # so far
+        self._n_pieces = self._n_buffers = 0  # so far
         self._moved = threading.Condition()  # for the two below
         # By share, of each piece that it has not taken: its first buffer there, or the one at hand.
         self._todo: dict[int, deque[int]] = {}
@@ -70,7 +71,13 @@ class _Shares:
 
     def next_piece(self) -> _Piece:
         """With the next buffers, not yet read; none, if the next one is too large."""
-        piece = self.free.pop() if self.free else _Piece(self)
+        if not self.free and self._n_pieces == _PIECES:
+            with self.reader.model.lent():
+                self._wait(lambda: len(self.free) > 0)
+        if not self.free:
+            self._n_pieces += 1
+            self.free.append(_Piece(self))
+        piece = self.free.pop()
         lib.fp_xray_fill(self.reader.x, piece.c_piece)
         piece.number = self._n_buffers
         self._n_buffers += piece.c_piece.n
