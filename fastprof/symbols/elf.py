@@ -39,6 +39,7 @@ _PF_X = 1
 _BUILD_ID = 3
 _IN_SECTION_0 = 0xFFFF  # a count or an index of a file with very many segments or sections
 _LARGEST = 1 << 34  # bytes of a section, decompressed
+_RATIO, _SMALL = 128, 64 << 20  # nor more than so many times its bytes, if larger than that
 _FIRST_PLACE, _PLACES = 1 << 12, 1 << 4  # where the sections of a file that is not linked begin: multiples
 
 
@@ -251,20 +252,37 @@ class ElfFile:
     def _stored(self, section: Section) -> Bytes:
         self._check_inside(section)
         data = memoryview(self._bytes)[section.offset : section.offset + section.size]
+        packed = self._packed(section, data)
+        return data if packed is None else self._decompressed(section, *packed)
+
+    def check_compressed(self) -> None:
+        """To be called before another library decompresses sections, which may believe their sizes and end the
+        process.  Errors: SymbolError."""
+        for section in self.sections:
+            if section.kind != SHT_NOBITS and (section.flags & SHF_COMPRESSED or section.name.startswith(".zdebug")):
+                self._check_inside(section)
+                self._packed(section, memoryview(self._bytes)[section.offset : section.offset + section.size])
+
+    def _packed(self, section: Section, data: memoryview) -> tuple[int, int, memoryview] | None:
+        """Compression type, decompressed size and bytes of a section; None if it is not compressed."""
         if section.flags & SHF_COMPRESSED:
             layout = struct.Struct(self.order + ("I4xQQ" if self.bits == 64 else "III"))
             if len(data) < layout.size:
                 raise SymbolError(f"{self._where(section)}: {len(data)} bytes, too few for a compressed section")
             kind, size, _ = layout.unpack_from(data)
-            return self._decompressed(section, kind, size, data[layout.size :])
+            return self._plausible(section, kind, size, data[layout.size :])
         if section.name.startswith(".zdebug") and bytes(data[:4]) == b"ZLIB":
-            return self._decompressed(section, 1, int.from_bytes(data[4:12], "big"), data[12:])
-        return data
+            return self._plausible(section, 1, int.from_bytes(data[4:12], "big"), data[12:])
+        return None
+
+    def _plausible(self, section: Section, kind: int, size: int, data: memoryview) -> tuple[int, int, memoryview]:
+        if size > min(_LARGEST, max(_SMALL, _RATIO * len(data))):
+            few = f"{len(data)} bytes that become {size} when decompressed are not debug information"
+            raise SymbolError(f"{self._where(section)}: {few}")
+        return kind, size, data
 
     def _decompressed(self, section: Section, kind: int, size: int, data: memoryview) -> bytes:
         try:
-            if size > _LARGEST:
-                raise ValueError(f"{size} bytes when decompressed are too many")
             if kind == 1:
                 import zlib
 

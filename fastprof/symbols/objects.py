@@ -286,8 +286,9 @@ class ElfObject(ElfFile):
         source = self._source
         info = source.section(".debug_info") or source.section(".zdebug_info")
         try:
+            source.check_compressed()
             self._symcache = symcache(source.path, source.build_id, info.size if info else 0)
-        except (SymbolicError, StopIteration) as error:
+        except (SymbolicError, SymbolError, StopIteration) as error:
             self._has_inlines = False
             if self._symbols is None:
                 self.reason = f"debug information cannot be read: {error}"
