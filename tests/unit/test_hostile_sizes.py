@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 import fastprof
-from fastprof.core import room, source
+from fastprof.core import free_memory, source
 from fastprof.core.errors import FastprofError
 from fastprof.core.model import Model, Part
 from fastprof.formats.trace_event.who import Who
@@ -71,7 +71,7 @@ def test_a_line_that_needs_more_memory_than_is_left(tmp_path: Path, monkeypatch:
     path.write_bytes(gzip.compress(b"version: 1\nevents: Ir\nfn=f\n1 1\n#" + b" " * (8 << 20) + b"\n"))
     assert fastprof.info(path).facts["records"] == 1
     monkeypatch.setattr(source, "_LARGE", 1 << 20)
-    monkeypatch.setattr(room, "available", lambda: 3 << 20)
+    monkeypatch.setattr(free_memory, "available", lambda: 3 << 20)
     with pytest.raises(FastprofError, match=r"gz: at byte \d+: a line or record is longer than 2 MiB, and only 3 MiB"):
         fastprof.convert(path, tmp_path / "out.pb")
     assert [*tmp_path.iterdir()] == [path]
