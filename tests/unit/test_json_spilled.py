@@ -117,7 +117,7 @@ def test_each_name_of_a_profile_is_a_column_so_they_are_bounded() -> None:
             '"samples":[[0]],"weights":[1]}'
         )
         profiles = ",".join(profile.replace("%d", f"v{i}") for i in range(n))
-        return f'{{"shared":{{"frames":[{{"name":"f"}}]}},"profiles":[{profiles}]}}'.encode()
+        return f'{{"exporter":"fastprof-1","shared":{{"frames":[{{"name":"f"}}]}},"profiles":[{profiles}]}}'.encode()
 
     sampled = ",".join(f'{{"name":"v{i}","ts":1}}' for i in range(1025))
     with pytest.raises(FormatError, match="trace-event: samples have 1,025 names, expected up to 1,024"):

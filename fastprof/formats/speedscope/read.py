@@ -20,7 +20,9 @@ from fastprof.core.spill import Spilled
 _TYPE = re.compile(rb'"type"\s{0,8}:\s{0,8}"(evented|sampled)"')
 _LONGEST = 48  # bytes that match, at most
 _SCALES = {b"nanoseconds": 0, b"microseconds": 3, b"milliseconds": 6, b"seconds": 9}  # to nanoseconds
-_NAMED = re.compile(r"(?:.*: )?([^()]+) \(([^()]+)\)", re.DOTALL)  # as fastprof calls profiles of samples
+# As fastprof calls profiles of samples: `thread 7: cpu (nanoseconds)`, `Ir, estimated from a call graph`.
+_OURS = re.compile(rb'"exporter"\s*:\s*"fastprof-')
+_NAMED = re.compile(r"(?:.*: )?(.+?)(?: \(([^()]*)\))?(, estimated from a call graph)?", re.DOTALL)
 
 
 class SpeedscopeReader(Reader):
@@ -35,6 +37,7 @@ class SpeedscopeReader(Reader):
         self.view = "timeline" if first and first[1] == b"evented" else "stacks"
         new = lib.fp_speedscope_read_new(model.c, options[LENIENT])
         self._r = owned(new, lib.fp_speedscope_read_free, "the reader of speedscope's JSON")
+        self._is_ours = _OURS.search(self.source.head) is not None
         self._file = Spilled()
         self._read = 0  # bytes of the kept values in the file
         self._others = 0
@@ -54,14 +57,16 @@ class SpeedscopeReader(Reader):
         mine = [(i, p) for i, p in enumerate(profiles, 1) if p.type == wanted]
         self._others = len(profiles) - len(mine)
         input_ = model.input() if mine else 0
-        types = [self._value_type(p) for _, p in mine]
+        named = [self._named(p) for _, p in mine]
+        types = [self._value_type(p, name) for (_, p), name in zip(mine, named, strict=True)]
         alike = Counter(types)
         self._types = list(alike) or [ValueType("weight", "count")]  # of stacks
         if len(self._types) > MAX_VALUE_TYPES:
             detail = f"profiles have {len(self._types):,} names and units, expected up to {MAX_VALUE_TYPES:,}"
             raise FormatError(self.source.name, self.format, detail)
         if self.view == "stacks":
-            model.add_part(Part(value_types=self._types))
+            estimated = [b"stacks are estimated from a call graph"] * any(name and name[3] for name in named)
+            model.add_part(Part(value_types=self._types, comments=estimated))
         parts: dict[Any, int] = {}
         names = [(0, i, model.string(p.name)) for i, p in mine]
         for (i, p), value_type in zip(mine, types, strict=True):
@@ -83,14 +88,17 @@ class SpeedscopeReader(Reader):
                 parts[key] = model.add_part(part)
             p.part = parts[key]
 
-    def _value_type(self, profile: Any) -> ValueType:
+    def _named(self, profile: Any) -> re.Match[str] | None:
+        """What the name says, if it is one that fastprof gave.  Others call a profile as they like."""
+        return _NAMED.fullmatch(self.model.string(profile.name).decode("utf-8", "replace")) if self._is_ours else None
+
+    def _value_type(self, profile: Any, name: re.Match[str] | None) -> ValueType:
         unit = self.model.string(profile.unit)
-        name = _NAMED.fullmatch(self.model.string(profile.name).decode("utf-8", "replace"))
         if unit in _SCALES:
             return ValueType(name[1] if name else "time", "nanoseconds")
         if unit == b"bytes":
             return ValueType(name[1] if name else "size", "bytes")
-        return ValueType(*name.groups()) if name else ValueType("weight", "count")
+        return ValueType(name[1], name[2] or "") if name else ValueType("weight", "count")
 
     def feed(self, in_: Any, batch: Any, err: Any) -> int:
         r = self._r

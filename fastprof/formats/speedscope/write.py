@@ -123,7 +123,8 @@ class SpeedscopeWriter(Writer):
     def _sampled(self, number: int, part: Part, k: int, value_type: ValueType, n: int) -> None:
         w, n_values = self._w, len(part.value_types)
         group = w.groups[number]
-        name = value_type.name + f" ({value_type.unit})" * bool(value_type.unit) + self._estimated(part)
+        has_unit = value_type.unit or value_type.name.endswith(")")  # a name with brackets is not to be read as a unit
+        name = value_type.name + f" ({value_type.unit})" * bool(has_unit) + self._estimated(part)
         if group.thread:
             name = f"{self._thread_name(group.thread, part)}: {name}"
         elif part.number is not None and group.part:
