@@ -12,7 +12,7 @@ from cffi import FFI
 
 HERE = Path(__file__).parent
 # A header may only use what stands before it: first the core, then formats and bridges, which do not know each other.
-FIRST = ["core/fp.h", "core/buf.h", "core/model.h", "core/batch.h"]
+FIRST = ["core/fp.h", "core/buf.h", "core/secret.h", "core/model.h", "core/batch.h"]
 FOUND = sorted(p.relative_to(HERE).as_posix() for p in HERE.glob("*/*.h"))
 HEADERS = FIRST + sorted((name for name in FOUND if name not in FIRST), key=lambda name: not name.startswith("core/"))
 

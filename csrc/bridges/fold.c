@@ -211,7 +211,7 @@ static int move_to(struct fp_fold *f, struct fp_fold_thread *t, uint32_t group, 
             const struct fp_arc *a = &f->arcs[arc - 1];
             if (a->callee == callee && a->caller == caller && a->group == group) break;
         }
-        if (!arc && (arc = fp_fold_add_arc(f, caller, callee, group) + 1) == 0) return FP_E_NOMEM;
+        if (!arc && (arc = fp_fold_arc(f, caller, callee, group) + 1) == 0) return FP_E_NOMEM;
         *frame = (struct fp_fold_frame){now, 0, t->calls, arc - 1, frame->function};
         f->arcs[arc - 1].active++;
         f->by_function[frame->function].active++;
@@ -378,7 +378,7 @@ static int put(struct fp_fold *f, const struct fp_batch *in, int sorted, struct 
                     if (FP_LIKELY(arc)) {
                         arc--;
                     } else {
-                        arc = fp_fold_add_arc(f, caller, callee, group);
+                        arc = fp_fold_arc(f, caller, callee, group);
                         if (arc == UINT32_MAX) return fp_fail(err, FP_E_NOMEM, 0, "the table of call arcs");
                         arcs = f->arcs;
                         index = f->index;

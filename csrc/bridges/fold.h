@@ -103,6 +103,7 @@ struct fp_fold {
     uint32_t cap_inclusive;
     uint32_t *index; /* open addressing: arc + 1 */
     uint32_t index_shift;
+    struct fp_secret secret;
     uint32_t *by_caller; /* arcs ordered by (group, caller, callee) */
     uint32_t *foreseen;  /* index slots that the current batch will look at, and a scratch stack */
     uint32_t cap_foreseen;

@@ -62,7 +62,8 @@ int fp_fold_fail_too_long(const struct fp_fold *f, struct fp_err *err);
 #define FP_FOLD_NOWHERE UINT64_MAX /* no caller: neither a function id nor a tree node */
 
 /* Fibonacci hashing; the table is kept sparse, because a probe that has to
- * look at a second slot costs a mispredicted branch. */
+ * look at a second slot costs a mispredicted branch.  An index with a secret (core/secret.h) has its arcs elsewhere:
+ * who does not find an arc from this slot on asks fp_fold_arc. */
 static inline uint32_t fp_fold_slot(uint32_t caller, uint32_t callee, uint32_t group, unsigned shift) {
     uint64_t key = ((uint64_t)caller << 32 | callee) ^ (uint64_t)group * 0xd6e8feb86659fd93u;
     return (uint32_t)((key * 0x9e3779b97f4a7c15u) >> shift);
@@ -76,8 +77,9 @@ static inline uint32_t fp_fold_mask(unsigned shift) {
 /* An empty table.  0 or FP_E_NOMEM. */
 int fp_fold_arcs_init(struct fp_fold *f);
 
-/* Enters an arc that is not there.  Its number; UINT32_MAX when memory ran out. */
-uint32_t fp_fold_add_arc(struct fp_fold *f, uint32_t caller, uint32_t callee, uint32_t group);
+/* The number of an arc that was not found from fp_fold_slot on.  It is added if it is new.  UINT32_MAX when memory ran
+ * out. */
+uint32_t fp_fold_arc(struct fp_fold *f, uint32_t caller, uint32_t callee, uint32_t group);
 
 /* Keeps the first `n` arcs alone. */
 void fp_fold_keep_arcs(struct fp_fold *f, uint32_t n);

@@ -13,9 +13,14 @@ static void release_far(struct fp_far_number *far, size_t mask) {
     fp_release(far, far ? (mask + 1) * sizeof *far : 0);
 }
 
+static size_t first_slot(const struct fp_numbers *t, uint64_t id) {
+    if (!t->secret.key[0]) return fp_numbers_slot(t, id);
+    return (size_t)fp_secret_hash(&t->secret, &id, sizeof id) & t->far_mask;
+}
+
 /* Where a far number is, or the free slot where it will be. */
 static struct fp_far_number *slot_of(const struct fp_numbers *t, uint64_t id) {
-    size_t at = fp_numbers_slot(t, id);
+    size_t at = first_slot(t, id);
     while (t->far[at].key && t->far[at].key != id + 1) at = (at + 1) & t->far_mask;
     return &t->far[at];
 }
@@ -59,6 +64,14 @@ struct fp_number *fp_numbers_find_far(struct fp_numbers *t, uint64_t id) {
     }
     if (!t->far && rehash(t)) return NULL;
     struct fp_far_number *slot = slot_of(t, id);
+    if ((((size_t)(slot - t->far) - first_slot(t, id)) & t->far_mask) > FP_FAR && !t->secret.key[0]) {
+        fp_secret_take(&t->secret);
+        if (rehash(t)) {
+            t->secret = (struct fp_secret){0};
+            return NULL;
+        }
+        slot = slot_of(t, id);
+    }
     if (!slot->key) {
         if (t->n_far >= t->far_mask / 4 * 3) {
             if (rehash(t)) return NULL;

@@ -13,7 +13,7 @@
 #ifndef FP_CALLGRIND_NUMBERS_H
 #define FP_CALLGRIND_NUMBERS_H
 
-#include "core/fp.h"
+#include "core/secret.h"
 
 /* What a number stands for.  All 0: not defined.
  *
@@ -33,6 +33,7 @@ struct fp_numbers {
     struct fp_number *segment[64]; /* NULL: none yet */
     struct fp_far_number *far;     /* numbers without a segment: a hash table with open addressing */
     size_t far_mask;
+    struct fp_secret secret; /* of the hash table */
     size_t n_far;
     size_t n; /* defined numbers */
 };
@@ -55,7 +56,7 @@ static inline size_t fp_numbers_place(uint64_t id) {
     return (size_t)(id + FP_NUMBERS_FIRST - ((uint64_t)1 << fp_numbers_segment(id)));
 }
 
-/* The slot where a search of the hash table begins. */
+/* The slot where a search of the hash table begins, if it has no secret. */
 static inline size_t fp_numbers_slot(const struct fp_numbers *t, uint64_t id) {
     return (size_t)(id * 0x9e3779b97f4a7c15u >> 32) & t->far_mask;
 }

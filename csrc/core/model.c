@@ -29,26 +29,56 @@ static void release_index(uint64_t *index, uint32_t mask) {
     fp_release(index, index ? ((size_t)mask + 1) * sizeof *index : 0);
 }
 
+static inline void enter(uint64_t *index, uint32_t mask, uint64_t slot) {
+    uint32_t at = (uint32_t)(slot >> 32) & mask;
+    while (index[at]) at = (at + 1) & mask;
+    index[at] = slot;
+}
+
 /* Grows an index, which starts with 64 slots, to twice its size; to four times while it is small, because each size on
  * the way costs fresh memory.  A slot holds 32 bits of the hash, so that growing does not look at entries, and a
- * search looks at few others. */
+ * search looks at few others.
+ *
+ * No entry comes to lie farther behind where its search begins than it was: entries are taken in their order, beginning
+ * behind a free slot, so the slot as far behind as its old one is free when an entry is taken. */
 static int grow_index(uint64_t **index, uint32_t *mask) {
     enum { SMALL = 1 << 16 };
     const uint64_t had = *index ? (uint64_t)*mask + 1 : 0, slots = !had ? 64 : had < SMALL ? had * 4 : had * 2;
     if (slots > (uint64_t)1 << 31) return FP_E_NOMEM;
     uint64_t *fresh = fp_zeroed((size_t)slots * sizeof *fresh);
     if (!fresh) return FP_E_NOMEM;
-    uint32_t fresh_mask = (uint32_t)slots - 1;
+    uint32_t fresh_mask = (uint32_t)slots - 1, first = 0;
+    while (had && (*index)[first]) first++;
     for (uint64_t i = 0; i < had; i++) {
-        uint64_t slot = (*index)[i];
-        if (!slot) continue;
-        uint32_t at = (uint32_t)(slot >> 32) & fresh_mask;
-        while (fresh[at]) at = (at + 1) & fresh_mask;
-        fresh[at] = slot;
+        uint64_t slot = (*index)[(first + i) & *mask];
+        if (slot) enter(fresh, fresh_mask, slot);
     }
     release_index(*index, *mask);
     *index = fresh;
     *mask = fresh_mask;
+    return 0;
+}
+
+/* Is this free slot too far from where the search of a new key began? */
+static inline int is_far(uint32_t at, uint32_t hash, uint32_t mask, const struct fp_secret *secret) {
+    return FP_UNLIKELY(((at - hash) & mask) > FP_FAR) && !secret->key[0];
+}
+
+/* Takes a secret and hashes all keys with it.  Key i is keys[start[i] .. start[i+1]), or of `width` bytes if there is
+ * no `start`.  0 or FP_E_NOMEM. */
+static int hash_anew(uint64_t **index, uint32_t mask, struct fp_secret *secret, const void *keys, const uint64_t *start,
+                     size_t width) {
+    uint64_t *fresh = fp_zeroed(((size_t)mask + 1) * sizeof *fresh);
+    if (!fresh) return FP_E_NOMEM;
+    fp_secret_take(secret);
+    for (size_t i = 0; i <= mask; i++) {
+        const uint32_t id = (uint32_t)(*index)[i];
+        if (!id) continue;
+        const uint64_t from = start ? start[id] : id * (uint64_t)width, n = start ? start[id + 1] - from : width;
+        enter(fresh, mask, fp_secret_hash(secret, (const uint8_t *)keys + from, (size_t)n) << 32 | id);
+    }
+    release_index(*index, mask);
+    *index = fresh;
     return 0;
 }
 
@@ -95,6 +125,7 @@ uint32_t fp_strings_intern(struct fp_strings *s, const void *p, size_t n) {
 
 uint32_t fp_strings_intern_hashed(struct fp_strings *s, const void *p, size_t n, uint32_t hash) {
     if (!n) return 0;
+    if (FP_UNLIKELY(s->secret.key[0])) hash = (uint32_t)fp_secret_hash(&s->secret, p, n);
     uint32_t at = hash & s->index_mask;
     for (uint64_t slot; (slot = s->index[at]); at = (at + 1) & s->index_mask) {
         if (slot >> 32 != hash) continue;
@@ -102,6 +133,10 @@ uint32_t fp_strings_intern_hashed(struct fp_strings *s, const void *p, size_t n,
         size_t have;
         const uint8_t *q = fp_string(s, id, &have);
         if (have == n && same_bytes(q, p, n)) return id;
+    }
+    if (is_far(at, hash, s->index_mask, &s->secret)) {
+        const int status = hash_anew(&s->index, s->index_mask, &s->secret, s->bytes, s->start, 0);
+        return status ? FP_NO_ID : fp_strings_intern_hashed(s, p, n, hash);
     }
     if (s->n == FP_NO_ID - 1) return FP_NO_ID;
     if (s->n == s->cap) {
@@ -166,12 +201,28 @@ uint32_t fp_table_append(struct fp_table *t, const uint32_t *row) {
     return t->n++;
 }
 
-uint32_t fp_table_find(const struct fp_table *t, const uint32_t *row) {
-    const uint32_t hash = fp_table_hash(row, t->width);
+static inline uint32_t secret_hash(const struct fp_table *t, const uint32_t *row) {
+    return (uint32_t)fp_secret_hash(&t->secret, row, t->width * sizeof *row);
+}
+
+/* Not inlined: fp_table_find is called for each location of each sample, and would save more registers. */
+__attribute__((noinline)) static uint32_t find_by_secret(const struct fp_table *t, const uint32_t *row) {
+    const uint32_t hash = secret_hash(t, row);
     uint32_t at = hash & t->index_mask;
     for (uint64_t slot; (slot = t->index[at]); at = (at + 1) & t->index_mask)
         if (slot >> 32 == hash && same_row(fp_table_row(t, (uint32_t)slot), row, t->width)) return (uint32_t)slot;
     return 0;
+}
+
+/* Mostly the table has no secret, and the row is there. */
+uint32_t fp_table_find(const struct fp_table *t, const uint32_t *row) {
+    const uint32_t hash = fp_table_hash(row, t->width);
+    uint32_t at = hash & t->index_mask, steps = 0;
+    for (uint64_t slot; (slot = t->index[at]); at = (at + 1) & t->index_mask) {
+        if (slot >> 32 == hash && same_row(fp_table_row(t, (uint32_t)slot), row, t->width)) return (uint32_t)slot;
+        if (steps++ == FP_FAR) break; /* none lies farther behind */
+    }
+    return t->secret.key[0] ? find_by_secret(t, row) : 0;
 }
 
 void fp_table_empty(struct fp_table *t) {
@@ -184,9 +235,15 @@ uint32_t fp_table_intern(struct fp_table *t, const uint32_t *row) {
 }
 
 uint32_t fp_table_intern_hashed(struct fp_table *t, const uint32_t *row, uint32_t hash) {
+    if (FP_UNLIKELY(t->secret.key[0])) hash = secret_hash(t, row);
     uint32_t at = hash & t->index_mask;
     for (uint64_t slot; (slot = t->index[at]); at = (at + 1) & t->index_mask)
         if (slot >> 32 == hash && same_row(fp_table_row(t, (uint32_t)slot), row, t->width)) return (uint32_t)slot;
+    if (is_far(at, hash, t->index_mask, &t->secret)) {
+        const size_t width = t->width * sizeof *t->words;
+        const int status = hash_anew(&t->index, t->index_mask, &t->secret, t->words, NULL, width);
+        return status ? FP_NO_ID : fp_table_intern_hashed(t, row, hash);
+    }
     if (row_room(t)) return FP_NO_ID;
     uint32_t id = t->n;
     memcpy(t->words + (size_t)id * t->width, row, t->width * sizeof *row);

@@ -15,7 +15,7 @@
 #ifndef FP_MODEL_H
 #define FP_MODEL_H
 
-#include "core/fp.h"
+#include "core/secret.h"
 
 /* cffi-begin */
 
@@ -31,6 +31,7 @@ struct fp_strings {
     uint64_t bytes_cap;
     uint64_t *index; /* open addressing: hash << 32 | id, or 0 for a free slot */
     uint32_t index_mask;
+    struct fp_secret secret;
 };
 
 /* Distinct rows of `width` 32-bit words.  Row i is words[i*width .. (i+1)*width). */
@@ -43,6 +44,7 @@ struct fp_table {
     uint32_t index_mask;
     uint32_t n_indexed; /* 1 + rows in the index; equals n, except in the functions of a model, see also
                            fp_model_stack_once */
+    struct fp_secret secret;
 };
 
 /* The columns of each table, as word positions.  64-bit numbers take two
@@ -196,8 +198,7 @@ static inline const uint8_t *fp_string(const struct fp_strings *s, uint32_t id, 
     return s->bytes + s->start[id];
 }
 
-/* Mixes two words into a hash.  It has no random seed: an attacker who makes keys
- * collide only slows down the conversion of his own file. */
+/* Mixes two words into a hash.  Everybody can find keys that collide: see core/secret.h. */
 static inline uint64_t fp_mix(uint64_t a, uint64_t b) {
     __extension__ typedef unsigned __int128 u128;
     u128 r = (u128)(a ^ 0x9e3779b97f4a7c15u) * (b ^ 0xd6e8feb86659fd93u);
@@ -209,7 +210,8 @@ uint64_t fp_hash_bytes(const void *p, size_t n);
 /* Interning in steps, so that many strings wait for memory at the same time: hash
  * all of them, prefetch their index slots, then their entries, then their bytes,
  * and intern them with fp_strings_intern_hashed.  A guess is the id in the first
- * slot, or 0: most likely the string's.  It only decides what is prefetched. */
+ * slot, or 0: most likely the string's, unless the table has a secret.  It only
+ * decides what is prefetched. */
 static inline uint32_t fp_strings_hash(const void *p, size_t n) {
     return (uint32_t)fp_hash_bytes(p, n);
 }
