@@ -110,8 +110,7 @@ static void to_folded(struct fp_model *m, const struct fp_batch *b, uint32_t opt
 /* ---- graphs ---- */
 
 /* The body lines of one part, or of two. */
-static void body(const struct fp_model *m, const struct fp_batch *b, uint32_t options, uint32_t wide,
-                 struct fp_buf *out) {
+static void body(struct fp_model *m, const struct fp_batch *b, uint32_t options, uint32_t wide, struct fp_buf *out) {
     struct fp_body w = {0};
     w.model = m;
     w.out = out;
@@ -126,7 +125,7 @@ static void body(const struct fp_model *m, const struct fp_batch *b, uint32_t op
     fp_body_free(&w);
 }
 
-static void to_callgrind(const struct fp_model *m, const struct fp_batch *b, uint32_t options) {
+static void to_callgrind(struct fp_model *m, const struct fp_batch *b, uint32_t options) {
     struct fp_buf plain = {0};
     body(m, b, options, 0, &plain);
     must(!plain.n || plain.p[plain.n - 1] == '\n');
