@@ -16,7 +16,7 @@ C_TARGETS := $(patsubst tests/fuzz/%_fuzz.c,%,$(wildcard tests/fuzz/*_fuzz.c))
 CYTHON_TARGETS := $(patsubst tests/fuzz/%_fuzz.py,%,$(wildcard tests/fuzz/*_fuzz.py))
 CORPUS := $(wildcard tests/corpus/*/good/* tests/corpus/*/bad/* tests/fuzz/seeds/*)
 
-.PHONY: help build test lint python-lint c-lint fuzz fuzz-coverage fuzz-cython fuzz-python $(C_TARGETS:%=fuzz-%) \
+.PHONY: help build test lint python-lint c-lint fuzz fuzz-coverage coverage-python fuzz-cython fuzz-python $(C_TARGETS:%=fuzz-%) \
 	$(CYTHON_TARGETS:%=fuzz-cython-%) bench race docs memory pictures
 .SECONDARY: # objects are kept
 .DELETE_ON_ERROR:
@@ -27,7 +27,8 @@ help:
 	@echo 'make lint             ruff, mypy, clang-format, the warnings of gcc and clang'
 	@echo 'make fuzz MINUTES=n   each fuzz target for n minutes (1; 0.2 is 12 seconds) under ASan and UBSan; prints executions'
 	@echo '                      and coverage; with -j several at once; build/fuzz/found/ is where the next run goes on'
-	@echo 'make fuzz-coverage    how much of the C core, file by file, the seeds and build/fuzz/found/ come to'
+	@echo 'make fuzz-coverage    how much of the C core, file by file, the seeds and build/fuzz/found/ come to, with what only'
+	@echo '                      Python calls and with allocations that fail'
 	@echo 'make bench            the benches'
 	@echo 'make race             fastprof and its peers on the same files: the table and the chart of README.md'
 	@echo 'make docs             the part of the documentation that is made: docs/options.md'
@@ -134,16 +135,27 @@ build/coverage/bin/%: build/coverage/tests/fuzz/%_fuzz.o build/coverage/tests/fu
 	@echo linking $@
 	@$(CLANG) -fprofile-instr-generate $^ -o $@
 
-fuzz-coverage: $(C_TARGETS:%=build/coverage/bin/%) build/fuzz/seeds
+# What only Python calls, and what is done when memory runs out: tests/fuzz/replay.py.
+build/coverage/shim.so: tests/support/shim.c
+	@mkdir -p $(@D)
+	$(CLANG) -shared -fPIC -O1 -o $@ $<
+
+coverage-python: .venv/bin/fastprof
+	CC=$(CLANG) FASTPROF_SANITIZE=coverage $(PYTHON) setup.py -q build --build-lib build/coverage/python
+
+fuzz-coverage: $(C_TARGETS:%=build/coverage/bin/%) build/fuzz/seeds build/coverage/shim.so coverage-python
 	@rm -f build/coverage/*.profraw
 	@for name in $(C_TARGETS); do \
 	    mkdir -p $(FOUND)/$$name; \
 	    find build/fuzz/seeds $(FOUND)/$$name -type f -print0 | LLVM_PROFILE_FILE=build/coverage/$$name-%p.profraw \
 	        xargs -0 build/coverage/bin/$$name > build/coverage/$$name.log || exit 1; \
 	done
+	@LLVM_PROFILE_FILE=build/coverage/python-%m.profraw LD_PRELOAD=$(CURDIR)/build/coverage/shim.so \
+	    PYTHONPATH=build/coverage/python:. $(PYTHON) -P -m tests.fuzz.replay $(CURDIR)/build/coverage/shim.so
 	@llvm-profdata-19 merge build/coverage/*.profraw -o build/coverage/all.profdata
 	@llvm-cov-19 report -instr-profile build/coverage/all.profdata build/coverage/bin/xray \
-	    $(C_TARGETS:%=-object build/coverage/bin/%) csrc
+	    $(C_TARGETS:%=-object build/coverage/bin/%) \
+	    $$(find build/coverage/python -name '*.so' -printf '-object %p ') csrc
 
 # What is Cython.  libFuzzer and ASan are shared libraries here; libFuzzer must come first, or its hooks would be the
 # empty ones of ASan.

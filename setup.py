@@ -6,6 +6,7 @@ FASTPROF_SANITIZE=1   ASan and UBSan in the C core and the extensions (run
                       Python with LD_PRELOAD set to the compiler's libasan);
                       =fuzzer with CC=clang: libFuzzer's counters as well
                       =thread: TSan instead (LD_PRELOAD libtsan, setarch -R)
+                      =coverage with CC=clang: no sanitizer, but llvm-cov's counters
 FASTPROF_DEBUG=1      -O1, asserts, poisoned batches, Cython bounds checks
 """
 
@@ -39,6 +40,9 @@ link = []
 if SANITIZE == "thread":
     flags += ["-fsanitize=thread"]
     link += ["-fsanitize=thread"]
+elif SANITIZE == "coverage":
+    flags += ["-fprofile-instr-generate", "-fcoverage-mapping"]
+    link += ["-fprofile-instr-generate"]
 elif SANITIZE:
     flags += ["-fsanitize=address,undefined", "-fno-sanitize-recover=undefined", "-fno-omit-frame-pointer"]
     link += ["-fsanitize=address,undefined"]

@@ -24,7 +24,7 @@ TIMELINE, STACKS, GRAPH = (
     "gperftools/good/64be.prof",
     "callgrind/good/xdebug.callgrind",
 )
-_ROWS = {"timeline": 8000, "labelled": 5000, "graph": 4000}
+_ROWS = {"timeline": 3000, "labelled": 2500, "graph": 2500}
 
 
 def given(file: str, inputs: Path) -> Path:
@@ -52,6 +52,18 @@ def _split(inputs: Path, out: Path) -> Action:
 def _report(inputs: Path, out: Path) -> Action:
     path = given(STACKS, inputs)
     return lambda: fastprof.report(path, out / "out.html")
+
+
+def _show(inputs: Path, out: Path) -> Action:
+    """What the verbs that write nothing say."""
+    timeline, stacks, graph = (given(file, inputs) for file in (TIMELINE, STACKS, GRAPH))
+
+    def action() -> None:
+        said: list[object] = [fastprof.info(timeline).facts, fastprof.top(timeline), fastprof.top(graph, by="line")]
+        said += [fastprof.top(stacks), fastprof.diff(graph, graph), fastprof.annotate(graph).shares]
+        (out / "out").write_text(repr(said))
+
+    return action
 
 
 def _extract(inputs: Path, out: Path) -> Action:
@@ -83,6 +95,7 @@ JOBS: dict[str, Job] = {
     "diff": _diff,
     "split": _split,
     "report": _report,
+    "show": _show,
     "extract": _extract,
     "spill arcs": _spilled("timeline", "callgrind"),
     "spill call paths": _spilled("timeline", "pprof"),

@@ -24,6 +24,8 @@ from fastprof import formats
 from fastprof.core.errors import FastprofError
 from fastprof.verbs import adding as stores
 from fastprof.verbs import store
+from fastprof.verbs.batch.convert import BatchReport
+from fastprof.verbs.compact import compact, remove
 from tests.contract.dump import files
 from tests.support.conversions import WRITERS, format_of
 from tests.support.fault_jobs import JOBS
@@ -323,6 +325,63 @@ def adding(faults: Faults, _: str) -> None:
                 empty.unlink(missing_ok=True)
 
 
+def changing(faults: Faults, verb: str) -> None:
+    """A store of which something is taken out, or which is written anew: it is as it was, or as it is to be."""
+    folder = faults.inputs
+    store_ = str(folder / "store.fpa")
+    stores.add(store_, [str(CORPUS / SOURCES[1])], name="one")
+    stores.add(store_, [str(CORPUS / SOURCES[2])], name="two")
+    if verb == "compact":
+        remove(store_, ["one"])
+    kept, was = Path(store_).read_bytes(), store.names(store_)
+    for fault in (
+        Fault(WRITE, error=errno.ENOSPC, most=400),
+        Fault(SYNC, error=errno.EIO),
+        Fault(NAME, error=errno.EDQUOT),
+        Fault(READ, error=errno.EIO),
+        Fault(OPEN, error=errno.EMFILE),
+    ):
+        nth = 0
+        while not nth or faults.shim.seen >= nth:
+            nth += 1
+            Path(store_).write_bytes(kept)
+
+            def action() -> None:
+                if verb == "compact":
+                    compact(store_)
+                else:
+                    remove(store_, ["one"])
+
+            good = faults.run(verb, folder, fault._replace(nth=nth), action, folder)
+            names = store.names(store_)
+            if names not in ([["two"]] if good else [was, ["two"]]):
+                faults.wrong.append(f"{verb} {fault} {nth}: {names}")
+            if left := [path for path in folder.iterdir() if str(path) != store_]:
+                faults.wrong.append(f"{verb} {fault} {nth}: left {left}")
+
+
+def batching(faults: Faults, _: str) -> None:
+    """A batch whose manifest cannot be written: the same call again goes on."""
+    path, outdir = faults.given(SOURCES[1]), faults.inputs / "batch"
+
+    def action() -> BatchReport:
+        return fastprof.batch_convert([str(path)], outdir, to="folded", jobs=1)
+
+    for fault in (
+        Fault(WRITE, error=errno.ENOSPC, most=150),
+        Fault(SYNC, error=errno.EIO),
+        Fault(OPEN, error=errno.EMFILE),
+    ):
+        nth = 0
+        while not nth or faults.shim.seen >= nth:
+            nth += 1
+            faults.run("batch", outdir, fault._replace(nth=nth), action, outdir)
+            again = action()
+            if again.statuses["ok"] != 1 or len([*outdir.rglob("*.folded")]) != 1:
+                faults.wrong.append(f"batch {fault} {nth}: {again}")
+            shutil.rmtree(outdir)
+
+
 def doing(faults: Faults, name: str) -> None:
     """A job, with faults under its inputs, its outputs and its temporary files."""
     action = JOBS[name](faults.inputs, faults.out)
@@ -348,28 +407,32 @@ def doing(faults: Faults, name: str) -> None:
         (faults.tmp, Fault(READ, error=errno.EIO)),
         (faults.tmp, Fault(OPEN, error=errno.EMFILE)),
     ):
+        if below == faults.out and name == "show":
+            continue  # it is the test that writes
         n = faults.each(name, below, fault, action, below, want)
         assert n or below == faults.tmp, (below, fault)
         faults.spilled += n * (below == faults.tmp)
     assert faults.spilled or not name.startswith("spill")
 
 
-def starving(faults: Faults, what: str, action: Callable[[], object], out: Path) -> None:
+def starving(faults: Faults, what: str, action: Callable[[], object]) -> None:
     """Of the libraries' allocations the first fails, then the second ... until one is beyond the last.
 
-    Nothing may crash, or be kept that is not used any more; and what goes well has the same output.
+    Nothing may crash, or be kept that is not used any more; and what goes well has the same outputs.
     """
 
-    def done() -> tuple[str, bytes | None]:
-        """The error, without its traceback, which keeps what there was; and the output."""
+    def done() -> tuple[str, list[bytes]]:
+        """The error, without its traceback, which keeps what there was; and the outputs."""
         error = ""
         try:
             action()
         except Exception as e:
             error = f"{type(e).__name__}: {e}"
         gc.collect()
-        data = out.read_bytes() if out.exists() else None
-        out.unlink(missing_ok=True)
+        outputs = faults.outputs()
+        data = [*map(Path.read_bytes, outputs)]
+        for path in outputs:
+            path.unlink()
         return error, data
 
     want = done()
@@ -382,7 +445,7 @@ def starving(faults: Faults, what: str, action: Callable[[], object], out: Path)
             blocks = faults.shim.blocks
         problems = {
             "": error and not error.startswith("MemoryError: "),
-            "an output": error and data is not None,
+            "an output": error and data,
             "another output": not error and (error, data) != want,
             f"{blocks} blocks are kept": blocks,
             "temporary files": [*faults.tmp.iterdir()],
@@ -394,7 +457,7 @@ def starving(faults: Faults, what: str, action: Callable[[], object], out: Path)
 
 def starved_reading(faults: Faults, file: str) -> None:
     path, out = faults.given(file), faults.out / "out"
-    starving(faults, file, lambda: fastprof.convert(path, out, from_=format_of(file), to="archive"), out)
+    starving(faults, file, lambda: fastprof.convert(path, out, from_=format_of(file), to="archive"))
 
 
 def starved_writing(faults: Faults, to: str) -> None:
@@ -408,7 +471,11 @@ def starved_writing(faults: Faults, to: str) -> None:
             action()
         except FastprofError:
             continue  # there is no way from this view to that format
-        starving(faults, f"{file} to {to}", action, out)
+        starving(faults, f"{file} to {to}", action)
+
+
+def starved_doing(faults: Faults, name: str) -> None:
+    starving(faults, name, JOBS[name](faults.inputs, faults.out))
 
 
 def _typical() -> Iterator[str]:
@@ -424,9 +491,13 @@ PLANS: dict[str, tuple[Callable[[Faults, str], None], str]] = {
     **{f"writing {to}": (writing, to) for to in WRITERS},
     **{f"reading {kind}": (compressed, kind) for kind in (".gz", ".zst", ".xz", ".bz2")},
     "adding": (adding, ""),
+    "removing": (changing, "rm"),
+    "compacting": (changing, "compact"),
+    "batch": (batching, ""),
     **{name: (doing, name) for name in JOBS},
     **{f"reading {format_of(file)} without memory": (starved_reading, file) for file in _typical()},
     **{f"writing {to} without memory": (starved_writing, to) for to in WRITERS},
+    **{f"{name} without memory": (starved_doing, name) for name in JOBS},
 }
 
 

@@ -1,0 +1,41 @@
+"""The corpus through Python, and what tests/support/faults.py does without memory: for `make fuzz-coverage`.
+
+`python -m tests.fuzz.replay SHIM`, with tests/support/shim.c preloaded.
+"""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+from contextlib import suppress
+from pathlib import Path
+
+import fastprof
+from fastprof import formats
+from tests.contract.dump import files
+from tests.support.conversions import format_of
+from tests.support.faults import PLANS, Faults, Shim
+from tests.support.paths import CORPUS
+
+
+def convert_all(folder: Path) -> None:
+    """Each file as each format; files that are damaged as far as they can be understood."""
+    targets = [known.name for known in formats.formats() if known.writer]
+    for kind in ("good", "bad"):
+        for file in files(kind):
+            for to in targets:
+                with suppress(fastprof.FastprofError):
+                    fastprof.convert(CORPUS / file, folder / "out", from_=format_of(file), to=to, lenient=kind == "bad")
+
+
+def main() -> None:
+    with tempfile.TemporaryDirectory() as name:
+        folder, shim = Path(name), Shim(sys.argv[1])
+        convert_all(folder)
+        for what, (plan, of) in PLANS.items():
+            if what.endswith("without memory"):
+                plan(Faults(shim, folder / "faults"), of)
+
+
+if __name__ == "__main__":
+    main()
