@@ -21,7 +21,8 @@ for name in HEADERS:
     for part in re.findall(r"/\* cffi-begin \*/(.*?)/\* cffi-end \*/", (HERE / name).read_text(), re.DOTALL):
         ffibuilder.cdef(part)
 
-link = ["-fsanitize=address,undefined"] if os.environ.get("FASTPROF_SANITIZE") == "1" else []
+LINK = {"1": ["-fsanitize=address,undefined"], "coverage": ["-fprofile-instr-generate"]}
+link = LINK.get(os.environ.get("FASTPROF_SANITIZE", ""), [])
 ffibuilder.set_source(
     "fastprof.core._c",
     "\n".join(f'#include "{name}"' for name in HEADERS),
