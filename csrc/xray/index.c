@@ -307,13 +307,13 @@ void fp_xray_drop(struct fp_xray *x) {
     x->stats.duplicate_buffers++;
 }
 
-int fp_xray_range(struct fp_xray *x, int join, uint64_t *offset, uint64_t *nbytes) {
+int fp_xray_range(struct fp_xray *x, uint64_t most, uint64_t *offset, uint64_t *nbytes) {
     struct fp_xray_index *index = x->index;
     *nbytes = 0;
     for (; index->next < index->n; index->next++) {
         const struct buffer *b = &index->buffers[index->next];
         if (b->dropped) continue;
-        if (*nbytes && (!join || b->offset != *offset + *nbytes)) return 1;
+        if (*nbytes && (b->nbytes > most || *nbytes > most - b->nbytes || b->offset != *offset + *nbytes)) return 1;
         if (!*nbytes) *offset = b->offset;
         *nbytes += b->nbytes;
     }

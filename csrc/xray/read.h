@@ -92,9 +92,9 @@ int fp_xray_twins(struct fp_xray *x, uint64_t *one, uint64_t *other, uint64_t *n
 /* FDR: the `other` buffer of the last fp_xray_twins is a copy.  It is left out and counted. */
 void fp_xray_drop(struct fp_xray *x);
 
-/* FDR: the next byte range to decode, in order.  With `join`, buffers that
- * follow each other in the file are one range.  Returns 0 at the end, else 1. */
-int fp_xray_range(struct fp_xray *x, int join, uint64_t *offset, uint64_t *nbytes);
+/* FDR: the next byte range to decode, in order: a buffer, and those that follow it in the file, up to `most` bytes.
+ * Returns 0 at the end, else 1. */
+int fp_xray_range(struct fp_xray *x, uint64_t most, uint64_t *offset, uint64_t *nbytes);
 
 /* Decodes records.  FP_ASK: define x->asked and call again with the same window.
  *

@@ -361,7 +361,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n) {
                 feed(x, data, head, n, step, b, &sum);
             } else if (find_buffers(x, data, n, head) == FP_DONE) {
                 int status = 0;
-                while (!status && fp_xray_range(x, !lenient, &at, &nbytes)) {
+                while (!status && fp_xray_range(x, lenient ? 0 : UINT64_MAX, &at, &nbytes)) {
                     must(at <= n && nbytes <= n - at);
                     status = feed(x, data, (size_t)at, (size_t)(at + nbytes), step, b, &sum);
                 }

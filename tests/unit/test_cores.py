@@ -41,6 +41,7 @@ def everything_is_many(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setitem(engine.CAPACITY, "timeline", 37)
     monkeypatch.setattr(pieces, "_BYTES", 3000)  # some buffers are larger
     monkeypatch.setattr(pieces, "_PIECES", 3)
+    monkeypatch.setattr(pieces, "_FIRST", 2000)
     yield
     assert not ours_left()
 

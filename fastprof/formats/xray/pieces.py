@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 # Of a piece.  A buffer that is larger is decoded by who reads.
 _BYTES = 1 << 20
 _BUFFERS = 1 << 12
+_FIRST = 1 << 18  # bytes of a range of the first rows
 _PIECES = 16  # that are read and not yet taken
 _NONE = (1 << 32) - 1
 
@@ -39,7 +40,8 @@ def read_in_pieces(reader: XRayReader, capacity: int | None) -> Iterator[Batch]:
     x, batch = reader.x, Batch("timeline", capacity or CAPACITY["timeline"])
     offset, nbytes = ffi.new("uint64_t *"), ffi.new("uint64_t *")
     several = lib.fp_xray_has_threads(x)
-    while not (several and reader.n_read >= cores.FEW_ROWS) and lib.fp_xray_range(x, not several, offset, nbytes):
+    most = _FIRST if several else (1 << 64) - 1
+    while not (several and reader.n_read >= cores.FEW_ROWS) and lib.fp_xray_range(x, most, offset, nbytes):
         yield from decode(reader, batch, offset[0], nbytes[0])
     yield from last(reader, batch)
     shares = _Shares(reader)
