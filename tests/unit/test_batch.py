@@ -185,7 +185,7 @@ def test_a_torn_line_is_no_line(done: Path) -> None:
 
 def test_one_batch_at_a_time(done: Path) -> None:
     with (
-        batch.Manifest(str(done / "out"), "1-of-1", {}),
+        batch.Manifest(str(done / "out"), "1-of-1", {"files": 0, "earlier": 0, "todo": 0}),
         pytest.raises(FastprofError, match="another batch is at work here"),
     ):
         again(done)
