@@ -51,7 +51,7 @@ def read_in_pieces(reader: XRayReader, capacity: int | None) -> Iterator[Batch]:
             yield from piece.decoded(batch)
         elif lib.fp_xray_range(x, 0, offset, nbytes):  # too large for a piece
             yield from shares.in_order(batch, offset[0], nbytes[0])
-            shares.free.append(piece)
+            shares.give_back(piece)
         else:
             break
     shares.end()
@@ -63,9 +63,10 @@ class _Shares:
 
     def __init__(self, reader: XRayReader) -> None:
         self.reader = reader
-        self.free: list[_Piece] = []
         self.decoders: dict[int, _Decoder] = {}
-        self._n_pieces = self._n_buffers = 0  # so far
+        self._n_buffers = 0  # so far
+        self._room = threading.Semaphore(_PIECES)
+        self._free: list[_Piece] = []
         self._moved = threading.Condition()  # for the two below
         # By share, of each piece that it has not taken: its first buffer there, or the one at hand.
         self._todo: dict[int, deque[int]] = {}
@@ -73,13 +74,10 @@ class _Shares:
 
     def next_piece(self) -> _Piece:
         """With the next buffers, not yet read; none, if the next one is too large."""
-        if not self.free and self._n_pieces == _PIECES:
+        if not self._room.acquire(blocking=False):
             with self.reader.model.lent():
-                self._wait(lambda: len(self.free) > 0)
-        if not self.free:
-            self._n_pieces += 1
-            self.free.append(_Piece(self))
-        piece = self.free.pop()
+                self._room.acquire()
+        piece = self._free.pop() if self._free else _Piece(self)
         lib.fp_xray_fill(self.reader.x, piece.c_piece)
         piece.number = self._n_buffers
         self._n_buffers += piece.c_piece.n
@@ -110,7 +108,11 @@ class _Shares:
         with self._moved:
             piece.holders -= 1
             if not piece.holders:
-                self.free.append(piece)
+                self.give_back(piece)
+
+    def give_back(self, piece: _Piece) -> None:
+        self._free.append(piece)
+        self._room.release()
 
     def define(self, share: int, buffer: int, x: Any) -> None:
         """Name the function that a share meets in a buffer."""
