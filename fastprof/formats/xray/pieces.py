@@ -27,10 +27,10 @@ if TYPE_CHECKING:
     from fastprof.formats.xray.read import XRayReader
 
 # Of a piece.  The larger it is, the fewer wake a thread.  A buffer that is larger is decoded by who reads.
-_BYTES = 1 << 21
+_BYTES = 1 << 20
 _BUFFERS = 1 << 12
 _FIRST = 1 << 18  # bytes of a range of the first rows
-_PIECES = 8  # that are read and not yet taken
+_PIECES = 16  # that are read and not yet taken
 _NONE = (1 << 32) - 1
 
 
