@@ -109,11 +109,14 @@ def _print_json(answer: Answer) -> None:
 def _told_apart(columns: list[str]) -> list[str]:
     """a, a, b: a, a_1, b, as DuckDB does for data frames.  An object has one value of a name."""
     names: dict[str, None] = {}
+    taken = {*columns}
     for column in columns:
-        numbered = (f"{column}_{n}" for n in count(1))
-        names[column if column not in names else next(name for name in numbered if name not in {*names, *columns})] = (
-            None
-        )
+        name = column
+        if column in names:
+            numbered = (f"{column}_{n}" for n in count(1))
+            name = next(name for name in numbered if name not in taken)
+            taken.add(name)
+        names[name] = None
     return list(names)
 
 

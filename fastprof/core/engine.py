@@ -183,8 +183,15 @@ class Writer:
     def end(self) -> None:
         raise NotImplementedError
 
+    def take_all(self, take: Callable[[], int], err: Any) -> None:
+        """Call `take`, which takes rows of a batch, until it is done (0).  With FP_FULL it says that `out` is full."""
+        while status := take():
+            check(status, err, "output", self.format)
+            self.drain()
+
     def drain(self) -> None:
-        """Write `out` to the sink and empty it.  The engine does that; an `end` that makes much output may, too."""
+        """Write `out` to the sink and empty it.  The engine does that behind each batch; what makes much output does it
+        before."""
         if self.out.failed:
             raise MemoryError("no memory for output")
         if self.out.n:

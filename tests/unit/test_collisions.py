@@ -22,10 +22,10 @@ from fastprof.core._c import ffi, lib
 from fastprof.core.errors import FastprofError
 from fastprof.core.model import Model
 from tests.contract.dump import files
-from tests.differential.peers import need
 from tests.support.collisions import HALF, LOW, near, near_arcs, near_numbers, near_stacks, near_strings, row_hashes
 from tests.support.conversions import WRITERS, convert, format_of
 from tests.support.paths import REPO
+from tests.support.preload import library
 from tests.support.xraylog import FdrLog
 from tests.unit.test_pprof import message, number, varint
 
@@ -136,12 +136,7 @@ def test_files_are_converted_in_linear_time(name: str, tmp_path: Path) -> None:
 
 @pytest.fixture(scope="module")
 def seed(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    if not sys.platform.startswith("linux"):
-        pytest.skip("needs Linux: the loader puts a library in front of libc")
-    path = tmp_path_factory.mktemp("seed") / "seed.so"
-    source = str(REPO / "tests/support/seed.c")
-    subprocess.run([need("gcc", "cc"), "-shared", "-fPIC", "-O1", "-o", str(path), source], check=True)
-    return path
+    return library("seed", tmp_path_factory.mktemp("seed"))
 
 
 @pytest.mark.parametrize("name", FILES)

@@ -15,19 +15,14 @@ from pathlib import Path
 import pytest
 
 from fastprof import formats
-from tests.differential.peers import need
 from tests.support.faults import PLANS
 from tests.support.paths import REPO
+from tests.support.preload import library
 
 
 @pytest.fixture(scope="module")
 def shim(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    if not sys.platform.startswith("linux"):
-        pytest.skip("needs Linux: the loader puts a library in front of libc")
-    path = tmp_path_factory.mktemp("shim") / "shim.so"
-    source = str(REPO / "tests/support/shim.c")
-    subprocess.run([need("gcc", "cc"), "-shared", "-fPIC", "-O1", "-o", str(path), source, "-ldl"], check=True)
-    return path
+    return library("shim", tmp_path_factory.mktemp("shim"), "-ldl")
 
 
 @pytest.mark.parametrize("plan", PLANS)

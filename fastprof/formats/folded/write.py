@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fastprof.core._c import ffi, lib
 from fastprof.core.engine import Writer
-from fastprof.core.errors import UsageError, check, inputs_of
+from fastprof.core.errors import UsageError, inputs_of
 from fastprof.core.model import Batch, Model
 from fastprof.core.options import Options
 from fastprof.core.owner import owned
@@ -35,9 +35,7 @@ class FoldedWriter(Writer):
         w, (value, *_) = self._w, self.model.parts[batch.part].value_types
         in_microseconds = value.unit in ("nanoseconds", "ns") and not self._nanoseconds
         w.divisor = 1000 if in_microseconds else 1
-        while status := lib.fp_folded_put(w, batch.c, self.out, self._err):
-            check(status, self._err, "output", self.format)
-            self.drain()
+        self.take_all(lambda: lib.fp_folded_put(w, batch.c, self.out, self._err), self._err)
         unit = "microseconds" if in_microseconds else value.unit
         self.report.rows[f"stacks of {value.name}{'/' * bool(unit)}{unit} written"] += int(w.stats.lines) - self.written
         self.written = int(w.stats.lines)

@@ -6,7 +6,6 @@ import sys
 
 from fastprof.core._c import ffi, lib
 from fastprof.core.engine import Writer
-from fastprof.core.errors import check
 from fastprof.core.model import Batch, Model, Part
 from fastprof.core.options import Options
 from fastprof.core.report import Report, percent
@@ -49,9 +48,7 @@ class GperftoolsWriter(Writer):
         if not self._begun:
             self._begin(part)
         self._w.unit_ns = NANOSECONDS.get(part.value_types[0].unit, 0)
-        while status := lib.fp_gperf_put(self._w, batch.c, 0, self.out, self._err):
-            check(status, self._err, "output", self.format)
-            self.drain()
+        self.take_all(lambda: lib.fp_gperf_put(self._w, batch.c, 0, self.out, self._err), self._err)
 
     def end(self) -> None:
         if not self._begun:

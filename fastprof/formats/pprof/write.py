@@ -78,9 +78,7 @@ class PprofWriter(Writer):
             self._begin_part(index)
         columns = self._columns[index]
         n = len(columns)
-        while status := lib.fp_pprof_put(self._w, batch.c, columns, n, self.out, self._err):
-            check(status, self._err, "output", self.format)
-            self.drain()
+        self.take_all(lambda: lib.fp_pprof_put(self._w, batch.c, columns, n, self.out, self._err), self._err)
 
     def end(self) -> None:
         if self._types is None and self.model.parts:

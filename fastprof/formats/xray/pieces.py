@@ -22,6 +22,7 @@ from fastprof.core.engine import CAPACITY, Undecoded, decode, last
 from fastprof.core.errors import check
 from fastprof.core.model import Batch
 from fastprof.core.owner import owned
+from fastprof.formats.xray.read import ALL
 
 if TYPE_CHECKING:
     from fastprof.formats.xray.read import XRayReader
@@ -31,7 +32,6 @@ _BYTES = 1 << 20
 _BUFFERS = 1 << 12
 _FIRST = 1 << 18  # bytes of a range of the first rows
 _PIECES = 16  # that are read and not yet taken
-_NONE = (1 << 32) - 1
 
 
 def read_in_pieces(reader: XRayReader, capacity: int | None) -> Iterator[Batch]:
@@ -40,7 +40,7 @@ def read_in_pieces(reader: XRayReader, capacity: int | None) -> Iterator[Batch]:
     x, batch = reader.x, Batch("timeline", capacity or CAPACITY["timeline"])
     offset, nbytes = ffi.new("uint64_t *"), ffi.new("uint64_t *")
     several = lib.fp_xray_has_threads(x)
-    most = _FIRST if several else (1 << 64) - 1
+    most = _FIRST if several else ALL
     while not (several and reader.n_read >= cores.FEW_ROWS) and lib.fp_xray_range(x, most, offset, nbytes):
         yield from decode(reader, batch, offset[0], nbytes[0])
     yield from last(reader, batch)
@@ -218,10 +218,10 @@ class _Piece(Undecoded):
         self._shares.release(self)
 
     def takers(self, n: int) -> list[int]:
-        firsts = ffi.new("uint32_t[]", [_NONE] * n)
+        firsts = ffi.new("uint32_t[]", [lib.FP_NO_ID] * n)
         lib.fp_xray_firsts(self.c_piece, self._first, self._end, n, firsts)
         self._n_shares = n
-        self._firsts = {share: first for share, first in enumerate(firsts) if first != _NONE}
+        self._firsts = {share: first for share, first in enumerate(firsts) if first != lib.FP_NO_ID}
         self._shares.lend(self, {share: self.number + first for share, first in self._firsts.items()})
         return [*self._firsts]
 

@@ -31,7 +31,7 @@ _MODES = {
 # so small that going from one to the next costs more than reading what is between.
 _INDEX_WINDOW = 4096
 _DENSE_WINDOW = 16 * 1024
-_ALL = (1 << 64) - 1
+ALL = (1 << 64) - 1  # bytes of a range: as many as there are
 # The first ones, whose functions are compared with the sleds of the map.  Not more than cores.FEW_ROWS.
 _CHECKED_ROWS = 1 << 18
 
@@ -124,7 +124,7 @@ class XRayReader(Reader):
     def _fdr_ranges(self) -> Iterator[tuple[int, int | None]]:
         """The buffers in order of time.  In lenient mode each is a range of its own, so that damage ends with it."""
         offset, nbytes = ffi.new("uint64_t *"), ffi.new("uint64_t *")
-        most = 0 if self.options[LENIENT] else _ALL
+        most = 0 if self.options[LENIENT] else ALL
         while lib.fp_xray_range(self.x, most, offset, nbytes):
             yield offset[0], nbytes[0]
 
