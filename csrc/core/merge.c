@@ -141,6 +141,16 @@ int fp_merge_next(struct fp_merge *m, struct fp_err *err) {
         }
         play(m, m->n_started);
     }
+    if (m->n_runs == 1 && !m->has_sum) {
+        struct fp_run *run = m->runs;
+        const uint64_t *record = run->p + run->pos, *next = record + run->width;
+        if (run->width == m->width && run->n - run->pos >= 2 * run->width &&
+            (record[0] != next[0] || record[1] != next[1])) {
+            memcpy(m->head, record, m->width * sizeof *record);
+            run->pos += run->width;
+            return FP_FULL;
+        }
+    }
     while (m->n_runs && m->tree[0].order < ENDED) {
         const uint32_t least = (uint32_t)m->tree[0].order - 1;
         struct fp_run *run = &m->runs[least];
@@ -160,6 +170,27 @@ int fp_merge_next(struct fp_merge *m, struct fp_err *err) {
         play(m, least);
     }
     return m->has_sum ? give(m, err) : FP_DONE;
+}
+
+/* The words of a window that are before the first record whose key is not below this one. */
+static size_t words_below(const struct fp_run *run, const uint64_t *key) {
+    size_t first = 0, last = run->n / run->width;
+    while (first < last) {
+        const size_t middle = first + (last - first) / 2;
+        const uint64_t *record = run->p + middle * run->width;
+        if (record[0] < key[0] || (record[0] == key[0] && record[1] < key[1]))
+            first = middle + 1;
+        else
+            last = middle;
+    }
+    return first * run->width;
+}
+
+void fp_merge_within(struct fp_merge *m, const uint64_t *low, const uint64_t *high) {
+    for (uint32_t i = 0; i < m->n_runs; i++) {
+        if (low) m->runs[i].pos = words_below(&m->runs[i], low);
+        if (high) m->runs[i].n = words_below(&m->runs[i], high);
+    }
 }
 
 int fp_merge_pull(struct fp_merge *m, uint64_t *to, size_t n, size_t *got) {

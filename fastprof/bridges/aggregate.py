@@ -260,9 +260,9 @@ class _Windows:
         window = self._c.windows[i]
         left = window.n - window.pos
         ffi.memmove(window.p, window.p + window.pos, left)
-        file, offset, nbytes = self._runs.runs[i]
-        nbytes = min(window.cap - left, offset + nbytes - self._at[i])
-        file.read(self._at[i], memoryview(ffi.buffer(window.p + left, nbytes)))
+        run = self._runs.runs[i]
+        nbytes = min(window.cap - left, run.offset + run.nbytes - self._at[i])
+        run.file.read(self._at[i], memoryview(ffi.buffer(window.p + left, nbytes)))
         self._at[i] += nbytes
         window.pos, window.n = 0, left + nbytes
-        window.eof = self._at[i] == offset + self._runs.runs[i].nbytes
+        window.eof = self._at[i] == run.offset + run.nbytes

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Callable, Sequence
+from copy import copy
 
 from fastprof.core._c import ffi, lib
-from fastprof.core._typing import Any, NamedTuple
+from fastprof.core._typing import Any, NamedTuple, Self
 from fastprof.core.owner import owned
 from fastprof.core.spill import Spilled
 
@@ -15,7 +17,10 @@ Pull = Callable[[Any, int], int]
 _CHUNK = 256 * 1024  # bytes moved at a time when a run is written
 _WINDOWS = 2 << 20  # bytes for the windows of all runs together when they are merged, if nobody says how many
 _LEAST_WINDOW = 8 * 1024
+_INDEX = 4 * 1024  # bytes of a run, of whose first record the key is kept
 MOST_RUNS = 256  # as many become one, so that windows need no more memory, however many runs there are
+
+_not_cleared = ffi.new_allocator(should_clear_after_alloc=False)
 
 
 class Halt:
@@ -34,9 +39,13 @@ class Halted(Exception):
 
 
 class Run(NamedTuple):
+    """Of words: the width of its records, and each word of the keys of its index."""
+
     file: Spilled
     offset: int
     nbytes: int
+    width: int
+    keys: tuple[array[int], array[int]]
 
 
 class Runs:
@@ -53,14 +62,18 @@ class Runs:
 
     def add(self, pull: Pull) -> None:
         """Write what `pull` gives as one more run."""
-        start = self.file.nbytes
+        start, keys = self.file.nbytes, (array("Q"), array("Q"))
         n = self.whole(_CHUNK)
         chunk = ffi.new(f"{self.item}[]", n)
         view = memoryview(ffi.buffer(chunk))
         while got := pull(chunk, n):
             self.halt.check()
+            self._index(view[: got * self.size], self.file.nbytes - start, keys)
             self.file.append(view[: got * self.size])
-        self.runs.append(Run(self.file, start, self.file.nbytes - start))
+        self.runs.append(Run(self.file, start, self.file.nbytes - start, self.width, keys))
+
+    def _index(self, records: memoryview, at: int, keys: tuple[array[int], array[int]]) -> None:
+        """Add the keys of some records, the first of which is so many bytes behind the beginning of the run."""
 
     def whole(self, nbytes: int) -> int:
         """The items of as many records as fit into so many bytes, one at least."""
@@ -84,6 +97,12 @@ class Sorted(Runs):
             self._join()
         super().add(pull)
 
+    def with_runs(self, runs: list[Run]) -> Self:
+        """The same, but with these runs."""
+        other = copy(self)
+        other.runs, other.file = runs, Spilled()
+        return other
+
     def merge(self, *others: Pull, windows: int = _WINDOWS) -> Merge:
         """All runs and, as so many more, what `others` give (which need not go through the file).  `windows`: the bytes
         that they are read through, all together."""
@@ -91,8 +110,7 @@ class Sorted(Runs):
 
     def _join(self) -> None:
         """Make one run of all."""
-        joined = Runs(self.width, self.item)
-        joined.halt = self.halt
+        joined = self.with_runs([])
         joined.add(self.merge().pull)
         self.runs, self.file = joined.runs, joined.file
 
@@ -103,40 +121,29 @@ class Words(Sorted):
     def __init__(self, width: int, *, kept: int = 0, signed: bool = False) -> None:
         super().__init__(width)
         self._kept, self._signed = kept, signed
-        self._widths: list[int] = []  # of the runs
-        self._got = ffi.new("size_t *")
 
     def widen(self, width: int) -> None:
         """From now on records have so many words.  Those before have 0 in the words that they lack."""
         self.width = max(width, self.width)
 
-    def add(self, pull: Pull) -> None:
-        super().add(pull)
-        self._widths.append(self.width)
+    def step(self, width: int) -> int:
+        """The key of a record in so many bytes is in the index."""
+        return max(1, _INDEX // (width * self.size)) * width * self.size
 
-    def take(self, other: Words) -> None:
-        """The runs of the other one are of this one, too."""
-        self.runs += other.runs
-        self._widths += other._widths
-
-    def some(self, runs: slice) -> Words:
-        """Some of the runs."""
-        words = Words(self.width, kept=self._kept, signed=self._signed)
-        words.runs, words._widths = self.runs[runs], self._widths[runs]
-        return words
-
-    def _join(self) -> None:
-        super()._join()
-        self._widths = [self.width]
+    def _index(self, records: memoryview, at: int, keys: tuple[array[int], array[int]]) -> None:
+        step, words = self.step(self.width), records.cast("Q")
+        for i, key in enumerate(keys):
+            key.extend(words[-at % step // self.size + i :: step // self.size])
 
     def new(self, n: int) -> Any:
         merge = owned(lib.fp_merge_new(n, self.width, self._kept, self._signed), lib.fp_merge_free, "the merge of runs")
-        for i, width in enumerate(self._widths):
-            merge.runs[i].width = width
+        for i, run in enumerate(self.runs):
+            merge.runs[i].width = run.width
         return merge
 
     def merged(self, merge: Any, to: Any, n: int) -> tuple[int, int]:
-        return lib.fp_merge_pull(merge, to, n, self._got), int(self._got[0])
+        got = ffi.new("size_t *")
+        return lib.fp_merge_pull(merge, to, n, got), int(got[0])
 
 
 class Merge:
@@ -147,7 +154,7 @@ class Merge:
         n_runs = len(runs) + len(others)
         self.c = runs.new(n_runs)
         self._items = runs.whole(max(_LEAST_WINDOW, min(_CHUNK, windows // max(n_runs, 1))))
-        self._windows = [ffi.new(f"{runs.item}[]", self._items) for _ in range(n_runs)]
+        self._windows = [_not_cleared(f"{runs.item}[]", self._items) for _ in range(n_runs)]
         self._at = [run.offset for run in runs.runs]
         for i, window in enumerate(self._windows):
             self.c.runs[i].p = window
@@ -164,9 +171,9 @@ class Merge:
         if i >= len(self._runs):
             got = self._others[i - len(self._runs)](window + left, self._items - left)
         else:
-            file, offset, nbytes = self._runs.runs[i]
-            nbytes = min(offset + nbytes - self._at[i], (self._items - left) * size)
-            file.read(self._at[i], memoryview(ffi.buffer(window))[left * size :][:nbytes])
+            source = self._runs.runs[i]
+            nbytes = min(source.offset + source.nbytes - self._at[i], (self._items - left) * size)
+            source.file.read(self._at[i], memoryview(ffi.buffer(window))[left * size :][:nbytes])
             self._at[i] += nbytes
             got = nbytes // size
         run.pos, run.n, run.eof = 0, left + got, got == 0

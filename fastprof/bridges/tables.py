@@ -18,7 +18,6 @@ _ARC_BYTES = 48 + 8 + 12
 _LEAST_ARCS = 1024  # below that, files would be many and runs short
 _MANY_CONTEXTS = 1 << 15  # more than a core's L2 cache holds
 _STREAM = 64 * 1024  # bytes of records that a table's thread merges at a time
-_MINE = 5  # one run in so many is merged by who makes rows of the arcs, so that both are busy
 
 Check = Callable[[int, Any], int]  # (status, struct fp_err *): the status; raises what a negative one means
 
@@ -108,8 +107,8 @@ class Arcs(Table):
     def join(self, other: Table) -> None:
         super().join(other)
         assert isinstance(other, Arcs)
-        self._arcs.take(other._arcs)
-        self._nodes.take(other._nodes)
+        self._arcs.runs += other._arcs.runs
+        self._nodes.runs += other._nodes.runs
 
     def is_long(self) -> bool:
         return len(self._arcs) > 0
@@ -117,20 +116,22 @@ class Arcs(Table):
     def merges(self, threads: ExitStack | None) -> tuple[Merge, Merge]:
         """The nodes, and the arcs.  After `end`; each time from the beginning.
 
-        With `threads` one of its own merges most arcs; who is given them merges the rest, makes rows and writes.
+        With `threads`, others merge arcs beside who is given them.
         """
         folds = [self.fold, *(table.fold for table in self._joined)]
         for fold in folds:
             lib.fp_fold_rewind(fold)
         nodes = self._nodes.merge(*(partial(lib.fp_fold_pull_nodes, fold) for fold in folds))
-        pulls = [partial(lib.fp_fold_pull_arcs, fold) for fold in folds]
-        windows = self._windows * max(1, len(self._joined))
+        pulls = [partial(lib.fp_fold_pull_arcs, fold) for fold in folds if fold.n_arcs]
+        n_tables = max(1, len(self._joined))
         if threads is None:
-            return nodes, self._arcs.merge(*pulls, windows=windows)
-        mine = len(self._arcs) // _MINE
-        most = self._arcs.some(slice(mine, None)).merge(*pulls, windows=windows)
-        stream = streamed(most, "uint64_t", threads)
-        return nodes, self._arcs.some(slice(mine)).merge(stream, windows=windows // _MINE)
+            return nodes, self._arcs.merge(*pulls, windows=self._windows * n_tables)
+        from fastprof.bridges.ranges import Ranges
+
+        for pull in pulls:
+            self._arcs.add(pull)
+        ranges = Ranges(self._arcs, max(1, n_tables - 1), 2 * self._windows * n_tables, threads)
+        return nodes, self._arcs.with_runs([]).merge(ranges.pull)
 
 
 class _PathRuns(Sorted):
@@ -139,13 +140,13 @@ class _PathRuns(Sorted):
     def __init__(self, table: Table) -> None:
         super().__init__(1, "uint8_t")
         self._table = table
-        self._err, self._got = ffi.new("struct fp_err *"), ffi.new("size_t *")
 
     def new(self, n: int) -> Any:
         return owned(lib.fp_tree_new(self._table.fold, n), lib.fp_tree_free, "the merge of call paths")
 
     def merged(self, merge: Any, to: Any, n: int) -> tuple[int, int]:
-        return self._table.check(lib.fp_tree_pull(merge, to, n, self._got, self._table._err)), int(self._got[0])
+        got = ffi.new("size_t *")
+        return self._table.check(lib.fp_tree_pull(merge, to, n, got, self._table._err)), int(got[0])
 
 
 class Paths(Table):

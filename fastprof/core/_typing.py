@@ -11,11 +11,12 @@ if TYPE_CHECKING:
     from typing import Generic as Generic
     from typing import NamedTuple as NamedTuple
     from typing import NoReturn as NoReturn
+    from typing import Self as Self
     from typing import TypeVar
 
     T = TypeVar("T")
 else:
-    IO = Any = ClassVar = NoReturn = T = object
+    IO = Any = ClassVar = NoReturn = Self = T = object
 
     class Generic:
         def __class_getitem__(cls, parameters):

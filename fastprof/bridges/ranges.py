@@ -1,0 +1,157 @@
+"""Sorted runs merged by several threads: each merges all of them, in ranges of keys.
+
+    keys          0         a         b         c         d         e
+    run 0         |  ....   |  ..     |  ...    |  ....   |   ..    |
+    run 1         |   ..    |  ....   |  ....   |   .     |  ....   |
+    is merged by   reader    thread    thread    reader    thread
+
+Who makes rows of the merged records, the reader, takes the ranges in order.  Threads merge the next ones into memory.
+If few are ready, they leave one to the reader.
+"""
+
+from __future__ import annotations
+
+import threading
+from bisect import bisect_left
+from collections.abc import Callable
+from contextlib import ExitStack
+
+from fastprof.bridges.spill import Pull, Run, Words
+from fastprof.core._c import ffi, lib
+from fastprof.core._typing import TYPE_CHECKING, Any
+from fastprof.core.cores import Ahead
+
+if TYPE_CHECKING:
+    Key = tuple[int, int]
+    _Range = tuple[list[Run], Key | None, Key | None]  # from the first key on, and before the second one
+
+_LEAST = 16 * 1024  # bytes of a run in a range
+_KEYS = 4096  # from which the ends of ranges are chosen
+_PIECE = 256 * 1024  # bytes that a thread merges at a time
+_FEW, _MANY = 2, 3  # ranges that are ready
+
+
+class Ranges:
+    """`memory`: bytes that all of this may take."""
+
+    def __init__(self, runs: Words, n_threads: int, memory: int, threads: ExitStack) -> None:
+        self._runs = runs
+        self._pieces = max(1, memory // 2 // (n_threads + _MANY) // _PIECE)
+        self._ends = self._choose_ends(memory // 2 // (n_threads + 1))
+        self._at = [0] * len(runs)  # by run, in its index: from where on the next range is to be read
+        self._lock = threading.Lock()  # for all below
+        self._idle = n_threads
+        self._stopped = False
+        self._next = 0  # ranges that have begun
+        self._merged: dict[int, Ahead] = {}  # by threads, and not yet read
+        self._ready: set[int] = set()  # those of them that are merged
+        self._reading = -1
+        self._left = -1  # the last range that was left to the reader
+        self._left_range: _Range = [], None, None
+        self._blocks: list[Any] = []  # memory that nobody uses
+        self._pull: Pull = lambda to, n: 0  # of the range that is being read
+        threads.callback(self._stop)
+        with self._lock:
+            self._go_on()
+
+    def _choose_ends(self, nbytes: int) -> list[Key | None]:
+        """Of ranges of about so many bytes: the key before which each ends.  The last one has no end."""
+        runs = self._runs.runs
+        n = sum(run.nbytes for run in runs) // max(nbytes, len(runs) * _LEAST)
+        every = 1 + sum(len(run.keys[0]) for run in runs) // _KEYS
+        keys = sorted(key for run in runs for key in zip(run.keys[0][::every], run.keys[1][::every], strict=True))
+        return [*(keys[i * len(keys) // (n + 1)] for i in range(1, n + 1)), None]
+
+    def pull(self, to: Any, n: int) -> int:
+        """All records in order, as another merge takes them."""
+        while not (got := self._pull(to, n)) and self._reading + 1 < len(self._ends):
+            self._read_next()
+        return got
+
+    def _read_next(self) -> None:
+        with self._lock:
+            self._merged.pop(self._reading, None)
+            self._reading += 1
+            merged = self._merged.get(self._reading)
+            self._ready.discard(self._reading)
+            mine = self._left_range
+            self._go_on()
+        if merged is None:
+            self._pull = self._merge(*mine)
+        else:
+            size = self._runs.size
+            self._pull = lambda to, n: merged.readinto(memoryview(ffi.buffer(to, n * size))) // size
+
+    def _go_on(self) -> None:
+        """Have threads that are idle begin ranges."""
+        while self._idle and len(self._ready) < _MANY and self._next < len(self._ends) and not self._stopped:
+            i, range_ = self._next, self._take()
+            if len(self._ready) < _FEW and self._left <= self._reading:
+                self._left, self._left_range = i, range_
+            else:
+                self._idle -= 1
+                self._merged[i] = Ahead(self._merging(i, range_), self._pieces)
+
+    def _take(self) -> _Range:
+        """The next range."""
+        end, some = self._ends[self._next], []
+        for i, run in enumerate(self._runs.runs):
+            high, low = run.keys
+            # Which record is the first one of the range is only known for sure when those before it are read.
+            begin = self._at[i]
+            n = len(high) if end is None else bisect_left(range(len(high)), end, begin, key=lambda k: (high[k], low[k]))
+            self._at[i] = max(n - 1, begin)
+            step = self._runs.step(run.width)
+            nbytes = min(n * step, run.nbytes) - begin * step
+            some.append(run._replace(offset=run.offset + begin * step, nbytes=nbytes))
+        self._next += 1
+        return some, self._ends[self._next - 2] if self._next > 1 else None, end
+
+    def _merge(self, runs: list[Run], low: Key | None, high: Key | None) -> Pull:
+        """Read them, and merge them in memory."""
+        words = self._runs.with_runs(runs)
+        merge, at, nbytes = words.new(len(runs)), 0, sum(run.nbytes for run in runs)
+        block = self._blocks.pop() if self._blocks else bytearray()
+        if len(block) < nbytes:
+            block = bytearray(nbytes)
+        view, c_block = memoryview(block), ffi.from_buffer("uint64_t[]", block)
+        for run, c in zip(runs, merge.runs[0 : len(runs)], strict=True):
+            run.file.read(run.offset, view[at : at + run.nbytes])
+            c.p, c.n, c.eof = c_block + at // words.size, run.nbytes // words.size, 1
+            at += run.nbytes
+        bounds = (ffi.NULL if key is None else ffi.new("uint64_t[]", key) for key in (low, high))
+        lib.fp_merge_within(merge, *bounds)
+
+        def pull(to: Any, n: int) -> int:
+            got = words.merged(merge, to, n)[1]
+            if not got:
+                self._blocks.append(block)
+            return got
+
+        return pull
+
+    def _merging(self, i: int, range_: _Range) -> Callable[[], bytes]:
+        pull: Pull | None = None
+        n = self._runs.whole(_PIECE)
+        chunk = ffi.new(f"{self._runs.item}[]", n)
+
+        def make() -> bytes:
+            nonlocal pull
+            if pull is None:
+                pull = self._merge(*range_)
+            got = pull(chunk, n)
+            if not got:
+                with self._lock:
+                    self._idle += 1
+                    if i > self._reading:
+                        self._ready.add(i)
+                    self._go_on()
+            return bytes(ffi.buffer(chunk, got * self._runs.size))
+
+        return make
+
+    def _stop(self) -> None:
+        with self._lock:
+            self._stopped = True
+        for merged in [*self._merged.values()]:
+            merged.stop()
