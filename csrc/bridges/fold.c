@@ -276,8 +276,13 @@ static int put_by_thread(struct fp_fold *f, const struct fp_batch *in, uint32_t 
     return status;
 }
 
-void fp_fold_shards(const struct fp_batch *in, uint32_t n_shards, uint8_t *wanted) {
-    for (uint32_t i = 0; i < in->n; i = run_of(in->thread, i, in->n)) wanted[in->thread[i] % n_shards] = 1;
+uint32_t fp_fold_shares(const struct fp_batch *in, const struct fp_shares *shares, uint8_t *wanted) {
+    for (uint32_t i = 0; i < in->n; i = run_of(in->thread, i, in->n)) {
+        const uint32_t share = fp_share_of(shares, in->thread[i]);
+        if (share == FP_NO_ID) return in->thread[i];
+        wanted[share] = 1;
+    }
+    return FP_NO_ID;
 }
 
 enum { MANY_ARCS = 1 << 15, FAR = 24, NEAR = 8 };
@@ -297,7 +302,7 @@ static int put(struct fp_fold *f, const struct fp_batch *in, int sorted, struct 
         if (FP_UNLIKELY(f->switched - switched > MANY_SWITCHED && !sorted)) return put_by_thread(f, in, i, err);
         const uint32_t thread = threads[i];
         uint32_t to = run_of(threads, i, n);
-        if (FP_UNLIKELY(f->n_shards) && thread % f->n_shards != f->shard) {
+        if (FP_UNLIKELY(f->shares != NULL) && fp_share_of(f->shares, thread) != f->share) {
             i = to;
             continue;
         }

@@ -30,6 +30,7 @@
 #include "core/batch.h"
 #include "core/merge.h"
 #include "core/model.h"
+#include "core/shares.h"
 
 /* cffi-begin */
 
@@ -82,9 +83,10 @@ struct fp_fold {
     int32_t into; /* enum fp_fold_into */
     int32_t by;   /* enum fp_fold_by */
     uint32_t cpu; /* string: the key of the labels that name CPUs; set by the caller */
-    /* Set by the caller if it takes the rows of some threads only: those whose id leaves `shard` when divided by
-     * n_shards.  0: all rows. */
-    uint32_t shard, n_shards;
+    /* Set by the caller if it takes the rows of some threads only: those of share `share`, all of which have one.
+     * Borrowed.  NULL: all rows. */
+    const struct fp_shares *shares;
+    uint32_t share;
     struct fp_fold_stats stats;
     uint64_t first_time, last_time; /* of all records; set by fp_fold_end */
     struct fp_arc *arcs;
@@ -134,8 +136,9 @@ int fp_fold_know(struct fp_fold *f, const struct fp_fold *like);
  * FP_DONE, FP_E_NOMEM or FP_E_OVERFLOW. */
 int fp_fold_put(struct fp_fold *f, const struct fp_batch *in, struct fp_err *err);
 
-/* Sets wanted[s] to 1 for each shard of `n_shards` that has rows in a timeline batch. */
-void fp_fold_shards(const struct fp_batch *in, uint32_t n_shards, uint8_t *wanted);
+/* Sets wanted[s] to 1 for each share that has rows in a timeline batch.  FP_NO_ID, or a thread that has no share: give
+ * it to one and call again. */
+uint32_t fp_fold_shares(const struct fp_batch *in, const struct fp_shares *shares, uint8_t *wanted);
 
 /* Converts the times of a timeline batch from a clock of `from` ticks a second to
  * one of `to` ticks a second, rounded down.  FP_DONE or FP_E_OVERFLOW. */
@@ -144,10 +147,10 @@ int fp_fold_rescale(struct fp_batch *b, uint64_t from, uint64_t to, struct fp_er
 /* After the last batch: ends the open frames.  FP_DONE or FP_E_OVERFLOW. */
 int fp_fold_end(struct fp_fold *f, struct fp_err *err);
 
-/* Before fp_fold_end of `f`, and after that of `shard`: `f` has then seen what the shard has seen, but for its arcs or
- * nodes, which the shard keeps.  Their groups become groups of `f` in what fp_tree_pull writes.  `f` must know what the
- * shard knows.  FP_DONE, FP_E_NOMEM or FP_E_OVERFLOW. */
-int fp_fold_join(struct fp_fold *f, struct fp_fold *shard, struct fp_err *err);
+/* Before fp_fold_end of `f`, and after that of `other`, which took a share: `f` has then seen what that has seen, but
+ * for its arcs or nodes, which it keeps.  Their groups become groups of `f` in what fp_tree_pull writes.  `f` must know
+ * what the other one knows.  FP_DONE, FP_E_NOMEM or FP_E_OVERFLOW. */
+int fp_fold_join(struct fp_fold *f, struct fp_fold *other, struct fp_err *err);
 
 /* First and last time of a thread's records; 0 when it has none. */
 int fp_fold_thread_times(const struct fp_fold *f, uint32_t thread, uint64_t *first, uint64_t *last);

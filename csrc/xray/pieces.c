@@ -82,9 +82,14 @@ uint32_t fp_xray_threads(const struct fp_xray *x, struct fp_xray_piece *piece, u
     return piece->n;
 }
 
-void fp_xray_firsts(const struct fp_xray_piece *piece, uint32_t first, uint32_t end, uint32_t n_shares,
-                    uint32_t *firsts) {
-    for (uint32_t i = end; i-- > first;) firsts[piece->buffers[i].thread % n_shares] = i;
+uint32_t fp_xray_firsts(const struct fp_xray_piece *piece, uint32_t first, uint32_t end, const struct fp_shares *shares,
+                        uint32_t *firsts) {
+    for (uint32_t i = first; i < end; i++) {
+        const uint32_t share = fp_share_of(shares, piece->buffers[i].thread);
+        if (share == FP_NO_ID) return piece->buffers[i].thread;
+        if (firsts[share] == FP_NO_ID) firsts[share] = i;
+    }
+    return FP_NO_ID;
 }
 
 /* ---- decoding ------------------------------------------------------------------ */
@@ -93,7 +98,7 @@ int fp_xray_feed_share(struct fp_xray *x, struct fp_xray_share *s, struct fp_bat
     const struct fp_xray_piece *piece = s->piece;
     for (; s->next < s->end; s->next++, s->pos = 0) {
         const struct fp_xray_buffer *b = &piece->buffers[s->next];
-        if (b->thread % s->n_shares != s->share) continue;
+        if (fp_share_of(s->shares, b->thread) != s->share) continue;
         struct fp_in in = {.p = piece->bytes + b->at, .n = b->nbytes, .pos = s->pos, .base = b->offset, .eof = 1};
         x->thread = b->thread;
         const int status = fp_xray_fdr_feed(x, &in, out, err);

@@ -14,6 +14,7 @@
 
 #include "core/batch.h"
 #include "core/model.h"
+#include "core/shares.h"
 
 /* cffi-begin */
 
@@ -113,8 +114,8 @@ int fp_xray_define(struct fp_xray *x, uint32_t id, uint32_t function);
 
 /* ---- FDR: decoding in several threads ----
  *
- * Threads of the input are divided among shares: share i of n has those whose id in the model leaves i when divided by
- * n. A piece is some buffers that are in memory.  Each share has a decoder, which takes its own buffers of each piece.
+ * A piece is some buffers that are in memory.  Each share of the threads (core/shares.h) has a decoder, which takes its
+ * own buffers of each piece.
  */
 
 struct fp_xray_buffer {
@@ -134,7 +135,8 @@ struct fp_xray_piece {
 /* What a share is to decode of a piece: its own of buffers `next` to `end` - 1. */
 struct fp_xray_share {
     const struct fp_xray_piece *piece;
-    uint32_t share, n_shares;
+    const struct fp_shares *shares;
+    uint32_t share;
     uint32_t next, end;
     size_t pos; /* bytes of the next one that are decoded */
 };
@@ -154,9 +156,13 @@ size_t fp_xray_run(const struct fp_xray_piece *piece, uint32_t *next);
  * which has to be decoded in order.  The number of that buffer; piece->n if there is none. */
 uint32_t fp_xray_threads(const struct fp_xray *x, struct fp_xray_piece *piece, uint32_t first);
 
-/* Sets firsts[i] to the first of buffers `first` to `end` - 1 that is of share i, if there is one. */
-void fp_xray_firsts(const struct fp_xray_piece *piece, uint32_t first, uint32_t end, uint32_t n_shares,
-                    uint32_t *firsts);
+/* Bytes of all buffers of a thread.  0: it has none, or memory ran out. */
+uint64_t fp_xray_thread_nbytes(struct fp_xray *x, uint32_t pid, uint32_t tid);
+
+/* Sets firsts[i], which is FP_NO_ID, to the first of buffers `first` to `end` - 1 that is of share i, if there is one.
+ * FP_NO_ID, or a thread that has no share: give it to one and call again. */
+uint32_t fp_xray_firsts(const struct fp_xray_piece *piece, uint32_t first, uint32_t end, const struct fp_shares *shares,
+                        uint32_t *firsts);
 
 /* A decoder for a share of the same log.  It does not look at the model.  NULL when
  * memory ran out.  Caller owns. */

@@ -9,7 +9,7 @@ from queue import SimpleQueue
 
 from fastprof.core import cores
 from fastprof.core._c import ffi, lib
-from fastprof.core._typing import TYPE_CHECKING
+from fastprof.core._typing import TYPE_CHECKING, Any
 from fastprof.core.engine import Undecoded
 from fastprof.core.model import Batch, Model
 
@@ -29,15 +29,16 @@ class _Lent:
 
 
 class Divided:
-    """Tables 0 to n - 1, of which each takes the rows of the threads whose ids leave its number when divided by n.
+    """Tables 0 to n - 1, of which each takes the rows of its share (struct fp_shares *) of the threads.
 
     They take rows at once, until there have been many: then each does so in a thread of its own, while the next rows
     are read.  Batches that are Undecoded they decode there, too.  From the beginning to the end who reads has the
     model's lock, except while `put` waits.
     """
 
-    def __init__(self, n: int, table: Callable[[int], Table], whole: Table, model: Model) -> None:
-        self._n, self._table, self._whole, self._model = n, table, whole, model
+    def __init__(self, shares: Any, table: Callable[[int], Table], whole: Table, model: Model) -> None:
+        self._shares, self._table, self._whole, self._model = shares, table, whole, model
+        n = shares.n
         self._tables: dict[int, Table] = {}
         self._wanted = ffi.new("uint8_t[]", n)
         self._rows = 0
@@ -84,10 +85,17 @@ class Divided:
 
     def _takers(self, batch: Batch) -> list[int]:
         if isinstance(batch, Undecoded):
-            return batch.takers(self._n)
-        ffi.memmove(self._wanted, bytes(self._n), self._n)
-        lib.fp_fold_shards(batch.c, self._n, self._wanted)
+            return batch.takers(self._shares, self._give)
+        ffi.memmove(self._wanted, bytes(self._shares.n), self._shares.n)
+        while (thread := lib.fp_fold_shares(batch.c, self._shares, self._wanted)) != lib.FP_NO_ID:
+            self._give(thread)
         return [i for i, wanted in enumerate(bytes(ffi.buffer(self._wanted))) if wanted]
+
+    def _give(self, thread: int) -> None:
+        """A thread that is met for the first time, to the share with the least to do."""
+        number, pid, tid = self._model.row("threads", thread)
+        nbytes_of = self._model.nbytes_of_threads.get(number)
+        lib.fp_shares_give(self._shares, thread, nbytes_of(pid, tid) if nbytes_of else 1)
 
     def _begin(self, i: int) -> None:
         self._queues[i] = SimpleQueue()

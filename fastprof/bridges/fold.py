@@ -31,7 +31,6 @@ from fastprof.core.report import Report
 from fastprof.core.version import __version__
 
 _STACKS = 1 << 14  # that the model has at a time, if nobody needs more
-_MOST_TABLES = 8  # one thread does not read fast enough for more
 
 
 def _value_types(tree: bool, in_ticks: bool) -> list[ValueType]:
@@ -154,17 +153,19 @@ class _Machine:
         self._repairs: dict[str, int] = {}
         self._ticks_per_second = 0  # 0: times are in ticks
         self._in_ticks = options[TIME_UNIT] == "ticks"
-        self._cores = min(cores_of(options), _MOST_TABLES)
+        self._cores = min(cores_of(options), lib.FP_SHARES_MOST)  # one thread does not read fast enough for more
         self._limit = options[MAX_MEMORY] // self._cores
-        self._whole = self._new(0, 0)
+        self._shares = ffi.new("struct fp_shares *", {"n": self._cores})
+        self._whole = self._new()
         self._sources: dict[int, None] = {}  # parts
         self._err = ffi.new("struct fp_err *")
 
-    def _new(self, shard: int, n_shards: int) -> Any:
+    def _new(self, share: int | None = None) -> Any:
         what = lib.FP_FOLD_TREE if self._target == "stacks" else lib.FP_FOLD_ARCS
         fold = owned(lib.fp_fold_new(self._model.c, what, self._by), lib.fp_fold_free, "the stack machine")
         fold.cpu = self._model.intern("cpu")
-        fold.shard, fold.n_shards = shard, n_shards
+        if share is not None:
+            fold.share, fold.shares = share, self._shares
         return self.table(fold, self._limit, self._check, self._model.lock)
 
     def free(self) -> None:
@@ -191,7 +192,7 @@ class _Machine:
         from fastprof.bridges.divided import Divided
 
         whole = self._whole
-        divided = Divided(self._cores, lambda i: self._new(i, self._cores), whole, self._model)
+        divided = Divided(self._shares, self._new, whole, self._model)
         try:
             for batch in batches:
                 divided.put(batch)

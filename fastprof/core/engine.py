@@ -91,8 +91,7 @@ class Input:
 class Undecoded(Batch):
     """Rows of a timeline that are bytes of the input yet.
 
-    Who divides the timeline's threads among shares decodes them, each share beside the others: of n, share i has the
-    threads whose id leaves i when divided by n.
+    Who divides the timeline's threads among shares decodes them, each share beside the others.
 
     Not for who looks at rows: as a batch it has none.
     """
@@ -100,8 +99,11 @@ class Undecoded(Batch):
     def __init__(self) -> None:
         super().__init__("timeline", 1)
 
-    def takers(self, n: int) -> list[int]:
-        """Which of n shares have to take their rows.  To be called once."""
+    def takers(self, shares: Any, give: Callable[[int], None]) -> list[int]:
+        """Which shares (struct fp_shares *) have to take their rows.  `give` gives a thread that has no share to one.
+
+        To be called once.
+        """
         raise NotImplementedError
 
     def rows(self, share: int) -> Iterator[Batch]:

@@ -8,7 +8,7 @@ parts, free-text lines - are the plain Python objects of this file.
 from __future__ import annotations
 
 from _thread import RLock
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from copy import copy
 from operator import index
@@ -231,6 +231,8 @@ class Model:
         self.formats: list[str] = []
         self._checked = 0  # bytes of the tables when check_memory last asked the system
         self.lock = RLock()  # where several threads use the model: who reads or changes it has the lock
+        # By input, if its reader knows: how many bytes of it a thread (pid, tid) has.
+        self.nbytes_of_threads: dict[int, Callable[[int, int], int]] = {}
         self.keep_stacks = False  # set while somebody has ids of stacks that must not be removed
 
     @contextmanager

@@ -83,8 +83,8 @@ enum { SHARES = 2, PIECE_NBYTES = 600, PIECE_BUFFERS = 5 };
 
 /* One share of the buffers from `first` to `end` - 1.  0 or an error. */
 static int feed_share(struct fp_xray *x, const struct fp_xray_piece *piece, uint32_t first, uint32_t end,
-                      uint32_t share, struct fp_batch *b, uint64_t *sum) {
-    struct fp_xray_share s = {.piece = piece, .share = share, .n_shares = SHARES, .next = first, .end = end};
+                      const struct fp_shares *shares, uint32_t share, struct fp_batch *b, uint64_t *sum) {
+    struct fp_xray_share s = {.piece = piece, .shares = shares, .share = share, .next = first, .end = end};
     struct fp_err err;
     for (;;) {
         const int status = fp_xray_feed_share(x, &s, b, &err);
@@ -109,6 +109,8 @@ static void compare_pieces(const uint8_t *data, size_t n, struct fp_batch *b, in
     struct fp_xray_buffer buffers[PIECE_BUFFERS];
     struct fp_xray_piece piece = {
         .bytes = bytes, .cap_bytes = PIECE_NBYTES, .buffers = buffers, .cap_buffers = PIECE_BUFFERS};
+    static struct fp_shares divided;
+    divided = (struct fp_shares){.n = SHARES};
     uint64_t sum = 0, offset, nbytes;
     int status = 0;
     fp_batch_reset(b);
@@ -126,7 +128,11 @@ static void compare_pieces(const uint8_t *data, size_t n, struct fp_batch *b, in
         }
         for (uint32_t i = 0; i < piece.n && !status; i++) {
             const uint32_t end = fp_xray_threads(x, &piece, i);
-            for (uint32_t k = 0; k < SHARES && !status; k++) status = feed_share(shares[k], &piece, i, end, k, b, &sum);
+            uint32_t firsts[SHARES] = {FP_NO_ID, FP_NO_ID}, thread;
+            while ((thread = fp_xray_firsts(&piece, i, end, &divided, firsts)) != FP_NO_ID)
+                fp_shares_give(&divided, thread, fp_xray_thread_nbytes(x, 0, thread));
+            for (uint32_t k = 0; k < SHARES && !status; k++)
+                status = feed_share(shares[k], &piece, i, end, &divided, k, b, &sum);
             i = end;
             if (i == piece.n || status) break;
             offset = buffers[i].offset;

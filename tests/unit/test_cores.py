@@ -103,6 +103,27 @@ def random_log(seed: int, n_threads: int, n_records: int) -> FdrLog:
     return log
 
 
+@pytest.mark.parametrize("suffix", [".callgrind", ".pb"])
+def test_threads_are_divided_by_how_much_there_is_of_them(
+    suffix: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Every second thread is a busy one, as where each has another that watches it."""
+    log, path = FdrLog(5), tmp_path / "log.xray"
+    for wall in range(200):
+        for i in range(4):
+            buffer = log.buffer(100 + i, 7, 1, wall).cpu(i, 1000 * wall)
+            for _ in range(20 if i % 2 else 1):
+                buffer.enter(1 + i, 2).exit(1 + i, 3)
+    path.write_bytes(log.bytes())
+    calls: list[int] = []
+    join = tables.Table.join
+    monkeypatch.setattr(
+        tables.Table, "join", lambda self, other: calls.append(other.fold.stats.calls) or join(self, other)
+    )
+    fastprof.convert(path, tmp_path / f"o{suffix}", cores=2)
+    assert sorted(calls) == [200 * 20, 200 * (20 + 2)]
+
+
 @pytest.fixture(scope="module")
 def big_log(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("cores") / "log.xray"

@@ -14,6 +14,7 @@ from __future__ import annotations
 import threading
 from collections import deque
 from collections.abc import Callable, Iterator
+from functools import partial
 
 from fastprof.core import cores
 from fastprof.core._c import ffi, lib
@@ -37,6 +38,7 @@ _PIECES = 16  # that are read and not yet taken
 def read_in_pieces(reader: XRayReader, capacity: int | None) -> Iterator[Batch]:
     """As engine.read, but most batches are Undecoded if the log has several threads."""
     reader.index()
+    reader.model.nbytes_of_threads[reader.x.input] = partial(lib.fp_xray_thread_nbytes, reader.x)
     x, batch = reader.x, Batch("timeline", capacity or CAPACITY["timeline"])
     offset, nbytes = ffi.new("uint64_t *"), ffi.new("uint64_t *")
     several = lib.fp_xray_has_threads(x)
@@ -165,9 +167,9 @@ class _Shares:
 class _Decoder:
     """Of a share."""
 
-    def __init__(self, reader: XRayReader, share: int, n_shares: int) -> None:
+    def __init__(self, reader: XRayReader, share: int, shares: Any) -> None:
         self.x = owned(lib.fp_xray_another(reader.x), lib.fp_xray_free, "an XRay decoder")
-        self.c = ffi.new("struct fp_xray_share *", {"share": share, "n_shares": n_shares})
+        self.c = ffi.new("struct fp_xray_share *", {"share": share, "shares": shares})
         self.err = ffi.new("struct fp_err *")
         self.batch = Batch("timeline", CAPACITY["timeline"])
         self.batch.c.part = reader.part
@@ -190,7 +192,7 @@ class _Piece(Undecoded):
         self.number = 0  # of its first buffer
         self._first = self._end = 0  # the buffers that are lent
         self._firsts: dict[int, int] = {}  # by share
-        self._n_shares = 0
+        self._c_shares: Any = None
         self.holders = 0  # shares that have not taken it, and who reads until all of it is lent
 
     def _read(self) -> None:
@@ -217,10 +219,12 @@ class _Piece(Undecoded):
                 self._end += 1
         self._shares.release(self)
 
-    def takers(self, n: int) -> list[int]:
-        firsts = ffi.new("uint32_t[]", [lib.FP_NO_ID] * n)
-        lib.fp_xray_firsts(self.c_piece, self._first, self._end, n, firsts)
-        self._n_shares = n
+    def takers(self, shares: Any, give: Callable[[int], None]) -> list[int]:
+        firsts = ffi.new("uint32_t[]", [lib.FP_NO_ID] * shares.n)
+        find = partial(lib.fp_xray_firsts, self.c_piece, self._first, self._end, shares, firsts)
+        while (thread := find()) != lib.FP_NO_ID:
+            give(thread)
+        self._c_shares = shares
         self._firsts = {share: first for share, first in enumerate(firsts) if first != lib.FP_NO_ID}
         self._shares.lend(self, {share: self.number + first for share, first in self._firsts.items()})
         return [*self._firsts]
@@ -228,7 +232,7 @@ class _Piece(Undecoded):
     def rows(self, share: int) -> Iterator[Batch]:
         shares = self._shares
         if share not in shares.decoders:
-            shares.decoders[share] = _Decoder(shares.reader, share, self._n_shares)
+            shares.decoders[share] = _Decoder(shares.reader, share, self._c_shares)
         decoder = shares.decoders[share]
         x, c, batch, err = decoder.x, decoder.c, decoder.batch, decoder.err
         c.piece, c.next, c.end, c.pos = self.c_piece, self._firsts[share], self._end, 0
