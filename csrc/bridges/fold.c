@@ -12,6 +12,7 @@ struct fp_fold *fp_fold_new(struct fp_model *model, int into, int by) {
     f->into = into;
     f->by = by;
     f->first_time = UINT64_MAX;
+    f->most = f->many = UINT32_MAX;
     f->names = calloc(1, sizeof *f->names);
     if (!f->names || fp_fold_arcs_init(f) || fp_table_init(&f->groups, FP_GROUP_WIDTH)) {
         fp_fold_free(f);
@@ -288,7 +289,24 @@ uint32_t fp_fold_shares(const struct fp_batch *in, const struct fp_shares *share
 enum { MANY_ARCS = 1 << 15, FAR = 24, NEAR = 8 };
 
 int fp_fold_put(struct fp_fold *f, const struct fp_batch *in, struct fp_err *err) {
-    return put(f, in, 0, err);
+    const uint32_t had = f->n_arcs;
+    const uint64_t taken = f->n_taken;
+    const int status = put(f, in, 0, err);
+    if (status < 0) return status;
+    /* Were more than a quarter of the rows calls of a new kind, they are hardly ever found again. */
+    const int gains_little = f->n_arcs > f->many && f->n_arcs - had > (f->n_taken - taken) / 4;
+    return f->n_arcs > f->most || gains_little ? FP_FULL : FP_DONE;
+}
+
+int fp_fold_feed(struct fp_fold *f, struct fp_feed *feed, struct fp_err *err) {
+    for (;;) {
+        feed->status = feed->fill(feed);
+        if (feed->status < 0 || feed->status == FP_ASK) return FP_DONE;
+        const int status = fp_fold_put(f, feed->out, err);
+        feed->n_rows += feed->out->n;
+        fp_batch_reset(feed->out);
+        if (status != FP_DONE || feed->status == FP_DONE) return status;
+    }
 }
 
 static int put(struct fp_fold *f, const struct fp_batch *in, int sorted, struct fp_err *err) {
@@ -308,6 +326,7 @@ static int put(struct fp_fold *f, const struct fp_batch *in, int sorted, struct 
         }
         struct fp_fold_thread *t = switch_to(f, thread);
         if (!t) return fp_fail(err, FP_E_NOMEM, 0, "the threads' stacks");
+        f->n_taken += to - i;
         if (!t->seen) {
             t->first = t->last = time[i];
             t->own = group_of(f, thread, 0);

@@ -90,12 +90,17 @@ struct fp_fold {
     struct fp_fold_stats stats;
     uint64_t first_time, last_time; /* of all records; set by fp_fold_end */
     struct fp_arc *arcs;
-    uint32_t n_arcs; /* the caller spills when there are too many */
+    uint32_t n_arcs;
+    /* Set by the caller: fp_fold_put says that the fold is full if it has more than `most` arcs or nodes, or more than
+     * `many` to which the last rows added so many that it is better to begin anew than to let it grow.  At first it
+     * never is. */
+    uint32_t most, many;
 
     /* private from here on */
     uint32_t cap_arcs;
     struct fp_fold_thread *threads; /* one an id */
     uint32_t n_threads, cap_threads, current;
+    uint64_t n_taken;                     /* rows of its share */
     uint64_t switched;                    /* frames that changes of thread had to look at */
     struct fp_table groups;               /* tree: enum fp_group_col */
     uint32_t *group_as;                   /* by group: which it is of the fold that this one was joined to; or NULL */
@@ -133,8 +138,12 @@ void fp_fold_free(struct fp_fold *f);
 int fp_fold_know(struct fp_fold *f, const struct fp_fold *like);
 
 /* Adds the rows of a timeline batch.  The fold must know their functions and threads: that is not checked here.
- * FP_DONE, FP_E_NOMEM or FP_E_OVERFLOW. */
+ * FP_DONE; FP_FULL: the caller is to write away what there is; FP_E_NOMEM or FP_E_OVERFLOW. */
 int fp_fold_put(struct fp_fold *f, const struct fp_batch *in, struct fp_err *err);
+
+/* Adds what a feed gives until that has no more or needs its owner: its status is FP_DONE, FP_ASK or an error. FP_DONE,
+ * else as fp_fold_put. */
+int fp_fold_feed(struct fp_fold *f, struct fp_feed *feed, struct fp_err *err);
 
 /* Sets wanted[s] to 1 for each share that has rows in a timeline batch.  FP_NO_ID, or a thread that has no share: give
  * it to one and call again. */

@@ -75,6 +75,14 @@ struct fp_batch {
     void *block; /* the one allocation behind the columns */
 };
 
+/* What gives rows to C code of another floor.  `status` is what its last call returned. */
+struct fp_feed {
+    int (*fill)(struct fp_feed *feed); /* appends rows to `out`; as a decoder's feed, FP_FULL at first */
+    struct fp_batch *out;
+    int32_t status;
+    uint64_t n_rows; /* that were taken */
+};
+
 /* A batch of `cap` rows (1 or more); NULL when memory ran out.  Caller owns. */
 struct fp_batch *fp_batch_new(uint32_t view, uint32_t cap, uint32_t n_values);
 void fp_batch_free(struct fp_batch *b);

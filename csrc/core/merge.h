@@ -65,8 +65,8 @@ void fp_merge_free(struct fp_merge *m);
  * FP_E_OVERFLOW: a sum does not fit; err->got is the number of its counter, the first is 0. */
 int fp_merge_next(struct fp_merge *m, struct fp_err *err);
 
-/* Leaves of each run, all of which is in its window, the records whose keys are not below `low`, and below `high`.  NULL:
- * there is no such bound. */
+/* Leaves of each run, all of which is in its window, the records whose keys are not below `low`, and below `high`.
+ * NULL: there is no such bound. */
 void fp_merge_within(struct fp_merge *m, const uint64_t *low, const uint64_t *high);
 
 /* Fills `to` with records, up to `n` words; *got becomes their number.  Sums are split.  FP_FULL, FP_MORE, FP_DONE. */

@@ -12,11 +12,17 @@
 struct fp_xray *fp_xray_another(const struct fp_xray *x) {
     struct fp_xray *other = calloc(1, sizeof *other);
     struct fp_xray_names *names = calloc(1, sizeof *names);
-    if (!other || !names) {
+    const struct fp_xray_names *known = x->names; /* those in its array; it asks for the others */
+    uint32_t *dense = known->cap_dense ? malloc(known->cap_dense * sizeof *dense) : NULL;
+    if (!other || !names || (known->cap_dense && !dense)) {
         free(other);
         free(names);
+        free(dense);
         return NULL;
     }
+    if (dense) memcpy(dense, known->dense, known->cap_dense * sizeof *dense);
+    *names =
+        (struct fp_xray_names){.dense = dense, .n_dense = known->n_dense, .cap_dense = known->cap_dense, .n = known->n};
     *other = *x;
     memset(&other->stats, 0, sizeof other->stats);
     other->names = names;
@@ -94,16 +100,22 @@ uint32_t fp_xray_firsts(const struct fp_xray_piece *piece, uint32_t first, uint3
 
 /* ---- decoding ------------------------------------------------------------------ */
 
-int fp_xray_feed_share(struct fp_xray *x, struct fp_xray_share *s, struct fp_batch *out, struct fp_err *err) {
+static int fill(struct fp_feed *feed) {
+    struct fp_xray_share *s = (struct fp_xray_share *)feed; /* whose first member it is */
     const struct fp_xray_piece *piece = s->piece;
     for (; s->next < s->end; s->next++, s->pos = 0) {
         const struct fp_xray_buffer *b = &piece->buffers[s->next];
         if (fp_share_of(s->shares, b->thread) != s->share) continue;
+        __atomic_store_n(&s->at, s->before + s->next, __ATOMIC_RELAXED);
         struct fp_in in = {.p = piece->bytes + b->at, .n = b->nbytes, .pos = s->pos, .base = b->offset, .eof = 1};
-        x->thread = b->thread;
-        const int status = fp_xray_fdr_feed(x, &in, out, err);
+        s->x->thread = b->thread;
+        const int status = fp_xray_fdr_feed(s->x, &in, feed->out, &s->err);
         s->pos = in.pos;
         if (status != FP_DONE) return status;
     }
     return FP_DONE;
+}
+
+void fp_xray_share_feed(struct fp_xray_share *s) {
+    s->feed.fill = fill;
 }

@@ -132,13 +132,18 @@ struct fp_xray_piece {
     uint32_t n, cap_buffers;
 };
 
-/* What a share is to decode of a piece: its own of buffers `next` to `end` - 1. */
+/* What a share is to decode of a piece: its own of buffers `next` to `end` - 1.  Set by the caller, as is feed.out. */
 struct fp_xray_share {
+    struct fp_feed feed; /* set by fp_xray_share_feed */
+    struct fp_err err;   /* when its status is an error */
+    struct fp_xray *x;   /* by fp_xray_another */
     const struct fp_xray_piece *piece;
     const struct fp_shares *shares;
     uint32_t share;
     uint32_t next, end;
-    size_t pos; /* bytes of the next one that are decoded */
+    size_t pos;      /* bytes of the next one that are decoded */
+    uint64_t before; /* buffers of the log before the piece */
+    uint64_t at;     /* before + next, for who looks at it in another thread */
 };
 
 /* Are there buffers of several threads? */
@@ -164,12 +169,13 @@ uint64_t fp_xray_thread_nbytes(struct fp_xray *x, uint32_t pid, uint32_t tid);
 uint32_t fp_xray_firsts(const struct fp_xray_piece *piece, uint32_t first, uint32_t end, const struct fp_shares *shares,
                         uint32_t *firsts);
 
-/* A decoder for a share of the same log.  It does not look at the model.  NULL when
- * memory ran out.  Caller owns. */
+/* A decoder for a share of the same log, which knows names that this one knows.  It does not look at the model.  NULL
+ * when memory ran out.  Caller owns. */
 struct fp_xray *fp_xray_another(const struct fp_xray *x);
 
-/* Decodes a share of a piece.  As fp_xray_feed, but never FP_MORE; s->next is the buffer at hand. */
-int fp_xray_feed_share(struct fp_xray *x, struct fp_xray_share *s, struct fp_batch *out, struct fp_err *err);
+/* Makes s->feed decode the share.  Its status is as that of fp_xray_feed, but never FP_MORE; s->next is the buffer at
+ * hand. */
+void fp_xray_share_feed(struct fp_xray_share *s);
 
 /* cffi-end */
 

@@ -24,8 +24,7 @@ class _Lent:
     """A batch that several tables take."""
 
     def __init__(self, batch: Batch, number: int, takers: int, known: tuple[int, int]) -> None:
-        self.batch, self.number, self.takers, self.known = batch, number, takers, known
-        self.left = takers
+        self.batch, self.number, self.left, self.known = batch, number, takers, known
 
 
 class Divided:
@@ -78,7 +77,7 @@ class Divided:
             return
         for i in takers:
             self._tables[i].know(self._whole, known)
-            self._tables[i].put(batch, len(takers))
+            self._tables[i].put(batch)
 
     def _names(self) -> tuple[int, int]:
         return self._model.c.functions.n, self._model.c.threads.n
@@ -143,17 +142,17 @@ class Divided:
 
     def _take(self, i: int, lent: _Lent) -> None:
         table = self._tables[i]
+        table.know(self._whole, lent.known)
         if not isinstance(lent.batch, Undecoded):
-            table.know(self._whole, lent.known)
-            table.put(lent.batch, lent.takers)
+            table.put(lent.batch)
             return
-        for batch in lent.batch.rows(i):
-            known = self._names()
-            if known != table.known:  # functions were named while rows were decoded
-                with self._model.lock:
-                    self._whole.know(None, known)
-                    table.know(self._whole, known)
-            table.put(batch)
+        feed = lent.batch.feed(i)
+        while table.feed(feed) != lib.FP_DONE:
+            lent.batch.answer(i)
+            with self._model.lock:  # a function was named
+                known = self._names()
+                self._whole.know(None, known)
+                table.know(self._whole, known)
 
     def _fail(self, number: int, error: BaseException) -> None:
         with self._lock:

@@ -30,7 +30,7 @@ class Table:
         self._lock = lock  # of the model
         self.halt = Halt()
         self._windows = limit // 2
-        self._limit = max(_LEAST_ARCS, limit // _ARC_BYTES)
+        fold.most = max(_LEAST_ARCS, limit // _ARC_BYTES)
         self._err = ffi.new("struct fp_err *")
         self._check = check
         self.known: tuple[int, int] | None = None  # as many functions and threads, or more
@@ -47,16 +47,23 @@ class Table:
                     raise MemoryError("no memory for the functions' counters")
             self.known = known
 
-    def put(self, batch: Batch, takers: int = 1) -> None:
-        """Fold a batch, which has rows for so many tables."""
+    def put(self, batch: Batch) -> None:
+        """Fold a batch."""
+        if self.check(lib.fp_fold_put(self.fold, batch.c, self._err)) == lib.FP_FULL:
+            self._begin_anew()
+
+    def feed(self, feed: Any) -> int:
+        """Fold what a struct fp_feed * gives, as far as it can alone.  Its status."""
+        while self.check(lib.fp_fold_feed(self.fold, feed, self._err)) == lib.FP_FULL:
+            self._begin_anew()
+        return int(feed.status)
+
+    def _begin_anew(self) -> None:
         fold = self.fold
-        had = fold.n_arcs
-        self.check(lib.fp_fold_put(fold, batch.c, self._err))
-        if fold.n_arcs > self._limit or self._gains_little(fold.n_arcs, fold.n_arcs - had, len(batch) // takers):
-            self._write_away(keep_hot=True)
-            if lib.fp_fold_forget(fold):
-                raise MemoryError("no memory to write calls away")
-            self._limit = max(self._limit, 2 * fold.n_arcs)
+        self._write_away(keep_hot=True)
+        if lib.fp_fold_forget(fold):
+            raise MemoryError("no memory to write calls away")
+        fold.most = max(fold.most, 2 * fold.n_arcs)
 
     def end(self) -> None:
         """After the last batch."""
@@ -81,10 +88,6 @@ class Table:
     def _write_away(self, keep_hot: bool) -> None:
         """Write what the machine has to sorted runs; `keep_hot`: or most of it."""
         raise NotImplementedError
-
-    def _gains_little(self, n: int, new: int, rows: int) -> bool:
-        """Is it better to begin anew than to let the table grow, which has n entries, `new` ones from the last rows?"""
-        return False
 
 
 class Arcs(Table):
@@ -154,6 +157,8 @@ class Paths(Table):
 
     def __init__(self, fold: Any, limit: int, check: Check, lock: RLock) -> None:
         super().__init__(fold, limit, check, lock)
+        # Call paths are mostly new, so they are not found in a table that is too large for the caches either.
+        fold.many = _MANY_CONTEXTS
         self._runs = _PathRuns(self)
         self._runs.halt = self.halt
 
@@ -166,10 +171,6 @@ class Paths(Table):
     def _write_away(self, keep_hot: bool) -> None:
         self._order()
         self._runs.add(partial(lib.fp_fold_pull_tree, self.fold))
-
-    def _gains_little(self, n: int, new: int, rows: int) -> bool:
-        # Call paths are mostly new, so they are not found in a table that is too large for the caches either.
-        return n > _MANY_CONTEXTS and new > rows // 4
 
     def is_long(self) -> bool:
         return len(self._runs) > 0 or any(table.is_long() for table in self._joined)

@@ -106,8 +106,12 @@ class Undecoded(Batch):
         """
         raise NotImplementedError
 
-    def rows(self, share: int) -> Iterator[Batch]:
-        """The rows of one of them."""
+    def feed(self, share: int) -> Any:
+        """What gives the rows of one of them (struct fp_feed *)."""
+        raise NotImplementedError
+
+    def answer(self, share: int) -> None:
+        """Give its feed what that asks for.  Errors: that of its status."""
         raise NotImplementedError
 
     def taken(self, share: int) -> None:

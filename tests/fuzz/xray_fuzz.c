@@ -84,10 +84,11 @@ enum { SHARES = 2, PIECE_NBYTES = 600, PIECE_BUFFERS = 5 };
 /* One share of the buffers from `first` to `end` - 1.  0 or an error. */
 static int feed_share(struct fp_xray *x, const struct fp_xray_piece *piece, uint32_t first, uint32_t end,
                       const struct fp_shares *shares, uint32_t share, struct fp_batch *b, uint64_t *sum) {
-    struct fp_xray_share s = {.piece = piece, .shares = shares, .share = share, .next = first, .end = end};
-    struct fp_err err;
+    struct fp_xray_share s = {
+        .x = x, .piece = piece, .shares = shares, .share = share, .next = first, .end = end, .feed.out = b};
+    fp_xray_share_feed(&s);
     for (;;) {
-        const int status = fp_xray_feed_share(x, &s, b, &err);
+        const int status = s.feed.fill(&s.feed);
         must(status != FP_MORE && s.next <= end && b->n <= b->cap);
         if (status == FP_ASK) must(!fp_xray_define(x, x->asked, x->asked % 7));
         if (status == FP_FULL || status == FP_DONE) *sum += take_rows(x, b);

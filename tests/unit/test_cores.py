@@ -203,14 +203,16 @@ def test_functions_are_numbered_as_by_one_thread(seed: int, tmp_path: Path, monk
 
 def test_pieces_are_decoded_in_threads(big_log: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     decoded: dict[str, int] = {}
-    rows = pieces._Piece.rows
+    feed = tables.Table.feed
 
-    def counted(self: Any, share: int) -> Any:
-        for batch in rows(self, share):
-            decoded[threading.current_thread().name] = decoded.get(threading.current_thread().name, 0) + len(batch)
-            yield batch
+    def counted(self: Any, rows: Any) -> int:
+        before, status = rows.n_rows, feed(self, rows)
+        decoded[threading.current_thread().name] = (
+            decoded.get(threading.current_thread().name, 0) + rows.n_rows - before
+        )
+        return status
 
-    monkeypatch.setattr(pieces._Piece, "rows", counted)
+    monkeypatch.setattr(tables.Table, "feed", counted)
     fastprof.convert(big_log, tmp_path / "o.callgrind", cores=2)
     assert decoded.keys() == {"fastprof"}
     assert decoded["fastprof"] > 20_000
@@ -241,16 +243,17 @@ def test_several_inputs(big_log: Path, tmp_path: Path) -> None:
 def test_the_earliest_error_of_the_tables_is_told(
     big_log: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Tables fail at the rows of batch 20 and later, in any order."""
-    put, numbers = tables.Table.put, iter(range(1 << 30))
+    """Tables fail at the rows of piece 20 and later, in any order."""
+    feed, numbers = tables.Table.feed, iter(range(1 << 30))
 
-    def failing(self: Any, batch: Any, takers: int = 1) -> None:
-        put(self, batch, takers)
+    def failing(self: Any, rows: Any) -> int:
+        status = feed(self, rows)
         if next(numbers) >= 20:
-            raise FastprofError(f"no room at tick {batch['time'][0]}")
+            raise FastprofError(f"no room at row {rows.n_rows}")
+        return status
 
-    monkeypatch.setattr(tables.Table, "put", failing)
-    with pytest.raises(FastprofError, match="no room at tick"):
+    monkeypatch.setattr(tables.Table, "feed", failing)
+    with pytest.raises(FastprofError, match="no room at row"):
         fastprof.convert(big_log, tmp_path / "o.callgrind", cores=3)
     assert not (tmp_path / "o.callgrind").exists()
 

@@ -32,7 +32,8 @@ if TYPE_CHECKING:
 _BYTES = 1 << 20
 _BUFFERS = 1 << 12
 _FIRST = 1 << 18  # bytes of a range of the first rows
-_PIECES = 16  # that are read and not yet taken
+_PIECES = 24  # that are read and not yet taken
+_LOOK = 0.0002  # seconds after which who waits looks how far decoders have come, which they do not tell
 
 
 def read_in_pieces(reader: XRayReader, capacity: int | None) -> Iterator[Batch]:
@@ -69,10 +70,8 @@ class _Shares:
         self._n_buffers = 0  # so far
         self._room = threading.Semaphore(_PIECES)
         self._free: list[_Piece] = []
-        self._moved = threading.Condition()  # for the two below
-        # By share, of each piece that it has not taken: its first buffer there, or the one at hand.
-        self._todo: dict[int, deque[int]] = {}
-        self._waiting = 0
+        self._moved = threading.Condition()  # for what is below
+        self._todo: dict[int, deque[int]] = {}  # by share, of each piece that it has not taken: its first buffer there
 
     def next_piece(self) -> _Piece:
         """With the next buffers, not yet read; none, if the next one is too large."""
@@ -91,13 +90,6 @@ class _Shares:
             piece.holders += len(firsts)
             for share, buffer in firsts.items():
                 self._todo.setdefault(share, deque()).append(buffer)
-
-    def move(self, share: int, buffer: int) -> None:
-        """A share has come to a buffer of the piece at hand."""
-        self._todo[share][0] = buffer
-        if self._waiting:
-            with self._moved:
-                self._moved.notify_all()
 
     def taken(self, share: int, piece: _Piece) -> None:
         """It is done with the piece at hand."""
@@ -120,7 +112,6 @@ class _Shares:
         """Name the function that a share meets in a buffer."""
         reader, function_id = self.reader, x.asked
         if function_id not in reader.functions:
-            self.move(share, buffer)
             self._wait(lambda: function_id in reader.functions or self._is_first(share, buffer))
         with reader.model.lock:
             reader.define(x)
@@ -128,19 +119,20 @@ class _Shares:
 
     def wait_for_turn(self, share: int, buffer: int) -> None:
         """Until the others have passed all buffers before this one."""
-        self.move(share, buffer)
         self._wait(lambda: self._is_first(share, buffer))
 
     def _is_first(self, share: int, buffer: int) -> bool:
-        return all(not todo or todo[0] > buffer for other, todo in self._todo.items() if other != share)
+        return all(not todo or self._at(other) > buffer for other, todo in self._todo.items() if other != share)
+
+    def _at(self, share: int) -> int:
+        """The buffer at hand."""
+        decoder, first = self.decoders.get(share), self._todo[share][0]
+        return first if decoder is None else max(first, decoder.c.at)
 
     def _wait(self, until: Callable[[], bool]) -> None:
         with self._moved:
-            self._waiting += 1
-            try:
-                self._moved.wait_for(until)
-            finally:
-                self._waiting -= 1
+            while not until():
+                self._moved.wait(_LOOK)
 
     def _wait_for_all(self) -> None:
         if self._todo:
@@ -158,7 +150,7 @@ class _Shares:
         self._wait_for_all()
         reader = self.reader
         for decoder in self.decoders.values():
-            reader.n_read += decoder.n_read
+            reader.n_read += decoder.c.feed.n_rows
             for name, _ in ffi.typeof("struct fp_xray_stats").fields:
                 counted = getattr(reader.x.stats, name) + getattr(decoder.x.stats, name)
                 setattr(reader.x.stats, name, counted)
@@ -169,11 +161,11 @@ class _Decoder:
 
     def __init__(self, reader: XRayReader, share: int, shares: Any) -> None:
         self.x = owned(lib.fp_xray_another(reader.x), lib.fp_xray_free, "an XRay decoder")
-        self.c = ffi.new("struct fp_xray_share *", {"share": share, "shares": shares})
-        self.err = ffi.new("struct fp_err *")
         self.batch = Batch("timeline", CAPACITY["timeline"])
         self.batch.c.part = reader.part
-        self.n_read = 0
+        self.c = ffi.new("struct fp_xray_share *", {"x": self.x, "share": share, "shares": shares})
+        self.c.feed.out = self.batch.c
+        lib.fp_xray_share_feed(self.c)
 
 
 class _Piece(Undecoded):
@@ -229,27 +221,23 @@ class _Piece(Undecoded):
         self._shares.lend(self, {share: self.number + first for share, first in self._firsts.items()})
         return [*self._firsts]
 
-    def rows(self, share: int) -> Iterator[Batch]:
+    def feed(self, share: int) -> Any:
         shares = self._shares
         if share not in shares.decoders:
-            shares.decoders[share] = _Decoder(shares.reader, share, self._c_shares)
-        decoder = shares.decoders[share]
-        x, c, batch, err = decoder.x, decoder.c, decoder.batch, decoder.err
-        c.piece, c.next, c.end, c.pos = self.c_piece, self._firsts[share], self._end, 0
-        status = lib.FP_FULL
-        while status != lib.FP_DONE:
-            status = lib.fp_xray_feed_share(x, c, batch.c, err)
-            if status == lib.FP_ASK:
-                shares.define(share, self.number + c.next, x)
-                continue
-            if status < 0:
-                shares.wait_for_turn(share, self.number + c.next)  # errors before this one are told first
-            check(status, err, shares.reader.source.name, shares.reader.format)
-            if len(batch):
-                decoder.n_read += len(batch)
-                yield batch
-                batch.reset()
-                shares.move(share, self.number + c.next)
+            with shares.reader.model.lock:
+                shares.decoders[share] = _Decoder(shares.reader, share, self._c_shares)
+        c = shares.decoders[share].c
+        c.piece, c.before, c.next, c.end, c.pos = self.c_piece, self.number, self._firsts[share], self._end, 0
+        return ffi.addressof(c, "feed")
+
+    def answer(self, share: int) -> None:
+        shares, decoder = self._shares, self._shares.decoders[share]
+        c, buffer = decoder.c, self.number + decoder.c.next
+        if c.feed.status == lib.FP_ASK:
+            shares.define(share, buffer, decoder.x)
+        else:
+            shares.wait_for_turn(share, buffer)  # errors before this one are told first
+            check(c.feed.status, ffi.addressof(c, "err"), shares.reader.source.name, shares.reader.format)
 
     def taken(self, share: int) -> None:
         self._shares.taken(share, self)
