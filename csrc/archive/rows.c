@@ -262,9 +262,10 @@ static int malformed(struct fp_err *err, const struct fp_archive_spread *d, cons
 /* Reads the list of runs and checks it. */
 static int open_runs(struct fp_archive_spread *d, struct fp_archive_cur *c, uint32_t n_parts, uint32_t *max_values,
                      struct fp_err *err) {
-    uint32_t n_runs = fp_archive_cur_u32(c);
+    uint32_t n_runs = fp_archive_cur_u32(c), empty = 0;
     /* a run takes at least four bytes */
-    if (c->bad || n_runs > (size_t)(c->end - c->p) / 4) return malformed(err, d, c->p, "number of runs in a chunk");
+    if (c->bad || n_runs > (size_t)(c->end - c->p) / 4 || n_runs > (uint64_t)n_parts + FP_ARCHIVE_MAX_ROWS)
+        return malformed(err, d, c->p, "number of runs in a chunk");
     if (fp_array_room(&d->runs, &d->runs_cap, n_runs, sizeof *d->runs)) return fp_fail(err, FP_E_NOMEM, 0, "chunk");
     d->n_runs = n_runs;
     d->rows = 0;
@@ -277,7 +278,8 @@ static int open_runs(struct fp_archive_spread *d, struct fp_archive_cur *c, uint
         r->n_values = fp_archive_cur_u32(c);
         r->positions = fp_archive_cur_u32(c);
         if (c->bad || r->part >= n_parts || r->rows > FP_ARCHIVE_MAX_ROWS - d->rows ||
-            r->n_values > FP_ARCHIVE_MAX_VALUES || r->positions > 7 || (d->view == FP_TIMELINE && r->n_values))
+            (!r->rows && ++empty > n_parts) || r->n_values > FP_ARCHIVE_MAX_VALUES || r->positions > 7 ||
+            (d->view == FP_TIMELINE && r->n_values))
             return malformed(err, d, at, "run of rows");
         d->rows += r->rows;
         if (r->n_values > *max_values) *max_values = r->n_values;

@@ -24,6 +24,7 @@ from fastprof.core.errors import printable
 _COLOURS = ((0.10, "1;31"), (0.01, "33"))  # from this share of the total on: bold red, yellow
 # What `narrow` columns keep on a terminal that is too small: all but the last one, it, and it when all else is done.
 _NARROW, _NARROW_LAST, _NARROWEST = 12, 24, 16
+_WIDEST = 1000  # A longer cell stands out of its column: one name of a megabyte does not make all rows that long.
 
 
 def terminal_width(fd: int = 1) -> int | None:
@@ -120,12 +121,19 @@ def cut(text: str, width: int) -> str:
     """`text` without its middle, if it is wider: "std::vector<i...::push_back"."""
     if _wide(text) <= width:
         return text
-    head = tail = text
-    while _wide(head) > (width - 2) // 2:
-        head = head[:-1]
-    while _wide(tail) > (width - 3) // 2:
-        tail = tail[1:]
+    head = text[: _fitting(text, (width - 2) // 2)]
+    tail = text[len(text) - _fitting(reversed(text), (width - 3) // 2) :]
     return f"{head}...{tail}"
+
+
+def _fitting(text: Iterable[str], width: int) -> int:
+    """How many of the first characters fit into `width`."""
+    n = 0
+    for n, character in enumerate(text):
+        width -= _wide(character)
+        if width < 0:
+            return n
+    return n + 1
 
 
 def print_table(
@@ -144,13 +152,13 @@ def print_table(
     A row is painted by its share in `shares`, which may be shorter than `rows`.
     """
     cells = [[_shown(cell) for cell in row] for row in rows]
-    widths = [max(map(_wide, column)) for column in zip(*cells, strict=True)]
+    widths = [min(max(map(_wide, column)), _WIDEST) for column in zip(*cells, strict=True)]
     shown = dict(enumerate(widths)) if screen.width is None else _fit(widths, narrow, optional, screen.width)
     lines = []
     for number, row in enumerate(cells):
         aligned = []
         for i, width in shown.items():
-            text = cut(row[i], width)
+            text = row[i] if screen.width is None else cut(row[i], width)
             blanks = " " * (width - _wide(text))
             aligned.append(blanks + text if i in right else text + blanks)
         share = shares[number] if number < len(shares) else None

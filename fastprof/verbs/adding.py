@@ -11,7 +11,7 @@ import struct
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from functools import lru_cache
+from functools import cached_property, lru_cache
 
 from fastprof import bridges, formats, plan
 from fastprof.core._typing import Any
@@ -71,7 +71,7 @@ class Bases:
             return None
         if key not in self._before:
             # once for all profiles that are added: most sections have a base, so the one that has none may be far back
-            self._before[key] = next(filter(self._is_usable, self._sections(key)), None)
+            self._before[key] = next(filter(self._is_usable, reversed(self._sections.get(key, []))), None)
         return self._before[key]
 
     def note(self, added: Member) -> None:
@@ -80,12 +80,14 @@ class Bases:
             if key[1] in (TABLES, ROWS) and not read_header(self._source, offset).flags & BASED:
                 self.added[key] = offset
 
-    def _sections(self, key: Key) -> Iterator[int]:
-        """The offsets of all sections of a key, the latest first."""
-        view, type_, rank = key
-        for member in reversed(self._members):
-            if member.view == view:
-                yield from [offset for offset, t, _ in member.sections if t == type_][rank : rank + 1]
+    @cached_property
+    def _sections(self) -> dict[Key, list[int]]:
+        """The offsets of all sections of a key.  Made once: a new profile may have more sections than all others."""
+        found: dict[Key, list[int]] = {}
+        for member in self._members:
+            for key, offset in _keyed(member):
+                found.setdefault(key, []).append(offset)
+        return found
 
     def _is_usable(self, offset: int) -> bool:
         try:
@@ -152,7 +154,7 @@ class Adding:
     def __init__(self, path: str, file: Any, source: Source, archive: Archive) -> None:
         self._path, self._file, self._source = path, file, source
         self.archive = archive  # by the last commit
-        self._numbers = {member.name: member.number for member in archive.members}
+        self._named = {member.name: member for member in archive.members}
         self._next = archive.number
         self._bases = Bases(source, archive.members[:])
         self._sink = Sink(file)
@@ -167,11 +169,11 @@ class Adding:
             raise FastprofError(f"{path}: {error.strerror or error}") from None
 
     def __contains__(self, name: str) -> bool:
-        return name in self._numbers
+        return name in self._named
 
     def is_of(self, name: str, nbytes: int, mtime: int) -> bool:
         """Whether the profile of this name was added from a file of this size and time.  Errors: FastprofError."""
-        member = next(m for m in (*self._added, *self.archive.members) if m.number == self._numbers[name])
+        member = self._named[name]
         with located(self._path):
             read_about(self._source, Codec(), member)
         return (member.about.get("nbytes"), member.about.get("mtime")) == (nbytes, mtime)
@@ -271,7 +273,7 @@ class Adding:
 
     def remove(self, name: str) -> None:
         """Take a profile out of the store.  Its bytes stay in the file: others may be stored against them."""
-        number = self._numbers.pop(name)
+        number = self._named.pop(name).number
         if self._added and number >= self._added[0].number:  # numbers ascend
             self._added = [member for member in self._added if member.number != number]
         else:
@@ -305,7 +307,7 @@ class Adding:
             self.remove(member.name)
         self._bases.note(member)
         self._end = self._file.tell()
-        self._numbers[member.name] = member.number
+        self._named[member.name] = member
         self._next = member.number + 1
         self._added.append(member)
 

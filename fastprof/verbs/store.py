@@ -14,7 +14,7 @@ from fastprof.core._typing import Any
 from fastprof.core.errors import FastprofError, FormatError, UsageError
 from fastprof.core.remote import shown
 from fastprof.core.source import Source
-from fastprof.formats.archive.index import Archive, listed, load, matching, read_about, read_end, read_value_types
+from fastprof.formats.archive.index import Archive, listed, load, read_about, read_end, read_value_types
 from fastprof.formats.archive.read import ArchiveReader
 from fastprof.formats.archive.sections import Codec, Member, SectionError
 
@@ -51,7 +51,7 @@ def chosen(path: str, archive: Archive, patterns: Iterable[str]) -> list[Member]
     patterns = [*patterns]
     numbers: set[int] = set()
     for pattern in patterns:
-        found = matching(archive.members, pattern)
+        found = archive.matching(pattern)
         if not found:
             there = listed(archive.members, pattern)
             raise UsageError(f"{path}: the archive has no profile {pattern!r}: {there or 'it is empty'}")

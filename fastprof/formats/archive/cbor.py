@@ -66,21 +66,33 @@ def _encode(value: Any, out: bytearray) -> None:
     elif isinstance(value, dict):
         out += _head(5, len(value))
         for key, item in value.items():
-            _encode(key, out)
+            _encode(_checked(key), out)
             _encode(item, out)
     else:
         raise CborError(f"a {type(value).__name__} cannot be stored")
 
 
-def loads(data: bytes) -> Any:
-    """The value of all of `data`.  Errors: CborError."""
-    value, end = _decode(data, 0, 0)
+class _Room:
+    """What lists and maps may still take."""
+
+    def __init__(self, nbytes: int) -> None:
+        self.nbytes = nbytes
+
+    def take(self, items: int) -> None:
+        self.nbytes -= 64 + 8 * items  # about what an empty one takes, and places in it
+        if self.nbytes < 0:
+            raise CborError("lists and maps that take more memory than the size of the section justifies")
+
+
+def loads(data: bytes, room: int = 1 << 62) -> Any:
+    """The value of all of `data`.  Its lists and maps may take about `room` bytes.  Errors: CborError."""
+    value, end = _decode(data, 0, 0, _Room(room))
     if end != len(data):
         raise CborError("bytes after the value")
     return value
 
 
-def _decode(data: bytes, at: int, depth: int) -> tuple[Any, int]:
+def _decode(data: bytes, at: int, depth: int, room: _Room) -> tuple[Any, int]:
     if depth > MAX_DEPTH:
         raise CborError("nested too deeply")
     if at >= len(data):
@@ -116,7 +128,7 @@ def _decode(data: bytes, at: int, depth: int) -> tuple[Any, int]:
         except UnicodeDecodeError:
             raise CborError("text is not UTF-8") from None
     if major == 6:
-        value, at = _decode(data, at, depth + 1)
+        value, at = _decode(data, at, depth + 1, room)
         if n == TUPLE_TAG and isinstance(value, list):
             return tuple(value), at
         if n == VALUE_TYPE_TAG and isinstance(value, list) and all(isinstance(item, str) for item in value):
@@ -127,18 +139,23 @@ def _decode(data: bytes, at: int, depth: int) -> tuple[Any, int]:
         raise CborError(f"unknown tag {n}")
     if n > len(data) - at:  # every item takes a byte or more
         raise CborError("ends inside a list")
+    room.take(n)
     if major == 4:
         items = []
         for _ in range(n):
-            item, at = _decode(data, at, depth + 1)
+            item, at = _decode(data, at, depth + 1, room)
             items.append(item)
         return items, at
     pairs = {}
     for _ in range(n):
-        key, at = _decode(data, at, depth + 1)
-        value, at = _decode(data, at, depth + 1)
-        try:
-            pairs[key] = value
-        except TypeError:
-            raise CborError("a key that is a list or map") from None
+        key, at = _decode(data, at, depth + 1, room)
+        value, at = _decode(data, at, depth + 1, room)
+        pairs[_checked(key)] = value
     return pairs, at
+
+
+def _checked(key: Any) -> str | bytes | int:
+    """A key of a map.  A tuple is none: what Python hashes it with is known, and so are tuples that all meet."""
+    if not isinstance(key, (str, bytes, int)):
+        raise CborError(f"a key is {key!r:.80}, expected a text, a byte string or a whole number")
+    return key

@@ -54,6 +54,7 @@ class Archive:
         self.number = max([number, *(member.number + 1 for member in members)])
         self.notes = [note] if note else []
         self.losses = Counts()
+        self._named: dict[str, list[Member]] | None = None  # `members` by name
 
     def change(self, added: list[Member], removed: set[int]) -> list[Member]:
         """Add members and remove others, by their numbers.  Returns what an INDEX behind the `links` has to say.
@@ -69,8 +70,24 @@ class Archive:
             said = [member for member in self.members[at:] if member.number not in removed] + said
             del self.members[at:]
         self.members += said
+        self._named = None
         self.number = max([self.number, *(member.number + 1 for member in added)])
         return said
+
+    def matching(self, pattern: str) -> list[Member]:
+        """The members of this name, or else those whose names it is a pattern for, as a shell has them.
+
+        A name may also be as `archive list` prints one that no terminal should get as it is.
+        """
+        if self._named is None:
+            self._named = {}
+            for member in self.members:
+                self._named.setdefault(member.name, []).append(member)
+        return (
+            self._named.get(pattern)
+            or [member for member in self.members if printable(member.name) == pattern]
+            or [member for member in self.members if fnmatchcase(member.name, pattern)]
+        )
 
 
 _last: tuple[tuple[Any, ...], Archive] | None = None
@@ -106,22 +123,6 @@ def _load(source: Source, codec: Codec, lenient: bool) -> Archive:
             if not lenient:
                 raise
     return _rebuild(source, codec, size, lenient)
-
-
-def matching(members: Iterable[Member], pattern: str) -> list[Member]:
-    """The members of this name, or else those whose names it is a pattern for, as a shell has them: `*` is any text.
-
-    A name may also be as `archive list` prints one that no terminal should get as it is.
-    """
-    members = [*members]
-    for found in (
-        [member for member in members if member.name == pattern],
-        [member for member in members if printable(member.name) == pattern],
-        [member for member in members if fnmatchcase(member.name, pattern)],
-    ):
-        if found:
-            return found
-    return []
 
 
 def listed(members: Iterable[Member], wanted: str = "") -> str:
@@ -208,7 +209,18 @@ def _read_links(source: Source, codec: Codec, offset: int, end: int, note: str =
         links.append((at, len(found)))
         members += reversed(found)
         at = before
+    _check_apart(members, offset)
     return Archive(members[::-1], end, links[::-1], number, note)
+
+
+def _check_apart(members: list[Member], offset: int) -> None:
+    """Errors: SectionError for a section that is said to be of two members: it would be read as often as it is said."""
+    free = FILE_HEADER_NBYTES
+    for member in sorted(members, key=lambda member: member.sections[0][0]):
+        first, (last, _, nbytes) = member.sections[0][0], member.sections[-1]
+        if first < free:
+            raise SectionError(offset, f"index: profile number {member.number} begins at byte {first}, in another one")
+        free = last + nbytes
 
 
 def _read_index(source: Source, codec: Codec, offset: int) -> tuple[Section, int | None, list[Member]]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
+from functools import cached_property
 
 from fastprof.core._c import ffi, lib
 from fastprof.core._typing import Any
@@ -22,7 +23,7 @@ from fastprof.core.source import Source
 from fastprof.core.words import counted
 from fastprof.formats.archive import MEMBER as MEMBER_NAME
 from fastprof.formats.archive import sections as archive_sections
-from fastprof.formats.archive.index import listed, load, matching, payload, read_end, read_header
+from fastprof.formats.archive.index import Archive, listed, load, payload, read_end, read_header
 from fastprof.formats.archive.parts import from_plain
 from fastprof.formats.archive.sections import (
     BASED,
@@ -65,7 +66,7 @@ class ArchiveReader(Reader):
             raise self._error(error) from None
         for message in self._archive.notes:
             report.warn(f"{source.name}: {message}")
-        self._member = self._choose(self._archive.members)
+        self._member = self._choose(self._archive)
         try:
             read_end(source, self._codec, self._member)
         except SectionError as error:
@@ -96,6 +97,8 @@ class ArchiveReader(Reader):
             self._part_at.append(model.add_part(Part()))
         self._dec = owned(lib.fp_archive_dec_new(self._ids), lib.fp_archive_dec_free, "the archive decoder")
         self._passed_over = self._rows_passed_over = 0
+        self._bases: set[bytes] = set()  # what sections were stored against so far
+        self._mask = b""  # of the model's threads: 1 for those that are asked for
 
     def _error(self, error: SectionError) -> FormatError:
         code = lib.FP_E_MALFORMED
@@ -105,15 +108,15 @@ class ArchiveReader(Reader):
             code = lib.FP_E_TRUNCATED
         return FormatError(self.source.name, self.format, error.detail, offset=error.offset, code=code)
 
-    def _choose(self, members: list[Member]) -> Member:
-        wanted = self.options[MEMBER_NAME]
+    def _choose(self, archive: Archive) -> Member:
+        members, wanted = archive.members, self.options[MEMBER_NAME]
         if wanted is None:
             if len(members) == 1:
                 return members[0]
             if not members:
                 raise FormatError(self.source.name, self.format, "no profile in this archive")
         else:
-            found = matching(members, wanted)
+            found = archive.matching(wanted)
             if len({m.name for m in found}) == 1:
                 return found[-1]
             if found:
@@ -184,17 +187,15 @@ class ArchiveReader(Reader):
             return False
         if part is not None and chunk.parts and part - 1 not in chunk.parts:
             return False
-        if self._wanted_threads and chunk.threads:
-            return not self._thread_ids().isdisjoint(chunk.threads)
+        if self._wanted_threads and chunk.threads and self._member.end is not None:
+            return not self._thread_ids.isdisjoint(chunk.threads)
         return True
 
+    @cached_property
     def _thread_ids(self) -> set[int]:
-        """The model's ids of the threads asked for."""
-        if self._member.end is not None:
-            rows = self._member.end.get("threads", [])
-        else:
-            ids = self._ids
-            rows = [self.model.row("threads", ids.to[8][i]) for i in range(1, ids.n[8])]
+        """The archive's ids of the threads asked for."""
+        assert self._member.end is not None
+        rows = self._member.end.get("threads", [])
         return {i for i, row in enumerate(rows, 1) if row[2] in self._wanted_threads}
 
     # ---- feeding ---------------------------------------------------------------
@@ -219,7 +220,14 @@ class ArchiveReader(Reader):
         section = archive_sections.parse_header(bytes(data[:HEADER_NBYTES]), offset)
         if (section.type, section.member, section.nbytes) != (type_, self._member.number, nbytes):
             raise SectionError(offset, "section is not the one that the index says")
-        raw = self._codec.unpack(section, bytes(data[HEADER_NBYTES:nbytes]))
+        stored = bytes(data[HEADER_NBYTES:nbytes])
+        if section.flags & BASED:
+            # A large base would be decompressed again for each of many small sections.
+            base = stored[:8]
+            if base in self._bases:
+                raise SectionError(offset, "section is stored against the same one as another of the profile")
+            self._bases.add(base)
+        raw = self._codec.unpack(section, stored)
         in_.pos += nbytes
         self._section = section
         if section.type == PARTS:
@@ -250,11 +258,11 @@ class ArchiveReader(Reader):
         chosen.rows.first_time, chosen.rows.last_time = self._time_range or (0, UINT64)
         chosen.part = 0xFFFFFFFF if self._part is None else min(self._part - 1, 0xFFFFFFFE)
         if self._wanted_threads:
-            n = self.model.count("threads")
-            self._mask = ffi.new("uint8_t[]", n)
-            for i in range(1, n):
-                self._mask[i] = self.model.row("threads", i)[2] in self._wanted_threads
-            chosen.rows.threads = (self._mask, n)
+            first, n = len(self._mask), self.model.count("threads")
+            wanted = (i > 0 and self.model.row("threads", i)[2] in self._wanted_threads for i in range(first, n))
+            self._mask += bytes(wanted)
+            self._keep_mask = ffi.from_buffer("uint8_t[]", self._mask)
+            chosen.rows.threads = (self._keep_mask, n)
         lib.fp_archive_dec_filter(self._dec, chosen)
 
     def _c_payload(self) -> Any:

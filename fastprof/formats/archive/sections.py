@@ -61,6 +61,8 @@ LONG_DISTANCE_LEVEL = 6  # from this level on zstandard's long-distance matching
 MAX_EXPANSION = 1 << 16  # the most bytes that a byte of zstandard can stand for
 # Metadata becomes Python objects, which are many times as large.  So beyond the first bytes it may expand by less.
 METADATA_FREE, METADATA_EXPANSION = 1 << 20, 256
+# And it may not be all lists, of which an empty one takes a byte: what is stored justifies so much memory for them.
+METADATA_ROOM, METADATA_ROOM_PER_BYTE = 64 << 20, 1024
 
 _INDEX_ENTRY = [int, str, str, int, bytes, [int], [[int, [int], [int], [int]]]]
 _END = {
@@ -294,7 +296,7 @@ def _applied(base: bytes, difference: bytes, offset: int) -> bytes:
 def unpack_metadata(section: Section, raw: bytes, kind: type) -> Any:
     """The CBOR value of a payload, which must be a `kind`.  Errors: SectionError."""
     try:
-        value = archive_cbor.loads(raw)
+        value = archive_cbor.loads(raw, METADATA_ROOM + METADATA_ROOM_PER_BYTE * section.stored)
     except archive_cbor.CborError as error:
         raise SectionError(section.offset + HEADER_NBYTES, f"metadata: {error}") from None
     if not isinstance(value, kind):
@@ -403,7 +405,7 @@ def scan(read_at: Callable[[int, int], bytes], start: int, size: int) -> Iterato
 
 def _search(read_at: Callable[[int, int], bytes], at: int, size: int) -> int:
     """The next offset with a valid section header, or `size`."""
-    step = 1 << 20
+    step = 1 << 10  # small at first: there may be many damaged places
     while at < size:
         block = read_at(at, step + HEADER_NBYTES)
         found = -1
@@ -414,4 +416,5 @@ def _search(read_at: Callable[[int, int], bytes], at: int, size: int) -> int:
             except SectionError:
                 continue
         at += step
+        step = min(2 * step, 1 << 20)
     return size

@@ -132,6 +132,8 @@ class ArchiveWriter(Writer):
             self._begin()
         index = batch.part
         number = self._note_part(index)
+        if number in self._chunk_parts and not len(batch):
+            return  # a chunk has a part without rows once
         self._chunk_parts[number] = None
         enc = self._enc
         positions = sum(_POSITIONS[p] for p in self._parts[number].positions) if self.view == "graph" else 0
