@@ -11,6 +11,7 @@ why.
 from __future__ import annotations
 
 import bisect
+from array import array
 from collections import Counter
 from collections.abc import Iterable, Iterator
 
@@ -26,6 +27,8 @@ from fastprof.symbols import DEBUG_DIRS, DEMANGLE, FORCE_SYMBOLS, SYMBOLS, SYSRO
 from fastprof.symbols.symbolizer import Mapping, Symbolizer
 
 _WIDTH = lib.FP_FRAME_WIDTH
+_LATEST = 4096
+_AT_ONCE = 1 << 16  # mappings given to a symbolizer, while they are objects
 
 
 def symbolize(
@@ -49,6 +52,36 @@ def symbolize(
     names.tell(report)
 
 
+class _Ranges:
+    """Ranges of addresses that do not overlap.
+
+    The latest are apart from the others, so that few move when one is entered: a million may come last to first.
+    """
+
+    def __init__(self) -> None:
+        self._most = (array("Q"), array("Q"))  # starts and limits, sorted
+        self._latest = (array("Q"), array("Q"))
+
+    def overlap(self, start: int, limit: int) -> bool:
+        """Does a range overlap one of these?"""
+        for starts, limits in (self._most, self._latest):
+            at = bisect.bisect_left(starts, start)
+            if (at and start < limits[at - 1]) or (at < len(starts) and starts[at] < limit):
+                return True
+        return False
+
+    def add(self, start: int, limit: int) -> None:
+        """Of one that overlaps none, and is not empty."""
+        into = self._latest if self._most[0] and start < self._most[0][-1] else self._most
+        at = bisect.bisect_left(into[0], start)
+        into[0].insert(at, start)
+        into[1].insert(at, limit)
+        if len(self._latest[0]) == _LATEST:
+            both = zip(self._most, self._latest, strict=True)
+            starts, limits = (array("Q", sorted([*most, *latest])) for most, latest in both)
+            self._most, self._latest = (starts, limits), (array("Q"), array("Q"))
+
+
 class _Names:
     """Names the frames that have come since the last look at the frame table."""
 
@@ -57,8 +90,9 @@ class _Names:
         self._options = options
         self._seen = 1
         self._symbolizers: list[Symbolizer] = []
-        self._process_of: list[int] = [0]  # by mapping: index of its symbolizer
-        self._taken: list[Mapping] = []  # of the last process, by start
+        self._process_of = array("I", [0])  # by mapping: index of its symbolizer
+        self._taken = _Ranges()  # of the last process
+        self._texts: dict[int, tuple[str, str]] = {}  # name and build id, by object
         self._failures: Counter[tuple[str, str]] = Counter()
 
     def new_frames(self) -> Iterator[tuple[int, int]]:
@@ -106,28 +140,29 @@ class _Names:
         new: list[Mapping] = []
         for i in range(len(self._process_of), model.count("mappings")):
             object_id, start_low, start_high, limit_low, limit_high, low, high, _ = model.row("mappings", i)
-            name, build_id = model.row("objects", object_id)
-            mapping = Mapping(
-                start_low | start_high << 32,
-                limit_low | limit_high << 32,
-                low | high << 32,
-                model.string(name).decode("utf-8", "surrogateescape"),
-                model.string(build_id).decode("utf-8", "surrogateescape"),
-            )
-            at = bisect.bisect(taken, mapping)
-            overlaps = (at > 0 and mapping.start < taken[at - 1].limit) or (
-                at < len(taken) and taken[at].start < mapping.limit
-            )
-            if overlaps or not self._symbolizers:
+            start, limit = start_low | start_high << 32, limit_low | limit_high << 32
+            if taken.overlap(start, limit) or not self._symbolizers:
                 self._add(new)
                 self._symbolizers.append(self._symbolizer())
-                taken.clear()
-                new, at = [], 0
-            new.append(mapping)
-            if mapping.start < mapping.limit:
-                taken.insert(at, mapping)
+                taken = self._taken = _Ranges()
+                new = []
+            new.append(Mapping(start, limit, low | high << 32, *self._texts_of(object_id)))
+            if start < limit:
+                taken.add(start, limit)
             self._process_of.append(len(self._symbolizers) - 1)
+            if len(new) == _AT_ONCE:
+                self._add(new)
+                new = []
         self._add(new)
+
+    def _texts_of(self, object_id: int) -> tuple[str, str]:
+        if object_id not in self._texts:
+            name, build_id = self._model.row("objects", object_id)
+            self._texts[object_id] = (
+                self._model.string(name).decode("utf-8", "surrogateescape"),
+                self._model.string(build_id).decode("utf-8", "surrogateescape"),
+            )
+        return self._texts[object_id]
 
     def _add(self, mappings: list[Mapping]) -> None:
         if mappings:

@@ -10,8 +10,10 @@ from __future__ import annotations
 
 import bisect
 import os
+from array import array
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from heapq import heappop, heappush
 from itertools import accumulate, pairwise
 
 from fastprof.core._typing import TYPE_CHECKING, NamedTuple
@@ -40,64 +42,111 @@ class Mapping(NamedTuple):
 
 
 class Mappings:
-    """The mappings of one process, in the order given.  Where ranges overlap, the earlier one wins.
+    """The mappings of one process, in the order given.  Where ranges overlap, the one that starts last wins, else the
+    earlier one.
 
     A text segment copied to huge pages (`/anon_hugepage`, `//anon`) is treated as part of the file in the range next
     to it, which it was copied from. ` (deleted)` at the end of a path is removed.
     """
 
     def __init__(self, mappings: Iterable[Mapping]) -> None:
-        self.items: list[Mapping] = []
-        self._order: list[tuple[int, int]] = []  # (start, -index), sorted
-        self._reach: list[int] = []  # in that order: the highest limit so far
+        # Columns, because profiles of many processes have a million of them.
+        self._start, self._limit, self._offset = array("Q"), array("Q"), array("Q")
+        self._path: list[str] = []
+        self._build_id: list[str] = []
+        self._order = array("q")  # indexes, sorted by start; of the same start the later one first
+        self._starts = array("Q")  # in that order
+        self._reach = array("Q")  # in that order: the highest limit so far
+        self._covers: tuple[list[int], list[int]] | None = None  # see _cover
         self._copies = False  # some huge pages' file is unknown
+        self._main: int | None = None
         self.add(mappings)
+
+    def __len__(self) -> int:
+        return len(self._path)
+
+    def __getitem__(self, index: int) -> Mapping:
+        return Mapping(
+            self._start[index], self._limit[index], self._offset[index], self._path[index], self._build_id[index]
+        )
 
     def add(self, mappings: Iterable[Mapping]) -> None:
         """More of the same process.  Takes time for what is new, and little for what was there."""
-        new = [m._replace(path=m.path.removesuffix(_DELETED)) for m in mappings]
-        first = len(self._order)
-        for m in new:
-            key = (m.start, -len(self.items))
-            at = bisect.bisect(self._order, key)
-            self._order.insert(at, key)
-            self.items.append(m)
-            first = min(first, at)
-        if self._copies or any(m.path.startswith(_HUGE_PAGE) for m in new):
-            order = [-i for _, i in self._order]
-            for before, at in pairwise(order):
+        n = len(self)
+        for start, limit, offset, path, build_id in mappings:
+            self._start.append(start)
+            self._limit.append(limit)
+            self._offset.append(offset)
+            self._path.append(path.removesuffix(_DELETED))
+            self._build_id.append(build_id)
+        new = sorted(range(len(self) - 1, n - 1, -1), key=self._start.__getitem__)
+        if not new:
+            return
+        first = bisect.bisect_left(self._starts, self._start[new[0]])
+        behind = sorted([*new, *self._order[first:]], key=self._start.__getitem__)
+        self._order[first:] = array("q", behind)
+        self._starts[first:] = array("Q", (self._start[i] for i in behind))
+        if self._copies or any(self._path[i].startswith(_HUGE_PAGE) for i in new):
+            for before, at in pairwise(self._order):
                 self._adopt(at, before)
-            for after, at in pairwise(reversed(order)):
+            for after, at in pairwise(reversed(self._order)):
                 self._adopt(at, after)
-            self._copies = any(m.path.startswith(_HUGE_PAGE) for m in self.items)
+            self._copies = any(path.startswith(_HUGE_PAGE) for path in self._path)
         del self._reach[first:]
-        limits = (self.items[-i].limit for _, i in self._order[first:])
-        self._reach += accumulate(limits, max, initial=self._reach.pop() if self._reach else None)
+        limits = (self._limit[i] for i in behind)
+        self._reach.extend(accumulate(limits, max, initial=self._reach.pop() if self._reach else None))
+        self._covers = self._main = None
 
     def _adopt(self, at: int, neighbour: int) -> None:
-        mine, other = self.items[at], self.items[neighbour]
+        mine, other = self[at], self[neighbour]
         touching = other.limit == mine.start or mine.limit == other.start
         offset = other.offset + mine.start - other.start
         if mine.path.startswith(_HUGE_PAGE) and touching and other.path.startswith("/") and offset >= 0:
-            self.items[at] = mine._replace(path=other.path, offset=offset, build_id=other.build_id)
+            self._path[at], self._offset[at], self._build_id[at] = other.path, offset, other.build_id
 
     def find(self, address: int) -> int | None:
         """The index of the mapping an address belongs to, or None."""
-        at = bisect.bisect(self._order, (address, 1)) - 1
+        at = bisect.bisect_right(self._starts, address) - 1
         if at < 0 or address >= self._reach[at]:
             return None
-        nearest = -self._order[at][1]
-        if address < self.items[nearest].limit:
+        nearest = self._order[at]
+        if address < self._limit[nearest]:
             return nearest
         # not in the nearest range: it may lie in a wider one that starts earlier (a catch-all 0..2**64-1)
-        return next((i for i, m in enumerate(self.items) if m.start <= address < m.limit), None)
+        if self._covers is None:
+            self._covers = self._cover()
+        bounds, first = self._covers
+        found = first[bisect.bisect_right(bounds, address) - 1]
+        return None if found < 0 else found
+
+    def _cover(self) -> tuple[list[int], list[int]]:
+        """Addresses, sorted, and the first mapping of what lies between each and the next, -1 if there is none."""
+        bounds = sorted({*self._start, *self._limit})
+        first: list[int] = []
+        there: list[int] = []  # a heap of the mappings that have begun
+        at = 0
+        for bound in bounds:
+            while at < len(self._order) and self._starts[at] <= bound:
+                heappush(there, self._order[at])
+                at += 1
+            while there and self._limit[there[0]] <= bound:
+                heappop(there)
+            first.append(there[0] if there else -1)
+        return bounds, first
 
     def main(self) -> int | None:
         """The index of the program itself: the first mapping of a file that is not a shared object."""
-        for i, m in enumerate(self.items):
-            if m.path and not m.path.startswith(("[", "//")) and ".so" not in os.path.basename(m.path):
-                return i
-        return None
+        if self._main is None:
+            self._main = next((i for i, path in enumerate(self._path) if _is_program(path)), -1)
+        return None if self._main < 0 else self._main
+
+    def names(self) -> Iterator[str]:
+        """The last parts of their paths."""
+        return map(os.path.basename, self._path)
+
+
+def _is_program(path: str) -> bool:
+    return bool(path) and not path.startswith(("[", "//")) and ".so" not in os.path.basename(path)
 
 
 def own_vdso() -> ElfObject:
@@ -202,7 +251,7 @@ class Symbolizer:
             if index is None:
                 self._fail(address, -1, "", "address in no mapping")
                 continue
-            mapping = self.mappings.items[index]
+            mapping = self.mappings[index]
             elf, reason = self.object_of(index)
             link = self._link_address(elf, mapping, address) if elf else None
             if elf is None or link is None:
@@ -215,7 +264,7 @@ class Symbolizer:
                 self._known[address] = Location(index, link, chain)
                 if not chain:
                     reason = elf.reason or "no symbol at the address"
-                    self._failures[self.mappings.items[index].path, reason] += 1
+                    self._failures[self.mappings[index].path, reason] += 1
 
     def _fail(self, address: int, index: int, path: str, reason: str) -> None:
         self._known[address] = Location(index, address, ())
@@ -231,7 +280,7 @@ class Symbolizer:
 
     def object_of(self, index: int) -> tuple[ElfObject | None, str]:
         """The object of a mapping, or None and why there is none."""
-        mapping = self.mappings.items[index]
+        mapping = self.mappings[index]
         key = (mapping.path, mapping.build_id)
         if key not in self._chosen:
             self._chosen[key] = self._choose(index, mapping)
@@ -288,12 +337,12 @@ class Symbolizer:
 
     def _program(self) -> int | None:
         """The mapping a program named by the user stands for: the main one, or the only one, named or not."""
-        return 0 if len(self.mappings.items) == 1 else self.mappings.main()
+        return 0 if len(self.mappings) == 1 else self.mappings.main()
 
     def _is_free_program(self) -> bool:
         """Whether the one file the user named is a program, and no mapping has its name."""
         file = self._files[0]
-        claimed = any(self._is_named(file.path, os.path.basename(m.path)) for m in self.mappings.items)
+        claimed = any(self._is_named(file.path, name) for name in self.mappings.names())
         return not claimed and (file.interpreted or file.kind == ET_EXEC)
 
     @staticmethod
@@ -317,7 +366,7 @@ class Symbolizer:
     def _index_directories(self) -> dict[str, list[str]]:
         """The paths in the user's directories by file name, only for names of mapped files.  So the index is small,
         however many files the directories hold."""
-        wanted = {os.path.basename(m.path) + suffix for m in self.mappings.items for suffix in ("", *_DEBUG_SUFFIXES)}
+        wanted = {name + suffix for name in self.mappings.names() for suffix in ("", *_DEBUG_SUFFIXES)}
         index: dict[str, list[str]] = {}
         for directory in self._directories:
             for folder, _, names in os.walk(directory):

@@ -16,7 +16,7 @@ from fastprof.symbols import DEBUG_DIRS, FORCE_SYMBOLS, SYMBOLS, SYSROOT
 from fastprof.symbols.demangle import demangle
 from fastprof.symbols.elf import ET_EXEC
 from fastprof.symbols.objects import ElfObject
-from fastprof.symbols.symbolizer import Mapping, Symbolizer
+from fastprof.symbols.symbolizer import Mapping, Mappings, Symbolizer
 
 FINDING = (SYMBOLS, SYSROOT, DEBUG_DIRS, FORCE_SYMBOLS)  # the options that say where programs are
 _TOOLS = ("llvm-objdump", "objdump")
@@ -77,7 +77,7 @@ class Binaries:
         self._model = model
         self._options = options
         self._symbolizer: Symbolizer | None = None
-        self._ranges: dict[int, list[tuple[int, int, int]]] = {}  # by object: start, limit, offset of its mappings
+        self._mappings: dict[int, Mappings] = {}  # by object
 
     def may_be_found(self, object_id: int) -> bool:
         """A first guess, for objects of a profile that is being read."""
@@ -101,19 +101,23 @@ class Binaries:
                 debug_dirs=options[DEBUG_DIRS],
                 force=options[FORCE_SYMBOLS],
             )
+            found: dict[int, list[Mapping]] = {}
             for i in range(1, self._model.count("mappings")):
                 row = self._model.row("mappings", i)
                 start, limit, offset = (row[k] | row[k + 1] << 32 for k in (1, 3, 5))
-                self._ranges.setdefault(row[0], []).append((start, limit, offset))
+                found.setdefault(row[0], []).append(Mapping(start, limit, offset, ""))
+            self._mappings = {id_: Mappings(mappings) for id_, mappings in found.items()}
         elf, reason = self._symbolizer.object_of(object_id)
         return elf, f"{self._named(object_id)[0] or 'no object'}: {reason}"
 
     def link_address(self, object_id: int, elf: ElfObject, address: int) -> int:
         """The link-time address of a recorded one.  That is the same, unless the profile says where the object was."""
         if elf.kind != ET_EXEC:
-            for start, limit, offset in self._ranges.get(object_id, ()):
-                if start <= address < limit:
-                    return elf.file_to_link(address - start + offset) or address
+            mappings = self._mappings.get(object_id)
+            at = mappings.find(address) if mappings else None
+            if mappings and at is not None:
+                start, _, offset, *_ = mappings[at]
+                return elf.file_to_link(address - start + offset) or address
         return address
 
     def _named(self, object_id: int) -> tuple[str, str]:
