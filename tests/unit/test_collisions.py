@@ -50,7 +50,7 @@ def far_numbers(n: int) -> bytes:
     return HEAD + b"".join(b"fn=(%d) f%d\n1 1\n" % (number, i) for i, number in enumerate(near_numbers(n)))
 
 
-def pprof(strings: list[bytes], functions: list[int], locations: list[int]) -> bytes:
+def pprof(strings: list[bytes], functions: list[int], locations: list[int], begin: list[int] | None = None) -> bytes:
     """Each function is on one line of a location, each location in one of the samples, 100 in a stack."""
     table = [b"", b"samples", b"count", *strings]
     sampled = [locations[i : i + 100] for i in range(0, len(locations), 100)]
@@ -62,7 +62,10 @@ def pprof(strings: list[bytes], functions: list[int], locations: list[int]) -> b
                 message(4, number(1, id_) + message(4, number(1, function)))
                 for id_, function in zip(locations, functions, strict=True)
             ),
-            *(message(5, number(1, id_) + number(2, 3 + i % len(strings))) for i, id_ in enumerate(functions)),
+            *(
+                message(5, number(1, id_) + number(2, 3 + i % len(strings)) + number(5, begin[i] if begin else 0))
+                for i, id_ in enumerate(functions)
+            ),
             *(message(6, text) for text in table),
         ]
     )
@@ -96,6 +99,58 @@ def stacks(n: int) -> bytes:
     return b"".join(b"%s 1\n" % b";".join(b"f%d" % i for i in path) for path in paths)
 
 
+def labels(n: int) -> bytes:
+    """Each sample has a number as a label."""
+    numbers = near(n, lambda lows: row_hashes(0, 3, 0, lows, 0, 0))
+    return b"".join(
+        [
+            message(1, number(1, 1) + number(2, 2)),
+            *(
+                message(2, message(1, varint(1)) + message(2, varint(1)) + message(3, number(1, 3) + number(3, value)))
+                for value in numbers
+            ),
+            message(4, number(1, 1) + message(4, number(1, 1))),
+            message(5, number(1, 1) + number(2, 4)),
+            *(message(6, text) for text in (b"", b"samples", b"count", b"a", b"f")),
+        ]
+    )
+
+
+def frames(n: int) -> bytes:
+    """Each location is an address, 100 of them in a stack."""
+    addresses = near(n, lambda lows: row_hashes(1, lows, 0, 0, 0))
+    stacks = [range(i, min(i + 100, n + 1)) for i in range(1, n + 1, 100)]
+    return b"".join(
+        [
+            message(1, number(1, 1) + number(2, 2)),
+            *(message(2, message(1, b"".join(map(varint, stack))) + message(2, varint(1))) for stack in stacks),
+            *(message(4, number(1, i) + number(2, 1) + number(3, a)) for i, a in enumerate(addresses, 1)),
+            message(3, number(1, 1) + number(2, 0) + number(3, 1 << 63) + number(5, 3)),
+            *(message(6, text) for text in (b"", b"samples", b"count", b"[x]")),
+        ]
+    )
+
+
+def functions(n: int) -> bytes:
+    """Functions of one name, which begin at a line each."""
+    lines = near(n, lambda lines: row_hashes(0, 0, 3, 0, lines))
+    return pprof([b"f"], [*range(1, n + 1)], [*range(1, n + 1)], lines)
+
+
+def gperftools(n: int) -> bytes:
+    """Samples of one address each."""
+    addresses = near(n, lambda lows: row_hashes(lows, 0, 1))
+    words = [0, 3, 0, 10_000, 0, *(word for address in addresses for word in (1, 1, address)), 0, 1, 0]
+    return np.asarray(words, "<u8").tobytes()
+
+
+def processes(n: int) -> bytes:
+    """Calls of threads whose numbers were chosen."""
+    tids = near(n, lambda lows: row_hashes(5, 1, 0, lows, 0, 1))
+    events = [{"ph": "X", "pid": 1, "tid": tid, "ts": 1, "dur": 1, "name": "f"} for tid in tids]
+    return json.dumps({"traceEvents": events}).encode()
+
+
 # By table: the file with n keys, or pairs of n; n for a limit of time, and for tests of seeds; its format, others.
 FILES: dict[str, tuple[Callable[[int], bytes], int, int, list[str]]] = {
     "names": (names, 250_000, 5000, ["callgrind", "archive", "folded"]),
@@ -113,6 +168,11 @@ FILES: dict[str, tuple[Callable[[int], bytes], int, int, list[str]]] = {
         5000,
         ["pprof", "callgrind"],
     ),
+    "labels": (labels, 250_000, 5000, ["pprof", "archive", "pprof"]),
+    "frames": (frames, 250_000, 5000, ["pprof", "archive", "callgrind"]),
+    "functions": (functions, 250_000, 5000, ["pprof", "archive", "callgrind"]),
+    "addresses": (gperftools, 250_000, 5000, ["gperftools", "pprof"]),
+    "threads": (processes, 100_000, 5000, ["trace-event", "archive"]),
     "ids of XRay": (xray, 250_000, 5000, ["xray", "callgrind"]),
     "call arcs": (calls, 3500, 700, ["trace-event", "callgrind"]),
     "call paths": (calls, 3500, 700, ["trace-event", "folded"]),
