@@ -198,6 +198,7 @@ static int nodes(struct fp_oprofile_reader *r, struct fp_in *in, struct fp_err *
         if (!in->eof) return FP_MORE;
         return fp_fail(err, FP_E_TRUNCATED, r->at + (in->n - in->pos), "the file ends inside its nodes");
     }
+    if (n > UINT32_MAX - r->n_entries) return fp_fail(err, FP_E_OVERFLOW, r->at, "too many nodes");
     if (fp_array_room(&r->entries, &r->cap_entries, (uint64_t)r->n_entries + n, sizeof *r->entries))
         return fp_no_memory(err);
     const uint8_t *p = in->p + in->pos;
@@ -206,13 +207,14 @@ static int nodes(struct fp_oprofile_reader *r, struct fp_in *in, struct fp_err *
     const int swap = r->swap;
     const uint64_t skipped = first == 0; /* node 0 is none */
     uint64_t samples = 0;
-    for (uint64_t i = skipped; i < n; i++, e++) {
+    for (uint64_t i = skipped; i < n; i++) {
         const uint8_t *node = p + i * NODE_NBYTES;
         *e = (struct fp_oprofile_entry){fp_u64s(node, swap), fp_u32s(node + 8, swap), column};
         samples += e->value;
+        e += (e->key | e->value) != 0; /* a file of zeros may be sparse, and as long as it likes */
     }
     r->samples += samples;
-    r->n_entries += (uint32_t)(n - skipped);
+    r->n_entries = (uint32_t)(e - r->entries);
     in->pos += (size_t)n * NODE_NBYTES;
     r->at += n * NODE_NBYTES;
     return FP_DONE;

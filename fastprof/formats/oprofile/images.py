@@ -5,7 +5,9 @@ from __future__ import annotations
 import errno
 import mmap
 import os
+from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from heapq import merge
 
 from fastprof.core._c import ffi, lib
 from fastprof.core._typing import TYPE_CHECKING, Any
@@ -71,7 +73,11 @@ class Images:
     def __init__(self, source: Source, files: Sequence[File], model: Model, options: Options, report: Report) -> None:
         self._source, self._model, self._options, self._report = source, model, options, report
         self._files = {file.name: file for file in files}
-        self._others = [name for name in self._files if "{" not in name]  # no sample files: maybe images
+        others = [name for name in self._files if "{" not in name]  # no sample files: maybe images
+        self._backwards = sorted(f"/{name}"[::-1] for name in others)  # so names with the same end are together
+        self._modules: dict[str, list[str]] = {}  # by `_as_module` of the last parts of their names
+        for name in others:
+            self._modules.setdefault(_as_module(os.path.basename(name)), []).append(name)
         self._loaded: dict[Image, Loaded] = {}
         self._debug_dirs = options[DEBUG_DIRS]
         self._used: set[str] = set()
@@ -248,7 +254,8 @@ class Images:
         in_folders.sort(key=lambda path: not path.endswith(image.name))
         for wanted in names:
             yield from ((path, True) for path in self._named if key(os.path.basename(path)) == wanted)
-        yield from ((path, True) for path in (*in_folders, *self._in_archive(image, names)))
+        yield from ((path, True) for path in in_folders)
+        yield from ((self._extract(name), True) for name in self._in_archive(image, names))
         if image.name.startswith("/"):
             if sysroot := self._options[SYSROOT].rstrip("/"):
                 yield sysroot + image.name, True
@@ -265,12 +272,13 @@ class Images:
         return self._index
 
     def _in_archive(self, image: Image, names: Sequence[str]) -> Iterable[str]:
-        """The image's files in the input, extracted where that is no directory."""
-        for name in self._others:
-            last = os.path.basename(name)
-            same = f"/{name}".endswith(image.name) if image.name.startswith("/") else _as_module(last) in names
-            if same:
-                yield self._extract(name)
+        """The names of the image's files in the input, sorted."""
+        if not image.name.startswith("/"):
+            return merge(*(self._modules.get(name, ()) for name in {*names}))
+        end = image.name[::-1]
+        first = bisect_left(self._backwards, end)
+        behind = bisect_left(self._backwards, end + "\U0010ffff", first)
+        return sorted(name[-2::-1] for name in self._backwards[first:behind])
 
     def _extract(self, name: str) -> str:
         """The path of a member."""

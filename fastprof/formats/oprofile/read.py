@@ -11,7 +11,7 @@ from fastprof.core._typing import Any, NamedTuple
 from fastprof.core.engine import Reader
 from fastprof.core.errors import FormatError, UsageError, check
 from fastprof.core.folder import File
-from fastprof.core.model import Model, Part, ValueType
+from fastprof.core.model import MAX_VALUE_TYPES, Model, Part, ValueType
 from fastprof.core.options import LENIENT, Options
 from fastprof.core.owner import owned
 from fastprof.core.report import Report
@@ -80,6 +80,12 @@ class OProfileReader(Reader):
         self._merged |= _compared(chosen)
         self._groups = self._sorted(chosen)
         self._classes = sorted({file.class_ for group in self._groups for file in group.files})
+        if len(self._classes) > MAX_VALUE_TYPES:
+            detail = f"events, counts and unit masks make {len(self._classes):,} value types, expected up to "
+            raise FormatError(
+                source.name, self.format, f"{detail}{MAX_VALUE_TYPES:,}; choose some with --spec", offset=0
+            )
+        self._class_at = {class_: at for at, class_ in enumerate(self._classes)}
         self._parts: dict[PartKey, int] = {}
         self._part = 0
         self._images = Images(source, self._files, model, options, report)
@@ -172,7 +178,7 @@ class OProfileReader(Reader):
             self._mtimes.clear()
             for sample in group.files:
                 self._current = sample
-                lib.fp_oprofile_begin_file(r, sample.file.size, self._classes.index(sample.class_), sample.sign)
+                lib.fp_oprofile_begin_file(r, sample.file.size, self._class_at[sample.class_], sample.sign)
                 yield sample.file.start, sample.file.size
 
     def feed(self, in_: Any, batch: Any, err: Any) -> int:
@@ -211,7 +217,7 @@ class OProfileReader(Reader):
             self._cpu_types[f"{known}, {h.mhz:.0f} MHz" if 0 < h.mhz < 1e6 else known] = None
         if sample.name.callee is None:
             image = sample.name.image.name or "unknown"
-            self._samples[self._classes.index(sample.class_)][image] += int(r.samples) * sample.sign
+            self._samples[self._class_at[sample.class_]][image] += int(r.samples) * sample.sign
 
     def _end_group(self, group: Group) -> None:
         """The rows of a group begin."""
