@@ -20,6 +20,7 @@ from __future__ import annotations
 
 import mmap
 import os
+import stat
 import struct
 import sys
 from collections.abc import Iterator
@@ -89,6 +90,10 @@ class ElfFile:
         try:
             if content is not None:
                 self._bytes = content
+            elif "\0" in self.path:
+                return "no file has such a name"
+            elif not os.path.isdir(self.path) and not stat.S_ISREG(os.stat(self.path).st_mode):
+                return "not a file"  # a pipe would be waited for
             else:
                 with open(self.path, "rb") as file:
                     self._bytes = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
@@ -195,6 +200,10 @@ class ElfFile:
                 return bytes(data[start : start + size]).hex()
             at = start + -(-size // align) * align
         return ""
+
+    @property
+    def nbytes(self) -> int:
+        return len(self._bytes)
 
     @property
     def swapped(self) -> bool:

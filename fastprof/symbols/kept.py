@@ -24,7 +24,7 @@ class Kept(Generic[T]):
         """What `make` returned for this file and these options.  Errors: those of `make`; nothing is kept then."""
         try:
             now = os.stat(path)
-        except OSError:
+        except (OSError, ValueError):  # ValueError: a NUL byte
             return make()  # which says why
         key = (os.fspath(path), now.st_dev, now.st_ino, now.st_size, now.st_mtime_ns, options)
         with self._lock:

@@ -373,7 +373,9 @@ class ElfObject(ElfFile):
         path = self._source.path
         command = [self._external, f"--obj={path}", "--output-style=JSON", "--no-demangle", "--inlines"]
         questions = "".join(f"{address:#x}\n" for address in addresses)
-        run = subprocess.run(command, input=questions, capture_output=True, text=True, check=False)
+        run = subprocess.run(
+            command, input=questions, capture_output=True, encoding="utf-8", errors="surrogateescape", check=False
+        )
         answers = []
         for line in run.stdout.splitlines():
             frames = (frame for frame in json.loads(line).get("Symbol", ()) if frame["FunctionName"])

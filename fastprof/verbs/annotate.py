@@ -257,6 +257,8 @@ class _Files(_Shown):
             )
 
 
+# How often as many bytes as a program has may be disassembled: each of its functions may say that it is all of them.
+_AGAIN = 8
 _NEAR = 256  # bytes between addresses that are disassembled in one go, where no symbol says how long a function is
 
 
@@ -265,6 +267,7 @@ class _Functions(_Shown):
         super().__init__(model, options, report, wanted)
         self._binaries = Binaries(model, options)
         self._tool = find_tool()
+        self._left: dict[str, int] = {}  # by path of a program: bytes of functions that may still be disassembled whole
 
     def _names(self, group: int) -> tuple[str, str]:
         _, file, name, *_ = self._model.row("functions", group)
@@ -298,7 +301,11 @@ class _Functions(_Shown):
         """What to disassemble for the first of `places`: from, to; and how many of them are in it."""
         known = elf.extent(places[0])
         if known:
-            return *known, bisect_left(places, known[1])
+            start, stop = known
+            left = self._left.setdefault(elf.path, _AGAIN * elf.nbytes)
+            if stop - start <= left:
+                self._left[elf.path] -= stop - start
+                return start, stop, bisect_left(places, stop)
         n = 1
         while n < len(places) and places[n] - places[n - 1] < _NEAR:
             n += 1

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import select
 import shutil
 import subprocess
 import tempfile
@@ -20,6 +21,7 @@ from fastprof.symbols.symbolizer import Mapping, Mappings, Symbolizer
 
 FINDING = (SYMBOLS, SYSROOT, DEBUG_DIRS, FORCE_SYMBOLS)  # the options that say where programs are
 _TOOLS = ("llvm-objdump", "objdump")
+_PATIENCE, _LONGEST = 60, 1 << 17
 _SYMBOL = re.compile(r"(?<=<)_[^<>+@\s]+")  # "callq 0x1139 <_Z1fi+0x10>", "<_Z1fi@plt>"
 
 
@@ -54,9 +56,8 @@ def disassemble(tool: str, path: str, start: int, stop: int, refused: set[str]) 
             env=os.environ | {"LC_ALL": "C"},
         ) as run,
     ):
-        assert run.stdout
         n = 0
-        for line in run.stdout:
+        for line in _lines(run, f"{path}: {os.path.basename(tool)}"):
             # "    13d0:      \tmovl\t%edi, %edx"
             if match := re.match(rb" *([0-9a-f]+):\s+(\S.*)", line):
                 n += 1
@@ -68,6 +69,32 @@ def disassemble(tool: str, path: str, start: int, stop: int, refused: set[str]) 
     if run.returncode or not n:
         reason = said[0] if said else f"no instructions from {start:#x} to {stop:#x}"
         raise FastprofError(f"{path}: {os.path.basename(tool)}: {reason}")
+
+
+def _lines(run: subprocess.Popen[bytes], who: str) -> Iterator[bytes]:
+    """What a program writes, line by line, of each the first _LONGEST bytes: a file may give a function a name of a
+    megabyte, and call it in each line.
+
+    Errors: FastprofError if it writes nothing for _PATIENCE seconds; it is ended then.
+    """
+    assert run.stdout
+    output = run.stdout.fileno()
+    ready = select.poll()
+    ready.register(output, select.POLLIN)
+    line = b""
+    while True:
+        if not ready.poll(_PATIENCE * 1000):
+            run.kill()
+            raise FastprofError(f"{who}: has written nothing for {_PATIENCE} seconds")
+        if not (data := os.read(output, 1 << 16)):
+            break
+        *whole, rest = data.split(b"\n")
+        for part in whole:
+            yield (line + part)[:_LONGEST]
+            line = b""
+        line = (line + rest)[:_LONGEST]
+    if line:
+        yield line
 
 
 class Binaries:
