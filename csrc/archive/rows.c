@@ -183,8 +183,10 @@ static int gather_stats(struct fp_archive_gather *e, const struct fp_batch *b) {
 
 int fp_archive_enc_put(struct fp_archive_enc *pub, const struct fp_batch *b, uint32_t positions, struct fp_err *err) {
     struct fp_archive_gather *e = (struct fp_archive_gather *)pub;
-    if (b->n > FP_ARCHIVE_MAX_ROWS - pub->rows) return fp_fail(err, FP_E_OVERFLOW, 0, "too many rows in one chunk");
-    if (b->n_values > FP_ARCHIVE_MAX_VALUES) return fp_fail(err, FP_E_OVERFLOW, 0, "too many value columns");
+    if (b->n > FP_ARCHIVE_MAX_ROWS - pub->rows)
+        return fp_fail_beyond(err, "the number of rows of a chunk", FP_NO_COLUMN, "2^24");
+    if (b->n_values > FP_ARCHIVE_MAX_VALUES)
+        return fp_fail_beyond(err, "the number of value types", FP_NO_COLUMN, "1,024");
     if (add_value_columns(e, b->n_values) || add_run(e, b, positions) || gather_stats(e, b))
         return fp_fail(err, FP_E_NOMEM, 0, "chunk");
     if (!b->n) return 0; /* a part without rows */

@@ -19,8 +19,7 @@ int fp_gperf_put(struct fp_gperf_writer *w, const struct fp_batch *in, uint32_t 
         if (w->unit_ns) {
             uint64_t ns;
             if (__builtin_mul_overflow(count, w->unit_ns, &ns))
-                return fp_fail_got(err, FP_E_OVERFLOW, 0, "a time", FP_GOT_UNSIGNED, count,
-                                   "less than 2^64 nanoseconds", 0);
+                return fp_fail_beyond(err, "a time", FP_NO_COLUMN, "2^64 - 1 nanoseconds");
             uint64_t rest = ns % w->period_ns;
             count = ns / w->period_ns;
             if (rest) w->rounded++;

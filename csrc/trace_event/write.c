@@ -187,7 +187,7 @@ int fp_trace_write_put(struct fp_trace_write *w, const struct fp_batch *b, struc
         const uint64_t ns = b->time[i];
         if (FP_UNLIKELY(!w->begun)) fp_trace_write_first(w, ns);
         if (FP_UNLIKELY(ns < w->zero))
-            return fp_fail_got(err, FP_E_OVERFLOW, 0, "a time in nanoseconds", FP_GOT_UNSIGNED, ns,
+            return fp_fail_got(err, FP_E_MALFORMED, 0, "a time in nanoseconds", FP_GOT_UNSIGNED, ns,
                                "no earlier than %, as the first is much later", w->zero);
         if (FP_UNLIKELY(is_deep(w, t, op))) continue;
         size_t n = 0;

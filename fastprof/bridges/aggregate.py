@@ -149,7 +149,7 @@ class Table:
         columns = self._columns.get(batch.part)
         if columns is None:
             part = self._model.parts[batch.part]
-            columns = match_columns(part, len(part.value_types), self.value_types)
+            columns = match_columns(self._model, batch.part, len(part.value_types), self.value_types)
             self._columns[batch.part] = columns
         self._check(lib.fp_aggregate_put(self._c, batch.c, columns, self._err))
         if self._c.bytes > self._max_memory:

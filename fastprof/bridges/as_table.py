@@ -22,7 +22,7 @@ from fastprof.core.errors import FastprofError, check_sums, inputs_of
 from fastprof.core.model import Batch, Model, ValueType
 from fastprof.core.options import Options
 from fastprof.core.owner import owned
-from fastprof.core.parts import match_values
+from fastprof.core.parts import match_part
 from fastprof.core.report import Report
 from fastprof.core.version import __version__
 
@@ -231,8 +231,8 @@ class _Table:
         return {key.encode(): value.encode() for key, value in found.items()}
 
     def _change_part(self, batch: Batch) -> None:
-        part, known = self._model.parts[batch.part], len(self._events)
-        columns = match_values(part, int(batch.c.n_values), self._events)
+        known = len(self._events)
+        columns = match_part(self._model, batch.part, int(batch.c.n_values), self._events)
         for event in self._events[known:]:
             if self._given:
                 raise FastprofError(
@@ -244,7 +244,8 @@ class _Table:
         first = len(_LAYOUTS[self.name])
         self.c.value_columns = self._value_columns = ffi.new("uint32_t[]", [first + k for k in columns] or [0])
         self.c.n_value_columns = len(columns)
-        self.c.has_addresses, self.c.has_lines = "instr" in part.positions, "line" in part.positions
+        positions = self._model.parts[batch.part].positions
+        self.c.has_addresses, self.c.has_lines = "instr" in positions, "line" in positions
 
     def _unused(self, name: str) -> str:
         """A name that no column has, also where capitals do not matter."""

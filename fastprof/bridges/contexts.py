@@ -22,7 +22,7 @@ from fastprof.core.errors import check_sums
 from fastprof.core.model import Batch, Model, ValueType
 from fastprof.core.options import Options
 from fastprof.core.owner import owned
-from fastprof.core.parts import default_value, match_values
+from fastprof.core.parts import default_value, match_part
 from fastprof.core.report import Report
 
 CALLS_SHOWN = 50_000  # of a timeline
@@ -97,7 +97,7 @@ class Shown:
         """The column of each value of a batch."""
         part = self._model.parts[batch.part]
         found = []
-        for event in match_values(part, batch.c.n_values, self.events):
+        for event in match_part(self._model, batch.part, batch.c.n_values, self.events):
             column = Column(event, side)
             if column not in self.columns:
                 self.columns.append(column)

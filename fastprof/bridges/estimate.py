@@ -60,15 +60,15 @@ def to_stacks(
             part = model.parts[batch.part]
             key = _key(model, part, labels_apart(options, holds))
             group = groups.get(key) or groups.setdefault(key, _Group(model, by, prune))
-            of_part[batch.part] = group, group.add(part, batch.c.n_values)
+            of_part[batch.part] = group, group.add(batch.part, batch.c.n_values)
         group, columns = of_part[batch.part]
         group.put(batch, columns)
 
     callers, comment = _CALLERS[options[STACKS]]
     if not groups:  # a graph of nothing still says what it would have counted
         group = groups[_Key()] = _Group(model, by, prune)
-        for part in list(model.parts):
-            group.add(part, len(part.value_types))
+        for index, part in enumerate(model.parts):
+            group.add(index, len(part.value_types))
     for (thread, _, _), group in groups.items():
         c = group.c
         group.end(callers)
@@ -140,9 +140,9 @@ class _Group:
     def pull(self, thread: int, out: Any) -> int:
         return self.check(lib.fp_estimate_pull(self.c, thread, out, self._err))
 
-    def add(self, part: Part, n_values: int) -> Any:
-        columns = match_columns(part, n_values, self.events)
-        self.sources.append(part)
+    def add(self, part: int, n_values: int) -> Any:
+        columns = match_columns(self._model, part, n_values, self.events)
+        self.sources.append(self._model.parts[part])
         if lib.fp_estimate_set_values(self.c, len(self.events)):
             raise MemoryError("no memory for the estimate of stacks")
         return columns

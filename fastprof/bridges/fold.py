@@ -13,8 +13,9 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack
 from itertools import chain, groupby
 
-from fastprof.bridges import MAX_MEMORY, PER_THREAD, TIME_UNIT, labels_apart, tell_missing_labels
+from fastprof.bridges import MAX_MEMORY, PER_THREAD, labels_apart, tell_missing_labels
 from fastprof.bridges.aggregate import merge as one_graph
+from fastprof.bridges.nest import Clocks
 from fastprof.bridges.pull import batches_of
 from fastprof.bridges.spill import Merge
 from fastprof.bridges.sum import to_sum
@@ -22,7 +23,7 @@ from fastprof.bridges.tables import Arcs, Paths, Table
 from fastprof.core._c import ffi, lib
 from fastprof.core._typing import TYPE_CHECKING, Any, ClassVar
 from fastprof.core.engine import EVERYTHING, Holds
-from fastprof.core.errors import UsageError, check_sums
+from fastprof.core.errors import check_sums
 from fastprof.core.model import Batch, Model, Part, ValueType
 from fastprof.core.options import Options, cores_of
 from fastprof.core.owner import owned
@@ -152,7 +153,7 @@ class _Machine:
         self._mended = mended
         self._repairs: dict[str, int] = {}
         self._ticks_per_second = 0  # 0: times are in ticks
-        self._in_ticks = options[TIME_UNIT] == "ticks"
+        self._clocks = Clocks(model, options)
         self._cores = min(cores_of(options), lib.FP_SHARES_MOST)  # one thread does not read fast enough for more
         self._limit = options[MAX_MEMORY] // self._cores
         self._shares = ffi.new("struct fp_shares *", {"n": self._cores})
@@ -210,24 +211,20 @@ class _Machine:
 
     def _in_one_clock(self, batches: Iterable[Batch]) -> Iterator[Batch]:
         """The same batches; their times are in ticks of the first one's clock."""
-        model, report = self._model, self._report
-        clock: int | None = None
+        report = self._report
+        first: int | None = None
         for batch in batches:
             self._sources[batch.part] = None
-            ticks_per_second = model.parts[batch.part].extra.get("ticks_per_second", 0)
-            if clock is None:
-                clock = ticks_per_second
-                self._ticks_per_second = 0 if self._in_ticks else clock
-            elif clock != ticks_per_second and not self._in_ticks:
-                if not clock or not ticks_per_second:
-                    raise UsageError("one input's clock frequency is unknown, another's is not: use --time-unit=ticks")
+            clock = self._clocks.of(batch.part)
+            if first is None:
+                first = self._ticks_per_second = clock
+            elif clock != first:
                 report.warn("the inputs' clocks differ: times of the later ones are rounded to ticks of the first")
-                self._check(lib.fp_fold_rescale(batch.c, ticks_per_second, clock, self._err), self._err)
+                self._check(lib.fp_fold_rescale(batch.c, clock, first, self._err), self._err)
             yield batch
-        if clock is None:
+        if first is None:
             report.warn("the input has no records: the profile is valid and empty")
-        if clock == 0 and not self._in_ticks:
-            report.warn("the clock's frequency is unknown: times are in ticks")
+        self._clocks.tell(report)
 
     def _part(self, group: int) -> Part:
         """What is the same for every target: who, when, from what, and what was mended."""

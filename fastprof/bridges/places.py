@@ -44,7 +44,7 @@ class Places:
     def put(self, batch: Batch) -> None:
         columns = self._columns.get(batch.part)
         if columns is None:
-            columns = match_columns(self._model.parts[batch.part], batch.c.n_values, self.value_types)
+            columns = match_columns(self._model, batch.part, batch.c.n_values, self.value_types)
             self._columns[batch.part] = columns
         status = lib.FP_ASK
         while status == lib.FP_ASK:

@@ -102,7 +102,7 @@ class _Graph:
             self._add_up()
 
     def _match(self, part: int, n_values: int) -> None:
-        self._columns[part] = match_columns(self._model.parts[part], n_values, self._events)
+        self._columns[part] = match_columns(self._model, part, n_values, self._events)
         if lib.fp_project_set_values(self._c, len(self._events)):
             raise MemoryError("no memory for the call graph")
 

@@ -42,7 +42,7 @@ def to_sum(
     current = -1
     for batch in batches:
         if batch.part not in columns:
-            columns[batch.part] = match_columns(model.parts[batch.part], batch.c.n_values, events)
+            columns[batch.part] = match_columns(model, batch.part, batch.c.n_values, events)
         if batch.part != current:
             current = batch.part
             sums.begin(model.parts[current])

@@ -198,7 +198,7 @@ class Costs:
                 self._value.of(part, "stacks")
                 if self._second:
                     self._second.of(part, "stacks")
-                columns[batch.part] = match_columns(part, batch.c.n_values, events)
+                columns[batch.part] = match_columns(model, batch.part, batch.c.n_values, events)
                 if lib.fp_project_set_values(project, len(events)):
                     raise MemoryError("no memory for the sums of stacks")
             self._fits(lib.fp_project_put(project, batch.c, columns[batch.part], self._err), events)

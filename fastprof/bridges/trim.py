@@ -58,8 +58,8 @@ class Trim:
         err = ffi.new("struct fp_err *")
         for batch in batches:
             if batch.part not in self._columns:
-                part = self._model.parts[batch.part]
-                self._columns[batch.part] = match_columns(part, batch.c.n_values, self._events)
+                columns = match_columns(self._model, batch.part, batch.c.n_values, self._events)
+                self._columns[batch.part] = columns
             check_sums(lib.fp_trim_put(self._c, batch.c, err), err, self._model, "--split")
             if self._c.packed > _BUFFERED:
                 for number in range(self._c.n_groups):

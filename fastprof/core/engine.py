@@ -6,7 +6,7 @@ from collections.abc import Callable, Generator, Iterable, Iterator
 
 from fastprof.core._c import ffi, lib
 from fastprof.core._typing import Any, ClassVar, NamedTuple
-from fastprof.core.errors import check
+from fastprof.core.errors import check, check_sums
 from fastprof.core.model import Batch, Model, ValueType
 from fastprof.core.options import Option, Options
 from fastprof.core.owner import owned
@@ -192,7 +192,7 @@ class Writer:
     def take_all(self, take: Callable[[], int], err: Any) -> None:
         """Call `take`, which takes rows of a batch, until it is done (0).  With FP_FULL it says that `out` is full."""
         while status := take():
-            check(status, err, "output", self.format)
+            check_sums(status, err, self.model, self.format)
             self.drain()
 
     def drain(self) -> None:

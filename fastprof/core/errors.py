@@ -137,7 +137,8 @@ def inputs_of(model: Any) -> str:
 
 
 def check_sums(status: int, err: Any, model: Any, bridge: str, value_types: Iterable[Any] = ()) -> int:
-    """`check` for a bridge.  Its errors have no byte offset, because they are about sums of many rows.
+    """`check` for a bridge and for a writer, which name the inputs that the rows come from.  Their errors have no byte
+    offset, because they are about sums of many rows, or about rows that a format has no room for.
 
     `value_types` are those of the columns that the bridge adds up.  Raises MemoryError, or FastprofError such as
     "a.pb: stacks to graph: the sum of a stack's samples in value type cpu is beyond 2^63 - 1".

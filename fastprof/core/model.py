@@ -334,7 +334,14 @@ class Model:
         lib.fp_model_empty_stacks(self.c)
 
     def add_part(self, part: Part) -> int:
-        """Append a part and return its index, which batches carry."""
+        """Append a part and return its index, which batches carry.
+
+        Errors: FastprofError for a summary, which may be the sum of several, that does not fit into 64 bits.
+        """
+        for value_type, value in zip(part.value_types, part.summary or (), strict=False):
+            if abs(value) >= 1 << 63:
+                what = f"the sum of the summary: lines in value type {value_type.name} is beyond 2^63 - 1"
+                raise FastprofError(f"{inputs_of(self)}{what}")
         self.parts.append(part)
         return len(self.parts) - 1
 

@@ -11,8 +11,8 @@ from collections.abc import Callable, Iterable
 from fastprof.core import tally
 from fastprof.core._c import ffi
 from fastprof.core._typing import Any
-from fastprof.core.errors import FastprofError
-from fastprof.core.model import MAX_VALUE_TYPES, Part, ValueType
+from fastprof.core.errors import FastprofError, inputs_of
+from fastprof.core.model import MAX_VALUE_TYPES, Model, Part, ValueType
 
 
 def match_values(part: Part, n_values: int, events: list[ValueType]) -> list[int]:
@@ -20,7 +20,6 @@ def match_values(part: Part, n_values: int, events: list[ValueType]) -> list[int
 
     Two value types are the same if they have the same name, and the same unit if both have one.  Two values of the
     same part are never the same.
-    Errors: FastprofError for more than MAX_VALUE_TYPES.
     """
     columns: list[int] = []
     free: dict[str, list[int]] = {}  # by name, because there may be thousands
@@ -31,9 +30,6 @@ def match_values(part: Part, n_values: int, events: list[ValueType]) -> list[int
         alike = free.get(mine.name, [])
         at = next((i for i in alike if _same(events[i], mine)), len(events))
         if at == len(events):
-            if at >= MAX_VALUE_TYPES:
-                also = f"{mine.name!r:.80} and others"
-                raise FastprofError(f"there are more than {MAX_VALUE_TYPES:,} value types: {also}")
             events.append(mine)
         else:
             alike.remove(at)
@@ -49,9 +45,21 @@ def _same(one: ValueType, other: ValueType) -> bool:
     return one.unit == other.unit or not one.unit or not other.unit
 
 
-def match_columns(part: Part, n_values: int, events: list[ValueType]) -> Any:
-    """As `match_values`, for C: a uint32_t[]."""
-    return ffi.new("uint32_t[]", match_values(part, n_values, events) or [0])
+def match_part(model: Model, part: int, n_values: int, events: list[ValueType]) -> list[int]:
+    """As `match_values`, for a part of the model whose rows are added up in a column for each of `events`.
+
+    Errors: FastprofError for more than MAX_VALUE_TYPES.
+    """
+    columns = match_values(model.parts[part], n_values, events)
+    if len(events) > MAX_VALUE_TYPES:
+        also = f"{events[MAX_VALUE_TYPES].name!r:.80} and others"
+        raise FastprofError(f"{inputs_of(model)}there are more than {MAX_VALUE_TYPES:,} value types: {also}")
+    return columns
+
+
+def match_columns(model: Model, part: int, n_values: int, events: list[ValueType]) -> Any:
+    """As `match_part`, for C: a uint32_t[]."""
+    return ffi.new("uint32_t[]", match_part(model, part, n_values, events) or [0])
 
 
 def in_any_order(parts: Iterable[Part], events: list[ValueType]) -> list[int]:
@@ -189,7 +197,6 @@ def merge_parts(parts: Iterable[Part], value_types: list[ValueType], creator: by
     what all that were merged into it say; `extra["merged"]` has what they say differently, and how many they are.
     `creator`: who made the merged part, if not those who made the parts.
     Lost: totals, part numbers that differ, periods of different types.
-    Errors: FastprofError when a sum does not fit into 64 bits.
     """
     parts = [*parts]
     if not parts:
@@ -306,9 +313,6 @@ def _sum_of_summaries(parts: list[Part], value_types: list[ValueType]) -> list[i
         for column, value in zip(match_values(part, len(summary), events), summary, strict=True):
             if column < len(sums):
                 sums[column] += value
-    for value_type, value in zip(value_types, sums, strict=True):
-        if abs(value) >= 1 << 63:
-            raise FastprofError(f"the sum of the summary: lines in value type {value_type.name} is beyond 2^63 - 1")
     return sums
 
 

@@ -217,7 +217,7 @@ def _check_credentials(name: str, cloud: _Cloud, to_write: bool) -> None:
     if is_google and os.path.isfile(os.path.expanduser("~/.config/gcloud/application_default_credentials.json")):
         return
     instead = "" if is_google and to_write else f", or {skip}=true if it needs none"
-    raise FastprofError(f"no credentials for {name}: {cloud.advice}{instead}")
+    raise FastprofError(f"{name}: no credentials: {cloud.advice}{instead}")
 
 
 def _basic(user: str) -> str:

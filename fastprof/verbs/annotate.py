@@ -14,7 +14,7 @@ from fastprof.bridges.project import RETURN_ADDRESSES
 from fastprof.core._c import lib
 from fastprof.core._typing import IO, Any
 from fastprof.core.engine import Holds, Reader
-from fastprof.core.errors import FastprofError, UsageError
+from fastprof.core.errors import FastprofError, UsageError, inputs_of
 from fastprof.core.model import Model
 from fastprof.core.options import Option, Options, Share, Switch, Text, Whole, checked
 from fastprof.core.parts import default_value, descriptions_of
@@ -140,7 +140,7 @@ class _Shown:
     def annotation(self, value: int) -> Annotation:
         for wanted in self._wanted:
             if wanted not in self._matched:
-                raise FastprofError(f"{self._model.inputs[0]}: nothing in it comes from a file named {wanted}")
+                raise FastprofError(f"{inputs_of(self._model)}nothing in it comes from a file named {wanted}")
         self._value = value
         groups = self.places.end(value)
         found = Annotation(self.places.value_types, value, self._report)
@@ -340,7 +340,7 @@ class _Functions(_Shown):
     def _warn(self, found: Annotation) -> None:
         if not any("instr" in part.positions for part in self._model.parts):
             raise FastprofError(
-                f"{self._model.inputs[0]}: it has no addresses of instructions (Callgrind writes them with "
+                f"{inputs_of(self._model)}it has no addresses of instructions (Callgrind writes them with "
                 "--dump-instr=yes)"
             )
         _warn_of_changes(self._report, self._model, [listing.path for listing in found.listings])

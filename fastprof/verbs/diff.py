@@ -21,7 +21,7 @@ from fastprof.core.engine import EVERYTHING, Format, Input
 from fastprof.core.errors import FastprofError, UsageError, inputs_of
 from fastprof.core.model import Batch, Model, Part, ValueType
 from fastprof.core.options import Option, Options, Whole, Words, checked
-from fastprof.core.parts import default_value, match_values, merge_parts
+from fastprof.core.parts import default_value, match_part, merge_parts
 from fastprof.core.report import Report
 from fastprof.core.version import __version__
 from fastprof.verbs.convert import target_of
@@ -135,7 +135,8 @@ def diff(
         inputs = [*first.all, *second.all]
         view = _view(target, inputs)
         if view == "stacks" and BY in given:
-            raise UsageError("--by is for tables and graphs: a difference of stacks has all of each stack")
+            what = "--by is for tables and graphs: a difference of stacks has all of each stack"
+            raise UsageError(f"{inputs_of(model)}{what}")
         both = _Both(paths, (first.all, second.all), view, given[BY], model, asked, report)
         if target is None:
             plan.refuse_idle(asked, inputs, None, both.ways[0]._replace(looked_at=both.looked_at))
@@ -206,8 +207,7 @@ class _Both(Input):
             n_values, index = int(batch.c.n_values), batch.part
             if index not in all_totals:
                 all_totals[index] = ffi.new("int64_t[]", n_values + 1)
-                part = self._model.parts[index]
-                self._columns[index] = match_values(part, n_values, self._events)
+                self._columns[index] = match_part(self._model, index, n_values, self._events)
             if lib.fp_batch_add_self(batch.c, all_totals[index], n_values) == lib.FP_E_OVERFLOW:
                 raise FastprofError(f"{self._names[side]}: the sum of its costs is beyond 2^63 - 1")
             yield batch

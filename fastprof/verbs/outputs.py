@@ -53,8 +53,8 @@ class Outputs:
         if self._split:
             if view != "timeline" and self._split != "thread":
                 raise UsageError(
-                    f"--split=time:SECONDS is for timelines, and the input becomes {view}, which do not say when "
-                    "things happened: choose --split=thread"
+                    f"{inputs_of(model)}--split=time:SECONDS is for timelines, and the input becomes {view}, which do "
+                    "not say when things happened: choose --split=thread"
                 )
             if not isinstance(output, str):
                 raise UsageError(f"{name_of(output)}: --split writes several files, and cannot write to a file object")

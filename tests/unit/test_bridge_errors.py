@@ -1,13 +1,19 @@
-"""What does not fit is an error that names the input, the value type and the limit, and no place in a file."""
+"""What does not fit is an error that names the input, the value type and the limit, and no place in a file.
+
+Every error of what a file holds begins with the file.
+"""
 
 from __future__ import annotations
 
+import ast
+import json
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+import fastprof
 from fastprof import convert
 from fastprof.bridges import estimate, fold, project
 from fastprof.bridges.aggregate import aggregate
@@ -21,6 +27,7 @@ from fastprof.core.model import Batch, Model, Part, ValueType
 from fastprof.core.options import Options
 from fastprof.core.report import Report
 from tests.support import profiles
+from tests.support.paths import REPO
 from tests.support.profiles import At, Fn, Frame, Row, Sample
 
 INT64, UINT64 = 2**63 - 1, 2**64 - 1
@@ -332,3 +339,71 @@ def test_timeline_times_of_another_clock() -> None:
 
     what = "a time in ticks of the first input's clock is beyond 2^64 - 1"
     assert message(run) == f"x.prof: timeline to graph: {what}"
+
+
+def test_timelines_of_a_known_and_an_unknown_clock() -> None:
+    def run(model: Model) -> Iterator[Batch]:
+        batches = [timeline(model, (1, (0,), 0, 1), clock=clock) for clock in (2000, 0)]
+        return fold.to_functions(batches, model, Options(), Report(), None)
+
+    assert message(run).startswith("x.prof: one input's clock frequency is unknown, another's is not: use")
+
+
+def test_summaries_that_do_not_fit_when_they_are_added_up(tmp_path: Path) -> None:
+    paths = [tmp_path / name for name in ("one", "two")]
+    for path in paths:
+        path.write_text(f"# callgrind format\nevents: E\nsummary: {INT64}\nfn=f\n1 1\n\ntotals: 1\n")
+    with pytest.raises(FastprofError) as caught:
+        fastprof.merge(paths, tmp_path / "out", to="callgrind")
+    what = "the sum of the summary: lines in value type E is beyond 2^63 - 1"
+    assert str(caught.value) == f"{paths[0]} and 1 more: {what}"
+
+
+def test_rows_that_a_writer_has_no_room_for(tmp_path: Path) -> None:
+    """Their place in the output, which there will not be, says nobody anything."""
+    paths = [tmp_path / name for name in ("late", "early")]
+    for path, time in zip(paths, (1 << 50, 5), strict=True):
+        path.write_text(json.dumps([{"ph": "X", "name": "f", "pid": 1, "tid": 1, "ts": time, "dur": 5}]))
+    with pytest.raises(FastprofError) as caught:
+        convert(paths, tmp_path / "out", from_="trace-event", to="trace-event")
+    what = "trace-event: a time in nanoseconds is 5000, expected no earlier than "
+    assert str(caught.value).startswith(f"{paths[0]} and 1 more: {what}")
+
+
+# What an error is about if it is not of a file: the request alone, or a process.
+_NOT_OF_FILES = (
+    "--",
+    "<std",
+    "Dask: ",
+    "a difference has no times",
+    "a worker could not begin",
+    "no input can be read; the last: ",
+    "instructions need one of these programs",
+    "sql needs ",
+    "standard input",
+    "temporary file: ",
+    "the process that asked DuckDB was killed",
+    "there is no option",
+)
+
+
+def test_errors_begin_with_the_file() -> None:
+    """Those of a request may begin otherwise, except in a bridge and a writer: what they cannot do is due to what is in
+    the files."""
+    wrong = []
+    for path in sorted((REPO / "fastprof").rglob("*.py")):
+        if path.name == "elf.py":
+            continue  # who reads a program says which
+        kinds = {"FastprofError", "SymbolError", "UnrecognizedError"}
+        if path.relative_to(REPO / "fastprof").parts[0] in ("bridges", "formats"):
+            kinds.add("UsageError")
+        for node in ast.walk(ast.parse(path.read_text())):
+            if not isinstance(node, ast.Raise) or not isinstance(node.exc, ast.Call):
+                continue
+            if ast.unparse(node.exc.func) not in kinds:
+                continue
+            text = node.exc.args[0]
+            begin = text.values[0] if isinstance(text, ast.JoinedStr) else text
+            if isinstance(begin, ast.Constant) and not str(begin.value).startswith(_NOT_OF_FILES):
+                wrong.append(f"{path.name}:{node.lineno}: {ast.unparse(node.exc)}")
+    assert wrong == []

@@ -152,6 +152,6 @@ def test_parts_of_ever_other_value_types_are_refused_before_they_take_all_memory
     """Each part's value types would be columns of all rows: 4,000 took 400 MiB and a minute, of 130 KB."""
     parts = "".join(f"part: {i}\nevents: E{i}\nfn=f{i}\n1 1\n\n" for i in range(1, 4001))
     data = b"# callgrind format\n" + parts.encode()
-    with pytest.raises(FastprofError, match="there are more than 1,024 value types: 'E1025' and others"):
+    with pytest.raises(FastprofError, match=r"^<bytes>: there are more than 1,024 value types: 'E1025' and others"):
         fastprof.convert(data, tmp_path / "out", to="pprof")
     fastprof.convert(data, tmp_path / "out", to="callgrind")

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from fastprof.core._c import ffi, lib
 from fastprof.core._typing import Any
 from fastprof.core.engine import Summary, Writer
-from fastprof.core.errors import FastprofError, check
+from fastprof.core.errors import FastprofError, check_sums, inputs_of
 from fastprof.core.model import VIEWS, Batch, Model, Part
 from fastprof.core.options import Options
 from fastprof.core.owner import owned
@@ -104,7 +104,7 @@ class ArchiveWriter(Writer):
         try:
             data = self._codec.pack(type_, self._member.number, raw, base=base)
         except SectionError as error:
-            raise FastprofError(f"archive: {error.detail}") from None
+            raise FastprofError(f"{inputs_of(self.model)}archive: {error.detail}") from None
         self._member.sections.append((offset, type_, len(data)))
         self._emit(data)
         return offset
@@ -113,7 +113,7 @@ class ArchiveWriter(Writer):
         try:
             self._section(type_, archive_cbor.dumps(value))
         except archive_cbor.CborError as error:
-            raise FastprofError(f"archive: metadata of the profile: {error}") from None
+            raise FastprofError(f"{inputs_of(self.model)}archive: metadata of the profile: {error}") from None
 
     def _begin(self) -> None:
         self._enc = owned(lib.fp_archive_enc_new(VIEWS[self.view]), lib.fp_archive_enc_free, "a chunk")
@@ -140,7 +140,7 @@ class ArchiveWriter(Writer):
         batch.c.part = number
         status = lib.fp_archive_enc_put(enc, batch.c, positions, self._err)
         batch.c.part = index  # the batch is the reader's
-        check(status, self._err, "archive", "archive")
+        check_sums(status, self._err, self.model, self.format)
         self._summary.add(batch)
         if enc.rows >= CHUNK_ROWS or enc.nbytes >= CHUNK_NBYTES:
             self._flush()
@@ -165,7 +165,7 @@ class ArchiveWriter(Writer):
         try:
             return to_plain(self._parts[number])
         except ValueError as error:
-            raise FastprofError(f"archive: part {number} of the profile: {error}") from None
+            raise FastprofError(f"{inputs_of(self.model)}archive: part {number} of the profile: {error}") from None
 
     def _write_parts(self, parts: dict[int, Any]) -> None:
         if parts:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from fastprof.core._c import ffi, lib
 from fastprof.core._typing import Any
 from fastprof.core.engine import Writer
-from fastprof.core.errors import check
+from fastprof.core.errors import check_sums
 from fastprof.core.model import Batch, Model, Part, ValueType
 from fastprof.core.options import INT64, Options
 from fastprof.core.owner import owned
@@ -85,7 +85,7 @@ class PprofWriter(Writer):
             self._begin_part(0)
         part = merge_parts(self._used, self._types or [ValueType("samples", "count")])
         status = lib.fp_pprof_mappings(self._w, self._program(part), self.out, self._err)
-        check(status, self._err, "output", self.format)
+        check_sums(status, self._err, self.model, self.format)
         self._metadata(part)
         stats, report = self._w.stats, self.report
         report.repairs.add(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fastprof.core._c import ffi, lib
 from fastprof.core.engine import Writer
-from fastprof.core.errors import check
+from fastprof.core.errors import check_sums
 from fastprof.core.model import Batch, Model, Part
 from fastprof.core.options import Options
 from fastprof.core.owner import owned
@@ -53,7 +53,7 @@ class TraceEventWriter(Writer):
             lib.fp_trace_thread(w, w.asked, who.pid, who.tid)
 
     def _status(self, status: int) -> int:
-        return check(status, self._err, "output", self.format)
+        return check_sums(status, self._err, self.model, self.format)
 
     def end(self) -> None:
         w, report = self._w, self.report
