@@ -147,7 +147,8 @@ def _done_and_flushed(work: Callable[[], int]) -> int:
                 sys.stdout.flush()
         except OSError as error:
             # Python tries to write the rest of the buffer at exit: without another error
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            with open(os.devnull, "wb") as nowhere:
+                os.dup2(nowhere.fileno(), sys.stdout.fileno())
             if isinstance(error, BrokenPipeError):
                 raise
             from fastprof.core.errors import FastprofError

@@ -100,6 +100,7 @@ class Source:
         self._mine = self._raw is not path
         self.name = name or self._default_name(path)
         self.compression = ""
+        self._spooled = False
         self._stream: Any = self._raw
         self.seekable = self._raw_seekable()
         self.identity = self._identity()
@@ -219,7 +220,8 @@ class Source:
         except BlockingIOError:
             got = None
         except OSError as error:
-            raise FastprofError(f"{self.name}: {error.strerror or error}") from None
+            why = temporary_failed(error) if self._spooled else error.strerror or error
+            raise FastprofError(f"{self.name}: {why}") from None
         if got is None:
             raise FastprofError(f"{self.name}: has nothing to read for now, and is not to be waited for (non-blocking)")
         return got
@@ -392,7 +394,7 @@ class Source:
             self._raw.close()
         self._raw, self._stream, self._mine = spooled, spooled, True
         self.compression = ""
-        self.seekable = True
+        self.seekable = self._spooled = True
         self.size = os.fstat(spooled.fileno()).st_size
         self.select(start)
 

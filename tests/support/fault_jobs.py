@@ -9,8 +9,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 from shutil import copy
+from unittest.mock import patch
 
 import fastprof
+from fastprof.core import cores, source
+from fastprof.formats.xray import pieces
 from fastprof.verbs import adding
 from fastprof.verbs.extract import extract
 from tests.support import distinct
@@ -88,6 +91,32 @@ def _parts(inputs: Path, out: Path) -> Action:
     return lambda: fastprof.convert(path, out / "out", to="callgrind", per_thread=True, max_memory=1, cores=1)
 
 
+def _threads(what: str, packed: str, to: str) -> Job:
+    """What several threads do: decode, fold, write runs away, merge them, compress what is read and what is written."""
+
+    def job(inputs: Path, out: Path) -> Action:
+        plain, path = inputs / what, inputs / f"{what}{packed}"
+        distinct.INPUTS[what](plain, 2 * _ROWS[what])
+        if packed:
+            from tests.unit.test_io import PACK
+
+            path.write_bytes(PACK[packed](plain.read_bytes()))
+            plain.unlink()
+
+        def action() -> None:
+            with (
+                patch.multiple(cores, FEW_ROWS=1),
+                patch.object(cores.Beside, "_FEW", 1000),
+                patch.multiple(source, _FEW=1000),
+                patch.multiple(pieces, _BYTES=40_000, _PIECES=3, _FIRST=2000),
+            ):
+                fastprof.convert(path, out / f"out{packed}", to=to, max_memory=1, cores=3)
+
+        return action
+
+    return job
+
+
 JOBS: dict[str, Job] = {
     "merge stacks": _merge(STACKS, "pprof"),
     "merge graphs": _merge(GRAPH, "callgrind"),
@@ -102,4 +131,7 @@ JOBS: dict[str, Job] = {
     "spill labels": _spilled("labelled", "pprof"),
     "spill places": _spilled("graph", "cachegrind"),
     "spill parts": _parts,
+    "threads": _threads("timeline", "", "callgrind"),
+    "threads and gzip": _threads("timeline", ".gz", "callgrind"),
+    "threads and zstd": _threads("timeline", ".zst", "pprof"),
 }

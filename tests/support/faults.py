@@ -9,18 +9,22 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import errno
+import fcntl
 import gc
+import io
 import json
 import os
 import shutil
 import sys
 import tempfile
+import threading
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
 import fastprof
-from fastprof import formats
+from fastprof import cli, formats
 from fastprof.core.errors import FastprofError
 from fastprof.verbs import adding as stores
 from fastprof.verbs import store
@@ -140,6 +144,8 @@ class Faults:
         if left := [*self.tmp.iterdir()] if self.tmp.exists() else []:
             problem = f"temporary files: {left}"
         gc.collect()  # what sums calls refers to itself
+        if threads := [thread for thread in threading.enumerate() if thread.name == "fastprof"]:
+            problem = f"threads: {threads}"
         if opened := {*os.listdir("/proc/self/fd")} - before:
             problem = f"open files: {opened}"
         if problem:
@@ -211,7 +217,7 @@ def reading(faults: Faults, file: str) -> None:
     for fault, names in (
         (Fault(WRITE, error=errno.ENOSPC, most=few), faults.tmp),
         (Fault(OPEN, error=errno.EMFILE), faults.tmp),
-        (Fault(READ, error=errno.EIO), Path("<file>")),
+        (Fault(READ, error=errno.EIO), faults.tmp),
     ):
 
         def piped() -> None:
@@ -415,6 +421,85 @@ def doing(faults: Faults, name: str) -> None:
     assert faults.spilled or not name.startswith("spill")
 
 
+_VERBS: dict[str, tuple[str, str]] = {
+    "convert timeline": (SOURCES[0], "convert - -q -t callgrind -o -"),
+    "convert graph": (SOURCES[1], "convert - -q -t pprof -o -"),
+    "convert stacks": (SOURCES[2], "convert - -q -t archive"),
+    "merge": (SOURCES[1], "merge - {} -q -t callgrind -o -"),
+    "diff": (SOURCES[1], "diff - {} -q"),
+    "info": (SOURCES[0], "info - --json"),
+    "top": (SOURCES[2], "top - -q --csv"),
+    "annotate": (SOURCES[1], "annotate - -q"),
+    "report": (SOURCES[2], "report - -q -o -"),
+}
+
+
+def streaming(faults: Faults, verb: str) -> None:
+    """Standard input and output, as files and as pipes that others opened: what is in an output by then stays there."""
+    file, words = _VERBS[verb]
+    path, out = faults.given(file), faults.out / "out"
+    given = shutil.copy(path, faults.inputs / "other")
+    command = words.format(given).split()
+    data = path.read_bytes()
+
+    def action(piped_in: bool = False, piped_out: bool = False) -> None:
+        ends = []
+        with contextlib.ExitStack() as opened:
+            for number, piped in ((0, piped_in), (1, piped_out)):
+                opened.callback(os.close, kept := os.dup(number))
+                opened.callback(os.dup2, kept, number)
+                if piped:
+                    read, write = os.pipe()
+                    ends.append(opened.enter_context(open((write, read)[number], ("wb", "rb")[number], buffering=0)))
+                    mine = (read, write)[number]
+                else:
+                    mine = os.open((path, out)[number], (os.O_RDONLY, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)[number])
+                os.dup2(mine, number)
+                os.close(mine)
+            if piped_in:
+                fcntl.fcntl(0, fcntl.F_SETPIPE_SZ, 1 << 20)
+                ends[0].write(data)
+                ends[0].close()
+            said = io.StringIO()
+            opened.enter_context(contextlib.redirect_stderr(said))
+            with open(1, "w", closefd=False) as text, contextlib.redirect_stdout(text):
+                code = cli.main(command)
+            if piped_out:
+                os.dup2(2, 1)
+                out.write_bytes(ends[-1].read())
+        if code:
+            out.unlink()
+        if not said.getvalue():
+            assert not code
+            return
+        assert code == 1 and said.getvalue().startswith("fastprof: <std"), said.getvalue()
+        raise FastprofError(said.getvalue())
+
+    action()
+    want = out.read_bytes()
+    out.unlink()
+    few = len(data) // 10
+    for piped in False, True:
+        below = Path("pipe:") if piped else path
+        read = partial(action, piped_in=piped)
+        faults.run(f"{verb} short", below, Fault(READ, most=few), read, path, want)
+        faults.run(f"{verb} EINTR", below, Fault(READ, every=2, error=errno.EINTR), read, path, want)
+        assert faults.each(verb, below, Fault(READ, error=errno.EIO, most=few), read, Path("<stdin>"), want)
+        below = Path("pipe:") if piped else out
+        write = partial(action, piped_out=piped)
+        faults.run(f"{verb} short", below, Fault(WRITE, most=7), write, path, want)
+        faults.run(f"{verb} EINTR", below, Fault(WRITE, every=2, error=errno.EINTR), write, path, want)
+        for error in errno.ENOSPC, errno.EIO:
+            some = Fault(WRITE, error=error, most=max(len(want) // 5, 1))
+            assert faults.each(verb, below, some, write, Path("<stdout>"), want)
+    nth = 0
+    while not nth or faults.shim.seen >= nth:
+        nth += 1
+        path.write_bytes(data)
+        fault = Fault(READ, nth, most=few, meanwhile=lambda: os.truncate(path, len(data) // 2))
+        faults.run(f"{verb} shrinks", path, fault, action, Path("<stdin>"), want)
+
+
 def starving(faults: Faults, what: str, action: Callable[[], object]) -> None:
     """Of the libraries' allocations the first fails, then the second ... until one is beyond the last.
 
@@ -495,6 +580,7 @@ PLANS: dict[str, tuple[Callable[[Faults, str], None], str]] = {
     "compacting": (changing, "compact"),
     "batch": (batching, ""),
     **{name: (doing, name) for name in JOBS},
+    **{f"standard streams of {verb}": (streaming, verb) for verb in _VERBS},
     **{f"reading {format_of(file)} without memory": (starved_reading, file) for file in _typical()},
     **{f"writing {to} without memory": (starved_writing, to) for to in WRITERS},
     **{f"{name} without memory": (starved_doing, name) for name in JOBS},

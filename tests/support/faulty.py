@@ -15,7 +15,7 @@ class Fault:
     """What happens to the next `times` requests of `method` whose target holds `target`.
 
     `status`: the answer is that.  `cut`: the answer's body ends after so many bytes, although its head says more.
-    `meanwhile` is called before that.
+    `meanwhile` is called before that.  `skip`: so many of these requests pass before.
     """
 
     method: str = "GET"
@@ -24,6 +24,7 @@ class Fault:
     cut: int | None = None
     times: float = 1
     meanwhile: Callable[[], object] = lambda: None
+    skip: int = 0
 
 
 class Faulty:
@@ -52,6 +53,9 @@ class Faulty:
             self.seen.append(f"{method} {target}")
             for fault in self.faults:
                 if fault.method == method and fault.target in target and fault.times > 0:
+                    if fault.skip > 0:
+                        fault.skip -= 1
+                        continue
                     fault.times -= 1
                     return fault
         return None

@@ -242,6 +242,44 @@ def test_faults(scheme: str, fault: Fault, message: str, bucket: Bucket) -> None
         assert read_all(Source(url)) == NOISE
 
 
+def store_of_two(path: Path) -> bytes:
+    for name in "ab":
+        adding.add(str(path), [str(POOL)], name=name)
+    return path.read_bytes()
+
+
+@pytest.mark.parametrize("verb", ["convert", "member", "info", "merge", "add", "report"])
+@pytest.mark.parametrize("fault", [Fault(status=500), Fault(cut=9)], ids=["500", "cut"])
+def test_each_request_fails(verb: str, fault: Fault, bucket: Bucket, tmp_path: Path) -> None:
+    """The first and all behind it, the second and all behind it ... until all is well."""
+    one, two = (bucket.put(f"{n}.callgrind", GRAPH.read_bytes()) for n in (1, 2))
+    log = bucket.put("log.xray", POOL.read_bytes())
+    store_ = bucket.put("store.fpa", store_of_two(tmp_path / "store"))
+    out = tmp_path / "out.fpa"
+    before = {*tmp_path.iterdir()}
+    actions: dict[str, Callable[[], object]] = {
+        "convert": lambda: fastprof.convert(log, out),
+        "member": lambda: fastprof.convert(store_, out, member="b"),
+        "info": lambda: fastprof.info(store_, member="a"),
+        "merge": lambda: fastprof.merge([one, two], out),
+        "add": lambda: adding.add(str(out), [one, two, log], replace=True),
+        "report": lambda: fastprof.report(one, out),
+    }
+    failed, good = 0, False
+    while not good:
+        bucket.proxy.faults = [Fault(**vars(fault) | {"times": ALWAYS, "skip": failed})]
+        try:
+            actions[verb]()
+            good = True
+        except FastprofError as error:
+            failed += 1
+            assert str(error).startswith("s3://bucket/"), error
+            if verb != "add":  # what was added stays
+                assert {*tmp_path.iterdir()} == before
+        else:
+            assert failed
+
+
 @pytest.mark.parametrize("scheme", ["s3", "http"])
 def test_an_object_that_changes_while_it_is_read(scheme: str, bucket: Bucket) -> None:
     url = bucket.put("x", NOISE)
