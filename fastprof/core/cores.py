@@ -6,6 +6,7 @@ What takes long here is C code, which runs without the interpreter lock.  All th
 
 from __future__ import annotations
 
+import signal
 import threading
 from collections import deque
 from collections.abc import Callable
@@ -16,10 +17,18 @@ from fastprof.core._typing import Any
 FEW_ROWS = 1 << 18  # of a timeline, for which threads are not worth while
 
 
+ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)  # what a user ends a process with
+
+
 def begin(work: Callable[..., None], *arguments: Any) -> threading.Thread:
     # a daemon: should a process have to end at once, it does not wait for a thread
     thread = threading.Thread(target=work, args=arguments, name="fastprof", daemon=True)
-    thread.start()
+    # Signals are for the main thread: one that it keeps off for a moment must not come in by another.
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, ENDING)
+    try:
+        thread.start()
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
     return thread
 
 

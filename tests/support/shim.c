@@ -1,6 +1,6 @@
 // Stands between a process and libc (LD_PRELOAD) and makes calls on files below one path fail, or the allocations of
 // libraries below it.
-// tests/support/faults.py sets it by shim_set.
+// tests/support/faults.py sets it by shim_set; processes that a test only begins get it by their environment.
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
@@ -45,6 +45,17 @@ void shim_set(const char *below, unsigned calls, long nth, long every, int error
     shim.seen = 0;
     if (calls & MEMORY) memset(blocks, 0, sizeof blocks);
     shim.calls = calls;
+}
+
+// SHIM="CALLS NTH ERROR MOST BELOW"
+__attribute__((constructor)) static void set_by_environment(void) {
+    const char *text = getenv("SHIM");
+    unsigned calls;
+    long nth;
+    int error, at;
+    size_t most;
+    if (text && sscanf(text, "%u %ld %d %zu %n", &calls, &nth, &error, &most, &at) == 4)
+        shim_set(text + at, calls, nth, 0, error, most, NULL);
 }
 
 // Blocks that were not freed.

@@ -132,7 +132,10 @@ class _Filling:
         shutil.rmtree(self._pieces, ignore_errors=True)
         try:
             os.mkdir(self._pieces)
+            # To list the folder takes a descriptor, and in the end there may be no other one.
+            self._spare = os.open(self._pieces, os.O_RDONLY | os.O_CLOEXEC)
         except OSError as error:
+            self._remove()
             raise FastprofError(f"{self._pieces}: {error.strerror}") from None
         return self
 
@@ -140,7 +143,16 @@ class _Filling:
         try:
             self._commit()
         finally:
-            shutil.rmtree(self._pieces, ignore_errors=True)
+            os.close(self._spare)
+            self._remove()
+
+    def _remove(self) -> None:
+        with suppress(OSError):
+            os.rmdir(self._pieces)
+        with suppress(OSError):
+            for name in os.listdir(self._pieces):
+                os.unlink(os.path.join(self._pieces, name))
+            os.rmdir(self._pieces)
 
     def run(self, todo: list[Job], before: dict[str, Record], asked: Options, workers: int) -> Iterator[Record]:
         """The records of all jobs, as they are done."""

@@ -13,16 +13,16 @@ all of them are synchronized together, once a second, or when 256 outputs wait f
 
 from __future__ import annotations
 
-import errno
 import fcntl
 import json
 import os
 import sys
 from collections.abc import Iterator
-from threading import Condition, Thread
+from threading import Condition
 from types import TracebackType
 
 from fastprof.core._typing import Any
+from fastprof.core.cores import begin
 from fastprof.core.errors import FastprofError
 from fastprof.verbs.batch.jobs import CRASHED, ERROR, Record
 
@@ -58,8 +58,7 @@ class Manifest:
             os.close(self._fd)
             why = "another batch is at work here" if isinstance(error, BlockingIOError) else error.strerror
             raise FastprofError(f"{self.path}: {why}") from None
-        self._thread = Thread(target=self._run, daemon=True)
-        self._thread.start()
+        self._thread = begin(self._run)
 
     def add(self, record: Record) -> None:
         """Write a record soon.  Errors: FastprofError if earlier ones could not be written."""
@@ -89,9 +88,9 @@ class Manifest:
             self._error = error
 
     def _write(self, line: dict[str, Any]) -> None:
-        data = json.dumps(line, default=str).encode() + b"\n"
-        if os.write(self._fd, data) != len(data):
-            raise OSError(errno.ENOSPC, "only a part of a line could be written")
+        rest = memoryview(json.dumps(line, default=str).encode() + b"\n")
+        while rest:  # a full disk takes a part of it first, and says so the next time
+            rest = rest[os.write(self._fd, rest) :]
 
     def __enter__(self) -> Manifest:
         return self
@@ -103,7 +102,10 @@ class Manifest:
             self._ends = True
             self._changed.notify()
         self._thread.join()
-        os.close(self._fd)
+        try:
+            os.close(self._fd)
+        except OSError as failed:
+            self._error = self._error or failed
         if error is None:
             self._check()
 

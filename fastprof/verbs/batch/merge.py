@@ -31,6 +31,7 @@ from fastprof.core.errors import FastprofError, UsageError
 from fastprof.core.model import Model
 from fastprof.core.options import CORES, Option, Options, Whole, available, checked
 from fastprof.core.report import Report
+from fastprof.core.sink import Sink
 from fastprof.core.version import __version__
 from fastprof.verbs.batch.convert import EXCLUDE, FINDING, INCLUDE, JOBS, RETRIES, TIMEOUT, cores_of_each
 from fastprof.verbs.batch.engines import ENGINE, LOCAL, begun
@@ -290,15 +291,17 @@ def merge_one(job: Job) -> Record:
             "counts": {name: said[name] for name in _COUNTS},
             "warnings": said["warnings"],
         }
+        record = _record(job, found, began)
+        with Sink(_record_of(job), durable=False) as sink:
+            sink.write(json.dumps(record).encode())
+            sink.commit()
+        return record
     except Exception as error:
-        found = {"status": ERROR, "error": of_error(job["input"], error)}
-    record = {**identity(job), **found, "cpu_seconds": round(time.process_time() - began, 6), "try": 1}
-    if "error" not in record:
-        temporary = f"{_record_of(job)}.{os.getpid()}"
-        with open(temporary, "w") as file:
-            json.dump(record, file)
-        os.replace(temporary, _record_of(job))
-    return record
+        return _record(job, {"status": ERROR, "error": of_error(job["input"], error)}, began)
+
+
+def _record(job: Job, found: dict[str, Any], began: float) -> Record:
+    return {**identity(job), **found, "cpu_seconds": round(time.process_time() - began, 6), "try": 1}
 
 
 def _holds(target: Format) -> Holds:

@@ -16,12 +16,12 @@ import sys
 import time
 from collections import deque
 from collections.abc import Iterable, Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from types import TracebackType
 
+from fastprof.core.cores import ENDING
 from fastprof.core.errors import FastprofError
 from fastprof.verbs.batch.jobs import CONVERT, Job, Record, crashed
-from fastprof.verbs.batch.worker import IGNORED
 
 _BEGIN = """\
 import sys
@@ -41,12 +41,7 @@ class _Worker:
 
     def __init__(self, function: str, timeout: float | None, flags: bool) -> None:
         command = [sys.executable, "-c", _BEGIN, function, str(os.getpid()), str(flags), *sys.path]
-        # an interrupt meant for this process waits until the new one says what it ignores (worker.py)
-        before = signal.pthread_sigmask(signal.SIG_BLOCK, IGNORED)
-        try:
-            self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0)
-        finally:
-            signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0)
         assert self.process.stdin and self.process.stdout
         self._jobs, self.records = self.process.stdin, self.process.stdout
         self._timeout = timeout
@@ -89,6 +84,14 @@ class _Worker:
         return self.process.wait()
 
 
+@contextmanager
+def _beginning() -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:  # no more files, or processes
+        raise FastprofError(f"a worker could not begin: {error.strerror}") from None
+
+
 class Pool:
     """`n` workers, each begun when there is a job for it.
 
@@ -111,7 +114,8 @@ class Pool:
         flags: bool = False,
     ) -> None:
         self._n, self._retries, self._timeout, self._function, self._flags = n, retries, timeout, function, flags
-        self._selector = selectors.DefaultSelector()
+        with _beginning():
+            self._selector = selectors.DefaultSelector()
         self._workers: list[_Worker] = []
         self._again: deque[tuple[Job, int]] = deque()  # jobs to be tried again, and the number of that try
 
@@ -132,12 +136,15 @@ class Pool:
         return any(worker.job is not None for worker in self._workers)
 
     def _begin(self) -> _Worker:
+        # an interrupt waits until it is known here who has to be ended, and there what is ignored (worker.py)
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, ENDING)
         try:
-            worker = _Worker(self._function, self._timeout, self._flags)
-        except OSError as error:  # no more files, or processes
-            raise FastprofError(f"a worker could not begin: {error.strerror}") from None
-        self._workers.append(worker)
-        self._selector.register(worker.records, selectors.EVENT_READ, worker)
+            with _beginning():
+                worker = _Worker(self._function, self._timeout, self._flags)
+            self._workers.append(worker)
+            self._selector.register(worker.records, selectors.EVENT_READ, worker)
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
         return worker
 
     def _wait(self) -> Iterator[Record]:

@@ -8,8 +8,8 @@ import signal
 import sys
 from importlib import import_module
 
-# A terminal sends them to all processes; the parent ends this one.
-IGNORED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+from fastprof.core.cores import ENDING
+
 _PR_SET_PDEATHSIG = 1  # linux/prctl.h
 
 
@@ -31,9 +31,9 @@ def main(function: str, parent: int) -> None:
 
 def begin(parent: int) -> None:
     """A process that lives as long as `parent`, which began it and ends it."""
-    for number in IGNORED:
+    for number in ENDING:  # a terminal sends them to all processes; the parent ends this one
         signal.signal(number, signal.SIG_IGN)
-    signal.pthread_sigmask(signal.SIG_UNBLOCK, IGNORED)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, ENDING)
     # the end of standard input ends a worker that waits; this one ends it in the middle of a file
     if sys.platform == "linux":
         import ctypes

@@ -1,0 +1,157 @@
+"""Calls of the system that fail in the processes of a batch: errors that name the file.
+
+A second run without faults does the rest.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from fastprof.verbs import store
+from tests.support.faults import CLOSE, NAME, OPEN, SYNC, WRITE
+from tests.support.paths import CORPUS
+from tests.support.preload import library
+from tests.support.signals import heard
+
+GRAPH = CORPUS / "callgrind/good/xdebug.callgrind"
+FASTPROF = Path(sys.executable).with_name("fastprof")
+N = 5
+
+
+@pytest.fixture(scope="module")
+def shim(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return library("shim", tmp_path_factory.mktemp("shim"), "-ldl")
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """With files to read in `in`."""
+    (tmp_path / "in").mkdir()
+    for number in range(N):
+        shutil.copy(GRAPH, tmp_path / f"in/{number}.callgrind")
+    return tmp_path
+
+
+OUTPUT = {"convert": "out", "merge": "out.callgrind", "archive": "out.fpa"}
+MORE = {"convert": ["-t", "folded"], "merge": ["--fan-in", "2"], "archive": []}
+
+
+def command(verb: str, folder: Path) -> list[str]:
+    return [str(FASTPROF), "batch", verb, str(folder / "in"), "-o", str(folder / OUTPUT[verb]), "-j", "2", *MORE[verb]]
+
+
+def run(verb: str, folder: Path, shim: Path | None = None, fault: str = "") -> tuple[int, str]:
+    """The exit code, and what was said."""
+    environment = os.environ | ({"LD_PRELOAD": str(shim), "SHIM": fault} if shim else {})
+    done = subprocess.run(
+        command(verb, folder),
+        cwd=folder,
+        env=environment,
+        capture_output=True,
+        text=True,
+        stdin=subprocess.DEVNULL,
+        timeout=300,
+    )
+    assert "Traceback" not in done.stderr and "internal error" not in done.stderr, done.stderr
+    return done.returncode, done.stderr
+
+
+def assert_whole(verb: str, folder: Path) -> None:
+    """The outputs of all inputs, and no other files."""
+    if verb == "convert":
+        assert len([*folder.glob("out/*.folded")]) == N
+    elif verb == "archive":
+        assert len(store.names(str(folder / "out.fpa"))) == N
+    assert {path.name for path in folder.iterdir()} <= {"in", ".fastprof", OUTPUT[verb]}
+    assert not [*folder.rglob(".fastprof-*")]
+
+
+# What workers write; `#` begins what the system calls a file without a name.
+WRITTEN = {"convert": "out/#", "merge": "out.callgrind.partials/", "archive": ".out.fpa.pieces/"}
+
+
+@pytest.mark.parametrize("verb", WRITTEN)
+@pytest.mark.parametrize(
+    ("calls", "error", "nth"),
+    [(WRITE, errno.ENOSPC, 1), (WRITE, errno.ENOSPC, 4), (NAME, errno.EDQUOT, 2), (OPEN, errno.EMFILE, 2)],
+    ids=["full", "full later", "no name", "no descriptor"],
+)
+def test_workers(verb: str, calls: int, error: int, nth: int, folder: Path, shim: Path) -> None:
+    """Each from its nth call on."""
+    below = folder / (WRITTEN[verb] if calls == WRITE else WRITTEN[verb].removesuffix("#"))
+    code, said = run(verb, folder, shim, f"{calls} {nth} {error} 50 {below}")
+    assert code == 1 and os.strerror(error) in said
+    for line in said.splitlines():
+        if os.strerror(error) in line:
+            assert OUTPUT[verb] in line
+    if verb == "archive":
+        assert not (folder / ".out.fpa.pieces").exists()
+    options = ["--retry-errors"] * (verb != "merge")
+    done = subprocess.run([*command(verb, folder), *options], cwd=folder, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr
+    assert_whole(verb, folder)
+
+
+@pytest.mark.parametrize("verb", ["convert", "archive"])
+@pytest.mark.parametrize(
+    ("calls", "error"),
+    [(WRITE, errno.ENOSPC), (OPEN, errno.EMFILE), (SYNC, errno.EIO), (CLOSE, errno.EIO)],
+    ids=["full", "no descriptor", "not synchronized", "not closed"],
+)
+def test_the_manifest_cannot_be_written(verb: str, calls: int, error: int, folder: Path, shim: Path) -> None:
+    where = folder / ("out/.fastprof/" if verb == "convert" else ".fastprof/")
+    seen = 0
+    for nth in range(1, 4):
+        code, said = run(verb, folder, shim, f"{calls} {nth} {error} 100 {where}")
+        if code:
+            seen += 1
+            assert code == 1 and f".fastprof/{'1-of-1' if verb == 'convert' else 'out.fpa'}.jsonl: " in said
+            assert os.strerror(error) in said
+    assert seen
+    assert run(verb, folder)[0] == 0
+    assert_whole(verb, folder)
+
+
+@pytest.mark.parametrize("verb", WRITTEN)
+@pytest.mark.parametrize("n", [5, 6, 7, 9, 12])
+def test_few_descriptors(verb: str, n: int, folder: Path) -> None:
+    """The process may have so many; the interpreter needs five to begin."""
+    limited = ["bash", "-c", f'ulimit -n {n}; exec "$@"', "bash", *command(verb, folder)]
+    done = subprocess.run(limited, cwd=folder, capture_output=True, text=True, timeout=300)
+    if not done.returncode:
+        assert_whole(verb, folder)
+        return
+    assert done.returncode == 1 and done.stderr.startswith("fastprof: ") and "Too many open files" in done.stderr
+    assert "[Errno" not in done.stderr
+    left = {path.name for path in folder.iterdir()} - {"in", ".fastprof", "out", "out.callgrind.partials"}
+    assert not left
+
+
+@pytest.mark.parametrize("verb", WRITTEN)
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_a_signal_leaves_no_pieces_and_no_workers(verb: str, number: int, folder: Path) -> None:
+    for i in range(N, 400):
+        shutil.copy(GRAPH, folder / f"in/{i}.callgrind")
+    quiet = subprocess.DEVNULL
+    process = subprocess.Popen(
+        command(verb, folder), cwd=folder, stdout=quiet, stderr=subprocess.PIPE, preexec_fn=heard, process_group=0
+    )
+    begun = folder / {"convert": "out/.fastprof", "merge": "out.callgrind.partials", "archive": ".out.fpa.pieces"}[verb]
+    while not begun.exists() and process.poll() is None:
+        time.sleep(0.001)
+    process.send_signal(number)
+    _, said = process.communicate(timeout=300)
+    assert (process.returncode, said) == (128 + number, b"")
+    with pytest.raises(ProcessLookupError):
+        os.killpg(process.pid, 0)
+    left = {path.name for path in folder.iterdir()} - {"in", ".fastprof", "out", "out.callgrind.partials", "out.fpa"}
+    assert not left
