@@ -8,6 +8,7 @@ import shutil
 import signal
 import sys
 import traceback
+from contextlib import suppress
 from itertools import count
 
 from fastprof.cli import ended
@@ -70,8 +71,9 @@ def run(args: argparse.Namespace) -> int:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
         code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
     except BaseException:
-        os.kill(child, signal.SIGKILL)
-        os.waitpid(child, 0)
+        with suppress(ProcessLookupError, ChildProcessError):  # it may have ended a moment before
+            os.kill(child, signal.SIGKILL)
+            os.waitpid(child, 0)
         raise
     finally:
         if code < 0:

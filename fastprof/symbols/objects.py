@@ -368,22 +368,28 @@ class ElfObject(ElfFile):
     def _ask_llvm_symbolizer(self, addresses: Sequence[int]) -> list[tuple[Symbol, ...]]:
         """Ask llvm-symbolizer about all addresses at once.  Unlike symbolic it reads .dwo files."""
         import json
-        import subprocess
+        from subprocess import PIPE
+
+        from fastprof.core.child import running
 
         path = self._source.path
         command = [self._external, f"--obj={path}", "--output-style=JSON", "--no-demangle", "--inlines"]
         questions = "".join(f"{address:#x}\n" for address in addresses)
-        run = subprocess.run(
-            command, input=questions, capture_output=True, encoding="utf-8", errors="surrogateescape", check=False
-        )
         answers = []
-        for line in run.stdout.splitlines():
-            frames = (frame for frame in json.loads(line).get("Symbol", ()) if frame["FunctionName"])
-            answers.append(
-                tuple(self._symbol(f["FunctionName"], f["FileName"], f["Line"], f["StartLine"]) for f in frames)
-            )
+        try:
+            with running(command, stdin=PIPE, stdout=PIPE, stderr=PIPE) as run:
+                answer, error = (text.decode("utf-8", "surrogateescape") for text in run.communicate(questions.encode()))
+            for line in answer.splitlines():
+                frames = (frame for frame in json.loads(line).get("Symbol", ()) if frame["FunctionName"])
+                answers.append(
+                    tuple(self._symbol(f["FunctionName"], f["FileName"], f["Line"], f["StartLine"]) for f in frames)
+                )
+        except OSError as failed:
+            raise SymbolError(f"{path}: llvm-symbolizer: {failed.strerror}") from None
+        except (ValueError, AttributeError, LookupError, TypeError):  # it was killed in a line, or is something else
+            raise SymbolError(f"{path}: llvm-symbolizer answered what is not understood: {line[:80]!r}") from None
         if run.returncode or len(answers) != len(addresses):
-            told = f"{len(answers)} of {counted(len(addresses), 'addresses')}: {run.stderr[:200]}"
+            told = f"{len(answers)} of {counted(len(addresses), 'addresses')}: {error[:200]}"
             raise SymbolError(f"{path}: llvm-symbolizer answered {told}")
         return answers
 

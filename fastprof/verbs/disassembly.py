@@ -6,13 +6,14 @@ import os
 import re
 import select
 import shutil
-import subprocess
-import tempfile
 from collections.abc import Iterator
+from subprocess import DEVNULL, PIPE, Popen
 
+from fastprof.core.child import running
 from fastprof.core.errors import FastprofError
 from fastprof.core.model import Model
 from fastprof.core.options import Options
+from fastprof.core.streams import temporary_file
 from fastprof.symbols import DEBUG_DIRS, FORCE_SYMBOLS, SYMBOLS, SYSROOT
 from fastprof.symbols.demangle import demangle
 from fastprof.symbols.elf import ET_EXEC
@@ -46,36 +47,32 @@ def disassemble(tool: str, path: str, start: int, stop: int, refused: set[str]) 
 
     command = [tool, "-d", "--no-show-raw-insn"]
     command += [f"--start-address={start:#x}", f"--stop-address={stop:#x}", os.path.abspath(path)]
-    with (
-        tempfile.TemporaryFile() as errors,
-        subprocess.Popen(
-            command,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=errors,
-            env=os.environ | {"LC_ALL": "C"},
-        ) as run,
-    ):
-        n = 0
-        for line in _lines(run, f"{path}: {os.path.basename(tool)}"):
-            # "    13d0:      \tmovl\t%edi, %edx"
-            if match := re.match(rb" *([0-9a-f]+):\s+(\S.*)", line):
-                n += 1
-                text = match[2].decode("utf-8", "surrogateescape").replace("\t", " ")
-                yield int(match[1], 16), _SYMBOL.sub(readable, text)
-        run.wait()
-        errors.seek(0)
-        said = errors.read(2000).decode("utf-8", "replace").strip().splitlines()
+    n = 0
+    try:
+        with temporary_file() as errors, running(command, stdin=DEVNULL, stdout=PIPE, stderr=errors) as run:
+            for line in _lines(run, f"{path}: {os.path.basename(tool)}"):
+                # "    13d0:      \tmovl\t%edi, %edx"
+                if match := re.match(rb" *([0-9a-f]+):\s+(\S.*)", line):
+                    n += 1
+                    text = match[2].decode("utf-8", "surrogateescape").replace("\t", " ")
+                    yield int(match[1], 16), _SYMBOL.sub(readable, text)
+            run.wait()
+            errors.seek(0)
+            said = errors.read(2000).decode("utf-8", "replace").strip().splitlines()
+    except OSError as error:
+        raise FastprofError(f"{path}: {os.path.basename(tool)}: {error.strerror}") from None
     if run.returncode or not n:
-        reason = said[0] if said else f"no instructions from {start:#x} to {stop:#x}"
+        none = f"no instructions from {start:#x} to {stop:#x}"
+        why = f"was killed by signal {-run.returncode}" if run.returncode < 0 else none
+        reason = said[0] if said else why
         raise FastprofError(f"{path}: {os.path.basename(tool)}: {reason}")
 
 
-def _lines(run: subprocess.Popen[bytes], who: str) -> Iterator[bytes]:
+def _lines(run: Popen[bytes], who: str) -> Iterator[bytes]:
     """What a program writes, line by line, of each the first _LONGEST bytes: a file may give a function a name of a
     megabyte, and call it in each line.
 
-    Errors: FastprofError if it writes nothing for _PATIENCE seconds; it is ended then.
+    Errors: FastprofError if it writes nothing for _PATIENCE seconds.
     """
     assert run.stdout
     output = run.stdout.fileno()
@@ -84,7 +81,6 @@ def _lines(run: subprocess.Popen[bytes], who: str) -> Iterator[bytes]:
     line = b""
     while True:
         if not ready.poll(_PATIENCE * 1000):
-            run.kill()
             raise FastprofError(f"{who}: has written nothing for {_PATIENCE} seconds")
         if not (data := os.read(output, 1 << 16)):
             break
