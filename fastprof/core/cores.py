@@ -13,6 +13,7 @@ from collections.abc import Callable
 from queue import SimpleQueue
 
 from fastprof.core._typing import Any
+from fastprof.core.errors import FastprofError
 
 FEW_ROWS = 1 << 18  # of a timeline, for which threads are not worth while
 
@@ -21,12 +22,15 @@ ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)  # what a user ends a pr
 
 
 def begin(work: Callable[..., None], *arguments: Any) -> threading.Thread:
+    """Errors: FastprofError where the system allows no more threads."""
     # a daemon: should a process have to end at once, it does not wait for a thread
     thread = threading.Thread(target=work, args=arguments, name="fastprof", daemon=True)
     # Signals are for the main thread: one that it keeps off for a moment must not come in by another.
     before = signal.pthread_sigmask(signal.SIG_BLOCK, ENDING)
     try:
         thread.start()
+    except RuntimeError:
+        raise FastprofError("a thread could not begin: the system allows no more; --threads=1 needs fewer") from None
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
     return thread

@@ -185,8 +185,9 @@ class _Remote:
 
 def interruptible(call: Callable[[], Any]) -> Any:
     """What `call` returns.  It runs in a thread of its own, because inside of obstore no signal is heard."""
-    import threading
     from queue import SimpleQueue
+
+    from fastprof.core.cores import begin
 
     done: Any = SimpleQueue()
 
@@ -196,7 +197,7 @@ def interruptible(call: Callable[[], Any]) -> Any:
         except BaseException as error:
             done.put((None, error))
 
-    threading.Thread(target=run, daemon=True).start()
+    begin(run)
     result, error = done.get()
     if error is not None:
         raise error
@@ -393,8 +394,9 @@ class Upload:
         """Nothing of it is seen before `commit`."""
 
     def _begin(self) -> None:
-        import threading
         from queue import Queue
+
+        from fastprof.core.cores import begin
 
         self._parts, self._done = Queue(1), Queue(1)
 
@@ -411,7 +413,7 @@ class Upload:
             except BaseException as error:
                 self._done.put(error)
 
-        threading.Thread(target=run, daemon=True).start()
+        begin(run)
 
     def _give(self, part: Any) -> None:
         """Errors: FastprofError if the upload has failed."""

@@ -14,8 +14,9 @@ import fastprof
 from fastprof import formats
 from tests.contract.dump import files
 from tests.support.conversions import format_of
-from tests.support.faults import PLANS, Faults, Shim
+from tests.support.faults import PLANS
 from tests.support.paths import CORPUS
+from tests.support.shim import Faults, Shim
 
 
 def convert_all(folder: Path) -> None:

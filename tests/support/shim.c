@@ -1,11 +1,12 @@
 // Stands between a process and libc (LD_PRELOAD) and makes calls on files below one path fail, or the allocations of
 // libraries below it.
-// tests/support/faults.py sets it by shim_set; processes that a test only begins get it by their environment.
+// tests/support/shim.py sets it by shim_set; processes that a test only begins get it by their environment.
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <pthread.h>
 #include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -16,7 +17,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-enum { READ = 1, WRITE = 2, OPEN = 4, SYNC = 8, NAME = 16, MEMORY = 32, CLOSE = 64 };
+enum { READ = 1, WRITE = 2, OPEN = 4, SYNC = 8, NAME = 16, MEMORY = 32, CLOSE = 64, THREAD = 128 };
 
 static struct {
     char below[PATH_MAX];  // files whose path begins so
@@ -177,6 +178,12 @@ int rename(const char *from, const char *to) {
 int linkat(int from, const char *old, int to, const char *name, int flags) {
     REAL(int, "linkat", int, const char *, int, const char *, int)
     return fails_at(NAME, to, NULL) ? -1 : real(from, old, to, name, flags);
+}
+
+// A thread is of no path.
+int pthread_create(pthread_t *id, const pthread_attr_t *with, void *(*work)(void *), void *given) {
+    REAL(int, "pthread_create", pthread_t *, const pthread_attr_t *, void *(*)(void *), void *)
+    return fails(THREAD, shim.below) ? shim.error : real(id, with, work, given);
 }
 
 // Allocations are told by who asks for them: a library below the path.  Whoever frees them, it is their end.

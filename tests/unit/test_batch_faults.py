@@ -17,9 +17,9 @@ from pathlib import Path
 import pytest
 
 from fastprof.verbs import store
-from tests.support.faults import CLOSE, NAME, OPEN, SYNC, WRITE
 from tests.support.paths import CORPUS
 from tests.support.preload import library
+from tests.support.shim import CLOSE, NAME, OPEN, SYNC, WRITE
 from tests.support.signals import heard
 
 GRAPH = CORPUS / "callgrind/good/xdebug.callgrind"

@@ -376,6 +376,7 @@ _NOT_OF_FILES = (
     "<std",
     "Dask: ",
     "a difference has no times",
+    "a thread could not begin",
     "a worker could not begin",
     "no input can be read; the last: ",
     "instructions need one of these programs",
