@@ -88,6 +88,8 @@ def ended(work: Callable[[], int]) -> int:
         message = str(error) or "out of memory"
         if not isinstance(error, (FastprofError, MemoryError, RecursionError, OSError)):
             message = f"internal error: {type(error).__name__}: {error} (FASTPROF_DEBUG=1 shows where)"
+        elif isinstance(error, OSError) and error.strerror:  # of a module that cannot be imported, say
+            message = f"{error.filename}: {error.strerror}" if error.filename else error.strerror
         say(message)
         return 2 if isinstance(error, UsageError) else 1
 
@@ -141,6 +143,11 @@ def _done_and_flushed(work: Callable[[], int]) -> int:
     """Errors: BrokenPipeError when the reader of a pipe has closed it, FastprofError when output cannot be written."""
     try:
         return work()
+    except OSError as error:
+        # Errors of files say of which.  Only print does not know where it writes.
+        if isinstance(error, BrokenPipeError) or error.filename is not None:
+            raise
+        raise _of_output(error) from None
     finally:
         try:
             if sys.stdout is not None:
@@ -151,9 +158,13 @@ def _done_and_flushed(work: Callable[[], int]) -> int:
                 os.dup2(nowhere.fileno(), sys.stdout.fileno())
             if isinstance(error, BrokenPipeError):
                 raise
-            from fastprof.core.errors import FastprofError
+            raise _of_output(error) from None
 
-            raise FastprofError(f"<stdout>: {error.strerror}") from None
+
+def _of_output(error: OSError) -> Exception:
+    from fastprof.core.errors import FastprofError
+
+    return FastprofError(f"<stdout>: {error.strerror or error}")
 
 
 def _terminated(number: int, frame: object) -> None:

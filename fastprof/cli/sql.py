@@ -55,7 +55,11 @@ def run(args: argparse.Namespace) -> int:
     """Ask in a process of its own, which can be killed: DuckDB, when interrupted, may wait for its threads for ever,
     and then no handler of a signal is called."""
     before, parent = signal.pthread_sigmask(signal.SIG_BLOCK, _ENDING), os.getpid()
-    child = os.fork()
+    try:
+        child = os.fork()
+    except OSError as error:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        raise FastprofError(f"the process that asks DuckDB could not begin: {error.strerror}") from None
     if not child:
         code = 1
         try:

@@ -136,14 +136,22 @@ def _copy_of_input() -> Any:
     """Standard input as a file: DuckDB asks for several streams of it."""
     copy = temporary_file()
     copy.name = "<stdin>"  # for messages
-    try:
-        with standard_stream(sys.stdin, "<stdin>", "rb") as source:
-            while part := source.read(1 << 18):
+    with standard_stream(sys.stdin, "<stdin>", "rb") as source:
+        while part := _read(source):
+            try:
                 while part := part[copy.write(part) :]:  # a full disk takes a part of it first
                     pass
-    except OSError as error:
-        raise FastprofError(f"<stdin>: {temporary_failed(error)}") from None
+            except OSError as error:
+                raise FastprofError(f"<stdin>: {temporary_failed(error)}") from None
     return copy
+
+
+def _read(source: Any) -> bytes:
+    try:
+        part: bytes = source.read(1 << 18)
+    except OSError as error:
+        raise FastprofError(f"<stdin>: {error.strerror}") from None
+    return part
 
 
 _CONFIG: dict[str, Any] = {"python_enable_replacements": False}  # the program's variables are no tables

@@ -383,7 +383,7 @@ _NOT_OF_FILES = (
     "sql needs ",
     "standard input",
     "temporary file: ",
-    "the process that asked DuckDB was killed",
+    "the process that ask",
     "there is no option",
 )
 

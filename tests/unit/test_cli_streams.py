@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,23 @@ from tests.unit.test_cli import EVENTS, POOL, run, shell
 def test_a_full_disk_is_said(words: str) -> None:
     done = shell(f"fastprof {words.format(EVENTS)} > /dev/full")
     assert (done.returncode, done.stderr) == (1, b"fastprof: <stdout>: No space left on device\n")
+
+
+@pytest.mark.parametrize(
+    "words", ["sql {} -q --csv from+samples", "top {} -q -n 0 --csv", "annotate {} -q", "info {} --json"]
+)
+def test_a_full_disk_is_said_of_much_text(words: str, tmp_path: Path) -> None:
+    """Which is written before all of it is there."""
+    many = tmp_path / "many.folded"
+    many.write_text("".join(f"main;{'f' * 100}{i} 1\n" for i in range(3000)))
+    done = shell(f"fastprof {words.format(many)} > /dev/full".replace("+", "\\ "))
+    assert (done.returncode, done.stderr) == (1, b"fastprof: <stdout>: No space left on device\n")
+
+
+@pytest.mark.parametrize("words", ["sql - from\\ samples", "top -", "convert - -t folded"])
+def test_standard_input_that_cannot_be_read(words: str) -> None:
+    done = shell(f"fastprof {words} 0> /dev/null")  # open for writing
+    assert (done.returncode, done.stderr) == (1, b"fastprof: <stdin>: Bad file descriptor\n")
 
 
 def test_closed_standard_streams(tmp_path: Path) -> None:
@@ -44,6 +62,18 @@ def test_messages_that_nobody_gets_change_no_exit_code(words: str, code: int, tm
     assert shell(f"fastprof {words} 2>/dev/full").returncode == code
     assert shell(f"fastprof {words} 2> >(exec 0<&-; exit) && exit 0").returncode == code
     assert (tmp_path / "out.folded").exists() == (code == 0)
+
+
+@pytest.mark.parametrize("words", ["convert {} -qo {}", "info {}", "report {} -qo {}", "merge {} {} -qo {}"])
+@pytest.mark.parametrize("n", [5, 6, 7])
+def test_few_descriptors(words: str, n: int, tmp_path: Path) -> None:
+    """Modules that cannot be imported are named as other files are.  The interpreter itself needs five."""
+    out = tmp_path / "out.callgrind"
+    files = [EVENTS] * (words.count("{}") - 1) + [out] if "-qo" in words else [EVENTS]
+    done = shell(f"ulimit -n {n}; fastprof {words.format(*files)}")
+    assert done.returncode == 1 or not done.stderr
+    assert not done.stderr or re.fullmatch(rb"fastprof: /\S+: Too many open files\n", done.stderr)
+    assert done.returncode == 0 or not [*tmp_path.iterdir()]
 
 
 def test_a_temporary_copy_is_whole_or_an_error() -> None:
