@@ -48,7 +48,7 @@ class Divided:
         self._free: list[Batch] = []  # the last one is in the caches
         self._lock = threading.Lock()  # for the three below, and how often batches are lent
         self._number = 0
-        self._error: BaseException | None = None
+        self._errors: list[BaseException] = []  # the earliest; taken out when raised, as its traceback refers to this
         self._failed_at = 1 << 63
         model.lock.acquire()
 
@@ -103,7 +103,7 @@ class Divided:
     def _lend(self, batch: Batch, takers: list[int], known: tuple[int, int]) -> None:
         with self._model.lent():
             self._room.acquire()
-        if self._error:
+        if self._errors:
             self.end()
         if isinstance(batch, Undecoded):
             mine: Batch = batch
@@ -157,10 +157,10 @@ class Divided:
     def _fail(self, number: int, error: BaseException) -> None:
         with self._lock:
             if number < self._failed_at:
-                self._failed_at, self._error = number, error
+                self._failed_at, self._errors = number, [error]
 
-    def _ended(self) -> BaseException | None:
-        """Wait until all rows are taken.  The error of the earliest ones that cannot be."""
+    def _wait(self) -> None:
+        """Wait until all rows are taken."""
         with suppress(RuntimeError):  # others have it already
             self._model.lock.release()
         if self._threads:
@@ -169,12 +169,12 @@ class Divided:
             for thread in self._threads.values():
                 thread.join()
             self._threads = {}
-        return self._error
 
     def end(self) -> None:
         """All rows were put.  Errors: those of the tables."""
-        if found := self._ended():
-            raise found
+        self._wait()
+        if self._errors:
+            raise self._errors.pop()
         if not self.in_threads:
             for table in self.tables:
                 table.end()
@@ -185,5 +185,6 @@ class Divided:
             self._failed_at = 0
             for table in self._tables.values():
                 table.halt.asked = True
-        if (found := self._ended()) and isinstance(error, Exception):
-            raise found
+        self._wait()
+        if self._errors and isinstance(error, Exception):
+            raise self._errors.pop()

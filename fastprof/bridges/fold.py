@@ -112,17 +112,13 @@ def _of_parts(
         machine.read(part)
         return machine
 
-    def drained(machine: M) -> Iterator[Batch]:
-        yield from rows(machine)
-        machine.free()
-
     parts = groupby(batches, lambda batch: batch.part)
     _, part = next(parts, (0, ()))
     first, second = read(part), next(parts, None)
     if second is None:
         return first, iter(())
-    later = (drained(read(part)) for _, part in chain([second], parts))
-    return None, chain(drained(first), chain.from_iterable(later))
+    later = (rows(read(part)) for _, part in chain([second], parts))
+    return None, chain(rows(first), chain.from_iterable(later))
 
 
 class _Mended:
@@ -143,6 +139,20 @@ class _Mended:
         return dict(sorted(found.items()))
 
 
+class _Check:
+    """Raises what a negative status means.  Tables have it, and not their machine, which has them: so memory and files
+    are given back when the machine is let go."""
+
+    in_ticks = True  # whether times are
+
+    def __init__(self, model: Model, target: str) -> None:
+        self._model, self._target = model, target
+
+    def __call__(self, status: int, err: Any) -> int:
+        types = _value_types(self._target == "stacks", self.in_ticks)
+        return check_sums(status, err, self._model, f"timeline to {self._target}", types)
+
+
 class _Machine:
     """One table, or several that divide the threads among them, and what is the same for every target."""
 
@@ -153,6 +163,7 @@ class _Machine:
         self._mended = mended
         self._repairs: dict[str, int] = {}
         self._ticks_per_second = 0  # 0: times are in ticks
+        self._check = _Check(model, target)
         self._clocks = Clocks(model, options)
         self._cores = min(cores_of(options), lib.FP_SHARES_MOST)  # one thread does not read fast enough for more
         self._limit = options[MAX_MEMORY] // self._cores
@@ -168,14 +179,6 @@ class _Machine:
         if share is not None:
             fold.share, fold.shares = share, self._shares
         return self.table(fold, self._limit, self._check, self._model.lock)
-
-    def free(self) -> None:
-        """Give back the tables' memory at once: they and their machine refer to each other."""
-        del self._whole
-
-    def _check(self, status: int, err: Any) -> int:
-        types = _value_types(self._target == "stacks", not self._ticks_per_second)
-        return check_sums(status, err, self._model, f"timeline to {self._target}", types)
 
     def read(self, batches: Iterable[Batch]) -> None:
         batches = self._in_one_clock(batches)
@@ -218,6 +221,7 @@ class _Machine:
             clock = self._clocks.of(batch.part)
             if first is None:
                 first = self._ticks_per_second = clock
+                self._check.in_ticks = not clock
             elif clock != first:
                 report.warn("the inputs' clocks differ: times of the later ones are rounded to ticks of the first")
                 self._check(lib.fp_fold_rescale(batch.c, clock, first, self._err), self._err)

@@ -140,16 +140,16 @@ class Arcs(Table):
 class _PathRuns(Sorted):
     """Runs of call paths."""
 
-    def __init__(self, table: Table) -> None:
+    def __init__(self, fold: Any, check: Check) -> None:
         super().__init__(1, "uint8_t")
-        self._table = table
+        self._fold, self._check = fold, check
 
     def new(self, n: int) -> Any:
-        return owned(lib.fp_tree_new(self._table.fold, n), lib.fp_tree_free, "the merge of call paths")
+        return owned(lib.fp_tree_new(self._fold, n), lib.fp_tree_free, "the merge of call paths")
 
     def merged(self, merge: Any, to: Any, n: int) -> tuple[int, int]:
-        got = ffi.new("size_t *")
-        return self._table.check(lib.fp_tree_pull(merge, to, n, got, self._table._err)), int(got[0])
+        got, err = ffi.new("size_t *"), ffi.new("struct fp_err *")
+        return self._check(lib.fp_tree_pull(merge, to, n, got, err), err), int(got[0])
 
 
 class Paths(Table):
@@ -159,7 +159,7 @@ class Paths(Table):
         super().__init__(fold, limit, check, lock)
         # Call paths are mostly new, so they are not found in a table that is too large for the caches either.
         fold.many = _MANY_CONTEXTS
-        self._runs = _PathRuns(self)
+        self._runs = _PathRuns(fold, check)
         self._runs.halt = self.halt
 
     def _order(self, keep_hot: bool = False) -> None:

@@ -71,7 +71,10 @@ class Ahead:
             self._room.release()
             if isinstance(got, BaseException):
                 self._ended = True
-                raise got
+                try:
+                    raise got
+                finally:
+                    del got  # its traceback refers to this
             self._ended = not got
             self._piece = memoryview(got)
         n = min(len(into), len(self._piece))
@@ -88,6 +91,7 @@ class Ahead:
         self._stopped = self._ended = True
         self._room.release()
         self._thread.join()
+        self._make, self._made = bytes, SimpleQueue()  # what it needed, and errors nobody read, may refer to this
 
 
 class Beside:

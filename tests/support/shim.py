@@ -122,9 +122,10 @@ class Faults:
             problem = f"left: {written}; {problem}"
         if left := [*self.tmp.iterdir()] if self.tmp.exists() else []:
             problem = f"temporary files: {left}"
-        gc.collect()  # what sums calls refers to itself
         if threads := [thread for thread in threading.enumerate() if thread.name == "fastprof"]:
             problem = f"threads: {threads}"
+        if not good:
+            gc.collect()  # an error that a thread meets may refer to itself by its traceback
         if opened := {*os.listdir("/proc/self/fd")} - before:
             problem = f"open files: {opened}"
         if problem:
