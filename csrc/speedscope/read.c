@@ -4,7 +4,26 @@
 
 #include "core/array.h"
 
-enum key { OTHER = 0, SHARED, FRAMES, PROFILES, NAME, FILE_, LINE, TYPE, UNIT, EVENTS, SAMPLES, WEIGHTS, FRAME, AT };
+enum key {
+    OTHER = 0,
+    SHARED,
+    FRAMES,
+    PROFILES,
+    ACTIVE,
+    NAME,
+    FILE_,
+    LINE,
+    TYPE,
+    UNIT,
+    VALUE,
+    VALUE_UNIT,
+    WHOSE,
+    EVENTS, /* lists of a profile from here on */
+    SAMPLES,
+    WEIGHTS,
+    FRAME,
+    AT
+};
 
 /* How many containers are open within each of these. */
 enum { IN_FRAMES = 3, IN_FRAME = 4, IN_PROFILES = 2, IN_PROFILE = 3, IN_LIST = 4, IN_ITEM = 5 };
@@ -66,10 +85,25 @@ static uint8_t key_of(const struct fp_speedscope_read *r) {
     static const struct {
         const char *key;
         uint8_t code, depth;
-    } keys[] = {{"shared", SHARED, 1},   {"profiles", PROFILES, 1}, {"frames", FRAMES, 2},   {"name", NAME, IN_FRAME},
-                {"file", FILE_, 4},      {"line", LINE, 4},         {"type", TYPE, 3},       {"name", NAME, IN_PROFILE},
-                {"unit", UNIT, 3},       {"events", EVENTS, 3},     {"samples", SAMPLES, 3}, {"weights", WEIGHTS, 3},
-                {"type", TYPE, IN_ITEM}, {"frame", FRAME, IN_ITEM}, {"at", AT, IN_ITEM}};
+    } keys[] = {{"shared", SHARED, 1},
+                {"profiles", PROFILES, 1},
+                {"activeProfileIndex", ACTIVE, 1},
+                {"frames", FRAMES, 2},
+                {"name", NAME, IN_FRAME},
+                {"file", FILE_, IN_FRAME},
+                {"line", LINE, IN_FRAME},
+                {"type", TYPE, IN_PROFILE},
+                {"name", NAME, IN_PROFILE},
+                {"unit", UNIT, IN_PROFILE},
+                {"valueType", VALUE, IN_PROFILE},
+                {"valueUnit", VALUE_UNIT, IN_PROFILE},
+                {"samplesOf", WHOSE, IN_PROFILE},
+                {"events", EVENTS, IN_PROFILE},
+                {"samples", SAMPLES, IN_PROFILE},
+                {"weights", WEIGHTS, IN_PROFILE},
+                {"type", TYPE, IN_ITEM},
+                {"frame", FRAME, IN_ITEM},
+                {"at", AT, IN_ITEM}};
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
         if (keys[i].depth == r->json.depth && fp_json_is(&r->json, keys[i].key)) return keys[i].code;
     return OTHER;
@@ -140,11 +174,14 @@ static int profile_token(struct fp_speedscope_read *r, struct fp_in *in, struct 
         p->type = fp_json_is(j, "evented")   ? FP_SPEEDSCOPE_EVENTED
                   : fp_json_is(j, "sampled") ? FP_SPEEDSCOPE_SAMPLED
                                              : FP_SPEEDSCOPE_UNKNOWN;
-    if (key == NAME || key == UNIT) {
-        const uint32_t string = intern(r);
-        if (string == FP_NO_ID) return fp_no_memory(err);
-        *(key == NAME ? &p->name : &p->unit) = string;
-    }
+    uint32_t *const text = key == NAME         ? &p->name
+                           : key == UNIT       ? &p->unit
+                           : key == VALUE      ? &p->value
+                           : key == VALUE_UNIT ? &p->value_unit
+                           : key == WHOSE      ? &p->whose
+                                               : NULL;
+    p->says_value |= key == VALUE;
+    if (text && (*text = intern(r)) == FP_NO_ID) return fp_no_memory(err);
     return FP_DONE;
 }
 
@@ -362,6 +399,9 @@ static int token(struct fp_speedscope_read *r, struct fp_in *in, struct fp_batch
         return FP_DONE;
     }
     if (in_profiles(r)) return r->second ? row_token(r, in, out, err) : profile_token(r, in, err);
+    if (j->depth == 1 && r->path[1] == ACTIVE && j->token == FP_JSON_NUMBER &&
+        fp_json_number(j->text, j->text_n, 0, &r->active, NULL))
+        r->active = 0;
     return in_frames(r) && !r->second ? frame_token(r, in, err) : FP_DONE;
 }
 

@@ -32,7 +32,9 @@ enum fp_speedscope_type { FP_SPEEDSCOPE_UNKNOWN = 0, FP_SPEEDSCOPE_EVENTED = 1, 
 struct fp_speedscope_profile {
     uint32_t type;       /* enum fp_speedscope_type */
     uint32_t name, unit; /* strings of the model; 0: none */
-    uint64_t at;         /* where it begins */
+    /* what fastprof says of a sampled profile beside its name: the value type and its unit, whose samples they are */
+    uint32_t says_value, value, value_unit, whose;
+    uint64_t at; /* where it begins */
     /* said by the caller before the second pass */
     int32_t wanted, is_time, scale; /* is it read; numbers are taken times 10^scale */
     uint32_t part, thread;
@@ -45,8 +47,9 @@ struct fp_speedscope_read {
     int32_t second; /* the second pass; fp_speedscope_again sets it */
     struct fp_speedscope_profile *profiles;
     uint32_t n_profiles;
-    uint32_t asks; /* after FP_ASK: enum fp_speedscope_asks */
-    int64_t *kept; /* FP_SPEEDSCOPE_KEPT of them */
+    int64_t active; /* the profile to show first, from 0 */
+    uint32_t asks;  /* after FP_ASK: enum fp_speedscope_asks */
+    int64_t *kept;  /* FP_SPEEDSCOPE_KEPT of them */
     uint32_t n_kept;
     uint64_t broken, bad_end, rows; /* counted in the second pass */
     uint64_t rounded;               /* weights that are no times and had a fraction */

@@ -73,10 +73,10 @@ int fp_speedscope_calls(struct fp_speedscope *w, const struct fp_batch *b) {
             w->deep += (uint64_t)enters;
             continue;
         }
-        const uint32_t frame = enters ? frame_of(w, b->function[i]) : 0;
-        if (frame == FP_NO_ID || fp_buf_reserve(&g->packed, 2 * PACKED)) return FP_E_NOMEM;
+        if (fp_buf_reserve(&g->packed, 2 * PACKED)) return FP_E_NOMEM;
         if (!g->rows++) g->first = g->last = b->time[i];
-        uint8_t *const from = g->packed.p + g->packed.n, *to = fp_varint(from, enters ? (uint64_t)frame + 1 : 0);
+        uint8_t *const from = g->packed.p + g->packed.n,
+                       *to = fp_varint(from, enters ? (uint64_t)b->function[i] + 1 : 0);
         to = fp_varint(to, b->time[i] - g->last);
         g->last = b->time[i];
         g->packed.n += (size_t)(to - from);
@@ -125,7 +125,9 @@ int fp_speedscope_put_calls(struct fp_speedscope *w, struct fp_in *in, struct fp
         w->begun = 1;
         if (entered) {
             if (fp_array_room(&w->open, &w->cap_open, (uint64_t)w->n_open + 1, sizeof *w->open)) return FP_E_NOMEM;
-            w->open[w->n_open++] = (uint32_t)entered - 1;
+            const uint32_t frame = frame_of(w, (uint32_t)entered - 1);
+            if (frame == FP_NO_ID) return FP_E_NOMEM;
+            w->open[w->n_open++] = frame;
         }
         to = entered ? PUT(to, "{\"type\":\"O\",\"frame\":") : PUT(to, "{\"type\":\"C\",\"frame\":");
         to = fp_put_decimal(to, w->open[w->n_open - 1]);

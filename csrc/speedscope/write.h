@@ -8,7 +8,7 @@
  * Each thread is a profile, but rows of threads alternate; and weights stand behind all samples.  So rows are first
  * kept apart by part and thread, packed to a few bytes each, which the caller writes away when there are many:
  *
- *   an enter    frame + 1, time since the thread's last row, as varints     a sample    stack, each value
+ *   an enter    function + 1, time since the thread's last row, as varints     a sample    stack, each value
  *   an exit     0, time                                                     (csrc/core/buf.h: fp_varint)
  *
  * At the end what was kept of each thread is made JSON, of samples for each value type twice.

@@ -113,11 +113,11 @@ def test_weights_that_are_rounded_are_counted(tmp_path: Path) -> None:
 def test_each_name_of_a_profile_is_a_column_so_they_are_bounded() -> None:
     def text(n: int) -> bytes:
         profile = (
-            '{"type":"sampled","name":"%d (count)","unit":"none","startValue":0,"endValue":1,'
+            '{"type":"sampled","name":"p","unit":"none","valueType":"%d","startValue":0,"endValue":1,'
             '"samples":[[0]],"weights":[1]}'
         )
         profiles = ",".join(profile.replace("%d", f"v{i}") for i in range(n))
-        return f'{{"exporter":"fastprof-1","shared":{{"frames":[{{"name":"f"}}]}},"profiles":[{profiles}]}}'.encode()
+        return f'{{"shared":{{"frames":[{{"name":"f"}}]}},"profiles":[{profiles}]}}'.encode()
 
     sampled = ",".join(f'{{"name":"v{i}","ts":1}}' for i in range(1025))
     with pytest.raises(FormatError, match="trace-event: samples have 1,025 names, expected up to 1,024"):

@@ -20,9 +20,7 @@ from fastprof.core.spill import Spilled
 _TYPE = re.compile(rb'"type"\s{0,8}:\s{0,8}"(evented|sampled)"')
 _LONGEST = 48  # bytes that match, at most
 _SCALES = {b"nanoseconds": 0, b"microseconds": 3, b"milliseconds": 6, b"seconds": 9}  # to nanoseconds
-# As fastprof calls profiles of samples: `thread 7: cpu (nanoseconds)`, `Ir, estimated from a call graph`.
-_OURS = re.compile(rb'"exporter"\s*:\s*"fastprof-')
-_NAMED = re.compile(r"(?:.*: )?(.+?)(?: \(([^()]*)\))?(, estimated from a call graph)?", re.DOTALL)
+_ESTIMATED = b", estimated from a call graph"  # at the end of a name
 
 
 class SpeedscopeReader(Reader):
@@ -37,7 +35,6 @@ class SpeedscopeReader(Reader):
         self.view = "timeline" if first and first[1] == b"evented" else "stacks"
         new = lib.fp_speedscope_read_new(model.c, options[LENIENT])
         self._r = owned(new, lib.fp_speedscope_read_free, "the reader of speedscope's JSON")
-        self._is_ours = _OURS.search(self.source.head) is not None
         self._file = Spilled()
         self._read = 0  # bytes of the kept values in the file
         self._others = 0
@@ -57,48 +54,80 @@ class SpeedscopeReader(Reader):
         mine = [(i, p) for i, p in enumerate(profiles, 1) if p.type == wanted]
         self._others = len(profiles) - len(mine)
         input_ = model.input() if mine else 0
-        named = [self._named(p) for _, p in mine]
-        types = [self._value_type(p, name) for (_, p), name in zip(mine, named, strict=True)]
-        alike = Counter(types)
-        self._types = list(alike) or [ValueType("weight", "count")]  # of stacks
-        if len(self._types) > MAX_VALUE_TYPES:
-            detail = f"profiles have {len(self._types):,} names and units, expected up to {MAX_VALUE_TYPES:,}"
-            raise FormatError(self.source.name, self.format, detail)
         if self.view == "stacks":
-            estimated = [b"stacks are estimated from a call graph"] * any(name and name[3] for name in named)
-            model.add_part(Part(value_types=self._types, comments=estimated))
+            self._plan_samples(mine, input_)
+            return
         parts: dict[Any, int] = {}
-        names = [(0, i, model.string(p.name)) for i, p in mine]
-        for (i, p), value_type in zip(mine, types, strict=True):
+        names = self._names((i, p.name) for i, p in mine)
+        for i, p in mine:
             unit = model.string(p.unit)
             p.wanted, p.scale = 1, _SCALES.get(unit, 0)
             p.is_time = is_time = unit in _SCALES
-            if self.view == "timeline":
-                key: Any = is_time
-                part = Part(extra={"ticks_per_second": 1_000_000_000 * is_time})
-                p.thread = model.thread(0, i, input_)
-                part.extra["process_names"] = [(0, b"")]
-                part.extra["thread_names"] = [name for name in names if name[2]]
+            p.thread = model.thread(0, i, input_)
+            if is_time not in parts:
+                parts[is_time] = model.add_part(Part(extra={"ticks_per_second": 1_000_000_000 * is_time, **names}))
+            p.part = parts[is_time]
+
+    def _plan_samples(self, mine: list[tuple[int, Any]], input_: int) -> None:
+        """Profiles that say whose samples they are (fastprof's) are value types of these threads.  Of others, profiles
+        of equal value types are threads."""
+        model, r = self.model, self._r
+        alike = Counter(self._value_type(p) for _, p in mine)
+        columns: dict[ValueType, list[int]] = {}  # by value type: a thread may have several of one name
+        types: list[ValueType] = []
+        seen: Counter[tuple[ValueType, int]] = Counter()
+        threads: dict[int, int] = {}  # by whose samples they are: the number of the first profile
+        default = 0
+        for i, p in mine:
+            p.wanted = 1
+            value_type = self._value_type(p)
+            unit = b"" if p.says_value else model.string(p.unit)
+            p.scale, p.is_time = _SCALES.get(unit, 0), unit in _SCALES
+            if p.says_value:
+                before = seen[value_type, p.whose]
+                seen[value_type, p.whose] += 1
+                number = threads.setdefault(p.whose, i) if p.whose else 0
             else:
-                p.column = self._types.index(value_type)
-                p.part = len(model.parts) - 1
-                p.thread = model.thread(0, i, input_) if alike[value_type] > 1 else 0
-                continue
-            if key not in parts:
-                parts[key] = model.add_part(part)
-            p.part = parts[key]
+                before = 0
+                number = i if alike[value_type] > 1 else 0
+            found = columns.setdefault(value_type, [])
+            if before == len(found):
+                found.append(len(types))
+                types.append(value_type)
+            p.column = found[before]
+            p.thread = model.thread(0, number, input_) if number else 0
+            if i - 1 == r.active:
+                default = p.column
+        if len(types) > MAX_VALUE_TYPES:
+            detail = f"profiles have {len(types):,} names and units, expected up to {MAX_VALUE_TYPES:,}"
+            raise FormatError(self.source.name, self.format, detail)
+        part = Part(value_types=types or [ValueType("weight", "count")])
+        if any(p.says_value and model.string(p.name).endswith(_ESTIMATED) for _, p in mine):
+            part.comments.append(b"stacks are estimated from a call graph")
+        if default < len(types) - 1:  # the last one is the default if nothing is said
+            part.extra["default_sample_type"] = types[default].name
+        numbered = [(i, p.whose or p.name) for i, p in mine if p.thread and (not p.whose or threads[p.whose] == i)]
+        if numbered:
+            part.extra |= self._names(numbered)
+        self._types = part.value_types
+        index = model.add_part(part)
+        for _, p in mine:
+            p.part = index
 
-    def _named(self, profile: Any) -> re.Match[str] | None:
-        """What the name says, if it is one that fastprof gave.  Others call a profile as they like."""
-        return _NAMED.fullmatch(self.model.string(profile.name).decode("utf-8", "replace")) if self._is_ours else None
+    def _names(self, numbered: Iterable[tuple[int, int]]) -> dict[str, Any]:
+        """What threads are called, by their numbers, and that their process has no name."""
+        names = [(0, i, self.model.string(name)) for i, name in numbered if name]
+        return {"process_names": [(0, b"")], "thread_names": names}
 
-    def _value_type(self, profile: Any, name: re.Match[str] | None) -> ValueType:
+    def _value_type(self, profile: Any) -> ValueType:
+        """What a profile's samples are values of.  Others call a profile as they like: its name says nothing."""
+        if profile.says_value:
+            name, unit = (self.model.string(text) for text in (profile.value, profile.value_unit))
+            return ValueType(name.decode("utf-8", "replace"), unit.decode("utf-8", "replace"))
         unit = self.model.string(profile.unit)
         if unit in _SCALES:
-            return ValueType(name[1] if name else "time", "nanoseconds")
-        if unit == b"bytes":
-            return ValueType(name[1] if name else "size", "bytes")
-        return ValueType(name[1], name[2] or "") if name else ValueType("weight", "count")
+            return ValueType("time", "nanoseconds")
+        return ValueType("size", "bytes") if unit == b"bytes" else ValueType("weight", "count")
 
     def feed(self, in_: Any, batch: Any, err: Any) -> int:
         r = self._r

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from fastprof.core._c import ffi, lib
 from fastprof.core._typing import Any
 from fastprof.core.engine import Writer
-from fastprof.core.model import Batch, Model, Part, ValueType
+from fastprof.core.model import Batch, Model, Part
 from fastprof.core.options import Options
 from fastprof.core.owner import owned
 from fastprof.core.parts import comments_of, default_value
@@ -45,6 +45,9 @@ class SpeedscopeWriter(Writer):
         self._packed = Groups()
         self._threads = Threads(model, (1 << 32) - 1, (1 << 32) - 1)
         self._who: dict[int, Who] = {}  # by thread
+        self._names: dict[int, str] = {}  # by group
+        self._n_parts = 0
+        self._taken: dict[str, int] = {}  # names, and how many groups would have them
 
     def put(self, batch: Batch) -> None:
         w = self._w
@@ -73,6 +76,7 @@ class SpeedscopeWriter(Writer):
         w, report = self._w, self.report
         self.text(f'{{"$schema":"{SCHEMA}","exporter":"fastprof-{__version__}","profiles":['.encode())
         groups = [number for number in range(w.n_groups) if w.groups[number].rows]
+        self._n_parts = len({w.groups[number].part for number in groups})
         active, n = 0, 0
         zero = min((int(w.groups[number].first) for number in groups), default=0)
         for number in groups:
@@ -82,11 +86,17 @@ class SpeedscopeWriter(Writer):
                 self._evented(number, part, zero, n)
                 n += 1
                 continue
-            for k, value_type in enumerate(part.value_types):
+            for k in range(len(part.value_types)):
                 if number == groups[0] and k == default_value(part, self.view):
                     active = n
-                self._sampled(number, part, k, value_type, n)
+                self._sampled(number, part, k, n)
                 n += 1
+        if not n and self.view == "stacks" and self.model.parts and self.model.parts[-1].value_types:
+            part = self.model.parts[-1]
+            active, n = default_value(part, self.view), len(part.value_types)
+            for k in range(n):
+                self._sample_head(part, k, "", k)
+                self.text(b',"samples":[],"weights":[],"startValue":0,"endValue":0}')
         if not n:
             self._head(0, "evented" if self.view == "timeline" else "sampled", "empty", "none")
             lists = '"events":[]' if self.view == "timeline" else '"samples":[],"weights":[]'
@@ -113,36 +123,49 @@ class SpeedscopeWriter(Writer):
     def _evented(self, number: int, part: Part, zero: int, n: int) -> None:
         group = self._w.groups[number]
         unit = "nanoseconds" if part.extra.get("ticks_per_second") else "none"
-        name = self._thread_name(group.thread, part)
         start, end = group.first - zero, group.last - zero
-        self._head(n, "evented", name, unit)
+        self._head(n, "evented", self._whose(number, part), unit)
         self.text(f',"startValue":{start},"endValue":{end},"events":['.encode())
         self._as_json(number, lambda in_: lib.fp_speedscope_put_calls(self._w, in_, self.out), zero)
         self.text(b"]}")
 
-    def _sampled(self, number: int, part: Part, k: int, value_type: ValueType, n: int) -> None:
+    def _sampled(self, number: int, part: Part, k: int, n: int) -> None:
         w, n_values = self._w, len(part.value_types)
-        group = w.groups[number]
-        has_unit = value_type.unit or value_type.name.endswith(")")  # a name with brackets is not to be read as a unit
-        name = value_type.name + f" ({value_type.unit})" * bool(has_unit) + self._estimated(part)
-        if group.thread:
-            name = f"{self._thread_name(group.thread, part)}: {name}"
-        elif part.number is not None and group.part:
-            name = f"part {part.number}: {name}"
-        self._head(n, "sampled", name, _UNITS.get(value_type.unit, "none"))
+        self._sample_head(part, k, self._whose(number, part), n)
         self.text(b',"samples":[')
         self._as_json(number, lambda in_: lib.fp_speedscope_put_stacks(w, in_, n_values, k, self.out))
         self.text(b'],"weights":[')
         self._as_json(number, lambda in_: lib.fp_speedscope_put_weights(w, in_, n_values, k, self.out))
         self.text(f'],"startValue":0,"endValue":{w.now}}}'.encode())
 
+    def _sample_head(self, part: Part, k: int, whose: str, n: int) -> None:
+        """What a profile is called, for people, and what it is, for readers."""
+        value_type = part.value_types[k]
+        name = f"{whose}: " * bool(whose) + value_type.name + f" ({value_type.unit})" * bool(value_type.unit)
+        said = {"valueType": value_type.name, "valueUnit": value_type.unit, "samplesOf": whose}
+        self._head(n, "sampled", name + self._estimated(part), _UNITS.get(value_type.unit, "none"))
+        self.text(
+            "".join(f',"{key}":{_json(text)}' for key, text in said.items() if text or key == "valueType").encode()
+        )
+
     def _head(self, n: int, type_: str, name: str, unit: str) -> None:
-        from json import dumps
+        self.text(f'{"," * bool(n)}\n{{"type":"{type_}","name":{_json(name)},"unit":"{unit}"'.encode())
 
-        said = dumps(name.encode("utf-8", "replace").decode(), ensure_ascii=False)
-        self.text(f'{"," * bool(n)}\n{{"type":"{type_}","name":{said},"unit":"{unit}"'.encode())
+    def _whose(self, number: int, part: Part) -> str:
+        """The thread or part that a group's rows are of, told apart from all others; "" if they are of none."""
+        if number not in self._names:
+            name = own = self._name(self._w.groups[number], part)
+            while own and name in self._taken:
+                self._taken[own] += 1
+                name = f"{own} [{self._taken[own]}]"
+            self._taken[name] = 1
+            self._names[number] = name
+        return self._names[number]
 
-    def _thread_name(self, thread: int, part: Part) -> str:
+    def _name(self, group: Any, part: Part) -> str:
+        thread = group.thread
+        if self.view == "stacks" and not thread:
+            return f"part {part.number}" if part.number is not None and self._n_parts > 1 else ""
         if thread not in self._who:
             self._who[thread] = self._threads.who(thread, part)
         process, name = self._threads.called(thread, self._who[thread], part)
@@ -152,3 +175,9 @@ class SpeedscopeWriter(Writer):
     def _estimated(part: Part) -> str:
         said = any(comment.startswith(b"stacks are estimated") for comment in comments_of(part))
         return ", estimated from a call graph" if said else ""
+
+
+def _json(text: str) -> str:
+    from json import dumps
+
+    return dumps(text.encode("utf-8", "replace").decode(), ensure_ascii=False)
