@@ -53,7 +53,6 @@ class Shown:
         self.costs: list[Costs] = []  # by column
         self.contexts: Any = None  # struct fp_contexts *
         self.estimated = False
-        self.without_calls: set[int] = set()  # sides of which an input says self costs alone
         self.times: Times | None = None
         self._lines = owned(ffi.new("struct fp_first_lines *"), lib.fp_first_lines_clear, "the lines of functions")
         self._project = self._new_project()
@@ -102,10 +101,9 @@ class Shown:
             if column not in self.columns:
                 self.columns.append(column)
                 value = ValueColumn(None, "--value")
-                costs = Costs(self._model, "function", value, None, arcs=True, cycles=True)
-                costs.calls_known = costs.inclusive_known = side not in self.without_calls
-                self.costs.append(costs)
+                self.costs.append(Costs(self._model, "function", value, None, arcs=True, cycles=True))
             found.append(self.columns.index(column))
+            self.costs[found[-1]].begin_part(part)
         if self.default is None and found:
             self.default = self.columns[found[default_value(part, view)]].event
         return found

@@ -93,6 +93,7 @@ class Costs:
         self.named: dict[str, list[int]] = {}  # threads and labels: self costs, of both columns
         self.calls_known = True
         self.inclusive_known = by in _BY
+        self.self_alone = False  # a part has self costs alone
 
     # ---- adding up
 
@@ -123,6 +124,7 @@ class Costs:
                     self.end_part()
                 current = batch.part
                 part = self._model.parts[current]
+                self.begin_part(part)
                 columns = (self._value.of(part, "graph"), self._second.of(part, "graph") if self._second else -1)
                 thread = thread_name(part.named("pid"), part.named("thread"))
             if self.by == "function":
@@ -143,6 +145,12 @@ class Costs:
                 raise UsageError(f"{inputs_of(self._model)}--by={self.by}: only stacks have labels")
         if current >= 0:
             self.end_part()
+
+    def begin_part(self, part: Part) -> None:
+        """Rows of this part of a graph are to come."""
+        if part.extra.get("self_costs"):
+            self.self_alone = True
+            self.calls_known = self.inclusive_known = False
 
     def put(self, batch: Batch, value: int, second: int = -1, calls: int = -1) -> None:
         """Adds the rows of a graph of functions, of the part at hand: these value columns, -1 for none."""

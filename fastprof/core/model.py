@@ -154,6 +154,8 @@ EXTRA: dict[str, Any] = {
     # A process or thread that is called by something else than a number.  By Callgrind.
     "pid_text": bytes,
     "thread_text": bytes,
+    # Rows are self costs alone: nothing is known of calls, so nothing of inclusive costs.  By Cachegrind.
+    "self_costs": bool,
     # The CPU that it was counted on, where CPUs are told apart.  By OProfile.
     "cpu": range(1 << 63),
     # Keys of labels that a bridge has made and that are thus not the source's own.  By the stack machine: cpu.

@@ -175,6 +175,7 @@ _COMBINED: dict[str, Callable[[list[Any]], Any]] = {
     "drop_frames": min,
     "keep_frames": min,
     "doc_url": min,
+    "self_costs": any,
     "period": max,
 }
 # Keys that hold for the merged part only if all parts have them.

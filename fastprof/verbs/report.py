@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable
 
-from fastprof import bridges, formats, plan
+from fastprof import bridges, plan
 from fastprof.bridges.contexts import Shown
 from fastprof.core._typing import Any
 from fastprof.core.engine import Holds, Input
@@ -100,8 +100,6 @@ class _Page:
                 for input_ in found.all:
                     shown = {"name": printable(input_.name), "format": input_.format, "view": input_.view}
                     self._inputs.append({"side": side} | shown)
-                    if not formats.get(input_.format).holds.calls:
-                        self._shown.without_calls.add(side)
                 for view in dict.fromkeys(input_.view for input_ in found.all):
                     self._add(side, view, [input_ for input_ in found.all if input_.view == view])
         self._shown.end()

@@ -7,11 +7,11 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
-from fastprof import bridges, formats, plan
+from fastprof import bridges, plan
 from fastprof.bridges.top import Arc, Column, Costs
 from fastprof.core._typing import Any, NamedTuple
 from fastprof.core.engine import Holds
-from fastprof.core.errors import UsageError
+from fastprof.core.errors import UsageError, inputs_of
 from fastprof.core.model import Model, ValueType
 from fastprof.core.options import Option, Options, Pattern, Share, Switch, Text, Whole, Words, checked
 from fastprof.core.remote import shown
@@ -169,12 +169,6 @@ def top(
     second = Column(asked[SORT], "--sort") if asked[SORT] not in _COLUMNS else None
     costs = Costs(model, asked[BY], value, second, arcs=asked[TREE] is not None, cycles=asked[CYCLES])
     with Inputs(paths, from_, model, reading, report, progress) as found:
-        for input_ in found.all:
-            if not formats.get(input_.format).holds.calls:  # Cachegrind: self costs alone
-                costs.calls_known = costs.inclusive_known = False
-                flag = "--tree" if asked[TREE] else f"--sort={asked[SORT]}"
-                if asked[TREE] or asked[SORT] in ("total", "calls"):
-                    raise UsageError(f"{input_.name}: {flag}: a {input_.format} profile holds no calls")
         for view in dict.fromkeys(input_.view for input_ in found.all):
             mine_ = [input_ for input_ in found.all if input_.view == view]
             way = plan.make(mine_, view, _HOLDS, reading)
@@ -185,6 +179,9 @@ def top(
             plan.refuse_idle(reading, mine_, plan=way)
             _add(costs, view, way.rows(model, reading, report, undecoded=view == "timeline"), reading, report)
     costs.end()
+    if costs.self_alone and (asked[TREE] or asked[SORT] in ("total", "calls")):
+        flag = "--tree" if asked[TREE] else f"--sort={asked[SORT]}"
+        raise UsageError(f"{inputs_of(model)}{flag}: the profile has self costs alone, it holds no calls")
     for column, flag in ((value, "--value"), (second, "--sort")):
         if column and column.known(model) and column.missing:
             report.warn(f"{flag}: parts of the input have no {column.known(model).name} and count as 0")

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from fastprof import report, top
+from fastprof import convert, report, top
 from tests.differential.peers import VIEWERS, need
 from tests.support.paths import CORPUS
 from tests.unit.test_report_page import timeline
@@ -291,9 +291,12 @@ def test_a_hundred_thousand_contexts_draw_only_what_is_seen(tmp_path: Path) -> N
     assert 50 < zoomed < 5_000
 
 
-def test_cachegrind_has_self_costs_alone(tmp_path: Path) -> None:
+@pytest.mark.parametrize("archived", [False, True])
+def test_cachegrind_has_self_costs_alone(archived: bool, tmp_path: Path) -> None:
     """As in `top`: the files hold no calls, so nothing inclusive is shown, and nobody is said to call nobody."""
     source = CORPUS / "cachegrind/good/newer.cachegrind"
+    if archived:
+        convert(source, source := tmp_path / "x.fpa")
     report(source, tmp_path / "page.html")
     head, says, flame, details, figures, about = drive(
         tmp_path / "page.html",

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import csv
 import io
+import itertools
 import json
 from pathlib import Path
 
@@ -71,16 +72,18 @@ def names(found: Top) -> list[str]:
 
 def test_cachegrind_has_self_costs_alone(tmp_path: Path) -> None:
     (path := tmp_path / "a.cachegrind").write_text("events: Ir\nfl=a.c\nfn=f\n1 30\n2 10\nsummary: 40\n")
-    for by in ("function", "line"):
-        row = top(path, by=by, from_="cachegrind").rows[0]
+    convert(path, archived := tmp_path / "a.fpa", from_="cachegrind")
+    for by, input_ in itertools.product(("function", "line"), (path, archived)):
+        row = top(input_, by=by, from_="cachegrind" if input_ == path else None).rows[0]
         assert (row.inclusive, row.inclusive_share, row.calls) == (None, None, None)
     for asked, flag in (
         ({"tree": "both"}, "tree"),
         ({"sort": "total"}, "sort=total"),
         ({"sort": "calls"}, "sort=calls"),
     ):
-        with pytest.raises(UsageError, match=f"a.cachegrind: {flag}: a cachegrind profile holds no calls"):
-            top(path, from_="cachegrind", **asked)
+        for input_, from_ in ((path, "cachegrind"), (archived, "archive")):
+            with pytest.raises(UsageError, match=f"{input_.name}: {flag}: the profile has self costs alone"):
+                top(input_, from_=from_, **asked)
 
 
 def test_the_most_expensive_come_first(graph: Path) -> None:

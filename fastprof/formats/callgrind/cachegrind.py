@@ -11,6 +11,7 @@ from fastprof.core.options import Options
 from fastprof.core.parts import comments_of, descriptions_of, remarks_of
 from fastprof.core.report import Report
 from fastprof.core.sink import Sink
+from fastprof.core.source import Source
 from fastprof.formats.callgrind._write import CostLines
 from fastprof.formats.callgrind.read import CREATOR, CallgrindReader
 from fastprof.formats.callgrind.write import desc_line, event_names, one_line
@@ -28,6 +29,10 @@ class CachegrindReader(CallgrindReader):
     numbered = False
     last_line = "summary"  # and the exact sum of the counts
     has_last_line = True
+
+    def __init__(self, source: Source, model: Model, options: Options, report: Report) -> None:
+        super().__init__(source, model, options, report)
+        self._part.extra["self_costs"] = True
 
     def _header_line(self, line: bytes, offset: int) -> None:
         command = self._part.command

@@ -30,6 +30,8 @@ _COST = rb"[ \t]*[0-9+*-]"
 _KEY = rb"([A-Za-z][A-Za-z0-9 _-]*)[:=]"
 _SUMS = rb"(summary|totals)(?=[ \t])"  # some writers forget the colon
 
+_EXTRAS_THAT_HOLD = ("pid_text", "self_costs")  # for later parts
+
 
 def _decode(text: bytes) -> str:
     return text.decode("utf-8", "surrogateescape")
@@ -142,7 +144,7 @@ class CallgrindReader(Reader):
             creator=old.creator,
             pid=old.pid,
             command=old.command,
-            extra={name: text for name, text in old.extra.items() if name == "pid_text"},
+            extra={name: text for name, text in old.extra.items() if name in _EXTRAS_THAT_HOLD},
         )
         self._index = -1
         self._given = set()
