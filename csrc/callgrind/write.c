@@ -208,18 +208,53 @@ WIDE_TARGET INLINE uint8_t *counts_wide(struct fp_body *w, const struct fp_batch
 
 /* ---- names ---- */
 
-/* Writes a byte of a name; one that would end the line, or the text in some readers, as \n, \r or \0. */
-static uint8_t *escape(uint8_t *p, uint8_t byte) {
-    const int special = byte == '\n' || byte == '\r' || byte == 0;
-    if (special) *p++ = '\\';
-    *p = byte == '\n' ? 'n' : byte == '\r' ? 'r' : byte == 0 ? '0' : byte;
-    return p + 1;
-}
-
 static int has_control_bytes(const uint8_t *text, size_t n) {
     uint8_t least = 255;
     for (size_t i = 0; i < n; i++) least = text[i] < least ? text[i] : least;
     return least <= '\r';
+}
+
+/* What stands for a byte that would end the line, or the text in some readers; 0 for others. */
+static uint8_t escaped(uint8_t byte) {
+    return byte == '\n' ? 'n' : byte == '\r' ? 'r' : byte == 0 ? '0' : 0;
+}
+
+/* Has a name such a byte, or the text of one? */
+static int is_special(const uint8_t *text, size_t n, int *has_byte) {
+    *has_byte = 0;
+    if (FP_LIKELY(!has_control_bytes(text, n) && !memchr(text, '\\', n))) return 0;
+    int has_text = 0;
+    for (size_t i = 0; i < n; i++) {
+        *has_byte |= escaped(text[i]) != 0;
+        has_text |= text[i] == '\\' && i + 1 < n && memchr("nr0", text[i + 1], 3);
+    }
+    return *has_byte || has_text;
+}
+
+const uint8_t *fp_line_name(struct fp_line_names *t, const struct fp_strings *strings, uint32_t name, size_t *n) {
+    const uint8_t *p = fp_string(strings, name, n);
+    int has_byte;
+    if (FP_LIKELY(!is_special(p, *n, &has_byte))) return p;
+    uint32_t text = fp_apart_known(&t->apart, name);
+    if (!text) {
+        struct fp_buf *b = &t->scratch;
+        b->n = 0;
+        if (fp_buf_reserve(b, 2 * *n)) return NULL;
+        for (size_t i = 0; i < *n; i++) {
+            const uint8_t letter = escaped(p[i]);
+            if (letter) b->p[b->n++] = '\\';
+            b->p[b->n++] = letter ? letter : p[i];
+        }
+        text = fp_apart_of(&t->apart, name, b);
+        if (text == FP_NO_ID) return NULL;
+        t->escaped += (uint64_t)has_byte;
+    }
+    return fp_string(&t->apart.texts, text, n);
+}
+
+void fp_line_names_clear(struct fp_line_names *t) {
+    fp_apart_clear(&t->apart);
+    fp_buf_free(&t->scratch);
 }
 
 /* The entry of `id`, which holds its number; NULL when memory ran out. */
@@ -247,18 +282,6 @@ __attribute__((noinline)) static uint32_t add_name(struct fp_body *w, uint32_t f
 INLINE uint32_t name_of(struct fp_body *w, uint32_t function) {
     const uint32_t known = function < w->n_name_of ? w->name_of[function] : 0;
     return FP_LIKELY(known) ? known - 1 : add_name(w, function);
-}
-
-/* Appends a name's bytes. */
-static uint8_t *put_text(struct fp_body *w, uint8_t *p, const uint8_t *text, size_t n) {
-    if (!has_control_bytes(text, n)) {
-        memcpy(p, text, n);
-        return p + n;
-    }
-    uint8_t *first = p;
-    for (size_t i = 0; i < n; i++) p = escape(p, text[i]);
-    w->escaped += (size_t)(p - first) != n;
-    return p;
 }
 
 /* The name that an object is written by, a string of the model.  FP_NO_ID when memory ran out.
@@ -296,9 +319,9 @@ static uint8_t *put_name_in_full(struct fp_body *w, uint8_t *p, unsigned kind, u
     size_t n;
     const uint32_t name = kind == FP_NAMED_OBJECT ? name_of_object(w, id) : name_string(w, kind, id);
     if (name == FP_NO_ID) return NULL;
-    const uint8_t *text = fp_string(&w->model->strings, name, &n);
+    const uint8_t *text = fp_line_name(&w->line_names[kind], &w->model->strings, name, &n);
     w->out->n = (size_t)(p - w->out->p);
-    if (fp_buf_reserve(w->out, 2 * n + w->room)) return NULL; /* an escaped byte takes two */
+    if (!text || fp_buf_reserve(w->out, n + w->room)) return NULL;
     p = w->out->p + w->out->n;
     const int numbered = n && text[0] != ' ' && text[0] != '\t' &&
                          (w->compress_names || (n > 1 && text[0] == '(' && fp_is_digit(text[1])));
@@ -314,9 +337,9 @@ static uint8_t *put_name_in_full(struct fp_body *w, uint8_t *p, unsigned kind, u
         p++;
         if (defined) return p;
     }
-    p = put_text(w, p, text, n);
-    *p = '\n';
-    return p + 1;
+    memcpy(p, text, n);
+    p[n] = '\n';
+    return p + n + 1;
 }
 
 /* Does `id` have a number in this part? */
@@ -534,7 +557,10 @@ int fp_body_end_part(struct fp_body *w) {
 }
 
 void fp_body_free(struct fp_body *w) {
-    for (unsigned kind = 0; kind < FP_NAMED_KINDS; kind++) free(w->named[kind]);
+    for (unsigned kind = 0; kind < FP_NAMED_KINDS; kind++) {
+        free(w->named[kind]);
+        fp_line_names_clear(&w->line_names[kind]);
+    }
     free(w->object_of);
     free(w->name_of);
     fp_table_clear(&w->names);

@@ -14,6 +14,7 @@
 #ifndef FP_CALLGRIND_WRITE_H
 #define FP_CALLGRIND_WRITE_H
 
+#include "core/apart.h"
 #include "core/buf.h"
 #include "callgrind/rows.h"
 #include "core/model.h"
@@ -24,6 +25,19 @@ enum fp_named_kind { FP_NAMED_FUNCTION, FP_NAMED_FILE, FP_NAMED_OBJECT, FP_NAMED
 struct fp_named {
     uint32_t part, number;
 };
+
+/* Names as a line of text can hold them: a newline is `\n`, CR `\r` and NUL `\0`.  One that is called that already is
+ * told apart.  0 everywhere before the first call. */
+struct fp_line_names {
+    struct fp_apart apart;
+    struct fp_buf scratch;
+    uint64_t escaped; /* names that held such a byte */
+};
+
+/* The text of a name, which is valid until the next call.  NULL when memory ran out. */
+const uint8_t *fp_line_name(struct fp_line_names *t, const struct fp_strings *strings, uint32_t name, size_t *n);
+
+void fp_line_names_clear(struct fp_line_names *t);
 
 /* A body being written.  The caller sets it to 0 and then sets the first five fields.  Borrows the model and the
  * buffer.
@@ -52,7 +66,7 @@ struct fp_body {
     uint32_t n_name_of;
     uint32_t *object_of; /* by string: the first object of that name that was written, and 1 */
     uint32_t cap_object_of;
-    uint64_t escaped; /* names that held a newline, CR or NUL */
+    struct fp_line_names line_names[FP_NAMED_KINDS];
 
     /* What readers take to be current; a function is its row in `names`.  FP_NO_ID: not yet said in this part. */
     uint32_t function, object, block_file, file;

@@ -6,29 +6,21 @@
 #include "core/digits.h"
 #include "core/utf8.h"
 
-enum { UNKNOWN = 1, NO_STACK = 2 };                    /* of `texts` */
-enum { USED = 1, RENAMED_LEAF = 2, RENAMED_ROOT = 4 }; /* of `flags` */
-enum { COUNT_ROOM = FP_DIGITS_ROOM + 2 };              /* a blank, the digits, a newline */
+enum { COUNT_ROOM = FP_DIGITS_ROOM + 2 }; /* a blank, the digits, a newline */
 
 struct fp_folded_writer *fp_folded_writer_new(struct fp_model *model) {
     struct fp_folded_writer *w = calloc(1, sizeof *w);
     if (!w) return NULL;
     w->model = model;
     w->divisor = 1;
-    if (fp_strings_init(&w->texts) || fp_strings_intern(&w->texts, "[unknown]", 9) != UNKNOWN ||
-        fp_strings_intern(&w->texts, "[no stack]", 10) != NO_STACK) {
-        fp_folded_writer_free(w);
-        return NULL;
-    }
     return w;
 }
 
 void fp_folded_writer_free(struct fp_folded_writer *w) {
     if (!w) return;
-    fp_strings_clear(&w->texts);
-    free(w->text_of);
-    free(w->flags);
-    free(w->n_alike);
+    fp_apart_clear(&w->names);
+    free(w->root_of);
+    free(w->leaf_of);
     fp_buf_free(&w->line);
     fp_buf_free(&w->scratch);
     free(w->nodes);
@@ -72,42 +64,16 @@ static int clean(struct fp_folded_writer *w, const uint8_t *p, size_t n) {
     return b->n ? 0 : fp_buf_put(b, "[unknown]", 9);
 }
 
-/* Enters w->scratch into the texts.  FP_NO_ID when memory ran out. */
-static uint32_t enter_text(struct fp_folded_writer *w) {
-    const uint32_t text = fp_strings_intern(&w->texts, w->scratch.p, w->scratch.n);
-    if (text == FP_NO_ID || fp_array_zeroed(&w->flags, &w->cap_flags, (uint64_t)text + 1, 1) ||
-        fp_array_zeroed(&w->n_alike, &w->cap_alike, (uint64_t)text + 1, sizeof *w->n_alike))
-        return FP_NO_ID;
-    return text;
-}
-
-/* The text of a name, a string of the model.  If another name has it already, it is told apart:
- *
- *   "a;b"  a:b      "a:b"  a:b [2]      "a\nb"  a b
- *
- * FP_NO_ID when memory ran out. */
+/* The text of a name, a string of the model.  FP_NO_ID when memory ran out. */
 static uint32_t text_of_name(struct fp_folded_writer *w, uint32_t name) {
-    if (fp_array_zeroed(&w->text_of, &w->cap_text_of, (uint64_t)name + 1, sizeof *w->text_of)) return FP_NO_ID;
-    if (FP_LIKELY(w->text_of[name])) return w->text_of[name];
+    const uint32_t known = fp_apart_known(&w->names, name);
+    if (FP_LIKELY(known)) return known;
     size_t n;
     const uint8_t *p = fp_string(&w->model->strings, name, &n);
     if (clean(w, p, n)) return FP_NO_ID;
-    const size_t length = w->scratch.n;
-    const uint32_t alike = enter_text(w);
-    uint32_t text = alike;
-    while (text != FP_NO_ID && w->flags[text] & USED) {
-        uint8_t number[FP_DIGITS_ROOM];
-        const uint8_t *end = fp_put_decimal(number, ++w->n_alike[alike] + 1u);
-        w->scratch.n = length;
-        if (fp_buf_put(&w->scratch, " [", 2) || fp_buf_put(&w->scratch, number, (size_t)(end - number)) ||
-            fp_buf_put(&w->scratch, "]", 1))
-            return FP_NO_ID;
-        text = enter_text(w);
-    }
-    if (text == FP_NO_ID) return FP_NO_ID;
+    const uint32_t text = fp_apart_of(&w->names, name, &w->scratch);
     w->stats.renamed += w->scratch.n != n || memcmp(w->scratch.p, p, n) != 0;
-    w->flags[text] |= USED;
-    return w->text_of[name] = text;
+    return text;
 }
 
 static uint32_t text_of_frame(struct fp_folded_writer *w, uint32_t frame) {
@@ -117,12 +83,20 @@ static uint32_t text_of_frame(struct fp_folded_writer *w, uint32_t frame) {
     return text_of_name(w, fp_table_row(&m->functions, function)[FP_FUNCTION_NAME]);
 }
 
-/* Counts a text that is changed where it stands in a line, once for each reason. */
-static int renamed_here(struct fp_folded_writer *w, uint32_t text, uint8_t reason) {
-    if (fp_array_zeroed(&w->flags, &w->cap_flags, (uint64_t)text + 1, 1)) return FP_E_NOMEM;
-    w->stats.renamed += !(w->flags[text] & reason);
-    w->flags[text] |= reason;
-    return 0;
+/* The text that stands for another one at the beginning or the end of a line: n bytes, which would mean something else
+ * there, with an underscore for the one at `at`, or before them all. */
+static uint32_t text_in_place(struct fp_folded_writer *w, uint32_t **of, uint32_t *cap, uint32_t text, size_t at) {
+    if (fp_array_zeroed(of, cap, (uint64_t)text + 1, sizeof **of)) return FP_NO_ID;
+    if ((*of)[text]) return (*of)[text];
+    struct fp_buf *b = &w->scratch;
+    size_t n;
+    const uint8_t *p = fp_string(&w->names.texts, text, &n);
+    b->n = 0;
+    if ((!at && fp_buf_put(b, "_", 1)) || fp_buf_put(b, p, n)) return FP_NO_ID;
+    if (at) b->p[at] = '_';
+    const uint32_t found = fp_apart_enter(&w->names, b);
+    w->stats.renamed++;
+    return found == FP_NO_ID ? found : ((*of)[text] = found);
 }
 
 int fp_folded_root(struct fp_folded_writer *w, uint32_t name) {
@@ -135,15 +109,15 @@ int fp_folded_root(struct fp_folded_writer *w, uint32_t name) {
 /* Appends a frame to the line. */
 static int add_frame(struct fp_folded_writer *w, uint32_t text) {
     size_t n;
-    const uint8_t *p = fp_string(&w->texts, text, &n);
+    const uint8_t *p = fp_string(&w->names.texts, text, &n);
     struct fp_buf *line = &w->line;
-    if (fp_buf_reserve(line, n + 1)) return FP_E_NOMEM;
-    if (line->n)
-        line->p[line->n++] = ';';
-    else if (p[0] == '#') { /* not to be a comment */
-        line->p[line->n++] = '_';
-        if (renamed_here(w, text, RENAMED_ROOT)) return FP_E_NOMEM;
+    if (!line->n && p[0] == '#') { /* not to be a comment */
+        text = text_in_place(w, &w->root_of, &w->cap_root_of, text, 0);
+        if (text == FP_NO_ID) return FP_E_NOMEM;
+        p = fp_string(&w->names.texts, text, &n);
     }
+    if (fp_buf_reserve(line, n + 1)) return FP_E_NOMEM;
+    if (line->n) line->p[line->n++] = ';';
     memcpy(line->p + line->n, p, n);
     line->n += n;
     return 0;
@@ -182,7 +156,14 @@ static int make_line(struct fp_folded_writer *w, uint32_t stack) {
     w->n_nodes = k;
     if (stack) return 0;
     w->stats.no_stack++;
-    return add_frame(w, NO_STACK);
+    if (!w->no_stack) {
+        w->scratch.n = 0;
+        if (fp_buf_put(&w->scratch, "[no stack]", 10)) return FP_E_NOMEM;
+        const uint32_t text = fp_apart_enter(&w->names, &w->scratch);
+        if (text == FP_NO_ID) return FP_E_NOMEM;
+        w->no_stack = text;
+    }
+    return add_frame(w, w->no_stack);
 }
 
 /* Where the blank is that stands before a number at the end of n bytes of text; n when there is none. */
@@ -195,6 +176,28 @@ static size_t blank_before_number(const uint8_t *p, size_t n) {
         if (i < n && p[i] == '.') return n; /* .5 is no count */
     }
     return i < n && i && p[i - 1] == ' ' ? i - 1 : n;
+}
+
+/* The text of the leaf of a stack's line, as it stands there.  FP_NO_ID when memory ran out. */
+static uint32_t leaf_of_line(struct fp_folded_writer *w, uint32_t stack) {
+    const uint32_t text = text_of_frame(w, fp_table_row(&w->model->stacks, stack)[FP_STACK_FRAME]);
+    if (text == FP_NO_ID || w->n_nodes > 1 || w->root) return text;
+    size_t n;
+    return fp_string(&w->names.texts, text, &n)[0] == '#' ? w->root_of[text] : text;
+}
+
+/* Gives the leaf of the line an underscore for the blank before the number that it ends in, which readers would take
+ * for a count.  The line of the next stack begins with what this one has up to here. */
+static int mend_leaf(struct fp_folded_writer *w, uint32_t stack) {
+    size_t n;
+    uint32_t text = leaf_of_line(w, stack);
+    if (text == FP_NO_ID) return FP_E_NOMEM;
+    const uint8_t *p = fp_string(&w->names.texts, text, &n);
+    w->line.n -= n;
+    text = text_in_place(w, &w->leaf_of, &w->cap_leaf_of, text, blank_before_number(p, n));
+    if (text == FP_NO_ID) return FP_E_NOMEM;
+    p = fp_string(&w->names.texts, text, &n);
+    return fp_buf_put(&w->line, p, n);
 }
 
 int fp_folded_put(struct fp_folded_writer *w, const struct fp_batch *in, struct fp_buf *out, struct fp_err *err) {
@@ -220,15 +223,15 @@ int fp_folded_put(struct fp_folded_writer *w, const struct fp_batch *in, struct 
             w->stats.zero++;
             continue;
         }
-        if (make_line(w, in->stack[i]) || fp_buf_reserve(out, w->line.n + COUNT_ROOM)) return fp_no_memory(err);
+        if (make_line(w, in->stack[i])) return fp_no_memory(err);
+        const size_t length = w->line.n;
+        if (FP_UNLIKELY(blank_before_number(w->line.p, length) < length)) {
+            if (mend_leaf(w, in->stack[i])) return fp_no_memory(err);
+            w->n_nodes--; /* what stands there is not the frame's text */
+        }
+        if (fp_buf_reserve(out, w->line.n + COUNT_ROOM)) return fp_no_memory(err);
         uint8_t *to = out->p + out->n;
         memcpy(to, w->line.p, w->line.n);
-        const size_t blank = blank_before_number(to, w->line.n);
-        if (FP_UNLIKELY(blank < w->line.n)) { /* of a frame: "[no stack]" ends in no number */
-            to[blank] = '_';
-            const uint32_t frame = fp_table_row(&w->model->stacks, in->stack[i])[FP_STACK_FRAME];
-            if (renamed_here(w, text_of_frame(w, frame), RENAMED_LEAF)) return fp_no_memory(err);
-        }
         to += w->line.n;
         *to++ = ' ';
         to = fp_put_decimal(to, count);

@@ -17,6 +17,7 @@
 #ifndef FP_FOLDED_WRITE_H
 #define FP_FOLDED_WRITE_H
 
+#include "core/apart.h"
 #include "core/batch.h"
 #include "core/buf.h"
 #include "core/model.h"
@@ -40,14 +41,11 @@ struct fp_folded_writer {
     struct fp_folded_write_stats stats;
 
     /* private from here on */
-    uint32_t row;            /* of the batch: the first one that was not written */
-    struct fp_strings texts; /* names as they are written; 1 "[unknown]", 2 "[no stack]" */
-    uint32_t *text_of;       /* by name, a string of the model: its text, 0 = not known yet */
-    uint32_t cap_text_of;
-    uint8_t *flags; /* by text: what was counted of it */
-    uint32_t cap_flags;
-    uint32_t *n_alike; /* by text: how many names were told apart from it */
-    uint32_t cap_alike;
+    uint32_t row;                /* of the batch: the first one that was not written */
+    struct fp_apart names;       /* by strings of the model */
+    uint32_t *root_of, *leaf_of; /* by text: what it is at the beginning and the end of a line, 0 = not known yet */
+    uint32_t cap_root_of, cap_leaf_of;
+    uint32_t no_stack;     /* the text "[no stack]", 0 = not yet there */
     struct fp_buf line;    /* the last stack */
     uint32_t root;         /* the text that every line begins with, 0 = none */
     struct fp_buf scratch; /* a name that is being changed */

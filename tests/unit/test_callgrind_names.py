@@ -238,3 +238,33 @@ def test_functions_of_one_name_and_file_are_one_function(compress: bool) -> None
     assert out.count(b"\nfn=") == 2  # a block each
     again = convert_bytes(out, "callgrind", "callgrind", Options(compress_names=compress)).data
     assert again == out
+
+
+ESCAPED = [b"f\n", b"f\\n", b"f\\n [2]", b"f\0", b"f\\0", b"f\rg", b"f\\rg", b"f"]
+
+
+@pytest.mark.parametrize("names", [ESCAPED, ESCAPED[::-1]], ids=["escaped first", "escaped last"])
+@pytest.mark.parametrize("what", ["function", "file", "object"])
+@pytest.mark.parametrize("target", ["callgrind", "cachegrind"])
+def test_names_that_are_escaped_are_not_taken_for_others(target: str, what: str, names: list[bytes]) -> None:
+    """Whichever comes first; and reading what was written gives the same again.  Cachegrind's are sorted by name."""
+    if (target, what) == ("cachegrind", "object"):
+        return  # it has none
+    p = profile_proto.Profile()
+    texts = ["", "samples", "count", *(name.decode() for name in names), "plain"]
+    p.string_table.extend(texts)
+    p.sample_type.add(type=1, unit=2)
+    for i in range(1, len(names) + 1):
+        own = {kind: 2 + i if kind == what else len(texts) - 1 for kind in ("function", "file", "object")}
+        p.mapping.add(
+            id=i, memory_start=i << 20, memory_limit=(i + 1) << 20, filename=own["object"], has_functions=True
+        )
+        p.function.add(id=i, name=own["function"], filename=own["file"])
+        p.location.add(id=i, mapping_id=i, address=i << 20).line.add(function_id=i, line=i)
+        p.sample.add(location_id=[i], value=[1 << i])
+    first = convert_bytes(p.SerializeToString(), "pprof", target).data
+    rows = read_parts(first, from_=target)[0][0].rows
+    assert len({getattr(row.function, what if what != "function" else "name") for row in rows}) == len(names)
+    assert sorted(row.values[0] for row in rows) == [1 << i for i in range(1, len(names) + 1)]
+    second = convert_bytes(first, target, target).data
+    assert second == first if target == "callgrind" else sorted(second.splitlines()) == sorted(first.splitlines())

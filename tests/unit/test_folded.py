@@ -12,6 +12,7 @@ from fastprof import formats
 from fastprof.core.errors import FormatError, UsageError
 from tests.contract.dump import CORPUS
 from tests.reference import folded as reference
+from tests.reference import profile_proto
 from tests.support.product import open_input
 
 GOOD = CORPUS / "folded" / "good"
@@ -268,3 +269,27 @@ def test_of_timelines_and_graphs(source: str, tmp_path: Path) -> None:
     assert keep.rows and sum(reference.read(text.encode()).totals().values()) in [
         *fastprof.info(tmp_path / "out.pb").facts["totals"].values()
     ]
+
+
+@pytest.mark.parametrize("backwards", [False, True])
+def test_what_is_written_at_the_ends_of_lines_is_no_other_name(backwards: bool, tmp_path: Path) -> None:
+    """`#` at the beginning, a blank and a number at the end, and a sample without stack."""
+    source, out, again = tmp_path / "x.pb", tmp_path / "x.folded", tmp_path / "again.folded"
+    names = ["m", "#f", "_#f", "f 2", "f_2", "[no stack]", "#f 2", "_#f 2"]
+    stacks = [[], *([i] for i in range(2, 9)), *([i, 1] for i in range(2, 9)), [3, 2], [3, 4, 3]]
+    p = profile_proto.Profile()
+    p.string_table.extend(["", "samples", "count", *names])
+    p.sample_type.add(type=1, unit=2)
+    for i in range(1, 9):
+        p.function.add(id=i, name=2 + i)
+        p.location.add(id=i).line.add(function_id=i)
+    values = {}
+    for i, stack in enumerate(stacks[::-1] if backwards else stacks):
+        p.sample.add(location_id=stack, value=[1 << i])
+        values[1 << i] = len(stack)
+    source.write_bytes(p.SerializeToString())
+    fastprof.convert(source, out)
+    lines = dict(line.rsplit(" ", 1) for line in out.read_text().splitlines())
+    assert {int(n): len(line.split(";")) for line, n in lines.items()} == {n: depth or 1 for n, depth in values.items()}
+    fastprof.convert(out, again)
+    assert again.read_bytes() == out.read_bytes()

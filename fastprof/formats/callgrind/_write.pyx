@@ -6,7 +6,7 @@ per row, without the GIL.
 
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free, realloc
-from libc.string cimport memchr, memcpy, memset
+from libc.string cimport memcpy, memset
 
 from fastprof.core.fp cimport *
 from fastprof.formats.callgrind.c cimport *
@@ -44,7 +44,7 @@ cdef class Body:
     @property
     def escaped(self):
         """Names that held a newline, CR or NUL."""
-        return self.body.escaped
+        return sum([self.body.line_names[kind].escaped for kind in range(FP_NAMED_KINDS)])
 
     def start_part(self, uint32_t n_values, bint instr, bint bb, bint lines, bint all_counts):
         """Begin a part: names are defined anew, sums start at 0."""
@@ -75,16 +75,6 @@ cdef class Body:
             raise MemoryError("no memory for output")
 
 
-cdef inline uint8_t *escape(uint8_t *p, uint8_t byte) noexcept nogil:
-    """The byte itself, or what stands for one that would end the line or the reader."""
-    if byte == c'\n' or byte == c'\r' or byte == 0:
-        p[0] = c'\\'
-        p[1] = c'n' if byte == c'\n' else c'r' if byte == c'\r' else c'0'
-        return p + 2
-    p[0] = byte
-    return p + 1
-
-
 cdef class CostLines:
     """Writes rows of self cost into a `struct fp_buf` as Cachegrind has them: every count of every
     line, names in full, no relative positions.  Borrows the model and the buffer."""
@@ -94,7 +84,7 @@ cdef class CostLines:
     cdef uint32_t function, file, n_values
     cdef int64_t *sums
     cdef readonly bint overflowed  # a sum passed 2^63 - 1
-    cdef readonly uint64_t escaped  # names that held a newline, CR or NUL
+    cdef fp_line_names files, functions
 
     def __cinit__(self, size_t model, size_t out, uint32_t n_values):
         self.model = <fp_model *>model
@@ -107,6 +97,13 @@ cdef class CostLines:
 
     def __dealloc__(self):
         free(self.sums)
+        fp_line_names_clear(&self.files)
+        fp_line_names_clear(&self.functions)
+
+    @property
+    def escaped(self):
+        """Names that held a newline, CR or NUL."""
+        return self.files.escaped + self.functions.escaped
 
     @property
     def totals(self):
@@ -125,24 +122,17 @@ cdef class CostLines:
         if status:
             raise MemoryError("no memory for output")
 
-    cdef int name(self, const char *key, uint32_t string) noexcept nogil:
-        cdef size_t n, i
-        cdef const uint8_t *text = fp_string(&self.model.strings, string, &n)
+    cdef int name(self, const char *key, fp_line_names *names, uint32_t string) noexcept nogil:
+        cdef size_t n
+        cdef const uint8_t *text = fp_line_name(names, &self.model.strings, string, &n)
         cdef uint8_t *p
-        if fp_buf_reserve(self.out, 2 * n + 8):
+        if text == NULL or fp_buf_reserve(self.out, n + 8):
             return FP_E_NOMEM
         p = self.out.p + self.out.n
         memcpy(p, key, 3)
-        p += 3
-        if memchr(text, c'\n', n) or memchr(text, c'\r', n) or memchr(text, 0, n):
-            self.escaped += 1
-            for i in range(n):
-                p = escape(p, text[i])
-        else:
-            memcpy(p, text, n)
-            p += n
-        p[0] = c'\n'
-        self.out.n = p + 1 - self.out.p
+        memcpy(p + 3, text, n)
+        p[n + 3] = c'\n'
+        self.out.n += n + 4
         return 0
 
     cdef void fetch_names(self, const fp_batch *b) noexcept nogil:
@@ -173,9 +163,9 @@ cdef class CostLines:
                 f = fp_table_row(&self.model.functions, self.function)
                 if f[FP_FUNCTION_FILE] != self.file:
                     self.file = f[FP_FUNCTION_FILE]
-                    if self.name(b"fl=", self.file):
+                    if self.name(b"fl=", &self.files, self.file):
                         return FP_E_NOMEM
-                if self.name(b"fn=", f[FP_FUNCTION_NAME]):
+                if self.name(b"fn=", &self.functions, f[FP_FUNCTION_NAME]):
                     return FP_E_NOMEM
             if fp_buf_reserve(self.out, fp_cost_room(b.n_values)):
                 return FP_E_NOMEM

@@ -61,13 +61,21 @@ cdef extern from "callgrind/numbers.h" nogil:
 
 
 cdef extern from "callgrind/write.h" nogil:
+    enum: FP_NAMED_KINDS
+
+    struct fp_line_names:
+        uint64_t escaped
+
+    const uint8_t *fp_line_name(fp_line_names *t, const fp_strings *strings, uint32_t name, size_t *n)
+    void fp_line_names_clear(fp_line_names *t)
+
     struct fp_body:
         fp_model *model
         fp_buf *out
         uint32_t compress_names, compress_positions
         uint32_t wide
         uint32_t n_values
-        uint64_t escaped
+        fp_line_names line_names[FP_NAMED_KINDS]
 
     size_t fp_cost_room(uint32_t n_values)
     void fp_body_start_part(fp_body *w, uint32_t n_values, uint32_t instr, uint32_t bb, uint32_t lines,

@@ -1,0 +1,45 @@
+/* core/apart.h - texts that a format has for names, another one for each name.
+ *
+ * A format has no letters for some names: newlines in lines of text, bytes that are no UTF-8 in JSON.  What stands for
+ * them may be what another name is, and readers would take two things for one.  So the text of the second one says so:
+ *
+ *   "a<newline>b"  becomes  a\nb           "a\nb"  becomes  a\nb [2]
+ *
+ * Which of them comes second does not matter to a reader of the text: all of its names stay as they are when they are
+ * written again.
+ *
+ * Memory: the texts, and 4 bytes for each name and text up to the last one.  0 everywhere before the first call.
+ */
+#ifndef FP_APART_H
+#define FP_APART_H
+
+#include "core/buf.h"
+#include "core/model.h"
+
+/* cffi-begin */
+
+struct fp_apart {
+    struct fp_strings texts;
+    uint32_t *text_of; /* by name: its text, 0 = none yet */
+    uint32_t cap_text_of;
+    uint32_t *n_wanted; /* by text: how many names would be it; 0 = none is */
+    uint32_t cap_wanted;
+};
+
+/* cffi-end */
+
+void fp_apart_clear(struct fp_apart *a);
+
+/* Enters a text that is not empty, of a name that has none yet.  Appends ` [2]` or more to it if another name has it.
+ * Returns its id in `texts`; FP_NO_ID when memory ran out. */
+uint32_t fp_apart_enter(struct fp_apart *a, struct fp_buf *text);
+
+/* The same of a name, any number: a text that it has already is kept. */
+uint32_t fp_apart_of(struct fp_apart *a, uint32_t name, struct fp_buf *text);
+
+/* The text of a name, 0 if it has none yet. */
+static inline uint32_t fp_apart_known(const struct fp_apart *a, uint32_t name) {
+    return name < a->cap_text_of ? a->text_of[name] : 0;
+}
+
+#endif
