@@ -431,7 +431,10 @@ def test_what_the_format_cannot_say_is_counted() -> None:
     text = b"--- symbol\n0x0000000000001000 f\n---\n--- profile\n"
     pprof, _ = rewrite(text + reference.write([(2, (0, 0x1000))]), "gperftools", "pprof")
     _, report = rewrite(pprof, "pprof", "gperftools")
-    assert report.not_representable == {"frames without address": 1}
+    assert report.not_representable == {
+        "frames without address": 1,
+        "function names (gperftools profiles hold only addresses)": 1,
+    }
 
 
 @pytest.mark.parametrize(
@@ -475,3 +478,10 @@ def test_the_longest_period(tmp_path: Path) -> None:
         fastprof.convert(CORPUS / "pprof/good/everything.pb", path, to="gperftools", period_us=longest + 1)
     fastprof.convert(CORPUS / "pprof/good/everything.pb", path, to="gperftools", period_us=longest)
     assert int.from_bytes(path.read_bytes()[24:32], sys.byteorder) == longest
+
+
+def test_names_that_are_not_written_are_counted(tmp_path: Path) -> None:
+    report = fastprof.convert(CORPUS / "gperftools/good/java.prof", tmp_path / "x.prof")
+    assert report.not_representable == {"function names (gperftools profiles hold only addresses)": 2}
+    report = fastprof.convert(CORPUS / "gperftools/good/plain.prof", tmp_path / "x.prof")
+    assert not report.not_representable

@@ -66,6 +66,7 @@ class GperftoolsWriter(Writer):
             self.text(_maps_line(m.start, m.limit, m.offset, m.path))
         w, not_representable = self._w, self.report.not_representable
         for code, text, n in (
+            ("function-names", "function names (gperftools profiles hold only addresses)", w.rows and self._n_named()),
             ("frames-without-address", "frames without address", w.no_address),
             ("samples-without-addresses", "samples without addresses", w.no_stack),
             ("negative-samples", "samples of negative value", w.negative),
@@ -83,6 +84,12 @@ class GperftoolsWriter(Writer):
         ):
             if value and self.written:
                 self.report.warn(f"{percent(value / (w.written + w.left_out))} of the cost {what}")
+
+    def _n_named(self) -> int:
+        """Functions that have a name; what has none is called by its place."""
+        model = self.model
+        names = (model.string(model.row("functions", i)[2]) for i in range(1, model.count("functions")))
+        return sum(bool(name) for name in names)
 
 
 def _maps_line(start: int, limit: int, offset: int, path: bytes) -> bytes:
