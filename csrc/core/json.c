@@ -9,7 +9,11 @@ int fp_json_text(struct fp_buf *to, const uint8_t *p, size_t n, uint64_t *replac
     uint8_t *out = to->p + to->n;
     for (size_t i = 0; i < n;) {
         const uint8_t c = p[i];
-        if (c == '"' || c == '\\') {
+        if (c == '\\' && i + 1 == n) {
+            memcpy(out, "\\u005c", 6);
+            out += 6;
+            i++;
+        } else if (c == '"' || c == '\\') {
             *out++ = '\\';
             *out++ = c;
             i++;

@@ -15,7 +15,7 @@ import pytest
 
 import fastprof
 from fastprof.core._c import lib
-from tests.differential.peers import viewer
+from tests.differential.peers import RefusedError, viewer
 from tests.support.paths import CORPUS
 from tests.support.xraylog import FdrLog
 
@@ -160,6 +160,16 @@ def test_what_we_read_is_what_speedscope_reads(name: str, tmp_path: Path) -> Non
     rows = fastprof.top(path, n=0, cycles=False).rows
     expected = {row.name: (row.self, row.inclusive) for row in rows if row.self or row.inclusive}
     assert expected and {name: pytest.approx(times) for name, times in found.items()} == expected
+
+
+def test_a_name_that_ends_in_a_backslash(tmp_path: Path) -> None:
+    """Perfetto refuses the whole source, but not what is written of it."""
+    source, written = CORPUS / "trace-event/good/27_name_unicode.json", tmp_path / "out.trace.json"
+    with pytest.raises(RefusedError):
+        perfettos(source)
+    fastprof.convert(source, written)
+    assert len(perfettos(written)) == 1
+    assert catapults(written).keys() == speedscopes(written).keys() == ours(source).keys()
 
 
 READ = ("02_be_noname_end", "03_x_exit_order", "12_threads_apart", "13_no_bracket", "39_recursion", "45_exp_number")
