@@ -51,6 +51,20 @@ def test_events_of_a_graph_come_back_and_stay_an_estimate(tmp_path: Path) -> Non
     assert fastprof.info(again).facts["totals"] == fastprof.info(out).facts["totals"]
 
 
+def test_the_profile_that_is_shown_first_is_the_default_value_type(tmp_path: Path) -> None:
+    out, again = tmp_path / "x.speedscope.json", tmp_path / "again.speedscope.json"
+    fastprof.convert(CORPUS / "callgrind/good/xdebug.callgrind", out)  # of a graph it is the first event
+    fastprof.convert(out, again)
+    assert fastprof.top(out).value == fastprof.top(CORPUS / "callgrind/good/xdebug.callgrind").value
+    assert [json.loads(path.read_text())["activeProfileIndex"] for path in (out, again)] == [0, 0]
+    names = [p["name"] for p in json.loads(again.read_text())["profiles"]]
+    for said, shown in ((1, 1), (9, 0), (-1, 0)):
+        text = again.read_text().replace('"activeProfileIndex":0', f'"activeProfileIndex":{said}')
+        out.write_text(text)
+        value = fastprof.top(out).value
+        assert value and names[shown].startswith(value.name)
+
+
 def test_what_others_call_a_profile_is_no_value_type(tmp_path: Path) -> None:
     out = tmp_path / "x.speedscope.json"
     fastprof.convert(stacks([("main.c (worker)", ""), ("Ir", "")]), out)
