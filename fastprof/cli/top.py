@@ -6,7 +6,6 @@ import argparse
 import csv
 import sys
 from collections import Counter
-from collections.abc import Sequence
 
 from fastprof.cli.arguments import add_input_arguments, add_options, add_report_arguments, given_options, heading_of
 from fastprof.cli.as_json import json_text
@@ -100,9 +99,9 @@ def _print_text(found: Top, tree: bool) -> None:
 
 def _print_rows(found: Top) -> None:
     rows, names = found.rows, _names(found)
-    own, total = _scale(found, [row.self for row in rows]), _scale(found, [row.inclusive for row in rows])
+    cost = _scale(found)
     columns = [
-        (own.title("self"), [own(row.self) for row in rows]),
+        (cost.title("self"), [cost(row.self) for row in rows]),
         ("self %", [percent(row.self_share) for row in rows]),
         ("sum %", ["" if _is_cycle(row) else percent(row.cumulated_share) for row in rows]),
     ]
@@ -110,7 +109,7 @@ def _print_rows(found: Top) -> None:
         second = Scale.of(max(abs(row.second or 0) for row in rows), _unit(found.second))
         columns.insert(0, (second.title(found.second.name), [second(row.second or 0) for row in rows]))
     if rows[0].inclusive is not None:
-        columns.append((total.title("inclusive"), [total(row.inclusive or 0) for row in rows]))
+        columns.append((cost.title("inclusive"), [cost(row.inclusive or 0) for row in rows]))
         columns.append(("incl. %", [percent(row.inclusive_share or 0) for row in rows]))
     if rows[0].calls is not None:
         columns.append(("calls", [f"{row.calls:,}" for row in rows]))
@@ -151,15 +150,14 @@ def _short(objects: list[str]) -> list[str]:
 
 def _print_tree(found: Top) -> None:
     """As callgrind_annotate does: above each function (*) who calls it (<), below what it calls (>)."""
-    total = _scale(found, [row.inclusive for row in found.rows])
-    own = _scale(found, [row.self for row in found.rows])
+    cost = _scale(found)
     rows: list[tuple[str, ...]] = []
     objects: list[str] = []
     shares: list[float | None] = [None]
 
     def add(sign: str, one: Row | Call, self: str, inclusive: int, share: float | None = None) -> None:
         calls = "" if one.calls is None else f"{one.calls:,}"
-        rows.append((self, total(inclusive), percent(inclusive, found.total), calls, f"{sign} {_shown(one)}"))
+        rows.append((self, cost(inclusive), percent(inclusive, found.total), calls, f"{sign} {_shown(one)}"))
         objects.append(one.object)
         shares.append(share)
 
@@ -169,10 +167,10 @@ def _print_tree(found: Top) -> None:
         shares.append(None)
         for call in row.callers:
             add("  <", call, "", call.cost)
-        add("*", row, own(row.self), row.inclusive or 0, row.inclusive_share)
+        add("*", row, cost(row.self), row.inclusive or 0, row.inclusive_share)
         for call in row.callees:
             add("  >", call, "", call.cost)
-    head = (own.title("self"), total.title("inclusive"), "incl. %", "calls", "object", "function")
+    head = (cost.title("self"), cost.title("inclusive"), "incl. %", "calls", "object", "function")
     table = [(*row[:4], name, row[4]) for row, name in zip(rows, _short(objects), strict=True)]
     screen = Screen.of(sys.stdout)
     print_table([head, *table], right=range(4), narrow=(4, 5), optional=(4,), shares=shares, screen=screen)
@@ -183,8 +181,10 @@ def _is_cycle(one: Row | Call) -> bool:
     return one.name == f"<cycle {one.cycle}>"
 
 
-def _scale(found: Top, figures: Sequence[int | None]) -> Scale:
-    return Scale.of(max(abs(figure or 0) for figure in figures), _unit(found.value))
+def _scale(found: Top) -> Scale:
+    """Of self and inclusive costs, which are compared with each other."""
+    figures = (figure or 0 for row in found.rows for figure in (row.self, row.inclusive))
+    return Scale.of(max(map(abs, figures)), _unit(found.value))
 
 
 def _unit(value: ValueType) -> str:

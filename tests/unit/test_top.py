@@ -279,6 +279,15 @@ def test_a_tree(graph: Path, capsys: pytest.CaptureFixture[str]) -> None:
     )
 
 
+def test_self_and_inclusive_costs_are_in_one_unit(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "x.callgrind"
+    path.write_text("events: ns\nfn=main\n1 2000\ncfn=f\ncalls=1 1\n1 12000000\nfn=f\n1 12000000\n")
+    for n in ("1", "2"):  # by inclusive cost the first is main, which spent little itself
+        shown = printed(capsys, str(path), "--sort", "total", "-n", n)
+        assert "self ms" in shown and "inclusive ms" in shown and "  0.002     0.0    0.0        12.002" in shown
+        assert "self ms  inclusive ms" in printed(capsys, str(path), "--sort", "total", "-n", n, "--tree", "calling")
+
+
 def test_json_and_csv_have_exact_figures(graph: Path, capsys: pytest.CaptureFixture[str]) -> None:
     said = json.loads(printed(capsys, str(graph), "--json", "--tree", "caller", "-n", "1"))
     assert said["value"]["name"] == "Ir" and said["total"] == 950 and said["n_rows"] == 4
