@@ -87,7 +87,9 @@ def _print_csv(found: Top) -> None:
 def _print_text(found: Top, tree: bool) -> None:
     total, name = Scale.of(found.total, _unit(found.value)), found.value.name
     words = [total(found.total), total.unit, "" if name in UNITS else name, "in"]
-    words.append(counted(found.n_rows, "label sets" if found.by == "label" else f"{found.by}s"))
+    words.append(counted(found.n_rows - found.n_cycles, "label sets" if found.by == "label" else f"{found.by}s"))
+    if found.n_cycles:
+        words.append(f"and {counted(found.n_cycles, 'cycles')}")
     inputs = found.inputs[0] if len(found.inputs) == 1 else f"{len(found.inputs)} inputs"
     print(printable(f"{inputs}: {' '.join(filter(None, words))}"))
     if found.rows:

@@ -113,7 +113,8 @@ class Row(NamedTuple):
 
 
 class Top(NamedTuple):
-    """What was found.  `n_rows` is how many rows there are; those that are not in `rows` have the share `rest`."""
+    """What was found.  `n_rows` is how many rows there are, `n_cycles` how many of them are cycles of functions; those
+    that are not in `rows` have the share `rest`."""
 
     by: str
     value: ValueType
@@ -121,6 +122,7 @@ class Top(NamedTuple):
     total: int
     rows: list[Row]
     n_rows: int
+    n_cycles: int
     rest: float
     report: Report
     inputs: list[str]
@@ -256,10 +258,10 @@ class Finder:
         limit = _ALL if by_share and N not in asked else asked[N] or _ALL
         items = [self._item(i) for i in costs.largest(self._key, _ALL if self._patterns or by_share else limit)]
         items += [*self._cycle_items(), *named]
-        count = costs.count + len(named) + len(self._cycles)
+        count, cycles = costs.count + len(named) + len(self._cycles), len(self._cycles)
         if self._patterns:
             items = [item for item in items if self._matches(item.place.name or item.place.file or item.place.object)]
-            count = len(items)
+            count, cycles = len(items), sum(item.is_cycle for item in items)
         items.sort(key=lambda item: (-abs(item.key), item.place))
         if by_share:
             by_total = self._key in ("self", "inclusive")
@@ -272,7 +274,7 @@ class Finder:
                 cumulated += item.figures[0]
             rows.append(self._row(item, total, cumulated))
         rest = _share(total - cumulated, total)
-        return Top(asked[BY], self._value, self._second, total, rows, count, rest, report, paths)
+        return Top(asked[BY], self._value, self._second, total, rows, count, cycles, rest, report, paths)
 
     def _above_threshold(self, items: list[_Item], base: int) -> list[_Item]:
         threshold: float | None = self._asked[THRESHOLD]

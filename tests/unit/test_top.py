@@ -367,6 +367,10 @@ def test_a_cycle(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
         "b": (50, 70, 4, 1),
         "c": (20, 20, 9, None),
     }
+    # a cycle is no function
+    assert printed(capsys, str(path)).startswith(f"{path}: 100 Ir in 4 functions and 1 cycle\n")
+    assert printed(capsys, str(path), "--focus", "^a$|^<").startswith(f"{path}: 100 Ir in 1 function and 1 cycle\n")
+    assert printed(capsys, str(path), "--no-cycles").startswith(f"{path}: 100 Ir in 4 functions\n")
 
     def calls(name: str, side: str) -> list[tuple[str, int | None, int, int | None]]:
         return [(c.name, c.cycle, c.cost, c.calls) for c in getattr(found[name], side)]
