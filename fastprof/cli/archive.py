@@ -119,7 +119,7 @@ def add_arguments(parser: Parser) -> None:
     add_output_arguments(get)
     add_report_arguments(get)
     add_options(get, _extract_options())
-    rm = action("rm", "remove profiles from an archive; `compact` frees their space", _RM)
+    rm = action("rm", "remove profiles of an archive; `compact` frees their space", _RM)
     names(rm, "the profile", "+")
     pack = action("compact", "free the space of profiles that were removed or replaced", _COMPACT)
     verify = action("verify", "check all checksums of an archive, and read its profiles", _VERIFY)

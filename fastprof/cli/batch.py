@@ -58,8 +58,8 @@ _CONVERT_EXAMPLES = (
     """\
 examples:
   fastprof batch convert dumps/ -t callgrind -o out
-  fastprof batch convert dumps/ --include '*.prof' -t pprof \\
-      -s ./server -o out -j 4
+  fastprof batch convert dumps/ --include '*.prof' \\
+      -s ./server -t pprof -o out -j 4
   fastprof batch convert --plan dumps.plan -t pprof -o out \\
       --shard $SLURM_ARRAY_TASK_ID/$SLURM_ARRAY_TASK_COUNT
 """
@@ -74,7 +74,7 @@ examples:
 _ARCHIVE_EXAMPLES = """\
 examples:
   fastprof batch archive dumps/ -o nightly.fpa
-  fastprof batch archive dumps/ -s ./server -o nightly.fpa -j 4
+  fastprof batch archive dumps/ -s ./server -o nightly.fpa
   fastprof batch status nightly.fpa
 
 exit codes:
@@ -122,7 +122,7 @@ def add_arguments(parser: Parser) -> None:
     merge = action(
         "merge",
         "merge all files into one",
-        "Merge all files of INPUT into OUTPUT, as `fastprof merge` does;\nwith --jobs or --engine by many workers.",
+        "Merge all files of INPUT into OUTPUT, as `fastprof merge`\ndoes; with --jobs or --engine by many workers.",
         _MERGE_EXAMPLES,
     )
     _add_inputs(merge)
@@ -133,8 +133,8 @@ def add_arguments(parser: Parser) -> None:
     archive = action(
         "archive",
         "add each file to an archive",
-        "Add each file of INPUT to the archive STORE, as `fastprof archive add`\n"
-        "does, under its path within the folder INPUT.",
+        "Add each file of INPUT to the archive STORE, as\n"
+        "`fastprof archive add` does, under its path within the\nfolder INPUT.",
         _ARCHIVE_EXAMPLES,
     )
     _add_inputs(archive)

@@ -101,7 +101,7 @@ class _Formatter(argparse.RawDescriptionHelpFormatter):
         self._brief = brief
 
     def _format_usage(self, usage: object, actions: Iterable[argparse.Action], groups: object, prefix: object) -> str:
-        """One line: usage: fastprof convert [OPTION ...] INPUT ... [-o OUTPUT]"""
+        """usage: fastprof convert [OPTION ...] INPUT ... [-o OUTPUT]"""
         words, output = [self._prog], []
         for action in actions:
             if action.dest == "output":
@@ -112,8 +112,14 @@ class _Formatter(argparse.RawDescriptionHelpFormatter):
                 words.append(f"[{word}]" if action.nargs in ("*", "?") else word)
             elif "[OPTION ...]" not in words:
                 words.append("[OPTION ...]")
-        line = " ".join([*words, *output])
-        return line if prefix == "" else f"usage: {line}\n\n"  # without: the beginning of a name, as `fastprof archive`
+        if prefix == "":  # the beginning of a name, as `fastprof archive`
+            return " ".join([*words, *output])
+        lines = ["usage:"]
+        for word in [*words, *output]:
+            if len(lines[-1]) + 1 + len(word) > self._width:
+                lines.append(" " * len("usage:"))
+            lines[-1] += f" {word}"
+        return "\n".join(lines) + "\n\n"
 
     def _format_action_invocation(self, action: argparse.Action) -> str:
         """`-f, --from FORMAT`, and not FORMAT twice."""

@@ -16,11 +16,23 @@ def test_help_has_examples(verb: str) -> None:
     assert f"fastprof {verb}" in text.partition("examples:")[2]
 
 
+ACTIONS = [
+    *(f"archive {action}" for action in ("add", "list", "extract", "rm", "compact", "verify")),
+    *(f"batch {action}" for action in ("convert", "merge", "archive", "plan", "status")),
+]
+
+
+def test_actions_are_all() -> None:
+    for verb in ("archive", "batch"):
+        listed = run(verb, "--help").stdout.decode().partition("  ACTION\n")[2].partition("\n\n")[0]
+        assert re.findall(r"^    (\w+)", listed, re.MULTILINE) == [a.split()[1] for a in ACTIONS if a.startswith(verb)]
+
+
 @pytest.mark.parametrize("columns, widest", [("60", 60), ("200", 80), ("0", 80), ("x", 80)])
 def test_help_fits_the_terminal(columns: str, widest: int) -> None:
     lines = [
         line
-        for verb in ([], *([verb] for verb in VERBS))
+        for verb in ([], *([verb] for verb in VERBS), *(action.split() for action in ACTIONS))
         for line in run(*verb, "--help", COLUMNS=columns).stdout.decode().splitlines()
     ]
     assert widest - 10 < max(map(len, lines)) <= widest
