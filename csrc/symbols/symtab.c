@@ -31,6 +31,17 @@ static struct entry read_entry(const uint8_t *p, uint32_t flags) {
     return e;
 }
 
+/* `free@V1`, which programs that were linked long ago call, and not `free@@V2` or `free`.  Looks at 256 bytes of a
+ * name, because all symbols may have one name. */
+static int is_old_version(const uint8_t *strings, size_t n_strings, uint32_t name) {
+    if (name >= n_strings) return 0;
+    const uint8_t *p = strings + name;
+    const size_t n = n_strings - name < 256 ? n_strings - name : 256;
+    for (size_t i = 0; i < n && p[i]; i++)
+        if (p[i] == '@') return i + 1 == n || p[i + 1] != '@';
+    return 0;
+}
+
 struct fp_symtab *fp_symtab_new(const uint8_t *table, size_t n, const uint8_t *strings, size_t n_strings,
                                 uint32_t flags) {
     const size_t step = flags & FP_SYMTAB_WIDE ? ENTRY_64 : ENTRY_32;
@@ -54,6 +65,7 @@ struct fp_symtab *fp_symtab_new(const uint8_t *table, size_t n, const uint8_t *s
         const struct entry e = read_entry(table + pairs[i].value * step, flags);
         const int again = s->n && s->starts[s->n - 1] == e.address;
         if (again && e.size < s->sizes[s->n - 1]) continue;
+        if (again && e.size == s->sizes[s->n - 1] && is_old_version(strings, n_strings, e.name)) continue;
         s->n += !again;
         s->starts[s->n - 1] = e.address;
         s->sizes[s->n - 1] = e.size;

@@ -4,7 +4,8 @@
  *   32 bits   name u32   address u32   size u32   info u8   other u8   section u16
  *
  * Kept are symbols that may name code: of no type (assembly), data, functions and indirect functions that are defined
- * in the file.  Of symbols at one address the longest is kept, of equally long ones the last.
+ * in the file.  Of symbols at one address the longest is kept, of equally long ones the last that is no old version
+ * (`cfree@GLIBC_2.2.5`), if there is another.
  * Source: System V ABI, chapter 4, "Symbol Table".
  */
 #ifndef FP_SYMTAB_H

@@ -161,6 +161,26 @@ def test_debuglink_with_wrong_checksum_is_not_used(built: dict[str, Path], tmp_p
     assert all(symbol.line == 0 for symbol in chain)
 
 
+def test_old_versions_of_a_symbol_give_no_name_if_there_is_another(tmp_path: Path) -> None:
+    """As of glibc's free, which is also called cfree@GLIBC_2.2.5; that stands last in its table."""
+    source, versions, library = (tmp_path / name for name in ("v.c", "v.map", "v.so"))
+    source.write_text(
+        "int f(int x) { return x + 1; }\n"
+        'int a(int) __attribute__((alias("f"))), z(int) __attribute__((alias("f")));\n'
+        "int g(int x) { return x * 3; }\n"
+        '__asm__(".symver a, af@V1; .symver z, zf@V1; .symver g, g@@@V2");\n'
+    )
+    versions.write_text("V1 { local: a; z; }; V2 { global: f; } V1;")
+    command = [need("gcc"), "-shared", "-fPIC", f"-Wl,--version-script={versions}", source, "-o", library]
+    subprocess.run(command, check=True)
+    listed = subprocess.check_output([need("nm"), library], text=True)
+    at = {name: int(address, 16) for address, name in re.findall(r"^(\w+) . (\S+)$", listed, re.MULTILINE)}
+    assert at["zf@V1"] == at["af@V1"] == at["f"]
+    elf = ElfObject(library, debug_dirs=())
+    assert elf.lookup(at["f"])[0].name in ("f", "a", "z")
+    assert elf.lookup(at["g@@V2"])[0].name == "g@@V2"
+
+
 def test_addresses_outside_of_functions_have_no_name(built: dict[str, Path]) -> None:
     elf = ElfObject(built["clang-pie"])
     assert elf.lookup_many([0, 1, 1 << 40, (1 << 64) - 1]) == [(), (), (), ()]
