@@ -137,7 +137,7 @@ class _Page:
             share = min(0.8, room)
             n_contexts, figures = int(n_contexts * share), figures[: int(len(figures) * share) + 1]
         self._report.rows["contexts"] = len(content.columns["context up"])
-        self._report.rows["functions"] = content.head["rows"]
+        self._report.rows["functions"] = sum(not row.is_cycle for row in figures)
         return page
 
     def _kept(self) -> list[int]:

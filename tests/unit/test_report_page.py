@@ -88,6 +88,14 @@ def test_figures_are_those_of_top(file: str, tmp_path: Path) -> None:
         assert found.head["totals"][k] == expected.total == pytest.approx(sum(found.stacks(k).values()))
 
 
+def test_a_cycle_is_no_function(tmp_path: Path) -> None:
+    graph = tmp_path / "cycle.callgrind"
+    graph.write_text("events: Ir\nfn=a\n1 5\ncfn=b\ncalls=2 2\n1 9\nfn=b\n2 7\ncfn=a\ncalls=1 1\n2 4\n")
+    assert report(graph, tmp_path / "page.html").rows["functions"] == 2
+    found = Page(tmp_path / "page.html")
+    assert (found.head["rows"], found.head["functions"]) == (3, [2])
+
+
 def test_what_is_pruned_stays_in_the_total(tmp_path: Path) -> None:
     found = page(tmp_path, "a;b 900\na;c 60\na;c;d 25\na;c;e 15\nf 1\n", prune=0.03)
     assert found.stacks() == {
@@ -113,7 +121,7 @@ def test_a_page_stays_small(tmp_path: Path) -> None:
 
 def test_the_largest_of_each_column_are_in_a_small_table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Callers cost more inclusively than any leaf, which would leave room for them alone."""
-    monkeypatch.setattr("fastprof.verbs.report._LARGEST", 75_000)
+    monkeypatch.setattr("fastprof.verbs.report._LARGEST", 76_000)
     costs = {f"leaf{i}": 1000 + 7919 * i % 997 for i in range(1500)}
     lines = [f"main;caller{i % 700};{name} {cost}\n" for i, (name, cost) in enumerate(costs.items())]
     names = [name for name, _, _ in page(tmp_path, "".join(lines)).rows()]

@@ -64,6 +64,10 @@ class Figures(NamedTuple):
     rows: dict[int, Row]
     arcs: list[_Arc]
 
+    @property
+    def is_cycle(self) -> bool:
+        return any(self.place == (f"<cycle {row.cycle}>", "", "") for row in self.rows.values())
+
 
 def figures_of(model: Model, shown: Shown, kept: list[int], n: int, places: Places) -> list[Figures]:
     """The functions with the largest figures of the value columns `kept`, at least `n` of each; see _ranked."""

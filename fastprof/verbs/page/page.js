@@ -205,9 +205,11 @@ const begin = async () => {
   };
   const sayCount = () => {
     const all = Math.max(0, ...shownColumns().map(k => head.functions[k]));
-    const shown = table.order.length;
-    const rest = all > nRows ? ` of ${exact(all)}; the smallest are not in this page` : "";
-    byId("count").textContent = `${exact(shown)} function${shown === 1 ? "" : "s"}${rest}` +
+    const isCycle = i => cycles[i] && nameOf(i).startsWith("<cycle ");
+    const nCycles = table.order.filter(isCycle).length, shown = table.order.length - nCycles;
+    const rest = all > nRows - [...cycles.keys()].filter(isCycle).length ? ` of ${exact(all)}; the smallest are not in this page` : "";
+    byId("count").textContent = `${exact(shown)} function${shown === 1 ? "" : "s"}` +
+      (nCycles ? ` and ${exact(nCycles)} cycle${nCycles === 1 ? "" : "s"}` : "") + rest +
       (state.thread < 0 ? "" : ofThread() ? ", in contexts of this thread" : ", of all threads");
   };
 
