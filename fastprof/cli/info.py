@@ -42,7 +42,7 @@ def run(args: argparse.Namespace) -> int:
             rows.append((name, ""))
             rows += [(f"  {key}", item) for key, item in value.items()]
         else:
-            rows.append((name, value))
+            rows.append((name, ", ".join(map(str, value)) if isinstance(value, list) else value))
     for title, counts in (("repairs", report.repairs), ("losses", report.losses)):
         rows.append((title, "" if counts else "none"))
         rows += [(f"  {name}", n) for name, n in sorted(counts.items())]

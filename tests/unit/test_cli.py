@@ -174,6 +174,11 @@ def test_debug_shows_the_traceback() -> None:
 # ---- other verbs --------------------------------------------------------------
 
 
+def test_info_lists_in_words() -> None:
+    said = run("info", str(REPO / "tests/corpus/pprof/good/go-block.pb.gz")).stdout.decode()
+    assert "\nsample types      contentions/count, delay/nanoseconds\n" in said
+
+
 def test_info() -> None:
     text = run("info", POOL).stdout.decode()
     for line in ("mode +fdr", "version +5", "threads +4", "records +4,655", "  enter +2,329", "losses +none"):
