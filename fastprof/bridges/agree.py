@@ -55,8 +55,8 @@ class Agreement:
         first, expected = self._first
         if not self._may_differ and not _same(expected, types):
             raise UsageError(
-                f"{name}: counts {_listed(types)}, but {first} {_listed(expected)}: not added up without --union "
-                "(what an input does not count is 0) or --intersect (what all of them count)"
+                f"{name}: counts {_listed(types)}, but {first} {_listed(expected)}; there is --union "
+                "(what an input does not count is 0), --intersect (what all of them count) and --value"
             )
         period = part.extra.get("period_type")
         if period is None:
@@ -67,7 +67,7 @@ class Agreement:
         if period != expected_period:
             differ = f"{name}: has a period of {'/'.join(period)}, but {first} one of {'/'.join(expected_period)}"
             if not self._may_differ:
-                raise UsageError(f"{differ}: not added up without --union or --intersect, which leave the period out")
+                raise UsageError(f"{differ}; with --union or --intersect the period is left out")
             self._report.warn(f"{differ}: no period is written")
 
 

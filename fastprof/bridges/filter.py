@@ -143,10 +143,11 @@ def nothing_left(model: Model, options: Options) -> str:
     if THREADS in given:
         tids = {model.row("threads", i)[2] for i in range(1, model.count("threads"))}
         tids |= {part.thread for part in model.parts if part.thread is not None}
-        hints.append(f"the threads are {_some(sorted(tids))}")
+        hints.append(f"the threads are {_some(sorted(tids))}" if tids else "no threads are known")
     if LABEL in given:
         keys = {model.string(model.row("labels", i)[1]) for i in range(1, model.count("labels"))}
-        hints.append(f"the labels are {_some(sorted(key.decode('utf-8', 'surrogateescape') for key in keys))}")
+        texts = sorted(key.decode("utf-8", "surrogateescape") for key in keys)
+        hints.append(f"the labels are {_some(texts)}" if texts else "there are no labels")
     said = " ".join(f"{option.flag}={value}" for option in given for value in _shown(option, options[option]))
     return f"no row is left by {said}" + "".join(f"; {hint}" for hint in hints)
 
@@ -159,4 +160,4 @@ def _shown(option: Option[Any], value: Any) -> list[str]:
 
 def _some(values: list[Any]) -> str:
     more = ["..."] if len(values) > 20 else []
-    return ", ".join([*map(str, values[:20]), *more]) or "none"
+    return ", ".join([*map(str, values[:20]), *more])

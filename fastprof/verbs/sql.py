@@ -101,7 +101,8 @@ class Answer:
             return KeyboardInterrupt()
         several = len(self._profiles) > 1
         there = [(f"p{n}." if several else "") + name for n, p in enumerate(self._profiles, 1) for name in p.tables]
-        what = " ".join(str(error).partition(", due to the following Python exception")[0].split())
+        what = str(error).partition(", due to the following Python exception")[0]
+        what = " ".join(what.partition("\n\nLINE ")[0].split())  # what follows is the line, and a mark below it
         return UsageError(f"{what} (tables: {', '.join(there)})" if "does not exist" in what else what)
 
     def rows(self) -> Iterator[tuple[Any, ...]]:

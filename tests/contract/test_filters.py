@@ -173,6 +173,12 @@ def test_of_several_inputs_one_may_have_nothing(tmp_path: Path) -> None:
     assert not (tmp_path / "none.callgrind").exists()
 
 
+def test_what_there_is_nothing_of_is_said() -> None:
+    for given, said in (({"threads": [7]}, "no threads are known"), ({"label": ["a=b"]}, "there are no labels")):
+        with pytest.raises(UsageError, match=rf"no row is left by \S+; {said}$"):
+            fastprof.info(CORPUS / "folded/good/plain.folded", **given)
+
+
 def test_open_and_info_filter_too() -> None:
     file = "xray/good/fdr5-busy.xray"
     rows = whole(file).rows

@@ -47,7 +47,8 @@ def test_sums(files: Path) -> None:
 @pytest.mark.parametrize("to", ["cachegrind", "callgrind", "pprof", "folded", "archive"])
 def test_inputs_that_count_different_things_are_refused(verb: Any, to: str, files: Path) -> None:
     with pytest.raises(
-        UsageError, match=r"one.cachegrind: counts Ir, but both.cachegrind Ir, Dr: not .* union=True .* intersect="
+        UsageError,
+        match=r"one.cachegrind: counts Ir, but both.cachegrind Ir, Dr; .* union=True .* intersect=True .* value=",
     ):
         verb(["both.cachegrind", "one.cachegrind"], "out", to=to)
     assert not (files / "out").exists()

@@ -99,7 +99,7 @@ def test_errors_are_one_line() -> None:
     done = run(POOL, "select nonsense\nfrom spans")
     assert done.returncode == 2
     assert done.stderr.startswith(b'fastprof: Binder Error: Referenced column "nonsense" not found')
-    assert done.stderr.count(b"\n") == 1
+    assert done.stderr.count(b"\n") == 1 and b"^" not in done.stderr  # DuckDB's mark below the query
     done = run(POOL, "from graph")
     assert b"(tables: spans, events)" in done.stderr and done.stderr.count(b"\n") == 1
 
