@@ -84,6 +84,15 @@ def test_no_trailer_is_a_repair() -> None:
     assert got.report.repairs == {"files without trailer": 1}
 
 
+@pytest.mark.parametrize("lenient", [False, True])
+def test_a_list_of_mapped_objects_that_is_cut_is_said(lenient: bool) -> None:
+    for end, n in ((None, 0), (-1, 1), (-70, 1)):
+        report = dump(SMALL[:end], "gperftools", options=Options(lenient=lenient)).report
+        counter = report.losses if lenient else report.repairs
+        assert counter.get("lists of mapped objects that end within a line", 0) == n
+        assert any("may have been cut off" in warning for warning in report.warnings) == bool(n)
+
+
 def test_no_records() -> None:
     assert dump(reference.write([]), "gperftools").rows == []
 

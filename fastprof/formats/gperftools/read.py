@@ -60,6 +60,7 @@ class GperftoolsReader(Reader):
         g.keep_signal_frames = options[KEEP_SIGNAL_FRAMES]
         self._maps = MapsText()
         self._binary = b""
+        self._cut_text = False  # does the text behind the samples end within a line?
         self._part: Part | None = None
         self._part_index = 0
         self._symbolized = source.head.startswith(SYMBOLIZED)
@@ -113,6 +114,8 @@ class GperftoolsReader(Reader):
         while (status := int(lib.fp_gperf_feed(g, in_, err))) == lib.FP_ASK and g.line_n:
             line = ffi.buffer(in_.p + in_.pos, g.line_n)[:]
             in_.pos += g.line_n
+            text = line.rstrip(b"\0")  # zeros may stand behind it
+            self._cut_text = text != b"" and not text.endswith(b"\n")
             if g.java and (m := re.match(_SYMBOL_LINE, line.rstrip())):
                 self._name(int(m[1], 16), [_java_frame(m[2])])
             else:
@@ -185,6 +188,10 @@ class GperftoolsReader(Reader):
                 "by the profiler at 254 frames: their callers are missing"
             )
         report.repairs.add("unreadable-mapped-objects", "lines that name no mapped object", self._maps.unknown)
+        if self._cut_text:
+            counter = report.losses if self.options[LENIENT] else report.repairs
+            counter.add("cut-text", "lists of mapped objects that end within a line")
+            report.warn(f"{self.source.name}: the text ends within a line, so the input may have been cut off")
         facts = report.facts
         facts["word size"] = int(g.word)
         facts["byte order"] = "big-endian" if g.swap else "little-endian"
