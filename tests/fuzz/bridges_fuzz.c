@@ -404,6 +404,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n) {
             fp_batch_reset(sums);
         }
         if (status == FP_DONE) same(&graph, &estimated);
+        const uint32_t object = fp_estimate_dearest_object(e);
+        if (fp_estimate_first_value(e) >= VALUES || (object && object >= m->objects.n)) abort();
     }
     taken_off(m, samples);
     fp_estimate_free(e);

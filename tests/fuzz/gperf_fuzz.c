@@ -7,6 +7,23 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
+/* Objects at the addresses below 0x5000, of which `first` comes first; what code they are decides which frames are
+ * those of the profiler's signal handler.  Some addresses have names, as in the symbolized form. */
+static void give_objects(struct fp_gperf_reader *g, struct fp_model *m, uint32_t first) {
+    static const char *const names[] = {"[vdso]", "a.out", "/lib/libc.so.6", "/lib/libpthread-2.31.so"};
+    for (uint32_t i = 0; i < 4; i++) {
+        const char *name = names[(first + i) % 4];
+        const uint32_t object = fp_model_object(m, fp_strings_intern(&m->strings, name, strlen(name)), 0);
+        const uint64_t start = (uint64_t)i << 12;
+        if (fp_gperf_map(g, start, start + 0x2000, fp_model_mapping(m, object, start, 0, 0, 0))) abort();
+    }
+    if (first != 3) return;
+    const uint32_t function = fp_model_function(m, 0, 0, fp_strings_intern(&m->strings, "f", 1), 0, 0);
+    const uint32_t line = fp_model_line(m, function, 1, 0, 0);
+    for (uint32_t i = 16; i--;)
+        if (fp_gperf_name(g, i % 12 * 0x208 % 0x1000, line)) abort();
+}
+
 static void drain(struct fp_gperf_reader *g, struct fp_model *m, uint32_t cap) {
     struct fp_batch *batch = fp_batch_new(FP_STACKS, cap, 2);
     struct fp_gperf_writer w = {.model = m, .period_ns = 1000};
@@ -115,10 +132,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
         hide(&window, status, &err);
     }
     if (status == FP_ASK) {
-        uint32_t name = fp_strings_intern(&m->strings, "[vdso]", 6);
-        uint32_t object = fp_model_object(m, name, 0);
-        for (uint64_t start = 0; start < 4; start++)
-            fp_gperf_map(g, start << 12, (start + 2) << 12, fp_model_mapping(m, object, start << 12, 0, 0, 0));
+        give_objects(g, m, options >> 2 & 3);
         drain(g, m, cap);
     }
     fp_gperf_reader_free(g);

@@ -2,18 +2,43 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
+import fastprof
 from fastprof.formats.archive.sections import FILE_HEADER_NBYTES, ROWS, TABLES, Codec, Section, scan
 
 # The first byte, which says what the rest is; rows come in batches of eight
 AS_TABLES, AS_ROWS, AS_DIFFERENCE = 1, 2, 3
 
 
+def jittering_clock() -> bytes:
+    """An archive of calls whose times are multiples of 10.0187, rounded: as of a clock that was made nanoseconds.
+
+    Three functions take as many steps as is their own, so that each gets a table of its own.  After a pause the clock
+    is set.
+    """
+    steps, late, events = 0, 0, []
+    for i in range(600):
+        if i % 100 == 99:
+            steps, late = steps + 5000, late + 5
+        for kind in "BE":
+            steps += (1, 3, 40)[i % 3] + i * i % 2
+            time = round(steps * 10.0187) + late
+            events.append({"ph": kind, "name": "fgh"[i % 3], "pid": 1, "tid": 1, "ts": time / 1000})
+    with TemporaryDirectory() as folder:
+        path = Path(folder, "clock.fpa")
+        fastprof.convert(json.dumps(events).encode(), path, from_="trace-event")
+        return path.read_bytes()
+
+
 def main() -> None:
     tests = Path(__file__).parents[1]
-    for path in sorted((tests / "corpus" / "archive" / "good").iterdir()):
-        data, codec = path.read_bytes(), Codec()
+    archives = {path.stem: path.read_bytes() for path in sorted((tests / "corpus" / "archive" / "good").iterdir())}
+    archives["clock"] = jittering_clock()
+    for stem, data in archives.items():
+        codec = Codec()
         found: dict[int, list[bytes]] = {TABLES: [], ROWS: []}
         for section in scan(lambda at, n, data=data: data[at : at + n], FILE_HEADER_NBYTES, len(data)):
             if isinstance(section, Section) and section.type in found:
@@ -24,7 +49,7 @@ def main() -> None:
         inputs |= {f"rows-{i}": (AS_ROWS, raw) for i, raw in enumerate(found[ROWS])}
         inputs["difference"] = (AS_DIFFERENCE, len(rows).to_bytes(2, "little") + rows + rows)
         for name, (kind, raw) in inputs.items():
-            (tests / "fuzz" / "seeds" / f"archive-{path.stem}-{name}").write_bytes(bytes([kind]) + raw)
+            (tests / "fuzz" / "seeds" / f"archive-{stem}-{name}").write_bytes(bytes([kind]) + raw)
 
 
 main()
