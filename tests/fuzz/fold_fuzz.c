@@ -2,13 +2,15 @@
  * timeline, in any order that a damaged log might have; the last two choose.  Checked beside memory:
  * whatever costs are kept apart by, and whether arcs or call paths are kept,
  * the time and the calls are the same in all; whatever call paths are written
- * away on the way, the rows are the same.
+ * away on the way, the rows are the same; several folds, each of some threads,
+ * come to the same together.
  */
 #include <stdint.h>
 #include <stdlib.h>
 
 #include "bridges/fold.h"
 #include "core/buf.h"
+#include "core/shares.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
 
@@ -19,6 +21,8 @@ struct totals {
     uint64_t ticks, calls;
     uint64_t rows; /* a hash of all rows, in their order */
     int status;
+    struct fp_fold_stats stats;
+    uint64_t first, last;
 };
 
 static struct fp_model *new_model(void) {
@@ -135,6 +139,24 @@ static struct fp_merge *merge_of(uint64_t *words, size_t n, uint32_t width) {
     return merge;
 }
 
+/* Records in two ranges of their keys are those in one, in their order. */
+static void merge_in_ranges(uint64_t *words, size_t n, uint32_t width) {
+    const uint64_t *middle = words + n / width / 2 * width;
+    uint64_t *again = malloc((n + 3 * width) * sizeof *again);
+    size_t total = 0, got;
+    for (int high = 0; n && high < 2; high++) {
+        struct fp_merge *merge = merge_of(words, n, width);
+        fp_merge_within(merge, high ? middle : NULL, high ? NULL : middle);
+        for (int status = FP_FULL; status == FP_FULL; total += got) {
+            status = fp_merge_pull(merge, again + total, 3 * width, &got);
+            if (total + got > n) abort();
+        }
+        fp_merge_free(merge);
+    }
+    if (total != n || (n && memcmp(words, again, n * sizeof *words))) abort();
+    free(again);
+}
+
 /* The rows of all groups of a graph, of which `t` has what its nodes add up to. */
 static void add_graph(struct fp_fold *f, struct totals *t) {
     const size_t room = (size_t)(f->n_arcs + 1) * FP_ARC_WIDTH * 2;
@@ -149,6 +171,8 @@ static void add_graph(struct fp_fold *f, struct totals *t) {
         t->ticks += nodes[i + 2];
         t->calls += nodes[i + 3];
     }
+    merge_in_ranges(nodes, n_nodes, FP_NODE_WIDTH);
+    merge_in_ranges(arcs, n_arcs, FP_ARC_WIDTH);
     struct fp_fold_out all = {.model = f->model, .nodes = merge_of(nodes, n_nodes, FP_NODE_WIDTH)};
     struct fp_fold_out o = {.model = f->model,
                             .nodes = merge_of(nodes, n_nodes, FP_NODE_WIDTH),
@@ -184,7 +208,7 @@ static struct totals fold(const uint8_t *data, size_t n, int into, int by, int s
     struct fp_model *m = new_model();
     struct fp_fold *f = fp_fold_new(m, into, by);
     struct fp_batch *in = fp_batch_new(FP_TIMELINE, ROWS, 0);
-    struct totals t = {0, 0, 0, FP_DONE};
+    struct totals t = {.status = FP_DONE};
     struct away away = {0};
     struct fp_err err;
     uint64_t now = 0;
@@ -212,9 +236,63 @@ static struct totals fold(const uint8_t *data, size_t n, int into, int by, int s
         write_away(f, &away, 1000);
         add_rows(f, &away, spill, &t);
     }
+    t.stats = f->stats;
+    t.first = f->first_time;
+    t.last = f->last_time;
     for (uint32_t i = 0; i < away.n; i++) fp_buf_free(&away.runs[i]);
     fp_batch_free(in);
     fp_fold_free(f);
+    fp_model_free(m);
+    return t;
+}
+
+/* What two folds come to that each take some of the threads; another one joins what they have seen. */
+static struct totals divided(const uint8_t *data, size_t n, int by) {
+    struct fp_model *m = new_model();
+    struct fp_shares shares = {.n = 2};
+    struct fp_fold *whole = fp_fold_new(m, FP_FOLD_ARCS, by), *folds[2];
+    struct fp_batch *in = fp_batch_new(FP_TIMELINE, ROWS, 0);
+    struct totals t = {.status = FP_DONE};
+    struct fp_err err;
+    uint64_t now = 0, words[8 * FP_NODE_WIDTH];
+    for (uint32_t i = 0; i < 2; i++) {
+        folds[i] = fp_fold_new(m, FP_FOLD_ARCS, by);
+        folds[i]->shares = &shares;
+        folds[i]->share = i;
+    }
+    if (fp_fold_know(whole, NULL)) abort();
+    for (size_t used; t.status == FP_DONE && n >= RECORD; data += used, n -= used) {
+        used = fill(data, n, &now, in);
+        if (fp_fold_rescale(in, 3, 3, &err)) abort();
+        uint8_t wanted[2] = {0, 0};
+        for (uint32_t thread; (thread = fp_fold_shares(in, &shares, wanted)) != FP_NO_ID;)
+            fp_shares_give(&shares, thread, 1);
+        for (uint32_t i = 0; i < 2 && t.status == FP_DONE; i++) {
+            if (!wanted[i]) continue;
+            if (fp_fold_know(folds[i], whole)) abort();
+            t.status = fp_fold_put(folds[i], in, &err);
+        }
+    }
+    for (uint32_t i = 0; i < 2 && t.status == FP_DONE; i++) {
+        if (fp_fold_know(folds[i], whole)) abort();
+        t.status = fp_fold_end(folds[i], &err);
+        if (t.status == FP_DONE) t.status = fp_fold_join(whole, folds[i], &err);
+    }
+    if (t.status == FP_DONE) t.status = fp_fold_end(whole, &err);
+    for (uint32_t i = 0; i < 2 && t.status == FP_DONE; i++) {
+        if (fp_fold_order(folds[i], 0)) abort();
+        for (size_t got; (got = fp_fold_pull_nodes(folds[i], words, 8 * FP_NODE_WIDTH));)
+            for (size_t k = 0; k < got; k += FP_NODE_WIDTH) {
+                t.ticks += words[k + 2];
+                t.calls += words[k + 3];
+            }
+    }
+    t.stats = whole->stats;
+    t.first = whole->first_time;
+    t.last = whole->last_time;
+    for (uint32_t i = 0; i < 2; i++) fp_fold_free(folds[i]);
+    fp_fold_free(whole);
+    fp_batch_free(in);
     fp_model_free(m);
     return t;
 }
@@ -226,6 +304,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n) {
     const int spill = data[n - 1] | (data[n - 2] >> 4 & 3) << 8, i = (data[n - 2] & 15) % 5;
     n = n - 2 < 512 ? n - 2 : 512; /* changes of threads and CPUs take time linear in the depth */
     const struct totals first = fold(data, n, FP_FOLD_ARCS, 0, 0);
+    const struct totals shared = divided(data, n, spill & 1 ? FP_FOLD_INCLUSIVE : 0);
+    if (first.status == FP_DONE && shared.status == FP_DONE &&
+        (first.ticks != shared.ticks || first.calls != shared.calls || first.first != shared.first ||
+         first.last != shared.last || memcmp(&first.stats, &shared.stats, sizeof first.stats)))
+        abort();
     const int into = i < 4 ? FP_FOLD_TREE : FP_FOLD_ARCS;
     const struct totals t = fold(data, n, into, i < 4 ? by[i] : FP_FOLD_BY_THREAD | FP_FOLD_INCLUSIVE, 0);
     if (i < 4) { /* whatever is written away, the rows are the same */

@@ -15,6 +15,7 @@ from fastprof import formats
 from tests.contract.dump import files
 from tests.support.conversions import format_of
 from tests.support.faults import PLANS
+from tests.support.graphs import read_parts, rewrite
 from tests.support.paths import CORPUS
 from tests.support.shim import Faults, Shim
 
@@ -29,10 +30,21 @@ def convert_all(folder: Path) -> None:
                     fastprof.convert(CORPUS / file, folder / "out", from_=format_of(file), to=to, lenient=kind == "bad")
 
 
+def without_vectors() -> None:
+    """Callgrind's text as a machine without AVX-512, and one without AVX2, reads and writes it."""
+    for file in files("good"):
+        if format_of(file) == "callgrind":
+            for wide in (1, 0):
+                with suppress(fastprof.FastprofError):
+                    read_parts(CORPUS / file, wide=wide, from_="callgrind")
+                    rewrite((CORPUS / file).read_bytes(), wide=wide)
+
+
 def main() -> None:
     with tempfile.TemporaryDirectory() as name:
         folder, shim = Path(name), Shim(sys.argv[1])
         convert_all(folder)
+        without_vectors()
         for what, (plan, of) in PLANS.items():
             if what.endswith("without memory"):
                 plan(Faults(shim, folder / "faults"), of)
