@@ -378,7 +378,8 @@ class ElfObject(ElfFile):
         answers = []
         try:
             with running(command, stdin=PIPE, stdout=PIPE, stderr=PIPE) as run:
-                answer, error = (text.decode("utf-8", "surrogateescape") for text in run.communicate(questions.encode()))
+                said = run.communicate(questions.encode())
+            answer, error = (text.decode("utf-8", "surrogateescape") for text in said)
             for line in answer.splitlines():
                 frames = (frame for frame in json.loads(line).get("Symbol", ()) if frame["FunctionName"])
                 answers.append(
