@@ -177,7 +177,15 @@ def _print_rows(found: Difference, screen: Screen) -> None:
     table: list[tuple[object, ...]] = [(*head, *(title for title, _ in names))]
     table += [(*line, *cells) for line, *cells in zip(figures, *(column for _, column in names), strict=True)]
     shares = [None, *(abs(row.new[k] - row.old[k]) / total if total else None for row in rows)]
-    print_table(table, right=(0, 1, 2, 3), narrow=range(4, 4 + len(names)), shares=shares, screen=screen)
+    titles = [title for title, _ in names]
+    print_table(
+        table,
+        right=(0, 1, 2, 3),
+        narrow=range(4 + len(names) - 1, 3, -1),  # what comes first keeps most
+        optional=[4 + titles.index(title) for title in ("object", "file") if title in titles[1:]],
+        shares=shares,
+        screen=screen,
+    )
     if found.n_changed > len(rows):
         print(f"... {found.n_changed - len(rows):,} more")
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import io
 import json
 from collections import Counter
 from pathlib import Path
@@ -283,6 +284,11 @@ def test_what_would_do_nothing_is_refused(
 # ---- the command line
 
 
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
 def run(capsys: pytest.CaptureFixture[str], *arguments: str, code: int = 0) -> tuple[str, str]:
     assert main(["diff", "old.callgrind", "new.callgrind", *arguments]) == code
     captured = capsys.readouterr()
@@ -306,6 +312,26 @@ def test_text(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert "... " not in run(capsys, "-n", "0")[0]
     assert "main    f       app" in run(capsys, "--by", "arc")[0]
     assert "f         b.c:1  app" in run(capsys, "--by", "line")[0]
+
+
+@pytest.mark.parametrize("columns,left_out", [(60, ["object", "file"]), (78, ["object"]), (200, [])])
+def test_a_narrow_terminal(columns: int, left_out: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Names of functions are read first; files and objects are left out before they shrink to nothing."""
+    out = Terminal()
+    monkeypatch.setattr("sys.stdout", out)
+    monkeypatch.setenv("COLUMNS", str(columns))
+    monkeypatch.setenv("NO_COLOR", "1")
+    for name, cost in (("a", 1000), ("b", 2000)):
+        place = (
+            f"ob=/usr/lib/x86_64-linux-gnu/libstdc++.so.6\nfl=/usr/include/c++/12/bits/stl_vector.h\nfn={'long' * 12}\n"
+        )
+        (tmp_path / name).write_text(f"events: Ir\n{place}1 {cost}\n")
+    assert main(["diff", str(tmp_path / "a"), str(tmp_path / "b"), "-f", "callgrind"]) == 0
+    lines = out.getvalue().splitlines()
+    assert max(map(len, lines)) <= columns
+    words = lines[3].split()
+    assert [title for title in ("object", "file") if title not in words] == left_out and "function" in words
+    assert "longlonglo" in lines[4] and "nglonglong" in lines[4]
 
 
 def test_equal_profiles(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
