@@ -4,6 +4,7 @@
 
 #include "core/array.h"
 #include "core/digits.h"
+#include "core/utf8.h"
 
 void fp_apart_clear(struct fp_apart *a) {
     fp_strings_clear(&a->texts);
@@ -44,4 +45,33 @@ uint32_t fp_apart_of(struct fp_apart *a, uint32_t name, struct fp_buf *text) {
         a->text_of[name] = id;
     }
     return a->text_of[name];
+}
+
+/* Is there a byte that is no UTF-8, or a U+FFFD, which may be what one becomes? */
+static int is_doubtful(const uint8_t *p, size_t n) {
+    for (size_t i = 0; i < n;) {
+        const unsigned length = fp_utf8_length(p + i, n - i);
+        if (!length || (length == 3 && !memcmp(p + i, "\xef\xbf\xbd", 3))) return 1;
+        i += length;
+    }
+    return 0;
+}
+
+const uint8_t *fp_apart_utf8(struct fp_apart *a, struct fp_buf *scratch, const struct fp_strings *strings,
+                             uint32_t string, size_t *n, uint64_t *replaced) {
+    const uint8_t *p = fp_string(strings, string, n);
+    if (FP_LIKELY(!is_doubtful(p, *n))) return p;
+    uint32_t text = fp_apart_known(a, string);
+    if (!text) {
+        scratch->n = 0;
+        if (fp_utf8_mend(scratch, p, *n)) return NULL;
+        for (size_t i = 0; i < *n;) {
+            const unsigned length = fp_utf8_length(p + i, *n - i);
+            *replaced += !length;
+            i += length ? length : 1;
+        }
+        text = fp_apart_of(a, string, scratch);
+        if (text == FP_NO_ID) return NULL;
+    }
+    return fp_string(&a->texts, text, n);
 }

@@ -37,6 +37,11 @@ uint32_t fp_apart_enter(struct fp_apart *a, struct fp_buf *text);
 /* The same of a name, any number: a text that it has already is kept. */
 uint32_t fp_apart_of(struct fp_apart *a, uint32_t name, struct fp_buf *text);
 
+/* A string as UTF-8: itself, or if it is none, with U+FFFD instead of each byte that is not, told apart.  *n bytes,
+ * valid until the next call; *replaced counts these bytes, once for each string.  NULL when memory ran out. */
+const uint8_t *fp_apart_utf8(struct fp_apart *a, struct fp_buf *scratch, const struct fp_strings *strings,
+                             uint32_t string, size_t *n, uint64_t *replaced);
+
 /* The text of a name, 0 if it has none yet. */
 static inline uint32_t fp_apart_known(const struct fp_apart *a, uint32_t name) {
     return name < a->cap_text_of ? a->text_of[name] : 0;

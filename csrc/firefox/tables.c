@@ -54,9 +54,9 @@ int64_t fp_firefox_string(struct fp_firefox *w, uint32_t string) {
     if (fp_array_zeroed(&w->string_of, &w->cap_string_of, m->strings.n, sizeof *w->string_of)) return FP_E_NOMEM;
     if (!w->string_of[string]) {
         size_t n;
-        const uint8_t *p = fp_string(&m->strings, string, &n);
+        const uint8_t *p = fp_apart_utf8(&w->texts, &w->scratch, &m->strings, string, &n, &w->replaced);
         w->text.n = 0;
-        if (fp_buf_put(&w->text, "\"", 1) || fp_json_text(&w->text, p, n, &w->replaced) ||
+        if (!p || fp_buf_put(&w->text, "\"", 1) || fp_json_text(&w->text, p, n, &w->replaced) ||
             fp_buf_put(&w->text, "\",", 2))
             return FP_E_NOMEM;
         uint8_t *to = fp_firefox_room(w, FP_FIREFOX_STRINGS, w->text.n);

@@ -28,6 +28,8 @@ void fp_firefox_free(struct fp_firefox *w) {
     if (!w) return;
     for (uint32_t i = 0; i < w->cap_columns; i++) fp_buf_free(&w->columns[i]);
     for (uint32_t i = 0; i < w->n_threads; i++) free(w->threads[i].calls);
+    fp_apart_clear(&w->texts);
+    fp_buf_free(&w->scratch);
     free(w->columns);
     free(w->dirty);
     free(w->threads);

@@ -18,6 +18,7 @@
 #ifndef FP_FIREFOX_WRITE_H
 #define FP_FIREFOX_WRITE_H
 
+#include "core/apart.h"
 #include "core/batch.h"
 #include "core/buf.h"
 #include "core/model.h"
@@ -110,6 +111,8 @@ struct fp_firefox {
     uint32_t *above, *nodes; /* scratch: lines, stacks */
     uint32_t cap_above, cap_nodes;
     struct fp_buf text;
+    struct fp_apart texts; /* names as UTF-8 */
+    struct fp_buf scratch;
 };
 
 /* Borrows the model.  NULL when memory ran out. */

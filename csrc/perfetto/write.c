@@ -53,6 +53,8 @@ void fp_perfetto_free(struct fp_perfetto *w) {
     free(w->threads);
     fp_buf_free(&w->packet);
     fp_buf_free(&w->name);
+    fp_apart_clear(&w->texts);
+    fp_buf_free(&w->scratch);
     free(w->values);
     free(w);
 }
@@ -131,10 +133,12 @@ static int make_name(struct fp_perfetto *w, uint32_t iid) {
     if (iid == CUSTOM) return fp_buf_put(&w->name, "custom event", 12);
     if (iid == TYPED) return fp_buf_put(&w->name, "typed event", 11);
     size_t n;
-    const uint8_t *p = fp_string(&m->strings, fp_table_row(&m->functions, iid - FUNCTIONS)[FP_FUNCTION_NAME], &n);
-    if (!n) return fp_buf_put(&w->name, "[unknown]", 9);
-    w->mended += !fp_is_utf8(p, n);
-    return fp_utf8_mend(&w->name, p, n);
+    uint64_t replaced = 0;
+    const uint32_t name = fp_table_row(&m->functions, iid - FUNCTIONS)[FP_FUNCTION_NAME];
+    if (!name) return fp_buf_put(&w->name, "[unknown]", 9);
+    const uint8_t *p = fp_apart_utf8(&w->texts, &w->scratch, &m->strings, name, &n, &replaced);
+    w->mended += replaced > 0;
+    return p ? fp_buf_put(&w->name, p, n) : FP_E_NOMEM;
 }
 
 static void put_interned(struct fp_buf *b, uint32_t field, uint64_t iid, const void *name, size_t n) {

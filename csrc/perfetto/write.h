@@ -17,6 +17,7 @@
 #ifndef FP_PERFETTO_WRITE_H
 #define FP_PERFETTO_WRITE_H
 
+#include "core/apart.h"
 #include "core/batch.h"
 #include "core/buf.h"
 #include "core/model.h"
@@ -34,11 +35,13 @@ struct fp_perfetto {
     /* what is written, and what is not as it was */
     uint64_t calls, events, arguments;
     uint64_t deep;   /* calls and events left out because of FP_PERFETTO_DEPTH */
-    uint64_t mended; /* names that were not UTF-8; the same name counts for each function and thread */
+    uint64_t mended; /* names that were not UTF-8 */
     /* private from here on */
     struct fp_perfetto_thread *threads; /* by id */
     uint32_t cap_threads;
     struct fp_buf packet, name;
+    struct fp_apart texts; /* names as UTF-8 */
+    struct fp_buf scratch;
     /* A call whose arguments may follow: `caller` is its thread + 1, 0 = none. */
     uint32_t caller, function;
     uint64_t time;

@@ -2,7 +2,6 @@
 #include <stdlib.h>
 
 #include "core/address.h"
-#include "core/utf8.h"
 #include "core/wire.h"
 #include "pprof/nowhere.h"
 #include "pprof/write_private.h"
@@ -18,32 +17,15 @@ static const uint32_t NOWHERE = 1u << 31;
 
 /* ---- strings ---- */
 
-/* The string with U+FFFD instead of each byte that is not UTF-8, entered into the model.  FP_NO_ID when memory ran
- * out. */
-static uint32_t mend(struct fp_pprof_writer *w, uint32_t string) {
-    size_t n;
-    const uint8_t *p = fp_string(&w->model->strings, string, &n);
-    struct fp_buf mended = {0};
-    const int failed = fp_utf8_mend(&mended, p, n);
-    const uint32_t id = failed ? FP_NO_ID : fp_strings_intern(&w->model->strings, mended.p, mended.n);
-    fp_buf_free(&mended);
-    w->stats.mended++;
-    return id;
-}
-
 int64_t fp_pprof_string(struct fp_pprof_writer *w, uint32_t string, struct fp_buf *out) {
     if (!string) return 0;
     if (fp_pprof_cover(&w->strings, &w->cap_strings, w->model->strings.n)) return FP_E_NOMEM;
     if (FP_LIKELY(w->strings[string])) return w->strings[string];
     size_t n;
-    const uint8_t *p = fp_string(&w->model->strings, string, &n);
-    if (!fp_is_utf8(p, n)) {
-        uint32_t mended = mend(w, string);
-        if (mended == FP_NO_ID) return FP_E_NOMEM;
-        int64_t id = fp_pprof_string(w, mended, out);
-        if (id > 0) w->strings[string] = (uint32_t)id;
-        return id;
-    }
+    uint64_t replaced = 0;
+    const uint8_t *p = fp_apart_utf8(&w->texts, &w->scratch, &w->model->strings, string, &n, &replaced);
+    if (!p) return FP_E_NOMEM;
+    w->stats.mended += replaced > 0;
     if (fp_wire_put_bytes(out, STRING, p, n)) return FP_E_NOMEM;
     return w->strings[string] = w->n_strings++;
 }

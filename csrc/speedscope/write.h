@@ -19,6 +19,7 @@
 #ifndef FP_SPEEDSCOPE_WRITE_H
 #define FP_SPEEDSCOPE_WRITE_H
 
+#include "core/apart.h"
 #include "core/batch.h"
 #include "core/buf.h"
 #include "core/model.h"
@@ -56,6 +57,8 @@ struct fp_speedscope {
     uint32_t *functions; /* by frame */
     uint32_t n_frames, cap_functions;
     /* of the rows that are made JSON */
+    struct fp_apart names, files; /* as UTF-8 */
+    struct fp_buf scratch;
     uint32_t *open; /* frames of calls, or of a sample */
     uint32_t n_open, cap_open;
     uint64_t now;

@@ -18,6 +18,7 @@
 #ifndef FP_TRACE_EVENT_WRITE_H
 #define FP_TRACE_EVENT_WRITE_H
 
+#include "core/apart.h"
 #include "core/batch.h"
 #include "core/buf.h"
 #include "core/model.h"
@@ -41,8 +42,10 @@ struct fp_trace_write {
     /* private from here on */
     struct fp_trace_thread *threads; /* by id */
     uint32_t cap_threads;
-    struct fp_buf names; /* {"name":"...","ph":" of functions */
-    uint64_t *starts;    /* by function: where it begins in `names`, + 1; 0 = not there yet */
+    struct fp_buf names;   /* {"name":"...","ph":" of functions */
+    struct fp_apart texts; /* names as UTF-8 */
+    struct fp_buf scratch;
+    uint64_t *starts; /* by function: where it begins in `names`, + 1; 0 = not there yet */
     uint32_t cap_starts;
     int32_t begun;   /* has there been a row? */
     int32_t open;    /* the last row has no } yet: 1, and its arguments: 2 */

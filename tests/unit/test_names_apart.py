@@ -1,0 +1,61 @@
+"""Names that are no UTF-8 are written with U+FFFD; those that become equal are told apart, for every viewer."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+import fastprof
+
+NAMES = [b"f\xff", b"f\xfe", "f\N{REPLACEMENT CHARACTER}".encode(), "f\N{REPLACEMENT CHARACTER} [2]".encode(), b"g"]
+
+
+def source(tmp_path: Path, names: list[bytes], target: str) -> Path:
+    """Calls (of a trace) or samples of functions of these names, each of another time."""
+    path = tmp_path / ("x.callgrind" if target == "pprof" else "x.json")
+    if target == "pprof":
+        costs = [b"fn=%b\n%d %d\n" % (name, i, 1 << i) for i, name in enumerate(names)]
+        path.write_bytes(b"version: 1\ncreator: x\nevents: Ir\nfl=a.c\n" + b"".join(costs))
+    else:
+        calls = [b'{"ph":"X","ts":%d,"dur":%d,"name":"%b"}' % (100 * i, 1 << i, name) for i, name in enumerate(names)]
+        path.write_bytes(b'{"traceEvents":[' + b",".join(calls) + b"]}")
+    return path
+
+
+@pytest.mark.parametrize("names", [NAMES, NAMES[::-1]], ids=["forwards", "backwards"])
+@pytest.mark.parametrize("target", ["pprof", "speedscope", "trace-event"])
+def test_names_come_back_apart(target: str, names: list[bytes], tmp_path: Path) -> None:
+    out, again = tmp_path / "out", tmp_path / "again"
+    report = fastprof.convert(source(tmp_path, names, target), out, to=target)
+    assert any("UTF-8" in text for text in report.not_representable)
+    rows = fastprof.top(out, n=0).rows
+    assert len({row.name for row in rows}) == len(names)
+    unit = 1 if target == "pprof" else 1000
+    assert sorted(row.self for row in rows) == [unit << i for i in range(len(names))]
+    fastprof.convert(out, again, from_=target, to=target)
+    assert again.read_bytes() == out.read_bytes()
+
+
+@pytest.mark.parametrize("names", [NAMES, NAMES[::-1]], ids=["forwards", "backwards"])
+def test_names_for_firefox_are_apart(names: list[bytes], tmp_path: Path) -> None:
+    out = tmp_path / "x.profile.json"
+    fastprof.convert(source(tmp_path, names, "firefox"), out)
+    profile = json.loads(out.read_text())
+    strings = profile["shared"]["stringArray"] if "shared" in profile else profile["threads"][0]["stringArray"]
+    assert len(strings) == len(set(strings)) and {
+        "g",
+        *(s for s in strings if s.startswith("f\N{REPLACEMENT CHARACTER}")),
+    }
+    assert len([s for s in strings if s.startswith("f\N{REPLACEMENT CHARACTER}")]) == 4
+
+
+@pytest.mark.parametrize("names", [NAMES, NAMES[::-1]], ids=["forwards", "backwards"])
+def test_names_for_perfetto_are_apart(names: list[bytes], tmp_path: Path) -> None:
+    out = tmp_path / "x.pftrace"
+    fastprof.convert(source(tmp_path, names, "perfetto"), out)
+    written = out.read_bytes()
+    texts = [b"f\xef\xbf\xbd" + end for end in (b"", b" [2]", b" [3]", b" [2] [2]")]
+    assert [written.count(b"\x12" + bytes([len(text)]) + text) for text in texts[:2]] == [1, 1]
+    assert written.count(b"f\xef\xbf\xbd") == 4
