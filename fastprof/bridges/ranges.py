@@ -111,7 +111,8 @@ class Ranges:
         """Read them, and merge them in memory."""
         words = self._runs.with_runs(runs)
         merge, at, nbytes = words.new(len(runs)), 0, sum(run.nbytes for run in runs)
-        block = self._blocks.pop() if self._blocks else bytearray()
+        blocks = self._blocks
+        block = blocks.pop() if blocks else bytearray()
         if len(block) < nbytes:
             block = bytearray(nbytes)
         view, c_block = memoryview(block), ffi.from_buffer("uint64_t[]", block)
@@ -125,7 +126,7 @@ class Ranges:
         def pull(to: Any, n: int) -> int:
             got = words.merged(merge, to, n)[1]
             if not got:
-                self._blocks.append(block)
+                blocks.append(block)
             return got
 
         return pull

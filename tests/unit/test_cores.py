@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import random
 import threading
 from collections.abc import Iterator
@@ -216,6 +217,15 @@ def test_pieces_are_decoded_in_threads(big_log: Path, tmp_path: Path, monkeypatc
     fastprof.convert(big_log, tmp_path / "o.callgrind", cores=2)
     assert decoded.keys() == {"fastprof"}
     assert decoded["fastprof"] > 20_000
+
+
+def test_pieces_are_given_back_at_once(big_log: Path, tmp_path: Path) -> None:
+    gc.disable()
+    try:
+        fastprof.convert(big_log, tmp_path / "o.callgrind", cores=2)
+        assert not any(isinstance(found, pieces._Piece) for found in gc.get_objects())
+    finally:
+        gc.enable()
 
 
 @pytest.mark.parametrize("cut", [5000, 70_000, 100_001])

@@ -148,6 +148,7 @@ class _Shares:
     def end(self) -> None:
         """Wait for all rows, and count them with those of the reader."""
         self._wait_for_all()
+        self._free.clear()  # which refer to this
         reader = self.reader
         for decoder in self.decoders.values():
             reader.n_read += decoder.c.feed.n_rows
