@@ -123,7 +123,7 @@ def diff(
     written = output is not None or to is not None
     target = target_of("-" if output is None else os.fspath(output), to) if written else None
     if written and N in given:
-        raise UsageError("-n is for a list of rows; the profile of -o has all")
+        raise UsageError("-n is for rows that are listed; the profile of -o has all")
     paths = [os.fspath(path) for path in (old, new)]
     if paths == ["-", "-"]:
         raise UsageError("standard input (-) can be read only once")
