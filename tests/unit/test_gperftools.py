@@ -11,7 +11,7 @@ import pytest
 
 import fastprof
 from fastprof import formats
-from fastprof.core.errors import FormatError
+from fastprof.core.errors import FastprofError, FormatError
 from fastprof.core.options import Options
 from fastprof.core.source import Source
 from fastprof.formats.gperftools.read import _java_frame, split_inlined
@@ -464,7 +464,7 @@ def test_times_of_any_unit_are_written_as_ticks(
 
 
 def test_a_time_that_no_word_holds() -> None:
-    with pytest.raises(FormatError, match="2\\^64 nanoseconds"):
+    with pytest.raises(FastprofError, match="beyond 2\\^64 - 1 nanoseconds"):
         rewrite(timed(1 << 62, "seconds", 1, "seconds"), "pprof", "gperftools")
 
 
