@@ -77,7 +77,11 @@ def test_a_signal_ends_a_tool_that_says_nothing(name: str, number: int, profile:
             """printf '{"Symbol":[{"Func'; kill -9 $$""",
             "/program: llvm-symbolizer answered what is no",
         ),
-        ("llvm-symbolizer", "printf '\\377\\n'", "/program: llvm-symbolizer answered what is not understood: '\ufffd'"),
+        (
+            "llvm-symbolizer",
+            "printf '\\377\\n'",
+            "/program: llvm-symbolizer answered what is not understood: '\\udcff'",
+        ),
         ("llvm-objdump", "#!/no", "/program: llvm-objdump: No such file or directory"),
         ("llvm-symbolizer", "#!/no", "/program: llvm-symbolizer: No such file or directory"),
         ("llvm-symbolizer", "echo '[1]'", "/program: llvm-symbolizer answered what is not understood: '[1]'"),
