@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
+import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 from fastprof.core._typing import TYPE_CHECKING, Any
+from fastprof.core.cores import ENDING
 
 if TYPE_CHECKING:
     from subprocess import Popen
@@ -21,8 +23,15 @@ def running(command: list[str], **streams: Any) -> Iterator[Popen[bytes]]:
     """
     from subprocess import Popen
 
-    process = Popen(command, env=os.environ | {"LC_ALL": "C"}, **streams)
+    # an interrupt waits until it is known which process has to be ended; that has them blocked, too, and is killed
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, ENDING)
     try:
+        process = Popen(command, env=os.environ | {"LC_ALL": "C"}, **streams)
+    except BaseException:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        raise
+    try:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
         yield process
     finally:
         process.kill()
