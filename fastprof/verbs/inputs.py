@@ -232,11 +232,14 @@ def expand(paths: Iterable[Any], warn: Callable[[str], None], failed: Failed | N
     An empty file NAME is left out if NAME-01 or NAME.1-01 is there: Callgrind leaves it with --separate-threads.
     """
     found: list[Any] = []
+    objects = set[int]()  # their identities, while `found` holds them
     for path in paths:
         if path == "-" and "-" in found:
             raise UsageError("standard input (-) can be read only once")
-        if not isinstance(path, (str, bytes)) and any(path is other for other in found):
-            raise UsageError(f"{name_of(path)}: a file object can be read only once")
+        if not isinstance(path, (str, bytes)):
+            if id(path) in objects:
+                raise UsageError(f"{name_of(path)}: a file object can be read only once")
+            objects.add(id(path))
         is_directory = isinstance(path, str) and path != "-" and os.path.isdir(path)
         if (is_directory and not formats.of_directory(path)) or (is_url(path) and path.endswith("/")):
             try:
@@ -272,12 +275,13 @@ def _files_below(directory: str, warn: Callable[[str], None], failed: Failed | N
     for folder, folders, names in os.walk(directory, onerror=unreadable):
         folders[:] = sorted((name for name in folders if not name.startswith(".")), key=_natural)
         names = sorted((name for name in names if not name.startswith(".")), key=_natural)
-        others = [name for name in names if not os.path.isfile(os.path.join(folder, name))]
+        is_file = {name: os.path.isfile(os.path.join(folder, name)) for name in names}
+        others = [name for name in names if not is_file[name]]
         others += [name for name in folders if os.path.islink(os.path.join(folder, name))]
         if others:
             warn(f"{folder}: not read, being no files: {', '.join(others)}")
-        found += (os.path.join(folder, name) for name in names if name not in others)
-        inputs = [name for name in folders if formats.of_directory(os.path.join(folder, name))]
+        found += (os.path.join(folder, name) for name in names if is_file[name])
+        inputs = {name: None for name in folders if formats.of_directory(os.path.join(folder, name))}
         folders[:] = [name for name in folders if name not in inputs]
         found += (os.path.join(folder, name) for name in inputs)
     if not found:

@@ -76,13 +76,14 @@ class Answer:
         """The tables that the query names, or all if it names none, as `show tables` does; DuckDB reads the beginning
         of each."""
         words = set(re.findall(r"\w+", query.casefold()))
+        named = words & {name for profile in self._profiles for name in profile.tables}
         several = len(self._profiles) > 1
         for number, profile in enumerate(self._profiles, 1):
             schema = f"p{number}"
             if several:
                 self._db.execute(f"create schema {schema}")
             for name in profile.tables:
-                if name not in words and words & {name for profile in self._profiles for name in profile.tables}:
+                if named and name not in named:
                     continue
                 table = profile.table(name)
                 self._tables.append(table)

@@ -6,6 +6,7 @@ Nor is memory read that is not there, which a build with FASTPROF_SANITIZE=1 wou
 from __future__ import annotations
 
 import io
+import resource
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
@@ -21,6 +22,7 @@ from fastprof import plan
 from fastprof.core._c import lib
 from fastprof.core.errors import FastprofError
 from fastprof.core.model import Batch, Model
+from fastprof.verbs.inputs import expand
 from tests.support.paths import CORPUS
 
 EVENTS = CORPUS / "xray/good/fdr5-events-clang19.xray"
@@ -192,3 +194,17 @@ def test_a_file_object_that_says_it_read_what_it_did_not(given: Any) -> None:
 def test_a_page_is_written_to_files_alone(output: Any) -> None:
     with pytest.raises(fastprof.UsageError, match="is no open binary file to write"):
         fastprof.report(CORPUS / "callgrind/good/cfi.callgrind", output)
+
+
+def test_many_file_objects_are_told_apart_in_linear_time() -> None:
+    """Each was compared with all before it."""
+    objects = [io.BytesIO() for _ in range(300_000)]
+    before = resource.getrlimit(resource.RLIMIT_CPU)
+    used = resource.getrusage(resource.RUSAGE_SELF)
+    resource.setrlimit(resource.RLIMIT_CPU, (int(used.ru_utime + used.ru_stime) + 60, before[1]))
+    try:
+        assert expand(objects, print) == objects
+    finally:
+        resource.setrlimit(resource.RLIMIT_CPU, before)
+    with pytest.raises(fastprof.UsageError, match="a file object can be read only once"):
+        expand([*objects[:10], objects[3]], print)
