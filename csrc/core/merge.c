@@ -186,10 +186,15 @@ static size_t words_below(const struct fp_run *run, const uint64_t *key) {
     return first * run->width;
 }
 
-void fp_merge_within(struct fp_merge *m, const uint64_t *low, const uint64_t *high) {
-    for (uint32_t i = 0; i < m->n_runs; i++) {
-        if (low) m->runs[i].pos = words_below(&m->runs[i], low);
-        if (high) m->runs[i].n = words_below(&m->runs[i], high);
+void fp_merge_whole(struct fp_merge *m, uint64_t *words, const size_t *n_words, const uint64_t *low,
+                    const uint64_t *high) {
+    for (uint32_t i = 0; i < m->n_runs; words += n_words[i++]) {
+        struct fp_run *run = &m->runs[i];
+        run->p = words;
+        run->n = n_words[i];
+        run->eof = 1;
+        if (low) run->pos = words_below(run, low);
+        if (high) run->n = words_below(run, high);
     }
 }
 

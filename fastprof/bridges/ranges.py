@@ -12,18 +12,19 @@ If few are ready, they leave one to the reader.
 from __future__ import annotations
 
 import threading
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable
 from contextlib import ExitStack
 
-from fastprof.bridges.spill import Pull, Run, Words
+from fastprof.bridges.spill import Pull, Words
 from fastprof.core._c import ffi, lib
 from fastprof.core._typing import TYPE_CHECKING, Any
 from fastprof.core.cores import Ahead
 
 if TYPE_CHECKING:
     Key = tuple[int, int]
-    _Range = tuple[list[Run], Key | None, Key | None]  # from the first key on, and before the second one
+    # Where what is to be read of each run begins, and its bytes; from the first key on, and before the second one.
+    _Range = tuple[list[tuple[int, int]], Key | None, Key | None]
 
 _LEAST = 16 * 1024  # bytes of a run in a range
 _KEYS = 4096  # from which the ends of ranges are chosen
@@ -32,12 +33,14 @@ _FEW, _MANY = 2, 3  # ranges that are ready
 
 
 class Ranges:
-    """`memory`: bytes that all of this may take."""
+    """`memory`: bytes.  Half of it is for records that are being merged; about as many are merged ahead, if merging does
+    not make them fewer."""
 
     def __init__(self, runs: Words, n_threads: int, memory: int, threads: ExitStack) -> None:
         self._runs = runs
-        self._pieces = max(1, memory // 2 // (n_threads + _MANY) // _PIECE)
-        self._ends = self._choose_ends(memory // 2 // (n_threads + 1))
+        nbytes = max(1, memory // 2 // (n_threads + 1), len(runs) * _LEAST)  # of a range
+        self._pieces = 1 + nbytes // _PIECE
+        self._ends = self._choose_ends(nbytes)
         self._at = [0] * len(runs)  # by run, in its index: from where on the next range is to be read
         self._lock = threading.Lock()  # for all below
         self._idle = n_threads
@@ -55,16 +58,16 @@ class Ranges:
             self._go_on()
 
     def _choose_ends(self, nbytes: int) -> list[Key | None]:
-        """Of ranges of about so many bytes: the key before which each ends.  The last one has no end."""
+        """Of ranges of about so many bytes: the keys between them.  The first one has no beginning, the last no end."""
         runs = self._runs.runs
-        n = sum(run.nbytes for run in runs) // max(nbytes, len(runs) * _LEAST)
+        n = sum(run.nbytes for run in runs) // nbytes
         every = 1 + sum(len(run.keys[0]) for run in runs) // _KEYS
         keys = sorted(key for run in runs for key in zip(run.keys[0][::every], run.keys[1][::every], strict=True))
-        return [*(keys[i * len(keys) // (n + 1)] for i in range(1, n + 1)), None]
+        return [None, *(keys[i * len(keys) // (n + 1)] for i in range(1, n + 1)), None]
 
     def pull(self, to: Any, n: int) -> int:
         """All records in order, as another merge takes them."""
-        while not (got := self._pull(to, n)) and self._reading + 1 < len(self._ends):
+        while not (got := self._pull(to, n)) and self._reading + 2 < len(self._ends):
             self._read_next()
         return got
 
@@ -84,7 +87,7 @@ class Ranges:
 
     def _go_on(self) -> None:
         """Have threads that are idle begin ranges."""
-        while self._idle and len(self._ready) < _MANY and self._next < len(self._ends) and not self._stopped:
+        while self._idle and len(self._ready) < _MANY and self._next + 1 < len(self._ends) and not self._stopped:
             i, range_ = self._next, self._take()
             if len(self._ready) < _FEW and self._left <= self._reading:
                 self._left, self._left_range = i, range_
@@ -94,34 +97,35 @@ class Ranges:
 
     def _take(self) -> _Range:
         """The next range."""
-        end, some = self._ends[self._next], []
-        for i, run in enumerate(self._runs.runs):
-            high, low = run.keys
-            # Which record is the first one of the range is only known for sure when those before it are read.
-            begin = self._at[i]
-            n = len(high) if end is None else bisect_left(range(len(high)), end, begin, key=lambda k: (high[k], low[k]))
-            self._at[i] = max(n - 1, begin)
-            step = self._runs.step(run.width)
-            nbytes = min(n * step, run.nbytes) - begin * step
-            some.append(run._replace(offset=run.offset + begin * step, nbytes=nbytes))
+        low, high = self._ends[self._next : self._next + 2]
         self._next += 1
-        return some, self._ends[self._next - 2] if self._next > 1 else None, end
+        places = []
+        for i, run in enumerate(self._runs.runs):
+            # Which record is the first one of the range is only known for sure when those before it are read.
+            begin, (first, second) = self._at[i], run.keys
+            end = len(first)
+            if high is not None:
+                begun, ended = bisect_left(first, high[0], begin), bisect_right(first, high[0], begin)
+                end = bisect_left(second, high[1], begun, ended)
+            self._at[i] = max(end - 1, begin)
+            step = self._runs.step(run.width)
+            places.append((run.offset + begin * step, min(end * step, run.nbytes) - begin * step))
+        return places, low, high
 
-    def _merge(self, runs: list[Run], low: Key | None, high: Key | None) -> Pull:
+    def _merge(self, places: list[tuple[int, int]], low: Key | None, high: Key | None) -> Pull:
         """Read them, and merge them in memory."""
-        words = self._runs.with_runs(runs)
-        merge, at, nbytes = words.new(len(runs)), 0, sum(run.nbytes for run in runs)
-        blocks = self._blocks
+        words, blocks = self._runs, self._blocks
+        merge, at, nbytes = words.new(len(places)), 0, sum(nbytes for _, nbytes in places)
         block = blocks.pop() if blocks else bytearray()
         if len(block) < nbytes:
             block = bytearray(nbytes)
-        view, c_block = memoryview(block), ffi.from_buffer("uint64_t[]", block)
-        for run, c in zip(runs, merge.runs[0 : len(runs)], strict=True):
-            run.file.read(run.offset, view[at : at + run.nbytes])
-            c.p, c.n, c.eof = c_block + at // words.size, run.nbytes // words.size, 1
-            at += run.nbytes
+        view = memoryview(block)
+        for run, (offset, nbytes) in zip(words.runs, places, strict=True):
+            run.file.read(offset, view[at : at + nbytes])
+            at += nbytes
+        n_words = ffi.new("size_t[]", [nbytes // words.size for _, nbytes in places])
         bounds = (ffi.NULL if key is None else ffi.new("uint64_t[]", key) for key in (low, high))
-        lib.fp_merge_within(merge, *bounds)
+        lib.fp_merge_whole(merge, ffi.from_buffer("uint64_t[]", block), n_words, *bounds)
 
         def pull(to: Any, n: int) -> int:
             got = words.merged(merge, to, n)[1]

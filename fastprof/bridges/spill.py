@@ -138,7 +138,8 @@ class Words(Sorted):
     def new(self, n: int) -> Any:
         merge = owned(lib.fp_merge_new(n, self.width, self._kept, self._signed), lib.fp_merge_free, "the merge of runs")
         for i, run in enumerate(self.runs):
-            merge.runs[i].width = run.width
+            if run.width != self.width:
+                merge.runs[i].width = run.width
         return merge
 
     def merged(self, merge: Any, to: Any, n: int) -> tuple[int, int]:

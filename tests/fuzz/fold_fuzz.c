@@ -145,8 +145,9 @@ static void merge_in_ranges(uint64_t *words, size_t n, uint32_t width) {
     uint64_t *again = malloc((n + 3 * width) * sizeof *again);
     size_t total = 0, got;
     for (int high = 0; n && high < 2; high++) {
-        struct fp_merge *merge = merge_of(words, n, width);
-        fp_merge_within(merge, high ? middle : NULL, high ? NULL : middle);
+        struct fp_merge *merge = fp_merge_new(1, width, 0, 0);
+        if (!merge) abort();
+        fp_merge_whole(merge, words, &n, high ? middle : NULL, high ? NULL : middle);
         for (int status = FP_FULL; status == FP_FULL; total += got) {
             status = fp_merge_pull(merge, again + total, 3 * width, &got);
             if (total + got > n) abort();
