@@ -33,8 +33,9 @@ _FEW, _MANY = 2, 3  # ranges that are ready
 
 
 class Ranges:
-    """`memory`: bytes.  Half of it is for records that are being merged; about as many are merged ahead, if merging does
-    not make them fewer."""
+    """`memory`: bytes.  Half of them are for records that are being merged.  What is merged ahead takes as many, if no
+    two records have one key.
+    """
 
     def __init__(self, runs: Words, n_threads: int, memory: int, threads: ExitStack) -> None:
         self._runs = runs
