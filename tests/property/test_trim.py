@@ -35,12 +35,12 @@ UNITS = {"nanoseconds": "time", "bytes": "size"}
 
 
 def source(profiles: list[list[tuple[tuple[str, ...], int]]]) -> bytes:
-    """Two threads, each with two value types."""
+    """Threads of two value types by turns; names that were equal would be told apart, in a whole file."""
     names = [*"abcdef"]
     said = [
         {
             "type": "sampled",
-            "name": f"thread {i // 2}",
+            "name": f"thread {i}",
             "unit": [*UNITS][i % 2],
             "startValue": 0,
             "endValue": sum(weight for _, weight in stacks),
