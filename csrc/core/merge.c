@@ -172,32 +172,6 @@ int fp_merge_next(struct fp_merge *m, struct fp_err *err) {
     return m->has_sum ? give(m, err) : FP_DONE;
 }
 
-/* The words of a window that are before the first record whose key is not below this one. */
-static size_t words_below(const struct fp_run *run, const uint64_t *key) {
-    size_t first = 0, last = run->n / run->width;
-    while (first < last) {
-        const size_t middle = first + (last - first) / 2;
-        const uint64_t *record = run->p + middle * run->width;
-        if (record[0] < key[0] || (record[0] == key[0] && record[1] < key[1]))
-            first = middle + 1;
-        else
-            last = middle;
-    }
-    return first * run->width;
-}
-
-void fp_merge_whole(struct fp_merge *m, uint64_t *words, const size_t *n_words, const uint64_t *low,
-                    const uint64_t *high) {
-    for (uint32_t i = 0; i < m->n_runs; words += n_words[i++]) {
-        struct fp_run *run = &m->runs[i];
-        run->p = words;
-        run->n = n_words[i];
-        run->eof = 1;
-        if (low) run->pos = words_below(run, low);
-        if (high) run->n = words_below(run, high);
-    }
-}
-
 int fp_merge_pull(struct fp_merge *m, uint64_t *to, size_t n, size_t *got) {
     struct fp_err err; /* split sums are no error */
     int status = FP_FULL;

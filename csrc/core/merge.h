@@ -65,11 +65,6 @@ void fp_merge_free(struct fp_merge *m);
  * FP_E_OVERFLOW: a sum does not fit; err->got is the number of its counter, the first is 0. */
 int fp_merge_next(struct fp_merge *m, struct fp_err *err);
 
-/* Has all runs be whole in memory, one behind the other from `words` on, run i with n_words[i] words; of their records
- * only those count whose keys are not below `low`, and below `high`.  NULL: there is no such bound. */
-void fp_merge_whole(struct fp_merge *m, uint64_t *words, const size_t *n_words, const uint64_t *low,
-                    const uint64_t *high);
-
 /* Fills `to` with records, up to `n` words; *got becomes their number.  Sums are split.  FP_FULL, FP_MORE, FP_DONE. */
 int fp_merge_pull(struct fp_merge *m, uint64_t *to, size_t n, size_t *got);
 

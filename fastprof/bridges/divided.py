@@ -101,18 +101,17 @@ class Divided:
         self._threads[i] = cores.begin(self._work, i)
 
     def _lend(self, batch: Batch, takers: list[int], known: tuple[int, int]) -> None:
-        with self._model.lent():
-            self._room.acquire()
-        if self._errors:
-            self.end()
-        if isinstance(batch, Undecoded):
-            mine: Batch = batch
-        else:
+        mine = batch
+        if not isinstance(batch, Undecoded):
+            with self._model.lent():
+                self._room.acquire()
             c = batch.c
             mine = self._free.pop() if self._free else Batch("timeline", _ROWS)
             mine.reset()
             mine.c.part = c.part
             lib.fp_batch_swap(c, mine.c)
+        if self._errors:
+            self.end()
         lent = _Lent(mine, self._number, len(takers), known)
         self._number += 1
         for i in takers:
@@ -130,9 +129,8 @@ class Divided:
                 lent.batch.taken(i)
             with self._lock:
                 lent.left -= 1
-                if not lent.left:
-                    if not isinstance(lent.batch, Undecoded):
-                        self._free.append(lent.batch)
+                if not lent.left and not isinstance(lent.batch, Undecoded):
+                    self._free.append(lent.batch)
                     self._room.release()
         if self._number < self._failed_at:  # all batches were taken
             try:

@@ -272,43 +272,46 @@ class _Machine:
 
 class _Graph(_Machine):
     table = Arcs
+    _whole: Arcs
     _named: Any  # memory that C refers to
 
     def rows(self, costs: Any = None) -> Iterator[Batch]:
         """One part a group (a thread, or 0: all), its totals known from a first pass over the nodes."""
-        err, check = self._err, self._check
-        groups: list[tuple[int, list[int]]] = []
-        out, merges = self._out(None)
-        if costs is not None:
-            check(lib.fp_fold_inclusive(self._whole.fold, out, costs, err), err)
-        while status := check(lib.fp_fold_totals(out, err), err):
-            if status == lib.FP_MORE:
-                merges[0].feed()
-            else:
-                groups.append((out.group, list(out.total)))
-
-        def pull(batch: Any) -> int:
-            while (status := check(lib.fp_fold_graph(out, batch, err), err)) == lib.FP_MORE:
-                for merge in merges:
-                    merge.feed()
-            return status
-
+        err, check, whole = self._err, self._check, self._whole
         with ExitStack() as threads:
-            out, merges = self._out(threads if self._cores > 1 and self._whole.is_long() else None)
+            arcs = whole.arcs(threads if self._cores > 1 and whole.is_long() else None)
+            groups: list[tuple[int, list[int]]] = []
+            nodes = whole.nodes()
+            out = self._out(nodes, arcs)
+            if costs is not None:
+                check(lib.fp_fold_inclusive(whole.fold, out, costs, err), err)
+            while status := check(lib.fp_fold_totals(out, err), err):
+                if status == lib.FP_MORE:
+                    nodes.feed()
+                else:
+                    groups.append((out.group, list(out.total)))
+            nodes = whole.nodes()
+            out = self._out(nodes, arcs)
+
+            def pull(batch: Any) -> int:
+                while (status := check(lib.fp_fold_graph(out, batch, err), err)) == lib.FP_MORE:
+                    nodes.feed()
+                    arcs.feed()
+                return status
+
             for group, total in groups or [(0, [0, 0])]:
                 part = self._part(group)
                 part.summary = total
                 yield from batches_of("graph", 2, self._model.add_part(part), pull)
 
-    def _out(self, threads: ExitStack | None) -> tuple[Any, tuple[Merge, Merge]]:
+    def _out(self, nodes: Merge, arcs: Merge) -> Any:
         out = ffi.new("struct fp_fold_out *")
         out.n_named = self._model.count("functions")
         out.named = self._named = ffi.new("uint32_t[]", out.n_named)
         out.model, out.ticks_per_second = self._model.c, self._ticks_per_second
         out.unknown_file = self._model.intern("???")
-        nodes, arcs = self._whole.merges(threads)
         out.nodes, out.arcs = nodes.c, arcs.c
-        return out, (nodes, arcs)
+        return out
 
 
 class _Stacks(_Machine):

@@ -1,11 +1,11 @@
-"""Sorted runs merged by several threads: each merges all of them, in ranges of keys.
+"""Sorted runs of call arcs added up by several threads: each takes all of them, in ranges of keys.
 
     keys          0         a         b         c         d         e
     run 0         |  ....   |  ..     |  ...    |  ....   |   ..    |
     run 1         |   ..    |  ....   |  ....   |   .     |  ....   |
-    is merged by   reader    thread    thread    reader    thread
+    is taken by    reader    thread    thread    reader    thread
 
-Who makes rows of the merged records, the reader, takes the ranges in order.  Threads merge the next ones into memory.
+Who makes rows of the sums, the reader, wants the ranges in order.  Threads add up the next ones in memory.
 If few are ready, they leave one to the reader.
 """
 
@@ -20,6 +20,7 @@ from fastprof.bridges.spill import Pull, Words
 from fastprof.core._c import ffi, lib
 from fastprof.core._typing import TYPE_CHECKING, Any
 from fastprof.core.cores import Ahead
+from fastprof.core.owner import owned
 
 if TYPE_CHECKING:
     Key = tuple[int, int]
@@ -28,17 +29,27 @@ if TYPE_CHECKING:
 
 _LEAST = 16 * 1024  # bytes of a run in a range
 _KEYS = 4096  # from which the ends of ranges are chosen
-_PIECE = 256 * 1024  # bytes that a thread merges at a time
+_PIECE = 256 * 1024  # bytes of sums that a thread gives at a time
 _FEW, _MANY = 2, 3  # ranges that are ready
 
 
 class Ranges:
-    """`memory`: bytes.  Half of them are for records that are being merged.  What is merged ahead takes as many, if no
-    two records have one key.
+    """`runs` are of arcs whose callees are below `n_functions`; `check` raises what a negative status means.
+
+    `memory`: bytes.  Half of them are for records that are being added up.  Sums that are made ahead take as many, if
+    no two records have one key.
     """
 
-    def __init__(self, runs: Words, n_threads: int, memory: int, threads: ExitStack) -> None:
-        self._runs = runs
+    def __init__(
+        self,
+        runs: Words,
+        n_functions: int,
+        check: Callable[[int, Any], int],
+        n_threads: int,
+        memory: int,
+        threads: ExitStack,
+    ) -> None:
+        self._runs, self._n_functions, self._check = runs, n_functions, check
         nbytes = max(1, memory // 2 // (n_threads + 1), len(runs) * _LEAST)  # of a range
         self._pieces = 1 + nbytes // _PIECE
         self._ends = self._choose_ends(nbytes)
@@ -47,12 +58,12 @@ class Ranges:
         self._idle = n_threads
         self._stopped = False
         self._next = 0  # ranges that have begun
-        self._merged: dict[int, Ahead] = {}  # by threads, and not yet read
-        self._ready: set[int] = set()  # those of them that are merged
+        self._made: dict[int, Ahead] = {}  # by threads, and not yet read
+        self._ready: set[int] = set()  # those of them that are complete
         self._reading = -1
         self._left = -1  # the last range that was left to the reader
         self._left_range: _Range = [], None, None
-        self._blocks: list[Any] = []  # memory that nobody uses
+        self._free: list[tuple[Any, bytearray]] = []  # sums, and memory of records, that nobody uses
         self._pull: Pull = lambda to, n: 0  # of the range that is being read
         threads.callback(self._stop)
         with self._lock:
@@ -67,24 +78,24 @@ class Ranges:
         return [None, *(keys[i * len(keys) // (n + 1)] for i in range(1, n + 1)), None]
 
     def pull(self, to: Any, n: int) -> int:
-        """All records in order, as another merge takes them."""
+        """All sums in order, as a merge takes them."""
         while not (got := self._pull(to, n)) and self._reading + 2 < len(self._ends):
             self._read_next()
         return got
 
     def _read_next(self) -> None:
         with self._lock:
-            self._merged.pop(self._reading, None)
+            self._made.pop(self._reading, None)
             self._reading += 1
-            merged = self._merged.get(self._reading)
+            made = self._made.get(self._reading)
             self._ready.discard(self._reading)
             mine = self._left_range
             self._go_on()
-        if merged is None:
-            self._pull = self._merge(*mine)
+        if made is None:
+            self._pull = self._sums(*mine)
         else:
             size = self._runs.size
-            self._pull = lambda to, n: merged.readinto(memoryview(ffi.buffer(to, n * size))) // size
+            self._pull = lambda to, n: made.readinto(memoryview(ffi.buffer(to, n * size))) // size
 
     def _go_on(self) -> None:
         """Have threads that are idle begin ranges."""
@@ -94,7 +105,7 @@ class Ranges:
                 self._left, self._left_range = i, range_
             else:
                 self._idle -= 1
-                self._merged[i] = Ahead(self._merging(i, range_), self._pieces)
+                self._made[i] = Ahead(self._making(i, range_), self._pieces)
 
     def _take(self) -> _Range:
         """The next range."""
@@ -113,11 +124,11 @@ class Ranges:
             places.append((run.offset + begin * step, min(end * step, run.nbytes) - begin * step))
         return places, low, high
 
-    def _merge(self, places: list[tuple[int, int]], low: Key | None, high: Key | None) -> Pull:
-        """Read them, and merge them in memory."""
-        words, blocks = self._runs, self._blocks
-        merge, at, nbytes = words.new(len(places)), 0, sum(nbytes for _, nbytes in places)
-        block = blocks.pop() if blocks else bytearray()
+    def _sums(self, places: list[tuple[int, int]], low: Key | None, high: Key | None) -> Pull:
+        """Read the records, and add them up in memory."""
+        words, free = self._runs, self._free
+        at, nbytes = 0, sum(nbytes for _, nbytes in places)
+        sums, block = free.pop() if free else (self._new_sums(), bytearray())
         if len(block) < nbytes:
             block = bytearray(nbytes)
         view = memoryview(block)
@@ -126,17 +137,22 @@ class Ranges:
             at += nbytes
         n_words = ffi.new("size_t[]", [nbytes // words.size for _, nbytes in places])
         bounds = (ffi.NULL if key is None else ffi.new("uint64_t[]", key) for key in (low, high))
-        lib.fp_merge_whole(merge, ffi.from_buffer("uint64_t[]", block), n_words, *bounds)
+        if lib.fp_arc_sums_begin(sums, ffi.from_buffer("uint64_t[]", block), n_words, len(places), *bounds):
+            raise MemoryError("no memory to add up call arcs")
+        got, err = ffi.new("size_t *"), ffi.new("struct fp_err *")
 
         def pull(to: Any, n: int) -> int:
-            got = words.merged(merge, to, n)[1]
-            if not got:
-                blocks.append(block)
-            return got
+            self._check(lib.fp_arc_sums_pull(sums, to, n, got, err), err)
+            if not got[0]:
+                free.append((sums, block))
+            return int(got[0])
 
         return pull
 
-    def _merging(self, i: int, range_: _Range) -> Callable[[], bytes]:
+    def _new_sums(self) -> Any:
+        return owned(lib.fp_arc_sums_new(self._n_functions), lib.fp_arc_sums_free, "the sums of call arcs")
+
+    def _making(self, i: int, range_: _Range) -> Callable[[], bytes]:
         pull: Pull | None = None
         n = self._runs.whole(_PIECE)
         chunk = ffi.new(f"{self._runs.item}[]", n)
@@ -144,7 +160,7 @@ class Ranges:
         def make() -> bytes:
             nonlocal pull
             if pull is None:
-                pull = self._merge(*range_)
+                pull = self._sums(*range_)
             got = pull(chunk, n)
             if not got:
                 with self._lock:
@@ -159,5 +175,5 @@ class Ranges:
     def _stop(self) -> None:
         with self._lock:
             self._stopped = True
-        for merged in [*self._merged.values()]:
-            merged.stop()
+        for made in [*self._made.values()]:
+            made.stop()

@@ -116,25 +116,29 @@ class Arcs(Table):
     def is_long(self) -> bool:
         return len(self._arcs) > 0
 
-    def merges(self, threads: ExitStack | None) -> tuple[Merge, Merge]:
-        """The nodes, and the arcs.  After `end`; each time from the beginning.
+    @property
+    def _folds(self) -> list[Any]:
+        return [self.fold, *(table.fold for table in self._joined)]
 
-        With `threads`, others merge arcs beside who is given them.
-        """
-        folds = [self.fold, *(table.fold for table in self._joined)]
-        for fold in folds:
+    def nodes(self) -> Merge:
+        """After `end`; each time from the beginning.  Arcs must not have been taken by then."""
+        for fold in self._folds:
             lib.fp_fold_rewind(fold)
-        nodes = self._nodes.merge(*(partial(lib.fp_fold_pull_nodes, fold) for fold in folds))
-        pulls = [partial(lib.fp_fold_pull_arcs, fold) for fold in folds if fold.n_arcs]
+        return self._nodes.merge(*(partial(lib.fp_fold_pull_nodes, fold) for fold in self._folds))
+
+    def arcs(self, threads: ExitStack | None) -> Merge:
+        """Once, after `end`.  With `threads`, others merge them from now on, beside who takes them."""
+        pulls = [partial(lib.fp_fold_pull_arcs, fold) for fold in self._folds if fold.n_arcs]
         n_tables = max(1, len(self._joined))
         if threads is None:
-            return nodes, self._arcs.merge(*pulls, windows=self._windows * n_tables)
+            return self._arcs.merge(*pulls, windows=self._windows * n_tables)
         from fastprof.bridges.ranges import Ranges
 
         for pull in pulls:
             self._arcs.add(pull)
-        ranges = Ranges(self._arcs, max(1, n_tables - 1), 2 * self._windows * n_tables, threads)
-        return nodes, self._arcs.with_runs([]).merge(ranges.pull)
+        memory, n_functions = 2 * self._windows * n_tables, self.fold.model.functions.n
+        ranges = Ranges(self._arcs, n_functions, self._check, max(1, n_tables - 1), memory, threads)
+        return self._arcs.with_runs([]).merge(ranges.pull)
 
 
 class _PathRuns(Sorted):

@@ -95,14 +95,14 @@ class Ahead:
 
 
 class Beside:
-    """A compressor, to which is written in a thread of its own once there is much to write.
+    """A compressor or a file, to which is written in a thread of its own once there is much to write.
 
-    `stream` appends what it makes to `made`, and the caller's thread passes that on to `target`: so whatever happens
-    there happens in the caller's thread, and does so in `write` or `close`.
+    A compressor appends what it makes to `made`, and the caller's thread passes that on to `target`: so whatever
+    happens there happens in the caller's thread.  All errors are raised there, by `write` or `close`.
     """
 
     _FEW = 1 << 20  # bytes for which a thread is not worth while
-    _PIECES = 8  # that are written and not yet compressed
+    _PIECES = 8  # that are given and not yet written
 
     def __init__(self, stream: Any, made: deque[bytes], target: Any) -> None:
         self._stream, self._made, self._target = stream, made, target

@@ -28,7 +28,7 @@ def _write_whole(raw: Any, view: memoryview) -> None:
 class _Counted:
     """The file that a compressor writes to; `written` counts the compressed bytes.
 
-    `write` always writes everything, because compressors do not check.
+    `write` always writes everything, because compressors do not check.  `close` leaves the file open.
     """
 
     def __init__(self, raw: Any) -> None:
@@ -43,6 +43,9 @@ class _Counted:
 
     def flush(self) -> None:
         self._raw.flush()
+
+    def close(self) -> None:
+        """Nothing is left to write."""
 
 
 class _Gzip:
@@ -89,7 +92,7 @@ class Sink:
     target's suffix chooses the compression.
 
     With `durable` False `commit` leaves it to the caller to get the file to disk.  With more than one of `cores` much
-    output is compressed in a thread of its own.
+    output is compressed in a thread of its own, or written there if it is a file that is not compressed.
 
     With `budget` no more than so many bytes are written, before compression; what is beyond is only counted, in
     `written`, and `commit` refuses it.  Then standard output and the like get nothing before `commit`, either.
@@ -179,20 +182,22 @@ class Sink:
             raise FastprofError(f"{self._name}: {error.strerror or error}") from None
 
     def _begin_compression(self, kind: str) -> None:
-        if not kind:
+        if not kind and (self._cores == 1 or self._target is None):
             return
-        self._packed = _Counted(self._raw)
+        file = _Counted(self._raw)
+        if kind:
+            self._packed = file
         if self._cores == 1:
-            self._stream = _compressor(self._packed, kind)
+            self._stream = _compressor(file, kind)
             return
         from fastprof.core.cores import Beside, Made
 
         made = Made()
-        self._beside = self._stream = Beside(_compressor(made, kind), made, self._packed)
+        self._beside = self._stream = Beside(_compressor(made, kind) if kind else file, made, file)
 
     def gzip(self) -> None:
         """Compress with gzip from here on, unless the name already chose a compression."""
-        if self._stream is self._raw and not self.written:
+        if self._packed is None and not self.written:
             self._compress(".gz")
 
     @property

@@ -8,6 +8,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 
+#include "bridges/arc_sums.h"
 #include "bridges/fold.h"
 #include "core/buf.h"
 #include "core/shares.h"
@@ -139,23 +140,32 @@ static struct fp_merge *merge_of(uint64_t *words, size_t n, uint32_t width) {
     return merge;
 }
 
-/* Records in two ranges of their keys are those in one, in their order. */
-static void merge_in_ranges(uint64_t *words, size_t n, uint32_t width) {
-    const uint64_t *middle = words + n / width / 2 * width;
-    uint64_t *again = malloc((n + 3 * width) * sizeof *again);
-    size_t total = 0, got;
-    for (int high = 0; n && high < 2; high++) {
-        struct fp_merge *merge = fp_merge_new(1, width, 0, 0);
-        if (!merge) abort();
-        fp_merge_whole(merge, words, &n, high ? middle : NULL, high ? NULL : middle);
-        for (int status = FP_FULL; status == FP_FULL; total += got) {
-            status = fp_merge_pull(merge, again + total, 3 * width, &got);
-            if (total + got > n) abort();
-        }
-        fp_merge_free(merge);
+/* Arcs that are added up in two ranges of their keys, each half of them in a run of its own, are those in their order.
+ */
+static void sum_in_ranges(const struct fp_fold *f, const uint64_t *arcs, size_t n) {
+    const size_t room = 3 * FP_ARC_WIDTH;
+    const uint64_t *middle = arcs + n / FP_ARC_WIDTH / 2 * FP_ARC_WIDTH;
+    uint64_t *again = malloc((n + room) * sizeof *again), *runs = malloc((n + 1) * sizeof *runs);
+    struct fp_arc_sums *sums = fp_arc_sums_new(f->n_functions);
+    struct fp_err err;
+    if (!again || !runs || !sums) abort();
+    size_t n_words[2] = {0, 0}, total = 0, got;
+    for (size_t half = 0, at = 0; half < 2; half++) {
+        for (size_t i = half * FP_ARC_WIDTH; i < n; i += 2 * FP_ARC_WIDTH, at += FP_ARC_WIDTH)
+            memcpy(runs + at, arcs + i, FP_ARC_WIDTH * sizeof *runs);
+        n_words[half] = at - n_words[0];
     }
-    if (total != n || (n && memcmp(words, again, n * sizeof *words))) abort();
+    for (int high = 0; n && high < 2; high++) {
+        if (fp_arc_sums_begin(sums, runs, n_words, 2, high ? middle : NULL, high ? NULL : middle)) abort();
+        do {
+            if (fp_arc_sums_pull(sums, again + total, room, &got, &err) != FP_DONE) abort();
+            if ((total += got) > n) abort();
+        } while (got);
+    }
+    if (total != n || (n && memcmp(arcs, again, n * sizeof *arcs))) abort();
+    fp_arc_sums_free(sums);
     free(again);
+    free(runs);
 }
 
 /* The rows of all groups of a graph, of which `t` has what its nodes add up to. */
@@ -172,8 +182,7 @@ static void add_graph(struct fp_fold *f, struct totals *t) {
         t->ticks += nodes[i + 2];
         t->calls += nodes[i + 3];
     }
-    merge_in_ranges(nodes, n_nodes, FP_NODE_WIDTH);
-    merge_in_ranges(arcs, n_arcs, FP_ARC_WIDTH);
+    sum_in_ranges(f, arcs, n_arcs);
     struct fp_fold_out all = {.model = f->model, .nodes = merge_of(nodes, n_nodes, FP_NODE_WIDTH)};
     struct fp_fold_out o = {.model = f->model,
                             .nodes = merge_of(nodes, n_nodes, FP_NODE_WIDTH),

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import gc
 import random
+import subprocess
+import sys
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -332,7 +334,30 @@ def test_call_arcs_are_merged_beside_their_writing(
     log = tmp_path / "one.xray"
     log.write_bytes(random_log(3, 1, 20_000).bytes())
     fastprof.convert(log, tmp_path / "o.callgrind", cores=several, max_memory=1)
-    assert {*threads} == ({"Ahead._work"} if several > 1 else set())
+    assert {*threads} == ({"Ahead._work", "Beside._work"} if several > 1 else set())
+
+
+@pytest.mark.parametrize("suffix", ["", ".gz"])
+def test_writing_beside_fails_where_it_is_written(suffix: str, tmp_path: Path, threads: list[str]) -> None:
+    """A file that may not grow, as a disk that is full."""
+    code = f"""
+import random, resource, sys
+from fastprof.core import cores
+from fastprof.core.errors import FastprofError
+from fastprof.core.sink import Sink
+cores.Beside._FEW = 1000
+resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, 20_000))
+try:
+    with Sink("o{suffix}", cores=2) as sink:
+        for i in range(200):
+            sink.write(random.randbytes(1000))
+        sink.commit()
+except FastprofError as error:
+    sys.exit(str(error))
+"""
+    done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (1, f"o{suffix}: File too large\n")
+    assert not [*tmp_path.iterdir()]
 
 
 @pytest.mark.parametrize("suffix", SUFFIXES)

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 _BYTES = 1 << 20
 _BUFFERS = 1 << 12
 _FIRST = 1 << 18  # bytes of a range of the first rows
-_PIECES = 24  # that are read and not yet taken
+_PIECES = 40  # that are read and not yet taken
 _LOOK = 0.0002  # seconds after which who waits looks how far decoders have come, which they do not tell
 
 
