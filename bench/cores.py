@@ -45,9 +45,9 @@ def run(file: str, suffix: str, threads: int) -> None:
     wall, main = time.perf_counter(), time.thread_time()
     with tempfile.TemporaryDirectory() as folder:
         fastprof.convert(file, os.path.join(folder, f"o{suffix}"), cores=threads)
+        wall = time.perf_counter() - wall
     phases["write"].append(time.thread_time() - main - phases["read"][-1])
     bound = sum(max(sum(phase) / 2, *phase) for phase in phases.values())
-    wall = time.perf_counter() - wall
     print(json.dumps({"wall": wall, "cpu": sum(map(sum, phases.values())), "bound": bound, "phases": phases}))
 
 

@@ -279,7 +279,7 @@ class _Graph(_Machine):
         """One part a group (a thread, or 0: all), its totals known from a first pass over the nodes."""
         err, check, whole = self._err, self._check, self._whole
         with ExitStack() as threads:
-            arcs = whole.arcs(threads if self._cores > 1 and whole.is_long() else None)
+            arcs = whole.arcs(self._cores > 1, threads)
             groups: list[tuple[int, list[int]]] = []
             nodes = whole.nodes()
             out = self._out(nodes, arcs)

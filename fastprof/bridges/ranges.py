@@ -16,7 +16,8 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Callable
 from contextlib import ExitStack
 
-from fastprof.bridges.spill import Pull, Words
+from fastprof.bridges.arc_runs import ArcRuns
+from fastprof.bridges.spill import Pull
 from fastprof.core._c import ffi, lib
 from fastprof.core._typing import TYPE_CHECKING, Any
 from fastprof.core.cores import Ahead
@@ -27,32 +28,22 @@ if TYPE_CHECKING:
     # Where what is to be read of each run begins, and its bytes; from the first key on, and before the second one.
     _Range = tuple[list[tuple[int, int]], Key | None, Key | None]
 
-_LEAST = 16 * 1024  # bytes of a run in a range
+_LEAST = 200  # arcs of a run in a range
 _KEYS = 4096  # from which the ends of ranges are chosen
-_PIECE = 256 * 1024  # bytes of sums that a thread gives at a time
+_PIECE = 512 * 1024  # bytes of sums that a thread gives at a time
+_ARC_BYTES = 8 * lib.FP_ARC_WIDTH
 _FEW, _MANY = 2, 3  # ranges that are ready
 
 
 class Ranges:
-    """`runs` are of arcs whose callees are below `n_functions`; `check` raises what a negative status means.
+    """With `n_threads` beside the reader.  `memory`: bytes for records that are being added up and for their sums."""
 
-    `memory`: bytes.  Half of them are for records that are being added up.  Sums that are made ahead take as many, if
-    no two records have one key.
-    """
-
-    def __init__(
-        self,
-        runs: Words,
-        n_functions: int,
-        check: Callable[[int, Any], int],
-        n_threads: int,
-        memory: int,
-        threads: ExitStack,
-    ) -> None:
-        self._runs, self._n_functions, self._check = runs, n_functions, check
-        nbytes = max(1, memory // 2 // (n_threads + 1), len(runs) * _LEAST)  # of a range
-        self._pieces = 1 + nbytes // _PIECE
-        self._ends = self._choose_ends(nbytes)
+    def __init__(self, runs: ArcRuns, n_threads: int, memory: int, threads: ExitStack) -> None:
+        self._runs = runs
+        # Sums that are made ahead take as much as records that are not packed, if no two have one key.
+        n_arcs = max(1, memory // 2 // (n_threads + 1) // _ARC_BYTES, len(runs) * _LEAST)  # of a range
+        self._pieces = 1 + n_arcs * _ARC_BYTES // _PIECE
+        self._ends = self._choose_ends(n_arcs)
         self._at = [0] * len(runs)  # by run, in its index: from where on the next range is to be read
         self._lock = threading.Lock()  # for all below
         self._idle = n_threads
@@ -69,12 +60,12 @@ class Ranges:
         with self._lock:
             self._go_on()
 
-    def _choose_ends(self, nbytes: int) -> list[Key | None]:
-        """Of ranges of about so many bytes: the keys between them.  The first one has no beginning, the last no end."""
+    def _choose_ends(self, n_arcs: int) -> list[Key | None]:
+        """Of ranges of about so many arcs: the keys between them.  The first one has no beginning, the last no end."""
         runs = self._runs.runs
-        n = sum(run.nbytes for run in runs) // nbytes
-        every = 1 + sum(len(run.keys[0]) for run in runs) // _KEYS
-        keys = sorted(key for run in runs for key in zip(run.keys[0][::every], run.keys[1][::every], strict=True))
+        n = sum(run.n_arcs for run in runs) // n_arcs
+        every = 1 + sum(len(run.keys) for run in runs) // _KEYS
+        keys = sorted(key for run in runs for key in zip(run.groups[::every], run.keys[::every], strict=True))
         return [None, *(keys[i * len(keys) // (n + 1)] for i in range(1, n + 1)), None]
 
     def pull(self, to: Any, n: int) -> int:
@@ -89,13 +80,15 @@ class Ranges:
             self._reading += 1
             made = self._made.get(self._reading)
             self._ready.discard(self._reading)
-            mine = self._left_range
+            mine = self._left_range if self._left == self._reading else None
+            if made is None and mine is None:
+                mine = self._take()
             self._go_on()
         if made is None:
+            assert mine is not None
             self._pull = self._sums(*mine)
         else:
-            size = self._runs.size
-            self._pull = lambda to, n: made.readinto(memoryview(ffi.buffer(to, n * size))) // size
+            self._pull = lambda to, n: made.readinto(memoryview(ffi.buffer(to, n * 8))) // 8
 
     def _go_on(self) -> None:
         """Have threads that are idle begin ranges."""
@@ -114,35 +107,37 @@ class Ranges:
         places = []
         for i, run in enumerate(self._runs.runs):
             # Which record is the first one of the range is only known for sure when those before it are read.
-            begin, (first, second) = self._at[i], run.keys
-            end = len(first)
+            begin, end = self._at[i], len(run.keys)
             if high is not None:
-                begun, ended = bisect_left(first, high[0], begin), bisect_right(first, high[0], begin)
-                end = bisect_left(second, high[1], begun, ended)
+                begun, ended = bisect_left(run.groups, high[0], begin), bisect_right(run.groups, high[0], begin)
+                end = bisect_left(run.keys, high[1], begun, ended)
             self._at[i] = max(end - 1, begin)
-            step = self._runs.step(run.width)
-            places.append((run.offset + begin * step, min(end * step, run.nbytes) - begin * step))
+            first, last = ((run.offsets[at] if at < len(run.offsets) else run.nbytes) for at in (begin, end))
+            places.append((run.offset + first, last - first))
         return places, low, high
 
     def _sums(self, places: list[tuple[int, int]], low: Key | None, high: Key | None) -> Pull:
         """Read the records, and add them up in memory."""
-        words, free = self._runs, self._free
-        at, nbytes = 0, sum(nbytes for _, nbytes in places)
+        runs, free, at = self._runs, self._free, 0
         sums, block = free.pop() if free else (self._new_sums(), bytearray())
-        if len(block) < nbytes:
-            block = bytearray(nbytes)
+        room = sum(nbytes for _, nbytes in places) + lib.FP_ARC_SLACK
+        if len(block) < room:
+            block = bytearray(room)
         view = memoryview(block)
-        for run, (offset, nbytes) in zip(words.runs, places, strict=True):
+        for run, (offset, nbytes) in zip(runs.runs, places, strict=True):
             run.file.read(offset, view[at : at + nbytes])
             at += nbytes
-        n_words = ffi.new("size_t[]", [nbytes // words.size for _, nbytes in places])
+        nbytes_of, got, err = (
+            ffi.new("size_t[]", [n for _, n in places]),
+            ffi.new("size_t *"),
+            ffi.new("struct fp_err *"),
+        )
         bounds = (ffi.NULL if key is None else ffi.new("uint64_t[]", key) for key in (low, high))
-        if lib.fp_arc_sums_begin(sums, ffi.from_buffer("uint64_t[]", block), n_words, len(places), *bounds):
-            raise MemoryError("no memory to add up call arcs")
-        got, err = ffi.new("size_t *"), ffi.new("struct fp_err *")
+        bytes_ = ffi.from_buffer("uint8_t[]", block)
+        runs.check(lib.fp_arc_sums_begin(sums, bytes_, nbytes_of, len(places), *bounds, err), err)
 
         def pull(to: Any, n: int) -> int:
-            self._check(lib.fp_arc_sums_pull(sums, to, n, got, err), err)
+            runs.check(lib.fp_arc_sums_pull(sums, to, n, got, err), err)
             if not got[0]:
                 free.append((sums, block))
             return int(got[0])
@@ -150,12 +145,13 @@ class Ranges:
         return pull
 
     def _new_sums(self) -> Any:
-        return owned(lib.fp_arc_sums_new(self._n_functions), lib.fp_arc_sums_free, "the sums of call arcs")
+        n_functions = self._runs.model.functions.n
+        return owned(lib.fp_arc_sums_new(n_functions), lib.fp_arc_sums_free, "the sums of call arcs")
 
     def _making(self, i: int, range_: _Range) -> Callable[[], bytes]:
         pull: Pull | None = None
-        n = self._runs.whole(_PIECE)
-        chunk = ffi.new(f"{self._runs.item}[]", n)
+        n = max(1, _PIECE // _ARC_BYTES) * lib.FP_ARC_WIDTH
+        chunk = ffi.new("uint64_t[]", n)
 
         def make() -> bytes:
             nonlocal pull
@@ -168,7 +164,7 @@ class Ranges:
                     if i > self._reading:
                         self._ready.add(i)
                     self._go_on()
-            return bytes(ffi.buffer(chunk, got * self._runs.size))
+            return bytes(ffi.buffer(chunk, got * 8))
 
         return make
 

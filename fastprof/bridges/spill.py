@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from array import array
 from collections.abc import Callable, Sequence
 from copy import copy
 
 from fastprof.core._c import ffi, lib
 from fastprof.core._typing import Any, NamedTuple, Self
 from fastprof.core.owner import owned
-from fastprof.core.spill import Spilled
+from fastprof.core.spill import Spilled, not_cleared
 
 # Pull up to n items (words or bytes) of sorted records into a buffer; 0 at the end.
 Pull = Callable[[Any, int], int]
@@ -17,10 +16,7 @@ Pull = Callable[[Any, int], int]
 _CHUNK = 256 * 1024  # bytes moved at a time when a run is written
 _WINDOWS = 2 << 20  # bytes for the windows of all runs together when they are merged, if nobody says how many
 _LEAST_WINDOW = 8 * 1024
-_INDEX = 4 * 1024  # bytes of a run, of whose first record the key is kept
 MOST_RUNS = 256  # as many become one, so that windows need no more memory, however many runs there are
-
-_not_cleared = ffi.new_allocator(should_clear_after_alloc=False)
 
 
 class Halt:
@@ -39,13 +35,10 @@ class Halted(Exception):
 
 
 class Run(NamedTuple):
-    """Of words: the width of its records, and each word of the keys of its index."""
-
     file: Spilled
     offset: int
     nbytes: int
-    width: int
-    keys: tuple[array[int], array[int]]
+    width: int  # of its records
 
 
 class Runs:
@@ -62,18 +55,14 @@ class Runs:
 
     def add(self, pull: Pull) -> None:
         """Write what `pull` gives as one more run."""
-        start, keys = self.file.nbytes, (array("Q"), array("Q"))
+        start = self.file.nbytes
         n = self.whole(_CHUNK)
         chunk = ffi.new(f"{self.item}[]", n)
         view = memoryview(ffi.buffer(chunk))
         while got := pull(chunk, n):
             self.halt.check()
-            self._index(view[: got * self.size], self.file.nbytes - start, keys)
             self.file.append(view[: got * self.size])
-        self.runs.append(Run(self.file, start, self.file.nbytes - start, self.width, keys))
-
-    def _index(self, records: memoryview, at: int, keys: tuple[array[int], array[int]]) -> None:
-        """Add the keys of some records, the first of which is so many bytes behind the beginning of the run."""
+        self.runs.append(Run(self.file, start, self.file.nbytes - start, self.width))
 
     def whole(self, nbytes: int) -> int:
         """The items of as many records as fit into so many bytes, one at least."""
@@ -126,15 +115,6 @@ class Words(Sorted):
         """From now on records have so many words.  Those before have 0 in the words that they lack."""
         self.width = max(width, self.width)
 
-    def step(self, width: int) -> int:
-        """The key of a record in so many bytes is in the index."""
-        return max(1, _INDEX // (width * self.size)) * width * self.size
-
-    def _index(self, records: memoryview, at: int, keys: tuple[array[int], array[int]]) -> None:
-        step, words = self.step(self.width), records.cast("Q")
-        for i, key in enumerate(keys):
-            key.extend(words[-at % step // self.size + i :: step // self.size])
-
     def new(self, n: int) -> Any:
         merge = owned(lib.fp_merge_new(n, self.width, self._kept, self._signed), lib.fp_merge_free, "the merge of runs")
         for i, run in enumerate(self.runs):
@@ -155,7 +135,7 @@ class Merge:
         n_runs = len(runs) + len(others)
         self.c = runs.new(n_runs)
         self._items = runs.whole(max(_LEAST_WINDOW, min(_CHUNK, windows // max(n_runs, 1))))
-        self._windows = [_not_cleared(f"{runs.item}[]", self._items) for _ in range(n_runs)]
+        self._windows = [not_cleared(f"{runs.item}[]", self._items) for _ in range(n_runs)]
         self._at = [run.offset for run in runs.runs]
         for i, window in enumerate(self._windows):
             self.c.runs[i].p = window

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from contextlib import ExitStack
 from functools import partial
 
+from fastprof.bridges.arc_runs import ArcRuns
 from fastprof.bridges.spill import Halt, Merge, Pull, Sorted, Words
 from fastprof.core._c import ffi, lib
 from fastprof.core._typing import Any
@@ -95,7 +96,7 @@ class Arcs(Table):
 
     def __init__(self, fold: Any, limit: int, check: Check, lock: RLock) -> None:
         super().__init__(fold, limit, check, lock)
-        self._arcs, self._nodes = Words(lib.FP_ARC_WIDTH), Words(lib.FP_NODE_WIDTH)
+        self._arcs, self._nodes = ArcRuns(fold.model, check), Words(lib.FP_NODE_WIDTH)
         self._arcs.halt = self._nodes.halt = self.halt
 
     def _order(self, keep_hot: bool = False) -> None:
@@ -126,19 +127,21 @@ class Arcs(Table):
             lib.fp_fold_rewind(fold)
         return self._nodes.merge(*(partial(lib.fp_fold_pull_nodes, fold) for fold in self._folds))
 
-    def arcs(self, threads: ExitStack | None) -> Merge:
-        """Once, after `end`.  With `threads`, others merge them from now on, beside who takes them."""
+    def arcs(self, several: bool, threads: ExitStack) -> Merge:
+        """Once, after `end`.  If something was written away and `several` is true, threads add arcs up from now on,
+        beside who takes them; they end with `threads`."""
         pulls = [partial(lib.fp_fold_pull_arcs, fold) for fold in self._folds if fold.n_arcs]
-        n_tables = max(1, len(self._joined))
-        if threads is None:
-            return self._arcs.merge(*pulls, windows=self._windows * n_tables)
+        arcs = Words(lib.FP_ARC_WIDTH)
+        if not self.is_long():
+            return arcs.merge(*pulls)
         from fastprof.bridges.ranges import Ranges
 
         for pull in pulls:
             self._arcs.add(pull)
-        memory, n_functions = 2 * self._windows * n_tables, self.fold.model.functions.n
-        ranges = Ranges(self._arcs, n_functions, self._check, max(1, n_tables - 1), memory, threads)
-        return self._arcs.with_runs([]).merge(ranges.pull)
+        n_tables = max(1, len(self._joined))
+        return arcs.merge(
+            Ranges(self._arcs, max(1, n_tables - 1) * several, 2 * self._windows * n_tables, threads).pull
+        )
 
 
 class _PathRuns(Sorted):

@@ -10,7 +10,7 @@ from fastprof.core._typing import Any
 from fastprof.core.errors import FastprofError
 from fastprof.core.streams import temporary_failed, temporary_file
 
-_not_cleared = ffi.new_allocator(should_clear_after_alloc=False)
+not_cleared = ffi.new_allocator(should_clear_after_alloc=False)  # as ffi.new, but what is in the memory is not known
 
 
 class Spilled:
@@ -65,7 +65,7 @@ class Groups(Spilled):
     def windows(self, group: int, buffer: Any) -> Iterator[Any]:
         """What a group's buffer held and holds, in order, as struct fp_in *, each valid until the next."""
         blocks = self._blocks.get(group, ())
-        block = _not_cleared("uint8_t[]", max((n for _, n in blocks), default=1))
+        block = not_cleared("uint8_t[]", max((n for _, n in blocks), default=1))
         for offset, n in blocks:
             self.read(offset, memoryview(ffi.buffer(block, n)))
             yield ffi.new("struct fp_in *", {"p": block, "n": n, "eof": 1})

@@ -8,7 +8,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-#include "bridges/arc_sums.h"
+#include "bridges/arc_runs.h"
 #include "bridges/fold.h"
 #include "core/buf.h"
 #include "core/shares.h"
@@ -145,18 +145,23 @@ static struct fp_merge *merge_of(uint64_t *words, size_t n, uint32_t width) {
 static void sum_in_ranges(const struct fp_fold *f, const uint64_t *arcs, size_t n) {
     const size_t room = 3 * FP_ARC_WIDTH;
     const uint64_t *middle = arcs + n / FP_ARC_WIDTH / 2 * FP_ARC_WIDTH;
-    uint64_t *again = malloc((n + room) * sizeof *again), *runs = malloc((n + 1) * sizeof *runs);
+    const size_t packed = n / FP_ARC_WIDTH * FP_ARC_PACKED;
+    uint64_t *again = malloc((n + room) * sizeof *again);
+    uint8_t *runs = malloc(packed + FP_ARC_SLACK);
+    struct fp_arc_block *blocks = malloc((1 + packed / FP_ARC_BLOCK) * sizeof *blocks);
     struct fp_arc_sums *sums = fp_arc_sums_new(f->n_functions);
     struct fp_err err;
-    if (!again || !runs || !sums) abort();
-    size_t n_words[2] = {0, 0}, total = 0, got;
-    for (size_t half = 0, at = 0; half < 2; half++) {
-        for (size_t i = half * FP_ARC_WIDTH; i < n; i += 2 * FP_ARC_WIDTH, at += FP_ARC_WIDTH)
-            memcpy(runs + at, arcs + i, FP_ARC_WIDTH * sizeof *runs);
-        n_words[half] = at - n_words[0];
+    if (!again || !runs || !blocks || !sums) abort();
+    size_t nbytes[2] = {0, 0}, total = 0, got;
+    uint32_t n_blocks;
+    for (size_t half = 0, at = 0; half < 2; at += nbytes[half++]) {
+        struct fp_arc_pack pack = {0};
+        for (size_t i = half * FP_ARC_WIDTH; i < n; i += 2 * FP_ARC_WIDTH)
+            nbytes[half] += fp_arc_pack(&pack, arcs + i, FP_ARC_WIDTH, runs + at + nbytes[half], blocks, &n_blocks);
+        if (pack.nbytes != nbytes[half]) abort();
     }
     for (int high = 0; n && high < 2; high++) {
-        if (fp_arc_sums_begin(sums, runs, n_words, 2, high ? middle : NULL, high ? NULL : middle)) abort();
+        if (fp_arc_sums_begin(sums, runs, nbytes, 2, high ? middle : NULL, high ? NULL : middle, &err)) abort();
         do {
             if (fp_arc_sums_pull(sums, again + total, room, &got, &err) != FP_DONE) abort();
             if ((total += got) > n) abort();
@@ -165,6 +170,7 @@ static void sum_in_ranges(const struct fp_fold *f, const uint64_t *arcs, size_t 
     if (total != n || (n && memcmp(arcs, again, n * sizeof *arcs))) abort();
     fp_arc_sums_free(sums);
     free(again);
+    free(blocks);
     free(runs);
 }
 

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 import fastprof
-from fastprof.bridges import divided, ranges, spill, tables
+from fastprof.bridges import arc_runs, divided, ranges, spill, tables
 from fastprof.core import cores, engine, source
 from fastprof.core.errors import FastprofError
 from fastprof.core.sink import Sink
@@ -36,9 +36,10 @@ def everything_is_many(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setattr(divided, "_ROWS", 37)
     monkeypatch.setattr(tables, "_LEAST_ARCS", 8)
     monkeypatch.setattr(tables, "_STREAM", 256)
-    monkeypatch.setattr(ranges, "_LEAST", 200)
+    monkeypatch.setattr(ranges, "_LEAST", 5)
     monkeypatch.setattr(ranges, "_PIECE", 256)
     monkeypatch.setattr(spill, "MOST_RUNS", 3)
+    monkeypatch.setattr(arc_runs, "_RECORDS", 11)
     monkeypatch.setattr(cores.Beside, "_FEW", 1000)
     monkeypatch.setattr(source, "_FEW", 1000)
     monkeypatch.setattr(source, "WINDOW", 4096)

@@ -7,12 +7,14 @@ import random
 import threading
 from collections.abc import Iterable
 from contextlib import ExitStack
+from typing import Any
 
 import pytest
 
-from fastprof.bridges import ranges
+from fastprof.bridges import ranges, spill
+from fastprof.bridges.arc_runs import ArcRuns
 from fastprof.bridges.ranges import Ranges
-from fastprof.bridges.spill import MOST_RUNS, Pull, Words
+from fastprof.bridges.spill import Pull, Words
 from fastprof.core._c import ffi, lib
 from fastprof.core.errors import FastprofError, check
 from tests.unit.test_bridge_spill import giving
@@ -41,90 +43,126 @@ def words_of(arcs: Iterable[tuple[int, int, int]], chance: random.Random) -> lis
     ]
 
 
-def runs_of(n: int, chance: random.Random, few: bool) -> Words:
+def tried(status: int, err: Any) -> int:
+    return check(status, err, "ranges", "arcs")
+
+
+def runs_of(*runs: list[int]) -> ArcRuns:
+    model = ffi.new("struct fp_model *")
+    model.functions.n = N_FUNCTIONS
+    found = ArcRuns(model, tried)
+    for words in runs:
+        found.add(giving(*words))
+    return found
+
+
+def some_runs(n: int, chance: random.Random, few: bool) -> list[list[int]]:
     """`few`: of few callers; else most callers have one callee."""
-    runs = Words(lib.FP_ARC_WIDTH)
     groups, callers = (1, 3) if few else (3, 1 << 32)
+    runs = []
     for _ in range(n):
         arcs = {
             (chance.randrange(groups), chance.randrange(callers), chance.randrange(N_FUNCTIONS)) for _ in range(3000)
         }
-        runs.add(giving(*words_of(list(arcs)[: chance.choice([0, 1, 700, 3000])], chance)))
+        runs.append(words_of(list(arcs)[: chance.choice([0, 1, 700, 3000])], chance))
     return runs
 
 
-def ranges_of(runs: Words, n_threads: int, memory: int, threads: ExitStack) -> Ranges:
-    return Ranges(
-        runs, N_FUNCTIONS, lambda status, err: check(status, err, "ranges", "arcs"), n_threads, memory, threads
-    )
+def merged(runs: list[list[int]]) -> list[int]:
+    words = Words(lib.FP_ARC_WIDTH)
+    for run in runs:
+        words.add(giving(*run))
+    return pulled(words.merge().pull, 4000)
+
+
+def sums_of(runs: ArcRuns, n_threads: int, memory: int = 1, words: int = 4000) -> list[int]:
+    with ExitStack() as threads:
+        return pulled(Ranges(runs, n_threads, memory, threads).pull, words)
 
 
 @pytest.mark.parametrize("few", [False, True])
-@pytest.mark.parametrize("n_threads", [1, 2, 5])
+@pytest.mark.parametrize("n_threads", [0, 1, 2, 5])
 @pytest.mark.parametrize("n_runs", [0, 1, 2, 9, 40])
 def test_ranges_give_what_one_merge_gives(
     n_runs: int, n_threads: int, few: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(ranges, "_LEAST", 500)
+    monkeypatch.setattr(ranges, "_LEAST", 12)
     monkeypatch.setattr(ranges, "_PIECE", 900)
-    runs = runs_of(n_runs, random.Random(n_runs), few)
-    with ExitStack() as threads:
-        found = pulled(ranges_of(runs, n_threads, 1000, threads).pull, 42)
-    assert found == pulled(runs.merge().pull, 4000)
+    runs = some_runs(n_runs, random.Random(n_runs), few)
+    assert sums_of(runs_of(*runs), n_threads, 1000, 42) == merged(runs)
     assert not ours_left()
 
 
-def test_runs_that_became_one_have_an_index() -> None:
-    runs = Words(lib.FP_ARC_WIDTH)
-    for i in range(MOST_RUNS + 2):
-        runs.add(giving(*words_of(((0, key, key) for key in range(i % 7, 4000, 7)), random.Random(i))))
-    assert len(runs) == 3
-    with ExitStack() as threads:
-        assert pulled(ranges_of(runs, 2, 1, threads).pull, 4000) == pulled(runs.merge().pull, 4000)
+@pytest.mark.parametrize("bits", range(0, 65, 4))
+def test_counters_of_any_size_are_packed(bits: int) -> None:
+    chance = random.Random(bits)
+    run = [
+        word
+        for key in range(2000)
+        for word in (key // 700, (key % 700) << 32 | chance.randrange(9), *(chance.getrandbits(bits) for _ in range(3)))
+    ]
+    runs = runs_of(run)
+    assert sums_of(runs, 0) == run
+    nbytes = next(nbytes for nbytes in (1, 2, 4, 8) if bits <= 8 * nbytes)
+    assert runs.runs[0].nbytes <= 2000 * (1 + 8 + 3 * nbytes) + len(runs.runs[0].keys) * 12
+
+
+def test_runs_that_became_one_have_an_index(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(spill, "MOST_RUNS", 5)
+    runs = [words_of(((0, key, key) for key in range(i % 7, 4000, 7)), random.Random(i)) for i in range(12)]
+    found = runs_of(*runs)
+    assert len(found) == 4
+    assert len(found.runs[0].keys) > 10
+    assert sums_of(found, 2) == merged(runs)
 
 
 def test_sums_that_are_too_large_are_several_records() -> None:
-    runs = Words(lib.FP_ARC_WIDTH)
-    for calls, ticks, subcalls in [(1, LAST, LAST), (1, 1, LAST), (1, LAST, LAST)]:
-        runs.add(giving(*(0, 1 << 32 | 2, calls, ticks, subcalls), *(0, 1 << 32 | 3, 1, 1, 1)))
-    with ExitStack() as threads:
-        found = pulled(ranges_of(runs, 1, 1, threads).pull, 4000)
-    assert found == pulled(runs.merge().pull, 4000)
+    runs = [
+        [*(0, 1 << 32 | 2, calls, ticks, subcalls), *(0, 1 << 32 | 3, 1, 1, 1)]
+        for calls, ticks, subcalls in [(1, LAST, LAST), (1, 1, LAST), (1, LAST, LAST)]
+    ]
+    found = sums_of(runs_of(*runs), 1)
+    assert found == merged(runs)
     assert len(found) == 4 * lib.FP_ARC_WIDTH
 
 
 def test_a_callee_that_does_not_exist_is_an_error() -> None:
-    runs = Words(lib.FP_ARC_WIDTH)
-    runs.add(giving(0, N_FUNCTIONS, 1, 1, 1))
-    with ExitStack() as threads, pytest.raises(FastprofError, match="a record of a temporary file"):
-        pulled(ranges_of(runs, 1, 1, threads).pull, 4000)
+    with pytest.raises(FastprofError, match="a record of a temporary file"):
+        sums_of(runs_of([0, N_FUNCTIONS, 1, 1, 1]), 1)
+
+
+def test_a_record_that_reaches_behind_its_run_is_an_error() -> None:
+    runs = runs_of([0, 1, 1, 1, 1])
+    runs.runs[0] = runs.runs[0]._replace(nbytes=runs.runs[0].nbytes - 1)
+    with pytest.raises(FastprofError, match="a record of a temporary file"):
+        sums_of(runs, 1)
 
 
 def test_threads_and_the_reader_share_the_ranges(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ranges, "_LEAST", 500)
+    monkeypatch.setattr(ranges, "_LEAST", 12)
     summed: list[threading.Thread] = []
     sums = Ranges._sums
     monkeypatch.setattr(
         Ranges, "_sums", lambda self, *range_: summed.append(threading.current_thread()) or sums(self, *range_)
     )
-    with ExitStack() as threads:
-        pulled(ranges_of(runs_of(9, random.Random(1), False), 2, 1, threads).pull, 4000)
+    sums_of(runs_of(*some_runs(9, random.Random(1), False)), 2)
     mine = summed.count(threading.main_thread())
     assert 0 < mine < len(summed)
 
 
 def test_who_stops_early_leaves_no_thread(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ranges, "_LEAST", 500)
+    monkeypatch.setattr(ranges, "_LEAST", 12)
     monkeypatch.setattr(ranges, "_PIECE", 900)
     with ExitStack() as threads:
-        ranges_of(runs_of(9, random.Random(1), False), 3, 1000, threads).pull(ffi.new("uint64_t[]", 40), 40)
+        runs = runs_of(*some_runs(9, random.Random(1), False))
+        Ranges(runs, 3, 1000, threads).pull(ffi.new("uint64_t[]", 40), 40)
     assert not ours_left()
 
 
 def test_what_a_thread_cannot_read_is_an_error_of_the_reader(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ranges, "_LEAST", 500)
-    runs = runs_of(9, random.Random(1), False)
-    os.truncate(runs.file._file.fileno(), runs.file.nbytes - 8)
-    with ExitStack() as threads, pytest.raises(FastprofError, match="temporary file: ends at byte"):
-        pulled(ranges_of(runs, 2, 1, threads).pull, 4000)
+    monkeypatch.setattr(ranges, "_LEAST", 12)
+    runs = runs_of(*some_runs(9, random.Random(1), False))
+    os.truncate(runs._file._file.fileno(), runs._file.nbytes - 8)
+    with pytest.raises(FastprofError, match="temporary file: ends at byte"):
+        sums_of(runs, 2)
     assert not ours_left()

@@ -32,7 +32,9 @@ if TYPE_CHECKING:
 _BYTES = 1 << 20
 _BUFFERS = 1 << 12
 _FIRST = 1 << 18  # bytes of a range of the first rows
-_PIECES = 40  # that are read and not yet taken
+# Pieces that are read and not yet taken.  If each share has a few, they are still in the caches when they are taken;
+# more are for when one share has the more laborious part of the log, so that the others need not wait.
+_FEW, _PIECES = 6, 40
 _LOOK = 0.0002  # seconds after which who waits looks how far decoders have come, which they do not tell
 
 
@@ -68,21 +70,26 @@ class _Shares:
         self.reader = reader
         self.decoders: dict[int, _Decoder] = {}
         self._n_buffers = 0  # so far
-        self._room = threading.Semaphore(_PIECES)
-        self._free: list[_Piece] = []
         self._moved = threading.Condition()  # for what is below
+        self._free: list[_Piece] = []
+        self._n_pieces = 0  # that are not free
         self._todo: dict[int, deque[int]] = {}  # by share, of each piece that it has not taken: its first buffer there
 
     def next_piece(self) -> _Piece:
         """With the next buffers, not yet read; none, if the next one is too large."""
-        if not self._room.acquire(blocking=False):
-            with self.reader.model.lent():
-                self._room.acquire()
-        piece = self._free.pop() if self._free else _Piece(self)
+        if not self._has_room():
+            with self.reader.model.lent(), self._moved:
+                self._moved.wait_for(self._has_room)
+        with self._moved:
+            self._n_pieces += 1
+            piece = self._free.pop() if self._free else _Piece(self)
         lib.fp_xray_fill(self.reader.x, piece.c_piece)
         piece.number = self._n_buffers
         self._n_buffers += piece.c_piece.n
         return piece
+
+    def _has_room(self) -> bool:
+        return self._n_pieces < _PIECES and (not self._todo or min(map(len, self._todo.values())) < _FEW)
 
     def lend(self, piece: _Piece, firsts: dict[int, int]) -> None:
         """By share, the first of its buffers."""
@@ -105,8 +112,9 @@ class _Shares:
                 self.give_back(piece)
 
     def give_back(self, piece: _Piece) -> None:
-        self._free.append(piece)
-        self._room.release()
+        with self._moved:
+            self._free.append(piece)
+            self._n_pieces -= 1
 
     def define(self, share: int, buffer: int, x: Any) -> None:
         """Name the function that a share meets in a buffer."""
