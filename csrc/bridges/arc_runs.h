@@ -1,7 +1,7 @@
 /* bridges/arc_runs.h - sorted runs of call arcs: packed, and added up caller by caller.
  *
  * What is written away is read once, so that writing, reading and freeing the memory that the system has for it takes
- * longer than packing.  A record of 40 bytes takes 8 to 16:
+ * longer than packing.  A record of 40 bytes takes 5 to 16:
  *
  *   bits 0-1: bytes of the step, 2-3: of the calls, 4-5: of the ticks, 6-7: of the subcalls, as 1 << bits
  *   step        from the key of the record before to this one, caller << 32 | callee; 0: all of it is new, and stands

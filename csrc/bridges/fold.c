@@ -286,7 +286,7 @@ uint32_t fp_fold_shares(const struct fp_batch *in, const struct fp_shares *share
     return FP_NO_ID;
 }
 
-enum { MANY_ARCS = 1 << 15, FAR = 24, NEAR = 8 };
+enum { MANY_ARCS = 1 << 15, FAR = 48, NEAR = 16 };
 
 int fp_fold_put(struct fp_fold *f, const struct fp_batch *in, struct fp_err *err) {
     const uint32_t had = f->n_arcs;

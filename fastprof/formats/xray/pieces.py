@@ -23,18 +23,19 @@ from fastprof.core.engine import CAPACITY, Undecoded, decode, last
 from fastprof.core.errors import check
 from fastprof.core.model import Batch
 from fastprof.core.owner import owned
+from fastprof.core.spill import not_cleared
 from fastprof.formats.xray.read import ALL
 
 if TYPE_CHECKING:
     from fastprof.formats.xray.read import XRayReader
 
 # Of a piece.  The larger it is, the fewer wake a thread.  A buffer that is larger is decoded by who reads.
-_BYTES = 1 << 20
+_BYTES = 2 << 20
 _BUFFERS = 1 << 12
 _FIRST = 1 << 18  # bytes of a range of the first rows
 # Pieces that are read and not yet taken.  If each share has a few, they are still in the caches when they are taken;
 # more are for when one share has the more laborious part of the log, so that the others need not wait.
-_FEW, _PIECES = 6, 40
+_FEW, _PIECES = 4, 20
 _LOOK = 0.0002  # seconds after which who waits looks how far decoders have come, which they do not tell
 
 
@@ -184,8 +185,8 @@ class _Piece(Undecoded):
         super().__init__()
         self.c.part = shares.reader.part
         self._shares = shares
-        self._memory = memoryview(bytearray(_BYTES))
-        self._bytes = ffi.from_buffer("uint8_t[]", self._memory)
+        self._bytes = not_cleared("uint8_t[]", _BYTES)
+        self._memory = memoryview(ffi.buffer(self._bytes))
         self._buffers = ffi.new("struct fp_xray_buffer[]", _BUFFERS)
         self.c_piece = ffi.new("struct fp_xray_piece *")
         self.c_piece.bytes, self.c_piece.cap_bytes = self._bytes, _BYTES
