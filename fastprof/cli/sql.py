@@ -17,12 +17,11 @@ from fastprof.cli.as_json import json_text
 from fastprof.cli.messages import exit_code, say_beside
 from fastprof.cli.parser import Parser
 from fastprof.cli.text import print_table
+from fastprof.core import cores
 from fastprof.core._typing import Any
 from fastprof.core.errors import FastprofError
 from fastprof.verbs.batch.worker import begin
 from fastprof.verbs.sql import Answer, folder_of, options, sql
-
-_ENDING = {signal.SIGINT, signal.SIGTERM, signal.SIGHUP}
 
 DESCRIPTION = """\
 Ask a question in SQL (DuckDB's, see docs/tables.md). A
@@ -54,7 +53,7 @@ def add_arguments(parser: Parser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Ask in a process of its own, which can be killed: DuckDB, when interrupted, may wait for its threads for ever,
     and then no handler of a signal is called."""
-    before, parent = signal.pthread_sigmask(signal.SIG_BLOCK, _ENDING), os.getpid()
+    before, parent = signal.pthread_sigmask(signal.SIG_BLOCK, cores.ENDING), os.getpid()
     try:
         child = os.fork()
     except OSError as error:

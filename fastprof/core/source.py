@@ -337,9 +337,9 @@ class Source:
     def read_into(self, offset: int, into: memoryview) -> int:
         """As `read_at`, into memory of the caller.  Returns the number of bytes; fewer only at the end of the input."""
         self._stream.seek(offset)
-        have = 0
-        while have < len(into) and (got := self._filled(into[have:])):
-            have += got
+        have = got = self._filled(into)
+        while got and have < len(into):
+            have += (got := self._filled(into[have:]))
         self._check_there(offset, len(into), have)
         return have
 

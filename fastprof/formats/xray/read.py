@@ -29,7 +29,7 @@ _MODES = {
 }
 # What the index pass reads at a time: little of each FDR buffer, whose head is 80 bytes long; or more where buffers are
 # so small that going from one to the next costs more than reading what is between.
-_INDEX_WINDOW = 4096
+_INDEX_WINDOW = 1024
 _DENSE_WINDOW = 16 * 1024
 ALL = (1 << 64) - 1  # bytes of a range: as many as there are
 # The first ones, whose functions are compared with the sleds of the map.  Not more than cores.FEW_ROWS.
@@ -100,15 +100,18 @@ class XRayReader(Reader):
         view = memoryview(window)
         in_ = ffi.new("struct fp_in *")
         in_.p = ffi.from_buffer("uint8_t[]", window)
+        few = view[:_INDEX_WINDOW]
         next_ = ffi.new("uint64_t *", self._header_nbytes)
-        nbytes = _INDEX_WINDOW
+        start, window_ = self._header_nbytes, few
         while True:
-            start = next_[0]
             in_.base, in_.pos = start, 0
-            in_.n = source.read_into(start, view[:nbytes])
-            if self._check(lib.fp_xray_index(x, in_, source.size, next_, self._err)) == lib.FP_DONE:
+            in_.n = source.read_into(start, window_)
+            status = lib.fp_xray_index(x, in_, source.size, next_, self._err)
+            if status != lib.FP_MORE and self._check(status) == lib.FP_DONE:
                 break
-            nbytes = _DENSE_WINDOW if next_[0] - start < _DENSE_WINDOW else _INDEX_WINDOW
+            next_start = next_[0]
+            window_ = view if next_start - start < _DENSE_WINDOW else few
+            start = next_start
         self._drop_copies()
 
     def _drop_copies(self) -> None:
