@@ -103,12 +103,13 @@ struct fp_arc_sum {
 struct fp_arc_sums *fp_arc_sums_new(uint32_t n_functions) {
     struct fp_arc_sums *s = calloc(1, sizeof *s);
     if (!s) return NULL;
+    const size_t n_blocks = n_functions / 4096 + 1;
     s->n_functions = n_functions;
-    s->n_blocks = s->block = n_functions / 4096 + 1;
     s->sums = calloc((size_t)n_functions + 1, sizeof *s->sums);
-    s->called = calloc((size_t)s->n_blocks * 64, sizeof *s->called);
-    s->blocks = calloc(s->n_blocks, sizeof *s->blocks);
-    if (!s->sums || !s->called || !s->blocks) {
+    s->called = calloc(n_blocks * 64, sizeof *s->called);
+    s->blocks = calloc(n_blocks, sizeof *s->blocks);
+    s->used = malloc(n_blocks * sizeof *s->used);
+    if (!s->sums || !s->called || !s->blocks || !s->used) {
         fp_arc_sums_free(s);
         return NULL;
     }
@@ -121,6 +122,7 @@ void fp_arc_sums_free(struct fp_arc_sums *s) {
     free(s->sums);
     free(s->called);
     free(s->blocks);
+    free(s->used);
     free(s);
 }
 
@@ -166,22 +168,30 @@ static int add_run(struct fp_arc_sums *s, struct fp_arc_run *run) {
             const int over = __builtin_add_overflow(sum->value[i], value, &sum->value[i]);
             if (FP_UNLIKELY(over) && sum->beyond[i] < UINT16_MAX) sum->beyond[i]++; /* too large for any row */
         }
+        uint64_t *block = &s->blocks[callee / 4096];
+        if (!*block) s->used[s->n_used++] = callee / 4096;
+        *block |= (uint64_t)1 << callee / 64 % 64;
         s->called[callee / 64] |= (uint64_t)1 << callee % 64;
-        s->blocks[callee / 4096] |= (uint64_t)1 << callee / 64 % 64;
         if (FP_UNLIKELY(read_key(s, run, p))) return FP_E_MALFORMED;
     } while (run->caller == caller);
     return 0;
 }
 
+static int ascending(const void *a, const void *b) {
+    const uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+    return (x > y) - (x < y);
+}
+
 /* Adds up the arcs of the next caller.  FP_FULL: there are some.  FP_DONE, FP_E_MALFORMED. */
 static int add_caller(struct fp_arc_sums *s) {
     s->caller = ENDED;
+    s->n_used = s->next = 0;
     for (uint32_t i = 0; i < s->n_runs; i++)
         if (s->runs[i].caller < s->caller) s->caller = s->runs[i].caller;
     if (s->caller == ENDED) return FP_DONE;
     for (uint32_t i = 0; i < s->n_runs; i++)
         if (s->runs[i].caller == s->caller && add_run(s, &s->runs[i])) return FP_E_MALFORMED;
-    s->block = 0;
+    if (s->n_used > 1) qsort(s->used, s->n_used, sizeof *s->used, ascending);
     return FP_FULL;
 }
 
@@ -213,9 +223,10 @@ static inline int give(struct fp_arc_sums *s, uint32_t callee, uint64_t *to) {
 /* Fills `to` with the sums of the caller at hand.  The words. */
 static size_t give_caller(struct fp_arc_sums *s, uint64_t *to, size_t n) {
     uint64_t *at = to, *const end = to + (n - n % FP_ARC_WIDTH);
-    for (; s->block < s->n_blocks; s->block++) {
-        while (s->blocks[s->block]) {
-            const uint32_t word = s->block * 64 + (uint32_t)__builtin_ctzll(s->blocks[s->block]);
+    for (; s->next < s->n_used; s->next++) {
+        uint64_t *block = &s->blocks[s->used[s->next]];
+        while (*block) {
+            const uint32_t word = s->used[s->next] * 64 + (uint32_t)__builtin_ctzll(*block);
             uint64_t called = s->called[word];
             while (called && at < end) {
                 const uint32_t callee = word * 64 + (uint32_t)__builtin_ctzll(called);
@@ -224,7 +235,7 @@ static size_t give_caller(struct fp_arc_sums *s, uint64_t *to, size_t n) {
             }
             s->called[word] = called;
             if (called) return (size_t)(at - to);
-            s->blocks[s->block] &= s->blocks[s->block] - 1;
+            *block &= *block - 1;
         }
     }
     return (size_t)(at - to);
@@ -234,7 +245,7 @@ int fp_arc_sums_pull(struct fp_arc_sums *s, uint64_t *to, size_t n, size_t *got,
     *got = 0;
     for (;;) {
         *got += give_caller(s, to + *got, n - *got);
-        if (s->block < s->n_blocks) return FP_DONE; /* no room for more */
+        if (s->next < s->n_used) return FP_DONE; /* no room for more */
         const int status = add_caller(s);
         if (status == FP_DONE) return FP_DONE;
         if (status < 0) return damaged(err);

@@ -14,7 +14,7 @@
  * A run consists of blocks.  Each begins with a whole key, so that one can begin to read there.
  *
  * The callees of a caller are many, and functions have dense numbers.  So each run adds its arcs of the caller to an
- * array by callee, and a bit says which callees there are: no two arcs are compared, which is faster than to merge.
+ * array by callee, and a bit says which callees there are: arcs are not compared, which is faster than to merge.
  *
  *   run A: a -> b 10, a -> c 3, b -> d 1      run B: a -> b 7, b -> c 2
  *   gives  a -> b 17, a -> c 3, b -> c 2, b -> d 1
@@ -58,12 +58,13 @@ struct fp_arc_sums {
     /* private from here on */
     uint32_t n_runs, cap_runs;
     struct fp_arc_run *runs;
-    uint64_t end[2];          /* group and key that are too large */
-    uint64_t caller;          /* group << 32 | caller: of the sums */
-    struct fp_arc_sum *sums;  /* by callee */
-    uint64_t *called;         /* a bit for each callee that has a sum */
-    uint64_t *blocks;         /* a bit for each word of `called` that is not 0 */
-    uint32_t block, n_blocks; /* of `blocks`: the word of the next sum; all of them */
+    uint64_t end[2];         /* group and key that are too large */
+    uint64_t caller;         /* group << 32 | caller: of the sums */
+    struct fp_arc_sum *sums; /* by callee */
+    uint64_t *called;        /* a bit for each callee that has a sum */
+    uint64_t *blocks;        /* a bit for each word of `called` that is not 0 */
+    uint32_t *used;          /* words of `blocks` that are or were not 0, in order */
+    uint32_t n_used, next;   /* `next`: of `used`, where the next sum is */
 };
 
 /* NULL when memory ran out.  Caller owns. */

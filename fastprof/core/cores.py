@@ -101,11 +101,10 @@ class Beside:
     happens there happens in the caller's thread.  All errors are raised there, by `write` or `close`.
     """
 
-    _FEW = 1 << 20  # bytes for which a thread is not worth while
     _PIECES = 8  # that are given and not yet written
 
-    def __init__(self, stream: Any, made: deque[bytes], target: Any) -> None:
-        self._stream, self._made, self._target = stream, made, target
+    def __init__(self, stream: Any, made: deque[bytes], target: Any, few: int) -> None:
+        self._stream, self._made, self._target, self._few = stream, made, target, few
         self._given: SimpleQueue[bytes | None] = SimpleQueue()
         self._room = threading.Semaphore(self._PIECES)
         self._nbytes = 0
@@ -117,7 +116,7 @@ class Beside:
         if self._thread is None:
             self._stream.write(data)
             self._nbytes += len(data)
-            if self._nbytes > self._FEW:
+            if self._nbytes > self._few:
                 self._thread = begin(self._work)
         else:
             self._room.acquire()

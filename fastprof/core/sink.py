@@ -16,6 +16,9 @@ if TYPE_CHECKING:
     from types import TracebackType
 
 
+_FEW = 1 << 20  # bytes for which a thread is not worth while
+
+
 def _write_whole(raw: Any, view: memoryview) -> None:
     """Write all of `view`, although a pipe may take only a part at a time."""
     while len(view):
@@ -182,22 +185,27 @@ class Sink:
             raise FastprofError(f"{self._name}: {error.strerror or error}") from None
 
     def _begin_compression(self, kind: str) -> None:
-        if not kind and (self._cores == 1 or self._target is None):
+        if not kind:
             return
-        file = _Counted(self._raw)
-        if kind:
-            self._packed = file
+        self._packed = _Counted(self._raw)
         if self._cores == 1:
-            self._stream = _compressor(file, kind)
+            self._stream = _compressor(self._packed, kind)
             return
         from fastprof.core.cores import Beside, Made
 
         made = Made()
-        self._beside = self._stream = Beside(_compressor(made, kind) if kind else file, made, file)
+        self._beside = self._stream = Beside(_compressor(made, kind), made, self._packed, _FEW)
+
+    def _write_beside(self) -> None:
+        """From here on a thread of its own writes."""
+        from fastprof.core.cores import Beside, Made
+
+        file = _Counted(self._raw)
+        self._beside = self._stream = Beside(file, Made(), file, 0)
 
     def gzip(self) -> None:
         """Compress with gzip from here on, unless the name already chose a compression."""
-        if self._packed is None and not self.written:
+        if self._stream is self._raw and not self.written:
             self._compress(".gz")
 
     @property
@@ -214,6 +222,8 @@ class Sink:
         if self.is_over:
             return
         try:
+            if self._stream is self._raw and self._cores > 1 and self._target is not None and self.written > _FEW:
+                self._write_beside()
             if self._stream is self._raw:
                 _write_whole(self._raw, view)
             else:

@@ -12,7 +12,7 @@ from shutil import copy
 from unittest.mock import patch
 
 import fastprof
-from fastprof.core import cores, source
+from fastprof.core import cores, sink, source
 from fastprof.formats.xray import pieces
 from fastprof.verbs import adding
 from fastprof.verbs.extract import extract
@@ -106,9 +106,9 @@ def _threads(what: str, packed: str, to: str) -> Job:
         def action() -> None:
             with (
                 patch.multiple(cores, FEW_ROWS=1),
-                patch.object(cores.Beside, "_FEW", 1000),
+                patch.object(sink, "_FEW", 1000),
                 patch.multiple(source, _FEW=1000),
-                patch.multiple(pieces, _BYTES=40_000, _PIECES=3, _FIRST=2000),
+                patch.multiple(pieces, _BYTES=40_000, _PIECES=3, _FEW=2, _FIRST=2000),
             ):
                 fastprof.convert(path, out / f"out{packed}", to=to, max_memory=1, cores=3)
 

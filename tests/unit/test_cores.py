@@ -15,7 +15,7 @@ import pytest
 
 import fastprof
 from fastprof.bridges import arc_runs, divided, ranges, spill, tables
-from fastprof.core import cores, engine, source
+from fastprof.core import cores, engine, sink, source
 from fastprof.core.errors import FastprofError
 from fastprof.core.sink import Sink
 from fastprof.formats.xray import pieces
@@ -40,13 +40,14 @@ def everything_is_many(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setattr(ranges, "_PIECE", 256)
     monkeypatch.setattr(spill, "MOST_RUNS", 3)
     monkeypatch.setattr(arc_runs, "_RECORDS", 11)
-    monkeypatch.setattr(cores.Beside, "_FEW", 1000)
+    monkeypatch.setattr(sink, "_FEW", 1000)
     monkeypatch.setattr(source, "_FEW", 1000)
     monkeypatch.setattr(source, "WINDOW", 4096)
     monkeypatch.setattr(engine, "DRAIN", 1000)
     monkeypatch.setitem(engine.CAPACITY, "timeline", 37)
     monkeypatch.setattr(pieces, "_BYTES", 3000)  # some buffers are larger
     monkeypatch.setattr(pieces, "_PIECES", 3)
+    monkeypatch.setattr(pieces, "_FEW", 2)
     monkeypatch.setattr(pieces, "_FIRST", 2000)
     yield
     assert not ours_left()
@@ -343,10 +344,10 @@ def test_writing_beside_fails_where_it_is_written(suffix: str, tmp_path: Path, t
     """A file that may not grow, as a disk that is full."""
     code = f"""
 import random, resource, sys
-from fastprof.core import cores
+from fastprof.core import sink
 from fastprof.core.errors import FastprofError
 from fastprof.core.sink import Sink
-cores.Beside._FEW = 1000
+sink._FEW = 1000
 resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, 20_000))
 try:
     with Sink("o{suffix}", cores=2) as sink:

@@ -19,7 +19,7 @@ from fastprof.core._c import ffi, lib
 from fastprof.core.errors import FastprofError, check
 from tests.unit.test_bridge_spill import giving
 
-N_FUNCTIONS = 10_000
+N_FUNCTIONS = 100_000
 LAST = (1 << 64) - 1
 
 
