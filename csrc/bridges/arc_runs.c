@@ -107,9 +107,9 @@ struct fp_arc_sums *fp_arc_sums_new(uint32_t n_functions) {
     s->n_functions = n_functions;
     s->sums = calloc((size_t)n_functions + 1, sizeof *s->sums);
     s->called = calloc(n_blocks * 64, sizeof *s->called);
-    s->blocks = calloc(n_blocks, sizeof *s->blocks);
+    s->words = calloc(n_blocks, sizeof *s->words);
     s->used = malloc(n_blocks * sizeof *s->used);
-    if (!s->sums || !s->called || !s->blocks || !s->used) {
+    if (!s->sums || !s->called || !s->words || !s->used) {
         fp_arc_sums_free(s);
         return NULL;
     }
@@ -119,9 +119,10 @@ struct fp_arc_sums *fp_arc_sums_new(uint32_t n_functions) {
 void fp_arc_sums_free(struct fp_arc_sums *s) {
     if (!s) return;
     free(s->runs);
+    free(s->heap);
     free(s->sums);
     free(s->called);
-    free(s->blocks);
+    free(s->words);
     free(s->used);
     free(s);
 }
@@ -136,22 +137,40 @@ static const uint8_t *behind_counters(const struct fp_arc_run *run) {
     return p;
 }
 
+/* Puts the run on top of a part of the heap where it belongs. */
+static void sift_down(struct fp_arc_sums *s, uint32_t at) {
+    const struct fp_arc_run *runs = s->runs;
+    const uint32_t moved = s->heap[at];
+    for (;;) {
+        uint32_t child = 2 * at + 1;
+        if (child >= s->n_heap) break;
+        if (child + 1 < s->n_heap && runs[s->heap[child + 1]].caller < runs[s->heap[child]].caller) child++;
+        if (runs[s->heap[child]].caller >= runs[moved].caller) break;
+        s->heap[at] = s->heap[child];
+        at = child;
+    }
+    s->heap[at] = moved;
+}
+
 int fp_arc_sums_begin(struct fp_arc_sums *s, const uint8_t *bytes, const size_t *nbytes, uint32_t n_runs,
                       const uint64_t *low, const uint64_t *high, struct fp_err *err) {
-    s->n_runs = 0;
-    if (fp_array_room(&s->runs, &s->cap_runs, n_runs, sizeof *s->runs))
+    s->n_heap = 0;
+    if (fp_array_room(&s->runs, &s->cap_runs, n_runs, sizeof *s->runs) ||
+        fp_array_room(&s->heap, &s->cap_heap, n_runs, sizeof *s->heap))
         return fp_fail(err, FP_E_NOMEM, 0, "the runs of call arcs");
     s->end[0] = high ? high[0] : UINT64_MAX;
     s->end[1] = high ? high[1] : UINT64_MAX;
-    for (; s->n_runs < n_runs; bytes += nbytes[s->n_runs++]) {
-        struct fp_arc_run *run = &s->runs[s->n_runs];
-        *run = (struct fp_arc_run){.end = bytes + nbytes[s->n_runs]};
+    for (uint32_t i = 0; i < n_runs; bytes += nbytes[i++]) {
+        struct fp_arc_run *run = &s->runs[i];
+        *run = (struct fp_arc_run){.end = bytes + nbytes[i]};
         int beyond = read_key(s, run, bytes);
         while (low && !beyond && run->key != ENDED &&
                (run->group < low[0] || (run->group == low[0] && run->key < low[1])))
             beyond = read_key(s, run, behind_counters(run));
         if (beyond) return damaged(err);
+        if (run->caller != ENDED) s->heap[s->n_heap++] = i;
     }
+    for (uint32_t i = s->n_heap / 2; i-- > 0;) sift_down(s, i);
     return FP_DONE;
 }
 
@@ -168,9 +187,9 @@ static int add_run(struct fp_arc_sums *s, struct fp_arc_run *run) {
             const int over = __builtin_add_overflow(sum->value[i], value, &sum->value[i]);
             if (FP_UNLIKELY(over) && sum->beyond[i] < UINT16_MAX) sum->beyond[i]++; /* too large for any row */
         }
-        uint64_t *block = &s->blocks[callee / 4096];
-        if (!*block) s->used[s->n_used++] = callee / 4096;
-        *block |= (uint64_t)1 << callee / 64 % 64;
+        uint64_t *word = &s->words[callee / 4096];
+        if (!*word) s->used[s->n_used++] = callee / 4096;
+        *word |= (uint64_t)1 << callee / 64 % 64;
         s->called[callee / 64] |= (uint64_t)1 << callee % 64;
         if (FP_UNLIKELY(read_key(s, run, p))) return FP_E_MALFORMED;
     } while (run->caller == caller);
@@ -184,13 +203,15 @@ static int ascending(const void *a, const void *b) {
 
 /* Adds up the arcs of the next caller.  FP_FULL: there are some.  FP_DONE, FP_E_MALFORMED. */
 static int add_caller(struct fp_arc_sums *s) {
-    s->caller = ENDED;
     s->n_used = s->next = 0;
-    for (uint32_t i = 0; i < s->n_runs; i++)
-        if (s->runs[i].caller < s->caller) s->caller = s->runs[i].caller;
-    if (s->caller == ENDED) return FP_DONE;
-    for (uint32_t i = 0; i < s->n_runs; i++)
-        if (s->runs[i].caller == s->caller && add_run(s, &s->runs[i])) return FP_E_MALFORMED;
+    if (!s->n_heap) return FP_DONE;
+    s->caller = s->runs[s->heap[0]].caller;
+    while (s->n_heap && s->runs[s->heap[0]].caller == s->caller) {
+        struct fp_arc_run *run = &s->runs[s->heap[0]];
+        if (add_run(s, run)) return FP_E_MALFORMED;
+        if (run->caller == ENDED) s->heap[0] = s->heap[--s->n_heap];
+        if (s->n_heap) sift_down(s, 0);
+    }
     if (s->n_used > 1) qsort(s->used, s->n_used, sizeof *s->used, ascending);
     return FP_FULL;
 }
@@ -224,9 +245,9 @@ static inline int give(struct fp_arc_sums *s, uint32_t callee, uint64_t *to) {
 static size_t give_caller(struct fp_arc_sums *s, uint64_t *to, size_t n) {
     uint64_t *at = to, *const end = to + (n - n % FP_ARC_WIDTH);
     for (; s->next < s->n_used; s->next++) {
-        uint64_t *block = &s->blocks[s->used[s->next]];
-        while (*block) {
-            const uint32_t word = s->used[s->next] * 64 + (uint32_t)__builtin_ctzll(*block);
+        uint64_t *words = &s->words[s->used[s->next]];
+        while (*words) {
+            const uint32_t word = s->used[s->next] * 64 + (uint32_t)__builtin_ctzll(*words);
             uint64_t called = s->called[word];
             while (called && at < end) {
                 const uint32_t callee = word * 64 + (uint32_t)__builtin_ctzll(called);
@@ -235,7 +256,7 @@ static size_t give_caller(struct fp_arc_sums *s, uint64_t *to, size_t n) {
             }
             s->called[word] = called;
             if (called) return (size_t)(at - to);
-            *block &= *block - 1;
+            *words &= *words - 1;
         }
     }
     return (size_t)(at - to);

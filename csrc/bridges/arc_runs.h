@@ -13,13 +13,14 @@
  *
  * A run consists of blocks.  Each begins with a whole key, so that one can begin to read there.
  *
- * The callees of a caller are many, and functions have dense numbers.  So each run adds its arcs of the caller to an
- * array by callee, and a bit says which callees there are: arcs are not compared, which is faster than to merge.
+ * Callers are taken in order, each from all runs that have it.  The callees of a caller are many, and functions have
+ * dense numbers.  So each run adds its arcs of the caller to an array by callee, and a bit says which callees there
+ * are: arcs are not compared, which is faster than to merge.
  *
  *   run A: a -> b 10, a -> c 3, b -> d 1      run B: a -> b 7, b -> c 2
  *   gives  a -> b 17, a -> c 3, b -> c 2, b -> d 1
  *
- * Memory: linear in the number of functions.
+ * Memory: 32 bytes a function for each struct fp_arc_sums.
  */
 #ifndef FP_ARC_RUNS_H
 #define FP_ARC_RUNS_H
@@ -30,7 +31,7 @@
 
 enum {
     FP_ARC_PACKED = 38,  /* bytes of a packed record at most */
-    FP_ARC_BLOCK = 2048, /* a block ends with the record that makes it as long or longer */
+    FP_ARC_BLOCK = 2048, /* a block ends with the record that brings it to so many bytes or more */
     FP_ARC_SLACK = 64    /* bytes that may be read or written behind what counts; they mean nothing */
 };
 
@@ -56,14 +57,15 @@ struct fp_arc_sums {
     uint32_t n_functions; /* callees are below that */
 
     /* private from here on */
-    uint32_t n_runs, cap_runs;
     struct fp_arc_run *runs;
-    uint64_t end[2];         /* group and key that are too large */
+    uint32_t *heap; /* runs that have arcs left, the one with the least caller first */
+    uint32_t n_heap, cap_runs, cap_heap;
+    uint64_t end[2];         /* the first group and key that no longer count */
     uint64_t caller;         /* group << 32 | caller: of the sums */
     struct fp_arc_sum *sums; /* by callee */
     uint64_t *called;        /* a bit for each callee that has a sum */
-    uint64_t *blocks;        /* a bit for each word of `called` that is not 0 */
-    uint32_t *used;          /* words of `blocks` that are or were not 0, in order */
+    uint64_t *words;         /* a bit for each word of `called` that is not 0 */
+    uint32_t *used;          /* numbers of the words of `words` that this caller has set, in order */
     uint32_t n_used, next;   /* `next`: of `used`, where the next sum is */
 };
 
@@ -78,7 +80,8 @@ int fp_arc_sums_begin(struct fp_arc_sums *s, const uint8_t *bytes, const size_t 
                       const uint64_t *low, const uint64_t *high, struct fp_err *err);
 
 /* Fills `to` with records, in order, up to `n` words; *got becomes their number, 0 at the end.  A sum beyond 2^64 - 1
- * is several records, each as large as possible.  FP_DONE, or FP_E_MALFORMED: bytes are not what was written. */
+ * is several records, each as large as possible (up to 2^80, which is an error soon).  FP_DONE, or FP_E_MALFORMED:
+ * bytes are not what was written. */
 int fp_arc_sums_pull(struct fp_arc_sums *s, uint64_t *to, size_t n, size_t *got, struct fp_err *err);
 
 /* cffi-end */

@@ -125,6 +125,9 @@ static inline int fp_fail_text(struct fp_err *err, int code, uint64_t offset, ui
 }
 
 /* Unaligned loads.  Unlike a cast, memcpy is correct at any address; it compiles to one instruction. */
+_Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__,
+               "files and packed records are read as the machine stores numbers");
+
 static inline uint16_t fp_u16(const uint8_t *p) {
     uint16_t v;
     memcpy(&v, p, 2);

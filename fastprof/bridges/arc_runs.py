@@ -19,7 +19,7 @@ _MEMORY = 4 << 20  # bytes for runs that become one
 
 
 class ArcRun(NamedTuple):
-    """Where each block begins: `groups`, `keys` and `offsets` from the beginning of the run."""
+    """Of each block: group and key of its first record, and its offset from the beginning of the run."""
 
     file: Spilled
     offset: int
@@ -50,10 +50,8 @@ class ArcRuns:
         file, n_arcs, index = self._file, 0, array("Q")
         begin, pack, n_blocks = file.nbytes, ffi.new("struct fp_arc_pack *"), ffi.new("uint32_t *")
         room = _RECORDS * lib.FP_ARC_PACKED
-        words, packed = (
-            ffi.new("uint64_t[]", _RECORDS * lib.FP_ARC_WIDTH),
-            ffi.new("uint8_t[]", room + lib.FP_ARC_SLACK),
-        )
+        words = ffi.new("uint64_t[]", _RECORDS * lib.FP_ARC_WIDTH)
+        packed = ffi.new("uint8_t[]", room + lib.FP_ARC_SLACK)
         blocks = ffi.new("struct fp_arc_block[]", 1 + room // lib.FP_ARC_BLOCK)
         while got := pull(words, len(words)):
             self.halt.check()

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     # Where what is to be read of each run begins, and its bytes; from the first key on, and before the second one.
     _Range = tuple[list[tuple[int, int]], Key | None, Key | None]
 
-_LEAST = 200  # arcs of a run in a range
+_LEAST = 400  # arcs of a run in a range.  A block, some 200 of them, is read for each range that it has arcs of
 _KEYS = 4096  # from which the ends of ranges are chosen
 _PIECE = 512 * 1024  # bytes of sums that a thread gives at a time
 _ARC_BYTES = 8 * lib.FP_ARC_WIDTH
@@ -42,9 +42,11 @@ class Ranges:
         self._runs = runs
         # Sums that are made ahead take as much as records that are not packed, if no two have one key.
         n_arcs = max(1, memory // 2 // (n_threads + 1) // _ARC_BYTES, len(runs) * _LEAST)  # of a range
-        self._pieces = 1 + n_arcs * _ARC_BYTES // _PIECE
+        # Nobody waits for room in the middle of a range: some have more arcs, and the end is a piece, too.
+        self._pieces = 2 + 3 * n_arcs * _ARC_BYTES // (2 * _PIECE)
         self._ends = self._choose_ends(n_arcs)
         self._at = [0] * len(runs)  # by run, in its index: from where on the next range is to be read
+        self._pull: Pull = lambda to, n: 0  # of the range that is being read
         self._lock = threading.Lock()  # for all below
         self._idle = n_threads
         self._stopped = False
@@ -55,7 +57,6 @@ class Ranges:
         self._left = -1  # the last range that was left to the reader
         self._left_range: _Range = [], None, None
         self._free: list[tuple[Any, bytearray]] = []  # sums, and memory of records, that nobody uses
-        self._pull: Pull = lambda to, n: 0  # of the range that is being read
         threads.callback(self._stop)
         with self._lock:
             self._go_on()
@@ -69,7 +70,7 @@ class Ranges:
         return [None, *(keys[i * len(keys) // (n + 1)] for i in range(1, n + 1)), None]
 
     def pull(self, to: Any, n: int) -> int:
-        """All sums in order, as a merge takes them."""
+        """Up to `n` words of sums, in order; 0 at the end."""
         while not (got := self._pull(to, n)) and self._reading + 2 < len(self._ends):
             self._read_next()
         return got
@@ -119,27 +120,28 @@ class Ranges:
     def _sums(self, places: list[tuple[int, int]], low: Key | None, high: Key | None) -> Pull:
         """Read the records, and add them up in memory."""
         runs, free, at = self._runs, self._free, 0
-        sums, block = free.pop() if free else (self._new_sums(), bytearray())
+        with self._lock:
+            sums, memory = free.pop() if free else (None, bytearray())
+        if sums is None:
+            sums = self._new_sums()
         room = sum(nbytes for _, nbytes in places) + lib.FP_ARC_SLACK
-        if len(block) < room:
-            block = bytearray(room)
-        view = memoryview(block)
+        if len(memory) < room:
+            memory = bytearray(room)
+        view = memoryview(memory)
         for run, (offset, nbytes) in zip(runs.runs, places, strict=True):
             run.file.read(offset, view[at : at + nbytes])
             at += nbytes
-        nbytes_of, got, err = (
-            ffi.new("size_t[]", [n for _, n in places]),
-            ffi.new("size_t *"),
-            ffi.new("struct fp_err *"),
-        )
+        nbytes_of = ffi.new("size_t[]", [nbytes for _, nbytes in places])
+        got, err = ffi.new("size_t *"), ffi.new("struct fp_err *")
         bounds = (ffi.NULL if key is None else ffi.new("uint64_t[]", key) for key in (low, high))
-        bytes_ = ffi.from_buffer("uint8_t[]", block)
+        bytes_ = ffi.from_buffer("uint8_t[]", memory)
         runs.check(lib.fp_arc_sums_begin(sums, bytes_, nbytes_of, len(places), *bounds, err), err)
 
         def pull(to: Any, n: int) -> int:
             runs.check(lib.fp_arc_sums_pull(sums, to, n, got, err), err)
             if not got[0]:
-                free.append((sums, block))
+                with self._lock:
+                    free.append((sums, memory))
             return int(got[0])
 
         return pull

@@ -122,14 +122,15 @@ class Arcs(Table):
         return [self.fold, *(table.fold for table in self._joined)]
 
     def nodes(self) -> Merge:
-        """After `end`; each time from the beginning.  Arcs must not have been taken by then."""
+        """After `end`; each time from the beginning.  The folds' pulls begin anew, those of arcs, too: so before the
+        first arc is taken from what `arcs` gives."""
         for fold in self._folds:
             lib.fp_fold_rewind(fold)
         return self._nodes.merge(*(partial(lib.fp_fold_pull_nodes, fold) for fold in self._folds))
 
     def arcs(self, several: bool, threads: ExitStack) -> Merge:
         """Once, after `end`.  If something was written away and `several` is true, threads add arcs up from now on,
-        beside who takes them; they end with `threads`."""
+        beside who takes them; they end with `threads`.  Else who takes them does that alone."""
         pulls = [partial(lib.fp_fold_pull_arcs, fold) for fold in self._folds if fold.n_arcs]
         arcs = Words(lib.FP_ARC_WIDTH)
         if not self.is_long():
@@ -185,17 +186,15 @@ class Paths(Table):
     def merge(self, threads: ExitStack | None) -> Merge:
         """The call paths, once.  After `end`."""
         merges = [table.merge(None) for table in self._joined if isinstance(table, Paths)]
-        others = [merge.pull if threads is None else streamed(merge, "uint8_t", threads) for merge in merges]
+        others = [merge.pull if threads is None else streamed(merge, threads) for merge in merges]
         return self._runs.merge(partial(lib.fp_fold_pull_tree, self.fold), *others, windows=self._windows)
 
 
-def streamed(merge: Merge, item: str, threads: ExitStack) -> Pull:
-    """What `merge` gives, for another merge; by a thread of its own, which ends with `threads`."""
+def streamed(merge: Merge, threads: ExitStack) -> Pull:
+    """What `merge` gives, bytes, for another merge; by a thread of its own, which ends with `threads`."""
     from fastprof.core.cores import Ahead
 
-    size = int(ffi.sizeof(item))
-    n = _STREAM // size
-    chunk = ffi.new(f"{item}[]", n)
-    ahead = Ahead(lambda: bytes(ffi.buffer(chunk, merge.pull(chunk, n) * size)))
+    chunk = ffi.new("uint8_t[]", _STREAM)
+    ahead = Ahead(lambda: bytes(ffi.buffer(chunk, merge.pull(chunk, _STREAM))))
     threads.callback(ahead.stop)
-    return lambda to, n: ahead.readinto(memoryview(ffi.buffer(to, n * size))) // size
+    return lambda to, n: ahead.readinto(memoryview(ffi.buffer(to, n)))

@@ -29,7 +29,7 @@ def _write_whole(raw: Any, view: memoryview) -> None:
 
 
 class _Counted:
-    """The file that a compressor writes to; `written` counts the compressed bytes.
+    """The file that a compressor, or a thread, writes to; `written` counts the bytes.
 
     `write` always writes everything, because compressors do not check.  `close` leaves the file open.
     """

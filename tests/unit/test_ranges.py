@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import random
 import threading
+import time
 from collections.abc import Iterable
 from contextlib import ExitStack
 from typing import Any
@@ -148,6 +149,20 @@ def test_threads_and_the_reader_share_the_ranges(monkeypatch: pytest.MonkeyPatch
     sums_of(runs_of(*some_runs(9, random.Random(1), False)), 2)
     mine = summed.count(threading.main_thread())
     assert 0 < mine < len(summed)
+
+
+@pytest.mark.parametrize("piece", [2000, 1 << 20])
+def test_a_thread_is_done_with_a_range_before_it_is_read(piece: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Although no two arcs are the same, so that there is a sum for each."""
+    monkeypatch.setattr(ranges, "_PIECE", piece)
+    runs = runs_of(*([word for key in range(i, 6000, 9) for word in (0, key << 32, 1, 1, 1)] for i in range(9)))
+    with ExitStack() as threads:
+        found = Ranges(runs, 1, 40 * 4000, threads)
+        end = time.monotonic() + 60
+        while len(found._ready) < 1 and time.monotonic() < end:
+            time.sleep(0.01)
+        assert found._ready
+        assert found._made
 
 
 def test_who_stops_early_leaves_no_thread(monkeypatch: pytest.MonkeyPatch) -> None:

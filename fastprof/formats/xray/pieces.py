@@ -71,7 +71,7 @@ class _Shares:
         self.reader = reader
         self.decoders: dict[int, _Decoder] = {}
         self._n_buffers = 0  # so far
-        self._moved = threading.Condition()  # for what is below
+        self._moved = threading.Condition()  # for what is below; who reads looks at it first, as only that adds to it
         self._free: list[_Piece] = []
         self._n_pieces = 0  # that are not free
         self._todo: dict[int, deque[int]] = {}  # by share, of each piece that it has not taken: its first buffer there
