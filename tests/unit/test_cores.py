@@ -129,6 +129,28 @@ def test_threads_are_divided_by_how_much_there_is_of_them(
     assert sorted(calls) == [200 * 20, 200 * (20 + 2)]
 
 
+def test_what_is_mostly_new_functions_is_decoded_by_who_reads(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each new function makes threads wait for each other."""
+    log, path = FdrLog(5), tmp_path / "log.xray"
+    for wall in range(400):
+        buffer = log.buffer(100 + wall % 2, 7, 1, wall).cpu(0, 1000 * wall)
+        for i in range(10):
+            function = 1 + min(10 * wall + i, 2000)  # new ones in the first half
+            buffer.enter(function, 2).exit(function, 3)
+    path.write_bytes(log.bytes())
+    monkeypatch.setattr(pieces, "_RARE", 2)
+    firsts: list[int] = []
+    decoded = pieces._Piece.decoded
+    monkeypatch.setattr(
+        pieces._Piece,
+        "decoded",
+        lambda self, batch: firsts.append(self._buffers[0].offset) or decoded(self, batch),
+    )
+    same_for_all(path, tmp_path, ".callgrind", (1, 2))
+    assert firsts
+    assert path.stat().st_size // 2 < min(firsts) < path.stat().st_size * 3 // 4
+
+
 @pytest.fixture(scope="module")
 def big_log(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("cores") / "log.xray"

@@ -6,7 +6,7 @@ would give.  So a decoder that meets a new function waits until the others have 
     buffer        0    1    2    3    4    5           a decoder of share 0 meets a function in buffer 2:
     share         0    1    0    1    0    1           it waits until that of share 1 is in 3, or has no buffer left
 
-That is rare: the first rows are read in one thread, and hold most functions.
+That is rare: the first rows are read in one thread, until few functions in them are new.
 """
 
 from __future__ import annotations
@@ -32,7 +32,8 @@ if TYPE_CHECKING:
 # Of a piece.  The larger it is, the fewer wake a thread.  A buffer that is larger is decoded by who reads.
 _BYTES = 2 << 20
 _BUFFERS = 1 << 12
-_FIRST = 1 << 18  # bytes of a range of the first rows
+_FIRST = 1 << 18  # bytes of a range of the first rows,
+_RARE = 300  # and new functions in it, of which each makes the threads wait for each other
 # Pieces that are read and not yet taken.  If each share has a few, they are still in the caches when they are taken;
 # more are for when one share has the more laborious part of the log, so that the others need not wait.
 _FEW, _PIECES = 4, 20
@@ -47,8 +48,12 @@ def read_in_pieces(reader: XRayReader, capacity: int | None) -> Iterator[Batch]:
     offset, nbytes = ffi.new("uint64_t *"), ffi.new("uint64_t *")
     several = lib.fp_xray_has_threads(x)
     most = _FIRST if several else ALL
-    while not (several and reader.n_read >= cores.FEW_ROWS) and lib.fp_xray_range(x, most, offset, nbytes):
+    while lib.fp_xray_range(x, most, offset, nbytes):
+        n_known = len(reader.functions)
         yield from decode(reader, batch, offset[0], nbytes[0])
+        n_new = len(reader.functions) - n_known
+        if several and reader.n_read >= cores.FEW_ROWS and n_new < _RARE:
+            break
     yield from last(reader, batch)
     shares = _Shares(reader)
     while True:
