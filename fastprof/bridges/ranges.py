@@ -119,8 +119,9 @@ class Ranges:
 
     def _sums(self, places: list[tuple[int, int]], low: Key | None, high: Key | None) -> Pull:
         """Read the records, and add them up in memory."""
-        runs, free, at = self._runs, self._free, 0
-        with self._lock:
+        # What is returned does not refer to this object, which has it: a circle would keep temporary files open.
+        runs, free, lock, at = self._runs, self._free, self._lock, 0
+        with lock:
             sums, memory = free.pop() if free else (None, bytearray())
         if sums is None:
             sums = self._new_sums()
@@ -140,7 +141,7 @@ class Ranges:
         def pull(to: Any, n: int) -> int:
             runs.check(lib.fp_arc_sums_pull(sums, to, n, got, err), err)
             if not got[0]:
-                with self._lock:
+                with lock:
                     free.append((sums, memory))
             return int(got[0])
 
