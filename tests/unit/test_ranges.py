@@ -19,13 +19,10 @@ from fastprof.bridges.spill import Pull, Words
 from fastprof.core._c import ffi, lib
 from fastprof.core.errors import FastprofError, check
 from tests.unit.test_bridge_spill import giving
+from tests.unit.test_cores import ours_left
 
 N_FUNCTIONS = 100_000
 LAST = (1 << 64) - 1
-
-
-def ours_left() -> list[threading.Thread]:
-    return [thread for thread in threading.enumerate() if thread.name == "fastprof"]
 
 
 def pulled(pull: Pull, words: int) -> list[int]:
