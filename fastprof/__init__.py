@@ -106,7 +106,14 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     if name not in _HOMES:
         raise AttributeError(f"module 'fastprof' has no attribute {name!r}")
-    return getattr(import_module(f"fastprof.{_HOMES[name]}"), name)
+    try:
+        return getattr(import_module(f"fastprof.{_HOMES[name]}"), name)
+    except ImportError as error:
+        from fastprof.core.errors import NotBuiltError
+
+        if isinstance(error, NotBuiltError):  # the message says it all: no trace through our imports
+            raise error.with_traceback(None) from None
+        raise
 
 
 def __dir__() -> list[str]:

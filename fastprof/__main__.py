@@ -2,17 +2,31 @@
 
 from __future__ import annotations
 
+import atexit
+import os
 import signal
 import sys
 
+_INTERRUPTED = 130  # what cli.main returns then, and what a shell shows of a process that SIGINT ended
+
 
 def main() -> int:
-    """Run the command line.  An interrupt while modules are imported, or at the end, ends the process and says nothing:
-    there is nothing to be cleared up, and Python would show a traceback.  (Before this module is found it does; that is
-    while Python itself begins.)"""
+    """Run the command line.
+
+    Ctrl-C ends the process by SIGINT itself, after everything is cleaned up: a shell whose command exits normally goes
+    on with its loop.  While modules are imported, and at the end, it ends the process at once: there is nothing to
+    clean up, and Python would print a traceback.  (It does so before this module is found.)
+    """
     heeded = signal.getsignal(signal.SIGINT) is signal.default_int_handler  # in the background it is ignored
     if heeded:
         signal.signal(signal.SIGINT, signal.SIG_DFL)
+    code = 0
+
+    def end() -> None:
+        if heeded and code == _INTERRUPTED:
+            os.kill(os.getpid(), signal.SIGINT)
+
+    atexit.register(end)  # registered first, so called last
     from fastprof import cli
 
     code = cli.main()

@@ -30,6 +30,10 @@ class SymbolError(FastprofError):
     """A binary, debug file or map given for symbols that cannot be used."""
 
 
+class NotBuiltError(FastprofError, ImportError):
+    """The source folder was imported, and its compiled modules are missing."""
+
+
 class FileError(FastprofError, OSError):
     """A file that the system does not let us open: errno, strerror and filename are those of the OSError."""
 

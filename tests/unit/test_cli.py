@@ -453,7 +453,7 @@ def has_open(pid: int, folder: Path) -> bool:
     return False
 
 
-@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)])
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, -2), (signal.SIGTERM, 143), (signal.SIGHUP, 129)])
 def test_interrupted_while_writing_leaves_nothing(number: int, code: int, tmp_path: Path) -> None:
     fifo, out = tmp_path / "in.xray", tmp_path / "out"
     os.mkfifo(fifo)
@@ -476,6 +476,30 @@ def test_interrupted_while_writing_leaves_nothing(number: int, code: int, tmp_pa
         process.send_signal(number)
         assert process.wait(30) == code
         assert b"Traceback" not in process.stderr.read()
+    assert list(out.iterdir()) == []
+
+
+def test_ctrl_c_ends_the_loop_of_a_shell(tmp_path: Path) -> None:
+    """A terminal sends it to the shell, too, which goes on if its command was not ended by the signal."""
+    fifo, out = tmp_path / "in.callgrind", tmp_path / "out"
+    os.mkfifo(fifo)
+    out.mkdir()
+    command = f"{sys.executable} -m fastprof convert {fifo} -f callgrind -o {out}/o.callgrind"
+    loop = f"for i in 1 2; do echo run $i; {command}; echo code $?; done"
+    given: Any = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "start_new_session": True}
+    with subprocess.Popen(["bash", "-c", loop], env=environment(), preexec_fn=heard, **given) as shell:
+        assert shell.stdout
+        with open(fifo, "wb", buffering=0) as writing:
+            writing.write(b"events: Ir\nfn=main\n" + b"1 1\n" * 2000)
+            ours = int(Path(f"/proc/{shell.pid}/task/{shell.pid}/children").read_text())
+            for _ in range(6000):
+                if has_open(ours, out):
+                    break
+                time.sleep(0.01)
+            wait_until_it_reads(ours)
+            os.killpg(shell.pid, signal.SIGINT)
+            assert shell.stdout.read() == b"run 1\n"
+    assert shell.returncode == -signal.SIGINT
     assert list(out.iterdir()) == []
 
 

@@ -46,7 +46,7 @@ def run(code: str) -> tuple[int, str]:
         ("fastprof.cli", "SIGINT", (-2,)),
         ("fastprof.cli", "SIGTERM", (-15,)),
         ("fastprof.cli", "SIGHUP", (-1,)),
-        ("fastprof.cli.parser", "SIGINT", (130,)),
+        ("fastprof.cli.parser", "SIGINT", (-2,)),
         ("fastprof.cli.parser", "SIGTERM", (143,)),
         ("fastprof.cli.parser", "SIGHUP", (129,)),
     ],

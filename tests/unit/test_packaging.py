@@ -6,6 +6,7 @@ import ast
 import fcntl
 import os
 import re
+import shutil
 import subprocess
 import sys
 import tarfile
@@ -41,9 +42,10 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
         fcntl.flock(project, fcntl.LOCK_EX)  # it is put together in the checkout, which other test processes use, too
         run(sys.executable, "-m", "build", "--sdist", "--outdir", out, REPO, cwd=out)
     (sdist,) = out.glob("*.tar.gz")
-    with tarfile.open(sdist) as archive:
-        archive.extractall(out / "unpacked", filter="data")
-    (source,) = (out / "unpacked").iterdir()
+    unpacked = out / "unpacked"
+    unpacked.mkdir()
+    run("tar", "-xzf", sdist, "-C", unpacked, cwd=out)
+    (source,) = unpacked.iterdir()
     run(sys.executable, "-m", "build", "--wheel", "--outdir", out, source, cwd=out)
     (wheel,) = out.glob("*.whl")
     return sdist, wheel
@@ -82,6 +84,33 @@ def test_what_is_imported_is_installed_with_it(folder: str, extras: tuple[str, .
     assert len(foreign) > 3
     distributions = packages_distributions()
     assert {name for name in foreign if not known & {d.lower() for d in distributions.get(name, ())}} == set()
+
+
+NOT_BUILT = r"\S+ holds the source of fastprof, which is not compiled; .* run `pip install -e \.` here\n"
+
+
+RAISED = r"Traceback .*\n(?:  .*\n)+fastprof\.core\.errors\.NotBuiltError: "
+
+
+@pytest.mark.parametrize(
+    ("words", "before"),
+    [
+        (["-m", "fastprof", "info", POOL], "fastprof: "),
+        (["-m", "fastprof", "convert", "--help"], "fastprof: "),
+        (["-c", "import fastprof; fastprof.convert('a', 'b')"], RAISED),
+        (["-c", "from fastprof.core.model import Model"], RAISED),
+    ],
+)
+def test_the_source_folder_says_what_to_do(words: list[str | Path], before: str, tmp_path: Path) -> None:
+    """A clone after the README's first command: the installed package is elsewhere, Python takes the folder first."""
+    shutil.copytree(REPO / "fastprof", tmp_path / "fastprof", ignore=shutil.ignore_patterns("*.so", "__pycache__"))
+    env = {k: v for k, v in os.environ.items() if k not in ("PYTHONPATH", "FASTPROF_DEBUG")}
+    done = subprocess.run([sys.executable, *words], cwd=tmp_path, env=env, capture_output=True, text=True)
+    assert done.returncode == 1 and done.stdout == ""
+    assert re.fullmatch(before + NOT_BUILT, done.stderr), done.stderr
+    assert done.stderr.count("\n") < 10
+    version = [sys.executable, "-m", "fastprof", "--version"]
+    assert subprocess.run(version, cwd=tmp_path, env=env, capture_output=True).returncode == 0
 
 
 @pytest.mark.slow
