@@ -10,6 +10,7 @@ from fastprof.core.errors import FastprofError, UsageError
 from fastprof.core.report import Report
 from fastprof.formats.archive.read import ArchiveReader
 from fastprof.verbs.convert import convert, target_of
+from fastprof.verbs.places import clash, is_at, why_not
 
 Done = Callable[[str, int, int], None]  # is told of each profile that is done: its name, which it is, of how many
 
@@ -25,7 +26,8 @@ def extract(
 ) -> Report:
     """Write the profiles of these names to OUTDIR/NAME.SUFFIX, as `to`.  Folders are made.
 
-    Errors: FastprofError and its subclasses, also for a name that leads out of `outdir`; then nothing is written.
+    Errors: FastprofError and its subclasses, also for a name that leads out of `outdir` and for two names with one
+    output; then nothing is written.
 
     >>> from fastprof.verbs.adding import add
     >>> report = add("all.fpa", ["tests/corpus/callgrind/good/cfi.callgrind"])
@@ -36,12 +38,7 @@ def extract(
     if to is None:
         raise UsageError("several profiles need --to=FORMAT, see `fastprof formats`")
     suffix = target_of("", to).suffixes[0]
-    for name in names:
-        # a name is any text, and may be by somebody else
-        if os.path.isabs(name) or ".." in name.split("/") or "\0" in name:
-            raise FastprofError(
-                f"{path}: the profile {name!r} would be written outside of {outdir}; extract it by itself"
-            )
+    _refuse(path, names, outdir, suffix)
     report = Report()
     for n, name in enumerate(names, 1):
         output = os.path.join(outdir, name + suffix)
@@ -52,3 +49,14 @@ def extract(
         report.take(convert([path], output, from_=ArchiveReader.format, to=to, member=name, **options))
         done(name, n, len(names))
     return report
+
+
+def _refuse(path: str, names: Sequence[str], outdir: str, suffix: str) -> None:
+    """Errors: FastprofError unless each profile has its own place below `outdir`.  Names are any text, by anybody."""
+    for name in names:
+        if why := why_not(name):
+            raise FastprofError(f"{path}: the name {name!r:.80} {why}; extract this profile alone, with -o FILE")
+        if is_at(os.path.join(outdir, name + suffix), path):
+            raise FastprofError(f"{path}: the profile {name!r:.80} would replace the archive; choose another folder")
+    if found := clash([(name + suffix, f"the profile {name!r:.80}") for name in names], outdir):
+        raise FastprofError(f"{path}: {found}; extract them one by one")

@@ -14,7 +14,7 @@ from contextlib import suppress
 from itertools import count
 
 from fastprof.core._typing import Any
-from fastprof.core.errors import FastprofError, UsageError
+from fastprof.core.errors import FastprofError
 from fastprof.core.options import CORES, Option, Options, available, checked
 from fastprof.core.report import Report
 from fastprof.core.words import speaks_of_flags, worded
@@ -38,10 +38,11 @@ from fastprof.verbs.batch.convert import (
     reading_options,
 )
 from fastprof.verbs.batch.engines import ENGINE
-from fastprof.verbs.batch.inputs import File, again
+from fastprof.verbs.batch.inputs import File, again, refuse_same_names
 from fastprof.verbs.batch.jobs import ERROR, LOSSY, OK, Idle, Job, Record, failed, options_key, record_of
 from fastprof.verbs.batch.manifest import Manifest, manifest_of, records_by_output
 from fastprof.verbs.batch.pool import Pool
+from fastprof.verbs.places import is_at
 from fastprof.verbs.store import names
 
 _SECONDS, _PROFILES = 1.0, 256  # after which what was appended becomes part of the store
@@ -87,8 +88,8 @@ def batch_archive(
     store = os.fspath(store)
     report = BatchReport()
     files = chosen_files(paths_of(inputs), asked, report)
-    files = [file for file in (again(files) if asked[PLAN] else files) if not _is_at(file.path, store)]
-    _refuse_collisions(files)
+    files = [file for file in (again(files) if asked[PLAN] else files) if not is_at(file.path, store)]
+    refuse_same_names(files)
     report.files += len(files)
     reading = reading_options(asked)
     workers = asked[JOBS] or available()
@@ -226,19 +227,6 @@ def _job(file: File, store: str, common: dict[str, Any]) -> Job:
         "name": file.name,
         **common,
     }
-
-
-def _is_at(path: str, store: str) -> bool:
-    with suppress(OSError):
-        return os.path.samefile(path, store)
-    return False
-
-
-def _refuse_collisions(files: list[File]) -> None:
-    paths: dict[str, str] = {}
-    for file in files:
-        if (other := paths.setdefault(file.name, file.path)) != file.path:
-            raise UsageError(f"{other} and {file.path} would both be called {file.name!r}: give a folder that has both")
 
 
 def _is_done(

@@ -16,6 +16,7 @@ from fastprof.core.remote import is_url, shown
 from fastprof.core.sink import Sink
 from fastprof.core.words import counted
 from fastprof.verbs.inputs import Failed, expand, in_store
+from fastprof.verbs.places import clash, why_not
 
 
 class File(NamedTuple):
@@ -99,27 +100,29 @@ def _state(path: str) -> tuple[int, int]:
 
 def refuse_collisions(files: Sequence[File], outdir: str, suffix: str) -> None:
     """Errors: UsageError if two outputs, or an output and an input, would be the same, or one the other's folder."""
-    outputs: dict[str, str] = {}
-    for file in files:
-        output = file.name + suffix
-        if (other := outputs.setdefault(output, file.path)) != file.path:
-            raise UsageError(
-                f"{other} and {file.path} would both become {os.path.join(outdir, output)}: give a folder that has both"
-            )
+    _refuse_bad_names(files)
+    advice = ": give a folder that has both"
+    if found := clash([(file.name + suffix, file.path) for file in files], outdir, advice):
+        raise UsageError(found)
     paths = {file.path for file in files}
-    places = {os.path.abspath(outdir), os.path.realpath(outdir)}
-    folders: set[str] = set()
-    for output, path in outputs.items():
-        for place in places:
-            if os.path.join(place, output) in paths:
-                raise UsageError(f"{path} would become {os.path.join(place, output)}, which is an input")
-        folder = os.path.dirname(output)
-        while folder and folder not in folders:
-            if folder in outputs:
-                where = os.path.join(outdir, folder)
-                raise UsageError(f"{outputs[folder]} would become {where}, which is the folder of another output")
-            folders.add(folder)
-            folder = os.path.dirname(folder)
+    for place in {os.path.abspath(outdir), os.path.realpath(outdir)}:
+        for file in files:
+            if (output := os.path.join(place, file.name + suffix)) in paths:
+                raise UsageError(f"{file.path} would become {output}, which is an input")
+
+
+def _refuse_bad_names(files: Iterable[File]) -> None:
+    for file in files:
+        if why := why_not(file.name):
+            raise UsageError(f"{file.path}: the name of its output {why}; see --exclude")
+
+
+def refuse_same_names(files: Iterable[File]) -> None:
+    """Errors: UsageError."""
+    paths: dict[str, str] = {}
+    for file in files:
+        if (other := paths.setdefault(file.name, file.path)) != file.path:
+            raise UsageError(f"{other} and {file.path} would both be called {file.name!r}: give a folder that has both")
 
 
 def of_shard(files: Sequence[File], shard: tuple[int, int], frozen: bool) -> list[File]:
@@ -150,7 +153,9 @@ def _hashed(name: str) -> int:
 
 
 def write_plan(path: str, files: Sequence[File]) -> None:
-    """Errors: FastprofError."""
+    """Errors: FastprofError, also for what `read_plan` would refuse."""
+    refuse_same_names(files)
+    _refuse_bad_names(files)
     with Sink(path) as sink:
         sink.write(_line({"plan": 1, "files": len(files)}))
         for file in files:
@@ -171,6 +176,7 @@ def read_plan(path: str) -> list[File]:
         raise FastprofError(f"{path}: {error.strerror}") from None
     kinds = {"path": str, "name": str, "size": int, "mtime_ns": int}
     found = []
+    first: dict[str, int] = {}  # the line of each name
     n_files = None
     for number, line in enumerate(lines, 1):
         try:
@@ -183,11 +189,25 @@ def read_plan(path: str) -> list[File]:
             n_files = entry["files"]
         elif not isinstance(entry, dict) or {k: type(v) for k, v in entry.items()} != kinds:
             raise FastprofError(f"{path}: line {number}: not a file of a plan, expected {', '.join(kinds)}")
+        elif why := why_not(entry["name"]):
+            raise FastprofError(f"{path}: line {number}: the name {entry['name']!r:.80} {why}")
+        elif _is_no_path(entry["path"]):
+            raise FastprofError(f"{path}: line {number}: {entry['path']!r:.80} cannot be a path")
         else:
             found.append(File(**entry))
+            if (before := first.setdefault(found[-1].name, number)) != number:
+                raise FastprofError(f"{path}: line {number}: the name {found[-1].name!r:.80} is that of line {before}")
     if len(found) != n_files:
         raise FastprofError(f"{path}: {counted(len(found), 'files')}, expected {n_files or 'a plan'}")
     return found
+
+
+def _is_no_path(path: str) -> bool:
+    try:
+        os.fsencode(path)
+    except UnicodeEncodeError:
+        return True
+    return "\0" in path and in_store(path) is None  # the name of a profile in a store may have one
 
 
 def again(files: Iterable[File]) -> list[File]:

@@ -1,0 +1,98 @@
+"""Where many outputs go: each to its own place below one folder."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+import unicodedata
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from functools import lru_cache
+
+
+def why_not(name: str) -> str | None:
+    """Why a name cannot be a file's below the output folder; None if it can."""
+    if "\0" in name:
+        return "has a NUL byte"
+    try:
+        os.fsencode(name)
+    except UnicodeEncodeError:
+        return "has a character that no file name can have"
+    if os.path.isabs(name) or ".." in name.split("/"):
+        return "leads out of the output folder"
+    return None
+
+
+def is_at(path: str, other: str) -> bool:
+    """Whether two paths are one file."""
+    with suppress(OSError, ValueError):  # ValueError: a NUL byte
+        return os.path.samefile(path, other)
+    return False
+
+
+def clash(outputs: Iterable[tuple[str, str]], outdir: str, advice: str = "") -> str | None:
+    """Why these outputs cannot all be written below `outdir`; None if they can.
+
+    `outputs` are pairs of a path below `outdir` and its input, for messages; `advice` ends the message about two inputs
+    with one output.  Two paths are one if they differ in "." or "//" alone, lead through a symbolic link to one folder,
+    or differ only in what the file system ignores: case, or how an accent is encoded.
+    """
+    real = lru_cache(maxsize=None)(os.path.realpath)
+    placed = []
+    for output, of in outputs:
+        folder, name = os.path.split(os.path.join(outdir, output))
+        placed.append((os.path.join(real(folder), name), output, of))
+    found = _clash(placed, outdir, advice)
+    if found is None and _clash([(_folded(path), output, of) for path, output, of in placed], outdir, advice):
+        # Only then, because it takes a file to find out.
+        fold = _what_is_ignored(outdir)
+        found = _clash([(fold(path), output, of) for path, output, of in placed], outdir, advice)
+    return found
+
+
+def _clash(placed: list[tuple[str, str, str]], outdir: str, advice: str) -> str | None:
+    first: dict[str, tuple[str, str]] = {}
+    for path, output, of in placed:
+        if path in first:
+            where = os.path.join(outdir, os.path.normpath(output))
+            return f"{first[path][1]} and {of} would both become {where}{advice}"
+        first[path] = output, of
+    folders: set[str] = set()
+    for path in first:
+        while (folder := os.path.dirname(path)) != path and folder not in folders:
+            if folder in first:
+                output, of = first[folder]
+                return f"{of} would become {os.path.join(outdir, output)}, which is the folder of another output"
+            folders.add(folder)
+            path = folder
+    return None
+
+
+def _case(path: str) -> str:
+    return path.casefold()
+
+
+def _composed(path: str) -> str:
+    return unicodedata.normalize("NFC", path)
+
+
+def _folded(path: str) -> str:
+    # composed again: folding may leave characters that compose
+    return _composed(_case(_composed(path)))
+
+
+def _as_it_is(path: str) -> str:
+    return path
+
+
+def _what_is_ignored(outdir: str) -> Callable[[str], str]:
+    """The function that makes paths equal which are one for the file system of `outdir`."""
+    there = os.path.abspath(outdir)
+    while not os.path.isdir(there):
+        there = os.path.dirname(there)
+    with suppress(OSError), tempfile.TemporaryDirectory(prefix=".fastprof-", dir=there) as probe:
+        for name in ("a", "\u00e9"):
+            open(os.path.join(probe, name), "xb").close()
+        case, form = (os.path.lexists(os.path.join(probe, name)) for name in ("A", "e\u0301"))
+        return {(True, True): _folded, (True, False): _case, (False, True): _composed}.get((case, form), _as_it_is)
+    return _as_it_is
