@@ -17,12 +17,12 @@ from fastprof.core.errors import FastprofError, UnrecognizedError
 from tests.reference.callgrind import Part, parse
 from tests.support.paths import REPO
 
-BODY = b"fl=(1) a\nfn=(1) f\n1 %d\ncfn=(2) g\ncalls=%d 5\n2 %d\nfn=(2)\n5 %d\n"
+BODY = b"fl=(1) a\nfn=(1) f\n1 %d\ncfn=(2) g\ncalls=%d 5\n2 %d\nfn=(2)\n5 %d\n\ntotals: %d\n"
 
 
 def dump(n: int, *header: str, events: str = "Ir") -> bytes:
     lines = ["version: 1", "creator: callgrind-3.19.0", *header, f"events: {events}"]
-    return "\n".join([*lines, ""]).encode() + BODY % (n, n, 10 * n, 10 * n)
+    return "\n".join([*lines, ""]).encode() + BODY % (n, n, 10 * n, 10 * n, 11 * n)
 
 
 def merged(tmp_path: Path, *inputs: bytes, **options: bool) -> tuple[list[Part], bytes]:

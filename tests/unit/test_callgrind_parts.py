@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from fastprof import convert, info
+from fastprof.core._c import lib
 from fastprof.core.engine import read
 from fastprof.core.errors import FormatError
 from fastprof.core.options import Options
@@ -171,6 +172,78 @@ def test_a_part_that_ends_before_the_totals_of_its_writer_is_said(creator: bytes
     for other in (b"xdebug 3.1.0 (PHP 8.2)", b"xtree-1"):
         _, report = read_parts(b"creator: " + other + b"\n" + one)
         assert not report.repairs and not report.warnings
+
+
+CUT = b"version: 1\ncreator: %s\npart: 1\nevents: Ir Dr\nsummary: 105 3\n\nfl=a\nfn=f\n1 5 3\n+1 100\n\ntotals: 105 3\n"
+
+
+INSIDE = "the input ends inside a line"
+SHORT = "part 1 ends before it is complete: its costs add up to [%s, 3], expected [%s] as in `%s:`"
+
+
+@pytest.mark.parametrize("creator", [b"callgrind-3.19.0", b"fastprof-0.1.0"])
+@pytest.mark.parametrize(
+    ("left", "what"),
+    [
+        (b"totals: 10", SHORT % (105, "10", "totals")),
+        (b"tota", INSIDE),
+        (b"+1 10", INSIDE),
+        (b"+1 100", INSIDE),  # what followed the 100 is unknown
+        (b"1 5 3\n", SHORT % (5, "105, 3", "summary")),
+        (b"summary: 1", INSIDE),
+    ],
+)
+def test_a_part_that_was_cut_off_is_an_error(creator: bytes, left: bytes, what: str) -> None:
+    data = CUT % creator
+    data = data[: data.index(left) + len(left)]
+    with pytest.raises(FormatError) as error:
+        read_parts(data)
+    place = data.rindex(b"\n") + 1 if what is INSIDE else len(data)
+    assert error.value.code == lib.FP_E_TRUNCATED and what in str(error.value)
+    assert f"byte {place}:" in str(error.value)
+    _, report = read_parts(data, LENIENT)
+    assert report.losses.total() > 0
+    # of others nobody knows how they end their parts
+    _, report = read_parts((CUT % b"xdebug 3.1.0").replace(b"summary: 105", b"summary: 110").removesuffix(b"\n"))
+    assert not report.losses
+
+
+def test_a_cut_part_with_others_behind_it_is_an_error() -> None:
+    head, _, body = (CUT % b"callgrind-3.19.0").partition(b"part: 1\n")
+    whole = head + b"part: 1\n" + body + b"\npart: 2\n" + body
+    assert [p.sums for p in read_parts(whole)[0]] == [[105, 3]] * 2
+    cut = whole.replace(b"+1 100\n\ntotals: 105 3\n\npart: 2", b"\npart: 2")
+    with pytest.raises(FormatError, match=r"part 1 ends before it is complete: its costs add up to \[5, 3\]"):
+        read_parts(cut)
+    parts, report = read_parts(cut, LENIENT)
+    assert [p.sums for p in parts] == [[5, 3], [105, 3]]
+    assert report.losses == {"parts that end before they are complete": 1}
+
+
+@pytest.mark.parametrize("end", [b"", b"\n  ", b"\n# a remark"])
+def test_a_complete_part_needs_no_newline_at_its_end(end: bytes) -> None:
+    parts, report = read_parts((CUT % b"callgrind-3.19.0").removesuffix(b"\n") + end)
+    assert [p.sums for p in parts] == [[105, 3]] and not report.repairs and not report.warnings
+
+
+def test_a_cachegrind_profile_that_ends_inside_a_line_is_cut_off() -> None:
+    data = b"desc: I1 cache: 1\ncmd: ./a\nevents: Ir\nfl=a\nfn=f\n1 50\nsummary: 50"
+    assert not read_parts(data)[1].repairs
+    for lost in (b"0", b"mary: 50", b"0\nsummary: 50"):
+        with pytest.raises(FormatError) as error:
+            read_parts(data.removesuffix(lost))
+        assert error.value.code == lib.FP_E_TRUNCATED
+
+
+def test_a_summary_that_wrapped_around_is_left_out() -> None:
+    """Valgrind 3.22 writes the difference of event counters without a sign, after client requests that zero them."""
+    data = (CUT % b"callgrind-3.22.0").replace(b"summary: 105 3", b"summary: 18446744073709551395 3")
+    parts, report = read_parts(data)
+    assert report.repairs == {"summary: lines that wrapped around below 0, left out": 1}
+    assert parts[0].summary is None and parts[0].sums == [105, 3]
+    assert b"summary:" not in rewrite(data)
+    with pytest.raises(FormatError, match="no sum of its part says that it is one below 0"):
+        read_parts(data.replace(b"callgrind-3.22.0", b"another 1"))
 
 
 def test_a_part_that_may_have_been_cut_off_is_a_loss_with_lenient() -> None:

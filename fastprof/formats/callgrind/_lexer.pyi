@@ -28,6 +28,7 @@ def nearest(word: bytes) -> int | None: ...
 
 class Lexer:
     wide: int
+    whole_lines: bool
     def __init__(self, model: int, lenient: bool, numbered: bool) -> None: ...
     def start_part(
         self, n_values: int, instr: bool, bb: bool, lines: bool, has_events: bool, keeps_names: bool = False

@@ -27,7 +27,7 @@ Rules that the format document leaves open (docs/formats/callgrind.md):
 
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport free, malloc, realloc
-from libc.string cimport memcpy, memset
+from libc.string cimport memcmp, memcpy, memset, strlen
 
 from fastprof.core.fp cimport *
 from fastprof.formats.callgrind.c cimport *
@@ -57,6 +57,8 @@ cdef class Lexer:
     """
 
     cdef Body body
+    # The writer ends each line of its body with a newline: one without it was cut, and its last number may be wrong.
+    cdef public bint whole_lines
     # a last line without newline, with one
     cdef uint8_t *tail
     cdef size_t tail_cap
@@ -268,6 +270,15 @@ cdef class Lexer:
             self.tail[n] = c'\n'
             p = self.tail
             self.body.shift = in_.base + in_.pos - <size_t>self.tail
+            if self.whole_lines and is_cut(p, n, self.body.names.numbered):
+                self.body.line += 1
+                status = fp_fail(err, FP_E_TRUNCATED, in_.base + in_.pos, b"the input ends inside a line")
+                err.line = self.body.line
+                if not self.body.lenient:
+                    return status
+                self.body.counts.skipped += 1
+                in_.pos = in_.n
+                return finish_body(&self.body, b, err)
             status = read_lines(&self.body, &p, p + n + 1, p + n + 1, b, err)
             if status == FP_ASK:
                 self.body.asked = n
@@ -275,6 +286,17 @@ cdef class Lexer:
                 return status
             in_.pos = in_.n
         return finish_body(&self.body, b, err)
+
+
+cdef bint is_cut(const uint8_t *p, size_t n, bint numbered) noexcept nogil:
+    """Whether a last line without a newline is more than blanks, a comment or a part's sums, which are compared."""
+    cdef const char *sums = b"totals:" if numbered else b"summary:"
+    cdef const uint8_t *end = p + n
+    while p != end and (p[0] == c' ' or p[0] == c'\t' or p[0] == c'\r'):
+        p += 1
+    if p == end or p[0] == c'#':
+        return False
+    return <size_t>(end - p) < strlen(sums) or memcmp(p, sums, strlen(sums)) != 0
 
 
 cdef void clear(const fp_costs *costs, fp_batch *b) noexcept nogil:

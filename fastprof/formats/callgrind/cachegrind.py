@@ -33,6 +33,7 @@ class CachegrindReader(CallgrindReader):
     def __init__(self, source: Source, model: Model, options: Options, report: Report) -> None:
         super().__init__(source, model, options, report)
         self._part.extra["self_costs"] = True
+        self._lexer.whole_lines = True
 
     def _header_line(self, line: bytes, offset: int) -> None:
         command = self._part.command

@@ -91,7 +91,8 @@ class CallgrindReader(Reader):
             if status == lib.FP_DONE:
                 if self._to_be_said(batch):
                     return int(lib.FP_FULL)
-                self._check_totals()
+                open_end = in_.n > 0 and in_.p[in_.n - 1] != ord("\n")
+                self._check_totals(in_.base + in_.pos, open_end=open_end)
                 if self._index < 0 and (self._given or not self._parts):
                     self._lose(
                         "the input ends before `events:`", in_.base + in_.pos, lexer.line, code=lib.FP_E_TRUNCATED
@@ -112,7 +113,7 @@ class CallgrindReader(Reader):
                     return status
                 if status == lib.FP_FULL or self._to_be_said(batch):
                     return int(lib.FP_FULL)
-                self._next_part(line)
+                self._next_part(line, in_.base + in_.pos)
             self._header_line(line.rstrip(b"\r\n"), in_.base + in_.pos)
             lexer.drop_line(in_address)
 
@@ -134,8 +135,8 @@ class CallgrindReader(Reader):
         key = match[1].strip() if match else b""
         return key in _BEGIN_A_PART and (self._lexer.begun or self._ended or key in self._given)
 
-    def _next_part(self, line: bytes) -> None:
-        self._check_totals()
+    def _next_part(self, line: bytes, offset: int) -> None:
+        self._check_totals(offset)
         old = self._part
         # What a later part of the same file leaves unsaid still holds.
         self._part = Part(
@@ -224,7 +225,7 @@ class CallgrindReader(Reader):
 
     def _creator(self, value: bytes) -> None:
         self._part.creator = value
-        self.has_last_line = value.startswith((b"callgrind-", b"fastprof-"))
+        self.has_last_line = self._lexer.whole_lines = value.startswith((b"callgrind-", b"fastprof-"))
         self._lexer.read_names(
             # what we wrote is put together already; a name of that form is only that
             expands=not value.startswith(b"fastprof"),
@@ -329,11 +330,18 @@ class CallgrindReader(Reader):
         return instr, bb, line
 
     def _summary(self, value: bytes) -> None:
-        self._part.summary = self._counts(value)
+        before = len(self._wrapped)
+        self._part.summary = counts = self._counts(value)
+        if len(self._wrapped) > before and self._part.creator.startswith(b"callgrind-"):
+            # Callgrind subtracts event counters and writes the difference without a sign: client requests that zero
+            # them take it below 0.  `totals:` is right, and callgrind_annotate shows it if there is no `summary:`.
+            del self._wrapped[before:]
+            self._part.summary = None
+            self.report.repairs.add("wrapped-summary", "summary: lines that wrapped around below 0, left out")
         if self._lexer.begun:
             self._part.extra["late_summary"] = True
         if self.last_line == "summary":
-            self._part.totals = self._part.summary.copy()
+            self._part.totals = counts.copy()
             self._ended = True
 
     def _totals(self, value: bytes) -> None:
@@ -386,14 +394,27 @@ class CallgrindReader(Reader):
             detail = f"count is '{number}', expected at most 2^63 - 1: no sum of its part says that it is one below 0"
             self._lose(detail, offset, line, code=lib.FP_E_OVERFLOW)
 
-    def _check_totals(self) -> None:
-        """Compare `totals:` with the sum of the rows, once a part."""
+    def _check_totals(self, offset: int, *, open_end: bool = False) -> None:
+        """Compare `totals:` with the sum of the rows, once a part, which ends at `offset`.
+
+        `open_end`: the input ends there, without a newline.
+        """
         self._check_wrapped()
         stated, part = self._part.totals, self._part
         if self._index < 0:
             return
         sums: list[int] = self._lexer.totals
-        if stated is None:
+        if self._is_cut_off(open_end):
+            key, expected = ("summary", part.summary) if stated is None else (self.last_line, stated)
+            detail = (
+                f"part {part.number or self._index + 1} ends before it is complete: "
+                f"its costs add up to {sums}, expected {expected} as in `{key}:`"
+            )
+            if not self.options[LENIENT]:
+                self._lose(detail, offset, self._lexer.line, code=lib.FP_E_TRUNCATED)
+            self.report.losses.add("cut-off-parts", "parts that end before they are complete")
+            self.report.warn(f"{self.source.name}: {detail}")
+        elif stated is None:
             # a file that ends between two lines shows no other damage; we ourselves leave out totals that do not fit
             if self.has_last_line and not self._lexer.overflowed:
                 text = f"parts without `{self.last_line}:`, which their writer ends them with"
@@ -404,13 +425,23 @@ class CallgrindReader(Reader):
                 )
         elif self._lexer.overflowed:
             self.report.warn(f"{self.source.name}: the sum of a part's costs passes 2^63 - 1")
-        elif stated + [0] * (len(sums) - len(stated)) != sums:
+        elif _padded(stated, sums) != sums:
             text = f"{self.last_line}: lines that do not equal the sum of the costs"
             self.report.repairs.add("wrong-totals", text)
             self.report.warn(
                 f"{self.source.name}: `{self.last_line}:` of part {part.number or self._index + 1} is {stated}, "
                 f"but its costs add up to {sums}"
             )
+
+    def _is_cut_off(self, open_end: bool) -> bool:
+        """Whether the part of a writer that ends its parts with `totals:` was cut: it falls short of its `summary:`
+        without that line, or that line itself is not whole."""
+        lexer, part = self._lexer, self._part
+        if not self.has_last_line or lexer.overflowed:
+            return False
+        if part.totals is not None:
+            return open_end and _padded(part.totals, lexer.totals) != lexer.totals
+        return any(said > found for said, found in zip(part.summary or (), lexer.totals, strict=False))
 
     # ---- numbers used before their definition --------------------------------
 
@@ -510,6 +541,11 @@ def parse_event(text: str) -> ValueType:
     if not name or " " in name:
         raise ValueError(f"event is {text!r}, expected NAME = FORMULA : LONG NAME")
     return ValueType(name, long_name=long_name.strip(), formula=formula.strip())
+
+
+def _padded(counts: list[int], sums: list[int]) -> list[int]:
+    """Counts of a line with the trailing zeros that it leaves out."""
+    return counts + [0] * (len(sums) - len(counts))
 
 
 def _number(word: bytes, limit: int = 1 << 63) -> int:
