@@ -70,6 +70,7 @@ void fp_batch_free(struct fp_batch *b) {
     if (!b) return;
     free(b->block);
     free(b->values);
+    for (uint32_t i = 0; i < b->n_outgrown; i++) free(b->outgrown[i]);
     free(b->bytes);
     free(b);
 }
@@ -119,7 +120,21 @@ struct fp_batch *fp_batch_copy(const struct fp_batch *b) {
 }
 
 int fp_batch_set_values(struct fp_batch *b, uint32_t n_values) {
-    if (fp_array_room(&b->values, &b->values_cap, n_values, b->cap * sizeof *b->values)) return FP_E_NOMEM;
+    if (n_values > b->values_cap) {
+        const size_t width = b->cap * sizeof *b->values;
+        int64_t *more = NULL;
+        uint32_t cap = 0;
+        const uint64_t doubled = (uint64_t)b->values_cap * 2;
+        if (b->n_outgrown == sizeof b->outgrown / sizeof *b->outgrown ||
+            fp_array_room(&more, &cap, doubled > n_values ? doubled : n_values, width))
+            return FP_E_NOMEM;
+        if (b->values) {
+            memcpy(more, b->values, b->values_cap * width);
+            b->outgrown[b->n_outgrown++] = b->values;
+        }
+        b->values = more;
+        b->values_cap = cap;
+    }
     b->n_values = n_values;
     return 0;
 }

@@ -73,6 +73,8 @@ struct fp_batch {
     size_t bytes_n;
     size_t bytes_cap;
     void *block; /* the one allocation behind the columns */
+    int64_t *outgrown[32]; /* earlier memory of `values`, which arrays may still show; together less than `values` */
+    uint32_t n_outgrown;
 };
 
 /* What gives rows to C code of another floor.  `status` is what its last call returned. */
@@ -97,7 +99,8 @@ void fp_batch_swap(struct fp_batch *a, struct fp_batch *b);
 struct fp_batch *fp_batch_copy(const struct fp_batch *b);
 
 /* Sets the number of value columns.  Columns that stay keep their values, new
- * ones are not initialized.  0 or FP_E_NOMEM. */
+ * ones are not initialized.  They may move; the memory that they had stays valid
+ * until the batch is freed.  0 or FP_E_NOMEM. */
 int fp_batch_set_values(struct fp_batch *b, uint32_t n_values);
 
 /* Sets value column `to` of each row to the sum of factors[k] * column k over the

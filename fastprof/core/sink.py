@@ -6,6 +6,7 @@ import errno
 import os
 import sys
 from contextlib import suppress
+from operator import index
 
 from fastprof.core._typing import IO, TYPE_CHECKING, Any
 from fastprof.core.errors import FastprofError, FileError, UsageError
@@ -22,10 +23,39 @@ _FEW = 1 << 20  # bytes for which a thread is not worth while
 def _write_whole(raw: Any, view: memoryview) -> None:
     """Write all of `view`, although a pipe may take only a part at a time."""
     while len(view):
-        done = raw.write(view)
-        if done is None:
-            raise BlockingIOError("takes nothing for now, and is not to be waited for (non-blocking)")
-        view = view[done:]
+        view = view[_taken(raw.write(view), len(view)) :]
+
+
+def _taken(done: Any, n: int) -> int:
+    """What a `write` of `n` bytes returned, if it can be true.  Errors: OSError."""
+    if done is None:
+        raise BlockingIOError("takes nothing for now, and is not to be waited for (non-blocking)")
+    if not hasattr(done, "__index__") or not 1 <= index(done) <= n:
+        raise OSError(f"write returned {done!r:.40}, expected 1 to {n}")
+    return index(done)
+
+
+class _Foreign:
+    """The caller's file object.  It may keep what it is given, or pass it to another thread, so it only gets `bytes`:
+    views would show memory that is reused and freed."""
+
+    def __init__(self, file: Any) -> None:
+        self._file = file
+
+    def write(self, view: memoryview) -> int:
+        """Write all of `view`."""
+        n = at = 0
+        while at < len(view):
+            # twice what it took: a file that takes few bytes at a time must not make us copy the rest each time
+            n = 2 * n or len(view)
+            part = bytes(view[at : at + n])
+            n = _taken(self._file.write(part), len(part))
+            at += n
+        return at
+
+    def flush(self) -> None:
+        if hasattr(self._file, "flush"):
+            self._file.flush()
 
 
 class _Counted:
@@ -122,7 +152,7 @@ class Sink:
         self._is_mine = isinstance(path, (str, os.PathLike))
         if not isinstance(path, (str, os.PathLike)):
             check_binary(path, lambda: path.write(b""), "write")
-            self._raw = path
+            self._raw = _Foreign(path)
             self._name = name_of(path)
         elif path == "-":
             self._raw = standard_stream(sys.stdout, "<stdout>", "wb")

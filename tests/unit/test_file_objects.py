@@ -2,24 +2,31 @@
 
 from __future__ import annotations
 
+import gc
 import gzip
 import io
 import os
 import tempfile
 import threading
 from pathlib import Path
+from types import SimpleNamespace
 from typing import IO, Any
 
 import pytest
 
 import fastprof
 from fastprof.core.errors import FastprofError, FormatError, UsageError
+from tests.support.conversions import WRITERS
 from tests.support.paths import REPO
 from tests.unit.test_io import Unseekable
 
 CORPUS = REPO / "tests" / "corpus"
 POOL = CORPUS / "xray" / "good" / "fdr5-pool-clang19.xray"
 XDEBUG = CORPUS / "callgrind" / "good" / "xdebug.callgrind"
+
+# what a graph cannot become is written from these
+ONLY = dict.fromkeys(("xray", "trace-event", "perfetto"), POOL)
+ONLY["gperftools"] = CORPUS / "gperftools" / "good" / "plain.prof"
 
 
 class Named(io.BytesIO):
@@ -130,6 +137,80 @@ class Full(Named):
 def test_what_cannot_be_written_is_an_error() -> None:
     with pytest.raises(FastprofError, match=r"^there: No space left on device$"):
         fastprof.convert(XDEBUG, Full(), to="callgrind")
+
+
+class Keeps(Named):
+    """As a response or a queue does; it takes `most` bytes at a time."""
+
+    def __init__(self, most: int | None = None) -> None:
+        super().__init__()
+        self.kept: list[Any] = []
+        self._most = most
+
+    def write(self, data: Any) -> int:
+        self.kept.append(data[: self._most])
+        return len(self.kept[-1])
+
+
+def _long(n: int) -> bytes:
+    return b"events: Ir\n" + b"".join(b"fn=function%d\n%d %d\n" % (i, i + 1, i) for i in range(n))
+
+
+@pytest.mark.parametrize("cores", [1, 2])
+@pytest.mark.parametrize("most", [None, 1000])
+@pytest.mark.parametrize("to", WRITERS)
+def test_what_keeps_its_argument_keeps_the_output(to: str, most: int | None, cores: int, tmp_path: Path) -> None:
+    """It used to keep a view of memory that was freed."""
+    path, keeps, plain = tmp_path / "long.callgrind", Keeps(most), io.BytesIO()
+    path.write_bytes(ONLY[to].read_bytes() if to in ONLY else _long(12_000))
+    fastprof.convert(path, keeps, to=to, cores=cores)
+    fastprof.convert(path, plain, to=to)
+    gc.collect()
+    assert {type(data) for data in keeps.kept} == {bytes}
+    assert b"".join(keeps.kept) == plain.getvalue() != b""
+
+
+def test_few_bytes_at_a_time_are_not_copied_again_and_again() -> None:
+    given: list[int] = []
+
+    class Slow(Named):
+        def write(self, data: Any) -> int:
+            given.append(len(data))
+            return min(len(data), 7)
+
+    fastprof.convert(_long(10_000), Slow(), to="callgrind")
+    large = [n for n in given if n > 14]
+    assert 0 < len(large) < 10, large
+
+
+@pytest.mark.parametrize("returned", [-1, 0, 1 << 40, "all"])
+def test_a_write_that_returns_no_number_of_bytes(returned: Any) -> None:
+    """-1 and 0 used to write the same bytes for ever."""
+
+    class Says(Named):
+        def write(self, data: Any) -> Any:
+            return returned if len(data) else 0
+
+    with pytest.raises(FastprofError, match=f"^there: write returned {returned!r}, expected 1 to "):
+        fastprof.convert(XDEBUG, Says(), to="callgrind")
+
+
+def test_a_file_object_needs_nothing_but_write() -> None:
+    kept: list[bytes] = []
+    file: Any = SimpleNamespace(write=lambda data: (kept.append(data), len(data))[1])
+    fastprof.convert(b"events: Ir\nfn=f\n1 2\n", file, to="folded")
+    assert b"".join(kept) == b"f 2\n"
+
+
+def test_columns_outlive_more_columns() -> None:
+    """A batch that is reused moves its values when a part has more of them than those before."""
+    parts = [b"events: " + b" ".join(b"e%d" % i for i in range(n)) + b"\nfn=f\n1 %d\n" % n for n in (1, 300, 1000)]
+    parts = [b"part: %d\n" % number + part for number, part in enumerate(parts, 1)]
+    with fastprof.open(b"version: 1\n" + b"\n".join(parts)) as profile:
+        columns = [batch.values(0) for batch in profile.batches(reuse=True)]
+    noise = [b"\xff" * n for n in range(10_000, 20_000, 10)]  # in memory that was freed
+    assert [column.tolist() for column in columns] == [[1], [300], [1000]]
+    assert noise
 
 
 def test_what_is_no_binary_file(tmp_path: Path) -> None:
