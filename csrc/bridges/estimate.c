@@ -87,12 +87,32 @@ int fp_estimate_put(struct fp_estimate *e, const struct fp_batch *in, const uint
     return status;
 }
 
+/* Counts the functions that nobody calls while one of their name is called that has no rows.  Their writer gave the
+ * wrong file of a callee, or none.  0 or FP_E_NOMEM. */
+static int count_uncalled(struct fp_estimate *e) {
+    const struct fp_estimate_flow *f = e->flow;
+    const struct fp_table *functions = &e->model->functions;
+    uint8_t *is_called = calloc((size_t)e->model->strings.n + 1, 1); /* by name */
+    if (!is_called) return FP_E_NOMEM;
+    for (uint32_t i = 1; i < f->n_functions; i++)
+        if (f->n_callers[i] && !fp_flow_has_rows(f, i)) is_called[fp_table_row(functions, i)[FP_FUNCTION_NAME]] = 1;
+    for (uint32_t i = 1; i < f->n_functions; i++) {
+        if (f->n_callers[i] || !fp_flow_has_rows(f, i)) continue;
+        const uint32_t name = fp_table_row(functions, i)[FP_FUNCTION_NAME];
+        if (!name || !is_called[name]) continue;
+        e->uncalled++;
+        e->uncalled_cost += f->cost[i];
+    }
+    free(is_called);
+    return 0;
+}
+
 int fp_estimate_end(struct fp_estimate *e, uint32_t callers, struct fp_err *err) {
     int status = squeeze(e->own, err);
     if (!status) status = squeeze(e->arcs, err);
     if (status) return status;
     e->flow = fp_flow_new(e);
-    if (!e->flow || fp_flow_walk(e, callers) || fp_rows_make(e)) return fp_estimate_no_memory(err);
+    if (!e->flow || count_uncalled(e) || fp_flow_walk(e, callers) || fp_rows_make(e)) return fp_estimate_no_memory(err);
     return FP_DONE;
 }
 

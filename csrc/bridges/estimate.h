@@ -49,6 +49,10 @@ struct fp_estimate {
     uint32_t n_values;
     uint32_t by;  /* enum fp_estimate_by */
     double prune; /* fp_estimate_end raises it when there would be more than max_contexts */
+    /* after fp_estimate_end: functions that nobody calls, though one of their name is called that has no rows, and
+     * their share of the total */
+    uint32_t uncalled;
+    double uncalled_cost;
     uint32_t max_contexts;
     uint32_t most_rows; /* written in full detail with any `prune`; 1 / prune if that is more */
     uint64_t calls;     /* sum of the call counts, which stacks cannot hold */

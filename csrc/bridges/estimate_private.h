@@ -151,6 +151,11 @@ struct fp_estimate_flow {
 struct fp_estimate_flow *fp_flow_new(const struct fp_estimate *e);
 void fp_flow_free(struct fp_estimate_flow *f);
 
+/* Has the function costs or calls?  The model's other functions are of other graphs. */
+static inline int fp_flow_has_rows(const struct fp_estimate_flow *f, uint32_t function) {
+    return f->own_start[function] < f->own_start[function + 1] || f->arcs_start[function] < f->arcs_start[function + 1];
+}
+
 /* Finds all contexts; raises e->prune when there are too many.  0 or FP_E_NOMEM. */
 int fp_flow_walk(struct fp_estimate *e, uint32_t callers);
 

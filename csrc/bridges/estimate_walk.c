@@ -193,11 +193,6 @@ static void sort_arcs(struct fp_estimate_flow *f, uint32_t function) {
     if (n > 1) qsort(f->arcs + first, n, sizeof *f->arcs, heaviest_first);
 }
 
-/* Has the function costs or calls?  The model's other functions are of other graphs. */
-static int is_there(const struct fp_estimate_flow *f, uint32_t function) {
-    return f->own_start[function] < f->own_start[function + 1] || f->arcs_start[function] < f->arcs_start[function + 1];
-}
-
 /* All callers, from the roots down. */
 static int walk_all(struct walk *w) {
     struct fp_estimate_flow *f = w->f;
@@ -209,7 +204,7 @@ static int walk_all(struct walk *w) {
         if (end - first > 1) {
             status = walk_cycle(w, first, end);
         } else if (!f->n_callers[function]) {
-            if (is_there(f, function)) status = add_context(w, function, FP_NO_ID, FP_NO_ID, 1);
+            if (fp_flow_has_rows(f, function)) status = add_context(w, function, FP_NO_ID, FP_NO_ID, 1);
         } else if (f->uncalled[function] * f->cost[function] >= w->prune && f->uncalled[function] > 0) {
             status = add_context(w, function, FP_NO_ID, FP_NO_ID, f->uncalled[function]);
         }
@@ -226,7 +221,7 @@ static int walk_arcs(struct walk *w, uint32_t callers) {
     for (uint32_t function = 0; function < f->n_functions && !status; function++) {
         const int is_root = callers == FP_CALLERS_NONE || !f->n_callers[function];
         const double share = is_root ? 1 : f->uncalled[function];
-        if (share > 0 && is_there(f, function) && (is_root || share * f->cost[function] >= w->prune))
+        if (share > 0 && fp_flow_has_rows(f, function) && (is_root || share * f->cost[function] >= w->prune))
             status = add_context(w, function, FP_NO_ID, FP_NO_ID, share);
     }
     for (uint32_t i = 0; i < f->n_arcs && callers == FP_CALLERS_DIRECT && !status; i++)

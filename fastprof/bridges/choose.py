@@ -65,15 +65,21 @@ def _candidates(model: Model, part: Part, view: str, name: str | None, holds: Ho
     types = part.value_types
     if name is not None:
         if found := [k for k, t in enumerate(types) if t.name == name]:
+            if holds.suits(types[found[0]]) is None:
+                raise UsageError(f"{inputs_of(model)}--value={name}: {_refusal(holds)}")
             return found[:1]
         known = ", ".join(t.name for t in types)
         raise UsageError(f"{inputs_of(model)}--value: there is no value type {name!r:.80}, only {known}")
     ranks = {k: rank for k, t in enumerate(types) if (rank := holds.suits(t)) is not None}
     if not ranks:
         names = ", ".join(t.name for t in types) or "none at all"
-        raise UsageError(f"{inputs_of(model)}none of the value types ({names}) can be written in this format")
+        raise UsageError(f"{inputs_of(model)}value types are {names}: {_refusal(holds)}")
     default = default_value(part, view)
     return sorted(ranks, key=lambda k: (ranks[k], k != default, -k))
+
+
+def _refusal(holds: Holds) -> str:
+    return f"this format only holds {holds.wanted}"
 
 
 def _only(batch: Batch, k: int, changed: Changed) -> Iterator[Batch]:

@@ -83,6 +83,12 @@ def to_stacks(
 def _tell(group: _Group, by: str, prune: float, where: str, report: Report) -> None:
     """Say how much is not shown as asked."""
     c = group.c
+    if c.uncalled:
+        those = counted(c.uncalled, "functions")
+        report.warn(
+            f"{where}{percent(c.uncalled_cost)} of the cost is below {those} without callers; functions of the same "
+            "name in another file or object are called and have no costs"
+        )
     if c.prune > prune:
         report.warn(
             f"{where}too many stacks of callers for --prune={prune:g}: those below {c.prune:.2g} of the total end, too"

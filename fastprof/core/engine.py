@@ -239,6 +239,7 @@ class Holds(NamedTuple):
     apart: bool = False  # takes the rows of several inputs as they come: they need not become one part before
     # With values=False, how well a value type suits the one column: 0 is best, None not at all.
     suits: Callable[[ValueType], int | None] = lambda value_type: 0
+    wanted: str = ""  # what `suits` accepts, for errors
     instead: str = ""  # which formats to choose for a view that cannot become this format's
     told: tuple[str, ...] = ()  # names of value types that say the same: if one is kept, the others are not lost
 

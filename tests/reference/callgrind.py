@@ -75,6 +75,7 @@ class Reader:
         self.bound: dict[int, tuple[Function, bool]] = {}
         self.binds = False  # whatever file is said
         self.by_cost_file = False  # Callgrind's own
+        self.latest: dict[bytes, Function] | None = None  # Xdebug without cfl=: by name, the last function with a block
         self.parts: list[Part] = []
         self.begin(Part())
 
@@ -155,6 +156,8 @@ class Reader:
             outside = b"" if self.numbered else b"<unspecified>"
             name, home, object, n, _ = self.named or (outside, self.home, self.object, None, False)
             self.function = self.look_up(name, n, home, True, object, True)
+            if self.latest is not None:
+                self.latest[name] = self.function
         return self.function
 
     def end_block(self) -> None:
@@ -218,6 +221,8 @@ class Reader:
         calls = count(words.pop(0))
         count2 = count(words.pop(0)) if kind == "jcnd" else 0
         target = self.positions(words)
+        if self.callee is None and self.cfn and self.cfn[1] is None and self.cob is None and self.cfi is None:
+            self.callee = (self.latest or {}).get(self.cfn[0])
         if kind == "call" and (self.callee is None or self.cob is not None or self.cfi is not None):
             name, n = self.cfn or (b"", None)
             self.callee = self.look_up(
@@ -294,6 +299,8 @@ class Reader:
             self.ended = True
         else:
             part.header[key] = value
+            if key == "version":
+                self.latest = {} if value == "0.9.6" else None
             if key == "creator":
                 self.binds = value.startswith("xtree-")
                 self.by_cost_file = value.startswith("callgrind-")

@@ -59,6 +59,20 @@ DIAMOND = [
 ]
 
 
+def test_functions_that_are_called_by_name_in_another_file_are_warned_of() -> None:
+    elsewhere, there = Fn("sleep", "main.c"), Fn("sleep", "libc.c")
+    rows = [call("main", elsewhere, 30), cost("main", 10), cost(there, 30)]
+    report = Report()
+    assert estimate(rows, report) == {"main": (10,), "sleep": (30,)}
+    assert report.warnings == [
+        "75.0 % of the cost is below 1 function without callers; functions of the same name in another file or object "
+        "are called and have no costs"
+    ]
+    report = Report()
+    estimate([*rows, cost(elsewhere, 1)], report)
+    assert not report.warnings
+
+
 def test_example_of_the_docs() -> None:
     report = Report()
     assert estimate(DIAMOND, report) == {

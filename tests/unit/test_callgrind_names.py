@@ -268,3 +268,53 @@ def test_names_that_are_escaped_are_not_taken_for_others(target: str, what: str,
     assert sorted(row.values[0] for row in rows) == [1 << i for i in range(1, len(names) + 1)]
     second = convert_bytes(first, target, target).data
     assert second == first if target == "callgrind" else sorted(second.splitlines()) == sorted(first.splitlines())
+
+
+OLD_XDEBUG = b"""version: 0.9.6
+cmd: a.php
+part: 1
+
+events: Time
+
+fl=php:internal
+fn=php::usleep
+20 100
+
+fl=/lib.php
+fn=pause
+9 1
+cfn=php::usleep
+calls=1 0 0
+9 100
+
+fl=/a.php
+fn={main}
+1 5
+cfn=pause
+calls=1 0 0
+2 101
+"""
+
+
+def test_callees_of_old_xdebug_are_functions_of_other_files_by_name() -> None:
+    """It never writes cfl=, and each call's block before its caller's."""
+    rows = read_parts(OLD_XDEBUG)[0][0].rows
+    assert rows == parse(OLD_XDEBUG)[0].rows
+    assert [r.callee for r in rows if r.callee] == [
+        Function(b"", b"php:internal", b"php::usleep"),
+        Function(b"", b"/lib.php", b"pause"),
+    ]
+    for stacks in ("estimate", "arcs"):
+        folded = convert_bytes(OLD_XDEBUG, "callgrind", "folded", Options(stacks=stacks)).data.splitlines()
+        callers = b"{main};" if stacks == "estimate" else b""
+        assert sorted(folded) == sorted([b"{main} 5", b"{main};pause 1", callers + b"pause;php::usleep 100"])
+
+
+@pytest.mark.parametrize("said", [b"cfl=/a.php\n", b"cob=x\n", b""])
+def test_callees_of_other_writers_and_given_files_are_not_looked_up_by_name(said: bytes) -> None:
+    data = OLD_XDEBUG.replace(b"cfn=php", said + b"cfn=php")
+    if not said:
+        data = data.replace(b"0.9.6", b"1")
+    rows = read_parts(data)[0][0].rows
+    assert rows == parse(data)[0].rows
+    assert Function(b"", b"php:internal", b"php::usleep") not in [r.callee for r in rows]

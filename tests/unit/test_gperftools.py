@@ -11,9 +11,11 @@ import pytest
 
 import fastprof
 from fastprof import formats
-from fastprof.core.errors import FastprofError, FormatError
+from fastprof.core.errors import FastprofError, FormatError, UsageError
+from fastprof.core.model import ValueType
 from fastprof.core.options import Options
 from fastprof.core.source import Source
+from fastprof.formats.gperftools import suits
 from fastprof.formats.gperftools.read import _java_frame, split_inlined
 from fastprof.symbols.maps import MapsText, arrange
 from tests.reference import gperftools as reference
@@ -494,3 +496,23 @@ def test_names_that_are_not_written_are_counted(tmp_path: Path) -> None:
     assert report.not_representable == {"function names (gperftools profiles hold only addresses)": 2}
     report = fastprof.convert(CORPUS / "gperftools/good/plain.prof", tmp_path / "x.prof")
     assert not report.not_representable
+
+
+@pytest.mark.parametrize("name", ["go-heap.pb.gz", "go-goroutine.pb.gz"])
+def test_values_that_are_neither_samples_nor_times_are_refused(name: str, tmp_path: Path) -> None:
+    """Readers multiply the counts by the period: 5,406 objects would be 54 s of CPU."""
+    source, out = CORPUS / "pprof/good" / name, tmp_path / "out.prof"
+    types = fastprof.info(source).facts["totals"]
+    with pytest.raises(UsageError, match=r"value types are .*: this format only holds a count of samples or a time"):
+        fastprof.convert(source, out)
+    for each in types:
+        with pytest.raises(UsageError, match=f"value={each}: this format only holds a count of samples"):
+            fastprof.convert(source, out, value=each)
+    assert not out.exists()
+    assert fastprof.convert(CORPUS / "pprof/good/go-block.pb.gz", out).rows["samples written"] == 4
+
+
+def test_a_count_of_samples_under_another_name_is_written() -> None:
+    assert suits(ValueType("CPU_CLK_UNHALTED", "count", "samples of CPU_CLK_UNHALTED, one every 100000")) == 2
+    assert suits(ValueType("Hits")) == suits(ValueType("samples", "count")) == 0
+    assert suits(ValueType("Ir")) is None

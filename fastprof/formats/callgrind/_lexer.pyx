@@ -20,6 +20,7 @@ Rules that the format document leaves open (docs/formats/callgrind.md):
   - in Callgrind's own files so does the next cost line behind a call, as far as
     its file is not said
   - cfi= and cob= hold for one call and may stand before or after cfn=
+  - old Xdebug gives no file of a callee, which is the last function of its name
   - a number stays bound to the function that it first stood for, as far as
     file and object are not said otherwise; a definition without rows binds
     nothing
@@ -78,6 +79,7 @@ cdef class Lexer:
             fp_numbers_clear(&self.body.names.numbers[kind])
         free(self.body.names.expansion)
         free(self.body.costs.totals)
+        free(self.body.latest)
         free(self.tail)
 
     # ---- a part -------------------------------------------------------------
@@ -136,6 +138,10 @@ cdef class Lexer:
         self.body.by_cost_file = by_cost_file
         self.body.names.expands = expands
         self.body.binds = binds
+
+    def find_callees_by_name(self, bint by_name):
+        """This part's writer never gives the file of a callee, see `named_last`."""
+        self.body.by_name = by_name
 
     def count_comments(self):
         """From now on do not ask about comments, count them."""

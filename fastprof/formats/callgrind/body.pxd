@@ -4,6 +4,8 @@ Part of _lexer.pyx.  lines.pxd and other_lines.pxd read lines, each of which cha
 """
 
 from libc.stdint cimport int64_t, uint32_t, uint64_t
+from libc.stdlib cimport realloc
+from libc.string cimport memset
 
 from fastprof.core.fp cimport *
 from fastprof.formats.callgrind.c cimport *
@@ -22,6 +24,9 @@ cdef struct Body:
     bint lenient
     bint binds                 # a number is one function, whatever file is said
     bint by_cost_file          # Callgrind's own: fi= is of the next line only, see `target_home` and `end_call_row`
+    bint by_name               # a callee whose file is not given is the last function of its name, see `named_last`
+    uint32_t *latest           # then: by name, the function of its last fn=; 0: none yet
+    uint32_t n_latest
     bint keeps_comments        # the door is asked about comments; else they are counted
     Counts counts
     Names names
@@ -151,6 +156,36 @@ cdef inline uint32_t lookup(Body *body, uint32_t name, uint64_t key, uint32_t fi
     return function
 
 
+cdef inline int remember_named(Body *body) noexcept nogil:
+    """Notes the current function as the last of its name.  OK or FP_E_NOMEM."""
+    cdef uint32_t n = body.n_latest
+    cdef uint32_t *latest
+    if body.fn_name >= n:
+        n = body.model.strings.n * 2  # at least twice as many as there are
+        latest = <uint32_t *>realloc(body.latest, n * sizeof(uint32_t))
+        if latest == NULL:
+            return FP_E_NOMEM
+        memset(latest + body.n_latest, 0, (n - body.n_latest) * sizeof(uint32_t))
+        body.latest = latest
+        body.n_latest = n
+    body.latest[body.fn_name] = body.function
+    return OK
+
+
+cdef inline uint32_t named_last(const Body *body) noexcept nogil:
+    """The callee, if only its name is given and a function of that name was read; else 0.
+
+    Xdebug before 2.2 writes no cfl=, and the block of a call before that of its caller.  Here {main} calls the function
+    of php:internal, not one of a.php:
+
+        fl=php:internal / fn=php::usleep / 20 100
+        fl=a.php / fn={main} / 1 5 / cfn=php::usleep / calls=1 0 0 / 2 100
+    """
+    if not body.by_name or body.callee_key or body.cfi != NOT_SAID or body.cob != NOT_SAID:
+        return 0
+    return body.latest[body.callee_name] if body.callee_name < body.n_latest else 0
+
+
 cdef inline int resolve(Body *body) noexcept nogil:
     """Looks up the current function, now that it has a row.  OK or FP_E_NOMEM."""
     cdef uint32_t function
@@ -168,7 +203,7 @@ cdef inline int resolve(Body *body) noexcept nogil:
     if function == FP_NO_ID:
         return FP_E_NOMEM
     body.function = function
-    return OK
+    return remember_named(body) if body.by_name else OK
 
 
 cdef inline int resolve_callee(Body *body) noexcept nogil:
@@ -178,6 +213,8 @@ cdef inline int resolve_callee(Body *body) noexcept nogil:
         body.callee_name = 0
         body.callee_key = 0
         body.callee = UNRESOLVED
+    if body.callee == UNRESOLVED:
+        body.callee = named_last(body)
     if body.callee == UNRESOLVED or body.cob != NOT_SAID or body.cfi != NOT_SAID:
         body.callee = lookup(body, body.callee_name, body.callee_key,
                              body.cfi if body.cfi != NOT_SAID else target_home(body), body.cfi != NOT_SAID,

@@ -25,6 +25,7 @@ KINDS = ("fn", "fl", "ob")  # of names, as the lexer numbers them
 _BEGIN_A_PART = {b"version", b"creator", b"cmd", b"part", b"pid", b"thread", b"positions", b"events"}
 # Of these, those behind which KCachegrind goes on in the same function.
 _KEEP_NAMES = {b"version", b"creator", b"cmd"}
+_XDEBUG_WITHOUT_CFL = b"0.9.6"  # the `version:` of Xdebug 2.0 and 2.1; later ones write 1, and cfl=
 _INTEGER = rb"-?(?:0[xX][0-9a-fA-F]+|[0-9]+)"
 _COST = rb"[ \t]*[0-9+*-]"
 _KEY = rb"([A-Za-z][A-Za-z0-9 _-]*)[:=]"
@@ -222,6 +223,7 @@ class CallgrindReader(Reader):
     def _version(self, value: bytes) -> None:
         if value != b"1":
             self.report.warn(f"{self.source.name}: version {_decode(value)!r} of the format is read as version 1")
+        self._lexer.find_callees_by_name(value == _XDEBUG_WITHOUT_CFL)
 
     def _creator(self, value: bytes) -> None:
         self._part.creator = value

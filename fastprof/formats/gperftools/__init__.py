@@ -35,12 +35,14 @@ def sniff(head: bytes) -> int:
 
 
 def suits(value_type: ValueType) -> int | None:
-    """The format counts samples.  Best is their count, then a time (divided by the period), then another count."""
-    if value_type[:2] == ("samples", "count"):
-        return 0
-    if value_type.unit in NANOSECONDS:
-        return 1
-    return 2 if value_type.unit in ("count", "") else None  # the events of a call graph have no unit
+    """The format counts samples, which readers multiply by its period.  So it takes a count of samples, best under that
+    name, or a time, which is divided by the period; objects, bytes or events would become times that never passed."""
+    name = value_type.name.lower()
+    if value_type.unit in ("count", "samples", ""):
+        if name in ("samples", "sample", "hits"):
+            return 0
+        return 2 if value_type.long_name.startswith("samples of ") else None  # OProfile's, by event
+    return 1 if value_type.unit in NANOSECONDS else None
 
 
 FORMATS = (
@@ -58,6 +60,7 @@ FORMATS = (
             times=False,
             names=False,
             suits=suits,
+            wanted="a count of samples or a time",
             told=("samples", "cpu"),
             keeps_stacks=False,
             model_order=True,
