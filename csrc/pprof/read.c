@@ -45,10 +45,33 @@ void fp_pprof_reader_free(struct fp_pprof_reader *r) {
 
 /* ---- is it a profile? ---- */
 
+/* Are these bytes a list of numbers, or its beginning?  Location ids are not 0. */
+static int is_list(const uint8_t *p, const uint8_t *end, int cut, int ids) {
+    while (p < end) {
+        uint64_t v;
+        const int used = fp_wire_read_varint(p, end, &v);
+        if (used <= 0) return used == FP_WIRE_CUT && cut;
+        if (ids && !v) return 0;
+        p += used;
+    }
+    return 1;
+}
+
+static int is_message(const struct fp_wire_field *content, size_t left, int message);
+
+/* Could this field be one of a sample?  The models and profiles of TensorFlow have messages with the same numbers. */
+static int is_of_sample(const struct fp_wire_field *f, size_t left) {
+    const int cut = f->n > left;
+    if (f->wire != FP_WIRE_BYTES) return 1;
+    if (f->number < 3) return is_list(f->p, f->p + (cut ? left : f->n), cut, f->number == 1);
+    return f->number > 3 || is_message(f, left, FP_PPROF_LABEL);
+}
+
 /* Are the first `left` bytes of a field, or all of it, those of such a message? */
 static int is_message(const struct fp_wire_field *content, size_t left, int message) {
-    const int cut = content->n > left;
+    const int cut = content->n > left, of_sample = message == FP_PPROF_SAMPLE;
     const uint8_t *p = content->p, *end = p + (cut ? left : content->n);
+    int has_values = 0;
     while (p < end) {
         struct fp_wire_field f;
         const int used = fp_wire_read_head(p, end, &f);
@@ -56,11 +79,13 @@ static int is_message(const struct fp_wire_field *content, size_t left, int mess
         if (used == FP_WIRE_BAD) return 0;
         const int kind = fp_wire_kind(&fp_pprof_schema[message], &f);
         if (kind == FP_WIRE_BAD) return 0;
-        if (kind == FP_WIRE_UNKNOWN && message != FP_PPROF_SAMPLE) return 0; /* Sample.breakdown was proposed */
+        if (kind == FP_WIRE_UNKNOWN && !of_sample) return 0; /* Sample.breakdown was proposed */
+        if (of_sample && !is_of_sample(&f, (size_t)(end - f.p))) return 0;
         if (f.n > (size_t)(end - f.p)) return cut;
+        has_values |= f.number == 2;
         p = f.p + f.n;
     }
-    return 1;
+    return cut || has_values || !of_sample;
 }
 
 /* A value type is two numbers.  Longer ones are something else: the files of a FileDescriptorSet, for example. */
@@ -70,7 +95,7 @@ int fp_pprof_sniff(const uint8_t *p, size_t n) {
     static const int messages[] = {[1] = FP_PPROF_VALUE_TYPE, [2] = FP_PPROF_SAMPLE,   [3] = FP_PPROF_MAPPING,
                                    [4] = FP_PPROF_LOCATION,   [5] = FP_PPROF_FUNCTION, [11] = FP_PPROF_VALUE_TYPE};
     const uint8_t *end = p + n;
-    int fields = 0;
+    int fields = 0, named = 0;
     size_t text = 0;
     while (text < n && (p[text] >= ' ' || (p[text] >= '\t' && p[text] <= '\r'))) text++;
     if (text == n) return 0; /* a profile has small ids and lengths, bytes that text does not have */
@@ -86,13 +111,13 @@ int fp_pprof_sniff(const uint8_t *p, size_t n) {
         if (message == FP_PPROF_VALUE_TYPE && f.n > MOST_VALUE_TYPE) return 0;
         const size_t left = (size_t)(end - f.p);
         if (message && !is_message(&f, left, message)) return 0;
-        /* The first field may be longer than what is here.  Its length then takes at least two bytes, of which the
-         * first is above 127, as no text begins. */
-        if (f.n > left) return (fields || n > 130) && f.n <= FP_PPROF_MAX_MESSAGE;
+        /* Value types or other short fields come first; a first field of 4 KiB is a graph of TensorFlow, or text. */
+        if (f.n > left) return fields && f.n <= FP_PPROF_MAX_MESSAGE;
+        named |= f.number == 1 || f.number == 6;
         p = f.p + f.n;
         fields++;
     }
-    return fields > 0;
+    return named; /* a profile without samples still has value types or strings */
 }
 
 /* ---- the profile's fields, one after the other ---- */

@@ -62,6 +62,17 @@ _KNOWN: tuple[tuple[bytes, str, str], ...] = (
     ),
     (rb"\n(?s:.{1,2})\n(?s:.)[\w./-]+\.proto\b", "a set of protocol buffer descriptors", "it is no profile"),
     (rb"\n(?s:.{1,2})[@P2Zb\x12\x18\xe2](?s:.{0,400}?)P[\x01-\x0f]", "a Perfetto trace", _TRACECONV),
+    (
+        rb"\n(?s:.{1,4}?)(?:\x08(?s:.))?\x12(?s:.)(?:/host:|/device:|Task Environment)",
+        "a profile of TensorFlow or JAX (XSpace)",
+        "give the .trace.json.gz that the profiler writes next to it",
+    ),
+    (
+        rb"\n(?s:.{1,3}?)\n(?s:.)[\w./-]+\x12(?s:.)[A-Z]\w+[\x1a\x22\x2a]"
+        rb"|\x08\x01\x12(?s:.{1,4}?)\n(?s:.{1,4}?)\x12(?s:.{1,4}?)\n(?s:.{1,3}?)\n(?s:.)[A-Z]\w+",
+        "a model of TensorFlow",
+        "it is no profile",
+    ),
     (rb"# tracer: ", "an ftrace log", ""),
     (
         rb"\xc1\x1f\xfc\xc1|\xc1\xfc\x1f\xc1|/\* CTF |\x57\x1d\xd1\x75|\x75\xd1\x1d\x57",

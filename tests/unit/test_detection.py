@@ -18,6 +18,20 @@ DESCRIPTORS = (
     + bytes(range(256)) * 20
 )
 
+
+
+def field(number: int, *content: bytes) -> bytes:
+    """A field of a protocol buffer, of up to 16 KiB."""
+    data = b"".join(content)
+    n = len(data)
+    return bytes([number << 3 | 2]) + (bytes([n]) if n < 128 else bytes([n & 127 | 128, n >> 7])) + data
+
+
+NODE = field(1, b"x") + field(2, b"Placeholder") + field(5, field(1, b"dtype"), field(2, b"0\1"))
+FUNCTION = field(1, field(1, b"__inference_pruned_12"), field(2, field(1, b"y"), b"\x18\1")) + field(3, NODE)
+MODEL = b"\x08\1" + field(2, field(1, field(2, field(1, field(1, b"AddV2"))), field(5, b"2.4.1")), field(2, NODE))
+PLANE = field(1, b"\x08\3", field(2, b"/host:CPU"), field(4, b"\x08\1", field(2, b"\x08\1", field(2, b"matmul"))))
+
 # None of these is a profile, and something in each is as in one.
 NOT_PROFILES = {
     "a workflow": b"name: CI\nevents: push pull_request\n",
@@ -29,6 +43,15 @@ NOT_PROFILES = {
     "a font, 12 bytes of it": FONT[:12],
     "descriptors": DESCRIPTORS,
     "descriptors of a short file": b'\n\x20\n\x08a/b.proto\x12\x01p"\x10\n\x01M\x12\x0b\n\x01f\x18\x01 \x01(\x05R\x01f',
+    "a TensorFlow graph": field(1, NODE) * 9 + b"\x22\3\x08\x8d\x0d",
+    "a TensorFlow graph of functions": field(2, field(1, FUNCTION)) + b"\x22\3\x08\x8d\x0d",
+    "a large TensorFlow graph of functions": field(2, field(1, FUNCTION) * 120),
+    "a TensorFlow graph without nodes": b"\x12\0\x22\3\x08\x8d\x0d",
+    "a version of a TensorFlow graph": b"\x22\3\x08\x8d\x0d",
+    "the costs of a TensorFlow graph": field(2, field(1, NODE), field(2, b"\x0d\0\0\x80\x3f", field(2, b"memory"))),
+    "an overview of TensorFlow's profiler": field(2, field(9, b"GPU"), b"\x80\1\1") + field(6, b"\x08\1"),
+    "a TensorFlow model": MODEL,
+    "a TensorFlow profile": PLANE,
     "a bitmap": b"P4\n16 16\n\xfb\x7f\xf1\xbf\xfa\xdf\xd5\x7f\xad\xb1\x5b" * 2,
     "four words of a binary": struct.pack("<5I", 0, 3, 0, 0, 7) + bytes(range(1, 41)),
     "a binary with a fifth word": struct.pack("<5I", 0, 3, 1, 99, 7) + bytes(range(1, 41)),
@@ -104,6 +127,9 @@ FOREIGN = {
     b'{"meta":{"interval":1,"startTime":1.5': "a profile of the Firefox Profiler",
     b"\n\x07P\x01h\x01\xb8\x05\x01\n\x10P\x01\xe2\x03\x0b\x08\x02": "a Perfetto trace",
     DESCRIPTORS: "a set of protocol buffer descriptors",
+    MODEL: "a model of TensorFlow",
+    field(1, NODE) * 9: "a model of TensorFlow",
+    PLANE: "a profile of TensorFlow or JAX (XSpace): give the .trace.json.gz",
     b"# tracer: function\n#\n": "an ftrace log",
     b"\xc1\x1f\xfc\xc1\0\0": "a Common Trace Format",
     b"---\n- { id: 1, address: 0x0000000000001139, function: 0x1 }\n": "an XRay instrumentation map: give it with",
