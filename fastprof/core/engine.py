@@ -6,17 +6,19 @@ from collections.abc import Callable, Generator, Iterable, Iterator
 
 from fastprof.core._c import ffi, lib
 from fastprof.core._typing import Any, ClassVar, NamedTuple
-from fastprof.core.errors import check, check_sums
+from fastprof.core.errors import FormatError, check, check_sums
 from fastprof.core.model import Batch, Model, ValueType
 from fastprof.core.options import Option, Options
 from fastprof.core.owner import owned
 from fastprof.core.report import Report
 from fastprof.core.sink import Sink
 from fastprof.core.source import Source
+from fastprof.core.words import counted
 
 # Rows of a batch.  They are few enough for its columns to fit into a core's L2 cache.  Value columns follow each other
 # in memory, so with a power of two all values of a row would fall into the same cache set.
 CAPACITY = {"timeline": 8192, "stacks": 4088, "graph": 2040}
+_ROWS = {"timeline": "calls or events", "stacks": "samples", "graph": "costs"}
 DRAIN: int = lib.FP_DRAIN  # bytes of output
 
 
@@ -124,6 +126,9 @@ class Reader(Input):
 
     To make one reads no more than the input's head or index: what `Input` says is known then.
     """
+
+    # Codes of what `finish` counts as not representable that is no event or cost: an input of these alone is empty.
+    remarks: ClassVar[frozenset[str]] = frozenset()
 
     def __init__(self, source: Source, model: Model, options: Options, report: Report) -> None:
         self.source = source
@@ -319,7 +324,26 @@ def read(reader: Reader, capacity: int | None = None) -> Iterator[Batch]:
     for offset, length in reader.ranges():
         yield from decode(reader, batch, offset, length)
     yield from last(reader, batch)
+    finish(reader)
+
+
+def finish(reader: Reader) -> None:
+    """Call the reader's `finish` after its last row.
+
+    Errors: FormatError if there was no row, and all of the input's content is among what cannot be represented.
+    """
+    before = {code: n for code, _, n in reader.report.not_representable.as_counted()}
     reader.finish()
+    if reader.n_read:
+        return
+    content = [
+        counted(n - before.get(code, 0), text)
+        for code, text, n in reader.report.not_representable.as_counted()
+        if code not in reader.remarks and n > before.get(code, 0)
+    ]
+    if content:
+        detail = f"it has no {_ROWS[reader.view]} that can be read, only {', '.join(content)}"
+        raise FormatError(reader.source.name, reader.format, detail)
 
 
 def decode(reader: Reader, batch: Batch, offset: int, length: int | None) -> Iterator[Batch]:

@@ -48,6 +48,7 @@ class CallgrindReader(Reader):
     format = "callgrind"
     view = "graph"
     formulas = True
+    remarks = frozenset({"unknown-keys", "trailing-comments", "excess-comments"})
     numbered = True  # names may be `(12) name`
     last_line = "totals"  # of a part
     has_last_line = False  # the writer always ends a part with it

@@ -27,6 +27,7 @@ class FoldedReader(Reader):
 
     format = "folded"
     view = "stacks"
+    remarks = frozenset({"comments"})
 
     def __init__(self, source: Source, model: Model, options: Options, report: Report) -> None:
         super().__init__(source, model, options, report)

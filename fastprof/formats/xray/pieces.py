@@ -19,7 +19,7 @@ from functools import partial
 from fastprof.core import cores
 from fastprof.core._c import ffi, lib
 from fastprof.core._typing import TYPE_CHECKING, Any
-from fastprof.core.engine import CAPACITY, Undecoded, decode, last
+from fastprof.core.engine import CAPACITY, Undecoded, decode, finish, last
 from fastprof.core.errors import check
 from fastprof.core.model import Batch
 from fastprof.core.owner import owned
@@ -66,7 +66,7 @@ def read_in_pieces(reader: XRayReader, capacity: int | None) -> Iterator[Batch]:
         else:
             break
     shares.end()
-    reader.finish()
+    finish(reader)
 
 
 class _Shares:

@@ -1,0 +1,96 @@
+"""A reader that understands nothing of an input says so and fails; an input that is really empty is read."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+import fastprof
+from fastprof import formats
+from fastprof.core.engine import Reader
+from fastprof.core.errors import FormatError
+from fastprof.core.model import Model
+from fastprof.core.options import Options
+from fastprof.core.report import Report
+from fastprof.core.source import Source
+from tests.support.oprofile import sample_file
+from tests.support.xraylog import FdrLog
+
+EMPTY_GRAPH = b"# callgrind format\nevents: Ir\n\ntotals: 0\n"
+# By format: a valid input without a row.
+EMPTY = {
+    "xray": FdrLog().bytes(),
+    "gperftools": b"".join(n.to_bytes(8, "little") for n in (0, 3, 0, 10_000, 0, 0, 1, 0)),
+    "callgrind": EMPTY_GRAPH,
+    "cachegrind": b"desc: I1 cache: 1\ncmd: ./a\nevents: Ir\nsummary: 0\n",
+    "pprof": b"\x0a\4\x08\1\x10\2\x32\0\x32\7samples\x32\5count",
+    "folded": b"# nothing was sampled\n",
+    "speedscope": b'{"$schema":"https://www.speedscope.app/file-format-schema.json","shared":{"frames":[]},"profiles":[]}',
+    "trace-event": b'{"traceEvents":[{"ph":"M","name":"process_name","pid":1,"args":{"name":"idle"}}]}',
+    "cpuprofile": b'{"nodes":[{"id":1,"callFrame":{"functionName":"(root)"}}],"startTime":1,"endTime":9,"samples":[],'
+    b'"timeDeltas":[]}',
+    "oprofile": sample_file([]),
+}
+READ = [f.name for f in formats.formats() if f.reader]
+
+
+def empty_file(name: str, folder: Path) -> Path:
+    path = folder / "unknown"
+    if name == "archive":
+        fastprof.convert(EMPTY_GRAPH, path, to="archive")
+    else:
+        path.write_bytes(EMPTY[name])
+    return path
+
+
+@pytest.mark.parametrize("name", READ)
+def test_an_input_that_is_empty_is_read(name: str, tmp_path: Path) -> None:
+    facts = fastprof.info(empty_file(name, tmp_path), from_=name).facts
+    assert facts["format"] == name and facts["records"] == 0
+
+
+def spoiled(reader: type[Reader]) -> Callable[[Reader], None]:
+    """`finish` of a reader that has met events which it cannot represent."""
+    finish = reader.finish
+
+    def finish_(self: Reader) -> None:
+        self.report.not_representable.add("other-events", "counters", 3)
+        finish(self)
+
+    return finish_
+
+
+@pytest.mark.parametrize("name", READ)
+@pytest.mark.parametrize("lenient", [False, True])
+def test_content_of_which_nothing_is_read_is_an_error(
+    name: str, lenient: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = empty_file(name, tmp_path)
+    with Source(str(path)) as source:
+        reader = type(formats.get(name).reader_class()(source, Model(), Options(), Report()))
+    monkeypatch.setattr(reader, "finish", spoiled(reader))
+    out = tmp_path / "out.callgrind"
+    with pytest.raises(FormatError, match=rf"^{path}: {name}: it has no .* that can be read, only 3 counters"):
+        fastprof.convert(path, out, from_=name, lenient=lenient)
+    assert not out.exists()
+
+
+def test_what_other_inputs_could_not_represent_does_not_count(tmp_path: Path) -> None:
+    one, other = tmp_path / "one.json", tmp_path / "other.json"
+    one.write_bytes(b'[{"ph":"X","name":"f","ts":1,"dur":2,"pid":1,"tid":1},{"ph":"C","name":"n","ts":1,"args":{"n":1}}]')
+    other.write_bytes(EMPTY["trace-event"])
+    report = fastprof.merge([one, other], tmp_path / "out.callgrind")
+    assert report.not_representable == {"counters, flows and other events": 1}
+
+
+@pytest.mark.parametrize("events", ["b e n", "s f", "C", "N O D", "v"])
+def test_a_trace_of_events_that_are_no_calls_is_an_error(events: str, tmp_path: Path) -> None:
+    path = tmp_path / "x.trace.json"
+    one = '{{"cat":"r","name":"step","id":"1","ph":"{}","ts":10,"pid":0}}'
+    path.write_text(f"[{','.join(one.format(ph) for ph in events.split())}]")
+    with pytest.raises(FormatError, match=r"it has no calls or events that can be read, only \d counter"):
+        fastprof.convert(path, tmp_path / "out.pb.gz")
+    with pytest.raises(FormatError, match=r"it has no samples that can be read, only \d call"):
+        fastprof.convert(path, tmp_path / "out.pb.gz", samples=True)
