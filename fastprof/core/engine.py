@@ -6,7 +6,7 @@ from collections.abc import Callable, Generator, Iterable, Iterator
 
 from fastprof.core._c import ffi, lib
 from fastprof.core._typing import Any, ClassVar, NamedTuple
-from fastprof.core.errors import FormatError, check, check_sums
+from fastprof.core.errors import FastprofError, check, check_sums
 from fastprof.core.model import Batch, Model, ValueType
 from fastprof.core.options import Option, Options
 from fastprof.core.owner import owned
@@ -330,7 +330,8 @@ def read(reader: Reader, capacity: int | None = None) -> Iterator[Batch]:
 def finish(reader: Reader) -> None:
     """Call the reader's `finish` after its last row.
 
-    Errors: FormatError if there was no row, and all of the input's content is among what cannot be represented.
+    Errors: FastprofError if there was no row, and all of the input's content is among what cannot be represented.  It
+    is no FormatError, because nothing is damaged.
     """
     before = {code: n for code, _, n in reader.report.not_representable.as_counted()}
     reader.finish()
@@ -343,7 +344,7 @@ def finish(reader: Reader) -> None:
     ]
     if content:
         detail = f"it has no {_ROWS[reader.view]} that can be read, only {', '.join(content)}"
-        raise FormatError(reader.source.name, reader.format, detail)
+        raise FastprofError(f"{reader.source.name}: {reader.format}: {detail}")
 
 
 def decode(reader: Reader, batch: Batch, offset: int, length: int | None) -> Iterator[Batch]:
