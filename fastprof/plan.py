@@ -186,7 +186,8 @@ def make(
         raise UsageError("--union keeps all value types and --intersect those of all inputs: choose one")
     if several:
         if options[bridges.INTERSECT]:
-            at = joined.index(bridges.ONE_VALUE) if bridges.ONE_VALUE in joined else len(joined)
+            behind = (bridges.ONE_VALUE, *bridges.TO_TABLE.values())
+            at = next((i for i, operator in enumerate(joined) if operator in behind), len(joined))
             joined.insert(at, bridges.COMMON_VALUES)
         looked_at.update(bridges.COMMON_VALUES.options)
     looked_at.update(*(operator.options for operator in joined))

@@ -72,7 +72,7 @@ struct fp_batch {
     uint8_t *bytes; /* payloads of this batch's rows */
     size_t bytes_n;
     size_t bytes_cap;
-    void *block; /* the one allocation behind the columns */
+    void *block;           /* the one allocation behind the columns */
     int64_t *outgrown[32]; /* earlier memory of `values`, which arrays may still show; together less than `values` */
     uint32_t n_outgrown;
 };

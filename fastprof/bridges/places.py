@@ -20,7 +20,7 @@ from fastprof.core._typing import Any
 from fastprof.core.errors import check_sums
 from fastprof.core.model import Batch, Model, ValueType
 from fastprof.core.owner import owned
-from fastprof.core.parts import match_columns
+from fastprof.core.parts import default_value, match_columns
 
 _WHAT = "sums by place"
 
@@ -55,6 +55,12 @@ class Places:
                 what = lib.FP_PLACES_ROWS if self._keep(group) else lib.FP_PLACES_TOTAL
                 if lib.fp_places_keep(self._c, group, what):
                     raise MemoryError("no memory for sums by place")
+
+    def default(self, view: str) -> int:
+        """Index of the value type that the first part with rows shows first, in a profile of this view; 0: no rows."""
+        for part, columns in self._columns.items():
+            return int(columns[default_value(self._model.parts[part], view)])
+        return 0
 
     def end(self, value: int) -> dict[int, tuple[int, list[int]]]:
         """After the last batch: the groups, with the largest self cost of a function by value `value`, without its

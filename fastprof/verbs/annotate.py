@@ -17,7 +17,7 @@ from fastprof.core.engine import Holds, Reader
 from fastprof.core.errors import FastprofError, UsageError, inputs_of
 from fastprof.core.model import Model
 from fastprof.core.options import Option, Options, Share, Switch, Text, Whole, checked
-from fastprof.core.parts import default_value, descriptions_of
+from fastprof.core.parts import descriptions_of
 from fastprof.core.report import Report
 from fastprof.core.words import counted
 from fastprof.symbols.demangle import left_mangled
@@ -115,8 +115,7 @@ def annotate(
     finally:
         for reader in readers:
             reader.source.close()
-    view = "stacks" if readers[0].view == "stacks" else "graph"
-    return shown.annotation(default_value(model.parts[0], view) if model.parts else 0)
+    return shown.annotation("stacks" if readers[0].view == "stacks" else "graph")
 
 
 class _Shown:
@@ -137,11 +136,12 @@ class _Shown:
             self._asked_for.add(group)
         return name not in UNKNOWN and bool(matching or not self._wanted) and self._may_be_found(group)
 
-    def annotation(self, value: int) -> Annotation:
+    def annotation(self, view: str) -> Annotation:
+        """After the last row of a profile of this view, before a bridge."""
         for wanted in self._wanted:
             if wanted not in self._matched:
                 raise FastprofError(f"{inputs_of(self._model)}nothing in it comes from a file named {wanted}")
-        self._value = value
+        self._value = value = self.places.default(view)
         groups = self.places.end(value)
         found = Annotation(self.places.value_types, value, self._report)
         zeros = [0] * len(found.totals)

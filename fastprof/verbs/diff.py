@@ -314,6 +314,9 @@ class _Both(Input):
         table, pairs = self._summed()
         kept, all_ = self._kept(pairs), self.totals()
         values = [all_.values[e] for e in kept]
+        if not values:
+            self._report.warn(f"{inputs_of(self._model)}no value types: there is nothing to compare")
+            return all_._replace(values=[])
         shown = self._shown(values)
         pairs = [pairs[e] for e in kept]
         changed = 0
@@ -353,7 +356,8 @@ class _Both(Input):
         if (wanted := self._options[bridges.VALUE]) in names:
             return names.index(wanted)
         parts = [self._model.parts[index] for side in self._totals for index in side]
-        default = parts[0].value_types[default_value(parts[0], self._default_view)].name if parts and names else ""
+        first = next((part for part in parts if part.value_types), None)
+        default = first.value_types[default_value(first, self._default_view)].name if first else ""
         at = names.index(default) if default in names else 0
         there = [k for k, value in enumerate(values) if value.old or value.new]
         return at if at in there or not there else there[0]

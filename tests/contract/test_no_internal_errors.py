@@ -5,11 +5,20 @@ Anything but a FastprofError is an internal error to the user.
 
 from __future__ import annotations
 
+import contextlib
+import gc
+import io
+import random
+from collections.abc import Iterator
+from functools import cache
+from itertools import cycle, product
 from pathlib import Path
 
+import pyarrow
 import pytest
 
 import fastprof
+from fastprof.cli import main
 from fastprof.core.errors import FastprofError
 from fastprof.formats.archive import sections as archive_sections
 from fastprof.formats.archive.sections import END, HEADER_NBYTES, NUMBERS, PARTS, ROWS, TABLES
@@ -73,3 +82,174 @@ def test_archives_that_have_lost_a_kind_of_sections(file: str, what: str, tmp_pa
             convert(damaged, to, lenient, tmp_path / "out")
     report = fastprof.info(damaged, lenient=True)
     assert report.losses or damaged.read_bytes() == data
+
+
+# ---- verbs: each with files of each format, their value types, and what it sorts and groups by, and filters
+
+_SMALL = 30_000  # bytes
+_NONE: tuple[str, ...] = ()
+_COMMON = (_NONE, _NONE, ("--lenient",), ("--function", "main"), ("--object", "x"), ("--time-range", ":1000"))
+_OUT = "-o", "{out}", "-t"
+# By verb: what stands behind its inputs.  Each of these is a choice; OTHER is another file, VALUE the name of a value.
+_VERBS: dict[str, list[tuple[tuple[str, ...], ...]]] = {
+    "info": [((), ("--json",), ("--lenient",), ("--json", "--lenient"))],
+    "top": [
+        (_NONE, *((f"--by={what}",) for what in ("function", "line", "file", "object", "thread", "label"))),
+        (_NONE, ("--sort=self",), ("--sort=total",), ("--sort=calls",), ("--sort", "VALUE"), ("--sort", "no-such")),
+        (("--value", "VALUE"),),
+        (_NONE, _NONE, ("--json",), ("--csv",), ("--tree=both",), ("--tree=caller", "--json"), ("--no-cycles",)),
+        (_NONE, ("-n0",), ("-n1",), ("--threshold=10%",), ("--cumulative",), ("--focus=a",), ("OTHER",)),
+        _COMMON,
+    ],
+    "annotate": [
+        (("--value", "VALUE"),),
+        (_NONE, ("--asm",), ("--threshold=0",), ("--json",), ("x.c",), ("--threshold=0", "--context=0")),
+        _COMMON,
+    ],
+    "diff": [
+        (("OTHER",), ("SAME",)),
+        (_NONE, *((f"--by={what}",) for what in ("function", "line", "file", "object", "arc"))),
+        (("--value", "VALUE"), ("--union",), ("--intersect",)),
+        (_NONE, ("--json",), ("--csv",), ("-n0",), *((*_OUT, to) for to in WRITERS)),
+        _COMMON,
+    ],
+    "report": [
+        (_NONE, _NONE, ("OTHER",)),
+        (("--value", "VALUE"),),
+        (("-o", "{out}"), ("-o", "{out}", "--prune=10%"), ("-o", "{out}", "--prune=0")),
+        _COMMON,
+    ],
+    "convert": [
+        (_NONE, _NONE, ("OTHER",), ("OTHER", "--union"), ("OTHER", "--intersect")),
+        (("--value", "VALUE"), _NONE),
+        tuple((*_OUT, to) for to in WRITERS),
+        (_NONE, _NONE, ("--by=address",), ("--by=function",), ("--aggregate",), ("--per-thread",), ("--stacks=self",)),
+        _COMMON,
+    ],
+    "merge": [
+        (_NONE, ("OTHER",), ("OTHER", "--union"), ("OTHER", "--intersect"), ("SAME", "--keep-going")),
+        (("--value", "VALUE"), _NONE),
+        tuple((*_OUT, to) for to in WRITERS),
+        _COMMON,
+    ],
+}
+
+
+@cache
+def _small(kind: str) -> tuple[Path, ...]:
+    paths = [CORPUS / file for file in files(kind)]
+    return tuple(path for path in paths if path.is_dir() or path.stat().st_size <= _SMALL)
+
+
+@cache
+def _values(path: Path) -> tuple[str, ...]:
+    """Some names of value types, one that no profile has, and one that begins like one."""
+    names: dict[str, None] = {}
+    with contextlib.suppress(FastprofError), fastprof.open(path, lenient=True) as profile:
+        for _ in profile.batches(reuse=True):
+            pass
+        for part in profile.model.parts:
+            names |= dict.fromkeys(t.name for t in part.value_types)
+        if profile.view == "timeline":
+            names |= {"time": None, "calls": None, "ns": None, "Calls": None}
+    return (*[*names][:4], "no-such", *(name[:1] for name in [*names][:1]))
+
+
+def _calls(verb: str, seed: str) -> Iterator[tuple[str, ...]]:
+    """What stands behind the inputs of `verb`: all combinations in a random order, again and again."""
+    drawn = random.Random(f"{verb} {seed}")
+    choices = [*product(*_VERBS[verb])]
+    drawn.shuffle(choices)
+    for chosen in cycle(choices):
+        yield tuple(word for words in chosen for word in words)
+
+
+def _run(words: list[str]) -> str | None:
+    """What is wrong with what the command line does, if something is."""
+    errors = io.StringIO()
+    with contextlib.redirect_stderr(errors), contextlib.redirect_stdout(io.StringIO()):
+        try:
+            code: object = main(words)
+        except SystemExit as end:
+            code = end.code
+    said = errors.getvalue()
+    if code in (0, 1, 2, 3) and "internal error" not in said and (code in (0, 3) or said):
+        return None
+    return f"fastprof {' '.join(words)}: exit code {code}: {said}"
+
+
+def _words(verb: str, path: Path, other: Path, value: str, call: tuple[str, ...], out: Path) -> list[str]:
+    meant = {"OTHER": str(other), "SAME": str(path), "VALUE": value, "{out}": str(out)}
+    return [verb, str(path), *(meant.get(word, word) for word in call)]
+
+
+def _damaged(path: Path, drawn: random.Random, to: Path) -> Path:
+    """A file with a few bytes changed, lost, doubled or swapped, or cut off."""
+    data = bytearray(path.read_bytes())
+    for _ in range(drawn.choice((1, 1, 2, 4)) if data else 0):
+        at, other = drawn.randrange(len(data)), drawn.randrange(len(data))
+        kind = drawn.randrange(6)
+        if kind == 0:
+            data[at] ^= 1 << drawn.randrange(8)
+        elif kind == 1:
+            data[at] = drawn.choice(b"\0\xff0-9 \n\x80:")
+        elif kind == 2:
+            del data[at : at + drawn.randrange(1, 40)]
+        elif kind == 3:
+            data[at:at] = data[at : at + drawn.randrange(1, 60)]
+        elif kind == 4:
+            data[at : at + 8], data[other : other + 8] = data[other : other + 8], data[at : at + 8]
+        else:
+            del data[at:]
+        if not data:
+            break
+    damaged = to / path.name
+    damaged.write_bytes(data)
+    return damaged
+
+
+@pytest.fixture
+def out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setattr(gc, "freeze", lambda: None)  # a command does it once, because its process ends
+    (tmp_path / "out").mkdir()
+    return tmp_path / "out" / "out"
+
+
+@pytest.mark.parametrize("verb", _VERBS)
+def test_every_verb_with_every_value(verb: str, out: Path) -> None:
+    """`annotate --value`, where another value is the default, looked for one that was gone."""
+    paths, wrong = _small("good"), []
+    others, calls = cycle((*paths[7:], *paths[:7])), _calls(verb, "")
+    for path in paths:
+        for value in _values(path) if verb != "info" else "-":
+            wrong.append(_run(_words(verb, path, next(others), value, next(calls), out)))
+    assert not [*filter(None, wrong)]
+
+
+@pytest.mark.parametrize("verb", _VERBS)
+def test_every_verb_with_damaged_files(verb: str, out: Path) -> None:
+    """`diff --lenient` looked for the default among the value types of profiles that had lost theirs."""
+    drawn, wrong = random.Random(verb), []
+    for paths, copies in ((_small("good"), 2), (_small("bad"), 2)):
+        calls = _calls(verb, "damaged")
+        for path in paths:
+            damaged = [] if path.is_dir() else [_damaged(path, drawn, out.parent) for _ in range(copies)]
+            for one in (path, *damaged):
+                call = next(calls)
+                lenient = () if "--lenient" in call or drawn.random() < 0.2 else ("--lenient",)
+                other = drawn.choice((path, drawn.choice(paths)))
+                value = drawn.choice(_values(path))
+                wrong.append(_run(_words(verb, one, other, value, (*call, *lenient), out)))
+    assert not [*filter(None, wrong)]
+
+
+def test_every_table() -> None:
+    for path in (*_small("good"), *_small("bad")):
+        for lenient in (False, True):
+            with contextlib.suppress(FastprofError), fastprof.open(path, lenient=lenient) as profile:
+                for name in profile.tables:
+                    table = profile.table(name)
+                    try:
+                        pyarrow.table(table)
+                    except OSError:  # all that Arrow knows of an error
+                        assert isinstance(table.error, FastprofError), path

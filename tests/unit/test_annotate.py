@@ -275,6 +275,9 @@ def test_a_profile_that_says_when_it_was_recorded(profile: Path, tmp_path: Path)
         [Line(3, "tree 3", [2, 20], [])],
         [Line(6, "tree 6", [1, 10], [Call(1, "f", "zip/tree.c", "", [2, 20])])],
     ]
+    for value, costs in ("samples", {3: [2], 6: [1]}), ("cpu", {3: [20], 6: [10]}):
+        one = fastprof.annotate(path, context=0, value=value)
+        assert ([t.name for t in one.value_types], one.value, spent(one.listings[0])) == ([value], 0, costs)
 
 
 def test_bytes_that_are_no_text(profile: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -15,6 +15,7 @@ from typing import Any
 import duckdb
 import numpy
 import pyarrow
+import pyarrow.parquet
 import pytest
 
 import fastprof
@@ -199,6 +200,18 @@ def test_duckdb_is_told_that_a_pipe_cannot_be_read_again() -> None:
     profile = fastprof.open(Unseekable(XDEBUG.read_bytes()))  # noqa: F841
     with pytest.raises(Exception, match="can be read only once, being a pipe or the like"):
         duckdb.connect().sql("select count(*) from profile").fetchall()
+
+
+@pytest.mark.parametrize("to", ["arrow", "parquet"])
+def test_value_types_that_all_inputs_have(to: str, tmp_path: Path) -> None:
+    paths = [tmp_path / name for name in "ab"]
+    paths[0].write_text("events: Ir Dr\nfn=f\n1 2 3\n")
+    paths[1].write_text("events: Dr Dw\nfn=f\n1 5 7\n")
+    for choice, columns in ("intersect", {"Dr": 8}), ("union", {"Ir": 2, "Dr": 8, "Dw": 7}):
+        out = tmp_path / "out"
+        fastprof.convert(paths, out, to=to, **{choice: True})
+        table = pyarrow.ipc.open_stream(out).read_all() if to == "arrow" else pyarrow.parquet.read_table(out)
+        assert {name: sum(table[name].to_pylist()) for name in table.column_names if name[0] in "ID"} == columns
 
 
 def test_an_empty_stream_has_a_schema() -> None:
