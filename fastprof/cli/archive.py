@@ -200,17 +200,18 @@ def _total(totals: Any) -> str:
 
 def _extract(args: argparse.Namespace) -> int:
     given = given_options(args, _extract_options())
-    names = args.names
-    if is_archive(args.store):
-        names = store.names(args.store, names, lenient="lenient" in given)
+    names, path = args.names, args.store
+    if is_archive(path):
+        state = store.State(path, lenient="lenient" in given)
+        names, path = [str(one.name) for one in state.inputs(names)], state.input(None)
     if len(names) > 1 or os.path.isdir(args.output) or args.output.endswith("/"):
         if args.output == "-":
             raise UsageError(f"{args.store}: {len(names):,} profiles need a directory to be written to: -o DIR")
         with Steps(args.quiet, "profiles") as steps:
-            report = extract(args.store, names, args.output, to=args.to, done=steps, **given)
+            report = extract(path, names, args.output, to=args.to, done=steps, **given)
         return tell(args, report, f"{_profiles(len(names))} -> {args.output}")
     report = convert(
-        [args.store],
+        [path],
         args.output,
         from_=args.from_ or "archive",
         to=args.to,

@@ -66,6 +66,7 @@ class Source:
     absolute in the decompressed bytes.  `seekable` says whether `select` may
     go backwards; `spool` makes that possible, through a temporary file.
     `again` says whether another Source can read the same from its beginning.
+    `pinned` says whether `pin` has given it its size and identity.
     `identity` tells whether a file or object that was opened by its path is
     still the same and unchanged when it is opened again; None for others.
     An object behind a URL cannot seek, unless `use_ranges` makes it so.
@@ -100,7 +101,7 @@ class Source:
         self._mine = self._raw is not path
         self.name = name or self._default_name(path)
         self.compression = ""
-        self._spooled = False
+        self._spooled = self.pinned = False
         self._stream: Any = self._raw
         self.seekable = self._raw_seekable()
         self.identity = self._identity()
@@ -170,6 +171,40 @@ class Source:
             return None
         found = os.fstat(self._raw.fileno())
         return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns
+
+    def look_again(self) -> bool:
+        """Take over the size and the identity that a file has by now.  Whether they were others."""
+        if self.identity is None or self.pinned or isinstance(self._raw, Download):
+            return False
+        before, self.identity = self.identity, self._identity()
+        if self.size is not None:
+            self.size = self.compressed_size = self._raw_size()
+        return self.identity != before
+
+    def pin(self, size: int, identity: tuple[Any, ...]) -> None:
+        """Read a file as it was with this size and identity, without what was appended since then."""
+        self.size = self.compressed_size = size
+        self.identity, self.pinned = identity, True
+
+    def duplicate(self) -> int:
+        """A descriptor of the file, for the caller to close.  Errors: FastprofError."""
+        try:
+            return os.dup(self._raw.fileno())
+        except OSError as error:
+            raise FastprofError(f"{self.name}: {error.strerror}") from None
+
+    def is_locked(self) -> bool:
+        """Whether a process has the file locked (flock), to change it."""
+        import fcntl
+
+        try:
+            fcntl.flock(self._raw.fileno(), fcntl.LOCK_SH | fcntl.LOCK_NB)
+            fcntl.flock(self._raw.fileno(), fcntl.LOCK_UN)
+        except BlockingIOError:
+            return True
+        except (AttributeError, OSError):  # no file, or a file system without locks
+            pass
+        return False
 
     def _raw_size(self) -> int:
         try:

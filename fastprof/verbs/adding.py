@@ -18,7 +18,7 @@ from fastprof.core._typing import Any
 from fastprof.core.engine import write
 from fastprof.core.errors import FastprofError, UsageError
 from fastprof.core.model import Model
-from fastprof.core.options import Option, Options, checked
+from fastprof.core.options import LENIENT, Option, Options, checked
 from fastprof.core.remote import is_url, shown
 from fastprof.core.report import Report
 from fastprof.core.sink import Sink
@@ -37,7 +37,7 @@ from fastprof.formats.archive.sections import (
     with_header,
 )
 from fastprof.formats.archive.write import ArchiveWriter, BaseOf, empty, packed_index
-from fastprof.verbs.inputs import Failed, Progress, expand, in_store, open_reader
+from fastprof.verbs.inputs import Progress, expand, in_store, open_reader
 from fastprof.verbs.store import located, locked, open_store
 
 Key = tuple[str, int, int]  # of a section: view, type, rank among those of its type in its profile
@@ -417,7 +417,8 @@ def add(
         report.losses.add("inputs-passed-over", "inputs that could not be read")
         report.warn(str(error))
 
-    named = _named(path, inputs, name, report, failed)
+    lenient = options.get(LENIENT.name) is True
+    named = _named(path, expand(inputs, report.warn, failed, lenient=lenient), inputs, name, report)
     with adding(path) as session:
         there = [each for each in named if each in session]
         if there and not (skip_existing or replace or keep_going):
@@ -442,11 +443,11 @@ def add(
     return report
 
 
-def _named(path: str, inputs: Sequence[str], name: str | None, report: Report, failed: Failed) -> dict[str, str]:
-    """The inputs by the names that they get in a store.  Errors: UsageError if two get the same."""
+def _named(path: str, found: Sequence[str], inputs: Sequence[str], name: str | None, report: Report) -> dict[str, str]:
+    """What was found of the inputs, by the names in the store.  Errors: UsageError if two get the same."""
     named: dict[str, str] = {}
     folders = [given for given in inputs if os.path.isdir(given) or (is_url(given) and given.endswith("/"))]
-    for input_ in expand(inputs, report.warn, failed):
+    for input_ in found:
         if os.path.exists(path) and os.path.exists(input_) and os.path.samefile(path, input_):
             report.warn(f"{input_}: is the store itself, and is left out")
             continue

@@ -16,7 +16,7 @@ from fastprof.core._typing import IO, Any
 from fastprof.core.engine import Holds, Reader
 from fastprof.core.errors import FastprofError, UsageError, inputs_of
 from fastprof.core.model import Model
-from fastprof.core.options import Option, Options, Share, Switch, Text, Whole, checked
+from fastprof.core.options import LENIENT, Option, Options, Share, Switch, Text, Whole, checked
 from fastprof.core.parts import descriptions_of
 from fastprof.core.report import Report
 from fastprof.core.words import counted
@@ -99,7 +99,9 @@ def annotate(
     if asked[ASM] and INCLUDE in asked:
         raise UsageError(f"{INCLUDE.flag} would do nothing: {ASM.flag} shows no source files")
     model, report = Model(), Report()
-    inputs = expand([os.fspath(path)], report.warn) if isinstance(path, (str, os.PathLike)) else [path]
+    inputs = [path]
+    if isinstance(path, (str, os.PathLike)):
+        inputs = expand([os.fspath(path)], report.warn, lenient=asked[LENIENT])
     readers: list[Reader] = []
     try:
         for each in inputs:

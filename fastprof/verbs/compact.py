@@ -18,7 +18,7 @@ from fastprof.formats.archive.sections import FILE_HEADER_NBYTES, SectionError, 
 from fastprof.formats.archive.write import empty
 from fastprof.verbs.adding import Adding, adding
 from fastprof.verbs.inputs import open_reader
-from fastprof.verbs.store import chosen, located, locked, open_store
+from fastprof.verbs.store import State, chosen, located, locked, open_store
 
 Done = Callable[[str, int, int], None]  # is told of each profile that is done: its name, which it is, of how many
 
@@ -103,8 +103,10 @@ def verify(path: str, patterns: Iterable[str] = (), done: Done = lambda name, n,
     []
     """
     wrong: list[dict[str, Any]] = []
-    with open_store(path) as (source, archive):
-        found = chosen(path, archive, patterns)
+    state = State(path)
+    found = [str(one.name) for one in state.inputs(patterns)]
+    with state.source(path) as source:
+        archive = state.archive
         names = {offset: member.name for member in archive.members for offset, _, _ in member.sections}
         for section in scan(source.read_at, FILE_HEADER_NBYTES, archive.end):
             offset = section.offset
@@ -115,15 +117,15 @@ def verify(path: str, patterns: Iterable[str] = (), done: Done = lambda name, n,
             except SectionError as error:
                 located_error = FormatError(path, ArchiveReader.format, error.detail, offset=error.offset)
                 wrong.append({"error": str(located_error)} | ({"name": names[offset]} if offset in names else {}))
-    for n, member in enumerate(found, 1):
+    for n, name in enumerate(found, 1):
         try:
-            reader = open_reader(path, ArchiveReader.format, Model(), Options(member=member.name), Report())
+            reader = open_reader(state.input(None), ArchiveReader.format, Model(), Options(member=name), Report())
             with reader.source:
                 for _ in reader.rows():
                     pass
         except FastprofError as error:
-            said = {"error": str(error), "name": member.name}
+            said = {"error": str(error), "name": name}
             if said not in wrong:
                 wrong.append(said)
-        done(member.name, n, len(found))
+        done(name, n, len(found))
     return wrong

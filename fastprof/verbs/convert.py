@@ -11,7 +11,7 @@ from fastprof.core._typing import IO, Any
 from fastprof.core.engine import Format, Holds, Input, Reader
 from fastprof.core.errors import FastprofError, Outgrown, OutOfOrder, UsageError
 from fastprof.core.model import Model
-from fastprof.core.options import SPLIT, Option, checked
+from fastprof.core.options import LENIENT, SPLIT, Option, checked
 from fastprof.core.report import Report
 from fastprof.core.streams import name_of
 from fastprof.verbs.inputs import Inputs, Progress, expand
@@ -80,7 +80,7 @@ def converted(
     if asked[SPLIT] == "thread":
         defaults["per_thread"] = True  # samples of a part that is one thread say so
     asked = asked.with_defaults(**defaults)
-    paths = expand(given, report.warn, failed if keep_going else None)
+    paths = expand(given, report.warn, failed if keep_going else None, lenient=asked[LENIENT])
     if merge:
         # what is listed, or numbered, comes in the order of the names, however they were given
         paths.sort(key=lambda path: path if isinstance(path, str) else name_of(path))

@@ -20,7 +20,7 @@ from fastprof.core._typing import Any, NamedTuple
 from fastprof.core.engine import EVERYTHING, Format, Input
 from fastprof.core.errors import FastprofError, UsageError, inputs_of
 from fastprof.core.model import Batch, Model, Part, ValueType
-from fastprof.core.options import Option, Options, Whole, Words, checked
+from fastprof.core.options import LENIENT, Option, Options, Whole, Words, checked
 from fastprof.core.parts import default_value, match_part, merge_parts
 from fastprof.core.report import Report
 from fastprof.core.version import __version__
@@ -127,10 +127,10 @@ def diff(
     paths = [os.fspath(path) for path in (old, new)]
     if paths == ["-", "-"]:
         raise UsageError("standard input (-) can be read only once")
-    model, report = Model(), Report()
+    model, report, lenient = Model(), Report(), asked[LENIENT]
     with (
-        Inputs(expand(paths[:1], report.warn), from_, model, asked, report, progress) as first,
-        Inputs(expand(paths[1:], report.warn), from_, model, asked, report, progress) as second,
+        Inputs(expand(paths[:1], report.warn, lenient=lenient), from_, model, asked, report, progress) as first,
+        Inputs(expand(paths[1:], report.warn, lenient=lenient), from_, model, asked, report, progress) as second,
     ):
         inputs = [*first.all, *second.all]
         view = _view(target, inputs)

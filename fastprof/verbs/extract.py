@@ -7,9 +7,11 @@ from collections.abc import Callable, Sequence
 
 from fastprof.core._typing import Any
 from fastprof.core.errors import FastprofError, UsageError
+from fastprof.core.options import LENIENT
 from fastprof.core.report import Report
 from fastprof.formats.archive.read import ArchiveReader
 from fastprof.verbs.convert import convert, target_of
+from fastprof.verbs.inputs import pinned
 from fastprof.verbs.places import clash, is_at, why_not
 
 Done = Callable[[str, int, int], None]  # is told of each profile that is done: its name, which it is, of how many
@@ -39,6 +41,7 @@ def extract(
         raise UsageError("several profiles need --to=FORMAT, see `fastprof formats`")
     suffix = target_of("", to).suffixes[0]
     _refuse(path, names, outdir, suffix)
+    store = pinned(path, options.get(LENIENT.name) is True)
     report = Report()
     for n, name in enumerate(names, 1):
         output = os.path.join(outdir, name + suffix)
@@ -46,7 +49,7 @@ def extract(
             os.makedirs(os.path.dirname(output), exist_ok=True)
         except OSError as error:
             raise FastprofError(f"{output}: {error.strerror}") from None
-        report.take(convert([path], output, from_=ArchiveReader.format, to=to, member=name, **options))
+        report.take(convert([store], output, from_=ArchiveReader.format, to=to, member=name, **options))
         done(name, n, len(names))
     return report
 

@@ -7,10 +7,11 @@ import re
 import stat
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from types import TracebackType
 
 from fastprof import formats
-from fastprof.core._typing import Any
+from fastprof.core._typing import TYPE_CHECKING, Any
 from fastprof.core.engine import Input, Reader
 from fastprof.core.errors import FastprofError, UsageError
 from fastprof.core.model import Batch, Model
@@ -21,8 +22,36 @@ from fastprof.core.source import Source
 from fastprof.core.streams import name_of, standard_stream
 from fastprof.formats.archive import MAGIC, MEMBER
 
+if TYPE_CHECKING:
+    from fastprof.verbs.store import State
+
 Progress = Callable[[Source], None]
 Failed = Callable[[FastprofError], None]  # is told of an input that cannot be read, and raises or returns
+
+
+class Stored(str):
+    """An archive, or STORE:NAME, that stays what it was when it was pinned, whatever is written meanwhile."""
+
+    state: State
+    name: str | None = None  # the profile; None: as the options say
+    told = False  # what is wrong with the store was reported
+
+
+def pinned(path: Any, lenient: bool, *, keep: bool = True) -> Any:
+    """A path that can be opened again and again: of an archive one that stays what it is now, any other as it is.
+
+    With `keep` the archive stays open, so that it can be read even if another file takes its place.
+    """
+    if isinstance(path, Stored) or not isinstance(path, str):
+        return path
+    store, name = in_store(path) or (path, None)
+    if name is None and not is_archive(path):
+        return path
+    from fastprof.verbs.store import State
+
+    with suppress(FastprofError):  # which reading it says
+        return State(store, lenient=lenient, keep=keep).input(name)
+    return path
 
 
 def open_reader(
@@ -49,13 +78,19 @@ def _opened(path: Any, options: Options, report: Report) -> tuple[Source, Option
         report.losses.add("input-damage", what)
 
     handler = lost if options[LENIENT] else None
-    at = in_store(path)
+    at = (path.state.path, path.name) if isinstance(path, Stored) else in_store(path)
     if at is None:
         return Source(path, lost=handler, cores=cores_of(options)), options
-    if MEMBER in options:
+    if at[1] is not None and MEMBER in options:
         raise UsageError(f"{path}: names a profile of the archive, and so does {MEMBER.flag}")
     store, name = at
-    return Source(store, path, lost=handler), options.with_given(**{MEMBER.name: name})
+    if isinstance(path, Stored):
+        source = path.state.source(path, handler)
+        for note in () if path.told or handler else path.state.archive.notes:
+            report.warn(f"{path}: {note}")
+    else:
+        source = Source(store, path, lost=handler)
+    return source, options if name is None else options.with_given(**{MEMBER.name: name})
 
 
 def in_store(path: Any) -> tuple[str, str] | None:
@@ -63,6 +98,8 @@ def in_store(path: Any) -> tuple[str, str] | None:
 
     A file that is really called so is what is meant.
     """
+    if isinstance(path, Stored):
+        return None if path.name is None else (path.state.path, path.name)
     if not isinstance(path, str) or ":" not in path or is_url(path) or os.path.lexists(path):
         return None
     ends = [i for i, c in enumerate(path) if c == ":"]
@@ -149,6 +186,7 @@ class Inputs:
         return _reader(source, self._from, self._model, options, self._report)
 
     def _look(self, path: str) -> Input:
+        path = pinned(path, self._options[LENIENT], keep=False)
         # what it says of itself it says again when it is read
         reader = open_reader(path, self._from, Model(), self._options, Report())
         with reader.source:
@@ -178,6 +216,7 @@ class Inputs:
     def close(self) -> None:
         while self._open:
             self._open.pop().close()
+        self.all.clear()  # they know this object: a circle, which would keep files of stores open
 
     def __enter__(self) -> Inputs:
         return self
@@ -222,16 +261,20 @@ def names_in(path: str) -> list[str]:
     return names
 
 
-def expand(paths: Iterable[Any], warn: Callable[[str], None], failed: Failed | None = None) -> list[Any]:
+def expand(
+    paths: Iterable[Any], warn: Callable[[str], None], failed: Failed | None = None, *, lenient: bool = False
+) -> list[Any]:
     """The inputs, with each directory that is none by itself replaced by those in it and below, sorted by name (numbers
     by value), and so with a URL that ends in a slash.  File objects stay what they are.
 
     Names in a directory that begin with a dot are ignored, links to directories not followed.  `warn` is told of what
     else in it is no file.  A directory that cannot be read or has no files is an error, or given to `failed`.
-    STORE:NAME, a profile of an archive, may have a pattern for names, as a shell has them, and stands for all of these.
+    STORE:NAME, a profile of an archive, may have a pattern for names, as a shell has them, and stands for all of these;
+    they stay what they are now.  With `lenient` a store without an index is searched for them.
     An empty file NAME is left out if NAME-01 or NAME.1-01 is there: Callgrind leaves it with --separate-threads.
     """
     found: list[Any] = []
+    states: dict[str, State] = {}  # of stores: all inputs of one store are of one moment
     objects = set[int]()  # their identities, while `found` holds them
     for path in paths:
         if path == "-" and "-" in found:
@@ -248,12 +291,13 @@ def expand(paths: Iterable[Any], warn: Callable[[str], None], failed: Failed | N
                 if failed is None:
                     raise
                 failed(error)
-        elif (at := in_store(path)) is not None:
-            from fastprof.verbs.store import names  # what archives need is loaded where there is one
-
-            store, pattern = at
-            # if the index is damaged, reading a profile says so, or with --lenient does without it
-            found += [f"{store}:{name}" for name in names(store, [pattern], lenient=True)]
+        elif not isinstance(path, Stored) and (at := in_store(path)) is not None:
+            try:
+                found += _profiles(*at, states, warn, lenient)
+            except FastprofError as error:
+                if failed is None or isinstance(error, UsageError):
+                    raise
+                failed(error)
         else:
             found.append(path)
     if len(found) == 1:
@@ -262,6 +306,21 @@ def expand(paths: Iterable[Any], warn: Callable[[str], None], failed: Failed | N
     apart = [re.fullmatch(r"(?s)((.*?)(?:\.[0-9]+)?)-[0-9]+", path) for path in found if isinstance(path, str)]
     of_threads = {name for match in apart if match for name in match.groups()}
     return [path for path in found if path not in of_threads or not os.path.isfile(path) or os.path.getsize(path)]
+
+
+def _profiles(
+    store: str, pattern: str, states: dict[str, State], warn: Callable[[str], None], lenient: bool
+) -> list[Stored]:
+    from fastprof.verbs.store import State  # what archives need is loaded where there is one
+
+    if store not in states:
+        states[store] = State(store, lenient=lenient)
+        for note in () if lenient else states[store].archive.notes:
+            warn(f"{store}: {note}")
+    found = states[store].inputs([pattern])
+    for profile in found:
+        profile.told = True
+    return found
 
 
 def _files_below(directory: str, warn: Callable[[str], None], failed: Failed | None) -> list[str]:

@@ -14,10 +14,10 @@ from fastprof.core._typing import IO, TYPE_CHECKING, Any
 from fastprof.core.engine import Holds
 from fastprof.core.errors import FastprofError, UsageError
 from fastprof.core.model import Batch, Model
-from fastprof.core.options import Options, checked
+from fastprof.core.options import LENIENT, Options, checked
 from fastprof.core.report import Report
 from fastprof.core.source import Source
-from fastprof.verbs.inputs import open_reader
+from fastprof.verbs.inputs import open_reader, pinned
 
 if TYPE_CHECKING:
     from fastprof.bridges.as_table import Rows
@@ -124,7 +124,8 @@ class Profile:
         self._tables = Model()
         self.model: Model = _Shown(self._tables, self._lock)
         self._options = checked(options, plan.known_options())
-        self._path = path
+        plain = os.fspath(path) if isinstance(path, os.PathLike) and not hasattr(path, "read") else path
+        self._path = pinned(plain, self._options[LENIENT])
         self._sources: list[Source] = []
         self._complete = False  # whether `report` and the model's parts are of a pass that came to its end
         self._unread: _Pass | None = None
@@ -229,6 +230,7 @@ class Profile:
             self._closed = True
             for source in self._sources:
                 source.close()
+            self._path = None  # a store stays open as long as it is an input
 
     def __repr__(self) -> str:
         state = "closed" if self._closed else f"tables {', '.join(self.tables)}"

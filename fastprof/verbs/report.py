@@ -11,7 +11,7 @@ from fastprof.core._typing import Any
 from fastprof.core.engine import Holds, Input
 from fastprof.core.errors import UsageError, inputs_of, printable
 from fastprof.core.model import Model
-from fastprof.core.options import Option, Options, Share, checked
+from fastprof.core.options import LENIENT, Option, Options, Share, checked
 from fastprof.core.report import Report
 from fastprof.core.sink import Sink
 from fastprof.core.version import __version__
@@ -96,7 +96,8 @@ class _Page:
     def read(self, from_: str | None, progress: Progress | None) -> None:
         model, said = self._model, self._report
         for side, path in enumerate(self._paths):
-            with Inputs(expand([path], said.warn), from_, model, self._reading, said, progress) as found:
+            paths = expand([path], said.warn, lenient=self._reading[LENIENT])
+            with Inputs(paths, from_, model, self._reading, said, progress) as found:
                 for input_ in found.all:
                     shown = {"name": printable(input_.name), "format": input_.format, "view": input_.view}
                     self._inputs.append({"side": side} | shown)

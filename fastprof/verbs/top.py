@@ -13,7 +13,7 @@ from fastprof.core._typing import Any, NamedTuple
 from fastprof.core.engine import Holds
 from fastprof.core.errors import UsageError, inputs_of
 from fastprof.core.model import Model, ValueType
-from fastprof.core.options import Option, Options, Pattern, Share, Switch, Text, Whole, Words, checked
+from fastprof.core.options import LENIENT, Option, Options, Pattern, Share, Switch, Text, Whole, Words, checked
 from fastprof.core.remote import shown
 from fastprof.core.report import Report
 from fastprof.verbs.inputs import Inputs, Progress, expand
@@ -161,7 +161,7 @@ def top(
     if isinstance(inputs, (str, os.PathLike)):
         inputs = [inputs]
     model, report = Model(), Report()
-    paths = expand((os.fspath(path) for path in inputs), report.warn)
+    paths = expand((os.fspath(path) for path in inputs), report.warn, lenient=asked[LENIENT])
     if not paths:
         raise UsageError("there is no input")
     # the plan must neither keep one value type alone nor see what is top's own

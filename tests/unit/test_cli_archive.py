@@ -146,7 +146,7 @@ def test_names_of_profiles(tmp_path: Path) -> None:
     extracted = run("archive", "extract", store, entry["name"], "--to", "callgrind").stdout
     assert extracted == run("convert", POOL, "--to", "callgrind").stdout
     folder = run("archive", "extract", store, entry["name"], "--to", "callgrind", "-o", str(tmp_path), code=1)
-    assert b"would be written outside of" in folder.stderr
+    assert b"leads out of the output folder" in folder.stderr
     assert [p.name for p in tmp_path.iterdir()] == ["store.fpa"]
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from fnmatch import fnmatchcase
 
 from fastprof.core._typing import Any
-from fastprof.core.errors import printable
+from fastprof.core.errors import FastprofError, printable
 from fastprof.core.model import Part
 from fastprof.core.report import Counts
 from fastprof.core.shapes import fits
@@ -34,6 +34,7 @@ from fastprof.formats.archive.sections import (
 )
 
 _LISTED = 8  # names in a message
+_ATTEMPTS = 100  # to read the index of a file that changes meanwhile
 
 
 class Archive:
@@ -97,18 +98,26 @@ def load(source: Source, codec: Codec, lenient: bool) -> Archive:
     """Read the index of an archive, unless it is of the file that was asked for last, as it is for one of its profiles
     after the other.  Nobody changes what it returns.
 
-    If the file does not end with a valid index, an append was interrupted, and
-    the last index inside the file is taken.  With `lenient` the index is rebuilt
-    from the sections instead.  Errors: SectionError.
+    If the file does not end with a valid index, an append was interrupted or is in progress, and the last index inside
+    the file is taken.  With `lenient` the index is rebuilt from the sections instead, unless a process is appending.
+    Errors: SectionError, FastprofError.
     """
     global _last
-    key = (source.identity, lenient)
-    if _last is not None and _last[0] == key:
-        return _last[1]
-    archive = _load(source, codec, lenient)
-    if source.identity is not None:
-        _last = key, archive
-    return archive
+    for left in reversed(range(_ATTEMPTS)):
+        key = (source.identity, lenient)
+        if _last is not None and _last[0] == key:
+            return _last[1]
+        try:
+            archive = _load(source, codec, lenient)
+        except (SectionError, FastprofError):
+            # a process may have cut off what it appended, while it was read here
+            if not left or not source.look_again():
+                raise
+            continue
+        if source.identity is not None:
+            _last = (source.identity, lenient), archive
+        return archive
+    raise AssertionError
 
 
 def _load(source: Source, codec: Codec, lenient: bool) -> Archive:
@@ -122,7 +131,13 @@ def _load(source: Source, codec: Codec, lenient: bool) -> Archive:
         except SectionError:
             if not lenient:
                 raise
-    return _rebuild(source, codec, size, lenient)
+    at_work = offset is None and source.is_locked()
+    if offset is None and not at_work and source.look_again():
+        return _load(source, codec, lenient)  # the process that was appending has just ended
+    archive = _rebuild(source, codec, size, lenient and not at_work)
+    if at_work:
+        archive.notes.clear()  # nothing is wrong with what is being appended
+    return archive
 
 
 def listed(members: Iterable[Member], wanted: str = "") -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from functools import cached_property
+from functools import cached_property, partial
 
 from fastprof.core._c import ffi, lib
 from fastprof.core._typing import Any
@@ -45,6 +45,14 @@ from fastprof.formats.archive.sections import (
 )
 
 
+def _base(source: Source, codec: Codec, offset: int) -> bytes:
+    """The payload of another section, which must stand by itself."""
+    section = read_header(source, offset)
+    if section.flags & BASED:
+        raise SectionError(offset, "section is a base and has one")
+    return payload(source, codec, section)
+
+
 class ArchiveReader(Reader):
     """Reads one member of an archive.  `view` is what it holds.
 
@@ -59,12 +67,13 @@ class ArchiveReader(Reader):
         if any(option.name in options.given for option in (MEMBER_NAME, PART, TIME_RANGE, THREADS)):
             source.use_ranges()
         source.spool()
-        self._codec = Codec(base_of=self._base)
+        # not a method, with which the reader would be part of a circle
+        self._codec = Codec(base_of=partial(_base, source, Codec()))
         try:
             self._archive = load(source, self._codec, options[LENIENT])
         except SectionError as error:
             raise self._error(error) from None
-        for message in self._archive.notes:
+        for message in () if source.pinned and not options[LENIENT] else self._archive.notes:
             report.warn(f"{source.name}: {message}")
         self._member = self._choose(self._archive)
         try:
@@ -125,13 +134,6 @@ class ArchiveReader(Reader):
             names = listed(members)
             raise UsageError(f"{self.source.name}: the archive holds several profiles: {names}; --member chooses one")
         raise UsageError(f"{self.source.name}: the archive has no profile {wanted!r}: {listed(members, wanted)}")
-
-    def _base(self, offset: int) -> bytes:
-        """The payload of another section, which must stand by itself."""
-        section = read_header(self.source, offset)
-        if section.flags & BASED:
-            raise SectionError(offset, "section is a base and has one")
-        return payload(self.source, self._codec, section)
 
     def summary(self) -> Summary | None:
         """From the member's END, without its chunks; not if damage or only some of the rows are asked for."""

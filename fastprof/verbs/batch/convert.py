@@ -10,7 +10,19 @@ from collections.abc import Callable, Iterable
 from fastprof import plan
 from fastprof.core._typing import Any
 from fastprof.core.errors import FastprofError, UsageError
-from fastprof.core.options import CORES, Option, Options, Seconds, Shard, Switch, Text, Whole, available, checked
+from fastprof.core.options import (
+    CORES,
+    LENIENT,
+    Option,
+    Options,
+    Seconds,
+    Shard,
+    Switch,
+    Text,
+    Whole,
+    available,
+    checked,
+)
 from fastprof.core.words import worded
 from fastprof.verbs.batch.engines import ENGINE, begun
 from fastprof.verbs.batch.inputs import (
@@ -234,7 +246,8 @@ def _found(paths: list[str], asked: Options, report: BatchReport) -> list[File]:
         report.files += 1
         report.take({"status": ERROR, "error": {"message": str(error)}})
 
-    files = find(paths, asked[INCLUDE], asked[EXCLUDE], report.warnings.append, failed)
+    chosen = asked[INCLUDE], asked[EXCLUDE]
+    files = find(paths, *chosen, report.warnings.append, failed, lenient=asked[LENIENT])
     if not files and not report.failed:
         raise UsageError(f"there is no input{' that matches' if asked[INCLUDE] or asked[EXCLUDE] else ''}")
     return files

@@ -32,6 +32,8 @@ def find(
     exclude: Sequence[str],
     warn: Callable[[str], None],
     failed: Failed,
+    *,
+    lenient: bool = False,
 ) -> list[File]:
     """The files that are given, and those in folders and below, the largest first.
 
@@ -49,7 +51,7 @@ def find(
         raise UsageError("standard input has no name that its output could have; use `fastprof convert`")
     refuse_urls(*given)
     folders = [path for path in given if os.path.isdir(path) and not formats.of_directory(path)]
-    named = expand([path for path in given if path not in {*folders}], warn, failed)
+    named = expand([path for path in given if path not in {*folders}], warn, failed, lenient=lenient)
     names = {_placed(path) for path in named}
     for folder in folders:
         below = expand([folder], warn, failed)

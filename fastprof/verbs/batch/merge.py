@@ -29,7 +29,7 @@ from fastprof.core._typing import Any
 from fastprof.core.engine import Format, Holds
 from fastprof.core.errors import FastprofError, UsageError
 from fastprof.core.model import Model
-from fastprof.core.options import CORES, Option, Options, Whole, available, checked
+from fastprof.core.options import CORES, LENIENT, Option, Options, Whole, available, checked
 from fastprof.core.report import Report
 from fastprof.core.sink import Sink
 from fastprof.core.version import __version__
@@ -93,7 +93,7 @@ def batch_merge(
         raise error
 
     paths = [os.fspath(path) for path in ([inputs] if isinstance(inputs, (str, os.PathLike)) else inputs)]
-    files = find(paths, asked[INCLUDE], asked[EXCLUDE], report.warn, failed)
+    files = find(paths, asked[INCLUDE], asked[EXCLUDE], report.warn, failed, lenient=asked[LENIENT])
     if not files:
         raise UsageError(f"there is no input{' that matches' if asked[INCLUDE] or asked[EXCLUDE] else ''}")
     files.sort(key=lambda file: file.path)
