@@ -80,6 +80,7 @@ cdef extern from "core/model.h" nogil:
         fp_strings strings
         fp_table objects
         fp_table functions
+        uint32_t n_emptied
 
     uint32_t fp_strings_hash(const void *p, size_t n)
     void fp_strings_prefetch(const fp_strings *s, uint32_t hash)

@@ -34,6 +34,26 @@ def codes(counts: Any) -> dict[str, int]:
 # ---- reading -------------------------------------------------------------
 
 
+@pytest.mark.parametrize("capacity", [1000, 5])
+def test_stacks_that_come_again_are_the_same(capacity: int) -> None:
+    """Among them lines that are not plain, and texts that differ at the ends only."""
+    stacks = [f"main;{'f' * (k % 40)}{k % 7};;{k}" for k in range(300)] + ["a", "b;", "#c;d", "e  ", "f\t", "g 1", "[x]"]
+    lines = [f"{stacks[(k * 7919) % len(stacks)]} {k % 100}\n" for k in range(5000)]
+    data = "".join(lines).encode()
+    expected = reference.read(data, 1, 0, False)
+    opened = open_input(data, from_="folded")
+    found = [row for rows in fastprof_rows(opened, capacity) for row in rows]
+    assert [(tuple(name.encode() for name in stack), (value,)) for stack, value in found] == expected.rows
+    assert opened.report.repairs["frames without a name, called [unknown]"] == sum(";;" in line for line in lines)
+
+
+def test_more_stacks_than_are_remembered(tmp_path: Path) -> None:
+    stacks = [f"f{k:x};g" for k in range(300_000)]
+    text = "".join(f"{stack} 1\n" for stack in [*stacks, *stacks, *stacks[:1000]])
+    written, _ = converted(text, tmp_path)
+    assert written == "".join(f"{stack} {3 if k < 1000 else 2}\n" for k, stack in enumerate(stacks))
+
+
 def test_a_line_is_a_stack() -> None:
     opened = open_input(b"main;f 5\nmain 2\n", from_="folded")
     model = opened.model
@@ -42,7 +62,7 @@ def test_a_line_is_a_stack() -> None:
     assert [tuple(t) for t in model.parts[0].value_types] == [("samples", "count", "", "")]
 
 
-def fastprof_rows(opened: Any) -> list[list[tuple[tuple[str, ...], int]]]:
+def fastprof_rows(opened: Any, capacity: int | None = None) -> list[list[tuple[tuple[str, ...], int]]]:
     from tests.support.product import batches
 
     found, model = [], opened.model
@@ -54,7 +74,7 @@ def fastprof_rows(opened: Any) -> list[list[tuple[tuple[str, ...], int]]]:
         function = model.row("lines", model.row("frames", frame)[4])[0]
         return (*frames(parent), model.get_function(function).name.decode())
 
-    for batch in batches(opened):
+    for batch in batches(opened, capacity):
         values = batch.values(0)
         found.append([(frames(batch["stack"][i]), values[i]) for i in range(len(batch))])
     return found

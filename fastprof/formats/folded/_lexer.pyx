@@ -12,6 +12,33 @@ from libc.string cimport memchr, memcmp, memcpy
 
 from fastprof.core.fp cimport *
 
+
+cdef extern from "folded/known.h" nogil:
+    enum:
+        FP_PLAIN_LINES
+
+    struct fp_plain:
+        const uint8_t *p
+        uint32_t n
+        int64_t count
+
+    uint32_t fp_plain_lines(const uint8_t *p, const uint8_t *end, fp_plain *lines, uint32_t most,
+                            const uint8_t **next)
+
+    struct fp_known_stack:
+        uint32_t node
+        uint32_t empty
+
+    struct fp_known:
+        pass
+
+    void fp_known_clear(fp_known *k)
+    void fp_known_empty(fp_known *k)
+    bint fp_known_prefetch(fp_known *k, fp_plain *lines, uint32_t n, size_t nbytes)
+    const fp_known_stack *fp_known_find(fp_known *k, const fp_plain *line)
+    int fp_known_add(fp_known *k, const fp_plain *line, uint32_t node, uint32_t empty)
+
+
 cdef enum:
     OK = 0  # a line was read
     BAD = 1  # and is none, and to be passed over
@@ -52,8 +79,8 @@ cdef class Lexer:
     """Reads lines into stacks batches.
 
     `n_counts`: the counts of a line, 1 or 2.  `decimals`: counts are taken times 10 to the power of this, 9 at most.
-    Borrows the model, whose address it is given.  Memory: what the model gets, 4 bytes for each of its strings, and the
-    longest line.
+    Borrows the model, whose address it is given.  Memory: what the model gets, 4 bytes for each of its strings, the
+    longest line, and up to 20 MiB for stacks that come again (csrc/folded/known.h).
     """
 
     cdef fp_model *model
@@ -70,6 +97,8 @@ cdef class Lexer:
     cdef uint32_t *frames  # by string: the frame of that name, 0 = none yet
     cdef uint32_t cap_frames
     cdef uint32_t unknown  # the string of a frame without a name
+    cdef fp_known known
+    cdef uint32_t n_emptied  # of the model: earlier nodes are gone when this changes
 
     def __cinit__(self, size_t model, bint lenient, uint32_t n_counts, uint32_t decimals, uint32_t unknown):
         if not 1 <= n_counts <= N_COUNTS or decimals > 9:
@@ -81,6 +110,7 @@ cdef class Lexer:
         self.unknown = unknown
 
     def __dealloc__(self):
+        fp_known_clear(&self.known)
         free(self.last)
         free(self.levels)
         free(self.frames)
@@ -106,9 +136,21 @@ cdef class Lexer:
         cdef const uint8_t *stop
         cdef bint whole
         cdef int status
+        if self.n_emptied != self.model.n_emptied:
+            self.n_emptied = self.model.n_emptied
+            self.n_levels = self.last_n = 0
+            fp_known_empty(&self.known)
         while p != end:
             if b.n == b.cap:
                 return FP_FULL
+            # the first line may begin with a byte order mark
+            if self.line != 0 and self.n_counts == 1 and self.decimals == 0:
+                status = self.plain_lines(&p, end, b)
+                if status < 0:
+                    return fp_fail(err, status, 0, "memory")
+                in_.pos = p - in_.p
+                if status == FP_MORE or p == end:
+                    continue
             stop = <const uint8_t *>memchr(p, c'\n', end - p)
             whole = stop != NULL
             if not whole:
@@ -121,6 +163,38 @@ cdef class Lexer:
             p = stop + whole
             in_.pos = p - in_.p
         return FP_DONE if in_.eof else FP_MORE
+
+    cdef int plain_lines(self, const uint8_t **p, const uint8_t *end, fp_batch *b) noexcept nogil:
+        """Reads plain lines (csrc/folded/known.h) and moves *p behind them.
+
+        FP_MORE, FP_DONE if the next line is not plain or not whole, or FP_E_NOMEM.
+        """
+        cdef fp_plain lines[FP_PLAIN_LINES]
+        cdef const uint8_t *next
+        cdef const fp_known_stack *stack
+        cdef uint32_t most = min(<uint32_t>FP_PLAIN_LINES, b.cap - b.n)
+        cdef uint32_t n = fp_plain_lines(p[0], end, lines, most, &next), i, node, empty
+        cdef bint looked_up = fp_known_prefetch(&self.known, lines, n, next - p[0])
+        for i in range(n):
+            stack = fp_known_find(&self.known, &lines[i]) if looked_up else NULL
+            if stack != NULL:
+                node = stack.node
+                self.seen.empty_frames += stack.empty
+            else:
+                node = self.stack(lines[i].p, lines[i].n)
+                if node == FP_NO_ID:
+                    return FP_E_NOMEM
+                empty = self.levels[self.n_levels - 1].empty
+                if looked_up and fp_known_add(&self.known, &lines[i], node, empty):
+                    return FP_E_NOMEM
+            add_row(b, node)
+            b.values[b.n - 1] = lines[i].count
+        self.line += n
+        self.seen.rows += n
+        p[0] = next
+        if n != 0:
+            self.seen.open_end = False
+        return FP_MORE if n == most else FP_DONE
 
     cdef int read_line(self, const uint8_t *p, const uint8_t *stop, uint64_t offset, bint whole, fp_batch *b,
                        fp_err *err) noexcept nogil:
@@ -177,10 +251,7 @@ cdef class Lexer:
             return fp_fail(err, FP_E_NOMEM, 0, "memory")
         for k in range(self.n_counts):
             b.values[k * <size_t>b.cap + b.n] = values[k]
-        b.stack[b.n] = node
-        b.time[b.n] = 0
-        b.thread[b.n] = b.label[b.n] = 0
-        b.n += 1
+        add_row(b, node)
         self.seen.rows += 1
         return OK
 
@@ -288,6 +359,14 @@ cdef class Lexer:
                 return FP_NO_ID
             self.frames[string] = frame
         return fp_model_stack(self.model, parent, frame)
+
+
+cdef inline void add_row(fp_batch *b, uint32_t node) noexcept nogil:
+    """A row of that stack; its values are the caller's."""
+    b.stack[b.n] = node
+    b.time[b.n] = 0
+    b.thread[b.n] = b.label[b.n] = 0
+    b.n += 1
 
 
 cdef inline bint times_ten(uint64_t *v, uint64_t digit) noexcept nogil:
