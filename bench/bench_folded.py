@@ -1,7 +1,8 @@
-"""Folded stacks: reading and writing, as MB of input per CPU-second, beside `wc -l` and flamegraph.pl on the same file.
+"""Folded stacks: reading and writing, as MB of input per CPU-second, beside `wc -l`, flamegraph.pl and a loop in Python
+on the same file.
 
 pytest bench/bench_folded.py            FASTPROF_BENCH_MB sets the size (default 100)
-python -m bench.bench_folded FILE MB [--shuffled]       makes such a file
+python -m bench.bench_folded FILE MB [--shuffled | --repeated=N]       makes such a file
 """
 
 from __future__ import annotations
@@ -46,10 +47,36 @@ def make(path: Path, megabytes: int, shuffled: bool) -> None:
     path.write_text("".join(lines))
 
 
-@pytest.fixture(scope="module", params=["sorted", "shuffled"])
+def make_repeated(path: Path, megabytes: int, n_stacks: int) -> None:
+    """Samples that nobody has summed up: lines of about 40 bytes, in any order, of `n_stacks` stacks."""
+    dice = random.Random(2)
+    names = ["".join(dice.choices("abcdefghijklmnop_", k=dice.randrange(2, 9))) for _ in range(500)]
+    stacks: set[str] = set()
+    while len(stacks) < n_stacks:
+        stacks.add(";".join(["main", *dice.choices(names, k=dice.randrange(2, 10))]))
+    several, nbytes = sorted(stacks), 0
+    with path.open("w") as file:
+        while nbytes < megabytes * 1_000_000:
+            nbytes += file.write("".join(f"{stack} {dice.randrange(1, 9)}\n" for stack in dice.choices(several, k=10000)))
+
+
+# What anybody would write first.
+LOOP = """
+import sys
+sums = {}
+for line in open(sys.argv[1], "rb"):
+    stack, _, count = line.rpartition(b" ")
+    sums[stack] = sums.get(stack, 0) + int(count)
+"""
+
+
+@pytest.fixture(scope="module", params=["sorted", "shuffled", "repeated200", "repeated5000", "repeated100000"])
 def profile(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
     path: Path = tmp_path_factory.mktemp("folded") / f"{request.param}.folded"
-    make(path, MB, request.param == "shuffled")
+    if request.param.startswith("repeated"):
+        make_repeated(path, MB, int(request.param.removeprefix("repeated")))
+    else:
+        make(path, MB, request.param == "shuffled")
     return path
 
 
@@ -74,9 +101,17 @@ def test_wc(benchmark: Any, profile: Path) -> None:
     _record(benchmark, profile, ["wc", "-l", str(profile)])
 
 
+def test_loop(benchmark: Any, profile: Path) -> None:
+    _record(benchmark, profile, [sys.executable, "-c", LOOP, str(profile)])
+
+
 def test_flamegraph(benchmark: Any, profile: Path) -> None:
     _record(benchmark, profile, peer([FLAMEGRAPH, str(profile)]))
 
 
 if __name__ == "__main__":
-    make(Path(sys.argv[1]), int(sys.argv[2]), "--shuffled" in sys.argv)
+    repeated = [option for option in sys.argv if option.startswith("--repeated=")]
+    if repeated:
+        make_repeated(Path(sys.argv[1]), int(sys.argv[2]), int(repeated[0].partition("=")[2]))
+    else:
+        make(Path(sys.argv[1]), int(sys.argv[2]), "--shuffled" in sys.argv)

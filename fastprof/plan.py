@@ -85,7 +85,10 @@ class Plan(NamedTuple):
             from fastprof.bridges.agree import Agreement
 
             agreement = Agreement(model, options, report)
-        yield from through(chain.from_iterable(map(rows_of, self.branches)), self.joined, self.holds)
+        joined: Any = chain.from_iterable(map(rows_of, self.branches))
+        if self.joined and self.joined[0].streams:
+            joined = [rows_of(branch._replace(inputs=[one])) for branch in self.branches for one in branch.inputs]
+        yield from through(joined, self.joined, self.holds)
         if left is None:
             remaining.check(model, options, report)
 
@@ -137,6 +140,9 @@ class Left:
             raise UsageError(f"{inputs_of(model)}{nothing_left(model, options)}")
 
 
+_MOST_STREAMS = 16  # inputs that are read at the same time: each has its file open, and windows
+
+
 def make(
     inputs: Sequence[Input],
     view: str,
@@ -176,7 +182,7 @@ def make(
     several = (merge or len(inputs) > 1) and view != "timeline"
     # what bridges have made of several inputs is one profile already
     n = sum(1 if branch.bridge else len(branch.inputs) + merge for branch in branches)
-    in_order = hasty and not several and formats.get(inputs[0].format).in_order
+    in_order = hasty and len(inputs) <= _MOST_STREAMS and all(formats.get(one.format).in_order for one in inputs)
     if len(branches) == 1 and inputs[0].view == "timeline":
         n = 0  # the stack machine gives each stack once, and as the target holds it
     elif holds.apart:
@@ -253,7 +259,8 @@ def _joined(
         elif n and not holds.times:
             operators.append(bridges.EQUAL_STACKS)
     elif not holds.calls:
-        operators.append(bridges.LINES_IN_ORDER if in_order else bridges.SUM_LINES)
+        by_stream = bridges.MERGE_LINES_IN_ORDER if several else bridges.LINES_IN_ORDER
+        operators.append(by_stream if in_order else bridges.SUM_LINES)
     elif several:
         operators.append(bridges.MERGE_GRAPHS)
     else:

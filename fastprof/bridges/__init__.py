@@ -226,6 +226,7 @@ class Operator(NamedTuple):
     options: tuple[Option[Any], ...] = ()
     each: bool = False  # takes the rows of one input, not of several one after the other
     undecoded: bool = False  # takes batches that are Undecoded, if it may use several cores
+    streams: bool = False  # takes a list of the inputs' batches, which it reads at the same time
 
     def load(self) -> Run:
         from importlib import import_module
@@ -292,7 +293,15 @@ MERGE_GRAPHS = Operator("graph", "graph", "aggregate:merge", "graphs of several 
 SUM_PLACES = Operator("graph", "graph", "aggregate:aggregate", "graphs", (AGGREGATE, MAX_MEMORY))
 SUM_LINES = Operator("graph", "graph", "aggregate:lines", "graphs to a format without calls", (MAX_MEMORY,))
 LINES_IN_ORDER = Operator("graph", "graph", "aggregate:lines_in_order", "lines that are in order", (MAX_MEMORY,))
+MERGE_LINES_IN_ORDER = Operator(
+    "graph",
+    "graph",
+    "aggregate:merge_lines_in_order",
+    "lines of several inputs that are in order",
+    (MAX_MEMORY,),
+    streams=True,
+)
 
-_OF_GRAPHS = (COMPUTE, MERGE_GRAPHS, SUM_PLACES, SUM_LINES, LINES_IN_ORDER)
+_OF_GRAPHS = (COMPUTE, MERGE_GRAPHS, SUM_PLACES, SUM_LINES, LINES_IN_ORDER, MERGE_LINES_IN_ORDER)
 _WITHIN = (NEST, ONLY_NAMES, SUM_STACKS, EQUAL_STACKS, COMMON_VALUES, ONE_VALUE, *_OF_GRAPHS, *TO_TABLE.values())
 OPERATORS = (*SELECT.values(), NAME_ADDRESSES, FUNCTIONS, RENAME, *BRIDGES, *_WITHIN)

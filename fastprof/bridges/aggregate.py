@@ -33,7 +33,7 @@ from fastprof.core._c import ffi, lib
 from fastprof.core._typing import Any
 from fastprof.core.engine import CAPACITY, EVERYTHING, Holds
 from fastprof.core.errors import OutOfOrder, check_sums
-from fastprof.core.model import Batch, Model, ValueType
+from fastprof.core.model import Batch, Model, Part, ValueType
 from fastprof.core.options import Options
 from fastprof.core.owner import owned
 from fastprof.core.parts import in_any_order, match_columns, merge_parts
@@ -113,6 +113,52 @@ def lines_in_order(
             raise OutOfOrder
         part = batch.part
         yield batch
+
+
+def merge_lines_in_order(
+    inputs: list[Iterator[Batch]], model: Model, options: Options, report: Report, holds: Holds = EVERYTHING
+) -> Iterator[Batch]:
+    """The same for several inputs, each of which is in order: sums come out while all are read (lines_merge.h).
+
+    Errors: OutOfOrder, perhaps after many rows; also where `lines` has to see to value types or sums that differ.
+    """
+    c = owned(lib.fp_lines_merge_new(model.c, len(inputs)), lib.fp_lines_merge_free, "the merge of lines")
+    tables = [Table(model, 0, lines=True) for _ in inputs]
+    lent: list[Batch | None] = [None] * len(inputs)  # C has their addresses
+    parts: list[Part | None] = [None] * len(inputs)
+
+    def give(i: int) -> None:
+        for rows in inputs[i]:
+            part = model.parts[rows.part]
+            if parts[i] not in (None, part) or rows.c.n_values != len(part.value_types) or not tables[i].in_order(rows):
+                raise OutOfOrder
+            parts[i] = part
+            if len(rows):
+                lent[i] = rows
+                lib.fp_lines_merge_give(c, i, rows.c)
+                return
+        lib.fp_lines_merge_give(c, i, ffi.NULL)
+
+    for i in range(len(inputs)):
+        give(i)
+    sources = [part for part in parts if part is not None]
+    types = sources[0].value_types if sources else []
+    if any(source.value_types != types for source in sources):
+        raise OutOfOrder
+    merged = merge_parts(sources, types)
+    batch = Batch("graph", CAPACITY["graph"], len(types))
+    batch.c.part = model.add_part(merged)
+    hungry = ffi.new("uint32_t *")
+    while status := lib.fp_lines_merge_pull(c, batch.c, hungry):
+        if status < 0:
+            raise OutOfOrder
+        if status == lib.FP_MORE:
+            give(hungry[0])
+        else:
+            yield batch
+            batch.reset()
+    vars(merged).update(vars(merge_parts(sources, types)))  # what stands at the ends of files has been read by now
+    yield batch
 
 
 def _summed(table: Table, part: int, report: Report) -> Iterator[Batch]:

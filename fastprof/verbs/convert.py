@@ -98,7 +98,7 @@ def converted(
                 from fastprof.bridges.renumber import renumbered
 
                 rows, model = renumbered(rows, model)
-            most_rows = _most_rows(found.all[0]) if hasty else None
+            most_rows = _most_rows(found.all[0]) if hasty and len(found.all) == 1 else None
             with Outputs(output, target, view, model, asked, report, most_rows=most_rows, durable=durable) as outputs:
                 writer = outputs.write(rows)
                 plan.refuse_total_loss(found.all, writer, report)
@@ -108,7 +108,7 @@ def converted(
                     report.warn(input_.advice)
         return report
 
-    if not merge and _repeatable(paths, output):
+    if not keep_going and _repeatable(paths, output):
         try:
             return attempt(deepcopy(report), hasty=True)
         except (OutOfOrder, Outgrown):
@@ -136,11 +136,11 @@ def _path(given: Any) -> Any:
 
 
 def _repeatable(paths: list[Any], output: Any) -> bool:
-    """Whether the one input can be read twice, and nobody has seen the output of the first time."""
+    """Whether the inputs can be read twice, and nobody has seen the output of the first time."""
     if not isinstance(output, str) or not all(isinstance(path, str) for path in paths):
         return False
     unseen = output == os.devnull or (output != "-" and (os.path.isfile(output) or not os.path.exists(output)))
-    return len(paths) == 1 and os.path.isfile(paths[0]) and unseen
+    return unseen and all(map(os.path.isfile, paths))
 
 
 def _most_rows(input_: Input) -> int | None:

@@ -37,7 +37,8 @@ def codes(counts: Any) -> dict[str, int]:
 @pytest.mark.parametrize("capacity", [1000, 5])
 def test_stacks_that_come_again_are_the_same(capacity: int) -> None:
     """Among them lines that are not plain, and texts that differ at the ends only."""
-    stacks = [f"main;{'f' * (k % 40)}{k % 7};;{k}" for k in range(300)] + ["a", "b;", "#c;d", "e  ", "f\t", "g 1", "[x]"]
+    stacks = [f"main;{'f' * (k % 40)}{k % 7};;{k}" for k in range(300)]
+    stacks += ["a", "b;", "#c;d", "e  ", "f\t", "g 1", "[x]"]
     lines = [f"{stacks[(k * 7919) % len(stacks)]} {k % 100}\n" for k in range(5000)]
     data = "".join(lines).encode()
     expected = reference.read(data, 1, 0, False)
