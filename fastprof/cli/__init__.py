@@ -182,13 +182,14 @@ def _run(args: list[str]) -> int:
 
     parser = Parser(prog="fastprof", description=_DESCRIPTION, epilog=_EXAMPLES)
     parser.add_argument(
-        "--version", action="version", version=f"fastprof {__version__}", help="say which version this is"
+        "--version", action="version", version=f"fastprof {__version__}", help="show the version"
     )
     verbs = parser.add_subparsers(metavar="VERB", title="verbs", prog="fastprof")
     verb = args[0] if args else ""
     if verb in VERBS:
         module = import_module(f"fastprof.cli.{verb}")
         sub = verbs.add_parser(verb, description=module.DESCRIPTION, epilog=module.EXAMPLES)
+        sub.offer_all_help()
         module.add_arguments(sub)
         sub.set_defaults(run=module.run, parser=sub)
     else:
@@ -198,7 +199,7 @@ def _run(args: list[str]) -> int:
             parser.print_help(sys.stderr)
             return 2
         if not verb.startswith("-"):
-            parser.error(f"{verb!r} is no verb{meant(verb, VERBS)}")
+            parser.error(f"unknown verb {verb!r}" + meant(verb, VERBS, quote="'"))
         parser.parse_known_args([verb])  # --help and --version end here
         parser.no_option(verb)
     parsed, unknown = parser.parse_known_args(args)

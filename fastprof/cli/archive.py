@@ -89,6 +89,7 @@ def add_arguments(parser: Parser) -> None:
         description = f"{does[0].upper()}{does[1:]}."
         made = actions.add_parser(name, help=does, description=description, epilog=examples)
         made.set_defaults(parser=made)
+        made.offer_all_help()
         made.add_argument("store", metavar="STORE", help="the archive")
         return made
 

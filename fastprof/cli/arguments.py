@@ -35,7 +35,6 @@ def by_heading(options: Iterable[Option[Any]]) -> dict[str, list[Option[Any]]]:
 
 def add_options(parser: Parser, options: Iterable[Option[Any]]) -> None:
     """Flags for `options`, under their headings.  What was not given is not in the namespace."""
-    parser.offer_all_help()
     for heading, mine in by_heading(options).items():
         of_format = mine[0].group not in _HEADINGS and mine[0].group not in _LAST
         group = heading_of(parser, "for one format" if of_format else heading)

@@ -104,6 +104,7 @@ def add_arguments(parser: Parser) -> None:
     def action(name: str, does: str, describes: str, examples: str) -> Parser:
         made = actions.add_parser(name, help=does, description=describes, epilog=examples)
         made.set_defaults(parser=made)
+        made.offer_all_help()
         return made
 
     convert = action(

@@ -52,6 +52,8 @@ def add_arguments(parser: Parser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     inputs = [*args.inputs, *(names_in(args.files0_from) if args.files0_from else ())]
+    if not inputs and not args.files0_from:
+        args.parser.no_input()
     report = merge(
         inputs,
         args.output,

@@ -7,7 +7,9 @@ fastprof convert --help-all    all that there is to say of each
 from __future__ import annotations
 
 import argparse
+import os
 import re
+import stat
 import sys
 from collections.abc import Iterable
 
@@ -24,6 +26,7 @@ _ELSEWHERE = {
 }
 # "xray: a map; may be repeated" and "graph to stacks: all callers (arcs)" in a few words end here
 _FEW_WORDS = re.compile(r"((?:[\w-]+|\w+ (?:to|and) \w+): )?(.*?)(?:; | \(|: |, e\.g\.|$)")
+_NEAR = 0.75  # difflib's measure: topp and top have 0.86, bogus and counts 0.55
 _DEFAULT = re.compile(r"\(default: [^)]*\)")
 
 
@@ -36,36 +39,54 @@ class Parser(argparse.ArgumentParser):
         self._width = min(terminal_width() or 80, 80)
         self._brief = False
         self.formatter_class = self._formatter
-        self.add_argument("-h", "--help", action="help", help="say this")
+        self.add_argument("-h", "--help", action="help", help="show this help")
         self._positionals.title = "arguments"
         self._optionals.title = "help"
 
     def offer_all_help(self) -> None:
-        """--help says each option in a few words from now on, --help-all says everything."""
-        self._brief = True
-        self._optionals.add_argument(
-            "--help-all", action=_HelpAll, nargs=0, help="say all that there is to say of each option"
-        )
+        """--help shows each option in a few words from now on, --help-all every detail, also of all actions."""
+        if not self._brief:
+            self._brief = True
+            self._optionals.add_argument(
+                "--help-all", action=_HelpAll, nargs=0, help="show all details of each option"
+            )
 
     def print_all_help(self) -> None:
         self._brief = False
         self.print_help()
+        for action in self._actions:
+            for one in action.choices.values() if isinstance(action, argparse._SubParsersAction) else ():
+                print()
+                one.print_all_help()
 
     def _formatter(self, prog: str) -> argparse.HelpFormatter:
         return _Formatter(prog, self._width, self._brief)
 
     def error(self, message: str) -> NoReturn:
-        """Say what is wrong, how the verb is used and where more is said; exit code 2."""
+        """Print what is wrong, the usage and where to read more; exit code 2."""
         message = re.sub(r"^argument ", "", message)
         message = re.sub(r"invalid choice: (.*) \(choose from (.*)\)", r"\1 is none of \2", message)
-        message = re.sub(r"^the following arguments are required: (.*)", r"\1 is missing", message)
+        if found := re.match(r"the following arguments are required: (.*)", message):
+            message = self._missing(found[1].split(", "))
         more = f"       `{self.prog} --help` says more\n"
         self.exit(2, f"fastprof: {printable(message)}\n{self.format_usage().strip()}\n{more}")
 
+    def _missing(self, names: list[str]) -> str:
+        may_be_none = {action.metavar for action in self._actions if action.nargs == "*"}  # argparse lists them, too
+        names = [name for name in names if name not in may_be_none] or names
+        message = f"{' and '.join(names)} {'is' if len(names) == 1 else 'are'} missing"
+        helps = [action.help or "" for action in self._actions if not action.option_strings]
+        if any("standard input" in text for text in helps) and _is_fed():
+            message += "; use - to read standard input"
+        return message
+
+    def no_input(self) -> NoReturn:
+        """For a verb whose inputs may also come from elsewhere."""
+        self.error(self._missing(["INPUT"]))
+
     def no_option(self, word: str) -> NoReturn:
-        """An option that there is not."""
         flag = word.partition("=")[0]
-        self.error(f"there is no option {flag}{meant(flag, self._option_string_actions)}")
+        self.error(f"unknown option {flag}{meant(flag, self._option_string_actions)}")
 
     def _match_argument(self, action: argparse.Action, arg_strings_pattern: str) -> int:
         try:
@@ -78,14 +99,26 @@ class Parser(argparse.ArgumentParser):
             raise argparse.ArgumentError(action, "; ".join([what, *said])) from None
 
 
-def meant(word: str, known: Iterable[str]) -> str:
-    """What to say behind a word that is none of those known: the nearest one of them."""
+def meant(word: str, known: Iterable[str], quote: str = "") -> str:
+    """The end of a message about an unknown word: which known one is so near that it must have been meant."""
     if word in _ELSEWHERE:
         return f"; {_ELSEWHERE[word]}"
     from difflib import get_close_matches
 
-    near = get_close_matches(word, known, n=1, cutoff=0.6) or [one for one in known if one.startswith(word)]
-    return f"; the nearest is {near[0]}" if near else ""
+    # without the dashes, which would make every two flags alike
+    stem, stems = word.lstrip("-"), {one.lstrip("-"): one for one in known}
+    near = get_close_matches(stem, stems, n=1, cutoff=_NEAR)
+    near = near or [one for one in stems if len(stem) > 1 and one.startswith(stem)]
+    return f"; did you mean {quote}{stems[near[0]]}{quote}?" if near else ""
+
+
+def _is_fed() -> bool:
+    """Whether standard input is a pipe or a file."""
+    try:
+        mode = os.fstat(0).st_mode
+    except OSError:
+        return False
+    return stat.S_ISFIFO(mode) or stat.S_ISREG(mode) or stat.S_ISSOCK(mode)
 
 
 class _HelpAll(argparse.Action):

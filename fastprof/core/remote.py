@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 
 from fastprof.core._typing import Any, NamedTuple
 from fastprof.core.errors import FastprofError, FileError, UsageError
+from fastprof.core.words import install
 
 _CHUNK = 256 * 1024  # what is taken of a download at a time
 _BLOCK = 1024 * 1024  # what one request for a range asks for
@@ -114,9 +115,7 @@ class _Remote:
             import obstore
             from obstore import store
         except ImportError:
-            raise FastprofError(
-                f"{self.name}: URLs are read and written by obstore; install it with: pip install 'fastprof[remote]'"
-            ) from None
+            raise FastprofError(f"{self.name}: URLs need obstore: {install('remote')}") from None
         self._obstore: Any = obstore
         stores: Any = store
         scheme, _, rest = url.partition("://")

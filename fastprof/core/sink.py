@@ -247,7 +247,7 @@ class Sink:
         """Write all of `data`.  Errors: FastprofError; BrokenPipeError when the reader left."""
         view = memoryview(data)
         if self._is_terminal and not self.written and min(view[:64], default=32) < 9:
-            raise UsageError("what is not text is not written to a terminal: -o names a file")
+            raise UsageError("binary output is not written to a terminal; name a file with -o")
         self.written += len(view)
         if self.is_over:
             return

@@ -62,6 +62,11 @@ def _argument(found: Any) -> str:
     return f"{name}{behind}" if behind else f"{name}={value}"
 
 
+def install(extra: str) -> str:
+    """How to install an extra of pyproject.toml: from a clone, as the registry has another project of this name."""
+    return f"run `pip install '.[{extra}]'` in the clone of fastprof"
+
+
 # What does not end in the s of several things.
 _NO_PLURALS = "address|as|class|cross|has|is|its|less|loss|ms|ns|pass|process|stackless|this|thus|us|was|across"
 _PLURAL = rf"\b(?!(?:{_NO_PLURALS})\b)[a-z]+s\b(?![=:])"

@@ -16,6 +16,7 @@ from fastprof.core.errors import FastprofError, UsageError
 from fastprof.core.options import Option
 from fastprof.core.report import Report
 from fastprof.core.streams import standard_stream, temporary_failed, temporary_file
+from fastprof.core.words import install
 from fastprof.verbs.profile import Profile, Table
 
 _ROWS = 4096  # that are fetched at a time
@@ -37,7 +38,7 @@ class Answer:
         try:
             import duckdb
         except ImportError:
-            raise UsageError("sql needs DuckDB: pip install 'fastprof[sql]'") from None
+            raise UsageError(f"sql needs DuckDB: {install('sql')}") from None
         # the last three: what it cannot give to Python (an interval of 10^8 years)
         self._errors = (duckdb.Error, RuntimeError, OverflowError, ValueError)
         self._stack = ExitStack()

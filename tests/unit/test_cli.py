@@ -538,7 +538,7 @@ def test_progress_is_for_terminals_only() -> None:
 def test_what_is_not_text_is_not_written_to_a_terminal() -> None:
     ours, theirs = pty.openpty()
     for words, says in (
-        (["convert", POOL, "-t", "pprof"], "what is not text is not written to a terminal: -o names a file"),
+        (["convert", POOL, "-t", "pprof"], "binary output is not written to a terminal; name a file with -o"),
         (["report", POOL], "the page is not for a terminal: -o names a file, `fastprof view` opens a browser"),
     ):
         done = subprocess.run([*COMMAND, *words], stdout=theirs, stderr=subprocess.PIPE, env=environment())

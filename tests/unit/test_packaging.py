@@ -166,3 +166,14 @@ def test_types_are_visible_to_users(installed: Path, tmp_path: Path) -> None:
     (tmp_path / "user.py").write_text(wrong)
     done = subprocess.run(mypy, cwd=tmp_path, capture_output=True)
     assert b'Argument 2 to "convert" has incompatible type "int"' in done.stdout
+
+
+def test_no_text_installs_another_project() -> None:
+    """The registry's `fastprof` is another one: advice names the extra of a clone."""
+    files = [*(REPO / "fastprof").rglob("*.py"), *(REPO / "docs").rglob("*.md"), REPO / "README.md"]
+    said = [match[0] for path in files for match in re.finditer(r"pip install [^`\n&]*", path.read_text())]
+    assert len(said) > 5
+    assert [words for words in said if re.search(r"\bfastprof\b", words)] == []
+    extras = tomllib.loads((REPO / "pyproject.toml").read_text())["project"]["optional-dependencies"]
+    named = {name for path in files for name in re.findall(r"install\('(\w+)'\)|'\.\[(\w+)\]'", path.read_text())}
+    assert {"sql", "dask", "parquet", "remote"} <= {a or b for a, b in named} <= extras.keys()

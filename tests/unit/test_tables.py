@@ -348,7 +348,7 @@ def test_errors_leave_no_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     with pytest.raises(UsageError, match="table= would do nothing"):
         fastprof.convert(POOL, tmp_path / "out.callgrind", table="spans")
     monkeypatch.setitem(sys.modules, "arro3", None)
-    with pytest.raises(UsageError, match=r"parquet needs arro3-io: pip install 'fastprof\[parquet\]'"):
+    with pytest.raises(UsageError, match=r"parquet needs arro3-io: run `pip install '\.\[parquet\]'` in the clone"):
         fastprof.convert(POOL, tmp_path / "out.parquet")
     assert list(tmp_path.iterdir()) == []
 

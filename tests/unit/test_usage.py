@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
+import subprocess
 
 import pytest
 
 from fastprof.cli import VERBS
-from tests.unit.test_cli import run
+from tests.unit.test_cli import COMMAND, environment, run
 
 
 @pytest.mark.parametrize("verb", VERBS)
@@ -55,6 +56,19 @@ def test_help_is_two_screens_at_most(verb: str) -> None:
     assert "gperftools: time between two samples\n" in few  # which format it is for
 
 
+def test_help_all_has_every_option_of_every_action() -> None:
+    for verb in VERBS:
+        all_ = run(verb, "--help-all").stdout.decode()
+        for action in (a for a in ACTIONS if a.startswith(f"{verb} ")):
+            assert run(*action.split(), "--help-all").stdout.decode() in all_
+    assert "losses are counted" in run("batch", "--help-all").stdout.decode()
+
+
+def test_no_pipe_no_advice_about_it() -> None:
+    done = subprocess.run([*COMMAND, "info"], stdin=subprocess.DEVNULL, capture_output=True, env=environment())
+    assert done.stderr.startswith(b"fastprof: INPUT is missing\nusage")
+
+
 SEE = "usage: fastprof convert [OPTION ...] INPUT ... [-o OUTPUT]\n       `fastprof convert --help` says more\n"
 
 
@@ -69,12 +83,14 @@ SEE = "usage: fastprof convert [OPTION ...] INPUT ... [-o OUTPUT]\n       `fastp
         ("x.xray --to", "-t/--to: FORMAT is missing: format to write"),
         (
             "x.xray --force -o y",
-            "there is no option --force; none is needed: an output that exists is replaced without asking",
+            "unknown option --force; none is needed: an output that exists is replaced without asking",
         ),
-        ("x.xray --symbol=./program", "there is no option --symbol; the nearest is --symbols"),
-        ("x.xray --len", "there is no option --len; the nearest is --lenient"),
-        ("x.xray --frobnicate \x1b", "there is no option --frobnicate"),
-        ("-o y.callgrind", "INPUT is missing"),
+        ("x.xray --symbol=./program", "unknown option --symbol; did you mean --symbols?"),
+        ("x.xray --len", "unknown option --len; did you mean --lenient?"),
+        ("x.xray --frobnicate \x1b", "unknown option --frobnicate"),
+        ("x.xray --bogus", "unknown option --bogus"),  # not near to --counts
+        ("x.xray --no-symbol", "unknown option --no-symbol; did you mean --no-symbols?"),
+        ("-o y.callgrind", "INPUT is missing; use - to read standard input"),  # `run` has a pipe there
         ("x.xray --time-unit days", "--time-unit: 'days' is none of 'ns', 'ticks'"),
     ],
 )
@@ -85,11 +101,14 @@ def test_a_usage_error_says_what_is_wrong_first(words: str, says: str) -> None:
 @pytest.mark.parametrize(
     ("words", "says"),
     [
-        ("conv x.xray", "'conv' is no verb; the nearest is convert\nusage: fastprof [OPTION ...] VERB ...\n"),
-        ("--lenient x.xray", "there is no option --lenient\nusage: fastprof [OPTION ...] VERB ...\n"),
+        ("conv x.xray", "unknown verb 'conv'; did you mean 'convert'?\nusage: fastprof [OPTION ...] VERB ...\n"),
+        ("--lenient x.xray", "unknown option --lenient\nusage: fastprof [OPTION ...] VERB ...\n"),
+        ("merge -o y.pb", "INPUT is missing; use - to read standard input\nusage: fastprof merge "),
+        ("diff", "OLD and NEW are missing; use - to read standard input\nusage: fastprof diff "),
+        ("archive list", "STORE is missing\nusage: fastprof archive list "),
         ("info a b", "unexpected: b\nusage: fastprof info [OPTION ...] INPUT\n"),
         ("archive ls a", "ACTION: 'ls' is none of 'add', 'list', 'extract'"),
-        ("archive list a --srt size", "there is no option --srt; the nearest is --sort\nusage: fastprof archive list "),
+        ("archive list a --srt size", "unknown option --srt; did you mean --sort?\nusage: fastprof archive list "),
         (
             "batch convert a -t pprof",
             "-o/--output is missing\nusage: fastprof batch convert [OPTION ...] [INPUT ...] -o",

@@ -12,6 +12,7 @@ from fastprof.core.options import Options
 from fastprof.core.report import Report
 from fastprof.core.sink import Sink
 from fastprof.core.version import __version__
+from fastprof.core.words import install
 
 _ROW_GROUP = 128 * 1024  # rows; what memory is needed for
 
@@ -26,7 +27,7 @@ class _TableWriter(Writer):
         try:
             from arro3 import io
         except ImportError:
-            raise UsageError(f"{self.format} needs arro3-io: pip install 'fastprof[parquet]'") from None
+            raise UsageError(f"{self.format} needs arro3-io: {install('parquet')}") from None
         self._io = io
         self._failed: BaseException | None = None  # arro3 raises others for those that it meets
         self._name = ""

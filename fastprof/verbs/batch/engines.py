@@ -14,7 +14,7 @@ from types import TracebackType
 from fastprof.core._typing import Any
 from fastprof.core.errors import FastprofError, UsageError
 from fastprof.core.options import Option, Text
-from fastprof.core.words import speaks_of_flags
+from fastprof.core.words import install, speaks_of_flags
 from fastprof.verbs.batch.jobs import CONVERT, Job, Record, crashed
 from fastprof.verbs.batch.pool import Pool
 
@@ -58,7 +58,7 @@ class Dask:
         try:
             distributed: Any = import_module("distributed")
         except ImportError:
-            raise UsageError(f"--engine={engine} needs Dask: pip install 'fastprof[dask]'") from None
+            raise UsageError(f"--engine={engine} needs Dask: {install('dask')}") from None
         self._how = how  # the keywords of Pool
         self._together = _TOGETHER if how["function"] == CONVERT else 1
         self._cluster: Any = None
