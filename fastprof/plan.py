@@ -88,9 +88,19 @@ class Plan(NamedTuple):
         joined: Any = chain.from_iterable(map(rows_of, self.branches))
         if self.joined and self.joined[0].streams:
             joined = [rows_of(branch._replace(inputs=[one])) for branch in self.branches for one in branch.inputs]
-        yield from through(joined, self.joined, self.holds)
-        if left is None:
-            remaining.check(model, options, report)
+        try:
+            yield from through(joined, self.joined, self.holds)
+            if left is None:
+                remaining.check(model, options, report)
+        finally:  # a query may take only some of the rows
+            self._advise(options, report)
+
+    def _advise(self, options: Options, report: Report) -> None:
+        """Warn of inputs whose functions have no names but could have them, where names are shown and not refused."""
+        if self.holds.names and options[SYMBOLIZE]:
+            for input_ in chain.from_iterable(branch.inputs for branch in self.branches):
+                if input_.advice:
+                    report.warn(input_.advice)
 
     def _takes_undecoded(self, options: Options, asked: bool) -> bool:
         """Does the rows' only input stand right before an operator that decodes them, or before who does?"""

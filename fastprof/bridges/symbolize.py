@@ -188,3 +188,5 @@ class _Names:
                 report.warn(f"{path}: {note}")
         for (path, reason), n in self._failures.most_common():
             report.warn(f"{path or 'no object'}: {counted(n, 'addresses')} without a symbol: {reason}")
+        if any(path for path, _ in self._failures) and SYMBOLS not in self._options:
+            report.warn("some addresses have no names; give their programs and shared objects with --symbols")

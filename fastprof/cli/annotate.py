@@ -49,8 +49,7 @@ def run(args: argparse.Namespace) -> int:
         print(json_text(_as_dict(found)))
         return exit_code(found.report)
     _Page(found).print()
-    if not args.quiet:
-        say_beside(found.report, shown(args.input))
+    say_beside(found.report, shown(args.input), args.quiet)
     return exit_code(found.report)
 
 

@@ -127,7 +127,7 @@ def add_arguments(parser: Parser) -> None:
     names(verify, "read only these profiles")
     verify.add_argument("--json", action="store_true", help="print JSON")
     for one in (rm, pack, verify):
-        one.add_argument("-q", "--quiet", action="store_true", help="print neither summary nor progress")
+        one.add_argument("-q", "--quiet", action="store_true", help="suppress the summary and the progress line")
 
 
 def run(args: argparse.Namespace) -> int:

@@ -98,5 +98,5 @@ def add_output_arguments(parser: argparse.ArgumentParser) -> None:
 
 def add_report_arguments(parser: argparse.ArgumentParser, json: str = "print the report as JSON, on stderr") -> None:
     group = heading_of(parser, "output")
-    group.add_argument("-q", "--quiet", action="store_true", help="print neither report nor progress")
+    group.add_argument("-q", "--quiet", action="store_true", help="suppress the summary and the progress line")
     group.add_argument("--json", action="store_true", help=json)

@@ -154,7 +154,7 @@ def add_arguments(parser: Parser) -> None:
     )
     _add_inputs(plan)
     heading_of(plan, "output").add_argument("-o", "--output", required=True, metavar="PLAN", help="file to write")
-    heading_of(plan, "output").add_argument("-q", "--quiet", action="store_true", help="print no summary")
+    heading_of(plan, "output").add_argument("-q", "--quiet", action="store_true", help="suppress the summary")
     add_options(plan, batch.FINDING)
     status = action(
         "status",
@@ -186,7 +186,7 @@ def run(args: argparse.Namespace) -> int:
         report = batch_plan(inputs, args.output, **given_options(args, batch.FINDING))
         if not args.quiet:
             say(f"{counted(report.files, 'files')} ({counted(report.bytes_read, 'bytes')}) -> {args.output}")
-            _say_failed(report.failed)
+        _say_failed(report.failed)
         return 1 if report.errors else 0
     if args.action == "merge":
         given = given_options(args, merging.options())
@@ -194,7 +194,7 @@ def run(args: argparse.Namespace) -> int:
         merged = merging.batch_merge(inputs, args.output, to=args.to, from_=args.from_, progress=bar, **given)
         bar.close()
         return tell_written(args, merged)
-    progress = _Progress(args.quiet or args.json)
+    progress = _Progress(args)
     try:
         if args.action == "archive":
             given = given_options(args, archive_options())
@@ -219,18 +219,23 @@ def _tell(args: argparse.Namespace, report: BatchReport) -> None:
     if args.json:
         say_raw(json_text(report.as_dict()) + "\n")
         return
-    if args.quiet:
-        return
     _say_failed([record for record in report.failed if "input" not in record])
     say_warnings(report.warnings)
     for flag in report.idle:
         say(f"warning: {flag} did nothing for any of these files")
+    noted = []
+    if report.n_warnings:
+        noted.append(f"{counted(report.n_warnings, 'warnings')}, see {os.path.join(_folder(args), FOLDER)}")
+    if args.quiet:
+        lossy = [f"{counted(report.statuses[LOSSY], 'files')} with losses"] * bool(report.statuses[LOSSY])
+        if lossy or noted:
+            say(f"{args.output}: {', '.join([*lossy, *noted])}")
+        return
     counts = [f"{report.statuses[OK]:,} done"]
     counts += [f"{n:,} {what}" for n, what in ((report.statuses[LOSSY], "with losses"), (report.errors, "failed")) if n]
     if report.earlier:
         counts.append(f"{report.earlier:,} of them earlier")
-    if report.n_warnings:
-        counts.append(f"{counted(report.n_warnings, 'warnings')}, see {os.path.join(_folder(args), FOLDER)}")
+    counts += noted
     written = counted(report.bytes_written, "bytes")
     say(f"{counted(report.files, 'files')}: {', '.join(counts)} -> {args.output} ({written})")
 
@@ -247,17 +252,19 @@ def _say_failed(records: list[Record]) -> None:
 
 
 class _Progress:
-    """What fails, as it does; and a bar over the bytes of all files, if stderr is a terminal."""
+    """What fails, as it does, unless that is for --json; and a bar over the bytes of all files, if stderr is a terminal
+    and not --quiet."""
 
-    def __init__(self, silent: bool) -> None:
-        self._silent = silent
+    def __init__(self, args: argparse.Namespace) -> None:
+        self._silent = args.json
+        self._shows = not args.quiet and sys.stderr.isatty()
         self._bar: Any = None
 
     def __call__(self, report: BatchReport, record: Record | None) -> None:
         if self._silent:
             return
         if record is None:
-            if sys.stderr.isatty():
+            if self._shows:
                 self._begin(report)
             return
         if "error" in record:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 
+from fastprof.cli import say
 from fastprof.cli.arguments import (
     add_input_arguments,
     add_options,
@@ -87,15 +88,12 @@ def run(args: argparse.Namespace) -> int:
         code = tell(args, report, f"{_summary(found)} -> {target} ({counted(report.facts['output bytes'], 'bytes')})")
     else:
         {"json": _print_json, "csv": _print_csv, "": _print_text}["json" * args.json + "csv" * args.csv](found)
-        if not args.quiet and not args.json:
-            say_beside(report, f"{found.old} and {found.new}")
+        if not args.json:
+            say_beside(report, f"{found.old} and {found.new}", args.quiet)
         code = exit_code(report)
     if args.fail_over is None or not (grown := found.grown(args.fail_over)):
         return code
-    if not args.quiet:
-        from fastprof.cli import say
-
-        say(f"more than {args.fail_over:g} % above {found.old}: " + ", ".join(map(_growth_of, grown)))
+    say(f"more than {args.fail_over:g} % above {found.old}: " + ", ".join(map(_growth_of, grown)))
     return FAILED
 
 

@@ -47,6 +47,5 @@ def run(args: argparse.Namespace) -> int:
         rows.append((title, "" if counts else "none"))
         rows += [(f"  {name}", n) for name, n in sorted(counts.items())]
     print_table(rows)
-    if not args.quiet:
-        say_warnings(report.warnings)
+    say_warnings(report.warnings)
     return exit_code(report)

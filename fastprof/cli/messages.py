@@ -63,17 +63,11 @@ class Steps:
             self._bar.close()
 
 
-def say_report(report: Report, headline: str) -> None:
-    """The report for a person, on standard error."""
-    say("; ".join([headline, *_counts(report)]))
-    say_warnings(report.warnings)
-
-
-def say_beside(report: Report, inputs: str) -> None:
+def say_beside(report: Report, inputs: str, quiet: bool) -> None:
     """Beside a table on standard output: what happened to the inputs, if there was a loss or a warning."""
     if not (report.losses or report.warnings):
         return
-    if counts := _counts(report):
+    if counts := _counts(report, quiet):
         say(f"{inputs}: {'; '.join(counts)}")
     say_warnings(report.warnings)
 
@@ -101,7 +95,8 @@ def _kind(warning: str) -> str:
     return re.sub(r"'[^']*'|[0-9][0-9.,]*", "", warning.partition(": ")[2] or warning)
 
 
-def _counts(report: Report) -> list[str]:
+def _counts(report: Report, quiet: bool = False) -> list[str]:
+    """What is counted, with `quiet` the losses alone."""
     parts = []
     counts_of = (
         ("repairs", report.repairs),
@@ -110,7 +105,7 @@ def _counts(report: Report) -> list[str]:
         ("not representable", report.not_representable),
     )
     for title, counts in counts_of:
-        if counts:
+        if counts and (counts is report.losses or not quiet):
             parts.append(f"{title}: " + ", ".join(counts.said()))
     return parts
 
@@ -121,11 +116,14 @@ def report_json(report: Report) -> str:
 
 
 def tell(args: argparse.Namespace, report: Report, headline: str) -> int:
-    """Say on standard error what was done; returns the exit code."""
+    """Print on standard error what was done; returns the exit code.  --quiet keeps losses and warnings."""
     if args.json:
         say_raw(report_json(report) + "\n")
-    elif not args.quiet:
-        say_report(report, headline)
+    else:
+        counts = _counts(report, args.quiet)
+        if parts := counts if args.quiet else [headline, *counts]:
+            say("; ".join(parts))
+        say_warnings(report.warnings)
     return exit_code(report)
 
 

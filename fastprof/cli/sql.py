@@ -20,6 +20,7 @@ from fastprof.cli.text import print_table
 from fastprof.core import cores
 from fastprof.core._typing import Any
 from fastprof.core.errors import FastprofError
+from fastprof.core.remote import shown
 from fastprof.verbs.batch.worker import begin
 from fastprof.verbs.sql import Answer, folder_of, options, sql
 
@@ -43,7 +44,7 @@ def add_arguments(parser: Parser) -> None:
     parser.add_argument("query", metavar="QUERY", help="what is asked, in SQL")
     add_input_arguments(parser)
     group = heading_of(parser, "output")
-    group.add_argument("-q", "--quiet", action="store_true", help="print no warnings")
+    group.add_argument("-q", "--quiet", action="store_true", help="suppress the summary")
     form = group.add_mutually_exclusive_group()
     form.add_argument("--json", action="store_true", help="print an array of objects, one for each row")
     form.add_argument("--csv", action="store_true", help="print CSV; the names of columns first")
@@ -96,9 +97,8 @@ def _ask(args: argparse.Namespace) -> int:
             rows: list[tuple[Any, ...]] = [tuple(answer.columns)]
             rows += (tuple("NULL" if cell is None else cell for cell in row) for row in answer.rows())
             print_table(rows, right=[i for i, numeric in enumerate(answer.numeric) if numeric])
-        report = answer.report
-    if not args.quiet:
-        say_beside(report, ", ".join(args.input))
+    report = answer.report  # with what reading only some of the rows leaves
+    say_beside(report, ", ".join(map(shown, args.input)), args.quiet)
     return exit_code(report)
 
 

@@ -53,8 +53,9 @@ def run(args: argparse.Namespace) -> int:
     else:
         _print_text(found, tree="tree" in given)
     report = found.report
-    if not args.quiet and not args.json:
-        say_beside(report, shown(args.inputs[0]) if len(args.inputs) == 1 else f"{len(args.inputs)} inputs")
+    if not args.json:
+        inputs = shown(args.inputs[0]) if len(args.inputs) == 1 else f"{len(args.inputs)} inputs"
+        say_beside(report, inputs, args.quiet)
     return exit_code(report)
 
 

@@ -9,8 +9,10 @@ from pathlib import Path
 
 from fastprof.cli import say
 from fastprof.cli.arguments import add_input_arguments, add_options, given_options, heading_of
+from fastprof.cli.messages import exit_code, say_beside
 from fastprof.cli.parser import Parser
 from fastprof.core.errors import UsageError
+from fastprof.core.remote import shown
 from fastprof.verbs.report import options
 from fastprof.verbs.view import PORT, Server, view
 
@@ -46,9 +48,10 @@ def run(args: argparse.Namespace) -> int:
     if not args.serve:
         if args.port is not None:
             raise UsageError("--port is for --serve")
-        path = view(args.input, from_=args.from_, **given)
+        path, report = view(args.input, from_=args.from_, **given)
+        say_beside(report, shown(args.input), quiet=False)
         _open(Path(path).as_uri(), args.no_browser)
-        return 0
+        return exit_code(report)
     port = PORT if args.port is None else args.port
     if not 0 <= port <= 65535:
         raise UsageError(f"--port={port}: expected 0 to 65535")
@@ -56,6 +59,7 @@ def run(args: argparse.Namespace) -> int:
     with tempfile.TemporaryDirectory(prefix="fastprof-", ignore_cleanup_errors=True) as folder:
         server = Server(args.input, folder, port, from_=args.from_, **given)
         try:
+            say_beside(server.report, shown(args.input), quiet=False)
             _open(server.url, args.no_browser)
             server.run()
         except KeyboardInterrupt:  # the way to end it

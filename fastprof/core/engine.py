@@ -81,7 +81,7 @@ class Input:
     view: str
     addresses: bool = False  # stacks: frames are addresses that can be symbolized
     formulas: bool = False  # parts may have inherited events
-    advice: str = ""  # known at the end: how to get names, for a target that shows them
+    advice: str = ""  # known once rows were read: how to get names, for a target that shows them
     n_read: int = 0  # rows, so far
     selects: tuple[Option[Any], ...] = ()  # filters (core/options.py) that it applies itself
 

@@ -103,9 +103,6 @@ def converted(
                 writer = outputs.write(rows)
                 plan.refuse_total_loss(found.all, writer, report)
                 outputs.commit()
-            for input_ in found.all if target.holds.names else ():
-                if input_.advice:
-                    report.warn(input_.advice)
         return report
 
     if not keep_going and _repeatable(paths, output):

@@ -46,16 +46,15 @@ VIEWERS = (
 )
 
 
-def view(path: Path, *, from_: str | None = None, **options: Any) -> str:
-    """Write the page of `report` to a temporary file, which stays, and return its path.  Errors: as of `report`."""
+def view(path: Path, *, from_: str | None = None, **options: Any) -> tuple[str, Report]:
+    """Write the page of `report` to a temporary file, which stays; its path and the report.  Errors: as of `report`."""
     handle, name = tempfile.mkstemp(prefix="fastprof-", suffix=".html")
     os.close(handle)
     try:
-        report(path, name, from_=from_, **options)
+        return name, report(path, name, from_=from_, **options)
     except BaseException:
         os.unlink(name)
         raise
-    return name
 
 
 class _HTTPServer(ThreadingHTTPServer):
@@ -67,7 +66,8 @@ class _HTTPServer(ThreadingHTTPServer):
 class Server:
     """Serves the page of a profile on 127.0.0.1, and the profile to VIEWERS.
 
-    `url` is where; `run` serves until it is interrupted.  The files are in `folder`, which is the caller's.
+    `url` is where, `report` that of the page; `run` serves until it is interrupted.  The files are in `folder`, which
+    is the caller's.
     Errors: as of `report`; UsageError if the port is taken, or for standard input, which cannot be read again.
     """
 
@@ -78,7 +78,7 @@ class Server:
         self._is_timeline = _view_of(self._path, from_) == "timeline"
         self._lock = Lock()
         self._token = secrets.token_urlsafe(12)
-        report(self._path, os.path.join(folder, "page.html"), from_=from_, **options)
+        self.report = report(self._path, os.path.join(folder, "page.html"), from_=from_, **options)
         try:
             self._http = _HTTPServer(("127.0.0.1", port), self._handler())
         except OSError as error:

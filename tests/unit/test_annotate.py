@@ -429,7 +429,7 @@ def test_the_page(profile: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert captured.out == PAGE
     assert captured.err.count("warning: ") == 2
     assert main(["annotate", str(profile), "--context", "1", "-q"]) == 0
-    assert capsys.readouterr() == (PAGE, "")
+    assert capsys.readouterr() == captured
 
 
 class Terminal(io.StringIO):

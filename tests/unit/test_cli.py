@@ -93,7 +93,8 @@ def test_the_report() -> None:
         rb"fastprof: warning: .*: functions are shown by their numbers: .*\n",
         done.stderr,
     )
-    assert run("convert", POOL, "-o", "/dev/null", "--to", "callgrind", "-q").stderr == b""
+    quiet = run("convert", POOL, "-o", "/dev/null", "--to", "callgrind", "-q").stderr
+    assert quiet == done.stderr[done.stderr.index(b"\n") + 1 :]  # the warning, and no summary
     report = json.loads(run("convert", POOL, "-o", "/dev/null", "--to", "callgrind", "--json").stderr)
     assert set(report) == {"rows", "repairs", "losses", "left_out", "not_representable", "warnings", "facts"}
     assert report["repairs"] == [{"code": "unwound-frames", "text": "unwound frames", "count": 3}]
@@ -157,6 +158,9 @@ def test_lenient_says_what_is_lost_and_exits_3(tmp_path: Path) -> None:
     out = tmp_path / "out.callgrind"
     done = run("convert", BROKEN, "--lenient", "-o", str(out), code=3)
     assert b"losses: " in done.stderr
+    quiet = run("convert", BROKEN, "--lenient", "-q", "-o", str(out), code=3).stderr.decode()
+    assert re.match(r"fastprof: losses: \d[^;]*\n", quiet) and "written" not in quiet
+    assert b"losses: " in run("top", BROKEN, "--lenient", "-q", code=3).stderr
     assert b"fn=" in out.read_bytes()
     run("convert", POOL, "--lenient", "-o", str(out), code=0)
     run("info", BROKEN, "--lenient", code=3)
@@ -527,6 +531,7 @@ def on_a_terminal(*args: str, command: Sequence[str] = COMMAND) -> tuple[int, by
 def test_progress_is_for_terminals_only() -> None:
     code = "import sys; from fastprof.cli import bar, main; bar._FIRST = 0; sys.exit(main())"
     arguments = ("convert", POOL, "--to", "callgrind")
+    arguments += ("-s", str(GOOD.parent / "pool-clang19"))  # without it there is a warning
     done, seen = on_a_terminal(*arguments, command=[sys.executable, "-c", code])
     assert done == 0
     assert b"fdr5-pool-clang19.xray" in seen and b"%" in seen and seen.isascii()

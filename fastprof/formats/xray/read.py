@@ -177,6 +177,11 @@ class XRayReader(Reader):
         symbol = self._names.lookup(function_id) if self._names else None
         if symbol is None:
             self._unnamed += 1
+            if self._names is None:
+                self.advice = (
+                    f"{self.source.name}: functions are shown by their numbers: XRay logs hold no names; "
+                    "give the program that wrote the log with --symbols"
+                )
             function = model.function(f"#{function_id}", object_id=self._object)
         else:
             object_id = model.object(symbol.object) if symbol.object else self._object
@@ -228,11 +233,6 @@ class XRayReader(Reader):
         """What is to be said of the names."""
         report, called = self.report, len(self._numbers) + self._unnamed
         if self._names is None:
-            if self._unnamed:
-                self.advice = (
-                    f"{self.source.name}: functions are shown by their numbers: XRay logs hold no names; "
-                    "give the program that wrote the log with --symbols"
-                )
             return
         for note in self._names.notes():
             report.warn(note)
