@@ -89,7 +89,7 @@ def test_the_python_interface_takes_paths(tmp_path: Path) -> None:
 def test_the_report() -> None:
     done = run("convert", POOL, "-o", "/dev/null", "--to", "callgrind")
     assert re.fullmatch(
-        rb"fastprof: 2,329 calls, .* -> /dev/null \([\d,]+ bytes\); repairs: 3 unwound frames\n"
+        rb"fastprof: 2,329 calls written as \d+ rows -> /dev/null \([\d,]+ bytes\); repairs: 3 unwound frames\n"
         rb"fastprof: warning: .*: functions are shown by their numbers: .*\n",
         done.stderr,
     )
@@ -102,6 +102,18 @@ def test_the_report() -> None:
     assert {"code": "events", "text": "events", "count": 240} in said["not_representable"]
     as_it_is = run("convert", EVENTS, "-o", "/dev/null", "--to", "xray").stderr
     assert as_it_is.startswith(b"fastprof: 1,582 rows written -> /dev/null (")
+
+
+def test_a_sum_does_not_read_as_a_loss(tmp_path: Path) -> None:
+    out = str(tmp_path / "x.callgrind")
+    samples = str(REPO / "tests/corpus/gperftools/good/duplicates.prof")
+    for words, says in (
+        (["convert", samples, "--no-symbols"], "27 samples written as 62 rows"),
+        (["convert", samples, samples, "--no-symbols"], "54 samples written as 62 rows"),
+        (["merge", out, out], "124 rows written as 62 rows"),
+        (["convert", out, "--aggregate"], "62 rows written"),
+    ):
+        assert run(*words, "-o", out).stderr.decode().startswith(f"fastprof: {says} -> ")
 
 
 def test_the_target_is_named_or_in_the_suffix(tmp_path: Path) -> None:
