@@ -14,7 +14,8 @@ TITLE = """\
 
 Made from their declarations in the code by `make docs`.  A keyword is an argument of `fastprof.convert`, `info` and
 `open`.  `fastprof VERB --help-all` says the same of the options of one verb.  An option that nothing in a conversion
-looks at is refused.
+looks at is refused, unless what it asks for holds anyway, so that a script may give the same options for every file:
+`--no-symbols` is fine where no addresses are looked up, and a value that equals the default is fine everywhere.
 """
 HEAD = ("flag", "keyword", "values", "default", "what it does", "looked at by")
 

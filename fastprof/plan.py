@@ -40,6 +40,7 @@ class Plan(NamedTuple):
     looked_at: set[Option[Any]]  # options of the operators in the plan, and options that would add an operator
     holds: Holds
     several: bool  # profiles become one, whose value types are compared
+    kept: dict[Option[Any], Any]  # options that nothing looks at, with values that this plan keeps anyway
 
     def rows(
         self,
@@ -93,11 +94,11 @@ class Plan(NamedTuple):
             if left is None:
                 remaining.check(model, options, report)
         finally:  # a query may take only some of the rows
-            self._advise(options, report)
+            self._advise(report)
 
-    def _advise(self, options: Options, report: Report) -> None:
-        """Warn of inputs whose functions have no names but could have them, where names are shown and not refused."""
-        if self.holds.names and options[SYMBOLIZE]:
+    def _advise(self, report: Report) -> None:
+        """Warn of inputs whose functions have no names but could have them, where names are shown."""
+        if self.holds.names:
             for input_ in chain.from_iterable(branch.inputs for branch in self.branches):
                 if input_.advice:
                     report.warn(input_.advice)
@@ -209,7 +210,10 @@ def make(
     looked_at.update(*(operator.options for operator in joined))
     if view == "stacks" and not holds.labels:
         looked_at -= {bridges.LABELS, *([] if holds.threads else [bridges.PER_THREAD])}
-    return Plan(branches, joined, looked_at, holds, several)
+    kept: dict[Option[Any], Any] = {bridges.AGGREGATE: True} if {*joined} & bridges.ADD_UP_PLACES else {}
+    if view != "stacks" or not holds.labels:
+        kept[bridges.LABELS] = ()
+    return Plan(branches, joined, looked_at, holds, several, kept)
 
 
 # Options that need names.
@@ -346,11 +350,15 @@ def refuse_idle(
     plan: Plan | None = None,
     passed_over: Callable[[Option[Any]], None] | None = None,
 ) -> None:
-    """Refuse options that nothing looks at.  Errors: UsageError.
+    """Refuse options that nothing looks at, unless they ask for what happens anyway.  Errors: UsageError.
 
     `passed_over` is told of those that are not refused: all but filters, without which there would be other rows.
     """
     for option in idle(options, inputs, target, plan):
+        value = options[option]
+        kept = plan.kept.get(option, ...) if plan else ...
+        if value in (options.default_of(option), kept) or value in option.kept_unused:
+            continue
         if passed_over is not None and option.group != "filters":
             passed_over(option)
             continue

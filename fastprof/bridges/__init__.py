@@ -13,6 +13,7 @@ from fastprof.core.options import (
     PART,
     THREADS,
     TIME_RANGE,
+    UINT64,
     Option,
     Options,
     Pair,
@@ -97,6 +98,7 @@ UNION = Option(
     False,
     group="values",
     help="add inputs of other value types, as 0 where missing; by default they are refused",
+    kept_unused=(True,),
 )
 INTERSECT = Option(
     "intersect",
@@ -104,6 +106,7 @@ INTERSECT = Option(
     False,
     group="values",
     help="add inputs of other value types, keep the common ones",
+    kept_unused=(True,),
 )
 COMPUTE_EVENTS = Option(
     "compute_events",
@@ -111,6 +114,7 @@ COMPUTE_EVENTS = Option(
     False,
     group="values",
     help="compute events that are formulas of others; inherited events in Callgrind's words, whose values are written",
+    kept_unused=(True,),
 )
 AGGREGATE = Option(
     "aggregate",
@@ -164,6 +168,7 @@ PRUNE = Option(
     group="views",
     help="graph to stacks: cut stacks that cost less than this; a share of the total; what is cut stands under "
     "[pruned] (default: 1e-5)",
+    kept_unused=(0,),
 )
 BY = Option(
     "by",
@@ -190,6 +195,7 @@ MAX_MEMORY = Option(
     group="limits",
     help="memory for adding up rows, as 200M; when it is full, rows go to a temporary file, and the output is "
     "the same (default: 32M)",
+    kept_unused=range(UINT64 + 1),
 )
 
 
@@ -302,6 +308,7 @@ MERGE_LINES_IN_ORDER = Operator(
     streams=True,
 )
 
+ADD_UP_PLACES = {MERGE_GRAPHS, SUM_LINES, LINES_IN_ORDER, MERGE_LINES_IN_ORDER}  # as --aggregate asks for
 _OF_GRAPHS = (COMPUTE, MERGE_GRAPHS, SUM_PLACES, SUM_LINES, LINES_IN_ORDER, MERGE_LINES_IN_ORDER)
 _WITHIN = (NEST, ONLY_NAMES, SUM_STACKS, EQUAL_STACKS, COMMON_VALUES, ONE_VALUE, *_OF_GRAPHS, *TO_TABLE.values())
 OPERATORS = (*SELECT.values(), NAME_ADDRESSES, FUNCTIONS, RENAME, *BRIDGES, *_WITHIN)

@@ -11,7 +11,7 @@ made from the declaration.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping
 
 from fastprof.core._typing import TYPE_CHECKING, Any, Generic, T
 from fastprof.core.errors import UsageError
@@ -270,6 +270,10 @@ class Option(Generic[T]):
     `name` is its Python keyword.  `flag` is its command-line flag (default: --NAME with dashes; --no-NAME for a switch
     that is on by default), `short` a letter beside it.  With `several` the value is a tuple, and the flag may be
     repeated.  `group` is the heading under which --help shows it.
+
+    `kept_unused`: values whose promise holds where nothing looks at the option, so that a script may give it for every
+    file: "do not look up addresses" holds where none are looked up.  False for a switch that is on by default belongs
+    to them.  Any other value is refused there.
     """
 
     def __init__(
@@ -283,9 +287,11 @@ class Option(Generic[T]):
         flag: str = "",
         short: str = "",
         several: bool = False,
+        kept_unused: Container[Any] = (),
     ) -> None:
         self.name, self.kind, self.default, self.help = name, kind, default, help
         self.group, self.short, self.several = group, short, several
+        self.kept_unused = (False,) if default is True and not kept_unused else kept_unused
         self.flag = flag or ("--no-" if default is True else "--") + name.replace("_", "-")
         ARGUMENTS[self.flag] = f"{name}={not default}" if isinstance(kind, Switch) else f"{name}="
 
@@ -339,7 +345,11 @@ class Options:
         def __getitem__(self, option: Option[Any]) -> Any: ...
 
     def __getitem__(self, option: Option[Any]) -> Any:
-        return self.given.get(option.name, self._defaults.get(option.name, option.default))
+        return self.given.get(option.name, self.default_of(option))
+
+    def default_of(self, option: Option[Any]) -> Any:
+        """What it is where it was not given."""
+        return self._defaults.get(option.name, option.default)
 
     def __contains__(self, option: Option[Any]) -> bool:
         """Was it asked for, even if with its default?"""

@@ -33,6 +33,7 @@ FORCE_SYMBOLS = Option(
     False,
     group="symbols",
     help="use a BINARY of another build; by default its build id has to be the profile's",
+    kept_unused=(True,),
 )
 DEMANGLE = Option(
     "demangle",

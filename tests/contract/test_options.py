@@ -9,8 +9,9 @@ from typing import Any
 
 import pytest
 
+import fastprof
 from fastprof import formats, plan
-from fastprof.bridges import COMMON_VALUES, NAME_ADDRESSES
+from fastprof.bridges import COMMON_VALUES, INTERSECT, NAME_ADDRESSES, UNION
 from fastprof.cli import main
 from fastprof.core.errors import FastprofError, UsageError
 from fastprof.core.options import (
@@ -38,6 +39,7 @@ from tests.support.paths import CORPUS
 from tests.support.product import open_input
 
 KNOWN = plan.known_options()
+KEPT = "kept"
 
 
 class Spy(Options):
@@ -96,8 +98,9 @@ def asking(option: Option[Any]) -> dict[str, Any]:
     return given if option in NAME_ADDRESSES.options else HERE.given | given
 
 
-def taken(file: str, to: str, option: Option[Any]) -> bool | None:
-    """Is it taken, or refused before anything is read?  None: there is no way."""
+def taken(file: str, to: str, option: Option[Any]) -> bool | str | None:
+    """Is it taken, or refused before anything is read?  KEPT: nothing looks at it, and what it asks for holds anyway.
+    None: there is no way."""
     target = formats.get(to)
     with (CORPUS / file).open("rb") as stream:
         opened = open_input(stream.read(), HERE, None, format_of(file))
@@ -107,12 +110,13 @@ def taken(file: str, to: str, option: Option[Any]) -> bool | None:
         way = plan.make([reader], target.view_for([reader.view]), target.holds, asked)
     except UsageError:
         return None
+    given = Options(**{option.name: asked[option]})
     try:
-        plan.refuse_idle(Options(**{option.name: asked[option]}), [reader], target, way)
+        plan.refuse_idle(given, [reader], target, way)
     except UsageError as error:
         assert f": {worded(option.flag)} would do nothing from {format_of(file)} to {to}: it is for " in str(error)
         return False
-    return True
+    return KEPT if plan.idle(given, [reader], target, way) else True
 
 
 @pytest.mark.parametrize("to", WRITERS)
@@ -125,6 +129,8 @@ def test_what_is_looked_at_is_taken_and_what_is_taken_is_looked_at(to: str) -> N
             takes = taken(file, to, option)
             if takes is None:
                 break
+            if takes == KEPT:
+                continue
             spy = Spy(**asking(option))
             with suppress(FastprofError):  # x is no member, no symbols ...: they were looked for
                 convert(file, to, spy)
@@ -135,6 +141,38 @@ def test_what_is_looked_at_is_taken_and_what_is_taken_is_looked_at(to: str) -> N
             looked_at.update((name, o.flag) for o in spy.seen)
     assert given - looked_at == set(), f"to {to}: taken, and nothing looks at it"
     assert given
+
+
+@pytest.mark.parametrize("to", WRITERS)
+def test_what_holds_anyway_changes_nothing(to: str, tmp_path: Path) -> None:
+    """All at once, with those that are not about names: a script may give them for every file."""
+    n = 0
+    for file in files("good")[::4]:
+        kept = [option for option in KNOWN if taken(file, to, option) == KEPT]
+        if UNION in kept and INTERSECT in kept:  # which exclude each other
+            kept.remove(INTERSECT)
+        if not kept:
+            continue
+        outputs = []
+        for given in ({}, {option.name: other_than_default(option) for option in kept}):
+            out = tmp_path / f"{len(given)}"
+            try:
+                fastprof.convert(CORPUS / file, out, to=to, **HERE.given | given)
+            except FastprofError as error:  # a sum that does not fit
+                assert "would do nothing" not in str(error)
+                break
+            outputs.append(out.read_bytes())
+        assert len({*outputs}) <= 1, f"{file} to {to}: {kept}"
+        n += len(outputs) == 2
+    assert n
+
+
+def test_a_default_is_taken_everywhere(tmp_path: Path) -> None:
+    """Given or not, it asks for the same."""
+    for file in ("callgrind/good/everything.callgrind", "gperftools/good/plain.prof", "xray/good/fdr5-busy.xray"):
+        for option in KNOWN:
+            if option.default is not None and option.name != "demangle":  # whose default is the target's
+                fastprof.convert(CORPUS / file, tmp_path / "x.pb", **{option.name: option.default})
 
 
 @pytest.mark.parametrize("to", WRITERS)
@@ -163,12 +201,12 @@ def test_every_option_is_taken_somewhere() -> None:
 
 IDLE = {
     ("callgrind/good/everything.callgrind", "callgrind"): (
-        "sysroot debug_dirs force_symbols symbolize demangle time_unit max_memory per_thread labels symbols prune"
+        "sysroot debug_dirs demangle time_unit per_thread labels symbols prune"
     ),
-    ("callgrind/good/everything.callgrind", "cachegrind"): "aggregate compress_names",
-    ("pprof/good/everything.pb", "pprof"): "aggregate compute_events time_unit",
-    ("gperftools/good/plain.prof", "gperftools"): "labels per_thread symbols symbolize level",
-    ("xray/good/fdr5-busy.xray", "xray"): "labels time_unit aggregate sysroot value max_memory",
+    ("callgrind/good/everything.callgrind", "cachegrind"): "level name_addresses",
+    ("pprof/good/everything.pb", "pprof"): "aggregate time_unit",
+    ("gperftools/good/plain.prof", "gperftools"): "labels per_thread symbols level",
+    ("xray/good/fdr5-busy.xray", "xray"): "labels time_unit aggregate sysroot value",
 }
 
 
@@ -190,7 +228,24 @@ def test_an_idle_option_is_a_usage_error(
     assert list(tmp_path.iterdir()) == []
 
 
-def test_what_merging_does_by_itself_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    graph = str(CORPUS / "callgrind" / "good" / "everything.callgrind")
-    assert main(["convert", graph, graph, "--aggregate", "--to", "callgrind", "-o", str(tmp_path / "out")]) == 2
-    assert "--aggregate would do nothing" in capsys.readouterr().err
+def test_what_a_plan_does_by_itself_may_be_asked_for(tmp_path: Path) -> None:
+    """Merging adds up equal places, a graph has no labels."""
+    names = "callgrind/good/cfi.callgrind", "gperftools/good/plain.prof"
+    graph, samples = (str(CORPUS / name) for name in names)
+    for words in ([graph, graph, "--aggregate"], [samples, "--no-symbols", "--labels", "none"]):
+        outputs = []
+        for given in (words, [word for word in words if word not in ("--aggregate", "--labels", "none")]):
+            assert main(["convert", *given, "--to", "callgrind", "-o", str(tmp_path / "out")]) == 0
+            outputs.append((tmp_path / "out").read_bytes())
+        assert outputs[0] == outputs[1]
+
+
+@pytest.mark.parametrize(
+    "words", ["top IN", "annotate IN", "diff IN IN", "report IN -o OUT", "info IN", "merge IN -o OUT"]
+)
+def test_every_verb_takes_what_holds_anyway(words: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for file in ("callgrind/good/cfi.callgrind", "folded/good/plain.folded", "xray/good/fdr5-busy.xray"):
+        out = str(tmp_path / "out.callgrind")
+        command = words.replace("IN", str(CORPUS / file)).replace("OUT", out).split()
+        given = [] if words.startswith("info") else ["--no-symbols", "--max-memory", "64M", "--union"]
+        assert main([*command, *given, "--keep-signal-frames"]) == 0, capsys.readouterr().err

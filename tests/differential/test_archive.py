@@ -12,17 +12,19 @@ from fastprof import formats
 from fastprof.core.errors import FastprofError
 from fastprof.core.source import Source
 from tests.differential import pprof_raw
-from tests.support.paths import SHARED, needs_shared
+from tests.support.paths import SHARED, needs_shared, shared_data
 
 pytestmark = needs_shared
+FOLDERS = ("callgrind", "gperftools", "pprof", "xray")
 # what `info` says of the file rather than of the profile
 OF_THE_FILE = {"file", "format", "archive version", "chunks", "recorded", "recorded repairs", "recorded losses"}
 
 
 def samples(*wanted: str) -> list[Path]:
-    """The sound files of some formats."""
+    """The sound files of some formats, of the folders that are theirs."""
     found = []
-    for path in sorted((SHARED / "data").rglob("*")) if SHARED else []:
+    folders = [shared_data(folder) for folder in FOLDERS] if SHARED else []
+    for path in sorted(path for folder in folders for path in folder.rglob("*")):
         if not path.is_file() or path.stat().st_size > 4 << 20:
             continue
         try:
@@ -40,19 +42,12 @@ def name(path: Path) -> str:
     return f"{path.parent.name}/{path.name}"
 
 
-def as_it_is(path: Path, to: str) -> dict[str, Any]:
-    """Options that keep addresses from being looked up, where that would be done."""
-    with fastprof.open(path) as profile:
-        named = profile.view == "stacks" and profile.format != "xray" and formats.get(to).holds.names
-    return {"symbolize": False} if named else {}
-
-
 def through(path: Path, folder: Path, to: str) -> tuple[Path, Path]:
     """A file converted directly, and by way of an archive."""
     stored, direct, back = (folder / leaf for leaf in ("x.fpa", "direct", "back"))
-    fastprof.convert([str(path)], str(direct), to=to, **as_it_is(path, to))
+    fastprof.convert([str(path)], str(direct), to=to, symbolize=False)
     fastprof.convert([str(path)], str(stored))
-    fastprof.convert([str(stored)], str(back), to=to, **as_it_is(stored, to))
+    fastprof.convert([str(stored)], str(back), to=to, symbolize=False)
     return direct, back
 
 

@@ -122,7 +122,7 @@ def v8_nodes(draw: st.DrawFn, parents: list[int], by_child: bool) -> list[dict[s
 
 
 def v8_samples(draw: st.DrawFn, nodes: int) -> dict[str, Any]:
-    ids = draw(st.lists(st.integers(1, nodes), max_size=12))
+    ids = draw(st.lists(st.integers(1, nodes), max_size=6))
     times = [draw(numbers(-20, 3000, 2)) for _ in ids]
     said: dict[str, Any] = {"samples": ids, "timeDeltas": times}
     if draw(st.booleans()):
@@ -143,11 +143,11 @@ def cpu_profiles(draw: st.DrawFn) -> bytes:
 def sampled_traces(draw: st.DrawFn) -> bytes:
     events: list[dict[str, Any]] = []
     for pid in range(1, draw(st.integers(1, 3))):
-        parents = tree(draw, draw(st.integers(1, 8)))
+        parents = tree(draw, draw(st.integers(1, 6)))
         nodes = v8_nodes(draw, parents, by_child=False)
         chunks: list[dict[str, Any]] = []
-        while nodes or draw(st.booleans()):
-            n = draw(st.integers(0, len(nodes)))
+        for left in reversed(range(draw(st.integers(1, 3)))):
+            n = draw(st.integers(0, len(nodes))) if left else len(nodes)
             new, nodes = nodes[:n], nodes[n:]
             data = v8_samples(draw, len(parents))
             profile = {"samples": data.pop("samples"), **({"nodes": new} if new else {})}

@@ -334,12 +334,11 @@ def test_a_label_that_the_input_does_not_know_is_said(tmp_path: Path) -> None:
         ("gperftools", "archive", {"comments": ("x",)}, "it is for writing pprof"),
         ("pprof", "callgrind", {"name_addresses": True}, "name_addresses=True"),
         ("pprof", "pprof", {"period_us": 7}, "period_us= .* reading gperftools and writing gperftools"),
-        ("pprof", "gperftools", {"keep_signal_frames": True}, "keep_signal_frames=True .* reading gperftools"),
         ("gperftools", "pprof", {"inline_calls": True}, "inline_calls=True .* for stacks to a graph"),
         ("gperftools", "callgrind", {"stacks": "self"}, "stacks= .* for a graph to stacks"),
         ("pprof", "pprof", {"prune": 0.5}, "prune="),
         ("callgrind", "pprof", {"symbols": ("/bin/true",)}, "symbols= .* reading xray, .*and addresses of stacks"),
-        ("pprof", "pprof", {"compress_names": False}, "compress_names=False .* writing callgrind"),
+        ("pprof", "pprof", {"nanoseconds": True}, "nanoseconds=True .* writing folded"),
     ],
 )
 def test_options_that_would_do_nothing_are_refused(

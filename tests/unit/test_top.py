@@ -219,7 +219,7 @@ def test_inputs_of_different_views(graph: Path, folded: Path, tmp_path: Path) ->
         ({"threshold": 2}, "threshold: 2 is not a share from 0 to 1"),
         ({"n": -1}, "n: -1 is not a whole number"),
         ({"labels": ["own"]}, "there is no option 'labels'"),
-        ({"keep_signal_frames": True}, "keep_signal_frames=True would do nothing with callgrind"),
+        ({"samples": True}, "samples=True would do nothing with callgrind"),
         ({"by": "moon"}, "by: 'moon' is none of function, line"),
     ],
 )

@@ -54,10 +54,10 @@ MISTAKES: list[tuple[Call, str, str, str]] = [
         "--symbols would do nothing from",
     ),
     (
-        lambda out: fastprof.convert(GRAPH, f"{out}/x.folded", symbolize=False),
-        "symbolize=False would do nothing from",
-        f"convert {GRAPH} -o OUT/x.folded --no-symbols",
-        "--no-symbols would do nothing from",
+        lambda out: fastprof.convert(GRAPH, f"{out}/x.folded", aggregate=True),
+        "aggregate=True would do nothing from",
+        f"convert {GRAPH} -o OUT/x.folded --aggregate",
+        "--aggregate would do nothing from",
     ),
     (
         lambda out: fastprof.convert(GRAPH, f"{out}/x.speedscope.json", split="time:1"),

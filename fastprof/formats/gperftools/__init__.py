@@ -20,6 +20,7 @@ KEEP_SIGNAL_FRAMES = Option(
     False,
     group="gperftools",
     help="keep frames of the signal handler; those are the profiler's own",
+    kept_unused=(True,),
 )
 NANOSECONDS = {"nanoseconds": 1, "microseconds": 1000, "milliseconds": 1_000_000, "seconds": 1_000_000_000}
 
