@@ -157,16 +157,16 @@ def sampled_traces(draw: st.DrawFn) -> bytes:
         chunks.insert(draw(st.integers(0, len(chunks))), begin)
         events += [{"ph": "P", "pid": pid, "id": "0x1", "ts": 5, **chunk} for chunk in chunks]
     frames: dict[str, Any] = {}
-    for i, parent in enumerate(tree(draw, draw(st.integers(1, 6))), 1):
+    for i, parent in enumerate(tree(draw, draw(st.integers(1, 5))), 1):
         of = {"parent": draw(st.sampled_from([parent, str(parent)]))} if parent else {}
         frames[str(i)] = {"name": f"f{i % 4}", **of}
     frame = st.sampled_from([*frames, *map(int, frames)])
-    for _ in range(draw(st.integers(0, 6))):
+    for _ in range(draw(st.integers(0, 4))):
         stack: dict[str, Any] = {"sf": draw(frame)} if draw(st.booleans()) else {"stack": ["main", "f1"]}
         said = {"ph": "P", "name": "s", "pid": 1, "tid": 2, "ts": draw(numbers(0, 10**5, 4)), **stack}
         events.insert(draw(st.integers(0, len(events))), said)
     all_: list[dict[str, Any]] = []
-    for _ in range(draw(st.integers(0, 6))):
+    for _ in range(draw(st.integers(0, 4))):
         one = {"name": draw(st.sampled_from(["cycles", "faults"])), "ts": draw(numbers(0, 10**5, 4)), "sf": draw(frame)}
         one |= {"tid": draw(st.integers(1, 2)), "cpu": 0}
         all_.append(shuffled(draw, one | ({"weight": draw(st.integers(0, 9))} if draw(st.booleans()) else {})))
