@@ -22,7 +22,7 @@ from fastprof.core._typing import Any
 from fastprof.core.errors import FastprofError
 from fastprof.core.remote import shown
 from fastprof.verbs.batch.worker import begin
-from fastprof.verbs.sql import Answer, folder_of, options, sql
+from fastprof.verbs.sql import Answer, options, private_folder
 
 DESCRIPTION = """\
 Ask a question in SQL (DuckDB's, see docs/tables.md). A
@@ -54,18 +54,22 @@ def add_arguments(parser: Parser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Ask in a process of its own, which can be killed: DuckDB, when interrupted, may wait for its threads for ever,
     and then no handler of a signal is called."""
-    before, parent = signal.pthread_sigmask(signal.SIG_BLOCK, cores.ENDING), os.getpid()
+    before, parent, folder = signal.pthread_sigmask(signal.SIG_BLOCK, cores.ENDING), os.getpid(), ""
     try:
+        folder = private_folder()
         child = os.fork()
-    except OSError as error:
+    except BaseException as error:
+        shutil.rmtree(folder, ignore_errors=True)
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
-        raise FastprofError(f"the process that asks DuckDB could not begin: {error.strerror}") from None
+        if isinstance(error, OSError):
+            raise FastprofError(f"the process that asks DuckDB could not begin: {error.strerror}") from None
+        raise
     if not child:
         code = 1
         try:
             begin(parent)
             signal.pthread_sigmask(signal.SIG_SETMASK, before)
-            code = ended(lambda: _ask(args))
+            code = ended(lambda: _ask(args, folder))
         except BaseException:  # with FASTPROF_DEBUG=1
             traceback.print_exc()
         finally:
@@ -80,15 +84,14 @@ def run(args: argparse.Namespace) -> int:
             os.waitpid(child, 0)
         raise
     finally:
-        if code < 0:
-            shutil.rmtree(folder_of(child), ignore_errors=True)
+        shutil.rmtree(folder, ignore_errors=True)
     if code < 0:
         raise FastprofError(f"the process that asked DuckDB was killed by signal {-code}")
     return code
 
 
-def _ask(args: argparse.Namespace) -> int:
-    with sql(args.input, args.query, from_=args.from_, **given_options(args, options())) as answer:
+def _ask(args: argparse.Namespace, folder: str) -> int:
+    with Answer(args.query, args.input, args.from_, given_options(args, options()), spill=folder) as answer:
         if args.json:
             _print_json(answer)
         elif args.csv:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import sys
 import tempfile
 from collections.abc import Iterable, Iterator
@@ -34,7 +35,10 @@ class Answer:
     `report` adds up what the profiles' reports say; it is complete when all rows were read.
     """
 
-    def __init__(self, query: str, paths: Iterable[Any], from_: str | None, options: dict[str, Any]) -> None:
+    def __init__(
+        self, query: str, paths: Iterable[Any], from_: str | None, options: dict[str, Any], *, spill: str | None = None
+    ) -> None:
+        """`spill`: the directory for what memory has no room for; by default a private one, removed at the end."""
         try:
             import duckdb
         except ImportError:
@@ -50,8 +54,10 @@ class Answer:
                 self._profiles.append(self._stack.enter_context(Profile(given, from_=from_, **options)))
             if not self._profiles:
                 raise UsageError("there is no input")
-            spill = {"temp_directory": folder_of(os.getpid())}
-            self._db = self._stack.enter_context(duckdb.connect(config=_CONFIG | spill))
+            if spill is None:
+                spill = private_folder()
+                self._stack.callback(shutil.rmtree, spill, ignore_errors=True)
+            self._db = self._stack.enter_context(duckdb.connect(config=_CONFIG | {"temp_directory": spill}))
             try:
                 self._ask(query)
             except self._errors as error:
@@ -130,9 +136,15 @@ class Answer:
         self._stack.close()
 
 
-def folder_of(process: int) -> str:
-    """What DuckDB makes if memory is short: by default it is a folder in the current one."""
-    return os.path.join(tempfile.gettempdir(), f"fastprof-sql-{process}")
+def private_folder() -> str:
+    """A new directory that only this user can list or write, for DuckDB, whose files everybody may read.
+
+    Errors: FastprofError.
+    """
+    try:
+        return tempfile.mkdtemp(prefix="fastprof-sql-")
+    except OSError as error:
+        raise temporary_failed(error) from None
 
 
 def _copy_of_input() -> Any:

@@ -19,7 +19,6 @@ DESCRIPTORS = (
 )
 
 
-
 def field(number: int, *content: bytes) -> bytes:
     """A field of a protocol buffer, of up to 16 KiB."""
     data = b"".join(content)

@@ -9,6 +9,7 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,7 @@ import pytest
 
 import fastprof
 from fastprof.core.errors import FormatError, UsageError
+from fastprof.verbs.sql import _CONFIG
 from tests.support.paths import CORPUS, REPO
 from tests.support.signals import heard
 
@@ -163,6 +165,20 @@ def test_json_has_words_for_everything() -> None:
     ]
 
 
+def test_what_memory_has_no_room_for_is_private(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It used to be in /tmp/fastprof-sql-PID, which others could make first, and read."""
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    monkeypatch.setattr(tempfile, "tempdir", None)
+    monkeypatch.setattr("fastprof.verbs.sql._CONFIG", {**_CONFIG, "memory_limit": "60MB", "threads": 1})
+    with fastprof.sql(CFI, "select r from range(2000000) t(r) order by hash(r)") as answer:
+        (folder,) = tmp_path.iterdir()
+        assert next(answer.rows()) and str(os.getpid()) not in folder.name
+        assert folder.stat().st_mode & 0o777 == 0o700 and any(folder.iterdir())
+    assert list(tmp_path.iterdir()) == []
+    done = run(CFI, "select current_setting('temp_directory') d", "--csv")
+    assert done.stdout.decode().splitlines()[1].startswith(str(tmp_path)) and list(tmp_path.iterdir()) == []
+
+
 def child_of(process: subprocess.Popen[bytes]) -> int:
     """The process that asks DuckDB."""
     children = Path(f"/proc/{process.pid}/task/{process.pid}/children")
@@ -189,7 +205,8 @@ def test_ctrl_c_ends_a_query(words: list[str], tmp_path: Path) -> None:
         child = child_of(process)
         while process.poll() is None and cpu_seconds(child) < 3:
             time.sleep(0.05)
-        (temporary / f"fastprof-sql-{child}").mkdir()  # as DuckDB does if memory is short
+        (folder,) = temporary.iterdir()
+        (folder / "duckdb_temp_storage").write_text("as DuckDB does if memory is short")
         process.send_signal(signal.SIGINT)
         assert process.stderr and process.stderr.read() == b""
     assert process.returncode == -signal.SIGINT
