@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     Bytes = mmap.mmap | bytes | memoryview
 
 ET_REL, ET_EXEC = 1, 2
+_SHT_PROGBITS = 1
 SHT_SYMTAB, SHT_STRTAB, SHT_RELA, SHT_NOTE, SHT_NOBITS, SHT_REL, SHT_DYNSYM = 2, 3, 4, 7, 8, 9, 11
 SHF_ALLOC, SHF_EXECINSTR, SHF_COMPRESSED = 2, 4, 0x800
 _PT_LOAD, _PT_INTERP, _PT_NOTE = 1, 3, 4
@@ -84,6 +85,7 @@ class ElfFile:
         self.segments: tuple[Segment, ...] = ()
         self.sections: tuple[Section, ...] = ()
         self._bytes: Bytes = b""
+        self._identity: tuple[int, ...] | None = None  # of the file when it was opened
         self.reason = self._open(content)
 
     def _open(self, content: bytes | None) -> str:
@@ -96,6 +98,7 @@ class ElfFile:
                 return "not a file"  # a pipe would be waited for
             else:
                 with open(self.path, "rb") as file:
+                    self._identity = _identity(os.fstat(file.fileno()))
                     self._bytes = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
         except OSError as error:
             return error.strerror or "cannot be read"
@@ -206,6 +209,32 @@ class ElfFile:
         return len(self._bytes)
 
     @property
+    def is_unchanged(self) -> bool:
+        """Whether it is a file, and still the one that was opened, with the same bytes."""
+        try:
+            return self._identity is not None and _identity(os.stat(self.path)) == self._identity
+        except OSError:
+            return False
+
+    def digest(self) -> str:
+        """A digest (hex) of all that debug information and symbols are read from: the file without code and data that
+        the program is loaded from.  What is left out is part of the digest, so equal digests are of equal headers."""
+        from hashlib import sha256
+
+        left_out = sorted(
+            (min(s.offset, self.nbytes), min(s.offset + s.size, self.nbytes))
+            for s in self.sections
+            if s.kind == _SHT_PROGBITS and s.flags & SHF_ALLOC and not s.name.startswith((".debug", ".zdebug"))
+        )
+        made, at = sha256(repr((self.nbytes, left_out)).encode()), 0
+        with memoryview(self._bytes) as view:
+            for start, end in (*left_out, (self.nbytes, self.nbytes)):
+                with view[at : max(at, start)] as piece:
+                    made.update(piece)
+                at = max(at, end)
+        return made.hexdigest()
+
+    @property
     def swapped(self) -> bool:
         """Whether its byte order is not this machine's."""
         return (self.order == "<") != (sys.byteorder == "little")
@@ -254,6 +283,11 @@ class ElfFile:
             what = "are of a kind that is not known" if status == lib.FP_E_VERSION else "do not fit"
             raise SymbolError(f"{self._where(section)}: its relocations {what}")
         return bytes(filled)
+
+    @property
+    def content(self) -> Bytes:
+        """All bytes of the file."""
+        return self._bytes
 
     def _at(self, index: int) -> Section | None:
         return self.sections[index] if index < len(self.sections) else None
@@ -324,6 +358,10 @@ class ElfFile:
     def is_loaded(self, address: int) -> bool:
         """Whether a link-time address lies in a segment."""
         return any(s.address <= address < s.address + s.memory_size for s in self.segments)
+
+
+def _identity(found: os.stat_result) -> tuple[int, ...]:
+    return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns
 
 
 def string(text: Bytes, at: int) -> str:

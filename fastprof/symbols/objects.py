@@ -287,7 +287,7 @@ class ElfObject(ElfFile):
         info = source.section(".debug_info") or source.section(".zdebug_info")
         try:
             source.check_compressed()
-            self._symcache = symcache(source.path, source.build_id, info.size if info else 0)
+            self._symcache = symcache(source, info.size if info else 0)
         except (SymbolicError, SymbolError, StopIteration) as error:
             self._has_inlines = False
             if self._symbols is None:

@@ -1,10 +1,11 @@
 """SymCaches on disk: what symbolic made of the debug information of a build, for the next process.
 
-    $XDG_CACHE_HOME/fastprof/symcaches/BUILD_ID-SIZE-VERSION       default: ~/.cache
+    $XDG_CACHE_HOME/fastprof/symcaches/DIGEST-VERSION       default: ~/.cache
 
-SIZE is that of the file that the debug information is in: a build may have it with more or less of that.  VERSION is
-that of symbolic's format.  A file appears whole or not at all, so any number of processes may read and write.  Beyond a
-limit those that were used longest ago are deleted.  Where the directory cannot be written, nothing is kept.
+DIGEST is that of what symbolic reads (ElfFile.digest), because any file may claim any build id.  It takes a twentieth
+of the time of making a SymCache.  VERSION is that of symbolic's format.  A file appears whole or not at all, so any
+number of processes may read and write.  Beyond a limit those that were used longest ago are deleted.  Where the
+directory cannot be written, nothing is kept.
 """
 
 from __future__ import annotations
@@ -12,7 +13,9 @@ from __future__ import annotations
 import os
 from contextlib import suppress
 
+from fastprof.core._c import ffi
 from fastprof.core._typing import Any
+from fastprof.symbols.elf import ElfFile
 
 LEAST = 1 << 18  # bytes of debug information; less is read as fast as a SymCache is opened
 MOST = 1 << 29  # bytes of all SymCaches together
@@ -26,32 +29,26 @@ def directory() -> str:
     return os.path.join(cache, "fastprof", "symcaches") if os.path.isabs(cache) else ""
 
 
-def symcache(path: str, build_id: str, nbytes: int) -> Any:
+def symcache(source: ElfFile, nbytes: int) -> Any:
     """symbolic's SymCache of a file with `nbytes` of debug information.
 
     Errors: SymbolicError for debug information that cannot be read; StopIteration for a file without an object.
     """
     from symbolic.debuginfo import Archive
+    from symbolic.symcache import SYMCACHE_LATEST_VERSION
 
-    folder = directory() if build_id and nbytes >= LEAST else ""
-    place = _place(folder, path, build_id) if folder else ""
+    folder = directory() if nbytes >= LEAST else ""
+    place = os.path.join(folder, f"{source.digest()}-{SYMCACHE_LATEST_VERSION}") if folder else ""
     if place and (known := _open(place)):
         return known
-    made = next(Archive.open(os.fsencode(path)).iter_objects()).make_symcache()
-    if place:
+    from_bytes: Any = Archive.from_bytes  # takes a pointer as well
+    # the bytes that the digest is of, not those of a file that has the same path by now
+    content = ffi.from_buffer("uint8_t[]", source.content)
+    made = next(from_bytes(content).iter_objects()).make_symcache()
+    if place and source.is_unchanged:
         with suppress(OSError):
             _keep(made, folder, place)
     return made
-
-
-def _place(folder: str, path: str, build_id: str) -> str:
-    from symbolic.symcache import SYMCACHE_LATEST_VERSION
-
-    try:
-        size = os.stat(path).st_size
-    except OSError:
-        return ""
-    return os.path.join(folder, f"{build_id}-{size}-{SYMCACHE_LATEST_VERSION}")
 
 
 def _open(place: str) -> Any:

@@ -51,12 +51,59 @@ def test_the_second_time_debug_information_is_not_read(
 ) -> None:
     first = answers(program)
     (place,) = kept(tmp_path)
-    assert place.name.startswith(f"{ElfObject(program).build_id}-{program.stat().st_size}-")
+    assert place.name.startswith(f"{ElfObject(program).digest()}-")
     assert place.parent.stat().st_mode & 0o777 == 0o700
     os.utime(place, (0, 0))
     monkeypatch.setattr("symbolic.debuginfo.Archive", None)
     assert answers(program) == first
     assert place.stat().st_mtime > 0
+
+
+def forged(program: Path, old: bytes, new: bytes) -> Path:
+    """Another program with the same build id and size, and the time of change that its files say."""
+    data = program.read_bytes()
+    assert data.count(old) and len(old) == len(new)
+    found = program.with_name("forged")
+    found.write_bytes(data.replace(old, new))
+    found.chmod(0o755)
+    os.utime(found, ns=(program.stat().st_atime_ns, program.stat().st_mtime_ns))
+    return found
+
+
+@pytest.mark.parametrize("forged_first", [True, False])
+def test_a_forged_build_id_is_not_believed(program: Path, tmp_path: Path, forged_first: bool) -> None:
+    """A file that has the build id and the size of another one took over its names."""
+    other = forged(program, b"mix\0", b"own\0")
+    assert ElfObject(program).build_id == ElfObject(other).build_id
+    for path in (other, program) if forged_first else (program, other):
+        inlined = {chain[0].name for chain in answers(path) if len(chain) > 1}
+        assert inlined == ({"mix"} if path == program else {"own"})
+    assert len(kept(tmp_path)) == 2
+    assert [*map(answers, (program, other))] == [*map(answers, (program, other))] and len(kept(tmp_path)) == 2
+
+
+def test_a_digest_is_of_what_symbols_come_from(program: Path) -> None:
+    """Code is left out, because there is much of it; headers, names and debug information are not."""
+    elf, data = ElfObject(program), program.read_bytes()
+    text, info, names = map(elf.section, (".text", ".debug_info", ".strtab"))
+    assert text and info and names
+    same = {text.offset, text.offset + text.size - 1}
+    others = [0x18, 0x28, 0x3E, 64, info.offset, info.offset + info.size - 1, names.offset + 1, len(data) - 1]
+    for at in (*same, *others):
+        changed = bytearray(data)
+        changed[at] ^= 1
+        found = ElfObject("changed", content=bytes(changed))
+        assert (found.digest() == elf.digest()) == (at in same), at
+
+
+def test_a_file_that_is_replaced_while_it_is_read_is_not_kept(
+    program: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else the names of one would be kept under the digest of the other."""
+    first, other = answers(program), forged(program, b"mix\0", b"own\0")
+    kept(tmp_path)[0].unlink()
+    monkeypatch.setattr(ElfObject, "digest", lambda self: (other.replace(program), "0")[1] if other.exists() else "1")
+    assert answers(program) == first and kept(tmp_path) == []
 
 
 @pytest.mark.parametrize("damage", [b"", b"SYMC", bytes(1000)])
