@@ -181,9 +181,7 @@ def _run(args: list[str]) -> int:
     from fastprof.cli.parser import Parser, meant
 
     parser = Parser(prog="fastprof", description=_DESCRIPTION, epilog=_EXAMPLES)
-    parser.add_argument(
-        "--version", action="version", version=f"fastprof {__version__}", help="show the version"
-    )
+    parser.add_argument("--version", action="version", version=f"fastprof {__version__}", help="show the version")
     verbs = parser.add_subparsers(metavar="VERB", title="verbs", prog="fastprof")
     verb = args[0] if args else ""
     if verb in VERBS:

@@ -88,14 +88,17 @@ examples:
   fastprof batch convert --plan dumps.plan -t pprof -o out \\
       --shard 1/8
 """
-_STATUS_EXAMPLES = (
-    """\
+_STATUS_EXAMPLES = """\
 examples:
   fastprof batch status out
   fastprof batch status out --json | jq .failed
+
+exit codes:
+  0  every file has its output
+  1  some have none, or a shard is missing, at work or
+     stopped
+  3  all have one, some with losses (--lenient)
 """
-    + _EXIT_CODES
-)
 
 
 def add_arguments(parser: Parser) -> None:
@@ -319,6 +322,8 @@ def _status(args: argparse.Namespace) -> int:
         print_table([("shard", "files", "earlier", "left", "state"), *found.shards], right=(1, 2, 3))
         counts = ", ".join(f"{found.statuses[name]:,} {name}" for name in (OK, LOSSY, ERROR, CRASHED))
         print(f"\n{counts}; {counted(found.bytes_written, 'bytes')} in {found.cpu_seconds:,.1f} CPU seconds")
+        if found.unfinished:
+            print(f"{len(found.unfinished):,} of {counted(len(found.shards), 'shards')} not done")
         for record in found.failed:
             print(printable(record["error"]["message"]))
-    return 1 if found.failed else 3 if found.statuses[LOSSY] else 0
+    return 1 if found.failed or found.unfinished else 3 if found.statuses[LOSSY] else 0

@@ -47,9 +47,7 @@ class Parser(argparse.ArgumentParser):
         """--help shows each option in a few words from now on, --help-all every detail, also of all actions."""
         if not self._brief:
             self._brief = True
-            self._optionals.add_argument(
-                "--help-all", action=_HelpAll, nargs=0, help="show all details of each option"
-            )
+            self._optionals.add_argument("--help-all", action=_HelpAll, nargs=0, help="show all details of each option")
 
     def print_all_help(self) -> None:
         self._brief = False

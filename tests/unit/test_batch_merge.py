@@ -203,6 +203,7 @@ def test_without_dask(inputs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPa
     for verb, output in ((fastprof.batch_merge, "out.callgrind"), (fastprof.batch_convert, "outdir")):
         with pytest.raises(UsageError, match=r"engine=dask needs Dask: run `pip install '\.\[dask\]'` in the clone"):
             verb([inputs], tmp_path / output, to="callgrind", engine="dask")
+    assert [path.name for path in tmp_path.iterdir()] == [inputs.name]
 
 
 def test_a_scheduler_that_does_not_answer(

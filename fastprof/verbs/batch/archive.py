@@ -36,6 +36,7 @@ from fastprof.verbs.batch.convert import (
     is_same,
     paths_of,
     reading_options,
+    run_of,
 )
 from fastprof.verbs.batch.engines import ENGINE
 from fastprof.verbs.batch.inputs import File, again, refuse_same_names
@@ -103,8 +104,7 @@ def batch_archive(
         return report
     with adding(store) as session:
         report.todo = [job for job in jobs if not _is_done(job, before, session.__contains__, asked, report)]
-        run = {"files": report.files, "earlier": report.earlier, "todo": len(report.todo), "began": time.time()}
-        with Manifest(*os.path.split(store), run) as manifest, _Filling(session, manifest, store) as filling:
+        with Manifest(*os.path.split(store), run_of(report)) as manifest, _Filling(session, manifest, store) as filling:
             if progress is not None:
                 progress(report, None)
             for record in filling.run(report.todo, before, asked, workers):

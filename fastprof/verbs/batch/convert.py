@@ -36,7 +36,7 @@ from fastprof.verbs.batch.inputs import (
     write_plan,
 )
 from fastprof.verbs.batch.jobs import CRASHED, ERROR, LOSSY, OK, Job, Record, options_key
-from fastprof.verbs.batch.manifest import Manifest, manifests, records_by_output
+from fastprof.verbs.batch.manifest import Manifest, manifests, records_by_output, refuse_other_shards
 from fastprof.verbs.convert import target_of
 
 INCLUDE: Option[tuple[str, ...]] = Option(
@@ -186,6 +186,7 @@ def batch_convert(
     files = chosen_files(paths, asked, report)
     refuse_collisions(files, outdir, suffix)
     shard = asked[SHARD] or (1, 1)
+    refuse_other_shards(outdir, shard)
     if asked[SHARD]:
         files = of_shard(files, shard, frozen=asked[PLAN] is not None)
     reading = reading_options(asked)
@@ -311,12 +312,12 @@ def _run(
     workers: int,
     progress: Progress | None,
 ) -> None:
-    run = {"files": report.files, "earlier": report.earlier, "todo": len(report.todo), "began": round(time.time(), 3)}
     idle: Counter[str] = Counter()
     n_done = 0
     with (
-        Manifest(outdir, f"{shard[0]}-of-{shard[1]}", run) as manifest,
+        # the engine first: without it nothing was begun
         begun(asked[ENGINE], workers, retries=asked[RETRIES], timeout=asked[TIMEOUT]) as engine,
+        Manifest(outdir, f"{shard[0]}-of-{shard[1]}", run_of(report)) as manifest,
     ):
         if progress is not None:
             progress(report, None)
@@ -328,6 +329,13 @@ def _run(
             if progress is not None:
                 progress(report, record)
     report.idle = [worded(flag) for flag, n_idle in idle.items() if n_idle == n_done]
+
+
+def run_of(report: BatchReport) -> dict[str, Any]:
+    """A run as the manifest has it, before the first file."""
+    run = {"files": report.files, "earlier": report.earlier, "todo": len(report.todo), "began": round(time.time(), 3)}
+    unread = [record["error"]["message"] for record in report.failed if "input" not in record]
+    return {**run, "unread": unread} if unread else run
 
 
 def _within(outdir: str, record: Record) -> Record:

@@ -3,7 +3,7 @@
     OUTDIR/.fastprof/1-of-1.jsonl      of a batch without shards
     OUTDIR/.fastprof/3-of-8.jsonl      of the third of eight shards
     DIR/.fastprof/all.fpa.jsonl        of the store DIR/all.fpa
-    {"run": {"files": 2000, ...}}      what is to be done, first of each run
+    {"run": {"files": 2000, ...}}      what is to be done, first of each run; `unread` are inputs that cannot be listed
     {"input": ..., "status": "ok"}     a record (jobs.py), when its output is on disk
 
 A record is written after its output is safe, so what it says holds, whatever happens to the process or the machine:
@@ -16,19 +16,22 @@ from __future__ import annotations
 import fcntl
 import json
 import os
+import re
 import sys
+import time
 from collections.abc import Iterator
 from threading import Condition
 from types import TracebackType
 
 from fastprof.core._typing import Any
 from fastprof.core.cores import begin
-from fastprof.core.errors import FastprofError
+from fastprof.core.errors import FastprofError, UsageError
 from fastprof.verbs.batch.jobs import CRASHED, ERROR, Record
 
 FOLDER = ".fastprof"  # hidden: a folder of outputs may be an input of another conversion
 _FAILED = (ERROR, CRASHED)
 _SECONDS, _OUTPUTS = 1.0, 256
+_ATTEMPTS, _BETWEEN = 10, 0.05  # to lock a manifest, and seconds between two
 
 
 class Manifest:
@@ -51,7 +54,7 @@ class Manifest:
         except OSError as error:
             raise FastprofError(f"{self.path}: {error.strerror}") from None
         try:
-            fcntl.flock(self._fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            _lock(self._fd)
             _cut_torn_line(self._fd)
             self._write({"run": run})
         except OSError as error:
@@ -110,6 +113,30 @@ class Manifest:
             self._check()
 
 
+def _lock(fd: int) -> None:
+    """Errors: BlockingIOError if another batch has it.  `fastprof batch status` has it for a moment."""
+    for left in reversed(range(_ATTEMPTS)):
+        try:
+            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return
+        except BlockingIOError:
+            if not left:
+                raise
+            time.sleep(_BETWEEN)
+
+
+def is_locked(path: str) -> bool:
+    """Whether a process adds to this manifest.  Errors: FastprofError."""
+    try:
+        with open(path, "rb") as file:
+            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    except OSError as error:
+        raise FastprofError(f"{path}: {error.strerror}") from None
+    return False
+
+
 def _synchronize(fd: int) -> None:
     """All outputs are on disk: what was written to the file system of `fd`."""
     if sys.platform != "linux":
@@ -147,6 +174,31 @@ def manifests(outdir: str) -> list[str]:
     return [os.path.join(folder, name) for name in sorted(names, key=lambda name: (len(name), name))]
 
 
+def shard_of(path: str) -> tuple[int, int] | None:
+    """The shard that a manifest is of, and of how many; None of a store's."""
+    match = re.fullmatch(r"([1-9][0-9]{0,6})-of-([1-9][0-9]{0,6})\.jsonl", os.path.basename(path))
+    number, of = map(int, match.groups()) if match else (1, 0)
+    return (number, of) if number <= of <= 1 << 20 else None
+
+
+def refuse_other_shards(outdir: str, shard: tuple[int, int]) -> None:
+    """One number of shards at a time in a folder: of two numbers, some files would be done twice, others never.
+
+    All files at once, 1 of 1, may go on where shards have ended, and shards where that has.
+    Errors: UsageError; FastprofError while those others are at work.
+    """
+    for path in manifests(outdir):
+        _, of = shard_of(path) or shard
+        if of != shard[1] and 1 not in (of, shard[1]):
+            instead = f"--shard=I/{of}, no --shard for all that is left"
+            anew = f"remove {os.path.join(outdir, FOLDER)} to begin anew"
+            raise UsageError(
+                f"--shard={shard[0]}/{shard[1]}: {outdir} has outputs of {of} shards; use {instead}, or {anew}"
+            )
+        if of != shard[1] and is_locked(path):
+            raise FastprofError(f"{path}: another batch is at work here")
+
+
 def manifest_of(store: str) -> list[str]:
     """The path of a store's manifest, if there is one."""
     folder, name = os.path.split(store)
@@ -178,7 +230,13 @@ def _is_line(found: Any) -> bool:
         return False
     run = found.get("run")
     if "run" in found:
-        return isinstance(run, dict) and all(type(run.get(key)) is int for key in ("files", "earlier", "todo"))
+        return (
+            isinstance(run, dict)
+            and all(type(run.get(key)) is int for key in ("files", "earlier", "todo"))
+            and isinstance(run.get("began", 0), (int, float))
+            and isinstance(unread := run.get("unread", []), list)
+            and all(isinstance(message, str) for message in unread)
+        )
     kinds: dict[str, Any] = {"output": str, "status": str, "time": (int, float)}
     if not all(isinstance(found.get(key), kind) for key, kind in kinds.items()):
         return False

@@ -153,11 +153,11 @@ class _Tree:
         first = True
         n = self._workers
         how: dict[str, Any] = {"retries": self._asked[RETRIES], "timeout": self._asked[TIMEOUT]}
-        try:
-            os.makedirs(self._folder, exist_ok=True)
-        except OSError as error:
-            raise FastprofError(f"{self._folder}: {error.strerror}") from None
         with begun(self._asked[ENGINE], n, **how, function=f"{merge_one.__module__}:{merge_one.__name__}") as engine:
+            try:
+                os.makedirs(self._folder, exist_ok=True)
+            except OSError as error:
+                raise FastprofError(f"{self._folder}: {error.strerror}") from None
             while first or max(map(len, level.values())) > fan_in:
                 jobs = []
                 for kind, members in level.items():

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import fcntl
 import os
 from collections import Counter
 
 from fastprof.core._typing import Any, NamedTuple
 from fastprof.core.errors import FastprofError
 from fastprof.verbs.batch.jobs import CRASHED, ERROR, Record
-from fastprof.verbs.batch.manifest import lines, manifest_of, manifests, records_by_output
+from fastprof.verbs.batch.manifest import is_locked, lines, manifest_of, manifests, records_by_output, shard_of
+
+DONE, AT_WORK, STOPPED, MISSING, REPLACED = "done", "at work", "stopped", "missing", "replaced"
 
 
 class ShardStatus(NamedTuple):
@@ -19,25 +20,31 @@ class ShardStatus(NamedTuple):
     files: int
     earlier: int  # of them done by earlier runs
     left: int  # of them not done yet
-    state: str  # "at work", "done", or "stopped" before its end
+    state: str  # one of the words above: stopped before its end; never begun; a later run has all that it left
 
 
 class BatchStatus(NamedTuple):
     shards: list[ShardStatus]
     statuses: Counter[str]  # of all files that were ever converted to this folder
-    failed: list[Record]  # those of them without an output
+    failed: list[Record]  # those of them without an output, and inputs that could not be listed
     bytes_written: int
     cpu_seconds: float
 
+    @property
+    def unfinished(self) -> list[ShardStatus]:
+        """The shards that are at work, were stopped, or were never begun."""
+        return [shard for shard in self.shards if shard.state not in (DONE, REPLACED)]
+
     def as_dict(self) -> dict[str, Any]:
         """For JSON."""
-        return self._asdict() | {"shards": [shard._asdict() for shard in self.shards]}
+        shards = [shard._asdict() for shard in self.shards]
+        return self._asdict() | {"shards": shards, "unfinished": [shard.shard for shard in self.unfinished]}
 
 
 def batch_status(outdir: str | os.PathLike[str]) -> BatchStatus:
     """How far `batch_convert` to `outdir`, or `batch_archive` to a store, is.  It may be at work.
 
-    Errors: FastprofError if there was none.
+    Of shards all are listed, also those that were never begun.  Errors: FastprofError if there was no batch.
 
     >>> import fastprof
     >>> done = fastprof.batch_convert("tests/corpus/gperftools/good/small.prof", "out", to="folded", jobs=1)
@@ -48,37 +55,49 @@ def batch_status(outdir: str | os.PathLike[str]) -> BatchStatus:
     found = manifests(outdir) if os.path.isdir(outdir) else manifest_of(outdir)
     if not found:
         raise FastprofError(f"{outdir}: there was no `fastprof batch` to this folder or store")
-    shards = [_shard(path) for path in found]
+    shards, unread = _shards(found)
     records = [*records_by_output(found).values()]
+    failed = [{"status": ERROR, "error": {"message": message}} for message in unread]
+    failed += [record for record in records if record["status"] in (ERROR, CRASHED)]
     return BatchStatus(
         shards,
-        Counter(record["status"] for record in records),
-        [record for record in records if record["status"] in (ERROR, CRASHED)],
+        Counter({ERROR: len(unread)} if unread else {}) + Counter(record["status"] for record in records),
+        failed,
         sum(record.get("bytes", 0) for record in records),
         round(sum(record.get("cpu_seconds", 0) for record in records), 3),
     )
 
 
-def _shard(path: str) -> ShardStatus:
-    at_work = _is_locked(path)  # before it is read: a batch that ends now is done then
-    run, n = {"files": 0, "earlier": 0, "todo": 0}, 0
+def _shards(found: list[str]) -> tuple[list[ShardStatus], list[str]]:
+    """All shards, and the inputs that could not be listed.
+
+    All files at once may have gone on where shards ended, or the other way round: what was begun last counts.
+    """
+    runs = {path: _shard(path) for path in found}
+    _, last = max((run.get("began", 0), (shard_of(path) or (1, 1))[1]) for path, (_, run) in runs.items())
+    shards, unread = [], dict[str, None]()
+    for path, (status, run) in runs.items():
+        if (shard_of(path) or (1, last))[1] == last:
+            unread |= dict.fromkeys(run.get("unread", ()))
+        elif status.state != DONE:
+            status = status._replace(state=REPLACED)
+        shards.append(status)
+    names = {status.shard for status in shards}
+    missing = [name for name in (f"{number}-of-{last}" for number in range(1, last + 1)) if name not in names]
+    shards += [ShardStatus(name, 0, 0, 0, MISSING) for name in missing if shard_of(found[0])]
+    return sorted(shards, key=lambda status: (len(status.shard), status.shard)), [*unread]
+
+
+def _shard(path: str) -> tuple[ShardStatus, dict[str, Any]]:
+    """The status of a shard, and its last run."""
+    at_work = is_locked(path)  # before it is read: a batch that ends now is done then
+    run: dict[str, Any] = {}
+    n = 0
     for line in lines(path):
         n += 1
         if "run" in line:
             run, n = line["run"], 0
-    left = run["todo"] - n
-    state = "done" if not left else "at work" if at_work else "stopped"
+    left = run.get("todo", 0) - n
+    state = DONE if run and not left else AT_WORK if at_work else STOPPED
     name = os.path.basename(path).removesuffix(".jsonl")
-    return ShardStatus(name, run["files"], run["earlier"], left, state)
-
-
-def _is_locked(path: str) -> bool:
-    """Whether a process adds to this manifest."""
-    try:
-        with open(path, "rb") as file:
-            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return True
-    except OSError as error:
-        raise FastprofError(f"{path}: {error.strerror}") from None
-    return False
+    return ShardStatus(name, run.get("files", 0), run.get("earlier", 0), max(0, left), state), run
