@@ -277,13 +277,15 @@ static int put_by_thread(struct fp_fold *f, const struct fp_batch *in, uint32_t 
     return status;
 }
 
-uint32_t fp_fold_shares(const struct fp_batch *in, const struct fp_shares *shares, uint8_t *wanted) {
-    for (uint32_t i = 0; i < in->n; i = run_of(in->thread, i, in->n)) {
+uint32_t fp_fold_shares(const struct fp_batch *in, const struct fp_shares *shares, uint8_t *wanted, uint32_t *next) {
+    uint32_t i = *next;
+    for (; i < in->n; i = run_of(in->thread, i, in->n)) {
         const uint32_t share = fp_share_of(shares, in->thread[i]);
-        if (share == FP_NO_ID) return in->thread[i];
+        if (share == FP_NO_ID) break;
         wanted[share] = 1;
     }
-    return FP_NO_ID;
+    *next = i;
+    return i < in->n ? in->thread[i] : FP_NO_ID;
 }
 
 enum { MANY_ARCS = 1 << 15, FAR = 48, NEAR = 16 };

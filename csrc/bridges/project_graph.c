@@ -114,13 +114,15 @@ int64_t fp_project_select(struct fp_project *s, uint32_t group, int64_t calls, i
     memset(totals, 0, s->n_values * sizeof *totals);
     s->at = 1;
     if (fp_table_init(&s->rows, 2)) return fp_project_no_memory(err);
-    if (group < s->n_groups) {
-        status = fp_project_grow(s, &w.tree, group);
+    const uint32_t first = group == FP_NO_ID ? 0 : group, end = group < s->n_groups ? group + 1 : s->n_groups;
+    for (uint32_t g = first; g < end && !status; g++) {
+        if (s->group_start[g] == s->group_start[g + 1]) continue;
+        status = fp_project_grow(s, &w.tree, g);
         if (!status) status = walk_tree(s, &w);
-        if (!status) memcpy(totals, w.inclusive, s->n_values * sizeof *totals);
+        if (!status) status = add_values(&w, "the sum of samples", totals, w.inclusive, s->n_values);
         fp_project_fell(s, &w.tree);
-        free(w.inclusive);
     }
+    free(w.inclusive);
     if (status == FP_E_OVERFLOW) return status;
     if (status) return fp_project_no_memory(err);
     return s->rows.n - 1;

@@ -111,6 +111,7 @@ int fp_project_top(struct fp_project *s, int by, uint32_t value, int second, str
     w.active = calloc(n, sizeof *w.active);
     int status = !w.thing || !w.active || fp_top_room(c, n) ? FP_E_NOMEM : 0;
     for (uint32_t group = 0; !status && group < s->n_groups; group++) {
+        if (s->group_start[group] == s->group_start[group + 1]) continue;
         status = fp_project_grow(s, &w.tree, group);
         if (!status) status = walk(s, &w, c);
         fp_project_fell(s, &w.tree);

@@ -88,12 +88,12 @@ uint32_t fp_xray_threads(const struct fp_xray *x, struct fp_xray_piece *piece, u
     return piece->n;
 }
 
-uint32_t fp_xray_firsts(const struct fp_xray_piece *piece, uint32_t first, uint32_t end, const struct fp_shares *shares,
+uint32_t fp_xray_firsts(const struct fp_xray_piece *piece, uint32_t *next, uint32_t end, const struct fp_shares *shares,
                         uint32_t *firsts) {
-    for (uint32_t i = first; i < end; i++) {
-        const uint32_t share = fp_share_of(shares, piece->buffers[i].thread);
-        if (share == FP_NO_ID) return piece->buffers[i].thread;
-        if (firsts[share] == FP_NO_ID) firsts[share] = i;
+    for (; *next < end; (*next)++) {
+        const uint32_t share = fp_share_of(shares, piece->buffers[*next].thread);
+        if (share == FP_NO_ID) return piece->buffers[*next].thread;
+        if (firsts[share] == FP_NO_ID) firsts[share] = *next;
     }
     return FP_NO_ID;
 }

@@ -164,9 +164,9 @@ uint32_t fp_xray_threads(const struct fp_xray *x, struct fp_xray_piece *piece, u
 /* Bytes of all buffers of a thread.  0: it has none, or memory ran out. */
 uint64_t fp_xray_thread_nbytes(struct fp_xray *x, uint32_t pid, uint32_t tid);
 
-/* Sets firsts[i], which is FP_NO_ID, to the first of buffers `first` to `end` - 1 that is of share i, if there is one.
- * FP_NO_ID, or a thread that has no share: give it to one and call again. */
-uint32_t fp_xray_firsts(const struct fp_xray_piece *piece, uint32_t first, uint32_t end, const struct fp_shares *shares,
+/* Sets firsts[i], which is FP_NO_ID, to the first of buffers *next to `end` - 1 that is of share i, if there is one.
+ * FP_NO_ID at the end; otherwise a thread without a share: assign one and call again, which continues at *next. */
+uint32_t fp_xray_firsts(const struct fp_xray_piece *piece, uint32_t *next, uint32_t end, const struct fp_shares *shares,
                         uint32_t *firsts);
 
 /* A decoder for a share of the same log, which knows names that this one knows.  It does not look at the model.  NULL

@@ -39,7 +39,7 @@ class Divided:
         self._shares, self._table, self._whole, self._model = shares, table, whole, model
         n = shares.n
         self._tables: dict[int, Table] = {}
-        self._wanted = ffi.new("uint8_t[]", n)
+        self._wanted, self._next = ffi.new("uint8_t[]", n), ffi.new("uint32_t *")
         self._rows = 0
         self.in_threads = False
         self._threads: dict[int, threading.Thread] = {}
@@ -86,7 +86,8 @@ class Divided:
         if isinstance(batch, Undecoded):
             return batch.takers(self._shares, self._give)
         ffi.memmove(self._wanted, bytes(self._shares.n), self._shares.n)
-        while (thread := lib.fp_fold_shares(batch.c, self._shares, self._wanted)) != lib.FP_NO_ID:
+        self._next[0] = 0
+        while (thread := lib.fp_fold_shares(batch.c, self._shares, self._wanted, self._next)) != lib.FP_NO_ID:
             self._give(thread)
         return [i for i, wanted in enumerate(bytes(ffi.buffer(self._wanted))) if wanted]
 

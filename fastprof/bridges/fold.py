@@ -237,8 +237,7 @@ class _Machine:
         types = _value_types(self._target == "stacks", not self._ticks_per_second)
         part = merge_parts(sources, types, creator=f"fastprof-{__version__}".encode())
         part.extra = {key: value for key, value in part.extra.items() if key == "merged"}
-        threads = self._threads()
-        first, last = fold.first_time, fold.last_time
+        n_threads, first, last = 1, fold.first_time, fold.last_time
         if group:
             _, pid, tid = model.row("threads", group)
             part.pid, part.thread = pid or None, tid
@@ -246,9 +245,10 @@ class _Machine:
             lib.fp_fold_thread_times(fold, group, times, times + 1)
             first, last = times
         else:
-            pids = {pid for _, pid, _ in threads if pid}
+            threads = self._threads()
+            n_threads, pids = len(threads), {pid for _, pid, _ in threads if pid}
             part.pid = next(iter(pids)) if len(pids) == 1 else None
-        part.extra |= {"threads": 1 if group else len(threads), "ticks": (first, last), "mended": self._repairs}
+        part.extra |= {"threads": n_threads, "ticks": (first, last), "mended": self._repairs}
         return part
 
     def _threads(self) -> list[tuple[int, ...]]:

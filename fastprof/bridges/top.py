@@ -242,9 +242,9 @@ class Costs:
     def _begin_arcs(self) -> None:
         lib.fp_functions_begin(self._functions, lib.FP_PART_ARCS, True)
 
-    def _select(self, project: Any, events: list[ValueType], group: int, calls: int) -> None:
+    def _select(self, project: Any, events: list[ValueType], calls: int) -> None:
         totals = ffi.new("int64_t[]", len(events))
-        self._fits(min(0, lib.fp_project_select(project, group, calls, totals, self._err)), events)
+        self._fits(min(0, lib.fp_project_select(project, lib.FP_NO_ID, calls, totals, self._err)), events)
 
     def _name(self, name: str, value: int, second: int) -> None:
         sums = self.named.setdefault(name, [0, 0])
@@ -358,16 +358,17 @@ def add_projected(project: Any, events: list[ValueType], to: list[tuple[Costs, i
     counts = first._project_calls(project, events, calls) if calls >= 0 and by_function else None
     for costs, value, second in to:
         costs._projected(project, events, value, second, counts)
-    for group in range(project.n_groups if first._arcs else 0):
-        first._select(project, events, group, calls)
-        for costs, _, _ in to:
-            costs._begin_arcs()
-        for batch in batches_of("graph", len(events), 0, partial(lib.fp_project_pull, project)):
-            lib.fp_project_count(batch.c)
-            for costs, value, _ in to:
-                costs.put(batch, value)
-        for costs, _, _ in to:
-            costs.end_part()
+    if not first._arcs:
+        return
+    first._select(project, events, calls)
+    for costs, _, _ in to:
+        costs._begin_arcs()
+    for batch in batches_of("graph", len(events), 0, partial(lib.fp_project_pull, project)):
+        lib.fp_project_count(batch.c)
+        for costs, value, _ in to:
+            costs.put(batch, value)
+    for costs, _, _ in to:
+        costs.end_part()
 
 
 def _arcs(arcs: Any, n: int) -> list[Arc]:

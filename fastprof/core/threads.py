@@ -31,7 +31,7 @@ class Threads:
         self._pids, self._tids = _Free(most_pid), _Free(most_tid)
         self.renumbered = 0
         # what the last part said, and the same by ids
-        self._said: tuple[list[tuple[int, bytes]], list[tuple[int, int, bytes]]] | None = None
+        self._said: tuple[list[tuple[int, bytes]] | None, list[tuple[int, int, bytes]] | None] = None, None
         self._named: tuple[dict[int, bytes], dict[tuple[int, int], bytes]] = {}, {}
 
     def who(self, thread: int, part: Part) -> Who:
@@ -52,10 +52,10 @@ class Threads:
         """What the process and the thread are called, in the words of the source if it has some.  A name that the
         source gives a thread has its number behind it if that is another one here."""
         _, pid, tid = self._model.row("threads", thread)
-        said = part.extra.get("process_names", []), part.extra.get("thread_names", [])
-        if self._said is None or self._said[0] is not said[0] or self._said[1] is not said[1]:
+        said = part.extra.get("process_names"), part.extra.get("thread_names")
+        if self._said[0] is not said[0] or self._said[1] is not said[1]:
             self._said = said
-            self._named = dict(said[0]), {(pid, tid): name for pid, tid, name in said[1]}
+            self._named = dict(said[0] or ()), {(pid, tid): name for pid, tid, name in said[1] or ()}
         processes, threads = self._named
         process = processes[pid].decode("utf-8", "replace") if pid in processes else who.process_name
         if (pid, tid) not in threads:

@@ -281,7 +281,8 @@ static struct totals divided(const uint8_t *data, size_t n, int by) {
         used = fill(data, n, &now, in);
         if (fp_fold_rescale(in, 3, 3, &err)) abort();
         uint8_t wanted[2] = {0, 0};
-        for (uint32_t thread; (thread = fp_fold_shares(in, &shares, wanted)) != FP_NO_ID;)
+        uint32_t next = 0;
+        for (uint32_t thread; (thread = fp_fold_shares(in, &shares, wanted, &next)) != FP_NO_ID;)
             fp_shares_give(&shares, thread, 1);
         for (uint32_t i = 0; i < 2 && t.status == FP_DONE; i++) {
             if (!wanted[i]) continue;

@@ -129,8 +129,8 @@ static void compare_pieces(const uint8_t *data, size_t n, struct fp_batch *b, in
         }
         for (uint32_t i = 0; i < piece.n && !status; i++) {
             const uint32_t end = fp_xray_threads(x, &piece, i);
-            uint32_t firsts[SHARES] = {FP_NO_ID, FP_NO_ID}, thread;
-            while ((thread = fp_xray_firsts(&piece, i, end, &divided, firsts)) != FP_NO_ID)
+            uint32_t firsts[SHARES] = {FP_NO_ID, FP_NO_ID}, thread, next = i;
+            while ((thread = fp_xray_firsts(&piece, &next, end, &divided, firsts)) != FP_NO_ID)
                 fp_shares_give(&divided, thread, fp_xray_thread_nbytes(x, 0, thread));
             for (uint32_t k = 0; k < SHARES && !status; k++)
                 status = feed_share(shares[k], &piece, i, end, &divided, k, b, &sum);

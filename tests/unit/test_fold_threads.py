@@ -98,3 +98,19 @@ def test_rows_of_no_thread_are_folded_beside_those_of_one() -> None:
                 totals[value_type.name] += sum(v for v, is_own in zip(rows.values(k), own, strict=True) if is_own)
         found.append(totals)
     assert found[0] == found[1] and 7 in found[0].values()
+
+
+def test_a_thread_without_a_share_costs_no_second_look_at_the_rows_before_it() -> None:
+    batch = Batch("timeline", 100)
+    for i in range(100):
+        batch.c.thread[i] = 1 + i // 2
+    batch.c.n = 100
+    shares, wanted = ffi.new("struct fp_shares *", {"n": 2}), ffi.new("uint8_t[]", 2)
+    following, given = ffi.new("uint32_t *"), []
+    while (thread := lib.fp_fold_shares(batch.c, shares, wanted, following)) != lib.FP_NO_ID:
+        assert following[0] == 2 * (thread - 1), "the next call goes on at the thread's first row"
+        lib.fp_shares_give(shares, thread, 1)
+        given.append(thread)
+    assert given == list(range(1, 51))
+    assert bytes(ffi.buffer(wanted)) == b"\1\1"
+    assert shares.much[0] == shares.much[1] == 25

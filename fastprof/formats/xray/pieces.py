@@ -228,7 +228,8 @@ class _Piece(Undecoded):
 
     def takers(self, shares: Any, give: Callable[[int], None]) -> list[int]:
         firsts = ffi.new("uint32_t[]", [lib.FP_NO_ID] * shares.n)
-        find = partial(lib.fp_xray_firsts, self.c_piece, self._first, self._end, shares, firsts)
+        next_ = ffi.new("uint32_t *", self._first)
+        find = partial(lib.fp_xray_firsts, self.c_piece, next_, self._end, shares, firsts)
         while (thread := find()) != lib.FP_NO_ID:
             give(thread)
         self._c_shares = shares
