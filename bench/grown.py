@@ -204,6 +204,17 @@ def _inlined(path: Path, n: int) -> None:
     made.write(path)
 
 
+def _long_name(path: Path, n: int) -> None:
+    made = _one(name="x" * n)
+    made.sample([1])
+    made.write(path)
+
+
+def _lines(path: Path, lines: Iterable[str]) -> None:
+    with path.open("w") as out:
+        out.writelines(lines)
+
+
 def _folded_stacks(path: Path, n: int) -> None:
     with path.open("w") as out:
         out.writelines(
@@ -296,7 +307,7 @@ DIMENSIONS: dict[str, Dimension] = {
         "stacks",
         ".folded",
         20_000,
-        lambda p, n: p.write_text("".join(f"main;function_{k} 1\n" for k in range(n))) and None,
+        lambda p, n: _lines(p, (f"main;function_{k} 1\n" for k in range(n))),
     ),
     "stacks": Dimension("stacks", ".folded", 10_000, _folded_stacks),
     "depth of a stack": Dimension("stacks", ".pb", 50_000, _deep),
@@ -339,14 +350,12 @@ DIMENSIONS: dict[str, Dimension] = {
     "a circle of calls": Dimension("graph", ".callgrind", 5000, lambda p, n: _callgrind(p, _circle(n))),
     "callees of a function": Dimension("graph", ".callgrind", 10_000, lambda p, n: _callgrind(p, _star(n))),
     "the length of a folded name": Dimension(
-        "stacks", ".folded", 200_000, lambda p, n: p.write_text("main;" + "x" * n + " 1\n") and None
+        "stacks", ".folded", 200_000, lambda p, n: _lines(p, ["main 1\n", f"main;{'x' * n} 1\n"])
     ),
     "the length of a Callgrind name": Dimension(
         "graph", ".callgrind", 200_000, lambda p, n: _callgrind(p, [f"fn={'x' * n}\n1 1\n"])
     ),
-    "the length of a pprof name": Dimension(
-        "stacks", ".pb", 200_000, lambda p, n: (made := _one(1, "x" * n), made.sample([1]), made.write(p)) and None
-    ),
+    "the length of a pprof name": Dimension("stacks", ".pb", 200_000, _long_name),
     "the length of a trace's name": Dimension(
         "timeline", ".trace.json", 200_000, lambda p, n: _trace(p, [_complete(1, name="x" * n)])
     ),

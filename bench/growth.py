@@ -24,7 +24,7 @@ import resource
 import shutil
 import sys
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
@@ -46,83 +46,62 @@ class Cost(NamedTuple):
 SHOWS = Cost(0.08, 12.0)  # less than this at 2N is noise
 
 
-def _to(suffix: str, *options: str) -> Callable[[Path, Path], list[str]]:
-    return lambda source, folder: ["convert", "-q", str(source), "-o", str(folder / f"out{suffix}"), *options]
-
-
-def _verb(verb: str, *options: str, inputs: int = 1, out: str = "") -> Callable[[Path, Path], list[str]]:
-    def command(source: Path, folder: Path) -> list[str]:
-        target = ["-o", str(folder / out)] if out else []
-        return [*verb.split(), "-q", *[str(source)] * inputs, *options, *target]
-
-    return command
-
-
-def _store(source: Path, folder: Path) -> str:
-    return str(folder / "store.fpa")
-
-
+# By name; {in}, {out} (a folder), {store} (an archive of what is in {in}) and {query} are filled in.
 _ANY = {
-    "info": _verb("info"),
-    "top": _verb("top"),
-    "top -n 0": _verb("top", "-n", "0"),
-    "annotate": _verb("annotate"),
-    "report": _verb("report", out="out.html"),
-    "diff": _verb("diff", inputs=2),
-    "diff to pprof": _verb("diff", inputs=2, out="out.pb.gz"),
-    "diff to callgrind": _verb("diff", inputs=2, out="out.callgrind"),
-    "merge to pprof": _verb("merge", inputs=2, out="out.pb.gz"),
-    "merge to callgrind": _verb("merge", inputs=2, out="out.callgrind"),
-    "callgrind": _to(".callgrind"),
-    "cachegrind": _to(".cachegrind"),
-    "pprof": _to(".pb.gz"),
-    "folded": _to(".folded"),
-    "speedscope": _to(".speedscope.json"),
-    "firefox": _to(".firefox.json"),
-    "archive": _to(".fpa"),
-    "parquet": _to(".parquet"),
-    "archive add": lambda source, folder: ["archive", "add", "-q", _store(source, folder), str(source)],
-    "batch": lambda source, folder: ["batch", "convert", "-q", "-j", "1", str(source), "-t", "pprof", "-o", str(folder)],
+    "info": "info -q {in}",
+    "top": "top -q {in}",
+    "top -n 0": "top -q -n 0 {in}",
+    "annotate": "annotate -q {in}",
+    "report": "report -q {in} -o {out}/o.html",
+    "sql": "sql -q {in} {query}",
+    "diff": "diff -q {in} {in}",
+    "diff to pprof": "diff -q {in} {in} -o {out}/o.pb.gz",
+    "diff to callgrind": "diff -q {in} {in} -o {out}/o.callgrind",
+    "merge to pprof": "merge -q {in} {in} -o {out}/o.pb.gz",
+    "merge to callgrind": "merge -q {in} {in} -o {out}/o.callgrind",
+    "callgrind": "convert -q {in} -o {out}/o.callgrind",
+    "cachegrind": "convert -q {in} -o {out}/o.cachegrind",
+    "pprof": "convert -q {in} -o {out}/o.pb.gz",
+    "folded": "convert -q {in} -o {out}/o.folded",
+    "speedscope": "convert -q {in} -o {out}/o.speedscope.json",
+    "firefox": "convert -q {in} -o {out}/o.firefox.json",
+    "archive": "convert -q {in} -o {out}/o.fpa",
+    "parquet": "convert -q {in} -o {out}/o.parquet",
+    "archive add": "archive add -q {out}/new.fpa {in}",
+    "batch convert": "batch convert -q -j 1 {in} -t pprof -o {out}/all",
 }
-_SQL = {"timeline": "spans", "stacks": "samples", "graph": "graph"}
-_MORE: dict[str, dict[str, Callable[[Path, Path], list[str]]]] = {
+_MORE = {
     "timeline": {
-        "xray": _to(".xray"),
-        "trace-event": _to(".trace.json"),
-        "perfetto": _to(".pftrace"),
-        "callgrind, --per-thread": _to(".callgrind", "--per-thread"),
-        "pprof, --threads 1": _to(".pb.gz", "--threads", "1"),
-        "pprof, by thread": _to(".pb.gz", "--labels", "thread,process"),
+        "xray": "convert -q {in} -o {out}/o.xray",
+        "trace-event": "convert -q {in} -o {out}/o.trace.json",
+        "perfetto": "convert -q {in} -o {out}/o.pftrace",
+        "callgrind, --per-thread": "convert -q {in} -o {out}/o.callgrind --per-thread",
+        "pprof, --threads 1": "convert -q {in} -o {out}/o.pb.gz --threads 1",
+        "pprof, by thread": "convert -q {in} -o {out}/o.pb.gz --labels thread,process",
     },
-    "stacks": {"gperftools": _to(".prof")},
-    "graph": {"top by file": _verb("top", "--by", "file")},
+    "stacks": {"gperftools": "convert -q {in} -o {out}/o.prof"},
+    "graph": {"top --by file": "top -q --by file {in}"},
 }
-_FILES: dict[str, Callable[[Path, Path], list[str]]] = {
-    "merge": _verb("merge", out="out.pb.gz"),
-    "top": _verb("top"),
-    "archive add": lambda source, folder: ["archive", "add", "-q", str(folder / "new.fpa"), str(source)],
-    "archive list": lambda source, folder: ["archive", "list", _store(source, folder)],
-    "archive list --json": lambda source, folder: ["archive", "list", "--json", _store(source, folder)],
-    "archive verify": lambda source, folder: ["archive", "verify", "-q", _store(source, folder)],
-    "archive compact": lambda source, folder: ["archive", "compact", "-q", _store(source, folder)],
-    "archive rm": lambda source, folder: ["archive", "rm", "-q", _store(source, folder), "*1*"],
-    "archive extract": lambda source, folder: [
-        "archive", "extract", "-q", _store(source, folder), "*", "-t", "folded", "-o", str(folder / "all"),
-    ],  # fmt: skip
-    "merge of members": lambda source, folder: ["merge", "-q", f"{_store(source, folder)}:*", "-o", str(folder / "o.pb")],
-    "batch convert": lambda source, folder: [
-        "batch", "convert", "-q", "-j", "1", str(source), "-t", "pprof", "-o", str(folder / "all"),
-    ],  # fmt: skip
-    "batch merge": lambda source, folder: ["batch", "merge", "-q", "-j", "1", str(source), "-o", str(folder / "o.pb")],
-    "batch archive": lambda source, folder: ["batch", "archive", "-q", "-j", "1", str(source), "-o", str(folder / "n.fpa")],
+_FILES = {
+    "top": "top -q {in}",
+    "merge": "merge -q {in} -o {out}/o.pb.gz",
+    "archive add": "archive add -q {out}/new.fpa {in}",
+    "archive list": "archive list {store}",
+    "archive list --json": "archive list --json {store}",
+    "archive verify": "archive verify -q {store}",
+    "archive compact": "archive compact -q {store}",
+    "archive rm": "archive rm -q {store} *1*",
+    "archive extract": "archive extract -q {store} * -t folded -o {out}/all",
+    "merge of members": "merge -q {store}:* -o {out}/o.pb",
+    "batch convert": "batch convert -q -j 1 {in} -t pprof -o {out}/all",
+    "batch merge": "batch merge -q -j 1 {in} -o {out}/o.pb",
+    "batch archive": "batch archive -q -j 1 {in} -o {out}/new.fpa",
 }
+_TABLES = {"timeline": "spans", "stacks": "samples", "graph": "graph"}
 
 
-def verbs_of(view: str) -> dict[str, Callable[[Path, Path], list[str]]]:
-    if view == "files":
-        return _FILES
-    sql = {"sql": lambda source, folder: ["sql", "-q", str(source), f"select count(*) from {_SQL[view]}"]}
-    return _ANY | sql | _MORE[view]
+def verbs_of(view: str) -> dict[str, str]:
+    return _FILES if view == "files" else _ANY | _MORE[view]
 
 
 class Failed(Exception):
@@ -164,11 +143,14 @@ class Bench:
     def cost(self, verb: str, n: int) -> Cost:
         """Errors: Failed."""
         if (verb, n) not in self._costs:
-            source, folder = self._source(n), Path(tempfile.mkdtemp(dir=self._folder))
-            if self._dimension.view == "files":
-                measure(["archive", "add", "-q", _store(source, folder), str(source)])
+            folder, view = tempfile.mkdtemp(dir=self._folder), self._dimension.view
+            words = {"in": str(self._source(n)), "out": folder, "store": f"{folder}/store.fpa"}
+            words["query"] = f"select count(*) from {_TABLES.get(view, '')}"
+            command = verbs_of(view)[verb]
             try:
-                self._costs[verb, n] = measure(verbs_of(self._dimension.view)[verb](source, folder))
+                if "{store}" in command:
+                    measure(["archive", "add", "-q", words["store"], words["in"]])
+                self._costs[verb, n] = measure([word.format_map(words) for word in command.split()])
             finally:
                 shutil.rmtree(folder)
         return self._costs[verb, n]

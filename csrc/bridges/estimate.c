@@ -64,6 +64,7 @@ int fp_estimate_put(struct fp_estimate *e, const struct fp_batch *in, const uint
     const int with_addresses = addresses && e->by == FP_BY_ADDRESS;
     for (uint32_t k = 0; k < in->n_values; k++)
         if (columns[k] >= e->n_values) return fp_unknown_id(err, "the column of a value", columns[k], e->n_values);
+    if (fp_sums_begin(e->own) || fp_sums_begin(e->arcs)) return fp_estimate_no_memory(err);
     int status = 0;
     e->own->most = e->most_rows;
     if (e->own->n >= e->own->limit) status = squeeze(e->own, err);
@@ -105,6 +106,11 @@ static int count_uncalled(struct fp_estimate *e) {
     }
     free(is_called);
     return 0;
+}
+
+void fp_estimate_pause(struct fp_estimate *e) {
+    fp_sums_pause(e->own);
+    fp_sums_pause(e->arcs);
 }
 
 int fp_estimate_end(struct fp_estimate *e, uint32_t callers, struct fp_err *err) {

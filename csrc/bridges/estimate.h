@@ -82,6 +82,9 @@ int fp_estimate_set_values(struct fp_estimate *e, uint32_t n_values);
 int fp_estimate_put(struct fp_estimate *e, const struct fp_batch *in, const uint32_t *columns, int addresses, int lines,
                     struct fp_err *err);
 
+/* Rows of others follow: gives back what only adding rows needs.  fp_estimate_put may be called again. */
+void fp_estimate_pause(struct fp_estimate *e);
+
 /* After the last batch: finds the contexts.  `callers` is an enum
  * fp_estimate_callers.  FP_DONE, FP_E_OVERFLOW or FP_E_NOMEM. */
 int fp_estimate_end(struct fp_estimate *e, uint32_t callers, struct fp_err *err);

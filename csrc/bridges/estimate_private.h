@@ -60,9 +60,10 @@ struct fp_estimate_sums {
     uint32_t block, block_first; /* the function at hand, and the first of its places */
     uint32_t fresh;              /* it had no places before this block, so these are hardly there yet */
     uint32_t n_fresh;            /* such places: about how many distinct ones there are at least */
-    uint8_t *seen;               /* by function: has places */
+    /* between fp_sums_begin and fp_sums_pause: */
+    uint8_t *seen; /* by function: has places */
     uint32_t cap_seen;
-    uint32_t slots[FP_ESTIMATE_SLOTS];
+    uint32_t *slots; /* FP_ESTIMATE_SLOTS */
 };
 
 static inline int64_t *fp_sums_values(const struct fp_estimate_sums *s, uint32_t place) {
@@ -83,6 +84,10 @@ static inline int fp_estimate_same(const struct fp_estimate_place *a, const stru
     return a->address == b->address && a->function == b->function && a->file == b->file && a->line == b->line &&
            a->callee == b->callee;
 }
+
+/* Before places are added, and when rows of others follow: then only the sums stay in memory.  0 or FP_E_NOMEM. */
+int fp_sums_begin(struct fp_estimate_sums *s);
+void fp_sums_pause(struct fp_estimate_sums *s);
 
 /* Adds a place that is not in `slot`. */
 uint32_t fp_sums_add(struct fp_estimate_sums *s, const struct fp_estimate_place *p, uint32_t *slot);

@@ -5,7 +5,7 @@
 
 enum { FULL_BYTES = 32 << 20 }; /* of places, from which on they are squeezed */
 enum { SHORT = 24 };            /* entries that are sorted by insertion */
-enum { FIRST = 256 };           /* places that there is room for at first */
+enum { FIRST = 16 };            /* places that there is room for at first: there may be a million sums */
 
 struct fp_estimate_sums *fp_sums_new(const struct fp_model *m, const char *what) {
     struct fp_estimate_sums *s = calloc(1, sizeof *s);
@@ -22,8 +22,27 @@ void fp_sums_free(struct fp_estimate_sums *s) {
     fp_release(s->places, s->place_bytes);
     fp_release(s->values, s->value_bytes);
     free(s->totals);
-    free(s->seen);
+    fp_sums_pause(s);
     free(s);
+}
+
+int fp_sums_begin(struct fp_estimate_sums *s) {
+    if (s->slots) return 0;
+    for (uint32_t i = 0; i < s->n; i++) {
+        const uint32_t function = s->places[i].function;
+        if (fp_array_zeroed(&s->seen, &s->cap_seen, (uint64_t)function + 1, 1)) return FP_E_NOMEM;
+        s->seen[function] = 1;
+    }
+    s->slots = calloc(FP_ESTIMATE_SLOTS, sizeof *s->slots);
+    return s->slots ? 0 : FP_E_NOMEM;
+}
+
+void fp_sums_pause(struct fp_estimate_sums *s) {
+    free(s->seen);
+    free(s->slots);
+    s->seen = NULL;
+    s->slots = NULL;
+    s->cap_seen = 0;
 }
 
 static size_t bytes_of(uint32_t width, uint32_t cap) {
@@ -281,7 +300,10 @@ int fp_sums_squeeze(struct fp_estimate_sums *s, struct fp_err *err) {
     to->squeezed = 1;
     to->seen = s->seen;
     to->cap_seen = s->cap_seen;
+    to->slots = s->slots;
     s->seen = NULL;
+    s->slots = NULL;
+    if (to->slots) memset(to->slots, 0, FP_ESTIMATE_SLOTS * sizeof *to->slots);
     if (to->limit / 2 < to->n) to->limit = to->n < UINT32_MAX / 2 ? to->n * 2 : UINT32_MAX;
     struct fp_estimate_sums old = *s;
     *s = *to;

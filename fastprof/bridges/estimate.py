@@ -54,7 +54,7 @@ def to_stacks(
     """
     groups: dict[_Key, _Group] = {}
     of_part: dict[int, tuple[_Group, Any]] = {}
-    by, prune = options[BY], options[PRUNE]
+    by, prune, last = options[BY], options[PRUNE], None
     for batch in batches:
         if batch.part not in of_part:
             part = model.parts[batch.part]
@@ -62,6 +62,9 @@ def to_stacks(
             group = groups.get(key) or groups.setdefault(key, _Group(model, by, prune))
             of_part[batch.part] = group, group.add(batch.part, batch.c.n_values)
         group, columns = of_part[batch.part]
+        if last not in (None, group):
+            lib.fp_estimate_pause(last.c)
+        last = group
         group.put(batch, columns)
 
     callers, comment = _CALLERS[options[STACKS]]
@@ -69,7 +72,10 @@ def to_stacks(
         group = groups[_Key()] = _Group(model, by, prune)
         for index, part in enumerate(model.parts):
             group.add(index, len(part.value_types))
-    for (thread, _, _), group in groups.items():
+    of_part.clear()
+    last = None
+    for key in [*groups]:
+        thread, group = key.thread, groups.pop(key)  # so that only one has contexts at a time
         c = group.c
         group.end(callers)
         pull = partial(group.pull, thread)

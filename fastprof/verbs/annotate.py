@@ -24,7 +24,7 @@ from fastprof.symbols.demangle import left_mangled
 from fastprof.symbols.objects import ElfObject
 from fastprof.verbs.disassembly import FINDING, Binaries, disassemble, find_tool
 from fastprof.verbs.inputs import Progress, expand, open_reader
-from fastprof.verbs.listing import Annotation, Costs, Instruction, Line, Listing, Missing, around
+from fastprof.verbs.listing import Annotation, Call, Costs, Instruction, Line, Listing, Missing, around
 from fastprof.verbs.sources import UNKNOWN, Sources, ends_alike, lines_of
 
 CONTEXT = Option(
@@ -58,7 +58,16 @@ ASM = Option(
 )
 
 
-OPTIONS = (CONTEXT, THRESHOLD, INCLUDE, ASM)
+CALLS = Option(
+    "calls",
+    Whole(0),
+    20,
+    group="annotate",
+    help="how many called functions to show below each line; the last row sums up the others (default: 20; 0: all)",
+)
+
+
+OPTIONS = (CONTEXT, THRESHOLD, INCLUDE, ASM, CALLS)
 
 # They make no difference to sums by line.
 _IDLE = (bridges.AGGREGATE, bridges.BY, bridges.LABELS, bridges.PER_THREAD, bridges.STACKS, bridges.PRUNE)
@@ -191,26 +200,36 @@ class _Shown:
     def _warn(self, found: Annotation) -> None:
         raise NotImplementedError
 
+    def _calls(self, cost: Costs) -> list[Call]:
+        return cost.calls(self._value, self._options[CALLS])
+
     def _text(self, string: int) -> str:
         return self._model.string(string).decode("utf-8", "surrogateescape")
 
-    def _costs(self, group: int, place: Callable[[int, int, bool], int]) -> dict[int, Costs]:
-        """The costs of a group by `place(line, address, is it a call)`."""
-        costs: dict[int, Costs] = {}
+    def _costs(self, group: int, place: Callable[[int, int, bool], int]) -> Iterator[tuple[int, Costs]]:
+        """The costs of a group by `place(line, address, is it a call)`, where that changes: so it may come again."""
+        at, cost = None, Costs()
+        known: dict[int, tuple[bytes, bytes, bytes]] = {}
         for batch in self.places.rows(group):
             columns = [batch.values(k) for k in range(len(self.places.value_types))]
             names = ("kind", "line", "address", "file", "callee", "count")
             rows = zip(*map(batch.__getitem__, names), strict=True)
             for i, (kind, line, address, file, callee, times) in enumerate(rows):
-                cost = costs.setdefault(place(line, address, kind == lib.FP_CALL), Costs())
+                before, at = at, place(line, address, kind == lib.FP_CALL)
+                if before not in (None, at):
+                    yield before, cost
+                    cost = Costs()
                 cost.file, cost.line = file, line
                 values = [column[i] for column in columns]
                 if kind == lib.FP_CALL:
-                    function = self._model.get_function(callee)
-                    cost.call((function.name, function.file, function.object), times, values)
+                    if callee not in known:
+                        function = self._model.get_function(callee)
+                        known[callee] = function.name, function.file, function.object
+                    cost.call(known[callee], times, values)
                 else:
                     cost.spend(values)
-        return costs
+        if at is not None:
+            yield at, cost
 
 
 class _Files(_Shown):
@@ -231,7 +250,7 @@ class _Files(_Shown):
 
     def _lines(self, group: int, path: str) -> Iterator[list[Line]]:
         by_line = self._costs(group, lambda line, address, is_call: line)
-        costs = {n: Line(n, None, cost.values, cost.calls(self._value)) for n, cost in by_line.items()}
+        costs = {n: Line(n, None, cost.values, self._calls(cost)) for n, cost in by_line}
         if 0 in costs:
             yield [costs.pop(0)]
         last = max(costs, default=0) + self._options[CONTEXT]
@@ -290,7 +309,15 @@ class _Functions(_Shown):
     def _instructions(self, group: int, elf: ElfObject) -> Iterator[list[Instruction]]:
         link = partial(self._binaries.link_address, self._object(group), elf)
         returns = any(text == RETURN_ADDRESSES for part in self._model.parts for _, text in descriptions_of(part))
-        costs = self._costs(group, lambda line, at, is_call: at and (link(at - 1) if is_call and returns else link(at)))
+        costs: dict[int, Costs] = {}
+        by_address = self._costs(
+            group, lambda line, at, is_call: at and (link(at - 1) if is_call and returns else link(at))
+        )
+        for place, cost in by_address:
+            if place in costs:
+                costs[place].take(cost)
+            else:
+                costs[place] = cost
         if 0 in costs:
             yield [self._instruction(0, None, costs.pop(0))]
         places = sorted(costs)
@@ -337,7 +364,7 @@ class _Functions(_Shown):
             yield self._instruction(place, None, costs[place])
 
     def _instruction(self, address: int, text: str | None, cost: Costs) -> Instruction:
-        return Instruction(address, text, cost.values, cost.calls(self._value), self._text(cost.file), cost.line)
+        return Instruction(address, text, cost.values, self._calls(cost), self._text(cost.file), cost.line)
 
     def _warn(self, found: Annotation) -> None:
         if not any("instr" in part.positions for part in self._model.parts):

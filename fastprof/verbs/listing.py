@@ -111,13 +111,20 @@ class Costs:
             self.call(function, times, values)
         self.file, self.line = other.file, other.line
 
-    def calls(self, value: int) -> list[Call]:
-        """Most of value type number `value` first, then by name."""
+    def calls(self, value: int, most: int) -> list[Call]:
+        """Most of value type number `value` first, then by name.  With `most` > 0 no more than that: from there on, the
+        sum of all others."""
         found = []
         for names, (times, values) in self._calls.items():
             function, file, object_ = (name.decode("utf-8", "surrogateescape") for name in names)
             found.append(Call(times, function, file, object_, values))
-        return sorted(found, key=lambda call: (-abs(call.values[value]) if call.values else 0, call[1:4]))
+        found.sort(key=lambda call: (-abs(call.values[value]) if call.values else 0, call[1:4]))
+        if not 0 < most < len(found):
+            return found
+        rest = found[most - 1 :]
+        sums = [sum(column) for column in zip(*(call.values for call in rest), strict=True)]
+        times = sum(call.times for call in rest)
+        return [*found[: most - 1], Call(times, f"[{len(rest):,} other functions]", "", "", sums)]
 
 
 def add(sums: list[int], values: list[int]) -> None:

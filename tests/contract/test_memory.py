@@ -305,6 +305,17 @@ def test_sums_of_stacks_keep_to_the_limit(inputs: int, tmp_path: Path) -> None:
     assert peak(*of_both, "1M") < peak(*of_both, "1G") - (10 << 20)
 
 
+@pytest.mark.parametrize("to", ["page", "pb"])
+def test_a_part_of_a_graph_takes_few_bytes(to: str, tmp_path: Path) -> None:
+    def needed(parts: int) -> int:
+        path = tmp_path / f"{parts}.callgrind"
+        path.write_text("".join(f"part: {k + 1}\nevents: Ir\nfn=f\n1 1\n\n" for k in range(parts)))
+        verb = ["report", "-o"] if to == "page" else ["convert", "--labels", "part", "-o"]
+        return peak(*verb, str(tmp_path / f"out.{to}"), str(path), "-q")
+
+    assert needed(2500) - needed(500) < 2000 * 8_000
+
+
 def test_the_measure_sees_what_grows(tmp_path: Path) -> None:
     """Distinct functions do need memory: were this not seen, the test above would prove nothing."""
     path = tmp_path / "names.callgrind"

@@ -7,6 +7,7 @@ import json
 import os
 import subprocess
 import sys
+import tracemalloc
 from pathlib import Path
 from typing import Any
 
@@ -477,3 +478,38 @@ def test_many_missing_files_are_summed_up(profile: Path, capsys: pytest.CaptureF
         *(f"{i + 1:2}  {100 * (i + 1) / 91:4.1f}  x{i}.c" for i in range(12, 2, -1)),
         " 6   6.6  ... 3 more",
     ]
+
+
+@pytest.mark.parametrize("most", [1, 3, 0])
+def test_a_line_shows_so_many_calls_and_the_sum_of_the_others(most: int, tmp_path: Path) -> None:
+    (tmp_path / "a.c").write_text("dispatch();\n")
+    (tmp_path / "p.callgrind").write_text(
+        "events: Ir\nfl=a.c\nfn=main\n1 1\n" + "".join(f"cfn=f{k}\ncalls={k} 1\n1 {k}00\n" for k in range(1, 31))
+    )
+    found = fastprof.annotate(tmp_path / "p.callgrind", include=[str(tmp_path)], calls=most)
+    ((line,),) = found.listings[0].blocks()
+    calls = line.calls
+    assert len(calls) == (most or 30)
+    assert sum(call.values[0] for call in calls) == sum(range(1, 31)) * 100
+    assert sum(call.times for call in calls) == sum(range(1, 31))
+    if most == 3:
+        assert [call.function for call in calls] == ["f30", "f29", "[28 other functions]"]
+
+
+def test_lines_take_memory_for_the_calls_they_show_not_for_all(tmp_path: Path) -> None:
+    def size(callees: int) -> int:
+        (tmp_path / "a.c").write_text("dispatch();\n" * 400)
+        rows = "".join(f"{line}\n" for line in (
+            f"cfn=f{k % callees}\ncalls=1 1\n{1 + k // callees} 1" for k in range(400 * callees)
+        ))  # fmt: skip
+        (tmp_path / "p.callgrind").write_text("events: Ir\nfl=a.c\nfn=main\n1 1\n" + rows)
+        found = fastprof.annotate(tmp_path / "p.callgrind", include=[str(tmp_path)])
+        tracemalloc.start()
+        try:
+            for _ in found.listings[0].blocks():
+                pass
+            return tracemalloc.get_traced_memory()[1]
+        finally:
+            tracemalloc.stop()
+
+    assert size(200) < 1.5 * size(50)
