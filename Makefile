@@ -61,7 +61,7 @@ memory: build
 
 pictures: build
 	tests/viewers/install
-	node docs/make_pictures.mjs
+	.viewers/node docs/make_pictures.mjs
 
 lint: python-lint c-lint
 

@@ -1,5 +1,5 @@
 // Makes the pictures of viewers.md again: `make pictures`.  Each viewer shows the same profile.
-//   node docs/make_pictures.mjs [--into FOLDER] [VIEWER ...]
+//   .viewers/node docs/make_pictures.mjs [--into FOLDER] [VIEWER ...]
 //
 // Needs the viewers of tests/viewers/install and Debian's dbus-daemon fonts-noto-color-emoji golang-go graphviz imagemagick
 // kcachegrind pngquant xauth xdotool xvfb.

@@ -30,7 +30,6 @@ PACKAGES = {
     "llvm-symbolizer-19": "llvm-19",
     "llvm-xray-19": "llvm-19",
     "nm": "binutils",
-    "node": "nodejs",
     "objcopy": "binutils",
     "objdump": "binutils",
     "munged": "munge",
@@ -48,14 +47,19 @@ def need(*names: str) -> str:
     pytest.skip(f"{names[0]} is missing: apt-get install {PACKAGES.get(names[0], names[0])}")
 
 
+def node() -> str:
+    """The Node.js that tests/viewers/install brings: Debian's is too old for some viewers."""
+    if not (VIEWERS.parents[1] / ".viewers/installed").exists():
+        pytest.skip("the viewers are missing: run tests/viewers/install")
+    return str(VIEWERS.parents[1] / ".viewers/node")
+
+
 def viewer(script: str, *arguments: str | Path, timeout: float = 300) -> Any:
     """What tests/viewers/SCRIPT.mjs prints (JSON) of a file that it loads with a viewer's own importer.
 
     Errors: RefusedError, with what the viewer said.
     """
-    if not (VIEWERS.parents[1] / ".viewers/installed").exists():
-        pytest.skip("the viewers are missing: run tests/viewers/install")
-    command = [need("node"), str(VIEWERS / f"{script}.mjs"), *map(str, arguments)]
+    command = [node(), str(VIEWERS / f"{script}.mjs"), *map(str, arguments)]
     done = subprocess.run(command, capture_output=True, text=True, timeout=timeout)
     if done.returncode:
         raise RefusedError(done.stderr.strip())

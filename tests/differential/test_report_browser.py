@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from fastprof import convert, report, top
-from tests.differential.peers import VIEWERS, need
+from tests.differential.peers import VIEWERS, need, node
 from tests.support.paths import CORPUS
 from tests.unit.test_report_page import timeline
 
@@ -37,7 +37,7 @@ class Seen(NamedTuple):
 def drive(page: Path, *steps: dict[str, Any], width: int = 1200, height: int = 900) -> list[Any]:
     """The values of the steps; see tests/viewers/report.mjs.  No page may complain or ask for anything."""
     need("chromium")
-    command = [need("node"), str(VIEWERS / "report.mjs"), str(page), str(width), str(height), json.dumps(steps)]
+    command = [node(), str(VIEWERS / "report.mjs"), str(page), str(width), str(height), json.dumps(steps)]
     done = subprocess.run(command, capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stderr
     seen = Seen(**json.loads(done.stdout))
@@ -239,7 +239,7 @@ def test_names_are_text_and_nothing_can_be_loaded(tmp_path: Path) -> None:
     script = [click(".rows .row"), text_of("#details h2"), value("document.images.length"), value(tries)]
     need("chromium")
     command = [
-        need("node"),
+        node(),
         str(VIEWERS / "report.mjs"),
         str(tmp_path / "page.html"),
         "1200",
