@@ -26,7 +26,7 @@ enum key {
 };
 
 /* How many containers are open within each of these. */
-enum { IN_FRAMES = 3, IN_FRAME = 4, IN_PROFILES = 2, IN_PROFILE = 3, IN_LIST = 4, IN_ITEM = 5 };
+enum { IN_FRAMES = 3, IN_FRAME = 4, IN_PROFILES = 2, IN_PROFILE = 3, IN_LIST = 4, IN_ITEM = 5, IN_NESTED = 6 };
 
 struct fp_speedscope_read *fp_speedscope_read_new(struct fp_model *model, int lenient) {
     struct fp_speedscope_read *r = calloc(1, sizeof *r);
@@ -167,6 +167,8 @@ static int profile_token(struct fp_speedscope_read *r, struct fp_in *in, struct 
             return fp_no_memory(err);
         r->profiles[r->n_profiles++] = (struct fp_speedscope_profile){.at = in->base + in->pos};
     }
+    if (j->depth == IN_LIST && j->token != FP_JSON_ARRAY_END && list_of(r))
+        r->profiles[r->n_profiles - 1].has_items = 1;
     if (j->depth != IN_PROFILE || j->token != FP_JSON_STRING || j->kinds[2] != '{') return FP_DONE;
     struct fp_speedscope_profile *p = &r->profiles[r->n_profiles - 1];
     const uint8_t key = r->path[IN_PROFILE];
@@ -329,19 +331,28 @@ static int sample_token(struct fp_speedscope_read *r, const struct fp_speedscope
         r->broken += added == FP_DONE;
         return added;
     }
-    if (j->depth != IN_ITEM || j->kinds[4] != '[') return FP_DONE;
-    if (j->token == FP_JSON_ARRAY_END) {
+    if (j->depth < IN_ITEM || j->kinds[4] != '[') return FP_DONE;
+    const int nested = j->depth == IN_NESTED && j->kinds[5] == '['; /* [0] for 0, as JavaScript has it, too */
+    if (j->depth != IN_ITEM && !nested) return FP_DONE;
+    if (j->depth == IN_ITEM && j->token == FP_JSON_ARRAY) {
+        r->n_nested = 0;
+        return FP_DONE;
+    }
+    if (nested && j->token == FP_JSON_ARRAY_END && r->n_nested == 1) return FP_DONE;
+    r->n_nested += (uint32_t)nested;
+    if (j->token == FP_JSON_ARRAY_END && !nested) {
         const int64_t stack = r->bad ? -1 : r->n_stack ? (int64_t)r->nodes[r->n_stack - 1] : 0;
         return add_value(r, p, SAMPLES, stack, out, err);
     }
     int64_t index = -1;
     if (j->token != FP_JSON_NUMBER || fp_json_number(j->text, j->text_n, 0, &index, NULL) || index < 0 ||
-        index >= r->n_functions) {
+        index >= r->n_functions || (nested && r->n_nested > 1)) {
         r->bad = 1;
         if (r->lenient) return broken(r, r->at, "", "", err);
         return fp_fail_text(err, FP_E_MALFORMED, in->base + in->pos, 0, "a frame of a sample", j->text,
                             j->token == FP_JSON_NUMBER ? j->text_n : 0, "the number of a frame of the file");
     }
+    r->nested += (uint64_t)nested;
     return push_frame(r, (uint32_t)index) ? fp_no_memory(err) : FP_DONE;
 }
 

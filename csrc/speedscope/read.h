@@ -34,7 +34,8 @@ struct fp_speedscope_profile {
     uint32_t name, unit; /* strings of the model; 0: none */
     /* what fastprof says of a sampled profile beside its name: the value type and its unit, whose samples they are */
     uint32_t says_value, value, value_unit, whose;
-    uint64_t at; /* where it begins */
+    uint64_t at;       /* where it begins */
+    int32_t has_items; /* events, samples or weights */
     /* said by the caller before the second pass */
     int32_t wanted, is_time, scale; /* is it read; numbers are taken times 10^scale */
     uint32_t part, thread;
@@ -53,6 +54,7 @@ struct fp_speedscope_read {
     uint32_t n_kept;
     uint64_t broken, bad_end, rows; /* counted in the second pass */
     uint64_t rounded;               /* weights that are no times and had a fraction */
+    uint64_t nested;                /* frames of samples that stand in an array of their own */
     uint64_t n_first, n_second;     /* of the profile at hand: values that were kept, and taken back */
 
     /* private from here on */
@@ -73,7 +75,7 @@ struct fp_speedscope_read {
     int32_t spilled, pairing;
     /* the stack at hand, and the one before */
     uint32_t *indices, *nodes;
-    uint32_t n_stack, n_known, cap_indices, cap_nodes;
+    uint32_t n_stack, n_known, cap_indices, cap_nodes, n_nested;
 };
 
 /* Borrows the model.  NULL when memory ran out.  Caller owns. */

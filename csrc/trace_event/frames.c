@@ -43,6 +43,7 @@ static int define(struct fp_samples_read *r, uint32_t owner, const struct fp_sam
     if (!said->at) return 0;
     r->nodes[node].at = said->at;
     r->nodes[node].function = said->function;
+    r->nodes[node].hits = said->hits;
     return 0;
 }
 
@@ -52,10 +53,12 @@ int fp_samples_end_frame(struct fp_samples_read *r, int in_dictionary, struct fp
         r->n_said = f->first_child;
         return fp_samples_broken(r, f->at, "a node has no id", "\"id\"", err);
     }
-    const struct fp_samples_said said = {f->at, f->id, f->parent, function_of(r)};
+    const struct fp_samples_said said = {f->at, f->id, f->parent, function_of(r), f->hits};
     if (said.function == FP_NO_ID) return fp_no_memory(err);
     if (in_dictionary) return define(r, FP_SAMPLES_DICTIONARY, &said) ? fp_no_memory(err) : FP_DONE;
-    for (uint32_t i = f->first_child; i < r->n_said; i++) r->said[i].parent = f->id;
+    /* in a profile with a head its children's children are among them, too */
+    for (uint32_t i = f->first_child; i < r->n_said; i++)
+        if (!r->said[i].parent) r->said[i].parent = f->id;
     if (fp_array_room(&r->said, &r->cap_said, (uint64_t)r->n_said + 1, sizeof *r->said)) return fp_no_memory(err);
     r->said[r->n_said++] = said;
     return FP_DONE;
@@ -104,7 +107,8 @@ int fp_samples_again(struct fp_samples_read *r, struct fp_err *err) {
     r->over = 0;
     r->json = (struct fp_json){0};
     r->event = (struct fp_samples_event){0};
-    r->n_said = 0;
+    r->n_said = r->n_outer = 0;
+    for (uint32_t i = 0; i < FP_SAMPLES_COLUMNS; i++) r->columns[i].total = 0;
     /* node 0 is none, and its stack the empty one */
     if (fp_array_zeroed(&r->nodes, &r->cap_nodes, 1, sizeof *r->nodes)) return fp_no_memory(err);
     for (uint32_t node = 1; node < r->node_keys.n; node++) {
@@ -113,5 +117,5 @@ int fp_samples_again(struct fp_samples_read *r, struct fp_err *err) {
     }
     for (uint32_t i = 0; i < r->profile_keys.n && i < r->cap_profiles; i++)
         r->profiles[i].clock = r->profiles[i].shown = r->profiles[i].start;
-    return FP_DONE;
+    return fp_samples_plan_hits(r) ? fp_no_memory(err) : FP_DONE;
 }

@@ -5,7 +5,6 @@ uint32_t fp_samples_profile(struct fp_samples_read *r) {
     const uint32_t key[3] = {r->event.process, r->event.id, 1}, row = fp_table_intern(&r->profile_keys, key);
     if (row == FP_NO_ID || fp_array_zeroed(&r->profiles, &r->cap_profiles, (uint64_t)row + 1, sizeof *r->profiles))
         return FP_NO_ID;
-    r->n_profiles = r->profile_keys.n - 1;
     return row;
 }
 
@@ -46,12 +45,32 @@ static int end_sample(struct fp_samples_read *r, struct fp_samples_profile *p, i
     return 0;
 }
 
+/* The time of sample i: the sum of what is between them, or as it stands there, or, of old profiles that say none, so
+ * that all last as long.  0 or FP_E_OVERFLOW. */
+static int time_of(const struct fp_samples_read *r, const struct fp_samples_profile *p, uint64_t i, int64_t *time) {
+    const struct fp_samples_kept *c = r->columns;
+    const uint64_t n = c[FP_SAMPLES_NODES].total;
+    if (!c[FP_SAMPLES_DELTAS].total) {
+        const uint64_t span = p->end > p->start ? (uint64_t)p->end - (uint64_t)p->start : 0;
+        *time = p->start + (int64_t)(span / n * i + span % n * i / n);
+        return 0;
+    }
+    const int64_t said = c[FP_SAMPLES_DELTAS].values[i % FP_SAMPLES_KEPT];
+    *time = said;
+    if (r->event.is_absolute) return 0;
+    return __builtin_add_overflow(p->clock, said, time) || *time < INT64_MIN / 2 || *time > INT64_MAX / 2
+               ? FP_E_OVERFLOW
+               : 0;
+}
+
 int fp_samples_of_columns(struct fp_samples_read *r, uint32_t profile, struct fp_batch *out, struct fp_err *err) {
     const struct fp_samples_kept *c = r->columns;
     struct fp_samples_profile *p = &r->profiles[profile];
-    if (c[FP_SAMPLES_NODES].total != c[FP_SAMPLES_DELTAS].total)
+    const uint64_t n = c[FP_SAMPLES_NODES].total, n_times = c[FP_SAMPLES_DELTAS].total;
+    const int has_end = r->event.is_absolute && n_times == n + 1; /* the last time is that of the end */
+    if (n != n_times && !has_end && !(r->event.has_head && !n_times))
         return fp_samples_broken(r, r->event.at, "a profile has more samples than timeDeltas, or fewer", NULL, err);
-    for (; r->pos < c[FP_SAMPLES_NODES].total; r->pos++) {
+    for (; r->pos < n + (uint64_t)has_end; r->pos++) {
         const uint32_t block = (uint32_t)(r->pos / FP_SAMPLES_KEPT), i = (uint32_t)(r->pos % FP_SAMPLES_KEPT);
         if (r->written && r->loaded != block + 1) {
             r->block = block;
@@ -60,23 +79,68 @@ int fp_samples_of_columns(struct fp_samples_read *r, uint32_t profile, struct fp
             return FP_ASK;
         }
         int64_t clock;
-        if (__builtin_add_overflow(p->clock, c[FP_SAMPLES_DELTAS].values[i], &clock) || clock < INT64_MIN / 2 ||
-            clock > INT64_MAX / 2)
+        if (time_of(r, p, r->pos, &clock))
             return fp_fail(err, FP_E_OVERFLOW, r->event.at, "a sum of timeDeltas is beyond 146 years");
+        if (r->event.is_absolute && !r->pos) p->first = p->shown = clock;
         const int64_t now = clock > p->shown ? clock : p->shown;
-        const uint32_t node = fp_samples_node(r, profile, (uint32_t)c[FP_SAMPLES_NODES].values[i]);
-        if (!node && !r->lenient)
+        const int ends = r->pos == n;
+        const uint32_t node = ends ? 0 : fp_samples_node(r, profile, (uint32_t)c[FP_SAMPLES_NODES].values[i]);
+        if (!node && !r->lenient && !ends)
             return fp_fail(err, FP_E_MALFORMED, r->event.at, "a sample is of a node that the profile does not have");
         const int status = end_sample(r, p, now, out);
         if (status == FP_E_NOMEM) return fp_no_memory(err);
         if (status) return status;
         r->backwards += clock < p->shown;
-        r->broken += !node;
+        r->broken += !node && !ends;
         p->clock = clock;
         p->shown = now;
         p->node = node;
         p->line = i < c[FP_SAMPLES_LINES].n ? (uint32_t)c[FP_SAMPLES_LINES].values[i] : 0;
         p->open = node > 0;
+    }
+    /* the last one lasts as long as one does on the average: DevTools has it so, and endTime is whole seconds */
+    if (r->event.is_absolute) p->end = r->pos > 1 ? p->shown + (p->shown - p->first) / (int64_t)(r->pos - 1) : 0;
+    return FP_DONE;
+}
+
+/* The value type of the event or sample at hand: how many stand before it.  FP_NO_ID when memory ran out. */
+static uint32_t type_of(struct fp_samples_read *r, int is_event) {
+    const int named = !is_event && r->name.n;
+    const uint32_t string = named ? fp_strings_intern(&r->model->strings, r->name.p, r->name.n)
+                                  : fp_strings_intern(&r->model->strings, "samples", 7);
+    const uint32_t key[2] = {string, 1}, row = string == FP_NO_ID ? FP_NO_ID : fp_table_intern(&r->types, key);
+    return row == FP_NO_ID ? FP_NO_ID : row - 1;
+}
+
+/* The profile of a node that has hits, if these are all that it has of samples; else NULL. */
+static const struct fp_samples_profile *profile_of_hits(const struct fp_samples_read *r, uint32_t node) {
+    const uint32_t owner = r->node_keys.words[2 * (size_t)node] - 1;
+    if (owner == FP_SAMPLES_DICTIONARY || owner >= r->cap_profiles || r->nodes[node].hits <= 0) return NULL;
+    return r->profiles[owner].n_samples ? NULL : &r->profiles[owner];
+}
+
+int fp_samples_plan_hits(struct fp_samples_read *r) {
+    uint32_t node = 1;
+    while (node < r->node_keys.n && !profile_of_hits(r, node)) node++;
+    r->hit = node;
+    r->by_hits = FP_NO_ID;
+    if (node == r->node_keys.n) return 0;
+    r->by_hits = type_of(r, 1);
+    return r->by_hits == FP_NO_ID ? FP_E_NOMEM : 0;
+}
+
+/* Rows of profiles that have hits instead of samples.  FP_DONE, FP_FULL or an error. */
+static int hits_of_nodes(struct fp_samples_read *r, struct fp_batch *out, struct fp_err *err) {
+    const uint32_t n_values = r->types.n - 1;
+    for (; r->hit < r->node_keys.n; r->hit++) {
+        const struct fp_samples_profile *p = profile_of_hits(r, r->hit);
+        if (!p) continue;
+        const int status = room(out, r->named, n_values);
+        if (status == FP_E_NOMEM) return fp_no_memory(err);
+        if (status) return status;
+        const uint32_t i = add_row(r, out, r->nodes[r->hit].stack, p->thread, p->start);
+        for (uint32_t k = 0; k < n_values; k++)
+            out->values[(size_t)k * out->cap + i] = k == r->by_hits ? r->nodes[r->hit].hits : 0;
     }
     return FP_DONE;
 }
@@ -88,16 +152,7 @@ int fp_samples_last(struct fp_samples_read *r, struct fp_batch *out, struct fp_e
         if (status == FP_E_NOMEM) return fp_no_memory(err);
         if (status) return status;
     }
-    return FP_DONE;
-}
-
-/* The value type of the event or sample at hand: how many stand before it.  FP_NO_ID when memory ran out. */
-static uint32_t type_of(struct fp_samples_read *r, int is_event) {
-    const int named = !is_event && r->name.n;
-    const uint32_t string = named ? fp_strings_intern(&r->model->strings, r->name.p, r->name.n)
-                                  : fp_strings_intern(&r->model->strings, "samples", 7);
-    const uint32_t key[2] = {string, 1}, row = string == FP_NO_ID ? FP_NO_ID : fp_table_intern(&r->types, key);
-    return row == FP_NO_ID ? FP_NO_ID : row - 1;
+    return hits_of_nodes(r, out, err);
 }
 
 /* The stack of the event or sample at hand.  FP_DONE or an error. */

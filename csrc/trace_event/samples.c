@@ -21,6 +21,7 @@ enum within {
     SAMPLES,
     SAMPLE,
     DELTAS,
+    TIMES,
     LINES,
     FRAMES,
     FRAME,
@@ -34,7 +35,11 @@ enum key {
     K_STACK_FRAMES,
     K_SAMPLES,
     K_NODES,
+    K_HEAD,
+    K_CPU_PROFILE,
+    K_PROFILE,
     K_TIME_DELTAS,
+    K_TIMESTAMPS,
     K_LINES,
     K_START,
     K_END,
@@ -48,39 +53,57 @@ enum key {
     K_STACK,
     K_ARGS,
     K_DATA,
-    K_CPU_PROFILE,
     K_PARENT,
     K_CALL_FRAME,
     K_CHILDREN,
     K_FUNCTION,
     K_URL,
     K_LINE,
+    K_HITS,
     K_CATEGORY,
     K_WEIGHT,
     ANY_KEY
 };
 
-static const char *const KEYS[] = {"",      "traceEvents", "stackFrames", "samples",   "nodes",    "timeDeltas",
-                                   "lines", "startTime",   "endTime",     "ph",        "name",     "ts",
-                                   "pid",   "tid",         "id",          "sf",        "stack",    "args",
-                                   "data",  "cpuProfile",  "parent",      "callFrame", "children", "functionName",
-                                   "url",   "lineNumber",  "category",    "weight"};
+static const char *const KEYS[] = {
+    "",           "traceEvents", "stackFrames",  "samples",   "nodes",      "head",     "cpuProfile", "profile",
+    "timeDeltas", "timestamps",  "lines",        "startTime", "endTime",    "ph",       "name",       "ts",
+    "pid",        "tid",         "id",           "sf",        "stack",      "args",     "data",       "parent",
+    "callFrame",  "children",    "functionName", "url",       "lineNumber", "hitCount", "category",   "weight"};
 
 /* An object or array under a key of another one, or among its elements (ANY_KEY). */
 static const struct {
     uint8_t within, key, is_object, becomes;
 } LEVELS[] = {
-    {TOP, K_TRACE_EVENTS, 0, EVENTS},  {TOP, K_STACK_FRAMES, 1, FRAMES},
-    {TOP, K_SAMPLES, 0, SAMPLES},      {TOP, K_NODES, 0, NODES},
-    {TOP, K_TIME_DELTAS, 0, DELTAS},   {TOP, K_LINES, 0, LINES},
-    {EVENTS, ANY_KEY, 1, EVENT},       {EVENT, K_ARGS, 1, ARGS},
-    {EVENT, K_STACK, 0, STACK},        {ARGS, K_DATA, 1, DATA},
-    {DATA, K_CPU_PROFILE, 1, PROFILE}, {DATA, K_TIME_DELTAS, 0, DELTAS},
-    {DATA, K_LINES, 0, LINES},         {PROFILE, K_NODES, 0, NODES},
-    {PROFILE, K_SAMPLES, 0, SAMPLES},  {PROFILE, K_TIME_DELTAS, 0, DELTAS},
-    {PROFILE, K_LINES, 0, LINES},      {NODES, ANY_KEY, 1, NODE},
-    {NODE, K_CALL_FRAME, 1, CALL},     {NODE, K_CHILDREN, 0, CHILDREN},
-    {SAMPLES, ANY_KEY, 1, SAMPLE},     {FRAMES, ANY_KEY, 1, FRAME},
+    {TOP, K_TRACE_EVENTS, 0, EVENTS},
+    {TOP, K_STACK_FRAMES, 1, FRAMES},
+    {TOP, K_SAMPLES, 0, SAMPLES},
+    {TOP, K_NODES, 0, NODES},
+    {TOP, K_TIME_DELTAS, 0, DELTAS},
+    {TOP, K_LINES, 0, LINES},
+    {TOP, K_HEAD, 1, NODE},
+    {TOP, K_TIMESTAMPS, 0, TIMES},
+    {TOP, K_CPU_PROFILE, 1, PROFILE},
+    {TOP, K_PROFILE, 1, PROFILE},
+    {EVENTS, ANY_KEY, 1, EVENT},
+    {EVENT, K_ARGS, 1, ARGS},
+    {EVENT, K_STACK, 0, STACK},
+    {ARGS, K_DATA, 1, DATA},
+    {DATA, K_CPU_PROFILE, 1, PROFILE},
+    {DATA, K_TIME_DELTAS, 0, DELTAS},
+    {DATA, K_LINES, 0, LINES},
+    {PROFILE, K_NODES, 0, NODES},
+    {PROFILE, K_SAMPLES, 0, SAMPLES},
+    {PROFILE, K_TIME_DELTAS, 0, DELTAS},
+    {PROFILE, K_HEAD, 1, NODE},
+    {PROFILE, K_TIMESTAMPS, 0, TIMES},
+    {PROFILE, K_LINES, 0, LINES},
+    {CHILDREN, ANY_KEY, 1, NODE},
+    {NODES, ANY_KEY, 1, NODE},
+    {NODE, K_CALL_FRAME, 1, CALL},
+    {NODE, K_CHILDREN, 0, CHILDREN},
+    {SAMPLES, ANY_KEY, 1, SAMPLE},
+    {FRAMES, ANY_KEY, 1, FRAME},
 };
 
 struct fp_samples_read *fp_samples_read_new(struct fp_model *model, int lenient) {
@@ -147,6 +170,7 @@ static void begin(struct fp_samples_read *r, const struct fp_in *in, uint8_t wit
             break;
         case FRAME:
         case NODE: {
+            if (r->within[r->json.depth] == CHILDREN) r->outer[r->n_outer++] = r->frame;
             const uint32_t id = within == FRAME ? r->frame.id : 0; /* the key was the id */
             r->frame = (struct fp_samples_frame){.at = at, .id = id, .first_child = r->n_said};
             break;
@@ -195,6 +219,24 @@ static int take_time(struct fp_samples_read *r, int64_t *ns) {
     return status || (*ns < INT64_MAX / 2 && *ns > INT64_MIN / 2) ? status : FP_E_OVERFLOW;
 }
 
+/* The start or end of a profile: nanoseconds of microseconds, and of seconds; 0 where these are beyond 146 years.
+ * Business Central (AL) counts microseconds since the year 1, of which no 64 bits hold the nanoseconds. */
+static int take_bound(struct fp_samples_read *r, int64_t *ns, int64_t *of_seconds) {
+    static const int64_t year_1 = INT64_C(62135596800) * 1000000;
+    const struct fp_json *j = &r->json;
+    int64_t us;
+    if (fp_json_number(j->text, j->text_n, 9, of_seconds, NULL) || *of_seconds > INT64_MAX / 2 ||
+        *of_seconds < INT64_MIN / 2)
+        *of_seconds = 0;
+    const int status = take_time(r, ns);
+    if (status != FP_E_OVERFLOW || fp_json_number(j->text, j->text_n, 0, &us, NULL) || us < year_1 ||
+        us - year_1 > INT64_MAX / 2000)
+        return status;
+    r->since_year_1 += (uint64_t)r->second;
+    *ns = (us - year_1) * 1000;
+    return 0;
+}
+
 static int take_weight(struct fp_samples_read *r) {
     const struct fp_json *j = &r->json;
     int rounded = 0;
@@ -218,7 +260,10 @@ static int take_element(struct fp_samples_read *r, enum fp_samples_column which)
     struct fp_samples_kept *c = &r->columns[which];
     uint32_t id = 0;
     int64_t value = 0;
-    if (!r->second) return 0;
+    if (!r->second) {
+        c->total++;
+        return 0;
+    }
     if (c->n == FP_SAMPLES_KEPT) {
         r->hungry = which;
         r->asks = FP_SAMPLES_SPILL;
@@ -267,21 +312,34 @@ static int take_of_event(struct fp_samples_read *r) {
     }
 }
 
-static int take_of_frame(struct fp_samples_read *r, uint8_t within) {
+/* What a node says of its function, or its callFrame does. */
+static int take_of_call(struct fp_samples_read *r, int64_t first_line) {
     struct fp_samples_frame *f = &r->frame;
     int64_t line;
-    int status = 0;
-    if (within == CALL && r->key == K_FUNCTION) return take_name(r, &f->name);
-    if (within == CALL && r->key == K_URL) return take_name(r, &f->file);
-    if (within == CALL && r->key == K_LINE) {
-        status = take_line(r, 0, &line);
-        f->line = (uint32_t)line;
+    if (r->key == K_FUNCTION) {
+        f->is_call = 1;
+        return take_name(r, &f->name);
     }
-    if (within == FRAME && r->key == K_NAME) return take_name(r, &f->name);
-    if (within == FRAME && r->key == K_CATEGORY) return take_name(r, &f->object);
-    if (within == NODE && r->key == K_ID) return take_id(r, &f->id);
-    if (within != CALL && r->key == K_PARENT) return take_id(r, &f->parent);
+    if (r->key == K_URL) return take_name(r, &f->file);
+    if (r->key != K_LINE) return 0;
+    const int status = take_line(r, first_line, &line);
+    f->line = (uint32_t)line;
     return status;
+}
+
+static int take_of_frame(struct fp_samples_read *r, uint8_t within) {
+    struct fp_samples_frame *f = &r->frame;
+    const struct fp_json *j = &r->json;
+    if (within == CALL) return take_of_call(r, 0);
+    if (within == NODE && r->key == K_LINE && !r->n_outer) /* of the root, which has none */
+        r->zero_based = j->text_n == 2 && !memcmp(j->text, "-1", 2);
+    if (within == NODE && r->key == K_HITS)
+        return j->token == FP_JSON_WORD ? 0 : fp_json_number(j->text, j->text_n, 0, &f->hits, NULL);
+    if (within == NODE && r->key == K_ID) return take_id(r, &f->id);
+    if (r->key == K_PARENT) return take_id(r, &f->parent);
+    if (within == NODE) return take_of_call(r, !r->zero_based);
+    if (r->key == K_NAME) return take_name(r, &f->name);
+    return r->key == K_CATEGORY ? take_name(r, &f->object) : 0;
 }
 
 static int take_child(struct fp_samples_read *r) {
@@ -304,14 +362,15 @@ static int take_value(struct fp_samples_read *r, uint8_t within) {
         case PROFILE:
             if (r->key == K_START) {
                 e->has_start = 1;
-                return take_time(r, &e->start);
+                return take_bound(r, &e->start, &e->old_start);
             }
-            return r->key == K_END ? take_time(r, &e->end) : 0;
+            return r->key == K_END ? take_bound(r, &e->end, &e->old_end) : 0;
         case NODE:
         case CALL:
         case FRAME: return r->second ? 0 : take_of_frame(r, within);
         case CHILDREN: return r->second ? 0 : take_child(r);
         case SAMPLES: return take_element(r, FP_SAMPLES_NODES);
+        case TIMES: e->is_absolute = 1; return take_element(r, FP_SAMPLES_DELTAS);
         case DELTAS: return take_element(r, FP_SAMPLES_DELTAS);
         case LINES: return take_element(r, FP_SAMPLES_LINES);
         case STACK: return take_frame(r);
@@ -333,6 +392,8 @@ static int end_of_profile(struct fp_samples_read *r, int says_thread, struct fp_
     if (row == FP_NO_ID) return fp_no_memory(err);
     if (r->second) return fp_samples_of_columns(r, row, out, err);
     struct fp_samples_profile *p = &r->profiles[row];
+    r->n_sampled += !p->n_samples && r->columns[FP_SAMPLES_NODES].total;
+    p->n_samples += r->columns[FP_SAMPLES_NODES].total;
     if (says_thread) {
         const int status = fp_trace_thread_of(&r->who, &p->thread);
         if (status == FP_ASK) r->asks = FP_SAMPLES_WHO;
@@ -340,10 +401,10 @@ static int end_of_profile(struct fp_samples_read *r, int says_thread, struct fp_
         if (status) return status;
     }
     if (e->has_start)
-        p->start = e->start;
+        p->start = e->has_head ? e->old_start : e->start;
     else if (says_thread)
         p->start = e->ts;
-    if (e->end > 0) p->end = e->end;
+    if (e->end > 0) p->end = e->has_head ? e->old_end : e->end;
     return fp_samples_are_of(r, row) ? fp_no_memory(err) : FP_DONE;
 }
 
@@ -369,7 +430,11 @@ static int end(struct fp_samples_read *r, uint8_t within, struct fp_batch *out, 
         case EVENT: return end_of_event(r, out, err);
         case SAMPLE: return fp_samples_of_event(r, out, err);
         case FRAME:
-        case NODE: return r->second ? FP_DONE : fp_samples_end_frame(r, within == FRAME, err);
+        case NODE: {
+            const int status = r->second ? FP_DONE : fp_samples_end_frame(r, within == FRAME, err);
+            if (r->within[r->json.depth - 1] == CHILDREN) r->frame = r->outer[--r->n_outer];
+            return status;
+        }
         case TOP:
             if (!r->n_said && !r->columns[FP_SAMPLES_NODES].total) return FP_DONE;
             return end_of_profile(r, 0, out, err);
@@ -390,7 +455,8 @@ static int token(struct fp_samples_read *r, struct fp_in *in, struct fp_batch *o
         case FP_JSON_KEY:
             r->key = key_of(j);
             r->event.keys += within == EVENT;
-            r->seen |= within == TOP && r->key >= K_TRACE_EVENTS && r->key <= K_NODES;
+            r->seen |= within == TOP && r->key >= K_TRACE_EVENTS && r->key <= K_PROFILE;
+            r->event.has_head |= r->key == K_HEAD && (within == TOP || within == PROFILE);
             if (within == FRAMES && take_id(r, &r->frame.id)) return fp_no_memory(err);
             break;
         case FP_JSON_OBJECT:
@@ -409,7 +475,10 @@ static int token(struct fp_samples_read *r, struct fp_in *in, struct fp_batch *o
             if (status < 0 && !r->lenient)
                 return fp_fail_text(err, status, in->base + in->pos, 0, "a value of an event or profile", j->text,
                                     j->text_n,
-                                    within == EVENT && r->key == K_PH ? "one letter" : "a number within 64 bits");
+                                    within == EVENT && r->key == K_PH ? "one letter"
+                                    : status != FP_E_OVERFLOW || r->key == K_WEIGHT || r->key == K_HITS
+                                        ? "a number within 64 bits"
+                                        : "a time of at most 146 years, in microseconds");
             if (status < 0) {
                 r->broken += (uint64_t)r->second;
                 r->event.bad = 1;

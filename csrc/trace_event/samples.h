@@ -3,6 +3,7 @@
  *   {"traceEvents":[{"ph":"P","sf":7, ...}], "samples":[{"sf":7,"weight":2, ...}],          each says its stack
  *    "stackFrames":{"5":{"name":"main"}, "7":{"name":"f","parent":5}}}
  *   {"nodes":[{"id":1,"callFrame":{...},"children":[2]}, ...],"samples":[2,2],"timeDeltas":[9,5]}     a .cpuprofile
+ *   {"head":{"functionName":"(root)","children":[{"id":2, ...}]},"samples":[2,2],"timestamps":[9,14]}   before 2016
  *   {"traceEvents":[{"name":"Profile","id":"0x1", ...}, {"name":"ProfileChunk","id":"0x1","args":{"data":{
  *    "cpuProfile":{"nodes":[{"id":2,"parent":1, ...}],"samples":[2,2]},"timeDeltas":[9,5],"lines":[3,0]}}}]}
  *
@@ -13,6 +14,8 @@
  * A sample of V8 lasts until the next one, so it becomes a row when the next one is met, or its profile ends.  The
  * arrays of an event (node, time before it, line of each sample) stand one behind the other, in any order: they are
  * kept until the event ends, in columns that the caller writes away when they are full.
+ *
+ * A profile without samples may have hit counts: each node's becomes a row without a time.
  *
  * Memory: linear in frames, profiles and threads.
  */
@@ -49,6 +52,7 @@ struct fp_samples_node {
     uint32_t parent, function; /* parent: a node, 0 = none.  function 0: the root of a profile, which is no frame */
     uint32_t stack;            /* of the model */
     uint32_t state;            /* 0: has no stack yet, 1: it is being made, 2: it has one */
+    int64_t hits;              /* samples whose innermost frame it is, where the profile has no samples itself */
 };
 
 /* A profile of V8. */
@@ -57,21 +61,26 @@ struct fp_samples_profile {
     uint32_t node, line, open; /* of the sample that lasts; open: there is one */
     int64_t start, end;        /* nanoseconds; end 0: unknown */
     int64_t clock, shown;      /* the sum of times so far; the same, but never going back */
+    int64_t first;             /* of absolute times: the first one */
+    uint64_t n_samples;
 };
 
 /* What was read of a node before its event's end says which profile it is of. */
 struct fp_samples_said {
     uint64_t at;                   /* 0: only that it is a child of `parent` */
     uint32_t id, parent, function; /* id and parent: strings of `ids`, 0 = none */
+    int64_t hits;
 };
 
 /* The event or sample at hand, or the .cpuprofile as a whole. */
 struct fp_samples_event {
     uint64_t at;
     int64_t ts, weight, start, end;             /* nanoseconds, but for the weight */
+    int64_t old_start, old_end;                 /* the same of a profile with a head, which has seconds */
     uint32_t id, process, sf;                   /* strings of `ids` */
     uint32_t stack, keys;                       /* stack: of its "stack", of the model; keys: how many it has */
     uint8_t ph, has_ts, has_start, has_sf, bad; /* bad: to be left out; counted */
+    uint8_t has_head, is_absolute;              /* nodes stand in each other; times are no differences */
 };
 
 /* The frame or node at hand. */
@@ -80,6 +89,7 @@ struct fp_samples_frame {
     uint32_t id, parent;                        /* strings of `ids` */
     uint32_t name, file, object, line, is_call; /* strings of the model; is_call: it has a callFrame */
     uint32_t first_child;                       /* in `said` */
+    int64_t hits;
 };
 
 struct fp_samples_read {
@@ -92,8 +102,9 @@ struct fp_samples_read {
     struct fp_table types; /* names of samples that are not V8's: row i is value type i - 1 of part `named` */
     uint32_t part, named;  /* parts of V8's samples and of others; set by the caller between the passes */
     /* counted */
-    uint64_t rows, others, broken, bad_end, open_end, backwards, rounded;
-    uint32_t n_profiles; /* of V8 */
+    uint64_t rows, others, broken, bad_end, open_end, backwards, rounded, since_year_1;
+    uint32_t n_sampled; /* profiles of V8 that have samples */
+    uint32_t by_hits;   /* value type of the hits of those without, or FP_NO_ID; known after fp_samples_again */
 
     /* private from here on */
     struct fp_json json;
@@ -102,14 +113,16 @@ struct fp_samples_read {
     uint32_t key;        /* the last one */
     struct fp_samples_event event;
     struct fp_samples_frame frame;
-    struct fp_buf name;    /* of the event or sample */
+    struct fp_samples_frame outer[FP_JSON_DEPTH / 2]; /* nodes that the one at hand stands in */
+    uint32_t n_outer, zero_based;                     /* zero_based: a profile with a head counts lines from 0 */
+    struct fp_buf name;                               /* of the event or sample */
     struct fp_strings ids; /* of frames, nodes, processes and profiles, as they stand in the file */
     struct fp_table node_keys, profile_keys;
     struct fp_samples_node *nodes;
     struct fp_samples_profile *profiles;
     struct fp_samples_said *said;
     uint32_t *chain;
-    uint32_t cap_nodes, cap_profiles, n_said, cap_said, cap_chain, ending, loaded;
+    uint32_t cap_nodes, cap_profiles, n_said, cap_said, cap_chain, ending, loaded, hit;
     uint64_t pos; /* in the columns */
     struct fp_buf scratch;
 };

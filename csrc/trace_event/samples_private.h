@@ -37,7 +37,9 @@ uint32_t fp_samples_frame(struct fp_model *m, uint32_t function, uint32_t line);
 uint32_t fp_samples_profile(struct fp_samples_read *r);
 /* Samples of V8 that the columns hold.  FP_DONE, FP_FULL, FP_ASK or an error. */
 int fp_samples_of_columns(struct fp_samples_read *r, uint32_t profile, struct fp_batch *out, struct fp_err *err);
-/* The samples that last at the end.  The same. */
+/* Gives hits of profiles without samples their value type.  0 or FP_E_NOMEM. */
+int fp_samples_plan_hits(struct fp_samples_read *r);
+/* The samples that last at the end, and such hits.  The same as fp_samples_of_columns. */
 int fp_samples_last(struct fp_samples_read *r, struct fp_batch *out, struct fp_err *err);
 /* The sample at hand, which says its stack.  The same; in the first pass only its name is noted. */
 int fp_samples_of_event(struct fp_samples_read *r, struct fp_batch *out, struct fp_err *err);

@@ -16,7 +16,7 @@ from fastprof.core.owner import owned
 def renumbered(batches: Iterable[Batch], model: Model) -> tuple[Iterator[Batch], Model]:
     """The same batches with the ids of another model, which has the same parts, and that model."""
     to = Model()
-    to.parts, to.inputs = model.parts, model.inputs
+    to.parts, to.inputs, to.titles = model.parts, model.inputs, model.titles
     return _renumbered(batches, model, to), to
 
 

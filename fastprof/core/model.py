@@ -231,6 +231,8 @@ class Model:
         self.numbers: dict[int, int] = {}  # by function id
         self.inputs: list[str] = []
         self.formats: list[str] = []
+        # by name of an input: what it is called where that would say nothing, as of a profile in an archive
+        self.titles: dict[str, str] = {}
         self._checked = 0  # bytes of the tables when check_memory last asked the system
         self.lock = RLock()  # where several threads use the model: who reads or changes it has the lock
         # By input, if its reader knows: how many bytes of it a thread (pid, tid) has.

@@ -64,7 +64,7 @@ class Threads:
         return process, name if tid in (0, who.tid) else f"{name} ({tid})"
 
     def _process_name(self, input_: int, part: Part) -> str:
-        """The command, or the only object, or the input."""
+        """The command, or the only object, or the input; of an archive its profile, which may have no name."""
         model = self._model
         names = {model.string(model.row("objects", i)[0]) for i in range(1, model.count("objects"))} - {b""}
         if part.command and part.command.split():
@@ -73,6 +73,7 @@ class Threads:
             name = names.pop().decode("utf-8", "replace")
         else:
             name = model.inputs[min(input_, len(model.inputs) - 1)] if model.inputs else ""
+            name = model.titles.get(name, name)
         return os.path.basename(name).encode("utf-8", "replace").decode()
 
 

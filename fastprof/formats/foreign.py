@@ -52,7 +52,11 @@ _KNOWN: tuple[tuple[bytes, str, str], ...] = (
         "a profile of Python's cProfile",
         "pyprof2calltree makes a Callgrind profile of it",
     ),
-    (rb'\s*\{\s*"head"\s*:\s*\{', "a heap profile of V8 (.heapprofile)", _DEVTOOLS),
+    (
+        rb'\s*\{\s*"head"\s*:\s*\{(?:\s*"callFrame"|(?s:.{0,2000}?)"selfSize")',
+        "a heap profile of V8 (.heapprofile)",
+        _DEVTOOLS,
+    ),
     (rb'\s*\{\s*"snapshot"\s*:\s*\{\s*"meta"', "a heap snapshot of V8", "it has no costs of functions"),
     (rb"v8-version,", "a log of V8", "speedscope opens what `node --prof-process --preprocess` makes of it"),
     (

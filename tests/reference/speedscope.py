@@ -32,7 +32,7 @@ def read(data: bytes) -> Profile:
     for profile in said["profiles"]:
         factor = FACTORS.get(profile["unit"], 1)
         if profile["type"] != kind:
-            found.others += 1
+            found.others += bool(profile.get("events") or profile.get("samples"))
         elif kind == "evented":
             found.rows.append([event_row(event, names, factor) for event in profile["events"]])
         else:

@@ -28,9 +28,11 @@ from fastprof.formats.archive import write as archive_write
 from fastprof.formats.archive.read import ArchiveReader
 from fastprof.formats.archive.sections import HEADER_NBYTES, INDEX, ROWS, TABLES, Codec
 from fastprof.formats.archive.write import ArchiveWriter
+from fastprof.verbs import adding
 from fastprof.verbs import store as archive_store
 from tests.reference import archive as reference
 from tests.support.archives import dump, graph, stacks, timeline, write_archive
+from tests.support.paths import CORPUS
 from tests.support.product import timeline as timeline_of
 from tests.support.xraylog import FdrLog
 
@@ -532,3 +534,15 @@ def test_registered() -> None:
     assert formats.for_output("x.fpa").name == "archive"
     assert formats.detect(Source(write_archive(timeline, rows=3)[0], "unknown")).name == "archive"
     assert TABLES == 3
+
+
+@pytest.mark.parametrize("target", ["trace-event", "firefox", "speedscope"])
+def test_processes_are_not_called_as_the_archive(target: str, tmp_path: Path) -> None:
+    log = CORPUS / "xray/good/basic1-swapped.xray"
+    one, store = tmp_path / "one.fpa", tmp_path / "store.fpa"
+    fastprof.convert(log, one)
+    adding.add(str(store), [str(log)])
+    for path, name in ((one, b""), (store, b"basic1-swapped.xray"), (f"{store}:{log.name}", b"basic1-swapped.xray")):
+        out = io.BytesIO()
+        fastprof.convert(path, out, to=target)
+        assert name in out.getvalue() and b".fpa" not in out.getvalue()

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 import fastprof
+from fastprof.core.errors import FormatError
 from tests.reference import profile_proto
 from tests.support.paths import CORPUS
 
@@ -103,3 +104,24 @@ def test_a_profile_without_samples_comes_back(tmp_path: Path) -> None:
     fastprof.convert(out, again)
     assert again.read_bytes() == out.read_bytes()
     assert json.loads(out.read_text())["profiles"][0]["valueType"] == "time"
+
+
+NESTED = '{"profiles":[{"type":"sampled","name":"x","unit":"none","samples":%s,"weights":[1]}],"shared":{"frames":%s}}'
+FRAMES = '[{"name":"a"},{"name":"b"}]'
+
+
+def test_frames_in_an_array_of_their_own() -> None:
+    """JavaScript takes [1] for 1, and so does speedscope."""
+    plain = fastprof.top([(NESTED % ("[[0,1]]", FRAMES)).encode()], from_="speedscope")
+    nested = fastprof.top([(NESTED % ("[[[0],[1]]]", FRAMES)).encode()], from_="speedscope")
+    assert [(row.name, row.self, row.inclusive) for row in nested.rows] == [("b", 1, 1), ("a", 0, 1)]
+    assert nested.rows == plain.rows
+    assert nested.report.repairs == {"frames of samples that stand in an array of their own": 2}
+
+
+@pytest.mark.parametrize("sample", ["[[]]", "[[0,1]]", "[[[0]]]", '[["0"]]', "[[2]]", "[[-1]]", "[{}]"])
+def test_other_arrays_in_samples_are_errors(sample: str) -> None:
+    with pytest.raises(FormatError, match="a frame of a sample is"):
+        fastprof.info((NESTED % (f"[{sample}]", FRAMES)).encode(), from_="speedscope")
+    report = fastprof.info((NESTED % (f"[{sample}]", FRAMES)).encode(), from_="speedscope", lenient=True)
+    assert report.losses.total() > 0

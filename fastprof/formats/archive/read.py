@@ -76,6 +76,7 @@ class ArchiveReader(Reader):
         for message in () if source.pinned and not options[LENIENT] else self._archive.notes:
             report.warn(f"{source.name}: {message}")
         self._member = self._choose(self._archive)
+        model.titles[self.name] = self._member.name
         try:
             read_end(source, self._codec, self._member)
         except SectionError as error:

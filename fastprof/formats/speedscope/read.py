@@ -52,7 +52,7 @@ class SpeedscopeReader(Reader):
         wanted = lib.FP_SPEEDSCOPE_EVENTED if self.view == "timeline" else lib.FP_SPEEDSCOPE_SAMPLED
         profiles = [r.profiles[i] for i in range(r.n_profiles)]
         mine = [(i, p) for i, p in enumerate(profiles, 1) if p.type == wanted]
-        self._others = len(profiles) - len(mine)
+        self._others = sum(p.type != wanted and p.has_items for p in profiles)
         input_ = model.input() if mine else 0
         if self.view == "stacks":
             self._plan_samples(mine, input_)
@@ -157,6 +157,7 @@ class SpeedscopeReader(Reader):
 
     def finish(self) -> None:
         r, report = self._r, self.report
+        report.repairs.add("nested-frames", "frames of samples that stand in an array of their own", r.nested)
         report.losses.add("unreadable-events", "events, samples or weights that could not be understood", r.broken)
         report.losses.add("unreadable-rest", "ends of texts that could not be read", r.bad_end)
         report.not_representable.add("other-profiles", "profiles of another kind than the first one", self._others)

@@ -35,7 +35,7 @@ def sniff(head: bytes) -> int:
 
 
 def sniff_cpuprofile(head: bytes) -> int:
-    """An object with V8's nodes, or that begins with something else of a profile."""
+    """An object with V8's nodes (before 2016 a `head`), or that begins with something else of a profile."""
     from re import match, search
 
     text = head.removeprefix(b"\xef\xbb\xbf").lstrip()
@@ -43,6 +43,8 @@ def sniff_cpuprofile(head: bytes) -> int:
     times = rb'(start|end)Time"\s*:\s*\d+\s*,\s*"(nodes|samples|timeDeltas|startTime|endTime)"'
     if match(rb'\{\s*"(' + numbers + b"|" + times + b")", text):
         return MAYBE
+    if match(rb"\{", text) and search(rb'"head"\s*:\s*\{', text) and search(rb'"(hitCount|callUID)"\s*:\s*\d', text):
+        return MAYBE if b'"selfSize"' not in text else NO
     nodes = match(rb"\{", text) and search(rb'"nodes"\s*:\s*\[\s*\{', text)
     return MAYBE if nodes and search(rb'"callFrame"\s*:\s*\{', text) and b'"traceEvents"' not in text else NO
 

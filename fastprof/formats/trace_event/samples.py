@@ -37,8 +37,8 @@ class SamplesReader(Reader):
         new = lib.fp_samples_read_new(self.model.c, self.options[LENIENT])
         self._r = owned(new, lib.fp_samples_read_free, "the reader of samples")
         yield 0, None
-        self._plan()
         check(lib.fp_samples_again(self._r, self._err), self._err, self.source.name, self.format)
+        self._plan()
         yield 0, None
 
     def _plan(self) -> None:
@@ -48,7 +48,7 @@ class SamplesReader(Reader):
         if len(names) > MAX_VALUE_TYPES:
             detail = f"samples have {len(names):,} names, expected up to {MAX_VALUE_TYPES:,}"
             raise FormatError(self.source.name, self.format, detail)
-        if r.n_profiles or not names:
+        if r.n_sampled or not names:
             r.part = self._add([ValueType("samples", "count"), ValueType("time", "nanoseconds")])
         if names:
             r.named = self._add([ValueType(name, "count") for name in names])
@@ -101,6 +101,7 @@ class SamplesReader(Reader):
         for counter, code, text, n in (
             (report.repairs, "open-end", "arrays without an end", r.open_end),
             (report.repairs, "backward-samples", "samples before the one before, taken to be at its time", r.backwards),
+            (report.repairs, "times-since-year-1", "times since the year 1, counted from 1970", r.since_year_1),
             (report.losses, "unreadable-samples", "samples and frames that could not be understood", r.broken),
             (report.losses, "unreadable-rest", "ends of texts that could not be read", r.bad_end),
             (report.not_representable, "beside-samples", "calls and other events beside samples", r.others),
@@ -108,6 +109,8 @@ class SamplesReader(Reader):
         ):
             counter.add(code, text, n)
         report.facts["samples"] = int(r.rows)
+        if r.by_hits != lib.FP_NO_ID:
+            report.warn(f"{self.source.name}: a profile has hit counts and no samples: its rows have no times")
 
 
 class CpuProfileReader(SamplesReader):

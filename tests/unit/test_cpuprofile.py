@@ -1,0 +1,140 @@
+"""CPU profiles of V8 in rare forms: nodes in each other, hit counts, other zeros of time, in other objects."""
+
+from __future__ import annotations
+
+import io
+import json
+from typing import Any
+
+import pytest
+
+import fastprof
+from fastprof.core.errors import FormatError
+
+NODES = [
+    {"id": 1, "callFrame": {"functionName": "(root)", "url": "", "lineNumber": -1}, "children": [2]},
+    {"id": 2, "callFrame": {"functionName": "f", "url": "a.js", "lineNumber": 0}, "hitCount": 3, "children": [3]},
+    {"id": 3, "callFrame": {"functionName": "g", "url": "a.js", "lineNumber": 4}, "hitCount": 4},
+]
+TIMED = {"nodes": NODES, "startTime": 100, "endTime": 200, "samples": [2, 3, 3], "timeDeltas": [5, 10, 20]}
+
+
+def head(children: list[dict[str, Any]], line: int = 0) -> dict[str, Any]:
+    return {"functionName": "(root)", "url": "", "lineNumber": line, "id": 1, "hitCount": 0, "children": children}
+
+
+def node(name: str, id_: int, *children: dict[str, Any], **more: Any) -> dict[str, Any]:
+    return {"functionName": name, "url": "a.js", "lineNumber": 7, "children": [*children], "id": id_, **more}
+
+
+OLD = {
+    "head": head([node("f", 2, node("g", 3, node("h", 4)), node("k", 5))]),
+    "startTime": 100,
+    "endTime": 104,
+    "samples": [2, 3, 4, 5],
+    "timestamps": [100_000_010, 100_000_020, 100_000_040, 100_000_070],
+}
+
+
+def read(data: Any, value: str = "time") -> tuple[dict[str, int], list[int]]:
+    """Values by stack, times in nanoseconds; and the times of samples."""
+    text = json.dumps(data).encode()
+    with fastprof.open(text) as profile:
+        assert profile.format == "cpuprofile"
+        times = [int(time) for batch in profile for time in batch["time"]]
+    out = io.BytesIO()
+    fastprof.convert(text, out, to="folded", value=value, nanoseconds=value == "time")
+    lines = (line.rpartition(" ") for line in out.getvalue().decode().splitlines())
+    return {stack: int(count) for stack, _, count in lines}, times
+
+
+def test_nodes_that_stand_in_each_other() -> None:
+    """The last sample lasts as long as the others do on average; `endTime` is whole seconds."""
+    values, times = read(OLD)
+    assert values == {"f": 10_000, "f;g": 20_000, "f;g;h": 30_000, "f;k": 20_000}
+    assert times == [time * 1000 for time in OLD["timestamps"]]
+    assert read(OLD, "samples")[0] == {"f": 1, "f;g": 1, "f;g;h": 1, "f;k": 1}
+
+
+def test_a_timestamp_more_than_samples_is_the_end() -> None:
+    values, times = read(OLD | {"timestamps": [*OLD["timestamps"], 100_000_170]})
+    assert values["f;k"] == 100_000 and len(times) == 4
+
+
+def test_samples_without_timestamps_last_equally_long() -> None:
+    values, times = read({key: value for key, value in OLD.items() if key != "timestamps"})
+    assert values == dict.fromkeys(("f", "f;g", "f;g;h", "f;k"), 1_000_000_000)
+    assert times == [time * 10**9 for time in (100, 101, 102, 103)]
+
+
+@pytest.mark.parametrize(("root", "line"), [(0, 7), (-1, 8)])
+def test_lines_of_old_profiles(root: int, line: int) -> None:
+    data = OLD | {"head": head([node("f", 2), node("g", 3), node("h", 4), node("k", 5)], root)}
+    with fastprof.open(json.dumps(data).encode()) as profile:
+        list(profile)
+        functions = range(1, profile.model.count("functions"))
+        assert {profile.model.get_function(i).line for i in functions} == {line}
+
+
+def test_the_order_of_keys_does_not_matter() -> None:
+    def turned(value: Any) -> Any:
+        if isinstance(value, dict):
+            return {key: turned(value[key]) for key in reversed(value)}
+        return [turned(one) for one in value] if isinstance(value, list) else value
+
+    assert read(turned(OLD)) == read(OLD)
+    assert read(turned(TIMED)) == read(TIMED)
+
+
+@pytest.mark.parametrize("key", ["cpuProfile", "profile"])
+@pytest.mark.parametrize("data", [TIMED, OLD])
+def test_profiles_in_another_object(key: str, data: dict[str, Any]) -> None:
+    assert read({key: data, "other": {"samples": [1]}}) == read(data)
+
+
+def test_hits_are_the_samples_of_a_profile_without_any() -> None:
+    untimed = {key: value for key, value in TIMED.items() if key not in ("samples", "timeDeltas")}
+    for data in (untimed, untimed | {"samples": [], "timeDeltas": []}):
+        assert read(data, "samples")[0] == {"f": 3, "f;g": 4}
+        report = fastprof.info(json.dumps(data).encode())
+        assert report.facts["totals"] == {"samples": 7} and "hit counts and no samples" in report.warnings[0]
+    assert read(TIMED, "samples")[0] == {"f": 1, "f;g": 2}  # they say more
+    old = OLD | {"head": head([node("f", 2, node("g", 3, hitCount=9))]), "samples": [], "timestamps": []}
+    assert read(old, "samples")[0] == {"f;g": 9}
+
+
+YEAR_1 = 62_135_596_800_000_000  # 1970, in microseconds since the year 1
+
+
+def test_times_since_the_year_1() -> None:
+    data = TIMED | {"startTime": YEAR_1 + 1_700_000_000_000_000, "endTime": YEAR_1 + 1_700_000_000_000_100}
+    values, times = read(data)
+    assert times == [1_700_000_000_000_000_000 + ns for ns in (5_000, 15_000, 35_000)]
+    assert values == {"f": 10_000, "f;g": 85_000}
+    report = fastprof.info(json.dumps(data).encode())
+    assert report.repairs == {"times since the year 1, counted from 1970": 2}
+
+
+@pytest.mark.parametrize("time", [YEAR_1 - 1, 2 * YEAR_1, 10**17, 10**30, -(10**17)])
+def test_other_times_beyond_64_bits_are_named_for_what_they_are(time: int) -> None:
+    data = json.dumps(TIMED | {"startTime": time}).encode()
+    with pytest.raises(FormatError, match=rf"is '{time}', expected a time of at most 146 years, in microseconds"):
+        fastprof.info(data)
+
+
+@pytest.mark.parametrize("hits", [2**63, -(2**63) - 1])
+def test_hits_beyond_64_bits_are_an_error(hits: int) -> None:
+    data = json.dumps(OLD | {"head": head([node("f", 2, hitCount=hits)])}).encode()
+    with pytest.raises(FormatError, match="expected a number within 64 bits"):
+        fastprof.info(data)
+
+
+def test_nodes_as_deep_as_json_may_be() -> None:
+    inner = node("f127", 128)
+    for i in range(126, 0, -1):
+        inner = node(f"f{i}", i + 1, inner)
+    data = OLD | {"head": head([inner]), "samples": [128], "timestamps": [5]}
+    with pytest.raises(FormatError, match="no more than 256 levels"):
+        read(data)
+    data["head"] = head(inner["children"][0]["children"])
+    assert read(data, "samples")[0] == {";".join(f"f{i}" for i in range(3, 128)): 1}
