@@ -55,6 +55,7 @@ race: build
 
 docs: build
 	$(PYTHON) docs/make_options.py
+	$(PYTHON) -m docs.make_matrix
 
 memory: build
 	$(PYTHON) -m docs.make_memory

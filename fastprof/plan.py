@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain
 
 from fastprof import bridges, formats
-from fastprof.bridges import Operator
+from fastprof.bridges import Operator, unheld
 from fastprof.core._typing import Any, NamedTuple
 from fastprof.core.engine import EVERYTHING, Format, Holds, Input, Writer
 from fastprof.core.errors import UsageError, inputs_of
@@ -77,10 +77,11 @@ class Plan(NamedTuple):
             return agreement.compared(rows) if agreement and branch.inputs[0].view != "stacks" else rows
 
         def read(input_: Input) -> Iterator[Batch]:
-            rows = selected(input_, model, options, report, capacity, undecoded=undecoded)
+            rows = watch.given(selected(input_, model, options, report, capacity, undecoded=undecoded))
             return agreement.named(rows, input_.name) if agreement else rows
 
         undecoded = self._takes_undecoded(options, undecoded)
+        watch = unheld.Unheld(model, self.holds, report)
         agreement = None
         if self.several:
             from fastprof.bridges.agree import Agreement
@@ -90,7 +91,8 @@ class Plan(NamedTuple):
         if self.joined and self.joined[0].streams:
             joined = [rows_of(branch._replace(inputs=[one])) for branch in self.branches for one in branch.inputs]
         try:
-            yield from through(joined, self.joined, self.holds)
+            yield from watch.taken(through(joined, self.joined, self.holds))
+            watch.tell()
             if left is None:
                 remaining.check(model, options, report)
         finally:  # a query may take only some of the rows
@@ -291,7 +293,8 @@ def _joined(
 
 def refuse_total_loss(inputs: Iterable[Input], writer: Writer, report: Report) -> None:
     """Errors: UsageError if rows were read, and none of what they say was written."""
-    lost = sorted(counted(n, text) for code, text, n in report.not_representable.as_counted() if code != "zero-values")
+    no_rows = {"zero-values", *unheld.CODES}
+    lost = sorted(counted(n, text) for code, text, n in report.not_representable.as_counted() if code not in no_rows)
     if not writer.written and lost and any(input_.n_read for input_ in inputs):
         advice = f"; {writer.advice}" if writer.advice else ""
         raise UsageError(

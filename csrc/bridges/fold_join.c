@@ -29,6 +29,7 @@ int fp_fold_join(struct fp_fold *f, struct fp_fold *other, struct fp_err *err) {
     f->stats.clamped += other->stats.clamped;
     f->stats.events += other->stats.events;
     f->stats.arguments += other->stats.arguments;
+    f->stats.cpus |= other->stats.cpus;
     for (uint32_t i = 0; i < other->n_threads; i++) {
         const struct fp_fold_thread *t = &other->threads[i];
         if (!t->seen) continue;

@@ -58,6 +58,12 @@ int fp_project_set_values(struct fp_project *s, uint32_t n_values) {
     return 0;
 }
 
+/* Is it of more than two frames? */
+static int is_deep(const struct fp_model *m, uint32_t stack) {
+    const uint32_t parent = fp_table_row(&m->stacks, stack)[FP_STACK_PARENT];
+    return parent && parent < stack && fp_table_row(&m->stacks, parent)[FP_STACK_PARENT];
+}
+
 /* Counts a stack and those that it goes on from, as far as none has counted them.  FP_DONE or FP_E_MALFORMED. */
 static int count_nodes(struct fp_project *s, uint32_t stack, struct fp_err *err) {
     const struct fp_model *m = s->model;
@@ -84,8 +90,10 @@ int fp_project_put(struct fp_project *s, const struct fp_batch *in, const uint32
         if (in->stack[i] >= n_stacks) return fp_unknown_id(err, "the stack of a sample", in->stack[i], n_stacks);
         if (group && group >= s->model->threads.n)
             return fp_unknown_id(err, "the thread of a sample", group, s->model->threads.n);
+        const uint32_t n_keys = s->keys.n;
         uint32_t key = fp_table_intern(&s->keys, (uint32_t[]){in->stack[i], group});
         if (key == FP_NO_ID) return fp_project_no_memory(err);
+        if (s->keys.n > n_keys) s->joined += is_deep(s->model, in->stack[i]);
         int status = count_nodes(s, in->stack[i], err);
         if (status) return status;
         if (fp_array_zeroed(&s->sums, &s->cap_sums, (uint64_t)key + 1, fp_project_row(s)))

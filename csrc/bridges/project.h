@@ -36,6 +36,7 @@ struct fp_project {
     uint64_t samples;
     uint64_t labelled; /* samples with labels, which a graph cannot hold */
     uint64_t timed;    /* samples with a time, likewise */
+    uint64_t joined;   /* distinct stacks of more than two frames, of which a graph keeps the single calls */
     uint32_t n_nodes;  /* stacks of the samples, and those that they go on from: each brings one arc at most */
 
     /* private from here on */

@@ -55,6 +55,7 @@ struct fp_texts {
 struct fp_tables {
     struct fp_texts functions, callees, files, objects, labels;
     struct fp_clock clock; /* of the events to come */
+    uint64_t jumps;        /* rows of a graph whose target has no column; so far */
     uint64_t arguments;    /* of calls, whose values have no column; so far */
     uint64_t events;       /* custom and typed ones, whose payloads have none; `spans` has no row for them */
     uint32_t asked;        /* FP_ASK: the label set whose text is needed */

@@ -270,6 +270,18 @@ int fp_batch_add_self(const struct fp_batch *b, int64_t *totals, uint32_t n_valu
     return add_self(b, totals, n_values, NULL) ? FP_E_OVERFLOW : FP_DONE;
 }
 
+uint64_t fp_batch_cpus(const struct fp_batch *b) {
+    uint64_t any = 0;
+    uint32_t i = 0;
+    for (; i + 4 <= b->n; i += 4) {
+        uint64_t four;
+        memcpy(&four, b->cpu + i, sizeof four);
+        any |= four;
+    }
+    for (; i < b->n; i++) any |= b->cpu[i];
+    return any;
+}
+
 int fp_batch_summarize(const struct fp_batch *b, struct fp_summary *s) {
     const uint8_t *kind = b->view == FP_TIMELINE ? b->op : b->kind;
     if (kind)

@@ -133,6 +133,9 @@ int fp_batch_add_self(const struct fp_batch *b, int64_t *totals, uint32_t n_valu
 /* Adds a batch.  FP_DONE or FP_E_OVERFLOW. */
 int fp_batch_summarize(const struct fp_batch *b, struct fp_summary *s);
 
+/* Of a timeline: all CPUs or-ed, four rows in a step.  Not 0 if some row has another CPU than 0. */
+uint64_t fp_batch_cpus(const struct fp_batch *b);
+
 /* cffi-end */
 
 /* Where the payload of a row is, by its `aux`.  That of an empty one is not in `bytes`, which may be NULL. */

@@ -167,6 +167,7 @@ static uint32_t frames_of(struct fp_firefox *w, uint32_t frame) {
     const uint32_t *row = fp_table_row(&m->frames, frame), *mapping = fp_table_row(&m->mappings, row[FP_FRAME_MAPPING]);
     const uint32_t object = mapping[FP_MAPPING_OBJECT];
     uint64_t address = fp_frame_code(row);
+    w->unplaced += !object && address;
     if (!object || !address) /* only a place in a file means something */
         address = UINT64_MAX;
     else

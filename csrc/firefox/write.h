@@ -98,6 +98,7 @@ struct fp_firefox {
     uint64_t empty;     /* calls that no sample shows, because they took no time */
     uint64_t arguments; /* left out */
     uint64_t without_stack;
+    uint64_t unplaced; /* frames whose address is left out, because it is in no known object */
     uint64_t replaced; /* bytes of names that are no UTF-8 */
     /* private from here on */
     uint32_t cap_columns, cap_dirty, cap_threads, cap_objects;

@@ -151,6 +151,7 @@ class _Table:
         self._events: list[ValueType] = []
         self._part = -1
         self._given = 0  # batches of rows
+        self._samples = 0
         self._err, self._at = ffi.new("struct fp_err *"), ffi.new("uint32_t *")
         self._begin()
 
@@ -169,6 +170,7 @@ class _Table:
             self._part = batch.part
             self._change_part(batch)
         self._at[0] = 0
+        self._samples += len(batch)
         while True:
             status = self._put(self.c, batch.c, self._at, self._rows, self._err)
             check_sums(status, self._err, self._model, f"table {self.name}")
@@ -192,6 +194,12 @@ class _Table:
         else:
             not_representable.add("payloads", "payloads of events", c.events)
         not_representable.add("call-arguments", "call arguments", c.arguments)
+        not_representable.add("jumps", "targets of jumps", c.jumps)
+        if self.name == "samples":
+            frames = self._model.count("frames") - 1
+            not_representable.add("frames", "frames of stacks (--table=frames writes them)", frames)
+        elif self.name == "frames":
+            not_representable.add("samples", "samples (--table=samples writes them)", self._samples)
 
     def _full(self) -> Rows:
         self._given += 1
@@ -298,7 +306,7 @@ def of_timeline(
     table = _Table(options[TABLE] or TABLES["timeline"][0], model, report)
     spans = table.name == "spans"
     clocks = Clocks(model, options)
-    part = -1
+    part, on_cpus = -1, 0
     for batch in nest(batches, model, options, report) if spans else batches:
         if batch.part != part:
             part = batch.part
@@ -308,8 +316,10 @@ def of_timeline(
                 lib.fp_tables_clock(table.c, clocks.of(part))
                 in_ns = clocks.in_ns
             table.time_unit = b"ns" if in_ns else b"ticks"
+        on_cpus += lib.fp_unheld_cpus(batch.c) if spans else 0
         yield from table.put(batch)
     yield from table.end()
+    report.not_representable.add("cpus", "rows whose CPU is left out", on_cpus)
     if not spans:
         clocks.tell(report)
 

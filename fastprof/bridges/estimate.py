@@ -83,6 +83,7 @@ def to_stacks(
         report.rows["estimated stacks"] += c.stacks
         report.not_representable.add("call-counts", "call counts", c.calls)
         report.not_representable.add("jumps", "jumps", c.jumps)
+        report.not_representable.add("addresses", "parts whose addresses are left out", group.n_addressed(by))
         _tell(group, by, prune, f"thread {model.row('threads', thread)[2]}: " if thread else "", report)
 
 
@@ -158,6 +159,10 @@ class _Group:
         if lib.fp_estimate_set_values(self.c, len(self.events)):
             raise MemoryError("no memory for the estimate of stacks")
         return columns
+
+    def n_addressed(self, by: str) -> int:
+        """The parts whose addresses `by` drops."""
+        return sum({"instr", "bb"} & {*part.positions} != set() for part in self.sources) if by != "address" else 0
 
     def part(self, comment: bytes) -> Part:
         part = merge_parts(self.sources, list(self.events), creator=f"fastprof-{__version__}".encode())

@@ -266,6 +266,9 @@ class _Machine:
         report.repairs.add("clamped-times", "times clamped", stats.clamped)
         report.not_representable.add("events", "events", stats.events)
         report.not_representable.add("call-arguments", "call arguments", stats.arguments)
+        report.not_representable.add("call-times", "calls, kept as sums without their times", stats.calls)
+        cpus = stats.calls if stats.cpus and not self._by & lib.FP_FOLD_BY_CPU else 0
+        report.not_representable.add("cpus", "calls whose CPU is left out (--labels=cpu keeps it in stacks)", cpus)
         report.not_representable.add("places", "frames whose address, file or line is left out", stats.placed)
         report.rows["calls"] += stats.calls
 

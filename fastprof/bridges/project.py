@@ -141,6 +141,11 @@ class _Graph:
         report.rows["samples"] += c.samples
         report.not_representable.add("sample-labels", "labels of samples", c.labelled)
         report.not_representable.add("sample-times", "times of samples", c.timed)
+        report.not_representable.add("joined-stacks", "call stacks, kept as single calls", c.joined)
+        unheld = ffi.new("struct fp_unheld *")
+        lib.fp_unheld_count(model.c, unheld)
+        inlined = "called like others" if c.inline_calls else "costs of their callers (--inline-calls keeps them)"
+        report.not_representable.add("inlined", f"inlined functions, now {inlined}", unheld.inlined)
         sources = [model.parts[i] for i in self._columns]
         order = [*range(len(self._events))] if len(model.inputs) == 1 else in_any_order(sources, self._events)
         for group in sorted(self._tables):

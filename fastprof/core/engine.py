@@ -247,6 +247,9 @@ class Holds(NamedTuple):
     wanted: str = ""  # what `suits` accepts, for errors
     instead: str = ""  # which formats to choose for a view that cannot become this format's
     told: tuple[str, ...] = ()  # names of value types that say the same: if one is kept, the others are not lost
+    # What of functions, objects, threads and value types it does not write, in the words of bridges/unheld.py.
+    lacks: frozenset[str] = frozenset()
+    header: frozenset[str] | None = None  # the fields of parts that it writes; None: all
 
 
 EVERYTHING = Holds()

@@ -89,7 +89,9 @@ def test_the_python_interface_takes_paths(tmp_path: Path) -> None:
 def test_the_report() -> None:
     done = run("convert", POOL, "-o", "/dev/null", "--to", "callgrind")
     assert re.fullmatch(
-        rb"fastprof: 2,329 calls written as \d+ rows -> /dev/null \([\d,]+ bytes\); repairs: 3 unwound frames\n"
+        rb"fastprof: 2,329 calls written as \d+ rows -> /dev/null \([\d,]+ bytes\); repairs: 3 unwound frames; "
+        rb"not representable: 2,329 calls whose CPU is left out \(.*\), 2,329 calls, kept as sums without their times, "
+        rb"4 threads, added up \(--per-thread keeps them apart\)\n"
         rb"fastprof: warning: .*: functions are shown by their numbers: .*\n",
         done.stderr,
     )

@@ -9,8 +9,8 @@ import pytest
 import fastprof
 from fastprof.cli import main
 
-NO_LINES = b"events: Ir\nfn=main\n1 %d\nfn=f\n3 %d\n"
-WITH_ADDRESSES = b"positions: instr line\nevents: Ir\nfn=main\n0x10 1 75\nfn=f\n0 3 25\n"
+NO_LINES = b"events: samples\nfn=main\n1 %d\nfn=f\n3 %d\n"
+WITH_ADDRESSES = b"positions: instr line\nevents: samples\nfn=main\n0x10 1 75\nfn=f\n0 3 25\n"
 
 
 @pytest.mark.parametrize("name", ["x.callgrind", "x.folded"])

@@ -16,6 +16,7 @@ import fastprof
 from fastprof.core.errors import UsageError
 from fastprof.core.report import Counts, Report
 from fastprof.core.words import speak_of_flags
+from fastprof.plan import known_options
 from tests.support.paths import CORPUS, REPO
 
 KINDS = ("repairs", "losses", "not_representable")
@@ -127,13 +128,14 @@ def test_the_command_says_them(tmp_path: Path) -> None:
         str(tmp_path / "out.cachegrind"),
     ]
     report = json.loads(subprocess.run(command, cwd=REPO, check=True, capture_output=True).stderr)
-    assert {entry["code"] for entry in report["not_representable"]} == {"caller-contexts", "calls-and-jumps"}
+    assert {entry["code"] for entry in report["not_representable"]} == {"caller-contexts", "calls-and-jumps", "objects"}
     for name in ("repairs", "losses", "not_representable"):
         assert all([*entry] == ["code", "text", "count"] for entry in report[name])
 
 
 def test_losses_are_worded_when_they_are_told(tmp_path: Path) -> None:
     """What is said of options is said as whoever asks knows them, not as it was when a loss was counted."""
+    assert known_options()  # declares their words
     counts, others, report = Counts(), Counts(), Report()
     others.add("x", "calls (--args writes them)", 2)
     counts.take(others)

@@ -4,6 +4,23 @@ from __future__ import annotations
 
 from fastprof.core.engine import Format, Holds
 
+_TABLE = Holds(
+    table=True,
+    lacks=frozenset(
+        {
+            "first-lines",
+            "function-places",
+            "system-names",
+            "columns",
+            "build-ids",
+            "mappings",
+            "thread-names",
+            "inherited-events",
+            "default-type",
+        }
+    ),
+    header=frozenset(),
+)
 FORMATS = (
     Format(
         name="parquet",
@@ -11,7 +28,7 @@ FORMATS = (
         title="Apache Parquet: a table, for data frames and databases",
         suffixes=(".parquet",),
         writer="write:ParquetWriter",
-        holds=Holds(table=True),
+        holds=_TABLE,
     ),
     Format(
         name="arrow",
@@ -19,6 +36,6 @@ FORMATS = (
         title="Apache Arrow IPC stream: a table, for data frames",
         suffixes=(".arrows",),
         writer="write:ArrowWriter",
-        holds=Holds(table=True),
+        holds=_TABLE,
     ),
 )

@@ -51,6 +51,9 @@ _ALSO = (
 )
 
 
+_GRAPH_LACKS = frozenset(
+    {"first-lines", "system-names", "build-ids", "mappings", "columns", "thread-names", "units", "default-type"}
+)
 _CALLGRIND = Format(
     name="callgrind",
     view="graph",
@@ -60,6 +63,10 @@ _CALLGRIND = Format(
     sniff=sniff,
     reader="read:CallgrindReader",
     writer="write:CallgrindWriter",
+    holds=Holds(
+        lacks=_GRAPH_LACKS,
+        header=frozenset({"pid", "thread", "number", "command", "trigger", "descriptions", "comments"}),
+    ),
     writes=(COMPRESS_NAMES, COMPRESS_POSITIONS),
 )
 
@@ -70,7 +77,11 @@ _CACHEGRIND = Format(
     suffixes=(".cachegrind",),
     prefixes=("cachegrind.out",),
     sniff=lambda head: MAYBE if is_cachegrind(head) else NO,
-    holds=Holds(calls=False),
+    holds=Holds(
+        calls=False,
+        lacks=_GRAPH_LACKS | {"objects", "addresses", "long-names", "inherited-events"},
+        header=frozenset({"command", "descriptions", "comments"}),
+    ),
     in_order=True,
     reader="cachegrind:CachegrindReader",
     writer="cachegrind:CachegrindWriter",

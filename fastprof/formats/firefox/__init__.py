@@ -13,7 +13,27 @@ FORMATS = (
         title="Firefox Profiler (processed profile, JSON), for profiler.firefox.com",
         suffixes=(".profile.json", ".firefox.json"),
         writer="write:FirefoxWriter",
-        holds=Holds(nested=True, labels=False, threads=True, times=False, short_names=True),
+        holds=Holds(
+            nested=True,
+            labels=False,
+            threads=True,
+            times=False,
+            short_names=True,
+            lacks=frozenset(
+                {
+                    "default-type",
+                    "system-names",
+                    "mappings",
+                    "columns",
+                    "cpus",
+                    "idle-threads",
+                    "long-names",
+                    "inherited-events",
+                    "parts",
+                }
+            ),
+            header=frozenset({"command", "comments", "descriptions", "time_ns"}),
+        ),
         budget=Budget(100 << 20, call=35, event=60, stack=40, sample=24),
         writes=(BUDGET, SPLIT),
     ),

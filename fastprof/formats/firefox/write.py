@@ -33,6 +33,7 @@ _UNITS = {
     "nanoseconds": lib.FP_FIREFOX_NANOSECONDS,
     "ns": lib.FP_FIREFOX_NANOSECONDS,
 }
+_TOLD_UNITS = {*_UNITS, "bytes", "count", ""}  # of weights; the viewer has no other
 _COLOURS = (
     "blue",
     "green",
@@ -78,6 +79,7 @@ class FirefoxWriter(Writer):
         self._types: list[ValueType] | None = None
         self._columns: dict[int, Any] = {}  # by part: for fp_firefox_put
         self._units: Any = ffi.NULL
+        self._named = False  # are threads called by their own names, and not by the value type's?
         self._start = 0  # the first time of all threads
 
     # ---- rows -----------------------------------------------------------
@@ -142,6 +144,10 @@ class FirefoxWriter(Writer):
         report.repairs.add("samples-without-stack", lost, w.without_stack)
         for code, text, n in (
             ("empty-calls", "calls that took no time, which samples cannot show", w.empty),
+            ("value-names", "names of value types", len(self._types or ()) == 1 and self._named),
+            ("units", "units of value types", sum(t.unit not in _TOLD_UNITS for t in self._types or ())),
+            ("addresses", "frames whose address is left out", w.unplaced),
+            ("start-time", "the time of the start, from which times are counted", self._start > 0),
             ("call-arguments", "call arguments", w.arguments),
             ("invalid-utf8", "bytes of names that are not UTF-8, mended", w.replaced),
             ("thread-numbers", "threads whose numbers others have, too, given new ones", threads.renumbered),
@@ -155,6 +161,7 @@ class FirefoxWriter(Writer):
         who = threads.who(t.thread, part)
         process_name, thread_name = threads.called(t.thread, who, part)
         known = any(self.model.row("threads", t.thread))
+        self._named = self._named or known
         first = lib.FP_FIREFOX_SHARED + k * w.stride
         types: list[ValueType | None] = [*self._types] if self._types else [None]
         for i, value_type in enumerate(types):

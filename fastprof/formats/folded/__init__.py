@@ -86,7 +86,18 @@ FORMATS = (
         sniff=sniff,
         reader="read:FoldedReader",
         writer="write:FoldedWriter",
-        holds=Holds(values=False, labels=False, times=False, places=False, keeps_stacks=False, short_names=True),
+        holds=Holds(
+            values=False,
+            labels=False,
+            times=False,
+            places=False,
+            keeps_stacks=False,
+            short_names=True,
+            lacks=frozenset(
+                {"system-names", "build-ids", "thread-names", "value-names", "long-names", "inherited-events", "parts"}
+            ),
+            header=frozenset(),
+        ),
         reads=(COUNTS, DECIMALS),
         writes=(ROOT, NANOSECONDS),
     ),

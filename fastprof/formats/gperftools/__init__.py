@@ -65,6 +65,8 @@ FORMATS = (
             told=("samples", "cpu"),
             keeps_stacks=False,
             model_order=True,
+            lacks=frozenset({"thread-names", "long-names", "inherited-events", "parts"}),
+            header=frozenset({"period", "drop_frames"}),
         ),
         reads=(PERIOD, KEEP_SIGNAL_FRAMES),
         writes=(PERIOD,),

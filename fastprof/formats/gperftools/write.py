@@ -54,13 +54,15 @@ class GperftoolsWriter(Writer):
         if not self._begun:
             self._begin(self.model.parts[0] if self.model.parts else None)
         self._words(0, 1, 0)
-        maps, build_ids = MapsText(), 0
+        maps, build_ids, changed = MapsText(), 0, 0
         for i in range(1, self.model.count("mappings")):
             row = self.model.row("mappings", i)
             start, limit, offset = (row[k] | row[k + 1] << 32 for k in (1, 3, 5))
             path, build_id = (self.model.string(s) for s in self.model.row("objects", row[0]))
             build_ids += bool(build_id)
+            before = len(maps.objects)
             maps.line(_maps_line(start, limit, offset, path))
+            changed += any(m.path != path for m in maps.objects[before:])
         # arranged as a reader would, so that what it reads and writes again is the same
         for m in arrange(dict.fromkeys(maps.objects)):
             self.text(_maps_line(m.start, m.limit, m.offset, m.path))
@@ -72,6 +74,7 @@ class GperftoolsWriter(Writer):
             ("negative-samples", "samples of negative value", w.negative),
             ("sample-labels", "labels, threads and times of samples", w.labels),
             ("rounded-times", "times rounded to whole ticks", w.rounded),
+            ("changed-paths", "paths of mapped objects that a reader would take for others, changed", changed),
             ("build-ids", "build ids", build_ids),
             ("mappings-without-addresses", "mappings without addresses", maps.unknown),
         ):

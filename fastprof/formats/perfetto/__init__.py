@@ -16,6 +16,8 @@ FORMATS = (
             nested=True,
             short_names=True,
             instead="write it as pprof or folded, which ui.perfetto.dev opens, too",
+            lacks=frozenset({"function-places", "system-names", "build-ids", "mappings", "cpus", "idle-threads"}),
+            header=frozenset(),
         ),
         budget=Budget(64 << 20, call=26, event=30),
         writes=(BUDGET, SPLIT),

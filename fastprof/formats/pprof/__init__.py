@@ -54,7 +54,26 @@ FORMATS = (
         sniff=sniff,
         reader="read:PprofReader",
         writer="write:PprofWriter",
-        holds=Holds(times=False, model_order=True, keeps_stacks=False, short_names=True),
+        holds=Holds(
+            times=False,
+            model_order=True,
+            keeps_stacks=False,
+            short_names=True,
+            lacks=frozenset({"thread-names", "long-names", "inherited-events", "parts"}),
+            header=frozenset(
+                {
+                    "command",
+                    "comments",
+                    "descriptions",
+                    "doc_url",
+                    "drop_frames",
+                    "duration_ns",
+                    "keep_frames",
+                    "period",
+                    "time_ns",
+                }
+            ),
+        ),
         writes=(TIME, COMMENTS, NAME_ADDRESSES),
     ),
 )

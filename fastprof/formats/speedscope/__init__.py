@@ -30,7 +30,28 @@ FORMATS = (
         sniff=sniff,
         reader="read:SpeedscopeReader",
         writer="write:SpeedscopeWriter",
-        holds=Holds(labels=False, threads=True, times=False, places=False, files=True, nested=True, short_names=True),
+        holds=Holds(
+            labels=False,
+            threads=True,
+            times=False,
+            places=False,
+            files=True,
+            nested=True,
+            short_names=True,
+            lacks=frozenset(
+                {
+                    "system-names",
+                    "build-ids",
+                    "mappings",
+                    "cpus",
+                    "idle-threads",
+                    "thread-numbers",
+                    "long-names",
+                    "inherited-events",
+                }
+            ),
+            header=frozenset(),
+        ),
         budget=Budget(100 << 20, call=82, sample=8, frame=5),
         row_bytes=29,  # {"type":"C","frame":0,"at":0}
         writes=(BUDGET, SPLIT),

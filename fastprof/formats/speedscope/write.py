@@ -112,6 +112,7 @@ class SpeedscopeWriter(Writer):
         frames = f"frames of samples beyond {lib.FP_SPEEDSCOPE_DEPTH}, left out"
         for code, text, count in (
             ("deep-calls", below if self.view == "timeline" else frames, w.deep),
+            ("start-time", "the time of the start, from which times are counted", zero > 0),
             ("events", "events", w.events),
             ("call-arguments", "call arguments", w.arguments),
             ("zero-values", "samples of value 0, left out", w.zero),

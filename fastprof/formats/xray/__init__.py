@@ -64,7 +64,11 @@ FORMATS = (
         sniff=sniff,
         reader="read:XRayReader",
         writer="write:XRayWriter",
-        holds=Holds(names=False),
+        holds=Holds(
+            names=False,
+            lacks=frozenset({"thread-names"}),  # the program has the names and places of functions, by their ids
+            header=frozenset(),
+        ),
         reads=(SYMBOLS, DEMANGLE, PROGRAM),
         row_bytes=8,  # a function record of FDR
     ),

@@ -1,0 +1,215 @@
+"""What a target has no room for beside its rows, counted once for each entry of a table.
+
+Doors of formats declare what they lack: `Holds.lacks` and `Holds.header`.  Bridges and writers count the rows that they
+drop.  What belongs to a function, an object, a thread or a part is counted here, after the last row: the entries that
+have it, not the rows that refer to them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from fastprof.core._c import ffi, lib
+from fastprof.core._typing import Any
+from fastprof.core.engine import Holds
+from fastprof.core.model import Batch, Model, Part, ValueType
+from fastprof.core.report import Report
+
+# What a target may lack, by the code of the report.
+LACKS = frozenset(
+    {
+        "addresses",
+        "build-ids",
+        "columns",
+        "cpus",
+        "default-type",
+        "first-lines",
+        "function-places",
+        "idle-threads",
+        "inherited-events",
+        "long-names",
+        "mappings",
+        "objects",
+        "parts",
+        "system-names",
+        "thread-names",
+        "thread-numbers",
+        "units",
+        "value-names",
+    }
+)
+# Codes that are no reason to refuse an output: rows are written without it.
+CODES = LACKS | {"header-fields", "threads", "inlined", "joined-stacks", "call-times", "start-time"}
+
+# Fields of a part, of which Holds.header lists those that the target keeps, and what people call them.
+HEADER = {
+    "command": "command",
+    "comments": "comments",
+    "cpu": "CPU",
+    "descriptions": "descriptions",
+    "doc_url": "URL",
+    "drop_frames": "drop frames",
+    "duration_ns": "duration",
+    "keep_frames": "keep frames",
+    "number": "part number",
+    "period": "period",
+    "pid": "process",
+    "thread": "thread",
+    "time_ns": "time",
+    "trigger": "trigger",
+}
+
+
+class Unheld:
+    """Counts what is lost between `given`, the rows that are read, and `taken`, those that are written."""
+
+    def __init__(self, model: Model, holds: Holds, report: Report) -> None:
+        self._model, self._holds, self._report = model, holds, report
+        self._given: dict[int, str] = {}  # the view of each part
+        self._taken: dict[int, str] = {}
+        self._found = ffi.new("struct fp_unheld *")
+        self._inputs = 0
+        self._threads = False  # do rows that are written have some?
+        self._seen = bytearray()  # by thread: has it rows?
+        self._on_cpus = 0  # rows
+
+    def given(self, batches: Iterable[Batch]) -> Iterator[Batch]:
+        """The same rows, of one input."""
+        self._inputs += 1
+        for batch in batches:
+            self._given[batch.part] = batch.view
+            if "cpus" in self._holds.lacks:
+                self._on_cpus += lib.fp_unheld_cpus(batch.c)
+            yield batch
+
+    def taken(self, batches: Iterable[Batch]) -> Iterator[Batch]:
+        if self._holds.table:
+            yield from batches
+            return
+        for batch in batches:
+            self._taken[batch.part] = batch.view
+            self._threads = self._threads or bool(lib.fp_unheld_threads(batch.c))
+            if "idle-threads" in self._holds.lacks:
+                self._seen.extend(bytes(max(self._model.count("threads") - len(self._seen), 0)))
+                lib.fp_unheld_seen(batch.c, ffi.from_buffer(self._seen), len(self._seen))
+            yield batch
+
+    def tell(self) -> None:
+        """To be called when all rows have been written."""
+        self._report.not_representable.add("cpus", "rows whose CPU is left out", self._on_cpus)
+        sources = [self._model.parts[i] for i in self._given]
+        written = sources if self._holds.table else [self._model.parts[i] for i in self._taken]
+        self._tell_header(sources, written)
+        self._tell_values(sources, written)
+        self._tell_entries()
+        self._tell_threads(sources, written)
+        self._tell_parts(sources)
+
+    def _tell_header(self, sources: list[Part], written: list[Part]) -> None:
+        kept = self._holds.header
+        lost = [
+            title
+            for name, title in HEADER.items()
+            if any(_says(part, name, len(sources)) for part in sources)
+            and ((kept is not None and name not in kept) or not any(_kept(part, name) for part in written))
+            and not (name in ("pid", "thread") and self._threads)
+        ]
+        text = f"header fields ({', '.join(lost)})"
+        self._report.not_representable.add("header-fields", text, len(lost))
+
+    def _tell_values(self, sources: list[Part], written: list[Part]) -> None:
+        lacks = self._holds.lacks
+        known = {t.name: t for part in sources for t in part.value_types}
+        types = [*dict.fromkeys(known[t.name] for part in written for t in part.value_types if t.name in known)]
+        several = any(len(part.value_types) > 1 for part in written)
+        defaults = {part.extra.get("default_sample_type") for part in sources} - {None}
+        for code, text, n in (
+            ("value-names", "names of value types", sum(map(_is_named, types))),
+            ("units", "units of value types", sum(t.unit not in ("", "count") for t in types)),
+            ("long-names", "descriptions of value types", sum(bool(t.long_name) for t in types)),
+            ("inherited-events", "events that are formulas of others", len(_inherited(sources))),
+            ("default-type", "value types to show first", several * len(defaults)),
+        ):
+            if code in lacks:
+                self._report.not_representable.add(code, text, n)
+
+    def _tell_entries(self) -> None:
+        lacks = self._holds.lacks
+        found = self._found
+        lib.fp_unheld_count(self._model.c, found)
+        places = found.places if "timeline" in self._given.values() else 0
+        for code, text, n in (
+            ("objects", "functions whose object is left out", found.objects),
+            ("first-lines", "first lines of functions", found.first_lines),
+            ("function-places", "functions whose object, file or first line is left out", places),
+            ("system-names", "symbol names of functions", found.system_names),
+            ("columns", "columns of lines", found.columns),
+            ("build-ids", "build ids", found.build_ids),
+            ("mappings", "address ranges of objects", found.mappings),
+        ):
+            if code in lacks:
+                self._report.not_representable.add(code, text, n)
+
+    def _tell_threads(self, sources: list[Part], written: list[Part]) -> None:
+        lacks, model = self._holds.lacks, self._model
+        numbers = {model.row("threads", i)[1:] for i in range(1, model.count("threads"))} - {(0, 0)}
+        named = (entry for part in sources for entry in part.extra.get("thread_names", []))
+        threads = {(pid, tid): name for pid, tid, name in named if name}
+        processes = {pid: name for part in sources for pid, name in part.extra.get("process_names", []) if name}
+        bridged = {*self._given.values()} != {*self._taken.values()} and "graph" not in self._given.values()
+        joined = bridged and not self._holds.table and not self._threads and not any(part.thread for part in written)
+        if "thread-names" in lacks:
+            names = len(threads) + len(processes)
+        elif "idle-threads" in lacks:
+            busy = {model.row("threads", i)[1:] for i, seen in enumerate(self._seen) if seen}
+            names = len(threads.keys() - busy) + len(processes.keys() - {pid for pid, _ in busy})
+        else:
+            names = 0
+        unnamed = {(pid, tid) for pid, tid in numbers if pid or (pid, tid) not in threads}
+        for code, text, n in (
+            ("threads", "threads, added up (--per-thread keeps them apart)", joined * len(numbers)),
+            ("thread-names", "names of threads and processes", ("thread-names" in lacks) * names),
+            ("idle-threads", "names of threads and processes without rows", ("thread-names" not in lacks) * names),
+            ("thread-numbers", "numbers of threads", ("thread-numbers" in lacks) * len(unnamed)),
+        ):
+            self._report.not_representable.add(code, text, n)
+
+    def _tell_parts(self, sources: list[Part]) -> None:
+        lacks = self._holds.lacks
+        joined = len(sources) > max(len(self._taken), 1) or (len(self._taken) > 1 and "parts" in lacks)
+        addresses = sum({"instr", "bb"} & {*part.positions} != set() for part in sources)
+        frames = self._found.addresses if "stacks" in self._given.values() else 0
+        for code, text, n in (
+            ("parts", "parts, added up", (joined and self._inputs == 1) * len(sources)),
+            ("addresses", "parts whose addresses are left out", ("addresses" in lacks) * addresses),
+            ("addresses", "frames whose address is left out", ("addresses" in lacks) * frames),
+        ):
+            self._report.not_representable.add(code, text, n)
+
+
+def _is_named(value_type: ValueType) -> bool:
+    """Does its name say more than that something was counted?"""
+    return value_type[:2] not in (("samples", "count"), ("samples", ""))
+
+
+def _inherited(parts: Iterable[Part]) -> set[ValueType]:
+    return {event for part in parts for event in part.extra.get("inherited", [])}
+
+
+def _says(part: Part, name: str, n_parts: int) -> bool:
+    """Does a part of a source, which has `n_parts`, have this field of the header?"""
+    value: Any = _field(part, name)
+    if name == "number":
+        return value is not None and (n_parts > 1 or value != 1)  # the only part is the first
+    if name == "descriptions":
+        value = [(key, text) for key, text in value if key != b"Source"]  # that is the file's format
+    return value not in (None, 0, b"", "", [])
+
+
+def _field(part: Part, name: str) -> Any:
+    return part.named(name) if name in ("pid", "thread") else getattr(part, name, part.extra.get(name))
+
+
+def _kept(part: Part, name: str) -> bool:
+    """Does a part that is written have it, or say what different parts have?"""
+    return _field(part, name) not in (None, b"", []) or name in part.extra.get("merged", {})

@@ -1,0 +1,61 @@
+"""Nothing is lost without a word: every format to every other one, and back.
+
+Profiles that use all of their formats (tests/support/rich.py) are written in each format and read back.  Source and
+output are compared attribute by attribute (tests/support/attributes.py, independent of reports).  If something of an
+attribute is missing, the report must have one of the codes that TOLD_BY declares for it; and a code must not be in the
+report if nothing is missing.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+from docs import make_matrix
+from fastprof import formats
+from tests.support import rich
+from tests.support.matrix import PAIRS, TOLD_BY, Leg, back, leg
+from tests.support.paths import REPO
+
+
+def unsaid(done: Leg) -> dict[str, list[object]]:
+    """What is missing in the output and in the report."""
+    return {name: [*missing][:3] for name, missing in done.lost.items() if not TOLD_BY[name] & done.codes}
+
+
+def noise(done: Leg) -> set[str]:
+    """Codes of the report for which nothing is missing."""
+    explained = {code for name in done.lost for code in TOLD_BY[name]}
+    return {code for code in done.codes if any(code in codes for codes in TOLD_BY.values())} - explained
+
+
+@pytest.mark.parametrize(("name", "to"), PAIRS)
+def test_what_is_lost_is_in_the_report(name: str, to: str) -> None:
+    assert unsaid(leg(name, to)) == {}
+
+
+@pytest.mark.parametrize(("name", "to"), PAIRS)
+def test_what_is_in_the_report_is_lost(name: str, to: str) -> None:
+    assert noise(leg(name, to)) == set()
+
+
+@pytest.mark.parametrize(("name", "to"), PAIRS)
+def test_the_way_back_loses_nothing_more_without_a_word(name: str, to: str) -> None:
+    done = back(name, to)
+    assert done is None or unsaid(done) == {}
+
+
+def test_each_code_is_needed() -> None:
+    """These tests fail if a count is missing: without any one code, something lost is not reported."""
+    legs = [leg(name, to) for name, to in PAIRS]
+    codes = {code for codes in TOLD_BY.values() for code in codes} - {"comments", "renamed"}  # others come with these
+    needless = [code for code in codes if not any(unsaid(one._replace(codes=one.codes - {code})) for one in legs)]
+    assert needless == []
+
+
+def test_the_page_is_current() -> None:
+    assert (REPO / "docs" / "formats" / "matrix.md").read_text() == make_matrix.text(), "run `make docs`"
+
+
+def test_every_format_is_read_and_written() -> None:
+    assert {source.format for source in rich.sources().values()} == {f.name for f in formats.formats() if f.reader}
+    assert {to for _, to in PAIRS} == {f.name for f in formats.formats() if f.writer}

@@ -1,0 +1,120 @@
+"""Rich profiles in every format: what is lost on the way, and which codes of the report tell of it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from functools import cache
+from typing import Any, NamedTuple
+
+from fastprof import formats
+from fastprof.core.errors import UsageError
+from tests.support import attributes, rich
+from tests.support.attributes import Attributes
+from tests.support.conversions import convert_bytes
+from tests.support.product import open_input
+from tests.support.write_only import READERS
+
+_VIEW = {"joined-stacks", "call-times", "frames"}  # stacks or calls become a sum, or another table
+_NAMES = {"function-names", "renamed"}  # of functions
+_PLACES = {"places", "function-places", "function-names", "frames"}
+_ROWS = {"value-types"}
+_HEADER = {f"header: {name}": {"header-fields"} for name in (*attributes.HEADER, *attributes.HEADER_EXTRA)}
+# The codes of which one has to be in the report if something of an attribute is missing.
+TOLD_BY: dict[str, set[str]] = {
+    "totals": _ROWS | {"value-names"},
+    "value types": {"value-types", "value-names"},
+    "units": {"units", "value-types", "value-names"},
+    "long names": {"long-names"},
+    "inherited events": {"inherited-events"},
+    "default type": {"default-type", "value-types"},
+    "self costs": _ROWS | _NAMES | {"value-names", "inlined"},
+    "stacks": _VIEW | _NAMES | _ROWS | {"inlined"},
+    "calls": {"calls-and-jumps", "inlined", "frames"} | _NAMES | _ROWS,
+    "call counts": {"calls-and-jumps", "frames", "call-counts", "value-types"} | _NAMES,
+    "jumps": {"jumps", "calls-and-jumps"},
+    "inlined functions": {"inlined"} | _PLACES,
+    "lines": {"inlined", "calls-and-jumps"} | _PLACES,
+    "files": {"inlined"} | _PLACES,
+    "first lines": {"first-lines"} | _PLACES,
+    "columns": {"columns"} | _PLACES,
+    "objects": {"objects", "inlined"} | _PLACES,
+    "build ids": {"build-ids"},
+    "mappings": {"mappings", "places"},
+    "system names": {"system-names", "function-names"},
+    "addresses": {"addresses", "mappings"} | _PLACES,  # some viewers count from the start of the object
+    "labels": {"sample-labels"},
+    "times": {"sample-times", "call-times", "start-time", "events"},
+    "CPUs": {"cpus"},
+    "threads": {"threads", "thread-numbers", "sample-labels", "header-fields"},
+    "thread names": {"thread-names", "idle-threads", "thread-numbers", "threads", "sample-labels"},
+    "process names": {"thread-names", "idle-threads", "thread-numbers"},
+    "events": {"events"},
+    "arguments": {"call-arguments"},
+    **_HEADER,
+    "header: comments": {"header-fields", "comments"},
+    "parts": {"parts"},
+}
+
+
+class Leg(NamedTuple):
+    """A profile written in a format."""
+
+    data: bytes
+    lost: dict[str, Counter[Any]]  # by attribute, without those of which nothing is missing
+    codes: set[str]  # of the report
+
+
+def _made(data: bytes, from_: str, to: str, said: Attributes) -> Leg:
+    done = convert_bytes(data, from_, to)
+    written = READERS[to](done.data) if to in READERS else attributes.of_file(done.data, to)
+    lost = {name: missing for name in attributes.NAMES if (missing := attributes.lost(name, said, written))}
+    counts = (done.report.not_representable, done.report.repairs, done.report.left_out)
+    return Leg(done.data, lost, {code for its in counts for code, _, _ in its.as_counted()})
+
+
+@cache
+def said(name: str) -> Attributes:
+    source = rich.sources()[name]
+    return attributes.of_file(source.data, source.format)
+
+
+@cache
+def view_of(name: str) -> str:
+    """The view of a rich profile."""
+    source = rich.sources()[name]
+    return open_input(source.data, None, None, source.format).reader.view
+
+
+@cache
+def leg(name: str, to: str) -> Leg:
+    """A rich profile, by its name, in a format."""
+    source = rich.sources()[name]
+    return _made(source.data, source.format, to, said(name))
+
+
+@cache
+def back(name: str, to: str) -> Leg | None:
+    """The output of `leg` in the format of the profile; None if that is not written, or not from this view."""
+    from_, done = rich.sources()[name].format, leg(name, to)
+    if not formats.get(from_).writer or to in READERS:
+        return None
+    try:
+        return _made(done.data, to, from_, attributes.of_file(done.data, to))
+    except UsageError:
+        return None
+
+
+def _pairs() -> list[tuple[str, str]]:
+    found = []
+    for name in rich.sources():
+        for f in formats.formats():
+            if f.writer:
+                try:
+                    leg(name, f.name)
+                except UsageError:
+                    continue
+                found.append((name, f.name))
+    return found
+
+
+PAIRS = _pairs()

@@ -1,0 +1,267 @@
+"""Small profiles that say as much as their formats can: what conversions have to keep, or report."""
+
+from __future__ import annotations
+
+import io
+import json
+from functools import cache
+from typing import NamedTuple
+
+import fastprof
+from tests.reference.profile_proto import Profile
+from tests.support.paths import CORPUS
+from tests.support.xraylog import FdrLog
+
+
+class Source(NamedTuple):
+    name: str
+    format: str
+    data: bytes
+
+
+CALLGRIND = b"""# callgrind format
+version: 1
+creator: callgrind-3.19.0
+pid: 42
+cmd: ./prog --fast
+part: 1
+thread: 1
+
+# of the night
+desc: I1 cache: 32768 B, 64 B, 8-way
+desc: Trigger: Program termination
+
+positions: instr line
+event: Ir : Instruction Fetches
+event: Sum = Ir + 2 Dr : weighted
+events: Ir Dr
+summary: 115 12
+
+ob=/bin/prog
+fl=a.c
+fn=main
+0x401000 10 10 2
+fi=mix.h
+0x401004 3 5 1
+fe=a.c
+cob=/lib/liba.so
+cfi=u.c
+cfn=init
+calls=2 0x7f0000001000 1
+0x401008 11 40 3
+cob=/lib/libb.so
+cfi=u.c
+cfn=init
+calls=3 0x7f0000002000 1
+0x40100c 12 60 6
+jcnd=3/4 0x401000 10
+0x401010 13
+jump=7 0x401000 10
+0x401014 14
+
+ob=/lib/liba.so
+fl=u.c
+fn=init
+0x7f0000001000 1 30 1
+cfn=deep
+calls=4 0x7f0000001800 7
+0x7f0000001004 2 10 2
+
+fn=deep
+0x7f0000001800 7 10 2
+
+ob=/lib/libb.so
+fl=u.c
+fn=init
+0x7f0000002000 1 60 6
+totals: 115 12
+
+part: 2
+thread: 2
+
+desc: Trigger: Client Request
+
+positions: line
+events: Ir Dr
+
+fl=a.c
+fn=main
+10 1 2
+totals: 1 2
+"""
+
+CACHEGRIND = b"""desc: I1 cache: 32768 B, 64 B, 8-way associative
+cmd: ./prog --fast
+events: Ir Dr
+fl=a.c
+fn=main
+10 10 2
+fn=init
+1 90 7
+fl=b.c
+fn=init
+4 5 1
+summary: 105 10
+"""
+
+FOLDED = b"main;work;mix 5\nmain;work 3\nmain;idle;wait 2\nother 1\n"
+
+
+def _pprof() -> bytes:
+    texts = [""]
+
+    def text(of: str) -> int:
+        if of not in texts:
+            texts.append(of)
+        return texts.index(of)
+
+    p = Profile()
+    for name, unit in (("samples", "count"), ("cpu", "nanoseconds"), ("alloc", "bytes")):
+        p.sample_type.add(type=text(name), unit=text(unit))
+    p.default_sample_type = text("cpu")
+    p.period_type.type, p.period_type.unit, p.period = text("cpu"), text("nanoseconds"), 10_000_000
+    p.time_nanos, p.duration_nanos = 1_700_000_000_000_000_000, 5_000_000_000
+    p.drop_frames, p.keep_frames, p.doc_url = text("drop.*"), text("keep.*"), text("https://example.org/doc")
+    p.comment.append(text("of the night"))
+    for i, (file, build_id) in enumerate((("/bin/prog", "abcdef01"), ("/lib/liba.so", "abcdef02"))):
+        start = 0x400000 + i * 0x100000
+        p.mapping.add(
+            id=i + 1,
+            memory_start=start,
+            memory_limit=start + 0x10000,
+            file_offset=0x1000,
+            filename=text(file),
+            build_id=text(build_id),
+            has_functions=True,
+            has_filenames=True,
+            has_line_numbers=True,
+            has_inline_frames=True,
+        )
+    names = (("main", "_Z4mainv", "a.c", 8), ("work", "_Z4workv", "a.c", 20), ("mix", "_Z3mixv", "mix.h", 2))
+    for i, (name, system, file, line) in enumerate((*names, ("init", "init", "u.c", 1), ("init", "init", "v.c", 5))):
+        p.function.add(id=i + 1, name=text(name), system_name=text(system), filename=text(file), start_line=line)
+    # by location: mapping, address, lines (function, line, column) with the innermost first
+    for i, (mapping, address, lines) in enumerate(
+        (
+            (1, 0x400100, [(1, 10, 3)]),
+            (1, 0x400200, [(3, 3, 7), (2, 22, 5)]),
+            (1, 0x400300, [(2, 24, 1)]),
+            (2, 0x500100, [(4, 1, 0)]),
+            (1, 0x400400, [(5, 6, 0)]),
+        )
+    ):
+        location = p.location.add(id=i + 1, mapping_id=mapping, address=address)
+        for function, line, column in lines:
+            location.line.add(function_id=function, line=line, column=column)
+    for stack, values, labels in (
+        ([2, 1], [5, 50_000_000, 100], [("tenant", "blue")]),
+        ([4, 3, 1], [3, 30_000_000, 200], [("tenant", "red")]),
+        ([5, 3, 1], [2, 20_000_000, 7], [("bytes", 512)]),
+        ([1], [1, 10_000_000, 0], [("thread", 7)]),
+    ):
+        sample = p.sample.add(location_id=stack, value=values)
+        for key, value in labels:
+            label = sample.label.add(key=text(key))
+            if isinstance(value, str):
+                label.str = text(value)
+            else:
+                label.num, label.num_unit = value, text("bytes" if key == "bytes" else "")
+    p.string_table.extend(texts)
+    return bytes(p.SerializeToString())
+
+
+def _trace_event() -> bytes:
+    def named(what: str, pid: int, tid: int, name: str) -> dict[str, object]:
+        return {"ph": "M", "name": what, "pid": pid, "tid": tid, "args": {"name": name}}
+
+    def event(ph: str, name: str, ts: float, tid: int = 7, **others: object) -> dict[str, object]:
+        return {"ph": ph, "name": name, "ts": ts, "pid": 1, "tid": tid, **others}
+
+    events = [
+        named("process_name", 1, 7, "server"),
+        named("thread_name", 1, 7, "worker"),
+        named("thread_name", 1, 9, "never started"),
+        named("process_name", 5, 5, "never ran"),
+        event("B", "main", 1, args={"arg0": 3, "arg1": 4}),
+        event("B", "work", 2),
+        event("B", "mix", 3),
+        event("i", "event", 4, s="t", args={"type": 5, "data": "00ff"}),
+        event("E", "mix", 5),
+        event("E", "work", 9),
+        event("E", "main", 11),
+        event("X", "alone", 2, 8, dur=6),
+    ]
+    return json.dumps({"traceEvents": events}).encode()
+
+
+def _speedscope() -> bytes:
+    frames = [
+        {"name": "main", "file": "a.c", "line": 8, "col": 1},
+        {"name": "work", "file": "a.c", "line": 20},
+        {"name": "mix", "file": "mix.h", "line": 2},
+    ]
+    shared = {"type": "sampled", "startValue": 0, "endValue": 9, "unit": "milliseconds"}
+    profiles = [
+        {**shared, "name": "worker", "samples": [[0], [0, 1], [0, 1, 2]], "weights": [2, 3, 4]},
+        {**shared, "name": "helper", "samples": [[0, 1]], "weights": [5]},
+    ]
+    schema = "https://www.speedscope.app/file-format-schema.json"
+    said = {"$schema": schema, "name": "nightly", "exporter": "someone", "activeProfileIndex": 1}
+    return json.dumps({**said, "shared": {"frames": frames}, "profiles": profiles}).encode()
+
+
+def _speedscope_calls() -> bytes:
+    def calls(name: str, *events: tuple[str, int, int]) -> dict[str, object]:
+        rows = [{"type": type_, "frame": frame, "at": at} for type_, frame, at in events]
+        said = {"type": "evented", "name": name, "unit": "microseconds"}
+        return {**said, "startValue": 0, "endValue": 20, "events": rows}
+
+    frames = [{"name": "main", "file": "a.c", "line": 8}, {"name": "work", "file": "a.c", "line": 20}, {"name": "mix"}]
+    profiles = [
+        calls("worker", ("O", 0, 1), ("O", 1, 2), ("O", 2, 3), ("C", 2, 5), ("C", 1, 9), ("C", 0, 11)),
+        calls("helper", ("O", 0, 4), ("C", 0, 6)),
+        calls("idle"),
+    ]
+    schema = "https://www.speedscope.app/file-format-schema.json"
+    return json.dumps({"$schema": schema, "shared": {"frames": frames}, "profiles": profiles}).encode()
+
+
+def _xray() -> bytes:
+    log = FdrLog(version=5)
+    log.buffer(tid=7, pid=1).cpu(3, 1000).enter_args(1, 10, 5).enter(2, 10).enter(3, 10).custom(b"hello", 5).exit(
+        3, 20
+    ).typed(9, b"\0\1", 5).exit(2, 40).exit(1, 60)
+    log.buffer(tid=8, pid=1).cpu(1, 1500).enter(1, 10).exit(1, 30)
+    return log.bytes()
+
+
+def _corpus(file: str) -> bytes:
+    return (CORPUS / file).read_bytes()
+
+
+@cache
+def sources() -> dict[str, Source]:
+    """By name: the format, and a word where there are several."""
+    found = [
+        Source("callgrind", "callgrind", CALLGRIND),
+        Source("cachegrind", "cachegrind", CACHEGRIND),
+        Source("pprof", "pprof", _pprof()),
+        Source("folded", "folded", FOLDED),
+        Source("gperftools", "gperftools", _corpus("gperftools/good/build_var.prof")),
+        Source("gperftools, symbolized", "gperftools", _corpus("gperftools/good/symbolized.prof")),
+        Source("speedscope, samples", "speedscope", _speedscope()),
+        Source("speedscope, calls", "speedscope", _speedscope_calls()),
+        Source("trace-event", "trace-event", _trace_event()),
+        Source("cpuprofile", "cpuprofile", _corpus("cpuprofile/good/small.cpuprofile")),
+        Source("xray", "xray", _xray()),
+        Source("xray, profile", "xray", _corpus("xray/good/profile-bare.xray")),
+        Source("oprofile", "oprofile", _corpus("oprofile/good/threads.tar")),
+    ]
+    archives = [_archived(source) for source in found if source.name in ("callgrind", "pprof", "trace-event")]
+    return {source.name: source for source in [*found, *archives]}
+
+
+def _archived(source: Source) -> Source:
+    out = io.BytesIO()
+    fastprof.convert(io.BytesIO(source.data), out, from_=source.format, to="archive")
+    return Source(f"archive, {source.name}", "archive", out.getvalue())
