@@ -57,7 +57,8 @@ def make_repeated(path: Path, megabytes: int, n_stacks: int) -> None:
     several, nbytes = sorted(stacks), 0
     with path.open("w") as file:
         while nbytes < megabytes * 1_000_000:
-            nbytes += file.write("".join(f"{stack} {dice.randrange(1, 9)}\n" for stack in dice.choices(several, k=10000)))
+            samples = (f"{stack} {dice.randrange(1, 9)}\n" for stack in dice.choices(several, k=10000))
+            nbytes += file.write("".join(samples))
 
 
 # What anybody would write first.
