@@ -102,20 +102,12 @@ static int make_stack(struct fp_samples_read *r, uint32_t node, struct fp_err *e
     return FP_DONE;
 }
 
-int fp_samples_again(struct fp_samples_read *r, struct fp_err *err) {
-    r->second = 1;
-    r->over = 0;
-    r->json = (struct fp_json){0};
-    r->event = (struct fp_samples_event){0};
-    r->n_said = r->n_outer = 0;
-    for (uint32_t i = 0; i < FP_SAMPLES_COLUMNS; i++) r->columns[i].total = 0;
+int fp_samples_make_stacks(struct fp_samples_read *r, struct fp_err *err) {
     /* node 0 is none, and its stack the empty one */
     if (fp_array_zeroed(&r->nodes, &r->cap_nodes, 1, sizeof *r->nodes)) return fp_no_memory(err);
     for (uint32_t node = 1; node < r->node_keys.n; node++) {
         const int status = r->nodes[node].at ? make_stack(r, node, err) : FP_DONE;
         if (status) return status;
     }
-    for (uint32_t i = 0; i < r->profile_keys.n && i < r->cap_profiles; i++)
-        r->profiles[i].clock = r->profiles[i].shown = r->profiles[i].start;
-    return fp_samples_plan_hits(r) ? fp_no_memory(err) : FP_DONE;
+    return FP_DONE;
 }

@@ -488,6 +488,20 @@ static int token(struct fp_samples_read *r, struct fp_in *in, struct fp_batch *o
     return status;
 }
 
+int fp_samples_again(struct fp_samples_read *r, struct fp_err *err) {
+    r->second = 1;
+    r->over = 0;
+    r->json = (struct fp_json){0};
+    r->event = (struct fp_samples_event){0};
+    r->n_said = r->n_outer = 0;
+    for (uint32_t i = 0; i < FP_SAMPLES_COLUMNS; i++) r->columns[i].total = 0;
+    const int status = fp_samples_make_stacks(r, err);
+    if (status) return status;
+    for (uint32_t i = 0; i < r->profile_keys.n && i < r->cap_profiles; i++)
+        r->profiles[i].clock = r->profiles[i].shown = r->profiles[i].start;
+    return fp_samples_plan_hits(r) ? fp_no_memory(err) : FP_DONE;
+}
+
 int fp_samples_feed(struct fp_samples_read *r, struct fp_in *in, struct fp_batch *out, struct fp_err *err) {
     struct fp_json *j = &r->json;
     while (!r->over) {

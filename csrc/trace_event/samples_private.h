@@ -26,6 +26,8 @@ static inline int fp_samples_broken(struct fp_samples_read *r, uint64_t at, cons
 
 /* Notes the frame at hand as a node of the event at hand; an entry of the dictionary becomes one at once. */
 int fp_samples_end_frame(struct fp_samples_read *r, int in_dictionary, struct fp_err *err);
+/* Gives frames and nodes their stacks.  FP_DONE or an error. */
+int fp_samples_make_stacks(struct fp_samples_read *r, struct fp_err *err);
 /* Nodes of the event at hand are those of this profile.  0 or FP_E_NOMEM. */
 int fp_samples_are_of(struct fp_samples_read *r, uint32_t profile);
 /* The node that an owner calls so, or 0. */
