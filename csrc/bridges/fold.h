@@ -146,7 +146,7 @@ int fp_fold_put(struct fp_fold *f, const struct fp_batch *in, struct fp_err *err
  * else as fp_fold_put. */
 int fp_fold_feed(struct fp_fold *f, struct fp_feed *feed, struct fp_err *err);
 
-/* Sets wanted[s] to 1 for each share that has rows in a timeline batch, from row *next on (0 for a new batch).  FP_NO_ID
+/* Sets wanted[s] to 1 for each share that has rows in a timeline batch, from row *next on (0 for a new batch). FP_NO_ID
  * at the end of the batch; otherwise a thread without a share: assign one and call again, which continues at *next. */
 uint32_t fp_fold_shares(const struct fp_batch *in, const struct fp_shares *shares, uint8_t *wanted, uint32_t *next);
 

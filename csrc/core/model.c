@@ -104,6 +104,7 @@ static inline int same_row(const uint32_t *a, const uint32_t *b, uint32_t width)
 int fp_strings_init(struct fp_strings *s) {
     s->cap = 64;
     s->bytes_cap = 1024;
+    s->most = UINT32_MAX;
     s->bytes = fp_grow(NULL, 0, s->bytes_cap);
     s->start = fp_grow(NULL, 0, (s->cap + 1) * sizeof *s->start);
     if (!s->bytes || !s->start) return FP_E_NOMEM;
@@ -123,8 +124,16 @@ uint32_t fp_strings_intern(struct fp_strings *s, const void *p, size_t n) {
     return fp_strings_intern_hashed(s, p, n, fp_strings_hash(p, n));
 }
 
+/* Only what is new is counted. */
+__attribute__((noinline)) static uint32_t intern_cut(struct fp_strings *s, const void *p) {
+    const uint32_t had = s->n, id = fp_strings_intern(s, p, s->most);
+    if (s->n == had) return id;
+    s->n_cut++;
+    return s->cut = id;
+}
+
 uint32_t fp_strings_intern_hashed(struct fp_strings *s, const void *p, size_t n, uint32_t hash) {
-    if (!n) return 0;
+    if (FP_UNLIKELY(n - 1 >= s->most)) return n ? intern_cut(s, p) : 0;
     if (FP_UNLIKELY(s->secret.key[0])) hash = (uint32_t)fp_secret_hash(&s->secret, p, n);
     uint32_t at = hash & s->index_mask;
     for (uint64_t slot; (slot = s->index[at]); at = (at + 1) & s->index_mask) {
@@ -268,6 +277,7 @@ struct fp_model *fp_model_new(void) {
         fp_model_free(m);
         return NULL;
     }
+    m->strings.most = FP_NAME_MOST;
     return m;
 }
 

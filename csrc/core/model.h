@@ -22,6 +22,9 @@
 /* Returned instead of an id when memory (or the 2^32 ids) ran out. */
 enum { FP_NO_ID = 0xffffffffu };
 
+/* Bytes of a name.  The longest of real programs are symbols of C++ templates, some 100 KB. */
+enum { FP_NAME_MOST = 1 << 20 };
+
 /* Distinct byte strings.  String i is bytes[start[i] .. start[i+1]). */
 struct fp_strings {
     uint8_t *bytes;
@@ -31,6 +34,9 @@ struct fp_strings {
     uint64_t bytes_cap;
     uint64_t *index; /* open addressing: hash << 32 | id, or 0 for a free slot */
     uint32_t index_mask;
+    uint32_t most;  /* bytes of a string, longer ones are cut: FP_NAME_MOST in a model */
+    uint32_t n_cut; /* new strings that were cut, */
+    uint32_t cut;   /* and the last of them */
     struct fp_secret secret;
 };
 
@@ -130,7 +136,8 @@ struct fp_model {
 struct fp_model *fp_model_new(void);
 void fp_model_free(struct fp_model *m);
 
-/* The id of the string of `n` bytes at `p`.  It is added if it is new.  FP_NO_ID when memory ran out. */
+/* The id of the string of `n` bytes at `p`, or of the first s->most of them.  It is added if it is new.  FP_NO_ID when
+ * memory ran out. */
 uint32_t fp_strings_intern(struct fp_strings *s, const void *p, size_t n);
 
 /* A table of strings outside of a model, for what a format keeps itself.  0 or FP_E_NOMEM. */

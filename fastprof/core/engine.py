@@ -6,9 +6,9 @@ from collections.abc import Callable, Generator, Iterable, Iterator
 
 from fastprof.core._c import ffi, lib
 from fastprof.core._typing import Any, ClassVar, NamedTuple
-from fastprof.core.errors import FastprofError, check, check_sums
+from fastprof.core.errors import FastprofError, FormatError, check, check_sums
 from fastprof.core.model import Batch, Model, ValueType
-from fastprof.core.options import Option, Options
+from fastprof.core.options import LENIENT, Option, Options
 from fastprof.core.owner import owned
 from fastprof.core.report import Report
 from fastprof.core.sink import Sink
@@ -19,6 +19,7 @@ from fastprof.core.words import counted
 # in memory, so with a power of two all values of a row would fall into the same cache set.
 CAPACITY = {"timeline": 8192, "stacks": 4088, "graph": 2040}
 _ROWS = {"timeline": "calls or events", "stacks": "samples", "graph": "costs"}
+_RECOGNIZED = 1 << 16  # bytes by which a long name is found in the window
 DRAIN: int = lib.FP_DRAIN  # bytes of output
 
 
@@ -360,6 +361,8 @@ def decode(reader: Reader, batch: Batch, offset: int, length: int | None) -> Ite
     while status != lib.FP_DONE:
         status = reader.feed(in_, c, err)
         reader.model.check_memory()
+        if reader.model.c.strings.n_cut != reader.model.n_cut:
+            tell_cut_names(reader)
         if status < 0:
             check(status, err, source.name, reader.format)
         elif status == lib.FP_FULL:
@@ -368,6 +371,19 @@ def decode(reader: Reader, batch: Batch, offset: int, length: int | None) -> Ite
             batch.reset()
         elif status == lib.FP_MORE:
             source.refill()
+
+
+def tell_cut_names(reader: Reader) -> None:
+    """Names that are longer than a model holds were met: count them as losses.  Errors: FormatError, unless lenient."""
+    model, most = reader.model, f"{lib.FP_NAME_MOST >> 20} MiB"
+    strings = model.c.strings
+    n, model.n_cut = strings.n_cut - model.n_cut, strings.n_cut
+    if reader.options[LENIENT]:
+        reader.report.losses.add("long-names", f"names cut after {most}", n)
+        return
+    place = reader.source.find(model.string(strings.cut)[:_RECOGNIZED])
+    detail = f"a name is longer than {most}, the most that is kept; --lenient cuts it"
+    raise FormatError(reader.source.name, reader.format, detail, offset=place)
 
 
 def last(reader: Reader, batch: Batch) -> Iterator[Batch]:

@@ -233,6 +233,7 @@ class Model:
         self.formats: list[str] = []
         # by name of an input: what it is called where that would say nothing, as of a profile in an archive
         self.titles: dict[str, str] = {}
+        self.n_cut = 0  # names that were cut, as far as readers have told
         self._checked = 0  # bytes of the tables when check_memory last asked the system
         self.lock = RLock()  # where several threads use the model: who reads or changes it has the lock
         # By input, if its reader knows: how many bytes of it a thread (pid, tid) has.

@@ -34,7 +34,7 @@ WINDOW = 256 * 1024
 _SHRUNK = "became shorter while it was read"
 _FEW = 1 << 20  # decompressed bytes for which a thread is not worth while
 _SEARCHED = 1 << 20  # bytes that are searched at a time
-_LARGE = 64 << 20  # bytes of a window, before it grows beyond which it is looked at what memory is left
+LONGEST = 64 << 20  # bytes of a line or record: of a stack 100,000 functions deep, with long names, 10 MB
 
 
 class _Rejoined:
@@ -287,7 +287,7 @@ class Source:
             in_.base += in_.pos
             view[:tail] = view[in_.pos : in_.n]
         elif tail == len(view):
-            self._check_memory(2 * tail)
+            self._check_length(tail)
             bigger = bytearray(2 * len(view))
             bigger[:tail] = view
             view.release()
@@ -315,18 +315,19 @@ class Source:
         in_.eof = self._end is not None and self._at >= self._end
         self._tell_progress()
 
-    def _check_memory(self, nbytes: int) -> None:
-        """Is there memory for a window of so many bytes?  Few compressed bytes may be a line of any length."""
-        if nbytes < _LARGE:
+    def _check_length(self, nbytes: int) -> None:
+        """May a line or record be longer than so many bytes?  Few compressed bytes may be one of any length."""
+        if nbytes < LONGEST:
             return
-        from fastprof.core.free_memory import available
+        raise FastprofError(
+            f"{self.name}: at byte {self.in_.base}: a line or record is longer than {LONGEST >> 20} MiB, the most "
+            "that is read"
+        )
 
-        left = available()
-        if left is not None and left < nbytes:
-            raise FastprofError(
-                f"{self.name}: at byte {self.in_.base}: a line or record is longer than {nbytes >> 21} MiB, and only "
-                f"{left >> 20} MiB of memory are left to read more of it"
-            )
+    def find(self, data: bytes) -> int | None:
+        """Where bytes are in the window, as an offset in the input; None: nowhere."""
+        found = self._window.find(data, 0, self.in_.n)
+        return None if found < 0 else int(self.in_.base) + found
 
     def _read_ahead(self, read: int) -> None:
         """Begin with it when so many bytes were read, if that is much."""

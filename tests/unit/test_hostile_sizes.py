@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 import fastprof
-from fastprof.core import free_memory, source
-from fastprof.core.errors import FastprofError
+from fastprof.core import source
+from fastprof.core.errors import FastprofError, FormatError
 from fastprof.core.model import Model, Part
 from fastprof.formats.trace_event.who import Who
 from tests.support.peak import peak
@@ -65,16 +65,50 @@ def test_calls_drained_in_the_middle_of_a_batch_are_whole(to: str, tmp_path: Pat
         assert len(json.loads(data)["traceEvents"]) > 18_000
 
 
-def test_a_line_that_needs_more_memory_than_is_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_line_is_not_read_to_any_length(tmp_path: Path) -> None:
     """0.2 MB of gzip are a line of 200 MB: the window grew with it until the system ended the process."""
     path = tmp_path / "blanks.callgrind.gz"
-    path.write_bytes(gzip.compress(b"version: 1\nevents: Ir\nfn=f\n1 1\n#" + b" " * (8 << 20) + b"\n"))
+    head = b"version: 1\nevents: Ir\nfn=f\n1 1\n#"
+    path.write_bytes(gzip.compress(head + b" " * (8 << 20) + b"\n"))
     assert fastprof.info(path).facts["records"] == 1
-    monkeypatch.setattr(source, "_LARGE", 1 << 20)
-    monkeypatch.setattr(free_memory, "available", lambda: 3 << 20)
-    with pytest.raises(FastprofError, match=r"gz: at byte \d+: a line or record is longer than 2 MiB, and only 3 MiB"):
+    path.write_bytes(gzip.compress(head + b" " * (65 << 20) + b"\n"))
+    with pytest.raises(FastprofError, match=r"gz: at byte \d+: a line or record is longer than 64 MiB"):
         fastprof.convert(path, tmp_path / "out.pb")
     assert [*tmp_path.iterdir()] == [path]
+
+
+LONG = "n" * (1 << 20)
+NAMED = {  # a profile of a name
+    "folded": "main 1\nmain;@ 1\n",
+    "callgrind": "events: Ir\nfn=main\n1 1\nfn=@\n1 1\n",
+    "trace-event": '{"traceEvents":[{"ph":"X","name":"@","pid":1,"tid":1,"ts":1,"dur":1}]}',
+    "speedscope": (
+        '{"$schema":"https://www.speedscope.app/file-format-schema.json","shared":{"frames":[{"name":"@"}]},'
+        '"profiles":[{"type":"sampled","name":"p","unit":"none","startValue":0,"endValue":1,"samples":[[0]],'
+        '"weights":[1]}]}'
+    ),
+}
+
+
+@pytest.mark.parametrize("format_", NAMED)
+def test_names_have_a_bound(format_: str, tmp_path: Path) -> None:
+    """0.4 MB of gzip are a name of 400 MB, which took 2 GB."""
+    text = NAMED[format_]
+    out = tmp_path / "out.folded"
+    longest, longer = (text.replace("@", name).encode() for name in (LONG, LONG + "m"))
+    fastprof.convert(longest, out, from_=format_, nanoseconds=True)
+    assert LONG.encode() in out.read_bytes()
+    with pytest.raises(FormatError, match=f"at byte {text.index('@')}: a name is longer than 1 MiB"):
+        fastprof.convert(longer, out, from_=format_)
+    report = fastprof.convert(longer, out, from_=format_, lenient=True, nanoseconds=True)
+    assert report.losses.entries() == [{"code": "long-names", "text": "names cut after 1 MiB", "count": 1}]
+    assert LONG.encode() in out.read_bytes() and b"m" not in out.read_bytes().replace(b"main", b"")
+
+
+def test_a_line_may_be_longer_than_a_name(tmp_path: Path) -> None:
+    deep = ";".join(f"function_{k}" for k in range(200_000))
+    fastprof.convert(f"{deep} 1\n".encode(), tmp_path / "out.folded", from_="folded")
+    assert (tmp_path / "out.folded").stat().st_size == len(deep) + 3 > 2 << 20
 
 
 def test_names_of_many_threads_are_not_listed_again_for_each(monkeypatch: pytest.MonkeyPatch) -> None:
