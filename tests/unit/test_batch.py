@@ -162,6 +162,17 @@ def test_errors_are_tried_again_if_asked(done: Path) -> None:
     assert again(done, retry_errors=True).todo_names == {"bad.prof"}
 
 
+def test_errors_that_are_not_of_the_bytes_are_tried_again(done: Path) -> None:
+    """Here no permission to write; root has it everywhere but where there is no folder."""
+    shutil.rmtree(done / "out/host0")
+    (done / "out/host0").symlink_to("/proc/self/nothing")
+    report = again(done).report
+    assert report.statuses["error"] == 13 and report.earlier == 1
+    assert sum(record["error"].get("retry", False) for record in report.failed) == 12
+    (done / "out/host0").unlink()
+    assert len(again(done).todo_names) == 12 and again(done).report.earlier == 13
+
+
 def test_a_crash_is_tried_again(done: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     shutil.copy(GRAPH, done / "in/segfault")
     with monkeypatch.context() as patch:

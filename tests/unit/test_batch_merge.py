@@ -218,7 +218,7 @@ def test_a_scheduler_that_does_not_answer(
 @pytest.fixture
 def cluster() -> Iterator[Any]:
     distributed: Any = pytest.importorskip("distributed", reason="pip install distributed")
-    made = distributed.LocalCluster(2, host="127.0.0.1", threads_per_worker=1, dashboard_address=None)
+    made = distributed.LocalCluster(n_workers=2, host="127.0.0.1", threads_per_worker=1, dashboard_address=None)
     yield made
     made.close()
 

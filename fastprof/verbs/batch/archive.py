@@ -40,7 +40,7 @@ from fastprof.verbs.batch.convert import (
 )
 from fastprof.verbs.batch.engines import ENGINE
 from fastprof.verbs.batch.inputs import File, again, refuse_same_names
-from fastprof.verbs.batch.jobs import ERROR, LOSSY, OK, Idle, Job, Record, failed, options_key, record_of
+from fastprof.verbs.batch.jobs import LOSSY, OK, Idle, Job, Record, failed, is_of_the_file, options_key, record_of
 from fastprof.verbs.batch.manifest import Manifest, manifest_of, records_by_output
 from fastprof.verbs.batch.pool import Pool
 from fastprof.verbs.places import is_at
@@ -135,9 +135,11 @@ class _Filling:
             os.mkdir(self._pieces)
             # To list the folder takes a descriptor, and in the end there may be no other one.
             self._spare = os.open(self._pieces, os.O_RDONLY | os.O_CLOEXEC)
-        except OSError as error:
+        except BaseException as error:  # also an interrupt, for which there is no __exit__ yet
             self._remove()
-            raise FastprofError(f"{self._pieces}: {error.strerror}") from None
+            if isinstance(error, OSError):
+                raise FastprofError(f"{self._pieces}: {error.strerror}") from None
+            raise
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -238,7 +240,7 @@ def _is_done(
         return False
     if record["status"] in (OK, LOSSY) and there(job["name"]):
         pass
-    elif record["status"] != ERROR or asked[RETRY_ERRORS]:
+    elif not is_of_the_file(record) or asked[RETRY_ERRORS]:
         return False
     report.earlier += 1
     report.take(record)

@@ -35,8 +35,8 @@ from fastprof.verbs.batch.inputs import (
     refuse_urls,
     write_plan,
 )
-from fastprof.verbs.batch.jobs import CRASHED, ERROR, LOSSY, OK, Job, Record, options_key
-from fastprof.verbs.batch.manifest import Manifest, manifests, records_by_output, refuse_other_shards
+from fastprof.verbs.batch.jobs import CRASHED, ERROR, LOSSY, OK, Job, Record, is_of_the_file, options_key
+from fastprof.verbs.batch.manifest import FOLDER, Manifest, manifests, records_by_output, refuse_other_shards
 from fastprof.verbs.convert import target_of
 
 INCLUDE: Option[tuple[str, ...]] = Option(
@@ -291,7 +291,7 @@ def _is_done(job: Job, record: Record, outdir: str, retry_errors: bool) -> bool:
     if not is_same(job, record):
         return False
     if record["status"] not in (OK, LOSSY):
-        return record["status"] == ERROR and not retry_errors
+        return is_of_the_file(record) and not retry_errors
     try:
         outputs = record.get("files") or [record]
         return all(os.path.getsize(os.path.join(outdir, one["output"])) == one["bytes"] for one in outputs)
@@ -316,7 +316,14 @@ def _run(
     n_done = 0
     with (
         # the engine first: without it nothing was begun
-        begun(asked[ENGINE], workers, retries=asked[RETRIES], timeout=asked[TIMEOUT]) as engine,
+        begun(
+            asked[ENGINE],
+            workers,
+            retries=asked[RETRIES],
+            timeout=asked[TIMEOUT],
+            folder=os.path.join(outdir, FOLDER),
+            warn=report.warnings.append,
+        ) as engine,
         Manifest(outdir, f"{shard[0]}-of-{shard[1]}", run_of(report)) as manifest,
     ):
         if progress is not None:

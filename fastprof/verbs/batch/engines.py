@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Iterator
+import time
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from importlib import import_module
 from types import TracebackType
 
@@ -15,12 +17,17 @@ from fastprof.core._typing import Any
 from fastprof.core.errors import FastprofError, UsageError
 from fastprof.core.options import Option, Text
 from fastprof.core.words import install, speaks_of_flags
-from fastprof.verbs.batch.jobs import CONVERT, Job, Record, crashed
+from fastprof.verbs.batch.inputs import state
+from fastprof.verbs.batch.jobs import CONVERT, CRASHED, ERROR, Job, Record, crashed, failed, is_of_the_file, outputs_of
 from fastprof.verbs.batch.pool import Pool
+from fastprof.verbs.batch.proof import Proof, proof_of, seen, why_unproven
 
 LOCAL = "local"
 _TOGETHER = 50  # jobs of a task at least, so that what a process knows of symbols serves many
+_TRIES = 2  # of workers at one file, before this machine tries it
 _SECONDS_TO_CONNECT = 30
+_SAME_TIME_NS = 10**9  # file systems round times
+_SECONDS_TO_SEE = 10.0  # an output of a worker
 
 
 class Engine(Text):
@@ -43,31 +50,49 @@ ENGINE = Option(
 )
 
 
-def begun(engine: str, n: int, *, retries: int, timeout: float, function: str = CONVERT) -> Pool | Dask:
-    """The engine; `n` processes if they are begun here.  The others are what `Pool` explains."""
+def begun(
+    engine: str,
+    n: int,
+    *,
+    retries: int,
+    timeout: float,
+    folder: str,
+    warn: Callable[[str], None],
+    function: str = CONVERT,
+) -> Pool | Dask:
+    """The engine; `n` processes if they are begun here.  The others are what `Pool` and `Dask` explain."""
     how: dict[str, Any] = {"retries": retries, "timeout": timeout, "function": function, "flags": speaks_of_flags()}
-    return Pool(n, **how) if engine == LOCAL else Dask(engine, n, **how)
+    return Pool(n, **how) if engine == LOCAL else Dask(engine, n, folder, warn, **how)
 
 
 class Dask:
     """Jobs as tasks of Dask.  In a task they are done by a worker of the pool, which a file may kill: Dask would give
-    up all of the task.  A task whose own worker is lost is given to another one.  Files are seen by all machines.
+    up all of the task.  A task whose own worker is lost is given to another one.
+
+    A worker first proves that it sees the same files (proof.py), for which this process writes a token into `folder`;
+    without proof it is left out, and its tasks go to others.  Each output is compared from here.  A job whose output is
+    not here, or that failed for a reason other than the bytes of its file, goes to another worker, and at last to a
+    process of this machine, whose result is final.  `warn` gets one message for each worker with such a fault.
     """
 
-    def __init__(self, engine: str, n: int, **how: Any) -> None:
+    def __init__(self, engine: str, n: int, folder: str, warn: Callable[[str], None], **how: Any) -> None:
         try:
             distributed: Any = import_module("distributed")
         except ImportError:
             raise UsageError(f"--engine={engine} needs Dask: {install('dask')}") from None
+        self._folder, self._warn = folder, warn
         self._how = how  # the keywords of Pool
         self._together = _TOGETHER if how["function"] == CONVERT else 1
+        self._left_out: dict[str, str] = {}  # workers, and why
+        self._failing = set[str]()  # workers with an output or an error that was not believed
+        self._tried: dict[str, set[str]] = {}  # by whom an output was tried
         self._cluster: Any = None
         address = (
             engine.replace("dask://", "tcp://") if "://" in engine else distributed.config.get("scheduler-address")
         )
         if address is None:
             quiet = {"dashboard_address": None, "silence_logs": "CRITICAL"}
-            self._cluster = distributed.LocalCluster(n, host="127.0.0.1", threads_per_worker=1, **quiet)
+            self._cluster = distributed.LocalCluster(n_workers=n, host="127.0.0.1", threads_per_worker=1, **quiet)
         try:
             self._client = distributed.Client(
                 address or self._cluster, timeout=_SECONDS_TO_CONNECT, set_as_default=False
@@ -77,22 +102,89 @@ class Dask:
 
     def run(self, jobs: Iterable[Job]) -> Iterator[Record]:
         """As `Pool.run`, and each output is on disk by itself: nobody here could get those of other machines there.
-        Errors: FastprofError if Dask fails."""
+        Errors: FastprofError if Dask fails, or if no worker sees the files."""
         distributed: Any = import_module("distributed")
         waiting = [{**job, "durable": True, "output": os.path.abspath(job["output"])} for job in jobs]
         n = max(1, len(waiting) // self._together)
-        # the largest come first, so each task gets some of them
-        tasks = [waiting[i::n] for i in range(n)] if waiting else []
-        futures = {self._client.submit(work, task, self._how, pure=False): task for task in tasks}
-        for future in distributed.as_completed([*futures], loop=self._client.loop):
-            task = futures.pop(future)
-            try:
-                yield from future.result()
-            except distributed.KilledWorker:
-                for job in task:
-                    yield crashed(job, "the workers of Dask that read it were lost", 1)
-            except Exception as error:
-                raise FastprofError(f"Dask: {type(error).__name__}: {error}") from None
+        here: list[Job] = []  # what this machine has to do
+        with proof_of(waiting, self._folder) as proof:
+            done = distributed.as_completed([], loop=self._client.loop)
+            tasks: dict[Any, list[Job]] = {}
+
+            def submit(task: list[Job], workers: list[str] | None) -> None:
+                # others than these if all of these are lost: it must not wait for them
+                on = {"workers": workers, "allow_other_workers": True} if workers else {}
+                future = self._client.submit(work, task, self._how, proof, pure=False, **on)
+                tasks[future] = task
+                done.add(future)
+
+            # the largest come first, so each task gets some of them
+            for task in [waiting[i::n] for i in range(n)] if waiting else []:
+                submit(task, None)
+            for future in done:
+                task = tasks.pop(future)
+                try:
+                    result = future.result()
+                except distributed.KilledWorker:
+                    for job in task:
+                        yield crashed(job, "the workers of Dask that read it were lost", 1)
+                    continue
+                except Exception as error:
+                    raise FastprofError(f"Dask: {type(error).__name__}: {error}") from None
+                records = self._believed(result)
+                yield from records.values()
+                left = [job for job in task if job["output"] not in records]
+                for workers, again in self._elsewhere(left):
+                    if workers:
+                        submit(again, workers)
+                    else:
+                        here += again
+        with Pool(1, **self._how) as pool:
+            yield from pool.run(here)
+
+    def _believed(self, result: dict[str, Any]) -> dict[str, Record]:
+        """The records of a task that hold for this machine, by output."""
+        worker, found = result["worker"], {}
+        if result["unproven"] and worker not in self._left_out:
+            self._left_out[worker] = result["unproven"]
+            self._warn(f"Dask: the worker {worker} is left out: {result['unproven']}")
+        for record in result["records"]:
+            wrong = self._wrong(record, worker)
+            if wrong is None:
+                found[record["output"]] = record
+                continue
+            self._tried.setdefault(record["output"], set()).add(worker)
+            if worker not in self._failing and worker not in self._left_out:
+                self._warn(f"Dask: the worker {worker}: {wrong}; such files are tried elsewhere")
+            self._failing.add(worker)
+        return found
+
+    def _wrong(self, record: Record, worker: str) -> str | None:
+        """Why a record does not hold for this machine."""
+        if record["status"] == ERROR:
+            return None if is_of_the_file(record) else str(record["error"]["message"])
+        for path, expected in record.pop("seen", ()):
+            if not _is_here(path, expected, 0 if worker in self._failing else _SECONDS_TO_SEE):
+                return f"{path} is not here as it was written there"
+        return None
+
+    def _elsewhere(self, jobs: list[Job]) -> list[tuple[list[str], list[Job]]]:
+        """Which workers do what others could not; this machine where there are none.
+
+        Errors: FastprofError if all workers are left out.
+        """
+        if not jobs:
+            return []
+        alive = [worker for worker in self._client.nthreads() if worker not in self._left_out]
+        if not alive:
+            worker, why = next(iter(self._left_out.items()))
+            raise FastprofError(f"Dask: no worker sees the files of this machine; {worker}: {why}")
+        groups: dict[tuple[str, ...], list[Job]] = {}
+        for job in jobs:
+            tried = self._tried.get(job["output"], set())
+            others = [worker for worker in alive if worker not in tried] if len(tried) < _TRIES else []
+            groups.setdefault(tuple(others), []).append(job)
+        return [([*workers], again) for workers, again in groups.items()]
 
     def __enter__(self) -> Dask:
         return self
@@ -105,7 +197,54 @@ class Dask:
             self._cluster.close()
 
 
-def work(jobs: list[Job], how: dict[str, Any]) -> list[Record]:
-    """A task, on a worker of Dask."""
+def _is_here(path: str, expected: list[Any], seconds: float) -> bool:
+    """Whether a file is what a worker saw.  A network's file system may show it a few seconds later."""
+    end = time.monotonic() + seconds
+    while True:
+        with suppress(OSError):
+            os.listdir(os.path.dirname(path))  # so that it is asked again
+            if seen(path) == expected:
+                return True
+        if time.monotonic() >= end:
+            return False
+        time.sleep(min(0.1, seconds))
+
+
+_proven: set[str] = set()  # texts of proofs, in a worker of Dask
+
+
+def work(jobs: list[Job], how: dict[str, Any], proof: Proof) -> dict[str, Any]:
+    """A task, on a worker of Dask: its address, why it cannot do such tasks, and the records of what it did."""
+    distributed: Any = import_module("distributed")
+    worker = distributed.get_worker().address
+    unproven = None if proof["text"] in _proven else why_unproven(proof)
+    if unproven:
+        return {"worker": worker, "unproven": unproven, "records": []}
+    _proven.add(proof["text"])
+    others = [record for job in jobs if (record := _of_another_file(job))]
+    outputs = {record["output"] for record in others}
     with Pool(1, **how) as pool:
-        return [*pool.run(jobs)]
+        records = [*others, *pool.run([job for job in jobs if job["output"] not in outputs])]
+    for record in records:
+        if record["status"] not in (ERROR, CRASHED):
+            record["seen"] = [[path, _seen_or_not(path)] for path in outputs_of(record)]
+    if any(record["status"] == ERROR and not is_of_the_file(record) for record in records):
+        unproven = why_unproven(proof)  # folders may be gone since then
+    return {"worker": worker, "unproven": unproven, "records": records}
+
+
+def _of_another_file(job: Job) -> Record | None:
+    """An error if the input is there, but not as the process saw it that made the job."""
+    size, mtime_ns = state(job["input"]) if job["mtime_ns"] else (0, 0)
+    if not mtime_ns or (size == job["size"] and abs(mtime_ns - job["mtime_ns"]) < _SAME_TIME_NS):
+        return None  # reading it says that it is not there
+    record = failed(job, f"{job['input']} is another file there")
+    record["error"]["retry"] = True
+    return record
+
+
+def _seen_or_not(path: str) -> list[Any]:
+    try:
+        return seen(path)
+    except OSError as error:
+        return [-1, error.strerror]

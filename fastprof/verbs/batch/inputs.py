@@ -56,7 +56,7 @@ def find(
     for folder in folders:
         below = expand([folder], warn, failed)
         names |= {(os.path.abspath(path), os.path.relpath(path, folder)) for path in below}
-    found = [File(path, name, *_state(path)) for path, name in names if _chosen(name, include, exclude)]
+    found = [File(path, name, *state(path)) for path, name in names if _chosen(name, include, exclude)]
     return sorted(found, key=lambda file: (-file.size, file.name, file.path))
 
 
@@ -84,7 +84,7 @@ def _chosen(name: str, include: Sequence[str], exclude: Sequence[str]) -> bool:
     return (not include or any(map(matches, include))) and not any(map(matches, exclude))
 
 
-def _state(path: str) -> tuple[int, int]:
+def state(path: str) -> tuple[int, int]:
     """Size and time of a file, of all in a folder together, or of the store that a profile is in.
 
     0 and 0 if it is gone, which reading it will say.
@@ -96,7 +96,7 @@ def _state(path: str) -> tuple[int, int]:
             return status.st_size, status.st_mtime_ns
     except OSError:
         return 0, 0
-    states = [_state(os.path.join(folder, name)) for folder, _, names in os.walk(path) for name in names]
+    states = [state(os.path.join(folder, name)) for folder, _, names in os.walk(path) for name in names]
     return sum(size for size, _ in states), max((mtime for _, mtime in states), default=0)
 
 
@@ -214,4 +214,4 @@ def _is_no_path(path: str) -> bool:
 
 def again(files: Iterable[File]) -> list[File]:
     """Files of a plan as they are now."""
-    return [file._replace(size=size, mtime_ns=mtime) for file in files for size, mtime in [_state(file.path)]]
+    return [file._replace(size=size, mtime_ns=mtime) for file in files for size, mtime in [state(file.path)]]

@@ -12,7 +12,8 @@ outputs of many jobs to disk together (manifest.py).
 `status` of a record is
     ok        the output is there
     lossy     it is there, and `losses` says what was passed over (--lenient)
-    error     there is no output, and `error` says why: message, and of a damaged file its format, offset and line
+    error     there is no output, and `error` says why: message, and of a damaged file its format, offset and line;
+              `retry` if that is not the bytes of the file, but the machine: another one, or the next run, tries again
     crashed   the process died at this file, or took longer than --timeout; `error` says which
 
 `files` lists the outputs if there are several (--split); `idle` the flags of options that do nothing for this file but
@@ -27,7 +28,7 @@ from collections.abc import Callable
 from hashlib import blake2b
 
 from fastprof.core._typing import Any
-from fastprof.core.errors import FastprofError, FormatError
+from fastprof.core.errors import FastprofError, FormatError, UnrecognizedError, UsageError
 from fastprof.core.options import Option
 from fastprof.core.report import Report
 from fastprof.verbs.convert import converted
@@ -94,6 +95,11 @@ def crashed(job: Job, why: str, tries: int) -> Record:
     return {**identity(job), "status": CRASHED, "error": {"message": f"{job['input']}: {why}"}, "try": tries}
 
 
+def outputs_of(record: Record) -> list[str]:
+    """The paths of what was written."""
+    return [str(one["output"]) for one in record.get("files") or [record]]
+
+
 def identity(job: Job) -> Record:
     return {name: job[name] for name in _IDENTITY}
 
@@ -110,10 +116,19 @@ def of_error(path: str, error: Exception) -> dict[str, Any]:
     if isinstance(error, FormatError):
         place = {"format": error.format_name, "offset": error.offset, "line": error.line}
         return {"message": str(error), **{name: value for name, value in place.items() if value is not None}}
-    if isinstance(error, FastprofError):
+    if isinstance(error, (UsageError, UnrecognizedError)):
         return {"message": str(error)}
-    if isinstance(error, OSError):
-        return {"message": f"{error.filename or path}: {error.strerror or error}"}
-    if isinstance(error, (MemoryError, RecursionError)):
-        return {"message": f"{path}: {str(error) or 'out of memory'}"}
-    return {"message": f"{path}: internal error: {type(error).__name__}: {error}"}
+    if isinstance(error, FastprofError):
+        message = str(error)
+    elif isinstance(error, OSError):
+        message = f"{error.filename or path}: {error.strerror or error}"
+    elif isinstance(error, (MemoryError, RecursionError)):
+        message = f"{path}: {str(error) or 'out of memory'}"
+    else:
+        message = f"{path}: internal error: {type(error).__name__}: {error}"
+    return {"message": message, "retry": True}
+
+
+def is_of_the_file(record: Record) -> bool:
+    """Whether an error would be the same on any machine, and at any time."""
+    return record["status"] == ERROR and not record["error"].get("retry")

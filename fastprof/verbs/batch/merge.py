@@ -152,7 +152,12 @@ class _Tree:
         fan_in = self._asked[FAN_IN]
         first = True
         n = self._workers
-        how: dict[str, Any] = {"retries": self._asked[RETRIES], "timeout": self._asked[TIMEOUT]}
+        how: dict[str, Any] = {
+            "retries": self._asked[RETRIES],
+            "timeout": self._asked[TIMEOUT],
+            "folder": self._folder,
+            "warn": self._report.warn,
+        }
         with begun(self._asked[ENGINE], n, **how, function=f"{merge_one.__module__}:{merge_one.__name__}") as engine:
             try:
                 os.makedirs(self._folder, exist_ok=True)

@@ -1,0 +1,110 @@
+"""What shows that a worker of another machine sees the files of this one.
+
+A token that this process writes into the folder of the outputs, some of the inputs, and the files that options name:
+a worker looks at them before its first task.  What it writes is then looked at from here.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from hashlib import blake2b
+
+from fastprof.core._typing import Any
+from fastprof.core.errors import FastprofError
+from fastprof.core.version import __version__
+from fastprof.symbols import SYMBOLS
+from fastprof.verbs.batch.jobs import Job
+from fastprof.verbs.inputs import in_store
+
+Proof = dict[str, Any]
+
+_BLOCK, _BLOCKS = 1 << 16, 16  # bytes of a file that are compared; all of one with no more
+_INPUTS = 16  # that are compared
+_TOKEN = ".token"
+
+
+def seen(path: str) -> list[Any]:
+    """What two machines that see the same file both see: its size, and a digest of its beginning, its end and blocks in
+    between; of a folder the names in it.  Errors: OSError."""
+    path, _ = in_store(path) or (path, "")
+    if os.path.isdir(path):
+        return [0, blake2b("\0".join(sorted(os.listdir(path))).encode("utf-8", "surrogateescape")).hexdigest()]
+    if not stat.S_ISREG(os.stat(path).st_mode):
+        return [0, ""]  # to read it might wait
+    digest = blake2b(digest_size=16)
+    with open(path, "rb", buffering=0) as file:
+        size = os.fstat(file.fileno()).st_size
+        step = max(_BLOCK, (size - _BLOCK) // (_BLOCKS - 1))
+        for offset in [*range(0, size - _BLOCK, step), max(0, size - _BLOCK)]:
+            file.seek(offset)
+            digest.update(file.read(_BLOCK))
+    return [size, digest.hexdigest()]
+
+
+@contextmanager
+def proof_of(jobs: Sequence[Job], folder: str) -> Iterator[Proof]:
+    """What workers have to see for these jobs, as long as it lasts.  `folder` is made.  Errors: FastprofError."""
+    text = os.urandom(16).hex()
+    # a new name, which no machine remembers as absent
+    token = os.path.join(os.path.abspath(folder), text + _TOKEN)
+    try:
+        os.makedirs(folder, exist_ok=True)
+        with open(token, "x") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+    except OSError as error:
+        raise FastprofError(f"{token}: {error.strerror}") from None
+    files = []
+    for path in [*_samples(jobs), *_named_by_options(jobs)]:
+        with suppress(OSError, ValueError):  # then it is an error of this file
+            files.append([path, seen(path)])
+    try:
+        yield {"version": __version__, "token": token, "text": text, "files": files}
+    finally:
+        with suppress(OSError):
+            os.unlink(token)
+
+
+def _samples(jobs: Sequence[Job]) -> list[str]:
+    """An input of each folder; of many folders some."""
+    found: dict[str, str] = {}
+    for job in jobs:
+        for path in job.get("inputs") or [job["input"]]:
+            found.setdefault(os.path.dirname(path), path)
+    paths = [*found.values()]
+    return paths[:: -(-len(paths) // _INPUTS) or 1]
+
+
+def _named_by_options(jobs: Sequence[Job]) -> list[str]:
+    """Files and folders, such as those of --symbols."""
+    found = []
+    for name, value in jobs[0]["options"].items() if jobs else ():
+        for text in value if isinstance(value, (list, tuple)) else [value]:
+            is_path = isinstance(text, str) and (os.path.isabs(text) or name == SYMBOLS.name)
+            if is_path and os.path.exists(text):
+                found.append(text)
+    return found
+
+
+def why_unproven(proof: Proof) -> str | None:
+    """Why this machine cannot do jobs with this proof; None if it can."""
+    if proof["version"] != __version__:
+        return f"it has fastprof {__version__}, expected {proof['version']}"
+    folder = os.path.dirname(proof["token"])
+    try:
+        with open(proof["token"]) as file:
+            if file.read() != proof["text"]:
+                return f"{folder} is another folder there"
+    except OSError as error:
+        return f"{folder} is another folder there, or none: {error.strerror}"
+    for path, expected in proof["files"]:
+        try:
+            if seen(path) != expected:
+                return f"{path} is another file there"
+        except (OSError, ValueError) as error:
+            return f"{path}: {error.strerror if isinstance(error, OSError) else error}"
+    return None

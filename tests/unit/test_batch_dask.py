@@ -1,0 +1,221 @@
+"""Workers of Dask on machines that see other files: what they cannot do is done elsewhere, and nothing is lost.
+
+The machines are processes in mount namespaces, with something else mounted over a folder or a file.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import fastprof
+from fastprof.cli import main
+from fastprof.core.errors import FastprofError
+from fastprof.verbs.batch import engines, proof
+from fastprof.verbs.batch.manifest import FOLDER
+from tests.support.paths import CORPUS, REPO
+
+GRAPH = CORPUS / "callgrind/good/everything.callgrind"
+N = 12
+Worker = Callable[[str], str]
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[Any]:
+    distributed: Any = pytest.importorskip("distributed", reason="pip install distributed")
+    quiet = {"dashboard_address": None, "silence_logs": "CRITICAL"}
+    with distributed.LocalCluster(n_workers=0, host="127.0.0.1", **quiet) as made:
+        yield made
+
+
+@pytest.fixture
+def worker(cluster: Any, folder: Path) -> Iterator[Worker]:
+    """Begins a worker for which a shell command was run first, in its own mount namespace.  Returns its address."""
+    distributed: Any = pytest.importorskip("distributed", reason="pip install distributed")
+    if subprocess.run(["unshare", "-m", "true"], capture_output=True).returncode:
+        pytest.skip("unshare -m is not permitted: needs root")
+    with ExitStack() as stack:
+        client = stack.enter_context(distributed.Client(cluster, set_as_default=False))
+
+        def begin(mounts: str) -> str:
+            before = {*client.nthreads()}
+            command = f'{mounts}\nexec "$@"'
+            dask = [sys.executable, "-m", "distributed.cli.dask_worker", cluster.scheduler_address, "--no-nanny"]
+            dask += ["--nthreads", "1", "--no-dashboard", "--host", "127.0.0.1", "--memory-limit", "0"]
+            process = stack.enter_context(
+                subprocess.Popen(
+                    ["unshare", "-m", "sh", "-ec", command, "sh", *dask],
+                    cwd="/",
+                    env=os.environ | {"PYTHONPATH": str(REPO), "DASK_TEMPORARY_DIRECTORY": str(folder)},
+                    stdout=subprocess.DEVNULL,
+                    stderr=subprocess.DEVNULL,
+                )
+            )
+            stack.callback(process.kill)
+            client.wait_for_workers(len(before) + 1, timeout=60)
+            (address,) = {*client.nthreads()} - before
+            return str(address)
+
+        yield begin
+        left = {*client.nthreads()}
+        stack.pop_all().close()
+    with distributed.Client(cluster, set_as_default=False) as client:
+        while left & {*client.nthreads()}:  # until the scheduler has noticed
+            time.sleep(0.01)
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setattr(engines, "_TOGETHER", 3)  # tasks for all workers
+    monkeypatch.setattr(engines, "_SECONDS_TO_SEE", 0.3)
+    for number in range(N):
+        path = tmp_path / f"in/host{number % 2}/{number}.callgrind"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(f"events: Ir\nfn=f{number}\n1 {number + 1}\n")
+    (tmp_path / "out/host0").mkdir(parents=True)
+    (tmp_path / "out/host1").mkdir()
+    return tmp_path
+
+
+def convert(cluster: Any, folder: Path, **options: Any) -> Any:
+    engine = cluster.scheduler_address.replace("tcp://", "dask://")
+    return fastprof.batch_convert(folder / "in", folder / "out", to="folded", engine=engine, **options)
+
+
+def assert_all_are_here(folder: Path) -> None:
+    for number in range(N):
+        path = folder / f"out/host{number % 2}/{number}.callgrind.folded"
+        assert path.read_text() == f"f{number} {number + 1}\n"
+    assert not [*folder.rglob("*.token")]
+
+
+@pytest.mark.parametrize(
+    ("mounts", "why"),
+    [
+        ("mount -t tmpfs none {folder}/out", r"{folder}/out/\.fastprof is another folder there, or none: No such file"),
+        ("mount -t tmpfs none {folder}/in", r"{folder}/in/host[01]/\d+\.callgrind: No such file or directory"),
+        # another copy of the inputs, of the same sizes
+        (
+            "cp -r {folder}/in {folder}/other; sed -i s/Ir/Dr/ {folder}/other/*/*; mount -B {folder}/other {folder}/in",
+            r"{folder}/in/host[01]/\d+\.callgrind is another file there",
+        ),
+    ],
+    ids=["outputs", "inputs", "other inputs"],
+)
+def test_a_worker_without_proof_is_left_out(cluster: Any, worker: Worker, folder: Path, mounts: str, why: str) -> None:
+    bad = worker(mounts.format(folder=folder))
+    with pytest.raises(FastprofError, match="Dask: no worker sees the files of this machine; " + bad):
+        convert(cluster, folder)
+    status = fastprof.batch_status(folder / "out")
+    assert not status.statuses and not status.failed and [shard.state for shard in status.shards] == ["stopped"]
+    worker(":")
+    report = convert(cluster, folder)
+    assert repr(report) == f"BatchReport(files={N}, earlier=0, ok={N})"
+    (warning,) = report.warnings
+    assert re.match(f"Dask: the worker {bad} is left out: {why.format(folder=re.escape(str(folder)))}", warning)
+    assert_all_are_here(folder)
+
+
+@pytest.mark.parametrize(
+    ("mounts", "what"),
+    [
+        ("mount -t tmpfs none {folder}/out/host1", "callgrind.folded is not here as it was written there"),
+        ("mount -B /dev/null {folder}/in/host1/9.callgrind", "9.callgrind"),
+        (
+            "echo x >{folder}/x; mount -B {folder}/x {folder}/in/host1/9.callgrind",
+            "9.callgrind is another file there",
+        ),
+        ("mount -t tmpfs -o ro none {folder}/out/host1", "Read-only file system"),
+    ],
+    ids=["some outputs", "a device for an input", "another input", "read-only"],
+)
+@pytest.mark.parametrize("alone", [True, False], ids=["alone", "of two"])
+def test_what_one_worker_cannot_do_is_done_elsewhere(
+    cluster: Any, worker: Worker, folder: Path, mounts: str, what: str, alone: bool
+) -> None:
+    """It sees what is compared first.  `alone`: there is only this machine as another place."""
+    bad = worker(mounts.format(folder=folder))
+    if not alone:
+        worker(":")
+    report = convert(cluster, folder)
+    assert repr(report) == f"BatchReport(files={N}, earlier=0, ok={N})"
+    assert_all_are_here(folder)
+    assert len(report.warnings) <= 1 and (report.warnings or not alone)
+    for warning in report.warnings:
+        assert warning.startswith(f"Dask: the worker {bad}: ") and what in warning
+    assert main(["batch", "status", f"{folder}/out"]) == 0
+
+
+def test_errors_of_a_file_are_its_own(cluster: Any, worker: Worker, folder: Path) -> None:
+    """They are not tried elsewhere, and are kept."""
+    worker(":")
+    (folder / "in/host0/bad.callgrind").write_text("events: Ir\nfn=f\n1 x\n")
+    report = convert(cluster, folder)
+    assert (report.statuses["ok"], report.statuses["error"], report.warnings) == (N, 1, [])
+    assert_all_are_here(folder)
+    assert convert(cluster, folder).earlier == N + 1
+    # a file that no machine can read is an error of now, and is tried again by the next run
+    (folder / "in/host0/gone.callgrind").symlink_to("nowhere")
+    fastprof.batch_plan([folder / "in", folder / "in/host0/gone.callgrind"], folder / "plan", exclude=["*bad*"])
+    engine = cluster.scheduler_address.replace("tcp://", "dask://")
+    for _ in range(2):
+        report = fastprof.batch_convert([], folder / "out", to="folded", plan=str(folder / "plan"), engine=engine)
+        assert (report.statuses["error"], len(report.todo)) == (1, 1)
+        assert report.failed[0]["error"] == {
+            "message": f"{folder}/in/host0/gone.callgrind: No such file or directory",
+            "retry": True,
+        }
+
+
+def test_merging(cluster: Any, worker: Worker, folder: Path) -> None:
+    bad = worker(f"mount -t tmpfs none {folder}/in")
+    worker(":")
+    engine = cluster.scheduler_address.replace("tcp://", "dask://")
+    report = fastprof.batch_merge(folder / "in", folder / "all.folded", engine=engine, fan_in=4)
+    assert sorted((folder / "all.folded").read_text().split("\n")) == sorted(
+        ["", *(f"f{number} {number + 1}" for number in range(N))]
+    )
+    assert len(report.warnings) == 1 and bad in report.warnings[0]
+    assert not [*folder.glob("*.partials")]
+
+
+def test_files_of_options_are_proven(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(folder)
+    shutil.copy(CORPUS / "xray/pool-clang19", "server")
+    job = {"input": str(folder / "in/host0/0.callgrind"), "options": {"symbols": ["server"], "function": "in"}}
+    with proof.proof_of([job], str(folder / "out" / FOLDER)) as made:
+        assert [path for path, _ in made["files"]] == [job["input"], "server"]
+        assert proof.why_unproven(made) is None
+        os.rename("server", "moved")
+        assert proof.why_unproven(made) == "server: No such file or directory"
+        Path("server").write_bytes(Path("moved").read_bytes()[:-1])
+        assert proof.why_unproven(made) == "server is another file there"
+        assert "expected" in str(proof.why_unproven({**made, "version": "0"}))
+    assert "another folder there, or none" in str(proof.why_unproven(made))
+
+
+@pytest.mark.parametrize("size", [0, 1, 1 << 16, (1 << 20) - 1, 1 << 20, (1 << 20) + 1, 5 << 20])
+def test_what_is_compared_of_a_file(tmp_path: Path, size: int) -> None:
+    """All of it up to 1 MiB; of a longer one its ends and blocks in between."""
+    path = tmp_path / "file"
+    data = bytearray(size)
+    path.write_bytes(data)
+    before = proof.seen(str(path))
+    places = {0, size // 2, size - 1} if size <= 1 << 20 else {0, 65535, size - 65536, size - 1}
+    for place in places if size else ():
+        data[place] ^= 1
+        path.write_bytes(data)
+        assert proof.seen(str(path)) != before
+        data[place] ^= 1
+    path.write_bytes(data + b"\0")
+    assert proof.seen(str(path)) != before
