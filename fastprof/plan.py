@@ -296,7 +296,7 @@ def refuse_total_loss(inputs: Iterable[Input], writer: Writer, report: Report) -
     no_rows = {"zero-values", *unheld.CODES}
     lost = sorted(counted(n, text) for code, text, n in report.not_representable.as_counted() if code not in no_rows)
     if not writer.written and lost and any(input_.n_read for input_ in inputs):
-        advice = f"; {writer.advice}" if writer.advice else ""
+        advice = "".join(f"; {text}" for text in (writer.advice, report.zeros) if text)
         raise UsageError(
             f"{inputs_of(writer.model)}nothing of it can be written as {writer.format}: {', '.join(lost)}{advice}"
         )

@@ -122,12 +122,6 @@ int fp_estimate_end(struct fp_estimate *e, uint32_t callers, struct fp_err *err)
     return FP_DONE;
 }
 
-uint32_t fp_estimate_first_value(const struct fp_estimate *e) {
-    uint32_t k = 0;
-    while (k < e->n_values && !(e->own->totals[k] > 0)) k++;
-    return k < e->n_values ? k : 0;
-}
-
 uint32_t fp_estimate_dearest_object(const struct fp_estimate *e) {
     const struct fp_model *m = e->model;
     double *cost = calloc(m->objects.n, sizeof *cost);

@@ -89,9 +89,6 @@ void fp_estimate_pause(struct fp_estimate *e);
  * fp_estimate_callers.  FP_DONE, FP_E_OVERFLOW or FP_E_NOMEM. */
 int fp_estimate_end(struct fp_estimate *e, uint32_t callers, struct fp_err *err);
 
-/* After fp_estimate_end: the first value that is not 0 everywhere; 0 if there is none. */
-uint32_t fp_estimate_first_value(const struct fp_estimate *e);
-
 /* After fp_estimate_end: the object with most self cost.  FP_NO_ID when memory ran out. */
 uint32_t fp_estimate_dearest_object(const struct fp_estimate *e);
 

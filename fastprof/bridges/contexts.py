@@ -13,8 +13,8 @@ from fastprof.bridges import BY, MAX_MEMORY, PER_THREAD, PRUNE
 from fastprof.bridges.estimate import to_stacks as estimated
 from fastprof.bridges.fold import to_stacks as folded
 from fastprof.bridges.project import calls_of, is_full
-from fastprof.bridges.top import Column as ValueColumn
 from fastprof.bridges.top import Costs, add_projected
+from fastprof.bridges.value import Column as ValueColumn
 from fastprof.core._c import ffi, lib
 from fastprof.core._typing import Any, NamedTuple
 from fastprof.core.engine import Holds
@@ -170,6 +170,12 @@ class Shown:
             self._fits(lib.fp_contexts_end(self.contexts, self._err))
         if self.times is not None:
             self.times.end()
+
+    @property
+    def is_zero(self) -> bool:
+        """Is every self cost of the default event 0?"""
+        own = zip(self.columns, self.costs, strict=True)
+        return all(costs.is_zero for column, costs in own if column.event == self.default)
 
     def first_line(self, function: int) -> int:
         """The first line of a function that is known to be its own; 0: none is."""

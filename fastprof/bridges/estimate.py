@@ -27,7 +27,7 @@ from fastprof.core.errors import check_sums
 from fastprof.core.model import Batch, Model, Part, ValueType
 from fastprof.core.options import Options
 from fastprof.core.owner import owned
-from fastprof.core.parts import match_columns, merge_parts
+from fastprof.core.parts import default_value, match_columns, merge_parts, parts_since
 from fastprof.core.report import Report, percent
 from fastprof.core.version import __version__
 from fastprof.core.words import counted
@@ -54,6 +54,7 @@ def to_stacks(
     """
     groups: dict[_Key, _Group] = {}
     of_part: dict[int, tuple[_Group, Any]] = {}
+    n_parts = len(model.parts)
     by, prune, last = options[BY], options[PRUNE], None
     for batch in batches:
         if batch.part not in of_part:
@@ -70,8 +71,8 @@ def to_stacks(
     callers, comment = _CALLERS[options[STACKS]]
     if not groups:  # a graph of nothing still says what it would have counted
         group = groups[_Key()] = _Group(model, by, prune)
-        for index, part in enumerate(model.parts):
-            group.add(index, len(part.value_types))
+        for index in parts_since(model, n_parts):
+            group.add(index, len(model.parts[index].value_types))
     of_part.clear()
     last = None
     for key in [*groups]:
@@ -170,6 +171,6 @@ class _Group:
         dearest = lib.fp_estimate_dearest_object(self.c)
         if dearest not in (0, lib.FP_NO_ID):
             part.extra["program"] = self._model.string(self._model.row("objects", dearest)[0])
-        if len(self.events) > 1:  # a graph's first event is its main one; readers of stacks show the last
-            part.extra["default_sample_type"] = self.events[lib.fp_estimate_first_value(self.c)].name
+        if len(self.events) > 1:
+            part.extra["default_sample_type"] = self.events[default_value(part, "graph")].name
         return part

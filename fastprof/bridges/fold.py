@@ -336,7 +336,7 @@ class _Stacks(_Machine):
             merge.c.once = not keep_stacks
 
             def pull(batch: Any) -> int:
-                if model.count("stacks") > _STACKS and not (keep_stacks or model.keep_stacks):
+                if model.count("stacks") > _STACKS and not keep_stacks:
                     model.empty_stacks()
                 while True:
                     status = lib.fp_fold_stacks(merge.c, self._ticks_per_second, batch, err)

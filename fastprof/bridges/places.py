@@ -56,10 +56,10 @@ class Places:
                 if lib.fp_places_keep(self._c, group, what):
                     raise MemoryError("no memory for sums by place")
 
-    def default(self, view: str) -> int:
-        """Index of the value type that the first part with rows shows first, in a profile of this view; 0: no rows."""
+    def default(self) -> int:
+        """Index of the default value type of the first part with rows; 0: no rows."""
         for part, columns in self._columns.items():
-            return int(columns[default_value(self._model.parts[part], view)])
+            return int(columns[default_value(self._model.parts[part], "graph")])
         return 0
 
     def end(self, value: int) -> dict[int, tuple[int, list[int]]]:

@@ -33,7 +33,7 @@ from fastprof.core.errors import FastprofError, check_sums, inputs_of
 from fastprof.core.model import Batch, Model, Part, ValueType
 from fastprof.core.options import Options
 from fastprof.core.owner import owned
-from fastprof.core.parts import in_any_order, match_columns, merge_parts
+from fastprof.core.parts import default_value, in_any_order, match_columns, merge_parts, parts_since
 from fastprof.core.report import Report
 from fastprof.core.version import __version__
 
@@ -78,6 +78,7 @@ class _Graph:
 
     def __init__(self, model: Model, options: Options) -> None:
         self._model = model
+        self._n_parts = len(model.parts)  # before the rows
         self._per_thread = options[PER_THREAD]
         self._max_memory = options[MAX_MEMORY] // 2  # one half for stacks, one for rows
         self._c = owned(
@@ -133,8 +134,8 @@ class _Graph:
     def rows(self, report: Report) -> Iterator[Batch]:
         model, c = self._model, self._c
         if not self._columns:  # a profile of nothing still says what it would have counted
-            for i, part in enumerate([*model.parts]):
-                self._match(i, len(part.value_types))
+            for i in parts_since(model, self._n_parts):
+                self._match(i, len(model.parts[i].value_types))
         self._add_up()
         if not self._per_thread:
             self._table(0)
@@ -153,7 +154,8 @@ class _Graph:
             if calls_of(self._events) >= 0:
                 uncounted = sum(lib.fp_project_count(batch.c) for batch in table.batches(0))
             table.widen(self._events)
-            part = _part(sources, table.reorder(order), c, calls_of(self._events), uncounted)
+            several = len(model.inputs) > 1
+            part = _part(sources, table.reorder(order), c, calls_of(self._events), uncounted, several)
             total = self._total(group)
             part.summary = [total[k] for k in order]
             if group:
@@ -173,8 +175,12 @@ class _Graph:
         return totals
 
 
-def _part(sources: list[Part], events: list[ValueType], stacks: Any, calls: int, uncounted: int) -> Part:
+def _part(sources: list[Part], events: list[ValueType], stacks: Any, calls: int, uncounted: int, several: bool) -> Part:
     part = merge_parts(sources, list(events), creator=f"fastprof-{__version__}".encode())
+    if len(events) > 1:
+        # of one input that of its first part, else one that does not depend on the inputs' order
+        first = part if several or not sources else sources[0]
+        part.extra["default_sample_type"] = first.value_types[default_value(first, "stacks")].name
     part.positions = ("instr", "line") if stacks.addresses else ("line",)
     if calls < 0:
         part.descriptions.append((b"Calls", CALLS_UNKNOWN))

@@ -13,13 +13,14 @@ from fastprof.bridges import MAX_MEMORY, PER_THREAD
 from fastprof.bridges.fold import to_functions, to_graph
 from fastprof.bridges.project import calls_of, is_full
 from fastprof.bridges.pull import batches_of
+from fastprof.bridges.value import Column
 from fastprof.core._c import ffi, lib
 from fastprof.core._typing import Any, NamedTuple
 from fastprof.core.errors import FastprofError, UsageError, check_sums, inputs_of
 from fastprof.core.model import Batch, Model, Part, ValueType
 from fastprof.core.options import Options
 from fastprof.core.owner import owned
-from fastprof.core.parts import default_value, match_columns, match_values
+from fastprof.core.parts import match_columns
 from fastprof.core.report import Report
 
 _BY = {
@@ -35,47 +36,6 @@ class Arc(NamedTuple):
     callee: int
     cost: int
     calls: int
-
-
-class Column:
-    """One value type, found in parts by its name; without a name the default of the first part."""
-
-    def __init__(self, name: str | None, flag: str) -> None:
-        self.name = name
-        self.type: ValueType | None = None
-        self._flag = flag
-        self._others: dict[str, None] = {}
-        self.missing = False  # does some part have others only?
-
-    def of(self, part: Part, view: str) -> int:
-        """The column in a part, -1 if it has none."""
-        types = part.value_types
-        self._others |= dict.fromkeys(t.name for t in types)
-        if self.type is None:
-            names = [t.name for t in types]
-            found = (
-                default_value(part, view) if self.name is None else names.index(self.name) if self.name in names else -1
-            )
-            if types and found >= 0:
-                self.type = types[found]
-            else:
-                self.missing = True
-                found = -1
-            return found
-        columns = match_values(part, len(types), [self.type])
-        if 0 not in columns:
-            self.missing = True
-            return -1
-        return columns.index(0)
-
-    def known(self, model: Model) -> ValueType:
-        """Errors: UsageError when no part has it."""
-        if self.type is not None:
-            return self.type
-        if self.name is None or not self._others:
-            return ValueType(self.name or "cost")  # of nothing
-        known = ", ".join(self._others)
-        raise UsageError(f"{inputs_of(model)}{self._flag}: there is no value type {self.name!r:.80}, only {known}")
 
 
 class Costs:
@@ -277,6 +237,11 @@ class Costs:
     def seen(self) -> bytes:
         """By id: 1 if there is such a thing."""
         return bytes(ffi.buffer(self._c.seen, self._c.cap)) if self._c.cap else b""
+
+    @property
+    def is_zero(self) -> bool:
+        """Is every self cost 0?"""
+        return not any(self.column("self")) and not any(value for value, _ in self.named.values())
 
     @property
     def count(self) -> int:

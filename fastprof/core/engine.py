@@ -55,6 +55,10 @@ class Summary:
         found = self._others | {self._part: (self._totals, self.c.n_totals)}
         return {part: ffi.unpack(totals, n) for part, (totals, n) in sorted(found.items()) if n}
 
+    def first_part(self) -> int:
+        """The part whose rows came first; 0 if all were added as one."""
+        return next((part for part in (*self._others, self._part) if part >= 0), 0)
+
     def count(self, model: Model) -> None:
         """Note the sizes of the model's tables.  To be called when all rows were added."""
         self.functions, self.stacks = model.count("functions") - 1, model.count("stacks") - 1

@@ -238,7 +238,6 @@ class Model:
         self.lock = RLock()  # where several threads use the model: who reads or changes it has the lock
         # By input, if its reader knows: how many bytes of it a thread (pid, tid) has.
         self.nbytes_of_threads: dict[int, Callable[[int, int], int]] = {}
-        self.keep_stacks = False  # set while somebody has ids of stacks that must not be removed
 
     @contextmanager
     def lent(self) -> Iterator[None]:

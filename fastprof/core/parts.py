@@ -92,12 +92,28 @@ def _match(order: Iterable[tuple[str, ...]], events: list[ValueType]) -> list[in
 
 
 def default_value(part: Part, view: str) -> int:
-    """Index of the value type to show first: the one that the source names, else a graph's first or stacks' last."""
+    """Index of the default value type: the one that the source names, else a graph's first or stacks' last.
+
+    Every verb shows or keeps this one if --value does not choose another.  It depends on the part's header alone, never
+    on costs, so that it is known before the first row, and is the same for all profiles of a series.
+    """
     names = [t.name for t in part.value_types]
     named = part.extra.get("default_sample_type")
     if named in names:
         return names.index(named)
     return 0 if view == "graph" or not names else len(names) - 1
+
+
+def parts_since(model: Model, n: int) -> range:
+    """Parts that came after the first `n`; all, if none did.  An operator without rows takes them for its input's: the
+    model may have parts of other inputs, too."""
+    return range(n if n < len(model.parts) else 0, len(model.parts))
+
+
+def zeros_warning(shown: ValueType, types: Iterable[ValueType]) -> str:
+    """What to warn of if the default value type is 0 in all rows, though there are others."""
+    others = ", ".join(t.name for t in types if t != shown)
+    return f"{shown.name} is 0 everywhere; --value=NAME chooses another value type: {others}"
 
 
 def program_of(part: Part, names: list[bytes]) -> bytes | None:

@@ -89,6 +89,7 @@ class Report:
         self.not_representable = Counts()
         self._warnings: dict[str, None] = {}  # each once, in order, written with flags
         self.facts: dict[str, Any] = {}
+        self.zeros = ""  # a warning that what is shown is 0 everywhere, for the error that nothing could be written
 
     def __repr__(self) -> str:
         shown = {name.lstrip("_"): getattr(self, name.lstrip("_")) for name in vars(self)}

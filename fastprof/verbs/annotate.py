@@ -17,7 +17,7 @@ from fastprof.core.engine import Holds, Reader
 from fastprof.core.errors import FastprofError, UsageError, inputs_of
 from fastprof.core.model import Model
 from fastprof.core.options import LENIENT, Option, Options, Share, Switch, Text, Whole, checked
-from fastprof.core.parts import descriptions_of
+from fastprof.core.parts import descriptions_of, zeros_warning
 from fastprof.core.report import Report
 from fastprof.core.words import counted
 from fastprof.symbols.demangle import left_mangled
@@ -126,7 +126,7 @@ def annotate(
     finally:
         for reader in readers:
             reader.source.close()
-    return shown.annotation("stacks" if readers[0].view == "stacks" else "graph")
+    return shown.annotation()
 
 
 class _Shown:
@@ -147,12 +147,12 @@ class _Shown:
             self._asked_for.add(group)
         return name not in UNKNOWN and bool(matching or not self._wanted) and self._may_be_found(group)
 
-    def annotation(self, view: str) -> Annotation:
-        """After the last row of a profile of this view, before a bridge."""
+    def annotation(self) -> Annotation:
+        """After the last row."""
         for wanted in self._wanted:
             if wanted not in self._matched:
                 raise FastprofError(f"{inputs_of(self._model)}nothing in it comes from a file named {wanted}")
-        self._value = value = self.places.default(view)
+        self._value = value = self.places.default()
         groups = self.places.end(value)
         found = Annotation(self.places.value_types, value, self._report)
         zeros = [0] * len(found.totals)
@@ -162,6 +162,8 @@ class _Shown:
             for group, (largest, values) in sorted(groups.items(), key=self._rank):
                 found.add(self._show(group, values, bool(largest) and largest >= least, found), values)
         self._warn(found)
+        if len(found.totals) > 1 and not any(found.totals[value:][:1]):
+            self._report.warn(zeros_warning(found.value_types[value], found.value_types))
         return found
 
     def _show(self, group: int, values: list[int], is_large: bool, found: Annotation) -> str:

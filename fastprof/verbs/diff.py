@@ -21,7 +21,7 @@ from fastprof.core.engine import EVERYTHING, Format, Input
 from fastprof.core.errors import FastprofError, UsageError, inputs_of
 from fastprof.core.model import Batch, Model, Part, ValueType
 from fastprof.core.options import LENIENT, Option, Options, Whole, Words, checked
-from fastprof.core.parts import default_value, match_part, merge_parts
+from fastprof.core.parts import default_value, match_part, merge_parts, zeros_warning
 from fastprof.core.report import Report
 from fastprof.core.version import __version__
 from fastprof.verbs.convert import target_of
@@ -83,8 +83,8 @@ BY = Option(
 )
 N = Option("n", Whole(0, 1 << 31), 30, flag="-n", group="rows", help="how many rows (default: 30; 0: all)")
 
-# All rows of a profile are added up, and BY says how.
-_IDLE = (bridges.PER_THREAD, bridges.LABELS, bridges.AGGREGATE, bridges.BY)
+# All rows of a profile are added up, and BY says how; inlined functions have rows of their own.
+_IDLE = (bridges.PER_THREAD, bridges.LABELS, bridges.AGGREGATE, bridges.BY, bridges.INLINE_CALLS)
 # Of the options that operators look at, those that the difference itself goes through; the others are for its sides.
 _LAST: tuple[Option[Any], ...] = (bridges.VALUE, bridges.UNION, bridges.INTERSECT, bridges.MAX_MEMORY)
 
@@ -186,8 +186,8 @@ class _Both(Input):
     ) -> None:
         self.view, self._by, self._names = view, by, names
         self._model, self._options, self._report = model, options_, report
-        self._default_view = sides[0][0].view
-        self.ways = [plan.make(inputs, view, EVERYTHING, options_) for inputs in sides]
+        self._reading = Options(**options_.given | {bridges.INLINE_CALLS.name: True})
+        self.ways = [plan.make(inputs, view, EVERYTHING, self._reading) for inputs in sides]
         self.looked_at: set[Option[Any]] = {*_LAST, *self.ways[0].looked_at, *self.ways[1].looked_at}
         self._agreement = Agreement(model, options_, report)
         self._left = plan.Left()
@@ -202,7 +202,7 @@ class _Both(Input):
     def _read(self, side: int) -> Iterator[Batch]:
         """The rows of old (0) or new (1), which are added up on the way."""
         all_totals = self._totals[side]
-        rows = self.ways[side].rows(self._model, self._options, self._report, left=self._left)
+        rows = self.ways[side].rows(self._model, self._reading, self._report, left=self._left)
         for batch in self._agreement.compared(self._agreement.named(rows, self._names[side])):
             n_values, index = int(batch.c.n_values), batch.part
             if index not in all_totals:
@@ -351,16 +351,18 @@ class _Both(Input):
         return all_._replace(values=values, shown=shown, rows=changes, n_changed=changed)
 
     def _shown(self, values: list[Value]) -> int:
-        """The value to sort by: the one of --value, the old profile's default, or the first that is not 0."""
+        """The value to sort by: the one of --value, else the old profile's default, else the first of both."""
         names = [value.name for value in values]
         if (wanted := self._options[bridges.VALUE]) in names:
             return names.index(wanted)
         parts = [self._model.parts[index] for side in self._totals for index in side]
         first = next((part for part in parts if part.value_types), None)
-        default = first.value_types[default_value(first, self._default_view)].name if first else ""
+        default = first.value_types[default_value(first, "graph")].name if first else ""
         at = names.index(default) if default in names else 0
-        there = [k for k, value in enumerate(values) if value.old or value.new]
-        return at if at in there or not there else there[0]
+        if len(values) > 1 and not (values[at].old or values[at].new):
+            types = [ValueType(value.name, value.unit) for value in values]
+            self._report.warn(zeros_warning(types[at], types))
+        return at
 
     def _change(
         self, function: int, file: int, line: int, callee: int, old: tuple[int, ...], new: tuple[int, ...]
@@ -368,5 +370,5 @@ class _Both(Input):
         model = self._model
         own, called = model.get_function(function), model.get_function(callee).name if callee else b""
         texts = own.name, model.string(file), own.object, called
-        name, path, object_, called_name = (text.decode("utf-8", "surrogateescape") for text in texts)
+        name, path, object_, called_name = (text.decode("utf-8", "backslashreplace") for text in texts)
         return Change(name, path, object_, line, called_name, old, new)

@@ -9,8 +9,9 @@ from fastprof.bridges import SELECT
 from fastprof.core._typing import IO, Any
 from fastprof.core.engine import Holds, Reader, Summary
 from fastprof.core.errors import FastprofError
-from fastprof.core.model import Model
+from fastprof.core.model import Model, Part
 from fastprof.core.options import Options, checked
+from fastprof.core.parts import default_value
 from fastprof.core.report import Report
 from fastprof.verbs.inputs import Progress, is_archive, open_reader
 
@@ -111,6 +112,9 @@ def _add_summary(report: Report, model: Model, view: str, seen: Summary) -> None
             totals[name] = totals.get(name, 0) + n
     if totals:
         facts["totals"] = totals
+        first = model.parts[seen.first_part()] if model.parts else Part()
+        if len(first.value_types) > 1:
+            facts["default value type"] = first.value_types[default_value(first, view)].name
         _add_inherited(report, model)
 
 

@@ -12,6 +12,7 @@ from fastprof.core.engine import Holds, Input
 from fastprof.core.errors import UsageError, inputs_of, printable
 from fastprof.core.model import Model
 from fastprof.core.options import LENIENT, Option, Options, Share, checked
+from fastprof.core.parts import zeros_warning
 from fastprof.core.report import Report
 from fastprof.core.sink import Sink
 from fastprof.core.version import __version__
@@ -104,6 +105,12 @@ class _Page:
                 for view in dict.fromkeys(input_.view for input_ in found.all):
                     self._add(side, view, [input_ for input_ in found.all if input_.view == view])
         self._shown.end()
+        self._warn_of_zeros()
+
+    def _warn_of_zeros(self) -> None:
+        shown = self._shown
+        if self._asked[bridges.VALUE] is None and len(shown.events) > 1 and shown.is_zero:
+            self._report.warn(zeros_warning(shown.events[shown.default or 0], shown.events))
 
     def _add(self, side: int, view: str, inputs: list[Input]) -> None:
         way = plan.make(inputs, view, _HOLDS, self._reading)

@@ -8,12 +8,14 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 
 from fastprof import bridges, plan
-from fastprof.bridges.top import Arc, Column, Costs
+from fastprof.bridges.top import Arc, Costs
+from fastprof.bridges.value import Column
 from fastprof.core._typing import Any, NamedTuple
 from fastprof.core.engine import Holds
 from fastprof.core.errors import UsageError, inputs_of
 from fastprof.core.model import Model, ValueType
 from fastprof.core.options import LENIENT, Option, Options, Pattern, Share, Switch, Text, Whole, Words, checked
+from fastprof.core.parts import zeros_warning
 from fastprof.core.remote import shown
 from fastprof.core.report import Report
 from fastprof.verbs.inputs import Inputs, Progress, expand
@@ -180,6 +182,8 @@ def top(
                 way.looked_at.add(bridges.MAX_MEMORY)
             plan.refuse_idle(reading, mine_, plan=way)
             _add(costs, view, way.rows(model, reading, report, undecoded=view == "timeline"), reading, report)
+            if not value.others and value.name is None and model.parts and model.parts[0].value_types:  # without rows
+                value.of(model.parts[0], view)
     costs.end()
     if costs.self_alone and (asked[TREE] or asked[SORT] in ("total", "calls")):
         flag = "--tree" if asked[TREE] else f"--sort={asked[SORT]}"
@@ -187,6 +191,8 @@ def top(
     for column, flag in ((value, "--value"), (second, "--sort")):
         if column and column.known(model) and column.missing:
             report.warn(f"{flag}: parts of the input have no {column.known(model).name} and count as 0")
+    if asked[bridges.VALUE] is None and len(value.others) > 1 and costs.count and costs.is_zero:
+        report.warn(zeros_warning(value.known(model), value.others))
     finder = Finder(model, costs, asked, patterns, value.known(model), second.known(model) if second else None)
     return finder.found(report, [*map(shown, paths)])
 

@@ -136,7 +136,6 @@ def check_ids(profile: Any) -> None:
 
 
 def check(profile: Any) -> None:
-    """`check_ids`, and that there is a period.  Errors: AssertionError."""
+    """`check_ids`, and that the period has a type.  Errors: AssertionError."""
     check_ids(profile)
     assert profile.period_type.type or profile.period_type.unit or not profile.sample_type
-    assert profile.period

@@ -70,13 +70,27 @@ def test_what_is_asked_for_is_not_counted_as_lost() -> None:
     assert (name, values, dict(report.not_representable)) == ("alloc", [1], {})
 
 
-@pytest.mark.parametrize("zeros", [1, 2, 7])
-def test_a_default_that_is_0_everywhere_is_not_picked(zeros: int) -> None:
-    assert chosen([(1, 10, 0)] * zeros)[:2] == ("space", [10] * zeros)
-    assert chosen([(1, 10, 0)] * zeros, default="alloc")[0] == "alloc"
-    # 0 at first only: nothing that was held back is lost
-    assert chosen([(1, 10, 0)] * zeros + [(1, 10, 5)])[:2] == ("cpu", [0] * zeros + [5])
-    assert chosen([(0, 0, 0)] * zeros)[0] == "cpu"
+def test_a_default_that_is_0_everywhere_is_kept_and_warned_of() -> None:
+    """Which type is shown depends on the header alone, so `top`, which reads rows once, can show the same."""
+    rows = [(1, 10, 0), (2, 20, 0)]
+    name, values, report = chosen(rows)
+    assert (name, values) == ("cpu", [0, 0])
+    assert report.warnings == ["cpu is 0 everywhere; value=NAME chooses another value type: alloc, space"]
+    assert not chosen([*rows, (0, 0, 5)])[2].warnings
+    assert not chosen(rows, default="alloc")[2].warnings
+    assert not chosen(rows, value="cpu")[2].warnings
+
+
+def test_parts_of_other_value_types_have_none_of_the_first_part(tmp_path: Path) -> None:
+    """Microseconds and samples became one column."""
+    source = REPO / "tests/corpus/trace-event/good/sampled_mixed.json"
+    report = fastprof.convert(source, tmp_path / "x.folded")
+    assert report.rows == {"stacks of samples/count written": 4}
+    assert sum(int(line.split()[-1]) for line in (tmp_path / "x.folded").read_text().splitlines()) == 5
+    assert report.not_representable["values of type time"] == 1
+    assert (fastprof.top(source).value.name, fastprof.top(source).total) == ("samples", 5)
+    only_time = fastprof.convert(source, tmp_path / "y.folded", value="time")
+    assert only_time.rows == {"stacks of time/microseconds written": 1}
 
 
 def test_a_format_says_what_suits_it() -> None:
@@ -84,7 +98,6 @@ def test_a_format_says_what_suits_it() -> None:
         return {"count": 1, "bytes": 0}.get(value_type.unit)
 
     assert chosen([(1, 10, 100)], Holds(values=False, suits=suits))[0] == "space"
-    assert chosen([(1, 0, 100)], Holds(values=False, suits=suits))[0] == "alloc"
     with pytest.raises(UsageError, match=r"value types are alloc, space, cpu: this format only holds"):
         chosen([(1, 10, 100)], Holds(values=False, suits=lambda value_type: None))
 
@@ -125,16 +138,23 @@ def test_a_value_of_a_graph_for_stacks(tmp_path: Path) -> None:
     assert not out.exists()
 
 
-def test_a_graph_whose_first_event_is_0_shows_the_next(tmp_path: Path) -> None:
+def test_verbs_agree_where_the_first_event_of_a_graph_is_0(tmp_path: Path) -> None:
     path = tmp_path / "x.callgrind"
     path.write_bytes(b"events: Ge Ir Dr\nfn=main\n1 0 10 5\nfn=f\n3 0 2 2\n")
-    fastprof.convert(path, tmp_path / "x.folded")
-    assert (tmp_path / "x.folded").read_bytes() == b"main 10\nf 2\n"
+    warning = "Ge is 0 everywhere; value=NAME chooses another value type: Ir, Dr"
+    with pytest.raises(UsageError, match=f"nothing of it can be written as folded.*; {warning}"):
+        fastprof.convert(path, tmp_path / "x.folded")
+    found, same = fastprof.top(path), fastprof.diff(path, path)
+    assert (found.value.name, found.total, found.report.warnings) == ("Ge", 0, [warning])
+    assert (same.values[same.shown].name, same.report.warnings) == ("Ge", [warning])
+    annotated = fastprof.annotate(path)
+    assert (annotated.value, annotated.report.warnings) == (0, [warning])
+    assert warning in fastprof.report(path, tmp_path / "x.html").warnings
+    assert fastprof.info(path).facts["default value type"] == "Ge"
     fastprof.convert(path, tmp_path / "x.pb")
-    with fastprof.open(tmp_path / "x.pb") as profile:
-        for _ in profile:
-            pass
-        assert profile.model.parts[0].extra["default_sample_type"] == "Ir"
+    assert fastprof.info(tmp_path / "x.pb").facts["default value type"] == "Ge"
+    fastprof.convert(path, tmp_path / "x.folded", value="Ir")
+    assert (tmp_path / "x.folded").read_bytes() == b"main 10\nf 2\n"
 
 
 @pytest.mark.parametrize("verb", [fastprof.top, fastprof.report, fastprof.convert])

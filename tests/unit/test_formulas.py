@@ -172,7 +172,8 @@ def test_computed_events_in_every_target(to: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("compute", [True, False])
 def test_gperftools_has_one_value_the_first_event(compute: bool, tmp_path: Path) -> None:
-    data = b"event: S = Ir + Dr\npositions: instr line\nevents: Ir Dr\nfl=a\nfn=f\n0x401000 1 3 5\n0x401004 2 7\n"
+    data = b"event: S = samples + Dr\npositions: instr line\nevents: samples Dr\nfl=a\nfn=f\n"
+    data += b"0x401000 1 3 5\n0x401004 2 7\n"
     data, _ = converted(tmp_path, data, "gperftools", compute_events=compute, by="address")
     path = tmp_path / "again.prof"
     path.write_bytes(data)

@@ -543,5 +543,5 @@ def test_time_and_comments_on_request() -> None:
 
 def test_a_profile_of_nothing() -> None:
     p = reference.parse(written([], Model()))
-    assert p.period == 1
+    assert p.period == 0
     assert not p.sample

@@ -51,9 +51,8 @@ _ALSO = (
 )
 
 
-_GRAPH_LACKS = frozenset(
-    {"first-lines", "system-names", "build-ids", "mappings", "columns", "thread-names", "units", "default-type"}
-)
+_GRAPH_LACKS = frozenset({"first-lines", "system-names", "build-ids", "mappings", "columns", "thread-names"})
+_SAMPLING = frozenset({"period", "period_type"})
 _CALLGRIND = Format(
     name="callgrind",
     view="graph",
@@ -65,7 +64,7 @@ _CALLGRIND = Format(
     writer="write:CallgrindWriter",
     holds=Holds(
         lacks=_GRAPH_LACKS,
-        header=frozenset({"pid", "thread", "number", "command", "trigger", "descriptions", "comments"}),
+        header=frozenset({"pid", "thread", "number", "command", "trigger", "descriptions", "comments"}) | _SAMPLING,
     ),
     writes=(COMPRESS_NAMES, COMPRESS_POSITIONS),
 )
@@ -80,7 +79,7 @@ _CACHEGRIND = Format(
     holds=Holds(
         calls=False,
         lacks=_GRAPH_LACKS | {"objects", "addresses", "long-names", "inherited-events"},
-        header=frozenset({"command", "descriptions", "comments"}),
+        header=frozenset({"command", "descriptions", "comments"}) | _SAMPLING,
     ),
     in_order=True,
     reader="cachegrind:CachegrindReader",

@@ -14,6 +14,7 @@ from fastprof.core.sink import Sink
 from fastprof.core.source import Source
 from fastprof.formats.callgrind._write import CostLines
 from fastprof.formats.callgrind.read import CREATOR, CallgrindReader
+from fastprof.formats.callgrind.types import described_types
 from fastprof.formats.callgrind.write import desc_line, event_names, one_line
 
 
@@ -60,15 +61,16 @@ class CachegrindWriter(Writer):
         self._part = Part()
 
     def _begin(self, part: Part) -> CostLines:
-        names = event_names(part.value_types, self.report) or ["none"]
+        names = event_names(part.value_types, self.report)
         # cg_merge and the newer cg_annotate want at least one desc: line, a command and a summary.
-        descriptions = descriptions_of(part) or [(b"Creator", part.creator or CREATOR)]
+        descriptions = [*descriptions_of(part), *described_types(part, names)]
+        descriptions = descriptions or [(b"Creator", part.creator or CREATOR)]
         lines = [desc_line(key, value) for key, value in descriptions]
         command = part.command or b"(unknown)"
         if b"\n" in command:
             self.report.not_representable.add("blanked-newlines", "newlines in the command, written as blanks")
         lines.append(b"cmd: " + one_line(command))
-        lines.append(b"events: " + " ".join(names).encode("utf-8", "surrogateescape"))
+        lines.append(b"events: " + " ".join(names or ["none"]).encode("utf-8", "surrogateescape"))
         self.text(b"\n".join([*lines, b""]))
         return CostLines(address_of(self.model.c), address_of(self.out), len(part.value_types))
 

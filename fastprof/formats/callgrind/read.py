@@ -15,6 +15,7 @@ from fastprof.core.report import Report
 from fastprof.core.source import WINDOW, Source
 from fastprof.core.version import __version__
 from fastprof.formats.callgrind._lexer import Lexer, nearest
+from fastprof.formats.callgrind.types import take_described
 
 CREATOR = b"fastprof-" + __version__.encode()
 POSITIONS = ("instr", "bb", "line")
@@ -311,6 +312,7 @@ class CallgrindReader(Reader):
         if len(names) > MAX_VALUE_TYPES:
             raise ValueError(f"{len(names):,} events are named, expected up to {MAX_VALUE_TYPES:,}")
         self._part.value_types = [self._described.get(name, ValueType(name)) for name in names]
+        take_described(self._part, names)
         others = [e for e in self._described.values() if e.name not in names]
         # of an earlier part the formulas still hold
         inherited = [e for e in others if e.formula or e.name in self._given_events]

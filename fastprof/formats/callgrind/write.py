@@ -12,6 +12,7 @@ from fastprof.core.sink import Sink
 from fastprof.formats.callgrind import COMPRESS_NAMES, COMPRESS_POSITIONS
 from fastprof.formats.callgrind._write import Body
 from fastprof.formats.callgrind.read import CREATOR
+from fastprof.formats.callgrind.types import described_types, long_name_of
 
 
 class CallgrindWriter(Writer):
@@ -100,9 +101,9 @@ class CallgrindWriter(Writer):
             descriptions.insert(0, (b"Original creator", part.creator))
         if part.trigger is not None:
             descriptions.append((b"Trigger", part.trigger))
-        lines += [desc_line(key, value) for key, value in descriptions]
-        lines += [b"", b"positions: " + " ".join(part.positions).encode()]
         names = event_names(part.value_types, self.report)
+        lines += [desc_line(key, value) for key, value in (*descriptions, *described_types(part, names))]
+        lines += [b"", b"positions: " + " ".join(part.positions).encode()]
         inherited: list[ValueType] = part.extra.get("inherited", [])
         for name, event in [*zip(names, part.value_types, strict=True), *((e.name, e) for e in inherited)]:
             line = _event_line(name, event)
@@ -183,7 +184,7 @@ def _event_line(name: str, event: ValueType) -> bytes:
     """`event: NAME = FORMULA : LONG NAME`, or nothing when there is nothing to say."""
     long_name = event.long_name
     if not long_name and event.unit not in ("", "count"):
-        long_name = f"{event.name} ({event.unit})"
+        long_name = long_name_of(event.name, event.unit)
     if not long_name and not event.formula:
         return b""
     formula = f" = {event.formula}" if event.formula else ""

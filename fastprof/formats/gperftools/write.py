@@ -26,6 +26,7 @@ class GperftoolsWriter(Writer):
         self._w = ffi.new("struct fp_gperf_writer *")
         self._w.model = model.c
         self._err = ffi.new("struct fp_err *")
+        self._period_us = options[PERIOD]
         self._begun = False
 
     def _words(self, *words: int) -> None:
@@ -37,8 +38,8 @@ class GperftoolsWriter(Writer):
         period_us = extra.get("period", 0) * NANOSECONDS.get(unit, 0) // 1000
         if not 0 < period_us < 1 << 32:
             period_us = 10_000
-        if self.options[PERIOD]:
-            period_us = self.options[PERIOD]
+        if self._period_us:
+            period_us = self._period_us
         self._w.period_ns = period_us * 1000
         self._words(0, 3, 0, period_us, 0)
         self._begun = True

@@ -106,8 +106,9 @@ class PprofWriter(Writer):
     def _metadata(self, part: Part) -> None:
         """Fields of the profile as a whole."""
         types, extra = part.value_types, part.extra
+        # some readers fail without a type; a period that is not known is left out, since 1 would be a wrong one
         self._value_type(11, *extra.get("period_type", (types[-1].name, types[-1].unit)))
-        self._number(12, extra.get("period") or 1)
+        self._number(12, extra.get("period", 0))
         time_ns = self.options[TIME]
         self._number(9, extra.get("time_ns", 0) if time_ns is None else time_ns)
         duration = extra.get("duration_ns", 0)

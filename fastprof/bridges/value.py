@@ -1,0 +1,64 @@
+"""Which value type is shown, or kept where a format or a verb has room for one.
+
+    --value=NAME    the one of that name
+    else            of the first part in the order of the rows the default (core/parts.py); for a format that only takes
+                    some value types (Holds.suits), the one that suits it best
+    other parts     the one of the same name, and of the same unit if both have one; a part without it has none
+
+Convert, top, diff, annotate, report and info all follow this.
+"""
+
+from __future__ import annotations
+
+from fastprof.core.engine import EVERYTHING, Holds
+from fastprof.core.errors import UsageError, inputs_of
+from fastprof.core.model import Model, Part, ValueType
+from fastprof.core.parts import default_value, match_values
+
+
+class Column:
+    """One value type, and its column in each part.  `flag` names it, for errors."""
+
+    def __init__(self, name: str | None, flag: str, holds: Holds = EVERYTHING) -> None:
+        self.name = name
+        self.type: ValueType | None = None
+        self._flag, self._holds = flag, holds
+        self.others: dict[ValueType, None] = {}  # all that parts have
+        self.missing = False  # does some part have others only?
+
+    def of(self, part: Part, view: str) -> int:
+        """The column in a part, -1 if it has none."""
+        types = part.value_types
+        self.others |= dict.fromkeys(types)
+        if self.type is None:
+            found = self._first(part, view)
+            self.type = types[found] if found >= 0 else None
+        else:
+            columns = match_values(part, len(types), [self.type])
+            found = columns.index(0) if 0 in columns else -1
+        self.missing |= found < 0
+        return found
+
+    def _first(self, part: Part, view: str) -> int:
+        types, suits = part.value_types, self._holds.suits
+        if self.name is not None:
+            return next((k for k, t in enumerate(types) if t.name == self.name and suits(t) is not None), -1)
+        default = default_value(part, view)
+        ranks = [(rank, k != default, -k) for k, t in enumerate(types) if (rank := suits(t)) is not None]
+        return -min(ranks)[2] if ranks else -1
+
+    def known(self, model: Model) -> ValueType:
+        """After the last part.  Errors: UsageError when no part has it."""
+        if self.type is not None:
+            return self.type
+        names = dict.fromkeys(t.name for t in self.others)
+        unsuited = f"this format only holds {self._holds.wanted}"
+        if self.name in names:
+            raise UsageError(f"{inputs_of(model)}{self._flag}={self.name}: {unsuited}")
+        if self.name is not None and names:
+            raise UsageError(
+                f"{inputs_of(model)}{self._flag}: there is no value type {self.name!r:.80}, only {', '.join(names)}"
+            )
+        if names:
+            raise UsageError(f"{inputs_of(model)}value types are {', '.join(names)}: {unsuited}")
+        return ValueType(self.name or "cost")  # of nothing

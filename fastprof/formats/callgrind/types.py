@@ -1,0 +1,84 @@
+"""`desc:` lines for what `event:` and `events:` have no place for: units, names that are no words, default and period.
+
+    desc: Value types: samples/count cpu/nanoseconds      names and units of the events, in their order
+    desc: Default value type: cpu                         where the source names one; else it is the first
+    desc: Period: 10000000 cpu/nanoseconds                between two samples; the type may be unknown
+
+Bytes other than letters, digits and `_.-~` are written `%2F`.  Only fastprof writes these lines; in a file in which
+they do not fit the events, they are descriptions like any other.
+"""
+
+from __future__ import annotations
+
+import re
+from urllib.parse import quote, unquote_to_bytes
+
+from fastprof.core.model import Part, ValueType
+from fastprof.core.parts import default_value
+
+TYPES, DEFAULT, PERIOD = b"Value types", b"Default value type", b"Period"
+
+
+def described_types(part: Part, names: list[str]) -> list[tuple[bytes, bytes]]:
+    """The lines of a part whose events are written as `names`."""
+    types, extra = part.value_types, part.extra
+    found: list[tuple[bytes, bytes]] = []
+    if any(t.unit or t.name != name for t, name in zip(types, names, strict=True)):
+        found.append((TYPES, b" ".join(_pair(t.name, t.unit) for t in types)))
+    named = extra.get("default_sample_type")
+    if len(types) > 1 and named in [t.name for t in types]:
+        found.append((DEFAULT, _quoted(names[default_value(part, "graph")])))
+    if "period" in extra or "period_type" in extra:
+        type_ = b" " + _pair(*extra["period_type"]) if "period_type" in extra else b""
+        found.append((PERIOD, b"%d%s" % (extra.get("period", 0), type_)))
+    return found
+
+
+def take_described(part: Part, names: list[str]) -> None:
+    """Moves what these lines say of a part, whose `events:` line has these names, from its descriptions to where it
+    belongs."""
+    kept = []
+    renamed = dict(zip(names, names, strict=True))
+    for key, text in part.descriptions:
+        if key == TYPES and (types := _types(text, part.value_types)):
+            part.value_types = types
+            renamed = {name: t.name for name, t in zip(names, types, strict=True)}
+        elif key == DEFAULT and (name := _unquoted(text)) in renamed:
+            part.extra["default_sample_type"] = renamed[name]
+        elif key == PERIOD and (match := re.fullmatch(rb"(\d{1,19})(?: ([^ /]*)/([^ /]*))?", text)):
+            if int(match[1]):
+                part.extra["period"] = int(match[1])
+            if match[2] is not None:
+                part.extra["period_type"] = (_unquoted(match[2]), _unquoted(match[3]))
+        else:
+            kept.append((key, text))
+    part.descriptions = kept
+
+
+def _types(text: bytes, events: list[ValueType]) -> list[ValueType]:
+    """The events with their own names and units; none if the line is not of these events."""
+    pairs = [pair.split(b"/") for pair in text.split(b" ")]
+    if len(pairs) != len(events) or any(len(pair) != 2 for pair in pairs):
+        return []
+    found = []
+    for (name, unit), event in zip(((_unquoted(a), _unquoted(b)) for a, b in pairs), events, strict=True):
+        long_name = "" if event.long_name == long_name_of(name, unit) else event.long_name
+        found.append(ValueType(name, unit, long_name, event.formula))
+    return found
+
+
+def long_name_of(name: str, unit: str) -> str:
+    """What an event without a long name is called, so that viewers show its unit."""
+    return f"{name} ({unit})"
+
+
+def _pair(name: str, unit: str) -> bytes:
+    return _quoted(name) + b"/" + _quoted(unit)
+
+
+def _quoted(text: str) -> bytes:
+    return quote(text.encode("utf-8", "surrogateescape"), safe="").encode()
+
+
+def _unquoted(text: bytes) -> str:
+    return unquote_to_bytes(text).decode("utf-8", "surrogateescape")
