@@ -280,7 +280,8 @@ class Format(NamedTuple):
 
     `sniff` looks at the first 4 KiB after decompression and answers NO, MAYBE
     or SURE; it never raises and does not know the file's name.  `claims` says whether
-    a directory, given by its path, is one input of the format.  `reader` and
+    a directory, given by its path, is one input of the format; `could_be` whether an input that no format recognizes
+    may be of this one, if its name has one of the suffixes.  `reader` and
     `writer` are "module:class" in the format's package, imported when first used.
     """
 
@@ -290,6 +291,7 @@ class Format(NamedTuple):
     suffixes: tuple[str, ...]
     sniff: Callable[[bytes], int] | None = None
     claims: Callable[[str], bool] | None = None
+    could_be: Callable[[bytes], bool] | None = None
     reader: str = ""
     writer: str = ""
     prefixes: tuple[str, ...] = ()  # of file names, as in callgrind.out.123

@@ -96,6 +96,8 @@ def detect(source: Source) -> Format:
         return get(names[0])
     if names:
         raise UnrecognizedError(f"{source.name}: could be any of {', '.join(names)}; say which with --from")
+    if named := next((f for f in formats() if f.could_be and _is_named(source.name, f) and f.could_be(source.head)), None):
+        return named
     if not source.head:
         raise UnrecognizedError(f"{source.name}: the file is empty")
     from fastprof.formats.foreign import known
@@ -107,6 +109,10 @@ def detect(source: Source) -> Format:
         f"{source.name}: not a known profile format (it begins with {source.head[:16]!r}); "
         "say which it is with --from, see `fastprof formats`"
     )
+
+
+def _is_named(name: str, format_: Format) -> bool:
+    return name.removesuffix(compression_of_name(name)).endswith(format_.suffixes)
 
 
 def for_output(path: str) -> Format:

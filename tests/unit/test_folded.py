@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +10,7 @@ import pytest
 
 import fastprof
 from fastprof import formats
-from fastprof.core.errors import FormatError, UsageError
+from fastprof.core.errors import FormatError, UnrecognizedError, UsageError
 from tests.contract.dump import CORPUS
 from tests.reference import folded as reference
 from tests.reference import profile_proto
@@ -158,6 +159,14 @@ def test_both_counts_in_other_formats(tmp_path: Path) -> None:
         (b"abin32\t\t32\nx32\t\t32\n", False),
         (b"Bits_BE 0\nBits_Per_Unit 8\n", False),
         (b"T 6\nint 7\nT 8\n", False),
+        (b"main 3\nfoo 4\n0x40519f 1\n", True),
+        (b"0x40519f 1\n0x4051a0 2\n", False),  # a table of addresses
+        (b"main 3\n+[NSObject load] 7\n-[NSString(x) y:z:] 1\n", True),
+        (b"+3 7\n-2 8\n", False),
+        (b"1 4734\n10 4628\n", False),
+        (b"0x1 = 3\nmain 4\n", False),
+        (b"tcpmux\t\t1/tcp\necho\t\t7/tcp\n", False),
+        (b"root 0\ndaemon 1\nbin 2\n", False),
         (b"var a=[0];" * 500, False),
         (b"p{color:red};" * 500, False),
     ],
@@ -165,6 +174,41 @@ def test_both_counts_in_other_formats(tmp_path: Path) -> None:
 def test_recognizing(head: bytes, is_folded: bool) -> None:
     sniff = formats.get("folded").sniff
     assert sniff is not None and bool(sniff(head)) == is_folded
+
+
+SINGLE = {
+    "numbers": b"1 4734\n10 4628\n11 4761\n",
+    "operators": b"operator= 5\noperator== 3\n",
+    "twice": b"main 3\nmain 4\n",
+    "addresses": b"0x40519f 1\n0x4051a0 2\n",
+}
+
+
+@pytest.mark.parametrize("data", SINGLE.values(), ids=SINGLE)
+def test_single_frames_that_are_also_a_table_are_known_by_their_name(data: bytes, tmp_path: Path) -> None:
+    total = sum(int(line.split()[-1]) for line in data.splitlines())
+    for name in ("x.folded", "x.collapsed", "x.folded.gz"):
+        (tmp_path / name).write_bytes(gzip.compress(data) if name.endswith(".gz") else data)
+        assert fastprof.info(tmp_path / name).facts["totals"] == {"samples": total}
+    for name in ("x.txt", "folded", "unknown"):
+        (tmp_path / name).write_bytes(data)
+        with pytest.raises(UnrecognizedError, match="say which it is with"):
+            fastprof.info(tmp_path / name)
+        assert fastprof.info(tmp_path / name, from_="folded").facts["totals"] == {"samples": total}
+
+
+@pytest.mark.parametrize("data", [b"hello world\n", b"1 2\nhello\n", b"", b"{}", b"\0\0\0\0 5\n", b"# only\n"])
+def test_a_name_alone_makes_no_folded_stacks(data: bytes, tmp_path: Path) -> None:
+    (tmp_path / "x.folded").write_bytes(data)
+    with pytest.raises(UnrecognizedError):
+        fastprof.info(tmp_path / "x.folded")
+
+
+@pytest.mark.parametrize("frame", ["main", "1", "0x40519f", "+[NSObject load]", "operator=", "f 2", "a: b", "-"])
+def test_what_is_written_of_single_frames_is_recognized(frame: str, tmp_path: Path) -> None:
+    fastprof.convert(f"{frame} 5\n".encode(), tmp_path / "x.pb.gz", from_="folded", counts=1)
+    fastprof.convert(tmp_path / "x.pb.gz", tmp_path / "x.folded")
+    assert fastprof.info(tmp_path / "x.folded").facts["totals"] == {"samples": 5}
 
 
 # ---- writing -------------------------------------------------------------

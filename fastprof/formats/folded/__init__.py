@@ -65,14 +65,21 @@ def sniff(head: bytes) -> int:
     # Lines of one frame each look like those of many other texts: tables, settings, notes.
     alone = [match[1] for line in stacks if (match := fullmatch(_ALONE, line))]
     is_text = len(alone) == 1 and fullmatch(rb"[\w/]+(?: [\w/]+)+", alone[0])  # "Debian GNU/Linux 12"
-    return MAYBE if len(alone) == len(lines) == len({*alone}) and not is_text else NO
+    is_table = all(name.startswith(b"0x") for name in alone)  # of addresses
+    return MAYBE if len(alone) == len(lines) == len({*alone}) and not is_text and not is_table else NO
+
+
+def could_be(head: bytes) -> bool:
+    """A name and a count in each line: functions without names are numbers, as those of XRay logs."""
+    lines = first_stacks(head)
+    return bool(lines) and bytes(4) not in head and all(fullmatch(_STACK, line) for line in lines)
 
 
 # Frames without control characters (NUL and tab are met in names), a count that does not begin with 0; not JSON.
 # PHP's and Lua's names begin with `{main}` and `[C]`.
 _STACK = rb"(?!\{ *(?:\"|$)|\[ *[\[{\"\d])[^\x01-\x08\x0a-\x1f]+[ \t](?:0|[1-9]\d*)(?:\.\d*)?"
-# None of them is "key: 1", "+3 1" or "name = 1", in a column, 0, or there twice.
-_ALONE = rb"([^-+*\d\s][^=]*(?<![:\s]))[ \t](?=[\d.]*[1-9])[\d.]+"
+# None of them is "key: 1", "+3 1" or "name = 1", in a column, 0, or there twice; "+[NSObject load] 1" and "0x40519f 1" are.
+_ALONE = rb"((?:[^-+*\d\s]|[-+]\[[A-Za-z_]|0x[0-9a-fA-F]+(?=[ \t][\d.]+$))[^=]*(?<![:\s]))[ \t](?=[\d.]*[1-9])[\d.]+"
 # A stack so deep that its count is not seen.  A page or a program without line breaks has quotes, `=` and braces.
 _CUT = rb"(?:[^;\"={}\x00-\x1f]*;){16,}[^;\"={}\x00-\x1f]*"
 
@@ -84,6 +91,7 @@ FORMATS = (
         title="folded (collapsed) stacks: frame;frame;frame count",
         suffixes=(".folded", ".collapsed"),
         sniff=sniff,
+        could_be=could_be,
         reader="read:FoldedReader",
         writer="write:FoldedWriter",
         holds=Holds(
