@@ -60,7 +60,8 @@ def run(args: argparse.Namespace) -> int:
         server = Server(args.input, folder, port, from_=args.from_, **given)
         try:
             say_beside(server.report, shown(args.input), quiet=False)
-            _open(server.url, args.no_browser)
+            # the server's address is a secret, and the command lines of processes are not
+            _open(server.url, args.no_browser, by=Path(server.private_page()).as_uri())
             server.run()
         except KeyboardInterrupt:  # the way to end it
             pass
@@ -69,7 +70,8 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def _open(url: str, quietly: bool) -> None:
+def _open(url: str, quietly: bool, *, by: str = "") -> None:
+    """Say `url` and open it, by the address of a page that leads to it if there is one."""
     say(url)
-    if not quietly and not webbrowser.open(url):
+    if not quietly and not webbrowser.open(by or url):
         say("there is no browser that can be started: open this address yourself")

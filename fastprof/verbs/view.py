@@ -10,9 +10,12 @@ from __future__ import annotations
 import html
 import os
 import secrets
+import socket
 import sys
 import tempfile
+import time
 from collections.abc import Callable
+from contextlib import suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import Lock
 from urllib.parse import quote
@@ -27,6 +30,7 @@ from fastprof.verbs.convert import convert
 from fastprof.verbs.inputs import open_reader
 from fastprof.verbs.report import PRUNE, Path, report
 
+_ANSWERED = 600.0  # seconds in which a browser has to take all of an answer
 PORT = 9001  # the only one from which Perfetto's page may fetch a trace
 
 
@@ -58,6 +62,48 @@ def view(path: Path, *, from_: str | None = None, **options: Any) -> tuple[str, 
 
 
 class _HTTPServer(ThreadingHTTPServer):
+    """Has no more than MOST connections at a time.  It closes one that has not sent its request within PATIENCE
+    seconds, however often a byte arrives."""
+
+    MOST = 64
+    PATIENCE = 20.0
+
+    def __init__(self, *arguments: Any) -> None:
+        self._open: set[Any] = set()
+        self._asking: dict[Any, float] = {}  # connections without a whole request: until when they may stay so
+        self._changing = Lock()
+        super().__init__(*arguments)
+
+    def process_request(self, request: Any, client_address: Any) -> None:
+        with self._changing:
+            has_room = len(self._open) < self.MOST
+            if has_room:
+                self._open.add(request)
+                self._asking[request] = time.monotonic() + self.PATIENCE
+        if has_room:
+            super().process_request(request, client_address)
+        else:
+            super().shutdown_request(request)
+
+    def asked(self, request: Any) -> None:
+        """The request has arrived."""
+        with self._changing:
+            self._asking.pop(request, None)
+
+    def shutdown_request(self, request: Any) -> None:
+        with self._changing:
+            self._open.discard(request)
+            self._asking.pop(request, None)
+        super().shutdown_request(request)
+
+    def service_actions(self) -> None:  # is called twice a second
+        now = time.monotonic()
+        with self._changing:
+            for request, until in self._asking.items():
+                if until < now:
+                    with suppress(OSError):  # it has gone by itself
+                        request.shutdown(socket.SHUT_RDWR)
+
     def handle_error(self, request: Any, client_address: Any) -> None:
         if not isinstance(sys.exc_info()[1], (ConnectionError, TimeoutError)):  # a browser may leave before the answer
             super().handle_error(request, client_address)
@@ -85,6 +131,16 @@ class Server:
             raise UsageError(f"--port={port}: {error.strerror}; choose another one, or 0 for any") from None
         self.port = self._http.server_port
         self.url = f"http://127.0.0.1:{self.port}/{self._token}/"
+
+    def private_page(self) -> str:
+        """The path of a page that leads to `url`, for the command line of a browser, which every user can read."""
+        path, address = os.path.join(self._folder, "open.html"), html.escape(self.url)
+        with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as file:
+            file.write(
+                f'<!DOCTYPE html><meta charset="utf-8"><meta http-equiv="refresh" content="0; url={address}">'
+                f'<title>fastprof view</title><p><a href="{address}">The profile</a></p>\n'
+            )
+        return path
 
     def run(self) -> None:
         self._http.serve_forever()
@@ -157,6 +213,14 @@ def _handler(
     origins = {viewer.origin for viewer in VIEWERS}
 
     class Handler(BaseHTTPRequestHandler):
+        timeout = _HTTPServer.PATIENCE  # of one read
+
+        def parse_request(self) -> bool:
+            is_one = super().parse_request()
+            server: Any = self.server
+            server.asked(self.connection)
+            return is_one
+
         def do_GET(self) -> None:
             # another name for this address would be a page that has its own name led here
             named = self.headers.get("Host", "") == f"127.0.0.1:{port()}"
@@ -181,6 +245,7 @@ def _handler(
                 self.send_header("Content-Security-Policy", "default-src 'none'")
             self._allow_origin()
             self.end_headers()
+            self.connection.settimeout(_ANSWERED)
             self.wfile.write(body)
 
         def do_OPTIONS(self) -> None:

@@ -11,9 +11,12 @@ import socket
 import struct
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 from threading import Thread
+from typing import IO
 from urllib.parse import unquote
 
 import pytest
@@ -44,6 +47,11 @@ def get(server: Server, path: str, **headers: str) -> tuple[int, dict[str, str],
     connection.request("GET", path, headers=headers)
     answer = connection.getresponse()
     return answer.status, dict(answer.headers), answer.read()
+
+
+def address_in(said: IO[str]) -> str:
+    """The last word of the line that says where the page is; warnings come before it."""
+    return next(line for line in said if "http://" in line).split()[-1]
 
 
 def below(server: Server) -> str:
@@ -114,7 +122,7 @@ def test_a_server_ends_without_a_trace(number: int, status: int, tmp_path: Path)
         command, cwd=tmp_path, env=environment, stderr=subprocess.PIPE, text=True, preexec_fn=heard
     ) as process:
         assert process.stderr is not None
-        url = process.stderr.readline().split()[-1]
+        url = address_in(process.stderr)
         port, path = re.fullmatch(r"http://127\.0\.0\.1:(\d+)(/.*)", url).groups()  # type: ignore[union-attr]
         connection = http.client.HTTPConnection("127.0.0.1", int(port), timeout=60)
         connection.request("GET", path + "profile.speedscope.json")
@@ -122,6 +130,58 @@ def test_a_server_ends_without_a_trace(number: int, status: int, tmp_path: Path)
         process.send_signal(number)
         assert (process.communicate(timeout=60)[1], process.returncode) == ("", status)
     assert [*(tmp_path / "tmp").iterdir()] == []
+
+
+def test_the_command_line_of_the_browser_has_no_secret(tmp_path: Path) -> None:
+    """All users can read it.  It names a page that this user alone can read."""
+    (tmp_path / "t.xray").write_bytes(timeline())
+    browser = tmp_path / "browser"
+    browser.write_text(
+        '#!/bin/sh\nstat -c %a "${1#file://}" "$(dirname "${1#file://}")" > modes\n'
+        'echo "$@" > words.new; mv words.new words\n'
+    )
+    browser.chmod(0o755)
+    command = [sys.executable, "-m", "fastprof", "view", "--serve", "--port", "0", "t.xray"]
+    environment = os.environ | {"BROWSER": f"{browser} %s"}
+    with subprocess.Popen(
+        command, cwd=tmp_path, env=environment, stderr=subprocess.PIPE, text=True, preexec_fn=heard
+    ) as process:
+        assert process.stderr is not None
+        url = address_in(process.stderr)
+        token = url.split("/")[3]
+        while not (tmp_path / "words").exists() and process.poll() is None:
+            time.sleep(0.01)
+        words = (tmp_path / "words").read_text().strip()
+        page = Path(unquote(words.removeprefix("file://"))).read_text()
+        process.send_signal(signal.SIGINT)
+    assert words.startswith("file:///") and token not in words
+    assert f'content="0; url={url}"' in page
+    assert (tmp_path / "modes").read_text().split() == ["600", "700"]
+
+
+def test_a_request_that_does_not_come_is_not_waited_for(server: Server) -> None:
+    server._http.PATIENCE = 0.2
+    slow, silent = (socket.create_connection(("127.0.0.1", server.port)) for _ in range(2))
+    with slow, silent, pytest.raises(ConnectionError):
+        while True:  # a byte now and then does not help
+            slow.sendall(b"G")
+            time.sleep(0.05)
+    assert get(server, below(server))[0] == 200
+    while server._http._open:
+        time.sleep(0.01)
+
+
+def test_connections_are_bounded(server: Server) -> None:
+    server._http.MOST = 3
+    for _ in range(2):
+        with ExitStack() as stack:
+            for _ in range(3):
+                stack.enter_context(socket.create_connection(("127.0.0.1", server.port)))
+            with socket.create_connection(("127.0.0.1", server.port)) as too_many:
+                assert too_many.recv(1) == b""
+        while server._http._open:
+            time.sleep(0.01)
+    assert get(server, below(server))[0] == 200
 
 
 def test_what_cannot_be_served_is_said(tmp_path: Path, server: Server) -> None:
