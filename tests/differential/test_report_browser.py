@@ -12,6 +12,7 @@ import pytest
 
 from fastprof import convert, report, top
 from tests.differential.peers import VIEWERS, need, node
+from tests.reference import profile_proto
 from tests.support.paths import CORPUS
 from tests.unit.test_report_page import timeline
 
@@ -312,3 +313,28 @@ def test_cachegrind_has_self_costs_alone(archived: bool, tmp_path: Path) -> None
     assert "costs itself" in says and "estimated" not in flame + about
     assert (details, figures) == ([], ["self"])
     assert top(source).rows[0].inclusive is None
+
+
+INHERITED = ["constructor", "__proto__", "toString", "hasOwnProperty", "valueOf"]
+
+
+def test_names_that_every_object_of_javascript_has(tmp_path: Path) -> None:
+    """A unit called `constructor` broke the page."""
+    p = profile_proto.Profile()
+    p.string_table.extend(["", *INHERITED])
+    for number, _ in enumerate(INHERITED, 1):
+        p.sample_type.add(type=number, unit=number)
+        p.function.add(id=number, name=number, filename=number)
+        p.location.add(id=number).line.add(function_id=number, line=1)
+        sample = p.sample.add(location_id=[number, number % len(INHERITED) + 1], value=[number] * len(INHERITED))
+        sample.label.add(key=number, str=number)
+    (tmp_path / "a.pb").write_bytes(p.SerializeToString())
+    report(tmp_path / "a.pb", tmp_path / "page.html")
+    figures = (
+        "[...document.querySelectorAll('.rows .row')].map(r => [r.children[0].textContent, r.lastChild.textContent])"
+    )
+    steps = [step for name in INHERITED for step in (choose("#value", name), value(figures))]
+    shown = drive(tmp_path / "page.html", value(DRAWN), *steps)
+    assert {*dict(shown[0])} == {"everything", *INHERITED}
+    for rows in shown[2::2]:
+        assert sorted(rows) == sorted([str(number), f"{name} {name}"] for number, name in enumerate(INHERITED, 1))

@@ -13,7 +13,7 @@ const begin = async () => {
     return {...event, index: e, old: of(0), new: of(1)};
   }).filter(event => event.old >= 0 || event.new >= 0);
   const title = event => event.name + (event.unit && event.unit !== event.name ? ` (${event.unit})` : "");
-  const unitOf = event => event.unit || (UNITS[event.name.toLowerCase()] ? event.name : "");
+  const unitOf = event => event.unit || (UNITS.has(event.name.toLowerCase()) ? event.name : "");
   const state = {
     event: events.find(event => event.index === head.shown) || events[0] || {name: "nothing", unit: "", old: -1, new: -1},
     thread: -1, order: "heavy", matches: null, search: "", chosen: -1,

@@ -15,14 +15,15 @@ const byId = id => document.getElementById(id);
 const TIME = [["ns", 1, 1e4], ["µs", 1e3, 1e7], ["ms", 1e6, 1e10], ["s", 1e9, Infinity]];
 const BYTES = [["B", 1, 1e4], ["KiB", 1024, 1e4 * 1024], ["MiB", 1048576, 1e4 * 1048576], ["GiB", 1073741824, Infinity]];
 const COUNT = [["", 1, 1e9], ["M", 1e6, 1e10], ["G", 1e9, 1e13], ["T", 1e12, Infinity]];
-const UNITS = {
+// A Map: units come from the profile, and every object has a `constructor`.
+const UNITS = new Map(Object.entries({
   nanoseconds: [1, TIME], ns: [1, TIME], microseconds: [1e3, TIME], us: [1e3, TIME], milliseconds: [1e6, TIME],
   ms: [1e6, TIME], seconds: [1e9, TIME], s: [1e9, TIME],
   bytes: [1, BYTES], byte: [1, BYTES], kilobytes: [1024, BYTES], megabytes: [1048576, BYTES],
-};
+}));
 
 const scaleOf = (largest, unit) => {
-  const [factor, scales] = UNITS[unit.toLowerCase()] || [1, COUNT];
+  const [factor, scales] = UNITS.get(unit.toLowerCase()) || [1, COUNT];
   const [name, divisor] = scales.find(([, , below]) => Math.abs(largest) * factor < below) || scales[scales.length - 1];
   const digits = divisor === 1 ? 0 : 3;
   const write = value => (value * factor / divisor)
