@@ -11,7 +11,7 @@ def json_text(value: Any, indent: int | None = None) -> str:
     """What is no number is null, a byte that is not UTF-8 is U+FFFD, what JSON has no word for (a date) is a text."""
     import json
 
-    return json.dumps(_plain(value), indent=indent)
+    return json.dumps(_plain(value), indent=indent).replace("\x7f", "\\u007f")  # the only control character left
 
 
 def _plain(value: Any) -> Any:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+from itertools import chain
 
 from fastprof.cli import say
 from fastprof.cli.arguments import (
@@ -17,7 +18,7 @@ from fastprof.cli.arguments import (
 from fastprof.cli.as_json import json_text
 from fastprof.cli.messages import Progress, exit_code, say_beside, tell
 from fastprof.cli.parser import Parser
-from fastprof.cli.text import Scale, Screen, print_table
+from fastprof.cli.text import Scale, Screen, print_csv, print_table
 from fastprof.core._typing import Any
 from fastprof.core.errors import UsageError
 from fastprof.core.remote import shown
@@ -131,12 +132,9 @@ def _print_json(found: Difference) -> None:
 
 
 def _print_csv(found: Difference) -> None:
-    import csv
-
-    table = csv.writer(sys.stdout, lineterminator="\n")
-    table.writerow([*_NAMES, *(f"{value.name} {side}" for value in found.values for side in ("old", "new"))])
-    for row in found.rows:
-        table.writerow([*row[:5], *(cost for pair in zip(row.old, row.new, strict=True) for cost in pair)])
+    head = [*_NAMES, *(f"{value.name} {side}" for value in found.values for side in ("old", "new"))]
+    rows = ([*row[:5], *chain.from_iterable(zip(row.old, row.new, strict=True))] for row in found.rows)
+    print_csv(chain([head], rows))
 
 
 # ---- text

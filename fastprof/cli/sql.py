@@ -9,14 +9,14 @@ import signal
 import sys
 import traceback
 from contextlib import suppress
-from itertools import count
+from itertools import chain, count
 
 from fastprof.cli import ended
 from fastprof.cli.arguments import add_input_arguments, add_options, given_options, heading_of
 from fastprof.cli.as_json import json_text
 from fastprof.cli.messages import exit_code, say_beside
 from fastprof.cli.parser import Parser
-from fastprof.cli.text import print_table
+from fastprof.cli.text import print_csv, print_table
 from fastprof.core import cores
 from fastprof.core._typing import Any
 from fastprof.core.errors import FastprofError
@@ -129,8 +129,4 @@ def _told_apart(columns: list[str]) -> list[str]:
 
 
 def _print_csv(answer: Answer) -> None:
-    import csv
-
-    writer = csv.writer(sys.stdout, lineterminator="\n")
-    writer.writerow(answer.columns)
-    writer.writerows(answer.rows())
+    print_csv(chain([answer.columns], answer.rows()))

@@ -166,6 +166,16 @@ def print_table(
     sys.stdout.write("".join(lines))
 
 
+def print_csv(rows: Iterable[Sequence[object]]) -> None:
+    """Print CSV; None is an empty cell.  Control characters are escaped on a terminal, and exact elsewhere."""
+    import csv
+
+    table = csv.writer(sys.stdout, lineterminator="\n")
+    if sys.stdout.isatty():
+        rows = (["" if cell is None else printable(str(cell)) for cell in row] for row in rows)
+    table.writerows(rows)
+
+
 def _fit(widths: Sequence[int], narrow: Sequence[int], optional: Sequence[int], screen: int) -> dict[int, int]:
     """Which columns are shown, and how wide: those in `narrow` are made smaller until the table fits."""
     left = dict(enumerate(widths))

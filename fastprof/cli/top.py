@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import argparse
-import csv
 import sys
 from collections import Counter
+from itertools import chain
 
 from fastprof.cli.arguments import add_input_arguments, add_options, add_report_arguments, given_options, heading_of
 from fastprof.cli.as_json import json_text
 from fastprof.cli.messages import Progress, exit_code, say_beside
 from fastprof.cli.parser import Parser
-from fastprof.cli.text import UNITS, Scale, Screen, percent, print_table
+from fastprof.cli.text import UNITS, Scale, Screen, percent, print_csv, print_table
 from fastprof.core._typing import Any
 from fastprof.core.errors import UsageError, printable
 from fastprof.core.model import ValueType
@@ -76,10 +76,7 @@ _CSV = Row._fields[: Row._fields.index("callers")]
 
 
 def _print_csv(found: Top) -> None:
-    table = csv.writer(sys.stdout, lineterminator="\n")
-    table.writerow(_CSV)
-    for row in found.rows:
-        table.writerow("" if (value := getattr(row, name)) is None else value for name in _CSV)
+    print_csv(chain([_CSV], ([getattr(row, name) for name in _CSV] for row in found.rows)))
 
 
 # ---- text

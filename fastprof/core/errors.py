@@ -166,3 +166,8 @@ def check_sums(status: int, err: Any, model: Any, bridge: str, value_types: Iter
 def printable(text: str) -> str:
     """`text` with control characters escaped, so that a name from a file cannot control the terminal."""
     return text if text.isprintable() else "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text)
+
+
+def printable_lines(text: str) -> str:
+    """The same for text of several lines: ends of lines and tabs stay."""
+    return "\n".join("\t".join(map(printable, line.split("\t"))) for line in text.split("\n"))

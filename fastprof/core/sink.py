@@ -9,7 +9,7 @@ from contextlib import suppress
 from operator import index
 
 from fastprof.core._typing import IO, TYPE_CHECKING, Any
-from fastprof.core.errors import FastprofError, FileError, UsageError
+from fastprof.core.errors import FastprofError, FileError, UsageError, printable_lines
 from fastprof.core.remote import Upload, is_url
 from fastprof.core.streams import check_binary, compression_of_name, name_of, standard_stream, temporary_file
 
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from types import TracebackType
 
 
+_NO_TEXT = "what is not text is not written to a terminal: -o names a file"
 _FEW = 1 << 20  # bytes for which a thread is not worth while
 
 
@@ -56,6 +57,29 @@ class _Foreign:
     def flush(self) -> None:
         if hasattr(self._file, "flush"):
             self._file.flush()
+
+
+class _Terminal:
+    """Text on a terminal, which names in a profile cannot control; what is no UTF-8 is escaped, too."""
+
+    def __init__(self, file: Any) -> None:
+        from codecs import getincrementaldecoder
+
+        self._file = file
+        self._decoder = getincrementaldecoder("utf-8")("backslashreplace")
+
+    def write(self, view: memoryview, *, final: bool = False) -> int:
+        """Write all of `view`."""
+        shown = printable_lines(self._decoder.decode(view, final))
+        _write_whole(self._file, memoryview(shown.encode("utf-8", "backslashreplace")))
+        return len(view)
+
+    def flush(self) -> None:
+        self.write(memoryview(b""), final=True)
+        self._file.flush()
+
+    def close(self) -> None:
+        self._file.close()
 
 
 class _Counted:
@@ -157,6 +181,8 @@ class Sink:
         elif path == "-":
             self._raw = standard_stream(sys.stdout, "<stdout>", "wb")
             self._is_terminal = os.isatty(self._raw.fileno())
+            if self._is_terminal:
+                self._raw = _Terminal(self._raw)
         elif is_url(path):
             self._upload = self._raw = Upload(str(path))
             self.path = self._name = self._upload.name
@@ -234,7 +260,10 @@ class Sink:
         self._beside = self._stream = Beside(file, Made(), file, 0)
 
     def gzip(self) -> None:
-        """Compress with gzip from here on, unless the name already chose a compression."""
+        """Compress with gzip from here on, unless the name already chose a compression.  Errors: UsageError for a
+        terminal."""
+        if self._is_terminal:
+            raise UsageError(_NO_TEXT)
         if self._stream is self._raw and not self.written:
             self._compress(".gz")
 
