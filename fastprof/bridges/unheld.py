@@ -110,7 +110,8 @@ class Unheld:
         lost = [
             title
             for name, title in HEADER.items()
-            if any(_says(part, name, len(sources)) for part in sources)
+            if not (name == "number" and self._inputs > 1)  # merging numbers parts anew
+            and any(_says(part, name, len(sources)) for part in sources)
             and ((kept is not None and name not in kept) or not any(_kept(part, name) for part in written))
             and not (name in ("pid", "thread") and self._threads)
         ]
@@ -197,7 +198,7 @@ def _inherited(parts: Iterable[Part]) -> set[ValueType]:
 
 
 def _says(part: Part, name: str, n_parts: int) -> bool:
-    """Does a part of a source, which has `n_parts`, have this field of the header?"""
+    """Does a part of a source with `n_parts` have this field of the header?"""
     value: Any = _field(part, name)
     if name == "number":
         return value is not None and (n_parts > 1 or value != 1)  # the only part is the first

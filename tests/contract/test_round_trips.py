@@ -8,10 +8,14 @@ report if nothing is missing.
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
+import fastprof
 from docs import make_matrix
 from fastprof import formats
+from tests.reference.profile_proto import Profile
 from tests.support import rich
 from tests.support.matrix import PAIRS, TOLD_BY, Leg, back, leg
 from tests.support.paths import REPO
@@ -59,3 +63,24 @@ def test_the_page_is_current() -> None:
 def test_every_format_is_read_and_written() -> None:
     assert {source.format for source in rich.sources().values()} == {f.name for f in formats.formats() if f.reader}
     assert {to for _, to in PAIRS} == {f.name for f in formats.formats() if f.writer}
+
+
+def test_merging_loses_nothing_that_the_format_holds(tmp_path: Path) -> None:
+    """Parts are numbered anew, and fields that differ are listed."""
+    for name, suffix in (("callgrind", ".callgrind"), ("pprof", ".pb"), ("trace-event", ".trace.json")):
+        paths = [tmp_path / f"{i}{suffix}" for i in (1, 2)]
+        for path in paths:
+            path.write_bytes(rich.sources()[name].data)
+        lost = fastprof.convert(paths, tmp_path / f"both{suffix}").not_representable.entries()
+        assert {entry["code"] for entry in lost} <= {"idle-threads", "thread-numbers"}, name
+
+
+def test_paths_that_a_reader_would_change_are_counted(tmp_path: Path) -> None:
+    profile = Profile()
+    profile.ParseFromString(rich.sources()["pprof"].data)
+    profile.string_table[profile.mapping[0].filename] = "/srv/$build/prog\n2 (deleted)"
+    (tmp_path / "x.pb").write_bytes(profile.SerializeToString())
+    report = fastprof.convert(tmp_path / "x.pb", tmp_path / "x.prof", symbolize=False)
+    assert {"code": "changed-paths", "count": 1} in [
+        {key: entry[key] for key in ("code", "count")} for entry in report.not_representable.entries()
+    ]
