@@ -17,7 +17,7 @@ CYTHON_TARGETS := $(patsubst tests/fuzz/%_fuzz.py,%,$(wildcard tests/fuzz/*_fuzz
 CORPUS := $(wildcard tests/corpus/*/good/* tests/corpus/*/bad/* tests/fuzz/seeds/*)
 
 .PHONY: help build test lint python-lint c-lint fuzz fuzz-coverage coverage-python fuzz-cython fuzz-python $(C_TARGETS:%=fuzz-%) \
-	$(CYTHON_TARGETS:%=fuzz-cython-%) bench race docs memory pictures
+	$(CYTHON_TARGETS:%=fuzz-cython-%) bench growth race docs memory pictures
 .SECONDARY: # objects are kept
 .DELETE_ON_ERROR:
 
@@ -30,6 +30,7 @@ help:
 	@echo 'make fuzz-coverage    how much of the C core, file by file, the seeds and build/fuzz/found/ come to, with what only'
 	@echo '                      Python calls and with allocations that fail'
 	@echo 'make bench            the benches'
+	@echo 'make growth           N and 2N of each dimension through every verb: a ratio above 2.5 fails'
 	@echo 'make race             fastprof and its peers on the same files: the table and the chart of README.md'
 	@echo 'make docs             the part of the documentation that is made: docs/options.md'
 	@echo 'make memory           docs/memory.md: what each conversion needs, measured; takes some minutes'
@@ -49,6 +50,9 @@ test: build
 
 bench: build
 	$(PYTHON) -m pytest bench
+
+growth: build
+	$(PYTHON) -m bench.growth
 
 race: build
 	$(PYTHON) -m bench.race --write

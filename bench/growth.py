@@ -236,6 +236,14 @@ def table(results: list[Result]) -> Iterator[str]:
             )
 
 
+def write(text: str) -> None:
+    """Put the table into RESULTS.md."""
+    path = Path(__file__).parent / "RESULTS.md"
+    begin, end = "<!-- made by python -m bench.growth: begin -->\n", "\n<!-- growth: end -->"
+    head, _, rest = path.read_text().partition(begin)
+    path.write_text(head + begin + text + end + rest.partition(end)[2])
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--dimension", default="")
@@ -257,6 +265,8 @@ def main() -> int:
                     print(line(result), flush=True)
     findings = [result for result in results if result.finding]
     print(f"{len(results)} commands over {len(names)} dimensions, {len(findings)} findings")
+    if arguments.write and not findings:
+        write("\n".join(table(results)))
     return bool(findings)
 
 

@@ -1,8 +1,8 @@
 """Graph -> sums by source line or by instruction, of the files or functions that are shown (csrc/bridges/places.h).
 
-    places = Places(model, keep=lambda file: model.string(file) == b"mt.c")
+    places = Places(model)
     for batch in rows:
-        places.put(batch)
+        places.put(batch, lambda file: model.string(file) == b"mt.c")
     places.end(0)        {file: (39382, [68305]), ...}: its largest function has 39,382, all of it 68,305
     places.rows(file)    batches of its rows, by line
 
@@ -28,20 +28,20 @@ _WHAT = "sums by place"
 class Places:
     """The sums of many graph batches.  Columns are the value types of all parts (core/parts.py matches them).
 
-    A group is a file (its string id), or with `by_address` a function.  `keep` says whether the rows of a group are
-    kept; it is asked once, when the group's first row comes.
+    A group is a file (its string id), or with `by_address` a function.
     Errors: FastprofError when a sum does not fit into 64 bits.
     """
 
-    def __init__(self, model: Model, keep: Callable[[int], bool], *, by_address: bool = False) -> None:
+    def __init__(self, model: Model, *, by_address: bool = False) -> None:
         self._model = model
-        self._keep = keep
         self.value_types: list[ValueType] = []
         self._c = owned(lib.fp_places_new(model.c, by_address), lib.fp_places_free, "sums by place")
         self._err = ffi.new("struct fp_err *")
         self._columns: dict[int, Any] = {}  # of each part: where its values go
 
-    def put(self, batch: Batch) -> None:
+    def put(self, batch: Batch, keep: Callable[[int], bool]) -> None:
+        """Add the rows of a batch.  `keep` returns whether the rows of a group are kept; it is called once for each, at
+        the group's first row."""
         columns = self._columns.get(batch.part)
         if columns is None:
             columns = match_columns(self._model, batch.part, batch.c.n_values, self.value_types)
@@ -52,7 +52,7 @@ class Places:
             check_sums(status, self._err, self._model, _WHAT, self.value_types)
             if status == lib.FP_ASK:
                 group = int(self._c.asked)
-                what = lib.FP_PLACES_ROWS if self._keep(group) else lib.FP_PLACES_TOTAL
+                what = lib.FP_PLACES_ROWS if keep(group) else lib.FP_PLACES_TOTAL
                 if lib.fp_places_keep(self._c, group, what):
                     raise MemoryError("no memory for sums by place")
 

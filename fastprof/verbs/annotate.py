@@ -15,7 +15,7 @@ from fastprof.core._c import lib
 from fastprof.core._typing import IO, Any
 from fastprof.core.engine import Holds, Reader
 from fastprof.core.errors import FastprofError, UsageError, inputs_of
-from fastprof.core.model import Model
+from fastprof.core.model import Batch, Model
 from fastprof.core.options import LENIENT, Option, Options, Share, Switch, Text, Whole, checked
 from fastprof.core.parts import descriptions_of, zeros_warning
 from fastprof.core.report import Report
@@ -122,7 +122,7 @@ def annotate(
         what = _Functions if asked[ASM] else _Files
         shown = what(model, asked, report, wanted)
         for batch in way.rows(model, asked, report):
-            shown.places.put(batch)
+            shown.put(batch)
     finally:
         for reader in readers:
             reader.source.close()
@@ -134,10 +134,13 @@ class _Shown:
 
     def __init__(self, model: Model, options: Options, report: Report, wanted: list[str]) -> None:
         self._model, self._options, self._report, self._wanted = model, options, report, wanted
-        self.places = Places(model, self._keep, by_address=options[ASM])
+        self.places = Places(model, by_address=options[ASM])
         self._matched: set[str] = set()  # of what is wanted
         self._asked_for: set[int] = set()
         self._value = 0
+
+    def put(self, batch: Batch) -> None:
+        self.places.put(batch, self._keep)  # not kept by `places`: programs are closed with the last reference
 
     def _keep(self, group: int) -> bool:
         name, file = self._names(group)

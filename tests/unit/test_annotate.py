@@ -371,9 +371,9 @@ def test_rows_are_kept_only_of_files_that_can_be_shown(profile: Path) -> None:
         asked.append(model.string(group))
         return asked[-1] == b"zip/tree.c"
 
-    places = Places(model, keep)
+    places = Places(model)
     for batch in read(reader, capacity=1):
-        places.put(batch)
+        places.put(batch, keep)
     reader.source.close()
     groups = places.end(1)
     assert asked == [b"zip/deflate.c", b"zip/tree.c", b"lib/io.c", b"???"]
