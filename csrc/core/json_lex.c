@@ -19,9 +19,13 @@ static int more(const struct fp_in *in, struct fp_err *err) {
                    : FP_MORE;
 }
 
+static int has_four_digits(const uint8_t *p, size_t n) {
+    return n >= 4 && fp_nibble(p[0]) < 16 && fp_nibble(p[1]) < 16 && fp_nibble(p[2]) < 16 && fp_nibble(p[3]) < 16;
+}
+
 /* Finds the end of the string whose first character is at `at`. */
 static int string_at(struct fp_json *j, struct fp_in *in, size_t at, struct fp_err *err) {
-    j->escaped = 0;
+    j->escaped = j->odd = 0;
     j->text = in->p + at;
     for (size_t i = at; i < in->n; i++) {
         const uint8_t c = in->p[i];
@@ -34,19 +38,25 @@ static int string_at(struct fp_json *j, struct fp_in *in, size_t at, struct fp_e
         j->escaped = 1;
         if (++i == in->n) break;
         if (in->p[i] == 'u') {
-            if (in->n - i < 5) break;
-            for (unsigned k = 1; k < 5; k++)
-                if (fp_nibble(in->p[i + k]) > 15) return fail(in, i - 1, "\\u and four hexadecimal digits", err);
-            i += 4;
-        } else if (!in->p[i] || !strchr("\"\\/bfnrt", in->p[i])) {
+            if (in->n - i < 5 && !(in->eof && j->loose)) break;
+            if (has_four_digits(in->p + i + 1, in->n - i - 1)) {
+                i += 4;
+                continue;
+            }
+            if (!j->loose) return fail(in, i - 1, "\\u and four hexadecimal digits", err);
+        } else if (in->p[i] && strchr("\"\\/bfnrt", in->p[i])) {
+            continue;
+        } else if (!j->loose) {
             return fail(in, i - 1, "an escape", err);
         }
+        j->odd = 2;
     }
     return more(in, err);
 }
 
 static int is_wordy(uint8_t c) {
-    return fp_is_digit(c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '-' || c == '+' || c == '.';
+    return fp_is_digit(c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '-' || c == '+' || c == '.' ||
+           c == '#' || c == '_';
 }
 
 /* A number or a word: whatever it is made of, up to what ends it. */
@@ -59,24 +69,56 @@ static int word_at(struct fp_json *j, struct fp_in *in, size_t at, struct fp_err
     j->text_n = end - at;
     j->end = end;
     const size_t n = j->text_n;
-    if (*j->text == '-' || fp_is_digit(*j->text)) {
-        int64_t value;
-        j->token = FP_JSON_NUMBER;
-        return fp_json_number(j->text, n, 0, &value, NULL) == FP_E_MALFORMED ? fail(in, at, "a number", err) : FP_DONE;
-    }
-    j->token = FP_JSON_WORD;
-    if ((n == 4 && (!memcmp(j->text, "true", 4) || !memcmp(j->text, "null", 4))) ||
-        (n == 5 && !memcmp(j->text, "false", 5)))
+    const int is_number = *j->text == '-' || fp_is_digit(*j->text);
+    int64_t value;
+    j->odd = j->escaped = 0;
+    j->token = is_number ? FP_JSON_NUMBER : FP_JSON_WORD;
+    if (is_number ? fp_json_number(j->text, n, 0, &value, NULL) != FP_E_MALFORMED
+                  : (n == 4 && (!memcmp(j->text, "true", 4) || !memcmp(j->text, "null", 4))) ||
+                        (n == 5 && !memcmp(j->text, "false", 5)))
         return FP_DONE;
-    if (end == in->n) return more(in, err);
-    return fail(in, at, "a value", err);
+    if (!is_number && end == in->n) return more(in, err);
+    if (!j->loose) return fail(in, at, is_number ? "a number" : "a value", err);
+    j->token = FP_JSON_WORD;
+    j->odd = 1;
+    return FP_DONE;
+}
+
+static int is_object(const struct fp_json *j, uint32_t level) {
+    if (level < sizeof j->kinds) return j->kinds[level] == '{';
+    level -= (uint32_t)sizeof j->kinds;
+    return j->deep[level / 8] >> level % 8 & 1;
+}
+
+/* Looks at what follows the value, from `at` on.  FP_MORE; FP_DONE: the token is the end. */
+static int after_value(struct fp_json *j, struct fp_in *in, size_t at) {
+    while (at < in->n && (is_blank(in->p[at]) || !in->p[at])) {
+        if (!in->p[at]) j->rest = 1;
+        at++;
+    }
+    in->pos = at;
+    if (at == in->n && !in->eof) return FP_MORE;
+    if (at < in->n) j->rest = 2;
+    j->token = FP_JSON_END;
+    j->end = at;
+    return FP_DONE;
+}
+
+/* Does the text begin with a byte order mark, as far as the window shows it? */
+static int is_mark(const struct fp_in *in) {
+    return !in->base && in->n && !memcmp(in->p, "\xef\xbb\xbf", in->n < 3 ? in->n : 3);
 }
 
 int fp_json_next(struct fp_json *j, struct fp_in *in, struct fp_err *err) {
     for (;;) {
         size_t at = in->pos;
+        if (FP_UNLIKELY(j->expects == VALUE && !at) && is_mark(in)) {
+            if (in->n < 3) return more(in, err);
+            at = 3;
+        }
         while (at < in->n && is_blank(in->p[at])) at++;
         in->pos = at;
+        if (FP_UNLIKELY(j->expects == NOTHING && j->loose)) return after_value(j, in, at);
         if (at == in->n) {
             if (j->expects != NOTHING || !in->eof) return more(in, err);
             j->token = FP_JSON_END;
@@ -84,7 +126,7 @@ int fp_json_next(struct fp_json *j, struct fp_in *in, struct fp_err *err) {
             return FP_DONE;
         }
         const uint8_t c = in->p[at];
-        const int in_object = j->depth && j->kinds[j->depth - 1] == '{';
+        const int in_object = j->depth && is_object(j, j->depth - 1);
         switch (j->expects) {
             case NOTHING: return fail(in, at, "nothing more", err);
             case COMMA:
@@ -117,7 +159,7 @@ int fp_json_next(struct fp_json *j, struct fp_in *in, struct fp_err *err) {
                     return string_at(j, in, at + 1, err);
                 }
                 if (c != '{' && c != '[') return word_at(j, in, at, err);
-                if (j->depth == FP_JSON_DEPTH) return fail(in, at, "no more than 256 levels", err);
+                if (j->depth == FP_JSON_DEPTH) return fail(in, at, "no more than 8,192 levels", err);
                 j->token = c == '{' ? FP_JSON_OBJECT : FP_JSON_ARRAY;
                 j->end = at + 1;
                 return FP_DONE;
@@ -128,24 +170,41 @@ int fp_json_next(struct fp_json *j, struct fp_in *in, struct fp_err *err) {
     }
 }
 
+static void open_level(struct fp_json *j, int object) {
+    const uint32_t level = j->depth++;
+    if (level < sizeof j->kinds) {
+        j->kinds[level] = object ? '{' : '[';
+        return;
+    }
+    const uint32_t bit = level - (uint32_t)sizeof j->kinds;
+    const uint8_t mask = (uint8_t)(1u << bit % 8);
+    j->deep[bit / 8] = (uint8_t)(object ? j->deep[bit / 8] | mask : j->deep[bit / 8] & ~mask);
+}
+
 void fp_json_take(struct fp_json *j, struct fp_in *in) {
     in->pos = j->end;
     switch (j->token) {
         case FP_JSON_OBJECT:
         case FP_JSON_ARRAY:
-            j->kinds[j->depth++] = j->token == FP_JSON_OBJECT ? '{' : '[';
+            open_level(j, j->token == FP_JSON_OBJECT);
             j->expects = j->token == FP_JSON_OBJECT ? FIRST_KEY : ELEMENT;
             return;
-        case FP_JSON_KEY: j->expects = MEMBER; return;
+        case FP_JSON_KEY: j->expects = MEMBER; break;
         case FP_JSON_OBJECT_END:
         case FP_JSON_ARRAY_END: j->depth--; break;
         default: break;
     }
+    if (FP_UNLIKELY(j->odd)) {
+        j->odd_words += j->odd == 1;
+        j->odd_escapes += j->odd == 2;
+        j->odd = 0;
+    }
+    if (j->token == FP_JSON_KEY) return;
     j->expects = j->depth ? COMMA : NOTHING;
 }
 
 int fp_json_between(const struct fp_json *j) {
-    return j->depth && j->kinds[j->depth - 1] == '[' &&
+    return j->depth && !is_object(j, j->depth - 1) &&
            (j->expects == COMMA || j->expects == ELEMENT || j->expects == NEXT_ELEMENT);
 }
 
@@ -186,15 +245,19 @@ const uint8_t *fp_json_plain(const struct fp_json *j, struct fp_buf *scratch, si
         }
         static const char from[] = "bfnrt", into[] = "\b\f\n\r\t";
         const uint8_t c = p[1];
-        const char *known = strchr(from, c);
-        p += 2;
-        if (c != 'u') {
+        const char *known = c ? strchr(from, c) : NULL;
+        const int is_code = c == 'u' && has_four_digits(p + 2, (size_t)(end - p) - 2);
+        if (!is_code) {
+            if (!known && c != '"' && c != '\\' && c != '/') *to++ = '\\'; /* of no escape */
             *to++ = known ? (uint8_t)into[known - from] : c;
+            p += 2;
             continue;
         }
+        p += 2;
         uint32_t code = four_digits(p);
         p += 4;
-        if (code >> 10 == 0x36 && end - p >= 6 && p[0] == '\\' && p[1] == 'u' && four_digits(p + 2) >> 10 == 0x37) {
+        if (code >> 10 == 0x36 && end - p >= 6 && p[0] == '\\' && p[1] == 'u' && has_four_digits(p + 2, 4) &&
+            four_digits(p + 2) >> 10 == 0x37) {
             code = 0x10000 + ((code & 0x3ff) << 10) + (four_digits(p + 2) & 0x3ff);
             p += 6;
         }
@@ -202,6 +265,22 @@ const uint8_t *fp_json_plain(const struct fp_json *j, struct fp_buf *scratch, si
     }
     *n = scratch->n = (size_t)(to - scratch->p);
     return scratch->p;
+}
+
+int fp_json_unescape(struct fp_json *j, struct fp_buf *scratch) {
+    size_t n;
+    const uint8_t *p = fp_json_plain(j, scratch, &n);
+    if (!p) return FP_E_NOMEM;
+    j->text = p;
+    j->text_n = n;
+    j->escaped = 0;
+    return 0;
+}
+
+const uint8_t *fp_json_trim(const uint8_t *p, size_t *n) {
+    while (*n && is_blank(*p)) p++, --*n;
+    while (*n && is_blank(p[*n - 1])) --*n;
+    return p;
 }
 
 int fp_json_is(const struct fp_json *j, const char *text) {

@@ -5,8 +5,12 @@
  * A token is whole in the window: a longer string makes the window grow.  fp_json_next looks at the next token, and
  * fp_json_take moves the window past it, so a token that cannot be dealt with yet is simply seen again.
  *
- * More is taken than the RFC allows: control characters in strings, bytes that are no UTF-8, and a comma behind the
- * last element.  Half a surrogate pair becomes U+FFFD.
+ * More is taken than the RFC allows: control characters in strings, bytes that are no UTF-8, a byte order mark, and a
+ * comma after the last element.  Half a surrogate pair becomes U+FFFD.
+ *
+ * With `loose` set, the text may also be what printf makes of doubles and file names: a bare word (nan, -inf, 1.#INF)
+ * is a FP_JSON_WORD, a backslash that starts no escape stands for itself, and the text ends after its first value,
+ * whatever follows.  `odd_words`, `odd_escapes` and `rest` count these.
  */
 #ifndef FP_JSON_LEX_H
 #define FP_JSON_LEX_H
@@ -15,7 +19,7 @@
 
 /* cffi-begin */
 
-enum { FP_JSON_DEPTH = 256 }; /* levels of objects and arrays at most */
+enum { FP_JSON_DEPTH = 8192 }; /* levels of objects and arrays at most */
 
 enum fp_json_token {
     FP_JSON_OBJECT = 1,
@@ -25,8 +29,8 @@ enum fp_json_token {
     FP_JSON_KEY = 5,
     FP_JSON_STRING = 6,
     FP_JSON_NUMBER = 7,
-    FP_JSON_WORD = 8, /* true, false, null */
-    FP_JSON_END = 9   /* the value is complete, and nothing but blanks follows */
+    FP_JSON_WORD = 8, /* true, false, null; if loose, any other */
+    FP_JSON_END = 9   /* the value is complete, and nothing but blanks follows; if loose, anything may */
 };
 
 struct fp_json {
@@ -34,10 +38,15 @@ struct fp_json {
     int32_t escaped;     /* of a string or key: there are backslashes in it */
     const uint8_t *text; /* of a string or key without quotes, a number or a word; valid until the window is refilled */
     size_t text_n;
-    uint32_t depth; /* levels that are open; an end token's own is among them, a beginning's not */
+    uint32_t depth;                  /* levels that are open; an end token's own is among them, a beginning's not */
+    int32_t loose;                   /* set by the caller */
+    int32_t rest;                    /* at the end: 1 NULs follow the value, 2 something else does */
+    uint64_t odd_words, odd_escapes; /* tokens that only `loose` takes; counted when they are taken */
     /* private from here on */
-    size_t end; /* of the token in the window */
+    size_t end;  /* of the token in the window */
+    int32_t odd; /* the token is such a word (1) or has such escapes (2) */
     uint8_t expects, kinds[256];
+    uint8_t deep[992]; /* bits of levels below `kinds`: is it an object? */
 };
 
 /* cffi-end */
@@ -50,6 +59,12 @@ void fp_json_take(struct fp_json *j, struct fp_in *in);
 
 /* Is the next token, if there is one, an element of the innermost array, which may also end here? */
 int fp_json_between(const struct fp_json *j);
+
+/* Replaces the text of a string or key that has escapes by what they mean, kept in `scratch`.  0 or FP_E_NOMEM. */
+int fp_json_unescape(struct fp_json *j, struct fp_buf *scratch);
+
+/* Narrows p[0..*n) to what stands between blanks.  Returns where that starts. */
+const uint8_t *fp_json_trim(const uint8_t *p, size_t *n);
 
 /* The text of a string or key, in `scratch` if it has escapes.  NULL when memory ran out. */
 const uint8_t *fp_json_plain(const struct fp_json *j, struct fp_buf *scratch, size_t *n);

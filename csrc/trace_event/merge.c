@@ -3,16 +3,26 @@
 #include "core/array.h"
 #include "trace_event/read_private.h"
 
-static int in_order(const void *one, const void *other) {
+/* By thread and time, then as they stand in the file. */
+static int by_time(const void *one, const void *other) {
     const struct fp_trace_record *a = one, *b = other;
     if (a->thread != b->thread) return a->thread < b->thread ? -1 : 1;
     if (a->time != b->time) return a->time < b->time ? -1 : 1;
-    if (a->duration != b->duration) return a->duration > b->duration ? -1 : 1;
+    return (a->order > b->order) - (a->order < b->order);
+}
+
+/* The same, but callers before callees that begin with them; FP_TRACE_ENDLESS is longest. */
+static int by_length(const void *one, const void *other) {
+    const struct fp_trace_record *a = one, *b = other;
+    if (a->thread != b->thread) return a->thread < b->thread ? -1 : 1;
+    if (a->time != b->time) return a->time < b->time ? -1 : 1;
+    if (a->duration != b->duration) return (uint64_t)a->duration > (uint64_t)b->duration ? -1 : 1;
     return (a->order > b->order) - (a->order < b->order);
 }
 
 void fp_trace_sort(struct fp_trace_read *r) {
-    if (r->n_records) qsort(r->records, r->n_records, sizeof *r->records, in_order);
+    if (r->n_records)
+        qsort(r->records, r->n_records, sizeof *r->records, r->by_time && !r->pairing ? by_time : by_length);
 }
 
 static int refill(struct fp_trace_read *r, uint32_t run) {
@@ -28,6 +38,7 @@ static const struct fp_trace_record *next_of(const struct fp_trace_read *r, uint
 
 /* Puts the run at heap[i] in its place among those below it. */
 static void sift_down(struct fp_trace_read *r, uint32_t i) {
+    int (*const in_order)(const void *, const void *) = r->pairing ? by_time : by_length;
     for (;;) {
         uint32_t least = i;
         for (uint32_t child = 2 * i + 1; child <= 2 * i + 2 && child < r->n_heap; child++)
@@ -74,49 +85,141 @@ static int next_record(struct fp_trace_read *r) {
     return FP_DONE;
 }
 
+/* Makes calls of begins and ends, which come by time.  FP_ASK, FP_E_NOMEM. */
+static int pair_all(struct fp_trace_read *r) {
+    for (;;) {
+        const struct fp_trace_record *h = &r->head;
+        if (r->n_records >= FP_TRACE_RECORDS) {
+            r->asks = FP_TRACE_SPILL;
+            return FP_ASK;
+        }
+        int status = next_record(r);
+        if (status) return status;
+        if (!r->has_head) break;
+        if (h->op == FP_OP_EXIT)
+            status = fp_trace_end(r, h->thread, h->time, h->id);
+        else if (h->op == FP_OP_ARGUMENT)
+            status = fp_trace_argument(r, h->thread, h->id | (uint64_t)h->type << 32);
+        else if (h->duration == FP_TRACE_BEGIN)
+            status = fp_trace_begin(r, h);
+        else {
+            struct fp_trace_record *record = fp_trace_add(r);
+            if (!record) return FP_E_NOMEM;
+            *record = *h;
+        }
+        if (status) return status;
+    }
+    if (fp_trace_close(r)) return FP_E_NOMEM;
+    r->pairing = r->by_time = r->has_heap = 0;
+    r->n_started = r->n_heap = 0;
+    r->asks = FP_TRACE_MERGE;
+    return FP_ASK;
+}
+
+static uint64_t shown(const struct fp_trace_read *r, int64_t time) {
+    return (uint64_t)time - (uint64_t)r->first;
+}
+
+static uint32_t thread_of(const struct fp_trace_lanes *l, uint32_t lane) {
+    return lane ? l->lanes[lane].thread - 1 : l->thread;
+}
+
+/* Adds a row; the batch has room.  Its index. */
+static uint32_t add_row(struct fp_batch *out, uint32_t op, uint64_t time, uint32_t thread, uint32_t function) {
+    const uint32_t i = out->n++;
+    out->time[i] = time;
+    out->thread[i] = thread;
+    out->function[i] = function;
+    out->op[i] = (uint8_t)op;
+    out->cpu[i] = 0;
+    out->aux[i] = 0;
+    return i;
+}
+
 /* Ends the calls that do not last until the head.  FP_FULL or FP_DONE. */
 static int end_calls(struct fp_trace_read *r, struct fp_batch *out) {
-    while (r->n_calls) {
-        const struct fp_trace_call *top = &r->calls[r->n_calls - 1];
-        if (r->has_head && r->head.thread == r->calls_of && top->end > r->head.time) return FP_DONE;
+    struct fp_trace_lanes *l = &r->lanes;
+    const int same = r->has_head && r->head.thread == l->thread;
+    if (same && r->head.op == FP_OP_ARGUMENT) return FP_DONE; /* of the call before, which may take no time */
+    for (uint32_t lane; (lane = fp_trace_lane_ending(l, same ? r->head.time : INT64_MAX)) != FP_NO_ID;) {
+        const struct fp_trace_lane *of = &l->lanes[lane];
+        const struct fp_trace_call *call = &of->calls[of->n - 1];
         if (out->n == out->cap) return FP_FULL;
-        if (top->end != UINT64_MAX) fp_trace_row(out, FP_OP_EXIT, top->end, r->calls_of, top->function);
-        r->n_calls--;
+        add_row(out, FP_OP_EXIT, shown(r, call->end), thread_of(l, lane), call->function);
+        fp_trace_lane_pop(l, lane);
     }
+    if (!same && r->has_head) fp_trace_lanes_reset(l, r->head.thread);
+    return FP_DONE;
+}
+
+/* A call goes to the first lane in which it nests; what is more by rounding, 1 ns, is cut.  The batch has room.
+ * FP_DONE, FP_ASK, FP_E_NOMEM. */
+static int put_call(struct fp_trace_read *r, struct fp_batch *out) {
+    struct fp_trace_lanes *l = &r->lanes;
+    const struct fp_trace_record *h = &r->head;
+    int64_t end, wanted = INT64_MIN; /* of a call without end: it ends with its caller, in any lane */
+    if (h->duration == FP_TRACE_ENDLESS)
+        end = INT64_MAX;
+    else if (__builtin_add_overflow(h->time, h->duration, &end))
+        end = INT64_MAX;
+    else
+        wanted = end > INT64_MIN ? end - 1 : end;
+    const uint32_t lane = fp_trace_lane_for(l, wanted);
+    if (lane == FP_NO_ID) return FP_E_NOMEM;
+    const struct fp_trace_lane *in = &l->lanes[lane];
+    if (lane && !in->thread) {
+        r->lane = lane;
+        r->lane_of = h->thread;
+        r->asks = FP_TRACE_LANE;
+        return FP_ASK;
+    }
+    if (in->n && end > in->calls[in->n - 1].end) {
+        r->cut += h->duration != FP_TRACE_ENDLESS;
+        end = in->calls[in->n - 1].end;
+    }
+    if (fp_trace_lane_push(l, lane, (struct fp_trace_call){end, h->id})) return FP_E_NOMEM;
+    r->beside += lane > 0;
+    add_row(out, h->op, shown(r, h->time), thread_of(l, lane), h->id);
+    return FP_DONE;
+}
+
+void fp_trace_lane_is(struct fp_trace_read *r, uint32_t thread) {
+    struct fp_trace_lanes *l = &r->lanes;
+    l->lanes[r->lane].thread = thread + 1;
+    if (r->lane >= l->n) l->n = r->lane + 1;
+}
+
+/* The row of the head, which is no end.  FP_DONE, FP_FULL, FP_ASK, FP_E_NOMEM. */
+static int put_head(struct fp_trace_read *r, struct fp_batch *out) {
+    const struct fp_trace_record *h = &r->head;
+    if (out->n == out->cap) return FP_FULL;
+    if (h->op == FP_OP_ENTER || h->op == FP_OP_ENTER_ARGS) return put_call(r, out);
+    if (h->op == FP_OP_ARGUMENT) {
+        const uint32_t thread = thread_of(&r->lanes, r->lanes.last);
+        out->aux[add_row(out, FP_OP_ARGUMENT, shown(r, h->time), thread, 0)] = h->id | (uint64_t)h->type << 32;
+        return FP_DONE;
+    }
+    size_t n;
+    uint64_t slice;
+    const uint8_t *p = fp_string(&r->model->strings, h->id, &n);
+    const int status = fp_batch_payload(out, p, n, &slice);
+    if (status) return status == FP_E_OVERFLOW && out->n ? FP_FULL : FP_E_NOMEM;
+    out->aux[add_row(out, h->op, shown(r, h->time), h->thread, h->type)] = slice;
     return FP_DONE;
 }
 
 int fp_trace_merge(struct fp_trace_read *r, struct fp_batch *out, struct fp_err *err) {
-    for (;;) {
-        if (!r->has_head) {
-            const int status = next_record(r);
-            if (status == FP_E_NOMEM) return fp_no_memory(err);
-            if (status) return status;
+    for (int status;;) {
+        if (r->pairing) {
+            status = pair_all(r);
+            return status == FP_E_NOMEM ? fp_no_memory(err) : status;
         }
-        if (end_calls(r, out) == FP_FULL) return FP_FULL;
+        status = r->has_head ? FP_DONE : next_record(r);
+        if (!status) status = end_calls(r, out);
+        if (!status && r->has_head) status = put_head(r, out);
+        if (status == FP_E_NOMEM) return fp_no_memory(err);
+        if (status) return status;
         if (!r->has_head) return FP_DONE;
-        if (out->n == out->cap) return FP_FULL;
-        const struct fp_trace_record *h = &r->head;
-        r->calls_of = h->thread;
-        if (h->op == FP_OP_ENTER) {
-            uint64_t end = h->duration > UINT64_MAX - h->time ? UINT64_MAX : h->time + h->duration;
-            if (r->n_calls && end > r->calls[r->n_calls - 1].end) {
-                r->cut += h->duration != UINT64_MAX;
-                end = r->calls[r->n_calls - 1].end;
-            }
-            if (fp_array_room(&r->calls, &r->cap_calls, (uint64_t)r->n_calls + 1, sizeof *r->calls))
-                return fp_no_memory(err);
-            r->calls[r->n_calls++] = (struct fp_trace_call){end, h->id};
-            fp_trace_row(out, FP_OP_ENTER, h->time, h->thread, h->id);
-        } else {
-            size_t n;
-            uint64_t slice;
-            const uint8_t *p = fp_string(&r->model->strings, h->id, &n);
-            const int status = fp_batch_payload(out, p, n, &slice);
-            if (status == FP_E_OVERFLOW && out->n) return FP_FULL;
-            if (status) return fp_no_memory(err);
-            out->aux[fp_trace_row(out, (uint8_t)h->op, h->time, h->thread, h->type)] = slice;
-        }
         r->has_head = 0;
     }
 }

@@ -2,18 +2,18 @@
 
 #include <stdlib.h>
 
-#include "core/array.h"
 #include "core/digits.h"
 #include "trace_event/read_private.h"
 
 enum field { OTHER = 0, PH, NAME, TS, DUR, PID, TID, STACK, ARGS, ARG_NAME, ARG_DATA, ARG_TYPE, ARG_NUMBER };
 
-struct fp_trace_read *fp_trace_read_new(struct fp_model *model, int lenient, int sorting) {
+struct fp_trace_read *fp_trace_read_new(struct fp_model *model, int lenient, int by_time) {
     struct fp_trace_read *r = calloc(1, sizeof *r);
     if (!r) return NULL;
     r->model = model;
     r->lenient = lenient;
-    r->sorting = sorting;
+    r->by_time = by_time;
+    r->json.loose = 1;
     if (fp_trace_who_init(&r->who)) {
         fp_trace_read_free(r);
         return NULL;
@@ -28,12 +28,15 @@ void fp_trace_read_free(struct fp_trace_read *r) {
     fp_buf_free(&r->event.text);
     fp_buf_free(&r->scratch);
     fp_trace_who_clear(&r->who);
-    for (uint32_t i = 0; i < r->cap_stacks; i++) free(r->stacks_of[i].calls);
+    for (uint32_t i = 0; i < r->cap_stacks; i++) {
+        free(r->stacks_of[i].calls);
+        free(r->stacks_of[i].args);
+    }
     free(r->stacks_of);
     free(r->function_of);
     free(r->records);
     free(r->heap);
-    free(r->calls);
+    fp_trace_lanes_free(&r->lanes);
     free(r);
 }
 
@@ -47,7 +50,6 @@ static void begin_event(struct fp_trace_read *r, const struct fp_in *in) {
     r->who.pid = r->who.tid = (struct fp_trace_id){0};
     r->field = OTHER;
     r->in_args = 0;
-    r->stage = 0;
     r->who.noted = 0;
 }
 
@@ -98,8 +100,12 @@ static int copy_data(struct fp_trace_read *r, int *well) {
     return 0;
 }
 
-static int time_of(const struct fp_json *j, int64_t *ns) {
-    return j->token == FP_JSON_WORD ? FP_E_MALFORMED : fp_json_number(j->text, j->text_n, 3, ns, NULL);
+/* Microseconds as nanoseconds.  *has is 0 if there is a word instead, as null. */
+static int time_of(const struct fp_json *j, int64_t *ns, uint8_t *has) {
+    size_t n = j->text_n;
+    const uint8_t *p = fp_json_trim(j->text, &n);
+    *has = j->token != FP_JSON_WORD;
+    return *has ? fp_json_number(p, n, 3, ns, NULL) : 0;
 }
 
 /* A text, number or word of an event.  0 or an error that is not yet described. */
@@ -107,6 +113,7 @@ static int take_value(struct fp_trace_read *r) {
     struct fp_trace_event *e = &r->event;
     const struct fp_json *j = &r->json;
     const int is_text = j->token == FP_JSON_STRING;
+    uint8_t has_dur;
     int well, status;
     if (r->in_args) {
         switch (r->arg_field) {
@@ -149,11 +156,11 @@ static int take_value(struct fp_trace_read *r) {
             e->ph = j->text[0];
             return 0;
         case NAME:
-            if (!is_text) return 0;
-            e->has_name = 1;
+            if (j->token == FP_JSON_WORD) return 0;
+            e->has_name = j->text_n > 0;
             return copy_text(r, &e->name);
-        case TS: e->has_ts = 1; return time_of(j, &e->ts);
-        case DUR: return j->token == FP_JSON_WORD ? 0 : time_of(j, &e->dur);
+        case TS: return time_of(j, &e->ts, &e->has_ts);
+        case DUR: return time_of(j, &e->dur, &has_dur);
         case PID: return fp_trace_take_id(&r->who.pid, j, &r->scratch, r->model);
         case TID: return fp_trace_take_id(&r->who.tid, j, &r->scratch, r->model);
         default: return 0;
@@ -181,107 +188,71 @@ static uint32_t function_of(struct fp_trace_read *r) {
     return r->function_of[string];
 }
 
-/* ---- rows ---- */
+/* ---- records ---- */
 
-static struct fp_trace_record *add_record(struct fp_trace_read *r) {
-    if (fp_array_room(&r->records, &r->cap_records, (uint64_t)r->n_records + 1, sizeof *r->records)) return NULL;
-    return &r->records[r->n_records++];
+/* Adds a record of the event, whose arguments take the next places in the order. */
+static struct fp_trace_record *add_record(struct fp_trace_read *r, uint32_t thread, uint32_t op, uint32_t id) {
+    struct fp_trace_record *record = fp_trace_add(r);
+    if (!record) return NULL;
+    *record = (struct fp_trace_record){r->event.ts, 0, r->order++, thread, op, id, 0};
+    return record;
 }
 
-static int push_call(struct fp_trace_stack *s, struct fp_trace_open call) {
-    if (fp_array_room(&s->calls, &s->cap, (uint64_t)s->n + 1, sizeof *s->calls)) return FP_E_NOMEM;
-    s->calls[s->n++] = call;
+/* A begin or end, to be paired later.  0 or FP_E_NOMEM. */
+static int keep_unpaired(struct fp_trace_read *r, uint32_t thread, uint32_t function) {
+    const struct fp_trace_event *e = &r->event;
+    const int begins = e->ph == 'B';
+    struct fp_trace_record *record = add_record(r, thread, begins ? FP_OP_ENTER : FP_OP_EXIT, function);
+    if (!record) return FP_E_NOMEM;
+    record->duration = begins ? FP_TRACE_BEGIN : 0;
+    for (uint32_t k = 0; begins && k < e->n_args; k++) {
+        record = add_record(r, thread, FP_OP_ARGUMENT, (uint32_t)e->args[k]);
+        if (!record) return FP_E_NOMEM;
+        record->type = (uint32_t)(e->args[k] >> 32);
+    }
     return 0;
 }
 
-/* The event's call ends: how many calls that are open do, from the innermost one on; 0: it is not open.  One that is
- * very deep is not looked for. */
-static uint32_t ended_by(const struct fp_trace_stack *s, const struct fp_trace_event *e, uint32_t function) {
-    enum { LOOK = 4096 };
-    if (!s->n || !e->has_name) return s->n ? 1 : 0;
-    for (uint32_t k = 1; k <= s->n && k <= LOOK; k++)
-        if (s->calls[s->n - k].function == function) return k;
-    return 0;
-}
-
-/* A begin or end.  0, FP_FULL, FP_E_NOMEM. */
-static int call_row(struct fp_trace_read *r, uint32_t thread, uint64_t now, struct fp_batch *out) {
+/* A begin or end.  0 or FP_E_NOMEM. */
+static int begin_or_end(struct fp_trace_read *r, uint32_t thread) {
     struct fp_trace_event *e = &r->event;
     struct fp_trace_stack *s = &r->stacks_of[thread];
-    const int begins = e->ph == 'B';
-    uint32_t function = 0;
-    if ((begins || e->has_name) && (function = function_of(r)) == FP_NO_ID) return FP_E_NOMEM;
-    if (begins && r->stage == 0) {
-        const struct fp_trace_open call = {now, r->order++, function};
-        if (push_call(s, call)) return FP_E_NOMEM;
-        if (r->sorting) return 0;
-        r->stage = 1;
-    }
-    if (begins) {
-        for (; r->stage <= e->n_args + 1; r->stage++) {
-            if (out->n == out->cap) return FP_FULL;
-            if (r->stage == 1) {
-                fp_trace_row(out, e->n_args ? FP_OP_ENTER_ARGS : FP_OP_ENTER, now, thread, function);
-            } else {
-                const uint32_t i = fp_trace_row(out, FP_OP_ARGUMENT, now, thread, 0);
-                out->aux[i] = e->args[r->stage - 2];
-            }
-        }
-        return 0;
-    }
-    const uint32_t ended = ended_by(s, e, function);
-    if (r->sorting) {
-        r->lost_ends += !ended;
-        for (uint32_t k = 0; k < ended; k++) {
-            const struct fp_trace_open call = s->calls[--s->n];
-            struct fp_trace_record *record = add_record(r);
-            if (!record) return FP_E_NOMEM;
-            *record = (struct fp_trace_record){
-                call.time, now > call.time ? now - call.time : 0, call.order, thread, FP_OP_ENTER, call.function, 0};
-        }
-        return 0;
-    }
-    if (out->n == out->cap) return FP_FULL;
-    r->nameless_ends += !e->has_name;
-    if (!e->has_name && !ended) {
-        r->lost_ends++;
-        return 0;
-    }
-    if (!e->has_name) function = s->calls[s->n - 1].function;
-    s->n -= ended;
-    fp_trace_row(out, FP_OP_EXIT, now, thread, function);
+    uint32_t function = FP_NO_ID;
+    if ((e->ph == 'B' || e->has_name) && (function = function_of(r)) == FP_NO_ID) return FP_E_NOMEM;
+    r->went_back |= s->begun && e->ts < s->last && !r->by_time;
+    s->begun = 1;
+    s->last = e->ts;
+    if (r->by_time) return keep_unpaired(r, thread, function);
+    if (e->ph == 'E') return fp_trace_end(r, thread, e->ts, function);
+    const struct fp_trace_record begin = {e->ts, FP_TRACE_BEGIN, r->order, thread, FP_OP_ENTER, function, 0};
+    r->order += 1 + e->n_args;
+    if (fp_trace_begin(r, &begin)) return FP_E_NOMEM;
+    for (uint32_t k = 0; k < e->n_args; k++)
+        if (fp_trace_argument(r, thread, e->args[k])) return FP_E_NOMEM;
     return 0;
 }
 
-/* An instant.  0, FP_FULL, FP_E_NOMEM, FP_E_OVERFLOW. */
-static int instant_row(struct fp_trace_read *r, uint32_t thread, uint64_t now, struct fp_batch *out) {
-    struct fp_trace_event *e = &r->event;
+/* 0 or FP_E_NOMEM. */
+static int instant(struct fp_trace_read *r, uint32_t thread) {
+    const struct fp_trace_event *e = &r->event;
     const struct fp_buf *payload = e->has_data ? &e->data : &e->name;
-    const uint8_t op = e->has_type ? FP_OP_TYPED : FP_OP_CUSTOM;
-    const uint32_t type = e->has_type ? (uint32_t)e->type : 0;
-    if (r->sorting) {
-        const uint32_t string =
-            fp_strings_intern(&r->model->strings, payload->n ? (const void *)payload->p : "", payload->n);
-        struct fp_trace_record *record = string == FP_NO_ID ? NULL : add_record(r);
-        if (!record) return FP_E_NOMEM;
-        *record = (struct fp_trace_record){now, 0, r->order++, thread, op, string, type};
-        return 0;
-    }
-    uint64_t slice;
-    if (out->n == out->cap) return FP_FULL;
-    const int status = fp_batch_payload(out, payload->n ? (const void *)payload->p : "", payload->n, &slice);
-    if (status) return status == FP_E_OVERFLOW && out->n ? FP_FULL : status;
-    out->aux[fp_trace_row(out, op, now, thread, type)] = slice;
+    const uint32_t string =
+        fp_strings_intern(&r->model->strings, payload->n ? (const void *)payload->p : "", payload->n);
+    struct fp_trace_record *record =
+        string == FP_NO_ID ? NULL : add_record(r, thread, e->has_type ? FP_OP_TYPED : FP_OP_CUSTOM, string);
+    if (!record) return FP_E_NOMEM;
+    record->type = e->has_type ? (uint32_t)e->type : 0;
     return 0;
 }
 
-static int complete_record(struct fp_trace_read *r, uint32_t thread, uint64_t now) {
+/* 0 or FP_E_NOMEM. */
+static int complete(struct fp_trace_read *r, uint32_t thread) {
+    const struct fp_trace_event *e = &r->event;
     const uint32_t function = function_of(r);
-    struct fp_trace_record *record = function == FP_NO_ID ? NULL : add_record(r);
+    struct fp_trace_record *record = function == FP_NO_ID ? NULL : add_record(r, thread, FP_OP_ENTER, function);
     if (!record) return FP_E_NOMEM;
-    const uint64_t duration = r->event.dur > 0 ? (uint64_t)r->event.dur : 0;
-    r->below_zero += r->event.dur < 0;
-    *record = (struct fp_trace_record){now, duration, r->order++, thread, FP_OP_ENTER, function, 0};
+    record->duration = e->dur > 0 ? e->dur : 0;
+    r->backwards += e->dur < 0;
     return 0;
 }
 
@@ -295,7 +266,7 @@ static int broken(struct fp_trace_read *r, const char *what, const char *want, s
     return FP_E_MALFORMED;
 }
 
-static int end_event(struct fp_trace_read *r, struct fp_batch *out, struct fp_err *err) {
+static int end_event(struct fp_trace_read *r, struct fp_err *err) {
     struct fp_trace_event *e = &r->event;
     uint32_t thread;
     if (!e->keys) {
@@ -325,18 +296,12 @@ static int end_event(struct fp_trace_read *r, struct fp_batch *out, struct fp_er
     }
     int status = thread_of(r, &thread);
     if (status == FP_ASK) return status;
-    const uint64_t now = e->ts > 0 ? (uint64_t)e->ts : 0;
-    if (status)
-        ;
-    else if (e->ph == 'X')
-        status = complete_record(r, thread, now);
-    else if (e->ph == 'B' || e->ph == 'E')
-        status = call_row(r, thread, now, out);
-    else
-        status = instant_row(r, thread, now, out);
-    if (status == FP_E_NOMEM) return fp_no_memory(err);
-    if (status < 0) return fp_fail(err, status, e->at, "an event is beyond 4 GiB");
-    if (status) return status;
+    if (!status)
+        status = e->ph == 'X'                   ? complete(r, thread)
+                 : e->ph == 'B' || e->ph == 'E' ? begin_or_end(r, thread)
+                                                : instant(r, thread);
+    if (status) return fp_no_memory(err);
+    if (e->ts < r->first) r->first = e->ts;
     r->events++;
     r->below_zero += e->ts < 0;
     r->other_args += e->other_args;
@@ -365,7 +330,7 @@ static int outer_token(struct fp_trace_read *r, struct fp_in *in, struct fp_err 
     return FP_DONE;
 }
 
-static int event_token(struct fp_trace_read *r, struct fp_in *in, struct fp_batch *out, struct fp_err *err) {
+static int event_token(struct fp_trace_read *r, struct fp_in *in, struct fp_err *err) {
     struct fp_json *j = &r->json;
     const uint32_t depth = j->depth - r->events_depth; /* 0: between events, 1: in one, 2: in its args */
     int status = FP_DONE;
@@ -373,9 +338,12 @@ static int event_token(struct fp_trace_read *r, struct fp_in *in, struct fp_batc
         r->in_events = 0;
     } else if (!depth) {
         begin_event(r, in);
-        if (j->token != FP_JSON_OBJECT) status = broken(r, "an event is no object", "{", err);
+        r->event.is_object = j->token == FP_JSON_OBJECT;
+        r->strays += !r->event.is_object;
+    } else if (!r->event.is_object) {
+        ;
     } else if (depth == 1 && j->token == FP_JSON_OBJECT_END) {
-        status = end_event(r, out, err);
+        status = end_event(r, err);
     } else if (depth == 1 && j->token == FP_JSON_KEY) {
         r->field = field_of(j);
         r->event.keys = 1;
@@ -404,29 +372,28 @@ static int event_token(struct fp_trace_read *r, struct fp_in *in, struct fp_batc
     return status;
 }
 
-/* Calls that are open at the end of the text become records. */
-static int close_calls(struct fp_trace_read *r) {
-    for (; r->closing < r->cap_stacks; r->closing++) {
-        struct fp_trace_stack *s = &r->stacks_of[r->closing];
-        for (; s->n; s->n--) {
-            const struct fp_trace_open call = s->calls[s->n - 1];
-            struct fp_trace_record *record = add_record(r);
-            if (!record) return FP_E_NOMEM;
-            *record =
-                (struct fp_trace_record){call.time, UINT64_MAX, call.order, r->closing, FP_OP_ENTER, call.function, 0};
-        }
-    }
-    return 0;
-}
-
 static int end_text(struct fp_trace_read *r, struct fp_err *err) {
     r->over = 1;
     if (!r->seen_events && !r->lenient) return fp_fail(err, FP_E_MALFORMED, 0, "the object has no traceEvents");
-    if (!r->sorting) return FP_DONE;
-    if (close_calls(r)) return fp_no_memory(err);
+    if (!r->by_time && fp_trace_close(r)) return fp_no_memory(err);
     r->merging = 1;
+    r->pairing = r->by_time;
     r->asks = FP_TRACE_MERGE;
     return FP_ASK;
+}
+
+/* The text ends too early, or is no JSON.  FP_ASK, or the error. */
+static int end_early(struct fp_trace_read *r, int status, struct fp_in *in, struct fp_err *err) {
+    const int between = r->in_events && r->events_depth == 1 && fp_json_between(&r->json);
+    if (status == FP_E_TRUNCATED && r->seen_events) { /* its writer was killed; an array may lack its end anyway */
+        r->open_end = 1;
+        r->killed = !between;
+        in->pos = in->n;
+        return end_text(r, err);
+    }
+    if (!r->lenient) return status;
+    r->bad_end = 1;
+    return end_text(r, err);
 }
 
 int fp_trace_feed(struct fp_trace_read *r, struct fp_in *in, struct fp_batch *out, struct fp_err *err) {
@@ -434,23 +401,17 @@ int fp_trace_feed(struct fp_trace_read *r, struct fp_in *in, struct fp_batch *ou
     while (!r->over) {
         int status = fp_json_next(j, in, err);
         if (status == FP_MORE) return status;
-        if (status == FP_E_TRUNCATED && r->in_events && r->events_depth == 1 && fp_json_between(j)) {
-            r->open_end = 1; /* an array may lack its end */
-            in->pos = in->n;
-            return end_text(r, err);
-        }
-        if (status < 0 && r->lenient) {
-            r->bad_end = 1;
-            return end_text(r, err);
-        }
-        if (status < 0) return status;
+        if (status < 0) return end_early(r, status, in, err);
         if (j->token == FP_JSON_END) return end_text(r, err);
-        status = r->in_events ? event_token(r, in, out, err) : outer_token(r, in, err);
+        if (j->escaped && (j->token == FP_JSON_KEY || r->field == PH) && fp_json_unescape(j, &r->scratch))
+            return fp_no_memory(err);
+        status = r->in_events ? event_token(r, in, err) : outer_token(r, in, err);
         if (status) return status;
+        if (r->went_back) return FP_DONE;
     }
     if (!in->eof) {
         in->pos = in->n;
         return FP_MORE;
     }
-    return r->merging ? fp_trace_merge(r, out, err) : FP_DONE;
+    return fp_trace_merge(r, out, err);
 }

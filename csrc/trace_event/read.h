@@ -2,13 +2,18 @@
  *
  *   {"traceEvents":[{"ph":"B","name":"f","ts":1.5,"pid":1,"tid":2}, ...]}        or the array alone
  *
- * Begins and ends (B, E) become rows as they come.  A complete event (X) stands where it ended, its begin may have been
- * at the start of the file; so if there is any (`sorting`), calls and instants become records, which are sorted by
- * thread, time, longest first, order in the file, in runs that the caller writes away, and merged at the end.  A call
- * that overlaps its caller ends with it.
+ * A complete event (X) stands where it ended, and its begin may have been at the start of the file.  So calls and
+ * instants become records, which are sorted by thread, time, longest first, order in the file, in runs that the caller
+ * writes away, and merged at the end.  Begins and ends (B, E) are paired in the order of the file.  If their times go
+ * back within a thread (`went_back`), the file must be read again `by_time`: they are then sorted by time first.
  *
- * Times are in microseconds, and made nanoseconds digit by digit.  Numbers may be texts.
- * Memory: linear in distinct names and threads, open calls, and FP_TRACE_RECORDS.
+ * Calls of one thread may overlap without nesting: PyTorch's annotations, kernels of a stream, Bazel's virtual threads.
+ * Such a call goes to the first lane of its thread in which it nests.  Lane 0 is the thread itself; others are threads
+ * that the caller names.  A call that ends 1 ns after its caller, by rounding, is cut instead.
+ *
+ * Times are in microseconds, and made nanoseconds digit by digit.  Numbers may be texts.  If some are below 0, all are
+ * shifted so that the earliest is 0.
+ * Memory: linear in distinct names and threads, calls that are open at a time, and FP_TRACE_RECORDS.
  */
 #ifndef FP_TRACE_EVENT_READ_H
 #define FP_TRACE_EVENT_READ_H
@@ -26,19 +31,23 @@ enum { FP_TRACE_RECORDS = 131072, FP_TRACE_ARGS = 16 };
 
 /* What is to be done after FP_ASK, before the next call. */
 enum fp_trace_asks {
-    FP_TRACE_WHO = 1,   /* call fp_trace_is for r->who.pid, r->who.tid */
-    FP_TRACE_NAME = 2,  /* note that r->who.meta of r->who.pid, r->who.tid is r->event.text; set r->who.noted */
-    FP_TRACE_SPILL = 3, /* call fp_trace_sort, write the records away and set r->n_records to 0 */
-    FP_TRACE_MERGE = 4, /* set r->runs; the last is what is still in memory, sorted */
-    FP_TRACE_REFILL = 5 /* r->runs[r->hungry] is used up */
+    FP_TRACE_WHO = 1,    /* call fp_trace_is for r->who.pid, r->who.tid */
+    FP_TRACE_NAME = 2,   /* note that r->who.meta of r->who.pid, r->who.tid is r->event.text; set r->who.noted */
+    FP_TRACE_SPILL = 3,  /* call fp_trace_sort, write the records away and set r->n_records to 0 */
+    FP_TRACE_MERGE = 4,  /* set r->runs; the last is what is still in memory, sorted */
+    FP_TRACE_REFILL = 5, /* r->runs[r->hungry] is used up */
+    FP_TRACE_LANE = 6    /* call fp_trace_lane_is for lane r->lane (> 0) of thread r->lane_of */
 };
 
+/* Durations of calls that have none. */
+enum fp_trace_durations { FP_TRACE_BEGIN = -1, FP_TRACE_ENDLESS = -2 };
+
 struct fp_trace_record {
-    uint64_t time, duration; /* nanoseconds; a call without end: UINT64_MAX */
-    uint64_t order;          /* in the file */
-    uint32_t thread, op;     /* FP_OP_ENTER, FP_OP_CUSTOM, FP_OP_TYPED */
-    uint32_t id;             /* function; of an event the string that is its payload */
-    uint32_t type;           /* of a typed event */
+    int64_t time, duration; /* nanoseconds; FP_TRACE_ENDLESS: a call without end, FP_TRACE_BEGIN: not paired yet */
+    uint64_t order;         /* in the file; arguments follow their call */
+    uint32_t thread, op;    /* FP_OP_*; FP_OP_EXIT: of an end that is not paired yet */
+    uint32_t id;            /* function; of an event the string that is its payload; of an argument its low half */
+    uint32_t type;          /* of a typed event; of an argument its high half; of a call how many arguments it has */
 };
 
 struct fp_trace_run {
@@ -50,51 +59,67 @@ struct fp_trace_run {
 struct fp_trace_event {
     uint64_t at; /* where it begins */
     uint8_t ph;  /* 0: none */
-    uint8_t has_ts, has_name, has_data, has_type, other_args, has_stack;
+    uint8_t has_ts, has_name, has_data, has_type, other_args, has_stack, is_object;
     int64_t ts, dur, type;
     struct fp_buf name, data, text; /* data: decoded; text: args.name */
     uint32_t n_args, keys;          /* keys: how many it has */
     uint64_t args[16];
 };
 
+/* Calls of a thread that are open, by lane, and when the innermost of each lane ends (lanes.c). */
+struct fp_trace_lanes {
+    struct fp_trace_lane *lanes;
+    struct fp_trace_ends *ends; /* a tree: ends[1] is of all lanes, ends[cap + i] of lane i */
+    uint32_t cap, n;            /* n: lanes in use */
+    uint32_t thread, last;      /* whose they are; where the last call went */
+};
+
 struct fp_trace_read {
     struct fp_model *model; /* borrowed */
-    int32_t lenient, sorting;
-    uint32_t asks; /* after FP_ASK: enum fp_trace_asks */
+    int32_t lenient, by_time;
+    int32_t went_back; /* after FP_DONE: nothing is valid; read the file again by time */
+    uint32_t asks;     /* after FP_ASK: enum fp_trace_asks */
+    uint32_t lane, lane_of;
     struct fp_trace_who who;
     struct fp_trace_event event;
     struct fp_trace_record *records;
     uint32_t n_records, hungry, n_runs;
     struct fp_trace_run *runs; /* caller-owned */
     /* counted */
-    uint64_t events, unsaid, other_args, nameless_ends, below_zero, cut, empty, broken, lost_ends, open_end, bad_end;
-    uint64_t samples, stacks; /* events that are samples and tables of samples; stacks of other events */
+    uint64_t events, unsaid, other_args, nameless_ends, below_zero, backwards, cut, beside, empty, strays, broken;
+    uint64_t lost_ends, unwound;
+    uint64_t samples, stacks;           /* events that are samples and tables of samples; stacks of other events */
+    uint64_t open_end, killed, bad_end; /* open_end: an array without its end; killed: within an event or object */
 
+    struct fp_json json; /* counts, too */
     /* private from here on */
-    struct fp_json json;
     uint32_t events_depth; /* of the array of events; 0: not seen yet */
     int32_t in_events, seen_events, in_args, over;
-    uint32_t field, arg_field, stage;
+    uint32_t field, arg_field;
     struct fp_buf scratch;
     uint32_t *function_of; /* by string: the function of that name */
     uint32_t cap_functions;
     struct fp_trace_stack *stacks_of; /* by thread: open calls */
     uint32_t cap_stacks, cap_records, closing;
     uint64_t order;
+    int64_t first; /* the earliest time, or 0 */
     /* merging */
     struct fp_trace_record head;
     uint32_t *heap; /* runs by their next record */
     uint32_t n_heap, cap_heap, n_started;
-    int32_t has_heap, has_head, merging;
-    struct fp_trace_call *calls;
-    uint32_t n_calls, cap_calls, calls_of;
+    int32_t has_heap, has_head, merging, pairing; /* pairing: by time, to pair begins and ends */
+    struct fp_trace_lanes lanes;
 };
 
 /* Borrows the model.  NULL when memory ran out.  Caller owns. */
-struct fp_trace_read *fp_trace_read_new(struct fp_model *model, int lenient, int sorting);
+struct fp_trace_read *fp_trace_read_new(struct fp_model *model, int lenient, int by_time);
 void fp_trace_read_free(struct fp_trace_read *r);
 
+/* Sorts the records in memory. */
 void fp_trace_sort(struct fp_trace_read *r);
+
+/* Says which thread of the model the lane is that was asked for. */
+void fp_trace_lane_is(struct fp_trace_read *r, uint32_t thread);
 
 /* FP_MORE, FP_FULL, FP_ASK, FP_DONE or an error. */
 int fp_trace_feed(struct fp_trace_read *r, struct fp_in *in, struct fp_batch *out, struct fp_err *err);

@@ -1,44 +1,72 @@
 /* trace_event/read_private.h - what the files of the reader share.  Private.
  *
- *   read.c    the text: events become rows, or records
+ *   read.c    the text: events become records
+ *   pair.c    begins and ends become calls
  *   merge.c   records, sorted, become rows
+ *   lanes.c   calls of a thread that overlap
  */
 #ifndef FP_TRACE_EVENT_READ_PRIVATE_H
 #define FP_TRACE_EVENT_READ_PRIVATE_H
 
+#include "core/array.h"
 #include "trace_event/read.h"
 
 /* A call that has begun. */
 struct fp_trace_open {
-    uint64_t time, order;
-    uint32_t function;
+    int64_t time;
+    uint64_t order;
+    uint32_t function, n_args;
 };
 
 struct fp_trace_stack {
     struct fp_trace_open *calls;
-    uint32_t n, cap;
+    uint64_t *args; /* of all calls */
+    uint32_t n, cap, n_args, cap_args;
+    int32_t begun; /* there was a begin or end, at time `last` */
+    int64_t last;
 };
 
-/* The same, of records. */
+/* A call in a lane.  `end` is INT64_MAX if it has none. */
 struct fp_trace_call {
-    uint64_t end; /* UINT64_MAX: has none */
+    int64_t end;
     uint32_t function;
 };
 
-/* Appends rows of the runs' records.  FP_FULL, FP_ASK, FP_DONE, FP_E_NOMEM, FP_E_OVERFLOW. */
+struct fp_trace_lane {
+    struct fp_trace_call *calls;
+    uint32_t n, cap;
+    uint32_t thread; /* of the model, + 1; 0: nobody has asked */
+};
+
+/* The earliest and the latest end of some lanes' innermost calls; INT64_MAX of a lane without calls. */
+struct fp_trace_ends {
+    int64_t least, most;
+};
+
+static inline struct fp_trace_record *fp_trace_add(struct fp_trace_read *r) {
+    if (fp_array_room(&r->records, &r->cap_records, (uint64_t)r->n_records + 1, sizeof *r->records)) return NULL;
+    return &r->records[r->n_records++];
+}
+
+/* pair.c.  `name` is a function, or FP_NO_ID of an end without a name.  Each returns 0 or FP_E_NOMEM. */
+int fp_trace_begin(struct fp_trace_read *r, const struct fp_trace_record *begin);
+int fp_trace_argument(struct fp_trace_read *r, uint32_t thread, uint64_t value);
+int fp_trace_end(struct fp_trace_read *r, uint32_t thread, int64_t time, uint32_t name);
+/* Calls that are still open become records. */
+int fp_trace_close(struct fp_trace_read *r);
+
+/* merge.c.  Appends rows of the runs' records; by time, first makes calls of them.  FP_FULL, FP_ASK, FP_DONE,
+ * FP_E_NOMEM, FP_E_OVERFLOW. */
 int fp_trace_merge(struct fp_trace_read *r, struct fp_batch *out, struct fp_err *err);
 
-/* Adds a row; the batch has room.  Its index. */
-static inline uint32_t fp_trace_row(struct fp_batch *out, uint8_t op, uint64_t time, uint32_t thread,
-                                    uint32_t function) {
-    const uint32_t i = out->n++;
-    out->time[i] = time;
-    out->thread[i] = thread;
-    out->function[i] = function;
-    out->op[i] = op;
-    out->cpu[i] = 0;
-    out->aux[i] = 0;
-    return i;
-}
+/* lanes.c.  The first lane with room for a call that ends then, or FP_NO_ID when memory ran out. */
+uint32_t fp_trace_lane_for(struct fp_trace_lanes *l, int64_t end);
+/* The lane whose innermost call ends first, if that is no later than `now`; else FP_NO_ID. */
+uint32_t fp_trace_lane_ending(const struct fp_trace_lanes *l, int64_t now);
+int fp_trace_lane_push(struct fp_trace_lanes *l, uint32_t lane, struct fp_trace_call call);
+void fp_trace_lane_pop(struct fp_trace_lanes *l, uint32_t lane);
+/* Forgets all calls; the lanes are another thread's. */
+void fp_trace_lanes_reset(struct fp_trace_lanes *l, uint32_t thread);
+void fp_trace_lanes_free(struct fp_trace_lanes *l);
 
 #endif

@@ -55,7 +55,7 @@ static int time_of(const struct fp_samples_read *r, const struct fp_samples_prof
         *time = p->start + (int64_t)(span / n * i + span % n * i / n);
         return 0;
     }
-    const int64_t said = c[FP_SAMPLES_DELTAS].values[i % FP_SAMPLES_KEPT];
+    const int64_t said = i < c[FP_SAMPLES_DELTAS].total ? c[FP_SAMPLES_DELTAS].values[i % FP_SAMPLES_KEPT] : 0;
     *time = said;
     if (r->event.is_absolute) return 0;
     return __builtin_add_overflow(p->clock, said, time) || *time < INT64_MIN / 2 || *time > INT64_MAX / 2
@@ -68,7 +68,9 @@ int fp_samples_of_columns(struct fp_samples_read *r, uint32_t profile, struct fp
     struct fp_samples_profile *p = &r->profiles[profile];
     const uint64_t n = c[FP_SAMPLES_NODES].total, n_times = c[FP_SAMPLES_DELTAS].total;
     const int has_end = r->event.is_absolute && n_times == n + 1; /* the last time is that of the end */
-    if (n != n_times && !has_end && !(r->event.has_head && !n_times))
+    const int unequal = n != n_times && !has_end && !(r->event.has_head && !n_times);
+    const int is_chunk = r->event.ph != 0; /* of a trace */
+    if (unequal && (!is_chunk || !n_times))
         return fp_samples_broken(r, r->event.at, "a profile has more samples than timeDeltas, or fewer", NULL, err);
     for (; r->pos < n + (uint64_t)has_end; r->pos++) {
         const uint32_t block = (uint32_t)(r->pos / FP_SAMPLES_KEPT), i = (uint32_t)(r->pos % FP_SAMPLES_KEPT);
@@ -98,6 +100,7 @@ int fp_samples_of_columns(struct fp_samples_read *r, uint32_t profile, struct fp
         p->line = i < c[FP_SAMPLES_LINES].n ? (uint32_t)c[FP_SAMPLES_LINES].values[i] : 0;
         p->open = node > 0;
     }
+    if (unequal) r->no_deltas += n > n_times ? n - n_times : n_times - n;
     /* the last one lasts as long as one does on the average: DevTools has it so, and endTime is whole seconds */
     if (r->event.is_absolute) p->end = r->pos > 1 ? p->shown + (p->shown - p->first) / (int64_t)(r->pos - 1) : 0;
     return FP_DONE;

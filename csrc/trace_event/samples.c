@@ -111,6 +111,7 @@ struct fp_samples_read *fp_samples_read_new(struct fp_model *model, int lenient)
     if (!r) return NULL;
     r->model = model;
     r->lenient = lenient;
+    r->json.loose = 1;
     int status = fp_trace_who_init(&r->who) | fp_strings_init(&r->ids) | fp_table_init(&r->types, 2) |
                  fp_table_init(&r->node_keys, 2) | fp_table_init(&r->profile_keys, 3);
     for (uint32_t i = 0; i < FP_SAMPLES_COLUMNS; i++) {
@@ -215,7 +216,9 @@ static int take_name(struct fp_samples_read *r, uint32_t *name) {
 static int take_time(struct fp_samples_read *r, int64_t *ns) {
     const struct fp_json *j = &r->json;
     if (j->token == FP_JSON_WORD) return FP_E_MALFORMED;
-    const int status = fp_json_number(j->text, j->text_n, 3, ns, NULL);
+    size_t n = j->text_n;
+    const uint8_t *p = fp_json_trim(j->text, &n);
+    const int status = fp_json_number(p, n, 3, ns, NULL);
     return status || (*ns < INT64_MAX / 2 && *ns > INT64_MIN / 2) ? status : FP_E_OVERFLOW;
 }
 
@@ -300,7 +303,7 @@ static int take_of_event(struct fp_samples_read *r) {
             e->ph = j->text[0];
             return 0;
         case K_NAME: return take_text(r, &r->name);
-        case K_TS: e->has_ts = 1; return take_time(r, &e->ts);
+        case K_TS: e->has_ts = j->token != FP_JSON_WORD; return e->has_ts ? take_time(r, &e->ts) : 0;
         case K_PID:
             if (take_id(r, &e->process)) return FP_E_NOMEM;
             return fp_trace_take_id(&r->who.pid, j, &r->scratch, r->model);
@@ -444,6 +447,31 @@ static int end(struct fp_samples_read *r, uint8_t within, struct fp_batch *out, 
 
 /* ---- the text ---- */
 
+/* Some writers say the timeDeltas of a chunk twice, in its data and in the cpuProfile there: the former count.  FP_ASK
+ * if what was written away of the latter is to be forgotten. */
+static int choose_deltas(struct fp_samples_read *r, uint8_t within, uint8_t *next) {
+    struct fp_samples_kept *c = &r->columns[FP_SAMPLES_DELTAS];
+    if (within == PROFILE && r->event.has_deltas) *next = NOTHING;
+    if (within != DATA) return FP_DONE;
+    const int written = r->second && c->total > c->n;
+    r->event.has_deltas = 1;
+    c->n = 0;
+    c->total = 0;
+    r->hungry = FP_SAMPLES_DELTAS;
+    r->asks = FP_SAMPLES_FORGET;
+    return written ? FP_ASK : FP_DONE;
+}
+
+/* Does the text end within its events?  Then its writer was killed; an array may lack its end anyway. */
+static int ends_in_events(struct fp_samples_read *r) {
+    const struct fp_json *j = &r->json;
+    const int in_array = j->depth && r->within[1] == EVENTS;
+    if (!in_array && !(j->depth > 1 && r->within[2] == EVENTS)) return 0;
+    r->open_end = 1;
+    r->killed = !(j->depth == 1 && fp_json_between(j));
+    return 1;
+}
+
 static int token(struct fp_samples_read *r, struct fp_in *in, struct fp_batch *out, struct fp_err *err) {
     struct fp_json *j = &r->json;
     const uint8_t within = r->within[j->depth];
@@ -461,7 +489,8 @@ static int token(struct fp_samples_read *r, struct fp_in *in, struct fp_batch *o
             break;
         case FP_JSON_OBJECT:
         case FP_JSON_ARRAY: {
-            const uint8_t next = becomes(r, within, j->token == FP_JSON_OBJECT);
+            uint8_t next = becomes(r, within, j->token == FP_JSON_OBJECT);
+            if (next == DELTAS && choose_deltas(r, within, &next)) return FP_ASK;
             r->within[j->depth + 1] = next;
             r->seen |= !j->depth && next == EVENTS;
             begin(r, in, next);
@@ -507,8 +536,7 @@ int fp_samples_feed(struct fp_samples_read *r, struct fp_in *in, struct fp_batch
     while (!r->over) {
         int status = fp_json_next(j, in, err);
         if (status == FP_MORE) return status;
-        if (status == FP_E_TRUNCATED && j->depth == 1 && r->within[1] == EVENTS && fp_json_between(j)) {
-            r->open_end = 1; /* an array may lack its end */
+        if (status == FP_E_TRUNCATED && ends_in_events(r)) {
             r->over = 1;
         } else if (status < 0 && r->lenient) {
             r->bad_end = 1;
@@ -520,6 +548,7 @@ int fp_samples_feed(struct fp_samples_read *r, struct fp_in *in, struct fp_batch
             if (!r->seen && !r->lenient)
                 return fp_fail(err, FP_E_MALFORMED, 0, "the object has neither traceEvents, samples nor nodes");
         } else {
+            if (j->escaped && j->token == FP_JSON_KEY && fp_json_unescape(j, &r->scratch)) return fp_no_memory(err);
             status = token(r, in, out, err);
             if (status) return status;
             fp_json_take(j, in);

@@ -31,11 +31,12 @@ enum { FP_SAMPLES_KEPT = 32768 }; /* of each column, before it is written away *
 
 /* What is to be done after FP_ASK, before the next call. */
 enum fp_samples_asks {
-    FP_SAMPLES_WHO = 1,   /* call fp_trace_is for r->who.pid, r->who.tid */
-    FP_SAMPLES_NAME = 2,  /* note that r->who.meta of r->who.pid, r->who.tid is r->text; set r->who.noted */
-    FP_SAMPLES_SPILL = 3, /* write columns[hungry] away and set its n to 0; if `written` is 0, after what was written
-                             for an earlier event is forgotten; add 1 to `written` */
-    FP_SAMPLES_BLOCK = 4  /* if `block` is 0, write the rest of all columns away; then fill each with what it has from
+    FP_SAMPLES_WHO = 1,    /* call fp_trace_is for r->who.pid, r->who.tid */
+    FP_SAMPLES_NAME = 2,   /* note that r->who.meta of r->who.pid, r->who.tid is r->text; set r->who.noted */
+    FP_SAMPLES_SPILL = 3,  /* write columns[hungry] away and set its n to 0; if `written` is 0, after what was written
+                              for an earlier event is forgotten; add 1 to `written` */
+    FP_SAMPLES_FORGET = 5, /* forget what was written of columns[hungry] */
+    FP_SAMPLES_BLOCK = 4   /* if `block` is 0, write the rest of all columns away; then fill each with what it has from
                              block * FP_SAMPLES_KEPT on */
 };
 
@@ -79,6 +80,7 @@ struct fp_samples_event {
     int64_t old_start, old_end;                 /* the same of a profile with a head, which has seconds */
     uint32_t id, process, sf;                   /* strings of `ids` */
     uint32_t stack, keys;                       /* stack: of its "stack", of the model; keys: how many it has */
+    uint8_t has_deltas;                         /* those of its data were met */
     uint8_t ph, has_ts, has_start, has_sf, bad; /* bad: to be left out; counted */
     uint8_t has_head, is_absolute;              /* nodes stand in each other; times are no differences */
 };
@@ -102,15 +104,16 @@ struct fp_samples_read {
     struct fp_table types; /* names of samples that are not V8's: row i is value type i - 1 of part `named` */
     uint32_t part, named;  /* parts of V8's samples and of others; set by the caller between the passes */
     /* counted */
-    uint64_t rows, others, broken, bad_end, open_end, backwards, rounded, since_year_1;
+    uint64_t rows, others, broken, bad_end, open_end, killed, backwards, rounded, since_year_1;
+    uint64_t no_deltas; /* samples without a timeDelta, and timeDeltas without a sample */
     uint32_t n_sampled; /* profiles of V8 that have samples */
     uint32_t by_hits;   /* value type of the hits of those without, or FP_NO_ID; known after fp_samples_again */
 
+    struct fp_json json; /* counts, too */
     /* private from here on */
-    struct fp_json json;
     int32_t over, seen;
-    uint8_t within[260]; /* by depth: what is open there */
-    uint32_t key;        /* the last one */
+    uint8_t within[FP_JSON_DEPTH + 2]; /* by depth: what is open there */
+    uint32_t key;                      /* the last one */
     struct fp_samples_event event;
     struct fp_samples_frame frame;
     struct fp_samples_frame outer[FP_JSON_DEPTH / 2]; /* nodes that the one at hand stands in */

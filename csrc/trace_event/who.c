@@ -16,11 +16,12 @@ void fp_trace_who_clear(struct fp_trace_who *w) {
 int fp_trace_take_id(struct fp_trace_id *id, const struct fp_json *j, struct fp_buf *scratch, struct fp_model *model) {
     id->string = 0;
     if (j->token == FP_JSON_WORD) return 0;
+    size_t n = j->text_n;
+    const uint8_t *p = fp_json_trim(j->text, &n);
     id->kind = FP_TRACE_NUMBER;
-    const int status = fp_json_number(j->text, j->text_n, 0, &id->number, NULL);
-    if (!status || j->token == FP_JSON_NUMBER) return status;
-    size_t n;
-    const uint8_t *p = fp_json_plain(j, scratch, &n);
+    const int status = fp_json_number(p, n, 0, &id->number, NULL);
+    if (!status || (status != FP_E_OVERFLOW && j->token == FP_JSON_NUMBER)) return status;
+    p = fp_json_plain(j, scratch, &n); /* a text, or a number beyond 63 bits, such as 2^64 - 1: called as it stands */
     if (!p) return FP_E_NOMEM;
     id->kind = FP_TRACE_TEXT;
     id->number = 0;

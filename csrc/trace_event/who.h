@@ -39,7 +39,7 @@ void fp_trace_is(struct fp_trace_who *w, uint32_t thread);
 int fp_trace_who_init(struct fp_trace_who *w);
 void fp_trace_who_clear(struct fp_trace_who *w);
 
-/* Takes an id from a text, number or word.  0, FP_E_MALFORMED, FP_E_OVERFLOW, FP_E_NOMEM. */
+/* Takes an id from a text, number or word; a number beyond 63 bits becomes a text.  0, FP_E_MALFORMED, FP_E_NOMEM. */
 int fp_trace_take_id(struct fp_trace_id *id, const struct fp_json *j, struct fp_buf *scratch, struct fp_model *model);
 
 /* The thread of the event at hand.  0, FP_ASK, FP_E_NOMEM. */

@@ -190,9 +190,6 @@ int fp_trace_write_put(struct fp_trace_write *w, const struct fp_batch *b, struc
         }
         const uint64_t ns = b->time[i];
         if (FP_UNLIKELY(!w->begun)) fp_trace_write_first(w, ns);
-        if (FP_UNLIKELY(ns < w->zero))
-            return fp_fail_got(err, FP_E_MALFORMED, 0, "a time in nanoseconds", FP_GOT_UNSIGNED, ns,
-                               "no earlier than %, as the first is much later", w->zero);
         if (FP_UNLIKELY(is_deep(w, t, op))) continue;
         size_t n = 0;
         const uint8_t *name = is_event ? NULL : name_of(w, b->function[i], &n);
@@ -212,7 +209,8 @@ int fp_trace_write_put(struct fp_trace_write *w, const struct fp_batch *b, struc
             *to++ = op == FP_OP_ENTER || op == FP_OP_ENTER_ARGS ? 'B' : 'E';
         }
         to = PUT(to, "\",\"ts\":");
-        to = put_us(to, ns - w->zero);
+        if (FP_UNLIKELY(ns < w->zero)) *to++ = '-';
+        to = put_us(to, ns < w->zero ? w->zero - ns : ns - w->zero);
         memcpy(to, t->tail, sizeof t->tail);
         out->n = (size_t)(to - out->p) + t->tail_n;
         if (is_event && put_event(b, i, out)) return fp_no_memory(err);

@@ -8,7 +8,7 @@
  * The calls of the timeline must nest, and its times are nanoseconds (bridges/nest.h).  `ts` is in microseconds, made
  * from integers.  Viewers take it for a double, which holds nanoseconds up to 2^53.  So times keep the clock's own
  * zero, unless the first one is beyond 2^52: then a multiple of 2^51 is taken off, such that the first is between 2^51
- * and 2^52 and rows may still be earlier.
+ * and 2^52.  Rows that are earlier still get times below 0.
  *
  * An event whose payload is a short printable text is called like it.  Others are called "event", and their bytes are
  * in hexadecimal: "args":{"data":"00ff"}.  A typed event has its type beside that: "args":{"type":5,"data":"00ff"}.
@@ -64,8 +64,7 @@ void fp_trace_thread(struct fp_trace_write *w, uint32_t thread, uint32_t pid, ui
 void fp_trace_write_first(struct fp_trace_write *w, uint64_t ns);
 
 /* Appends the rows of a batch from w->row on, which the caller sets to 0.  FP_ASK for a thread that is new: say its ids
- * and call again.  FP_FULL: drain `out` and call again.  FP_DONE, FP_E_NOMEM, or FP_E_OVERFLOW: a time that cannot be
- * written. */
+ * and call again.  FP_FULL: drain `out` and call again.  FP_DONE or FP_E_NOMEM. */
 int fp_trace_write_put(struct fp_trace_write *w, const struct fp_batch *b, struct fp_buf *out, struct fp_err *err);
 
 /* Ends the last row, so that what else there is to say can follow.  0 or FP_E_NOMEM. */

@@ -41,12 +41,27 @@ static int pass_on(struct output *o, const struct fp_batch *b) {
     return status;
 }
 
+/* What is merged: sorted, and a copy, because calls that are paired take the place of the records. */
+static struct fp_trace_record *merged(struct fp_trace_read *r, struct fp_trace_run *run) {
+    const size_t size = r->n_records * sizeof *r->records;
+    struct fp_trace_record *copy = malloc(size + 1);
+    if (!copy) abort();
+    fp_trace_sort(r);
+    if (size) memcpy(copy, r->records, size);
+    *run = (struct fp_trace_run){.records = copy, .n = r->n_records, .eof = 1};
+    r->n_records = 0;
+    r->runs = run;
+    r->n_runs = 1;
+    return copy;
+}
+
 static int run(const uint8_t *data, size_t size, uint8_t options, size_t step, struct fp_buf *written) {
     struct fp_model *m = fp_model_new();
     struct fp_trace_read *r = fp_trace_read_new(m, options & 1, options >> 1 & 1);
     struct fp_batch *batch = fp_batch_new(FP_TIMELINE, 1 + (options >> 4), 0);
     struct output o = {fp_nest_new(), fp_trace_write_new(m), fp_batch_new(FP_TIMELINE, 2, 0), {0}};
-    struct fp_trace_run last = {.eof = 1};
+    struct fp_trace_run last;
+    struct fp_trace_record *records = NULL;
     struct window window = {.data = data, .size = size, .step = step};
     struct fp_err err;
     o.w->args = options >> 2 & 1;
@@ -59,12 +74,11 @@ static int run(const uint8_t *data, size_t size, uint8_t options, size_t step, s
                 fp_trace_is(&r->who, fp_model_thread(m, 0, (uint32_t)r->who.pid.number, (uint32_t)r->who.tid.number));
             } else if (r->asks == FP_TRACE_NAME) {
                 r->who.noted = 1;
+            } else if (r->asks == FP_TRACE_LANE) {
+                fp_trace_lane_is(r, fp_model_thread(m, 1, r->lane_of, r->lane));
             } else if (r->asks == FP_TRACE_MERGE) {
-                fp_trace_sort(r);
-                last.records = r->records;
-                last.n = r->n_records;
-                r->runs = &last;
-                r->n_runs = 1;
+                free(records);
+                records = merged(r, &last);
             } else {
                 abort(); /* there are not so many records */
             }
@@ -84,6 +98,7 @@ static int run(const uint8_t *data, size_t size, uint8_t options, size_t step, s
     fp_nest_free(o.nest);
     fp_trace_write_free(o.w);
     fp_batch_free(batch);
+    free(records);
     fp_trace_read_free(r);
     fp_model_free(m);
     return status;

@@ -14,14 +14,22 @@ FOREVER = 1 << 70
 
 @dataclass
 class Trace:
-    rows: dict[tuple[int, int], list[Row]] = field(default_factory=dict)  # by process and thread
+    # by process, thread and lane: calls that overlap others of their thread have lanes from 1 on
+    rows: dict[tuple[int, int, int], list[Row]] = field(default_factory=dict)
     counts: Counter[str] = field(default_factory=Counter)
 
 
-def nanoseconds(trace: Trace, value: Any) -> int:
-    ns = int((Decimal(value) * 1000).quantize(Decimal(1), ROUND_HALF_UP))
-    trace.counts["negative-times"] += ns < 0
-    return max(0, ns)
+@dataclass
+class Call:
+    begin: int
+    duration: int
+    order: int
+    name: str
+    is_event: bool = False
+
+
+def nanoseconds(value: Any) -> int:
+    return int((Decimal(value) * 1000).quantize(Decimal(1), ROUND_HALF_UP))
 
 
 def read(data: bytes) -> Trace:
@@ -33,81 +41,80 @@ def read(data: bytes) -> Trace:
     said = json.loads(text, parse_float=Decimal, parse_int=Decimal)
     events = [event for event in (said["traceEvents"] if isinstance(said, dict) else said) if event]
     threads: dict[tuple[int, int], list[dict[str, Any]]] = {}
-    for event in events:
+    for order, event in enumerate(events):
         if event["ph"] in "BEXiIR":
+            event |= {"ts": nanoseconds(event["ts"]), "order": order}
             threads.setdefault((int(event["pid"]), int(event["tid"])), []).append(event)
-    complete = any(event["ph"] == "X" for event in events)
-    for thread, mine in threads.items():
-        trace.rows[thread] = sorted_rows(trace, mine) if complete else rows_as_they_come(trace, mine)
+            trace.counts["negative-times"] += event["ts"] < 0
+    shift = min([0, *(event["ts"] for mine in threads.values() for event in mine)])
+    by_time = any(goes_back(mine) for mine in threads.values())
+    for (pid, tid), mine in threads.items():
+        for lane, rows in enumerate(rows_of(trace, calls_of(trace, mine, by_time), shift)):
+            trace.rows[pid, tid, lane] = rows
     return trace
 
 
-def ended_by(open_: list[str], event: dict[str, Any]) -> int:
-    """How many calls an end ends, from the innermost one on."""
-    if "name" not in event:
-        return min(1, len(open_))
-    return open_[::-1].index(event["name"]) + 1 if event["name"] in open_ else 0
+def goes_back(events: list[dict[str, Any]]) -> bool:
+    times = [event["ts"] for event in events if event["ph"] in "BE"]
+    return times != sorted(times)
 
 
-def rows_as_they_come(trace: Trace, events: list[dict[str, Any]]) -> list[Row]:
-    rows: list[Row] = []
-    open_: list[str] = []
-    for event in events:
-        now = nanoseconds(trace, event["ts"])
+def calls_of(trace: Trace, events: list[dict[str, Any]], by_time: bool) -> list[Call]:
+    """Pairs begins and ends, in the order of the file or by time."""
+    calls: list[Call] = []
+    open_: list[Call] = []
+    for event in sorted(events, key=lambda event: event["ts"] if by_time else 0):
+        now, order = event["ts"], event["order"]
         if event["ph"] == "B":
-            open_.append(event["name"])
-            rows.append(("enter", now, event["name"]))
+            open_.append(Call(now, FOREVER, order, event["name"]))
+            calls.append(open_[-1])
         elif event["ph"] == "E":
-            n = ended_by(open_, event)
-            trace.counts["nameless-ends"] += "name" not in event
-            if "name" in event or n:
-                rows.append(("exit", now, event.get("name") or open_[-1]))
-            else:
-                trace.counts["orphan-exits"] += 1
-            del open_[len(open_) - n :]
-        else:
-            rows.append(("event", now, event["name"]))
-    return rows
-
-
-def sorted_rows(trace: Trace, events: list[dict[str, Any]]) -> list[Row]:
-    """Calls by their begin, the longest first; one that overlaps its caller ends with it."""
-    calls: list[list[Any]] = []  # begin, - duration, order, name; events: name in a list
-    open_: list[list[Any]] = []
-    for order, event in enumerate(events):
-        now = nanoseconds(trace, event["ts"])
-        if event["ph"] == "B":
-            open_.append([now, -FOREVER, order, event["name"]])
-        elif event["ph"] == "E":
-            n = ended_by([call[3] for call in open_], event)
-            trace.counts["orphan-exits"] += not n
-            for _ in range(n):
+            names = [call.name for call in reversed(open_)]
+            name = event.get("name") or (names[0] if names else "")
+            ended = names.index(name) + 1 if name in names else 0
+            trace.counts["orphan-exits"] += not ended
+            trace.counts["unwound-frames"] += max(0, ended - 1)
+            trace.counts["nameless-ends"] += ended > 0 and not event.get("name")
+            for _ in range(ended):
                 call = open_.pop()
-                call[1] = -max(0, now - call[0])
-                calls.append(call)
+                call.duration = now - call.begin
         elif event["ph"] == "X":
-            duration = nanoseconds(trace, event["dur"]) if "dur" in event else 0
-            calls.append([now, -duration, order, event["name"]])
+            duration = nanoseconds(event.get("dur", 0))
+            trace.counts["negative-durations"] += duration < 0
+            calls.append(Call(now, max(0, duration), order, event["name"]))
         else:
-            calls.append([now, 0, order, [event["name"]]])
-    rows: list[Row] = []
-    ends: list[tuple[int, str]] = []
+            calls.append(Call(now, 0, order, event["name"], is_event=True))
+    return calls
+
+
+def rows_of(trace: Trace, calls: list[Call], shift: int) -> list[list[Row]]:
+    """By lane.  Calls by their begin, the longest first; each goes to the first lane in which it nests."""
+    lanes: list[list[Row]] = [[]]
+    open_: list[list[tuple[int, str]]] = [[]]  # end, name
 
     def end_until(now: int) -> None:
-        while ends and ends[-1][0] <= now:
-            end, name = ends.pop()
-            rows.append(("exit", end, name))
+        for rows, ends in zip(lanes, open_, strict=True):
+            while ends and ends[-1][0] <= now:
+                end, name = ends.pop()
+                rows.append(("exit", end - shift, name))
 
-    for begin, minus, _, name in sorted(calls + open_, key=lambda call: call[:3]):
-        end_until(begin)
-        if isinstance(name, list):
-            rows.append(("event", begin, name[0]))
+    for call in sorted(calls, key=lambda call: (call.begin, -call.duration, call.order)):
+        end_until(call.begin)
+        if call.is_event:
+            lanes[0].append(("event", call.begin - shift, call.name))
             continue
-        end = begin - minus if minus > -FOREVER else FOREVER
-        if ends and end > ends[-1][0]:
+        end = call.begin + call.duration if call.duration < FOREVER else FOREVER
+        lane = 0
+        while end != FOREVER and open_[lane] and end > open_[lane][-1][0] + 1:
+            lane += 1
+            if lane == len(lanes):
+                lanes.append([])
+                open_.append([])
+        trace.counts["overlapping-calls"] += lane > 0
+        if open_[lane] and end > open_[lane][-1][0]:
             trace.counts["cut-calls"] += end != FOREVER
-            end = ends[-1][0]
-        ends.append((end, name))
-        rows.append(("enter", begin, name))
+            end = open_[lane][-1][0]
+        open_[lane].append((end, call.name))
+        lanes[lane].append(("enter", call.begin - shift, call.name))
     end_until(FOREVER - 1)
-    return rows
+    return lanes

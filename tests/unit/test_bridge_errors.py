@@ -6,7 +6,6 @@ Every error of what a file holds begins with the file.
 from __future__ import annotations
 
 import ast
-import json
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
@@ -357,17 +356,6 @@ def test_summaries_that_do_not_fit_when_they_are_added_up(tmp_path: Path) -> Non
         fastprof.merge(paths, tmp_path / "out", to="callgrind")
     what = "the sum of the summary: lines in value type E is beyond 2^63 - 1"
     assert str(caught.value) == f"{paths[0]} and 1 more: {what}"
-
-
-def test_rows_that_a_writer_has_no_room_for(tmp_path: Path) -> None:
-    """Their place in the output, which there will not be, says nobody anything."""
-    paths = [tmp_path / name for name in ("late", "early")]
-    for path, time in zip(paths, (1 << 50, 5), strict=True):
-        path.write_text(json.dumps([{"ph": "X", "name": "f", "pid": 1, "tid": 1, "ts": time, "dur": 5}]))
-    with pytest.raises(FastprofError) as caught:
-        convert(paths, tmp_path / "out", from_="trace-event", to="trace-event")
-    what = "trace-event: a time in nanoseconds is 5000, expected no earlier than "
-    assert str(caught.value).startswith(f"{paths[0]} and 1 more: {what}")
 
 
 # What an error is about if it is not of a file: the request alone, or a process.

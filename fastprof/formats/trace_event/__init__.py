@@ -23,14 +23,24 @@ SAMPLES = Option(
 )
 
 
+# What the object form begins with where its events stand far behind, after the devices of a machine or source maps.
+_FIRST = (
+    rb"schemaVersion|deviceProperties|distributedInfo|cuda_runtime_version|displayTimeUnit|otherData|metadata|traceEvents"
+    rb"|stackFrames|systemTraceEvents|controllerTraceDataKey|beginningOfTime|baseTimeNanoseconds"
+)
+
+
 def sniff(head: bytes) -> int:
-    """An object with an array of events, or that array alone: objects of which one has a phase."""
-    from re import match, search
+    """An object with an array of events or with what stands before it, or that array alone: objects of which one has a
+    phase."""
+    from re import match, search, sub
 
     text = head.removeprefix(b"\xef\xbb\xbf").lstrip()
+    text = sub(rb"\\u00([2-7][0-9A-Fa-f])", lambda escaped: bytes([int(escaped[1], 16)]), text)
     if text[:1] == b"{":
-        return MAYBE if search(rb'"traceEvents"\s*:\s*\[', text) else NO
-    in_array = match(rb'\[\s*(\{\s*\}\s*,\s*)*\{\s*"', text) and search(rb'"ph"\s*:\s*"[A-Za-z(),]"', text)
+        known = search(rb'"traceEvents"\s*:\s*\[', text) or match(rb'\{\s*"(' + _FIRST + rb')"\s*:', text)
+        return MAYBE if known else NO
+    in_array = match(rb'\[[\s\[]*(\{\s*\}\s*,\s*)*\{\s*"', text) and search(rb'"ph"\s*:\s*"[A-Za-z(),]"', text)
     return MAYBE if in_array else NO
 
 

@@ -15,10 +15,9 @@ from fastprof.core.report import Report
 from fastprof.core.source import Source
 from fastprof.core.spill import Spilled
 from fastprof.formats.trace_event import SAMPLES
-from fastprof.formats.trace_event.samples import SamplesReader
+from fastprof.formats.trace_event.samples import SamplesReader, count_ends
 from fastprof.formats.trace_event.who import Who
 
-_COMPLETE = re.compile(rb'"ph"\s{0,8}:\s{0,8}"X"')
 _CALLS = re.compile(rb'"ph"\s{0,8}:\s{0,8}"[BEX]"')
 _SAMPLED = re.compile(rb'"ph"\s{0,8}:\s{0,8}"P"|"samples"\s{0,8}:\s{0,8}\[')
 _SAMPLES = "samples, or tables of them (--samples reads these instead of the calls)"
@@ -39,17 +38,23 @@ class TraceEventReader(Reader):
         self._who = Who(model)
         self._file = Spilled()
         self._blocks: list[list[int]] = []  # of runs in the file: offset, bytes that are left
+        self._merged, self._left = self._file, self._blocks  # the same, of runs that are being merged
         self._windows: list[Any] = []
         ticks = 0 if re.search(rb'"otherData"\s*:\s*\{[^{}]*"unit"\s*:\s*"ticks"', source.head) else 1_000_000_000
         self._part = model.add_part(Part(extra={"ticks_per_second": ticks}))
 
     def ranges(self) -> Iterable[tuple[int, int | None]]:
-        self.source.spool()
-        # Whether events have to be sorted: they may say that they began long before what stands before them.
-        sorting = self.source.search(_COMPLETE, _LONGEST) is not None
-        new = lib.fp_trace_read_new(self.model.c, self.options[LENIENT], sorting)
+        self.source.spool()  # it may have to be read again
+        self._begin(by_time=False)
+        yield 0, None
+        if self._r.went_back:
+            self._begin(by_time=True)
+            yield 0, None
+
+    def _begin(self, *, by_time: bool) -> None:
+        new = lib.fp_trace_read_new(self.model.c, self.options[LENIENT], by_time)
         self._r = owned(new, lib.fp_trace_read_free, "the reader of trace events")
-        return ((0, None),)
+        self._file, self._blocks = Spilled(), []
 
     def feed(self, in_: Any, batch: Any, err: Any) -> int:
         batch.part = self._part
@@ -63,6 +68,8 @@ class TraceEventReader(Reader):
                 self._spill()
             elif r.asks == lib.FP_TRACE_MERGE:
                 self._merge()
+            elif r.asks == lib.FP_TRACE_LANE:
+                lib.fp_trace_lane_is(r, self._who.lane(r.lane_of, r.lane))
             else:
                 self._refill(r.hungry)
         self._who.say([self.model.parts[self._part]])
@@ -80,8 +87,12 @@ class TraceEventReader(Reader):
 
     def _merge(self) -> None:
         r = self._r
+        if r.pairing:
+            self._spill()  # calls that are paired take the place of records in memory
         lib.fp_trace_sort(r)
-        n = len(self._blocks)
+        self._merged, self._left = self._file, self._blocks
+        self._file, self._blocks = Spilled(), []
+        n = len(self._left)
         self._runs = ffi.new("struct fp_trace_run[]", n + 1)
         self._windows = [None] * n
         last = self._runs[n]
@@ -89,10 +100,10 @@ class TraceEventReader(Reader):
         r.runs, r.n_runs = self._runs, n + 1
 
     def _refill(self, number: int) -> None:
-        run, block, size = self._runs[number], self._blocks[number], ffi.sizeof("struct fp_trace_record")
+        run, block, size = self._runs[number], self._left[number], ffi.sizeof("struct fp_trace_record")
         wanted = min(_RUN // size * size, block[1])
         self._windows[number] = kept = ffi.new("struct fp_trace_record[]", wanted // size)
-        self._file.read(block[0], memoryview(ffi.buffer(kept)))
+        self._merged.read(block[0], memoryview(ffi.buffer(kept)))
         block[0] += wanted
         block[1] -= wanted
         run.records, run.n, run.pos = kept, wanted // size, 0
@@ -101,13 +112,17 @@ class TraceEventReader(Reader):
     def finish(self) -> None:
         r, report = self._r, self.report
         self._who.say([self.model.parts[self._part]], at_end=True)
+        count_ends(report, r)
         for counter, code, text, n in (
-            (report.repairs, "open-end", "arrays without an end", r.open_end),
             (report.repairs, "blank-events", "events that say nothing", r.empty),
+            (report.repairs, "stray-elements", "elements of traceEvents that are no events, skipped", r.strays),
             (report.repairs, "nameless-ends", "ends without a name, of the innermost call", r.nameless_ends),
             (report.repairs, "orphan-exits", "orphan exits", r.lost_ends),
-            (report.repairs, "negative-times", "times below 0, taken for 0", r.below_zero),
-            (report.repairs, "cut-calls", "calls that overlap their caller, cut", r.cut),
+            (report.repairs, "unwound-frames", "unwound frames", r.unwound),
+            (report.repairs, "negative-times", "times below 0, shifting the file", r.below_zero),
+            (report.repairs, "negative-durations", "durations below 0, set to 0", r.backwards),
+            (report.repairs, "overlapping-calls", "overlapping calls, moved to lanes of their thread", r.beside),
+            (report.repairs, "cut-calls", "calls that end just after their caller, cut", r.cut),
             (report.losses, "unreadable-events", "events that could not be understood", r.broken),
             (report.losses, "unreadable-rest", "ends of texts that could not be read", r.bad_end),
             (report.not_representable, "other-events", "counters, flows and other events", r.unsaid),

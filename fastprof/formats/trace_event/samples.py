@@ -19,6 +19,21 @@ from fastprof.formats.trace_event.who import Who
 _BLOCK = 8 * lib.FP_SAMPLES_KEPT  # bytes of a column
 
 
+def count_ends(report: Report, r: Any) -> None:
+    """Count in what the text differs from standard JSON, and warn if it ends early.  `r` is either reader's struct."""
+    if r.killed:
+        report.warn("the trace ends before it is complete, as after its writer was killed; the rest is missing")
+    json = r.json
+    for code, text, n in (
+        ("open-end", "arrays without an end", r.open_end),
+        ("bare-words", "bare words instead of values, such as nan", json.odd_words),
+        ("bare-backslashes", "texts with backslashes that are not escaped", json.odd_escapes),
+        ("nul-padding", "NUL bytes after the end", json.rest == 1),
+        ("rest-after-end", "texts after the end, skipped", json.rest == 2),
+    ):
+        report.repairs.add(code, text, n)
+
+
 class SamplesReader(Reader):
     """Stacks with times.  Samples of V8 count 1 and last until the next one; others have a weight by their name."""
 
@@ -67,6 +82,8 @@ class SamplesReader(Reader):
                 self._who.note(r.who, r.text)
             elif r.asks == lib.FP_SAMPLES_SPILL:
                 self._spill(r.hungry)
+            elif r.asks == lib.FP_SAMPLES_FORGET:
+                self._files[r.hungry] = Spilled()
             else:
                 self._refill()
         if self._parts:
@@ -98,8 +115,14 @@ class SamplesReader(Reader):
     def finish(self) -> None:
         r, report = self._r, self.report
         self._who.say(self._parts, at_end=True)
+        count_ends(report, r)
         for counter, code, text, n in (
-            (report.repairs, "open-end", "arrays without an end", r.open_end),
+            (
+                report.repairs,
+                "unequal-deltas",
+                "samples without timeDeltas, or the reverse",
+                r.no_deltas,
+            ),
             (report.repairs, "backward-samples", "samples before the one before, taken to be at its time", r.backwards),
             (report.repairs, "times-since-year-1", "times since the year 1, counted from 1970", r.since_year_1),
             (report.losses, "unreadable-samples", "samples and frames that could not be understood", r.broken),

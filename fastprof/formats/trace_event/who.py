@@ -9,6 +9,7 @@ from fastprof.core._typing import Any
 from fastprof.core.model import Model, Part
 
 _NO_ID = (1 << 32) - 1
+_LANES = 1 << 31  # lanes have numbers below, which viewers take
 
 
 class Who:
@@ -22,6 +23,8 @@ class Who:
         self._n_new = 0  # names that the parts do not have yet
         self._numbers: dict[tuple[Any, ...], int] = {}  # of ids that are no 32-bit numbers, ours
         self._free = _NO_ID
+        self._tids: set[int] = set()  # that threads have
+        self._lane = _LANES
 
     def _number(self, id_: Any, *scope: int) -> int:
         """An id as the model holds it.  One that is a text or no 32-bit number gets a number that no other has."""
@@ -52,8 +55,20 @@ class Who:
             self._processes[pid] = name
         if (name := self._called(who.tid)) and (pid, tid) not in self._threads:
             self._threads[pid, tid] = b"thread " + name
+        self._tids.add(tid)
         lib.fp_trace_is(ffi.addressof(who), self._model.thread(pid, tid, self._input))
         self._n_new += 1
+
+    def lane(self, thread: int, lane: int) -> int:
+        """The model's thread for a lane of a thread, whose name is known."""
+        input_, pid, tid = self._model.row("threads", thread)
+        self._lane -= 1
+        while self._lane in self._tids:
+            self._lane -= 1
+        name = self._threads.get((pid, tid), b"thread %d" % tid)
+        self._threads[pid, self._lane] = b"%s [%d]" % (name, lane + 1)
+        self._n_new += 1
+        return self._model.thread(pid, self._lane, input_)
 
     def note(self, who: Any, text: Any) -> None:
         """Take the name that an event of metadata gives."""

@@ -1,0 +1,66 @@
+#include "trace_event/read_private.h"
+
+int fp_trace_begin(struct fp_trace_read *r, const struct fp_trace_record *begin) {
+    struct fp_trace_stack *s = &r->stacks_of[begin->thread];
+    if (fp_array_room(&s->calls, &s->cap, (uint64_t)s->n + 1, sizeof *s->calls)) return FP_E_NOMEM;
+    s->calls[s->n++] = (struct fp_trace_open){begin->time, begin->order, begin->id, 0};
+    return 0;
+}
+
+int fp_trace_argument(struct fp_trace_read *r, uint32_t thread, uint64_t value) {
+    struct fp_trace_stack *s = &r->stacks_of[thread];
+    if (fp_array_room(&s->args, &s->cap_args, (uint64_t)s->n_args + 1, sizeof *s->args)) return FP_E_NOMEM;
+    s->args[s->n_args++] = value;
+    s->calls[s->n - 1].n_args++;
+    return 0;
+}
+
+/* The innermost call ends.  Its arguments follow it in the order of records. */
+static int pop_call(struct fp_trace_read *r, uint32_t thread, int64_t end, int endless) {
+    struct fp_trace_stack *s = &r->stacks_of[thread];
+    const struct fp_trace_open call = s->calls[s->n - 1];
+    const int64_t duration = endless ? FP_TRACE_ENDLESS : end - call.time;
+    for (uint32_t k = 0; k <= call.n_args; k++) {
+        struct fp_trace_record *record = fp_trace_add(r);
+        if (!record) return FP_E_NOMEM;
+        *record = (struct fp_trace_record){call.time, duration, call.order + k, thread, FP_OP_ENTER, call.function, 0};
+        if (k) {
+            const uint64_t value = s->args[s->n_args - call.n_args + k - 1];
+            record->op = FP_OP_ARGUMENT;
+            record->id = (uint32_t)value;
+            record->type = (uint32_t)(value >> 32);
+        } else if (call.n_args) {
+            record->op = FP_OP_ENTER_ARGS;
+        }
+    }
+    s->n_args -= call.n_args;
+    s->n--;
+    return 0;
+}
+
+/* How many calls that are open end, from the innermost one on; 0: the call is not open.  One that is very deep is not
+ * looked for. */
+static uint32_t ended_by(const struct fp_trace_stack *s, uint32_t name) {
+    enum { LOOK = 4096 };
+    if (!s->n || name == FP_NO_ID) return s->n ? 1 : 0;
+    for (uint32_t k = 1; k <= s->n && k <= LOOK; k++)
+        if (s->calls[s->n - k].function == name) return k;
+    return 0;
+}
+
+int fp_trace_end(struct fp_trace_read *r, uint32_t thread, int64_t time, uint32_t name) {
+    const uint32_t ended = ended_by(&r->stacks_of[thread], name);
+    r->lost_ends += !ended;
+    r->unwound += ended > 1 ? ended - 1 : 0;
+    r->nameless_ends += ended && name == FP_NO_ID;
+    for (uint32_t k = 0; k < ended; k++)
+        if (pop_call(r, thread, time, 0)) return FP_E_NOMEM;
+    return 0;
+}
+
+int fp_trace_close(struct fp_trace_read *r) {
+    for (; r->closing < r->cap_stacks; r->closing++)
+        while (r->stacks_of[r->closing].n)
+            if (pop_call(r, r->closing, 0, 1)) return FP_E_NOMEM;
+    return 0;
+}

@@ -1,0 +1,259 @@
+"""Chrome traces as programs really write them: calls that overlap, times below 0 or out of order, and text that is not
+quite JSON."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import fastprof
+from fastprof.core._c import lib
+from fastprof.core.errors import FormatError
+from tests.support.paths import CORPUS
+
+GOOD = CORPUS / "trace-event/good"
+KINETO = GOOD / "kineto-cpu-stack.json.gz"
+X = '{"ph":"X","name":"f","ts":1,"dur":2,"pid":1,"tid":1}'
+
+
+def events(*calls: tuple[Any, ...]) -> bytes:
+    """`("X", name, ts, dur)` or `(phase, name, ts)` of one thread."""
+    keys = ("ph", "name", "ts", "dur")
+    return json.dumps([{**dict(zip(keys, call, strict=False)), "pid": 1, "tid": 7} for call in calls]).encode()
+
+
+def spans(path: Path | bytes, **options: Any) -> Iterator[tuple[str, str, int, int]]:
+    """Thread, function, begin and duration of each call that ends."""
+    with fastprof.open(path, from_="trace-event", **options) as profile:
+        model = profile.model
+        open_: dict[int, list[tuple[int, int]]] = {}
+        found = []
+        for batch in profile:
+            columns = (batch[name].tolist() for name in ("op", "time", "thread", "function"))
+            for op, time, thread, function in zip(*columns, strict=True):
+                if op in (lib.FP_OP_ENTER, lib.FP_OP_ENTER_ARGS):
+                    open_.setdefault(thread, []).append((function, time))
+                elif op == lib.FP_OP_EXIT:
+                    begun, begin = open_[thread].pop()
+                    assert begun == function
+                    found.append((thread, function, begin, time - begin))
+        said: dict[tuple[int, ...], str] = {
+            (pid, tid): name.decode() for pid, tid, name in model.parts[0].extra.get("thread_names", [])
+        }
+        for thread, function, begin, lasts in found:
+            ids = model.row("threads", thread)[1:]
+            yield said.get(ids, str(ids[1])), model.get_function(function).name.decode(), begin, lasts
+
+
+def repairs(path: Path | bytes, **options: Any) -> dict[str, int]:
+    report = fastprof.info(path, from_="trace-event", **options)
+    return {entry["code"]: entry["count"] for entry in report.repairs.entries()}
+
+
+def sums(path: Path | bytes, **options: Any) -> Counter[str]:
+    found: Counter[str] = Counter()
+    for _, name, _, lasts in spans(path, **options):
+        found[name] += lasts
+    return found
+
+
+# ---- calls that overlap
+
+
+def test_each_call_of_pytorch_has_its_full_duration() -> None:
+    """An annotation begins within one Python function and ends within another: it was cut to the end of the first."""
+    expected: Counter[str] = Counter()
+    for event in json.loads(gzip.decompress(KINETO.read_bytes()))["traceEvents"]:
+        if event["ph"] == "X":
+            expected[event["name"]] += round(event["dur"] * 1000)
+    assert sums(KINETO) == expected and expected["## forward ##"] > 224_000_000
+    assert repairs(KINETO) == {"overlapping-calls": 9}
+
+
+def test_a_call_goes_to_the_first_lane_in_which_it_nests() -> None:
+    data = events(("X", "a", 0, 10), ("X", "b", 5, 20), ("X", "c", 8, 30), ("X", "d", 11, 5), ("X", "e", 26, 3))
+    assert sorted(spans(data)) == [
+        ("7", "a", 0, 10_000),
+        ("7", "d", 11_000, 5_000),
+        ("7", "e", 26_000, 3_000),
+        ("thread 7 [2]", "b", 5_000, 20_000),
+        ("thread 7 [3]", "c", 8_000, 30_000),
+    ]
+    assert repairs(data) == {"overlapping-calls": 2}
+
+
+def test_a_nanosecond_of_rounding_is_cut() -> None:
+    data = events(("X", "a", 0, 0.010), ("X", "b", 0.005, 0.006), ("X", "c", 0.02, 0.01), ("X", "d", 0.025, 0.007))
+    assert sorted(spans(data)) == [
+        ("7", "a", 0, 10),
+        ("7", "b", 5, 5),
+        ("7", "c", 20, 10),
+        ("thread 7 [2]", "d", 25, 7),
+    ]
+    assert repairs(data) == {"overlapping-calls": 1, "cut-calls": 1}
+
+
+def test_lanes_have_numbers_that_no_thread_has_and_the_names_of_their_threads() -> None:
+    calls = [*json.loads(events(("X", "a", 0, 10), ("X", "b", 5, 10)))]
+    calls += [{**call, "tid": (1 << 31) - 1} for call in calls]
+    calls.append({"ph": "M", "name": "thread_name", "pid": 1, "tid": 7, "args": {"name": "stream 7"}})
+    names = {thread for thread, *_ in spans(json.dumps(calls).encode())}
+    assert names == {"stream 7", "stream 7 [2]", "2147483647", "thread 2147483647 [2]"}
+
+
+@pytest.mark.parametrize("to", ["trace-event", "speedscope", "xray", "archive"])
+def test_lanes_survive_where_there_are_threads(to: str, tmp_path: Path) -> None:
+    fastprof.convert(GOOD / "overlap-annotation.json", tmp_path / "out", to=to)
+    rows = fastprof.top(tmp_path / "out", n=0, from_=to).rows  # XRay logs have no names
+    assert sorted(row.self for row in rows) == [10_000, 300_000, 1_000_000]
+
+
+def test_calls_that_all_overlap() -> None:
+    """Each begins within the one before and ends after it: as many lanes, and no time that is quadratic in them."""
+    n = 4_000
+    data = events(*(("X", f"f{i % 9}", i, n) for i in range(n)))
+    assert {lasts for *_, lasts in spans(data)} == {n * 1000} and len({thread for thread, *_ in spans(data)}) == n
+
+
+# ---- times
+
+
+def test_times_below_0_shift_the_file() -> None:
+    """Bazel writes what happened before its own zero with a begin of minus its duration."""
+    assert sorted(spans(GOOD / "negative-begin.json")) == [
+        ("40", "Launch Blaze", 0, 36_000_000),
+        ("40", "parse", 56_000_000, 100_000_000),
+        ("40", "runAnalysisPhase", 48_000_000, 3_700_000_000),
+    ]
+    assert repairs(GOOD / "negative-begin.json") == {"negative-times": 1}
+
+
+@pytest.mark.parametrize("other", [(), (("X", "other", 20, 1),)])
+def test_begins_and_ends_out_of_order(other: tuple[Any, ...]) -> None:
+    data = events(("B", "inner", 1), ("E", "inner", 9), ("B", "outer", 0), ("E", "outer", 10), *other)
+    expected = [("7", "inner", 1000, 8000), ("7", "other", 20_000, 1000), ("7", "outer", 0, 10_000)]
+    assert sorted(spans(data)) == [span for span in expected if other or span[1] != "other"]
+
+
+def test_an_end_before_its_begin_in_the_file() -> None:
+    data = events(("E", "a", 10), ("B", "a", 0), ("B", "b", 2), ("E", "", 3))
+    assert sorted(spans(data)) == [("7", "a", 0, 10_000), ("7", "b", 2000, 1000)]
+    assert repairs(data) == {"nameless-ends": 1}
+
+
+def test_many_begins_and_ends_out_of_order_with_arguments(tmp_path: Path) -> None:
+    """More than are sorted at once."""
+    n = lib.FP_TRACE_RECORDS
+    calls = [
+        {"ph": ph, "name": f"f{i % 7}", "ts": 10 * i + 4 * (ph == "E"), "pid": 1, "tid": i % 3, "args": {"arg0": i}}
+        for i in range(n)
+        for ph in "BE"
+    ]
+    path = tmp_path / "trace.json"
+    path.write_text(json.dumps([*calls[n:], *calls[:n]]))
+    with fastprof.open(path) as profile:
+        ops: Counter[int] = Counter()
+        arguments = 0
+        for batch in profile:
+            ops.update(batch["op"].tolist())
+            rows = zip(batch["op"].tolist(), batch["aux"].tolist(), strict=True)
+            arguments += sum(aux for op, aux in rows if op == lib.FP_OP_ARGUMENT)
+    assert ops == {lib.FP_OP_ENTER_ARGS: n, lib.FP_OP_ARGUMENT: n, lib.FP_OP_EXIT: n} and arguments == n * (n - 1) // 2
+    assert sum(sums(path).values()) == 4000 * n
+
+
+def test_metadata_needs_no_time() -> None:
+    meta = '{"ph":"M","pid":1,"tid":1,"ts":null,"name":"thread_name","args":{"name":"app"}}'
+    assert [*spans(f"[{meta},{X}]".encode())] == [("app", "f", 1000, 2000)]
+    with pytest.raises(FormatError, match='an event has no time, expected "ts"'):
+        sums(f"[{X.replace(':1,', ':null,', 1)}]".encode())
+
+
+def test_times_far_apart_can_be_written(tmp_path: Path) -> None:
+    """Kineto gives kernels whose record was lost time 0, beside times since 1970."""
+    path, out = tmp_path / "in.json", tmp_path / "out.trace.json"
+    path.write_bytes(events(("X", "now", 1.7e15, 5), ("X", "lost", 0, 3)).replace(b'"tid": 7', b'"tid": 8', 1))
+    fastprof.convert(path, out)
+    assert sums(out) == {"now": 5000, "lost": 3000}
+
+
+# ---- text
+
+READ = {
+    "byte order mark": (b"\xef\xbb\xbf[%s]", {}),
+    "NUL padding": (b"[%s]\n\0\0\0", {"nul-padding": 1}),
+    "two documents": (b"[%s]\n[%s]", {"rest-after-end": 1}),
+    "words": (b'[{"args":{"a":nan,"b":-inf,"c":-1.#IND,"d":NaN},' + b"%s]", {"bare-words": 4}),
+    "backslashes": (b'[{"args":{"file":"C:\\Users\\u12"},' + b"%s]", {"bare-backslashes": 1}),
+    "deep": (b'[{"args":' + b"[" * 3000 + b"]" * 3000 + b"," + b"%s]", {}),
+    "array cut": (b'[%s,{"ph":"X","na', {"open-end": 1}),
+    "object cut": (b'{"traceEvents":[%s,', {"open-end": 1}),
+    "object cut in an event": (b'{"traceEvents":[%s,{"ph":"X","ts":5,"du', {"open-end": 1}),
+    "metadata cut": (b'{"traceEvents":[%s],"traceName":"/tm', {"open-end": 1}),
+    "array in array": (b"[[1],%s,null,7]", {"stray-elements": 3}),
+    "escaped keys": (b'[{"p\\u0068":"\\u0058","n\\u0061me":"f","ts":1,"dur":2,"pid":1,"tid":1}]', {}),
+}
+
+
+@pytest.mark.parametrize("name", READ)
+def test_text_that_is_not_quite_json(name: str) -> None:
+    text, expected = READ[name]
+    x = X.encode()
+    data = text.replace(b",%s", b"," + x[1:]) if text.count(b"{") and b'"args"' in text else text.replace(b"%s", x)
+    assert sums(data) == {"f": 2000}
+    assert repairs(data) == expected
+    killed = "cut" in name
+    assert [*map(str, fastprof.info(data, from_="trace-event").warnings)] == (
+        ["the trace ends before it is complete, as after its writer was killed; the rest is missing"] * killed
+    )
+
+
+def test_an_array_without_its_end_is_no_warning() -> None:
+    assert repairs(f"[{X},\n".encode()) == {"open-end": 1} and not fastprof.info(f"[{X},\n".encode()).warnings
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"), [("5", "5"), ("null", "[unknown]"), ('""', "[unknown]"), ("-1.50", "-1.50")]
+)
+def test_names_that_are_no_texts(name: str, expected: str) -> None:
+    assert sums(f"[{X}]".replace('"f"', name).encode()) == {expected: 2000}
+
+
+def test_ids_beyond_64_bits_and_numbers_between_blanks() -> None:
+    data = f"[{X}]".replace('"tid":1', '"tid":18446744073709551615').replace('"ts":1', '"ts":" 1 "').encode()
+    assert [*spans(data)] == [("thread 18446744073709551615", "f", 1000, 2000)]
+
+
+@pytest.mark.parametrize("first", ["schemaVersion", "displayTimeUnit", "otherData", "metadata"])
+def test_recognized_although_events_begin_far_behind(first: str) -> None:
+    text = f'\ufeff{{"{first}":1,"deviceProperties":["{"x" * 20_000}"],"traceEvents":[{X}]}}'
+    assert fastprof.info(text.encode()).facts["format"] == "trace-event"
+
+
+def test_time_deltas_that_are_said_twice(tmp_path: Path) -> None:
+    """Those of the data count, whichever comes first, also if they are more than what is kept in memory."""
+    n = lib.FP_SAMPLES_KEPT + 10
+    profile = {"nodes": [{"id": 2, "callFrame": {"functionName": "f"}}], "samples": [2] * n, "timeDeltas": [9] * n}
+    for data in ({"cpuProfile": profile, "timeDeltas": [3] * n}, {"timeDeltas": [3] * n, "cpuProfile": profile}):
+        begin = {"ph": "P", "name": "Profile", "id": 1, "pid": 1, "tid": 0, "ts": 0, "args": {"data": {"startTime": 0}}}
+        path = tmp_path / "trace.json"
+        path.write_text(json.dumps([begin, {**begin, "name": "ProfileChunk", "args": {"data": data}}]))
+        rows = fastprof.top(path, n=0, value="time").rows
+        assert {row.name: row.self for row in rows} == {"f": 3000 * (n - 1)}
+
+
+@pytest.mark.parametrize(("deltas", "time"), [([10, 5], 5000), ([10, 5, 6, 7, 8], 11_000)])
+def test_more_samples_than_time_deltas_or_fewer(deltas: list[int], time: int, tmp_path: Path) -> None:
+    profile = {"nodes": [{"id": 2, "callFrame": {"functionName": "f"}}], "samples": [2, 2, 2]}
+    data = {"startTime": 0, "cpuProfile": profile, "timeDeltas": deltas}
+    path = tmp_path / "trace.json"
+    path.write_text(json.dumps([{"ph": "P", "name": "ProfileChunk", "id": 1, "pid": 1, "args": {"data": data}}]))
+    assert {row.name: row.self for row in fastprof.top(path, n=0, value="time").rows} == {"f": time}
+    (entry,) = fastprof.info(path).repairs.entries()
+    assert (entry["code"], entry["count"]) == ("unequal-deltas", abs(3 - len(deltas)))
