@@ -96,7 +96,9 @@ def detect(source: Source) -> Format:
         return get(names[0])
     if names:
         raise UnrecognizedError(f"{source.name}: could be any of {', '.join(names)}; say which with --from")
-    if named := next((f for f in formats() if f.could_be and _is_named(source.name, f) and f.could_be(source.head)), None):
+    if named := next(
+        (f for f in formats() if f.could_be and _is_named(source.name, f) and f.could_be(source.head)), None
+    ):
         return named
     if not source.head:
         raise UnrecognizedError(f"{source.name}: the file is empty")

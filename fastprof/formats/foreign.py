@@ -6,6 +6,7 @@ import re
 
 _COLLAPSE = "`perf script | stackcollapse-perf.pl` makes folded stacks of it"
 _DEVTOOLS = "speedscope opens it, and exports its own JSON, which fastprof reads"
+_BACKEND = "export a pprof profile from its backend (Pyroscope, Parca)"
 _NO_DEBUG = "take it without `debug=1`"
 _PPROF = "`pprof -proto` makes a pprof profile of it"
 _PRINTED = "give the profile itself"
@@ -30,11 +31,16 @@ _KNOWN: tuple[tuple[bytes, str, str], ...] = (
     (rb"\s*(?:# To display the perf\.data header|# Total Lost Samples|Percent \|)", "a report of perf", _PRINTED),
     (rb"heap profile: ", "a heap profile of gperftools or Go", _PPROF),
     (rb"heap_v2/", "a heap profile of jemalloc", "`jeprof --collapsed` makes folded stacks of it"),
-    (rb"--- (?:contentionz?|heapz|growthz)\b", "a profile in pprof's old text form", _PPROF),
+    (rb"--- (?:contentionz?|heapz|growthz|mutex|threadz)\b", "a profile in pprof's old text form", _PPROF),
     (rb"(?:heap|threadz|goroutine|threadcreate|block|mutex) profile: total ", "a text profile of Go", _NO_DEBUG),
     (rb"goroutine \d+ \[", "a text profile of Go", _NO_DEBUG),
     (rb"go 1\.\d+ trace\0", "a Go execution trace", "`go tool trace -pprof=TYPE` makes a pprof profile of it"),
     (rb"FLR\0", "a Java Flight Recorder recording", "async-profiler's `jfrconv` makes folded stacks or pprof of it"),
+    (
+        rb"JAVA PROFILE 1\.0\.\d, created",
+        "a text profile of Java's HPROF agent",
+        "record with async-profiler, which writes folded stacks",
+    ),
     (rb"JAVA PROFILE 1\.0", "a Java heap dump (HPROF)", "it has no costs of functions"),
     (
         rb"Nettrace",
@@ -45,7 +51,47 @@ _KNOWN: tuple[tuple[bytes, str, str], ...] = (
     (rb"(?:desc: .*\n)+cmd: .*\ntime_unit: ", "a Massif profile", _XTREE),
     (rb'\{"dhatFileVersion"', "a DHAT profile", _XTREE),
     (rb"v [0-9a-f]+ [0-9a-f]+\n[Xx] ", "a recording of heaptrack", "`heaptrack_print -F` makes folded stacks of it"),
-    (rb"memray\0", "a recording of memray", ""),
+    (rb"memray\0", "a recording of memray", "`memray tree` shows it; record CPU time with py-spy instead"),
+    (
+        rb'\s*\{\s*"session"\s*:\s*\{|\s*\{\s*"start_time"\s*:[^{}]{0,200}"sample_count"',
+        "a session of pyinstrument",
+        "`pyinstrument -r speedscope` writes speedscope's JSON",
+    ),
+    (
+        rb"\s*_ +\._ +__/__",
+        "text that pyinstrument has printed",
+        "`pyinstrument -r speedscope` writes speedscope's JSON",
+    ),
+    (
+        rb"import time: +(?:self|\d)",
+        "import times of Python (-X importtime)",
+        "`importtime-convert --output-format flamegraph.pl` makes folded stacks of it",
+    ),
+    (rb"MOJ[\x01-\x09]", "a recording of Austin (MOJO)", "`mojo2austin` makes folded stacks of it"),
+    (
+        rb"\s*\{\s*\"(?:resourceProfiles|resource_profiles)\"|\n(?s:.{1,4}?)\n(?s:.{1,2}?)\n(?s:.)\n(?s:.)"
+        rb"(?:process|service|host|telemetry|container|k8s|os|deployment)\.",
+        "profiles of OpenTelemetry (OTLP)",
+        _BACKEND,
+    ),
+    (
+        rb"\t?[^\n]{0,100}Time and Allocation Profiling Report",
+        "a profile of GHC",
+        "speedscope opens the JSON that `+RTS -pj` writes, and exports its own JSON, which fastprof reads",
+    ),
+    (rb'\{\s*"program"\s*:(?s:.{0,2000}?)"rts_arguments"', "a profile of GHC", _DEVTOOLS),
+    (
+        rb"Statistical profiling result from ",
+        "text that V8's tick processor has printed",
+        "`node --cpu-prof` writes a .cpuprofile, which fastprof reads",
+    ),
+    (rb'\{"code":\[', "a log of V8 that was preprocessed", _DEVTOOLS),
+    (rb'\{"version":1\.\d+,"', "a profile of StackProf", _DEVTOOLS),
+    (rb'\{"version":1,"recording"', "a recording of Safari", _DEVTOOLS),
+    (rb"(?:Weight|Running Time|Bytes Used)\t(?:Self|Count)", "a call tree of Instruments", _DEVTOOLS),
+    (rb"QPERFSTREAM\0", "a stream of hotspot's perfparser", "take the perf.data: " + _COLLAPSE),
+    (rb"DTiJ|JiTD", "a dump of jitted code", "it belongs to a perf.data file"),
+    (rb"\xff\xfe|\xfe\xff", "text in UTF-16", "`iconv -f utf-16 -t utf-8` converts it"),
     # a dict of marshal with tuples of three as keys
     (
         rb"[{\xfb](?:[\xa9)]\x03|[\xa8(]\x03\0\0\0)",
@@ -118,6 +164,8 @@ _KNOWN: tuple[tuple[bytes, str, str], ...] = (
         "text that pprof has printed",
         _PRINTED,
     ),
+    (rb"Total: \d[\d.]* \w+\n", "text that pprof has printed", _PRINTED),
+    (rb"-{70,}\nCommand: ", "text that ms_print has printed", _PRINTED),
     (rb"Flat profile:\n|\s*Call graph \(explanation", "text that gprof has printed", _PRINTED),
     (
         rb"-{70,}\n(?:Profile data file '|(?:I1 cache:|-- )|Events recorded:)",

@@ -78,7 +78,8 @@ def could_be(head: bytes) -> bool:
 # Frames without control characters (NUL and tab are met in names), a count that does not begin with 0; not JSON.
 # PHP's and Lua's names begin with `{main}` and `[C]`.
 _STACK = rb"(?!\{ *(?:\"|$)|\[ *[\[{\"\d])[^\x01-\x08\x0a-\x1f]+[ \t](?:0|[1-9]\d*)(?:\.\d*)?"
-# None of them is "key: 1", "+3 1" or "name = 1", in a column, 0, or there twice; "+[NSObject load] 1" and "0x40519f 1" are.
+# None of them is "key: 1", "+3 1" or "name = 1", in a column, 0, or there twice.  But "+[NSObject load] 1" is one, and
+# "0x40519f 1" among others.
 _ALONE = rb"((?:[^-+*\d\s]|[-+]\[[A-Za-z_]|0x[0-9a-fA-F]+(?=[ \t][\d.]+$))[^=]*(?<![:\s]))[ \t](?=[\d.]*[1-9])[\d.]+"
 # A stack so deep that its count is not seen.  A page or a program without line breaks has quotes, `=` and braces.
 _CUT = rb"(?:[^;\"={}\x00-\x1f]*;){16,}[^;\"={}\x00-\x1f]*"
