@@ -138,7 +138,7 @@ FOREIGN = {
     b"<!DOCTYPE html>\n<html>": "HTML or XML",
     b"File: app\nBuild ID: 12\nType: cpu\nShowing nodes": "text that pprof has printed: give the profile itself",
     FONT: "a font",
-    b"JAVA PROFILE 1.0.1, created Tue Nov 3 2009\n\n": "a text profile of Java's HPROF agent: ",
+    b"JAVA PROFILE 1.0.1, created Tue Nov 3\n\nHeader for x\n": "a text profile of Java's HPROF agent: ",
     b'{"session": {"start_time": 1.5, "duration": 2}': "a session of pyinstrument: `pyinstrument -r speedscope`",
     b'{"start_time": 1.5, "duration": 2, "sample_count": 7': "a session of pyinstrument",
     b"\n  _     ._   __/__   _ _  _  _ _/_   Recorded: 12:00": "text that pyinstrument has printed",
