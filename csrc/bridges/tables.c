@@ -90,6 +90,7 @@ void fp_tables_free(struct fp_tables *t) {
     clear_texts(&t->files);
     clear_texts(&t->objects);
     clear_texts(&t->labels);
+    fp_apart_clear(&t->apart);
     fp_buf_free(&t->scratch);
     for (uint32_t i = 0; i < t->cap_threads; i++) free(t->threads[i].calls);
     free(t->threads);
@@ -119,9 +120,12 @@ static uint32_t add_text(struct fp_tables *t, struct fp_texts *texts, uint32_t i
 /* The same for a string of the model, which may have one. */
 static inline uint32_t text_of(struct fp_tables *t, struct fp_texts *texts, uint32_t string) {
     if (FP_LIKELY(string < texts->cap && texts->of[string])) return texts->of[string] - 1;
+    const struct fp_strings *strings = &t->model->strings;
     size_t n;
-    const uint8_t *p = fp_string(&t->model->strings, string, &n);
-    return add_text(t, texts, string, p, n);
+    for (; t->n_told < string; t->n_told++)
+        if (!fp_apart_utf8(&t->apart, &t->scratch, strings, t->n_told, &n, &t->replaced)) return FP_NO_ID;
+    const uint8_t *p = fp_apart_utf8(&t->apart, &t->scratch, strings, string, &n, &t->replaced);
+    return p ? add_text(t, texts, string, p, n) : FP_NO_ID;
 }
 
 int fp_tables_label(struct fp_tables *t, const uint8_t *p, size_t n) {

@@ -9,13 +9,15 @@
  *   graph    kind, function, file, line, object, address, callee, calls, values ...
  *
  * A column of names holds numbers of texts.  Each text is there once, is UTF-8, and keeps its number, so texts are only
- * added while rows are.
+ * added while rows are.  A string that is not UTF-8 has U+FFFD for each wrong byte; strings that become equal are told
+ * apart (core/apart.h) in the order of the model, so that all columns and tables of a profile have the same texts.
  *
  * Memory: the columns; the texts; 4 bytes for each string and stack of the model; calls that are open at a time.
  */
 #ifndef FP_TABLES_H
 #define FP_TABLES_H
 
+#include "core/apart.h"
 #include "core/batch.h"
 #include "core/buf.h"
 #include "core/clock.h"
@@ -57,6 +59,7 @@ struct fp_tables {
     struct fp_clock clock; /* of the events to come */
     uint64_t jumps;        /* rows of a graph whose target has no column; so far */
     uint64_t arguments;    /* of calls, whose values have no column; so far */
+    uint64_t replaced;     /* bytes of names that are not UTF-8 */
     uint64_t events;       /* custom and typed ones, whose payloads have none; `spans` has no row for them */
     uint32_t asked;        /* FP_ASK: the label set whose text is needed */
     /* of the part of the batches to come */
@@ -65,6 +68,8 @@ struct fp_tables {
     uint32_t n_value_columns;
     /* private from here on */
     struct fp_model *model;
+    struct fp_apart apart; /* texts of strings that are not UTF-8 */
+    uint32_t n_told;       /* strings of the model that were told apart */
     struct fp_buf scratch;
     struct fp_spans_open *threads; /* spans: by thread */
     uint32_t cap_threads;

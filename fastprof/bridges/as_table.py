@@ -194,6 +194,7 @@ class _Table:
         else:
             not_representable.add("payloads", "payloads of events", c.events)
         not_representable.add("call-arguments", "call arguments", c.arguments)
+        not_representable.add("replaced-bytes", "bytes of names that are no UTF-8, replaced", c.replaced)
         not_representable.add("jumps", "targets of jumps", c.jumps)
         if self.name == "samples":
             frames = self._model.count("frames") - 1
@@ -270,8 +271,8 @@ def _utf8(text: str) -> bytes:
 
 
 def _label_text(model: Model, label: int) -> str:
-    """A set of labels as JSON: {"thread": "7", "bytes": 512, "size [kilobytes]": 4}.  A key that is there several times
-    has a list."""
+    """A set of labels as JSON: {"bytes": 512, "size [kilobytes]": 4, "thread": "7"}.  A key that is there several times
+    has a list.  Keys and lists are sorted, so equal sets have equal texts, in whatever order they were recorded."""
     import json
 
     found: list[tuple[str, str | int]] = []
@@ -282,7 +283,7 @@ def _label_text(model: Model, label: int) -> str:
         value = _text(model, string) if string else number - ((number >> 63) << 64)
         found.append((f"{name} [{said}]" if said and said != name else name, value))
     by_key: dict[str, Any] = {}
-    for name, value in reversed(found):
+    for name, value in sorted(found, key=lambda label: (label[0], isinstance(label[1], str), label[1])):
         if name not in by_key:
             by_key[name] = value
         elif isinstance(by_key[name], list):
@@ -293,7 +294,7 @@ def _label_text(model: Model, label: int) -> str:
 
 
 def _text(model: Model, string: int) -> str:
-    return model.string(string).decode("utf-8", "replace")
+    return model.string(string).decode("utf-8", "backslashreplace")
 
 
 def of_timeline(

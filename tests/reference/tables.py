@@ -145,7 +145,7 @@ class Tables:
                 0, (f"{name} [{said}]" if said not in ("", name) else name, self.plain(string) if string else number)
             )
         by_key: defaultdict[str, list[Any]] = defaultdict(list)
-        for name, value in found:
+        for name, value in sorted(found, key=lambda pair: (pair[0], isinstance(pair[1], str), pair[1])):
             by_key[name].append(value)
         plain = {name: values[0] if len(values) == 1 else values for name, values in by_key.items()}
         return json.dumps(plain, ensure_ascii=False) if plain else None

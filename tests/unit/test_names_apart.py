@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 import fastprof
+from tests.reference.profile_proto import Profile
 
 NAMES = [b"f\xff", b"f\xfe", "f\N{REPLACEMENT CHARACTER}".encode(), "f\N{REPLACEMENT CHARACTER} [2]".encode(), b"g"]
 
@@ -59,3 +60,32 @@ def test_names_for_perfetto_are_apart(names: list[bytes], tmp_path: Path) -> Non
     texts = [b"f\xef\xbf\xbd" + end for end in (b"", b" [2]", b" [3]", b" [2] [2]")]
     assert [written.count(b"\x12" + bytes([len(text)]) + text) for text in texts[:2]] == [1, 1]
     assert written.count(b"f\xef\xbf\xbd") == 4
+
+
+@pytest.mark.parametrize("names", [NAMES, NAMES[::-1]], ids=["forwards", "backwards"])
+def test_tables_tell_them_apart_alike_in_all_columns(names: list[bytes], tmp_path: Path) -> None:
+    path = tmp_path / "x.callgrind"
+    lines = [b"fn=%b\n%d %d\ncfn=%b\ncalls=1 0\n%d 1\n" % (n, i, 1 << i, n, i) for i, n in enumerate(names)]
+    # the callees of the first function come in another order
+    calls = [b"cfn=%b\ncalls=1 0\n0 1\n" % name for name in reversed(names)]
+    path.write_bytes(b"events: Ir\nfl=a.c\nfn=main\n0 1\n" + b"".join(calls + lines))
+    query = "select function, Ir from graph where kind = 'cost' and function != 'main'"
+    with fastprof.sql(path, query) as answer:
+        costs = dict(answer.rows())
+    assert sorted(costs.values()) == [1 << i for i in range(len(names))]
+    with fastprof.sql(path, "select function, callee from graph where kind = 'call' and function != 'main'") as answer:
+        assert all(function == callee for function, callee in answer.rows())
+
+
+def test_equal_label_sets_are_one_group_of_sql(tmp_path: Path) -> None:
+    p = Profile()
+    p.string_table[:] = ["", "samples", "count", "a", "b", "x", "y"]
+    p.sample_type.add(type=1, unit=2)
+    for keys in ((3, 4), (4, 3)):
+        sample = p.sample.add(value=[1])
+        for key in keys:
+            sample.label.add(key=key, str=key + 2)
+    path = tmp_path / "x.pb"
+    path.write_bytes(p.SerializeToString())
+    with fastprof.sql(path, "select labels, sum(samples) from samples group by 1") as answer:
+        assert [*answer.rows()] == [('{"a": "x", "b": "y"}', 2)]
