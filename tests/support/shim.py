@@ -82,7 +82,7 @@ class Faults:
         if file.endswith("/"):
             path = self.inputs / "session"
             shutil.rmtree(path, ignore_errors=True)
-            shutil.unpack_archive(CORPUS / file[:-1], path, "tar", filter="data")
+            shutil.unpack_archive(CORPUS / file[:-1], path, "tar")
             return path
         path = self.inputs / (os.path.basename(file) + suffix)
         path.write_bytes(pack((CORPUS / file).read_bytes()))

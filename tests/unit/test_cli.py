@@ -9,6 +9,7 @@ import json
 import os
 import pty
 import re
+import shlex
 import signal
 import struct
 import subprocess
@@ -302,8 +303,10 @@ def test_a_closed_pipe_ends_quietly(tmp_path: Path) -> None:
 
 
 def shell(command: str) -> subprocess.CompletedProcess[bytes]:
-    """`command`, in which "fastprof" is the program."""
-    words = command.replace("fastprof", f"{sys.executable} -m fastprof", 1)
+    """`command`, in which the word "fastprof" is the program; paths may have it in them."""
+    program = f"{shlex.quote(sys.executable)} -m fastprof"
+    words, n = re.subn(r"(?<!\S)fastprof(?!\S)", lambda _: program, command)
+    assert n == 1
     # buffered, as it is for users
     env = environment() | {"PYTHONUNBUFFERED": ""}
     return subprocess.run(["bash", "-c", words], capture_output=True, env=env, cwd=REPO)
