@@ -43,17 +43,17 @@ def repeated_xray(log: bytes, nbytes: int) -> bytes:
     return bytes(out)
 
 
-def gperftools(path: Path, nbytes: int) -> None:
-    """Stacks of 8 to 30 frames over 2,000 call sites, each four times."""
+def gperftools(path: Path, nbytes: int, times: int = 4) -> None:
+    """Stacks of 8 to 30 frames over 2,000 call sites, each so many times."""
     rng, records = random.Random(1), bytearray()
-    for _ in range(nbytes // 672):
+    for _ in range(nbytes // (168 * times)):
         depth = rng.randrange(8, 31)
         # few choices near the root, many at the leaf, as in real programs
         frames = [0x400000 + 16 * rng.randrange(1 + 60 * (depth - i)) + 1 for i in range(depth)]
         records += struct.pack(f"<{depth + 2}Q", rng.randrange(1, 9), depth, *frames)
     with path.open("wb") as out:
         out.write(struct.pack("<5Q", 0, 3, 0, 10_000, 0))
-        for _ in range(4):
+        for _ in range(times):
             out.write(records)
         out.write(struct.pack("<3Q", 0, 1, 0))
         out.write(b"00400000-00500000 r-xp 00000000 08:01 7          /usr/bin/app\n")
@@ -86,16 +86,20 @@ def cachegrind(path: Path, nbytes: int, seed: int) -> None:
 
 
 def recorded_xray(folder: Path, mb: int) -> Recording:
-    """A log of some `mb` MB by clang's runtime, of a small interpreter that computes Fibonacci numbers."""
-    n = 24 + round(math.log(mb / 72, 1.618))  # fib(24) makes 72 MB
+    """A log of `mb` MB or more by clang's runtime, of a small interpreter that computes Fibonacci numbers."""
+    n = 24 + math.ceil(math.log(mb / 71, 1.618))  # fib(24) makes 72 MB
     options = f"buffer_size=1048576 buffer_max={2 * mb + 16} {ALL_CALLS}"
     return Recorder(folder).make("log", Recipe("interp", "xray-fdr", options, (str(n),)), True)
 
 
 def callgrind(path: Path) -> None:
-    """A real one, some 70 MB: Callgrind runs a Python that parses its own library."""
+    """A real one, some 110 MB: Callgrind runs a Python that compiles and parses its own library."""
     script = (
-        "import ast, argparse, inspect, tokenize\nfor m in argparse, inspect, tokenize: ast.parse(inspect.getsource(m))"
+        "import ast, argparse, inspect, tokenize, json, csv, decimal, fractions, tarfile, difflib\n"
+        "for m in argparse, inspect, tokenize, tarfile, difflib:\n"
+        "    ast.parse(inspect.getsource(m)), compile(inspect.getsource(m), '', 'exec')\n"
+        "json.dumps(json.loads('[{\"a\": [1.5, null]}]'), indent=1)\n"
+        "fractions.Fraction(1, 3) ** 9, decimal.Decimal(2).sqrt()"
     )
     command = ["valgrind", "--tool=callgrind", "--dump-instr=yes", "--collect-jumps=yes", "--separate-callers=10"]
     command += [f"--callgrind-out-file={path}", sys.executable, "-c", script]

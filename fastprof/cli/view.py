@@ -49,8 +49,8 @@ def run(args: argparse.Namespace) -> int:
         if args.port is not None:
             raise UsageError("--port is for --serve")
         path, report = view(args.input, from_=args.from_, **given)
-        say_beside(report, shown(args.input), quiet=False)
         _open(Path(path).as_uri(), args.no_browser)
+        say_beside(report, shown(args.input), quiet=False)
         return exit_code(report)
     port = PORT if args.port is None else args.port
     if not 0 <= port <= 65535:
@@ -59,9 +59,9 @@ def run(args: argparse.Namespace) -> int:
     with tempfile.TemporaryDirectory(prefix="fastprof-", ignore_cleanup_errors=True) as folder:
         server = Server(args.input, folder, port, from_=args.from_, **given)
         try:
-            say_beside(server.report, shown(args.input), quiet=False)
             # the server's address is a secret, and the command lines of processes are not
             _open(server.url, args.no_browser, by=Path(server.private_page()).as_uri())
+            say_beside(server.report, shown(args.input), quiet=False)
             server.run()
         except KeyboardInterrupt:  # the way to end it
             pass
