@@ -130,7 +130,7 @@ def test_a_server_ends_without_a_trace(number: int, status: int, tmp_path: Path)
         process.send_signal(number)
         said = process.communicate(timeout=60)[1]
         assert process.returncode == status
-        assert re.fullmatch(r"fastprof: warning: t\.xray: functions are shown by their numbers: .*\n", said)
+        assert all(line.startswith("fastprof: ") for line in said.splitlines())  # warnings, and no trace
     assert [*(tmp_path / "tmp").iterdir()] == []
 
 
