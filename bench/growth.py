@@ -20,7 +20,6 @@ import math
 import multiprocessing
 import os
 import pkgutil
-import re
 import resource
 import shutil
 import sys
@@ -99,14 +98,6 @@ _FILES = {
     "batch archive": "batch archive -q -j 1 {in} -o {out}/new.fpa",
 }
 _TABLES = {"timeline": "spans", "stacks": "samples", "graph": "graph"}
-
-
-# Of nested calls each context is written with all of its frames, so the output itself is quadratic in their depth.
-_REPEATS = re.compile("folded|.*pprof.*|batch convert")
-
-
-def is_linear(dimension: str, verb: str) -> bool:
-    return dimension != "depth of a timeline" or not _REPEATS.fullmatch(verb)
 
 
 def verbs_of(view: str) -> dict[str, str]:
@@ -211,8 +202,7 @@ def dimension(arguments: tuple[str, str, float]) -> list[Result]:
     n = int(DIMENSIONS[name].n * scale)
     with tempfile.TemporaryDirectory() as folder:
         bench = Bench(DIMENSIONS[name], Path(folder))
-        verbs = [verb for verb in verbs_of(DIMENSIONS[name].view) if is_linear(name, verb)]
-        looked = (look_at(name, verb, bench, n) for verb in verbs if wanted in verb)
+        looked = (look_at(name, verb, bench, n) for verb in verbs_of(DIMENSIONS[name].view) if wanted in verb)
         return [result for result in looked if result]
 
 

@@ -268,6 +268,8 @@ def _joined(
             operators.append(bridges.TO_TABLE[view])
         return operators
     if view == "stacks":
+        if holds.repeats_frames:
+            operators.append(bridges.SHALLOW)
         if n and not holds.places:
             operators.append(bridges.ONLY_NAMES)
         if n > 1:

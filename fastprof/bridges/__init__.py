@@ -23,6 +23,7 @@ from fastprof.core.options import (
     Substitution,
     Switch,
     Text,
+    Whole,
     WordList,
     Words,
 )
@@ -188,6 +189,14 @@ TABLE: Option[str | None] = Option(
     help="parquet and arrow: which table to write; of a timeline its calls (spans, the default) or what was "
     "recorded (events), of stacks samples (default) or their frames, of a graph its rows (graph)",
 )
+MAX_DEPTH = Option(
+    "max_depth",
+    Whole(1),
+    4096,
+    group="limits",
+    help="cut stacks with more frames than this, for formats that write all frames of a stack with each sample "
+    "(default: 4096)",
+)
 MAX_MEMORY = Option(
     "max_memory",
     Size(),
@@ -299,6 +308,7 @@ MERGE_GRAPHS = Operator("graph", "graph", "aggregate:merge", "graphs of several 
 SUM_PLACES = Operator("graph", "graph", "aggregate:aggregate", "graphs", (AGGREGATE, MAX_MEMORY))
 SUM_LINES = Operator("graph", "graph", "aggregate:lines", "graphs to a format without calls", (MAX_MEMORY,))
 LINES_IN_ORDER = Operator("graph", "graph", "aggregate:lines_in_order", "lines that are in order", (MAX_MEMORY,))
+SHALLOW = Operator("stacks", "stacks", "shallow:shallow", "stacks to a format that repeats frames", (MAX_DEPTH,))
 MERGE_LINES_IN_ORDER = Operator(
     "graph",
     "graph",
@@ -310,5 +320,6 @@ MERGE_LINES_IN_ORDER = Operator(
 
 ADD_UP_PLACES = {MERGE_GRAPHS, SUM_LINES, LINES_IN_ORDER, MERGE_LINES_IN_ORDER}  # as --aggregate asks for
 _OF_GRAPHS = (COMPUTE, MERGE_GRAPHS, SUM_PLACES, SUM_LINES, LINES_IN_ORDER, MERGE_LINES_IN_ORDER)
-_WITHIN = (NEST, ONLY_NAMES, SUM_STACKS, EQUAL_STACKS, COMMON_VALUES, ONE_VALUE, *_OF_GRAPHS, *TO_TABLE.values())
+_OF_STACKS = (SHALLOW, ONLY_NAMES, SUM_STACKS, EQUAL_STACKS)
+_WITHIN = (NEST, *_OF_STACKS, COMMON_VALUES, ONE_VALUE, *_OF_GRAPHS, *TO_TABLE.values())
 OPERATORS = (*SELECT.values(), NAME_ADDRESSES, FUNCTIONS, RENAME, *BRIDGES, *_WITHIN)

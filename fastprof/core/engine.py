@@ -242,6 +242,7 @@ class Holds(NamedTuple):
     # stacks: looks at stacks of earlier batches.  If not, a bridge may remove those that it made from the model
     # (fp_model_empty_stacks), so that distinct stacks need no memory.
     keeps_stacks: bool = True
+    repeats_frames: bool = False  # stacks: writes all frames of a stack with each row
     # Keeps stacks as they are in the source: addresses are symbolized only when --symbols asks for it.
     verbatim: bool = False
     model_order: bool = False  # writes entries of the model in the order in which the model has them

@@ -5,6 +5,7 @@ from __future__ import annotations
 from fastprof.core.engine import Format, Holds
 
 _TABLE = Holds(
+    repeats_frames=True,
     table=True,
     lacks=frozenset(
         {

@@ -101,6 +101,7 @@ FORMATS = (
             times=False,
             places=False,
             keeps_stacks=False,
+            repeats_frames=True,
             short_names=True,
             lacks=frozenset(
                 {"system-names", "build-ids", "thread-names", "value-names", "long-names", "inherited-events", "parts"}

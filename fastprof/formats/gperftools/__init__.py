@@ -64,6 +64,7 @@ FORMATS = (
             wanted="a count of samples or a time",
             told=("samples", "cpu"),
             keeps_stacks=False,
+            repeats_frames=True,
             model_order=True,
             lacks=frozenset({"thread-names", "long-names", "inherited-events", "parts"}),
             header=frozenset({"period", "drop_frames"}),

@@ -58,6 +58,7 @@ FORMATS = (
             times=False,
             model_order=True,
             keeps_stacks=False,
+            repeats_frames=True,
             short_names=True,
             lacks=frozenset({"thread-names", "long-names", "inherited-events", "parts"}),
             header=frozenset(

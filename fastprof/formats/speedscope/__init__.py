@@ -31,6 +31,7 @@ FORMATS = (
         reader="read:SpeedscopeReader",
         writer="write:SpeedscopeWriter",
         holds=Holds(
+            repeats_frames=True,
             labels=False,
             threads=True,
             times=False,
