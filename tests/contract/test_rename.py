@@ -165,6 +165,6 @@ def test_bad_substitutions_are_usage_errors(change: str, says: str, tmp_path: Pa
 
 def test_only_the_beginning_of_an_endless_name_changes(tmp_path: Path) -> None:
     source, out = tmp_path / "a.folded", tmp_path / "out.folded"
-    source.write_text("root;" + "a" * 2_000_000 + " 1\n")
+    source.write_text("root;" + "a" * 1_000_000 + " 1\n")
     fastprof.convert(source, out, from_="folded", mod_funcname=["s/a.*b/x/", "s/a/b/g"])
-    assert out.read_text() == "root;" + "b" * 16384 + "a" * (2_000_000 - 16384) + " 1\n"
+    assert out.read_text() == "root;" + "b" * 16384 + "a" * (1_000_000 - 16384) + " 1\n"

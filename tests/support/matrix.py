@@ -49,7 +49,7 @@ TOLD_BY: dict[str, set[str]] = {
     "thread names": {"thread-names", "idle-threads", "thread-numbers", "threads", "sample-labels"},
     "process names": {"thread-names", "idle-threads", "thread-numbers"},
     "events": {"events"},
-    "arguments": {"call-arguments"},
+    "arguments": {"call-arguments"} | _NAMES,
     **_HEADER,
     "header: comments": {"header-fields", "comments"},
     "parts": {"parts"},

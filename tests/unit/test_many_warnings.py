@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from fastprof.cli.messages import say_report
+from fastprof.cli.messages import say_warnings
 from fastprof.core.report import Report
 from tests.support.paths import REPO
 
@@ -37,10 +37,9 @@ def test_only_the_first_of_a_kind_are_said(capsys: pytest.CaptureFixture[str]) -
     report = Report()
     for warning in said:
         report.warn(warning)
-    say_report(report, "done")
+    say_warnings(report.warnings)
     lines = capsys.readouterr().err.splitlines()
     assert lines == [
-        "fastprof: done",
         *(f"fastprof: warning: {warning}" for warning in said[:6]),
         "fastprof: warning: and 1,235 more like it",
         f"fastprof: warning: {said[-1]}",
