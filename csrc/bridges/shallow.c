@@ -11,7 +11,7 @@ void fp_shallow_clear(struct fp_shallow *s) {
     s->cap_depth = s->cap_kept = s->n_known = 0;
 }
 
-/* Looks at the stacks that are new.  A parent's id is less than its child's.  0 or FP_E_NOMEM. */
+/* Looks at the stacks that are new.  A parent's id is less than its child's.  FP_DONE, FP_ASK or FP_E_NOMEM. */
 static int know(struct fp_shallow *s) {
     struct fp_table *stacks = &s->model->stacks;
     if (s->n_emptied != s->model->n_emptied) {
@@ -28,13 +28,17 @@ static int know(struct fp_shallow *s) {
         s->depth[node] = depth;
         s->kept[node] = node;
         if (depth <= s->limit || is_end) continue;
+        if (s->named && !s->deeper) {
+            s->n_known = node;
+            return FP_ASK;
+        }
         if (depth > s->deepest) s->deepest = depth;
         s->kept[node] = s->kept[parent];
-        if (depth == s->limit + 1 && s->deeper) s->kept[node] = fp_model_stack(s->model, parent, s->deeper);
+        if (depth == s->limit + 1 && s->named) s->kept[node] = fp_model_stack(s->model, parent, s->deeper);
         if (s->kept[node] == FP_NO_ID) return FP_E_NOMEM;
     }
     s->n_known = stacks->n;
-    return 0;
+    return FP_DONE;
 }
 
 /* Adds the values of row `from` to row `to`, unless a sum passes 2^63 - 1. */
@@ -62,8 +66,8 @@ static void move(struct fp_batch *b, uint32_t to, uint32_t from) {
 }
 
 int fp_shallow_put(struct fp_shallow *s, struct fp_batch *b) {
-    if (know(s)) return FP_E_NOMEM;
-    if (FP_LIKELY(!s->deepest)) return 0;
+    const int status = know(s);
+    if (status != FP_DONE || FP_LIKELY(!s->deepest)) return status;
     uint32_t n = 0;
     for (uint32_t i = 0; i < b->n; i++) {
         const uint32_t kept = s->kept[b->stack[i]];
@@ -77,5 +81,5 @@ int fp_shallow_put(struct fp_shallow *s, struct fp_batch *b) {
         n++;
     }
     b->n = n;
-    return 0;
+    return FP_DONE;
 }

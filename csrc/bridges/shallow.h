@@ -23,7 +23,8 @@
 struct fp_shallow {
     struct fp_model *model;
     uint32_t limit;   /* frames, 1 or more */
-    uint32_t deeper;  /* the frame that stands for those below the limit; 0: none does */
+    int32_t named;    /* whether a frame stands for those below the limit: */
+    uint32_t deeper;  /* this one; 0 until fp_shallow_put asks for it */
     uint64_t n_cut;   /* rows whose stack was deeper */
     uint32_t deepest; /* frames of the deepest stack so far */
     /* private from here on */
@@ -32,7 +33,8 @@ struct fp_shallow {
     uint32_t n_known, n_emptied;
 };
 
-/* Replaces the stacks of a batch, in place; the batch may end up with fewer rows.  0 or FP_E_NOMEM. */
+/* Replaces the stacks of a batch, in place; the batch may end up with fewer rows.  FP_DONE, FP_E_NOMEM, or FP_ASK: set
+ * `deeper` and call again with the same batch. */
 int fp_shallow_put(struct fp_shallow *s, struct fp_batch *b);
 void fp_shallow_clear(struct fp_shallow *s);
 

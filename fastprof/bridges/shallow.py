@@ -25,10 +25,13 @@ def shallow(
     """The same batches, their stacks replaced in place.  Memory: 8 bytes for each stack."""
     limit = options[MAX_DEPTH]
     c = ffi.gc(ffi.new("struct fp_shallow *", {"model": model.c, "limit": limit}), lib.fp_shallow_clear)
-    if holds.names:
-        c.deeper = model.frame(0, 0, lines=model.line(model.function("[deeper]")))
+    c.named = holds.names
     for batch in batches:
-        if lib.fp_shallow_put(c, batch.c):
+        status = lib.fp_shallow_put(c, batch.c)
+        if status == lib.FP_ASK:
+            c.deeper = model.frame(0, 0, lines=model.line(model.function("[deeper]")))
+            status = lib.fp_shallow_put(c, batch.c)
+        if status != lib.FP_DONE:
             raise MemoryError("no memory for the depths of stacks")
         yield batch
     if c.n_cut:
