@@ -3,14 +3,17 @@
  * Of each thing: what was spent in it (self), in it and what it called (inclusive), how often it was called, and its
  * self cost in a second value type, to sort by.  Arrays by id, so adding is one access and memory grows with the ids.
  *
- * Functions of a graph.  A graph says what each arc cost, not what each function cost inclusively.  As KCachegrind
- * does, part by part: a function that was called costs what the calls into it cost, its calls to itself left out; one
- * that was not called costs itself and what it calls.
+ * Functions of a graph.  A graph says what each arc cost, not what each function cost inclusively.  Part by part, a
+ * function costs what the calls into it cost, its calls to itself left out, or itself and what it calls, whichever is
+ * farther from 0.  Both are the same unless some calls have no recorded caller: those of a thread's first function, of
+ * a signal handler, of a stack that was cut.  A function that nothing calls costs itself and what it calls.
  *
  *   main -> a 90, a -> a 40, self: main 10, a 90      main: not called, 10 + 90 = 100     a: 90
+ *   main -> a 50, self: main 10, a 90                 main: 10 + 50 = 60                  a: 90, 40 of it by no caller
  *
  * Functions that call each other in a cycle count each other's costs again and again.  A member of a cycle therefore
- * costs itself and what it calls outside of the cycle; the cycle costs what its members cost.
+ * costs itself and what it calls outside of the cycle; the cycle costs what its members cost.  Where cycles are not
+ * to be shown, it costs what the calls into it cost, or itself if that is farther from 0.
  *
  *   main -> a 100, a -> b 80, b -> a 60, b -> c 20, self: a 30, b 50, c 20       a 30, b 70, <cycle> 100
  *
@@ -78,6 +81,7 @@ struct fp_functions {
     int32_t how; /* enum fp_functions_part */
     int32_t keep_arcs;
     int64_t *self, *inclusive; /* by function: the shares of `all` that are of graphs */
+    int64_t *recursive;        /* by function: inclusive if it is in a cycle, and cycles are not shown */
     uint32_t cap_graph;
     struct fp_function_sums *by_function; /* of the part at hand */
     uint32_t cap;
@@ -102,7 +106,8 @@ enum fp_functions_part {
     FP_PART_ARCS = 2   /* the same, and so are self costs and calls */
 };
 
-/* A part begins.  `how` is enum fp_functions_part; without `arcs` its arcs are forgotten. */
+/* A part begins.  `how` is enum fp_functions_part; without `arcs` its arcs are forgotten, which those of a graph must
+ * not be: cycles are found in them. */
 void fp_functions_begin(struct fp_functions *f, int how, int arcs);
 
 /* Adds the rows of a graph batch, of value columns as in fp_top_graph.  Column `calls` (negative: none) of cost rows
@@ -114,7 +119,8 @@ int fp_functions_put(struct fp_functions *f, const struct fp_batch *in, int valu
 /* The part ends: its inclusive costs are known.  As above. */
 int fp_functions_end_part(struct fp_functions *f, struct fp_err *err);
 
-/* After the last part: finds the cycles, if asked to, and what their members cost.  As above. */
+/* After the last part: finds the cycles, and what their members cost.  Without `cycles` n_cycles is 0 and no function
+ * has a cycle.  As above. */
 int fp_functions_end(struct fp_functions *f, int cycles, struct fp_err *err);
 
 /* After that: readies the two calls below.  0 or FP_E_NOMEM. */

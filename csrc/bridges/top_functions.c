@@ -53,9 +53,10 @@ struct fp_functions *fp_functions_new(struct fp_model *model) {
 static void forget_parts(struct fp_functions *f) {
     fp_release(f->self, f->cap_graph * sizeof *f->self);
     fp_release(f->inclusive, f->cap_graph * sizeof *f->inclusive);
+    fp_release(f->recursive, f->cap_graph * sizeof *f->recursive);
     fp_release(f->by_function, f->cap * sizeof *f->by_function);
     free(f->touched);
-    f->self = f->inclusive = NULL;
+    f->self = f->inclusive = f->recursive = NULL;
     f->by_function = NULL;
     f->touched = NULL;
     f->cap = f->cap_graph = f->cap_touched = 0;
@@ -165,23 +166,22 @@ static int arcs_room(struct fp_top_arcs *a, uint32_t n) {
 /* Room for what graphs say of functions.  0 or FP_E_NOMEM. */
 static int graph_room(struct fp_functions *f) {
     if (f->cap <= f->cap_graph) return 0;
+    int64_t **const columns[] = {&f->self, &f->inclusive, &f->recursive};
+    enum { N = sizeof columns / sizeof *columns };
     const size_t had = f->cap_graph * sizeof *f->self, nbytes = f->cap * sizeof *f->self;
-    int64_t *self = fp_grow(NULL, 0, nbytes), *inclusive = fp_grow(NULL, 0, nbytes);
-    if (!self || !inclusive) {
-        if (self) fp_release(self, nbytes);
-        if (inclusive) fp_release(inclusive, nbytes);
+    int64_t *grown[N];
+    for (int k = 0; k < N; k++) {
+        grown[k] = fp_grow(NULL, 0, nbytes);
+        if (grown[k]) continue;
+        while (k--) fp_release(grown[k], nbytes);
         return FP_E_NOMEM;
     }
-    memset(self, 0, nbytes);
-    memset(inclusive, 0, nbytes);
-    if (had) {
-        memcpy(self, f->self, had);
-        memcpy(inclusive, f->inclusive, had);
-        fp_release(f->self, had);
-        fp_release(f->inclusive, had);
+    for (int k = 0; k < N; k++) {
+        memset(grown[k], 0, nbytes);
+        if (had) memcpy(grown[k], *columns[k], had);
+        fp_release(*columns[k], had);
+        *columns[k] = grown[k];
     }
-    f->self = self;
-    f->inclusive = inclusive;
     f->cap_graph = f->cap;
     return 0;
 }
@@ -251,6 +251,27 @@ int fp_functions_put(struct fp_functions *f, const struct fp_batch *in, int valu
     return arcs->n > arcs->merge_at ? merge_arcs(f, arcs, err) : FP_DONE;
 }
 
+/* The one farther from 0. */
+static int64_t farther(int64_t a, int64_t b) {
+    return fp_top_far(b) > fp_top_far(a) ? b : a;
+}
+
+/* Adds what a function cost inclusively in a part.  Calls without a recorded caller are not in `into`; in a cycle
+ * `out` counts costs again and again.  Is a sum beyond 64 bits? */
+static int add_inclusive(struct fp_functions *f, uint32_t id, const struct fp_function_sums *s) {
+    int64_t spent, inclusive, recursive;
+    int overflow = __builtin_add_overflow(s->self, s->out, &spent);
+    inclusive = recursive = spent;
+    if (s->calls > 0) {
+        inclusive = farther(s->into, spent);
+        recursive = farther(s->into, s->self);
+    }
+    overflow |= __builtin_add_overflow(f->self[id], s->self, &f->self[id]);
+    overflow |= __builtin_add_overflow(f->inclusive[id], inclusive, &f->inclusive[id]);
+    overflow |= __builtin_add_overflow(f->recursive[id], recursive, &f->recursive[id]);
+    return overflow;
+}
+
 int fp_functions_end_part(struct fp_functions *f, struct fp_err *err) {
     struct fp_top *const all = &f->all;
     int overflow = 0;
@@ -262,12 +283,7 @@ int fp_functions_end_part(struct fp_functions *f, struct fp_err *err) {
         overflow |= __builtin_add_overflow(all->self[id], s->self, &all->self[id]);
         overflow |= __builtin_add_overflow(all->second[id], s->second, &all->second[id]);
         overflow |= __builtin_add_overflow(all->calls[id], s->calls, &all->calls[id]);
-        if (f->how == FP_PART_GRAPH) {
-            int64_t inclusive = s->into;
-            if (s->calls <= 0) overflow |= __builtin_add_overflow(s->self, s->out, &inclusive);
-            overflow |= __builtin_add_overflow(f->self[id], s->self, &f->self[id]);
-            overflow |= __builtin_add_overflow(f->inclusive[id], inclusive, &f->inclusive[id]);
-        }
+        if (f->how == FP_PART_GRAPH) overflow |= add_inclusive(f, id, s);
         *s = (struct fp_function_sums){.last_caller = FP_NO_ID};
     }
     f->n_touched = 0;
@@ -335,13 +351,17 @@ int fp_functions_end(struct fp_functions *f, int cycles, struct fp_err *err) {
     free(f->cycle);
     f->n_cycles = 0;
     f->cycle = calloc((size_t)all->cap + 1, sizeof *f->cycle);
-    if (!f->cycle || (cycles && find_cycles(f, a))) return no_memory(err);
+    if (!f->cycle || find_cycles(f, a)) return no_memory(err);
     for (uint32_t i = 0; f->n_cycles && i < f->cap; i++)
-        if (f->cycle[i]) f->inclusive[i] = f->self[i];
-    for (uint32_t i = 0; f->n_cycles && i < a->n; i++) {
+        if (f->cycle[i]) f->inclusive[i] = cycles ? f->self[i] : f->recursive[i];
+    for (uint32_t i = 0; cycles && f->n_cycles && i < a->n; i++) {
         const uint32_t caller = a->items[i].caller;
         if (f->cycle[caller] && f->cycle[caller] != f->cycle[a->items[i].callee])
             overflow |= __builtin_add_overflow(f->inclusive[caller], a->items[i].cost, &f->inclusive[caller]);
+    }
+    if (!cycles && f->n_cycles) {
+        memset(f->cycle, 0, all->cap * sizeof *f->cycle);
+        f->n_cycles = 0;
     }
     for (uint32_t i = 0; i < f->cap_graph; i++)
         overflow |= __builtin_add_overflow(all->inclusive[i], f->inclusive[i], &all->inclusive[i]);

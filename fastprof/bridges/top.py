@@ -69,7 +69,7 @@ class Costs:
             self.graph(to_graph(batches, self._model, apart, report))
 
     def begin_graph(self) -> None:
-        lib.fp_functions_begin(self._functions, lib.FP_PART_GRAPH, self._arcs or self._cycles)
+        lib.fp_functions_begin(self._functions, lib.FP_PART_GRAPH, True)
 
     def graph(self, batches: Iterable[Batch]) -> None:
         self.begin_graph()

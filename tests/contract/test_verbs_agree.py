@@ -16,7 +16,7 @@ import fastprof
 from fastprof.core.errors import UsageError
 from tests.contract.dump import files
 from tests.support.pages import Page
-from tests.support.paths import CORPUS
+from tests.support.paths import CORPUS, needs_shared, shared_data
 
 # Archives of several profiles, and Arrow files, which are not read, are other inputs
 BEYOND = {"callgrind/good/everything.callgrind", "folded/good/two_fractions.folded"}  # sums that pass 2^63 - 1
@@ -125,3 +125,49 @@ def test_verbs_agree(file: str, tmp_path: Path) -> None:
             {name: total for name, total in said.totals.items() if file != MIXED or name != "time"}
         )
         assert again.get("default value type", said.default) == said.default
+
+
+def least(profile: Path, **options: Any) -> int:
+    """Checks that no function costs less inclusively than by itself, in any value type.  How many were looked at."""
+    looked_at = 0
+    for value in said_of(profile).totals:
+        for cycles in (True, False):
+            found = without_symbols(fastprof.top, profile, n=0, value=value, cycles=cycles, **options)
+            if any(row.self < 0 or row.inclusive < 0 for row in found.rows if row.inclusive is not None):
+                continue  # a difference
+            below = [row for row in found.rows if row.inclusive is not None and row.inclusive < row.self]
+            assert not below, (value, cycles)
+            looked_at += len(found.rows)
+    return looked_at
+
+
+@pytest.mark.parametrize("file", FILES)
+def test_inclusive_costs_are_not_below_self_costs(file: str, tmp_path: Path) -> None:
+    """Also of the graph that becomes of stacks and timelines."""
+    path = CORPUS / file
+    if least(path) and said_of(path).view != "timeline":
+        out = tmp_path / "out.callgrind"
+        without_symbols(fastprof.convert, path, out)
+        least(out)
+
+
+SESSIONS = ("abi-i386", "abi-x86_64", "callgraph", "callgraph-cross", "jit", "threads")
+
+
+@needs_shared
+@pytest.mark.parametrize("name", SESSIONS)
+def test_sessions_and_their_callgrind_output_cost_the_same(name: str, tmp_path: Path) -> None:
+    """With symbols: arcs between functions of one image are calls to itself without them."""
+    options: dict[str, Any] = {"sysroot": str(shared_data("oprofile", "root"))}
+    session, out = shared_data("oprofile", "sessions", name), tmp_path / "out.callgrind"
+    fastprof.convert(session, out, **options)
+
+    def figures(profile: Path, **more: Any) -> Counter[tuple[Any, ...]]:
+        rows = fastprof.top(profile, n=0, **more).rows
+        assert all(row.inclusive is not None and row.inclusive >= row.self for row in rows)
+        return Counter((row.name, row.object, row.self, row.inclusive, row.calls) for row in rows)
+
+    assert figures(out) == figures(session, **options)
+    fastprof.report(session, tmp_path / "page.html", **options)
+    rows = Page(tmp_path / "page.html").rows()
+    assert rows and all(inclusive is not None and inclusive >= own for own, inclusive in rows.values())

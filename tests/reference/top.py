@@ -29,10 +29,11 @@ def of_stacks(samples: Iterable[Sample], thing: Callable[[At], Hashable], k: int
 
 
 def of_graph(parts: Iterable[list[Row]], k: int, with_cycles: bool) -> tuple[dict[Fn, Cost], set[frozenset[Fn]]]:
-    """KCachegrind's rules, and the cycles; the cost of a cycle is the sum of its members'."""
+    """Inclusive costs by arcs (docs/top.md), and the cycles; the cost of a cycle is the sum of its members'."""
     parts = [*parts]
     own: Counter[Fn] = Counter()
     inclusive: Counter[Fn] = Counter()
+    recursive: Counter[Fn] = Counter()
     calls: Counter[Fn] = Counter()
     arcs: Counter[tuple[Fn, Fn]] = Counter()
     for rows in parts:
@@ -56,7 +57,9 @@ def of_graph(parts: Iterable[list[Row]], k: int, with_cycles: bool) -> tuple[dic
         for f in functions:
             own[f] += self_[f]
             calls[f] += called[f]
-            inclusive[f] += into[f] if called[f] else self_[f] + out[f]
+            spent = self_[f] + out[f]
+            inclusive[f] += max(into[f], spent, key=abs) if called[f] else spent
+            recursive[f] += max(into[f], self_[f], key=abs) if called[f] else spent
     reach: dict[Fn, set[Fn]] = defaultdict(set)
     for f in own:
         todo = [f]
@@ -67,8 +70,9 @@ def of_graph(parts: Iterable[list[Row]], k: int, with_cycles: bool) -> tuple[dic
                     reach[f].add(callee)
                     todo.append(callee)
     found = {frozenset(g for g in own if g in reach[f] and f in reach[g]) for f in own if f in reach[f]}
-    found = {members for members in found if len(members) > 1} if with_cycles else set()
+    found = {members for members in found if len(members) > 1}
     for members in found:
         for f in members:
-            inclusive[f] = own[f] + sum(cost for (a, b), cost in arcs.items() if a == f and b not in members)
-    return {f: Cost(own[f], inclusive[f], calls[f]) for f in own}, found
+            outside = sum(cost for (a, b), cost in arcs.items() if a == f and b not in members)
+            inclusive[f] = own[f] + outside if with_cycles else recursive[f]
+    return {f: Cost(own[f], inclusive[f], calls[f]) for f in own}, found if with_cycles else set()

@@ -389,6 +389,42 @@ def test_a_cycle(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert lines[5] == "... 3 more (50.0 %)"
 
 
+UNCALLED = """\
+events: Ir
+fn=main
+1 10
+cfn=f
+calls=2 1
+1 40
+fn=f
+1 50
+cfn=g
+calls=3 1
+1 30
+cfn=f
+calls=1 1
+1 5
+fn=g
+1 30
+"""
+
+
+def test_calls_without_a_caller(tmp_path: Path) -> None:
+    """Callers say 40 of f, whose self cost is 50: a part of its calls has no caller."""
+    path = tmp_path / "uncalled.callgrind"
+    path.write_text(UNCALLED)
+    for cycles in (True, False):
+        found = {row.name: (row.self, row.inclusive) for row in top(path, cycles=cycles).rows}
+        assert found == {"main": (10, 50), "f": (50, 80), "g": (30, 30)}
+    # in a cycle what members call counts again and again, so only their self costs are sure
+    path.write_text(UNCALLED + "cfn=f\ncalls=1 1\n1 20\n")
+    apart = {row.name: (row.self, row.inclusive) for row in top(path, cycles=False).rows}
+    assert apart == {"main": (10, 50), "f": (50, 60), "g": (30, 30)}
+    path.write_text(UNCALLED.replace("1 40", "1 25") + "cfn=f\ncalls=1 1\n1 5\n")
+    apart = {row.name: (row.self, row.inclusive) for row in top(path, cycles=False).rows}
+    assert apart == {"main": (10, 35), "f": (50, 50), "g": (30, 30)}
+
+
 def test_costs_of_a_thread_beyond_64_bits(tmp_path: Path) -> None:
     path = tmp_path / "large.callgrind"
     path.write_text(f"events: Ir\nfn=f\n1 {(1 << 63) - 1}\n2 1\n")
