@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from types import TracebackType
 
 
-_NO_TEXT = "what is not text is not written to a terminal: -o names a file"
+_NO_TEXT = "binary output is not written to a terminal; name a file with -o"
 _FEW = 1 << 20  # bytes for which a thread is not worth while
 
 
@@ -276,7 +276,7 @@ class Sink:
         """Write all of `data`.  Errors: FastprofError; BrokenPipeError when the reader left."""
         view = memoryview(data)
         if self._is_terminal and not self.written and min(view[:64], default=32) < 9:
-            raise UsageError("binary output is not written to a terminal; name a file with -o")
+            raise UsageError(_NO_TEXT)
         self.written += len(view)
         if self.is_over:
             return
