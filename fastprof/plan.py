@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain
 
 from fastprof import bridges, formats
-from fastprof.bridges import Operator, unheld
+from fastprof.bridges import Operator
 from fastprof.core._typing import Any, NamedTuple
 from fastprof.core.engine import EVERYTHING, Format, Holds, Input, Writer
 from fastprof.core.errors import UsageError, inputs_of
@@ -81,7 +81,9 @@ class Plan(NamedTuple):
             return agreement.named(rows, input_.name) if agreement else rows
 
         undecoded = self._takes_undecoded(options, undecoded)
-        watch = unheld.Unheld(model, self.holds, report)
+        from fastprof.bridges.unheld import Unheld
+
+        watch = Unheld(model, self.holds, report)
         agreement = None
         if self.several:
             from fastprof.bridges.agree import Agreement
@@ -295,7 +297,9 @@ def _joined(
 
 def refuse_total_loss(inputs: Iterable[Input], writer: Writer, report: Report) -> None:
     """Errors: UsageError if rows were read, and none of what they say was written."""
-    no_rows = {"zero-values", *unheld.CODES}
+    from fastprof.bridges.unheld import CODES
+
+    no_rows = {"zero-values", *CODES}
     lost = sorted(counted(n, text) for code, text, n in report.not_representable.as_counted() if code not in no_rows)
     if not writer.written and lost and any(input_.n_read for input_ in inputs):
         advice = "".join(f"; {text}" for text in (writer.advice, report.zeros) if text)

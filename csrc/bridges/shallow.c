@@ -4,11 +4,19 @@
 
 #include "core/array.h"
 
-void fp_shallow_clear(struct fp_shallow *s) {
+struct fp_shallow *fp_shallow_new(struct fp_model *model, uint64_t limit) {
+    struct fp_shallow *s = calloc(1, sizeof *s);
+    if (!s) return NULL;
+    s->model = model;
+    s->limit = limit < UINT32_MAX ? (uint32_t)limit : UINT32_MAX - 1; /* there are no more stacks */
+    return s;
+}
+
+void fp_shallow_free(struct fp_shallow *s) {
+    if (!s) return;
     free(s->depth);
     free(s->kept);
-    s->depth = s->kept = NULL;
-    s->cap_depth = s->cap_kept = s->n_known = 0;
+    free(s);
 }
 
 /* Looks at the stacks that are new.  A parent's id is less than its child's.  FP_DONE, FP_ASK or FP_E_NOMEM. */

@@ -33,10 +33,13 @@ struct fp_shallow {
     uint32_t n_known, n_emptied;
 };
 
+/* Borrows the model.  NULL when memory ran out.  Caller owns. */
+struct fp_shallow *fp_shallow_new(struct fp_model *model, uint64_t limit);
+void fp_shallow_free(struct fp_shallow *s);
+
 /* Replaces the stacks of a batch, in place; the batch may end up with fewer rows.  FP_DONE, FP_E_NOMEM, or FP_ASK: set
  * `deeper` and call again with the same batch. */
 int fp_shallow_put(struct fp_shallow *s, struct fp_batch *b);
-void fp_shallow_clear(struct fp_shallow *s);
 
 /* cffi-end */
 

@@ -11,11 +11,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from fastprof.bridges import MAX_DEPTH
-from fastprof.core._c import ffi, lib
+from fastprof.core._c import lib
 from fastprof.core.engine import EVERYTHING, Holds
 from fastprof.core.errors import inputs_of
 from fastprof.core.model import Batch, Model
 from fastprof.core.options import Options
+from fastprof.core.owner import owned
 from fastprof.core.report import Report
 
 
@@ -24,7 +25,7 @@ def shallow(
 ) -> Iterator[Batch]:
     """The same batches, their stacks replaced in place.  Memory: 8 bytes for each stack."""
     limit = options[MAX_DEPTH]
-    c = ffi.gc(ffi.new("struct fp_shallow *", {"model": model.c, "limit": limit}), lib.fp_shallow_clear)
+    c = owned(lib.fp_shallow_new(model.c, limit), lib.fp_shallow_free, "the depths of stacks")
     c.named = holds.names
     for batch in batches:
         status = lib.fp_shallow_put(c, batch.c)
@@ -35,7 +36,7 @@ def shallow(
             raise MemoryError("no memory for the depths of stacks")
         yield batch
     if c.n_cut:
-        report.not_representable.add("deep-stacks", "samples whose innermost frames are left out", c.n_cut)
+        report.not_representable.add("deep-stacks", "samples with too many frames, cut", c.n_cut)
         report.warn(
             f"{inputs_of(model)}stacks of up to {c.deepest:,} frames are cut at {limit:,}, because each is written "
             f"with all of its frames; --max-depth={c.deepest} keeps them whole"

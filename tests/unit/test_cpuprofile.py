@@ -134,7 +134,7 @@ def test_nodes_as_deep_as_json_may_be() -> None:
     for i in range(126, 0, -1):
         inner = node(f"f{i}", i + 1, inner)
     data = OLD | {"head": head([inner]), "samples": [128], "timestamps": [5]}
-    with pytest.raises(FormatError, match="no more than 256 levels"):
-        read(data)
-    data["head"] = head(inner["children"][0]["children"])
-    assert read(data, "samples")[0] == {";".join(f"f{i}" for i in range(3, 128)): 1}
+    assert read(data, "samples")[0] == {";".join(f"f{i}" for i in range(1, 128)): 1}
+    text = '{"head":' + '{"children":[' * 4096 + "]}" * 4096 + "}"
+    with pytest.raises(FormatError, match="no more than 8,192 levels"):
+        fastprof.convert(text.encode(), io.BytesIO(), to="folded", from_="cpuprofile")
