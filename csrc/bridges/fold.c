@@ -293,7 +293,7 @@ enum { MANY_ARCS = 1 << 15, FAR = 48, NEAR = 16 };
 int fp_fold_put(struct fp_fold *f, const struct fp_batch *in, struct fp_err *err) {
     const uint32_t had = f->n_arcs;
     const uint64_t taken = f->n_taken;
-    if (!f->stats.cpus) f->stats.cpus = fp_batch_cpus(in);
+    if (!f->stats.cpus) f->stats.cpus = fp_batch_cpus(in) != 0;
     const int status = put(f, in, 0, err);
     if (status < 0) return status;
     /* Were more than a quarter of the rows calls of a new kind, they are hardly ever found again. */

@@ -75,7 +75,7 @@ struct fp_fold_stats {
     uint64_t clamped;
     uint64_t events;    /* custom and typed events, which graphs and stacks cannot hold */
     uint64_t arguments; /* call arguments, likewise */
-    uint64_t cpus;      /* not 0: some row says on which CPU it was, other than 0 */
+    uint64_t cpus;      /* 1: some row was on a CPU other than 0 */
     uint64_t placed;    /* by name: functions that had an object, a file or a line; set by fp_fold_end */
 };
 
