@@ -194,8 +194,8 @@ MAX_DEPTH = Option(
     Whole(1),
     4096,
     group="limits",
-    help="cut stacks with more frames than this, for formats that write all frames of a stack with each sample "
-    "(default: 4096)",
+    help="the most frames of a stack; deeper ones are cut, for formats that write all frames of a stack with each "
+    "sample (default: 4096)",
 )
 MAX_MEMORY = Option(
     "max_memory",

@@ -41,7 +41,7 @@ def one_value(
         k = chosen[batch.part]
         if k >= 0:
             has_rows |= len(batch) > 0
-            is_zero = is_zero and not any(batch.values(k))
+            is_zero = is_zero and not (len(batch) and any(batch.values(k)))
             yield from _only(batch, k, changed)
     kept = column.known(model)
     if options[VALUE] is None:

@@ -90,7 +90,7 @@ def run(args: argparse.Namespace) -> int:
     else:
         {"json": _print_json, "csv": _print_csv, "": _print_text}["json" * args.json + "csv" * args.csv](found)
         if not args.json:
-            say_beside(report, f"{found.old} and {found.new}", args.quiet)
+            say_beside(report, f"{shown(found.old)} and {shown(found.new)}", args.quiet)
         code = exit_code(report)
     if args.fail_over is None or not (grown := found.grown(args.fail_over)):
         return code

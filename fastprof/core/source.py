@@ -426,8 +426,7 @@ class Source:
                 raise FastprofError(f"{self.name}: {temporary_failed(error)}") from None
             raise
         self._stop()
-        if self._mine:
-            self._raw.close()
+        self._let_go()
         self._raw, self._stream, self._mine = spooled, spooled, True
         self.compression = ""
         self.seekable = self._spooled = True
@@ -477,6 +476,9 @@ class Source:
         if self._progress is not None:
             self._closed()
         self._stop()
+        self._let_go()
+
+    def _let_go(self) -> None:
         if self._mine:
             with suppress(OSError):  # what was read, was read
                 self._raw.close()

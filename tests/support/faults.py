@@ -342,11 +342,12 @@ def streaming(faults: Faults, verb: str) -> None:
                 out.write_bytes(ends[-1].read())
         if code:
             out.unlink()
-        if not said.getvalue():
+        errors = [line for line in said.getvalue().splitlines() if not line.startswith("fastprof: warning: ")]
+        if not errors:
             assert not code
             return
-        assert code == 1 and said.getvalue().startswith("fastprof: <std"), said.getvalue()
-        raise FastprofError(said.getvalue())
+        assert code == 1 and errors[0].startswith("fastprof: <std"), errors
+        raise FastprofError(errors[0])
 
     action()
     want = out.read_bytes()

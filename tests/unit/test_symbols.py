@@ -482,7 +482,7 @@ def test_short_names_are_those_of_pprof() -> None:
 def test_short_names_are_the_default_where_names_are_looked_at(built: dict[str, Path], tmp_path: Path) -> None:
     (tmp_path / "map.yaml").write_text("- { id: 1, function: 1, function-name: _Z3fooi }\n")
     log = FdrLog()
-    log.buffer().cpu(0, 1000).enter(1).exit(1)
+    log.buffer().cpu(0, 1000).enter(1).exit(1, 100_000)
     (tmp_path / "x.xray").write_bytes(log.bytes())
     for name, options, expected in (
         ("a.folded", {}, b"foo"),
