@@ -22,7 +22,7 @@ static int by_length(const void *one, const void *other) {
 
 void fp_trace_sort(struct fp_trace_read *r) {
     if (r->n_records)
-        qsort(r->records, r->n_records, sizeof *r->records, r->by_time && !r->pairing ? by_time : by_length);
+        qsort(r->records, r->n_records, sizeof *r->records, r->by_time && !r->has_heap ? by_time : by_length);
 }
 
 static int refill(struct fp_trace_read *r, uint32_t run) {

@@ -257,3 +257,12 @@ def test_more_samples_than_time_deltas_or_fewer(deltas: list[int], time: int, tm
     assert {row.name: row.self for row in fastprof.top(path, n=0, value="time").rows} == {"f": time}
     (entry,) = fastprof.info(path).repairs.entries()
     assert (entry["code"], entry["count"]) == ("unequal-deltas", abs(3 - len(deltas)))
+
+
+def test_ends_and_begins_of_one_time_are_in_the_order_of_the_file(tmp_path: Path) -> None:
+    """Times go back, so they are paired by time; the end at 0 comes before the begins at 0, and ends nothing."""
+    path = tmp_path / "in.json"
+    events = ['{"ph":"B","name":"f","ts":1', '{"ph":"E","ts":0', *['{"ph":"B","name":"f","ts":0'] * 3]
+    path.write_text("[" + ",".join(f'{event},"pid":1,"tid":1}}' for event in events) + "]")
+    repairs = {entry["code"]: entry["count"] for entry in fastprof.info(path).repairs.entries()}
+    assert repairs == {"orphan-exits": 1, "unfinished-calls": 4}
