@@ -246,7 +246,7 @@ def _cpuprofile(path: Path, nodes: list[dict[str, Any]]) -> None:
 
 def _callgrind(path: Path, body: Iterable[str], events: str = "Ir") -> None:
     with path.open("w") as out:
-        out.write(f"events: {events}\n")
+        out.write(f"version: 1\nevents: {events}\n")
         out.writelines(body)
 
 
