@@ -239,9 +239,9 @@ def table(results: list[Result]) -> Iterator[str]:
 def write(text: str) -> None:
     """Put the table into RESULTS.md."""
     path = Path(__file__).parent / "RESULTS.md"
-    begin, end = "<!-- made by python -m bench.growth: begin -->\n", "\n<!-- growth: end -->"
+    begin, end = "<!-- made by python -m bench.growth: begin -->\n", "<!-- growth: end -->"
     head, _, rest = path.read_text().partition(begin)
-    path.write_text(head + begin + text + end + rest.partition(end)[2])
+    path.write_text(head + begin + text.rstrip("\n") + "\n" + end + rest.partition(end)[2])
 
 
 def main() -> int:
