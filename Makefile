@@ -11,7 +11,7 @@ C_SECONDS = $(shell awk 'BEGIN {s = 60 * $(MINUTES); printf "%d", s < 1 ? 1 : s}
 CYTHON_SECONDS = $(C_SECONDS)
 SEED = 0
 
-CORE := $(wildcard csrc/*/*.c)
+CORE := $(wildcard csrc/*/*.c csrc/*/*/*.c)
 C_TARGETS := $(patsubst tests/fuzz/%_fuzz.c,%,$(wildcard tests/fuzz/*_fuzz.c))
 CYTHON_TARGETS := $(patsubst tests/fuzz/%_fuzz.py,%,$(wildcard tests/fuzz/*_fuzz.py))
 CORPUS := $(wildcard tests/corpus/*/good/* tests/corpus/*/bad/* tests/fuzz/seeds/*)
@@ -76,7 +76,7 @@ python-lint: .venv/bin/fastprof
 
 c-lint: $(CORE:%.c=build/lint/gcc/%.o) $(CORE:%.c=build/lint/clang/%.o)
 	@echo $(CLANG_FORMAT)
-	@$(CLANG_FORMAT) --dry-run -Werror $(wildcard csrc/*/*.[ch] tests/fuzz/*.[ch])
+	@$(CLANG_FORMAT) --dry-run -Werror $(wildcard csrc/*/*.[ch] csrc/*/*/*.[ch] tests/fuzz/*.[ch])
 
 # -O2, because some warnings come from the optimizer
 WARNINGS = -std=c11 -O2 -Wall -Wextra -Wconversion -Wno-sign-conversion -Werror -Icsrc -MMD -MP

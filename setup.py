@@ -141,7 +141,7 @@ extensions = [
 
 setup(
     cmdclass={"build_clib": BuildCore, "build_ext": BuildExtensions},
-    libraries=[("fpcore", {"sources": sorted(glob("csrc/*/*.c")), "cflags": [*flags, *warnings]})],
+    libraries=[("fpcore", {"sources": sorted(glob("csrc/**/*.c", recursive=True)), "cflags": [*flags, *warnings]})],
     cffi_modules=["csrc/build_core.py:ffibuilder"],
     ext_modules=cythonize(
         extensions,

@@ -19,7 +19,7 @@ import time
 def run(file: str, suffix: str, threads: int) -> None:
     """One conversion in this process; prints what it took as JSON."""
     import fastprof
-    from fastprof.bridges import fold
+    from fastprof.bridges.fold import fold
     from fastprof.core import cores
 
     phases: dict[str, list[float]] = {"read": [], "write": []}

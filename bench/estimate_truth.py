@@ -15,8 +15,8 @@ from collections import Counter
 from pathlib import Path
 
 import fastprof
-from fastprof.bridges.estimate import to_stacks
-from fastprof.bridges.project import to_graph
+from fastprof.bridges.estimate.estimate import to_stacks
+from fastprof.bridges.project.project import to_graph
 from fastprof.core.model import Batch, Model
 from fastprof.core.options import Options
 from fastprof.core.report import Report

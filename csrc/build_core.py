@@ -11,10 +11,14 @@ from pathlib import Path
 from cffi import FFI
 
 HERE = Path(__file__).parent
-# A header may only use what stands before it: first the core, then formats and bridges, which do not know each other.
+# A header may only use what stands before it: first the core, then formats and bridges, which do not know each other,
+# then the ends.
 FIRST = ["core/fp.h", "core/buf.h", "core/secret.h", "core/model.h", "core/batch.h"]
-FOUND = sorted(p.relative_to(HERE).as_posix() for p in HERE.glob("*/*.h"))
-HEADERS = FIRST + sorted((name for name in FOUND if name not in FIRST), key=lambda name: not name.startswith("core/"))
+FLOORS = {"core": 0, "ends": 2}
+FOUND = sorted(p.relative_to(HERE).as_posix() for p in HERE.rglob("*.h"))
+HEADERS = FIRST + sorted(
+    (name for name in FOUND if name not in FIRST), key=lambda name: FLOORS.get(name.partition("/")[0], 1)
+)
 
 ffibuilder = FFI()
 for name in HEADERS:

@@ -6,7 +6,7 @@ through the operators in `joined`:
     trace.xray   timeline ── fold ──┐
     day1.prof    stacks ── symbolize┴── sum ── one value ──▶ writer
 
-Where inputs become one profile, they have to have the same value types (bridges/agree.py).
+Where inputs become one profile, they have to have the same value types (bridges/sums/agree.py).
 """
 
 from __future__ import annotations
@@ -81,12 +81,12 @@ class Plan(NamedTuple):
             return agreement.named(rows, input_.name) if agreement else rows
 
         undecoded = self._takes_undecoded(options, undecoded)
-        from fastprof.bridges.unheld import Unheld
+        from fastprof.bridges.rows.unheld import Unheld
 
         watch = Unheld(model, self.holds, report)
         agreement = None
         if self.several:
-            from fastprof.bridges.agree import Agreement
+            from fastprof.bridges.sums.agree import Agreement
 
             agreement = Agreement(model, options, report)
         joined: Any = chain.from_iterable(map(rows_of, self.branches))
@@ -150,7 +150,7 @@ class Left:
     def check(self, model: Model, options: Options, report: Report) -> None:
         """Errors: UsageError if filters left out everything."""
         if report.left_out and not self._any:
-            from fastprof.bridges.filter import nothing_left
+            from fastprof.bridges.rows.filter import nothing_left
 
             raise UsageError(f"{inputs_of(model)}{nothing_left(model, options)}")
 
@@ -297,7 +297,7 @@ def _joined(
 
 def refuse_total_loss(inputs: Iterable[Input], writer: Writer, report: Report) -> None:
     """Errors: UsageError if rows were read, and none of what they say was written."""
-    from fastprof.bridges.unheld import CODES
+    from fastprof.bridges.rows.unheld import CODES
 
     no_rows = {"zero-values", *CODES}
     lost = sorted(counted(n, text) for code, text, n in report.not_representable.as_counted() if code not in no_rows)

@@ -105,6 +105,11 @@ static inline int fp_fail_got(struct fp_err *err, int code, uint64_t offset, con
     return code;
 }
 
+/* `what` is an id that its table of `n` rows does not have. */
+static inline int fp_unknown_id(struct fp_err *err, const char *what, uint32_t id, uint32_t n) {
+    return fp_fail_got(err, FP_E_MALFORMED, 0, what, FP_GOT_UNSIGNED, id, "less than %", n);
+}
+
 /* A sum does not fit: `what` in value column `column` (or FP_NO_COLUMN) is beyond `limit`. */
 enum { FP_NO_COLUMN = -1 };
 static inline int fp_fail_beyond(struct fp_err *err, const char *what, int64_t column, const char *limit) {

@@ -9,7 +9,7 @@
  *                                           "weight": [10e-6,20e-6,70e-6,0]
  *
  * A sample of a timeline is a time in which the stack of a thread stays the same; its weight is how long that is, in
- * milliseconds, and so is the way to the next sample.  Calls must nest, times are nanoseconds (bridges/nest.h).
+ * milliseconds, and so is the way to the next sample.  Calls must nest, times are nanoseconds (bridges/rows/nest.h).
  *
  * Memory: linear in the model's tables, in threads and in calls that are open; call paths of a timeline are forgotten
  * when they are many, and written again when they come again.  Viewers take equal paths for one.

@@ -67,7 +67,7 @@ void fp_folded_writer_free(struct fp_folded_writer *w);
 int fp_folded_root(struct fp_folded_writer *w, uint32_t name);
 
 /* Appends a line for each row, with the value in column 0.  A frame is called as the function of its first line; it
- * should have no more (bridges/restack.h: fp_restack_names).  FP_DONE, FP_E_NOMEM, or FP_FULL: drain `out` and
+ * should have no more (bridges/rows/restack.h: fp_restack_names).  FP_DONE, FP_E_NOMEM, or FP_FULL: drain `out` and
  * call again with the same batch. */
 int fp_folded_put(struct fp_folded_writer *w, const struct fp_batch *in, struct fp_buf *out, struct fp_err *err);
 

@@ -1,7 +1,7 @@
 /* perfetto/write.h - a timeline as a Perfetto trace: TrackEvents.
  *
- * The calls of a timeline must nest, and its times are nanoseconds (bridges/nest.h).  Each thread is a packet sequence
- * of its own, so that a packet need not name its track, and its time is the difference to the one before:
+ * The calls of a timeline must nest, and its times are nanoseconds (bridges/rows/nest.h).  Each thread is a packet
+ * sequence of its own, so that a packet need not name its track, and its time is the difference to the one before:
  *
  *   0a 19                          packet
  *     40 05                        timestamp: 5 ns after the sequence's last one

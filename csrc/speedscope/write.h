@@ -69,8 +69,8 @@ struct fp_speedscope {
 struct fp_speedscope *fp_speedscope_new(struct fp_model *model);
 void fp_speedscope_free(struct fp_speedscope *w);
 
-/* Packs the rows of a timeline, whose calls nest and whose times are nanoseconds (bridges/nest.h), or of stacks.  0 or
- * FP_E_NOMEM. */
+/* Packs the rows of a timeline, whose calls nest and whose times are nanoseconds (bridges/rows/nest.h), or of stacks.
+ * 0 or FP_E_NOMEM. */
 int fp_speedscope_calls(struct fp_speedscope *w, const struct fp_batch *b);
 int fp_speedscope_samples(struct fp_speedscope *w, const struct fp_batch *b);
 

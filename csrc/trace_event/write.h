@@ -5,8 +5,8 @@
  *   {"name":"note","ph":"i","ts":0.02,"pid":7,"tid":7,"s":"t"},
  *   {"name":"main","ph":"E","ts":1.5,"pid":7,"tid":7}
  *
- * The calls of the timeline must nest, and its times are nanoseconds (bridges/nest.h).  `ts` is in microseconds, made
- * from integers.  Viewers take it for a double, which holds nanoseconds up to 2^53.  So times keep the clock's own
+ * The calls of the timeline must nest, and its times are nanoseconds (bridges/rows/nest.h).  `ts` is in microseconds,
+ * made from integers.  Viewers take it for a double, which holds nanoseconds up to 2^53.  So times keep the clock's own
  * zero, unless the first one is beyond 2^52: then a multiple of 2^51 is taken off, such that the first is between 2^51
  * and 2^52.  Rows that are earlier still get times below 0.
  *

@@ -1,4 +1,4 @@
-"""The operators that a plan consists of, and their options.  The code of each operator is in a file of this folder.
+"""The operators that a plan consists of, and their options.  The code of each operator is in a wing of this folder.
 
 An operator is a function (batches, model, options, report, holds) -> batches.  `holds` says what the target has room
 for.  docs/bridges.md shows with small examples what each operator keeps and loses.
@@ -256,7 +256,7 @@ BRIDGES = (
     Operator(
         "timeline",
         "graph",
-        "fold:to_graph",
+        "fold.fold:to_graph",
         "a timeline to a graph",
         (TIME_UNIT, PER_THREAD, MAX_MEMORY),
         undecoded=True,
@@ -264,55 +264,64 @@ BRIDGES = (
     Operator(
         "timeline",
         "stacks",
-        "fold:to_stacks",
+        "fold.fold:to_stacks",
         "a timeline to stacks",
         (TIME_UNIT, PER_THREAD, LABELS, MAX_MEMORY),
         undecoded=True,
     ),
-    Operator("stacks", "graph", "project:to_graph", "stacks to a graph", (PER_THREAD, INLINE_CALLS, MAX_MEMORY)),
     Operator(
-        "graph", "stacks", "estimate:to_stacks", "a graph to stacks", (STACKS, PRUNE, BY, PER_THREAD, LABELS), True
+        "stacks", "graph", "project.project:to_graph", "stacks to a graph", (PER_THREAD, INLINE_CALLS, MAX_MEMORY)
+    ),
+    Operator(
+        "graph",
+        "stacks",
+        "estimate.estimate:to_stacks",
+        "a graph to stacks",
+        (STACKS, PRUNE, BY, PER_THREAD, LABELS),
+        True,
     ),
 )
-NEST = Operator("timeline", "timeline", "nest:nest", "a timeline to a format that draws calls", (TIME_UNIT,))
+NEST = Operator("timeline", "timeline", "rows.nest:nest", "a timeline to a format that draws calls", (TIME_UNIT,))
 # What a row says itself, by its view.  The plan puts these right behind each reader, for what that does not select by.
 SELECT = {
-    "timeline": Operator("timeline", "timeline", "filter:select", "timelines", (PART, TIME_RANGE, THREADS)),
-    "stacks": Operator("stacks", "stacks", "filter:select", "stacks", (PART, TIME_RANGE, THREADS, LABEL)),
-    "graph": Operator("graph", "graph", "filter:select", "graphs", (PART, THREADS)),
+    "timeline": Operator("timeline", "timeline", "rows.filter:select", "timelines", (PART, TIME_RANGE, THREADS)),
+    "stacks": Operator("stacks", "stacks", "rows.filter:select", "stacks", (PART, TIME_RANGE, THREADS, LABEL)),
+    "graph": Operator("graph", "graph", "rows.filter:select", "graphs", (PART, THREADS)),
 }
 # Within a view.
-RENAME = Operator("any", "any", "rename:rename", "any format", (MOD_FUNCNAME, MOD_FILENAME))
-FUNCTIONS = Operator("any", "any", "filter:functions", "any format", (FUNCTION, OBJECT))
+RENAME = Operator("any", "any", "rows.rename:rename", "any format", (MOD_FUNCNAME, MOD_FILENAME))
+FUNCTIONS = Operator("any", "any", "rows.filter:functions", "any format", (FUNCTION, OBJECT))
 NAME_ADDRESSES = Operator(
     "stacks",
     "stacks",
-    "symbolize:symbolize",
+    "rows.symbolize:symbolize",
     "addresses of stacks",
     (SYMBOLS, SYMBOLIZE, SYSROOT, DEBUG_DIRS, FORCE_SYMBOLS, DEMANGLE),
 )
-ONLY_NAMES = Operator("stacks", "stacks", "only_names:only_names", "stacks to a format of names")
-SUM_STACKS = Operator("stacks", "stacks", "sum:to_sum", "stacks of several inputs", (PER_THREAD, LABELS, MAX_MEMORY))
-EQUAL_STACKS = Operator(
-    "stacks", "stacks", "sum:repeated", "stacks to a format without times", (PER_THREAD, LABELS, MAX_MEMORY)
+ONLY_NAMES = Operator("stacks", "stacks", "rows.only_names:only_names", "stacks to a format of names")
+SUM_STACKS = Operator(
+    "stacks", "stacks", "sums.sum:to_sum", "stacks of several inputs", (PER_THREAD, LABELS, MAX_MEMORY)
 )
-ONE_VALUE = Operator("any", "any", "choose:one_value", "stacks and graphs", (VALUE,))
-COMMON_VALUES = Operator("any", "any", "agree:common", "several inputs", (UNION, INTERSECT))
+EQUAL_STACKS = Operator(
+    "stacks", "stacks", "sums.sum:repeated", "stacks to a format without times", (PER_THREAD, LABELS, MAX_MEMORY)
+)
+ONE_VALUE = Operator("any", "any", "rows.choose:one_value", "stacks and graphs", (VALUE,))
+COMMON_VALUES = Operator("any", "any", "sums.agree:common", "several inputs", (UNION, INTERSECT))
 TO_TABLE = {
-    "timeline": Operator("timeline", "table", "as_table:of_timeline", "tables of timelines", (TABLE, TIME_UNIT)),
-    "stacks": Operator("stacks", "table", "as_table:of_stacks", "tables of stacks", (TABLE,)),
-    "graph": Operator("graph", "table", "as_table:of_graph", "tables of graphs", (TABLE,)),
+    "timeline": Operator("timeline", "table", "rows.as_table:of_timeline", "tables of timelines", (TABLE, TIME_UNIT)),
+    "stacks": Operator("stacks", "table", "rows.as_table:of_stacks", "tables of stacks", (TABLE,)),
+    "graph": Operator("graph", "table", "rows.as_table:of_graph", "tables of graphs", (TABLE,)),
 }
-COMPUTE = Operator("graph", "graph", "compute:compute", "profiles with inherited events", (COMPUTE_EVENTS,))
-MERGE_GRAPHS = Operator("graph", "graph", "aggregate:merge", "graphs of several inputs", (PER_THREAD, MAX_MEMORY))
-SUM_PLACES = Operator("graph", "graph", "aggregate:aggregate", "graphs", (AGGREGATE, MAX_MEMORY))
-SUM_LINES = Operator("graph", "graph", "aggregate:lines", "graphs to a format without calls", (MAX_MEMORY,))
-LINES_IN_ORDER = Operator("graph", "graph", "aggregate:lines_in_order", "lines that are in order", (MAX_MEMORY,))
-SHALLOW = Operator("stacks", "stacks", "shallow:shallow", "stacks to a format that repeats frames", (MAX_DEPTH,))
+COMPUTE = Operator("graph", "graph", "rows.compute:compute", "profiles with inherited events", (COMPUTE_EVENTS,))
+MERGE_GRAPHS = Operator("graph", "graph", "sums.aggregate:merge", "graphs of several inputs", (PER_THREAD, MAX_MEMORY))
+SUM_PLACES = Operator("graph", "graph", "sums.aggregate:aggregate", "graphs", (AGGREGATE, MAX_MEMORY))
+SUM_LINES = Operator("graph", "graph", "sums.aggregate:lines", "graphs to a format without calls", (MAX_MEMORY,))
+LINES_IN_ORDER = Operator("graph", "graph", "sums.aggregate:lines_in_order", "lines that are in order", (MAX_MEMORY,))
+SHALLOW = Operator("stacks", "stacks", "rows.shallow:shallow", "stacks to a format that repeats frames", (MAX_DEPTH,))
 MERGE_LINES_IN_ORDER = Operator(
     "graph",
     "graph",
-    "aggregate:merge_lines_in_order",
+    "sums.aggregate:merge_lines_in_order",
     "lines of several inputs that are in order",
     (MAX_MEMORY,),
     streams=True,

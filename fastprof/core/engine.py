@@ -246,14 +246,14 @@ class Holds(NamedTuple):
     # Keeps stacks as they are in the source: addresses are symbolized only when --symbols asks for it.
     verbatim: bool = False
     model_order: bool = False  # writes entries of the model in the order in which the model has them
-    table: bool = False  # takes rows of a table (bridges/as_table.py), not batches
+    table: bool = False  # takes rows of a table (bridges/rows/as_table.py), not batches
     apart: bool = False  # takes the rows of several inputs as they come: they need not become one part before
     # With values=False, how well a value type suits the one column: 0 is best, None not at all.
     suits: Callable[[ValueType], int | None] = lambda value_type: 0
     wanted: str = ""  # what `suits` accepts, for errors
     instead: str = ""  # which formats to choose for a view that cannot become this format's
     told: tuple[str, ...] = ()  # names of value types that say the same: if one is kept, the others are not lost
-    # What of functions, objects, threads and value types it does not write, in the words of bridges/unheld.py.
+    # What of functions, objects, threads and value types it does not write, in the words of bridges/rows/unheld.py.
     lacks: frozenset[str] = frozenset()
     header: frozenset[str] | None = None  # the fields of parts that it writes; None: all
 
@@ -397,6 +397,23 @@ def last(reader: Reader, batch: Batch) -> Iterator[Batch]:
     """What is left over."""
     if len(batch):
         reader.n_read += len(batch)
+        yield batch
+        batch.reset()
+
+
+def batches_of(view: str, n_values: int, part: int, pull: Callable[[Any], int]) -> Iterator[Batch]:
+    """Batches of `part`, each valid until the next is asked for; at least one, which may be empty.
+
+    `pull` appends rows to a struct fp_batch * and returns FP_FULL while there are more, then FP_DONE.  It raises what
+    else its C function returns; only that a batch cannot grow, which all may meet, is a MemoryError here.
+    """
+    batch = Batch(view, CAPACITY[view], n_values)
+    batch.c.part = part
+    status = lib.FP_FULL
+    while status == lib.FP_FULL:
+        status = pull(batch.c)
+        if status < 0:
+            raise MemoryError("no memory for a batch")
         yield batch
         batch.reset()
 

@@ -9,8 +9,7 @@ from functools import partial
 from itertools import chain, pairwise
 
 from fastprof import bridges, plan
-from fastprof.bridges.places import Places
-from fastprof.bridges.project import RETURN_ADDRESSES
+from fastprof.bridges.project.project import RETURN_ADDRESSES
 from fastprof.core._c import lib
 from fastprof.core._typing import IO, Any
 from fastprof.core.engine import Holds, Reader
@@ -22,6 +21,7 @@ from fastprof.core.report import Report
 from fastprof.core.words import counted
 from fastprof.symbols.demangle import left_mangled
 from fastprof.symbols.objects import ElfObject
+from fastprof.verbs.by_place import Places
 from fastprof.verbs.disassembly import FINDING, Binaries, disassemble, find_tool
 from fastprof.verbs.inputs import Progress, expand, open_reader
 from fastprof.verbs.listing import Annotation, Call, Costs, Instruction, Line, Listing, Missing, around
@@ -130,7 +130,7 @@ def annotate(
 
 
 class _Shown:
-    """What source files and functions have in common.  Both are groups of places (bridges/places.py)."""
+    """What source files and functions have in common.  Both are groups of places (verbs/by_place.py)."""
 
     def __init__(self, model: Model, options: Options, report: Report, wanted: list[str]) -> None:
         self._model, self._options, self._report, self._wanted = model, options, report, wanted

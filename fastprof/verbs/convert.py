@@ -95,7 +95,7 @@ def converted(
             plan.refuse_idle(asked, found.all, target, way, idle)
             rows = way.rows(model, asked, report)
             if way.several and target.holds.model_order:
-                from fastprof.bridges.renumber import renumbered
+                from fastprof.bridges.sums.renumber import renumbered
 
                 rows, model = renumbered(rows, model)
             most_rows = _most_rows(found.all[0]) if hasty and len(found.all) == 1 else None

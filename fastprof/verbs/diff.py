@@ -11,10 +11,10 @@ import os
 from collections.abc import Callable, Iterator
 
 from fastprof import bridges, plan
-from fastprof.bridges.aggregate import Table
-from fastprof.bridges.agree import Agreement
-from fastprof.bridges.coarse import BY as BY_WORDS
-from fastprof.bridges.coarse import CALLS, coarse, taken_off
+from fastprof.bridges.rows.coarse import BY as BY_WORDS
+from fastprof.bridges.rows.coarse import CALLS, coarse, taken_off
+from fastprof.bridges.sums.aggregate import Table
+from fastprof.bridges.sums.agree import Agreement
 from fastprof.core._c import ffi, lib
 from fastprof.core._typing import Any, NamedTuple
 from fastprof.core.engine import EVERYTHING, Format, Input

@@ -12,7 +12,7 @@ from fastprof.core.report import Report
 from fastprof.formats.archive.read import ArchiveReader
 from fastprof.verbs.convert import convert, target_of
 from fastprof.verbs.inputs import pinned
-from fastprof.verbs.places import clash, is_at, why_not
+from fastprof.verbs.paths import clash, is_at, why_not
 
 Done = Callable[[str, int, int], None]  # is told of each profile that is done: its name, which it is, of how many
 

@@ -62,7 +62,7 @@ def _summarize(reader: Reader, model: Model, options: Options, report: Report) -
     summary, left = Summary(), plan.Left()
     rows = summary.seen(left.seen(plan.selected(reader, model, options, report)), model)
     if reader.view == "timeline":
-        from fastprof.bridges.fold import to_graph
+        from fastprof.bridges.fold.fold import to_graph
 
         folded = Report()
         rows = to_graph(rows, model, Options(), folded, Holds())

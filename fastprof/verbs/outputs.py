@@ -18,8 +18,8 @@ from fastprof.core.sink import Sink
 from fastprof.core.streams import compression_of_name, name_of
 
 if TYPE_CHECKING:
-    from fastprof.bridges.fit import Fit
-    from fastprof.bridges.trim import Trim
+    from fastprof.bridges.budget.fit import Fit
+    from fastprof.bridges.budget.trim import Trim
 
 _NAME = 48  # bytes of a name that is rather long
 _INSTEAD = "choose a larger one, or less of the input by --thread, --time-range, --function or --value"
@@ -28,9 +28,9 @@ _INSTEAD = "choose a larger one, or less of the input by --thread, --time-range,
 class Outputs:
     """The files of one conversion, which appear all together by `commit`, or not at all.
 
-    Of a format that is made for viewers (Format.budget) a file keeps to --budget.  A timeline is kept by bridges/fit.py
-    and stacks by bridges/trim.py until it is known how much of them fits; what is written is measured, and if it is too
-    large after all, written again.  A timeline of which `most_rows` would fit is written as it comes.
+    Of a format that is made for viewers (Format.budget) a file keeps to --budget.  bridges/budget keeps the rows until
+    it is known how much of them fits; what is written is measured, and if it is too large after all, written again.
+    A timeline of which `most_rows` would fit is written as it comes.
     """
 
     def __init__(
@@ -110,10 +110,10 @@ class Outputs:
         """What keeps the rows of this view."""
         assert self._target.budget
         if self._view == "timeline":
-            from fastprof.bridges.fit import Fit
+            from fastprof.bridges.budget.fit import Fit
 
             return Fit(self._model, self._target.budget, budget, self._split)
-        from fastprof.bridges.trim import Trim
+        from fastprof.bridges.budget.trim import Trim
 
         return Trim(self._model, self._target.budget, self._options, self._target.holds, self._split)
 

@@ -20,7 +20,7 @@ from fastprof.core.source import Source
 from fastprof.verbs.inputs import open_reader, pinned
 
 if TYPE_CHECKING:
-    from fastprof.bridges.as_table import Rows
+    from fastprof.bridges.rows.as_table import Rows
     from fastprof.core.column import Column
 
 _BATCHES = Holds(verbatim=True)  # addresses get names if `symbols` asks for that

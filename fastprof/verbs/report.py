@@ -6,7 +6,6 @@ import os
 from collections.abc import Iterable
 
 from fastprof import bridges, plan
-from fastprof.bridges.contexts import Shown
 from fastprof.core._typing import Any
 from fastprof.core.engine import Holds, Input
 from fastprof.core.errors import UsageError, inputs_of, printable
@@ -19,6 +18,7 @@ from fastprof.core.version import __version__
 from fastprof.verbs.inputs import Inputs, Progress, expand
 from fastprof.verbs.page import html
 from fastprof.verbs.page.content import Content, Places, figures_of
+from fastprof.verbs.page.contexts import Shown
 
 PRUNE: Option[float | None] = Option(
     "prune",

@@ -8,8 +8,6 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 
 from fastprof import bridges, plan
-from fastprof.bridges.top import Arc, Costs
-from fastprof.bridges.value import Column
 from fastprof.core._typing import Any, NamedTuple
 from fastprof.core.engine import Holds
 from fastprof.core.errors import UsageError, inputs_of
@@ -18,7 +16,9 @@ from fastprof.core.options import LENIENT, Option, Options, Pattern, Share, Swit
 from fastprof.core.parts import zeros_warning
 from fastprof.core.remote import shown
 from fastprof.core.report import Report
+from fastprof.core.value import Column
 from fastprof.verbs.inputs import Inputs, Progress, expand
+from fastprof.verbs.top_costs import Arc, Costs
 
 N = Option("n", Whole(0, 1 << 31), 30, flag="-n", group="rows", help="how many rows (default: 30; 0: all)")
 SORT = Option(

@@ -12,9 +12,9 @@ import pytest
 
 from fastprof import formats
 from fastprof.bridges import INLINE_CALLS
-from fastprof.bridges.estimate import to_stacks
-from fastprof.bridges.project import to_graph
-from fastprof.bridges.symbolize import symbolize
+from fastprof.bridges.estimate.estimate import to_stacks
+from fastprof.bridges.project.project import to_graph
+from fastprof.bridges.rows.symbolize import symbolize
 from fastprof.core.engine import read, write
 from fastprof.core.model import Batch, Model
 from fastprof.core.options import Options

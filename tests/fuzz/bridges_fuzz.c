@@ -11,14 +11,14 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-#include "bridges/coarse.h"
-#include "bridges/estimate_private.h"
-#include "bridges/places.h"
-#include "bridges/project.h"
-#include "bridges/renumber.h"
-#include "bridges/restack.h"
-#include "bridges/sum.h"
-#include "bridges/top.h"
+#include "bridges/rows/coarse.h"
+#include "bridges/estimate/estimate_private.h"
+#include "ends/places.h"
+#include "bridges/project/project.h"
+#include "bridges/sums/renumber.h"
+#include "bridges/rows/restack.h"
+#include "bridges/sums/sum.h"
+#include "ends/top.h"
 #include "program.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
@@ -151,7 +151,7 @@ static int top_of_stacks(struct fp_project *s, int by, struct totals *t, struct 
     struct fp_table places = {0};
     uint32_t *ids;
     if (fp_table_init(&places, 3)) abort();
-    int status = fp_project_top(s, by, 0, 1, &places, &c, err);
+    int status = fp_top_stacks(s, by, 0, 1, &places, &c, err);
     if (status == FP_DONE) add_things(t, &c);
     if (status == FP_DONE && c.cap && (ids = malloc(c.cap * sizeof *ids))) {
         const uint32_t few = fp_top_largest(&c, c.inclusive, 3, ids);

@@ -13,14 +13,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "bridges/contexts.h"
-#include "bridges/filter.h"
-#include "bridges/first_lines.h"
-#include "bridges/fit.h"
-#include "bridges/rename.h"
-#include "bridges/renumber.h"
-#include "bridges/spans.h"
-#include "bridges/trim.h"
+#include "ends/contexts.h"
+#include "bridges/rows/filter.h"
+#include "bridges/project/first_lines.h"
+#include "bridges/budget/fit.h"
+#include "bridges/rows/rename.h"
+#include "bridges/sums/renumber.h"
+#include "bridges/rows/spans.h"
+#include "bridges/budget/trim.h"
 #include "core/select.h"
 #include "program.h"
 

@@ -5,8 +5,8 @@
 
 #include <stdlib.h>
 
-#include "bridges/nest.h"
-#include "bridges/packed.h"
+#include "bridges/rows/nest.h"
+#include "bridges/sums/packed.h"
 #include "core/batch.h"
 #include "core/model.h"
 

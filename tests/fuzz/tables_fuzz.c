@@ -4,8 +4,8 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-#include "bridges/nest.h"
-#include "bridges/tables.h"
+#include "bridges/rows/nest.h"
+#include "ends/tables.h"
 #include "core/utf8.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);

@@ -1,7 +1,7 @@
 /* Trace Event JSON under the fuzzer.  The last byte also chooses options, the one before it how much comes at a time;
  * so a file replays as it is.  What is read is nested and written, and what was written must be read without complaint.
  */
-#include "bridges/nest.h"
+#include "bridges/rows/nest.h"
 #include "trace_event/read.h"
 #include "trace_event/write.h"
 #include "window.h"

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fastprof.bridges import project
-from fastprof.bridges.estimate import to_stacks
-from fastprof.bridges.project import to_graph
+from fastprof.bridges.estimate.estimate import to_stacks
+from fastprof.bridges.project import project
+from fastprof.bridges.project.project import to_graph
 from fastprof.core.model import Model, ValueType
 from fastprof.core.options import Options
 from fastprof.core.report import Report

@@ -221,7 +221,7 @@ def summed(parts: list[Part]) -> dict[tuple[int, Row], tuple[Counter[int], int, 
 def test_aggregate_keeps_every_sum_and_no_place_twice(case: tuple[list[Part], bytes]) -> None:
     import io
 
-    from fastprof.bridges.aggregate import aggregate
+    from fastprof.bridges.sums.aggregate import aggregate
     from fastprof.core.engine import read, write
     from fastprof.core.sink import Sink
     from fastprof.formats import get

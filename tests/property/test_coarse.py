@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fastprof.bridges.coarse import BY, coarse
+from fastprof.bridges.rows.coarse import BY, coarse
 from fastprof.core.errors import FastprofError
 from fastprof.core.model import Model
 from tests.support.profiles import At, Fn, Row, graph, graph_rows

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fastprof.bridges import spill, sum
+from fastprof.bridges.sums import spill, sum
 from fastprof.core.engine import EVERYTHING
 from fastprof.core.errors import FastprofError
 from fastprof.core.model import Batch, Model, ValueType

@@ -10,13 +10,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fastprof.bridges import project
-from fastprof.bridges.top import Arc, Column, Costs
+from fastprof.bridges.project import project
 from fastprof.core.model import Model
 from fastprof.core.options import Options
 from fastprof.core.report import Report
 from fastprof.plan import make
 from fastprof.verbs.top import _HOLDS
+from fastprof.verbs.top_costs import Arc, Column, Costs
 from tests.property.test_bridges import CAPACITIES, NAMES, PLACES, VALUES, stacks_profiles
 from tests.property.test_xray import CASES
 from tests.reference import fold as reference_fold

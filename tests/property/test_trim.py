@@ -13,7 +13,7 @@ from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
 import fastprof
-from fastprof.bridges import trim
+from fastprof.bridges.budget import trim
 from fastprof.core.errors import UsageError
 from fastprof.core.report import Report
 from tests.reference import firefox

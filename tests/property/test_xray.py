@@ -64,7 +64,8 @@ def test_the_stack_machine_folds_as_the_reference_does(case: Case, per_thread: b
 @settings(max_examples=100, deadline=None)
 @given(CASES, st.integers(1, 9))
 def test_spilling_changes_nothing(case: Case, capacity: int) -> None:
-    from fastprof.bridges import spill, tables
+    from fastprof.bridges.fold import accumulators
+    from fastprof.bridges.sums import spill
 
     whole = product.graph(case.data, Options(time_unit="ticks"), capacity=capacity)
     spills = 0
@@ -76,8 +77,8 @@ def test_spilling_changes_nothing(case: Case, capacity: int) -> None:
             super().add(pull)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(tables, "_LEAST_ARCS", 1)
-        patch.setattr(tables, "Words", Counted)
+        patch.setattr(accumulators, "_LEAST_ARCS", 1)
+        patch.setattr(accumulators, "Words", Counted)
         spilled = product.graph(case.data, Options(time_unit="ticks", max_memory=1), capacity=capacity)
     assert (spilled.self_, spilled.arcs) == (whole.self_, whole.arcs)
     event(f"spilled: {bool(spills)}")
@@ -90,8 +91,9 @@ LABELS = st.sampled_from([None, (), ("thread",), ("process",), ("cpu",), ("threa
 @given(CASES, LABELS, st.booleans(), st.integers(1, 9))
 def test_contexts_are_the_same_whatever_the_limit(case: Case, labels: Any, names: bool, capacity: int) -> None:
     """Also if the model's stacks are removed between batches."""
-    from fastprof.bridges import fold as timeline
-    from fastprof.bridges import spill, tables
+    from fastprof.bridges.fold import accumulators
+    from fastprof.bridges.fold import fold as timeline
+    from fastprof.bridges.sums import spill
     from fastprof.core.engine import EVERYTHING
 
     def contexts(holds: Any, **options: Any) -> list[Any]:
@@ -111,7 +113,7 @@ def test_contexts_are_the_same_whatever_the_limit(case: Case, labels: Any, names
         assert found == paths
         assert len({row[:2] for row in whole}) == len(whole)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(tables, "_LEAST_ARCS", 1)
+        patch.setattr(accumulators, "_LEAST_ARCS", 1)
         patch.setattr(timeline, "_STACKS", 1)
         patch.setattr(spill, "MOST_RUNS", 2)
         assert contexts(holds, max_memory=1) == whole

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import pyarrow
 
 from fastprof import formats, plan
-from fastprof.bridges.as_table import _LAYOUTS, Rows
+from fastprof.bridges.rows.as_table import _LAYOUTS, Rows
 from fastprof.core.engine import read, write
 from fastprof.core.model import Batch, Model
 from fastprof.core.options import Option, Options

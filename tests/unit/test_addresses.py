@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import fastprof
-from fastprof.bridges.project import to_graph
+from fastprof.bridges.project.project import to_graph
 from fastprof.core.model import Model
 from fastprof.core.options import Options
 from fastprof.core.report import Report

@@ -14,13 +14,13 @@ from typing import Any
 import pytest
 
 import fastprof
-from fastprof.bridges.places import Places
 from fastprof.cli import main
 from fastprof.core.engine import read
 from fastprof.core.errors import FastprofError, UsageError
 from fastprof.core.model import Model
 from fastprof.core.options import Options
 from fastprof.core.report import Report
+from fastprof.verbs.by_place import Places
 from fastprof.verbs.inputs import open_reader
 from fastprof.verbs.listing import Annotation, Call, Line, Listing
 from tests.reference import profile_proto

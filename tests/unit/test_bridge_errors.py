@@ -14,12 +14,14 @@ import pytest
 
 import fastprof
 from fastprof import convert
-from fastprof.bridges import estimate, fold, project
-from fastprof.bridges.aggregate import aggregate
-from fastprof.bridges.compute import compute
-from fastprof.bridges.spill import Words
-from fastprof.bridges.sum import to_sum
-from fastprof.bridges.symbolize import symbolize
+from fastprof.bridges.estimate import estimate
+from fastprof.bridges.fold import fold
+from fastprof.bridges.project import project
+from fastprof.bridges.rows.compute import compute
+from fastprof.bridges.rows.symbolize import symbolize
+from fastprof.bridges.sums.aggregate import aggregate
+from fastprof.bridges.sums.spill import Words
+from fastprof.bridges.sums.sum import to_sum
 from fastprof.core._c import ffi, lib
 from fastprof.core.errors import FastprofError, FormatError, check_sums
 from fastprof.core.model import Batch, Model, Part, ValueType

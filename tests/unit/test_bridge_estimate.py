@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from fastprof.bridges import estimate as bridge
-from fastprof.bridges.estimate import to_stacks
+from fastprof.bridges.estimate import estimate as bridge
+from fastprof.bridges.estimate.estimate import to_stacks
 from fastprof.core._c import lib
 from fastprof.core.errors import FastprofError
 from fastprof.core.model import Model, Part

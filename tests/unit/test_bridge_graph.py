@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from fastprof.bridges.project import to_graph
+from fastprof.bridges.project.project import to_graph
 from fastprof.core._c import ffi, lib
 from fastprof.core.engine import write
 from fastprof.core.errors import FastprofError

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from fastprof.bridges import spill
-from fastprof.bridges.spill import Merge, Pull, Words
+from fastprof.bridges.sums import spill
+from fastprof.bridges.sums.spill import Merge, Pull, Words
 from fastprof.core._c import ffi, lib
 from fastprof.core.errors import FastprofError
 
@@ -78,7 +78,7 @@ def test_the_beginning_of_a_record_is_kept() -> None:
 @pytest.mark.parametrize("n", [1, 2, 3, 4, 5, 9])
 def test_many_runs_become_one(n: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Keys 0 to 9 in each run, counters that pass 64 bits on the way."""
-    monkeypatch.setattr("fastprof.bridges.spill.MOST_RUNS", 3)
+    monkeypatch.setattr("fastprof.bridges.sums.spill.MOST_RUNS", 3)
     for signed, value in ((False, 1 << 63), (True, -1 << 62)):
         runs = Words(3, signed=signed)
         for _ in range(n):

@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from fastprof.bridges.project import to_graph
-from fastprof.bridges.symbolize import symbolize
+from fastprof.bridges.project.project import to_graph
+from fastprof.bridges.rows.symbolize import symbolize
 from fastprof.core.model import Model
 from fastprof.core.options import Options
 from fastprof.core.report import Report
@@ -140,8 +140,8 @@ def test_processes_are_told_apart_in_thousands_of_mappings(monkeypatch: pytest.M
             processes[-1] += [Mapping(*m) for m in mappings]
             super().add([Mapping(*m) for m in mappings])
 
-    monkeypatch.setattr("fastprof.bridges.symbolize.Mapping", Counted)
-    monkeypatch.setattr("fastprof.bridges.symbolize.Symbolizer", Symbols)
+    monkeypatch.setattr("fastprof.bridges.rows.symbolize.Mapping", Counted)
+    monkeypatch.setattr("fastprof.bridges.rows.symbolize.Symbolizer", Symbols)
     places = [random.Random(1).sample(range(2000), 2000), range(2000), [5]]
     model = Model()
     frames = []

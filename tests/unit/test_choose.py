@@ -9,7 +9,7 @@ import pytest
 
 import fastprof
 from fastprof.bridges import VALUE
-from fastprof.bridges.choose import one_value
+from fastprof.bridges.rows.choose import one_value
 from fastprof.core.engine import EVERYTHING, Holds
 from fastprof.core.errors import UsageError
 from fastprof.core.model import Model, ValueType

@@ -14,7 +14,8 @@ from typing import Any
 import pytest
 
 import fastprof
-from fastprof.bridges import arc_runs, divided, ranges, spill, tables
+from fastprof.bridges.fold import accumulators, arc_runs, divided, ranges
+from fastprof.bridges.sums import spill
 from fastprof.core import cores, engine, sink, source
 from fastprof.core.errors import FastprofError
 from fastprof.core.sink import Sink
@@ -34,8 +35,8 @@ def everything_is_many(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Threads from the second batch on, batches of few rows, tables that are written away soon and often."""
     monkeypatch.setattr(cores, "FEW_ROWS", 1)
     monkeypatch.setattr(divided, "_ROWS", 37)
-    monkeypatch.setattr(tables, "_LEAST_ARCS", 8)
-    monkeypatch.setattr(tables, "_STREAM", 256)
+    monkeypatch.setattr(accumulators, "_LEAST_ARCS", 8)
+    monkeypatch.setattr(accumulators, "_STREAM", 256)
     monkeypatch.setattr(ranges, "_LEAST", 5)
     monkeypatch.setattr(ranges, "_PIECE", 256)
     monkeypatch.setattr(spill, "MOST_RUNS", 3)
@@ -121,9 +122,9 @@ def test_threads_are_divided_by_how_much_there_is_of_them(
                 buffer.enter(1 + i, 2).exit(1 + i, 3)
     path.write_bytes(log.bytes())
     calls: list[int] = []
-    join = tables.Table.join
+    join = accumulators.Accumulator.join
     monkeypatch.setattr(
-        tables.Table, "join", lambda self, other: calls.append(other.fold.stats.calls) or join(self, other)
+        accumulators.Accumulator, "join", lambda self, other: calls.append(other.fold.stats.calls) or join(self, other)
     )
     fastprof.convert(path, tmp_path / f"o{suffix}", cores=2)
     assert sorted(calls) == [200 * 20, 200 * (20 + 2)]
@@ -230,7 +231,7 @@ def test_functions_are_numbered_as_by_one_thread(seed: int, tmp_path: Path, monk
 
 def test_pieces_are_decoded_in_threads(big_log: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     decoded: dict[str, int] = {}
-    feed = tables.Table.feed
+    feed = accumulators.Accumulator.feed
 
     def counted(self: Any, rows: Any) -> int:
         before, status = rows.n_rows, feed(self, rows)
@@ -239,7 +240,7 @@ def test_pieces_are_decoded_in_threads(big_log: Path, tmp_path: Path, monkeypatc
         )
         return status
 
-    monkeypatch.setattr(tables.Table, "feed", counted)
+    monkeypatch.setattr(accumulators.Accumulator, "feed", counted)
     fastprof.convert(big_log, tmp_path / "o.callgrind", cores=2)
     assert decoded.keys() == {"fastprof"}
     assert decoded["fastprof"] > 20_000
@@ -280,7 +281,7 @@ def test_the_earliest_error_of_the_tables_is_told(
     big_log: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Tables fail at the rows of piece 20 and later, in any order."""
-    feed, numbers = tables.Table.feed, iter(range(1 << 30))
+    feed, numbers = accumulators.Accumulator.feed, iter(range(1 << 30))
 
     def failing(self: Any, rows: Any) -> int:
         status = feed(self, rows)
@@ -288,7 +289,7 @@ def test_the_earliest_error_of_the_tables_is_told(
             raise FastprofError(f"no room at row {rows.n_rows}")
         return status
 
-    monkeypatch.setattr(tables.Table, "feed", failing)
+    monkeypatch.setattr(accumulators.Accumulator, "feed", failing)
     with pytest.raises(FastprofError, match="no room at row"):
         fastprof.convert(big_log, tmp_path / "o.callgrind", cores=3)
     assert not (tmp_path / "o.callgrind").exists()

@@ -12,9 +12,23 @@ import pytest
 from fastprof import formats
 from tests.support.paths import REPO
 
-# What each folder may use beside itself.  A folder that is not named here is a mistake; `ROOMS` are one level deeper.
-# Any other folder of csrc is a format, which uses the core.
-C_FLOORS = {"core": set(), "symbols": {"core"}, "bridges": {"core"}}
+# What each folder may use beside itself.  A folder that is not named here is a mistake.  Any other folder of csrc is a
+# format, which uses the core.
+C_FLOORS = {
+    "core": set(),
+    "symbols": {"core"},
+    "bridges": {"core"},
+    "ends": {"core", "bridges"},
+}
+# The same for the wings of the bridges, in C and in Python.
+WINGS = {
+    "rows": set(),
+    "sums": set(),
+    "fold": {"rows", "sums"},
+    "project": {"sums"},
+    "estimate": set(),
+    "budget": {"sums"},
+}
 PY_FLOORS = {
     "core": set(),
     "symbols": {"core"},
@@ -68,10 +82,23 @@ def test_includes_lead_down() -> None:
     assert wrong == []
 
 
+def test_wings_lead_down() -> None:
+    edges = {(file.parent.as_posix(), name.rpartition("/")[0]) for file, name in includes()}
+    for path in PY_SOURCES:
+        folder = path.relative_to(REPO / "fastprof").parent.as_posix()
+        edges |= {(folder, "/".join(imported.split(".")[:2])) for imported, _ in imports(path)}
+    wings = {f"bridges/{wing}": wing for wing in WINGS}
+    inside = {(wings[mine], wings[theirs]) for mine, theirs in edges if mine in wings and theirs in wings}
+    assert {(mine, theirs) for mine, theirs in inside if mine != theirs} == {
+        (mine, theirs) for mine, below in WINGS.items() for theirs in below
+    }
+
+
 def test_every_c_file_stands_in_a_folder() -> None:
-    rooms = {path.name for path in (REPO / "fastprof" / "formats").iterdir() if path.is_dir()}
+    rooms = {(path.name,) for path in (REPO / "fastprof" / "formats").iterdir() if path.is_dir()}
     folders = {path.relative_to(REPO / "csrc").parts[:-1] for path in C_FILES}
-    assert {f for f in folders if len(f) != 1 or (f[0] not in C_FLOORS and f[0] not in rooms)} == set()
+    floors = {(name,) for name in C_FLOORS.keys() - {"bridges"}} | {("bridges", wing) for wing in WINGS}
+    assert folders <= rooms | floors
 
 
 def test_the_core_knows_neither_python_nor_files() -> None:

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from fastprof import plan
-from fastprof.bridges.fold import to_graph
+from fastprof.bridges.fold.fold import to_graph
 from fastprof.core._c import ffi, lib
 from fastprof.core.engine import EVERYTHING
 from fastprof.core.model import Batch, Model, Part

@@ -42,7 +42,7 @@ def core(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
     session = tmp_path_factory.getbasetemp()
     folder = (session.parent if "PYTEST_XDIST_WORKER" in os.environ else session) / "fuzz-core"
     folder.mkdir(exist_ok=True)
-    sources = [*sorted((REPO / "csrc").glob("*/*.c")), REPO / "tests" / "fuzz" / "replay.c"]
+    sources = [*sorted((REPO / "csrc").rglob("*.c")), REPO / "tests" / "fuzz" / "replay.c"]
     objects = {source: folder / f"{source.parent.name}-{source.stem}.o" for source in sources}
     with open(folder / "lock", "w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)

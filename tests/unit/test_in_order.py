@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 import fastprof
-from fastprof.bridges import aggregate
+from fastprof.bridges.sums import aggregate
 from fastprof.core import engine
 from fastprof.core.errors import FastprofError
 

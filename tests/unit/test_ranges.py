@@ -12,10 +12,11 @@ from typing import Any
 
 import pytest
 
-from fastprof.bridges import ranges, spill
-from fastprof.bridges.arc_runs import ArcRuns
-from fastprof.bridges.ranges import Ranges
-from fastprof.bridges.spill import Pull, Words
+from fastprof.bridges.fold import ranges
+from fastprof.bridges.fold.arc_runs import ArcRuns
+from fastprof.bridges.fold.ranges import Ranges
+from fastprof.bridges.sums import spill
+from fastprof.bridges.sums.spill import Pull, Words
 from fastprof.core._c import ffi, lib
 from fastprof.core.errors import FastprofError, check
 from tests.unit.test_bridge_spill import giving

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import fastprof
-from fastprof.bridges import project
+from fastprof.bridges.project import project
 from tests.reference import gperftools
 from tests.support.distinct import INPUTS
 from tests.support.paths import REPO

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import fastprof
-from fastprof.bridges import aggregate
+from fastprof.bridges.sums import aggregate
 from tests.contract.dump import CORPUS
 
 GRAPHS = sorted(p for kind in ("callgrind", "cachegrind") for p in (CORPUS / kind / "good").iterdir() if p.is_file())

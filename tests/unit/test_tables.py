@@ -19,7 +19,7 @@ from hypothesis import given, settings
 
 import fastprof
 from fastprof.bridges import TABLES
-from fastprof.bridges.as_table import CAPACITY
+from fastprof.bridges.rows.as_table import CAPACITY
 from fastprof.core.errors import FastprofError, FormatError, UsageError
 from fastprof.verbs.profile import Table
 from tests.contract.dump import CORPUS, files

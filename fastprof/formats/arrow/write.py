@@ -1,4 +1,4 @@
-"""Writes rows of a table (bridges/as_table.py) by arro3, 128 Ki at a time: a row group of Parquet, a batch of Arrow."""
+"""Writes rows of a table (bridges/rows/as_table.py), 128 Ki at a time: a row group of Parquet, a batch of Arrow."""
 
 from __future__ import annotations
 

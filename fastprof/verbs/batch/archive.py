@@ -43,7 +43,7 @@ from fastprof.verbs.batch.inputs import File, again, refuse_same_names
 from fastprof.verbs.batch.jobs import LOSSY, OK, Idle, Job, Record, failed, is_of_the_file, options_key, record_of
 from fastprof.verbs.batch.manifest import Manifest, manifest_of, records_by_output
 from fastprof.verbs.batch.pool import Pool
-from fastprof.verbs.places import is_at
+from fastprof.verbs.paths import is_at
 from fastprof.verbs.store import names
 
 _SECONDS, _PROFILES = 1.0, 256  # after which what was appended becomes part of the store

@@ -16,7 +16,7 @@ from fastprof.core.remote import is_url, shown
 from fastprof.core.sink import Sink
 from fastprof.core.words import counted
 from fastprof.verbs.inputs import Failed, expand, in_store
-from fastprof.verbs.places import clash, why_not
+from fastprof.verbs.paths import clash, why_not
 
 
 class File(NamedTuple):

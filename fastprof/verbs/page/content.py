@@ -13,14 +13,14 @@ from __future__ import annotations
 
 from itertools import product
 
-from fastprof.bridges.contexts import Shown
-from fastprof.bridges.top import thread_name
 from fastprof.core._c import lib
 from fastprof.core._typing import Any, NamedTuple
 from fastprof.core.model import Model
 from fastprof.core.options import Options
 from fastprof.verbs.page import NONE, Columns
+from fastprof.verbs.page.contexts import Shown
 from fastprof.verbs.top import BY, TREE, Call, Finder, Row
+from fastprof.verbs.top_costs import thread_name
 
 _CALLS = 15  # callers of a function, and callees, that cost most
 

@@ -1,0 +1,390 @@
+#include "bridges/budget/fit.h"
+
+#include <stdlib.h>
+
+#include "bridges/budget/bins.h"
+#include "core/array.h"
+
+/* PINNED: the rank of calls in which an event happened.  PACKED: more than what a packed row has beside its payload. */
+enum { PINNED = FP_FIT_RANKS, NEW_THREAD = 8, NEW_CPU = 16, NEW_PART = 32, PACKED = 48 };
+
+struct fp_fit_call {
+    uint64_t entered, within; /* within: time spent in the calls that it made */
+    uint32_t function, first_argument;
+    uint16_t cpu;
+    uint8_t op, pinned;
+};
+
+struct fp_fit_thread {
+    struct fp_fit_call *calls; /* that are open, outermost first */
+    uint32_t n, cap;
+    uint32_t shown; /* calls whose enter was given out */
+    uint64_t *arguments;
+    uint32_t n_arguments, cap_arguments, shown_arguments;
+    uint32_t part;
+    uint32_t group; /* + 1; 0: none yet */
+};
+
+/* A row on its way out. */
+struct row {
+    uint64_t time, aux;
+    const uint8_t *payload;
+    uint32_t function, thread, payload_n;
+    uint16_t cpu;
+    uint8_t op;
+};
+
+void fp_fit_free(struct fp_fit *f) {
+    if (!f) return;
+    for (uint32_t i = 0; i < f->n_groups; i++) {
+        fp_buf_free(&f->groups[i].packed);
+        free(f->groups[i].bytes);
+    }
+    free(f->groups);
+    for (uint32_t i = 0; i < f->cap_threads; i++) {
+        free(f->threads[i].calls);
+        free(f->threads[i].arguments);
+    }
+    free(f->threads);
+    free(f);
+}
+
+void fp_fit_size(struct fp_fit *f, uint64_t limit, uint64_t call, uint64_t named, uint64_t event) {
+    f->limit = limit;
+    f->call = call;
+    f->named = named;
+    f->event = event;
+}
+
+/* ---- ranks ---- */
+
+uint64_t fp_fit_length(uint32_t rank) {
+    return fp_bin_begin(rank);
+}
+
+uint32_t fp_fit_rank(const struct fp_fit_group *g, uint64_t limit) {
+    uint64_t left = g->kept;
+    uint32_t rank = g->least;
+    while (left > limit && rank < FP_FIT_RANKS) left -= g->bytes[rank++];
+    return rank;
+}
+
+/* ---- groups ---- */
+
+/* The number of a group, made if it is not there; FP_NO_ID when memory ran out. */
+static uint32_t group_of(struct fp_fit *f, uint32_t thread, int64_t slice) {
+    for (uint32_t i = 0; i < f->n_groups; i++)
+        if (f->groups[i].thread == thread && f->groups[i].slice == slice) return i;
+    if (fp_array_zeroed(&f->groups, &f->cap_groups, (uint64_t)f->n_groups + 1, sizeof *f->groups)) return FP_NO_ID;
+    uint64_t *const counts = calloc(3 * (size_t)(FP_FIT_RANKS + 1), sizeof *counts);
+    if (!counts) return FP_NO_ID;
+    f->groups[f->n_groups] = (struct fp_fit_group){.thread = thread,
+                                                   .slice = slice,
+                                                   .bytes = counts,
+                                                   .calls = counts + FP_FIT_RANKS + 1,
+                                                   .self = counts + 2 * (FP_FIT_RANKS + 1)};
+    return f->n_groups++;
+}
+
+struct fp_fit *fp_fit_new(const struct fp_model *model, int by, uint64_t slice_ns) {
+    struct fp_fit *f = calloc(1, sizeof *f);
+    if (!f) return NULL;
+    f->model = model;
+    f->by = by;
+    f->slice_ns = slice_ns;
+    if (by == FP_FIT_ALL && group_of(f, 0, 0) == FP_NO_ID) {
+        fp_fit_free(f);
+        return NULL;
+    }
+    return f;
+}
+
+static void count(struct fp_fit *f, struct fp_fit_group *g, uint32_t rank, uint64_t bytes) {
+    g->bytes[rank] += bytes;
+    if (rank >= g->least) g->kept += bytes;
+    while (g->kept > f->limit && g->least < FP_FIT_RANKS) g->kept -= g->bytes[g->least++];
+}
+
+/* ---- rows that are given out ---- */
+
+static int is_exit(uint8_t op) {
+    return op == FP_OP_EXIT || op == FP_OP_TAIL_EXIT;
+}
+
+static int pack(struct fp_fit *f, struct fp_fit_group *g, const struct fp_fit_thread *t, const struct row *r) {
+    if (fp_buf_reserve(&g->packed, PACKED + (size_t)r->payload_n)) return FP_E_NOMEM;
+    struct fp_fit_state *const s = &g->state;
+    uint8_t *const from = g->packed.p + g->packed.n, *to = from + 1;
+    *from = r->op;
+    if (r->op == FP_OP_ARGUMENT) {
+        to = fp_varint(to, r->aux);
+    } else {
+        if (s->thread != r->thread) *from |= NEW_THREAD, to = fp_varint(to, r->thread);
+        if (s->cpu != r->cpu) *from |= NEW_CPU, to = fp_varint(to, r->cpu);
+        if (s->part != t->part) *from |= NEW_PART, to = fp_varint(to, t->part);
+        if (!is_exit(r->op)) to = fp_varint(to, r->function);
+        to = fp_varint(to, fp_zig(r->time - s->time));
+        *s = (struct fp_fit_state){.time = r->time, .thread = r->thread, .part = t->part, .cpu = r->cpu};
+    }
+    if (r->op == FP_OP_CUSTOM || r->op == FP_OP_TYPED) {
+        to = fp_varint(to, r->payload_n);
+        if (r->payload_n) memcpy(to, r->payload, r->payload_n);
+        to += r->payload_n;
+    }
+    g->packed.n += (size_t)(to - from);
+    f->packed += (size_t)(to - from);
+    return 0;
+}
+
+/* 0, FP_FULL, FP_E_NOMEM. */
+static int give_out(struct fp_fit *f, const struct fp_fit_thread *t, const struct row *r) {
+    struct fp_batch *const out = f->out;
+    if (!out) return pack(f, &f->groups[t->group - 1], t, r);
+    const uint32_t to = out->n;
+    if (to == out->cap || (to && out->part != t->part)) return FP_FULL;
+    out->part = t->part;
+    out->time[to] = r->time;
+    out->function[to] = r->function;
+    out->thread[to] = r->thread;
+    out->cpu[to] = r->cpu;
+    out->op[to] = r->op;
+    out->aux[to] = r->aux;
+    if (r->op == FP_OP_CUSTOM || r->op == FP_OP_TYPED) {
+        const int status = fp_batch_payload(out, r->payload, r->payload_n, &out->aux[to]);
+        if (status == FP_E_OVERFLOW && to) return FP_FULL; /* payloads of an empty batch fit */
+        if (status) return FP_E_NOMEM;
+    }
+    out->n++;
+    return 0;
+}
+
+/* Gives out the enters, with their arguments, that were not yet given out.  After FP_FULL it goes on where it was. */
+static int show(struct fp_fit *f, struct fp_fit_thread *t, uint32_t thread) {
+    for (;;) {
+        const int all = t->shown == t->n;
+        const uint32_t end = all ? t->n_arguments : t->calls[t->shown].first_argument;
+        while (t->shown_arguments < end) {
+            const struct fp_fit_call *c = &t->calls[t->shown - 1];
+            const struct row r = {.time = c->entered,
+                                  .aux = t->arguments[t->shown_arguments],
+                                  .thread = thread,
+                                  .cpu = c->cpu,
+                                  .op = FP_OP_ARGUMENT};
+            const int status = give_out(f, t, &r);
+            if (status) return status;
+            t->shown_arguments++;
+        }
+        if (all) return 0;
+        const struct fp_fit_call *c = &t->calls[t->shown];
+        const struct row r = {
+            .time = c->entered, .function = c->function, .thread = thread, .cpu = c->cpu, .op = c->op};
+        const int status = give_out(f, t, &r);
+        if (status) return status;
+        t->shown++;
+    }
+}
+
+/* ---- calls ---- */
+
+/* Whether one more row has room. */
+static int has_room(const struct fp_fit *f, const struct fp_fit_thread *t) {
+    return !f->out || (f->out->n < f->out->cap && (!f->out->n || f->out->part == t->part));
+}
+
+/* Does nothing get merged?  Then rows go out at once, in their order. */
+static int all_fit(const struct fp_fit *f, const struct fp_fit_thread *t) {
+    return !(f->out ? f->least : f->groups[t->group - 1].least);
+}
+
+/* A call begins, but without room (FP_FULL) the same row comes again.  0, FP_FULL, FP_E_NOMEM. */
+static int enter(struct fp_fit *f, struct fp_fit_thread *t, const struct row *r) {
+    const int at_once = t->shown == t->n && all_fit(f, t);
+    if (at_once && !has_room(f, t)) return FP_FULL;
+    if (fp_array_room(&t->calls, &t->cap, (uint64_t)t->n + 1, sizeof *t->calls)) return FP_E_NOMEM;
+    t->calls[t->n++] = (struct fp_fit_call){
+        .entered = r->time, .function = r->function, .first_argument = t->n_arguments, .cpu = r->cpu, .op = r->op};
+    return at_once ? show(f, t, r->thread) : 0;
+}
+
+/* The innermost call ends with the row r.  0, FP_FULL (the same row comes again), FP_E_NOMEM. */
+static int leave(struct fp_fit *f, struct fp_fit_thread *t, const struct row *r) {
+    const struct fp_fit_call c = t->calls[t->n - 1];
+    const uint64_t length = r->time - c.entered;
+    const uint32_t rank = c.pinned ? PINNED : fp_bin_of(length);
+    uint32_t least = f->least;
+    if (!f->out) {
+        struct fp_fit_group *const g = &f->groups[t->group - 1];
+        const uint32_t *row = fp_table_row(&f->model->functions, c.function);
+        size_t name_n = 0;
+        if (f->named) fp_string(&f->model->strings, row[FP_FUNCTION_NAME], &name_n);
+        g->calls[rank]++;
+        g->self[rank] += length - c.within;
+        count(f, g, rank, f->call + f->named * name_n);
+        least = g->least;
+    }
+    /* a call that was shown, because one in it was long enough then, has to end */
+    if (rank >= least || t->shown == t->n) {
+        int status = show(f, t, r->thread);
+        if (!status) status = give_out(f, t, r);
+        if (status) return status;
+    }
+    t->n--;
+    t->n_arguments = c.first_argument;
+    if (t->shown > t->n) t->shown = t->n;
+    if (t->shown_arguments > t->n_arguments) t->shown_arguments = t->n_arguments;
+    if (t->n) {
+        t->calls[t->n - 1].within += length;
+        t->calls[t->n - 1].pinned |= c.pinned;
+    }
+    return 0;
+}
+
+static int one(struct fp_fit *f, struct fp_fit_thread *t, const struct row *r) {
+    switch (r->op) {
+        case FP_OP_ENTER:
+        case FP_OP_ENTER_ARGS: return enter(f, t, r);
+        case FP_OP_EXIT:
+        case FP_OP_TAIL_EXIT: return leave(f, t, r);
+        case FP_OP_ARGUMENT:
+            if (!t->n) return 0;
+            if (t->shown == t->n && !has_room(f, t)) return FP_FULL;
+            if (fp_array_room(&t->arguments, &t->cap_arguments, (uint64_t)t->n_arguments + 1, sizeof *t->arguments))
+                return FP_E_NOMEM;
+            t->arguments[t->n_arguments++] = r->aux;
+            return t->shown == t->n ? show(f, t, r->thread) : 0;
+        default:
+            if (f->event) {
+                if (t->n) t->calls[t->n - 1].pinned = 1;
+                const int status = show(f, t, r->thread);
+                if (status) return status;
+                if (!f->out) count(f, &f->groups[t->group - 1], PINNED, f->event + r->payload_n);
+            }
+            return give_out(f, t, r);
+    }
+}
+
+/* ---- rows come in ---- */
+
+static int too_many(struct fp_err *err) {
+    return fp_fail_beyond(err, "the number of files", FP_NO_COLUMN, "500");
+}
+
+static int choose(struct fp_fit *f, struct fp_fit_thread *t, uint32_t thread, int64_t slice, struct fp_err *err) {
+    const uint32_t number = group_of(f, f->by == FP_FIT_THREADS ? thread : 0, f->by == FP_FIT_SLICES ? slice : 0);
+    if (number == FP_NO_ID) return fp_no_memory(err);
+    t->group = number + 1;
+    return f->n_groups > FP_FIT_GROUPS ? too_many(err) : 0;
+}
+
+/* The slice of a time.  An exit at an edge belongs to the slice before. */
+static int64_t slice_of(const struct fp_fit *f, uint64_t time, int ends) {
+    const uint64_t after = time - f->zero;
+    if (time > f->zero) return (int64_t)((after - (uint64_t)ends) / f->slice_ns);
+    return time < f->zero ? -1 - (int64_t)((f->zero - time - 1) / f->slice_ns) : 0;
+}
+
+/* Moves a thread to the slice of its next row: ends its open calls at each edge and begins them again. */
+static int cut(struct fp_fit *f, struct fp_fit_thread *t, uint32_t thread, int64_t slice, struct fp_err *err) {
+    int64_t at = f->groups[t->group - 1].slice;
+    if (slice - at > FP_FIT_GROUPS && t->n) return too_many(err);
+    while (at < slice) {
+        const uint32_t depth = t->n;
+        at = depth ? at + 1 : slice;
+        /* slices begin at times that are not below 0, as a row of an earlier slice was */
+        struct row edge = {.time = f->zero + (uint64_t)at * f->slice_ns, .thread = thread};
+        while (t->n) {
+            edge.op = FP_OP_EXIT;
+            edge.function = t->calls[t->n - 1].function;
+            edge.cpu = t->calls[t->n - 1].cpu;
+            if (leave(f, t, &edge)) return fp_no_memory(err);
+        }
+        const int status = choose(f, t, thread, at, err);
+        if (status) return status;
+        edge.op = FP_OP_ENTER;
+        for (uint32_t i = 0; i < depth; i++) {
+            edge.function = t->calls[i].function; /* what was there stands there still */
+            edge.cpu = t->calls[i].cpu;
+            if (enter(f, t, &edge)) return fp_no_memory(err);
+        }
+    }
+    return 0;
+}
+
+int fp_fit_put(struct fp_fit *f, const struct fp_batch *b, struct fp_err *err) {
+    for (uint32_t i = 0; i < b->n; i++) {
+        struct row r = {
+            .time = b->time[i], .function = b->function[i], .thread = b->thread[i], .cpu = b->cpu[i], .op = b->op[i]};
+        if (r.op == FP_OP_ARGUMENT) r.aux = b->aux[i];
+        if (r.op == FP_OP_CUSTOM || r.op == FP_OP_TYPED) {
+            r.payload = fp_batch_bytes(b, b->aux[i]);
+            r.payload_n = (uint32_t)b->aux[i];
+        }
+        if (fp_array_zeroed(&f->threads, &f->cap_threads, (uint64_t)r.thread + 1, sizeof *f->threads))
+            return fp_no_memory(err);
+        struct fp_fit_thread *const t = &f->threads[r.thread];
+        if (!t->n) t->part = b->part;
+        if (!f->begun) {
+            f->zero = r.time;
+            f->begun = 1;
+        }
+        const int slices = f->by == FP_FIT_SLICES;
+        const int64_t slice = slices ? slice_of(f, r.time, is_exit(r.op)) : 0;
+        int status = 0;
+        if (FP_UNLIKELY(!t->group))
+            status = choose(f, t, r.thread, slice, err);
+        else if (slices && r.op != FP_OP_ARGUMENT && slice > f->groups[t->group - 1].slice)
+            status = cut(f, t, r.thread, slice, err);
+        if (status) return status;
+        if (one(f, t, &r)) return fp_no_memory(err);
+    }
+    return FP_DONE;
+}
+
+/* ---- packed rows become rows ---- */
+
+void fp_fit_begin(struct fp_fit *f, uint32_t group, uint32_t least) {
+    f->groups[group].state = (struct fp_fit_state){0};
+    f->least = least;
+    for (uint32_t i = 0; i < f->cap_threads; i++) {
+        struct fp_fit_thread *t = &f->threads[i];
+        t->n = t->shown = t->n_arguments = t->shown_arguments = 0;
+    }
+}
+
+int fp_fit_take(struct fp_fit *f, uint32_t group, struct fp_in *in, struct fp_batch *out) {
+    struct fp_fit_state *const s = &f->groups[group].state;
+    f->out = out;
+    while (in->pos < in->n) {
+        const size_t from = in->pos;
+        const struct fp_fit_state before = *s;
+        const uint8_t head = in->p[in->pos++];
+        struct row r = {.op = head & 7};
+        if (r.op == FP_OP_ARGUMENT) {
+            r.aux = fp_varint_next(in);
+        } else {
+            if (head & NEW_THREAD) s->thread = (uint32_t)fp_varint_next(in);
+            if (head & NEW_CPU) s->cpu = (uint16_t)fp_varint_next(in);
+            if (head & NEW_PART) s->part = (uint32_t)fp_varint_next(in);
+            if (!is_exit(r.op)) r.function = (uint32_t)fp_varint_next(in);
+            s->time += fp_zag(fp_varint_next(in));
+        }
+        r.time = s->time;
+        r.thread = s->thread;
+        r.cpu = s->cpu;
+        if (r.op == FP_OP_CUSTOM || r.op == FP_OP_TYPED) {
+            r.payload_n = (uint32_t)fp_varint_next(in);
+            r.payload = in->p + in->pos;
+            in->pos += r.payload_n;
+        }
+        struct fp_fit_thread *const t = &f->threads[r.thread];
+        if (!t->n) t->part = s->part;
+        if (is_exit(r.op)) r.function = t->calls[t->n - 1].function;
+        const int status = one(f, t, &r);
+        if (status == FP_FULL) {
+            in->pos = from;
+            *s = before;
+        }
+        if (status) return status;
+    }
+    return FP_DONE;
+}

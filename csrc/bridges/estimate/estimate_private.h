@@ -1,0 +1,173 @@
+/* bridges/estimate/estimate_private.h - what the estimate's files share.  Private.
+ *
+ *   estimate.c         what Python calls
+ *   estimate_sums.c    sums of costs by place, and of calls by place and callee
+ *   estimate_flow.c    who calls whom, how much, and in which cycles
+ *   estimate_walk.c    the contexts: from the roots along the arcs
+ *   estimate_rows.c    the rows: which details there is room for, costs divided over contexts
+ */
+#ifndef FP_ESTIMATE_PRIVATE_H
+#define FP_ESTIMATE_PRIVATE_H
+
+#include <math.h>
+
+#include "bridges/estimate/estimate.h"
+#include "core/array.h"
+
+static inline int fp_estimate_no_memory(struct fp_err *err) {
+    return fp_fail(err, FP_E_NOMEM, 0, "the callers of the stacks");
+}
+
+/* ---- sums ---- */
+
+/* What a stack says about where: as much of it as the estimate goes by, the rest is 0. */
+struct fp_estimate_place {
+    uint64_t address;
+    uint32_t function;
+    uint32_t file;
+    uint32_t line;
+    uint32_t callee; /* 0: a self cost */
+};
+
+/* `callee` of what was summed up of a function's self costs. */
+enum { FP_ESTIMATE_REST = FP_NO_ID };
+
+enum { FP_ESTIMATE_SLOTS = 1 << 12 };
+
+/* Sums of values by place.  A graph's rows come in blocks of one function.  So a
+ * place is looked for only among those that were seen lately (`slots`), and may
+ * be there several times.  fp_sums_squeeze merges them, in the order of functions.
+ *
+ * From `most` places on there will be no room to write them all.  Then the
+ * places of a function that costs less than `prune` of the total so far are
+ * summed up as its rest at the end of their block; so are, in other functions,
+ * places that cost less than half of it. */
+struct fp_estimate_sums {
+    const struct fp_model *model;
+    const char *what; /* for errors */
+    double prune;     /* 0: nothing is summed up */
+    uint32_t most;
+    struct fp_estimate_place *places;
+    int64_t *values; /* of place i: values[i * width ..] */
+    uint32_t width;
+    uint32_t n, cap;
+    size_t place_bytes, value_bytes; /* of the two arrays (core/memory.h) */
+    uint32_t limit;                  /* places from which on they are squeezed */
+    double *totals;                  /* by column: sum of the magnitudes, of all blocks but the last */
+    double *scale;                   /* by column: what a unit of it is of the whole, on average over the columns */
+    int32_t squeezed;
+    uint32_t block, block_first; /* the function at hand, and the first of its places */
+    uint32_t fresh;              /* it had no places before this block, so these are hardly there yet */
+    uint32_t n_fresh;            /* such places: about how many distinct ones there are at least */
+    /* between fp_sums_begin and fp_sums_pause: */
+    uint8_t *seen; /* by function: has places */
+    uint32_t cap_seen;
+    uint32_t *slots; /* FP_ESTIMATE_SLOTS */
+};
+
+static inline int64_t *fp_sums_values(const struct fp_estimate_sums *s, uint32_t place) {
+    return s->values + (size_t)place * s->width;
+}
+
+static inline double fp_estimate_magnitude(int64_t v) {
+    return fabs((double)v);
+}
+
+struct fp_estimate_sums *fp_sums_new(const struct fp_model *m, const char *what);
+void fp_sums_free(struct fp_estimate_sums *s);
+
+/* More columns; the last `moved` ones stay the last.  0 or FP_E_NOMEM. */
+int fp_sums_widen(struct fp_estimate_sums *s, uint32_t width, uint32_t moved);
+
+static inline int fp_estimate_same(const struct fp_estimate_place *a, const struct fp_estimate_place *b) {
+    return a->address == b->address && a->function == b->function && a->file == b->file && a->line == b->line &&
+           a->callee == b->callee;
+}
+
+/* Before places are added, and when rows of others follow: then only the sums stay in memory.  0 or FP_E_NOMEM. */
+int fp_sums_begin(struct fp_estimate_sums *s);
+void fp_sums_pause(struct fp_estimate_sums *s);
+
+/* Adds a place that is not in `slot`. */
+uint32_t fp_sums_add(struct fp_estimate_sums *s, const struct fp_estimate_place *p, uint32_t *slot);
+
+/* The index of the place's sums; FP_NO_ID when memory ran out. */
+static inline uint32_t fp_sums_place(struct fp_estimate_sums *s, const struct fp_estimate_place *p) {
+    const uint32_t mixed = (p->line + (uint32_t)p->address) * 0x9e3779b1u ^ (p->file + p->callee) * 0x85ebca6bu ^
+                           p->function * 0xc2b2ae35u;
+    uint32_t *slot = &s->slots[mixed >> 20]; /* the 12 highest bits */
+    return FP_LIKELY(*slot < s->n) && fp_estimate_same(&s->places[*slot], p) ? *slot : fp_sums_add(s, p, slot);
+}
+
+/* Makes each place stand once, ordered by function.  0, FP_E_NOMEM, or FP_E_OVERFLOW. */
+int fp_sums_squeeze(struct fp_estimate_sums *s, struct fp_err *err);
+
+/* How much of the whole these values are, on average. */
+double fp_sums_share(const int64_t *values, const double *scale, uint32_t n_values);
+
+/* Sums up what costs less than `cut` of the places from `first` to `end`, all of
+ * one function.  What is summed up has the function's file and no line.  A sum
+ * beyond 64 bits is not made.  Returns the new end. */
+uint32_t fp_sums_fold(struct fp_estimate_sums *s, uint32_t first, uint32_t end, double cut);
+
+/* ---- flow ---- */
+
+struct fp_estimate_arc {
+    double share;  /* how much of the callee's cost it is */
+    double weight; /* the same times the callee's share of the total */
+    double cost;   /* its own share of the total */
+    uint32_t caller, callee;
+    uint32_t place; /* of the sums of arcs */
+};
+
+/* A function with the callers that led to it. */
+struct fp_estimate_context {
+    double share;
+    uint32_t parent; /* FP_NO_ID: none */
+    uint32_t arc;    /* FP_NO_ID: a root */
+    uint32_t function;
+    uint32_t next;    /* while walking: of the same function; then: of the same parent */
+    uint16_t depth;   /* at most FP_ESTIMATE_DEPTH */
+    uint16_t is_left; /* under [pruned]: of its callers only the last ones are known */
+    uint32_t child;   /* FP_NO_ID: none */
+};
+
+struct fp_estimate_flow {
+    uint32_t n_functions;
+    uint32_t primary; /* the value whose shares divide; n_values: call counts */
+    struct fp_estimate_arc *arcs;
+    uint32_t n_arcs;
+    uint32_t *arcs_start; /* by caller */
+    uint32_t *own_start;  /* by function: of the sums of self costs */
+    uint32_t *n_callers;  /* by function: arcs into it */
+    double *cost;         /* by function: its inclusive cost, as a share of the total */
+    double *uncalled;     /* by function: the share of its cost that has no caller */
+    double *entered;      /* by function of a cycle: what arcs from outside of it bring */
+    uint32_t *order;      /* functions, callees before callers, those of a cycle side by side */
+    uint32_t *component;  /* by function: the place in `order` of the first function of its cycle */
+    /* the contexts */
+    struct fp_estimate_context *contexts;
+    uint32_t n_contexts, cap_contexts;
+    uint32_t *first; /* by function: the last context found; FP_NO_ID: none */
+};
+
+/* NULL when memory ran out.  The sums are squeezed. */
+struct fp_estimate_flow *fp_flow_new(const struct fp_estimate *e);
+void fp_flow_free(struct fp_estimate_flow *f);
+
+/* Has the function costs or calls?  The model's other functions are of other graphs. */
+static inline int fp_flow_has_rows(const struct fp_estimate_flow *f, uint32_t function) {
+    return f->own_start[function] < f->own_start[function + 1] || f->arcs_start[function] < f->arcs_start[function + 1];
+}
+
+/* Finds all contexts; raises e->prune when there are too many.  0 or FP_E_NOMEM. */
+int fp_flow_walk(struct fp_estimate *e, uint32_t callers);
+
+/* ---- rows ---- */
+
+/* Divides costs over the contexts, and decides what there is room for.  0 or FP_E_NOMEM. */
+int fp_rows_make(struct fp_estimate *e);
+void fp_rows_free(struct fp_estimate_rows *r);
+int fp_rows_pull(struct fp_estimate *e, uint32_t thread, struct fp_batch *out);
+
+#endif

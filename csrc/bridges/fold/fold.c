@@ -1,0 +1,487 @@
+#include <stdlib.h>
+
+#include "bridges/fold/fold_private.h"
+#include "core/array.h"
+
+enum { FIRST_FRAMES = 4 }; /* threads may be millions */
+
+struct fp_fold *fp_fold_new(struct fp_model *model, int into, int by) {
+    struct fp_fold *f = calloc(1, sizeof *f);
+    if (!f) return NULL;
+    f->model = model;
+    f->into = into;
+    f->by = by;
+    f->first_time = UINT64_MAX;
+    f->most = f->many = UINT32_MAX;
+    f->names = calloc(1, sizeof *f->names);
+    if (!f->names || fp_fold_arcs_init(f) || fp_table_init(&f->groups, FP_GROUP_WIDTH)) {
+        fp_fold_free(f);
+        return NULL;
+    }
+    f->names->model = model;
+    return f;
+}
+
+void fp_fold_free(struct fp_fold *f) {
+    if (!f) return;
+    for (uint32_t i = 0; i < f->cap_threads; i++) free(f->threads[i].frames);
+    free(f->threads);
+    fp_table_clear(&f->groups);
+    free(f->by_function);
+    free(f->inclusive);
+    fp_fold_drop(f);
+    free(f->by_caller);
+    free(f->nodes);
+    free(f->called);
+    free(f->foreseen);
+    if (f->names) fp_order_clear(f->names);
+    free(f->names);
+    free(f->group_ranks);
+    free(f->groups_in_order);
+    free(f->group_as);
+    free(f->child);
+    free(f->sibling);
+    free(f);
+}
+
+/* `active` of arcs and functions speaks of one thread at a time, so that
+ * recursion is told from two threads in the same function. */
+static void count_active(struct fp_fold *f, const struct fp_fold_thread *t, uint32_t by) {
+    for (uint32_t i = 1; i < t->n; i++) {
+        f->arcs[t->frames[i].arc].active += by;
+        f->by_function[t->frames[i].function].active += by;
+    }
+}
+
+#if defined(FP_DEBUG)
+enum { MANY_SWITCHED = 8 }; /* so that fuzzers meet it */
+#else
+enum { MANY_SWITCHED = 1 << 15 }; /* frames, within a batch */
+#endif
+
+static struct fp_fold_thread *switch_to(struct fp_fold *f, uint32_t thread) {
+    struct fp_fold_thread *t = &f->threads[thread];
+    if (t->frames && thread == f->current) return t;
+    if (!t->frames) {
+        t->cap = FIRST_FRAMES;
+        t->frames = calloc(t->cap, sizeof *t->frames);
+        if (!t->frames) return NULL;
+        t->n = 1;
+        t->first = UINT64_MAX;
+    }
+    if (f->current < f->n_threads && f->threads[f->current].frames) {
+        count_active(f, &f->threads[f->current], UINT32_MAX); /* minus one */
+        f->switched += f->threads[f->current].n;
+    }
+    count_active(f, t, 1);
+    f->switched += t->n;
+    f->current = thread;
+    return t;
+}
+
+/* The function that is nothing but the name of another.  FP_NO_ID when memory ran out. */
+static uint32_t only_name(struct fp_fold *f, uint32_t function) {
+    uint32_t name = fp_table_row(&f->model->functions, function)[FP_FUNCTION_NAME];
+    if (!name) name = fp_strings_intern(&f->model->strings, "[unknown]", 9);
+    return name == FP_NO_ID ? FP_NO_ID : fp_model_function(f->model, 0, 0, name, 0, 0);
+}
+
+static int know_threads(struct fp_fold *f) {
+    const struct fp_table *threads = &f->model->threads;
+    if (fp_array_zeroed(&f->threads, &f->cap_threads, threads->n, sizeof *f->threads)) return FP_E_NOMEM;
+    for (; f->n_threads < threads->n; f->n_threads++)
+        memcpy(f->threads[f->n_threads].who, fp_table_row(threads, f->n_threads), sizeof f->threads->who);
+    return 0;
+}
+
+int fp_fold_know(struct fp_fold *f, const struct fp_fold *like) {
+    if (know_threads(f)) return FP_E_NOMEM;
+    const uint32_t had = f->n_functions, n = like ? like->n_functions : f->model->functions.n;
+    if (fp_array_zeroed(&f->by_function, &f->cap_functions, n, sizeof *f->by_function)) return FP_E_NOMEM;
+    for (uint32_t i = had; i < n; i++) {
+        const uint32_t as = like ? like->by_function[i].as : f->by & FP_FOLD_BY_NAME ? only_name(f, i) : i;
+        if (as == FP_NO_ID) return FP_E_NOMEM;
+        f->by_function[i].last_from = FP_FOLD_NOWHERE;
+        f->by_function[i].as = as;
+        f->n_functions = i + 1;
+    }
+    if (!(f->by & FP_FOLD_INCLUSIVE)) return 0;
+    return fp_array_zeroed(&f->inclusive, &f->cap_inclusive, f->cap_functions, sizeof *f->inclusive);
+}
+
+/* The group of a thread, or of its part on one CPU.  FP_NO_ID when memory ran out. */
+static uint32_t group_of(struct fp_fold *f, uint32_t thread, uint32_t cpu) {
+    const uint32_t by = (uint32_t)f->by & FP_FOLD_BY_THREAD;
+    if (f->into == FP_FOLD_ARCS) return by ? thread : 0;
+    if (!by && !(f->by & FP_FOLD_BY_CPU)) return 0;
+    const uint32_t *row = f->threads[thread].who;
+    uint32_t group[FP_GROUP_WIDTH] = {[FP_GROUP_CPU] = cpu};
+    if (by & FP_FOLD_BY_PID) group[FP_GROUP_PID] = row[FP_THREAD_PID];
+    if (by & FP_FOLD_BY_TID) group[FP_GROUP_TID] = row[FP_THREAD_TID];
+    if (by == FP_FOLD_BY_THREAD) group[FP_GROUP_INPUT] = row[FP_THREAD_INPUT];
+    return fp_table_intern(&f->groups, group);
+}
+
+/* What a sum was that passed 2^64 - 1. */
+enum { TICKS = 1, SELF = 2 };
+
+/* Ends the top frame at `now`.  `inclusive` is that of the fold. */
+static inline void pop(struct fp_arc *arcs, struct fp_fold_function *by_function, uint64_t *inclusive,
+                       struct fp_fold_frame *top, uint64_t now, uint64_t thread_calls, int *overflowed) {
+    struct fp_arc *a = &arcs[top->arc];
+    const uint64_t ticks = now - top->enter;
+    by_function[top->function].active--;
+    if (FP_UNLIKELY(inclusive != NULL) && !by_function[top->function].active)
+        *overflowed |= __builtin_add_overflow(inclusive[top->function], ticks, &inclusive[top->function]) * TICKS;
+    *overflowed |= __builtin_add_overflow(a->self, ticks - top->child, &a->self) * SELF;
+    top[-1].child += ticks;
+    if (FP_LIKELY(--a->active == 0)) {
+        *overflowed |= __builtin_add_overflow(a->ticks, ticks, &a->ticks) * TICKS;
+        a->subcalls += thread_calls - top->calls_before;
+    }
+}
+
+/* Of an arc the own ticks are part of the inclusive ones.  Of a context only its own ticks are kept: those that were
+ * written away are not known here. */
+static int too_long(const struct fp_fold *f, int overflowed) {
+    return overflowed & (f->into == FP_FOLD_TREE ? SELF : TICKS);
+}
+
+int fp_fold_fail_too_long(const struct fp_fold *f, struct fp_err *err) {
+    if (f->into == FP_FOLD_TREE) return fp_fail_beyond(err, FP_FOLD_PATH_COST, FP_FOLD_TIME, "2^63 - 1");
+    return fp_fail_beyond(err, FP_FOLD_TIME_OF_CALLS, FP_FOLD_TIME, "2^64 - 1 ticks");
+}
+
+/* Once the arcs have outgrown the caches, every lookup waits for memory twice.
+ * A batch is known ahead, so the stack is played through once without arcs, to
+ * learn which slots of the index will be looked at.  A guess: what unwinding
+ * and lost records do to the stack is only followed roughly. */
+static void foresee(const struct fp_fold *f, const struct fp_fold_thread *t, const struct fp_batch *in, uint32_t from,
+                    uint32_t to, uint32_t group) {
+    uint32_t *const entered = f->foreseen + in->cap, n = 0;
+    const struct fp_fold_frame *below = t->frames + t->n - 1;
+    for (uint32_t i = from; i < to; i++) {
+        const uint32_t function = in->function[i];
+        if (in->op[i] == FP_OP_ENTER || in->op[i] == FP_OP_ENTER_ARGS) {
+            f->foreseen[i] = fp_fold_slot(n ? entered[n - 1] : below->function, function, group, f->index_shift);
+            entered[n++] = function;
+            continue;
+        }
+        f->foreseen[i] = 0;
+        if (in->op[i] > FP_OP_ENTER_ARGS) continue;
+        if (n)
+            n--;
+        else if (below->function == function && function)
+            below--;
+    }
+}
+
+/* The end of the run of equal threads that begins at `from`.  Mostly it is the
+ * batch's end, which a loop without exits finds sixteen times as fast. */
+static uint32_t run_of(const uint32_t *threads, uint32_t from, uint32_t n) {
+    const uint32_t thread = threads[from];
+    uint32_t differ = 0, to = from;
+    for (uint32_t i = from; i < n; i++) differ |= threads[i] ^ thread;
+    if (!differ) return n;
+    while (threads[to] == thread) to++;
+    return to;
+}
+
+/* By CPU: the end of the run of calls and returns on one CPU, *cpu.  Of other records it may not be known: they belong
+ * to the run before.  Where there is none because the batch begins with them, they are a run with *cpu -1. */
+static uint32_t cpu_run(const struct fp_batch *in, uint32_t from, uint32_t to, int32_t *cpu) {
+    const int known = in->op[from] <= FP_OP_ENTER_ARGS;
+    *cpu = known ? in->cpu[from] : -1;
+    uint32_t i = from + 1;
+    while (i < to && (in->op[i] > FP_OP_ENTER_ARGS || (known && in->cpu[i] == *cpu))) i++;
+    return i;
+}
+
+/* Ends what is on the stack at `now` and enters it again in another group, without
+ * counting calls.  0, FP_E_NOMEM or FP_E_OVERFLOW. */
+static int move_to(struct fp_fold *f, struct fp_fold_thread *t, uint32_t group, uint64_t now) {
+    int overflowed = 0;
+    for (uint32_t i = t->n; i-- > 1;)
+        pop(f->arcs, f->by_function, f->inclusive, &t->frames[i], now, t->calls, &overflowed);
+    for (uint32_t i = 1; i < t->n; i++) {
+        struct fp_fold_frame *frame = &t->frames[i];
+        const uint32_t caller = i > 1 ? frame[-1].arc + 1 : 0, mask = fp_fold_mask(f->index_shift);
+        const uint32_t callee = f->by_function[frame->function].as;
+        uint32_t at = fp_fold_slot(caller, callee, group, f->index_shift), arc;
+        for (; (arc = f->index[at]); at = (at + 1) & mask) {
+            const struct fp_arc *a = &f->arcs[arc - 1];
+            if (a->callee == callee && a->caller == caller && a->group == group) break;
+        }
+        if (!arc && (arc = fp_fold_arc(f, caller, callee, group) + 1) == 0) return FP_E_NOMEM;
+        *frame = (struct fp_fold_frame){now, 0, t->calls, arc - 1, frame->function};
+        f->arcs[arc - 1].active++;
+        f->by_function[frame->function].active++;
+    }
+    t->group = group;
+    return too_long(f, overflowed) ? FP_E_OVERFLOW : 0;
+}
+
+struct run {
+    uint32_t thread, from, n;
+};
+
+static int by_thread(const void *a, const void *b) {
+    const struct run *x = a, *y = b;
+    if (x->thread != y->thread) return x->thread < y->thread ? -1 : 1;
+    return (x->from > y->from) - (x->from < y->from);
+}
+
+/* The rows of `in` from `first` on into `out`, thread after thread, each in its order.  `out` has room for them. */
+static void sort_by_thread(const struct fp_batch *in, uint32_t first, struct run *runs, struct fp_batch *out) {
+    uint32_t n_runs = 0;
+    for (uint32_t i = first, to; i < in->n; i = to) {
+        to = run_of(in->thread, i, in->n);
+        runs[n_runs++] = (struct run){in->thread[i], i, to - i};
+    }
+    qsort(runs, n_runs, sizeof *runs, by_thread);
+    for (uint32_t k = 0; k < n_runs; k++) {
+        const uint32_t from = runs[k].from, n = runs[k].n;
+        memcpy(out->time + out->n, in->time + from, n * sizeof *in->time);
+        memcpy(out->function + out->n, in->function + from, n * sizeof *in->function);
+        memcpy(out->thread + out->n, in->thread + from, n * sizeof *in->thread);
+        memcpy(out->cpu + out->n, in->cpu + from, n * sizeof *in->cpu);
+        memcpy(out->op + out->n, in->op + from, n * sizeof *in->op);
+        out->n += n;
+    }
+}
+
+static int put(struct fp_fold *f, const struct fp_batch *in, int sorted, struct fp_err *err);
+
+static int put_by_thread(struct fp_fold *f, const struct fp_batch *in, uint32_t first, struct fp_err *err) {
+    const size_t n = in->n - first;
+    struct fp_batch out = {.cap = in->cap};
+    struct run *runs = malloc(n * sizeof *runs);
+    out.time = malloc(n * sizeof *out.time);
+    out.function = malloc(n * sizeof *out.function);
+    out.thread = malloc(n * sizeof *out.thread);
+    out.cpu = malloc(n * sizeof *out.cpu);
+    out.op = malloc(n * sizeof *out.op);
+    int status = FP_E_NOMEM;
+    if (runs && out.time && out.function && out.thread && out.cpu && out.op) {
+        sort_by_thread(in, first, runs, &out);
+        status = put(f, &out, 1, err);
+    } else {
+        fp_fail(err, FP_E_NOMEM, 0, "a batch by threads");
+    }
+    free(runs);
+    free(out.time);
+    free(out.function);
+    free(out.thread);
+    free(out.cpu);
+    free(out.op);
+    return status;
+}
+
+uint32_t fp_fold_shares(const struct fp_batch *in, const struct fp_shares *shares, uint8_t *wanted, uint32_t *next) {
+    uint32_t i = *next;
+    for (; i < in->n; i = run_of(in->thread, i, in->n)) {
+        const uint32_t share = fp_share_of(shares, in->thread[i]);
+        if (share == FP_NO_ID) break;
+        wanted[share] = 1;
+    }
+    *next = i;
+    return i < in->n ? in->thread[i] : FP_NO_ID;
+}
+
+enum { MANY_ARCS = 1 << 15, FAR = 48, NEAR = 16 };
+
+int fp_fold_put(struct fp_fold *f, const struct fp_batch *in, struct fp_err *err) {
+    const uint32_t had = f->n_arcs;
+    const uint64_t taken = f->n_taken;
+    if (!f->stats.cpus) f->stats.cpus = fp_batch_cpus(in) != 0;
+    const int status = put(f, in, 0, err);
+    if (status < 0) return status;
+    /* Were more than a quarter of the rows calls of a new kind, they are hardly ever found again. */
+    const int gains_little = f->n_arcs > f->many && f->n_arcs - had > (f->n_taken - taken) / 4;
+    return f->n_arcs > f->most || gains_little ? FP_FULL : FP_DONE;
+}
+
+int fp_fold_feed(struct fp_fold *f, struct fp_feed *feed, struct fp_err *err) {
+    for (;;) {
+        feed->status = feed->fill(feed);
+        if (feed->status < 0 || feed->status == FP_ASK) return FP_DONE;
+        const int status = fp_fold_put(f, feed->out, err);
+        feed->n_rows += feed->out->n;
+        fp_batch_reset(feed->out);
+        if (status != FP_DONE || feed->status == FP_DONE) return status;
+    }
+}
+
+static int put(struct fp_fold *f, const struct fp_batch *in, int sorted, struct fp_err *err) {
+    const uint64_t switched = f->switched;
+    const int tree = f->into == FP_FOLD_TREE;
+    const uint32_t n = in->n;
+    const uint64_t *const time = in->time;
+    const uint32_t *const functions = in->function, *const threads = in->thread;
+    const uint8_t *const ops = in->op;
+    for (uint32_t i = 0; i < n;) {
+        if (FP_UNLIKELY(f->switched - switched > MANY_SWITCHED && !sorted)) return put_by_thread(f, in, i, err);
+        const uint32_t thread = threads[i];
+        uint32_t to = run_of(threads, i, n);
+        if (FP_UNLIKELY(f->shares != NULL) && fp_share_of(f->shares, thread) != f->share) {
+            i = to;
+            continue;
+        }
+        struct fp_fold_thread *t = switch_to(f, thread);
+        if (!t) return fp_fail(err, FP_E_NOMEM, 0, "the threads' stacks");
+        f->n_taken += to - i;
+        if (!t->seen) {
+            t->first = t->last = time[i];
+            t->own = group_of(f, thread, 0);
+            if (t->own == FP_NO_ID) return fp_fail(err, FP_E_NOMEM, 0, "the table of threads");
+            t->seen = 1;
+        }
+        uint32_t group = t->own;
+        if (FP_UNLIKELY(f->by & FP_FOLD_BY_CPU)) {
+            int32_t cpu;
+            to = cpu_run(in, i, to, &cpu);
+            group = cpu < 0 ? t->group : group_of(f, thread, (uint32_t)cpu);
+            if (group == FP_NO_ID) return fp_fail(err, FP_E_NOMEM, 0, "the table of CPUs");
+            int status = group == t->group ? 0 : move_to(f, t, group, time[i] > t->last ? time[i] : t->last);
+            if (status == FP_E_NOMEM) return fp_fail(err, FP_E_NOMEM, 0, "the table of call paths");
+            if (status) return fp_fold_fail_too_long(f, err);
+        }
+        const uint64_t from = (uint64_t)group << 32;
+        /* What the loop uses stays in registers: the compiler cannot know that
+         * a frame is not part of the fold.  Slow paths write back and reload. */
+        struct fp_arc *arcs = f->arcs;
+        const uint32_t *index = f->index;
+        unsigned shift = f->index_shift;
+        uint32_t mask = fp_fold_mask(shift), n_functions = f->n_functions;
+        struct fp_fold_function *by_function = f->by_function;
+        uint64_t *const inclusive = f->inclusive;
+        struct fp_fold_frame *top = t->frames + t->n - 1, *limit = t->frames + t->cap - 1;
+        uint64_t last = t->last, calls = t->calls;
+        int overflowed = 0;
+        const uint32_t *foreseen = NULL;
+        if (f->n_arcs > MANY_ARCS && !tree) {
+            if (fp_array_room(&f->foreseen, &f->cap_foreseen, (uint64_t)in->cap * 2, sizeof *f->foreseen))
+                return fp_fail(err, FP_E_NOMEM, 0, "a batch's lookups");
+            foresee(f, t, in, i, to, group);
+            foreseen = f->foreseen;
+        }
+        for (; i < to; i++) {
+            if (foreseen && i + FAR < to) {
+                __builtin_prefetch(&index[foreseen[i + FAR] & mask]);
+                __builtin_prefetch(&arcs[index[foreseen[i + NEAR] & mask]]);
+            }
+            const uint8_t op = ops[i];
+            const uint32_t function = functions[i];
+            uint64_t now = time[i];
+            if (FP_UNLIKELY(op > FP_OP_ENTER_ARGS)) {
+                f->stats.arguments += op == FP_OP_ARGUMENT;
+                f->stats.events += op == FP_OP_CUSTOM || op == FP_OP_TYPED;
+                if (now > last) last = now;
+                continue;
+            }
+            if (FP_UNLIKELY(now < last)) {
+                f->stats.clamped++;
+                now = last;
+            }
+            last = now;
+            if (op == FP_OP_ENTER || op == FP_OP_ENTER_ARGS) {
+                const uint32_t caller = FP_LIKELY(!tree) ? top->function : top->function ? top->arc + 1 : 0;
+                if (FP_UNLIKELY(top == limit)) {
+                    const size_t depth = (size_t)(top - t->frames);
+                    if (fp_array_room(&t->frames, &t->cap, (uint64_t)t->cap + 1, sizeof *t->frames))
+                        return fp_fail(err, FP_E_NOMEM, 0, "a thread's stack");
+                    top = t->frames + depth;
+                    limit = t->frames + t->cap - 1;
+                }
+                struct fp_fold_function *const known = &by_function[function];
+                uint32_t arc = known->last_arc;
+                if (known->last_from != (from | caller)) {
+                    const uint32_t callee = known->as;
+                    uint32_t at = fp_fold_slot(caller, callee, group, shift);
+                    for (; (arc = index[at]); at = (at + 1) & mask) {
+                        const struct fp_arc *a = &arcs[arc - 1];
+                        if (FP_LIKELY(a->callee == callee && a->caller == caller && a->group == group)) break;
+                    }
+                    if (FP_LIKELY(arc)) {
+                        arc--;
+                    } else {
+                        arc = fp_fold_arc(f, caller, callee, group);
+                        if (arc == UINT32_MAX) return fp_fail(err, FP_E_NOMEM, 0, "the table of call arcs");
+                        arcs = f->arcs;
+                        index = f->index;
+                        shift = f->index_shift;
+                        mask = fp_fold_mask(shift);
+                    }
+                    known->last_arc = arc;
+                    known->last_from = from | caller;
+                    known->entered = 1;
+                }
+                arcs[arc].active++;
+                arcs[arc].calls++;
+                known->active++;
+                *++top = (struct fp_fold_frame){now, 0, calls++, arc, function};
+            } else if (FP_LIKELY(top->function == function && function)) {
+                __builtin_prefetch(&arcs[top[-1].arc]); /* exits come in runs */
+                pop(arcs, by_function, inclusive, top--, now, calls, &overflowed);
+            } else if (function >= n_functions || !by_function[function].active) {
+                f->stats.orphan_exits++;
+            } else {
+                while (top->function != function) {
+                    f->stats.unwound++;
+                    pop(arcs, by_function, inclusive, top--, now, calls, &overflowed);
+                }
+                pop(arcs, by_function, inclusive, top--, now, calls, &overflowed);
+            }
+        }
+        t->n = (uint32_t)(top - t->frames) + 1;
+        t->last = last;
+        t->calls = calls;
+        if (too_long(f, overflowed)) return fp_fold_fail_too_long(f, err);
+    }
+    return FP_DONE;
+}
+
+int fp_fold_rescale(struct fp_batch *b, uint64_t from, uint64_t to, struct fp_err *err) {
+    __extension__ typedef unsigned __int128 u128;
+    for (uint32_t i = 0; i < b->n; i++) {
+        u128 v = (u128)b->time[i] * to / from;
+        if (v > UINT64_MAX)
+            return fp_fail_beyond(err, "a time in ticks of the first input's clock", FP_NO_COLUMN, "2^64 - 1");
+        b->time[i] = (uint64_t)v;
+    }
+    return FP_DONE;
+}
+
+int fp_fold_end(struct fp_fold *f, struct fp_err *err) {
+    int overflowed = 0;
+    f->last_time = 0;
+    for (uint32_t i = 0; i < f->n_threads; i++) {
+        struct fp_fold_thread *t = &f->threads[i];
+        if (t->seen && t->first < f->first_time) f->first_time = t->first;
+        if (t->seen && t->last > f->last_time) f->last_time = t->last;
+        if (!t->frames) continue;
+        switch_to(f, i);
+        f->stats.unfinished += t->n - 1;
+        for (; t->n > 1; t->n--)
+            pop(f->arcs, f->by_function, f->inclusive, t->frames + t->n - 1, t->last, t->calls, &overflowed);
+        f->stats.calls += t->calls;
+        free(t->frames);
+        t->frames = NULL;
+        t->n = 0;
+    }
+    if (f->first_time > f->last_time) f->first_time = f->last_time;
+    for (uint32_t i = 0; i < f->n_functions && f->by & FP_FOLD_BY_NAME; i++) {
+        const uint32_t *row = fp_table_row(&f->model->functions, i);
+        f->stats.placed +=
+            f->by_function[i].entered && (row[FP_FUNCTION_OBJECT] || row[FP_FUNCTION_FILE] || row[FP_FUNCTION_LINE]);
+    }
+    return too_long(f, overflowed) ? fp_fold_fail_too_long(f, err) : FP_DONE;
+}
+
+int fp_fold_thread_times(const struct fp_fold *f, uint32_t thread, uint64_t *first, uint64_t *last) {
+    *first = *last = 0;
+    if (thread >= f->n_threads || !f->threads[thread].seen) return 0;
+    *first = f->threads[thread].first;
+    *last = f->threads[thread].last;
+    return 1;
+}

@@ -1,0 +1,239 @@
+#include <stdlib.h>
+
+#include "bridges/fold/fold_private.h"
+#include "core/array.h"
+#include "core/digits.h"
+#include "core/wire.h"
+
+/* Contexts from sorted runs.
+ *
+ * In each run a context comes behind its callers, so that a record is understood by those before it.  The runs are
+ * merged by depth and rank alone: whatever was written last, the next record of each run is the child of one of its
+ * callers or of itself.  (All contexts between two neighbours of a run are below the parent of the second one.)  So the
+ * deepest comes next, and of several the one of the lowest rank.
+ *
+ *   run A: a, a > c, b        run B: a, a > b, a > b > d        gives        a, a > b, a > b > d, a > c, b
+ */
+
+struct fp_tree_level {
+    uint32_t function; /* of the first level: the group */
+    uint32_t stack;
+};
+
+struct fp_tree *fp_tree_new(struct fp_fold *f, uint32_t n_runs) {
+    struct fp_tree *t = calloc(1, sizeof *t);
+    if (!t) return NULL;
+    t->fold = f;
+    t->n_runs = n_runs;
+    t->hungry = FP_MERGE_NONE;
+    t->runs = calloc(n_runs ? n_runs : 1, sizeof *t->runs);
+    t->heads = calloc(n_runs ? n_runs : 1, sizeof *t->heads);
+    t->heap = calloc(n_runs ? n_runs : 1, sizeof *t->heap);
+    t->used = calloc(n_runs ? n_runs : 1, sizeof *t->used);
+    if (!t->runs || !t->heads || !t->heap || !t->used) {
+        fp_tree_free(t);
+        return NULL;
+    }
+    while (t->n_used < n_runs) {
+        t->used[t->n_used] = t->n_used;
+        t->n_used++;
+    }
+    return t;
+}
+
+void fp_tree_free(struct fp_tree *t) {
+    if (!t) return;
+    free(t->runs);
+    free(t->heads);
+    free(t->heap);
+    free(t->used);
+    free(t->path);
+    free(t->frames);
+    free(t);
+}
+
+static int damaged(struct fp_err *err) {
+    return fp_fail(err, FP_E_MALFORMED, 0, "a record of a temporary file");
+}
+
+/* Reads the next record of a run.  FP_FULL: it is in its head.  FP_DONE: the run has ended.  FP_MORE, FP_E_MALFORMED.
+ */
+static int load(struct fp_tree *t, uint32_t run, struct fp_err *err) {
+    const struct fp_fold *f = t->fold;
+    struct fp_in *in = &t->runs[run];
+    struct fp_tree_head *head = &t->heads[run];
+    if (in->n - in->pos < FP_TREE_RECORD && !in->eof) {
+        t->hungry = run;
+        return FP_MORE;
+    }
+    if (in->pos == in->n) return FP_DONE;
+    const uint8_t *p = in->p + in->pos, *end = in->p + in->n;
+    uint64_t words[4];
+    for (int i = 0; i < 4; i++) {
+        const int used = fp_wire_read_varint(p, end, &words[i]);
+        if (used <= 0) return damaged(err);
+        p += used;
+    }
+    const uint64_t levels = head->key ? (uint64_t)head->depth + 1 : 0; /* no key is 0, see below */
+    if (words[0] > levels) return damaged(err);
+    head->depth = (uint32_t)(levels - words[0]);
+    if (words[1] >= (head->depth ? f->names->n_functions : f->n_group_ranks)) return damaged(err);
+    head->function = (uint32_t)words[1];
+    head->self = words[2];
+    head->calls = words[3];
+    head->key = (uint64_t)(UINT32_MAX - head->depth) << 32 |
+                (head->depth ? f->names->rank_of_function : f->group_ranks)[words[1]];
+    in->pos = (size_t)(p - in->p);
+    return FP_FULL;
+}
+
+static void sift_down(struct fp_tree *t) {
+    const struct fp_tree_head *heads = t->heads;
+    const uint32_t moved = t->heap[0];
+    uint32_t at = 0;
+    for (;;) {
+        uint32_t child = 2 * at + 1;
+        if (child >= t->n_heap) break;
+        if (child + 1 < t->n_heap && heads[t->heap[child + 1]].key < heads[t->heap[child]].key) child++;
+        if (heads[t->heap[child]].key >= heads[moved].key) break;
+        t->heap[at] = t->heap[child];
+        at = child;
+    }
+    t->heap[at] = moved;
+}
+
+static void push(struct fp_tree *t, uint32_t run) {
+    uint32_t at = t->n_heap++;
+    while (at && t->heads[run].key < t->heads[t->heap[(at - 1) / 2]].key) {
+        t->heap[at] = t->heap[(at - 1) / 2];
+        at = (at - 1) / 2;
+    }
+    t->heap[at] = run;
+}
+
+static inline uint64_t add(uint64_t a, uint64_t b) {
+    return a > UINT64_MAX - b ? UINT64_MAX : a + b; /* which no row holds */
+}
+
+/* The next merged record, into t->head.  FP_FULL: there is one.  Else as fp_tree_pull. */
+static int next_record(struct fp_tree *t, struct fp_err *err) {
+    const struct fp_tree_head *heads = t->heads;
+    t->hungry = FP_MERGE_NONE;
+    if (t->top_used) { /* first: it is on top by what it was */
+        const int status = load(t, t->heap[0], err);
+        if (status == FP_MORE || status < 0) return status;
+        if (status == FP_DONE) t->heap[0] = t->heap[--t->n_heap];
+        if (t->n_heap) sift_down(t);
+        t->top_used = 0;
+    }
+    for (; t->n_used; t->n_used--) {
+        const uint32_t run = t->used[t->n_used - 1];
+        const int status = load(t, run, err);
+        if (status == FP_MORE || status < 0) return status;
+        if (status == FP_FULL) push(t, run);
+    }
+    if (!t->n_heap) return FP_DONE;
+    t->head = heads[t->heap[0]];
+    t->top_used = 1;
+    /* Of all runs that have the context: in one that goes on, its children would come first. */
+    const uint64_t key = t->head.key;
+    while ((t->n_heap > 1 && heads[t->heap[1]].key == key) || (t->n_heap > 2 && heads[t->heap[2]].key == key)) {
+        t->used[t->n_used++] = t->heap[0];
+        t->heap[0] = t->heap[--t->n_heap];
+        sift_down(t);
+        t->head.self = add(t->head.self, heads[t->heap[0]].self);
+        t->head.calls = add(t->head.calls, heads[t->heap[0]].calls);
+    }
+    return FP_FULL;
+}
+
+int fp_tree_pull(struct fp_tree *t, uint8_t *to, size_t n, size_t *got, struct fp_err *err) {
+    uint8_t *at = to;
+    int status = FP_FULL;
+    while ((size_t)(to + n - at) >= FP_TREE_RECORD && (status = next_record(t, err)) == FP_FULL) {
+        const struct fp_tree_head *head = &t->head;
+        const uint32_t *as = head->depth ? NULL : t->fold->group_as;
+        const uint32_t function = as ? as[head->function] : head->function;
+        at = fp_tree_record(at, t->written, head->depth, function, head->self, head->calls);
+        t->written = head->depth + 1;
+    }
+    *got = (size_t)(at - to);
+    return status;
+}
+
+/* ---- rows ---- */
+
+static int no_memory(struct fp_err *err) {
+    return fp_fail(err, FP_E_NOMEM, 0, "the stack tree");
+}
+
+/* The frame that stands for a function.  FP_NO_ID when memory ran out. */
+static uint32_t frame_of(struct fp_tree *t, uint32_t function) {
+    struct fp_model *m = t->fold->model;
+    if (fp_array_zeroed(&t->frames, &t->cap_frames, (uint64_t)function + 1, sizeof *t->frames)) return FP_NO_ID;
+    if (t->frames[function]) return t->frames[function];
+    const uint32_t line = fp_model_line(m, function, fp_table_row(&m->functions, function)[FP_FUNCTION_LINE], 0, 0);
+    const uint32_t frame = line == FP_NO_ID ? FP_NO_ID : fp_model_frame(m, 0, 0, 0, line);
+    if (frame != FP_NO_ID) t->frames[function] = frame;
+    return frame;
+}
+
+/* The stack of the path's last level, whose callers have theirs.  0 or FP_E_NOMEM. */
+static int enter(struct fp_tree *t, uint32_t depth) {
+    const uint32_t frame = frame_of(t, t->path[depth].function);
+    if (frame == FP_NO_ID) return FP_E_NOMEM;
+    const uint32_t caller = t->path[depth - 1].stack;
+    struct fp_model *m = t->fold->model;
+    t->path[depth].stack = t->once ? fp_model_stack_once(m, caller, frame) : fp_model_stack(m, caller, frame);
+    return t->path[depth].stack == FP_NO_ID ? FP_E_NOMEM : 0;
+}
+
+/* The path of the record at hand.  0 or FP_E_NOMEM. */
+static int follow(struct fp_tree *t) {
+    const struct fp_tree_head *head = &t->head;
+    const uint32_t emptied = t->fold->model->n_emptied;
+    if (fp_array_room(&t->path, &t->cap_path, (uint64_t)head->depth + 1, sizeof *t->path)) return FP_E_NOMEM;
+    t->path[head->depth] = (struct fp_tree_level){head->function, 0};
+    uint32_t from = head->depth;
+    if (t->n_emptied != emptied) from = 1; /* its stacks are no longer there */
+    t->n_emptied = emptied;
+    for (uint32_t depth = from; depth && depth <= head->depth; depth++)
+        if (enter(t, depth)) return FP_E_NOMEM;
+    return 0;
+}
+
+/* Thread and label of the group at hand.  0 or FP_E_NOMEM. */
+static int begin_group(struct fp_tree *t) {
+    const struct fp_fold *f = t->fold;
+    const uint32_t *group = fp_table_row(&f->groups, t->head.function);
+    const uint32_t pid = group[FP_GROUP_PID], tid = group[FP_GROUP_TID];
+    t->thread = pid || tid ? fp_model_thread(f->model, group[FP_GROUP_INPUT], pid, tid) : 0;
+    if (t->thread == FP_NO_ID) return FP_E_NOMEM;
+    if (!(f->by & FP_FOLD_BY_CPU)) return 0;
+    uint8_t cpu[FP_DIGITS_ROOM];
+    const size_t length = (size_t)(fp_put_decimal(cpu, group[FP_GROUP_CPU]) - cpu);
+    const uint32_t text = fp_strings_intern(&f->model->strings, cpu, length);
+    t->label = text == FP_NO_ID ? FP_NO_ID : fp_model_label(f->model, 0, f->cpu, text, 0, 0);
+    return t->label == FP_NO_ID ? FP_E_NOMEM : 0;
+}
+
+int fp_fold_stacks(struct fp_tree *t, uint64_t ticks_per_second, struct fp_batch *out, struct fp_err *err) {
+    while (out->n < out->cap) {
+        const int status = next_record(t, err);
+        if (status != FP_FULL) return status;
+        const struct fp_tree_head *head = &t->head;
+        if (follow(t) || (!head->depth && begin_group(t))) return no_memory(err);
+        if (!head->self && !head->calls) continue; /* a group, or was on the stack when the CPU changed, and no more */
+        const uint32_t row = out->n;
+        out->stack[row] = t->path[head->depth].stack;
+        out->thread[row] = t->thread;
+        out->label[row] = t->label;
+        out->time[row] = 0;
+        if (fp_fold_in_units(ticks_per_second, head->self, &out->values[row]))
+            return fp_fail_beyond(err, FP_FOLD_PATH_COST, FP_FOLD_TIME, "2^63 - 1");
+        if (head->calls > INT64_MAX) return fp_fail_beyond(err, FP_FOLD_PATH_COST, FP_FOLD_CALLS, "2^63 - 1");
+        out->values[out->cap + row] = (int64_t)head->calls;
+        out->n++;
+    }
+    return FP_FULL;
+}

@@ -1,0 +1,44 @@
+#include "bridges/project/first_lines.h"
+
+#include <stdlib.h>
+
+#include "bridges/project/project_private.h"
+#include "core/array.h"
+
+void fp_first_lines_clear(struct fp_first_lines *l) {
+    free(l->of);
+    *l = (struct fp_first_lines){0};
+}
+
+/* Room for the functions of a model.  0 or FP_E_NOMEM. */
+static int room(struct fp_first_lines *l, const struct fp_model *m, struct fp_err *err) {
+    if (!fp_array_zeroed(&l->of, &l->cap, m->functions.n, sizeof *l->of)) return 0;
+    return fp_fail(err, FP_E_NOMEM, 0, "the lines of functions");
+}
+
+static void see(struct fp_first_lines *l, const struct fp_model *m, uint32_t function, uint32_t file, uint32_t line) {
+    uint32_t *first = &l->of[function];
+    /* one less, so that 0 is beyond all lines */
+    if (line - 1 < *first - 1 && file == fp_table_row(&m->functions, function)[FP_FUNCTION_FILE]) *first = line;
+}
+
+int fp_first_lines_graph(struct fp_first_lines *l, const struct fp_model *model, const struct fp_batch *in,
+                         struct fp_err *err) {
+    const uint32_t n_functions = model->functions.n;
+    if (room(l, model, err)) return FP_E_NOMEM;
+    for (uint32_t i = 0; i < in->n; i++) {
+        if (in->function[i] >= n_functions)
+            return fp_unknown_id(err, "the function of a row", in->function[i], n_functions);
+        if (in->kind[i] <= FP_CALL) see(l, model, in->function[i], in->file[i], in->line[i]);
+    }
+    return FP_DONE;
+}
+
+int fp_first_lines_stacks(struct fp_first_lines *l, const struct fp_project *s, struct fp_err *err) {
+    if (room(l, s->model, err)) return FP_E_NOMEM;
+    for (uint32_t i = 1; i < s->positions.n; i++) { /* the first row of a table is none */
+        const uint32_t *p = fp_table_row(&s->positions, i);
+        see(l, s->model, p[FP_POSITION_FUNCTION], p[FP_POSITION_FILE], p[FP_POSITION_LINE]);
+    }
+    return FP_DONE;
+}

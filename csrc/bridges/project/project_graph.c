@@ -1,0 +1,165 @@
+#include <stdlib.h>
+
+#include "bridges/project/project_private.h"
+
+struct walk {
+    struct fp_project_tree tree;
+    int64_t *inclusive; /* by depth: what was found below so far */
+    uint32_t cap_depth;
+    int64_t calls; /* which sum counts calls; negative: none */
+    struct fp_err *err;
+};
+
+/* The row of (position, callee), entered if new; 0 when memory ran out. */
+static uint32_t find_row(struct fp_project *s, uint32_t position, uint32_t callee) {
+    uint32_t row = fp_table_intern(&s->rows, (uint32_t[]){position, callee});
+    if (row == FP_NO_ID) return 0;
+    uint32_t cap = s->cap_rows, same = s->cap_rows;
+    if (fp_array_zeroed(&s->costs, &cap, (uint64_t)row + 1, fp_project_row(s)) ||
+        fp_array_zeroed(&s->counts, &same, cap, sizeof *s->counts))
+        return 0;
+    s->cap_rows = cap;
+    return row;
+}
+
+/* Adds a row of values; `what` they are sums of.  0 or FP_E_OVERFLOW. */
+static int add_values(struct walk *w, const char *what, int64_t *to, const int64_t *from, uint32_t n) {
+    for (uint32_t k = 0; k < n; k++)
+        if (__builtin_add_overflow(to[k], from[k], &to[k])) return fp_fail_beyond(w->err, what, k, "2^63 - 1");
+    return 0;
+}
+
+static uint32_t function_of(const struct fp_project *s, uint32_t position) {
+    return fp_table_row(&s->positions, position)[FP_POSITION_FUNCTION];
+}
+
+/* The positions of the node above; none for the first frames of a stack. */
+static const uint32_t *chain_above(const struct fp_project *s, const struct walk *w, uint32_t at, uint32_t *n) {
+    *n = 0;
+    const uint32_t parent = w->tree.nodes[at].parent;
+    return at && parent ? fp_project_chain(s, &w->tree, parent, n) : NULL;
+}
+
+/* Books a node's own cost and begins its sum. */
+static int enter(struct fp_project *s, struct walk *w, uint32_t at, uint32_t depth) {
+    uint32_t n, n_above, key = w->tree.nodes[at].key;
+    const uint32_t *chain = fp_project_chain(s, &w->tree, at, &n);
+    chain_above(s, w, at, &n_above);
+    if (fp_array_room(&w->inclusive, &w->cap_depth, (uint64_t)depth + 1, fp_project_row(s))) return FP_E_NOMEM;
+    int64_t *inclusive = w->inclusive + (size_t)depth * s->n_values;
+    memset(inclusive, 0, s->n_values * sizeof *inclusive);
+    for (uint32_t i = n_above ? 0 : 1; i < n; i++) s->active[function_of(s, chain[i])]++;
+    if (!key) return 0;
+    const int64_t *self = s->sums + (size_t)key * s->n_values;
+    uint32_t row = find_row(s, chain[n - 1], 0);
+    if (!row) return FP_E_NOMEM;
+    memcpy(inclusive, self, s->n_values * sizeof *inclusive);
+    return add_values(w, "the own cost of a position", s->costs + (size_t)row * s->n_values, self, s->n_values);
+}
+
+/* Books a node's inclusive cost, which is complete now, on the arcs into it. */
+static int leave(struct fp_project *s, struct walk *w, uint32_t at, uint32_t depth) {
+    const struct fp_project_node *node = &w->tree.nodes[at];
+    const int64_t *inclusive = w->inclusive + (size_t)depth * s->n_values;
+    uint32_t n, n_above;
+    const uint32_t *chain = fp_project_chain(s, &w->tree, at, &n), *above = chain_above(s, w, at, &n_above);
+    for (uint32_t i = n; i-- > (n_above ? 0 : 1);) {
+        uint32_t callee = function_of(s, chain[i]);
+        s->active[callee]--;
+        uint32_t row = find_row(s, i ? chain[i - 1] : above[n_above - 1], callee);
+        if (!row) return FP_E_NOMEM;
+        int64_t *costs = s->costs + (size_t)row * s->n_values;
+        if (!s->active[callee] && add_values(w, "the inclusive cost of a call arc", costs, inclusive, s->n_values))
+            return FP_E_OVERFLOW;
+        if (w->calls >= 0 && node->key) {
+            int64_t calls = s->sums[(size_t)node->key * s->n_values + (size_t)w->calls];
+            if (calls > 0 && __builtin_add_overflow(s->counts[row], (uint64_t)calls, &s->counts[row]))
+                return fp_fail_beyond(w->err, "the number of calls of an arc", w->calls, "2^64 - 1");
+        }
+    }
+    if (!at) return 0;
+    int64_t *above_it = w->inclusive + (size_t)(depth - 1) * s->n_values;
+    return add_values(w, "the inclusive cost of a call stack", above_it, inclusive, s->n_values);
+}
+
+/* Depth first over the tree, along its links: no recursion, whatever the depth. */
+static int walk_tree(struct fp_project *s, struct walk *w) {
+    uint32_t at = 0, depth = 0;
+    int status = enter(s, w, 0, 0);
+    while (!status) {
+        if (w->tree.nodes[at].child) {
+            at = w->tree.nodes[at].child;
+            status = enter(s, w, at, ++depth);
+            continue;
+        }
+        for (;;) {
+            status = leave(s, w, at, depth);
+            if (status || !at) return status;
+            if (w->tree.nodes[at].sibling) break;
+            at = w->tree.nodes[at].parent;
+            depth--;
+        }
+        at = w->tree.nodes[at].sibling;
+        status = enter(s, w, at, depth);
+    }
+    return status;
+}
+
+int64_t fp_project_select(struct fp_project *s, uint32_t group, int64_t calls, int64_t *totals, struct fp_err *err) {
+    struct walk w = {.calls = calls, .err = err};
+    int status = 0;
+    fp_table_clear(&s->rows);
+    if (s->costs) memset(s->costs, 0, (size_t)s->cap_rows * s->n_values * sizeof *s->costs);
+    if (s->counts) memset(s->counts, 0, s->cap_rows * sizeof *s->counts);
+    memset(totals, 0, s->n_values * sizeof *totals);
+    s->at = 1;
+    if (fp_table_init(&s->rows, 2)) return fp_project_no_memory(err);
+    const uint32_t first = group == FP_NO_ID ? 0 : group, end = group < s->n_groups ? group + 1 : s->n_groups;
+    for (uint32_t g = first; g < end && !status; g++) {
+        if (s->group_start[g] == s->group_start[g + 1]) continue;
+        status = fp_project_grow(s, &w.tree, g);
+        if (!status) status = walk_tree(s, &w);
+        if (!status) status = add_values(&w, "the sum of samples", totals, w.inclusive, s->n_values);
+        fp_project_fell(s, &w.tree);
+    }
+    free(w.inclusive);
+    if (status == FP_E_OVERFLOW) return status;
+    if (status) return fp_project_no_memory(err);
+    return s->rows.n - 1;
+}
+
+int fp_project_pull(struct fp_project *s, struct fp_batch *out) {
+    const struct fp_model *m = s->model;
+    for (; s->at < s->rows.n; s->at++) {
+        if (out->n == out->cap) return FP_FULL;
+        const uint32_t i = out->n++, id = s->at;
+        const uint32_t *row = fp_table_row(&s->rows, id), callee = row[1];
+        const uint32_t *p = fp_table_row(&s->positions, row[0]);
+        out->kind[i] = callee ? FP_CALL : FP_COST;
+        out->function[i] = p[FP_POSITION_FUNCTION];
+        out->file[i] = p[FP_POSITION_FILE];
+        out->line[i] = p[FP_POSITION_LINE];
+        out->address[i] = fp_words_u64(p + FP_POSITION_ADDRESS);
+        out->bb[i] = 0;
+        out->callee[i] = callee;
+        out->target_file[i] = 0;
+        out->target_line[i] = callee ? fp_table_row(&m->functions, callee)[FP_FUNCTION_LINE] : 0;
+        out->target_address[i] = callee && callee < s->cap_start ? s->start_of[callee] : 0;
+        out->target_bb[i] = 0;
+        out->count[i] = callee ? s->counts[id] : 0;
+        out->count2[i] = 0;
+        for (uint32_t k = 0; k < s->n_values; k++)
+            out->values[(size_t)k * out->cap + i] = s->costs[(size_t)id * s->n_values + k];
+    }
+    return FP_DONE;
+}
+
+uint32_t fp_project_count(struct fp_batch *b) {
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < b->n; i++) {
+        if (b->kind[i] != FP_CALL || b->count[i]) continue;
+        b->count[i] = 1;
+        n++;
+    }
+    return n;
+}

@@ -1,0 +1,137 @@
+#include <stdlib.h>
+
+#include "bridges/project/project_private.h"
+#include "core/address.h"
+
+/* Graphs have a name for an unknown file, which is Callgrind's. */
+static uint32_t known_file(const struct fp_project *s, uint32_t file) {
+    return file ? file : s->unknown_file;
+}
+
+/* A frame whose mapping and object are known to be there; nothing: a sample without a stack. */
+struct place {
+    uint32_t frame, object;
+    uint64_t address; /* as recorded */
+};
+
+/* The function that stands for code without a name, by fp_frame_name.  FP_NO_ID when memory ran out. */
+static uint32_t function_at(struct fp_project *s, const struct place *at, uint32_t file) {
+    struct fp_model *m = s->model;
+    uint32_t name = fp_frame_name(m, at->frame, &s->name);
+    if (name == FP_NO_ID) return FP_NO_ID;
+    uint32_t function = fp_model_function(m, at->object, file, name, 0, 0);
+    if (function == FP_NO_ID) return FP_NO_ID;
+    if (fp_array_zeroed(&s->start_of, &s->cap_start, (uint64_t)function + 1, sizeof *s->start_of)) return FP_NO_ID;
+    s->start_of[function] = fp_frame_code(fp_table_row(&m->frames, at->frame));
+    return function;
+}
+
+/* A graph's readers tell functions by object, file and name.  Of those that
+ * differ in nothing else (where they begin, how the linker calls them) the
+ * first stands for all, or recursion between them would not be seen. */
+static uint32_t same_function(struct fp_project *s, const uint32_t *f) {
+    uint32_t known = s->names.n, function = fp_model_function_row(s->model, f);
+    uint32_t name =
+        fp_table_intern(&s->names, (uint32_t[]){f[FP_FUNCTION_OBJECT], f[FP_FUNCTION_FILE], f[FP_FUNCTION_NAME]});
+    if (function == FP_NO_ID || name == FP_NO_ID) return FP_NO_ID;
+    if (name < known) return s->function_of_name[name];
+    if (fp_array_room(&s->function_of_name, &s->cap_names, (uint64_t)name + 1, sizeof *s->function_of_name))
+        return FP_NO_ID;
+    return s->function_of_name[name] = function;
+}
+
+/* A function as it is to be known in the graph: in the object that its code
+ * was mapped from, and never without a name or a file (an empty one is taken
+ * for the caller's by callgrind_annotate). */
+static uint32_t function_in(struct fp_project *s, uint32_t function, const struct place *at) {
+    struct fp_model *m = s->model;
+    uint32_t f[FP_FUNCTION_WIDTH];
+    memcpy(f, fp_table_row(&m->functions, function), sizeof f);
+    const uint32_t file = known_file(s, f[FP_FUNCTION_FILE]);
+    if (!f[FP_FUNCTION_NAME]) {
+        if (at->address) return function_at(s, at, file);
+        f[FP_FUNCTION_NAME] = fp_strings_intern(&m->strings, "[unknown]", 9);
+        if (f[FP_FUNCTION_NAME] == FP_NO_ID) return FP_NO_ID;
+    }
+    f[FP_FUNCTION_FILE] = file;
+    if (!f[FP_FUNCTION_OBJECT]) f[FP_FUNCTION_OBJECT] = at->object;
+    return same_function(s, f);
+}
+
+static int push_position(struct fp_project *s, uint32_t function, uint32_t file, uint32_t line, uint64_t address) {
+    if (function == FP_NO_ID) return FP_E_NOMEM;
+    s->addresses |= address != 0;
+    s->lines |= line != 0;
+    uint32_t position = fp_table_intern(
+        &s->positions, (uint32_t[]){function, file, line, (uint32_t)address, (uint32_t)(address >> 32)});
+    return position == FP_NO_ID ? FP_E_NOMEM : fp_project_push(s, position);
+}
+
+/* Appends the positions of a line chain, outermost first.  Without
+ * inline_calls that is one: the line of the innermost inlined function,
+ * in the function it was inlined into in the end. */
+static int push_lines(struct fp_project *s, uint32_t lines, const struct place *at, struct fp_err *err) {
+    struct fp_model *m = s->model;
+    uint32_t n = 0, outermost = lines;
+    for (uint32_t id = lines; id; n++) {
+        const uint32_t *row = fp_table_row(&m->lines, id);
+        uint32_t outer = row[FP_LINE_OUTER];
+        /* an entry can only have been entered after the one it refers to */
+        if (outer >= id) return fp_unknown_id(err, "the outer line of a line", outer, id);
+        if (row[FP_LINE_FUNCTION] >= m->functions.n)
+            return fp_unknown_id(err, "the function of a line", row[FP_LINE_FUNCTION], m->functions.n);
+        outermost = id;
+        id = outer;
+    }
+    if (!s->inline_calls) {
+        const uint32_t *row = fp_table_row(&m->lines, lines);
+        uint32_t function = fp_table_row(&m->lines, outermost)[FP_LINE_FUNCTION];
+        uint32_t file = known_file(s, fp_project_file_of(m, row[FP_LINE_FUNCTION]));
+        if (push_position(s, function_in(s, function, at), file, row[FP_LINE_LINE], at->address))
+            return fp_project_no_memory(err);
+        return 0;
+    }
+    uint32_t first = s->n_chain;
+    for (uint32_t id = lines; id; id = fp_table_row(&m->lines, id)[FP_LINE_OUTER]) {
+        const uint32_t *row = fp_table_row(&m->lines, id);
+        uint32_t function = row[FP_LINE_FUNCTION];
+        uint32_t file = known_file(s, fp_project_file_of(m, function));
+        if (push_position(s, function_in(s, function, at), file, row[FP_LINE_LINE], at->address))
+            return fp_project_no_memory(err);
+    }
+    for (uint32_t i = 0; i < n / 2; i++) {
+        uint32_t swap = s->chain[first + i];
+        s->chain[first + i] = s->chain[first + n - 1 - i];
+        s->chain[first + n - 1 - i] = swap;
+    }
+    return 0;
+}
+
+int fp_project_resolve(struct fp_project *s, uint32_t frame, struct fp_err *err) {
+    struct fp_model *m = s->model;
+    uint32_t row[FP_FRAME_WIDTH], object = 0;
+    memcpy(row, fp_table_row(&m->frames, frame), sizeof row);
+    uint32_t mapping = row[FP_FRAME_MAPPING], lines = row[FP_FRAME_LINES];
+    uint64_t address = fp_words_u64(row + FP_FRAME_ADDRESS);
+    if (mapping >= m->mappings.n) return fp_unknown_id(err, "the mapping of a frame", mapping, m->mappings.n);
+    if (mapping) object = fp_table_row(&m->mappings, mapping)[FP_MAPPING_OBJECT];
+    if (object >= m->objects.n) return fp_unknown_id(err, "the object of a mapping", object, m->objects.n);
+    if (lines >= m->lines.n) return fp_unknown_id(err, "the lines of a frame", lines, m->lines.n);
+    if (address && row[FP_FRAME_FLAGS] & FP_FRAME_RETURN_ADDRESS) s->return_addresses = 1;
+
+    const struct place place = {frame, object, address};
+    const uint32_t at = s->n_chain;
+    if (fp_project_push(s, 0)) return fp_project_no_memory(err); /* the length, known below */
+    if (lines) {
+        int status = push_lines(s, lines, &place, err);
+        if (status) return status;
+    } else if (!frame) { /* a sample without a stack */
+        if (push_position(s, function_in(s, 0, &(struct place){0}), s->unknown_file, 0, 0))
+            return fp_project_no_memory(err);
+    } else if (push_position(s, function_at(s, &place, s->unknown_file), s->unknown_file, 0, address)) {
+        return fp_project_no_memory(err);
+    }
+    s->chain[at] = s->n_chain - at - 1;
+    s->chain_of[frame] = at;
+    return 0;
+}

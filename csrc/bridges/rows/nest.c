@@ -1,0 +1,124 @@
+#include "bridges/rows/nest.h"
+
+#include <stdlib.h>
+
+#include "bridges/rows/open_calls.h"
+#include "core/array.h"
+
+struct fp_nest_thread {
+    struct fp_open_calls calls;
+    uint64_t last; /* time of the last row */
+    uint32_t part; /* of the last row */
+};
+
+struct fp_nest *fp_nest_new(void) {
+    struct fp_nest *n = calloc(1, sizeof *n);
+    if (n && !(n->open = fp_open_new())) {
+        fp_nest_free(n);
+        return NULL;
+    }
+    return n;
+}
+
+void fp_nest_free(struct fp_nest *n) {
+    if (!n) return;
+    for (uint32_t i = 0; i < n->cap_threads; i++) free(n->threads[i].calls.functions);
+    free(n->threads);
+    fp_open_free(n->open);
+    free(n);
+}
+
+static int no_memory(struct fp_err *err) {
+    return fp_fail(err, FP_E_NOMEM, 0, "the open calls of threads");
+}
+
+void fp_nest_clock(struct fp_nest *n, uint64_t ticks_per_second) {
+    fp_clock_set(&n->clock, ticks_per_second);
+}
+
+/* ---- rows ---- */
+
+static int append(struct fp_batch *out, const struct fp_batch *in, uint32_t i, uint64_t time) {
+    const uint32_t to = out->n, op = in->op[i];
+    out->time[to] = time;
+    out->function[to] = in->function[i];
+    out->thread[to] = in->thread[i];
+    out->cpu[to] = in->cpu[i];
+    out->op[to] = in->op[i];
+    if (op == FP_OP_ARGUMENT) out->aux[to] = in->aux[i];
+    if (op == FP_OP_CUSTOM || op == FP_OP_TYPED) {
+        const uint64_t slice = in->aux[i];
+        const int status = fp_batch_payload(out, fp_batch_bytes(in, slice), (uint32_t)slice, &out->aux[to]);
+        if (status) return status;
+    }
+    out->n++;
+    return 0;
+}
+
+static void append_exit(struct fp_batch *out, uint32_t thread, uint32_t function, uint16_t cpu, uint64_t time) {
+    const uint32_t to = out->n++;
+    out->time[to] = time;
+    out->function[to] = function;
+    out->thread[to] = thread;
+    out->cpu[to] = cpu;
+    out->op[to] = FP_OP_EXIT;
+}
+
+int fp_nest_put(struct fp_nest *n, const struct fp_batch *in, uint32_t *from, struct fp_batch *out,
+                struct fp_err *err) {
+    for (; *from < in->n; ++*from) {
+        const uint32_t i = *from, thread = in->thread[i], op = in->op[i], function = in->function[i];
+        if (op == FP_OP_BUFFER) continue;
+        if (out->n == out->cap) return FP_FULL;
+        if (fp_array_zeroed(&n->threads, &n->cap_threads, (uint64_t)thread + 1, sizeof *n->threads))
+            return no_memory(err);
+        struct fp_nest_thread *const t = &n->threads[thread];
+        struct fp_open_calls *const calls = &t->calls;
+        uint64_t now = fp_clock_ns(&n->clock, in->time[i]);
+        if (FP_UNLIKELY(now > INT64_MAX)) return fp_fail_beyond(err, "a time", FP_NO_COLUMN, "2^63 - 1 nanoseconds");
+        if (FP_UNLIKELY(now < t->last)) {
+            n->clamped += op <= FP_OP_ENTER_ARGS;
+            now = t->last;
+        }
+        t->last = now;
+        t->part = in->part;
+        if (op == FP_OP_ENTER || op == FP_OP_ENTER_ARGS) {
+            if (fp_open_enter(n->open, calls, thread, function)) return no_memory(err);
+        } else if (op == FP_OP_EXIT || op == FP_OP_TAIL_EXIT) {
+            if (FP_UNLIKELY(!calls->n || calls->functions[calls->n - 1] != function)) {
+                const int open = fp_open_has(n->open, calls, thread, function);
+                if (open < 0) return no_memory(err);
+                if (!open) {
+                    n->orphan_exits++;
+                    continue;
+                }
+                while (calls->functions[calls->n - 1] != function) {
+                    if (out->n == out->cap) return FP_FULL; /* the same exit comes again */
+                    append_exit(out, thread, calls->functions[calls->n - 1], in->cpu[i], now);
+                    n->unwound++;
+                    if (fp_open_leave(n->open, calls, thread)) return no_memory(err);
+                }
+                if (out->n == out->cap) return FP_FULL;
+            }
+            if (fp_open_leave(n->open, calls, thread)) return no_memory(err);
+        }
+        const int status = append(out, in, i, now);
+        if (status == FP_E_OVERFLOW && out->n) return FP_FULL; /* payloads of an empty batch fit */
+        if (status) return no_memory(err);
+    }
+    return FP_DONE;
+}
+
+int fp_nest_end(struct fp_nest *n, struct fp_batch *out, struct fp_err *err) {
+    for (; n->ended < n->cap_threads; n->ended++) {
+        struct fp_nest_thread *const t = &n->threads[n->ended];
+        struct fp_open_calls *const calls = &t->calls;
+        for (; calls->n; n->unfinished++) {
+            if (out->n == out->cap || (out->n && out->part != t->part)) return FP_FULL;
+            out->part = t->part;
+            append_exit(out, n->ended, calls->functions[calls->n - 1], 0, t->last);
+            if (fp_open_leave(n->open, calls, n->ended)) return no_memory(err);
+        }
+    }
+    return FP_DONE;
+}

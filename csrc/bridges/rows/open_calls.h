@@ -1,0 +1,56 @@
+/* bridges/rows/open_calls.h - the calls that are open in the threads of a timeline, and which functions are among them.
+ * Private.
+ *
+ * An exit ends the innermost open call of its function, and those above it.  If its entry was lost there is no such
+ * call.  To look for one that is there costs little, because the calls above it end now.  To look through a whole stack
+ * for one that is not may be done again and again: 100,000 open calls and as many such exits would take minutes.  So a
+ * thread's calls are counted by function from the time on when looking in vain has cost more than all calls together.
+ *
+ * Memory: linear in calls that are open at a time; and, for threads that are counted, in their distinct functions.
+ */
+#ifndef FP_OPEN_CALLS_H
+#define FP_OPEN_CALLS_H
+
+#include "core/array.h"
+#include "core/model.h"
+
+/* Those of one thread.  All zero: none yet. */
+struct fp_open_calls {
+    uint32_t *functions; /* outermost first; the owner frees it */
+    uint32_t n, cap;
+    int32_t counted; /* its calls are in `entered`, and `active` says how often */
+};
+
+/* What all threads share. */
+struct fp_open {
+    struct fp_table entered; /* (thread, function) */
+    uint32_t *active;        /* by row of `entered`: how often it is on the stack of the thread */
+    uint32_t cap_active;
+    uint64_t calls, looked; /* so far; how many of them were looked at in vain */
+};
+
+/* NULL when memory ran out. */
+struct fp_open *fp_open_new(void);
+void fp_open_free(struct fp_open *o);
+
+/* Of a thread that is counted: one call of a function more, or less (UINT32_MAX).  0 or FP_E_NOMEM. */
+int fp_open_count(struct fp_open *o, uint32_t thread, uint32_t function, uint32_t by);
+
+/* A call begins.  0 or FP_E_NOMEM. */
+static inline int fp_open_enter(struct fp_open *o, struct fp_open_calls *t, uint32_t thread, uint32_t function) {
+    if (fp_array_room(&t->functions, &t->cap, (uint64_t)t->n + 1, sizeof *t->functions)) return FP_E_NOMEM;
+    t->functions[t->n++] = function;
+    o->calls++;
+    return FP_UNLIKELY(t->counted) ? fp_open_count(o, thread, function, 1) : 0;
+}
+
+/* The innermost call ends.  0 or FP_E_NOMEM. */
+static inline int fp_open_leave(struct fp_open *o, struct fp_open_calls *t, uint32_t thread) {
+    t->n--;
+    return FP_UNLIKELY(t->counted) ? fp_open_count(o, thread, t->functions[t->n], UINT32_MAX) : 0;
+}
+
+/* Is a call of this function open?  1, 0 or FP_E_NOMEM. */
+int fp_open_has(struct fp_open *o, struct fp_open_calls *t, uint32_t thread, uint32_t function);
+
+#endif

@@ -1,0 +1,54 @@
+/* bridges/rows/rename.h - rows whose functions and files have other names: --mod-funcname and --mod-filename.
+ *
+ * Each id of a row is replaced by that of the same thing under its new name.  So two functions that get the same name
+ * in the same file and object become one.  The caller is asked once for each distinct name what to call it.
+ */
+#ifndef FP_RENAME_H
+#define FP_RENAME_H
+
+#include "core/batch.h"
+#include "core/model.h"
+
+/* cffi-begin */
+
+enum fp_rename_what { FP_RENAME_FUNCTION = 1, FP_RENAME_FILE = 2 };
+
+/* What replaces each id of a table: a dense array; 0: not known yet. */
+struct fp_renamed {
+    uint32_t *to;
+    uint32_t cap;
+    uint32_t *path; /* lines, stacks: those to be replaced, each behind the one that it refers to */
+    uint32_t n_path, cap_path;
+};
+
+struct fp_rename {
+    struct fp_model *model;
+    int32_t what;        /* bits of enum fp_rename_what: which names may change */
+    int32_t asked;       /* after FP_ASK, one of them: what is this text called now? */
+    const uint8_t *text; /* valid until the answer */
+    size_t text_n;
+    uint32_t *made; /* functions that got another name since the caller set n_made to 0: old and new ids in turn */
+    uint32_t n_made;
+    /* private from here on */
+    uint32_t cap_made;
+    uint32_t string;         /* that was asked for */
+    struct fp_renamed names; /* by string, as the name of a function: the new string + 1 */
+    struct fp_renamed files; /* by string, as the name of a file: the same */
+    struct fp_renamed functions, lines, frames, stacks;
+    uint32_t row; /* of the batch: rows before it are done */
+};
+
+/* The model is borrowed.  NULL when memory ran out. */
+struct fp_rename *fp_rename_new(struct fp_model *model, int what);
+void fp_rename_free(struct fp_rename *r);
+
+/* Replaces the ids of a batch, in place.  FP_ASK: answer and call again with the same batch.  FP_DONE, FP_E_NOMEM,
+ * FP_E_MALFORMED (an id that the model does not have). */
+int fp_rename_batch(struct fp_rename *r, struct fp_batch *b, struct fp_err *err);
+
+/* The new name of r->text.  0 or FP_E_NOMEM. */
+int fp_rename_answer(struct fp_rename *r, const uint8_t *p, size_t n);
+
+/* cffi-end */
+
+#endif

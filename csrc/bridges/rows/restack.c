@@ -1,0 +1,146 @@
+#include "bridges/rows/restack.h"
+
+#include <stdlib.h>
+
+#include "core/address.h"
+#include "core/array.h"
+
+struct fp_restack *fp_restack_new(struct fp_model *model) {
+    struct fp_restack *r = calloc(1, sizeof *r);
+    if (!r) return NULL;
+    r->model = model;
+    r->n_named = 1;
+    r->n_chains = 1; /* place 0 is none */
+    return r;
+}
+
+void fp_restack_free(struct fp_restack *r) {
+    if (!r) return;
+    free(r->frame_to);
+    free(r->chains);
+    fp_buf_free(&r->name);
+    free(r->stack_to);
+    free(r->path);
+    free(r);
+}
+
+/* ---- what replaces a frame ---- */
+
+static int push(struct fp_restack *r, uint32_t word) {
+    if (fp_array_room(&r->chains, &r->cap_chains, (uint64_t)r->n_chains + 1, sizeof *r->chains)) return FP_E_NOMEM;
+    r->chains[r->n_chains++] = word;
+    return 0;
+}
+
+static int begin_chain(struct fp_restack *r, uint32_t frame, uint32_t n) {
+    if (fp_array_zeroed(&r->frame_to, &r->cap_frames, (uint64_t)frame + 1, sizeof *r->frame_to)) return FP_E_NOMEM;
+    r->frame_to[frame] = r->n_chains;
+    return push(r, n);
+}
+
+int fp_restack_frame(struct fp_restack *r, uint32_t frame, uint32_t to) {
+    return begin_chain(r, frame, 1) || push(r, to) ? FP_E_NOMEM : 0;
+}
+
+static int no_memory(struct fp_err *err) {
+    return fp_fail(err, FP_E_NOMEM, 0, "the stacks of other frames");
+}
+
+/* ---- frames that are nothing but names ---- */
+
+/* Appends the frame that is nothing but the name of `function`, or of the address of frame `of` where that has none. */
+static int push_name(struct fp_restack *r, uint32_t function, uint32_t of, struct fp_err *err) {
+    struct fp_model *m = r->model;
+    uint32_t name = fp_table_row(&m->functions, function)[FP_FUNCTION_NAME];
+    if (!name && fp_words_u64(fp_table_row(&m->frames, of) + FP_FRAME_ADDRESS)) name = fp_frame_name(m, of, &r->name);
+    if (!name) name = fp_strings_intern(&m->strings, "[unknown]", 9);
+    const uint32_t *row = fp_table_row(&m->functions, function);
+    const uint32_t file = r->files ? row[FP_FUNCTION_FILE] : 0, first_line = r->files ? row[FP_FUNCTION_LINE] : 0;
+    uint32_t only = name == FP_NO_ID ? FP_NO_ID : fp_model_function(m, 0, file, name, 0, first_line);
+    uint32_t line = only == FP_NO_ID ? FP_NO_ID : fp_model_line(m, only, 0, 0, 0);
+    uint32_t frame = line == FP_NO_ID ? FP_NO_ID : fp_model_frame(m, 0, 0, 0, line);
+    return frame == FP_NO_ID || push(r, frame) ? no_memory(err) : 0;
+}
+
+/* Finds what a frame is to be replaced by. */
+static int name_frame(struct fp_restack *r, uint32_t frame, struct fp_err *err) {
+    const struct fp_model *m = r->model;
+    const uint32_t *row = fp_table_row(&m->frames, frame);
+    const uint32_t mapping = row[FP_FRAME_MAPPING], lines = row[FP_FRAME_LINES];
+    const uint64_t address = fp_words_u64(row + FP_FRAME_ADDRESS);
+    uint32_t object = 0, n = 0;
+    if (mapping >= m->mappings.n) return fp_unknown_id(err, "the mapping of a frame", mapping, m->mappings.n);
+    if (mapping) object = fp_table_row(&m->mappings, mapping)[FP_MAPPING_OBJECT];
+    if (object >= m->objects.n) return fp_unknown_id(err, "the object of a mapping", object, m->objects.n);
+    if (lines >= m->lines.n) return fp_unknown_id(err, "the lines of a frame", lines, m->lines.n);
+    int placed = address || mapping;
+    for (uint32_t id = lines; id; n++) {
+        const uint32_t *line = fp_table_row(&m->lines, id);
+        const uint32_t function = line[FP_LINE_FUNCTION], outer = line[FP_LINE_OUTER];
+        /* an entry can only have been entered after the one it refers to */
+        if (outer >= id) return fp_unknown_id(err, "the outer line of a line", outer, id);
+        if (function >= m->functions.n) return fp_unknown_id(err, "the function of a line", function, m->functions.n);
+        const uint32_t *f = fp_table_row(&m->functions, function);
+        placed |= line[FP_LINE_LINE] || f[FP_FUNCTION_OBJECT];
+        placed |= !r->files && (f[FP_FUNCTION_FILE] || f[FP_FUNCTION_LINE]);
+        id = outer;
+    }
+    r->placed += placed;
+    if (begin_chain(r, frame, n ? n : 1)) return no_memory(err);
+    if (!n) return push_name(r, 0, frame, err);
+    const uint32_t first = r->n_chains;
+    for (uint32_t id = lines; id; id = fp_table_row(&m->lines, id)[FP_LINE_OUTER]) {
+        int status = push_name(r, fp_table_row(&m->lines, id)[FP_LINE_FUNCTION], frame, err);
+        if (status) return status;
+    }
+    for (uint32_t i = 0; i < n / 2; i++) {
+        uint32_t swap = r->chains[first + i];
+        r->chains[first + i] = r->chains[first + n - 1 - i];
+        r->chains[first + n - 1 - i] = swap;
+    }
+    return 0;
+}
+
+int fp_restack_names(struct fp_restack *r, struct fp_err *err) {
+    const uint32_t n = r->model->frames.n;
+    if (r->n_named == n) return FP_DONE;
+    while (r->n_named < n) {
+        int status = name_frame(r, r->n_named, err);
+        if (status) return status;
+        r->n_named++;
+    }
+    r->n_named = r->model->frames.n; /* those that were made just now are names */
+    return FP_DONE;
+}
+
+/* ---- stacks ---- */
+
+int fp_restack_batch(struct fp_restack *r, struct fp_batch *b, struct fp_err *err) {
+    struct fp_model *m = r->model;
+    const uint32_t n_stacks = m->stacks.n;
+    if (fp_array_zeroed(&r->stack_to, &r->cap_stacks, n_stacks, sizeof *r->stack_to)) return no_memory(err);
+    for (uint32_t i = 0; i < b->n; i++) {
+        uint32_t stack = b->stack[i], n = 0;
+        if (stack >= n_stacks) return fp_unknown_id(err, "the stack of a sample", stack, n_stacks);
+        for (; stack && !r->stack_to[stack]; n++) {
+            if (fp_array_room(&r->path, &r->cap_path, (uint64_t)n + 1, sizeof *r->path)) return no_memory(err);
+            r->path[n] = stack;
+            uint32_t parent = fp_table_row(&m->stacks, stack)[FP_STACK_PARENT];
+            if (parent >= stack) /* a stack can only have been entered after its parent */
+                return fp_unknown_id(err, "the parent of a stack", parent, stack);
+            stack = parent;
+        }
+        uint32_t to = stack ? r->stack_to[stack] : 0;
+        while (n-- > 0) {
+            uint32_t frame = fp_table_row(&m->stacks, r->path[n])[FP_STACK_FRAME];
+            const uint32_t at = frame < r->cap_frames ? r->frame_to[frame] : 0;
+            for (uint32_t k = 0; k < (at ? r->chains[at] : 1); k++) {
+                to = fp_model_stack(m, to, at ? r->chains[at + 1 + k] : frame);
+                if (to == FP_NO_ID) return no_memory(err);
+            }
+            r->stack_to[r->path[n]] = to;
+        }
+        b->stack[i] = to;
+    }
+    return FP_DONE;
+}

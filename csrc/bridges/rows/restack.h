@@ -1,0 +1,53 @@
+/* bridges/rows/restack.h - stacks whose frames were replaced by others.
+ *
+ * A frame that gets symbols, or loses its place, becomes other rows of
+ * the frame table, so every stack with that frame becomes another stack.  This
+ * replaces the stacks of batches, and looks each distinct stack up once.
+ */
+#ifndef FP_RESTACK_H
+#define FP_RESTACK_H
+
+#include "core/batch.h"
+#include "core/buf.h"
+#include "core/model.h"
+
+/* cffi-begin */
+
+struct fp_restack {
+    struct fp_model *model;
+    int32_t files;   /* fp_restack_names: names keep the file and the first line of their function; set by the caller */
+    uint64_t placed; /* fp_restack_names: frames that had an address, a file or a line that is left out */
+    /* private from here on */
+    uint32_t *frame_to; /* by frame: the place of what replaces it in `chains`, 0 = nothing does */
+    uint32_t cap_frames;
+    uint32_t *chains; /* a number of frames, and as many, outermost first */
+    uint32_t n_chains, cap_chains;
+    uint32_t n_named;   /* frames that fp_restack_names has seen */
+    uint32_t *stack_to; /* by stack: what replaces it, 0 = not known yet */
+    uint32_t cap_stacks;
+    uint32_t *path; /* stacks from a leaf upwards */
+    uint32_t cap_path;
+    struct fp_buf name;
+};
+
+/* The model is borrowed.  NULL when memory ran out. */
+struct fp_restack *fp_restack_new(struct fp_model *model);
+void fp_restack_free(struct fp_restack *r);
+
+/* From now on `frame` is `to`; must come before the first batch whose stacks
+ * have that frame.  0 or FP_E_NOMEM. */
+int fp_restack_frame(struct fp_restack *r, uint32_t frame, uint32_t to);
+
+/* From now on the frames that the model has so far are nothing but names: each function of a frame becomes a frame of
+ * its own, without address, object, file and line; an address without symbol becomes a function called as
+ * core/address.h says.  Likewise before the first batch that has them.  FP_DONE, FP_E_NOMEM, FP_E_MALFORMED (an id that
+ * the model does not have). */
+int fp_restack_names(struct fp_restack *r, struct fp_err *err);
+
+/* Replaces the stacks of a batch, in place.  FP_DONE, FP_E_NOMEM, FP_E_MALFORMED
+ * (an id that the model does not have). */
+int fp_restack_batch(struct fp_restack *r, struct fp_batch *b, struct fp_err *err);
+
+/* cffi-end */
+
+#endif

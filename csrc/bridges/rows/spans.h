@@ -1,0 +1,52 @@
+/* bridges/rows/spans.h - the calls of a timeline as intervals, for a picture over time.
+ *
+ * A call is kept with its thread, depth, begin and duration.  There is room for a number of calls.  When it is full, a
+ * pixel grows by a quarter, and calls shorter than that are counted and left out: their callers show as if they had
+ * done the work.
+ *
+ *   main 0..100, f 10..30, g 12..13      with room for two:      main 0..100, f 10..30, one call is left out
+ *
+ * Entries and exits are matched as by the stack machine (fold.h).  Memory: the room, and what is open at a time.
+ */
+#ifndef FP_SPANS_H
+#define FP_SPANS_H
+
+#include "core/batch.h"
+#include "core/model.h"
+
+/* cffi-begin */
+
+struct fp_span {
+    uint64_t start, duration; /* ticks */
+    uint32_t thread, function;
+    uint32_t depth; /* 0: called by nobody */
+};
+
+struct fp_spans {
+    const struct fp_model *model;
+    struct fp_span *spans;
+    uint32_t n;
+    uint64_t pixel;                 /* ticks: shorter calls are left out */
+    uint64_t left_out;              /* how many */
+    uint64_t first_time, last_time; /* of all records */
+
+    /* private from here on */
+    uint32_t room, cap;
+    struct fp_spans_thread *threads;
+    uint32_t cap_threads;
+    struct fp_open *open; /* bridges/rows/open_calls.h */
+};
+
+/* Room for `room` >= 2 calls.  The model is borrowed.  NULL when memory ran out. */
+struct fp_spans *fp_spans_new(const struct fp_model *model, uint32_t room);
+void fp_spans_free(struct fp_spans *s);
+
+/* Adds the rows of a timeline batch.  FP_DONE, FP_E_NOMEM, FP_E_MALFORMED (a thread that the model does not have). */
+int fp_spans_put(struct fp_spans *s, const struct fp_batch *in, struct fp_err *err);
+
+/* After the last batch: ends the open calls, and sorts all by thread, begin and depth.  FP_DONE or FP_E_NOMEM. */
+int fp_spans_end(struct fp_spans *s, struct fp_err *err);
+
+/* cffi-end */
+
+#endif

@@ -1,0 +1,36 @@
+/* bridges/rows/unheld.h - how many entries of a model say what some targets have no room for. */
+#ifndef FP_UNHELD_H
+#define FP_UNHELD_H
+
+#include "core/batch.h"
+#include "core/model.h"
+
+/* cffi-begin */
+
+struct fp_unheld {
+    uint64_t objects;      /* functions with an object */
+    uint64_t first_lines;  /* functions with a first line */
+    uint64_t places;       /* functions with an object, a file or a first line */
+    uint64_t system_names; /* functions whose symbol has another name */
+    uint64_t inlined;      /* line entries of code that is inlined into other code */
+    uint64_t columns;      /* line entries with a column */
+    uint64_t build_ids;    /* objects with a build id */
+    uint64_t mappings;     /* mapped objects with addresses */
+    uint64_t addresses;    /* frames with an address */
+};
+
+/* Counts the entries of all tables, each once. */
+void fp_unheld_count(const struct fp_model *m, struct fp_unheld *to);
+
+/* Whether a row of a batch of a timeline or of stacks has a thread. */
+int fp_unheld_threads(const struct fp_batch *b);
+
+/* Sets seen[id] for the threads of a batch's rows, as far as they are below `n`. */
+void fp_unheld_seen(const struct fp_batch *b, uint8_t *seen, uint32_t n);
+
+/* How many rows of a timeline's batch have a CPU other than 0. */
+uint32_t fp_unheld_cpus(const struct fp_batch *b);
+
+/* cffi-end */
+
+#endif

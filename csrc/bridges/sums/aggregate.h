@@ -1,0 +1,103 @@
+/* bridges/sums/aggregate.h - sums graph rows of the same place.
+ *
+ * Rows of the same kind, function, file, position and target become
+ * one row whose counts and values are the sums:
+ *
+ *     main  a.c:10  cost  5 2           main  a.c:10  cost  8 2
+ *     main  a.c:10  call  f 1x  40  ->  main  a.c:10  call  f 3x  90
+ *     f     a.c:3   cost  40            f     a.c:3   cost  90
+ *     main  a.c:10  call  f 2x  50
+ *     f     a.c:3   cost  50
+ *     main  a.c:10  cost  3
+ *
+ * Files have an order: a function is named, then its rows follow by ascending
+ * position.  So no row is looked up.  Rows are packed as they come (packed.h
+ * shows how), about 15 bytes each, and a block of them is noted with its
+ * function.  Blocks of one function are merged at the end.  While the rows of a
+ * function come in no order, every FP_AGGREGATE_BLOCK of them are sorted; 64
+ * blocks of a function become one.
+ *
+ * When that takes more memory than wanted, the caller writes it away as a sorted
+ * run (fp_aggregate_spill) and goes on with fp_aggregate_empty.  At the end all
+ * runs are merged.  The rows that come out are the same, whenever that is done: by
+ * object, file and name of the function, as bytes, then as packed.h says.
+ *
+ * Memory: what is packed, 32 bytes a block, 8 bytes a function of the model and 12
+ * bytes for each of its strings and functions.
+ */
+#ifndef FP_AGGREGATE_H
+#define FP_AGGREGATE_H
+
+#include "core/batch.h"
+#include "core/model.h"
+
+/* cffi-begin */
+
+enum fp_aggregate_mode {
+    FP_AGGREGATE_GRAPH = 0, /* everything a row says */
+    /* Self costs by file, function name and line.  Objects, addresses and basic
+     * blocks are dropped.  Rows of other kinds are dropped and counted. */
+    FP_AGGREGATE_LINES = 1
+};
+
+enum { FP_AGGREGATE_BLOCK = 4096, FP_AGGREGATE_RUNS = 64 };
+
+/* A window on a run that was written away; the caller owns the bytes and fills them. */
+struct fp_aggregate_window {
+    uint8_t *p; /* followed by 8 bytes that may be read */
+    size_t cap;
+    size_t pos, n; /* p[pos .. n) is yet to be read */
+    int32_t eof;   /* no bytes follow p[n-1] */
+};
+
+struct fp_aggregate {
+    struct fp_model *model;
+    uint32_t mode;      /* enum fp_aggregate_mode */
+    uint32_t n_columns; /* value columns so far */
+    uint64_t dropped;   /* rows that the mode dropped (calls and jumps) */
+    size_t bytes;       /* memory that fp_aggregate_empty would give back */
+    uint32_t hungry;    /* after FP_MORE: the window to refill */
+    struct fp_aggregate_window *windows;
+    struct fp_aggregate_private *its;
+};
+
+/* NULL when memory ran out.  Borrows the model; FP_AGGREGATE_LINES adds to its
+ * functions. */
+struct fp_aggregate *fp_aggregate_new(struct fp_model *model, uint32_t mode);
+void fp_aggregate_free(struct fp_aggregate *a);
+
+/* Widens all rows to `n` value columns (never narrows).  0, FP_E_NOMEM or FP_E_OVERFLOW. */
+int fp_aggregate_set_values(struct fp_aggregate *a, uint32_t n, struct fp_err *err);
+
+/* Adds the rows of a graph batch; its value k goes to column columns[k].
+ * 0, FP_E_NOMEM, or FP_E_OVERFLOW when a sum does not fit; err->line is then the source line. */
+int fp_aggregate_put(struct fp_aggregate *a, const struct fp_batch *in, const uint32_t *columns, struct fp_err *err);
+
+/* 1 if an empty aggregate of lines would give the rows of this batch out just so, behind those of the batches
+ * that were asked for before: all are self costs, and each place comes once and in order.  Else 0.  Sets the functions
+ * of the batch to those that lines are booked on.  FP_E_NOMEM. */
+int fp_aggregate_in_order(struct fp_aggregate *a, struct fp_batch *b);
+
+/* Ends the adding: the rows can be pulled or spilled from the first one on.  0, FP_E_NOMEM or FP_E_OVERFLOW. */
+int fp_aggregate_finish(struct fp_aggregate *a, struct fp_err *err);
+
+/* Forgets all rows, so that new ones can be added. */
+void fp_aggregate_empty(struct fp_aggregate *a);
+
+/* What is pulled or spilled next are the rows of `n` runs, which the caller puts into a->windows; all are empty yet.
+ * At most FP_AGGREGATE_RUNS.  0 or FP_E_NOMEM. */
+int fp_aggregate_merge(struct fp_aggregate *a, uint32_t n);
+
+/* Fills a batch of a->n_columns value columns.  FP_FULL: drain and call again; FP_DONE: that was all.
+ * FP_MORE: refill a->windows[a->hungry]; FP_E_NOMEM, FP_E_OVERFLOW. */
+int fp_aggregate_pull(struct fp_aggregate *a, struct fp_batch *out, struct fp_err *err);
+
+/* The same as bytes of a run, behind to[*at].  FP_FULL when fewer than fp_aggregate_room() bytes are left. */
+int fp_aggregate_spill(struct fp_aggregate *a, uint8_t *to, size_t *at, size_t n, struct fp_err *err);
+
+/* The least bytes that a window and the buffer of a spill must have. */
+size_t fp_aggregate_room(const struct fp_aggregate *a);
+
+/* cffi-end */
+
+#endif

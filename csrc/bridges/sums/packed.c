@@ -1,0 +1,325 @@
+#include "bridges/sums/packed.h"
+
+#include <stdlib.h>
+
+#include "core/array.h"
+#include "core/buf.h"
+
+enum {
+    KIND = 7,
+    PACKED_FILE = 8,
+    PACKED_ADDRESS = 16,
+    PACKED_TARGET = 32,
+};
+
+static inline const uint8_t *varint32(const uint8_t *p, uint32_t *v) {
+    uint64_t wide;
+    p = fp_varint_read(p, &wide);
+    *v = (uint32_t)wide;
+    return p;
+}
+
+/* Without a jump: which values are 0 no processor foresees. */
+static inline unsigned bytes_of(uint64_t v) {
+    return (0 - (unsigned)(v != 0)) & ((71 - (unsigned)__builtin_clzll(v | 1)) / 8);
+}
+
+/* Stores all eight bytes; the next value overwrites those that are not needed. */
+static inline uint8_t *put_value(uint8_t *to, int64_t value, unsigned *code) {
+    uint64_t v = (uint64_t)value;
+    unsigned length = bytes_of(v);
+    *code = length;
+    if (FP_UNLIKELY(value < 0) && bytes_of(0 - v) < 8) {
+        v = 0 - v;
+        length = bytes_of(v);
+        *code = 8 + length;
+    }
+    memcpy(to, &v, 8);
+    return to + length;
+}
+
+static inline uint8_t *put_values(uint8_t *to, const int64_t *values, uint32_t n) {
+    uint8_t *lengths = to;
+    unsigned low, high;
+    to += (n + 1) / 2;
+    for (; n > 1; n -= 2, values += 2) {
+        to = put_value(to, values[0], &low);
+        to = put_value(to, values[1], &high);
+        *lengths++ = (uint8_t)(low | high << 4);
+    }
+    if (n) {
+        to = put_value(to, values[0], &low);
+        *lengths = (uint8_t)low;
+    }
+    return to;
+}
+
+static inline const uint8_t *get_value(const uint8_t *p, int64_t *value, unsigned code) {
+    static const uint64_t low_bytes[9] = {
+        0, 0xff, 0xffff, 0xffffff, 0xffffffff, 0xffffffffff, 0xffffffffffff, 0xffffffffffffff, 0xffffffffffffffff};
+    const unsigned length = code > 8 ? code - 8 : code;
+    const uint64_t v = fp_u64(p) & low_bytes[length];
+    *value = (int64_t)(code > 8 ? 0 - v : v);
+    return p + length;
+}
+
+static inline const uint8_t *get_values(const uint8_t *p, int64_t *values, uint32_t n) {
+    const uint8_t *lengths = p;
+    p += (n + 1) / 2;
+    for (; n > 1; n -= 2, values += 2) {
+        const unsigned codes = *lengths++;
+        p = get_value(p, &values[0], codes & 15);
+        p = get_value(p, &values[1], codes >> 4);
+    }
+    return n ? get_value(p, &values[0], *lengths & 15) : p;
+}
+
+uint8_t *fp_pack(uint8_t *to, struct fp_packed_before *before, const struct fp_row *row, uint32_t n_columns) {
+    const uint32_t kind = row->kind;
+    uint32_t what = kind;
+    if (row->file != before->file) what |= PACKED_FILE;
+    if (row->address != before->address || row->bb != before->bb) what |= PACKED_ADDRESS;
+    if (row->target_file || row->target_address || row->target_bb) what |= PACKED_TARGET;
+    *to++ = (uint8_t)what;
+    if (what & PACKED_FILE) to = fp_varint(to, row->file);
+    to = fp_varint(to, fp_zig((uint64_t)row->line - before->line));
+    if (what & PACKED_ADDRESS) {
+        to = fp_varint(to, fp_zig(row->address - before->address));
+        to = fp_varint(to, fp_zig(row->bb - before->bb));
+    }
+    if (kind != FP_COST && kind != FP_BLOCK) {
+        to = fp_varint(to, row->callee);
+        to = fp_varint(to, row->target_line);
+        if (what & PACKED_TARGET) {
+            to = fp_varint(to, row->target_file);
+            to = fp_varint(to, row->target_address);
+            to = fp_varint(to, row->target_bb);
+        }
+        to = fp_varint(to, row->count);
+        if (kind == FP_JCND) to = fp_varint(to, row->count2);
+    }
+    *before = (struct fp_packed_before){row->file, row->line, row->address, row->bb};
+    return kind <= FP_CALL ? put_values(to, row->values, n_columns) : to;
+}
+
+const uint8_t *fp_unpack(const uint8_t *p, struct fp_packed_before *before, struct fp_row *row, uint32_t n_columns) {
+    const uint32_t what = *p++, kind = what & KIND;
+    uint64_t v;
+    row->kind = kind;
+    if (what & PACKED_FILE) p = varint32(p, &before->file);
+    row->file = before->file;
+    p = fp_varint_read(p, &v);
+    row->line = before->line = (uint32_t)(before->line + fp_zag(v));
+    if (what & PACKED_ADDRESS) {
+        p = fp_varint_read(p, &v);
+        before->address += fp_zag(v);
+        p = fp_varint_read(p, &v);
+        before->bb += fp_zag(v);
+    }
+    row->address = before->address;
+    row->bb = before->bb;
+    row->callee = row->target_file = row->target_line = 0;
+    row->target_address = row->target_bb = row->count = row->count2 = 0;
+    if (kind != FP_COST && kind != FP_BLOCK) {
+        p = varint32(p, &row->callee);
+        p = varint32(p, &row->target_line);
+        if (what & PACKED_TARGET) {
+            p = varint32(p, &row->target_file);
+            p = fp_varint_read(p, &row->target_address);
+            p = fp_varint_read(p, &row->target_bb);
+        }
+        p = fp_varint_read(p, &row->count);
+        if (kind == FP_JCND) p = fp_varint_read(p, &row->count2);
+    }
+    if (kind <= FP_CALL) return get_values(p, row->values, n_columns);
+    if (n_columns) memset(row->values, 0, n_columns * sizeof *row->values);
+    return p;
+}
+
+void fp_packed_end(struct fp_packed_block *b, uint8_t *to) {
+    const uint32_t head[3] = {b->function, b->rows, b->n_columns};
+    if (b->rows) memcpy(to + b->at, head, sizeof head);
+    b->rows = 0;
+}
+
+size_t fp_packed_append(struct fp_packed_block *b, const struct fp_model *m, uint8_t *to, size_t at,
+                        const struct fp_row *row, uint32_t n_columns) {
+    if (!b->rows || b->function != row->function) {
+        fp_packed_end(b, to);
+        b->at = at;
+        b->function = row->function;
+        b->n_columns = n_columns;
+        b->before = (struct fp_packed_before){.file = fp_packed_file(m, row->function)};
+        at += FP_PACKED_HEAD;
+    }
+    b->rows++;
+    return (size_t)(fp_pack(to + at, &b->before, row, n_columns) - to);
+}
+
+static inline int compare(uint64_t a, uint64_t b) {
+    return (a > b) - (a < b);
+}
+
+static int compare_files(const struct fp_order *o, uint32_t function, uint32_t a, uint32_t b) {
+    const uint32_t own = fp_packed_file(o->model, function);
+    if (a == own || b == own) return (a != own) - (b != own);
+    return fp_order_strings(o, a, b);
+}
+
+int fp_row_compare(const struct fp_order *o, const struct fp_row *a, const struct fp_row *b) {
+    int found;
+    if (FP_UNLIKELY(a->kind == FP_BLOCK || b->kind == FP_BLOCK)) return (b->kind == FP_BLOCK) - (a->kind == FP_BLOCK);
+    if ((found = compare(a->address, b->address))) return found;
+    if ((found = compare(a->bb, b->bb))) return found;
+    if (a->file != b->file && (found = compare_files(o, a->function, a->file, b->file))) return found;
+    if ((found = compare(a->line, b->line))) return found;
+    if ((found = compare(a->kind, b->kind)) || a->kind == FP_COST) return found;
+    if (a->callee != b->callee && (found = fp_order_functions(o, a->callee, b->callee))) return found;
+    if (a->target_file != b->target_file && (found = fp_order_strings(o, a->target_file, b->target_file))) return found;
+    if ((found = compare(a->target_line, b->target_line))) return found;
+    if ((found = compare(a->target_address, b->target_address))) return found;
+    return compare(a->target_bb, b->target_bb);
+}
+
+int fp_row_add(struct fp_row *to, const struct fp_row *more, uint32_t n_columns, struct fp_err *err) {
+    if (to->kind != FP_COST && (__builtin_add_overflow(to->count, more->count, &to->count) ||
+                                __builtin_add_overflow(to->count2, more->count2, &to->count2))) {
+        fp_fail_beyond(err,
+                       to->kind == FP_CALL ? "the number of calls at a position" : "the number of jumps at a position",
+                       FP_NO_COLUMN, "2^64 - 1");
+        err->line = to->line;
+        return FP_E_OVERFLOW;
+    }
+    for (uint32_t k = 0; k < n_columns; k++)
+        if (__builtin_add_overflow(to->values[k], more->values[k], &to->values[k])) {
+            fp_fail_beyond(err, to->kind == FP_CALL ? "the cost of calls at a position" : "the cost of a position", k,
+                           "2^63 - 1");
+            err->line = to->line;
+            return FP_E_OVERFLOW;
+        }
+    return FP_DONE;
+}
+
+/* ---- merging ---- */
+
+int fp_merging_begin(struct fp_merging *m, const struct fp_order *order, uint32_t n, uint32_t n_columns) {
+    const size_t values = ((size_t)n + 1) * n_columns + 1; /* never none */
+    if (fp_array_room(&m->heap, &m->cap_heap, n, sizeof *m->heap) ||
+        fp_array_room(&m->cursors, &m->cap_cursors, n, sizeof *m->cursors))
+        return FP_E_NOMEM;
+    if (values > m->cap_values) {
+        int64_t *more = realloc(m->values, values * sizeof *more);
+        if (!more) return FP_E_NOMEM;
+        m->values = more;
+        m->cap_values = values;
+    }
+    m->order = order;
+    m->n = n;
+    m->n_columns = n_columns;
+    m->n_heap = m->n_started = 0;
+    m->hungry = UINT32_MAX;
+    m->have = m->used = 0;
+    m->row.values = m->values;
+    for (uint32_t i = 0; i < n; i++) {
+        m->cursors[i] = (struct fp_row_cursor){.rows = 0};
+        m->cursors[i].row.values = m->values + (size_t)(i + 1) * n_columns;
+    }
+    return 0;
+}
+
+void fp_merging_clear(struct fp_merging *m) {
+    free(m->cursors);
+    free(m->heap);
+    free(m->values);
+    *m = (struct fp_merging){.n = 0};
+}
+
+/* Moves on to the next row: 1; 0 at the end; -1: hungry. */
+static inline int advance(struct fp_merging *m, struct fp_row_cursor *c) {
+    while (!c->rows) {
+        if (c->end - c->p < FP_PACKED_HEAD) return c->eof ? 0 : -1;
+        c->row.function = fp_u32(c->p);
+        c->rows = fp_u32(c->p + 4);
+        c->n_columns = fp_u32(c->p + 8);
+        c->p += FP_PACKED_HEAD;
+        c->before = (struct fp_packed_before){.file = fp_packed_file(m->order->model, c->row.function)};
+    }
+    if (!c->eof && (size_t)(c->end - c->p) < fp_packed_most(c->n_columns)) return -1;
+    c->p = fp_unpack(c->p, &c->before, &c->row, c->n_columns);
+    for (uint32_t k = c->n_columns; k < m->n_columns; k++) c->row.values[k] = 0; /* columns that came later */
+    c->rows--;
+    return 1;
+}
+
+static inline int compare_cursors(const struct fp_merging *m, uint32_t a, uint32_t b) {
+    const struct fp_row *ra = &m->cursors[a].row, *rb = &m->cursors[b].row;
+    if (ra->function != rb->function) return fp_order_functions(m->order, ra->function, rb->function);
+    return fp_row_compare(m->order, ra, rb);
+}
+
+static void sift_down(struct fp_merging *m) {
+    uint32_t at = 0, moved = m->heap[0];
+    for (;;) {
+        uint32_t child = 2 * at + 1;
+        if (child >= m->n_heap) break;
+        if (child + 1 < m->n_heap && compare_cursors(m, m->heap[child + 1], m->heap[child]) < 0) child++;
+        if (compare_cursors(m, m->heap[child], moved) >= 0) break;
+        m->heap[at] = m->heap[child];
+        at = child;
+    }
+    m->heap[at] = moved;
+}
+
+static void push(struct fp_merging *m, uint32_t cursor) {
+    uint32_t at = m->n_heap++;
+    while (at && compare_cursors(m, cursor, m->heap[(at - 1) / 2]) < 0) {
+        m->heap[at] = m->heap[(at - 1) / 2];
+        at = (at - 1) / 2;
+    }
+    m->heap[at] = cursor;
+}
+
+int fp_merging_next(struct fp_merging *m, struct fp_err *err) {
+    if (m->n == 1 && !m->n_started && m->cursors[0].eof) { /* nothing to merge with, and places come once */
+        if (!advance(m, &m->cursors[0])) return FP_DONE;
+        m->row = m->cursors[0].row;
+        return FP_FULL;
+    }
+    for (; m->n_started < m->n; m->n_started++) {
+        const int found = advance(m, &m->cursors[m->n_started]);
+        if (found < 0) {
+            m->hungry = m->n_started;
+            return FP_MORE;
+        }
+        if (found) push(m, m->n_started);
+    }
+    if (m->have == 2) m->have = 0;
+    for (;;) {
+        if (m->used) {
+            const int found = advance(m, &m->cursors[m->heap[0]]);
+            if (found < 0) {
+                m->hungry = m->heap[0];
+                return FP_MORE;
+            }
+            if (!found) m->heap[0] = m->heap[--m->n_heap];
+            if (m->n_heap) sift_down(m);
+            m->used = 0;
+        }
+        if (!m->n_heap) break;
+        struct fp_row *top = &m->cursors[m->heap[0]].row;
+        if (!m->have) {
+            int64_t *spare = m->row.values;
+            m->row = *top;
+            top->values = spare;
+            m->have = 1;
+        } else if (top->function != m->row.function || fp_row_compare(m->order, top, &m->row)) {
+            break;
+        } else if (fp_row_add(&m->row, top, m->n_columns, err)) {
+            return FP_E_OVERFLOW;
+        }
+        m->used = 1;
+    }
+    if (!m->have) return FP_DONE;
+    m->have = 2;
+    return FP_FULL;
+}

@@ -1,0 +1,29 @@
+/* bridges/sums/rank.h - functions and strings in the order of their names, as bytes.  Private.
+ *
+ * Sums come out in this order, so that the order of the inputs does not show.  It holds for names that come later, too:
+ * ranks only make it faster.
+ */
+#ifndef FP_RANK_H
+#define FP_RANK_H
+
+#include "core/model.h"
+
+struct fp_order {
+    const struct fp_model *model; /* borrowed */
+    /* Ranks of the first n_strings strings and n_functions functions; the later ones have none yet. */
+    uint32_t *rank_of_string;
+    uint32_t *rank_of_function;
+    uint32_t n_strings, n_functions;
+    uint32_t *strings; /* private: string ids in their order */
+};
+
+void fp_order_clear(struct fp_order *o);
+
+/* Ranks all names that the model has by now.  0 or FP_E_NOMEM. */
+int fp_order_rank(struct fp_order *o);
+
+/* Below 0, 0 or above 0.  Strings: as bytes.  Functions: by object, its build id, file, name, symbol and line. */
+int fp_order_strings(const struct fp_order *o, uint32_t a, uint32_t b);
+int fp_order_functions(const struct fp_order *o, uint32_t a, uint32_t b);
+
+#endif

@@ -1,0 +1,26 @@
+/* bridges/sums/stack_order.h - the order of stacks and label sets by what they say.  Private.
+ *
+ * Ids say in which order entries came, so they depend on the order of the inputs.  These ranks do not: they go by the
+ * names in an order (rank.h) that ranks all names of its model, and by numbers.
+ *
+ *   main > sort, main > alloc, main > sort > alloc       have this order:
+ *   main, main > alloc, main > sort, main > sort > alloc
+ *
+ * Each function returns an array of ranks by id, all of them different, which the caller frees with free(); NULL when
+ * memory ran out.  An id that is not there counts as 0.
+ */
+#ifndef FP_STACK_ORDER_H
+#define FP_STACK_ORDER_H
+
+#include "bridges/sums/rank.h"
+
+/* By process, thread and input. */
+uint32_t *fp_rank_threads(const struct fp_order *o);
+
+/* By the labels of each set, from its last on: key, text, number, unit. */
+uint32_t *fp_rank_labels(const struct fp_order *o);
+
+/* Each stack before those that it calls, and these by their frames: object and mapping, address, flags, lines. */
+uint32_t *fp_rank_stacks(const struct fp_order *o);
+
+#endif

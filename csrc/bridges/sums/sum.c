@@ -1,0 +1,306 @@
+#include "bridges/sums/sum.h"
+
+#include <stdlib.h>
+
+#include "bridges/sums/stack_order.h"
+#include "core/array.h"
+#include "core/memory.h"
+#include "core/sort.h"
+
+/* Rows that are looked up together, so that they wait for memory together. */
+enum { GROUP = 32, WIDTH = 3 };
+
+/* Bytes of a key's sums; not 0, so that stacks without values have a place as well. */
+static size_t sum_bytes(const struct fp_sum *s) {
+    return (s->n_values ? s->n_values : 1) * sizeof *s->sums;
+}
+
+/* Room for the sums of this key, which begin as 0.  0 or FP_E_NOMEM. */
+static int sums_room(struct fp_sum *s, uint32_t key) {
+    if (FP_LIKELY(key < s->cap)) return 0;
+    const size_t width = sum_bytes(s), had = s->cap * width;
+    const uint64_t cap = key < UINT32_MAX / 2 ? (uint64_t)key * 2 + 32 : UINT32_MAX;
+    if (cap > SIZE_MAX / width) return FP_E_NOMEM;
+    uint8_t *sums = fp_grow(s->sums, had, cap * width);
+    if (!sums) return FP_E_NOMEM;
+    memset(sums + had, 0, cap * width - had);
+    s->sums = (int64_t *)sums;
+    s->cap = (uint32_t)cap;
+    return 0;
+}
+
+struct fp_sum *fp_sum_new(struct fp_model *model) {
+    struct fp_sum *s = calloc(1, sizeof *s);
+    if (!s || fp_table_init(&s->keys, WIDTH)) {
+        fp_sum_free(s);
+        return NULL;
+    }
+    s->model = model;
+    s->keep = FP_SUM_ALL | FP_SUM_INPUTS;
+    return s;
+}
+
+void fp_sum_free(struct fp_sum *s) {
+    if (!s) return;
+    fp_table_clear(&s->keys);
+    fp_release(s->sums, s->cap * sum_bytes(s));
+    free(s->labels);
+    free(s->threads);
+    free(s->order);
+    free(s->seen);
+    for (int i = 0; i < WIDTH; i++) free(s->ranks[i]);
+    free(s);
+}
+
+void fp_sum_begin(struct fp_sum *s, uint32_t keep, uint32_t suffix, uint32_t thread) {
+    if (s->labels) memset(s->labels, 0, s->cap_labels * sizeof *s->labels);
+    if (s->threads) memset(s->threads, 0, s->cap_threads * sizeof *s->threads);
+    s->keep = keep;
+    s->suffix = suffix;
+    s->thread = thread;
+}
+
+int fp_sum_set_values(struct fp_sum *s, uint32_t n_values) {
+    if (n_values <= s->n_values) return 0;
+    const size_t had = sum_bytes(s);
+    if (s->cap && n_values > SIZE_MAX / sizeof *s->sums / s->cap) return FP_E_NOMEM;
+    int64_t *sums = s->cap ? fp_zeroed(s->cap * n_values * sizeof *sums) : NULL;
+    if (s->cap && !sums) return FP_E_NOMEM;
+    for (uint32_t i = 0; i < s->keys.n && i < s->cap && s->n_values; i++)
+        memcpy(sums + (size_t)i * n_values, s->sums + (size_t)i * s->n_values, had);
+    fp_release(s->sums, s->cap * had);
+    s->sums = sums;
+    s->n_values = n_values;
+    return 0;
+}
+
+/* The chain with s->suffix put after its last label; FP_NO_ID when memory ran out. */
+static uint32_t with_suffix(struct fp_sum *s, uint32_t label) {
+    struct fp_table *labels = &s->model->labels;
+    uint32_t n = 0, chain = s->suffix;
+    if (!chain || !label) return chain ? chain : label;
+    for (uint32_t at = label; at; at = fp_table_row(labels, at)[FP_LABEL_NEXT]) n++;
+    uint32_t *own = malloc(n * sizeof *own);
+    if (!own) return FP_NO_ID;
+    for (uint32_t at = label, i = 0; at; at = fp_table_row(labels, at)[FP_LABEL_NEXT]) own[i++] = at;
+    while (n-- > 0 && chain != FP_NO_ID) {
+        uint32_t row[FP_LABEL_WIDTH];
+        memcpy(row, fp_table_row(labels, own[n]), sizeof row);
+        row[FP_LABEL_NEXT] = chain;
+        chain = fp_table_intern(labels, row);
+    }
+    free(own);
+    return chain;
+}
+
+static uint32_t kept_label(struct fp_sum *s, uint32_t label) {
+    return s->keep & FP_SUM_LABELS ? with_suffix(s, label) : s->suffix;
+}
+
+static uint32_t kept_thread(struct fp_sum *s, uint32_t thread) {
+    const uint32_t *row = fp_table_row(&s->model->threads, thread ? thread : s->thread);
+    const uint32_t pid = row[FP_THREAD_PID], tid = row[FP_THREAD_TID];
+    const uint32_t has = (pid ? FP_SUM_PROCESS : 0) | (tid ? FP_SUM_THREAD : 0);
+    s->had |= has;
+    if (!(has & ~s->keep) && (s->keep & FP_SUM_INPUTS || !row[FP_THREAD_INPUT])) return thread ? thread : s->thread;
+    if (!(has & s->keep)) return 0;
+    return fp_model_thread(s->model, 0, s->keep & FP_SUM_PROCESS ? pid : 0, s->keep & FP_SUM_THREAD ? tid : 0);
+}
+
+/* What `id` becomes, looked up once.  FP_NO_ID when memory ran out. */
+static inline uint32_t kept(struct fp_sum *s, uint32_t **known, uint32_t *cap, uint32_t id,
+                            uint32_t (*look)(struct fp_sum *, uint32_t)) {
+    if (fp_array_zeroed(known, cap, (uint64_t)id + 1, sizeof **known)) return FP_NO_ID;
+    uint32_t was = (*known)[id];
+    if (FP_LIKELY(was)) return was - 1;
+    uint32_t found = look(s, id);
+    if (found != FP_NO_ID) (*known)[id] = found + 1;
+    return found;
+}
+
+static void count_unlabelled(struct fp_sum *s, const struct fp_batch *in, uint32_t from, uint32_t n) {
+    const uint32_t labels = s->keep & FP_SUM_LABELS, threads = s->keep & (FP_SUM_PROCESS | FP_SUM_THREAD);
+    for (uint32_t i = from; i < from + n; i++)
+        s->unlabelled += (in->label[i] && !labels) || (in->thread[i] && !threads);
+}
+
+int fp_sum_put(struct fp_sum *s, const struct fp_batch *in, uint32_t from, const uint32_t *columns,
+               struct fp_err *err) {
+    struct {
+        uint32_t row[WIDTH], hash;
+    } keys[GROUP];
+    for (; from < in->n; from += GROUP) {
+        const uint32_t n = in->n - from < GROUP ? in->n - from : GROUP;
+        if ((s->keep & FP_SUM_ALL) != FP_SUM_ALL) count_unlabelled(s, in, from, n);
+        for (uint32_t k = 0; k < n; k++) {
+            const uint32_t i = from + k;
+            keys[k].row[0] = in->stack[i];
+            keys[k].row[1] = kept(s, &s->labels, &s->cap_labels, in->label[i], kept_label);
+            keys[k].row[2] = kept(s, &s->threads, &s->cap_threads, in->thread[i], kept_thread);
+            if (keys[k].row[1] == FP_NO_ID || keys[k].row[2] == FP_NO_ID)
+                return fp_fail(err, FP_E_NOMEM, 0, "the table of labels");
+            keys[k].hash = fp_table_hash(keys[k].row, WIDTH);
+            fp_table_prefetch(&s->keys, keys[k].hash);
+        }
+        for (uint32_t k = 0; k < n; k++) {
+            const uint32_t guess = fp_table_guess(&s->keys, keys[k].hash);
+            if (guess < s->cap) __builtin_prefetch(&s->sums[(size_t)guess * s->n_values], 1);
+        }
+        for (uint32_t k = 0; k < n; k++) {
+            const uint32_t key = fp_table_intern_hashed(&s->keys, keys[k].row, keys[k].hash);
+            if (key == FP_NO_ID || sums_room(s, key)) return fp_fail(err, FP_E_NOMEM, 0, "the table of stacks");
+            int64_t *sums = s->sums + (size_t)key * s->n_values;
+            const int64_t *values = in->values + from + k;
+            int overflow = 0;
+            for (uint32_t v = 0; v < in->n_values; v++) {
+                int64_t *sum = &sums[columns[v]];
+                overflow |= __builtin_add_overflow(*sum, values[(size_t)v * in->cap], sum);
+            }
+            if (FP_UNLIKELY(overflow)) { /* sums wrap around, and back */
+                uint32_t column = 0;
+                for (uint32_t v = 0; v < in->n_values; v++) {
+                    int64_t *sum = &sums[columns[v]];
+                    if (__builtin_sub_overflow(*sum, values[(size_t)v * in->cap], sum)) column = columns[v];
+                }
+                s->taken = from + k;
+                return fp_fail_beyond(err, "the sum of a stack's samples", column, "2^63 - 1");
+            }
+            s->timed += in->time[from + k] != 0;
+        }
+    }
+    return FP_DONE;
+}
+
+/* ---- in order ---- */
+
+static int rank_names(struct fp_sum *s) {
+    static uint32_t *(*const rank[WIDTH])(const struct fp_order *) = {fp_rank_stacks, fp_rank_labels, fp_rank_threads};
+    struct fp_order order = {.model = s->model};
+    int status = fp_order_rank(&order);
+    for (int i = 0; i < WIDTH && !status; i++) {
+        free(s->ranks[i]);
+        s->ranks[i] = rank[i](&order);
+        if (!s->ranks[i]) status = FP_E_NOMEM;
+    }
+    fp_order_clear(&order);
+    return status;
+}
+
+/* The first words of a key's record. */
+static void head_of(const struct fp_sum *s, uint32_t key, uint64_t head[FP_SUM_HEAD]) {
+    const uint32_t *row = fp_table_row(&s->keys, key);
+    const uint64_t stack_and_label = (uint64_t)row[0] << 32 | row[1];
+    const uint64_t seen = s->was_taken ? s->seen[key] : s->n_before + key;
+    head[2] = stack_and_label;
+    head[3] = row[2];
+    if (s->by == FP_SUM_BY_KEY) {
+        memcpy(head, head + 2, 2 * sizeof *head);
+        head[2] = seen;
+        head[3] = 0;
+    } else if (s->by == FP_SUM_AS_SEEN) {
+        head[0] = seen;
+        head[1] = 0;
+    } else {
+        head[0] = (uint64_t)s->ranks[0][row[0]] << 32 | s->ranks[1][row[1]];
+        head[1] = s->ranks[2][row[2]];
+    }
+}
+
+int fp_sum_order(struct fp_sum *s, uint32_t by) {
+    const uint32_t n = s->keys.n - 1;
+    s->by = by;
+    s->next = s->n_order = 0;
+    if (by == FP_SUM_BY_NAME && !s->ranks[WIDTH - 1] && rank_names(s)) return FP_E_NOMEM;
+    uint32_t *order = realloc(s->order, ((size_t)n + 1) * sizeof *order);
+    if (!order) return FP_E_NOMEM;
+    s->order = order;
+    struct fp_keyed *items = malloc(((size_t)n + 1) * sizeof *items);
+    if (!items) return FP_E_NOMEM;
+    for (uint32_t i = 0; i < n; i++) {
+        uint64_t head[FP_SUM_HEAD];
+        head_of(s, i + 1, head);
+        /* fp_keyed sorts by `more` first; the second word of a key has 32 bits */
+        items[i] = (struct fp_keyed){head[0] << 32 | head[1], (uint32_t)(head[0] >> 32), i + 1};
+    }
+    const int status = fp_sort_keyed(items, n);
+    for (uint32_t i = 0; i < n; i++) order[i] = items[i].item;
+    free(items);
+    if (!status) s->n_order = n;
+    return status;
+}
+
+size_t fp_sum_pull(struct fp_sum *s, uint64_t *to, size_t n) {
+    const size_t width = FP_SUM_HEAD + s->n_values;
+    size_t got = 0;
+    for (; s->next < s->n_order && n - got >= width; s->next++, got += width) {
+        const uint32_t key = s->order[s->next];
+        head_of(s, key, to + got);
+        for (uint32_t k = 0; k < s->n_values; k++)
+            to[got + FP_SUM_HEAD + k] = (uint64_t)s->sums[(size_t)key * s->n_values + k];
+    }
+    return got;
+}
+
+void fp_sum_empty(struct fp_sum *s) {
+    const uint32_t n = s->keys.n < s->cap ? s->keys.n : s->cap;
+    if (s->sums) memset(s->sums, 0, (size_t)n * s->n_values * sizeof *s->sums);
+    s->n_before += s->keys.n - 1;
+    fp_table_empty(&s->keys);
+    s->n_order = s->next = 0;
+    s->was_taken = 0;
+}
+
+static int next_record(struct fp_merge *merge, struct fp_err *err) {
+    const int status = fp_merge_next(merge, err);
+    if (status != FP_E_OVERFLOW) return status;
+    return fp_fail_beyond(err, "the sum of a stack's samples", (int64_t)err->got, "2^63 - 1");
+}
+
+int fp_sum_take(struct fp_sum *s, struct fp_merge *merge, uint32_t n_keys, struct fp_err *err) {
+    while (s->keys.n - 1 < n_keys) {
+        const int status = next_record(merge, err);
+        if (status != FP_FULL) return status;
+        const uint64_t *head = merge->head;
+        const uint32_t row[WIDTH] = {(uint32_t)(head[0] >> 32), (uint32_t)head[0], (uint32_t)head[1]};
+        const uint32_t key = fp_table_append(&s->keys, row); /* not looked up: what is split comes several times */
+        if (key == FP_NO_ID || sums_room(s, key) ||
+            fp_array_room(&s->seen, &s->cap_seen, (uint64_t)key + 1, sizeof *s->seen))
+            return fp_fail(err, FP_E_NOMEM, 0, "the table of stacks");
+        s->seen[key] = head[2];
+        s->was_taken = 1;
+        for (uint32_t k = 0; k < s->n_values; k++)
+            s->sums[(size_t)key * s->n_values + k] = (int64_t)head[FP_SUM_HEAD + k];
+    }
+    return FP_FULL;
+}
+
+int fp_sum_rows(struct fp_merge *merge, const uint32_t *columns, struct fp_batch *out, struct fp_err *err) {
+    while (out->n < out->cap) {
+        const int status = next_record(merge, err);
+        if (status != FP_FULL) return status;
+        const uint64_t *head = merge->head;
+        const uint32_t row = out->n++;
+        out->stack[row] = (uint32_t)(head[2] >> 32);
+        out->label[row] = (uint32_t)head[2];
+        out->thread[row] = (uint32_t)head[3];
+        out->time[row] = 0;
+        for (uint32_t k = 0; k < out->n_values; k++)
+            out->values[(size_t)k * out->cap + row] = (int64_t)head[FP_SUM_HEAD + columns[k]];
+    }
+    return FP_FULL;
+}
+
+int fp_sum_rows_as_seen(struct fp_sum *s, const uint32_t *columns, struct fp_batch *out) {
+    while (out->n < out->cap) {
+        if (s->next + 1 >= s->keys.n) return FP_DONE;
+        const uint32_t key = ++s->next, row = out->n++;
+        const uint32_t *words = fp_table_row(&s->keys, key);
+        out->stack[row] = words[0];
+        out->label[row] = words[1];
+        out->thread[row] = words[2];
+        out->time[row] = 0;
+        for (uint32_t k = 0; k < out->n_values; k++)
+            out->values[(size_t)k * out->cap + row] = s->sums[(size_t)key * s->n_values + columns[k]];
+    }
+    return FP_FULL;
+}

@@ -1,0 +1,356 @@
+#include "ends/contexts.h"
+
+#include <stdlib.h>
+
+#include "bridges/project/project_private.h"
+
+enum { NODE_PARENT = 0, NODE_FUNCTION = 1, NODE_THREAD = 2, NODE_WIDTH = 3 };
+
+struct fp_contexts *fp_contexts_new(void) {
+    struct fp_contexts *c = calloc(1, sizeof *c);
+    if (!c) return NULL;
+    if (fp_table_init(&c->nodes, NODE_WIDTH)) {
+        fp_contexts_free(c);
+        return NULL;
+    }
+    return c;
+}
+
+void fp_contexts_free(struct fp_contexts *c) {
+    if (!c) return;
+    fp_table_clear(&c->nodes);
+    free(c->own);
+    free(c->cut);
+    free(c->share);
+    free(c->parent);
+    free(c->function);
+    free(c->thread);
+    free(c->self);
+    free(c);
+}
+
+static int no_memory(struct fp_err *err) {
+    return fp_fail(err, FP_E_NOMEM, 0, "the context tree");
+}
+
+/* Bytes of a node's values.  Never 0, so that contexts without values have a place as well. */
+static size_t values_of(const struct fp_contexts *c) {
+    return (c->n_values ? c->n_values : 1) * sizeof *c->own;
+}
+
+static int add_values(struct fp_err *err, int64_t *to, const int64_t *from, uint32_t n) {
+    for (uint32_t k = 0; k < n; k++)
+        if (__builtin_add_overflow(to[k], from[k], &to[k])) return fp_fail_beyond(err, "a context", k, "2^63 - 1");
+    return 0;
+}
+
+/* ---- adding stacks ---- */
+
+struct walk {
+    uint32_t *node_of;   /* by stack: its node in the thread at hand */
+    uint32_t *thread_of; /* by stack: 1 + the thread that node_of is of */
+    uint32_t *path;      /* stacks from a leaf upwards */
+    uint32_t cap_path;
+};
+
+/* Makes room for `n_values` values of each node in one of the two arrays.  0 or FP_E_NOMEM. */
+static int widen(const struct fp_contexts *c, int64_t **values, uint32_t *cap, uint32_t n_values) {
+    int64_t *wider = NULL;
+    uint32_t wider_cap = 0;
+    if (fp_array_zeroed(&wider, &wider_cap, c->nodes.n, n_values * sizeof *wider)) return FP_E_NOMEM;
+    for (uint32_t i = 0; c->n_values && i < c->nodes.n && i < *cap; i++)
+        memcpy(wider + (size_t)i * n_values, *values + (size_t)i * c->n_values, c->n_values * sizeof *wider);
+    free(*values);
+    *values = wider;
+    *cap = wider_cap;
+    return 0;
+}
+
+/* The node of a stack's frame below `node`.  FP_NO_ID when memory ran out. */
+static uint32_t below(struct fp_contexts *c, const struct fp_project *s, uint32_t node, uint32_t stack) {
+    const uint32_t *chain = s->chain + s->chain_of[fp_table_row(&s->model->stacks, stack)[FP_STACK_FRAME]];
+    for (uint32_t i = 1; i <= chain[0] && node != FP_NO_ID; i++) {
+        const uint32_t function = fp_table_row(&s->positions, chain[i])[FP_POSITION_FUNCTION];
+        node = fp_table_intern(&c->nodes, (uint32_t[]){node, function, 0});
+    }
+    return node;
+}
+
+static uint32_t node_of_stack(struct fp_contexts *c, const struct fp_project *s, struct walk *w, uint32_t stack,
+                              uint32_t thread) {
+    const uint32_t root = fp_table_intern(&c->nodes, (uint32_t[]){0, 0, thread + 1});
+    uint32_t n = 0, node = root;
+    if (root == FP_NO_ID) return FP_NO_ID;
+    if (!stack) return below(c, s, root, 0); /* a sample without a stack */
+    for (; stack && w->thread_of[stack] != thread + 1; n++) {
+        if (fp_array_room(&w->path, &w->cap_path, (uint64_t)n + 1, sizeof *w->path)) return FP_NO_ID;
+        w->path[n] = stack;
+        stack = fp_table_row(&s->model->stacks, stack)[FP_STACK_PARENT];
+    }
+    if (stack) node = w->node_of[stack];
+    while (n-- > 0) {
+        node = below(c, s, node, w->path[n]);
+        if (node == FP_NO_ID) return FP_NO_ID;
+        w->node_of[w->path[n]] = node;
+        w->thread_of[w->path[n]] = thread + 1;
+    }
+    return node;
+}
+
+int fp_contexts_add(struct fp_contexts *c, const struct fp_project *s, struct fp_err *err) {
+    if (s->n_values > c->n_values) {
+        if (widen(c, &c->own, &c->cap_own, s->n_values) || widen(c, &c->cut, &c->cap_cut, s->n_values))
+            return no_memory(err);
+        c->n_values = s->n_values;
+    }
+    const size_t n_stacks = s->model->stacks.n;
+    struct walk w = {calloc(n_stacks, sizeof *w.node_of), calloc(n_stacks, sizeof *w.thread_of), NULL, 0};
+    int status = w.node_of && w.thread_of ? 0 : no_memory(err);
+    for (uint32_t group = 0; group < s->n_groups && !status; group++)
+        for (uint32_t at = s->group_start[group]; at < s->group_start[group + 1] && !status; at++) {
+            const uint32_t key = s->by_group[at];
+            const uint32_t node = node_of_stack(c, s, &w, fp_table_row(&s->keys, key)[0], group);
+            if (node == FP_NO_ID || fp_array_zeroed(&c->own, &c->cap_own, c->nodes.n, values_of(c)))
+                status = no_memory(err);
+            else
+                status = add_values(err, c->own + (size_t)node * c->n_values, s->sums + (size_t)key * s->n_values,
+                                    s->n_values);
+        }
+    free(w.node_of);
+    free(w.thread_of);
+    free(w.path);
+    return status ? status : FP_DONE;
+}
+
+/* ---- what is kept ---- */
+
+static double size_of(int64_t value) {
+    return value < 0 ? -(double)value : (double)value;
+}
+
+static uint32_t parent_of(const struct fp_contexts *c, uint32_t node) {
+    return fp_table_row(&c->nodes, node)[NODE_PARENT];
+}
+
+/* Sets c->share, and gives each node its place in `own` and `cut`.  FP_DONE or FP_E_NOMEM. */
+static int find_shares(struct fp_contexts *c, struct fp_err *err) {
+    const uint32_t n = c->nodes.n, n_values = c->n_values;
+    double *total = calloc((size_t)n_values + 1, sizeof *total);
+    uint32_t counted = 0;
+    free(c->share);
+    c->share = calloc(n, sizeof *c->share);
+    if (!total || !c->share || fp_array_zeroed(&c->own, &c->cap_own, n, values_of(c)) ||
+        fp_array_zeroed(&c->cut, &c->cap_cut, n, values_of(c))) {
+        free(total);
+        return no_memory(err);
+    }
+    for (uint32_t i = 0; i < n; i++)
+        for (uint32_t k = 0; k < n_values; k++) {
+            const size_t at = (size_t)i * n_values + k;
+            total[k] += size_of(c->own[at]) + size_of(c->cut[at]);
+        }
+    for (uint32_t k = 0; k < n_values; k++) counted += total[k] > 0;
+    /* a node is entered after its caller's */
+    for (uint32_t i = n - 1; i; i--) {
+        for (uint32_t k = 0; k < n_values; k++) {
+            const size_t at = (size_t)i * n_values + k;
+            if (total[k] > 0) c->share[i] += (size_of(c->own[at]) + size_of(c->cut[at])) / total[k] / counted;
+        }
+        c->share[parent_of(c, i)] += c->share[i];
+    }
+    free(total);
+    return FP_DONE;
+}
+
+int fp_contexts_end(struct fp_contexts *c, struct fp_err *err) {
+    c->n_all += c->nodes.n - 1;
+    return find_shares(c, err);
+}
+
+/* The largest of `n` items but k, by Hoare's selection: `v` becomes such that none before v[k] is smaller, and none
+ * behind it larger. */
+static double select_kth(double *v, uint32_t n, uint32_t k) {
+    uint32_t low = 0, high = n - 1; /* v[k] is among these */
+    while (low < high) {
+        const double pivot = v[low + (high - low) / 2];
+        uint32_t i = low, j = high;
+        for (;;) {
+            while (v[i] > pivot) i++;
+            while (v[j] < pivot) j--;
+            if (i >= j) break;
+            const double moved = v[i];
+            v[i++] = v[j];
+            v[j--] = moved;
+        }
+        if (k <= j)
+            high = j;
+        else
+            low = j + 1;
+    }
+    return v[k];
+}
+
+/* Sets `above`: no more than `most` contexts have a larger share.  0 or FP_E_NOMEM. */
+static int share_above(const struct fp_contexts *c, uint32_t most, double *above) {
+    *above = -1;
+    if (c->nodes.n - 1 <= most) return 0;
+    double *shares = malloc((c->nodes.n - 1) * sizeof *shares);
+    if (!shares) return FP_E_NOMEM;
+    memcpy(shares, c->share + 1, (c->nodes.n - 1) * sizeof *shares);
+    *above = select_kth(shares, c->nodes.n - 1, most);
+    free(shares);
+    return 0;
+}
+
+/* Adds what nodes that are not kept cost to the `cut` of the nearest kept ones above them.  Nobody looks at the former
+ * any more. */
+static int move_up(struct fp_contexts *c, const uint8_t *kept, struct fp_err *err) {
+    const uint32_t n_values = c->n_values;
+    for (uint32_t i = c->nodes.n - 1; i; i--) {
+        if (kept[i]) continue;
+        const uint32_t parent = parent_of(c, i);
+        int64_t *to = c->cut + (size_t)parent * n_values;
+        const int64_t *own = c->own + (size_t)i * n_values, *cut = c->cut + (size_t)i * n_values;
+        int status = add_values(err, to, own, n_values);
+        if (!status) status = add_values(err, to, cut, n_values);
+        if (status) return status;
+    }
+    return 0;
+}
+
+static int has_cut(const struct fp_contexts *c, uint32_t node) {
+    for (uint32_t k = 0; k < c->n_values; k++)
+        if (c->cut[(size_t)node * c->n_values + k]) return 1;
+    return 0;
+}
+
+static uint32_t emit(struct fp_contexts *c, uint32_t at, uint32_t parent, uint32_t function, uint32_t thread,
+                     const int64_t *values) {
+    c->parent[at] = parent;
+    c->function[at] = function;
+    c->thread[at] = thread;
+    for (uint32_t k = 0; k < c->n_values; k++) c->self[(size_t)k * c->n + at] = values[k];
+    return at + 1;
+}
+
+/* Fills the columns, each context before those that it calls. */
+static int fill(struct fp_contexts *c, const uint8_t *kept, struct fp_err *err) {
+    const uint32_t n_nodes = c->nodes.n;
+    uint32_t *child = calloc(n_nodes, sizeof *child), *sibling = calloc(n_nodes, sizeof *sibling);
+    uint32_t *place = calloc(n_nodes, sizeof *place); /* 1 + where it stands */
+    uint64_t n = 0;
+    int status = child && sibling && place ? FP_DONE : no_memory(err);
+    for (uint32_t i = n_nodes; status == FP_DONE && i-- > 0;) {
+        if (i && !kept[i]) continue;
+        n += (i != 0) + (uint64_t)has_cut(c, i);
+        if (!i) break;
+        sibling[i] = child[parent_of(c, i)];
+        child[parent_of(c, i)] = i;
+    }
+    free(c->parent);
+    free(c->function);
+    free(c->thread);
+    free(c->self);
+    c->n = (uint32_t)n;
+    c->parent = malloc((size_t)(n + 1) * sizeof *c->parent);
+    c->function = malloc((size_t)(n + 1) * sizeof *c->function);
+    c->thread = malloc((size_t)(n + 1) * sizeof *c->thread);
+    c->self = malloc((size_t)(n + 1) * values_of(c));
+    if (!c->parent || !c->function || !c->thread || !c->self || n > UINT32_MAX) status = no_memory(err);
+    uint32_t at = 0, thread = 0;
+    for (uint32_t i = status == FP_DONE ? child[0] : 0; i;) {
+        const uint32_t *row = fp_table_row(&c->nodes, i);
+        const uint32_t parent = row[NODE_PARENT];
+        if (!parent) thread = row[NODE_THREAD] - 1;
+        at = place[i] =
+            emit(c, at, parent ? place[parent] : 0, row[NODE_FUNCTION], thread, c->own + (size_t)i * c->n_values);
+        if (has_cut(c, i)) at = emit(c, at, place[i], 0, thread, c->cut + (size_t)i * c->n_values);
+        if (child[i]) {
+            i = child[i];
+            continue;
+        }
+        while (i && !sibling[i]) i = parent_of(c, i);
+        if (i) i = sibling[i];
+    }
+    if (status == FP_DONE && has_cut(c, 0)) emit(c, at, 0, 0, FP_NO_ID, c->cut);
+    free(child);
+    free(sibling);
+    free(place);
+    return status;
+}
+
+/* Marks the contexts that stay: 1 each.  NULL when memory ran out. */
+static uint8_t *choose(const struct fp_contexts *c, double least, uint32_t most) {
+    uint8_t *kept = calloc(c->nodes.n, 1);
+    double above;
+    if (!kept || share_above(c, most, &above)) {
+        free(kept);
+        return NULL;
+    }
+    kept[0] = 1;
+    for (uint32_t i = 1; i < c->nodes.n; i++) kept[i] = c->share[i] >= least && c->share[i] > above;
+    return kept;
+}
+
+int fp_contexts_cut(struct fp_contexts *c, double least, uint32_t most, struct fp_err *err) {
+    const size_t nbytes = c->nodes.n * values_of(c);
+    uint8_t *kept = choose(c, least, most);
+    int64_t *const cut = c->cut, *copy = malloc(nbytes); /* of what is cut now, which may be shown next time */
+    int status = kept && copy ? 0 : no_memory(err);
+    if (!status) {
+        memcpy(copy, cut, nbytes);
+        c->cut = copy;
+        status = move_up(c, kept, err);
+        if (!status) status = fill(c, kept, err);
+        c->cut = cut;
+    }
+    free(copy);
+    free(kept);
+    return status;
+}
+
+/* Replaces the table of nodes by one of those that are kept, in the same order. */
+static int rebuild(struct fp_contexts *c, const uint8_t *kept, struct fp_err *err) {
+    struct fp_table nodes = {0};
+    uint32_t *moved = calloc(c->nodes.n, sizeof *moved);
+    if (!moved || fp_table_init(&nodes, NODE_WIDTH)) {
+        free(moved);
+        return no_memory(err);
+    }
+    const size_t width = c->n_values * sizeof *c->own;
+    int status = FP_DONE;
+    for (uint32_t i = 1; i < c->nodes.n && status == FP_DONE; i++) {
+        if (!kept[i]) continue;
+        const uint32_t *row = fp_table_row(&c->nodes, i);
+        const uint32_t to =
+            fp_table_intern(&nodes, (uint32_t[]){moved[row[NODE_PARENT]], row[NODE_FUNCTION], row[NODE_THREAD]});
+        if (to == FP_NO_ID) {
+            status = no_memory(err);
+            break;
+        }
+        moved[i] = to;
+        memmove(c->own + (size_t)to * c->n_values, c->own + (size_t)i * c->n_values, width);
+        memmove(c->cut + (size_t)to * c->n_values, c->cut + (size_t)i * c->n_values, width);
+    }
+    free(moved);
+    if (status != FP_DONE) {
+        fp_table_clear(&nodes);
+        return status;
+    }
+    memset(c->own + (size_t)nodes.n * c->n_values, 0, (c->nodes.n - nodes.n) * width);
+    memset(c->cut + (size_t)nodes.n * c->n_values, 0, (c->nodes.n - nodes.n) * width);
+    c->n_all += c->nodes.n - nodes.n;
+    fp_table_clear(&c->nodes);
+    c->nodes = nodes;
+    return FP_DONE;
+}
+
+int fp_contexts_shrink(struct fp_contexts *c, uint32_t most, struct fp_err *err) {
+    int status = find_shares(c, err);
+    if (status != FP_DONE) return status;
+    uint8_t *kept = choose(c, 0, most);
+    status = kept ? move_up(c, kept, err) : no_memory(err);
+    if (!status) status = rebuild(c, kept, err);
+    free(kept);
+    return status;
+}

@@ -1,0 +1,57 @@
+/* ends/contexts.h - the context tree of a page: functions under their callers, cut to what can be shown.
+ *
+ * A context is a function with a stack of callers, in one thread.  Its share is what it and all below it cost of the
+ * total, on average over the value types; a context is in no case larger than its caller.  What is cut stands under its
+ * caller as one context without a function, so that every total stays as it was.
+ *
+ *   main > a > b 5, main > a > c 1, main > d 94          cut below 2 %:
+ *   main > a > b 5, main > a > (cut) 1, main > d 94
+ *
+ * Memory: linear in the distinct contexts that were added.  When there are too many, the caller has the smaller ones
+ * cut by what is known so far; what they cost later on begins anew.
+ */
+#ifndef FP_CONTEXTS_H
+#define FP_CONTEXTS_H
+
+#include "bridges/project/project.h"
+
+/* cffi-begin */
+
+struct fp_contexts {
+    uint32_t n_values;
+    uint64_t n_all; /* contexts that were added */
+    /* Set by fp_contexts_cut.  The first contexts of each thread are called by its root, a context of parent 0. */
+    uint32_t n;
+    uint32_t *parent;   /* 1 + place of the caller, which comes before; 0: the root of a thread */
+    uint32_t *function; /* 0: the root of a thread, or what was cut there */
+    uint32_t *thread;   /* of the model; FP_NO_ID: threads that were cut as a whole */
+    int64_t *self;      /* value k of context i: self[k * n + i] */
+
+    /* private from here on */
+    struct fp_table nodes; /* parent, function, thread + 1 (roots only) */
+    int64_t *own, *cut;    /* of node i: [i * n_values ..] */
+    uint32_t cap_own, cap_cut;
+    double *share; /* by node */
+};
+
+/* NULL when memory ran out. */
+struct fp_contexts *fp_contexts_new(void);
+void fp_contexts_free(struct fp_contexts *c);
+
+/* Adds the stacks of all groups of `s`, after fp_project_end; its values are the first ones of `c`, which gets as many.
+ * FP_DONE, FP_E_NOMEM or FP_E_OVERFLOW. */
+int fp_contexts_add(struct fp_contexts *c, const struct fp_project *s, struct fp_err *err);
+
+/* Between two calls of it: keeps no more than `most` contexts, the largest.  FP_DONE, FP_E_NOMEM or FP_E_OVERFLOW. */
+int fp_contexts_shrink(struct fp_contexts *c, uint32_t most, struct fp_err *err);
+
+/* After the last of them: the share of each context.  FP_DONE or FP_E_NOMEM. */
+int fp_contexts_end(struct fp_contexts *c, struct fp_err *err);
+
+/* Keeps contexts of at least the share `least`, and no more than `most` of them; each may have one more for what was
+ * cut below it.  May be called again, to keep less or more.  FP_DONE, FP_E_NOMEM or FP_E_OVERFLOW. */
+int fp_contexts_cut(struct fp_contexts *c, double least, uint32_t most, struct fp_err *err);
+
+/* cffi-end */
+
+#endif

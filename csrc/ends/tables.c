@@ -1,0 +1,455 @@
+#include "ends/tables.h"
+
+#include <stdlib.h>
+
+#include "core/address.h"
+#include "core/array.h"
+#include "core/utf8.h"
+
+/* ---- columns ---- */
+
+struct fp_columns *fp_columns_new(uint32_t cap) {
+    struct fp_columns *c = calloc(1, sizeof *c);
+    if (c) c->cap = cap;
+    return c;
+}
+
+void fp_columns_free(struct fp_columns *c) {
+    if (!c) return;
+    for (uint32_t i = 0; i < c->n_columns; i++) {
+        free(c->all[i].items);
+        free(c->all[i].valid);
+    }
+    free(c->all);
+    free(c);
+}
+
+int fp_columns_add(struct fp_columns *c, uint32_t width, uint32_t nullable) {
+    if (fp_array_room(&c->all, &c->cap_columns, (uint64_t)c->n_columns + 1, sizeof *c->all)) return FP_E_NOMEM;
+    struct fp_column *column = &c->all[c->n_columns];
+    column->items = calloc(c->cap, width);
+    column->valid = nullable ? calloc((size_t)c->cap / 8 + 1, 1) : NULL;
+    if (!column->items || (nullable && !column->valid)) {
+        free(column->items);
+        free(column->valid);
+        return FP_E_NOMEM;
+    }
+    c->n_columns++;
+    return 0;
+}
+
+static inline void has_value(struct fp_column *c, uint32_t row) {
+    c->valid[row >> 3] = (uint8_t)(c->valid[row >> 3] | 1u << (row & 7));
+}
+
+static inline void put_u8(struct fp_column *c, uint32_t row, uint8_t v) {
+    ((uint8_t *)c->items)[row] = v;
+}
+static inline void put_u16(struct fp_column *c, uint32_t row, uint16_t v) {
+    ((uint16_t *)c->items)[row] = v;
+}
+static inline void put_u32(struct fp_column *c, uint32_t row, uint32_t v) {
+    ((uint32_t *)c->items)[row] = v;
+}
+static inline void put_u64(struct fp_column *c, uint32_t row, uint64_t v) {
+    ((uint64_t *)c->items)[row] = v;
+}
+
+/* ---- texts ---- */
+
+struct fp_tables *fp_tables_new(struct fp_model *m) {
+    struct fp_tables *t = calloc(1, sizeof *t);
+    if (!t) return NULL;
+    t->model = m;
+    if (fp_strings_init(&t->functions.texts) || fp_strings_init(&t->callees.texts) ||
+        fp_strings_init(&t->files.texts) || fp_strings_init(&t->objects.texts) || fp_strings_init(&t->labels.texts)) {
+        fp_tables_free(t);
+        return NULL;
+    }
+    return t;
+}
+
+static void clear_texts(struct fp_texts *texts) {
+    fp_strings_clear(&texts->texts);
+    free(texts->of);
+}
+
+struct fp_spans_open {
+    struct open_span {
+        uint64_t id, start, children;
+        uint32_t function;
+    } *calls;
+    uint32_t n, cap;
+};
+
+void fp_tables_free(struct fp_tables *t) {
+    if (!t) return;
+    clear_texts(&t->functions);
+    clear_texts(&t->callees);
+    clear_texts(&t->files);
+    clear_texts(&t->objects);
+    clear_texts(&t->labels);
+    fp_apart_clear(&t->apart);
+    fp_buf_free(&t->scratch);
+    for (uint32_t i = 0; i < t->cap_threads; i++) free(t->threads[i].calls);
+    free(t->threads);
+    free(t->leaves);
+    free(t->chain);
+    free(t);
+}
+
+static int no_memory(struct fp_err *err) {
+    return fp_fail(err, FP_E_NOMEM, 0, "the names of a table");
+}
+
+/* The number of a text for `id`, which had none.  FP_NO_ID when memory ran out. */
+static uint32_t add_text(struct fp_tables *t, struct fp_texts *texts, uint32_t id, const uint8_t *p, size_t n) {
+    if (fp_array_zeroed(&texts->of, &texts->cap, (uint64_t)id + 1, sizeof *texts->of)) return FP_NO_ID;
+    if (!fp_is_utf8(p, n)) {
+        t->scratch.n = 0;
+        if (fp_utf8_mend(&t->scratch, p, n)) return FP_NO_ID;
+        p = t->scratch.p;
+        n = t->scratch.n;
+    }
+    const uint32_t text = fp_strings_intern(&texts->texts, p, n);
+    if (text != FP_NO_ID) texts->of[id] = text + 1;
+    return text;
+}
+
+/* The same for a string of the model, which may have one. */
+static inline uint32_t text_of(struct fp_tables *t, struct fp_texts *texts, uint32_t string) {
+    if (FP_LIKELY(string < texts->cap && texts->of[string])) return texts->of[string] - 1;
+    const struct fp_strings *strings = &t->model->strings;
+    size_t n;
+    for (; t->n_told < string; t->n_told++)
+        if (!fp_apart_utf8(&t->apart, &t->scratch, strings, t->n_told, &n, &t->replaced)) return FP_NO_ID;
+    const uint8_t *p = fp_apart_utf8(&t->apart, &t->scratch, strings, string, &n, &t->replaced);
+    return p ? add_text(t, texts, string, p, n) : FP_NO_ID;
+}
+
+int fp_tables_label(struct fp_tables *t, const uint8_t *p, size_t n) {
+    return add_text(t, &t->labels, t->asked, p, n) == FP_NO_ID ? FP_E_NOMEM : 0;
+}
+
+/* Puts the text of a string; the empty one is no value.  0 or FP_E_NOMEM. */
+static inline int put_text(struct fp_tables *t, struct fp_texts *texts, struct fp_column *c, uint32_t row,
+                           uint32_t string) {
+    const uint32_t text = text_of(t, texts, string);
+    if (FP_UNLIKELY(text == FP_NO_ID)) return FP_E_NOMEM;
+    put_u32(c, row, text);
+    if (text) has_value(c, row);
+    return 0;
+}
+
+/* ---- what ids mean; all were checked ---- */
+
+static inline uint32_t name_of(const struct fp_model *m, uint32_t function) {
+    return fp_table_row(&m->functions, function)[FP_FUNCTION_NAME];
+}
+
+static inline uint32_t object_of(const struct fp_model *m, uint32_t function) {
+    const uint32_t object = fp_table_row(&m->functions, function)[FP_FUNCTION_OBJECT];
+    return fp_table_row(&m->objects, object)[FP_OBJECT_NAME];
+}
+
+/* Thread and process; thread 0 is unknown. */
+static inline void put_thread(const struct fp_model *m, struct fp_column *c, uint32_t row, uint32_t thread) {
+    if (!thread) return;
+    const uint32_t *words = fp_table_row(&m->threads, thread);
+    put_u32(&c[0], row, words[FP_THREAD_TID]);
+    put_u32(&c[1], row, words[FP_THREAD_PID]);
+    has_value(&c[0], row);
+    has_value(&c[1], row);
+}
+
+static int check_ids(const struct fp_table *table, const char *what, uint32_t id, struct fp_err *err) {
+    return FP_LIKELY(id < table->n) ? 0 : fp_unknown_id(err, what, id, table->n);
+}
+
+/* The string that names line `line` of `frame`, or the address if it is 0.  FP_NO_ID when memory ran out. */
+static uint32_t name_of_place(struct fp_tables *t, uint32_t frame, uint32_t line) {
+    const struct fp_model *m = t->model;
+    const uint32_t name = line ? name_of(m, fp_table_row(&m->lines, line)[FP_LINE_FUNCTION]) : 0;
+    return name || !frame ? name : fp_frame_name(t->model, frame, &t->scratch);
+}
+
+/* ---- timelines ---- */
+
+void fp_tables_clock(struct fp_tables *t, uint64_t ticks_per_second) {
+    fp_clock_set(&t->clock, ticks_per_second);
+}
+
+static inline void count_other(struct fp_tables *t, uint8_t op) {
+    if (op == FP_OP_ARGUMENT) t->arguments++;
+    if (op == FP_OP_CUSTOM || op == FP_OP_TYPED) t->events++;
+}
+
+int fp_tables_events(struct fp_tables *t, const struct fp_batch *in, uint32_t *from, struct fp_columns *out,
+                     struct fp_err *err) {
+    enum { TS, OP, FUNCTION, THREAD, PROCESS, CPU };
+    const struct fp_model *m = t->model;
+    struct fp_column *c = out->all;
+    for (; *from < in->n; ++*from) {
+        const uint32_t i = *from, row = out->n, function = in->function[i], thread = in->thread[i];
+        const uint8_t op = in->op[i];
+        if (op == FP_OP_BUFFER) continue;
+        if (row == out->cap) return FP_FULL;
+        const uint64_t now = fp_clock_ns(&t->clock, in->time[i]);
+        if (FP_UNLIKELY(now > INT64_MAX)) return fp_fail_beyond(err, "a time", FP_NO_COLUMN, "2^63 - 1 nanoseconds");
+        if (check_ids(&m->threads, "the thread of an event", thread, err)) return err->code;
+        put_u64(&c[TS], row, now);
+        put_u8(&c[OP], row, op);
+        put_u16(&c[CPU], row, in->cpu[i]);
+        put_thread(m, &c[THREAD], row, thread);
+        if (op <= FP_OP_ENTER_ARGS) {
+            if (check_ids(&m->functions, "the function of an event", function, err)) return err->code;
+            if (put_text(t, &t->functions, &c[FUNCTION], row, name_of(m, function))) return no_memory(err);
+        } else {
+            count_other(t, op);
+        }
+        out->n++;
+    }
+    return FP_DONE;
+}
+
+static void put_span(const struct fp_tables *t, const struct fp_spans_open *open, uint32_t thread, uint64_t end,
+                     struct fp_columns *out) {
+    enum { ID, TS, DUR, SELF, FUNCTION, THREAD, PROCESS, DEPTH, PARENT };
+    const struct open_span *call = &open->calls[open->n];
+    const uint32_t row = out->n++;
+    struct fp_column *c = out->all;
+    put_u64(&c[ID], row, call->id);
+    put_u64(&c[TS], row, call->start);
+    put_u64(&c[DUR], row, end - call->start);
+    put_u64(&c[SELF], row, end - call->start - call->children);
+    put_u32(&c[FUNCTION], row, call->function);
+    if (call->function) has_value(&c[FUNCTION], row);
+    put_thread(t->model, &c[THREAD], row, thread);
+    put_u32(&c[DEPTH], row, open->n);
+    if (open->n) {
+        put_u64(&c[PARENT], row, call[-1].id);
+        has_value(&c[PARENT], row);
+    }
+}
+
+int fp_tables_spans(struct fp_tables *t, const struct fp_batch *in, uint32_t *from, struct fp_columns *out,
+                    struct fp_err *err) {
+    const struct fp_model *m = t->model;
+    for (; *from < in->n; ++*from) {
+        const uint32_t i = *from, thread = in->thread[i], function = in->function[i];
+        const uint8_t op = in->op[i];
+        if (op > FP_OP_ENTER_ARGS) {
+            count_other(t, op);
+            continue;
+        }
+        if (check_ids(&m->threads, "the thread of a call", thread, err)) return err->code;
+        if (check_ids(&m->functions, "the function of a call", function, err)) return err->code;
+        if (fp_array_zeroed(&t->threads, &t->cap_threads, (uint64_t)thread + 1, sizeof *t->threads))
+            return no_memory(err);
+        struct fp_spans_open *open = &t->threads[thread];
+        if (op == FP_OP_ENTER || op == FP_OP_ENTER_ARGS) {
+            if (fp_array_room(&open->calls, &open->cap, (uint64_t)open->n + 1, sizeof *open->calls))
+                return no_memory(err);
+            const uint32_t name = text_of(t, &t->functions, name_of(m, function));
+            if (name == FP_NO_ID) return no_memory(err);
+            open->calls[open->n++] = (struct open_span){t->n_calls++, in->time[i], 0, name};
+            continue;
+        }
+        if (out->n == out->cap) return FP_FULL;
+        if (!open->n) return fp_fail(err, FP_E_MALFORMED, 0, "a call that ends has not begun");
+        open->n--;
+        if (open->n) open->calls[open->n - 1].children += in->time[i] - open->calls[open->n].start;
+        put_span(t, open, thread, in->time[i], out);
+    }
+    return FP_DONE;
+}
+
+/* ---- stacks ---- */
+
+/* The values of row i; columns that its part does not count stay without one. */
+static inline void put_values(const struct fp_tables *t, const struct fp_batch *in, uint32_t i,
+                              struct fp_columns *out) {
+    for (uint32_t k = 0; k < in->n_values && k < t->n_value_columns; k++) {
+        struct fp_column *c = &out->all[t->value_columns[k]];
+        put_u64(c, out->n, (uint64_t)in->values[(size_t)k * in->cap + i]);
+        has_value(c, out->n);
+    }
+}
+
+/* Whether the model has what a frame and a line of it refer to. */
+static int check_place(const struct fp_model *m, uint32_t frame, uint32_t line, struct fp_err *err) {
+    if (check_ids(&m->lines, "the line of a frame", line, err)) return err->code;
+    const uint32_t mapping = fp_table_row(&m->frames, frame)[FP_FRAME_MAPPING];
+    if (check_ids(&m->mappings, "the mapping of a frame", mapping, err)) return err->code;
+    const uint32_t object = fp_table_row(&m->mappings, mapping)[FP_MAPPING_OBJECT];
+    if (check_ids(&m->objects, "the object of a mapping", object, err)) return err->code;
+    return check_ids(&m->functions, "the function of a line", fp_table_row(&m->lines, line)[FP_LINE_FUNCTION], err);
+}
+
+/* `text` becomes the number of the text of a stack's innermost function.  0, or an error. */
+static int leaf_of(struct fp_tables *t, uint32_t stack, uint32_t *text, struct fp_err *err) {
+    if (FP_LIKELY(stack < t->cap_leaves && t->leaves[stack])) {
+        *text = t->leaves[stack] - 1;
+        return 0;
+    }
+    if (fp_array_zeroed(&t->leaves, &t->cap_leaves, (uint64_t)stack + 1, sizeof *t->leaves)) return no_memory(err);
+    const struct fp_model *m = t->model;
+    const uint32_t frame = stack ? fp_table_row(&m->stacks, stack)[FP_STACK_FRAME] : 0;
+    if (check_ids(&m->frames, "the frame of a stack", frame, err)) return err->code;
+    const uint32_t line = fp_table_row(&m->frames, frame)[FP_FRAME_LINES];
+    if (check_place(m, frame, line, err)) return err->code;
+    const uint32_t string = name_of_place(t, frame, line);
+    *text = string == FP_NO_ID ? FP_NO_ID : text_of(t, &t->functions, string);
+    if (*text == FP_NO_ID) return no_memory(err);
+    t->leaves[stack] = *text + 1;
+    return 0;
+}
+
+int fp_tables_samples(struct fp_tables *t, const struct fp_batch *in, uint32_t *from, struct fp_columns *out,
+                      struct fp_err *err) {
+    enum { TS, STACK, FUNCTION, THREAD, PROCESS, LABELS };
+    const struct fp_model *m = t->model;
+    struct fp_column *c = out->all;
+    for (; *from < in->n; ++*from) {
+        const uint32_t i = *from, row = out->n, stack = in->stack[i], thread = in->thread[i], label = in->label[i];
+        if (row == out->cap) return FP_FULL;
+        if (check_ids(&m->stacks, "the stack of a sample", stack, err)) return err->code;
+        if (check_ids(&m->threads, "the thread of a sample", thread, err)) return err->code;
+        if (check_ids(&m->labels, "the labels of a sample", label, err)) return err->code;
+        if (in->time[i] > INT64_MAX) return fp_fail_beyond(err, "a time", FP_NO_COLUMN, "2^63 - 1 nanoseconds");
+        if (label) {
+            if (label >= t->labels.cap || !t->labels.of[label]) {
+                t->asked = label;
+                return FP_ASK;
+            }
+            put_u32(&c[LABELS], row, t->labels.of[label] - 1);
+            has_value(&c[LABELS], row);
+        }
+        if (in->time[i]) {
+            put_u64(&c[TS], row, in->time[i]);
+            has_value(&c[TS], row);
+        }
+        uint32_t leaf = 0;
+        if (leaf_of(t, stack, &leaf, err)) return err->code;
+        put_u32(&c[STACK], row, stack);
+        put_u32(&c[FUNCTION], row, leaf);
+        if (leaf) has_value(&c[FUNCTION], row);
+        put_thread(m, &c[THREAD], row, thread);
+        put_values(t, in, i, out);
+        out->n++;
+    }
+    return FP_DONE;
+}
+
+/* `chain` becomes the frames and lines of a stack.  0, or an error. */
+static int take_apart(struct fp_tables *t, uint32_t stack, struct fp_err *err) {
+    const struct fp_model *m = t->model;
+    t->n_chain = 0;
+    for (; stack; stack = fp_table_row(&m->stacks, stack)[FP_STACK_PARENT]) {
+        const uint32_t frame = fp_table_row(&m->stacks, stack)[FP_STACK_FRAME];
+        if (check_ids(&m->frames, "the frame of a stack", frame, err)) return err->code;
+        uint32_t line = fp_table_row(&m->frames, frame)[FP_FRAME_LINES];
+        do {
+            if (check_place(m, frame, line, err)) return err->code;
+            if (fp_array_room(&t->chain, &t->cap_chain, (uint64_t)t->n_chain + 2, sizeof *t->chain))
+                return no_memory(err);
+            t->chain[t->n_chain++] = frame;
+            t->chain[t->n_chain++] = line;
+            line = line ? fp_table_row(&m->lines, line)[FP_LINE_OUTER] : 0;
+        } while (line);
+    }
+    t->n_left = t->n_chain;
+    return 0;
+}
+
+static int put_frame(struct fp_tables *t, uint32_t stack, struct fp_columns *out) {
+    enum { STACK, DEPTH, FUNCTION, FILE, LINE, ADDRESS, OBJECT };
+    const struct fp_model *m = t->model;
+    struct fp_column *c = out->all;
+    const uint32_t row = out->n, frame = t->chain[t->n_left - 2], line = t->chain[t->n_left - 1];
+    const uint32_t name = name_of_place(t, frame, line);
+    if (name == FP_NO_ID || put_text(t, &t->functions, &c[FUNCTION], row, name)) return FP_E_NOMEM;
+    const uint32_t *at = fp_table_row(&m->frames, frame), *place = fp_table_row(&m->lines, line);
+    const uint32_t function = line ? place[FP_LINE_FUNCTION] : 0;
+    put_u32(&c[STACK], row, stack);
+    put_u32(&c[DEPTH], row, (t->n_chain - t->n_left) / 2);
+    if (put_text(t, &t->files, &c[FILE], row, fp_table_row(&m->functions, function)[FP_FUNCTION_FILE]))
+        return FP_E_NOMEM;
+    if (line && place[FP_LINE_LINE]) {
+        put_u32(&c[LINE], row, place[FP_LINE_LINE]);
+        has_value(&c[LINE], row);
+    }
+    const uint64_t address = fp_words_u64(at + FP_FRAME_ADDRESS);
+    if (address || at[FP_FRAME_MAPPING]) {
+        put_u64(&c[ADDRESS], row, address);
+        has_value(&c[ADDRESS], row);
+    }
+    const uint32_t object = fp_table_row(&m->mappings, at[FP_FRAME_MAPPING])[FP_MAPPING_OBJECT];
+    const uint32_t string = object ? fp_table_row(&m->objects, object)[FP_OBJECT_NAME] : object_of(m, function);
+    if (put_text(t, &t->objects, &c[OBJECT], row, string)) return FP_E_NOMEM;
+    out->n++;
+    return 0;
+}
+
+int fp_tables_frames(struct fp_tables *t, const struct fp_batch *in, uint32_t *from, struct fp_columns *out,
+                     struct fp_err *err) {
+    const struct fp_model *m = t->model;
+    for (; *from < in->n; ++*from) {
+        const uint32_t stack = in->stack[*from];
+        if (!t->n_left) { /* else some of its frames found no room before */
+            if (check_ids(&m->stacks, "the stack of a sample", stack, err)) return err->code;
+            if (fp_array_zeroed(&t->leaves, &t->cap_leaves, (uint64_t)stack + 1, sizeof *t->leaves))
+                return no_memory(err);
+            if (t->leaves[stack]) continue;
+            t->leaves[stack] = 1;
+            if (take_apart(t, stack, err)) return err->code;
+        }
+        for (; t->n_left; t->n_left -= 2) {
+            if (out->n == out->cap) return FP_FULL;
+            if (put_frame(t, stack, out)) return no_memory(err);
+        }
+    }
+    return FP_DONE;
+}
+
+/* ---- graphs ---- */
+
+int fp_tables_graph(struct fp_tables *t, const struct fp_batch *in, uint32_t *from, struct fp_columns *out,
+                    struct fp_err *err) {
+    enum { KIND, FUNCTION, FILE, LINE, OBJECT, ADDRESS, CALLEE, CALLS };
+    const struct fp_model *m = t->model;
+    struct fp_column *c = out->all;
+    for (; *from < in->n; ++*from) {
+        const uint32_t i = *from, row = out->n, function = in->function[i];
+        const uint8_t kind = in->kind[i];
+        if (row == out->cap) return FP_FULL;
+        if (check_ids(&m->functions, "the function of a row", function, err)) return err->code;
+        if (in->file[i] >= m->strings.n) return fp_unknown_id(err, "the file of a row", in->file[i], m->strings.n);
+        if (put_text(t, &t->functions, &c[FUNCTION], row, name_of(m, function)) ||
+            put_text(t, &t->files, &c[FILE], row, in->file[i]) ||
+            put_text(t, &t->objects, &c[OBJECT], row, object_of(m, function)))
+            return no_memory(err);
+        put_u8(&c[KIND], row, kind);
+        if (kind != FP_BLOCK) {
+            if (t->has_lines && in->line[i]) {
+                put_u32(&c[LINE], row, in->line[i]);
+                has_value(&c[LINE], row);
+            }
+            if (t->has_addresses) {
+                put_u64(&c[ADDRESS], row, in->address[i]);
+                has_value(&c[ADDRESS], row);
+            }
+        }
+        if (kind == FP_CALL || kind == FP_JUMP || kind == FP_JCND) {
+            if (check_ids(&m->functions, "the callee of a row", in->callee[i], err)) return err->code;
+            if (put_text(t, &t->callees, &c[CALLEE], row, name_of(m, in->callee[i]))) return no_memory(err);
+            if (in->count[i] > INT64_MAX) return fp_fail_beyond(err, "a count of calls", FP_NO_COLUMN, "2^63 - 1");
+            put_u64(&c[CALLS], row, in->count[i]);
+            t->jumps += kind != FP_CALL;
+            has_value(&c[CALLS], row);
+        }
+        if (kind == FP_COST || kind == FP_CALL) put_values(t, in, i, out);
+        out->n++;
+    }
+    return FP_DONE;
+}

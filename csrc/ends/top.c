@@ -1,0 +1,156 @@
+#include "ends/top.h"
+
+#include <stdlib.h>
+
+#include "core/memory.h"
+
+enum { COLUMNS = 4, FIRST = 64 };
+
+static void columns_of(struct fp_top *c, int64_t **columns[COLUMNS]) {
+    columns[0] = &c->self;
+    columns[1] = &c->inclusive;
+    columns[2] = &c->calls;
+    columns[3] = &c->second;
+}
+
+void fp_top_clear(struct fp_top *c) {
+    int64_t **columns[COLUMNS];
+    columns_of(c, columns);
+    for (int k = 0; k < COLUMNS; k++) fp_release(*columns[k], c->cap * sizeof **columns[k]);
+    fp_release(c->seen, c->cap);
+    memset(c, 0, sizeof *c);
+}
+
+int fp_top_room(struct fp_top *c, uint64_t n) {
+    if (n <= c->cap) return 0;
+    const uint64_t cap = n > 2 * (uint64_t)c->cap ? (n > FIRST ? n : FIRST) : 2 * (uint64_t)c->cap;
+    if (cap > UINT32_MAX) return FP_E_NOMEM;
+    /* All or nothing, because they share their capacity. */
+    struct fp_top more = {.cap = (uint32_t)cap};
+    int64_t **had[COLUMNS], **to[COLUMNS];
+    columns_of(c, had);
+    columns_of(&more, to);
+    int missing = !(more.seen = fp_grow(NULL, 0, cap));
+    for (int k = 0; k < COLUMNS; k++) missing |= !(*to[k] = fp_grow(NULL, 0, cap * sizeof **to[k]));
+    if (missing) {
+        for (int k = 0; k < COLUMNS; k++)
+            if (*to[k]) fp_release(*to[k], cap * sizeof **to[k]);
+        if (more.seen) fp_release(more.seen, cap);
+        return FP_E_NOMEM;
+    }
+    for (int k = 0; k < COLUMNS; k++) {
+        if (c->cap) memcpy(*to[k], *had[k], c->cap * sizeof **to[k]);
+        memset(*to[k] + c->cap, 0, (cap - c->cap) * sizeof **to[k]);
+    }
+    if (c->cap) memcpy(more.seen, c->seen, c->cap);
+    memset(more.seen + c->cap, 0, cap - c->cap);
+    fp_top_clear(c);
+    *c = more;
+    return 0;
+}
+
+static int no_memory(struct fp_err *err) {
+    return fp_fail(err, FP_E_NOMEM, 0, "the sums");
+}
+
+static int beyond(struct fp_err *err) {
+    return fp_fail_beyond(err, "a sum of costs or calls", FP_NO_COLUMN, "2^63 - 1");
+}
+
+int fp_top_add(struct fp_top *c, const uint32_t *ids, const int64_t *values, const int64_t *second, uint32_t n,
+               struct fp_err *err) {
+    int overflow = 0;
+    for (uint32_t i = 0; i < n; i++) {
+        const uint32_t id = ids[i];
+        if (FP_UNLIKELY(id >= c->cap) && fp_top_room(c, (uint64_t)id + 1)) return no_memory(err);
+        c->seen[id] = 1;
+        overflow |= __builtin_add_overflow(c->self[id], values[i], &c->self[id]);
+        if (second) overflow |= __builtin_add_overflow(c->second[id], second[i], &c->second[id]);
+    }
+    return overflow ? beyond(err) : FP_DONE;
+}
+
+int fp_top_add_calls(struct fp_top *c, const struct fp_top *calls, struct fp_err *err) {
+    int overflow = 0;
+    if (fp_top_room(c, calls->cap)) return no_memory(err);
+    for (uint32_t i = 0; i < calls->cap; i++)
+        overflow |= __builtin_add_overflow(c->calls[i], calls->self[i], &c->calls[i]);
+    return overflow ? beyond(err) : FP_DONE;
+}
+
+int fp_top_graph(struct fp_top *c, const struct fp_model *model, const struct fp_batch *in, int by, int value,
+                 int second, struct fp_table *places, struct fp_err *err) {
+    const int64_t *const values = value < 0 ? NULL : in->values + (size_t)value * in->cap;
+    const int64_t *const seconds = second < 0 ? NULL : in->values + (size_t)second * in->cap;
+    uint32_t last[3] = {0, 0, 0}, id = 0;
+    int overflow = 0;
+    for (uint32_t i = 0; i < in->n; i++) {
+        const uint32_t kind = in->kind[i], function = in->function[i];
+        if (kind > (by == FP_TOP_BY_LINE ? FP_CALL : FP_COST)) continue;
+        if (by == FP_TOP_BY_FILE) {
+            id = in->file[i];
+        } else if (by == FP_TOP_BY_OBJECT) {
+            if (function >= model->functions.n)
+                return fp_unknown_id(err, "the function of a row", function, model->functions.n);
+            id = fp_table_row(&model->functions, function)[FP_FUNCTION_OBJECT];
+        } else if (!id || in->line[i] != last[2] || function != last[0] || in->file[i] != last[1]) {
+            last[0] = function;
+            last[1] = in->file[i];
+            last[2] = in->line[i];
+            id = fp_table_intern(places, last);
+            if (id == FP_NO_ID) return no_memory(err);
+        }
+        if (FP_UNLIKELY(id >= c->cap) && fp_top_room(c, (uint64_t)id + 1)) return no_memory(err);
+        c->seen[id] = 1;
+        const int64_t cost = values ? values[i] : 0;
+        overflow |= __builtin_add_overflow(c->inclusive[id], cost, &c->inclusive[id]);
+        if (kind == FP_CALL) {
+            overflow |= __builtin_add_overflow(c->calls[id], in->count[i], &c->calls[id]);
+            continue;
+        }
+        overflow |= __builtin_add_overflow(c->self[id], cost, &c->self[id]);
+        if (seconds) overflow |= __builtin_add_overflow(c->second[id], seconds[i], &c->second[id]);
+    }
+    return overflow ? beyond(err) : FP_DONE;
+}
+
+int fp_top_sum(const struct fp_top *c, const int64_t *key, int64_t *sum, struct fp_err *err) {
+    int overflow = 0;
+    *sum = 0;
+    for (uint32_t i = 0; i < c->cap; i++) overflow |= __builtin_add_overflow(*sum, key[i], sum);
+    return overflow ? beyond(err) : FP_DONE;
+}
+
+/* Sinks the root of a heap of `n`, whose least item is on top. */
+static void sink(uint64_t *heap, uint32_t n) {
+    const uint64_t v = heap[0];
+    uint32_t at = 0;
+    for (uint32_t child; (child = 2 * at + 1) < n; at = child) {
+        child += child + 1 < n && heap[child + 1] < heap[child];
+        if (heap[child] >= v) break;
+        heap[at] = heap[child];
+    }
+    heap[at] = v;
+}
+
+uint32_t fp_top_largest(const struct fp_top *c, const int64_t *key, uint32_t want, uint32_t *ids) {
+    uint32_t n_seen = 0, n = 0;
+    for (uint32_t i = 0; i < c->cap; i++) n_seen += c->seen[i];
+    uint64_t least = 0;
+    if (want < n_seen) {
+        if (!want) return 0;
+        /* the `want` largest so far, the least of them on top */
+        uint64_t *heap = calloc(want, sizeof *heap);
+        if (!heap) return UINT32_MAX;
+        for (uint32_t i = 0; i < c->cap; i++)
+            if (c->seen[i] && fp_top_far(key[i]) > heap[0]) {
+                heap[0] = fp_top_far(key[i]);
+                sink(heap, want);
+            }
+        least = heap[0];
+        free(heap);
+    }
+    for (uint32_t i = 0; i < c->cap; i++)
+        if (c->seen[i] && fp_top_far(key[i]) >= least) ids[n++] = i;
+    return n;
+}

@@ -1,0 +1,168 @@
+/* ends/top.h - what things cost, by id: functions, places, files, threads ...
+ *
+ * Of each thing: what was spent in it (self), in it and what it called (inclusive), how often it was called, and its
+ * self cost in a second value type, to sort by.  Arrays by id, so adding is one access and memory grows with the ids.
+ *
+ * Functions of a graph.  A graph says what each arc cost, not what each function cost inclusively.  Part by part, a
+ * function costs what the calls into it cost, its calls to itself left out, or itself and what it calls, whichever is
+ * farther from 0.  Both are the same unless some calls have no recorded caller: those of a thread's first function, of
+ * a signal handler, of a stack that was cut.  A function that nothing calls costs itself and what it calls.
+ *
+ *   main -> a 90, a -> a 40, self: main 10, a 90      main: not called, 10 + 90 = 100     a: 90
+ *   main -> a 50, self: main 10, a 90                 main: 10 + 50 = 60                  a: 90, 40 of it by no caller
+ *
+ * Functions that call each other in a cycle count each other's costs again and again.  A member of a cycle therefore
+ * costs itself and what it calls outside of the cycle; the cycle costs what its members cost.  Where cycles are not
+ * to be shown, it costs what the calls into it cost, or itself if that is farther from 0.
+ *
+ *   main -> a 100, a -> b 80, b -> a 60, b -> c 20, self: a 30, b 50, c 20       a 30, b 70, <cycle> 100
+ *
+ * Of stacks and timelines inclusive costs are exact: they are added as they are, and their arcs are only listed.
+ */
+#ifndef FP_TOP_H
+#define FP_TOP_H
+
+#include "bridges/fold/fold.h"
+#include "bridges/project/project.h"
+#include "core/batch.h"
+#include "core/model.h"
+
+/* cffi-begin */
+
+/* `cap` things; new ones are zero. */
+struct fp_top {
+    int64_t *self, *inclusive, *calls, *second;
+    uint8_t *seen; /* is there a row of it? */
+    uint32_t cap;
+};
+
+void fp_top_clear(struct fp_top *c);
+
+/* Adds the first value of `n` rows to the self cost of the things `ids`, and the second value, which may be NULL.
+ * FP_DONE, FP_E_NOMEM or FP_E_OVERFLOW. */
+int fp_top_add(struct fp_top *c, const uint32_t *ids, const int64_t *values, const int64_t *second, uint32_t n,
+               struct fp_err *err);
+
+/* Adds the self costs of `calls` to the calls of the same things.  As above. */
+int fp_top_add_calls(struct fp_top *c, const struct fp_top *calls, struct fp_err *err);
+
+/* What costs are of. */
+enum fp_top_by {
+    FP_TOP_BY_FUNCTION = 0, /* functions of the model */
+    FP_TOP_BY_LINE = 1,     /* rows of a table of places: function, file, line */
+    FP_TOP_BY_FILE = 2,     /* strings */
+    FP_TOP_BY_OBJECT = 3    /* objects */
+};
+
+/* Adds the rows of a graph batch by line, file or object.  A line costs inclusively what its calls cost, too, and
+ * `calls` are those made there; of files and objects a graph does not say that.  Value columns `value` and `second`;
+ * negative: the batch has none.  `places` has three columns.  FP_DONE, FP_E_NOMEM or FP_E_OVERFLOW. */
+int fp_top_graph(struct fp_top *c, const struct fp_model *model, const struct fp_batch *in, int by, int value,
+                 int second, struct fp_table *places, struct fp_err *err);
+
+/* The sum of one of the arrays of `c`.  FP_DONE or FP_E_OVERFLOW. */
+int fp_top_sum(const struct fp_top *c, const int64_t *key, int64_t *sum, struct fp_err *err);
+
+/* The ids of things that were seen and whose `key` (one of the arrays of `c`) is at least as far from 0 as that of the
+ * `want`th, in any order; so there may be more, of equal keys.  `ids` has room for c->cap.  How many; UINT32_MAX when
+ * memory ran out. */
+uint32_t fp_top_largest(const struct fp_top *c, const int64_t *key, uint32_t want, uint32_t *ids);
+
+struct fp_top_arc {
+    uint32_t caller, callee;
+    int64_t cost, calls;
+};
+
+struct fp_functions {
+    struct fp_model *model;
+    struct fp_top all;
+    uint32_t *cycle; /* by function: its cycle from 1 on, 0 = none; set by fp_functions_end */
+    uint32_t n_cycles;
+
+    /* private from here on */
+    int32_t how; /* enum fp_functions_part */
+    int32_t keep_arcs;
+    int64_t *self, *inclusive; /* by function: the shares of `all` that are of graphs */
+    int64_t *recursive;        /* by function: inclusive if it is in a cycle, and cycles are not shown */
+    uint32_t cap_graph;
+    struct fp_function_sums *by_function; /* of the part at hand */
+    uint32_t cap;
+    uint32_t *touched; /* functions of the part at hand */
+    uint32_t n_touched, cap_touched;
+    struct fp_top_arcs *arcs; /* two: of graphs, and of what is exact */
+    /* set by fp_functions_index */
+    uint32_t *shown_as;       /* by function: a number for all that have its name, file, object and cycle */
+    uint32_t *slot;           /* by that number, then by cycle: 1 + place in `found` while arcs are added up */
+    struct fp_top_arc *found; /* of one function */
+    uint32_t cap_found;
+};
+
+/* Functions are ids of `model` (borrowed).  NULL when memory ran out. */
+struct fp_functions *fp_functions_new(struct fp_model *model);
+void fp_functions_free(struct fp_functions *f);
+
+/* What the graph rows to come are of. */
+enum fp_functions_part {
+    FP_PART_GRAPH = 0, /* a graph: inclusive costs follow from arcs */
+    FP_PART_EXACT = 1, /* something else: inclusive costs are added to `all` by others */
+    FP_PART_ARCS = 2   /* the same, and so are self costs and calls */
+};
+
+/* A part begins.  `how` is enum fp_functions_part; without `arcs` its arcs are forgotten, which those of a graph must
+ * not be: cycles are found in them. */
+void fp_functions_begin(struct fp_functions *f, int how, int arcs);
+
+/* Adds the rows of a graph batch, of value columns as in fp_top_graph.  Column `calls` (negative: none) of cost rows
+ * says how often their function was called; without it, arcs into a function do. FP_DONE, FP_E_NOMEM, FP_E_OVERFLOW,
+ * FP_E_MALFORMED (a function that the model does not have). */
+int fp_functions_put(struct fp_functions *f, const struct fp_batch *in, int value, int second, int calls,
+                     struct fp_err *err);
+
+/* The part ends: its inclusive costs are known.  As above. */
+int fp_functions_end_part(struct fp_functions *f, struct fp_err *err);
+
+/* After the last part: finds the cycles, and what their members cost.  Without `cycles` n_cycles is 0 and no function
+ * has a cycle.  As above. */
+int fp_functions_end(struct fp_functions *f, int cycles, struct fp_err *err);
+
+/* After that: readies the two calls below.  0 or FP_E_NOMEM. */
+int fp_functions_index(struct fp_functions *f);
+
+/* Who calls a function (`into`), or whom it calls: the `room` arcs that cost most, in any order.  Others that have the
+ * same name, file, object and cycle are one.  Calls into another cycle are one, to any of its members; who calls a
+ * member from outside calls the cycle, and is left out.  How many arcs there are, FP_E_NOMEM or FP_E_OVERFLOW. */
+int64_t fp_functions_arcs(struct fp_functions *f, uint32_t function, int into, struct fp_top_arc *arcs, uint32_t room,
+                          struct fp_err *err);
+
+/* The same arcs, of those from or to `n` others; each is there once.  `arcs` has room for `n`. */
+int64_t fp_functions_arcs_with(struct fp_functions *f, uint32_t function, int into, const uint32_t *others, uint32_t n,
+                               struct fp_top_arc *arcs, struct fp_err *err);
+
+/* The functions that are in some cycle: the first `room` of them.  How many there are. */
+uint32_t fp_functions_in_cycles(const struct fp_functions *f, uint32_t *functions, uint32_t room);
+
+/* The arcs into a cycle, or into any (0), from outside: what it is called with.  As above; the callee is the member. */
+uint32_t fp_functions_cycle_arcs(const struct fp_functions *f, uint32_t cycle, struct fp_top_arc *arcs, uint32_t room);
+
+/* After fp_project_end, instead of the graph: adds to `c` what each function, line, file or object (`by`, enum
+ * fp_top_by) of all groups costs in sum `value`.  Exact: a stack counts once in the inclusive cost of what it
+ * contains several times.  Sum `second` (negative: none) goes to c->second.  `places` has three columns.  As
+ * fp_project_put. */
+int fp_top_stacks(struct fp_project *s, int by, uint32_t value, int second, struct fp_table *places, struct fp_top *c,
+                  struct fp_err *err);
+
+/* After fp_fold_end, with FP_FOLD_INCLUSIVE: adds to `c` what each function of the graph's rows cost inclusively, by
+ * all threads together.  FP_DONE, FP_E_NOMEM or FP_E_OVERFLOW. */
+int fp_top_timeline(const struct fp_fold *f, const struct fp_fold_out *o, struct fp_top *c, struct fp_err *err);
+
+/* cffi-end */
+
+/* How far from 0. */
+static inline uint64_t fp_top_far(int64_t v) {
+    return v < 0 ? (uint64_t)-(v + 1) + 1 : (uint64_t)v;
+}
+
+/* Room for the things below `n`.  0 or FP_E_NOMEM. */
+int fp_top_room(struct fp_top *c, uint64_t n);
+
+#endif

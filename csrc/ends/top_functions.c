@@ -1,0 +1,525 @@
+#include <stdlib.h>
+
+#include "ends/top.h"
+#include "core/array.h"
+#include "core/memory.h"
+
+/* What a part says of one function. */
+struct fp_function_sums {
+    int64_t self, second;
+    int64_t into, out; /* cost of the calls into and out of it, without those by itself */
+    int64_t calls;     /* into it */
+    uint32_t touched;
+    /* The last arc into it and its caller: mostly the next one, too, because a function's calls come in a run.  So arcs
+     * need no hash table. */
+    uint32_t last_caller, last_arc;
+};
+
+/* Arcs as they come, mostly distinct; distinct and ordered by caller once they were merged. */
+struct fp_top_arcs {
+    struct fp_top_arc *items;
+    uint32_t n, cap;
+    uint32_t merge_at; /* when there are so many, equal ones are merged */
+    uint32_t *start;   /* by caller, n_start + 1 of them; set by a merge */
+    uint32_t n_start;
+    uint32_t *into, *into_start; /* arcs by callee; set by fp_functions_index */
+};
+
+enum { FIRST_MERGE = 1 << 16 };
+
+static int no_memory(struct fp_err *err) {
+    return fp_fail(err, FP_E_NOMEM, 0, "the sums of functions");
+}
+
+static int beyond(struct fp_err *err) {
+    return fp_fail_beyond(err, "the cost or the calls of a function", FP_NO_COLUMN, "2^63 - 1");
+}
+
+struct fp_functions *fp_functions_new(struct fp_model *model) {
+    struct fp_functions *f = calloc(1, sizeof *f);
+    if (!f) return NULL;
+    f->model = model;
+    f->arcs = calloc(2, sizeof *f->arcs);
+    if (!f->arcs) {
+        fp_functions_free(f);
+        return NULL;
+    }
+    f->arcs[0].merge_at = f->arcs[1].merge_at = FIRST_MERGE;
+    return f;
+}
+
+/* Gives back what only rows to come would need. */
+static void forget_parts(struct fp_functions *f) {
+    fp_release(f->self, f->cap_graph * sizeof *f->self);
+    fp_release(f->inclusive, f->cap_graph * sizeof *f->inclusive);
+    fp_release(f->recursive, f->cap_graph * sizeof *f->recursive);
+    fp_release(f->by_function, f->cap * sizeof *f->by_function);
+    free(f->touched);
+    f->self = f->inclusive = f->recursive = NULL;
+    f->by_function = NULL;
+    f->touched = NULL;
+    f->cap = f->cap_graph = f->cap_touched = 0;
+}
+
+void fp_functions_free(struct fp_functions *f) {
+    if (!f) return;
+    for (int exact = 0; f->arcs && exact < 2; exact++) {
+        fp_release(f->arcs[exact].items, f->arcs[exact].cap * sizeof *f->arcs[exact].items);
+        free(f->arcs[exact].start);
+        free(f->arcs[exact].into);
+        free(f->arcs[exact].into_start);
+    }
+    free(f->arcs);
+    fp_top_clear(&f->all);
+    forget_parts(f);
+    free(f->cycle);
+    free(f->shown_as);
+    free(f->slot);
+    free(f->found);
+    free(f);
+}
+
+void fp_functions_begin(struct fp_functions *f, int how, int arcs) {
+    f->how = how;
+    f->keep_arcs = arcs;
+}
+
+/* Makes one arc of all that have the same caller and callee, and orders them by caller.  0, FP_E_NOMEM, FP_E_OVERFLOW.
+ */
+static int merge_arcs(struct fp_functions *f, struct fp_top_arcs *a, struct fp_err *err) {
+    const uint32_t n_functions = f->model->functions.n, n = a->n;
+    uint32_t *start = calloc((size_t)n_functions + 1, sizeof *start);
+    uint32_t *at = malloc(((size_t)n_functions + 1) * sizeof *at); /* by callee: its arc from the caller at hand */
+    uint32_t caller = 0, kept = 0, ordered = 1; /* how many there are in order: from sources that are, all */
+    while (ordered < n && a->items[ordered].caller >= a->items[ordered - 1].caller) ordered++;
+    struct fp_top_arc *copy = ordered < n ? malloc(n * sizeof *copy) : NULL;
+    int overflow = 0;
+    if (!start || !at || (ordered < n && !copy)) {
+        free(start);
+        free(at);
+        free(copy);
+        return no_memory(err);
+    }
+    for (uint32_t i = 0; i < n; i++) start[a->items[i].caller + 1]++;
+    for (uint32_t c = 0; c < n_functions; c++) start[c + 1] += start[c];
+    memcpy(at, start, ((size_t)n_functions + 1) * sizeof *at);
+    for (uint32_t i = 0; copy && i < n; i++) copy[at[a->items[i].caller]++] = a->items[i];
+    const struct fp_top_arc *sorted = copy ? copy : a->items;
+    memset(at, 0xff, ((size_t)n_functions + 1) * sizeof *at);
+    for (uint32_t i = 0; i < n; i++) {
+        const struct fp_top_arc *arc = &sorted[i];
+        for (; caller <= arc->caller; caller++) start[caller] = kept; /* from here on, of the merged arcs */
+        uint32_t *known = &at[arc->callee];
+        if (*known >= start[arc->caller] && *known < kept) {
+            struct fp_top_arc *same = &a->items[*known];
+            overflow |= __builtin_add_overflow(same->cost, arc->cost, &same->cost);
+            overflow |= __builtin_add_overflow(same->calls, arc->calls, &same->calls);
+            continue;
+        }
+        *known = kept;
+        a->items[kept++] = *arc;
+    }
+    for (; caller <= n_functions; caller++) start[caller] = kept; /* those behind the last one */
+    a->n = kept;
+    const uint64_t merge_at = (uint64_t)kept + kept / 4 + FIRST_MERGE;
+    a->merge_at = merge_at < UINT32_MAX ? (uint32_t)merge_at : UINT32_MAX;
+    free(a->start);
+    a->start = start;
+    a->n_start = n_functions;
+    free(at);
+    free(copy);
+    for (uint32_t i = 0; i < f->cap; i++) f->by_function[i].last_caller = FP_NO_ID; /* arcs have other numbers now */
+    return overflow ? beyond(err) : 0;
+}
+
+/* Twice the capacity, or `need` if that is more; 0 when there cannot be so many. */
+static uint32_t more_than(uint32_t cap, uint64_t need) {
+    const uint64_t more = need > 2 * (uint64_t)cap ? need : 2 * (uint64_t)cap;
+    return more <= UINT32_MAX ? (uint32_t)more : 0;
+}
+
+/* Room for the functions of the model.  0 or FP_E_NOMEM. */
+static int room(struct fp_functions *f) {
+    if (f->model->functions.n <= f->cap) return 0;
+    const uint32_t cap = more_than(f->cap, f->model->functions.n);
+    if (!cap || fp_array_room(&f->touched, &f->cap_touched, cap, sizeof *f->touched)) return FP_E_NOMEM;
+    struct fp_function_sums *sums = fp_grow(f->by_function, f->cap * sizeof *sums, cap * sizeof *sums);
+    if (!sums) return FP_E_NOMEM;
+    for (uint32_t i = f->cap; i < cap; i++) sums[i] = (struct fp_function_sums){.last_caller = FP_NO_ID};
+    f->by_function = sums;
+    f->cap = cap;
+    return 0;
+}
+
+/* Room for the arcs of `n` more rows.  0 or FP_E_NOMEM. */
+static int arcs_room(struct fp_top_arcs *a, uint32_t n) {
+    if ((uint64_t)a->n + n <= a->cap) return 0;
+    const uint32_t cap = more_than(a->cap, (uint64_t)a->n + n);
+    void *items = cap ? fp_grow(a->items, a->cap * sizeof *a->items, cap * sizeof *a->items) : NULL;
+    if (!items) return FP_E_NOMEM;
+    a->items = items;
+    a->cap = cap;
+    return 0;
+}
+
+/* Room for what graphs say of functions.  0 or FP_E_NOMEM. */
+static int graph_room(struct fp_functions *f) {
+    if (f->cap <= f->cap_graph) return 0;
+    int64_t **const columns[] = {&f->self, &f->inclusive, &f->recursive};
+    enum { N = sizeof columns / sizeof *columns };
+    const size_t had = f->cap_graph * sizeof *f->self, nbytes = f->cap * sizeof *f->self;
+    int64_t *grown[N];
+    for (int k = 0; k < N; k++) {
+        grown[k] = fp_grow(NULL, 0, nbytes);
+        if (grown[k]) continue;
+        while (k--) fp_release(grown[k], nbytes);
+        return FP_E_NOMEM;
+    }
+    for (int k = 0; k < N; k++) {
+        memset(grown[k], 0, nbytes);
+        if (had) memcpy(grown[k], *columns[k], had);
+        fp_release(*columns[k], had);
+        *columns[k] = grown[k];
+    }
+    f->cap_graph = f->cap;
+    return 0;
+}
+
+static inline struct fp_function_sums *touch(struct fp_functions *f, uint32_t function) {
+    struct fp_function_sums *sums = &f->by_function[function];
+    if (FP_UNLIKELY(!sums->touched)) {
+        sums->touched = 1;
+        f->touched[f->n_touched++] = function;
+    }
+    return sums;
+}
+
+int fp_functions_put(struct fp_functions *f, const struct fp_batch *in, int value, int second, int calls,
+                     struct fp_err *err) {
+    const uint32_t n = in->n, n_functions = f->model->functions.n;
+    const int64_t *const values = value < 0 ? NULL : in->values + (size_t)value * in->cap;
+    const int64_t *const seconds = second < 0 ? NULL : in->values + (size_t)second * in->cap;
+    const int64_t *const counted = calls < 0 ? NULL : in->values + (size_t)calls * in->cap;
+    const int by_arcs = !counted && f->how != FP_PART_ARCS;
+    struct fp_top_arcs *const arcs = &f->arcs[f->how != FP_PART_GRAPH];
+    int overflow = 0;
+    if (room(f) || (f->keep_arcs && arcs_room(arcs, n))) return no_memory(err);
+    for (uint32_t i = 0; i < n;) {
+        const uint32_t caller = in->function[i];
+        if (caller >= n_functions) return fp_unknown_id(err, "the function of a row", caller, n_functions);
+        int64_t self = 0, out = 0, other = 0, called = 0;
+        for (; i < n && in->function[i] == caller; i++) {
+            const uint32_t kind = in->kind[i];
+            if (kind > FP_CALL) continue;
+            const int64_t cost = values ? values[i] : 0;
+            if (FP_LIKELY(kind == FP_COST)) {
+                overflow |= __builtin_add_overflow(self, cost, &self);
+                if (seconds) overflow |= __builtin_add_overflow(other, seconds[i], &other);
+                if (counted) overflow |= __builtin_add_overflow(called, counted[i], &called);
+                continue;
+            }
+            const uint32_t callee = in->callee[i];
+            if (callee >= n_functions) return fp_unknown_id(err, "the function of a call", callee, n_functions);
+            struct fp_function_sums *to = touch(f, callee);
+            int64_t count;
+            overflow |= __builtin_add_overflow(in->count[i], 0, &count);
+            if (by_arcs) overflow |= __builtin_add_overflow(to->calls, count, &to->calls);
+            if (callee != caller) {
+                overflow |= __builtin_add_overflow(to->into, cost, &to->into);
+                overflow |= __builtin_add_overflow(out, cost, &out);
+            }
+            if (!f->keep_arcs) continue;
+            if (to->last_caller == caller) {
+                struct fp_top_arc *same = &arcs->items[to->last_arc];
+                overflow |= __builtin_add_overflow(same->cost, cost, &same->cost);
+                overflow |= __builtin_add_overflow(same->calls, count, &same->calls);
+            } else {
+                to->last_caller = caller;
+                to->last_arc = arcs->n;
+                arcs->items[arcs->n++] = (struct fp_top_arc){caller, callee, cost, count};
+            }
+        }
+        struct fp_function_sums *from = touch(f, caller);
+        overflow |= __builtin_add_overflow(from->out, out, &from->out);
+        if (f->how == FP_PART_ARCS) continue;
+        overflow |= __builtin_add_overflow(from->self, self, &from->self);
+        overflow |= __builtin_add_overflow(from->second, other, &from->second);
+        overflow |= __builtin_add_overflow(from->calls, called, &from->calls);
+    }
+    if (overflow) return beyond(err);
+    return arcs->n > arcs->merge_at ? merge_arcs(f, arcs, err) : FP_DONE;
+}
+
+/* The one farther from 0. */
+static int64_t farther(int64_t a, int64_t b) {
+    return fp_top_far(b) > fp_top_far(a) ? b : a;
+}
+
+/* Adds what a function cost inclusively in a part.  Calls without a recorded caller are not in `into`; in a cycle
+ * `out` counts costs again and again.  Is a sum beyond 64 bits? */
+static int add_inclusive(struct fp_functions *f, uint32_t id, const struct fp_function_sums *s) {
+    int64_t spent, inclusive, recursive;
+    int overflow = __builtin_add_overflow(s->self, s->out, &spent);
+    inclusive = recursive = spent;
+    if (s->calls > 0) {
+        inclusive = farther(s->into, spent);
+        recursive = farther(s->into, s->self);
+    }
+    overflow |= __builtin_add_overflow(f->self[id], s->self, &f->self[id]);
+    overflow |= __builtin_add_overflow(f->inclusive[id], inclusive, &f->inclusive[id]);
+    overflow |= __builtin_add_overflow(f->recursive[id], recursive, &f->recursive[id]);
+    return overflow;
+}
+
+int fp_functions_end_part(struct fp_functions *f, struct fp_err *err) {
+    struct fp_top *const all = &f->all;
+    int overflow = 0;
+    if (fp_top_room(all, f->cap) || graph_room(f)) return no_memory(err);
+    for (uint32_t i = 0; i < f->n_touched; i++) {
+        const uint32_t id = f->touched[i];
+        struct fp_function_sums *s = &f->by_function[id];
+        all->seen[id] = 1;
+        overflow |= __builtin_add_overflow(all->self[id], s->self, &all->self[id]);
+        overflow |= __builtin_add_overflow(all->second[id], s->second, &all->second[id]);
+        overflow |= __builtin_add_overflow(all->calls[id], s->calls, &all->calls[id]);
+        if (f->how == FP_PART_GRAPH) overflow |= add_inclusive(f, id, s);
+        *s = (struct fp_function_sums){.last_caller = FP_NO_ID};
+    }
+    f->n_touched = 0;
+    return overflow ? beyond(err) : FP_DONE;
+}
+
+/* Finds the functions that call each other in a cycle: Tarjan's strongly connected components, without recursion.
+ * `low` is 0 for a function not visited yet, `done` for one whose component is known. */
+static int find_cycles(struct fp_functions *f, const struct fp_top_arcs *a) {
+    const uint32_t n = a->n_start, done = UINT32_MAX;
+    uint32_t *low = calloc((size_t)n + 1, sizeof *low), *number = malloc(((size_t)n + 1) * sizeof *number);
+    uint32_t *stack = malloc(((size_t)n + 1) * sizeof *stack), *path = malloc(((size_t)n + 1) * sizeof *path);
+    uint32_t *next = malloc(((size_t)n + 1) * sizeof *next); /* by function: the arc to follow next */
+    uint32_t n_stack = 0, n_path = 0, visited = 0;
+    const int status = low && number && stack && path && next ? 0 : FP_E_NOMEM;
+    for (uint32_t root = 0; !status && root < n; root++) {
+        if (low[root] || a->start[root] == a->start[root + 1]) continue;
+        path[n_path++] = root;
+        while (n_path) {
+            const uint32_t at = path[n_path - 1];
+            if (!low[at]) {
+                low[at] = number[at] = ++visited;
+                next[at] = a->start[at];
+                stack[n_stack++] = at;
+            }
+            if (next[at] < a->start[at + 1]) {
+                const uint32_t callee = a->items[next[at]++].callee;
+                if (!low[callee])
+                    path[n_path++] = callee;
+                else if (low[callee] != done && number[callee] < low[at])
+                    low[at] = number[callee];
+                continue;
+            }
+            n_path--;
+            if (low[at] == number[at]) {
+                const int alone = stack[n_stack - 1] == at;
+                f->n_cycles += !alone;
+                for (uint32_t member = FP_NO_ID; member != at;) {
+                    member = stack[--n_stack];
+                    low[member] = done;
+                    if (!alone) f->cycle[member] = f->n_cycles;
+                }
+            } else if (low[at] < low[path[n_path - 1]]) {
+                low[path[n_path - 1]] = low[at];
+            }
+        }
+    }
+    free(low);
+    free(number);
+    free(stack);
+    free(path);
+    free(next);
+    return status;
+}
+
+int fp_functions_end(struct fp_functions *f, int cycles, struct fp_err *err) {
+    struct fp_top *const all = &f->all;
+    const struct fp_top_arcs *const a = &f->arcs[0];
+    int overflow = 0;
+    if (room(f) || fp_top_room(all, f->cap) || graph_room(f)) return no_memory(err);
+    for (int exact = 0; exact < 2; exact++) {
+        const int status = merge_arcs(f, &f->arcs[exact], err);
+        if (status) return status;
+    }
+    free(f->cycle);
+    f->n_cycles = 0;
+    f->cycle = calloc((size_t)all->cap + 1, sizeof *f->cycle);
+    if (!f->cycle || find_cycles(f, a)) return no_memory(err);
+    for (uint32_t i = 0; f->n_cycles && i < f->cap; i++)
+        if (f->cycle[i]) f->inclusive[i] = cycles ? f->self[i] : f->recursive[i];
+    for (uint32_t i = 0; cycles && f->n_cycles && i < a->n; i++) {
+        const uint32_t caller = a->items[i].caller;
+        if (f->cycle[caller] && f->cycle[caller] != f->cycle[a->items[i].callee])
+            overflow |= __builtin_add_overflow(f->inclusive[caller], a->items[i].cost, &f->inclusive[caller]);
+    }
+    if (!cycles && f->n_cycles) {
+        memset(f->cycle, 0, all->cap * sizeof *f->cycle);
+        f->n_cycles = 0;
+    }
+    for (uint32_t i = 0; i < f->cap_graph; i++)
+        overflow |= __builtin_add_overflow(all->inclusive[i], f->inclusive[i], &all->inclusive[i]);
+    forget_parts(f);
+    return overflow ? beyond(err) : FP_DONE;
+}
+
+/* ---- callers and callees ---- */
+
+/* Sets f->shown_as.  0 or FP_E_NOMEM. */
+static int find_names(struct fp_functions *f) {
+    const struct fp_model *m = f->model;
+    const uint32_t n = f->arcs[0].n_start;
+    struct fp_table names = {0};
+    int status = fp_table_init(&names, 4);
+    free(f->shown_as);
+    free(f->slot);
+    f->shown_as = calloc((size_t)n + 1, sizeof *f->shown_as);
+    f->slot = calloc((size_t)n + f->n_cycles + 2, sizeof *f->slot);
+    if (!f->shown_as || !f->slot) status = FP_E_NOMEM;
+    for (uint32_t i = 0; !status && i < n; i++) {
+        const uint32_t *row = fp_table_row(&m->functions, i);
+        const uint32_t object = fp_table_row(&m->objects, row[FP_FUNCTION_OBJECT])[0];
+        f->shown_as[i] =
+            fp_table_intern(&names, (uint32_t[]){object, row[FP_FUNCTION_FILE], row[FP_FUNCTION_NAME], f->cycle[i]});
+        if (f->shown_as[i] == FP_NO_ID) status = FP_E_NOMEM;
+    }
+    fp_table_clear(&names);
+    return status;
+}
+
+int fp_functions_index(struct fp_functions *f) {
+    for (int exact = 0; exact < 2; exact++) {
+        struct fp_top_arcs *a = &f->arcs[exact];
+        free(a->into);
+        free(a->into_start);
+        a->into = malloc(((size_t)a->n + 1) * sizeof *a->into);
+        a->into_start = calloc((size_t)a->n_start + 2, sizeof *a->into_start);
+        if (!a->into || !a->into_start) return FP_E_NOMEM;
+        /* one place ahead, because filling moves each start to the next one's */
+        for (uint32_t i = 0; i < a->n; i++) a->into_start[a->items[i].callee + 2]++;
+        for (uint32_t c = 0; c < a->n_start; c++) a->into_start[c + 2] += a->into_start[c + 1];
+        for (uint32_t i = 0; i < a->n; i++) a->into[a->into_start[a->items[i].callee + 1]++] = i;
+    }
+    return find_names(f);
+}
+
+/* Is arc a shown before b?  Of those that cost as much, the one with more calls is, then the one of the first function.
+ */
+static int is_larger(const struct fp_top_arc *a, const struct fp_top_arc *b) {
+    const uint64_t x = fp_top_far(a->cost), y = fp_top_far(b->cost);
+    if (x != y) return x > y;
+    if (a->calls != b->calls) return a->calls > b->calls;
+    return a->caller != b->caller ? a->caller < b->caller : a->callee < b->callee;
+}
+
+/* Restores a heap of `n` arcs, its smallest first, below place `at`. */
+static void sift_down(struct fp_top_arc *heap, uint32_t n, uint32_t at) {
+    for (uint64_t child; (child = 2 * (uint64_t)at + 1) < n; at = (uint32_t)child) {
+        if (child + 1 < n && is_larger(&heap[child], &heap[child + 1])) child++;
+        if (!is_larger(&heap[at], &heap[child])) return;
+        const struct fp_top_arc moved = heap[at];
+        heap[at] = heap[child];
+        heap[child] = moved;
+    }
+}
+
+/* Copies the `room` largest of `n` arcs. */
+static void copy_largest(struct fp_top_arc *to, uint32_t room, const struct fp_top_arc *arcs, uint32_t n) {
+    const uint32_t copied = n < room ? n : room;
+    if (!copied) return;
+    memcpy(to, arcs, copied * sizeof *to);
+    if (n == copied) return;
+    for (uint32_t i = copied / 2; i-- > 0;) sift_down(to, copied, i);
+    for (uint32_t i = copied; i < n; i++) {
+        if (!is_larger(&arcs[i], to)) continue;
+        to[0] = arcs[i];
+        sift_down(to, copied, 0);
+    }
+}
+
+/* Where arcs of `function` to or from `other` are added up.  NULL: that one calls the cycle of `function`. */
+static uint32_t *slot_of(const struct fp_functions *f, uint32_t function, uint32_t other, int into) {
+    const uint32_t mine = f->cycle[function], cycle = f->cycle[other];
+    if (into && mine && cycle != mine) return NULL;
+    return &f->slot[!into && cycle && cycle != mine ? f->arcs[0].n_start + cycle : f->shown_as[other]];
+}
+
+/* Adds up the arcs of a function in f->found.  How many there are, FP_E_NOMEM or FP_E_OVERFLOW. */
+static int64_t find_arcs(struct fp_functions *f, uint32_t function, int into, struct fp_err *err) {
+    uint32_t n = 0;
+    int overflow = 0;
+    if (function >= f->arcs[0].n_start) return 0;
+    for (int exact = 0; exact < 2; exact++) {
+        const struct fp_top_arcs *a = &f->arcs[exact];
+        const uint32_t *start = (into ? a->into_start : a->start) + function;
+        if (fp_array_room(&f->found, &f->cap_found, (uint64_t)n + start[1] - start[0], sizeof *f->found))
+            return no_memory(err);
+        for (uint32_t i = start[0]; i < start[1]; i++) {
+            const struct fp_top_arc *arc = &a->items[into ? a->into[i] : i];
+            uint32_t *slot = slot_of(f, function, into ? arc->caller : arc->callee, into);
+            if (!slot) continue;
+            if (*slot) {
+                struct fp_top_arc *same = &f->found[*slot - 1];
+                overflow |= __builtin_add_overflow(same->cost, arc->cost, &same->cost);
+                overflow |= __builtin_add_overflow(same->calls, arc->calls, &same->calls);
+            } else {
+                f->found[n] = *arc;
+                *slot = ++n;
+            }
+        }
+    }
+    return overflow ? beyond(err) : (int64_t)n;
+}
+
+/* Readies the slots for another function.  `n` may be an error, which it is again. */
+static int64_t forget_arcs(struct fp_functions *f, uint32_t function, int into, int64_t n) {
+    for (int64_t i = 0; i < n; i++) *slot_of(f, function, into ? f->found[i].caller : f->found[i].callee, into) = 0;
+    return n;
+}
+
+int64_t fp_functions_arcs(struct fp_functions *f, uint32_t function, int into, struct fp_top_arc *arcs, uint32_t room,
+                          struct fp_err *err) {
+    const int64_t n = find_arcs(f, function, into, err);
+    if (n > 0) copy_largest(arcs, room, f->found, (uint32_t)n);
+    return forget_arcs(f, function, into, n);
+}
+
+int64_t fp_functions_arcs_with(struct fp_functions *f, uint32_t function, int into, const uint32_t *others, uint32_t n,
+                               struct fp_top_arc *arcs, struct fp_err *err) {
+    const int64_t all = find_arcs(f, function, into, err);
+    uint32_t taken = 0;
+    for (uint32_t i = 0; all > 0 && i < n; i++) {
+        uint32_t *slot = others[i] < f->arcs[0].n_start ? slot_of(f, function, others[i], into) : NULL;
+        if (!slot || !*slot) continue;
+        arcs[taken++] = f->found[*slot - 1];
+        *slot = 0;
+    }
+    return forget_arcs(f, function, into, all) < 0 ? all : taken;
+}
+
+uint32_t fp_functions_in_cycles(const struct fp_functions *f, uint32_t *functions, uint32_t room) {
+    uint32_t n = 0;
+    for (uint32_t i = 0; f->n_cycles && i < f->all.cap; i++)
+        if (f->cycle[i]) {
+            if (n < room) functions[n] = i;
+            n++;
+        }
+    return n;
+}
+
+uint32_t fp_functions_cycle_arcs(const struct fp_functions *f, uint32_t cycle, struct fp_top_arc *arcs, uint32_t room) {
+    const struct fp_top_arcs *a = &f->arcs[0];
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < a->n; i++) {
+        const uint32_t into = f->cycle[a->items[i].callee];
+        if (!into || (cycle && into != cycle) || into == f->cycle[a->items[i].caller]) continue;
+        if (n < room) arcs[n] = a->items[i];
+        n++;
+    }
+    return n;
+}

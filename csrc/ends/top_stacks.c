@@ -1,0 +1,125 @@
+#include <stdlib.h>
+
+#include "bridges/project/project_private.h"
+#include "ends/top.h"
+
+struct walk {
+    struct fp_project_tree tree;
+    int64_t *total; /* by depth: what was found so far of the samples that end there or below */
+    uint32_t cap_depth;
+    uint32_t value;
+    int second;
+    uint32_t *thing;  /* by position */
+    uint32_t *active; /* by thing: how often it is on the stack */
+};
+
+static int beyond(struct fp_err *err, int64_t column) {
+    return fp_fail_beyond(err, "the sum of samples", column, "2^63 - 1");
+}
+
+/* The thing of each position.  NULL when memory ran out. */
+static uint32_t *things(const struct fp_project *s, int by, struct fp_table *places) {
+    uint32_t *found = calloc(s->positions.n, sizeof *found);
+    for (uint32_t i = 1; found && i < s->positions.n; i++) { /* the first row of a table is none */
+        const uint32_t *p = fp_table_row(&s->positions, i), function = p[FP_POSITION_FUNCTION];
+        if (by == FP_TOP_BY_FUNCTION) {
+            found[i] = function;
+        } else if (by == FP_TOP_BY_OBJECT) {
+            found[i] = fp_table_row(&s->model->functions, function)[FP_FUNCTION_OBJECT];
+        } else if (by == FP_TOP_BY_FILE) {
+            found[i] = p[FP_POSITION_FILE];
+        } else {
+            found[i] = fp_table_intern(places, (uint32_t[]){function, p[FP_POSITION_FILE], p[FP_POSITION_LINE]});
+            if (found[i] == FP_NO_ID) {
+                free(found);
+                return NULL;
+            }
+        }
+    }
+    return found;
+}
+
+/* Books a node's own cost and begins its total.  0, FP_E_NOMEM or FP_E_OVERFLOW. */
+static int enter(const struct fp_project *s, struct walk *w, struct fp_top *c, uint32_t at, uint32_t depth) {
+    if (fp_array_room(&w->total, &w->cap_depth, (uint64_t)depth + 1, sizeof *w->total)) return FP_E_NOMEM;
+    uint32_t n, key = w->tree.nodes[at].key;
+    const uint32_t *chain = fp_project_chain(s, &w->tree, at, &n);
+    for (uint32_t i = 0; i < n; i++) {
+        c->seen[w->thing[chain[i]]] = 1;
+        w->active[w->thing[chain[i]]]++;
+    }
+    const int64_t *sums = s->sums + (size_t)key * s->n_values;
+    w->total[depth] = key ? sums[w->value] : 0;
+    if (!key) return 0;
+    const uint32_t leaf = w->thing[chain[n - 1]];
+    int overflow = __builtin_add_overflow(c->self[leaf], sums[w->value], &c->self[leaf]);
+    if (w->second >= 0) overflow |= __builtin_add_overflow(c->second[leaf], sums[w->second], &c->second[leaf]);
+    return overflow ? FP_E_OVERFLOW : 0;
+}
+
+/* Books a node's total, which is complete now, on what is not further up on the stack. */
+static int leave(const struct fp_project *s, struct walk *w, struct fp_top *c, uint32_t at, uint32_t depth) {
+    uint32_t n;
+    const uint32_t *chain = fp_project_chain(s, &w->tree, at, &n);
+    int overflow = 0;
+    for (uint32_t i = 0; i < n; i++) {
+        const uint32_t id = w->thing[chain[i]];
+        if (!--w->active[id]) overflow |= __builtin_add_overflow(c->inclusive[id], w->total[depth], &c->inclusive[id]);
+    }
+    if (at) overflow |= __builtin_add_overflow(w->total[depth - 1], w->total[depth], &w->total[depth - 1]);
+    return overflow ? FP_E_OVERFLOW : 0;
+}
+
+/* Along the tree's links, so its depth does not matter. */
+static int walk(const struct fp_project *s, struct walk *w, struct fp_top *c) {
+    const struct fp_project_node *nodes = w->tree.nodes;
+    uint32_t at = 0, depth = 0;
+    int status = enter(s, w, c, 0, 0);
+    /* samples without a stack have a place of their own, and are no callers of others */
+    if (!status && nodes[0].key) {
+        status = leave(s, w, c, 0, 0);
+        w->total[0] = 0;
+    }
+    if (status) return status;
+    for (;;) {
+        if (nodes[at].child) {
+            at = nodes[at].child;
+            status = enter(s, w, c, at, ++depth);
+            if (status) return status;
+            continue;
+        }
+        for (;;) {
+            if (!at) return 0;
+            status = leave(s, w, c, at, depth);
+            if (status) return status;
+            if (nodes[at].sibling) break;
+            at = nodes[at].parent;
+            depth--;
+        }
+        at = nodes[at].sibling;
+        status = enter(s, w, c, at, depth);
+        if (status) return status;
+    }
+}
+
+int fp_top_stacks(struct fp_project *s, int by, uint32_t value, int second, struct fp_table *places, struct fp_top *c,
+                  struct fp_err *err) {
+    if (value >= s->n_values) return fp_unknown_id(err, "the column of a value", value, s->n_values);
+    struct walk w = {.value = value, .second = second, .thing = things(s, by, places)};
+    uint32_t n = 1;
+    for (uint32_t i = 0; w.thing && i < s->positions.n; i++)
+        if (w.thing[i] >= n) n = w.thing[i] + 1;
+    w.active = calloc(n, sizeof *w.active);
+    int status = !w.thing || !w.active || fp_top_room(c, n) ? FP_E_NOMEM : 0;
+    for (uint32_t group = 0; !status && group < s->n_groups; group++) {
+        if (s->group_start[group] == s->group_start[group + 1]) continue;
+        status = fp_project_grow(s, &w.tree, group);
+        if (!status) status = walk(s, &w, c);
+        fp_project_fell(s, &w.tree);
+    }
+    free(w.total);
+    free(w.thing);
+    free(w.active);
+    if (status == FP_E_OVERFLOW) return beyond(err, value);
+    return status ? fp_project_no_memory(err) : FP_DONE;
+}

@@ -1,0 +1,142 @@
+"""A timeline -> as much of it as a viewer opens, as one profile or several (csrc/bridges/budget/fit.h).
+
+    enter f 0, enter g 10, exit g 12, enter h 20, exit h 70, exit f 100      calls shorter than 5 merged:
+    enter f 0, enter h 20, exit h 70, exit f 100                             f has spent 50 itself instead of 48
+
+Kept: each call that is long enough, with its length; all time; events, and the calls in which they happened.
+Lost: the short calls, whose time is then their callers' own.  They are counted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from fastprof.core._c import ffi, lib
+from fastprof.core._typing import Any, NamedTuple
+from fastprof.core.engine import CAPACITY, Budget
+from fastprof.core.errors import UsageError, check_sums, inputs_of
+from fastprof.core.model import Batch, Model
+from fastprof.core.owner import owned
+from fastprof.core.report import Report
+from fastprof.core.spill import Groups
+
+_BUFFERED = 1 << 20  # bytes of packed rows that there may be in memory
+
+
+class Merged(NamedTuple):
+    """The calls that were merged into their callers."""
+
+    below: int  # length
+    calls: int
+    time: int  # spent in them
+    of: int  # time spent in all calls
+
+
+class Fit:
+    """All rows of a timeline, kept apart by what becomes a file: `groups`.
+
+    No call has a rank beyond `highest`, except those that stay, whatever their length.
+    Of what is far beyond `budget` bytes only so many rows are kept that they certainly suffice.
+    """
+
+    highest: int = lib.FP_FIT_RANKS
+    least = "without any call that can be merged"  # what is left at the highest rank
+    first_time: int | None = None  # of the first row that was read
+
+    def __init__(self, model: Model, size: Budget, budget: int, split: str | None) -> None:
+        by, slice_ns = lib.FP_FIT_ALL, 0
+        if split is not None:
+            slice_ns = slice_of(split)
+            by = lib.FP_FIT_SLICES if slice_ns else lib.FP_FIT_THREADS
+        self._c = owned(lib.fp_fit_new(model.c, by, slice_ns), lib.fp_fit_free, "the calls of a timeline")
+        # sizes are estimates: what takes half as much as was thought fits
+        lib.fp_fit_size(self._c, 2 * budget, size.call, size.names, size.event)
+        self._model = model
+        self._packed = Groups()
+
+    def read(self, batches: Iterable[Batch]) -> None:
+        """Keep rows whose calls nest (bridges/rows/nest.py).  Errors: FastprofError for too many groups, UsageError for
+        slices of seconds if times are in ticks."""
+        err = ffi.new("struct fp_err *")
+        for batch in batches:
+            if self._c.slice_ns and not self._model.parts[batch.part].extra.get("ticks_per_second"):
+                what = "--split=time:SECONDS needs a clock whose frequency is known, and times are in ticks"
+                raise UsageError(f"{inputs_of(self._model)}{what}")
+            if self.first_time is None and len(batch):
+                self.first_time = batch["time"][0]
+            check_sums(lib.fp_fit_put(self._c, batch.c, err), err, self._model, "--split")
+            if self._c.packed > _BUFFERED:
+                self._write_away()
+
+    def _write_away(self) -> None:
+        for number in range(self._c.n_groups):
+            self._packed.take(number, self._c.groups[number].packed)
+        self._c.packed = 0
+
+    def threads(self) -> list[int]:
+        """With "thread": by group, its thread."""
+        return [int(self._c.groups[i].thread) for i in range(self._c.n_groups)]
+
+    def slices(self) -> list[int]:
+        """By group: the number of its slice; slices before that of the first row are below 0."""
+        return [int(self._c.groups[i].slice) for i in range(self._c.n_groups)]
+
+    def first_rank(self, group: int, nbytes: int) -> int:
+        """The rank to begin with."""
+        return self.rank(group, nbytes)
+
+    def rank(self, group: int, nbytes: int) -> int:
+        """The rank that calls of a group need so that all of them take no more than so many bytes, as was estimated."""
+        return int(lib.fp_fit_rank(ffi.addressof(self._c.groups[group]), nbytes))
+
+    def estimated(self, group: int, rank: int) -> int:
+        """The bytes that are estimated for what has this rank or a higher one."""
+        bytes_ = self._c.groups[group].bytes
+        return sum(ffi.unpack(bytes_ + rank, lib.FP_FIT_RANKS + 1 - rank))
+
+    def lost(self, group: int, rank: int) -> Merged:
+        """The calls below a rank."""
+        c, n = self._c.groups[group], lib.FP_FIT_RANKS + 1
+        calls, time = ffi.unpack(c.calls, n), ffi.unpack(c.self, n)
+        return Merged(int(lib.fp_fit_length(rank)), sum(calls[:rank]), sum(time[:rank]), sum(time))
+
+    def rows(self, group: int, rank: int) -> Iterator[Batch]:
+        """The rows of a group, without calls below a rank, which may be no lower than `rank` said."""
+        out = Batch("timeline", CAPACITY["timeline"])
+        lib.fp_fit_begin(self._c, group, rank)
+        for in_ in self._packed.windows(group, self._c.groups[group].packed):
+            while (status := lib.fp_fit_take(self._c, group, in_, out.c)) == lib.FP_FULL:
+                yield out
+                out.reset()
+            if status < 0:
+                raise MemoryError("no memory for the calls of a timeline")
+        if len(out):
+            yield out
+
+    def facts(self, lost: Merged) -> dict[str, Any]:
+        """For JSON."""
+        if not lost.calls:
+            return {}
+        return {
+            "merged calls": lost.calls,
+            "merged below": lost.below,
+            "merged share": lost.time / max(lost.of, 1),
+        }
+
+    def tell(self, files: Sequence[Merged], report: Report, budget: int) -> None:
+        """Count what is missing in all files."""
+        calls, time, of = (sum(column) for column in [*zip(*files, strict=True)][1:])
+        below = max((file.below for file in files if file.calls), default=0)
+        unit = "ns" if all(part.extra.get("ticks_per_second") for part in self._model.parts) else "ticks"
+        report.not_representable.add(
+            "short-calls",
+            f"calls shorter than {'up to ' * (len(files) > 1)}{below:,} {unit} (with {time / max(of, 1):.2%} of the "
+            f"time), merged into their callers to keep within {budget:,} bytes (--budget)",
+            calls,
+        )
+
+
+def slice_of(split: str) -> int:
+    """The nanoseconds of a slice that --split asks for; 0: it asks for threads."""
+    _, _, seconds = split.partition(":")
+    return max(1, round(float(seconds) * 1e9)) if seconds else 0

@@ -1,0 +1,179 @@
+"""Stacks -> as many of them as a viewer opens, as one profile or one for each thread (csrc/bridges/budget/trim.h).
+
+    main > a > b 5, main > a > c 1, main > a > c > d 1, main > e 93      less than 3 % pruned:
+    main > a > b 5, main > a > [pruned] 2,              main > e 93
+
+Kept: every total; each stack that costs enough, with its callers.  Lost: the others, which are counted, and which share
+of each value type they have.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from fastprof.bridges.sums.sum import repeated
+from fastprof.core._c import ffi, lib
+from fastprof.core._typing import Any, NamedTuple
+from fastprof.core.engine import CAPACITY, Budget, Holds
+from fastprof.core.errors import UsageError, check_sums, inputs_of
+from fastprof.core.model import Batch, Model, ValueType
+from fastprof.core.options import Options
+from fastprof.core.owner import owned
+from fastprof.core.parts import match_columns
+from fastprof.core.report import Report, percent
+from fastprof.core.spill import Groups
+
+_BUFFERED = 1 << 20  # bytes of packed rows that there may be in memory
+
+
+class Pruned(NamedTuple):
+    """The stacks of a group that were merged into a frame [pruned]."""
+
+    share: float  # of the total, which they do not reach
+    stacks: int
+    values: list[float]  # by value type: of them
+    of: list[float]  # of all
+
+
+class Trim:
+    """All rows of stacks, kept apart by what becomes a file: `groups`."""
+
+    highest: int = lib.FP_TRIM_RANKS
+    least = "with nothing but [pruned]"  # what is left at the highest rank
+    first_time: int | None = None
+
+    def __init__(self, model: Model, size: Budget, options: Options, holds: Holds, split: str | None) -> None:
+        new = lib.fp_trim_new(model.c, split is not None)
+        self._c = owned(new, lib.fp_trim_free, "the stacks of a profile")
+        self._model, self._size, self._options, self._holds = model, size, options, holds
+        self._packed = Groups()
+        self._events: list[ValueType] = []
+        self._columns: dict[int, Any] = {}  # by part: which event each of its values is
+        self._weighed = -1  # the group that `_c` has weighed
+        self._totals: Any = ffi.NULL  # of that group, by event
+        self._values: Any = ffi.NULL  # the same of what was pruned
+
+    def read(self, batches: Iterable[Batch]) -> None:
+        """Keep rows.  Errors: FastprofError for too many groups."""
+        err = ffi.new("struct fp_err *")
+        for batch in batches:
+            if batch.part not in self._columns:
+                columns = match_columns(self._model, batch.part, batch.c.n_values, self._events)
+                self._columns[batch.part] = columns
+            check_sums(lib.fp_trim_put(self._c, batch.c, err), err, self._model, "--split")
+            if self._c.packed > _BUFFERED:
+                for number in range(self._c.n_groups):
+                    self._packed.take(number, self._c.groups[number].packed)
+                self._c.packed = 0
+
+    def threads(self) -> list[int]:
+        """With a split: by group, its thread.  Errors: UsageError if no row says its thread."""
+        found = [int(self._c.groups[i].thread) for i in range(self._c.n_groups)]
+        if found and not any(found):
+            raise UsageError(f"{inputs_of(self._model)}--split=thread has nothing to split: no sample says its thread")
+        return found
+
+    # ---- how much is left
+
+    def first_rank(self, group: int, nbytes: int) -> int:
+        """The rank to begin with: of few rows all stacks, else as many as may fit: sizes are estimates."""
+        few = self._packed.nbytes + self._c.packed < nbytes // 4
+        return 0 if few else self.rank(group, 2 * nbytes)
+
+    def rank(self, group: int, nbytes: int) -> int:
+        """The rank that stacks need so that all of them take no more than so many bytes, as is estimated."""
+        left, rank = self.estimated(group, 0), 0
+        while left > nbytes and rank < self.highest:
+            left -= int(self._c.bytes[rank])
+            rank += 1
+        return rank
+
+    def estimated(self, group: int, rank: int) -> int:
+        """The bytes that are estimated for stacks of this rank or a higher one."""
+        self._weigh(group)
+        return sum(ffi.unpack(self._c.bytes + rank, self.highest + 1 - rank))
+
+    def _weigh(self, group: int) -> None:
+        if self._weighed == group:
+            return
+        self._weighed = group
+        n = len(self._events)
+        self._totals = ffi.new("double[]", n + 1)
+        for batch in self._kept(group):
+            lib.fp_trim_total(batch.c, self._columns[batch.part], self._totals)
+        self._status(lib.fp_trim_weigh_begin(self._c))
+        for batch in self._kept(group):
+            lib.fp_trim_weigh(self._c, batch.c, self._columns[batch.part], self._totals, n)
+        lib.fp_trim_weighed(self._c, self._size.stack, self._size.sample, self._size.frame)
+
+    @staticmethod
+    def _status(status: int) -> int:
+        if status < 0:
+            raise MemoryError("no memory for the stacks of a profile")
+        return int(status)
+
+    # ---- rows
+
+    def rows(self, group: int, rank: int) -> Iterator[Batch]:
+        """The rows of a group, stacks below a rank pruned; equal rows are then summed up."""
+        if not rank:
+            return self._kept(group)
+        return repeated(self._cut(group, rank), self._model, self._options, Report(), self._holds)
+
+    def _cut(self, group: int, rank: int) -> Iterator[Batch]:
+        self._weigh(group)
+        self._values = ffi.new("double[]", len(self._events) + 1)
+        self._status(lib.fp_trim_cut(self._c, rank))
+        for batch in self._kept(group):
+            self._status(lib.fp_trim_batch(self._c, batch.c, self._columns[batch.part], self._values))
+            yield batch
+
+    def _kept(self, group: int) -> Iterator[Batch]:
+        """What was kept of a group; first a batch without rows for each part, as some have no more than that."""
+        c, out = self._c, Batch("stacks", CAPACITY["stacks"])
+        for part in self._columns:
+            out.c.part = part
+            out.set_values(len(self._model.parts[part].value_types))
+            yield out
+            out.reset()
+        if group >= c.n_groups:
+            return  # no row was read
+        lib.fp_trim_begin(c, group)
+        for in_ in self._packed.windows(group, c.groups[group].packed):
+            while self._status(lib.fp_trim_take(c, group, in_, out.c)) == lib.FP_FULL:
+                yield out
+                out.reset()
+        if len(out):
+            yield out
+
+    # ---- what is not
+
+    def lost(self, group: int, rank: int) -> Pruned:
+        """What is missing in the rows of a group, which were the last that were read."""
+        n = len(self._events)
+        if not rank:
+            return Pruned(0, 0, [0] * n, [0] * n)
+        values, of = (ffi.unpack(p, n) if n else [] for p in (self._values, self._totals))
+        return Pruned(lib.fp_trim_share(rank), int(self._c.stacks), values, of)
+
+    def facts(self, lost: Pruned) -> dict[str, Any]:
+        """For JSON."""
+        if not lost.stacks:
+            return {}
+        shares = {e.name: value / (of or 1) for e, value, of in zip(self._events, lost.values, lost.of, strict=True)}
+        return {"pruned stacks": lost.stacks, "pruned below": lost.share, "pruned share": shares}
+
+    def tell(self, files: Sequence[Pruned], report: Report, budget: int) -> None:
+        """Count what is missing in all files."""
+        shares = []
+        for k, event in enumerate(self._events):
+            value, of = sum(file.values[k] for file in files), sum(file.of[k] for file in files)
+            if value:
+                shares.append(f"{percent(value / of)} of {event.name}")
+        of_the_total = f"{'up to ' * (len(files) > 1)}{100 * max(file.share for file in files):.2g} %"
+        report.not_representable.add(
+            "pruned-stacks",
+            f"stacks that cost less than {of_the_total} of the total ({', '.join(shares) or 'nothing'} together), "
+            f"merged into [pruned] under their callers to keep within {budget:,} bytes (--budget)",
+            sum(file.stacks for file in files),
+        )

@@ -1,0 +1,175 @@
+"""Graph -> stacks: self costs are exact, their callers estimated (csrc/bridges/estimate/estimate.h).
+
+    main -> a 30    main -> b 10    a -> c 20    b -> c 5    c self 25, a self 10, b self 5
+
+becomes
+
+    main > a 10     main > b 5      main > a > c 20     main > b > c 5
+
+It is right if the calls of c cost the same under main > a as under any other
+caller of a; a graph does not say.
+Kept: every function's self cost and every total, to the unit; so is every line's, unless there are too many.
+Lost, and counted as not representable: call counts and jumps.  Lost: which caller a line of a function was run for;
+all lines are divided alike.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from functools import partial
+
+from fastprof.bridges import BY, PRUNE, STACKS, labels_apart
+from fastprof.core._c import ffi, lib
+from fastprof.core._typing import Any, NamedTuple
+from fastprof.core.engine import EVERYTHING, Holds, batches_of
+from fastprof.core.errors import check_sums
+from fastprof.core.model import Batch, Model, Part, ValueType
+from fastprof.core.options import Options
+from fastprof.core.owner import owned
+from fastprof.core.parts import default_value, match_columns, merge_parts, parts_since
+from fastprof.core.report import Report, percent
+from fastprof.core.version import __version__
+from fastprof.core.words import counted
+
+# `--stacks`: which callers stand in a stack, and how the output says it.
+_CALLERS = {
+    "self": (lib.FP_CALLERS_NONE, b"the source is a call graph: each stack is a function by itself"),
+    "arcs": (
+        lib.FP_CALLERS_DIRECT,
+        b"stacks are estimated from a call graph: functions under their direct callers only",
+    ),
+    "estimate": (lib.FP_CALLERS_ALL, b"stacks are estimated from a call graph: callers share costs as their arcs do"),
+}
+_BY = {"function": lib.FP_BY_FUNCTION, "line": lib.FP_BY_LINE, "address": lib.FP_BY_ADDRESS}
+
+
+def to_stacks(
+    batches: Iterable[Batch], model: Model, options: Options, report: Report, holds: Holds = EVERYTHING
+) -> Iterator[Batch]:
+    """Estimated stacks of a call graph: one part, or one for each that `--labels` and `--per-thread` keep apart.
+
+    Memory is linear in distinct places and arcs, up to a limit: docs/bridges.md.  Errors: FastprofError for
+    a sum beyond 2^63 - 1 or an id that is not there.
+    """
+    groups: dict[_Key, _Group] = {}
+    of_part: dict[int, tuple[_Group, Any]] = {}
+    n_parts = len(model.parts)
+    by, prune, last = options[BY], options[PRUNE], None
+    for batch in batches:
+        if batch.part not in of_part:
+            part = model.parts[batch.part]
+            key = _key(model, part, labels_apart(options, holds))
+            group = groups.get(key) or groups.setdefault(key, _Group(model, by, prune))
+            of_part[batch.part] = group, group.add(batch.part, batch.c.n_values)
+        group, columns = of_part[batch.part]
+        if last not in (None, group):
+            lib.fp_estimate_pause(last.c)
+        last = group
+        group.put(batch, columns)
+
+    callers, comment = _CALLERS[options[STACKS]]
+    if not groups:  # a graph of nothing still says what it would have counted
+        group = groups[_Key()] = _Group(model, by, prune)
+        for index in parts_since(model, n_parts):
+            group.add(index, len(model.parts[index].value_types))
+    of_part.clear()
+    last = None
+    for key in [*groups]:
+        thread, group = key.thread, groups.pop(key)  # so that only one has contexts at a time
+        c = group.c
+        group.end(callers)
+        pull = partial(group.pull, thread)
+        yield from batches_of("stacks", len(group.events), model.add_part(group.part(comment)), pull)
+        report.rows["estimated stacks"] += c.stacks
+        report.not_representable.add("call-counts", "call counts", c.calls)
+        report.not_representable.add("jumps", "jumps", c.jumps)
+        report.not_representable.add("addresses", "parts whose addresses are left out", group.n_addressed(by))
+        _tell(group, by, prune, f"thread {model.row('threads', thread)[2]}: " if thread else "", report)
+
+
+def _tell(group: _Group, by: str, prune: float, where: str, report: Report) -> None:
+    """Say how much is not shown as asked."""
+    c = group.c
+    if c.uncalled:
+        those = counted(c.uncalled, "functions")
+        report.warn(
+            f"{where}{percent(c.uncalled_cost)} of the cost is below {those} without callers; functions of the same "
+            "name in another file or object are called and have no costs"
+        )
+    if c.prune > prune:
+        report.warn(
+            f"{where}too many stacks of callers for --prune={prune:g}: those below {c.prune:.2g} of the total end, too"
+        )
+    if c.pruned > 0:
+        unnamed = f", with it {counted(c.unnamed, 'functions whose names there is no room for')}" if c.unnamed else ""
+        report.warn(
+            f"{where}{percent(c.pruned)} of the cost stands under [pruned], without all of its callers{unnamed}; "
+            "a smaller --prune shows more"
+        )
+    if c.unlined > 0:
+        what = {"line": "lines", "address": "addresses"}[by]
+        share = percent(c.unlined)
+        report.warn(f"{where}{share} of the cost is summed up by function: there is no room for all {what}")
+
+
+class _Key(NamedTuple):
+    """What the stacks of parts are kept apart by."""
+
+    thread: int = 0  # id, 0: not
+    number: int = 0  # of the part, 0: not
+    cpu: int = -1  # -1: not
+
+
+def _key(model: Model, part: Part, apart: frozenset[str]) -> _Key:
+    pid = part.pid if part.pid and "process" in apart else 0
+    tid = part.thread if part.thread and "thread" in apart else 0
+    thread = model.thread(pid, tid) if pid or tid else 0
+    number = part.number or 0 if "part" in apart else 0
+    return _Key(thread, number, part.extra.get("cpu", -1) if "cpu" in apart else -1)
+
+
+class _Group:
+    """What is added up into one output part."""
+
+    def __init__(self, model: Model, by: str, prune: float) -> None:
+        new = lib.fp_estimate_new(model.c, _BY[by], prune)
+        self.c = owned(new, lib.fp_estimate_free, "the estimate of stacks")
+        self._model = model
+        self._err = ffi.new("struct fp_err *")
+        self.events: list[ValueType] = []
+        self.sources: list[Part] = []
+
+    def check(self, status: int) -> int:
+        return check_sums(status, self._err, self._model, "graph to stacks", self.events)
+
+    def put(self, batch: Batch, columns: Any) -> None:
+        positions = self._model.parts[batch.part].positions
+        instr, line = "instr" in positions, "line" in positions
+        self.check(lib.fp_estimate_put(self.c, batch.c, columns, instr, line, self._err))
+
+    def end(self, callers: int) -> None:
+        self.check(lib.fp_estimate_end(self.c, callers, self._err))
+
+    def pull(self, thread: int, out: Any) -> int:
+        return self.check(lib.fp_estimate_pull(self.c, thread, out, self._err))
+
+    def add(self, part: int, n_values: int) -> Any:
+        columns = match_columns(self._model, part, n_values, self.events)
+        self.sources.append(self._model.parts[part])
+        if lib.fp_estimate_set_values(self.c, len(self.events)):
+            raise MemoryError("no memory for the estimate of stacks")
+        return columns
+
+    def n_addressed(self, by: str) -> int:
+        """The parts whose addresses `by` drops."""
+        return sum({"instr", "bb"} & {*part.positions} != set() for part in self.sources) if by != "address" else 0
+
+    def part(self, comment: bytes) -> Part:
+        part = merge_parts(self.sources, list(self.events), creator=f"fastprof-{__version__}".encode())
+        part.comments.insert(0, comment)
+        dearest = lib.fp_estimate_dearest_object(self.c)
+        if dearest not in (0, lib.FP_NO_ID):
+            part.extra["program"] = self._model.string(self._model.row("objects", dearest)[0])
+        if len(self.events) > 1:
+            part.extra["default_sample_type"] = self.events[default_value(part, "graph")].name
+        return part

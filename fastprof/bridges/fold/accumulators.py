@@ -1,0 +1,200 @@
+"""The tables of the stack machine: a struct fp_fold each, and what of it was written away."""
+
+from __future__ import annotations
+
+from _thread import RLock
+from collections.abc import Callable
+from contextlib import ExitStack
+from functools import partial
+
+from fastprof.bridges.fold.arc_runs import ArcRuns
+from fastprof.bridges.sums.spill import Halt, Merge, Pull, Sorted, Words
+from fastprof.core._c import ffi, lib
+from fastprof.core._typing import Any
+from fastprof.core.model import Batch
+from fastprof.core.owner import owned
+
+# of one arc: struct fp_arc, its share of the index, and of the orders or links when it is sorted
+_ARC_BYTES = 48 + 8 + 12
+_LEAST_ARCS = 1024  # below that, files would be many and runs short
+_MANY_CONTEXTS = 1 << 15  # more than a core's L2 cache holds
+_STREAM = 64 * 1024  # bytes of records that a table's thread merges at a time
+
+Check = Callable[[int, Any], int]  # (status, struct fp_err *): the status; raises what a negative one means
+
+
+class Accumulator:
+    """The rows of a timeline are folded into it.  `limit`: bytes that it may take before it is written away."""
+
+    def __init__(self, fold: Any, limit: int, check: Check, lock: RLock) -> None:
+        self.fold = fold
+        self._lock = lock  # of the model
+        self.halt = Halt()
+        self._windows = limit // 2
+        fold.most = max(_LEAST_ARCS, limit // _ARC_BYTES)
+        self._err = ffi.new("struct fp_err *")
+        self._check = check
+        self.known: tuple[int, int] | None = None  # as many functions and threads, or more
+        self._joined: list[Accumulator] = []
+
+    def check(self, status: int) -> int:
+        return self._check(status, self._err)
+
+    def know(self, like: Accumulator | None = None, known: tuple[int, int] | None = None) -> None:
+        """Take up functions and threads of the model.  `like`: a table that knows them; `known`: how many there are."""
+        if known is None or known != self.known:
+            with self._lock:
+                if lib.fp_fold_know(self.fold, like.fold if like else ffi.NULL):
+                    raise MemoryError("no memory for the functions' counters")
+            self.known = known
+
+    def put(self, batch: Batch) -> None:
+        """Fold a batch."""
+        if self.check(lib.fp_fold_put(self.fold, batch.c, self._err)) == lib.FP_FULL:
+            self._begin_anew()
+
+    def feed(self, feed: Any) -> int:
+        """Fold what a struct fp_feed * gives, as far as it can alone.  Its status."""
+        while self.check(lib.fp_fold_feed(self.fold, feed, self._err)) == lib.FP_FULL:
+            self._begin_anew()
+        return int(feed.status)
+
+    def _begin_anew(self) -> None:
+        fold = self.fold
+        self._write_away(keep_hot=True)
+        if lib.fp_fold_forget(fold):
+            raise MemoryError("no memory to write calls away")
+        fold.most = max(fold.most, 2 * fold.n_arcs)
+
+    def end(self) -> None:
+        """After the last batch."""
+        self.check(lib.fp_fold_end(self.fold, self._err))
+        if self.fold.n_arcs and self.is_long():  # its memory is what runs are merged in
+            self._write_away(keep_hot=False)
+            lib.fp_fold_drop(self.fold)
+        self._order()
+
+    def join(self, other: Accumulator) -> None:
+        """Before the end of this table, and after that of the other one: what that has is this one's, too."""
+        self.check(lib.fp_fold_join(self.fold, other.fold, self._err))
+        self._joined.append(other)
+
+    def is_long(self) -> bool:
+        """Was anything written away?"""
+        raise NotImplementedError
+
+    def _order(self, keep_hot: bool = False) -> None:
+        raise NotImplementedError
+
+    def _write_away(self, keep_hot: bool) -> None:
+        """Write what the machine has to sorted runs; `keep_hot`: or most of it."""
+        raise NotImplementedError
+
+
+class Arcs(Accumulator):
+    """For a graph."""
+
+    def __init__(self, fold: Any, limit: int, check: Check, lock: RLock) -> None:
+        super().__init__(fold, limit, check, lock)
+        self._arcs, self._nodes = ArcRuns(fold.model, check), Words(lib.FP_NODE_WIDTH)
+        self._arcs.halt = self._nodes.halt = self.halt
+
+    def _order(self, keep_hot: bool = False) -> None:
+        if lib.fp_fold_order(self.fold, keep_hot):
+            raise MemoryError("no memory to put call arcs in order")
+
+    def _write_away(self, keep_hot: bool) -> None:
+        self._order(keep_hot)
+        self._arcs.add(partial(lib.fp_fold_pull_arcs, self.fold))
+        self._nodes.add(partial(lib.fp_fold_pull_nodes, self.fold))
+
+    def join(self, other: Accumulator) -> None:
+        super().join(other)
+        assert isinstance(other, Arcs)
+        self._arcs.runs += other._arcs.runs
+        self._nodes.runs += other._nodes.runs
+
+    def is_long(self) -> bool:
+        return len(self._arcs) > 0
+
+    @property
+    def _folds(self) -> list[Any]:
+        return [self.fold, *(table.fold for table in self._joined)]
+
+    def nodes(self) -> Merge:
+        """After `end`; each time from the beginning.  The folds' pulls begin anew, those of arcs, too: so before the
+        first arc is taken from what `arcs` gives."""
+        for fold in self._folds:
+            lib.fp_fold_rewind(fold)
+        return self._nodes.merge(*(partial(lib.fp_fold_pull_nodes, fold) for fold in self._folds))
+
+    def arcs(self, several: bool, threads: ExitStack) -> Merge:
+        """Once, after `end`.  If something was written away and `several` is true, threads add arcs up from now on,
+        beside who takes them; they end with `threads`.  Else who takes them does that alone."""
+        pulls = [partial(lib.fp_fold_pull_arcs, fold) for fold in self._folds if fold.n_arcs]
+        arcs = Words(lib.FP_ARC_WIDTH)
+        if not self.is_long():
+            return arcs.merge(*pulls)
+        from fastprof.bridges.fold.ranges import Ranges
+
+        for pull in pulls:
+            self._arcs.add(pull)
+        n_tables = max(1, len(self._joined))
+        return arcs.merge(
+            Ranges(self._arcs, max(1, n_tables - 1) * several, 2 * self._windows * n_tables, threads).pull
+        )
+
+
+class _PathRuns(Sorted):
+    """Runs of call paths."""
+
+    def __init__(self, fold: Any, check: Check) -> None:
+        super().__init__(1, "uint8_t")
+        self._fold, self._check = fold, check
+
+    def new(self, n: int) -> Any:
+        return owned(lib.fp_tree_new(self._fold, n), lib.fp_tree_free, "the merge of call paths")
+
+    def merged(self, merge: Any, to: Any, n: int) -> tuple[int, int]:
+        got, err = ffi.new("size_t *"), ffi.new("struct fp_err *")
+        return self._check(lib.fp_tree_pull(merge, to, n, got, err), err), int(got[0])
+
+
+class Paths(Accumulator):
+    """For stacks."""
+
+    def __init__(self, fold: Any, limit: int, check: Check, lock: RLock) -> None:
+        super().__init__(fold, limit, check, lock)
+        # Call paths are mostly new, so they are not found in a table that is too large for the caches either.
+        fold.many = _MANY_CONTEXTS
+        self._runs = _PathRuns(fold, check)
+        self._runs.halt = self.halt
+
+    def _order(self, keep_hot: bool = False) -> None:
+        with self._lock:
+            status = lib.fp_fold_rank(self.fold)
+        if status or lib.fp_fold_link(self.fold):
+            raise MemoryError("no memory to put call paths in order")
+
+    def _write_away(self, keep_hot: bool) -> None:
+        self._order()
+        self._runs.add(partial(lib.fp_fold_pull_tree, self.fold))
+
+    def is_long(self) -> bool:
+        return len(self._runs) > 0 or any(table.is_long() for table in self._joined)
+
+    def merge(self, threads: ExitStack | None) -> Merge:
+        """The call paths, once.  After `end`."""
+        merges = [table.merge(None) for table in self._joined if isinstance(table, Paths)]
+        others = [merge.pull if threads is None else streamed(merge, threads) for merge in merges]
+        return self._runs.merge(partial(lib.fp_fold_pull_tree, self.fold), *others, windows=self._windows)
+
+
+def streamed(merge: Merge, threads: ExitStack) -> Pull:
+    """What `merge` gives, bytes, for another merge; by a thread of its own, which ends with `threads`."""
+    from fastprof.core.cores import Ahead
+
+    chunk = ffi.new("uint8_t[]", _STREAM)
+    ahead = Ahead(lambda: bytes(ffi.buffer(chunk, merge.pull(chunk, _STREAM))))
+    threads.callback(ahead.stop)
+    return lambda to, n: ahead.readinto(memoryview(ffi.buffer(to, n)))

@@ -1,0 +1,72 @@
+"""Sorted runs of call arcs, packed (csrc/bridges/fold/arc_runs.h)."""
+
+from __future__ import annotations
+
+from array import array
+from contextlib import ExitStack
+
+from fastprof.bridges.sums import spill
+from fastprof.bridges.sums.spill import Halt, Pull
+from fastprof.core._c import ffi, lib
+from fastprof.core._typing import TYPE_CHECKING, Any, NamedTuple
+from fastprof.core.spill import Spilled
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+_RECORDS = 4096  # that are packed at a time
+_MEMORY = 4 << 20  # bytes for runs that become one
+
+
+class ArcRun(NamedTuple):
+    """Of each block: group and key of its first record, and its offset from the beginning of the run."""
+
+    file: Spilled
+    offset: int
+    nbytes: int
+    n_arcs: int
+    groups: array[int]
+    keys: array[int]
+    offsets: array[int]
+
+
+class ArcRuns:
+    """They are written to one unnamed temporary file.  `model`: a struct fp_model *, which has their functions; `check`
+    raises what a negative status means."""
+
+    def __init__(self, model: Any, check: Callable[[int, Any], int]) -> None:
+        self.model, self.check = model, check
+        self.runs: list[ArcRun] = []
+        self.halt = Halt()
+        self._file = Spilled()
+
+    def __len__(self) -> int:
+        return len(self.runs)
+
+    def add(self, pull: Pull) -> None:
+        """Write what `pull` gives as one more run."""
+        if len(self.runs) == spill.MOST_RUNS:
+            self._join()
+        file, n_arcs, index = self._file, 0, array("Q")
+        begin, pack, n_blocks = file.nbytes, ffi.new("struct fp_arc_pack *"), ffi.new("uint32_t *")
+        room = _RECORDS * lib.FP_ARC_PACKED
+        words = ffi.new("uint64_t[]", _RECORDS * lib.FP_ARC_WIDTH)
+        packed = ffi.new("uint8_t[]", room + lib.FP_ARC_SLACK)
+        blocks = ffi.new("struct fp_arc_block[]", 1 + room // lib.FP_ARC_BLOCK)
+        while got := pull(words, len(words)):
+            self.halt.check()
+            nbytes = lib.fp_arc_pack(pack, words, got, packed, blocks, n_blocks)
+            file.append(memoryview(ffi.buffer(packed, nbytes)))
+            index.frombytes(ffi.buffer(blocks, n_blocks[0] * ffi.sizeof("struct fp_arc_block")))
+            n_arcs += got // lib.FP_ARC_WIDTH
+        self.runs.append(ArcRun(file, begin, int(pack.nbytes), n_arcs, index[0::3], index[1::3], index[2::3]))
+
+    def _join(self) -> None:
+        """Make one run of all."""
+        from fastprof.bridges.fold.ranges import Ranges
+
+        joined = ArcRuns(self.model, self.check)
+        joined.halt = self.halt
+        with ExitStack() as threads:
+            joined.add(Ranges(self, 0, _MEMORY, threads).pull)
+        self.runs, self._file = joined.runs, joined._file

@@ -1,0 +1,189 @@
+"""The rows of a timeline divided among several tables, each of which takes those of its own threads."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from contextlib import suppress
+from queue import SimpleQueue
+
+from fastprof.core import cores
+from fastprof.core._c import ffi, lib
+from fastprof.core._typing import TYPE_CHECKING, Any
+from fastprof.core.engine import Undecoded
+from fastprof.core.model import Batch, Model
+
+if TYPE_CHECKING:
+    from fastprof.bridges.fold.accumulators import Accumulator
+
+_ROWS = 1 << 15  # of a batch that is lent: the larger they are, the fewer wake a thread
+_AHEAD = 8  # of them for each table are read and not yet taken; while a table is written away, about as many are read
+
+
+class _Lent:
+    """A batch that several tables take."""
+
+    def __init__(self, batch: Batch, number: int, takers: int, known: tuple[int, int]) -> None:
+        self.batch, self.number, self.left, self.known = batch, number, takers, known
+
+
+class Divided:
+    """Accumulators 0 to n - 1, of which each takes the rows of its share (struct fp_shares *) of the threads.
+
+    They take rows at once, until there have been many: then each does so in a thread of its own, while the next rows
+    are read.  Batches that are Undecoded they decode there, too.  From the beginning to the end who reads has the
+    model's lock, except while `put` waits.
+    """
+
+    def __init__(self, shares: Any, table: Callable[[int], Accumulator], whole: Accumulator, model: Model) -> None:
+        self._shares, self._table, self._whole, self._model = shares, table, whole, model
+        n = shares.n
+        self._tables: dict[int, Accumulator] = {}
+        self._wanted, self._next = ffi.new("uint8_t[]", n), ffi.new("uint32_t *")
+        self._rows = 0
+        self.in_threads = False
+        self._threads: dict[int, threading.Thread] = {}
+        self._queues: dict[int, SimpleQueue[_Lent | None]] = {}
+        self._room = threading.Semaphore(_AHEAD * n)  # batches that may be lent
+        self._free: list[Batch] = []  # the last one is in the caches
+        self._lock = threading.Lock()  # for the three below, and how often batches are lent
+        self._number = 0
+        self._errors: list[BaseException] = []  # the earliest; taken out when raised, as its traceback refers to this
+        self._failed_at = 1 << 63
+        model.lock.acquire()
+
+    @property
+    def tables(self) -> list[Accumulator]:
+        return [table for _, table in sorted(self._tables.items())]
+
+    def put(self, batch: Batch) -> None:
+        """Take the rows of a batch, which may get other memory.  Errors: those of the tables, of earlier rows, too."""
+        undecoded = isinstance(batch, Undecoded)
+        if not self.in_threads and (undecoded or (self._rows >= cores.FEW_ROWS and len(self._tables) > 1)):
+            self.in_threads = True
+            for i in self._tables:
+                self._begin(i)
+        known = self._names()
+        self._whole.know(None, known)
+        takers = self._takers(batch)
+        for i in takers:
+            if i not in self._tables:
+                self._tables[i] = self._table(i)
+                if self.in_threads:
+                    self._begin(i)
+        self._rows += len(batch)
+        if self.in_threads:
+            self._lend(batch, takers, known)
+            return
+        for i in takers:
+            self._tables[i].know(self._whole, known)
+            self._tables[i].put(batch)
+
+    def _names(self) -> tuple[int, int]:
+        return self._model.c.functions.n, self._model.c.threads.n
+
+    def _takers(self, batch: Batch) -> list[int]:
+        if isinstance(batch, Undecoded):
+            return batch.takers(self._shares, self._give)
+        ffi.memmove(self._wanted, bytes(self._shares.n), self._shares.n)
+        self._next[0] = 0
+        while (thread := lib.fp_fold_shares(batch.c, self._shares, self._wanted, self._next)) != lib.FP_NO_ID:
+            self._give(thread)
+        return [i for i, wanted in enumerate(bytes(ffi.buffer(self._wanted))) if wanted]
+
+    def _give(self, thread: int) -> None:
+        """A thread that is met for the first time, to the share with the least to do."""
+        number, pid, tid = self._model.row("threads", thread)
+        nbytes_of = self._model.nbytes_of_threads.get(number)
+        lib.fp_shares_give(self._shares, thread, nbytes_of(pid, tid) if nbytes_of else 1)
+
+    def _begin(self, i: int) -> None:
+        self._queues[i] = SimpleQueue()
+        self._threads[i] = cores.begin(self._work, i)
+
+    def _lend(self, batch: Batch, takers: list[int], known: tuple[int, int]) -> None:
+        mine = batch
+        if not isinstance(batch, Undecoded):
+            with self._model.lent():
+                self._room.acquire()
+            c = batch.c
+            mine = self._free.pop() if self._free else Batch("timeline", _ROWS)
+            mine.reset()
+            mine.c.part = c.part
+            lib.fp_batch_swap(c, mine.c)
+        if self._errors:
+            self.end()
+        lent = _Lent(mine, self._number, len(takers), known)
+        self._number += 1
+        for i in takers:
+            self._queues[i].put(lent)
+
+    def _work(self, i: int) -> None:
+        queue = self._queues[i]
+        while (lent := queue.get()) is not None:
+            try:
+                if lent.number < self._failed_at:
+                    self._take(i, lent)
+            except BaseException as error:
+                self._fail(lent.number, error)
+            if isinstance(lent.batch, Undecoded):
+                lent.batch.taken(i)
+            with self._lock:
+                lent.left -= 1
+                if not lent.left and not isinstance(lent.batch, Undecoded):
+                    self._free.append(lent.batch)
+                    self._room.release()
+        if self._number < self._failed_at:  # all batches were taken
+            try:
+                self._tables[i].end()
+            except BaseException as error:
+                self._fail(self._number, error)
+
+    def _take(self, i: int, lent: _Lent) -> None:
+        table = self._tables[i]
+        table.know(self._whole, lent.known)
+        if not isinstance(lent.batch, Undecoded):
+            table.put(lent.batch)
+            return
+        feed = lent.batch.feed(i)
+        while table.feed(feed) != lib.FP_DONE:
+            lent.batch.answer(i)
+            with self._model.lock:  # a function was named
+                known = self._names()
+                self._whole.know(None, known)
+                table.know(self._whole, known)
+
+    def _fail(self, number: int, error: BaseException) -> None:
+        with self._lock:
+            if number < self._failed_at:
+                self._failed_at, self._errors = number, [error]
+
+    def _wait(self) -> None:
+        """Wait until all rows are taken."""
+        with suppress(RuntimeError):  # others have it already
+            self._model.lock.release()
+        if self._threads:
+            for queue in self._queues.values():
+                queue.put(None)
+            for thread in self._threads.values():
+                thread.join()
+            self._threads = {}
+
+    def end(self) -> None:
+        """All rows were put.  Errors: those of the tables."""
+        self._wait()
+        if self._errors:
+            raise self._errors.pop()
+        if not self.in_threads:
+            for table in self.tables:
+                table.end()
+
+    def stop(self, error: BaseException) -> None:
+        """Reading has come to an end by `error`.  Errors: those of the tables, which are of earlier rows."""
+        if not isinstance(error, Exception):
+            self._failed_at = 0
+            for table in self._tables.values():
+                table.halt.asked = True
+        self._wait()
+        if self._errors and isinstance(error, Exception):
+            raise self._errors.pop()

@@ -1,0 +1,346 @@
+"""Timeline -> graph and timeline -> stacks: the stack machine (csrc/bridges/fold/fold.h).
+
+Exact.  Arguments and events, which no target can hold, are counted in the report
+as not representable.  The times of single calls are lost.  CPUs can become labels of
+stacks: the time between two records of a thread is spent on the CPU of the
+first.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import ExitStack
+from itertools import chain, groupby
+
+from fastprof.bridges import MAX_MEMORY, PER_THREAD, labels_apart, tell_missing_labels
+from fastprof.bridges.fold.accumulators import Accumulator, Arcs, Paths
+from fastprof.bridges.rows.nest import Clocks
+from fastprof.bridges.sums.aggregate import merge as one_graph
+from fastprof.bridges.sums.spill import Merge
+from fastprof.bridges.sums.sum import to_sum
+from fastprof.core._c import ffi, lib
+from fastprof.core._typing import TYPE_CHECKING, Any, ClassVar
+from fastprof.core.engine import EVERYTHING, Holds, batches_of
+from fastprof.core.errors import check_sums
+from fastprof.core.model import Batch, Model, Part, ValueType
+from fastprof.core.options import Options, cores_of
+from fastprof.core.owner import owned
+from fastprof.core.parts import merge_parts
+from fastprof.core.report import Report
+from fastprof.core.version import __version__
+
+_STACKS = 1 << 14  # that the model has at a time, if nobody needs more
+
+
+def _value_types(tree: bool, in_ticks: bool) -> list[ValueType]:
+    """By enum fp_fold_column: of stacks, or of a graph."""
+    if tree:
+        return [ValueType("time", "ticks" if in_ticks else "nanoseconds"), ValueType("calls", "count")]
+    time = ValueType("Ticks", "ticks", "TSC ticks") if in_ticks else ValueType("ns", "nanoseconds", "Nanoseconds")
+    return [time, ValueType("Calls", "count", "Number of calls")]
+
+
+def to_graph(
+    batches: Iterable[Batch], model: Model, options: Options, report: Report, holds: Holds = EVERYTHING
+) -> Iterator[Batch]:
+    """Call arcs.  One part, or one a thread with `per_thread`.
+
+    Timelines of several inputs are parts.  Each is folded by itself, because sums of ticks are rounded to nanoseconds;
+    then they are added up, which is the same however many there are.
+
+    Values: calls, and time in nanoseconds, or in ticks if `time_unit` says so or the clock is unknown.
+    """
+    by, mended = lib.FP_FOLD_BY_THREAD * options[PER_THREAD], _Mended(model, report)
+    one, rows = _of_parts(batches, lambda: _Graph(model, options, report, "graph", by, mended), _Graph.rows)
+    if one is not None:
+        yield from one.rows()
+        return
+    yield from rows if options[PER_THREAD] else one_graph(rows, model, options, Report())
+
+
+def to_functions(
+    batches: Iterable[Batch], model: Model, options: Options, report: Report, costs: Any
+) -> Iterator[Batch]:
+    """As `to_graph`, and adds to `costs` (struct fp_top *) what each function costs inclusively, which arcs do not say
+    when functions call each other in turn."""
+    by = lib.FP_FOLD_INCLUSIVE | lib.FP_FOLD_BY_THREAD * options[PER_THREAD]
+    graph = _Graph(model, options, report, "graph", by, _Mended(model, report))
+    graph.read(batches)
+    yield from graph.rows(costs)
+
+
+def to_stacks(
+    batches: Iterable[Batch], model: Model, options: Options, report: Report, holds: Holds = EVERYTHING
+) -> Iterator[Batch]:
+    """The context tree, each call path once.  Same values.
+
+    Kept apart by thread, process or CPU as `--labels` and `--per-thread` say; by nothing but the names of functions if
+    the target holds no more of them.
+    """
+    apart = labels_apart(options, holds)
+    by = lib.FP_FOLD_BY_TID * ("thread" in apart) | lib.FP_FOLD_BY_PID * ("process" in apart)
+    by |= lib.FP_FOLD_BY_CPU * ("cpu" in apart) | lib.FP_FOLD_BY_NAME * (not holds.places)
+    mended = _Mended(model, report)
+    one, rows = _of_parts(
+        batches, lambda: _Stacks(model, options, report, "stacks", by, mended), lambda stacks: stacks.rows(True)
+    )
+    if one is not None:
+        tell_missing_labels(options, holds, report, one.labels())
+        yield from one.rows(holds.keeps_stacks)
+        return
+    yield from to_sum(rows, model, options, report, holds)
+
+
+if TYPE_CHECKING:
+    from typing import TypeVar
+
+    M = TypeVar("M", bound="_Machine")
+
+
+def _of_parts(
+    batches: Iterable[Batch], new: Callable[[], M], rows: Callable[[M], Iterator[Batch]]
+) -> tuple[M | None, Iterator[Batch]]:
+    """A machine that has read all, if that is one part; else the rows of one after the other.
+
+    Only one machine is in memory at a time: the next part is read when the rows of the one before are out.
+    """
+
+    def read(part: Iterable[Batch]) -> M:
+        machine = new()
+        machine.read(part)
+        return machine
+
+    parts = groupby(batches, lambda batch: batch.part)
+    _, part = next(parts, (0, ()))
+    first, second = read(part), next(parts, None)
+    if second is None:
+        return first, iter(())
+    later = (rows(read(part)) for _, part in chain([second], parts))
+    return None, chain(rows(first), chain.from_iterable(later))
+
+
+class _Mended:
+    """What was mended in each part, also when an archive was made of its source."""
+
+    def __init__(self, model: Model, report: Report) -> None:
+        self._model, self._report = model, report
+        self._before, self._first = self._all(), True
+
+    def _all(self) -> Counter[str]:
+        return Counter(self._report.repairs) + Counter(self._report.facts.get("recorded repairs", {}))
+
+    def since(self) -> dict[str, int]:
+        """Since the last time.  Of an only input, which may have been opened long ago, all."""
+        now = self._all()
+        found = now if self._first and len(self._model.inputs) == 1 else now - self._before
+        self._before, self._first = now, False
+        return dict(sorted(found.items()))
+
+
+class _Check:
+    """Raises what a negative status means.  Accumulators have it, not their machine, which has them: so memory and
+    files are given back when the machine is let go."""
+
+    in_ticks = True  # whether times are
+
+    def __init__(self, model: Model, target: str) -> None:
+        self._model, self._target = model, target
+
+    def __call__(self, status: int, err: Any) -> int:
+        types = _value_types(self._target == "stacks", self.in_ticks)
+        return check_sums(status, err, self._model, f"timeline to {self._target}", types)
+
+
+class _Machine:
+    """One table, or several that divide the threads among them, and what is the same for every target."""
+
+    table: ClassVar[type[Accumulator]]
+
+    def __init__(self, model: Model, options: Options, report: Report, target: str, by: int, mended: _Mended) -> None:
+        self._model, self._report, self._target, self._by = model, report, target, by
+        self._mended = mended
+        self._repairs: dict[str, int] = {}
+        self._ticks_per_second = 0  # 0: times are in ticks
+        self._check = _Check(model, target)
+        self._clocks = Clocks(model, options)
+        self._cores = min(cores_of(options), lib.FP_SHARES_MOST)  # one thread does not read fast enough for more
+        self._limit = options[MAX_MEMORY] // self._cores
+        self._shares = ffi.new("struct fp_shares *", {"n": self._cores})
+        self._whole = self._new()
+        self._sources: dict[int, None] = {}  # parts
+        self._err = ffi.new("struct fp_err *")
+
+    def _new(self, share: int | None = None) -> Any:
+        what = lib.FP_FOLD_TREE if self._target == "stacks" else lib.FP_FOLD_ARCS
+        fold = owned(lib.fp_fold_new(self._model.c, what, self._by), lib.fp_fold_free, "the stack machine")
+        fold.cpu = self._model.intern("cpu")
+        if share is not None:
+            fold.share, fold.shares = share, self._shares
+        return self.table(fold, self._limit, self._check, self._model.lock)
+
+    def read(self, batches: Iterable[Batch]) -> None:
+        batches = self._in_one_clock(batches)
+        if self._cores == 1:
+            for batch in batches:
+                self._whole.know()
+                self._whole.put(batch)
+            self._whole.end()
+        else:
+            self._read_divided(batches)
+        self._tell()
+        self._repairs = self._mended.since()
+
+    def _read_divided(self, batches: Iterable[Batch]) -> None:
+        from fastprof.bridges.fold.divided import Divided
+
+        whole = self._whole
+        divided = Divided(self._shares, self._new, whole, self._model)
+        try:
+            for batch in batches:
+                divided.put(batch)
+        except BaseException as error:
+            divided.stop(error)
+            raise
+        divided.end()
+        if len(divided.tables) == 1:
+            self._whole = divided.tables[0]
+            return
+        whole.know()
+        for table in divided.tables:
+            whole.join(table)
+        whole.end()
+
+    def _in_one_clock(self, batches: Iterable[Batch]) -> Iterator[Batch]:
+        """The same batches; their times are in ticks of the first one's clock."""
+        report = self._report
+        first: int | None = None
+        for batch in batches:
+            self._sources[batch.part] = None
+            clock = self._clocks.of(batch.part)
+            if first is None:
+                first = self._ticks_per_second = clock
+                self._check.in_ticks = not clock
+            elif clock != first:
+                report.warn("the inputs' clocks differ: times of the later ones are rounded to ticks of the first")
+                self._check(lib.fp_fold_rescale(batch.c, clock, first, self._err), self._err)
+            yield batch
+        if first is None:
+            report.warn("the input has no records: the profile is valid and empty")
+        self._clocks.tell(report)
+
+    def _part(self, group: int) -> Part:
+        """What is the same for every target: who, when, from what, and what was mended."""
+        model, fold = self._model, self._whole.fold
+        sources = [model.parts[i] for i in self._sources] or [p for p in model.parts if "ticks_per_second" in p.extra]
+        types = _value_types(self._target == "stacks", not self._ticks_per_second)
+        part = merge_parts(sources, types, creator=f"fastprof-{__version__}".encode())
+        part.extra = {key: value for key, value in part.extra.items() if key == "merged"}
+        n_threads, first, last = 1, fold.first_time, fold.last_time
+        if group:
+            _, pid, tid = model.row("threads", group)
+            part.pid, part.thread = pid or None, tid
+            times = ffi.new("uint64_t[2]")
+            lib.fp_fold_thread_times(fold, group, times, times + 1)
+            first, last = times
+        else:
+            threads = self._threads()
+            n_threads, pids = len(threads), {pid for _, pid, _ in threads if pid}
+            part.pid = next(iter(pids)) if len(pids) == 1 else None
+        part.extra |= {"threads": n_threads, "ticks": (first, last), "mended": self._repairs}
+        return part
+
+    def _threads(self) -> list[tuple[int, ...]]:
+        """Those of which there are rows."""
+        model, times = self._model, ffi.new("uint64_t[2]")
+        numbers = range(1, model.count("threads"))
+        left = [i for i in numbers if lib.fp_fold_thread_times(self._whole.fold, i, times, times + 1)]
+        return [model.row("threads", i) for i in left]
+
+    def _tell(self) -> None:
+        stats, report = self._whole.fold.stats, self._report
+        report.repairs.add("orphan-exits", "orphan exits", stats.orphan_exits)
+        report.repairs.add("unwound-frames", "unwound frames", stats.unwound)
+        report.repairs.add("unfinished-calls", "unfinished calls", stats.unfinished)
+        report.repairs.add("clamped-times", "times clamped", stats.clamped)
+        report.not_representable.add("events", "events", stats.events)
+        report.not_representable.add("call-arguments", "call arguments", stats.arguments)
+        report.not_representable.add("call-times", "calls, kept as sums without their times", stats.calls)
+        cpus = stats.calls if stats.cpus and not self._by & lib.FP_FOLD_BY_CPU else 0
+        report.not_representable.add("cpus", "calls whose CPU is left out (--labels=cpu keeps it in stacks)", cpus)
+        report.not_representable.add("places", "frames whose address, file or line is left out", stats.placed)
+        report.rows["calls"] += stats.calls
+
+
+class _Graph(_Machine):
+    table = Arcs
+    _whole: Arcs
+    _named: Any  # memory that C refers to
+
+    def rows(self, costs: Any = None) -> Iterator[Batch]:
+        """One part a group (a thread, or 0: all), its totals known from a first pass over the nodes."""
+        err, check, whole = self._err, self._check, self._whole
+        with ExitStack() as threads:
+            arcs = whole.arcs(self._cores > 1, threads)
+            groups: list[tuple[int, list[int]]] = []
+            nodes = whole.nodes()
+            out = self._out(nodes, arcs)
+            if costs is not None:
+                check(lib.fp_top_timeline(whole.fold, out, costs, err), err)
+            while status := check(lib.fp_fold_totals(out, err), err):
+                if status == lib.FP_MORE:
+                    nodes.feed()
+                else:
+                    groups.append((out.group, list(out.total)))
+            nodes = whole.nodes()
+            out = self._out(nodes, arcs)
+
+            def pull(batch: Any) -> int:
+                while (status := check(lib.fp_fold_graph(out, batch, err), err)) == lib.FP_MORE:
+                    nodes.feed()
+                    arcs.feed()
+                return status
+
+            for group, total in groups or [(0, [0, 0])]:
+                part = self._part(group)
+                part.summary = total
+                yield from batches_of("graph", 2, self._model.add_part(part), pull)
+
+    def _out(self, nodes: Merge, arcs: Merge) -> Any:
+        out = ffi.new("struct fp_fold_out *")
+        out.n_named = self._model.count("functions")
+        out.named = self._named = ffi.new("uint32_t[]", out.n_named)
+        out.model, out.ticks_per_second = self._model.c, self._ticks_per_second
+        out.unknown_file = self._model.intern("???")
+        out.nodes, out.arcs = nodes.c, arcs.c
+        return out
+
+
+class _Stacks(_Machine):
+    table = Paths
+
+    def labels(self) -> set[str]:
+        """Which labels the inputs know, of LABEL_WORDS."""
+        threads = self._threads()
+        return {"cpu", *("process" for _, pid, _ in threads if pid), *("thread" for _, _, tid in threads if tid)}
+
+    def rows(self, keep_stacks: bool) -> Iterator[Batch]:
+        model, err = self._model, self._err
+        part = self._part(0)
+        part.extra["default_sample_type"] = "time"
+        if self._by & lib.FP_FOLD_BY_CPU:
+            part.extra["labels"] = ("cpu",)
+        with ExitStack() as threads:
+            merge = self._whole.merge(threads if self._cores > 1 and self._whole.is_long() else None)
+            merge.c.once = not keep_stacks
+
+            def pull(batch: Any) -> int:
+                if model.count("stacks") > _STACKS and not keep_stacks:
+                    model.empty_stacks()
+                while True:
+                    status = lib.fp_fold_stacks(merge.c, self._ticks_per_second, batch, err)
+                    if self._check(status, err) != lib.FP_MORE:
+                        return int(status)
+                    merge.feed()
+
+            yield from batches_of("stacks", 2, model.add_part(part), pull)

@@ -1,0 +1,178 @@
+"""Sorted runs of call arcs added up by several threads: each takes all of them, in ranges of keys.
+
+    keys          0         a         b         c         d         e
+    run 0         |  ....   |  ..     |  ...    |  ....   |   ..    |
+    run 1         |   ..    |  ....   |  ....   |   .     |  ....   |
+    is taken by    reader    thread    thread    reader    thread
+
+Who makes rows of the sums, the reader, wants the ranges in order.  Threads add up the next ones in memory.
+If few are ready, they leave one to the reader.
+"""
+
+from __future__ import annotations
+
+import threading
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable
+from contextlib import ExitStack
+
+from fastprof.bridges.fold.arc_runs import ArcRuns
+from fastprof.bridges.sums.spill import Pull
+from fastprof.core._c import ffi, lib
+from fastprof.core._typing import TYPE_CHECKING, Any
+from fastprof.core.cores import Ahead
+from fastprof.core.owner import owned
+
+if TYPE_CHECKING:
+    Key = tuple[int, int]
+    # Where what is to be read of each run begins, and its bytes; from the first key on, and before the second one.
+    _Range = tuple[list[tuple[int, int]], Key | None, Key | None]
+
+_LEAST = 400  # arcs of a run in a range.  A block, some 200 of them, is read for each range that it has arcs of
+_KEYS = 4096  # from which the ends of ranges are chosen
+_PIECE = 512 * 1024  # bytes of sums that a thread gives at a time
+_ARC_BYTES = 8 * lib.FP_ARC_WIDTH
+_FEW, _MANY = 2, 3  # ranges that are ready
+
+
+class Ranges:
+    """With `n_threads` beside the reader.  `memory`: bytes for records that are being added up and for their sums."""
+
+    def __init__(self, runs: ArcRuns, n_threads: int, memory: int, threads: ExitStack) -> None:
+        self._runs = runs
+        # Sums that are made ahead take as much as records that are not packed, if no two have one key.
+        n_arcs = max(1, memory // 2 // (n_threads + 1) // _ARC_BYTES, len(runs) * _LEAST)  # of a range
+        # Nobody waits for room in the middle of a range: some have more arcs, and the end is a piece, too.
+        self._pieces = 2 + 3 * n_arcs * _ARC_BYTES // (2 * _PIECE)
+        self._ends = self._choose_ends(n_arcs)
+        self._at = [0] * len(runs)  # by run, in its index: from where on the next range is to be read
+        self._pull: Pull = lambda to, n: 0  # of the range that is being read
+        self._lock = threading.Lock()  # for all below
+        self._idle = n_threads
+        self._stopped = False
+        self._next = 0  # ranges that have begun
+        self._made: dict[int, Ahead] = {}  # by threads, and not yet read
+        self._ready: set[int] = set()  # those of them that are complete
+        self._reading = -1
+        self._left = -1  # the last range that was left to the reader
+        self._left_range: _Range = [], None, None
+        self._free: list[tuple[Any, bytearray]] = []  # sums, and memory of records, that nobody uses
+        threads.callback(self._stop)
+        with self._lock:
+            self._go_on()
+
+    def _choose_ends(self, n_arcs: int) -> list[Key | None]:
+        """Of ranges of about so many arcs: the keys between them.  The first one has no beginning, the last no end."""
+        runs = self._runs.runs
+        n = sum(run.n_arcs for run in runs) // n_arcs
+        every = 1 + sum(len(run.keys) for run in runs) // _KEYS
+        keys = sorted(key for run in runs for key in zip(run.groups[::every], run.keys[::every], strict=True))
+        return [None, *(keys[i * len(keys) // (n + 1)] for i in range(1, n + 1)), None]
+
+    def pull(self, to: Any, n: int) -> int:
+        """Up to `n` words of sums, in order; 0 at the end."""
+        while not (got := self._pull(to, n)) and self._reading + 2 < len(self._ends):
+            self._read_next()
+        return got
+
+    def _read_next(self) -> None:
+        with self._lock:
+            self._made.pop(self._reading, None)
+            self._reading += 1
+            made = self._made.get(self._reading)
+            self._ready.discard(self._reading)
+            mine = self._left_range if self._left == self._reading else None
+            if made is None and mine is None:
+                mine = self._take()
+            self._go_on()
+        if made is None:
+            assert mine is not None
+            self._pull = self._sums(*mine)
+        else:
+            self._pull = lambda to, n: made.readinto(memoryview(ffi.buffer(to, n * 8))) // 8
+
+    def _go_on(self) -> None:
+        """Have threads that are idle begin ranges."""
+        while self._idle and len(self._ready) < _MANY and self._next + 1 < len(self._ends) and not self._stopped:
+            i, range_ = self._next, self._take()
+            if len(self._ready) < _FEW and self._left <= self._reading:
+                self._left, self._left_range = i, range_
+            else:
+                self._idle -= 1
+                self._made[i] = Ahead(self._making(i, range_), self._pieces)
+
+    def _take(self) -> _Range:
+        """The next range."""
+        low, high = self._ends[self._next : self._next + 2]
+        self._next += 1
+        places = []
+        for i, run in enumerate(self._runs.runs):
+            # Which record is the first one of the range is only known for sure when those before it are read.
+            begin, end = self._at[i], len(run.keys)
+            if high is not None:
+                begun, ended = bisect_left(run.groups, high[0], begin), bisect_right(run.groups, high[0], begin)
+                end = bisect_left(run.keys, high[1], begun, ended)
+            self._at[i] = max(end - 1, begin)
+            first, last = ((run.offsets[at] if at < len(run.offsets) else run.nbytes) for at in (begin, end))
+            places.append((run.offset + first, last - first))
+        return places, low, high
+
+    def _sums(self, places: list[tuple[int, int]], low: Key | None, high: Key | None) -> Pull:
+        """Read the records, and add them up in memory."""
+        # What is returned does not refer to this object, which has it: a circle would keep temporary files open.
+        runs, free, lock, at = self._runs, self._free, self._lock, 0
+        with lock:
+            sums, memory = free.pop() if free else (None, bytearray())
+        if sums is None:
+            sums = self._new_sums()
+        room = sum(nbytes for _, nbytes in places) + lib.FP_ARC_SLACK
+        if len(memory) < room:
+            memory = bytearray(room)
+        view = memoryview(memory)
+        for run, (offset, nbytes) in zip(runs.runs, places, strict=True):
+            run.file.read(offset, view[at : at + nbytes])
+            at += nbytes
+        nbytes_of = ffi.new("size_t[]", [nbytes for _, nbytes in places])
+        got, err = ffi.new("size_t *"), ffi.new("struct fp_err *")
+        bounds = (ffi.NULL if key is None else ffi.new("uint64_t[]", key) for key in (low, high))
+        bytes_ = ffi.from_buffer("uint8_t[]", memory)
+        runs.check(lib.fp_arc_sums_begin(sums, bytes_, nbytes_of, len(places), *bounds, err), err)
+
+        def pull(to: Any, n: int) -> int:
+            runs.check(lib.fp_arc_sums_pull(sums, to, n, got, err), err)
+            if not got[0]:
+                with lock:
+                    free.append((sums, memory))
+            return int(got[0])
+
+        return pull
+
+    def _new_sums(self) -> Any:
+        n_functions = self._runs.model.functions.n
+        return owned(lib.fp_arc_sums_new(n_functions), lib.fp_arc_sums_free, "the sums of call arcs")
+
+    def _making(self, i: int, range_: _Range) -> Callable[[], bytes]:
+        pull: Pull | None = None
+        n = max(1, _PIECE // _ARC_BYTES) * lib.FP_ARC_WIDTH
+        chunk = ffi.new("uint64_t[]", n)
+
+        def make() -> bytes:
+            nonlocal pull
+            if pull is None:
+                pull = self._sums(*range_)
+            got = pull(chunk, n)
+            if not got:
+                with self._lock:
+                    self._idle += 1
+                    if i > self._reading:
+                        self._ready.add(i)
+                    self._go_on()
+            return bytes(ffi.buffer(chunk, got * 8))
+
+        return make
+
+    def _stop(self) -> None:
+        with self._lock:
+            self._stopped = True
+        for made in [*self._made.values()]:
+            made.stop()

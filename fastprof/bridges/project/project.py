@@ -1,0 +1,190 @@
+"""Stacks -> graph: samples become self costs and call arcs (csrc/bridges/project/project.h).
+
+    main:10 > even:20 > odd:30 > even:21    5 samples
+    main:10 > even:21                       2 samples
+
+becomes
+
+    even:21  self 7      main:10 -> even 7     even:20 -> odd 5     odd:30 -> even 0
+
+Kept: every value type as an event, its total to the unit; objects, files,
+functions, lines and addresses exactly as recorded (a caller's address is the
+one its call returns to, where the profile says so).
+Recursion: the arcs into a function add up to its inclusive cost, in which each
+sample counts once.  Only the outermost arc of a recursion has a cost.
+Lost: which arcs occurred in the same sample.  If a function is the root of some
+stacks and is called in others, its arcs do not have the cost of the former.
+Labels and times of samples are counted as not representable.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from functools import partial
+from itertools import zip_longest
+
+from fastprof.bridges import INLINE_CALLS, MAX_MEMORY, PER_THREAD
+from fastprof.bridges.sums.aggregate import Table
+from fastprof.core._c import ffi, lib
+from fastprof.core._typing import Any
+from fastprof.core.engine import EVERYTHING, Holds, batches_of
+from fastprof.core.errors import FastprofError, check_sums, inputs_of
+from fastprof.core.model import Batch, Model, Part, ValueType
+from fastprof.core.options import Options
+from fastprof.core.owner import owned
+from fastprof.core.parts import default_value, in_any_order, match_columns, merge_parts, parts_since
+from fastprof.core.report import Report
+from fastprof.core.version import __version__
+
+CALLS_UNKNOWN = b"not recorded by samples; every arc says 1"
+RETURN_ADDRESSES = b"a calling position's address is the one its call returns to"
+
+
+def to_graph(
+    batches: Iterable[Batch], model: Model, options: Options, report: Report, holds: Holds = EVERYTHING
+) -> Iterator[Batch]:
+    """The call graph of stacks: one part, or one a thread with `per_thread`.  Rows come by object, file and name.
+
+    Parts of the input that have other value types are put side by side: the
+    graph's events are the distinct (name, unit) of all.
+    Errors: FastprofError for a sum beyond 2^63 - 1 or an id that is not there.
+    """
+    graph = _Graph(model, options)
+    for batch in batches:
+        graph.put(batch)
+    yield from graph.rows(report)
+
+
+_KEY_BYTES = 8 + 22 + 4  # of a stack that samples have, beside its sums
+_NODE_BYTES = 24 + 8 + 22 + 8  # of it and of each that it goes on from: what a walk notes, and an arc beside its costs
+_LEAST_NODES = 8192  # below that, most time would go to walks
+
+
+def is_full(project: Any, max_memory: int) -> bool:
+    """Do the sums of stacks in a struct fp_project, and the graph of them, take as many bytes?"""
+    sums = 8 * project.n_values
+    taken = project.keys.n * (_KEY_BYTES + sums) + project.n_nodes * (_NODE_BYTES + sums)
+    return bool(project.n_nodes > _LEAST_NODES and taken > max_memory)
+
+
+def calls_of(events: list[ValueType]) -> int:
+    """Which event counts calls; -1: none does."""
+    return next((k for k, event in enumerate(events) if event.name.lower() == "calls"), -1)
+
+
+class _Graph:
+    """A struct fp_project, and the sums of the graphs that were made of it whenever it was full."""
+
+    def __init__(self, model: Model, options: Options) -> None:
+        self._model = model
+        self._n_parts = len(model.parts)  # before the rows
+        self._per_thread = options[PER_THREAD]
+        self._max_memory = options[MAX_MEMORY] // 2  # one half for stacks, one for rows
+        self._c = owned(
+            lib.fp_project_new(model.c, self._per_thread, options[INLINE_CALLS]), lib.fp_project_free, "the call graph"
+        )
+        self._err = ffi.new("struct fp_err *")
+        self._events: list[ValueType] = []
+        self._columns: dict[int, Any] = {}  # part -> which event each of its values is
+        self._parts: dict[int, int] = {}  # by number of events: a part of the model that has them
+        # by group: thread, or 0
+        self._tables: dict[int, Table] = {}
+        self._totals: dict[int, list[int]] = {}
+
+    def _check(self, status: int) -> int:
+        return check_sums(status, self._err, self._model, "stacks to graph", self._events)
+
+    def put(self, batch: Batch) -> None:
+        if batch.part not in self._columns:
+            self._match(batch.part, batch.c.n_values)
+        self._check(lib.fp_project_put(self._c, batch.c, self._columns[batch.part], self._err))
+        if is_full(self._c, self._max_memory):
+            self._add_up()
+
+    def _match(self, part: int, n_values: int) -> None:
+        self._columns[part] = match_columns(self._model, part, n_values, self._events)
+        if lib.fp_project_set_values(self._c, len(self._events)):
+            raise MemoryError("no memory for the call graph")
+
+    def _add_up(self) -> None:
+        """Make graphs of the stacks so far, and forget these."""
+        c, n = self._c, len(self._events)
+        self._check(lib.fp_project_end(c, self._err))
+        totals = ffi.new("int64_t[]", n + 1)
+        if n not in self._parts:
+            self._parts[n] = self._model.add_part(Part([*self._events]))
+        for group in range(c.n_groups):
+            if c.group_start[group] == c.group_start[group + 1]:
+                continue
+            self._check(lib.fp_project_select(c, group, calls_of(self._events), totals, self._err))
+            for batch in batches_of("graph", n, self._parts[n], partial(lib.fp_project_pull, c)):
+                self._table(group).put(batch)
+            before = self._totals.get(group, [])
+            self._totals[group] = [a + b for a, b in zip_longest(before, totals[0:n], fillvalue=0)]
+        lib.fp_project_empty(c)
+
+    def _table(self, group: int) -> Table:
+        """The sums of a group."""
+        if group not in self._tables:
+            n = self._model.count("threads") if self._per_thread else 1
+            self._tables[group] = Table(self._model, self._max_memory // n)
+        return self._tables[group]
+
+    def rows(self, report: Report) -> Iterator[Batch]:
+        model, c = self._model, self._c
+        if not self._columns:  # a profile of nothing still says what it would have counted
+            for i in parts_since(model, self._n_parts):
+                self._match(i, len(model.parts[i].value_types))
+        self._add_up()
+        if not self._per_thread:
+            self._table(0)
+        report.rows["samples"] += c.samples
+        report.not_representable.add("sample-labels", "labels of samples", c.labelled)
+        report.not_representable.add("sample-times", "times of samples", c.timed)
+        report.not_representable.add("joined-stacks", "call stacks, kept as single calls", c.joined)
+        unheld = ffi.new("struct fp_unheld *")
+        lib.fp_unheld_count(model.c, unheld)
+        inlined = "called like others" if c.inline_calls else "costs of their callers (--inline-calls keeps them)"
+        report.not_representable.add("inlined", f"inlined functions, now {inlined}", unheld.inlined)
+        sources = [model.parts[i] for i in self._columns]
+        order = [*range(len(self._events))] if len(model.inputs) == 1 else in_any_order(sources, self._events)
+        for group in sorted(self._tables):
+            table, uncounted = self._table(group), 0
+            if calls_of(self._events) >= 0:
+                uncounted = sum(lib.fp_project_count(batch.c) for batch in table.batches(0))
+            table.widen(self._events)
+            several = len(model.inputs) > 1
+            part = _part(sources, table.reorder(order), c, calls_of(self._events), uncounted, several)
+            total = self._total(group)
+            part.summary = [total[k] for k in order]
+            if group:
+                _, pid, part.thread = model.row("threads", group)
+                part.pid = pid or part.pid
+            for batch in table.batches(model.add_part(part)):
+                lib.fp_project_count(batch.c)
+                yield batch
+
+    def _total(self, group: int) -> list[int]:
+        totals = self._totals.get(group, [])
+        totals += [0] * (len(self._events) - len(totals))
+        for event, total in zip(self._events, totals, strict=True):
+            if not -(1 << 63) <= total < 1 << 63:
+                what = f"the inclusive cost of a call stack in value type {event.name} is beyond 2^63 - 1"
+                raise FastprofError(f"{inputs_of(self._model)}stacks to graph: {what}")
+        return totals
+
+
+def _part(sources: list[Part], events: list[ValueType], stacks: Any, calls: int, uncounted: int, several: bool) -> Part:
+    part = merge_parts(sources, list(events), creator=f"fastprof-{__version__}".encode())
+    if len(events) > 1:
+        # of one input that of its first part, else one that does not depend on the inputs' order
+        first = part if several or not sources else sources[0]
+        part.extra["default_sample_type"] = first.value_types[default_value(first, "stacks")].name
+    part.positions = ("instr", "line") if stacks.addresses else ("line",)
+    if calls < 0:
+        part.descriptions.append((b"Calls", CALLS_UNKNOWN))
+    elif uncounted:
+        part.descriptions.append((b"Calls", b"%d arcs without a recorded call say 1" % uncounted))
+    if stacks.return_addresses:
+        part.descriptions.append((b"Addresses", RETURN_ADDRESSES))
+    return part

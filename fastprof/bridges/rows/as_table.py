@@ -1,0 +1,346 @@
+"""Rows of a view -> rows of a table (csrc/ends/tables.h), as Arrow has them.
+
+    enter f 10, enter g 20, exit g 50, exit f 60   becomes   id  ts  dur  self  function  depth  parent
+                                                              1  20   30    30  g             1       0
+                                                              0  10   50    20  f             0
+
+A batch has ids; a table has names, threads and places.  A column of names holds numbers of texts, and each batch of
+rows has the texts of all rows up to its own: a later batch has the same ones and perhaps more behind them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from fastprof.bridges import TABLE, TABLES
+from fastprof.bridges.rows.nest import Clocks, nest
+from fastprof.core._c import ffi, lib
+from fastprof.core._typing import Any, NamedTuple
+from fastprof.core.column import Column, Texts, address_of
+from fastprof.core.engine import EVERYTHING, Holds
+from fastprof.core.errors import FastprofError, check_sums, inputs_of
+from fastprof.core.model import Batch, Model, ValueType
+from fastprof.core.options import Options
+from fastprof.core.owner import owned
+from fastprof.core.parts import match_part
+from fastprof.core.report import Report
+from fastprof.core.version import __version__
+
+CAPACITY = 128 * 1024  # rows
+
+OPS = ["enter", "exit", "tail exit", "enter with arguments", "argument", "custom event", "typed event"]
+KINDS = ["cost", "call", "jump", "conditional jump", "empty block"]
+_WIDTHS = {b"l": 8, b"L": 8, b"i": 4, b"I": 4, b"S": 2, b"C": 1}
+
+
+class _Kind(NamedTuple):
+    """What a column holds.  `texts`: the words themselves, or which texts of struct fp_tables."""
+
+    name: str
+    format: bytes
+    nullable: bool = False
+    texts: list[str] | str = ""
+    is_time: bool = False
+
+
+def _time(name: str, nullable: bool = False) -> _Kind:
+    return _Kind(name, b"l", nullable, is_time=True)
+
+
+def _names(name: str, texts: str) -> _Kind:
+    return _Kind(name, b"i", True, texts)
+
+
+_FUNCTION, _FILE, _OBJECT = _names("function", "functions"), _names("file", "files"), _names("object", "objects")
+_THREAD = (_Kind("thread", b"I", True), _Kind("process", b"I", True))
+_LINE, _ADDRESS = _Kind("line", b"I", True), _Kind("address", b"L", True)
+# In the order in which csrc/ends/tables.c numbers them.
+_LAYOUTS = {
+    "events": (_time("ts"), _Kind("op", b"C", texts=OPS), _FUNCTION, *_THREAD, _Kind("cpu", b"S")),
+    "spans": (
+        _Kind("id", b"l"),
+        *map(_time, ("ts", "dur", "self")),
+        _FUNCTION,
+        *_THREAD,
+        _Kind("depth", b"i"),
+        _Kind("parent", b"l", True),
+    ),
+    "samples": (_time("ts", True), _Kind("stack_id", b"I"), _FUNCTION, *_THREAD, _names("labels", "labels")),
+    "frames": (_Kind("stack_id", b"I"), _Kind("depth", b"i"), _FUNCTION, _FILE, _LINE, _ADDRESS, _OBJECT),
+    "graph": (
+        _Kind("kind", b"C", texts=KINDS),
+        _FUNCTION,
+        _FILE,
+        _LINE,
+        _OBJECT,
+        _ADDRESS,
+        _names("callee", "callees"),
+        _Kind("calls", b"l", True),
+    ),
+}
+
+
+class Rows:
+    """Rows of a table, for Arrow (PyCapsule interface).  Their memory is their own."""
+
+    def __init__(self, c: Any, columns: list[Column], metadata: dict[bytes, bytes]) -> None:
+        self.c, self.columns, self.metadata = c, columns, metadata
+
+    def __len__(self) -> int:
+        return int(self.c.n)
+
+    def __arrow_c_schema__(self) -> object:
+        from fastprof.core import _arrow
+
+        return _arrow.schema(self.columns, self.metadata)
+
+    def __arrow_c_array__(self, requested_schema: object = None) -> tuple[object, object]:
+        from fastprof.core import _arrow
+
+        return self.__arrow_c_schema__(), _arrow.array(self.c, len(self), self.columns)
+
+
+class _Texts:
+    """A copy of texts that grows at its end.  When there is no more room it moves, and who has the old one keeps it."""
+
+    def __init__(self, c: Any) -> None:
+        self._c = c
+        self._bytes, self._offsets = ffi.new("uint8_t[]", 1), ffi.new("int64_t[]", 2)
+        self._n = 0
+
+    def now(self) -> Texts:
+        strings = self._c.texts
+        n, start = int(strings.n), strings.start
+        had, n_bytes = int(self._offsets[self._n]), int(start[n])
+        if n > self._n:
+            self._offsets = _room(self._offsets, "int64_t[]", self._n + 1, n + 1)
+            self._bytes = _room(self._bytes, "uint8_t[]", had, n_bytes)
+            ffi.memmove(self._offsets + self._n, start + self._n, (n + 1 - self._n) * 8)
+            ffi.memmove(self._bytes + had, strings.bytes + had, n_bytes - had)
+            self._n = n
+        owner = self._offsets, self._bytes
+        return Texts(n, address_of(self._offsets), address_of(self._bytes), owner)
+
+
+def _room(array: Any, type_: str, used: int, need: int) -> Any:
+    """`array`, or one twice as large with the same first `used` items."""
+    if need <= len(array):
+        return array
+    larger = ffi.new(type_, 2 * need)
+    ffi.memmove(larger, array, used * ffi.sizeof(ffi.typeof(array).item))
+    return larger
+
+
+class _Table:
+    """Makes the rows of one table."""
+
+    def __init__(self, name: str, model: Model, report: Report) -> None:
+        self.name = name
+        self._model, self._report = model, report
+        self.time_unit = b"ns"
+        self._layout = [*_LAYOUTS[name]]
+        self._put = getattr(lib, f"fp_tables_{name}")
+        self.c = owned(lib.fp_tables_new(model.c), lib.fp_tables_free, "a table")
+        self._texts: dict[str, _Texts] = {}
+        self._words: dict[str, Texts] = {}
+        for kind in self._layout:
+            if isinstance(kind.texts, list):
+                self._words[kind.name] = Texts.of(kind.texts)
+            elif kind.texts:
+                self._texts[kind.texts] = _Texts(getattr(self.c, kind.texts))
+        self._events: list[ValueType] = []
+        self._part = -1
+        self._given = 0  # batches of rows
+        self._samples = 0
+        self._err, self._at = ffi.new("struct fp_err *"), ffi.new("uint32_t *")
+        self._begin()
+
+    def _begin(self) -> None:
+        self._rows = owned(lib.fp_columns_new(CAPACITY), lib.fp_columns_free, "a table")
+        for kind in self._layout:
+            self._add(kind)
+
+    def _add(self, kind: _Kind) -> None:
+        if lib.fp_columns_add(self._rows, _WIDTHS[kind.format], kind.nullable):
+            raise MemoryError("no memory for a table")
+
+    def put(self, batch: Batch) -> Iterator[Rows]:
+        """Yields what is full."""
+        if batch.part != self._part and self.name in ("samples", "graph"):
+            self._part = batch.part
+            self._change_part(batch)
+        self._at[0] = 0
+        self._samples += len(batch)
+        while True:
+            status = self._put(self.c, batch.c, self._at, self._rows, self._err)
+            check_sums(status, self._err, self._model, f"table {self.name}")
+            if status == lib.FP_FULL:
+                yield self._full()
+                self._begin()
+            elif status == lib.FP_ASK:
+                text = _label_text(self._model, self.c.asked).encode("utf-8", "replace")
+                if lib.fp_tables_label(self.c, text, len(text)):
+                    raise MemoryError("no memory for labels")
+            else:
+                break
+
+    def end(self) -> Iterator[Rows]:
+        """Yields the rest; something, if it is all."""
+        if self._rows.n or not self._given:
+            yield self._full()
+        c, not_representable = self.c, self._report.not_representable
+        if self.name == "spans":
+            not_representable.add("events", "events", c.events)
+        else:
+            not_representable.add("payloads", "payloads of events", c.events)
+        not_representable.add("call-arguments", "call arguments", c.arguments)
+        not_representable.add("replaced-bytes", "bytes of names that are no UTF-8, replaced", c.replaced)
+        not_representable.add("jumps", "targets of jumps", c.jumps)
+        if self.name == "samples":
+            frames = self._model.count("frames") - 1
+            not_representable.add("frames", "frames of stacks (--table=frames writes them)", frames)
+        elif self.name == "frames":
+            not_representable.add("samples", "samples (--table=samples writes them)", self._samples)
+
+    def _full(self) -> Rows:
+        self._given += 1
+        texts = self._words | {name: texts.now() for name, texts in self._texts.items()}
+        columns = [self._column(i, kind, texts) for i, kind in enumerate(self._layout)]
+        return Rows(self._rows, columns, self._metadata())
+
+    def _column(self, i: int, kind: _Kind, texts: dict[str, Texts]) -> Column:
+        c = self._rows.all[i]
+        fixed = len(_LAYOUTS[self.name])
+        said = self._events[i - fixed] if i >= fixed else None
+        metadata = {b"unit": self.time_unit} if kind.is_time else {}
+        if said and said.unit:
+            metadata[b"unit"] = _utf8(said.unit)
+        if said and said.long_name:
+            metadata[b"description"] = _utf8(said.long_name)
+        return Column(
+            _utf8(kind.name),
+            kind.format,
+            address_of(c.items),
+            kind.nullable,
+            address_of(c.valid),
+            texts.get(kind.texts if isinstance(kind.texts, str) else kind.name),
+            metadata,
+        )
+
+    def _metadata(self) -> dict[bytes, bytes]:
+        view = next(view for view, names in TABLES.items() if self.name in names)
+        found = {
+            "version": __version__,
+            "view": view,
+            "format": ", ".join(dict.fromkeys(self._model.formats)),
+            "table": self.name,
+        }
+        if view != "graph":
+            found["clock"] = self.time_unit.decode()
+        return {key.encode(): value.encode() for key, value in found.items()}
+
+    def _change_part(self, batch: Batch) -> None:
+        known = len(self._events)
+        columns = match_part(self._model, batch.part, int(batch.c.n_values), self._events)
+        for event in self._events[known:]:
+            if self._given:
+                raise FastprofError(
+                    f"{inputs_of(self._model)}part {batch.part + 1} counts {event.name}, which the {CAPACITY:,} rows "
+                    "before do not, and all rows of a table have the same columns: choose one part, or merge first"
+                )
+            self._layout.append(_Kind(self._unused(event.name), b"l", True))
+            self._add(self._layout[-1])
+        first = len(_LAYOUTS[self.name])
+        self.c.value_columns = self._value_columns = ffi.new("uint32_t[]", [first + k for k in columns] or [0])
+        self.c.n_value_columns = len(columns)
+        positions = self._model.parts[batch.part].positions
+        self.c.has_addresses, self.c.has_lines = "instr" in positions, "line" in positions
+
+    def _unused(self, name: str) -> str:
+        """A name that no column has, also where capitals do not matter."""
+        taken = {kind.name.casefold() for kind in self._layout}
+        found, n = name, 1
+        while found.casefold() in taken:
+            n += 1
+            found = f"{name}_{n}"
+        return found
+
+
+def _utf8(text: str) -> bytes:
+    return text.encode("utf-8", "surrogateescape").decode("utf-8", "replace").replace("\0", "\ufffd").encode()
+
+
+def _label_text(model: Model, label: int) -> str:
+    """A set of labels as JSON: {"bytes": 512, "size [kilobytes]": 4, "thread": "7"}.  A key that is there several times
+    has a list.  Keys and lists are sorted, so equal sets have equal texts, in whatever order they were recorded."""
+    import json
+
+    found: list[tuple[str, str | int]] = []
+    while label:
+        label, key, string, low, high, unit = model.row("labels", label)
+        number = low | high << 32
+        name, said = _text(model, key), _text(model, unit)
+        value = _text(model, string) if string else number - ((number >> 63) << 64)
+        found.append((f"{name} [{said}]" if said and said != name else name, value))
+    by_key: dict[str, Any] = {}
+    for name, value in sorted(found, key=lambda label: (label[0], isinstance(label[1], str), label[1])):
+        if name not in by_key:
+            by_key[name] = value
+        elif isinstance(by_key[name], list):
+            by_key[name].append(value)
+        else:
+            by_key[name] = [by_key[name], value]
+    return json.dumps(by_key, ensure_ascii=False)
+
+
+def _text(model: Model, string: int) -> str:
+    return model.string(string).decode("utf-8", "backslashreplace")
+
+
+def of_timeline(
+    batches: Iterable[Batch], model: Model, options: Options, report: Report, holds: Holds = EVERYTHING
+) -> Iterator[Rows]:
+    """The rows of a table, 128 Ki at a time, at least once.
+
+    Errors: UsageError if one clock is known and another is not; FastprofError for a time of 2^63 nanoseconds or more.
+    """
+    table = _Table(options[TABLE] or TABLES["timeline"][0], model, report)
+    spans = table.name == "spans"
+    clocks = Clocks(model, options)
+    part, on_cpus = -1, 0
+    for batch in nest(batches, model, options, report) if spans else batches:
+        if batch.part != part:
+            part = batch.part
+            if spans:  # `nest` has made nanoseconds where it could
+                in_ns = bool(model.parts[part].extra["ticks_per_second"])
+            else:
+                lib.fp_tables_clock(table.c, clocks.of(part))
+                in_ns = clocks.in_ns
+            table.time_unit = b"ns" if in_ns else b"ticks"
+        on_cpus += lib.fp_unheld_cpus(batch.c) if spans else 0
+        yield from table.put(batch)
+    yield from table.end()
+    report.not_representable.add("cpus", "rows whose CPU is left out", on_cpus)
+    if not spans:
+        clocks.tell(report)
+
+
+def of_stacks(
+    batches: Iterable[Batch], model: Model, options: Options, report: Report, holds: Holds = EVERYTHING
+) -> Iterator[Rows]:
+    """The same of stacks.  Errors: FastprofError for value types that come too late."""
+    return _rows(options[TABLE] or TABLES["stacks"][0], batches, model, report)
+
+
+def of_graph(
+    batches: Iterable[Batch], model: Model, options: Options, report: Report, holds: Holds = EVERYTHING
+) -> Iterator[Rows]:
+    """The same of a graph."""
+    return _rows("graph", batches, model, report)
+
+
+def _rows(name: str, batches: Iterable[Batch], model: Model, report: Report) -> Iterator[Rows]:
+    table = _Table(name, model, report)
+    for batch in batches:
+        yield from table.put(batch)
+    yield from table.end()

@@ -1,0 +1,82 @@
+"""Stacks or graph -> the same with one value type.
+
+    samples/count 5  cpu/nanoseconds 50000000        --value samples        samples/count 5
+
+Kept: everything else.  Lost: the other value types, which are counted unless the user named the one to keep.
+
+core/value.py says which one.  If it is 0 in all rows without being asked for, a warning names the others.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterable, Iterator
+
+from fastprof.bridges import VALUE
+from fastprof.core._c import ffi
+from fastprof.core.changed import Changed
+from fastprof.core.engine import EVERYTHING, Holds
+from fastprof.core.model import Batch, Model, Part
+from fastprof.core.options import Options
+from fastprof.core.parts import zeros_warning
+from fastprof.core.report import Report
+from fastprof.core.value import Column
+
+
+def one_value(
+    batches: Iterable[Batch], model: Model, options: Options, report: Report, holds: Holds = EVERYTHING
+) -> Iterator[Batch]:
+    """The same rows with one value column; none of parts that do not have it.
+
+    Errors, after the last row: UsageError when no value type has the name that was asked for, or none fits the format.
+    """
+    column = Column(options[VALUE], VALUE.flag, holds)
+    chosen: dict[int, int] = {}  # by part: the column that is kept; -1: none
+    is_zero = True  # so far
+    has_rows = False
+    changed = Changed(model)
+    for batch in batches:
+        if batch.part not in chosen:
+            chosen[batch.part] = column.of(model.parts[batch.part], batch.view)
+        k = chosen[batch.part]
+        if k >= 0:
+            has_rows |= len(batch) > 0
+            is_zero = is_zero and not (len(batch) and any(batch.values(k)))
+            yield from _only(batch, k, changed)
+    kept = column.known(model)
+    if options[VALUE] is None:
+        if has_rows and is_zero and len(column.others) > 1:
+            report.zeros = zeros_warning(kept, column.others)
+            report.warn(report.zeros)
+        _tell(model, chosen, holds, report)
+    changed.end()
+
+
+def _only(batch: Batch, k: int, changed: Changed) -> Iterator[Batch]:
+    """Yields the batch with column k alone."""
+    c, n_values = batch.c, int(batch.c.n_values)
+    if k:
+        ffi.memmove(c.values, c.values + k * c.cap, 8 * c.n)
+    batch.set_values(1)
+    yield from changed.lend(batch, lambda part: _part_of_one(part, k))
+    batch.set_values(n_values)
+
+
+def _part_of_one(part: Part, k: int) -> Part:
+    one = copy.copy(part)
+    one.value_types = [part.value_types[k]]
+    one.summary, one.totals = (
+        None if said is None else [said[k] if k < len(said) else 0] for said in (part.summary, part.totals)
+    )
+    # formulas need the other events
+    one.extra = {key: value for key, value in part.extra.items() if key not in ("inherited", "default_sample_type")}
+    return one
+
+
+def _tell(model: Model, chosen: dict[int, int], holds: Holds, report: Report) -> None:
+    for index, kept in chosen.items():
+        types = model.parts[index].value_types
+        told = holds.told if kept >= 0 and types[kept].name in holds.told else ()
+        for k, t in enumerate(types):
+            if k != kept and t.name not in told:
+                report.not_representable.add("value-types", f"values of type {t.name}")

@@ -1,0 +1,54 @@
+"""Graph -> graph of functions, lines, files, objects or arcs; and what a difference takes off (rows/coarse.h).
+
+    main  a.c:10  cost 5           main  cost 8
+    main  a.c:11  cost 3     ->    f     cost 40
+    main  a.c:11  1 call of f 40
+    f     b.c:3   cost 40
+
+Kept: every self cost.  By arc also calls, whose number becomes one more value.  Lost: positions, jumps, else calls.
+Batches are changed in place, and rows that stood together become one; the same row may come again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from fastprof.core._c import ffi, lib
+from fastprof.core.errors import check_sums
+from fastprof.core.model import Batch, Model, ValueType
+from fastprof.core.owner import owned
+
+BY = {
+    "function": lib.FP_COARSE_BY_FUNCTION,
+    "line": lib.FP_COARSE_BY_LINE,
+    "file": lib.FP_COARSE_BY_FILE,
+    "object": lib.FP_COARSE_BY_OBJECT,
+    "arc": lib.FP_COARSE_BY_ARC,
+}
+
+# By arc, the last value.
+CALLS = ValueType("calls", "count", "Number of calls")
+
+
+def coarse(batches: Iterable[Batch], model: Model, by: str) -> Iterator[Batch]:
+    """Graph rows as a word of BY says.  Errors: FastprofError for a sum that does not fit into 64 bits."""
+    c = owned(lib.fp_coarse_new(model.c, BY[by]), lib.fp_coarse_free, "the functions of a graph")
+    err = ffi.new("struct fp_err *")
+    for batch in batches:
+        n_values = int(batch.c.n_values)
+        if by == "arc":
+            batch.set_values(n_values + 1)
+        types = [*model.parts[batch.part].value_types, CALLS]
+        check_sums(lib.fp_coarse_batch(c, batch.c, err), err, model, f"costs by {by}", types)
+        yield batch
+        batch.set_values(n_values)
+
+
+def taken_off(batches: Iterable[Batch], model: Model) -> Iterator[Batch]:
+    """Samples as pprof's -diff_base adds them to those of the other profile: below 0, and labelled pprof::base."""
+    err = ffi.new("struct fp_err *")
+    key, text = model.intern("pprof::base"), model.intern("true")
+    for batch in batches:
+        status = lib.fp_coarse_base(model.c, batch.c, key, text, err)
+        check_sums(status, err, model, "the old profile", model.parts[batch.part].value_types)
+        yield batch

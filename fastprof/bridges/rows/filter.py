@@ -1,0 +1,163 @@
+"""Rows -> those of them that the user asked for (csrc/core/select.h, csrc/bridges/rows/filter.h).
+
+`select` goes by what a row says itself: when it was, its thread, part and labels.  `functions` goes by the functions
+that match --function and --object:
+
+    stacks    main > f > g  5,  main > h  3          --function g     main > f > g  5
+    graph     main -> f,  f self 2,  f -> g          --function f     f self 2,  f -> g
+    timeline  enter main, enter f, exit f, exit main --function f     enter f, exit f
+
+Rows that are left out are counted.  The sums that a source states of a graph's part, which hold for all of its rows,
+are left out if `functions` leaves out some.
+"""
+
+from __future__ import annotations
+
+import copy
+import re
+from collections.abc import Callable, Iterable, Iterator
+
+from fastprof.bridges import FUNCTION, LABEL, LONGEST_NAME, OBJECT
+from fastprof.core._c import ffi, lib
+from fastprof.core._typing import Any
+from fastprof.core.changed import Changed
+from fastprof.core.engine import EVERYTHING, Holds
+from fastprof.core.errors import check_sums
+from fastprof.core.model import Batch, Model, Part
+from fastprof.core.options import PART, THREADS, TIME_RANGE, UINT64, Option, Options
+from fastprof.core.owner import owned
+from fastprof.core.report import Report
+
+
+def select(
+    batches: Iterable[Batch], model: Model, options: Options, report: Report, holds: Holds = EVERYTHING
+) -> Iterator[Batch]:
+    """The rows of one input that `options` choose by PART, TIME_RANGE, THREADS and LABEL.
+
+    Batches are changed in place; one that becomes empty is left out.
+    """
+    left_out = 0
+    part, threads, labels = options[PART], frozenset(options[THREADS]), _Labels(model, options[LABEL])
+    chosen = ffi.new("struct fp_select *")
+    chosen.first_time, chosen.last_time = options[TIME_RANGE] or (0, UINT64)
+    masks = [
+        (chosen.threads, _Mask(model, "threads", lambda i: model.row("threads", i)[2] in threads)) if threads else None,
+        (chosen.labels, _Mask(model, "labels", labels.matches)) if labels.asked else None,
+    ]
+    numbers: dict[int, int] = {}  # of the model's parts: which they are of this input
+    for batch in batches:
+        had = len(batch)
+        number = numbers.setdefault(batch.part, len(numbers) + 1)
+        of_thread = batch.view != "graph" or not threads or model.parts[batch.part].thread in threads
+        if (part is not None and number != part) or not of_thread:
+            left_out += had
+            continue
+        if batch.view != "graph":
+            for c, mask in filter(None, masks):
+                mask.show(c)
+            left_out += lib.fp_select_rows(chosen, batch.c, 0)
+        if len(batch) or not had:
+            yield batch
+    report.leave_out(left_out, (PART, TIME_RANGE, THREADS, LABEL), options)
+
+
+class _Mask:
+    """For each id of a table of the model whether its rows stay, which `decide` says when the id is new."""
+
+    def __init__(self, model: Model, table: str, decide: Callable[[int], bool]) -> None:
+        self._model, self._table, self._decide = model, table, decide
+        self._mask = bytearray(1)  # id 0 is none
+
+    def show(self, c: Any) -> None:
+        """Put it into a struct fp_mask, where it is valid until the next call."""
+        n = self._model.count(self._table)
+        if n > len(self._mask):
+            self._shown = None  # no bytearray grows while it is looked at
+            self._mask.extend(self._decide(i) for i in range(len(self._mask), n))
+        self._shown = ffi.from_buffer("uint8_t[]", self._mask)
+        c.keep, c.n = self._shown, n
+
+
+class _Labels:
+    """Which label sets have the labels asked for: of each key one of its values."""
+
+    def __init__(self, model: Model, asked: Iterable[str]) -> None:
+        self._model = model
+        self.asked: dict[bytes, set[bytes]] = {}
+        for text in asked:
+            key, _, value = text.encode("utf-8", "surrogateescape").partition(b"=")
+            self.asked.setdefault(key, set()).add(value)
+        self._bits = {key: 1 << k for k, key in enumerate(self.asked)}
+        self._found = [0]  # by label set: the bits of its labels
+
+    def matches(self, label_set: int) -> bool:
+        """Of each label set in the order of their ids."""
+        after, *label = self._model.row("labels", label_set)
+        # a set can only have been entered after the one that it adds a label to
+        self._found.append((self._found[after] if after < label_set else 0) | self._bit(*label))
+        return self._found[-1] == (1 << len(self._bits)) - 1
+
+    def _bit(self, key: int, string: int, low: int, high: int, unit: int) -> int:
+        wanted = self.asked.get(name := self._model.string(key), ())
+        number = low | high << 32
+        value = self._model.string(string) if string else b"%d" % (number - (number >> 63 << 64))
+        return self._bits[name] if value in wanted else 0
+
+
+def functions(
+    batches: Iterable[Batch], model: Model, options: Options, report: Report, holds: Holds = EVERYTHING
+) -> Iterator[Batch]:
+    """The rows of functions that match.  Batches are changed in place; one that becomes empty is left out."""
+    patterns = {
+        by: re.compile(text)
+        for by, text in ((lib.FP_FILTER_NAME, options[FUNCTION]), (lib.FP_FILTER_OBJECT, options[OBJECT]))
+        if text is not None
+    }
+    c = owned(lib.fp_filter_new(model.c, sum(patterns)), lib.fp_filter_free, "the functions that match")
+    err = ffi.new("struct fp_err *")
+    changed = Changed(model)
+    for batch in batches:
+        had = len(batch)
+        while check_sums(lib.fp_filter_learn(c, err), err, model, "the functions that match") == lib.FP_ASK:
+            name = bytes(ffi.buffer(c.text, min(c.text_n, LONGEST_NAME))).decode("utf-8", "surrogateescape")
+            lib.fp_filter_answer(c, patterns[c.asked].search(name) is not None)
+        check_sums(lib.fp_filter_batch(c, batch.c, err), err, model, "the functions that match")
+        if len(batch) or not had:
+            yield from changed.lend(batch, _unsummed)
+    changed.end()
+    report.leave_out(c.left_out, (FUNCTION, OBJECT), options)
+    report.repairs.add("unwound-frames", "unwound frames", c.unwound)
+
+
+def _unsummed(part: Part) -> Part:
+    """The part without the sums that its source states."""
+    rest = copy.copy(part)
+    rest.summary = rest.totals = None
+    return rest
+
+
+def nothing_left(model: Model, options: Options) -> str:
+    """What to say if filters leave out every row: what could have been asked for."""
+    given = [option for option in (PART, TIME_RANGE, THREADS, LABEL, FUNCTION, OBJECT) if option in options]
+    hints = []
+    if THREADS in given:
+        tids = {model.row("threads", i)[2] for i in range(1, model.count("threads"))}
+        tids |= {part.thread for part in model.parts if part.thread is not None}
+        hints.append(f"the threads are {_some(sorted(tids))}" if tids else "no threads are known")
+    if LABEL in given:
+        keys = {model.string(model.row("labels", i)[1]) for i in range(1, model.count("labels"))}
+        texts = sorted(key.decode("utf-8", "surrogateescape") for key in keys)
+        hints.append(f"the labels are {_some(texts)}" if texts else "there are no labels")
+    said = " ".join(f"{option.flag}={value}" for option in given for value in _shown(option, options[option]))
+    return f"no row is left by {said}" + "".join(f"; {hint}" for hint in hints)
+
+
+def _shown(option: Option[Any], value: Any) -> list[str]:
+    if option is TIME_RANGE:
+        return [":".join("" if n in (0, UINT64) else str(n) for n in value)]
+    return [f"{one!r:.80}" for one in (value if option.several else [value])]
+
+
+def _some(values: list[Any]) -> str:
+    more = ["..."] if len(values) > 20 else []
+    return ", ".join([*map(str, values[:20]), *more])

@@ -1,0 +1,100 @@
+"""Timeline -> the same in nanoseconds, with calls that nest (csrc/bridges/rows/nest.h).
+
+    enter f 10, enter g 20, exit f 50, enter f 70    becomes
+    enter f 10, enter g 20, exit g 50, exit f 50, enter f 70, exit f 70
+
+For formats that draw calls and would draw others if an entry or exit is missing.  What is mended is what the stack
+machine mends, and is counted as there.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterable, Iterator
+
+from fastprof.bridges import TIME_UNIT
+from fastprof.core._c import ffi, lib
+from fastprof.core.changed import Changed
+from fastprof.core.engine import CAPACITY, EVERYTHING, Holds
+from fastprof.core.errors import UsageError, check_sums, inputs_of
+from fastprof.core.model import Batch, Model, Part
+from fastprof.core.options import Options
+from fastprof.core.owner import owned
+from fastprof.core.report import Report
+
+NANOSECONDS = 1_000_000_000
+
+
+class Clocks:
+    """The clocks that a timeline's parts are read from."""
+
+    def __init__(self, model: Model, options: Options) -> None:
+        self._model, self._in_ticks = model, options[TIME_UNIT] == "ticks"
+        self._last: int | None = None
+
+    def of(self, part: int) -> int:
+        """Ticks per second of a part, 0 if its times stay as they are.
+
+        Errors: UsageError if it is known and that of a part before is not, or the other way round.
+        """
+        clock: int = self._model.parts[part].extra.get("ticks_per_second", 0)
+        if not self._in_ticks and self._last is not None and bool(self._last) != bool(clock):
+            what = "one input's clock frequency is unknown, another's is not: use --time-unit=ticks"
+            raise UsageError(f"{inputs_of(self._model)}{what}")
+        self._last = clock
+        return 0 if self._in_ticks else clock
+
+    @property
+    def in_ns(self) -> bool:
+        """Whether times come out in nanoseconds; in ticks else."""
+        return bool(self._last) and not self._in_ticks
+
+    def tell(self, report: Report) -> None:
+        if self._last == 0 and not self._in_ticks:
+            report.warn("the clock's frequency is unknown: times are in ticks")
+
+
+def nest(
+    batches: Iterable[Batch], model: Model, options: Options, report: Report, holds: Holds = EVERYTHING
+) -> Iterator[Batch]:
+    """The parts of its batches have a clock of nanoseconds, or none if times are in ticks.
+
+    Errors: UsageError if one clock is known and another is not; FastprofError for a time of 2^63 nanoseconds or more.
+    """
+    c = owned(lib.fp_nest_new(), lib.fp_nest_free, "the open calls of threads")
+    err, at = ffi.new("struct fp_err *"), ffi.new("uint32_t *")
+    out = Batch("timeline", CAPACITY["timeline"])
+    changed = Changed(model)
+    clocks = Clocks(model, options)
+
+    def check(status: int) -> int:
+        return check_sums(status, err, model, "timeline")
+
+    def in_nanoseconds(part: Part) -> Part:
+        nested = copy.copy(part)
+        nested.extra = part.extra | {"ticks_per_second": NANOSECONDS if clocks.in_ns else 0}
+        return nested
+
+    def lend() -> Iterator[Batch]:
+        if len(out):
+            yield from changed.lend(out, in_nanoseconds)
+        out.reset()
+
+    last = -1
+    for batch in batches:
+        if batch.part != last:
+            yield from lend()
+            last = out.c.part = batch.part
+            lib.fp_nest_clock(c, clocks.of(batch.part))
+        at[0] = 0
+        while check(lib.fp_nest_put(c, batch.c, at, out.c, err)) == lib.FP_FULL:
+            yield from lend()
+    while check(lib.fp_nest_end(c, out.c, err)) == lib.FP_FULL:
+        yield from lend()
+    yield from lend()
+    changed.end()
+    clocks.tell(report)
+    report.repairs.add("orphan-exits", "orphan exits", c.orphan_exits)
+    report.repairs.add("unwound-frames", "unwound frames", c.unwound)
+    report.repairs.add("unfinished-calls", "unfinished calls", c.unfinished)
+    report.repairs.add("clamped-times", "times clamped", c.clamped)

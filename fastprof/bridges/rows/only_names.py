@@ -1,0 +1,35 @@
+"""Stacks -> stacks whose frames are nothing but names of functions (csrc/bridges/rows/restack.h).
+
+    main a.c:3 > f b.c:7, inlined into g b.c:9     becomes    main > g > f
+    main a.c:4 > [libx.so at 0x7f001136]                      main > [libx.so+0x1136]
+
+A target that holds files keeps the file and the first line of each function.
+For formats without places: stacks that differ only in those become equal, and are then summed up.
+Lost: addresses, objects, files and lines, which are counted; which functions were inlined.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from fastprof.core._c import ffi, lib
+from fastprof.core.engine import EVERYTHING, Holds
+from fastprof.core.errors import check_sums
+from fastprof.core.model import Batch, Model
+from fastprof.core.options import Options
+from fastprof.core.owner import owned
+from fastprof.core.report import Report
+
+
+def only_names(
+    batches: Iterable[Batch], model: Model, options: Options, report: Report, holds: Holds = EVERYTHING
+) -> Iterator[Batch]:
+    """The same batches, their stacks replaced in place.  Memory is linear in distinct frames and stacks."""
+    restack = owned(lib.fp_restack_new(model.c), lib.fp_restack_free, "the names of stacks")
+    restack.files = holds.files
+    err = ffi.new("struct fp_err *")
+    for batch in batches:
+        check_sums(lib.fp_restack_names(restack, err), err, model, "stacks of names")
+        check_sums(lib.fp_restack_batch(restack, batch.c, err), err, model, "stacks of names")
+        yield batch
+    report.not_representable.add("places", "frames whose address, file or line is left out", restack.placed)

@@ -1,0 +1,43 @@
+"""Stacks -> stacks of bounded depth, for formats that write all frames of a stack in each row (rows/shallow.h).
+
+    main > f > f > f > g  3
+    main > f > f > f      2    becomes    main > f > f > [deeper]  5    with --max-depth 3
+
+Lost: which functions below the limit have the cost, which is counted and warned of.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from fastprof.bridges import MAX_DEPTH
+from fastprof.core._c import lib
+from fastprof.core.engine import EVERYTHING, Holds
+from fastprof.core.errors import inputs_of
+from fastprof.core.model import Batch, Model
+from fastprof.core.options import Options
+from fastprof.core.owner import owned
+from fastprof.core.report import Report
+
+
+def shallow(
+    batches: Iterable[Batch], model: Model, options: Options, report: Report, holds: Holds = EVERYTHING
+) -> Iterator[Batch]:
+    """The same batches, their stacks replaced in place.  Memory: 8 bytes for each stack."""
+    limit = options[MAX_DEPTH]
+    c = owned(lib.fp_shallow_new(model.c, limit), lib.fp_shallow_free, "the depths of stacks")
+    c.named = holds.names
+    for batch in batches:
+        status = lib.fp_shallow_put(c, batch.c)
+        if status == lib.FP_ASK:
+            c.deeper = model.frame(0, 0, lines=model.line(model.function("[deeper]")))
+            status = lib.fp_shallow_put(c, batch.c)
+        if status != lib.FP_DONE:
+            raise MemoryError("no memory for the depths of stacks")
+        yield batch
+    if c.n_cut:
+        report.not_representable.add("deep-stacks", "samples with too many frames, cut", c.n_cut)
+        report.warn(
+            f"{inputs_of(model)}stacks of up to {c.deepest:,} frames are cut at {limit:,}, because each is written "
+            f"with all of its frames; --max-depth={c.deepest} keeps them whole"
+        )

@@ -1,0 +1,314 @@
+"""Graph -> graph: rows of the same place become one row (csrc/bridges/sums/aggregate.h).
+
+    fn=main              fn=main
+    10 5                 10 8
+    cfn=f          ->    cfn=f
+    calls=1 3            calls=3 3
+    10 40                10 90
+    fn=f                 fn=f
+    3 40                 3 90
+    fn=main
+    10 3
+    cfn=f
+    calls=2 3
+    10 50
+    fn=f
+    3 50
+
+Kept: every sum, call count and jump.  Lost: how many rows a place had.  Rows of a
+function come by address or line, functions by object, file and name, so that the
+order of the inputs does not show.
+
+Memory: `--max-memory`, and what grows with the names.  What is more goes to a
+temporary file as sorted runs, which are merged at the end; the result is the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from fastprof.bridges import MAX_MEMORY, PER_THREAD
+from fastprof.bridges.sums.spill import Runs
+from fastprof.core._c import ffi, lib
+from fastprof.core._typing import Any
+from fastprof.core.engine import CAPACITY, EVERYTHING, Holds
+from fastprof.core.errors import OutOfOrder, check_sums
+from fastprof.core.model import Batch, Model, Part, ValueType
+from fastprof.core.options import Options
+from fastprof.core.owner import owned
+from fastprof.core.parts import in_any_order, match_columns, merge_parts
+from fastprof.core.report import Report
+
+
+def aggregate(
+    batches: Iterable[Batch], model: Model, options: Options, report: Report, holds: Holds = EVERYTHING
+) -> Iterator[Batch]:
+    """Each part summed up by itself."""
+    table: Table | None = None
+    part = -1
+    for batch in batches:
+        if batch.part != part or table is None:
+            if table is not None:
+                yield from _summed(table, part, report)
+            table, part = Table(model, options[MAX_MEMORY]), batch.part
+        table.put(batch)
+        report.rows["read"] += len(batch)
+    if table is not None:
+        yield from _summed(table, part, report)
+
+
+def merge(
+    batches: Iterable[Batch], model: Model, options: Options, report: Report, holds: Holds = EVERYTHING
+) -> Iterator[Batch]:
+    """All parts summed up into one; with `--per-thread` those of each thread into one."""
+    tables: dict[tuple[Any, Any] | None, Table] = {}
+    seen: dict[int, Table] = {}
+    for batch in batches:
+        if batch.part not in seen:
+            part = model.parts[batch.part]
+            thread = (part.named("pid"), part.named("thread")) if options[PER_THREAD] else None
+            if thread not in tables:
+                tables[thread] = Table(model, options[MAX_MEMORY])
+            seen[batch.part] = tables[thread]
+        seen[batch.part].put(batch)
+        report.rows["read"] += len(batch)
+    for _, table in sorted(tables.items(), key=_by_thread) or [(None, Table(model, options[MAX_MEMORY]))]:
+        parts = [model.parts[index] for index, its in seen.items() if its is table] or model.parts
+        yield from _summed(table, model.add_part(merge_parts(parts, table.in_any_order())), report)
+
+
+def _by_thread(of: tuple[tuple[Any, Any] | None, Table]) -> list[tuple[bool, bool, Any]]:
+    """Threads that are not said, then numbers, then texts."""
+    return [(said is not None, isinstance(said, bytes), said or 0) for said in of[0] or ()]
+
+
+def lines(
+    batches: Iterable[Batch], model: Model, options: Options, report: Report, holds: Holds = EVERYTHING
+) -> Iterator[Batch]:
+    """Self costs by file, function name and line, of all parts and objects together.
+
+    Loses, and counts: calls and jumps.  Loses: objects, addresses.
+    """
+    table = Table(model, options[MAX_MEMORY], lines=True)
+    parts: dict[int, None] = {}
+    for batch in batches:
+        parts[batch.part] = None
+        table.put(batch)
+    sources = [model.parts[i] for i in parts] or model.parts[-1:]
+    yield from table.batches(model.add_part(merge_parts(sources, table.in_any_order())))
+    report.not_representable.add("calls-and-jumps", "calls and jumps", table.dropped)
+
+
+def lines_in_order(
+    batches: Iterable[Batch], model: Model, options: Options, report: Report, holds: Holds = EVERYTHING
+) -> Iterator[Batch]:
+    """The same for one input whose rows are in order already: they are given out as they come.
+
+    Errors: OutOfOrder, perhaps after many rows.
+    """
+    table = Table(model, 0, lines=True)
+    part: int | None = None
+    for batch in batches:
+        if not table.in_order(batch) or batch.part != (batch.part if part is None else part):
+            raise OutOfOrder
+        part = batch.part
+        yield batch
+
+
+def merge_lines_in_order(
+    inputs: list[Iterator[Batch]], model: Model, options: Options, report: Report, holds: Holds = EVERYTHING
+) -> Iterator[Batch]:
+    """The same for several inputs, each of which is in order: sums come out while all are read (lines_merge.h).
+
+    Errors: OutOfOrder, perhaps after many rows; also where `lines` has to see to value types or sums that differ.
+    """
+    c = owned(lib.fp_lines_merge_new(model.c, len(inputs)), lib.fp_lines_merge_free, "the merge of lines")
+    tables = [Table(model, 0, lines=True) for _ in inputs]
+    lent: list[Batch | None] = [None] * len(inputs)  # C has their addresses
+    parts: list[Part | None] = [None] * len(inputs)
+
+    def give(i: int) -> None:
+        for rows in inputs[i]:
+            part = model.parts[rows.part]
+            if parts[i] not in (None, part) or rows.c.n_values != len(part.value_types) or not tables[i].in_order(rows):
+                raise OutOfOrder
+            parts[i] = part
+            if len(rows):
+                lent[i] = rows
+                lib.fp_lines_merge_give(c, i, rows.c)
+                return
+        lib.fp_lines_merge_give(c, i, ffi.NULL)
+
+    for i in range(len(inputs)):
+        give(i)
+    sources = [part for part in parts if part is not None]
+    types = sources[0].value_types if sources else []
+    if any(source.value_types != types for source in sources):
+        raise OutOfOrder
+    merged = merge_parts(sources, types)
+    batch = Batch("graph", CAPACITY["graph"], len(types))
+    batch.c.part = model.add_part(merged)
+    hungry = ffi.new("uint32_t *")
+    while status := lib.fp_lines_merge_pull(c, batch.c, hungry):
+        if status < 0:
+            raise OutOfOrder
+        if status == lib.FP_MORE:
+            give(hungry[0])
+        else:
+            yield batch
+            batch.reset()
+    vars(merged).update(vars(merge_parts(sources, types)))  # what stands at the ends of files has been read by now
+    yield batch
+
+
+def _summed(table: Table, part: int, report: Report) -> Iterator[Batch]:
+    for batch in table.batches(part):
+        report.rows["summed up"] += len(batch)
+        yield batch
+
+
+class Table:
+    """The sums of many graph batches.  Columns are the value types of all parts (core/parts.py matches them).
+
+    `max_memory`: bytes; what is more goes to a temporary file.  `lines` keeps only self costs by file, function name
+    and line.  Rows come out by object, file and name.
+    Errors: FastprofError when a sum does not fit into 64 bits.
+    """
+
+    def __init__(self, model: Model, max_memory: int, *, lines: bool = False) -> None:
+        self._model = model
+        self._max_memory = max_memory
+        self.value_types: list[ValueType] = []
+        mode = lib.FP_AGGREGATE_LINES if lines else lib.FP_AGGREGATE_GRAPH
+        self._c = owned(lib.fp_aggregate_new(model.c, mode), lib.fp_aggregate_free, "the sums of a graph")
+        self._err = ffi.new("struct fp_err *")
+        self._columns: dict[int, Any] = {}  # of each part: where its values go
+        self._order: list[int] = []  # of the columns that come out, if it is another
+        self._runs = Runs(1)
+
+    def widen(self, value_types: list[ValueType]) -> None:
+        """Columns for these, which those of rows put before are the first of."""
+        self.value_types = [*value_types]
+        self._check(lib.fp_aggregate_set_values(self._c, len(value_types), self._err))
+
+    def put(self, batch: Batch) -> None:
+        columns = self._columns.get(batch.part)
+        if columns is None:
+            part = self._model.parts[batch.part]
+            columns = match_columns(self._model, batch.part, len(part.value_types), self.value_types)
+            self._columns[batch.part] = columns
+        self._check(lib.fp_aggregate_put(self._c, batch.c, columns, self._err))
+        if self._c.bytes > self._max_memory:
+            self._spill()
+
+    def in_any_order(self) -> list[ValueType]:
+        """The value types in an order that is not that of the inputs; columns will come out in it."""
+        if len(self._model.inputs) == 1:
+            return self.value_types
+        return self.reorder(in_any_order((self._model.parts[index] for index in self._columns), self.value_types))
+
+    def reorder(self, order: list[int]) -> list[ValueType]:
+        """Column k will come out as that of value type order[k]; the value types in this order."""
+        self._order = [] if order == [*range(len(order))] else order
+        return [self.value_types[k] for k in order]
+
+    def in_order(self, batch: Batch) -> bool:
+        """Whether `batches` would give out just these rows.  Sets their functions to those of lines."""
+        return bool(self._check(lib.fp_aggregate_in_order(self._c, batch.c)))
+
+    @property
+    def dropped(self) -> int:
+        """Calls and jumps that a table of lines has no room for."""
+        return int(self._c.dropped)
+
+    def batches(self, part: int) -> Iterator[Batch]:
+        """The rows, as batches of `part`, each valid until the next is asked for; at least one, which may be empty."""
+        if len(self._runs):
+            self._spill()
+            windows = _Windows(self._c, self._runs, self._max_memory)
+        else:
+            windows = None
+            self._check(lib.fp_aggregate_finish(self._c, self._err))
+        batch = Batch("graph", CAPACITY["graph"], len(self.value_types))
+        batch.c.part = part
+        while status := self._check(lib.fp_aggregate_pull(self._c, batch.c, self._err)):
+            if status == lib.FP_MORE:
+                assert windows is not None
+                windows.refill()
+            else:
+                yield self._ordered(batch)
+                batch.reset()
+        yield self._ordered(batch)
+
+    def _ordered(self, batch: Batch) -> Batch:
+        if self._order:
+            values = [bytes(batch.values(k)) for k in self._order]
+            for k, column in enumerate(values):
+                batch.values(k).cast("B")[:] = column
+        return batch
+
+    def _check(self, status: int) -> int:
+        check_sums(status, self._err, self._model, "sums of a graph", self.value_types)
+        return status
+
+    def _spill(self) -> None:
+        """Write what is in memory as a run; when there are many, merge them into one."""
+        self._check(lib.fp_aggregate_finish(self._c, self._err))
+        self._write(self._runs, None)
+        lib.fp_aggregate_empty(self._c)
+        if len(self._runs) == lib.FP_AGGREGATE_RUNS:
+            merged = Runs(1)
+            self._write(merged, _Windows(self._c, self._runs, self._max_memory))
+            self._runs = merged
+
+    def _write(self, runs: Runs, windows: _Windows | None) -> None:
+        at = ffi.new("size_t *")
+        status: int = lib.FP_FULL
+        rest = b""  # bytes behind the last whole word
+
+        def pull(chunk: Any, n: int) -> int:
+            nonlocal rest, status
+            ffi.memmove(chunk, rest, len(rest))
+            at[0] = len(rest)
+            data = ffi.cast("uint8_t *", chunk)
+            while status != lib.FP_DONE:
+                status = self._check(lib.fp_aggregate_spill(self._c, data, at, n * 8, self._err))
+                if status != lib.FP_MORE:
+                    break
+                assert windows is not None
+                windows.refill()
+            whole = at[0] // 8
+            rest = bytes(ffi.buffer(data + whole * 8, at[0] - whole * 8))
+            if not whole and rest:
+                ffi.memmove(chunk, rest.ljust(8, b"\0"), 8)  # fewer bytes than a block has: the end
+                whole, rest = 1, b""
+            return int(whole)
+
+        runs.add(pull)
+
+
+class _Windows:
+    """The windows through which an aggregate reads runs back."""
+
+    def __init__(self, c: Any, runs: Runs, max_memory: int) -> None:
+        n = len(runs)
+        if lib.fp_aggregate_merge(c, n):
+            raise MemoryError("no memory to merge runs")
+        self._c, self._runs = c, runs
+        self._at = [run.offset for run in runs.runs]
+        cap = max(lib.fp_aggregate_room(c) * 2, min(1 << 18, max_memory // n))
+        self._memory = [ffi.new("uint8_t[]", cap + 8) for _ in range(n)]
+        for window, memory in zip(c.windows[0:n], self._memory, strict=True):
+            window.p, window.cap = memory, cap
+
+    def refill(self) -> None:
+        i = self._c.hungry
+        window = self._c.windows[i]
+        left = window.n - window.pos
+        ffi.memmove(window.p, window.p + window.pos, left)
+        run = self._runs.runs[i]
+        nbytes = min(window.cap - left, run.offset + run.nbytes - self._at[i])
+        run.file.read(self._at[i], memoryview(ffi.buffer(window.p + left, nbytes)))
+        self._at[i] += nbytes
+        window.pos, window.n = 0, left + nbytes
+        window.eof = self._at[i] == run.offset + run.nbytes

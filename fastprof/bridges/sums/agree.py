@@ -1,0 +1,122 @@
+"""Several inputs have to count the same, unless the user says what becomes of value types that some do not have.
+
+a.callgrind  Ir Dr          an error that names both
+b.callgrind  Ir             --union: Ir Dr, where b's Dr is 0       --intersect: Ir
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterable, Iterator
+
+from fastprof.bridges import INTERSECT, UNION, VALUE
+from fastprof.core._c import ffi
+from fastprof.core._typing import Any
+from fastprof.core.changed import Changed
+from fastprof.core.engine import EVERYTHING, Holds
+from fastprof.core.errors import UsageError, inputs_of
+from fastprof.core.model import Batch, Model, Part, ValueType
+from fastprof.core.options import Options
+from fastprof.core.parts import match_values
+from fastprof.core.report import Report
+
+
+class Agreement:
+    """Compares the parts of all inputs with the first one.  With `--value` only the type it names has to be there."""
+
+    def __init__(self, model: Model, options: Options, report: Report) -> None:
+        self._model, self._report = model, report
+        self._wanted = options[VALUE]
+        self._may_differ = options[UNION] or options[INTERSECT]
+        self._name = ""
+        self._first: tuple[str, list[ValueType]] | None = None
+        self._period: tuple[str, Any] | None = None
+
+    def named(self, batches: Iterator[Batch], name: str) -> Iterator[Batch]:
+        """The rows of the input `name`: while they are read, errors are about it."""
+        self._name = name
+        yield from batches
+
+    def compared(self, batches: Iterable[Batch]) -> Iterator[Batch]:
+        """Rows of several inputs, each part compared.  Errors: UsageError."""
+        last = -1
+        for batch in batches:
+            if batch.part != last:
+                last = batch.part
+                self._compare(self._model.parts[last], self._name)
+            yield batch
+
+    def _compare(self, part: Part, name: str) -> None:
+        types = [t for t in part.value_types if self._wanted in (None, t.name)]
+        if not part.value_types:
+            return
+        if self._first is None:
+            self._first = name, types
+        first, expected = self._first
+        if not self._may_differ and not _same(expected, types):
+            raise UsageError(
+                f"{name}: counts {_listed(types)}, but {first} {_listed(expected)}; there is --union "
+                "(what an input does not count is 0), --intersect (what all of them count) and --value"
+            )
+        period = part.extra.get("period_type")
+        if period is None:
+            return
+        if self._period is None:
+            self._period = name, period
+        first, expected_period = self._period
+        if period != expected_period:
+            differ = f"{name}: has a period of {'/'.join(period)}, but {first} one of {'/'.join(expected_period)}"
+            if not self._may_differ:
+                raise UsageError(f"{differ}; with --union or --intersect the period is left out")
+            self._report.warn(f"{differ}: no period is written")
+
+
+def _same(one: list[ValueType], other: list[ValueType]) -> bool:
+    columns = match_values(Part(value_types=other), len(other), [*one])
+    return sorted(columns) == [*range(len(one))]
+
+
+def _listed(types: list[ValueType]) -> str:
+    return ", ".join(f"{t.name}/{t.unit}" if t.unit else t.name for t in types) or "nothing of that name"
+
+
+def common(
+    batches: Iterable[Batch], model: Model, options: Options, report: Report, holds: Holds = EVERYTHING
+) -> Iterator[Batch]:
+    """The merged rows with the value types that every part has.  Loses the others.
+
+    Errors: UsageError when there is none.
+    """
+    changed = Changed(model)
+    shared: list[ValueType] | None = None
+    for batch in batches:
+        part = model.parts[batch.part]
+        if shared is None:
+            # bridges and sums have made parts, too, which have all that their sources have
+            shared = part.value_types
+            for types in (other.value_types for other in model.parts if other.value_types):
+                columns = match_values(Part(value_types=types), len(types), [*shared])
+                shared = [t for k, t in enumerate(shared) if k in columns]
+            if not shared:
+                raise UsageError(f"{inputs_of(model)}--intersect: no value type is in all inputs")
+        columns = match_values(part, len(part.value_types), [*shared])
+        kept = [k for k, column in enumerate(columns) if column < len(shared)]
+        c, n_values = batch.c, int(batch.c.n_values)
+        for to, k in enumerate(kept):
+            if k != to:
+                ffi.memmove(c.values + to * c.cap, c.values + k * c.cap, 8 * c.n)
+        batch.set_values(len(kept))
+        yield from changed.lend(batch, lambda own, kept=kept: _with(own, kept))  # type: ignore[misc]
+        batch.set_values(n_values)
+    changed.end()
+
+
+def _with(part: Part, kept: list[int]) -> Part:
+    fewer = copy.copy(part)
+    fewer.value_types = [part.value_types[k] for k in kept]
+    if part.summary is not None:
+        fewer.summary = [part.summary[k] for k in kept if k < len(part.summary)]
+    fewer.extra = {key: value for key, value in part.extra.items() if key != "inherited"}  # formulas need all events
+    if fewer.extra.get("default_sample_type") not in [t.name for t in fewer.value_types]:
+        fewer.extra.pop("default_sample_type", None)
+    return fewer

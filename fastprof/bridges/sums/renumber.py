@@ -1,0 +1,28 @@
+"""Merged rows -> the same rows of a model that has only what they need, in their order (csrc/bridges/sums/renumber.h).
+
+What a writer numbers as it stands in the model's tables would otherwise show in which order the inputs came.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from fastprof.core._c import ffi, lib
+from fastprof.core.errors import check_sums
+from fastprof.core.model import Batch, Model
+from fastprof.core.owner import owned
+
+
+def renumbered(batches: Iterable[Batch], model: Model) -> tuple[Iterator[Batch], Model]:
+    """The same batches with the ids of another model, which has the same parts, and that model."""
+    to = Model()
+    to.parts, to.inputs, to.titles = model.parts, model.inputs, model.titles
+    return _renumbered(batches, model, to), to
+
+
+def _renumbered(batches: Iterable[Batch], model: Model, to: Model) -> Iterator[Batch]:
+    c = owned(lib.fp_renumber_new(model.c, to.c), lib.fp_renumber_free, "the tables of merged profiles")
+    err = ffi.new("struct fp_err *")
+    for batch in batches:
+        check_sums(lib.fp_renumber_batch(c, batch.c, err), err, model, "merge")
+        yield batch

@@ -1,0 +1,210 @@
+"""Stacks -> stacks: equal rows summed up (csrc/bridges/sums/sum.h).
+
+    main > f  {size: 8}  1
+    main > g             2    becomes    main > f  {size: 8}  4
+    main > f  {size: 8}  3               main > g             2
+
+`--labels` says what keeps rows apart: their own labels, their thread and process,
+the part they come from.  A part may be of one CPU; of timelines CPUs are labels
+already, which fold.py makes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
+
+from fastprof.bridges import MAX_MEMORY, PER_THREAD, labels_apart, labels_wanted, tell_missing_labels
+from fastprof.bridges.sums.spill import Pull, Words
+from fastprof.core._c import ffi, lib
+from fastprof.core._typing import Any
+from fastprof.core.engine import EVERYTHING, Holds, batches_of
+from fastprof.core.errors import check_sums
+from fastprof.core.model import Batch, Model, Part, ValueType
+from fastprof.core.options import Options
+from fastprof.core.owner import owned
+from fastprof.core.parts import in_any_order, match_columns, merge_parts
+from fastprof.core.report import Report
+
+
+def to_sum(
+    batches: Iterable[Batch], model: Model, options: Options, report: Report, holds: Holds = EVERYTHING
+) -> Iterator[Batch]:
+    """One part with every distinct (stack, labels, thread) once, in an order that is not that of the inputs.
+
+    Value types are matched by core/parts.py; those of one input only are 0
+    elsewhere.  Errors: FastprofError when a sum is beyond 2^63 - 1.
+    """
+    sums = StackSums(model, options, report, holds, inputs=options[PER_THREAD] or not holds.labels)
+    events: list[ValueType] = []
+    columns: dict[int, Any] = {}
+    current = -1
+    for batch in batches:
+        if batch.part not in columns:
+            columns[batch.part] = match_columns(model, batch.part, batch.c.n_values, events)
+        if batch.part != current:
+            current = batch.part
+            sums.begin(model.parts[current])
+        sums.put(batch, columns[current], events)
+    order = in_any_order((model.parts[i] for i in columns), events)
+    part = merge_parts([model.parts[i] for i in columns], [events[k] for k in order])
+    yield from sums.rows(model.add_part(part), events, order, lib.FP_SUM_BY_NAME)
+    sums.tell()
+
+
+def repeated(
+    batches: Iterable[Batch], model: Model, options: Options, report: Report, holds: Holds = EVERYTHING
+) -> Iterator[Batch]:
+    """The rows of one input, part by part, equal ones summed up, in the order in which they came."""
+    sums = StackSums(model, options, report, holds)
+    current, n_values, columns = -1, 0, ffi.NULL
+    types: list[ValueType] = []
+    for batch in batches:
+        if (batch.part, batch.c.n_values) != (current, n_values):
+            if current >= 0:
+                yield from sums.rows(current, types, range(n_values))
+            current, n_values = batch.part, batch.c.n_values
+            columns = ffi.new("uint32_t[]", list(range(n_values)) or 1)
+            types = model.parts[current].value_types
+            types = [*types[:n_values], *(ValueType(f"value{k + 1}") for k in range(len(types), n_values))]
+            sums.begin(model.parts[current])
+        sums.put(batch, columns, types)
+    if current >= 0:
+        yield from sums.rows(current, types, range(n_values))
+    sums.tell()
+
+
+# of a key: its row, its share of the index, and twice what sorts it
+_KEY_BYTES = 12 + 22 + 2 * 16
+_LEAST_KEYS = 1024  # below that, runs would be short
+
+
+def _runs() -> Words:
+    return Words(lib.FP_SUM_HEAD, kept=lib.FP_SUM_KEPT, signed=True)
+
+
+class StackSums:
+    """The table of struct fp_sum, and what its keys are made of.
+
+    `inputs`: threads of the same numbers, but of different inputs, are different ones.
+    """
+
+    def __init__(self, model: Model, options: Options, report: Report, holds: Holds, *, inputs: bool = True) -> None:
+        self._c = owned(lib.fp_sum_new(model.c), lib.fp_sum_free, "the sums of stacks")
+        self._model, self._report, self._holds = model, report, holds
+        self._wanted = labels_wanted(options, holds)
+        self._apart = labels_apart(options, holds)
+        self._options = options
+        self._found: set[str] = set()  # labels of rows, of LABEL_WORDS
+        self._keep = ("process" in self._wanted) * lib.FP_SUM_PROCESS | ("thread" in self._wanted) * lib.FP_SUM_THREAD
+        self._keep |= inputs * lib.FP_SUM_INPUTS
+        self._err = ffi.new("struct fp_err *")
+        self._max_memory = options[MAX_MEMORY]
+        self._runs = _runs()
+
+    def begin(self, part: Part) -> None:
+        """The rows to come are of this part."""
+        model, label, thread = self._model, 0, 0
+        if "part" in self._apart and part.number:
+            label = model.label("part", number=part.number)
+            self._found.add("part")
+        if "cpu" in self._apart and "cpu" in part.extra:  # a text, as of timelines: pprof does not show the number 0
+            label = model.label("cpu", str(part.extra["cpu"]), after=label)
+            self._found.add("cpu")
+        if self._apart & {"thread", "process"} and (part.thread or part.pid):
+            thread = model.thread(part.pid or 0, part.thread or 0)
+        made = set(part.extra.get("labels", ()))  # by a bridge: CPUs
+        self._found |= made
+        labels = {"own", *made} & self._wanted
+        lib.fp_sum_begin(self._c, self._keep | bool(labels) * lib.FP_SUM_LABELS, label, thread)
+
+    def put(self, batch: Batch, columns: Any, types: list[ValueType]) -> None:
+        """Add the rows: value k to sum columns[k], which are of these types."""
+        self._widen(len(types))
+        row, status = 0, lib.FP_E_OVERFLOW
+        while status == lib.FP_E_OVERFLOW:
+            status = lib.fp_sum_put(self._c, batch.c, row, columns, self._err)
+            row = self._c.taken
+            if status == lib.FP_E_OVERFLOW or self._c.keys.n > self._limit():  # of several runs a sum may be larger
+                self._write_away(lib.FP_SUM_BY_KEY)
+        self._fits(status, types)
+
+    def _limit(self) -> int:
+        """Keys that there may be in memory."""
+        return max(_LEAST_KEYS, self._max_memory // (_KEY_BYTES + 8 * int(self._c.n_values)))
+
+    def _widen(self, n_values: int) -> None:
+        if lib.fp_sum_set_values(self._c, n_values):
+            raise MemoryError("no memory to sum up stacks")
+        self._runs.widen(lib.FP_SUM_HEAD + self._c.n_values)
+
+    def _fits(self, status: int, types: list[ValueType]) -> int:
+        """Errors: FastprofError when a sum is beyond 2^63 - 1, MemoryError."""
+        return check_sums(status, self._err, self._model, "sums of stacks", types)
+
+    def _write_away(self, order: int) -> None:
+        self._runs.add(self._ordered(order))
+        lib.fp_sum_empty(self._c)
+
+    def _ordered(self, order: int) -> Pull:
+        """The sums that are in memory."""
+        if lib.fp_sum_order(self._c, order):
+            raise MemoryError("no memory to put sums in order")
+        return partial(lib.fp_sum_pull, self._c)
+
+    def rows(
+        self, part: int, types: list[ValueType], columns: Sequence[int], order: int = lib.FP_SUM_AS_SEEN
+    ) -> Iterator[Batch]:
+        """The sums as rows of `part`, which are then forgotten.  Value k is sum columns[k].
+
+        As seen, a sum beyond 64 bits is several rows, which add up to it; by name it is an error.
+        """
+        self._widen(len(types))
+        numbers = ffi.new("uint32_t[]", list(columns) or 1)
+        if not len(self._runs) and order == lib.FP_SUM_AS_SEEN:
+            pull: Callable[[Any], int] = partial(lib.fp_sum_rows_as_seen, self._c, numbers)
+        else:
+            pull = self._merged(types, numbers, order)
+        yield from batches_of("stacks", len(columns), part, pull)
+        lib.fp_sum_empty(self._c)
+        self._runs = _runs()
+
+    def _merged(self, types: list[ValueType], numbers: Any, order: int) -> Callable[[Any], int]:
+        """What pulls the rows out of the runs and of the sums that are in memory."""
+        split = order == lib.FP_SUM_AS_SEEN
+        if len(self._runs):
+            self._sort_again(types, order, split)
+        merge = self._runs.merge(self._ordered(order))
+        merge.c.split = split
+
+        def pull(batch: Any) -> int:
+            while True:
+                status = lib.fp_sum_rows(merge.c, numbers, batch, self._err)
+                if self._fits(status, types) != lib.FP_MORE:
+                    return int(status)
+                merge.feed()
+
+        return pull
+
+    def _sort_again(self, types: list[ValueType], order: int, split: bool) -> None:
+        """Of the runs, which are by key, make others."""
+        self._write_away(lib.FP_SUM_BY_KEY)
+        merge = self._runs.merge()
+        merge.c.split = split
+        self._runs = _runs()
+        self._widen(len(types))
+        while status := self._fits(lib.fp_sum_take(self._c, merge.c, self._limit(), self._err), types):
+            if status == lib.FP_MORE:
+                merge.feed()
+            else:
+                self._write_away(order)
+
+    def tell(self) -> None:
+        bits = {"process": lib.FP_SUM_PROCESS, "thread": lib.FP_SUM_THREAD}
+        self._found |= {name for name, bit in bits.items() if self._c.had & bit}
+        tell_missing_labels(self._options, self._holds, self._report, self._found)
+        not_representable = self._report.not_representable
+        not_representable.add("sample-times", "times of samples", self._c.timed)
+        if not self._holds.labels:
+            what = "labels of samples" if self._holds.threads else "labels and threads of samples"
+            not_representable.add("sample-labels", what, self._c.unlabelled)

@@ -1,0 +1,80 @@
+"""Graph -> sums by source line or by instruction, of the files or functions that are shown (csrc/ends/places.h).
+
+    places = Places(model)
+    for batch in rows:
+        places.put(batch, lambda file: model.string(file) == b"mt.c")
+    places.end(0)        {file: (39382, [68305]), ...}: its largest function has 39,382, all of it 68,305
+    places.rows(file)    batches of its rows, by line
+
+Memory: the self costs of each function in each file, and the rows of what is kept.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import partial
+
+from fastprof.core._c import ffi, lib
+from fastprof.core._typing import Any
+from fastprof.core.engine import batches_of
+from fastprof.core.errors import check_sums
+from fastprof.core.model import Batch, Model, ValueType
+from fastprof.core.owner import owned
+from fastprof.core.parts import default_value, match_columns
+
+_WHAT = "sums by place"
+
+
+class Places:
+    """The sums of many graph batches.  Columns are the value types of all parts (core/parts.py matches them).
+
+    A group is a file (its string id), or with `by_address` a function.
+    Errors: FastprofError when a sum does not fit into 64 bits.
+    """
+
+    def __init__(self, model: Model, *, by_address: bool = False) -> None:
+        self._model = model
+        self.value_types: list[ValueType] = []
+        self._c = owned(lib.fp_places_new(model.c, by_address), lib.fp_places_free, "sums by place")
+        self._err = ffi.new("struct fp_err *")
+        self._columns: dict[int, Any] = {}  # of each part: where its values go
+
+    def put(self, batch: Batch, keep: Callable[[int], bool]) -> None:
+        """Add the rows of a batch.  `keep` returns whether the rows of a group are kept; it is called once for each, at
+        the group's first row."""
+        columns = self._columns.get(batch.part)
+        if columns is None:
+            columns = match_columns(self._model, batch.part, batch.c.n_values, self.value_types)
+            self._columns[batch.part] = columns
+        status = lib.FP_ASK
+        while status == lib.FP_ASK:
+            status = lib.fp_places_put(self._c, batch.c, columns, self._err)
+            check_sums(status, self._err, self._model, _WHAT, self.value_types)
+            if status == lib.FP_ASK:
+                group = int(self._c.asked)
+                what = lib.FP_PLACES_ROWS if keep(group) else lib.FP_PLACES_TOTAL
+                if lib.fp_places_keep(self._c, group, what):
+                    raise MemoryError("no memory for sums by place")
+
+    def default(self) -> int:
+        """Index of the default value type of the first part with rows; 0: no rows."""
+        for part, columns in self._columns.items():
+            return int(columns[default_value(self._model.parts[part], "graph")])
+        return 0
+
+    def end(self, value: int) -> dict[int, tuple[int, list[int]]]:
+        """After the last batch: the groups, with the largest self cost of a function by value `value`, without its
+        sign, and the group's own self costs."""
+        check_sums(lib.fp_places_end(self._c, value, self._err), self._err, self._model, _WHAT, self.value_types)
+        sums = self._c.groups
+        columns = [sums.values[k][0 : sums.keys.n] for k in range(sums.n_columns)]
+        return {
+            int(sums.keys.words[i]): (int(columns[0][i]), [int(column[i]) for column in columns[1:]])
+            for i in range(1, sums.keys.n)
+        }
+
+    def rows(self, group: int) -> Iterator[Batch]:
+        """The rows of a group that was kept, by line or address; self costs before calls."""
+        lib.fp_places_select(self._c, group)
+        part = next(iter(self._columns), 0)
+        yield from batches_of("graph", len(self.value_types), part, partial(lib.fp_places_pull, self._c))

@@ -1,0 +1,211 @@
+"""What a page shows of profiles of any view: contexts, functions, calls in the order of time.
+
+A timeline is folded into stacks, a graph's stacks are estimated.  From stacks come the contexts
+(csrc/ends/contexts.h) and what functions cost (verbs/top_costs.py); of a graph the latter comes from the graph itself,
+so it is exact.  Values of the old and of the new profile of a comparison are columns side by side.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from fastprof.bridges import BY, MAX_MEMORY, PER_THREAD, PRUNE
+from fastprof.bridges.estimate.estimate import to_stacks as estimated
+from fastprof.bridges.fold.fold import to_stacks as folded
+from fastprof.bridges.project.project import calls_of, is_full
+from fastprof.core._c import ffi, lib
+from fastprof.core._typing import Any, NamedTuple
+from fastprof.core.engine import Holds
+from fastprof.core.errors import check_sums
+from fastprof.core.model import Batch, Model, ValueType
+from fastprof.core.options import Options
+from fastprof.core.owner import owned
+from fastprof.core.parts import default_value, match_part
+from fastprof.core.report import Report
+from fastprof.core.value import Column as ValueColumn
+from fastprof.verbs.top_costs import Costs, add_projected
+
+CALLS_SHOWN = 50_000  # of a timeline
+_LEAST_CONTEXTS = 1 << 16  # while they are added up: more than a page shows
+_CONTEXT_BYTES = 12 + 8 + 8  # of a node of fp_contexts, its share of the index, its share of the total
+
+
+class Column(NamedTuple):
+    """A value type of one side: 0, or 1 for the new one of two profiles that are compared."""
+
+    event: int
+    side: int
+
+
+class Shown:
+    """Adds up.  `add` takes the rows of one side and view after the other; then comes `end`."""
+
+    def __init__(self, model: Model, options: Options, report: Report, *, compared: bool, prune: float) -> None:
+        self._model, self._report, self._compared = model, report, compared
+        self._apart = Options(**options.given | {PER_THREAD.name: not compared, BY.name: "function"})
+        if prune:
+            self._apart.given.setdefault(PRUNE.name, prune)
+        self._options = options
+        self._err = ffi.new("struct fp_err *")
+        self.events: list[ValueType] = []
+        self.default: int | None = None  # the event to show first
+        self.columns: list[Column] = []
+        self.costs: list[Costs] = []  # by column
+        self.contexts: Any = None  # struct fp_contexts *
+        self.estimated = False
+        self.times: Times | None = None
+        self._lines = owned(ffi.new("struct fp_first_lines *"), lib.fp_first_lines_clear, "the lines of functions")
+        self._project = self._new_project()
+        self._estimates = self._new_project()
+
+    def _new_project(self) -> Any:
+        new = lib.fp_project_new(self._model.c, not self._compared, True)
+        return owned(new, lib.fp_project_free, "the sums of stacks")
+
+    def _fits(self, status: int) -> None:
+        check_sums(status, self._err, self._model, "report", [self.events[c.event] for c in self.columns])
+
+    # ---- adding up
+
+    def add(self, side: int, view: str, batches: Iterable[Batch]) -> None:
+        if view == "timeline":
+            rows = batches if self._compared else self._timed(batches)
+            # the model forgets stacks between batches, so they have to be taken at once
+            rows = folded(rows, self._model, self._apart, self._report, Holds(keeps_stacks=False))
+            self._stacks(side, view, rows, self._project, at_once=True)
+        elif view == "stacks":
+            self._stacks(side, view, batches, self._project)
+        else:
+            self.estimated = True
+            said = Report()
+            rows = estimated(self._graph(side, batches), self._model, self._apart, said)
+            self._stacks(side, view, rows, self._estimates)
+            lost = said.not_representable
+            lost.drop("call-counts")  # the table has them
+            self._report.not_representable.take(lost)
+            for warning in said.warnings:
+                self._report.warn(warning)
+
+    def _timed(self, batches: Iterable[Batch]) -> Iterator[Batch]:
+        self.times = self.times or Times(self._model)
+        for batch in batches:
+            self.times.put(batch)
+            yield batch
+
+    def _columns_of(self, side: int, view: str, batch: Batch) -> list[int]:
+        """The column of each value of a batch."""
+        part = self._model.parts[batch.part]
+        found = []
+        for event in match_part(self._model, batch.part, batch.c.n_values, self.events):
+            column = Column(event, side)
+            if column not in self.columns:
+                self.columns.append(column)
+                value = ValueColumn(None, "--value")
+                self.costs.append(Costs(self._model, "function", value, None, arcs=True, cycles=True))
+            found.append(self.columns.index(column))
+            self.costs[found[-1]].begin_part(part)
+        if self.default is None and found:
+            self.default = self.columns[found[default_value(part, view)]].event
+        return found
+
+    def _stacks(self, side: int, view: str, batches: Iterable[Batch], project: Any, *, at_once: bool = False) -> None:
+        columns: dict[int, Any] = {}
+        for batch in batches:
+            if batch.part not in columns:
+                found = self._columns_of(side, view, batch)
+                columns[batch.part] = ffi.new("uint32_t[]", found or [0])
+                if lib.fp_project_set_values(project, len(self.columns)):
+                    raise MemoryError("no memory for the sums of stacks")
+            self._fits(lib.fp_project_put(project, batch.c, columns[batch.part], self._err))
+            if at_once or is_full(project, self._options[MAX_MEMORY]):
+                self._take(project, side)
+        self._take(project, side)
+        if project == self._project:
+            self._fits(lib.fp_first_lines_stacks(self._lines, project, self._err))
+
+    def _take(self, project: Any, side: int) -> None:
+        """Adds the stacks of a projection so far, and empties it."""
+        self._fits(lib.fp_project_end(project, self._err))
+        if self.contexts is None:
+            self.contexts = owned(lib.fp_contexts_new(), lib.fp_contexts_free, "the context tree")
+        self._fits(lib.fp_contexts_add(self.contexts, project, self._err))
+        most = max(_LEAST_CONTEXTS, self._options[MAX_MEMORY] // (_CONTEXT_BYTES + 16 * len(self.columns)))
+        if self.contexts.nodes.n > most:
+            self._fits(lib.fp_contexts_shrink(self.contexts, most // 2, self._err))
+        if project == self._project:
+            mine = [k for k, column in enumerate(self.columns) if column.side == side]
+            events = [self.events[column.event] for column in self.columns]
+            counted = calls_of([events[k] for k in mine])
+            calls = -1 if counted < 0 else mine[counted]
+            if mine:
+                add_projected(project, events, [(self.costs[k], k, -1) for k in mine], calls)
+            for k in mine:
+                self.costs[k].calls_known &= calls >= 0
+        lib.fp_project_empty(project)
+
+    def _graph(self, side: int, batches: Iterable[Batch]) -> Iterator[Batch]:
+        """The same batches; their functions' costs are added up."""
+        current, found = -1, list[int]()
+        for batch in batches:
+            if batch.part != current:
+                for column in found:
+                    self.costs[column].end_part()
+                current = batch.part
+                found = self._columns_of(side, "graph", batch)
+                for column in found:
+                    self.costs[column].begin_graph()
+            for value, column in enumerate(found):
+                self.costs[column].put(batch, value)
+            self._fits(lib.fp_first_lines_graph(self._lines, self._model.c, batch.c, self._err))
+            yield batch
+        for column in found:
+            self.costs[column].end_part()
+
+    # ---- what came out
+
+    def end(self) -> None:
+        for costs in self.costs:
+            costs.end()
+        if self.contexts is not None:
+            self._fits(lib.fp_contexts_end(self.contexts, self._err))
+        if self.times is not None:
+            self.times.end()
+
+    @property
+    def is_zero(self) -> bool:
+        """Is every self cost of the default event 0?"""
+        own = zip(self.columns, self.costs, strict=True)
+        return all(costs.is_zero for column, costs in own if column.event == self.default)
+
+    def first_line(self, function: int) -> int:
+        """The first line of a function that is known to be its own; 0: none is."""
+        return int(self._lines.of[function]) if function < self._lines.cap else 0
+
+    def cut(self, least: float, most: int) -> None:
+        """Keeps contexts of at least this share, and no more than `most`."""
+        if self.contexts is not None:
+            self._fits(lib.fp_contexts_cut(self.contexts, least, most, self._err))
+
+
+class Times:
+    """The calls of a timeline (csrc/bridges/rows/spans.h)."""
+
+    def __init__(self, model: Model) -> None:
+        self._model = model
+        self._err = ffi.new("struct fp_err *")
+        self.c = owned(lib.fp_spans_new(model.c, CALLS_SHOWN), lib.fp_spans_free, "the calls of a timeline")
+        self.ticks_per_second: int | None = None
+        self.mixed = False  # clocks differ, so times of inputs cannot stand side by side
+
+    def put(self, batch: Batch) -> None:
+        clock = self._model.parts[batch.part].extra.get("ticks_per_second", 0)
+        if self.ticks_per_second is None:
+            self.ticks_per_second = clock
+        self.mixed |= clock != self.ticks_per_second
+        self._fits(lib.fp_spans_put(self.c, batch.c, self._err))
+
+    def end(self) -> None:
+        self._fits(lib.fp_spans_end(self.c, self._err))
+
+    def _fits(self, status: int) -> None:
+        check_sums(status, self._err, self._model, "report", [])

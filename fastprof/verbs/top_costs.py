@@ -1,0 +1,367 @@
+"""What functions, lines, files, objects, threads or labels cost: rows of any view, added up (csrc/ends/top.h).
+
+Memory grows with functions, call arcs and the model's distinct stacks, never with the number of rows.  The sums of
+stacks keep to --max-memory.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import partial
+
+from fastprof.bridges import MAX_MEMORY, PER_THREAD
+from fastprof.bridges.fold.fold import to_functions, to_graph
+from fastprof.bridges.project.project import calls_of, is_full
+from fastprof.core._c import ffi, lib
+from fastprof.core._typing import Any, NamedTuple
+from fastprof.core.engine import batches_of
+from fastprof.core.errors import FastprofError, UsageError, check_sums, inputs_of
+from fastprof.core.model import Batch, Model, Part, ValueType
+from fastprof.core.options import Options
+from fastprof.core.owner import owned
+from fastprof.core.parts import match_columns
+from fastprof.core.report import Report
+from fastprof.core.value import Column
+
+_BY = {
+    "function": lib.FP_TOP_BY_FUNCTION,
+    "line": lib.FP_TOP_BY_LINE,
+    "file": lib.FP_TOP_BY_FILE,
+    "object": lib.FP_TOP_BY_OBJECT,
+}
+
+
+class Arc(NamedTuple):
+    caller: int
+    callee: int
+    cost: int
+    calls: int
+
+
+class Costs:
+    """Adds up.  One of `timeline`, `stacks` and `graph` is called for the rows of each view, then `end`."""
+
+    def __init__(self, model: Model, by: str, value: Column, second: Column | None, arcs: bool, cycles: bool) -> None:
+        self._model, self.by, self._value, self._second = model, by, value, second
+        self._arcs, self._cycles = arcs and by == "function", cycles and by == "function"
+        self._err = ffi.new("struct fp_err *")
+        self._functions = owned(lib.fp_functions_new(model.c), lib.fp_functions_free, "the sums of functions")
+        self._c = self._functions.all
+        self._places = owned(ffi.new("struct fp_table *"), lib.fp_table_clear, "the table of lines")
+        if lib.fp_table_init(self._places, 3):
+            raise MemoryError("no memory for the table of lines")
+        self.named: dict[str, list[int]] = {}  # threads and labels: self costs, of both columns
+        self.calls_known = True
+        self.inclusive_known = by in _BY
+        self.self_alone = False  # a part has self costs alone
+
+    # ---- adding up
+
+    def timeline(self, batches: Iterable[Batch], options: Options, report: Report) -> None:
+        if self.by == "line":
+            raise UsageError(f"{inputs_of(self._model)}--by=line: a timeline has no lines")
+        if self.by == "function":
+            rows = to_functions(batches, self._model, options, report, ffi.addressof(self._c))
+            lib.fp_functions_begin(self._functions, lib.FP_PART_EXACT, self._arcs)
+            self._graph(rows, lib.FP_FOLD_CALLS)
+        else:
+            apart = Options(**options.given | {PER_THREAD.name: self.by == "thread"})
+            self.graph(to_graph(batches, self._model, apart, report))
+
+    def begin_graph(self) -> None:
+        lib.fp_functions_begin(self._functions, lib.FP_PART_GRAPH, True)
+
+    def graph(self, batches: Iterable[Batch]) -> None:
+        self.begin_graph()
+        self.inclusive_known &= self.by not in ("file", "object")
+        self._graph(batches)
+
+    def _graph(self, batches: Iterable[Batch], calls: int = -1) -> None:
+        current, columns = -1, (-1, -1)
+        for batch in batches:
+            if batch.part != current:
+                if current >= 0:
+                    self.end_part()
+                current = batch.part
+                part = self._model.parts[current]
+                self.begin_part(part)
+                columns = (self._value.of(part, "graph"), self._second.of(part, "graph") if self._second else -1)
+                thread = thread_name(part.named("pid"), part.named("thread"))
+            if self.by == "function":
+                self.put(batch, *columns, calls)
+            elif self.by in _BY:
+                by = _BY[self.by]
+                self._fits(
+                    lib.fp_top_graph(
+                        ffi.addressof(self._c), self._model.c, batch.c, by, *columns, self._places, self._err
+                    )
+                )
+            elif self.by == "thread":
+                totals = ffi.new("int64_t[]", batch.c.n_values or 1)
+                if lib.fp_batch_add_self(batch.c, totals, batch.c.n_values):
+                    raise FastprofError(f"{inputs_of(self._model)}top: the sum of a thread's costs is beyond 2^63 - 1")
+                self._name(thread, *(totals[k] if k >= 0 else 0 for k in columns))
+            else:
+                raise UsageError(f"{inputs_of(self._model)}--by={self.by}: only stacks have labels")
+        if current >= 0:
+            self.end_part()
+
+    def begin_part(self, part: Part) -> None:
+        """Rows of this part of a graph are to come."""
+        if part.extra.get("self_costs"):
+            self.self_alone = True
+            self.calls_known = self.inclusive_known = False
+
+    def put(self, batch: Batch, value: int, second: int = -1, calls: int = -1) -> None:
+        """Adds the rows of a graph of functions, of the part at hand: these value columns, -1 for none."""
+        self._fits(lib.fp_functions_put(self._functions, batch.c, value, second, calls, self._err))
+
+    def end_part(self) -> None:
+        self._fits(lib.fp_functions_end_part(self._functions, self._err))
+
+    def stacks(self, batches: Iterable[Batch], options: Options) -> None:
+        if self.by in _BY:
+            self._stacks(batches, options)
+            return
+        model, sums = self._model, ffi.new("struct fp_top *")
+        owned_sums = owned(sums, lib.fp_top_clear, "the sums of threads and labels")
+        current = -1
+        for batch in batches:
+            if batch.part != current:
+                self._named_stacks(owned_sums, current)
+                current = batch.part
+                part = model.parts[current]
+                value, second = self._value.of(part, "stacks"), self._second.of(part, "stacks") if self._second else -1
+            if value < 0:
+                continue
+            c = batch.c
+            ids = c.thread if self.by == "thread" else c.label
+            other = c.values + second * c.cap if second >= 0 else ffi.NULL
+            self._fits(lib.fp_top_add(owned_sums, ids, c.values + value * c.cap, other, c.n, self._err))
+        self._named_stacks(owned_sums, current)
+
+    def _named_stacks(self, sums: Any, part: int) -> None:
+        """Gives the sums of a part their names."""
+        model = self._model
+        for i in range(sums.cap):
+            if not sums.seen[i]:
+                continue
+            if self.by == "label":
+                name = label_text(model, i)
+            elif i:
+                name = thread_name(*model.row("threads", i)[1:])
+            else:
+                name = thread_name(model.parts[part].named("pid"), model.parts[part].named("thread"))
+            self._name(name, sums.self[i], sums.second[i])
+        lib.fp_top_clear(sums)
+
+    def _stacks(self, batches: Iterable[Batch], options: Options) -> None:
+        model = self._model
+        project = owned(lib.fp_project_new(model.c, False, True), lib.fp_project_free, "the sums of stacks")
+        events: list[ValueType] = []
+        columns: dict[int, Any] = {}
+        for batch in batches:
+            if batch.part not in columns:
+                part = model.parts[batch.part]
+                self._value.of(part, "stacks")
+                if self._second:
+                    self._second.of(part, "stacks")
+                columns[batch.part] = match_columns(model, batch.part, batch.c.n_values, events)
+                if lib.fp_project_set_values(project, len(events)):
+                    raise MemoryError("no memory for the sums of stacks")
+            self._fits(lib.fp_project_put(project, batch.c, columns[batch.part], self._err), events)
+            if is_full(project, options[MAX_MEMORY]):
+                self._add_up(project, events)
+        if events:
+            self._add_up(project, events)
+            self.calls_known &= calls_of(events) >= 0
+
+    def _add_up(self, project: Any, events: list[ValueType]) -> None:
+        """Adds the stacks so far, and forgets these."""
+        self._fits(lib.fp_project_end(project, self._err), events)
+        everything = Part(value_types=events)
+        value = self._value.of(everything, "stacks")
+        second = self._second.of(everything, "stacks") if self._second else -1
+        add_projected(project, events, [(self, value, second)], calls_of(events))
+        lib.fp_project_empty(project)
+
+    def _projected(self, project: Any, events: list[ValueType], value: int, second: int, counts: Any) -> None:
+        top = ffi.addressof(self._c)
+        if value >= 0:
+            self._fits(lib.fp_top_stacks(project, _BY[self.by], value, second, self._places, top, self._err), events)
+        if counts is not None:
+            self._fits(lib.fp_top_add_calls(top, counts, self._err))
+
+    def _project_calls(self, project: Any, events: list[ValueType], calls: int) -> Any:
+        """What functions have in the column of calls."""
+        counts = owned(ffi.new("struct fp_top *"), lib.fp_top_clear, "the sums of calls")
+        status = lib.fp_top_stacks(project, lib.FP_TOP_BY_FUNCTION, calls, -1, self._places, counts, self._err)
+        self._fits(status, events)
+        return counts
+
+    def _begin_arcs(self) -> None:
+        lib.fp_functions_begin(self._functions, lib.FP_PART_ARCS, True)
+
+    def _select(self, project: Any, events: list[ValueType], calls: int) -> None:
+        totals = ffi.new("int64_t[]", len(events))
+        self._fits(min(0, lib.fp_project_select(project, lib.FP_NO_ID, calls, totals, self._err)), events)
+
+    def _name(self, name: str, value: int, second: int) -> None:
+        sums = self.named.setdefault(name, [0, 0])
+        sums[0] += value
+        sums[1] += second
+
+    def _fits(self, status: int, events: list[ValueType] | None = None) -> None:
+        check_sums(status, self._err, self._model, "top", events or [])
+
+    # ---- what came out
+
+    def end(self) -> None:
+        if self.by == "function":
+            self._fits(lib.fp_functions_end(self._functions, self._cycles, self._err))
+        if self._arcs and lib.fp_functions_index(self._functions):
+            raise MemoryError("no memory for call arcs")
+
+    def column(self, name: str) -> Any:
+        """self, inclusive, calls or second, by id: a memoryview."""
+        c = self._c
+        return memoryview(ffi.buffer(getattr(c, name), 8 * c.cap)).cast("q") if c.cap else memoryview(b"").cast("q")
+
+    def sum(self, name: str) -> int:
+        """Of a column."""
+        total = ffi.new("int64_t *")
+        self._fits(lib.fp_top_sum(ffi.addressof(self._c), getattr(self._c, name), total, self._err))
+        return int(total[0])
+
+    @property
+    def seen(self) -> bytes:
+        """By id: 1 if there is such a thing."""
+        return bytes(ffi.buffer(self._c.seen, self._c.cap)) if self._c.cap else b""
+
+    @property
+    def is_zero(self) -> bool:
+        """Is every self cost 0?"""
+        return not any(self.column("self")) and not any(value for value, _ in self.named.values())
+
+    @property
+    def count(self) -> int:
+        """How many things there are."""
+        return self.seen.count(1)
+
+    def largest(self, key: str, want: int) -> list[int]:
+        """Ids of the things with the largest figures in the column `key`, in any order; all that tie with the last."""
+        c = self._c
+        if not c.cap:
+            return []
+        ids = ffi.new("uint32_t[]", c.cap)
+        n = lib.fp_top_largest(ffi.addressof(c), getattr(c, key), min(want, c.cap), ids)
+        if n == lib.FP_NO_ID:
+            raise MemoryError("no memory to sort")
+        return list(ids[0:n])
+
+    def cycle_of(self, function: int) -> int:
+        return int(self._functions.cycle[function])
+
+    def cycle_members(self) -> dict[int, list[int]]:
+        """The functions of each cycle."""
+        members: dict[int, list[int]] = {}
+        n = lib.fp_functions_in_cycles(self._functions, ffi.NULL, 0)
+        functions = ffi.new("uint32_t[]", n or 1)
+        lib.fp_functions_in_cycles(self._functions, functions, n)
+        cycles = self._functions.cycle
+        for function in functions[0:n]:
+            members.setdefault(cycles[function], []).append(function)
+        return members
+
+    def arcs(self, function: int, into: bool) -> list[Arc]:
+        """Callers or callees, in any order; as fp_functions_arcs."""
+        n = self._arc_count(lib.fp_functions_arcs(self._functions, function, into, ffi.NULL, 0, self._err))
+        arcs = ffi.new("struct fp_top_arc[]", n)
+        lib.fp_functions_arcs(self._functions, function, into, arcs, n, self._err)
+        return _arcs(arcs, n)
+
+    def largest_arcs(self, function: int, into: bool, most: int) -> list[int]:
+        """The other ends of those that cost most."""
+        arcs = ffi.new("struct fp_top_arc[]", most)
+        n = self._arc_count(lib.fp_functions_arcs(self._functions, function, into, arcs, most, self._err))
+        return [arc.caller if into else arc.callee for arc in arcs[0 : min(n, most)]]
+
+    def arcs_with(self, function: int, into: bool, others: list[int]) -> list[Arc]:
+        """Those that have these other ends."""
+        n = len(others)
+        arcs = ffi.new("struct fp_top_arc[]", n)
+        return _arcs(
+            arcs,
+            self._arc_count(lib.fp_functions_arcs_with(self._functions, function, into, others, n, arcs, self._err)),
+        )
+
+    def _arc_count(self, n: int) -> int:
+        self._fits(min(0, n))
+        return n
+
+    def cycle_arcs(self, cycle: int) -> list[Arc]:
+        """The calls into a cycle from outside; 0: into any."""
+        n = lib.fp_functions_cycle_arcs(self._functions, cycle, ffi.NULL, 0)
+        arcs = ffi.new("struct fp_top_arc[]", n or 1)
+        lib.fp_functions_cycle_arcs(self._functions, cycle, arcs, n)
+        return _arcs(arcs, n)
+
+    def place(self, row: int) -> tuple[int, int, int]:
+        """Function, file and line of a row by line."""
+        function, file, line = self._places.words[3 * row : 3 * row + 3]
+        return function, file, line
+
+
+def add_projected(project: Any, events: list[ValueType], to: list[tuple[Costs, int, int]], calls: int) -> None:
+    """Adds what the stacks of a projection cost, after its end, to costs that are alike, each of another value type.
+
+    `to`: costs, and the columns of their values and second values in the projection, whose columns are `events`.
+    `calls`: the column of calls.  -1: it has none.
+    """
+    first = to[0][0]
+    by_function = first.by == "function"
+    counts = first._project_calls(project, events, calls) if calls >= 0 and by_function else None
+    for costs, value, second in to:
+        costs._projected(project, events, value, second, counts)
+    if not first._arcs:
+        return
+    first._select(project, events, calls)
+    for costs, _, _ in to:
+        costs._begin_arcs()
+    for batch in batches_of("graph", len(events), 0, partial(lib.fp_project_pull, project)):
+        lib.fp_project_count(batch.c)
+        for costs, value, _ in to:
+            costs.put(batch, value)
+    for costs, _, _ in to:
+        costs.end_part()
+
+
+def _arcs(arcs: Any, n: int) -> list[Arc]:
+    return [Arc(a.caller, a.callee, a.cost, a.calls) for a in arcs[0:n]]
+
+
+def thread_name(pid: Any, tid: Any) -> str:
+    def text(value: Any) -> str:
+        return value.decode("utf-8", "backslashreplace") if isinstance(value, bytes) else str(value)
+
+    named = [f"{what} {text(number)}" for what, number in (("process", pid), ("thread", tid)) if number]
+    return ", ".join(named) or "(unknown)"
+
+
+def label_text(model: Model, label: int) -> str:
+    """ "host=a, size=8 bytes"; the labels of a sample in the order of their keys."""
+    found = []
+    while label:
+        row = model.row("labels", label)
+        label, key, text = (
+            row[lib.FP_LABEL_NEXT],
+            *(model.string(row[k]) for k in (lib.FP_LABEL_KEY, lib.FP_LABEL_STRING)),
+        )
+        number = row[lib.FP_LABEL_NUMBER] | row[lib.FP_LABEL_NUMBER + 1] << 32
+        number -= (number >> 63) << 64
+        unit = model.string(row[lib.FP_LABEL_UNIT])
+        value = (
+            text.decode("utf-8", "backslashreplace") if text else f"{number} {unit.decode('utf-8', 'replace')}".rstrip()
+        )
+        found.append(f"{key.decode('utf-8', 'backslashreplace')}={value}")
+    return ", ".join(sorted(found)) or "(none)"
