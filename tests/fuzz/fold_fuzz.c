@@ -10,6 +10,7 @@
 
 #include "bridges/fold/arc_runs.h"
 #include "bridges/fold/fold.h"
+#include "ends/top.h"
 #include "core/buf.h"
 #include "core/shares.h"
 

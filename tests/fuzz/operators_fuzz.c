@@ -21,6 +21,7 @@
 #include "bridges/sums/renumber.h"
 #include "bridges/rows/spans.h"
 #include "bridges/budget/trim.h"
+#include "ends/top.h"
 #include "core/select.h"
 #include "program.h"
 
