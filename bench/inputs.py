@@ -43,8 +43,9 @@ def repeated_xray(log: bytes, nbytes: int) -> bytes:
     return bytes(out)
 
 
-def gperftools(path: Path, nbytes: int, times: int = 4) -> None:
-    """Stacks of 8 to 30 frames over 2,000 call sites, each so many times."""
+def gperftools(path: Path, nbytes: int) -> None:
+    """Random stacks of 8 to 30 frames over 2,000 call sites, each four times."""
+    times = 4
     rng, records = random.Random(1), bytearray()
     for _ in range(nbytes // (168 * times)):
         depth = rng.randrange(8, 31)
@@ -55,6 +56,24 @@ def gperftools(path: Path, nbytes: int, times: int = 4) -> None:
         out.write(struct.pack("<5Q", 0, 3, 0, 10_000, 0))
         for _ in range(times):
             out.write(records)
+        out.write(struct.pack("<3Q", 0, 1, 0))
+        out.write(b"00400000-00500000 r-xp 00000000 08:01 7          /usr/bin/app\n")
+
+
+def walked(path: Path, nbytes: int) -> None:
+    """The same of a program in which each of 4,000 call sites calls up to eight others, the first of them most often:
+    stacks share their outer frames, as in real programs."""
+    rng = random.Random(1)
+    sites = range(4000)
+    callees = [[rng.choice(sites) for _ in range(rng.randrange(1, 9))] for _ in sites]
+    with path.open("wb") as out:
+        out.write(struct.pack("<5Q", 0, 3, 0, 10_000, 0))
+        while out.tell() < nbytes:
+            at, frames = 0, []
+            for _ in range(rng.randrange(8, 31)):
+                frames.append(0x400000 + 16 * at + 1)
+                at = callees[at][min(int(rng.paretovariate(1.2)), len(callees[at])) - 1]
+            out.write(struct.pack(f"<{len(frames) + 2}Q", rng.randrange(1, 9), len(frames), *reversed(frames)))
         out.write(struct.pack("<3Q", 0, 1, 0))
         out.write(b"00400000-00500000 r-xp 00000000 08:01 7          /usr/bin/app\n")
 

@@ -51,8 +51,12 @@ REASONS = {
     "a": (
         """The distinct stacks of the model, some 40 bytes for each context.  Rows and sums refer to them, so they stay.
 Where only names are written (folded, speedscope) there are those of the names beside those of the addresses.  Only
-the stacks of one timeline are forgotten when they are written, if the target allows that (pprof, folded).""",
-        {"stacks": ".*", "timeline": "(merge two|diff) to pprof"},
+the stacks of one timeline are forgotten when they are written, if the target allows that (pprof, folded), and those of
+pprof and folded files when they become a call graph or sums of functions.""",
+        {
+            "stacks": "convert to (?!callgrind|cachegrind).*|.* to pprof|info|annotate|sql|report|archive add",
+            "timeline": "(merge two|diff) to pprof",
+        },
     ),
     "b": (
         """The estimate of stacks knows each place and arc of a graph, and makes up to 2 million contexts (64 MiB) of

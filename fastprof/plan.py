@@ -33,6 +33,11 @@ class Branch(NamedTuple):
     operators: list[Operator]  # within the view of the inputs
     bridge: list[Operator]  # to the view of the target, if that is another
 
+    @property
+    def renews_stacks(self) -> bool:
+        """Whether what makes its stacks does without those of earlier batches."""
+        return all(one.renews_stacks for one in self.inputs) and {*self.operators} <= {bridges.NAME_ADDRESSES}
+
 
 class Plan(NamedTuple):
     branches: list[Branch]
@@ -73,7 +78,9 @@ class Plan(NamedTuple):
             # stacks have their value types when they are read, a timeline's are made by a bridge
             if agreement and branch.inputs[0].view == "stacks":
                 rows = agreement.compared(rows)
-            rows = through(remaining.seen(through(rows, branch.operators, apart)), branch.bridge, apart)
+            rows = remaining.seen(through(rows, branch.operators, apart))
+            renewed = apart._replace(keeps_stacks=not branch.renews_stacks)
+            rows = through(rows, branch.bridge, renewed if branch.inputs[0].view == "stacks" else apart)
             return agreement.compared(rows) if agreement and branch.inputs[0].view != "stacks" else rows
 
         def read(input_: Input) -> Iterator[Batch]:

@@ -120,6 +120,11 @@ void fp_strings_clear(struct fp_strings *s) {
     memset(s, 0, sizeof *s);
 }
 
+void fp_strings_empty(struct fp_strings *s) {
+    memset(s->index, 0, ((size_t)s->index_mask + 1) * sizeof *s->index);
+    s->n = 1;
+}
+
 uint32_t fp_strings_intern(struct fp_strings *s, const void *p, size_t n) {
     return fp_strings_intern_hashed(s, p, n, fp_strings_hash(p, n));
 }

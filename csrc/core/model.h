@@ -142,6 +142,8 @@ uint32_t fp_strings_intern(struct fp_strings *s, const void *p, size_t n);
 
 /* A table of strings outside of a model, for what a format keeps itself.  0 or FP_E_NOMEM. */
 int fp_strings_init(struct fp_strings *s);
+/* Removes all strings but the empty one and keeps the memory. */
+void fp_strings_empty(struct fp_strings *s);
 void fp_strings_clear(struct fp_strings *s);
 
 /* The id of a row of t->width words.  It is added if it is new.  FP_NO_ID when memory ran out.  Not for the functions

@@ -14,7 +14,7 @@
  * Lists are read packed or not.  Unknown fields are counted.
  *
  * Many samples have the same stack.  The bytes of each list of locations are kept, and a list whose bytes were seen
- * before has the stack it had then.  Labels likewise.
+ * before has the stack it had then, until the model's stacks are emptied (fp_model_empty_stacks).  Labels likewise.
  *
  * Memory: linear in the tables and in the distinct stacks and label sets.
  * Source: google/pprof proto/profile.proto.  What is an error: CheckValid of its Go package `profile`.
@@ -86,6 +86,7 @@ struct fp_pprof_reader {
     struct fp_strings chains; /* lists of locations, as their bytes stand in the file */
     uint32_t *chain_stacks;   /* by chain: stack */
     uint32_t cap_chain_stacks;
+    uint32_t n_emptied;           /* of the model: the chains have no stacks any more when this changes */
     struct fp_strings label_sets; /* label messages, likewise */
     uint32_t *label_chains;       /* by label set: label chain */
     uint32_t cap_label_chains;

@@ -19,6 +19,10 @@ enum { BREAKDOWN = 4 };
 
 /* The stack of a sample's list of locations. */
 static int stack_of(struct fp_pprof_reader *r, const struct sample *s, uint32_t *stack, struct fp_err *err) {
+    if (FP_UNLIKELY(r->n_emptied != r->model->n_emptied)) {
+        r->n_emptied = r->model->n_emptied;
+        fp_strings_empty(&r->chains);
+    }
     uint32_t before = r->chains.n;
     uint32_t chain = fp_strings_intern_hashed(&r->chains, s->chain, s->chain_n, s->hash);
     if (chain == FP_NO_ID) return fp_no_memory(err);

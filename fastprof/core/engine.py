@@ -86,6 +86,7 @@ class Input:
     view: str
     addresses: bool = False  # stacks: frames are addresses that can be symbolized
     formulas: bool = False  # parts may have inherited events
+    renews_stacks: bool = False  # makes stacks anew once the model's were emptied (Model.empty_stacks)
     advice: str = ""  # known once rows were read: how to get names, for a target that shows them
     n_read: int = 0  # rows, so far
     selects: tuple[Option[Any], ...] = ()  # filters (core/options.py) that it applies itself

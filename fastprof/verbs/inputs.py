@@ -239,6 +239,7 @@ class _Closed(Input):
         self._inputs, self.path = inputs, path
         self.name, self.format, self.view = reader.name, reader.format, reader.view
         self.addresses, self.formulas, self.selects = reader.addresses, reader.formulas, reader.selects
+        self.renews_stacks = reader.renews_stacks
         self.identity = reader.source.identity
 
     def rows(self, capacity: int | None = None, *, undecoded: bool = False) -> Iterator[Batch]:

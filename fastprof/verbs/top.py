@@ -181,7 +181,13 @@ def top(
             elif view == "stacks":
                 way.looked_at.add(bridges.MAX_MEMORY)
             plan.refuse_idle(reading, mine_, plan=way)
-            _add(costs, view, way.rows(model, reading, report, undecoded=view == "timeline"), reading, report)
+            rows = way.rows(model, reading, report, undecoded=view == "timeline")
+            if view == "timeline":
+                costs.timeline(rows, reading, report)
+            elif view == "stacks":
+                costs.stacks(rows, reading, keeps_stacks=not all(branch.renews_stacks for branch in way.branches))
+            else:
+                costs.graph(rows)
             if not value.others and value.name is None and model.parts and model.parts[0].value_types:  # without rows
                 value.of(model.parts[0], view)
     costs.end()
@@ -195,15 +201,6 @@ def top(
         report.warn(zeros_warning(value.known(model), value.others))
     finder = Finder(model, costs, asked, patterns, value.known(model), second.known(model) if second else None)
     return finder.found(report, [*map(shown, paths)])
-
-
-def _add(costs: Costs, view: str, rows: Any, reading: Options, report: Report) -> None:
-    if view == "timeline":
-        costs.timeline(rows, reading, report)
-    elif view == "stacks":
-        costs.stacks(rows, reading)
-    else:
-        costs.graph(rows)
 
 
 class _Place(NamedTuple):
@@ -412,7 +409,9 @@ class Finder:
                     add_function(other, arc)
             if into and item.cycle:
                 add(_Place(f"<cycle {item.cycle}>"), None, item.figures[1], 0)
-        order = sorted(found.items(), key=lambda entry: (-abs(entry[1][0]), -entry[1][1], entry[0][0]))
+        # where calls are not known, arcs count how often the sums were made
+        known = costs.calls_known
+        order = sorted(found.items(), key=lambda entry: (-abs(entry[1][0]), -entry[1][1] * known, entry[0][0]))
         return tuple(
             Call(place.name, place.file, place.object, cycle, cost, calls if costs.calls_known else None)
             for (place, cycle), (cost, calls) in order

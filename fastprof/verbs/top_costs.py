@@ -119,9 +119,10 @@ class Costs:
     def end_part(self) -> None:
         self._fits(lib.fp_functions_end_part(self._functions, self._err))
 
-    def stacks(self, batches: Iterable[Batch], options: Options) -> None:
+    def stacks(self, batches: Iterable[Batch], options: Options, *, keeps_stacks: bool = True) -> None:
+        """`keeps_stacks`: the model's stacks are not to be emptied."""
         if self.by in _BY:
-            self._stacks(batches, options)
+            self._stacks(batches, options, keeps_stacks)
             return
         model, sums = self._model, ffi.new("struct fp_top *")
         owned_sums = owned(sums, lib.fp_top_clear, "the sums of threads and labels")
@@ -155,7 +156,7 @@ class Costs:
             self._name(name, sums.self[i], sums.second[i])
         lib.fp_top_clear(sums)
 
-    def _stacks(self, batches: Iterable[Batch], options: Options) -> None:
+    def _stacks(self, batches: Iterable[Batch], options: Options, keeps_stacks: bool) -> None:
         model = self._model
         project = owned(lib.fp_project_new(model.c, False, True), lib.fp_project_free, "the sums of stacks")
         events: list[ValueType] = []
@@ -170,8 +171,10 @@ class Costs:
                 if lib.fp_project_set_values(project, len(events)):
                     raise MemoryError("no memory for the sums of stacks")
             self._fits(lib.fp_project_put(project, batch.c, columns[batch.part], self._err), events)
-            if is_full(project, options[MAX_MEMORY]):
+            if is_full(project, options[MAX_MEMORY], keeps_stacks):
                 self._add_up(project, events)
+                if not keeps_stacks:
+                    model.empty_stacks()
         if events:
             self._add_up(project, events)
             self.calls_known &= calls_of(events) >= 0

@@ -10,6 +10,7 @@ import pytest
 
 import fastprof
 from fastprof.bridges.project import project
+from fastprof.core.model import Model
 from tests.reference import gperftools
 from tests.support.distinct import INPUTS
 from tests.support.paths import REPO
@@ -66,3 +67,23 @@ def test_arcs_of_samples_count_as_much_as_the_samples(tmp_path: Path, monkeypatc
     INPUTS["stacks"](tmp_path / "in", 60_000)
     fastprof.convert(tmp_path / "in", tmp_path / "out.callgrind", max_memory=4 << 20)
     assert max(arcs) < 100_000 < sum(arcs)
+
+
+@pytest.mark.parametrize("suffix", [".pb", ".folded"])
+def test_stacks_that_are_made_anew_cost_the_same(
+    suffix: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each stack comes twice: whoever remembers what a stack of earlier batches was would mix them up."""
+    path = tmp_path / f"in{suffix}"
+    INPUTS["stacks"](tmp_path / "stacks.pb", 20_000)
+    fastprof.convert([tmp_path / "stacks.pb"] * 2, path)
+    found, emptied = [], []
+    empty = Model.empty_stacks
+    monkeypatch.setattr(Model, "empty_stacks", lambda model: emptied.append(1) or empty(model))
+    for most in (1 << 30, 1):
+        monkeypatch.setattr(project, "_MOST_NODES", most)
+        fastprof.convert([path, path], tmp_path / "out.callgrind")
+        top = fastprof.top([path, path], n=0, tree="both")
+        found.append(((tmp_path / "out.callgrind").read_bytes(), top.total, top.rows))
+        assert bool(emptied) == (most == 1)
+    assert found[0] == found[1]

@@ -1,6 +1,7 @@
 #include "bridges/rows/restack.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "core/address.h"
 #include "core/array.h"
@@ -118,6 +119,10 @@ int fp_restack_names(struct fp_restack *r, struct fp_err *err) {
 int fp_restack_batch(struct fp_restack *r, struct fp_batch *b, struct fp_err *err) {
     struct fp_model *m = r->model;
     const uint32_t n_stacks = m->stacks.n;
+    if (r->n_emptied != m->n_emptied) {
+        r->n_emptied = m->n_emptied;
+        if (r->stack_to) memset(r->stack_to, 0, r->cap_stacks * sizeof *r->stack_to);
+    }
     if (fp_array_zeroed(&r->stack_to, &r->cap_stacks, n_stacks, sizeof *r->stack_to)) return no_memory(err);
     for (uint32_t i = 0; i < b->n; i++) {
         uint32_t stack = b->stack[i], n = 0;

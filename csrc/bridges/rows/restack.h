@@ -25,7 +25,8 @@ struct fp_restack {
     uint32_t n_named;   /* frames that fp_restack_names has seen */
     uint32_t *stack_to; /* by stack: what replaces it, 0 = not known yet */
     uint32_t cap_stacks;
-    uint32_t *path; /* stacks from a leaf upwards */
+    uint32_t n_emptied; /* of the model: nothing is known of its stacks when this changes */
+    uint32_t *path;     /* stacks from a leaf upwards */
     uint32_t cap_path;
     struct fp_buf name;
 };

@@ -49,7 +49,7 @@ def to_graph(
     graph's events are the distinct (name, unit) of all.
     Errors: FastprofError for a sum beyond 2^63 - 1 or an id that is not there.
     """
-    graph = _Graph(model, options)
+    graph = _Graph(model, options, holds.keeps_stacks)
     for batch in batches:
         graph.put(batch)
     yield from graph.rows(report)
@@ -58,10 +58,16 @@ def to_graph(
 _KEY_BYTES = 8 + 22 + 4  # of a stack that samples have, beside its sums
 _NODE_BYTES = 24 + 8 + 22 + 8  # of it and of each that it goes on from: what a walk notes, and an arc beside its costs
 _LEAST_NODES = 8192  # below that, most time would go to walks
+_MOST_NODES = 1 << 15  # of stacks that need not be kept
 
 
-def is_full(project: Any, max_memory: int) -> bool:
-    """Do the sums of stacks in a struct fp_project, and the graph of them, take as many bytes?"""
+def is_full(project: Any, max_memory: int, keeps_stacks: bool = True) -> bool:
+    """Do the sums of stacks in a struct fp_project, and the graph of them, take as many bytes?
+
+    Stacks that need not be kept are added up while they are in the caches yet.
+    """
+    if not keeps_stacks and project.n_nodes > _MOST_NODES:
+        return True
     sums = 8 * project.n_values
     taken = project.keys.n * (_KEY_BYTES + sums) + project.n_nodes * (_NODE_BYTES + sums)
     return bool(project.n_nodes > _LEAST_NODES and taken > max_memory)
@@ -75,8 +81,8 @@ def calls_of(events: list[ValueType]) -> int:
 class _Graph:
     """A struct fp_project, and the sums of the graphs that were made of it whenever it was full."""
 
-    def __init__(self, model: Model, options: Options) -> None:
-        self._model = model
+    def __init__(self, model: Model, options: Options, keeps_stacks: bool) -> None:
+        self._model, self._keeps_stacks = model, keeps_stacks
         self._n_parts = len(model.parts)  # before the rows
         self._per_thread = options[PER_THREAD]
         self._max_memory = options[MAX_MEMORY] // 2  # one half for stacks, one for rows
@@ -98,8 +104,10 @@ class _Graph:
         if batch.part not in self._columns:
             self._match(batch.part, batch.c.n_values)
         self._check(lib.fp_project_put(self._c, batch.c, self._columns[batch.part], self._err))
-        if is_full(self._c, self._max_memory):
+        if is_full(self._c, self._max_memory, self._keeps_stacks):
             self._add_up()
+            if not self._keeps_stacks:
+                self._model.empty_stacks()
 
     def _match(self, part: int, n_values: int) -> None:
         self._columns[part] = match_columns(self._model, part, n_values, self._events)

@@ -27,6 +27,7 @@ class FoldedReader(Reader):
 
     format = "folded"
     view = "stacks"
+    renews_stacks = True
     remarks = frozenset({"comments"})
 
     def __init__(self, source: Source, model: Model, options: Options, report: Report) -> None:

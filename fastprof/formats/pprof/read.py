@@ -24,6 +24,7 @@ class PprofReader(Reader):
     format = "pprof"
     view = "stacks"
     addresses = True
+    renews_stacks = True
     remarks = frozenset({"unknown-fields", "label-sets", "wide-line-numbers", "negative-line-numbers"})  # of tables
 
     def __init__(self, source: Source, model: Model, options: Options, report: Report) -> None:
