@@ -70,9 +70,7 @@ def test_arcs_of_samples_count_as_much_as_the_samples(tmp_path: Path, monkeypatc
 
 
 @pytest.mark.parametrize("suffix", [".pb", ".folded"])
-def test_stacks_that_are_made_anew_cost_the_same(
-    suffix: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_stacks_that_are_made_anew_cost_the_same(suffix: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each stack comes twice: whoever remembers what a stack of earlier batches was would mix them up."""
     path = tmp_path / f"in{suffix}"
     INPUTS["stacks"](tmp_path / "stacks.pb", 20_000)
