@@ -27,10 +27,10 @@ from fastprof.core.sink import Sink
 from fastprof.core.source import Source
 from fastprof.formats.archive.read import ArchiveReader
 from fastprof.formats.archive.write import ArchiveWriter
-from fastprof.verbs.adding import add, adding
+from fastprof.store.adding import add, adding
+from fastprof.store.compact import compact, remove, verify
+from fastprof.store.listing import members
 from fastprof.verbs.batch.archive import batch_archive
-from fastprof.verbs.compact import compact, remove, verify
-from fastprof.verbs.store import members
 from tests.support.paths import SHARED
 
 PATTERNS = ("xray/*/*.xray", "callgrind/*.callgrind", "gperftools/*/*.prof")

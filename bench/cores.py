@@ -20,10 +20,10 @@ def run(file: str, suffix: str, threads: int) -> None:
     """One conversion in this process; prints what it took as JSON."""
     import fastprof
     from fastprof.bridges.fold import fold
-    from fastprof.core import cores
+    from fastprof.core import workers
 
     phases: dict[str, list[float]] = {"read": [], "write": []}
-    phase, begin, read = "read", cores.begin, fold._Machine.read
+    phase, begin, read = "read", workers.begin, fold._Machine.read
 
     def timed(work, *arguments):  # type: ignore[no-untyped-def]
         def inner(*inner_arguments):  # type: ignore[no-untyped-def]
@@ -40,7 +40,7 @@ def run(file: str, suffix: str, threads: int) -> None:
         phases["read"].append(time.thread_time() - began)
         phase = "write"
 
-    cores.begin = timed
+    workers.begin = timed
     fold._Machine.read = timed_read  # type: ignore[method-assign]
     wall, main = time.perf_counter(), time.thread_time()
     with tempfile.TemporaryDirectory() as folder:

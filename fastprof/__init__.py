@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from fastprof.core.model import Batch
     from fastprof.core.report import Report
     from fastprof.verbs.annotate import annotate
+    from fastprof.verbs.annotation import Annotation
     from fastprof.verbs.batch.archive import batch_archive
     from fastprof.verbs.batch.convert import BatchReport, batch_convert, batch_plan
     from fastprof.verbs.batch.merge import batch_merge
@@ -29,7 +30,6 @@ if TYPE_CHECKING:
     from fastprof.verbs.convert import convert
     from fastprof.verbs.diff import Difference, diff
     from fastprof.verbs.info import info
-    from fastprof.verbs.listing import Annotation
     from fastprof.verbs.merge import merge
     from fastprof.verbs.profile import Profile, Table, open
     from fastprof.verbs.report import report
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 # Imported when first used, so that `fastprof --version` costs nothing.
 _HOMES = {
-    "Annotation": "verbs.listing",
+    "Annotation": "verbs.annotation",
     "Answer": "verbs.sql",
     "Batch": "core.model",
     "BatchReport": "verbs.batch.convert",

@@ -14,7 +14,7 @@
 #ifndef FP_CALLGRIND_WRITE_H
 #define FP_CALLGRIND_WRITE_H
 
-#include "core/apart.h"
+#include "core/unique.h"
 #include "core/buf.h"
 #include "callgrind/rows.h"
 #include "core/model.h"

@@ -57,7 +57,7 @@ struct fp_pprof_reader {
     int64_t time_ns, duration_ns, period;
     uint64_t period_type, period_unit;
     uint64_t drop_frames, keep_frames, default_sample_type, doc_url;
-    uint64_t program; /* the file of the first mapping, if that is nothing but a name (pprof/nowhere.h); else 0 */
+    uint64_t program; /* the file of the first mapping, if that is nothing but a name (pprof/no_address.h); else 0 */
     int32_t has_period_type;
     uint64_t *comments;
     uint32_t n_comments, cap_comments;

@@ -2,7 +2,7 @@
 #include <stdlib.h>
 
 #include "core/array.h"
-#include "pprof/nowhere.h"
+#include "pprof/no_address.h"
 #include "pprof/read_private.h"
 
 /* ---- first pass ---- */

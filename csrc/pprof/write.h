@@ -19,7 +19,7 @@
 #ifndef FP_PPROF_WRITE_H
 #define FP_PPROF_WRITE_H
 
-#include "core/apart.h"
+#include "core/unique.h"
 #include "core/batch.h"
 #include "core/buf.h"
 #include "core/model.h"

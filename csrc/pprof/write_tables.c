@@ -3,7 +3,7 @@
 
 #include "core/address.h"
 #include "core/wire.h"
-#include "pprof/nowhere.h"
+#include "pprof/no_address.h"
 #include "pprof/write_private.h"
 
 /* Fields of the profile. */
@@ -12,7 +12,7 @@ enum { MAPPING = 3, LOCATION = 4, FUNCTION = 5, STRING = 6 };
 /* What the locations of a mapping have, bits of `seen`. */
 enum { WITHOUT_FUNCTION = 1, WITH_FUNCTION = 2, WITHOUT_FILE = 4, WITHOUT_LINE = 8, WITH_INLINES = 16 };
 
-/* Beside enum fp_mapping_flag: the mapping is nothing but the name of an object (nowhere.h). */
+/* Beside enum fp_mapping_flag: the mapping is nothing but the name of an object (no_address.h). */
 static const uint32_t NOWHERE = 1u << 31;
 
 /* ---- strings ---- */

@@ -19,7 +19,7 @@
 #ifndef FP_SPEEDSCOPE_WRITE_H
 #define FP_SPEEDSCOPE_WRITE_H
 
-#include "core/apart.h"
+#include "core/unique.h"
 #include "core/batch.h"
 #include "core/buf.h"
 #include "core/model.h"

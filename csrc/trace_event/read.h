@@ -22,7 +22,7 @@
 #include "core/buf.h"
 #include "core/json_lex.h"
 #include "core/model.h"
-#include "trace_event/who.h"
+#include "trace_event/threads.h"
 
 /* cffi-begin */
 

@@ -23,7 +23,7 @@
 #define FP_TRACE_EVENT_SAMPLES_H
 
 #include "core/batch.h"
-#include "trace_event/who.h"
+#include "trace_event/threads.h"
 
 /* cffi-begin */
 

@@ -18,7 +18,7 @@
 #ifndef FP_TRACE_EVENT_WRITE_H
 #define FP_TRACE_EVENT_WRITE_H
 
-#include "core/apart.h"
+#include "core/unique.h"
 #include "core/batch.h"
 #include "core/buf.h"
 #include "core/model.h"

@@ -15,7 +15,7 @@ from fastprof.cli.text import Scale, Screen, percent, print_table
 from fastprof.core._typing import Any
 from fastprof.core.remote import shown
 from fastprof.verbs.annotate import annotate, options
-from fastprof.verbs.listing import Annotation, Call, Instruction, Line, Listing
+from fastprof.verbs.annotation import Annotation, Call, Instruction, Line, Listing
 
 DESCRIPTION = """\
 Show source files with the costs of each line, and below it

@@ -24,10 +24,11 @@ from fastprof.core.errors import UsageError
 from fastprof.core.options import Option
 from fastprof.core.remote import shown
 from fastprof.core.words import counted
-from fastprof.verbs import adding, compact, store
+from fastprof.inputs.state import State
+from fastprof.inputs.stored import is_archive
+from fastprof.store import adding, compact, listing
 from fastprof.verbs.convert import convert
 from fastprof.verbs.extract import extract
-from fastprof.verbs.inputs import is_archive
 
 DESCRIPTION = """\
 Keep many profiles in one archive, a store.  Similar
@@ -111,7 +112,7 @@ def add_arguments(parser: Parser) -> None:
     list_ = action("list", "list the profiles in an archive", _LIST)
     names(list_, "only these profiles")
     list_.add_argument(
-        "--sort", choices=[*store.SORTS], default="added", metavar="KEY", help=f"one of {', '.join(store.SORTS)}"
+        "--sort", choices=[*listing.SORTS], default="added", metavar="KEY", help=f"one of {', '.join(listing.SORTS)}"
     )
     list_.add_argument("--json", action="store_true", help="print JSON")
     get = action("extract", "write profiles of an archive, in any format", _EXTRACT)
@@ -166,7 +167,7 @@ def _profiles(n: int) -> str:
 
 
 def _list(args: argparse.Namespace) -> int:
-    members = store.members(args.store, args.names, sort=args.sort)
+    members = listing.members(args.store, args.names, sort=args.sort)
     if args.json:
         print(json_text(members, indent=2))
         return 0
@@ -175,7 +176,7 @@ def _list(args: argparse.Namespace) -> int:
             m["name"],
             m["view"],
             m.get("format", "-"),
-            store.date(m["mtime"]) if "mtime" in m else "-",
+            listing.date(m["mtime"]) if "mtime" in m else "-",
             m["rows"],
             m["stored bytes"],
             _total(m.get("totals")),
@@ -203,7 +204,7 @@ def _extract(args: argparse.Namespace) -> int:
     given = given_options(args, _extract_options())
     names, path = args.names, args.store
     if is_archive(path):
-        state = store.State(path, lenient="lenient" in given)
+        state = State(path, lenient="lenient" in given)
         names, path = [str(one.name) for one in state.inputs(names)], state.input(None)
     if len(names) > 1 or os.path.isdir(args.output) or args.output.endswith("/"):
         if args.output == "-":

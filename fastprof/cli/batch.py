@@ -22,6 +22,7 @@ from fastprof.cli.text import print_table
 from fastprof.core._typing import Any
 from fastprof.core.errors import printable
 from fastprof.core.words import counted
+from fastprof.inputs.expand import names_in
 from fastprof.verbs.batch import convert as batch
 from fastprof.verbs.batch import merge as merging
 from fastprof.verbs.batch.archive import batch_archive
@@ -30,7 +31,6 @@ from fastprof.verbs.batch.convert import BatchReport, batch_convert, batch_plan
 from fastprof.verbs.batch.jobs import CRASHED, ERROR, LOSSY, OK, Record
 from fastprof.verbs.batch.manifest import FOLDER
 from fastprof.verbs.batch.status import batch_status
-from fastprof.verbs.inputs import names_in
 
 DESCRIPTION = """\
 Convert many files, each to one of its own, or add them to

@@ -15,7 +15,7 @@ from fastprof.cli.arguments import (
 )
 from fastprof.cli.messages import Progress, tell_written
 from fastprof.cli.parser import Parser
-from fastprof.verbs.inputs import names_in
+from fastprof.inputs.expand import names_in
 from fastprof.verbs.merge import merge
 
 DESCRIPTION = """\

@@ -17,7 +17,7 @@ from fastprof.cli.as_json import json_text
 from fastprof.cli.messages import exit_code, say_beside
 from fastprof.cli.parser import Parser
 from fastprof.cli.text import print_csv, print_table
-from fastprof.core import cores
+from fastprof.core import workers
 from fastprof.core._typing import Any
 from fastprof.core.errors import FastprofError
 from fastprof.core.remote import shown
@@ -54,7 +54,7 @@ def add_arguments(parser: Parser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Ask in a process of its own, which can be killed: DuckDB, when interrupted, may wait for its threads for ever,
     and then no handler of a signal is called."""
-    before, parent, folder = signal.pthread_sigmask(signal.SIG_BLOCK, cores.ENDING), os.getpid(), ""
+    before, parent, folder = signal.pthread_sigmask(signal.SIG_BLOCK, workers.ENDING), os.getpid(), ""
     try:
         folder = private_folder()
         child = os.fork()

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from fastprof.core._typing import TYPE_CHECKING, Any
-from fastprof.core.cores import ENDING
+from fastprof.core.workers import ENDING
 
 if TYPE_CHECKING:
     from subprocess import Popen

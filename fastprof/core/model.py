@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from copy import copy
 from operator import index
 
-from fastprof.core import tally
+from fastprof.core import text_counts
 from fastprof.core._c import ffi, lib
 from fastprof.core._typing import Any, NamedTuple
 from fastprof.core.column import Column, address_of
@@ -173,14 +173,14 @@ EXTRA: dict[str, Any] = {
     # which they differ, and the orders of their value types.  By core/parts.py.
     "merged": {
         "parts": range(1, 1 << 63),
-        "creator": tally.SHAPE,
-        "pid": tally.SHAPE,
-        "thread": tally.SHAPE,
-        "trigger": tally.SHAPE,
-        "command": tally.SHAPE,
-        "comments": tally.SHAPE,
-        "remarks": tally.SHAPE,
-        "descriptions": (int, [(bytes, tally.SHAPE)]),
+        "creator": text_counts.SHAPE,
+        "pid": text_counts.SHAPE,
+        "thread": text_counts.SHAPE,
+        "trigger": text_counts.SHAPE,
+        "command": text_counts.SHAPE,
+        "comments": text_counts.SHAPE,
+        "remarks": text_counts.SHAPE,
+        "descriptions": (int, [(bytes, text_counts.SHAPE)]),
         "unlike": [str],
         "orders": [[(str, str)]],  # of names and units of value types
     },

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable
 
-from fastprof.core import tally
+from fastprof.core import text_counts
 from fastprof.core._c import ffi
 from fastprof.core._typing import Any
 from fastprof.core.errors import FastprofError, inputs_of
@@ -133,8 +133,8 @@ def program_of(part: Part, names: list[bytes]) -> bytes | None:
     return found[0] if found else None
 
 
-# Fields of which a part has one, and lists of texts.  If parts differ in one, `extra["merged"]` has a tally of what
-# they say (core/tally.py), and writers print that: `descriptions_of` and what stands below it.
+# Fields of which a part has one, and lists of texts.  If parts differ in one, `extra["merged"]` counts what
+# they say (core/text_counts.py), and writers print that: `descriptions_of` and what stands below it.
 _ONE = {"creator": b"Original creators", "pid": b"Processes", "thread": b"Threads", "trigger": b"Triggers"}
 _LISTS = ("comments", "remarks")
 
@@ -142,9 +142,9 @@ _LISTS = ("comments", "remarks")
 def descriptions_of(part: Part) -> list[tuple[bytes, bytes]]:
     """What the part describes, and what the parts that were merged into it say differently."""
     merged = part.extra.get("merged", {})
-    found = [(title, tally.listed(merged[name])) for name, title in _ONE.items() if name in merged]
+    found = [(title, text_counts.listed(merged[name])) for name, title in _ONE.items() if name in merged]
     total, by_key = merged.get("descriptions", (0, []))
-    lines = sorted((at, key, i, text) for key, it in by_key for i, (at, text) in enumerate(tally.lines(it)))
+    lines = sorted((at, key, i, text) for key, it in by_key for i, (at, text) in enumerate(text_counts.lines(it)))
     others = total - sum(it[0] for _, it in by_key)
     found += [(key, text) for _, key, _, text in lines]
     return [*found, *([(b"", b"and %d more" % others)] if others else []), *part.descriptions, *_of_timelines(part)]
@@ -173,7 +173,7 @@ def remarks_of(part: Part) -> list[bytes]:
 
 def _lines(part: Part, name: str) -> list[bytes]:
     merged = part.extra.get("merged", {})
-    return [text for _, text in tally.lines(merged[name])] if name in merged else []
+    return [text for _, text in text_counts.lines(merged[name])] if name in merged else []
 
 
 # How the `extra` values of several parts become one.  A key that is not here is kept if all parts that have it agree.
@@ -229,16 +229,16 @@ def merge_parts(parts: Iterable[Part], value_types: list[ValueType], creator: by
             if f"{name}_text" in parts[0].extra:
                 one.extra[f"{name}_text"] = parts[0].extra[f"{name}_text"]
         else:
-            merged[name] = tally.add_up(it for part in parts for it in _said(part, name))
+            merged[name] = text_counts.add_up(it for part in parts for it in _said(part, name))
     if _alike(parts, "command", [part.command for part in parts]):
         one.command = parts[0].command
     else:
-        merged["command"] = tally.add_up(it for part in parts for it in _said(part, "command"))
-        one.command = tally.listed(merged["command"])
+        merged["command"] = text_counts.add_up(it for part in parts for it in _said(part, "command"))
+        one.command = text_counts.listed(merged["command"])
     for name in _LISTS:
         texts = [_texts(part, name) for part in parts]
         if not _alike(parts, name, texts):
-            merged[name] = tally.add_up(it for part in parts for it in _said(part, name))
+            merged[name] = text_counts.add_up(it for part in parts for it in _said(part, name))
         elif texts[0] and name == "comments":
             one.comments = [*texts[0]]
         elif texts[0]:
@@ -292,22 +292,22 @@ def _texts(part: Part, name: str) -> list[bytes]:
     return texts
 
 
-def _said(part: Part, name: str) -> list[tally.Tally]:
+def _said(part: Part, name: str) -> list[text_counts.TextCounts]:
     merged = part.extra.get("merged", {})
     found = [merged[name]] if name in merged else []
     if name in _LISTS:
-        return [*found, tally.tally(_texts(part, name), _n_parts(part))]
+        return [*found, text_counts.counted(_texts(part, name), _n_parts(part))]
     if name == "command" and found:
         return found  # the command is its text
     own = part.named(name)
     text = b"%d" % own if isinstance(own, int) else own
-    return [*found, tally.tally([text] if text else [], _n_parts(part))]
+    return [*found, text_counts.counted([text] if text else [], _n_parts(part))]
 
 
-def _descriptions(parts: list[Part]) -> tuple[int, list[tuple[bytes, tally.Tally]]]:
-    """How many there are, and a tally for each key, of many different keys the least."""
+def _descriptions(parts: list[Part]) -> tuple[int, list[tuple[bytes, text_counts.TextCounts]]]:
+    """How many there are, and the counts of texts for each key, of many different keys the least."""
     total = 0
-    found: dict[bytes, list[tally.Tally]] = {}
+    found: dict[bytes, list[text_counts.TextCounts]] = {}
     for part in parts:
         n = _n_parts(part)
         n_merged, by_key = part.extra.get("merged", {}).get("descriptions", (0, []))
@@ -317,7 +317,7 @@ def _descriptions(parts: list[Part]) -> tuple[int, list[tuple[bytes, tally.Tally
         for at, (key, text) in enumerate(own):
             found.setdefault(key, []).append((n, [(text, n, at)]))
         total += n_merged + n * len(own)
-    return total, [(key, tally.add_up(found[key])) for key in sorted(found)[: tally.MOST]]
+    return total, [(key, text_counts.add_up(found[key])) for key in sorted(found)[: text_counts.MOST]]
 
 
 def _sum_of_summaries(parts: list[Part], value_types: list[ValueType]) -> list[int] | None:

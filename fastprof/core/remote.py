@@ -186,7 +186,7 @@ def interruptible(call: Callable[[], Any]) -> Any:
     """What `call` returns.  It runs in a thread of its own, because inside of obstore no signal is heard."""
     from queue import SimpleQueue
 
-    from fastprof.core.cores import begin
+    from fastprof.core.workers import begin
 
     done: Any = SimpleQueue()
 
@@ -395,7 +395,7 @@ class Upload:
     def _begin(self) -> None:
         from queue import Queue
 
-        from fastprof.core.cores import begin
+        from fastprof.core.workers import begin
 
         self._parts, self._done = Queue(1), Queue(1)
 

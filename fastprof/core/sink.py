@@ -247,14 +247,14 @@ class Sink:
         if self._cores == 1:
             self._stream = _compressor(self._packed, kind)
             return
-        from fastprof.core.cores import Beside, Made
+        from fastprof.core.workers import Beside, Made
 
         made = Made()
         self._beside = self._stream = Beside(_compressor(made, kind), made, self._packed, _FEW)
 
     def _write_beside(self) -> None:
         """From here on a thread of its own writes."""
-        from fastprof.core.cores import Beside, Made
+        from fastprof.core.workers import Beside, Made
 
         file = _Counted(self._raw)
         self._beside = self._stream = Beside(file, Made(), file, 0)

@@ -332,7 +332,7 @@ class Source:
     def _read_ahead(self, read: int) -> None:
         """Begin with it when so many bytes were read, if that is much."""
         if self._may_read_ahead and self.compression and read >= _FEW:
-            from fastprof.core.cores import Ahead
+            from fastprof.core.workers import Ahead
 
             self._may_read_ahead = False
             self._stream = self._ahead = Ahead(partial(self._stream.read, WINDOW))

@@ -19,12 +19,13 @@ from fastprof.core.options import LENIENT, Option, Options, Share, Switch, Text,
 from fastprof.core.parts import descriptions_of, zeros_warning
 from fastprof.core.report import Report
 from fastprof.core.words import counted
+from fastprof.inputs import Progress, open_reader
+from fastprof.inputs.expand import expand
 from fastprof.symbols.demangle import left_mangled
 from fastprof.symbols.objects import ElfObject
+from fastprof.verbs.annotation import Annotation, Call, Costs, Instruction, Line, Listing, Missing, around
 from fastprof.verbs.by_place import Places
 from fastprof.verbs.disassembly import FINDING, Binaries, disassemble, find_tool
-from fastprof.verbs.inputs import Progress, expand, open_reader
-from fastprof.verbs.listing import Annotation, Call, Costs, Instruction, Line, Listing, Missing, around
 from fastprof.verbs.sources import UNKNOWN, Sources, ends_alike, lines_of
 
 CONTEXT = Option(

@@ -14,7 +14,8 @@ from fastprof.core.model import Model
 from fastprof.core.options import LENIENT, SPLIT, Option, checked
 from fastprof.core.report import Report
 from fastprof.core.streams import name_of
-from fastprof.verbs.inputs import Inputs, Progress, expand
+from fastprof.inputs import Inputs, Progress
+from fastprof.inputs.expand import expand
 from fastprof.verbs.outputs import Outputs
 
 

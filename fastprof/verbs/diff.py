@@ -24,8 +24,9 @@ from fastprof.core.options import LENIENT, Option, Options, Whole, Words, checke
 from fastprof.core.parts import default_value, match_part, merge_parts, zeros_warning
 from fastprof.core.report import Report
 from fastprof.core.version import __version__
+from fastprof.inputs import Inputs, Progress
+from fastprof.inputs.expand import expand
 from fastprof.verbs.convert import target_of
-from fastprof.verbs.inputs import Inputs, Progress, expand
 from fastprof.verbs.outputs import Outputs
 
 Path = str | os.PathLike[str]

@@ -10,8 +10,8 @@ from fastprof.core.errors import FastprofError, UsageError
 from fastprof.core.options import LENIENT
 from fastprof.core.report import Report
 from fastprof.formats.archive.read import ArchiveReader
+from fastprof.inputs import pinned
 from fastprof.verbs.convert import convert, target_of
-from fastprof.verbs.inputs import pinned
 from fastprof.verbs.paths import clash, is_at, why_not
 
 Done = Callable[[str, int, int], None]  # is told of each profile that is done: its name, which it is, of how many
@@ -31,7 +31,7 @@ def extract(
     Errors: FastprofError and its subclasses, also for a name that leads out of `outdir` and for two names with one
     output; then nothing is written.
 
-    >>> from fastprof.verbs.adding import add
+    >>> from fastprof.store.adding import add
     >>> report = add("all.fpa", ["tests/corpus/callgrind/good/cfi.callgrind"])
     >>> report = extract("all.fpa", ["cfi.callgrind"], "out", to="folded")
     >>> open("out/cfi.callgrind.folded").read()

@@ -13,7 +13,8 @@ from fastprof.core.model import Model, Part
 from fastprof.core.options import Options, checked
 from fastprof.core.parts import default_value
 from fastprof.core.report import Report
-from fastprof.verbs.inputs import Progress, is_archive, open_reader
+from fastprof.inputs import Progress, open_reader
+from fastprof.inputs.stored import is_archive
 
 
 def info(
@@ -36,7 +37,7 @@ def info(
     asked = checked(options, plan.known_options())
     model, report = Model(), Report()
     if isinstance(path, (str, os.PathLike)) and is_archive(os.fspath(path)) and from_ is None and not asked.given:
-        from fastprof.verbs.store import facts
+        from fastprof.store.listing import facts
 
         report.facts = facts(os.fspath(path)) or {}
         if report.facts:

@@ -7,8 +7,8 @@ from collections.abc import Iterable
 
 from fastprof.core._typing import IO, Any
 from fastprof.core.report import Report
+from fastprof.inputs import Progress
 from fastprof.verbs.convert import converted
-from fastprof.verbs.inputs import Progress
 
 
 def merge(

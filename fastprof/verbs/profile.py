@@ -17,7 +17,7 @@ from fastprof.core.model import Batch, Model
 from fastprof.core.options import LENIENT, Options, checked
 from fastprof.core.report import Report
 from fastprof.core.source import Source
-from fastprof.verbs.inputs import open_reader, pinned
+from fastprof.inputs import open_reader, pinned
 
 if TYPE_CHECKING:
     from fastprof.bridges.rows.as_table import Rows

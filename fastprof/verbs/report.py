@@ -15,7 +15,8 @@ from fastprof.core.parts import zeros_warning
 from fastprof.core.report import Report
 from fastprof.core.sink import Sink
 from fastprof.core.version import __version__
-from fastprof.verbs.inputs import Inputs, Progress, expand
+from fastprof.inputs import Inputs, Progress
+from fastprof.inputs.expand import expand
 from fastprof.verbs.page import html
 from fastprof.verbs.page.content import Content, Places, figures_of
 from fastprof.verbs.page.contexts import Shown

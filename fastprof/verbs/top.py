@@ -17,7 +17,8 @@ from fastprof.core.parts import zeros_warning
 from fastprof.core.remote import shown
 from fastprof.core.report import Report
 from fastprof.core.value import Column
-from fastprof.verbs.inputs import Inputs, Progress, expand
+from fastprof.inputs import Inputs, Progress
+from fastprof.inputs.expand import expand
 from fastprof.verbs.top_costs import Arc, Costs
 
 N = Option("n", Whole(0, 1 << 31), 30, flag="-n", group="rows", help="how many rows (default: 30; 0: all)")

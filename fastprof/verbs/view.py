@@ -26,8 +26,8 @@ from fastprof.core.model import Model
 from fastprof.core.options import Options
 from fastprof.core.remote import shown
 from fastprof.core.report import Report
+from fastprof.inputs import open_reader
 from fastprof.verbs.convert import convert
-from fastprof.verbs.inputs import open_reader
 from fastprof.verbs.report import PRUNE, Path, report
 
 _ANSWERED = 600.0  # seconds in which a browser has to take all of an answer

@@ -135,7 +135,7 @@ def test_what_is_looked_at_is_taken_and_what_is_taken_is_looked_at(to: str) -> N
             with suppress(FastprofError):  # x is no member, no symbols ...: they were looked for
                 convert(file, to, spy)
             assert takes or option not in spy.seen, f"{file} to {to}: {option.flag} is refused and would do something"
-            # at which verbs/outputs.py and verbs/inputs.py look: tests/unit/test_outputs.py, test_cores.py
+            # at which verbs/outputs.py and inputs/__init__.py look: tests/unit/test_outputs.py, test_cores.py
             if takes and option not in (BUDGET, SPLIT, CORES):
                 given.add((name, option.flag))
             looked_at.update((name, o.flag) for o in spy.seen)

@@ -12,7 +12,7 @@ import pytest
 
 import fastprof
 from fastprof.core.options import Options
-from fastprof.verbs.listing import Annotation
+from fastprof.verbs.annotation import Annotation
 from tests.differential.annotated import Source, not_found, sources
 from tests.differential.peers import need
 from tests.differential.test_callgrind_tools import CACHEGRIND, CALLGRIND, contents, one_part

@@ -14,7 +14,7 @@ import fastprof
 from fastprof.cli import main
 from fastprof.core.errors import FastprofError
 from fastprof.verbs import disassembly
-from fastprof.verbs.listing import Annotation, Instruction, Listing
+from fastprof.verbs.annotation import Annotation, Instruction, Listing
 from tests.differential.peers import need
 from tests.support.graphs import read_parts
 from tests.support.paths import needs_shared, shared_data

@@ -49,7 +49,7 @@ def profiles(draw: st.DrawFn) -> Any:
     for i in locations:
         mapping = draw(st.sampled_from([0, *mappings]))
         location = p.location.add(id=i, mapping_id=mapping, address=draw(U64), is_folded=draw(st.booleans()))
-        if mapping:  # without an address its mapping would be written as a name alone (pprof/nowhere.h)
+        if mapping:  # without an address its mapping would be written as a name alone (pprof/no_address.h)
             location.address = location.address or 1
         for _ in range(draw(st.integers(0, 3))):
             location.line.add(function_id=draw(st.sampled_from(functions)), line=draw(LINE), column=draw(LINE))

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fastprof.bridges.sums import spill, sum
+from fastprof.bridges.sums import sorted_runs, sum
 from fastprof.core.engine import EVERYTHING
 from fastprof.core.errors import FastprofError
 from fastprof.core.model import Batch, Model, ValueType
@@ -87,7 +87,7 @@ def summed(given_: Any, capacity: int, operator: Any, **options: Any) -> Any:
 def small() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(sum, "_LEAST_KEYS", 1)
-        patch.setattr(spill, "MOST_RUNS", 2)
+        patch.setattr(sorted_runs, "MOST_RUNS", 2)
         yield
 
 

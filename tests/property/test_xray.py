@@ -65,13 +65,13 @@ def test_the_stack_machine_folds_as_the_reference_does(case: Case, per_thread: b
 @given(CASES, st.integers(1, 9))
 def test_spilling_changes_nothing(case: Case, capacity: int) -> None:
     from fastprof.bridges.fold import accumulators
-    from fastprof.bridges.sums import spill
+    from fastprof.bridges.sums import sorted_runs
 
     whole = product.graph(case.data, Options(time_unit="ticks"), capacity=capacity)
     spills = 0
 
-    class Counted(spill.Words):
-        def add(self, pull: spill.Pull) -> None:
+    class Counted(sorted_runs.Words):
+        def add(self, pull: sorted_runs.Pull) -> None:
             nonlocal spills
             spills += 1
             super().add(pull)
@@ -93,7 +93,7 @@ def test_contexts_are_the_same_whatever_the_limit(case: Case, labels: Any, names
     """Also if the model's stacks are removed between batches."""
     from fastprof.bridges.fold import accumulators
     from fastprof.bridges.fold import fold as timeline
-    from fastprof.bridges.sums import spill
+    from fastprof.bridges.sums import sorted_runs
     from fastprof.core.engine import EVERYTHING
 
     def contexts(holds: Any, **options: Any) -> list[Any]:
@@ -115,7 +115,7 @@ def test_contexts_are_the_same_whatever_the_limit(case: Case, labels: Any, names
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(accumulators, "_LEAST_ARCS", 1)
         patch.setattr(timeline, "_STACKS", 1)
-        patch.setattr(spill, "MOST_RUNS", 2)
+        patch.setattr(sorted_runs, "MOST_RUNS", 2)
         assert contexts(holds, max_memory=1) == whole
         assert contexts(holds._replace(keeps_stacks=False), max_memory=1) == whole
 

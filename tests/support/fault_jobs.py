@@ -12,9 +12,9 @@ from shutil import copy
 from unittest.mock import patch
 
 import fastprof
-from fastprof.core import cores, sink, source
+from fastprof.core import sink, source, workers
 from fastprof.formats.xray import pieces
-from fastprof.verbs import adding
+from fastprof.store import adding
 from fastprof.verbs.extract import extract
 from tests.support import distinct
 from tests.support.paths import CORPUS
@@ -105,7 +105,7 @@ def _threads(what: str, packed: str, to: str) -> Job:
 
         def action() -> None:
             with (
-                patch.multiple(cores, FEW_ROWS=1),
+                patch.multiple(workers, FEW_ROWS=1),
                 patch.object(sink, "_FEW", 1000),
                 patch.multiple(source, _FEW=1000),
                 patch.multiple(pieces, _BYTES=40_000, _PIECES=3, _FEW=2, _FIRST=2000),

@@ -22,10 +22,10 @@ from pathlib import Path
 import fastprof
 from fastprof import cli, formats
 from fastprof.core.errors import FastprofError
-from fastprof.verbs import adding as stores
-from fastprof.verbs import store
+from fastprof.store import adding as stores
+from fastprof.store import listing
+from fastprof.store.compact import compact, remove
 from fastprof.verbs.batch.convert import BatchReport
-from fastprof.verbs.compact import compact, remove
 from tests.contract.dump import files
 from tests.support.conversions import WRITERS, format_of
 from tests.support.fault_jobs import JOBS
@@ -182,7 +182,7 @@ def adding(faults: Faults, _: str) -> None:
                     lambda where=where: stores.add(str(where), [str(path)], name="two"),  # type: ignore[misc]
                     where,
                 )
-                names = [member["name"] for member in store.members(str(kept))]
+                names = [member["name"] for member in listing.members(str(kept))]
                 if names[:1] != ["one"] or (where == empty and faults.shim.seen >= nth and empty.exists()):
                     faults.wrong.append(f"adding to {where.name} {fault} {nth}: {names}, {empty.exists()}")
                 empty.unlink(missing_ok=True)
@@ -196,7 +196,7 @@ def changing(faults: Faults, verb: str) -> None:
     stores.add(store_, [str(CORPUS / SOURCES[2])], name="two")
     if verb == "compact":
         remove(store_, ["one"])
-    kept, was = Path(store_).read_bytes(), store.names(store_)
+    kept, was = Path(store_).read_bytes(), listing.names(store_)
     for fault in (
         Fault(WRITE, error=errno.ENOSPC, most=400),
         Fault(SYNC, error=errno.EIO),
@@ -216,7 +216,7 @@ def changing(faults: Faults, verb: str) -> None:
                     remove(store_, ["one"])
 
             good = faults.run(verb, folder, fault._replace(nth=nth), action, folder)
-            names = store.names(store_)
+            names = listing.names(store_)
             if names not in ([["two"]] if good else [was, ["two"]]):
                 faults.wrong.append(f"{verb} {fault} {nth}: {names}")
             if left := [path for path in folder.iterdir() if str(path) != store_]:

@@ -20,9 +20,9 @@ from fastprof.core.errors import FastprofError, UsageError
 from fastprof.core.model import Model
 from fastprof.core.options import Options
 from fastprof.core.report import Report
+from fastprof.inputs import open_reader
+from fastprof.verbs.annotation import Annotation, Call, Line, Listing
 from fastprof.verbs.by_place import Places
-from fastprof.verbs.inputs import open_reader
-from fastprof.verbs.listing import Annotation, Call, Line, Listing
 from tests.reference import profile_proto
 from tests.support.paths import CORPUS
 

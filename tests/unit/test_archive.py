@@ -28,8 +28,8 @@ from fastprof.formats.archive import write as archive_write
 from fastprof.formats.archive.read import ArchiveReader
 from fastprof.formats.archive.sections import HEADER_NBYTES, INDEX, ROWS, TABLES, Codec
 from fastprof.formats.archive.write import ArchiveWriter
-from fastprof.verbs import adding
-from fastprof.verbs import store as archive_store
+from fastprof.store import adding
+from fastprof.store import listing as archive_store
 from tests.reference import archive as reference
 from tests.support.archives import dump, graph, stacks, timeline, write_archive
 from tests.support.paths import CORPUS

@@ -28,8 +28,9 @@ from fastprof.formats.archive.sections import (
     trailer,
     with_header,
 )
-from fastprof.verbs import adding, compact
-from fastprof.verbs import store as archive_store
+from fastprof.inputs.state import open_store
+from fastprof.store import adding, compact
+from fastprof.store import listing as archive_store
 from tests.reference import archive as reference
 from tests.support.archives import graph, stacks, timeline, write_archive
 from tests.support.dying import dying
@@ -234,7 +235,7 @@ def test_a_damaged_profile_can_be_removed(tmp_path: Path) -> None:
 
 # Removes argv[2:] from argv[1], or compacts it.
 DYING = dying("""
-from fastprof.verbs import compact
+from fastprof.store import compact
 if sys.argv[2:]:
     compact.remove(sys.argv[1], sys.argv[2:])
 else:
@@ -266,7 +267,7 @@ def test_a_kill_leaves_the_old_store(tmp_path: Path, patterns: list[str]) -> Non
 # Adds, removes and compacts; argv[3] tells the processes apart.
 CHANGING = """
 import sys
-from fastprof.verbs import adding, compact
+from fastprof.store import adding, compact
 store, dump, who = sys.argv[1:]
 for i in range(4):
     adding.add(store, [dump], name=f"{who}.{i}")
@@ -293,7 +294,7 @@ def test_reading_goes_on_while_the_store_is_made_anew(tmp_path: Path) -> None:
     """A reader has the file open that was there; who opens it later has the new one."""
     store = tmp_path / "s.fpa"
     dumps = _store(store, 3, 300)
-    with archive_store.open_store(str(store)) as (source, archive):
+    with open_store(str(store)) as (source, archive):
         old = [member.name for member in archive.members]
         compact.remove(str(store), ["graph/*"])
         compact.compact(str(store))

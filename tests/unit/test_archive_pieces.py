@@ -11,7 +11,7 @@ import pytest
 from fastprof.core.errors import FastprofError, FormatError
 from fastprof.formats.archive import sections as archive_sections
 from fastprof.formats.archive.sections import BASED, ROWS, TABLES, Codec
-from fastprof.verbs import adding
+from fastprof.store import adding
 from tests.reference import archive as reference
 from tests.support.archives import graph, stacks, timeline, write_archive
 from tests.unit.test_archive import read_dump, sections

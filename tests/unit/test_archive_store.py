@@ -20,8 +20,8 @@ from fastprof.formats.archive import sections as archive_sections
 from fastprof.formats.archive.index import load
 from fastprof.formats.archive.sections import BASED, DIFFERENCE, INDEX, ROWS, Codec, SectionError, parse_header
 from fastprof.formats.archive.write import empty
-from fastprof.verbs import adding
-from fastprof.verbs import store as archive_store
+from fastprof.store import adding
+from fastprof.store import listing as archive_store
 from tests.reference import archive as reference
 from tests.support.archives import graph, stacks, timeline, write_archive
 from tests.support.dying import dying
@@ -216,7 +216,7 @@ def names(store: Path) -> list[str]:
 
 # Adds argv[2] to argv[1] under the name argv[3].
 DYING = dying("""
-from fastprof.verbs import adding
+from fastprof.store import adding
 adding.add(sys.argv[1], [sys.argv[2]], name=sys.argv[3])
 """)
 
@@ -252,7 +252,7 @@ def test_a_killed_add_leaves_the_old_contents(first: bool, tmp_path: Path) -> No
 
 ADDING = """
 import sys
-from fastprof.verbs import adding
+from fastprof.store import adding
 for i in range(5):
     adding.add(sys.argv[1], [sys.argv[2]], name=f"{sys.argv[3]}.{i}")
 """
@@ -367,7 +367,7 @@ def test_an_error_in_the_middle_keeps_what_was_added_before(tmp_path: Path) -> N
 
 # As DYING, but adds the profile under several names in one go.
 DYING_AMONG_SEVERAL = dying("""
-from fastprof.verbs import adding
+from fastprof.store import adding
 with adding.adding(sys.argv[1]) as session:
     for name in sys.argv[3].split():
         session.add(sys.argv[2], name)

@@ -24,7 +24,7 @@ from fastprof.core.errors import FastprofError, UsageError
 from fastprof.core.options import available
 from fastprof.verbs.batch import convert as batch
 from fastprof.verbs.batch.engines import begun
-from fastprof.verbs.batch.inputs import File, of_shard, read_plan
+from fastprof.verbs.batch.files import File, of_shard, read_plan
 from fastprof.verbs.batch.manifest import FOLDER, manifests, records_by_output
 from tests.contract.dump import files
 from tests.support.crashing import FUNCTION

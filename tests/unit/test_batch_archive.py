@@ -17,10 +17,10 @@ import fastprof
 from fastprof.cli import main
 from fastprof.core.errors import UsageError
 from fastprof.formats.archive.sections import BASED, ROWS
-from fastprof.verbs import adding, compact
+from fastprof.store import adding, compact
+from fastprof.store.listing import members
 from fastprof.verbs.batch import archive as batch
 from fastprof.verbs.batch.manifest import FOLDER
-from fastprof.verbs.store import members
 from tests.support.archives import graph, stacks, write_archive
 from tests.unit.test_archive import read_dump, sections
 

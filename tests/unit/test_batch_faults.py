@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 
-from fastprof.verbs import store
+from fastprof.store import listing
 from tests.support.paths import CORPUS
 from tests.support.preload import library
 from tests.support.shim import CLOSE, NAME, OPEN, SYNC, WRITE
@@ -70,7 +70,7 @@ def assert_whole(verb: str, folder: Path) -> None:
     if verb == "convert":
         assert len([*folder.glob("out/*.folded")]) == N
     elif verb == "archive":
-        assert len(store.names(str(folder / "out.fpa"))) == N
+        assert len(listing.names(str(folder / "out.fpa"))) == N
     assert {path.name for path in folder.iterdir()} <= {"in", ".fastprof", OUTPUT[verb]}
     assert not [*folder.rglob(".fastprof-*")]
 

@@ -20,7 +20,7 @@ from fastprof.bridges.project import project
 from fastprof.bridges.rows.compute import compute
 from fastprof.bridges.rows.symbolize import symbolize
 from fastprof.bridges.sums.aggregate import aggregate
-from fastprof.bridges.sums.spill import Words
+from fastprof.bridges.sums.sorted_runs import Words
 from fastprof.bridges.sums.sum import to_sum
 from fastprof.core._c import ffi, lib
 from fastprof.core.errors import FastprofError, FormatError, check_sums

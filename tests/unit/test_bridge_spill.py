@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from fastprof.bridges.sums import spill
-from fastprof.bridges.sums.spill import Merge, Pull, Words
+from fastprof.bridges.sums import sorted_runs
+from fastprof.bridges.sums.sorted_runs import Merge, Pull, Words
 from fastprof.core._c import ffi, lib
 from fastprof.core.errors import FastprofError
 
@@ -78,7 +78,7 @@ def test_the_beginning_of_a_record_is_kept() -> None:
 @pytest.mark.parametrize("n", [1, 2, 3, 4, 5, 9])
 def test_many_runs_become_one(n: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Keys 0 to 9 in each run, counters that pass 64 bits on the way."""
-    monkeypatch.setattr("fastprof.bridges.sums.spill.MOST_RUNS", 3)
+    monkeypatch.setattr("fastprof.bridges.sums.sorted_runs.MOST_RUNS", 3)
     for signed, value in ((False, 1 << 63), (True, -1 << 62)):
         runs = Words(3, signed=signed)
         for _ in range(n):
@@ -124,7 +124,7 @@ def test_a_sum_that_comes_back_is_none() -> None:
 def test_sums_come_in_order(n_runs: int, window: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """As a dictionary adds them up, however few records are read at a time; also with the least and the largest key,
     with a key several times in a run, and with runs that are empty.  Of what is kept the first run's counts."""
-    monkeypatch.setattr(spill, "_LEAST_WINDOW", 0)
+    monkeypatch.setattr(sorted_runs, "_LEAST_WINDOW", 0)
     chance = random.Random(n_runs)
     ends = [(0, 0), (0, 1), ((1 << 64) - 1, (1 << 64) - 1)]
     keys = [*ends, *((chance.randrange(3), chance.randrange(1 << 64)) for _ in range(40))]

@@ -12,8 +12,8 @@ import pytest
 import fastprof
 from fastprof.cli import main
 from fastprof.core.errors import FastprofError, UsageError
-from fastprof.verbs import compact
-from fastprof.verbs.store import members
+from fastprof.store import compact
+from fastprof.store.listing import members
 from tests.unit.test_cli import run
 
 DUMP = "events: Ir\nfl=a.c\nfn={}\n1 {}\n"
@@ -263,7 +263,9 @@ def test_rm_compact_verify(runs: Path, capsys: pytest.CaptureFixture[str]) -> No
 
 
 def test_a_run_without_a_store_does_not_load_what_stores_need(runs: Path) -> None:
-    code = "import sys; from fastprof.cli import main; main(sys.argv[1:]); print('fastprof.verbs.store' in sys.modules)"
+    code = (
+        "import sys; from fastprof.cli import main; main(sys.argv[1:]); print('fastprof.inputs.state' in sys.modules)"
+    )
     from tests.unit.test_archive_store import add_command
 
     Path("a:b").write_text(DUMP.format("f", 1))

@@ -15,8 +15,8 @@ import pytest
 
 import fastprof
 from fastprof.bridges.fold import accumulators, arc_runs, divided, ranges
-from fastprof.bridges.sums import spill
-from fastprof.core import cores, engine, sink, source
+from fastprof.bridges.sums import sorted_runs
+from fastprof.core import engine, sink, source, workers
 from fastprof.core.errors import FastprofError
 from fastprof.core.sink import Sink
 from fastprof.formats.xray import pieces
@@ -33,13 +33,13 @@ SUFFIXES = (".gz", ".zst", ".xz", ".bz2")
 @pytest.fixture(autouse=True)
 def everything_is_many(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Threads from the second batch on, batches of few rows, tables that are written away soon and often."""
-    monkeypatch.setattr(cores, "FEW_ROWS", 1)
+    monkeypatch.setattr(workers, "FEW_ROWS", 1)
     monkeypatch.setattr(divided, "_ROWS", 37)
     monkeypatch.setattr(accumulators, "_LEAST_ARCS", 8)
     monkeypatch.setattr(accumulators, "_STREAM", 256)
     monkeypatch.setattr(ranges, "_LEAST", 5)
     monkeypatch.setattr(ranges, "_PIECE", 256)
-    monkeypatch.setattr(spill, "MOST_RUNS", 3)
+    monkeypatch.setattr(sorted_runs, "MOST_RUNS", 3)
     monkeypatch.setattr(arc_runs, "_RECORDS", 11)
     monkeypatch.setattr(sink, "_FEW", 1000)
     monkeypatch.setattr(source, "_FEW", 1000)
@@ -333,13 +333,13 @@ def test_interrupted(
 def threads(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """What is begun in threads."""
     begun: list[str] = []
-    begin = cores.begin
+    begin = workers.begin
 
     def counted(work: Any, *arguments: Any) -> threading.Thread:
         begun.append(work.__qualname__)
         return begin(work, *arguments)
 
-    monkeypatch.setattr(cores, "begin", counted)
+    monkeypatch.setattr(workers, "begin", counted)
     return begun
 
 
@@ -430,13 +430,13 @@ def test_a_target_that_fails(
 
 
 def test_a_compressor_that_fails(big_log: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    work = cores.Beside._work
+    work = workers.Beside._work
 
     def failing(self: Any) -> None:
         monkeypatch.setattr(self, "_stream", None)
         work(self)
 
-    monkeypatch.setattr(cores.Beside, "_work", failing)
+    monkeypatch.setattr(workers.Beside, "_work", failing)
     with pytest.raises(AttributeError):
         fastprof.convert(big_log, tmp_path / "o.trace.json.gz", cores=2)
     assert not any(tmp_path.iterdir())

@@ -22,7 +22,7 @@ from fastprof import plan
 from fastprof.core._c import lib
 from fastprof.core.errors import FastprofError
 from fastprof.core.model import Batch, Model
-from fastprof.verbs.inputs import expand
+from fastprof.inputs.expand import expand
 from tests.support.paths import CORPUS
 
 EVENTS = CORPUS / "xray/good/fdr5-events-clang19.xray"

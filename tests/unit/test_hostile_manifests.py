@@ -13,7 +13,7 @@ import pytest
 
 from fastprof.core.errors import FastprofError
 from fastprof.verbs.batch.convert import batch_convert
-from fastprof.verbs.batch.inputs import read_plan
+from fastprof.verbs.batch.files import read_plan
 from fastprof.verbs.batch.status import batch_status
 from tests.support.paths import CORPUS, REPO
 

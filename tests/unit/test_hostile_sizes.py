@@ -14,7 +14,7 @@ import fastprof
 from fastprof.core import source
 from fastprof.core.errors import FastprofError, FormatError
 from fastprof.core.model import Model, Part
-from fastprof.formats.trace_event.who import Who
+from fastprof.formats.trace_event.threads import Who
 from tests.support.peak import peak
 
 DEEP = 15_000

@@ -24,7 +24,7 @@ from fastprof.core.errors import FastprofError, UnrecognizedError
 from fastprof.core.sink import Sink
 from fastprof.core.source import Source
 from fastprof.core.streams import compression_of_name
-from fastprof.verbs.inputs import expand
+from fastprof.inputs.expand import expand
 from tests.support.paths import CORPUS, REPO
 
 if TYPE_CHECKING:

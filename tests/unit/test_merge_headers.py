@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import fastprof
-from fastprof.core import tally
+from fastprof.core import text_counts
 from fastprof.core.errors import FastprofError
 from fastprof.core.model import Model, Part, ValueType
 from fastprof.core.parts import comments_of, descriptions_of, match_values, merge_parts, remarks_of
@@ -68,10 +68,10 @@ def tree(parts: list[Part], rng: random.Random) -> Part:
     return parts[0]
 
 
-@pytest.mark.parametrize("most", [2, tally.MOST])
+@pytest.mark.parametrize("most", [2, text_counts.MOST])
 @pytest.mark.parametrize("seed", range(60))
 def test_any_tree_says_the_same(seed: int, most: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tally, "MOST", most)
+    monkeypatch.setattr(text_counts, "MOST", most)
     rng = random.Random(seed)
     parts = [part(rng) for _ in range(rng.randint(2, 8))]
     expected = merge_parts(parts, [IR])
@@ -88,14 +88,14 @@ def test_what_parts_say_differently_is_listed_and_counted() -> None:
     assert [text for key, text in descriptions_of(merged) if key == b"T"][-2:] == [b"32", b"and 68 more"]
     assert merged.command is not None and merged.command.endswith(b"; and 68 more")
     ten_times = merge_parts([merged] * 10, [IR])
-    assert len(to_plain(ten_times)["extra"]["merged"]["pid"][1]) == tally.MOST
+    assert len(to_plain(ten_times)["extra"]["merged"]["pid"][1]) == text_counts.MOST
     assert dict(descriptions_of(ten_times))[b"Processes"].endswith(b"; 32; and 680 more")
 
 
 def test_as_many_keys_as_texts_are_kept() -> None:
     parts = [Part([IR], descriptions=[(b"key %03d" % k, b"")]) for k in range(100)]
     said = descriptions_of(merge_parts(parts, [IR]))
-    assert len(said) == tally.MOST + 1 and said[-1] == (b"", b"and 68 more")
+    assert len(said) == text_counts.MOST + 1 and said[-1] == (b"", b"and 68 more")
 
 
 def test_what_all_say_keeps_its_place() -> None:

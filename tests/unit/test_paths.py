@@ -13,9 +13,10 @@ import pytest
 import fastprof
 from fastprof.cli import main
 from fastprof.core.errors import FastprofError, UsageError
-from fastprof.verbs import adding, paths
-from fastprof.verbs.batch.inputs import read_plan
-from fastprof.verbs.store import members
+from fastprof.store import adding
+from fastprof.store.listing import members
+from fastprof.verbs import paths
+from fastprof.verbs.batch.files import read_plan
 
 DUMP = "events: Ir\nfl=a.c\nfn=f\n1 7\n"
 

@@ -24,13 +24,13 @@ SMALL = CORPUS / "gperftools/good/small.prof"
 
 EXAMPLES = [
     "formats",
-    "verbs.adding",
+    "store.adding",
     "verbs.annotate",
     "verbs.batch.archive",
     "verbs.batch.convert",
     "verbs.batch.merge",
     "verbs.batch.status",
-    "verbs.compact",
+    "store.compact",
     "verbs.convert",
     "verbs.diff",
     "verbs.extract",
@@ -39,7 +39,7 @@ EXAMPLES = [
     "verbs.profile",
     "verbs.report",
     "verbs.sql",
-    "verbs.store",
+    "store.listing",
     "verbs.top",
 ]
 

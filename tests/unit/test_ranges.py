@@ -15,8 +15,8 @@ import pytest
 from fastprof.bridges.fold import ranges
 from fastprof.bridges.fold.arc_runs import ArcRuns
 from fastprof.bridges.fold.ranges import Ranges
-from fastprof.bridges.sums import spill
-from fastprof.bridges.sums.spill import Pull, Words
+from fastprof.bridges.sums import sorted_runs
+from fastprof.bridges.sums.sorted_runs import Pull, Words
 from fastprof.core._c import ffi, lib
 from fastprof.core.errors import FastprofError, check
 from tests.unit.test_bridge_spill import giving
@@ -107,7 +107,7 @@ def test_counters_of_any_size_are_packed(bits: int) -> None:
 
 
 def test_runs_that_became_one_have_an_index(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(spill, "MOST_RUNS", 5)
+    monkeypatch.setattr(sorted_runs, "MOST_RUNS", 5)
     runs = [words_of(((0, key, key) for key in range(i % 7, 4000, 7)), random.Random(i)) for i in range(12)]
     found = runs_of(*runs)
     assert len(found) == 4

@@ -25,7 +25,7 @@ from fastprof.core.errors import FastprofError, UsageError
 from fastprof.core.remote import is_url, shown
 from fastprof.core.sink import Sink
 from fastprof.core.source import Source
-from fastprof.verbs import adding, store
+from fastprof.store import adding, listing
 from fastprof.verbs.batch.convert import batch_convert
 from tests.support.faulty import Fault, Faulty
 from tests.support.paths import CORPUS
@@ -172,7 +172,7 @@ def test_an_archive_is_read_by_ranges_where_a_part_is_wanted(bucket: Bucket, tmp
             session.add(str(POOL), name)
         session.add(str(GRAPH), "c")
     url = bucket.put("many.fpa", path.read_bytes())
-    assert store.members(url) == store.members(str(path))
+    assert listing.members(url) == listing.members(str(path))
     fastprof.convert(url, tmp_path / "c.callgrind", member="c")
     fastprof.convert(path, tmp_path / "want.callgrind", member="c")
     assert (tmp_path / "c.callgrind").read_bytes() == (tmp_path / "want.callgrind").read_bytes()
@@ -192,7 +192,7 @@ def test_profiles_behind_urls_are_added_to_a_store(bucket: Bucket, tmp_path: Pat
         bucket.put(key, GRAPH.read_bytes())
     path = str(tmp_path / "s.fpa")
     adding.add(path, ["s3://bucket/dir/", f"{bucket.http}/c.callgrind?signature"])
-    assert {m["name"] for m in store.members(path)} == {"a.callgrind", "deep/b.callgrind", "c.callgrind"}
+    assert {m["name"] for m in listing.members(path)} == {"a.callgrind", "deep/b.callgrind", "c.callgrind"}
 
 
 def test_ranges_are_those_of_one_object(bucket: Bucket) -> None:

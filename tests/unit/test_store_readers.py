@@ -17,7 +17,8 @@ from fastprof.cli import main
 from fastprof.core.source import Source
 from fastprof.formats.archive.index import load
 from fastprof.formats.archive.sections import Codec
-from fastprof.verbs import adding, compact, store
+from fastprof.inputs.state import State
+from fastprof.store import adding, compact, listing
 from tests.support.dying import dying
 from tests.support.paths import REPO
 
@@ -64,9 +65,9 @@ def vanish() -> None:
 
 def half() -> None:
     """A process that dies in the middle of an append."""
-    code = dying("from fastprof.verbs import adding; adding.add('s.fpa', ['in2'], replace=True)")
+    code = dying("from fastprof.store import adding; adding.add('s.fpa', ['in2'], replace=True)")
     done = subprocess.run([sys.executable, "-c", code, "300"], env=ENVIRONMENT)
-    assert done.returncode == -9 and store.State("s.fpa").archive.notes
+    assert done.returncode == -9 and State("s.fpa").archive.notes
 
 
 CHANGES = [replace, remove, compact_, vanish, half]
@@ -159,7 +160,7 @@ def test_no_file_stays_open(folder: Path) -> None:
     gc.collect()
     gc.disable()
     try:
-        before = len(os.listdir("/proc/self/fd")), store.State._n_open
+        before = len(os.listdir("/proc/self/fd")), State._n_open
         fastprof.convert("s.fpa:1*", "all.folded")
         fastprof.merge("s.fpa:*", "all.folded")
         fastprof.top("s.fpa:*")
@@ -168,7 +169,7 @@ def test_no_file_stays_open(folder: Path) -> None:
         del profile
         compact.verify("s.fpa")
         assert main(["archive", "extract", "-q", "s.fpa", "*", "-t", "folded", "-o", "out"]) == 0
-        assert (len(os.listdir("/proc/self/fd")), store.State._n_open) == before
+        assert (len(os.listdir("/proc/self/fd")), State._n_open) == before
     finally:
         gc.enable()
 
@@ -185,7 +186,7 @@ def uncommitted(folder: Path) -> Iterator[adding.Adding]:
 @pytest.mark.parametrize("lenient", [False, True])
 def test_what_is_being_appended_is_not_there(uncommitted: adding.Adding, lenient: bool) -> None:
     options: dict[str, Any] = {"lenient": True} if lenient else {}
-    assert store.names("s.fpa", lenient=lenient) == NAMES
+    assert listing.names("s.fpa", lenient=lenient) == NAMES
     report = fastprof.merge("s.fpa:*", "all.folded", **options)
     assert Path("all.folded").read_text() == FOLDED[1] and not report.warnings and not report.losses
     for path, more in (("s.fpa:1.callgrind", options), ("s.fpa", {"member": "1.callgrind", **options})):
@@ -193,7 +194,7 @@ def test_what_is_being_appended_is_not_there(uncommitted: adding.Adding, lenient
         assert report.facts["totals"] == {"Ir": 10} and not report.warnings and not report.losses
     assert fastprof.info("s.fpa").facts["profiles"] == N
     uncommitted.commit()
-    assert store.names("s.fpa", lenient=lenient) == [NAMES[0], *NAMES[2:], "new", NAMES[1]]
+    assert listing.names("s.fpa", lenient=lenient) == [NAMES[0], *NAMES[2:], "new", NAMES[1]]
 
 
 def test_what_a_dead_process_appended_is_left_out_and_reported(folder: Path) -> None:
@@ -222,7 +223,7 @@ def test_a_file_that_is_cut_and_grows_again_while_its_index_is_looked_for(folder
 
 WRITER = """
 import itertools
-from fastprof.verbs import adding, compact
+from fastprof.store import adding, compact
 for i in itertools.count():
     adding.add("s.fpa", [f"in{i % 2 + 1}"], replace=True)
     compact.remove("s.fpa", ["0*"])
@@ -248,7 +249,7 @@ def test_readers_beside_a_writer(folder: Path) -> None:
                 report = fastprof.merge("s.fpa:*", "all.folded", lenient=True)
                 assert len(Path("all.folded").read_text().splitlines()) >= N - 1
                 assert not report.warnings and not report.losses
-                assert len(store.members("s.fpa")) >= N - 1
+                assert len(listing.members("s.fpa")) >= N - 1
                 assert main(["archive", "extract", "-q", "s.fpa", "[1234]*", "-t", "folded", "-o", "out"]) == 0
                 assert compact.verify("s.fpa", ["[1234]*"]) == []
                 assert writer.poll() is None

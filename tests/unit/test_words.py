@@ -18,7 +18,7 @@ from fastprof import plan
 from fastprof.cli import main
 from fastprof.core import words
 from fastprof.core.errors import FastprofError, FormatError, UsageError
-from fastprof.verbs.adding import add
+from fastprof.store.adding import add
 from tests.support.paths import CORPUS, REPO
 from tests.support.xraylog import FdrLog
 

@@ -8,7 +8,7 @@ from contextlib import ExitStack
 from functools import partial
 
 from fastprof.bridges.fold.arc_runs import ArcRuns
-from fastprof.bridges.sums.spill import Halt, Merge, Pull, Sorted, Words
+from fastprof.bridges.sums.sorted_runs import Halt, Merge, Pull, Sorted, Words
 from fastprof.core._c import ffi, lib
 from fastprof.core._typing import Any
 from fastprof.core.model import Batch
@@ -192,7 +192,7 @@ class Paths(Accumulator):
 
 def streamed(merge: Merge, threads: ExitStack) -> Pull:
     """What `merge` gives, bytes, for another merge; by a thread of its own, which ends with `threads`."""
-    from fastprof.core.cores import Ahead
+    from fastprof.core.workers import Ahead
 
     chunk = ffi.new("uint8_t[]", _STREAM)
     ahead = Ahead(lambda: bytes(ffi.buffer(chunk, merge.pull(chunk, _STREAM))))

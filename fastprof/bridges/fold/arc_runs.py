@@ -5,8 +5,8 @@ from __future__ import annotations
 from array import array
 from contextlib import ExitStack
 
-from fastprof.bridges.sums import spill
-from fastprof.bridges.sums.spill import Halt, Pull
+from fastprof.bridges.sums import sorted_runs
+from fastprof.bridges.sums.sorted_runs import Halt, Pull
 from fastprof.core._c import ffi, lib
 from fastprof.core._typing import TYPE_CHECKING, Any, NamedTuple
 from fastprof.core.spill import Spilled
@@ -45,7 +45,7 @@ class ArcRuns:
 
     def add(self, pull: Pull) -> None:
         """Write what `pull` gives as one more run."""
-        if len(self.runs) == spill.MOST_RUNS:
+        if len(self.runs) == sorted_runs.MOST_RUNS:
             self._join()
         file, n_arcs, index = self._file, 0, array("Q")
         begin, pack, n_blocks = file.nbytes, ffi.new("struct fp_arc_pack *"), ffi.new("uint32_t *")

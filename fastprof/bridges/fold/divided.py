@@ -7,7 +7,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from queue import SimpleQueue
 
-from fastprof.core import cores
+from fastprof.core import workers
 from fastprof.core._c import ffi, lib
 from fastprof.core._typing import TYPE_CHECKING, Any
 from fastprof.core.engine import Undecoded
@@ -59,7 +59,7 @@ class Divided:
     def put(self, batch: Batch) -> None:
         """Take the rows of a batch, which may get other memory.  Errors: those of the tables, of earlier rows, too."""
         undecoded = isinstance(batch, Undecoded)
-        if not self.in_threads and (undecoded or (self._rows >= cores.FEW_ROWS and len(self._tables) > 1)):
+        if not self.in_threads and (undecoded or (self._rows >= workers.FEW_ROWS and len(self._tables) > 1)):
             self.in_threads = True
             for i in self._tables:
                 self._begin(i)
@@ -99,7 +99,7 @@ class Divided:
 
     def _begin(self, i: int) -> None:
         self._queues[i] = SimpleQueue()
-        self._threads[i] = cores.begin(self._work, i)
+        self._threads[i] = workers.begin(self._work, i)
 
     def _lend(self, batch: Batch, takers: list[int], known: tuple[int, int]) -> None:
         mine = batch

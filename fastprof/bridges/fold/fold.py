@@ -17,7 +17,7 @@ from fastprof.bridges import MAX_MEMORY, PER_THREAD, labels_apart, tell_missing_
 from fastprof.bridges.fold.accumulators import Accumulator, Arcs, Paths
 from fastprof.bridges.rows.nest import Clocks
 from fastprof.bridges.sums.aggregate import merge as one_graph
-from fastprof.bridges.sums.spill import Merge
+from fastprof.bridges.sums.sorted_runs import Merge
 from fastprof.bridges.sums.sum import to_sum
 from fastprof.core._c import ffi, lib
 from fastprof.core._typing import TYPE_CHECKING, Any, ClassVar

@@ -17,11 +17,11 @@ from collections.abc import Callable
 from contextlib import ExitStack
 
 from fastprof.bridges.fold.arc_runs import ArcRuns
-from fastprof.bridges.sums.spill import Pull
+from fastprof.bridges.sums.sorted_runs import Pull
 from fastprof.core._c import ffi, lib
 from fastprof.core._typing import TYPE_CHECKING, Any
-from fastprof.core.cores import Ahead
 from fastprof.core.owner import owned
+from fastprof.core.workers import Ahead
 
 if TYPE_CHECKING:
     Key = tuple[int, int]

@@ -1,4 +1,4 @@
-"""Rows of a view -> rows of a table (csrc/ends/tables.h), as Arrow has them.
+"""Rows of a view -> rows of a table (csrc/ends/arrow.h), as Arrow has them.
 
     enter f 10, enter g 20, exit g 50, exit f 60   becomes   id  ts  dur  self  function  depth  parent
                                                               1  20   30    30  g             1       0
@@ -54,7 +54,7 @@ def _names(name: str, texts: str) -> _Kind:
 _FUNCTION, _FILE, _OBJECT = _names("function", "functions"), _names("file", "files"), _names("object", "objects")
 _THREAD = (_Kind("thread", b"I", True), _Kind("process", b"I", True))
 _LINE, _ADDRESS = _Kind("line", b"I", True), _Kind("address", b"L", True)
-# In the order in which csrc/ends/tables.c numbers them.
+# In the order in which csrc/ends/arrow.c numbers them.
 _LAYOUTS = {
     "events": (_time("ts"), _Kind("op", b"C", texts=OPS), _FUNCTION, *_THREAD, _Kind("cpu", b"S")),
     "spans": (

@@ -28,7 +28,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from fastprof.bridges import MAX_MEMORY, PER_THREAD
-from fastprof.bridges.sums.spill import Runs
+from fastprof.bridges.sums.sorted_runs import Runs
 from fastprof.core._c import ffi, lib
 from fastprof.core._typing import Any
 from fastprof.core.engine import CAPACITY, EVERYTHING, Holds

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 
 from fastprof.bridges import MAX_MEMORY, PER_THREAD, labels_apart, labels_wanted, tell_missing_labels
-from fastprof.bridges.sums.spill import Pull, Words
+from fastprof.bridges.sums.sorted_runs import Pull, Words
 from fastprof.core._c import ffi, lib
 from fastprof.core._typing import Any
 from fastprof.core.engine import EVERYTHING, Holds, batches_of

@@ -1,6 +1,6 @@
 """The Writer of one profile of an archive (a "member").
 
-Sections are sections.py's, several profiles in one file verbs/adding.py's, the columns
+Sections are sections.py's, several profiles in one file store/adding.py's, the columns
 inside a chunk csrc/archive/archive.h's.  Bytes: docs/formats/archive.md.
 """
 

@@ -16,7 +16,7 @@ from fastprof.core.parts import comments_of, descriptions_of, match_values, merg
 from fastprof.core.report import Report
 from fastprof.core.sink import Sink
 from fastprof.core.spill import Groups
-from fastprof.core.threads import Threads
+from fastprof.core.thread_ids import Threads
 from fastprof.core.version import __version__
 
 # Later front-ends upgrade profiles of earlier versions, and refuse those of later ones.

@@ -9,7 +9,7 @@ from fastprof.core.options import Options
 from fastprof.core.owner import owned
 from fastprof.core.report import Report
 from fastprof.core.sink import Sink
-from fastprof.core.threads import Threads, Who
+from fastprof.core.thread_ids import Threads, Who
 
 # Of a sequence without events: readers do not recognize an empty file.
 _NOTHING = b"\x0a\x07\x50\x01\x68\x01\xb8\x05\x01"

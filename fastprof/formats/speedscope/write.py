@@ -14,7 +14,7 @@ from fastprof.core.parts import comments_of, default_value
 from fastprof.core.report import Report
 from fastprof.core.sink import Sink
 from fastprof.core.spill import Groups
-from fastprof.core.threads import Threads, Who
+from fastprof.core.thread_ids import Threads, Who
 from fastprof.core.version import __version__
 
 SCHEMA = "https://www.speedscope.app/file-format-schema.json"

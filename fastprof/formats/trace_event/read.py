@@ -16,7 +16,7 @@ from fastprof.core.source import Source
 from fastprof.core.spill import Spilled
 from fastprof.formats.trace_event import SAMPLES
 from fastprof.formats.trace_event.samples import SamplesReader, count_ends
-from fastprof.formats.trace_event.who import Who
+from fastprof.formats.trace_event.threads import Who
 
 _CALLS = re.compile(rb'"ph"\s{0,8}:\s{0,8}"[BEX]"')
 _SAMPLED = re.compile(rb'"ph"\s{0,8}:\s{0,8}"P"|"samples"\s{0,8}:\s{0,8}\[')

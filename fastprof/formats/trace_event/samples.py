@@ -14,7 +14,7 @@ from fastprof.core.owner import owned
 from fastprof.core.report import Report
 from fastprof.core.source import Source
 from fastprof.core.spill import Spilled
-from fastprof.formats.trace_event.who import Who
+from fastprof.formats.trace_event.threads import Who
 
 _BLOCK = 8 * lib.FP_SAMPLES_KEPT  # bytes of a column
 

@@ -10,7 +10,7 @@ from fastprof.core.options import Options
 from fastprof.core.owner import owned
 from fastprof.core.report import Report
 from fastprof.core.sink import Sink
-from fastprof.core.threads import Threads, Who
+from fastprof.core.thread_ids import Threads, Who
 from fastprof.core.version import __version__
 from fastprof.formats.trace_event import ARGS
 

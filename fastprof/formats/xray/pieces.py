@@ -16,7 +16,7 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from functools import partial
 
-from fastprof.core import cores
+from fastprof.core import workers
 from fastprof.core._c import ffi, lib
 from fastprof.core._typing import TYPE_CHECKING, Any
 from fastprof.core.engine import CAPACITY, Undecoded, decode, finish, last
@@ -52,7 +52,7 @@ def read_in_pieces(reader: XRayReader, capacity: int | None) -> Iterator[Batch]:
         n_known = len(reader.functions)
         yield from decode(reader, batch, offset[0], nbytes[0])
         n_new = len(reader.functions) - n_known
-        if several and reader.n_read >= cores.FEW_ROWS and n_new < _RARE:
+        if several and reader.n_read >= workers.FEW_ROWS and n_new < _RARE:
             break
     yield from last(reader, batch)
     shares = _Shares(reader)

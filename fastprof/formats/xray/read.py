@@ -32,7 +32,7 @@ _MODES = {
 _INDEX_WINDOW = 1024
 _DENSE_WINDOW = 16 * 1024
 ALL = (1 << 64) - 1  # bytes of a range: as many as there are
-# The first ones, whose functions are compared with the sleds of the map.  Not more than cores.FEW_ROWS.
+# The first ones, whose functions are compared with the sleds of the map.  Not more than workers.FEW_ROWS.
 _CHECKED_ROWS = 1 << 18
 
 

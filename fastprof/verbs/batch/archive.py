@@ -1,6 +1,6 @@
 """Add many files to a store, several at a time.
 
-Workers compress, each its profile as a piece (verbs/adding.py); this process has the store locked and appends them.
+Workers compress, each its profile as a piece (store/adding.py); this process has the store locked and appends them.
 """
 
 from __future__ import annotations
@@ -18,7 +18,8 @@ from fastprof.core.errors import FastprofError
 from fastprof.core.options import CORES, Option, Options, available, checked
 from fastprof.core.report import Report
 from fastprof.core.words import speaks_of_flags, worded
-from fastprof.verbs.adding import Adding, adding, adding_options, write_piece
+from fastprof.store.adding import Adding, adding, adding_options, write_piece
+from fastprof.store.listing import names
 from fastprof.verbs.batch.convert import (
     DRY_RUN,
     FINDING,
@@ -39,12 +40,11 @@ from fastprof.verbs.batch.convert import (
     run_of,
 )
 from fastprof.verbs.batch.engines import ENGINE
-from fastprof.verbs.batch.inputs import File, again, refuse_same_names
+from fastprof.verbs.batch.files import File, again, refuse_same_names
 from fastprof.verbs.batch.jobs import LOSSY, OK, Idle, Job, Record, failed, is_of_the_file, options_key, record_of
 from fastprof.verbs.batch.manifest import Manifest, manifest_of, records_by_output
 from fastprof.verbs.batch.pool import Pool
 from fastprof.verbs.paths import is_at
-from fastprof.verbs.store import names
 
 _SECONDS, _PROFILES = 1.0, 256  # after which what was appended becomes part of the store
 

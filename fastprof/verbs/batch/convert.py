@@ -25,7 +25,7 @@ from fastprof.core.options import (
 )
 from fastprof.core.words import worded
 from fastprof.verbs.batch.engines import ENGINE, begun
-from fastprof.verbs.batch.inputs import (
+from fastprof.verbs.batch.files import (
     File,
     again,
     find,

@@ -17,7 +17,7 @@ from fastprof.core._typing import Any
 from fastprof.core.errors import FastprofError, UsageError
 from fastprof.core.options import Option, Text
 from fastprof.core.words import install, speaks_of_flags
-from fastprof.verbs.batch.inputs import state
+from fastprof.verbs.batch.files import state
 from fastprof.verbs.batch.jobs import CONVERT, CRASHED, ERROR, Job, Record, crashed, failed, is_of_the_file, outputs_of
 from fastprof.verbs.batch.pool import Pool
 from fastprof.verbs.batch.proof import Proof, proof_of, seen, why_unproven

@@ -24,8 +24,8 @@ from threading import Condition
 from types import TracebackType
 
 from fastprof.core._typing import Any
-from fastprof.core.cores import begin
 from fastprof.core.errors import FastprofError, UsageError
+from fastprof.core.workers import begin
 from fastprof.verbs.batch.jobs import CRASHED, ERROR, Record
 
 FOLDER = ".fastprof"  # hidden: a folder of outputs may be an input of another conversion

@@ -33,13 +33,13 @@ from fastprof.core.options import CORES, LENIENT, Option, Options, Whole, availa
 from fastprof.core.report import Report
 from fastprof.core.sink import Sink
 from fastprof.core.version import __version__
+from fastprof.inputs import open_reader
+from fastprof.store.compact import verify
 from fastprof.verbs.batch.convert import EXCLUDE, FINDING, INCLUDE, JOBS, RETRIES, TIMEOUT, cores_of_each
 from fastprof.verbs.batch.engines import ENGINE, LOCAL, begun
-from fastprof.verbs.batch.inputs import File, find
+from fastprof.verbs.batch.files import File, find
 from fastprof.verbs.batch.jobs import ERROR, OK, Job, Record, identity, of_error
-from fastprof.verbs.compact import verify
 from fastprof.verbs.convert import converted, target_of
-from fastprof.verbs.inputs import open_reader
 
 FAN_IN = Option(
     "fan_in",

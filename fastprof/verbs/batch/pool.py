@@ -19,8 +19,8 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from types import TracebackType
 
-from fastprof.core.cores import ENDING
 from fastprof.core.errors import FastprofError
+from fastprof.core.workers import ENDING
 from fastprof.verbs.batch.jobs import CONVERT, Job, Record, crashed
 
 _BEGIN = """\

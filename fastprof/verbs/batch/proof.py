@@ -15,9 +15,9 @@ from hashlib import blake2b
 from fastprof.core._typing import Any
 from fastprof.core.errors import FastprofError
 from fastprof.core.version import __version__
+from fastprof.inputs.stored import in_store
 from fastprof.symbols import SYMBOLS
 from fastprof.verbs.batch.jobs import Job
-from fastprof.verbs.inputs import in_store
 
 Proof = dict[str, Any]
 

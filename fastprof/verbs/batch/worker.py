@@ -8,7 +8,7 @@ import signal
 import sys
 from importlib import import_module
 
-from fastprof.core.cores import ENDING
+from fastprof.core.workers import ENDING
 
 _PR_SET_PDEATHSIG = 1  # linux/prctl.h
 

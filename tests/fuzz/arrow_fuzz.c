@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 #include "bridges/rows/nest.h"
-#include "ends/tables.h"
+#include "ends/arrow.h"
 #include "core/utf8.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);

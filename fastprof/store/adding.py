@@ -6,12 +6,13 @@ be stored against sections of the store.  The process that has the store locked 
 
 from __future__ import annotations
 
+import fcntl
 import os
+import stat
 import struct
-from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from functools import cached_property, lru_cache
+from functools import lru_cache
 
 from fastprof import bridges, formats, plan
 from fastprof.core._typing import Any
@@ -25,89 +26,13 @@ from fastprof.core.sink import Sink
 from fastprof.core.source import Source
 from fastprof.core.streams import compression_of_name
 from fastprof.formats.archive.index import Archive, load_at, payload, read_about, read_header, read_stored
-from fastprof.formats.archive.sections import (
-    BASED,
-    MAX_NUMBER,
-    OPTIONAL,
-    ROWS,
-    TABLES,
-    Codec,
-    Member,
-    SectionError,
-    with_header,
-)
-from fastprof.formats.archive.write import ArchiveWriter, BaseOf, empty, packed_index
-from fastprof.verbs.inputs import Progress, expand, in_store, open_reader
-from fastprof.verbs.store import located, locked, open_store
-
-Key = tuple[str, int, int]  # of a section: view, type, rank among those of its type in its profile
-
-
-class Bases:
-    """Finds a base for each section of a new profile: a section of an earlier profile that may be similar.
-
-    That is the section of the same key in the latest profile where it has no base itself: so no section needs more than
-    one other to be read.
-    """
-
-    def __init__(self, source: Source, found: list[Member]) -> None:
-        self._source, self._members = source, found
-        self._codec = Codec()
-        self._before: dict[Key, int | None] = {}  # offsets in `found`
-        self.added: dict[Key, int] = {}  # offsets in profiles that were added behind them
-
-    def of(self, view: str) -> BaseOf:
-        """For the writer of a profile of this view."""
-        return lambda type_, rank: self.find((view, type_, rank))
-
-    def find(self, key: Key) -> tuple[int, bytes] | None:
-        """The offset and the payload of the base for a section."""
-        offset = self.added.get(key, self.before(key))
-        return None if offset is None else (offset, self._payload(offset))
-
-    def before(self, key: Key) -> int | None:
-        """The offset of the base among the profiles that were there at first."""
-        if key[1] not in (TABLES, ROWS):
-            return None
-        if key not in self._before:
-            # once for all profiles that are added: most sections have a base, so the one that has none may be far back
-            self._before[key] = next(filter(self._is_usable, reversed(self._sections.get(key, []))), None)
-        return self._before[key]
-
-    def note(self, added: Member) -> None:
-        """The sections of a profile that was added may be bases of the next ones."""
-        for key, offset in _keyed(added):
-            if key[1] in (TABLES, ROWS) and not read_header(self._source, offset).flags & BASED:
-                self.added[key] = offset
-
-    @cached_property
-    def _sections(self) -> dict[Key, list[int]]:
-        """The offsets of all sections of a key.  Made once: a new profile may have more sections than all others."""
-        found: dict[Key, list[int]] = {}
-        for member in self._members:
-            for key, offset in _keyed(member):
-                found.setdefault(key, []).append(offset)
-        return found
-
-    def _is_usable(self, offset: int) -> bool:
-        try:
-            if read_header(self._source, offset).flags & BASED:
-                return False
-            self._payload(offset)
-        except SectionError:
-            return False  # damaged: no new section may depend on it
-        return True
-
-    def _payload(self, offset: int) -> bytes:
-        return payload(self._source, self._codec, read_header(self._source, offset))
-
-
-def _keyed(member: Member) -> Iterator[tuple[Key, int]]:
-    """The key and the offset of each section."""
-    ranks: Counter[int] = Counter()
-    for offset, type_, _ in member.sections:
-        yield (member.view, type_, ranks[type_]), offset
-        ranks[type_] += 1
+from fastprof.formats.archive.sections import BASED, MAX_NUMBER, OPTIONAL, Codec, Member, SectionError, with_header
+from fastprof.formats.archive.write import ArchiveWriter, empty, packed_index
+from fastprof.inputs import Progress, open_reader
+from fastprof.inputs.expand import expand
+from fastprof.inputs.state import located, open_store
+from fastprof.inputs.stored import in_store
+from fastprof.store.bases import Bases, Key, keyed
 
 
 def adding_options() -> list[Option[Any]]:
@@ -252,7 +177,7 @@ class Adding:
         codec = Codec(base_of=lambda offset: payload(source, Codec(), read_header(source, offset)))
         copied = Member(self._next, member.name, member.view)
         at = self._end
-        for key, offset in _keyed(member):
+        for key, offset in keyed(member):
             section = read_header(source, offset)
             stored = read_stored(source, section)
             base = struct.unpack_from("<Q", stored)[0] if section.flags & BASED and len(stored) >= 8 else None
@@ -340,6 +265,35 @@ class Adding:
         new.links.append((self._end, len(said)))
         self._end = new.end = self._file.tell()
         self.archive, self.changed = new, True
+
+
+@contextmanager
+def locked(path: str, *, create: bool) -> Iterator[tuple[Any, bool]]:
+    """Open the store and lock it, so that no other process changes it.  Yields the file and whether it was created."""
+    while True:
+        created = False
+        try:
+            try:
+                file = open(path, "r+b", buffering=0)
+            except FileNotFoundError:
+                if not create:
+                    raise
+                file, created = open(path, "x+b", buffering=0), True
+        except FileExistsError:
+            continue  # another process has created it
+        except OSError as error:
+            raise FastprofError(f"{path}: {error.strerror or error}") from None
+        with file:
+            if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+                raise UsageError(f"{path}: a store must be a plain file")
+            fcntl.flock(file, fcntl.LOCK_EX)
+            try:
+                there = os.stat(path)
+            except FileNotFoundError:
+                continue  # it was removed, or replaced by a compact one
+            if os.path.samestat(there, os.fstat(file.fileno())):
+                yield file, created
+                return
 
 
 @contextmanager

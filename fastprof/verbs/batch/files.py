@@ -15,7 +15,8 @@ from fastprof.core.errors import FastprofError, UsageError
 from fastprof.core.remote import is_url, shown
 from fastprof.core.sink import Sink
 from fastprof.core.words import counted
-from fastprof.verbs.inputs import Failed, expand, in_store
+from fastprof.inputs.expand import Failed, expand
+from fastprof.inputs.stored import in_store
 from fastprof.verbs.paths import clash, why_not
 
 

@@ -1,4 +1,4 @@
-/* ends/tables.h - rows of a profile as rows of a table, for data frames and databases.
+/* ends/arrow.h - rows of a profile as rows of a table, for data frames and databases.
  *
  * A batch has ids, a table has what they mean: names, threads, places.
  *
@@ -10,14 +10,14 @@
  *
  * A column of names holds numbers of texts.  Each text is there once, is UTF-8, and keeps its number, so texts are only
  * added while rows are.  A string that is not UTF-8 has U+FFFD for each wrong byte; strings that become equal are told
- * apart (core/apart.h) in the order of the model, so that all columns and tables of a profile have the same texts.
+ * apart (core/unique.h) in the order of the model, so that all columns and tables of a profile have the same texts.
  *
  * Memory: the columns; the texts; 4 bytes for each string and stack of the model; calls that are open at a time.
  */
-#ifndef FP_TABLES_H
-#define FP_TABLES_H
+#ifndef FP_ARROW_H
+#define FP_ARROW_H
 
-#include "core/apart.h"
+#include "core/unique.h"
 #include "core/batch.h"
 #include "core/buf.h"
 #include "core/clock.h"

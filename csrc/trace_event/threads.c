@@ -1,4 +1,4 @@
-#include "trace_event/who.h"
+#include "trace_event/threads.h"
 
 #include <stdlib.h>
 

@@ -1,10 +1,10 @@
-/* trace_event/who.h - whose an event is: its process and thread, as the file says them and as the model has them.
+/* trace_event/threads.h - whose an event is: its process and thread, as the file says them and as the model has them.
  *
  * An id may be a number of any size, a text, or missing.  Who calls knows which thread of the model that is, and is
  * asked once for each pair (FP_ASK; then fp_trace_is).
  */
-#ifndef FP_TRACE_EVENT_WHO_H
-#define FP_TRACE_EVENT_WHO_H
+#ifndef FP_TRACE_EVENT_THREADS_H
+#define FP_TRACE_EVENT_THREADS_H
 
 #include "core/buf.h"
 #include "core/json_lex.h"

@@ -1,4 +1,4 @@
-"""What processes and threads are called in formats that are made to be looked at, and which numbers they have there."""
+"""Names and numbers of processes and threads in formats for viewers."""
 
 from __future__ import annotations
 

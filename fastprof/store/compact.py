@@ -16,9 +16,9 @@ from fastprof.formats.archive.index import Archive, read_stored
 from fastprof.formats.archive.read import ArchiveReader
 from fastprof.formats.archive.sections import FILE_HEADER_NBYTES, SectionError, scan
 from fastprof.formats.archive.write import empty
-from fastprof.verbs.adding import Adding, adding
-from fastprof.verbs.inputs import open_reader
-from fastprof.verbs.store import State, chosen, located, locked, open_store
+from fastprof.inputs import open_reader
+from fastprof.inputs.state import State, chosen, located, open_store
+from fastprof.store.adding import Adding, adding, locked
 
 Done = Callable[[str, int, int], None]  # is told of each profile that is done: its name, which it is, of how many
 
@@ -29,7 +29,7 @@ def remove(path: str, patterns: Iterable[str]) -> list[str]:
     Their space is freed by `compact`: what is left may be stored against them.
     Errors: FastprofError and its subclasses, also for a pattern that no profile has; then nothing is changed.
 
-    >>> from fastprof.verbs.adding import add
+    >>> from fastprof.store.adding import add
     >>> report = add("all.fpa", ["tests/corpus/callgrind/good/tab.callgrind", "tests/corpus/pprof/good/reversed.pb"])
     >>> remove("all.fpa", ["*.pb"])
     ['reversed.pb']
@@ -47,7 +47,7 @@ def compact(path: str, done: Done = lambda name, n, of: None) -> tuple[int, int]
     Only what was stored against something that is not there any more is compressed again.  The new file takes the old
     one's place when it is whole and on the disk.  Errors: FastprofError and its subclasses; then the old one is there.
 
-    >>> from fastprof.verbs.adding import add
+    >>> from fastprof.store.adding import add
     >>> report = add("two.fpa", ["tests/corpus/callgrind/good/tab.callgrind", "tests/corpus/pprof/good/reversed.pb"])
     >>> removed = remove("two.fpa", ["*.pb"])
     >>> before, after = compact("two.fpa")
@@ -97,7 +97,7 @@ def verify(path: str, patterns: Iterable[str] = (), done: Done = lambda name, n,
     Returns what is wrong, in the order of the file: "error", and "name" of the profile if it is one's.
     Errors: FastprofError and its subclasses, if its index cannot be read.
 
-    >>> from fastprof.verbs.adding import add
+    >>> from fastprof.store.adding import add
     >>> report = add("one.fpa", ["tests/corpus/callgrind/good/tab.callgrind"])
     >>> verify("one.fpa")
     []

@@ -1,12 +1,12 @@
-/* pprof/nowhere.h - objects of code whose addresses are not known.  Private.
+/* pprof/no_address.h - objects of code whose addresses are not known.  Private.
  *
  * pprof has one place for an object: the file of a location's mapping.  If that file exists, pprof's source listing
  * disassembles it at the location's address, and panics if there is none.  So such a location has a mapping of its own
  * kind, whose file name no file has: "(no address)//usr/lib/libc.so.6".  A title or a -focus sees the name all the
  * same.
  */
-#ifndef FP_PPROF_NOWHERE_H
-#define FP_PPROF_NOWHERE_H
+#ifndef FP_PPROF_NO_ADDRESS_H
+#define FP_PPROF_NO_ADDRESS_H
 
 static const char fp_pprof_nowhere[] = "(no address)/";
 

@@ -1,4 +1,4 @@
-#include "ends/tables.h"
+#include "ends/arrow.h"
 
 #include <stdlib.h>
 

@@ -1,4 +1,4 @@
-"""Processes and threads of Chrome's JSON, as the model has them (csrc/trace_event/who.h)."""
+"""Processes and threads of Chrome's JSON, as the model has them (csrc/trace_event/threads.h)."""
 
 from __future__ import annotations
 

@@ -3,7 +3,7 @@
     pids 7, 7, 12 and 9      all are kept: 4 parts said one; 7: 2 of them, 9: 1, 12: 1       "7; 9; 12"
                              if there is room for two: 4 parts; 7: 2, 9: 1                   "7; 9; and 1 more"
 
-Tallies are added up in any order and any groups with the same result: a text that is among the least of all is among
+Counts are added up in any order and any groups with the same result: a text that is among the least of all is among
 the least of each group that has it, so it is known how many said it, and how many said anything is always known.
 """
 
@@ -14,20 +14,20 @@ from collections.abc import Iterable
 MOST = 32  # different texts that are kept
 
 # How many said something; and each text, how many said it, and where in a list they said it at the earliest.
-Tally = tuple[int, list[tuple[bytes, int, int]]]
+TextCounts = tuple[int, list[tuple[bytes, int, int]]]
 SHAPE = (int, [(bytes, int, int)])  # core/shapes.py
 
 
-def tally(texts: Iterable[bytes], n: int) -> Tally:
+def counted(texts: Iterable[bytes], n: int) -> TextCounts:
     """That of `n` parts that say the same."""
     said = [(text, n, at) for at, text in enumerate(dict.fromkeys(texts))]
     return n * len(said), _least(said)
 
 
-def add_up(tallies: Iterable[Tally]) -> Tally:
+def add_up(all_counts: Iterable[TextCounts]) -> TextCounts:
     total = 0
     said: dict[bytes, tuple[bytes, int, int]] = {}
-    for n, texts in tallies:
+    for n, texts in all_counts:
         total += n
         for text, count, at in texts:
             _, had, first = said.get(text, (text, 0, at))
@@ -44,19 +44,19 @@ def _number_or_text(text: bytes) -> tuple[bool, int, bytes]:
     return (False, len(text), text) if text.isdigit() else (True, 0, text)
 
 
-def more(it: Tally) -> list[bytes]:
+def more(it: TextCounts) -> list[bytes]:
     """What is to be said of those whose text is not kept: nothing if there are none."""
     total, said = it
     n = total - sum(count for _, count, _ in said)
     return [b"and %d more" % n] if n > 0 else []
 
 
-def listed(it: Tally) -> bytes:
+def listed(it: TextCounts) -> bytes:
     """The texts in one line."""
     return b"; ".join([*(text for text, _, _ in it[1]), *more(it)])
 
 
-def lines(it: Tally) -> list[tuple[int, bytes]]:
+def lines(it: TextCounts) -> list[tuple[int, bytes]]:
     """The texts in the order of where they were said, each with its place."""
     said = sorted(((at, text) for text, _, at in it[1]), key=lambda one: (one[0], _number_or_text(one[1])))
     return said + [(said[-1][0] if said else 0, text) for text in more(it)]

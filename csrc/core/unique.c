@@ -1,4 +1,4 @@
-#include "core/apart.h"
+#include "core/unique.h"
 
 #include <stdlib.h>
 

@@ -1,4 +1,4 @@
-/* core/apart.h - texts that a format has for names, another one for each name.
+/* core/unique.h - texts that a format has for names, another one for each name.
  *
  * A format has no letters for some names: newlines in lines of text, bytes that are no UTF-8 in JSON.  What stands for
  * them may be what another name is, and readers would take two things for one.  So the text of the second one says so:
@@ -10,8 +10,8 @@
  *
  * Memory: the texts, and 4 bytes for each name and text up to the last one.  0 everywhere before the first call.
  */
-#ifndef FP_APART_H
-#define FP_APART_H
+#ifndef FP_UNIQUE_H
+#define FP_UNIQUE_H
 
 #include "core/buf.h"
 #include "core/model.h"

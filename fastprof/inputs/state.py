@@ -1,0 +1,104 @@
+"""Stores as inputs: opened, and kept as they are while others change them."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, suppress
+
+from fastprof.core.errors import FastprofError, FileError, FormatError, UsageError
+from fastprof.core.remote import shown
+from fastprof.core.source import Source
+from fastprof.formats.archive.index import Archive, listed, load
+from fastprof.formats.archive.read import ArchiveReader
+from fastprof.formats.archive.sections import Codec, Member, SectionError
+from fastprof.inputs.stored import Stored
+
+
+@contextmanager
+def located(path: str) -> Iterator[None]:
+    """Turns damage of a section into an error that names the file."""
+    try:
+        yield
+    except SectionError as error:
+        raise FormatError(shown(path), ArchiveReader.format, error.detail, offset=error.offset) from None
+
+
+@contextmanager
+def open_store(path: str, *, lenient: bool = False) -> Iterator[tuple[Source, Archive]]:
+    """Errors: FastprofError and its subclasses."""
+    with Source(path) as source:
+        source.use_ranges()
+        if source.folder is not None:
+            raise UsageError(f"{source.name}: is a directory, expected a store")
+        if not source.seekable:
+            compressed = ", not compressed" * bool(source.compression)
+            raise UsageError(f"{source.name}: a store must be a plain file{compressed}")
+        with located(path):
+            archive = load(source, Codec(), lenient)
+        yield source, archive
+
+
+class State:
+    """A store as it is now.  Its inputs stay what they are while profiles are added or removed, or it is compacted: for
+    that it `keep`s the file open.
+
+    Errors: FastprofError and its subclasses.
+    """
+
+    _most = 64  # files that are kept open for this
+    _n_open = 0
+
+    def __init__(self, path: str, *, lenient: bool = False, keep: bool = True) -> None:
+        self.path = path
+        self._fd: int | None = None
+        with open_store(path, lenient=lenient) as (source, self.archive):
+            assert source.identity is not None
+            device, inode, _, mtime = source.identity
+            self._identity = device, inode, self.archive.end, mtime
+            if keep and State._n_open < State._most:
+                self._fd = source.duplicate()
+                State._n_open += 1
+
+    def __del__(self) -> None:
+        if self._fd is not None:
+            os.close(self._fd)
+            State._n_open -= 1
+
+    def source(self, name: str, lost: Callable[[str], None] | None = None) -> Source:
+        """The store as a Source of this name."""
+        for path in (self.path, f"/dev/fd/{self._fd}"):  # another file may have the path by now
+            with suppress(FileError):
+                source = Source(path, str(name), lost=lost)  # of a Stored the text: names outlive inputs
+                if source.identity is not None and source.identity[:2] == self._identity[:2]:
+                    source.pin(self._identity[2], self._identity)
+                    return source
+                source.close()
+        raise FastprofError(f"{name}: the archive was replaced while it was read")
+
+    def input(self, name: str | None) -> Stored:
+        """A profile, or the store itself, as an input."""
+        made = Stored(self.path if name is None else f"{self.path}:{name}")
+        made.state, made.name = self, name
+        return made
+
+    def inputs(self, patterns: Iterable[str]) -> list[Stored]:
+        """The profiles of these names or patterns.  Errors: UsageError for one that no profile has."""
+        # without an index what was replaced is found, too
+        return [*map(self.input, dict.fromkeys(member.name for member in chosen(self.path, self.archive, patterns)))]
+
+
+def chosen(path: str, archive: Archive, patterns: Iterable[str]) -> list[Member]:
+    """The profiles of these names or patterns, in their order in the store; all if there are none.
+
+    Errors: UsageError for one that no profile has.
+    """
+    patterns = [*patterns]
+    numbers: set[int] = set()
+    for pattern in patterns:
+        found = archive.matching(pattern)
+        if not found:
+            there = listed(archive.members, pattern)
+            raise UsageError(f"{path}: the archive has no profile {pattern!r}: {there or 'it is empty'}")
+        numbers |= {member.number for member in found}
+    return [member for member in archive.members if not patterns or member.number in numbers]

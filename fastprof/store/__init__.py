@@ -1,0 +1,1 @@
+"""Archives as stores: profiles are added to them, listed and removed."""

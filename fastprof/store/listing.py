@@ -1,0 +1,116 @@
+"""What is in a store."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable
+from datetime import datetime
+
+from fastprof.core._typing import Any
+from fastprof.core.errors import UsageError
+from fastprof.core.source import Source
+from fastprof.formats.archive.index import read_about, read_end, read_value_types
+from fastprof.formats.archive.read import ArchiveReader
+from fastprof.formats.archive.sections import Codec, Member
+from fastprof.inputs.state import chosen, located, open_store
+
+
+def names(path: str, patterns: Iterable[str] = (), *, lenient: bool = False) -> list[str]:
+    """The names of the profiles in a store that `patterns` choose.  Errors: FastprofError and its subclasses.
+
+    >>> from fastprof.store.adding import add
+    >>> report = add("two.fpa", ["tests/corpus/callgrind/good/tab.callgrind", "tests/corpus/pprof/good/reversed.pb"])
+    >>> names("two.fpa"), names("two.fpa", ["*.pb"])
+    (['tab.callgrind', 'reversed.pb'], ['reversed.pb'])
+    """
+    with open_store(path, lenient=lenient) as (_, archive):
+        # without an index what was replaced is found, too
+        return [*dict.fromkeys(member.name for member in chosen(path, archive, patterns))]
+
+
+SORTS: dict[str, Callable[[dict[str, Any]], Any]] = {
+    "added": lambda _: 0,
+    "name": lambda entry: entry["name"],
+    "format": lambda entry: (entry.get("format", ""), entry["name"]),
+    "date": lambda entry: entry.get("mtime", 0),
+    "rows": lambda entry: -entry["rows"],
+    "size": lambda entry: -entry["stored bytes"],
+}
+
+
+def members(path: str, patterns: Iterable[str] = (), *, sort: str = "added") -> list[dict[str, Any]]:
+    """What a store holds, without reading rows: for each profile that `patterns` choose its name, view, rows, stored
+    bytes, and what is known of format, file, totals and times.
+
+    `sort` is one of SORTS.  Errors: FastprofError and its subclasses.
+
+    >>> from fastprof.store.adding import add
+    >>> report = add("all.fpa", ["tests/corpus/callgrind/good/cfi.callgrind"])
+    >>> [(entry["name"], entry["rows"], entry["totals"]) for entry in members("all.fpa")]
+    [('cfi.callgrind', 3, {'Ir': 14, 'Dr': 6})]
+    """
+    if sort not in SORTS:
+        raise UsageError(f"a store cannot be sorted by {sort!r:.80}, only by {', '.join(SORTS)}")
+    codec = Codec()
+    with open_store(path) as (source, archive), located(path):
+        entries = [_entry(source, codec, member) for member in chosen(path, archive, patterns)]
+    return sorted(entries, key=SORTS[sort])
+
+
+def _entry(source: Source, codec: Codec, member: Member) -> dict[str, Any]:
+    read_end(source, codec, member)
+    read_about(source, codec, member)
+    types = read_value_types(source, codec, member)
+    entry: dict[str, Any] = {
+        "name": member.name,
+        "view": member.view,
+        **member.about,
+        "rows": member.rows,
+        "chunks": len(member.chunks),
+        "stored bytes": sum(nbytes for _, _, nbytes in member.sections),
+    }
+    times = [chunk.times for chunk in member.chunks.values() if chunk.times]
+    if times:
+        entry["first time"], entry["last time"] = min(t[0] for t in times), max(t[1] for t in times)
+    end = member.end or {}
+    entry.update((key, end[key]) for key in ("totals", "facts", "repairs", "losses") if key in end)
+    if "totals" in end and len(types) >= len(end["totals"]):
+        entry["totals"] = {type_.name: n for type_, n in zip(types, end["totals"], strict=False)}
+    return entry
+
+
+def facts(path: str) -> dict[str, Any] | None:
+    """What `info` says of a store; None of an archive of one profile.
+
+    Errors: FastprofError and its subclasses.
+    """
+    codec = Codec()
+    with open_store(path) as (source, archive), located(path):
+        if len(archive.members) == 1:
+            return None
+        for member in archive.members:
+            read_about(source, codec, member)
+        found = archive.members
+        used = sum(nbytes for member in found for _, _, nbytes in member.sections)
+        times = sorted(member.about["mtime"] for member in found if "mtime" in member.about)
+        said = {
+            "file": path,
+            "format": ArchiveReader.format,
+            "profiles": len(found),
+            "profiles by view": dict(Counter(member.view for member in found)),
+            "profiles by format": dict(Counter(member.about.get("format", "unknown") for member in found)),
+            "records": sum(member.rows for member in found),
+            "bytes": source.size,
+            "bytes of profiles": used,
+        }
+        if times:
+            said["first file of"], said["last file of"] = date(times[0]), date(times[-1])
+        return said
+
+
+def date(mtime: int) -> str:
+    """ "2026-11-22 09:35:00", in local time."""
+    try:
+        return datetime.fromtimestamp(mtime // 10**9).isoformat(sep=" ")
+    except (ValueError, OverflowError, OSError):
+        return str(mtime)
