@@ -45,19 +45,20 @@ def _same(one: ValueType, other: ValueType) -> bool:
     return one.unit == other.unit or not one.unit or not other.unit
 
 
-def match_part(model: Model, part: int, n_values: int, events: list[ValueType]) -> list[int]:
-    """As `match_values`, for a part of the model whose rows are added up in a column for each of `events`.
+def match_part(model: Model, part: int | Part, n_values: int, events: list[ValueType]) -> list[int]:
+    """As `match_values`, for a part whose rows are added up in a column for each of `events`; a number is one of the
+    model's.
 
     Errors: FastprofError for more than MAX_VALUE_TYPES.
     """
-    columns = match_values(model.parts[part], n_values, events)
+    columns = match_values(model.parts[part] if isinstance(part, int) else part, n_values, events)
     if len(events) > MAX_VALUE_TYPES:
         also = f"{events[MAX_VALUE_TYPES].name!r:.80} and others"
         raise FastprofError(f"{inputs_of(model)}there are more than {MAX_VALUE_TYPES:,} value types: {also}")
     return columns
 
 
-def match_columns(model: Model, part: int, n_values: int, events: list[ValueType]) -> Any:
+def match_columns(model: Model, part: int | Part, n_values: int, events: list[ValueType]) -> Any:
     """As `match_part`, for C: a uint32_t[]."""
     return ffi.new("uint32_t[]", match_part(model, part, n_values, events) or [0])
 

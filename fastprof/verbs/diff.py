@@ -225,16 +225,10 @@ class _Both(Input):
         model = self._model
         table = Table(model, self._options[bridges.MAX_MEMORY])
         for side in (0, 1):
-            apart: dict[int, int] = {}  # by part: another one, whose values have columns of their own
             for batch in coarse(self._read(side), model, self._by):
-                own = batch.part
-                if own not in apart:
-                    apart[own] = self._apart(side, own)
                 if self._by == "arc":
                     self._calls[side] += sum(batch.values(int(batch.c.n_values) - 1))
-                batch.c.part = apart[own]
-                table.put(batch)
-                batch.c.part = own
+                table.put(batch, self._of_side(side, batch.part))
         self._left.check(self._model, self._options, self._report)
         if self._by == "arc":
             self._events.append(CALLS)
@@ -243,14 +237,15 @@ class _Both(Input):
         places = [-1 if e == last else e for e in range(len(self._events))]
         return table, [(column.get(f"0 {e}", -1), column.get(f"1 {e}", -1)) for e in places]
 
-    def _apart(self, side: int, index: int) -> int:
+    def _of_side(self, side: int, index: int) -> list[ValueType]:
+        """The value types of a part as types of their own, so that old and new stand side by side."""
         types, columns = self._model.parts[index].value_types, self._columns[index]
         marked = [
             ValueType(f"{t.name} of {self._names[side]}", f"{side} {e}") for t, e in zip(types, columns, strict=True)
         ]
         if self._by == "arc":
             marked.append(ValueType(f"calls of {self._names[side]}", f"{side} -1"))
-        return self._model.add_part(Part(value_types=marked))
+        return marked
 
     def _kept(self, pairs: list[tuple[int, int]]) -> list[int]:
         """The events of the result."""

@@ -191,11 +191,12 @@ class Table:
         self.value_types = [*value_types]
         self._check(lib.fp_aggregate_set_values(self._c, len(value_types), self._err))
 
-    def put(self, batch: Batch) -> None:
+    def put(self, batch: Batch, value_types: list[ValueType] | None = None) -> None:
+        """Add rows.  `value_types`: those of the batch's part, if the sums should have others than the model says."""
         columns = self._columns.get(batch.part)
         if columns is None:
-            part = self._model.parts[batch.part]
-            columns = match_columns(self._model, batch.part, len(part.value_types), self.value_types)
+            part = self._model.parts[batch.part] if value_types is None else Part(value_types)
+            columns = match_columns(self._model, part, len(part.value_types), self.value_types)
             self._columns[batch.part] = columns
         self._check(lib.fp_aggregate_put(self._c, batch.c, columns, self._err))
         if self._c.bytes > self._max_memory:
