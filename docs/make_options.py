@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from fastprof import plan
-from fastprof.cli.arguments import by_heading
-from fastprof.core.options import Option, Switch, WordList, Words
+from fastprof.cli.arguments import by_heading, full_help
+from fastprof.core.options import Option, Switch
 
 TITLE = """\
 # Options
@@ -21,18 +21,15 @@ HEAD = ("flag", "keyword", "values", "default", "what it does", "looked at by")
 
 
 def values(option: Option[Any]) -> str:
-    """What may stand behind the flag."""
-    if isinstance(option.kind, Switch):
-        return ""
-    if isinstance(option.kind, Words):
-        return "`" + ("," if isinstance(option.kind, WordList) else "\\|").join(option.kind.words) + "`"
-    return f"`{option.kind.metavar}`".replace("|", "\\|")
+    """What may follow the flag."""
+    kind = option.kind
+    return "" if isinstance(kind, Switch) else f"`{kind.values or kind.metavar}`".replace("|", "\\|")
 
 
 def row(option: Option[Any]) -> tuple[str, ...]:
     flags = ", ".join(f"`{flag}`" for flag in (option.short, option.flag) if flag)
     default = f"`{option.default!r}`"
-    return flags, f"`{option.name}`", values(option), default, option.help, plan.owners(option)
+    return flags, f"`{option.name}`", values(option), default, full_help(option), plan.owners(option)
 
 
 def text() -> str:

@@ -49,16 +49,17 @@ FUNCTION: Option[str | None] = Option(
     Pattern(),
     None,
     group="filters",
-    help="keep functions with such a name: of stacks the samples in which one occurs, of a graph its costs and "
-    "calls, of a timeline its calls with all that happens within",
+    help="keep functions with a matching name",
+    details="Of stacks the samples in which one occurs, of a graph its costs and calls, of a timeline its calls with "
+    "all that happens within.",
 )
 OBJECT: Option[str | None] = Option(
     "object",
     Pattern(),
     None,
     group="filters",
-    help="keep functions of such an object; the same as --function, by the name of a function's program or "
-    "shared object",
+    help="keep functions of a matching object",
+    details="As --function, by the name of a function's program or shared object.",
 )
 MOD_FUNCNAME: Option[tuple[str, ...]] = Option(
     "mod_funcname",
@@ -66,8 +67,8 @@ MOD_FUNCNAME: Option[tuple[str, ...]] = Option(
     (),
     several=True,
     group="filters",
-    help="change names of functions; as in 's/\\.part\\.[0-9]+$//'; flags behind the last slash: g, every match, "
-    "i, capitals or not; may be repeated, in this order",
+    help="rename functions, e.g. 's/\\.part\\.[0-9]+$//'",
+    details="Flags after the last slash: g replaces every match, i ignores case.  Repeatable, applied in this order.",
 )
 MOD_FILENAME: Option[tuple[str, ...]] = Option(
     "mod_filename",
@@ -75,7 +76,7 @@ MOD_FILENAME: Option[tuple[str, ...]] = Option(
     (),
     several=True,
     group="filters",
-    help="change names of source files in the same way",
+    help="rename source files in the same way",
 )
 LABEL: Option[tuple[str, ...]] = Option(
     "label",
@@ -83,22 +84,24 @@ LABEL: Option[tuple[str, ...]] = Option(
     (),
     several=True,
     group="filters",
-    help="keep samples with this label; may be repeated: for a key any of its values, of several keys all",
+    help="keep samples with this label; repeatable",
+    details="Values of one key are alternatives, different keys must all match.",
 )
 VALUE: Option[str | None] = Option(
     "value",
     Text("NAME"),
     None,
     group="values",
-    help="keep only this value type, as Ir or cpu; by default all that the format has room for, or, if that is "
-    "one, the input's default",
+    help="keep only this value type, e.g. Ir or cpu",
+    details="Default: all that the format has room for; if that is one, the input's default.",
 )
 UNION = Option(
     "union",
     Switch(),
     False,
     group="values",
-    help="add inputs of other value types, as 0 where missing; by default they are refused",
+    help="merge inputs of other value types, 0 where missing",
+    details="By default they are refused.",
     kept_unused=(True,),
 )
 INTERSECT = Option(
@@ -106,7 +109,8 @@ INTERSECT = Option(
     Switch(),
     False,
     group="values",
-    help="add inputs of other value types, keep the common ones",
+    help="merge inputs of other value types, keep common ones",
+    details="By default they are refused.",
     kept_unused=(True,),
 )
 COMPUTE_EVENTS = Option(
@@ -114,7 +118,8 @@ COMPUTE_EVENTS = Option(
     Switch(),
     False,
     group="values",
-    help="compute events that are formulas of others; inherited events in Callgrind's words, whose values are written",
+    help="compute events that are formulas of others",
+    details="Inherited events in Callgrind's words, whose values are written.",
     kept_unused=(True,),
 )
 AGGREGATE = Option(
@@ -122,62 +127,68 @@ AGGREGATE = Option(
     Switch(),
     False,
     group="values",
-    help="add up rows of a graph that have the same place (memory grows with distinct places)",
+    help="add up rows of a graph that have the same place",
+    details="Memory grows with distinct places.",
 )
 LABELS: Option[tuple[str, ...] | None] = Option(
     "labels",
     WordList(*LABEL_WORDS),
     None,
     group="values",
-    help="labels of samples, of own,thread,process,part,cpu; own are those in the input; or none. Samples with "
-    "different labels are not added up (default: the labels in the input)",
+    help="keep labels: own,thread,process,part,cpu or none",
+    details="Labels of samples; `own` are those in the input, which is the default.  Samples with different labels "
+    "are not added up.",
 )
 PER_THREAD = Option(
     "per_thread",
     Switch(),
     False,
     group="values",
-    help="keep threads apart: a part or label for each thread of each input",
+    help="keep threads apart",
+    details="A part or label for each thread of each input.",
 )
 TIME_UNIT = Option(
     "time_unit",
     Words("ns", "ticks"),
     "ns",
-    group="views",
-    help="times of a timeline in nanoseconds or clock ticks; when it becomes stacks, a graph or a drawing; ns "
-    "is the default, ticks are exact",
+    group="values",
+    help="unit of a timeline's times (default: ns)",
+    details="For a timeline that becomes stacks, a graph or a drawing; ticks are exact.",
 )
 INLINE_CALLS = Option(
     "inline_calls",
     Switch(),
     False,
-    group="views",
-    help="stacks to graph: let inlined functions be called; by default they are part of their callers",
+    group="values",
+    help="stacks to graph: show inlined functions as called",
+    details="By default they are part of their callers.",
 )
 STACKS = Option(
     "stacks",
-    Words("estimate", "arcs", "self"),
+    Words("estimate", "arcs", "self", metavar="HOW"),
     "estimate",
-    group="views",
-    help="graph to stacks: how callers are found; all, estimated from the costs of call arcs (estimate, the "
-    "default), direct callers only (arcs), or none (self)",
+    group="values",
+    help="graph to stacks: estimate (default), arcs or self",
+    details="How callers are found: all, estimated from the costs of call arcs (`estimate`), direct callers only "
+    "(`arcs`), or none (`self`).",
 )
 PRUNE = Option(
     "prune",
     Share(),
     1e-5,
-    group="views",
-    help="graph to stacks: cut stacks that cost less than this; a share of the total; what is cut stands under "
-    "[pruned] (default: 1e-5)",
+    group="values",
+    help="graph to stacks: fold below this share (1e-5)",
+    details="A share of the total; stacks that cost less are cut, and what is cut is under [pruned].  Default: 1e-5.",
     kept_unused=(0,),
 )
 BY = Option(
     "by",
-    Words("function", "line", "address"),
+    Words("function", "line", "address", metavar="WHAT"),
     "line",
-    group="views",
-    help="graph to stacks: what stacks are made of: functions, functions with the lines where they call and "
-    "cost (line, the default), or instruction addresses, too",
+    group="values",
+    help="graph to stacks: function, line (default) or address",
+    details="What stacks are made of: functions, functions with the lines where they call and cost, or also "
+    "instruction addresses.",
 )
 # The tables of each view, the default first.
 TABLES = {"timeline": ("spans", "events"), "stacks": ("samples", "frames"), "graph": ("graph",)}
@@ -185,25 +196,26 @@ TABLE: Option[str | None] = Option(
     "table",
     Words(*(name for names in TABLES.values() for name in names), metavar="NAME"),
     None,
-    group="views",
-    help="parquet and arrow: which table to write; of a timeline its calls (spans, the default) or what was "
-    "recorded (events), of stacks samples (default) or their frames, of a graph its rows (graph)",
+    group="values",
+    help="parquet and arrow: the table to write",
+    details="Of a timeline its calls (`spans`, the default) or what was recorded (`events`), of stacks `samples` "
+    "(default) or their `frames`, of a graph its rows (`graph`).",
 )
 MAX_DEPTH = Option(
     "max_depth",
     Whole(1),
     4096,
     group="limits",
-    help="the most frames of a stack; deeper ones are cut, for formats that write all frames of a stack with each "
-    "sample (default: 4096)",
+    help="cut stacks to N frames (default: 4096)",
+    details="For formats that write all frames of a stack with each sample.",
 )
 MAX_MEMORY = Option(
     "max_memory",
     Size(),
     32 << 20,
     group="limits",
-    help="memory for adding up rows, as 200M; when it is full, rows go to a temporary file, and the output is "
-    "the same (default: 32M)",
+    help="memory for adding up rows (default: 32M)",
+    details="When it is full, rows go to a temporary file, and the output is the same.",
     kept_unused=range(UINT64 + 1),
 )
 

@@ -16,21 +16,21 @@ VERBS = {
     "convert": "convert a profile, or merge several into one",
     "merge": "add up profiles",
     "diff": "compare two profiles",
-    "info": "say what is in a profile",
-    "top": "say what costs most: functions, lines, files, objects, threads",
-    "report": "make a page to look at: flame graph, functions, callers",
-    "view": "open that page in the browser, or another viewer",
-    "sql": "ask a question in SQL",
+    "info": "describe a profile",
+    "top": "rank functions, lines, files, objects or threads by cost",
+    "report": "write an interactive HTML report",
+    "view": "open that report in the browser, or another viewer",
+    "sql": "query profiles with SQL",
     "annotate": "show source lines, or instructions, with their costs",
-    "batch": "convert many files, each to one of its own",
+    "batch": "convert many files, one output each",
     "archive": "keep many profiles in one file: add, list, extract, rm",
-    "formats": "list the formats and what can be done with each",
+    "formats": "list the formats",
 }
 
 _DESCRIPTION = """\
 samtools for profiles: reads profiles and traces of many
 profilers, converts them into each other, adds them up,
-compares them and shows what costs most."""
+compares them and ranks what costs most."""
 _EXAMPLES = """\
 examples:
   fastprof info trace.xray

@@ -35,7 +35,7 @@ _MISSING = 10  # how many files that are not found are listed
 
 def add_arguments(parser: Parser) -> None:
     parser.add_argument("input", metavar="INPUT", help="a file, a directory, or - for standard input")
-    parser.add_argument("files", nargs="*", metavar="FILE", help="a source file, or the end of its name: zip/inflate.c")
+    parser.add_argument("files", nargs="*", metavar="FILE", help="a source file, or the end of its path")
     add_input_arguments(parser)
     add_report_arguments(parser, json="print JSON")
     add_options(parser, options())

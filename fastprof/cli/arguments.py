@@ -9,19 +9,19 @@ from fastprof.cli.parser import Parser
 from fastprof.core._typing import Any
 from fastprof.core.options import Option, Switch, WordList, Words
 
-# Headings of --help for groups of options, in this order.  Other groups are formats, which follow, then _LAST.
+# Headings of --help for groups of options, in this order.  Other groups are formats, which follow, then _LAST, under
+# which --help itself is, too.
 _HEADINGS = {
     "input": "input",
     "output": "output",
-    "rows": "what to show",
-    "annotate": "which lines to show",
+    "rows": "rows",
+    "annotate": "lines",
     "batch": "many files",
-    "filters": "which rows to keep, under which names",
-    "symbols": "names of addresses",
-    "values": "values and labels",
-    "views": "views: timeline, stacks of samples, call graph",
+    "filters": "filters and names",
+    "symbols": "symbols",
+    "values": "values, labels and views",
 }
-_LAST = {"limits": "limits"}
+_LAST = {"limits": "general"}
 
 
 def by_heading(options: Iterable[Option[Any]]) -> dict[str, list[Option[Any]]]:
@@ -34,12 +34,25 @@ def by_heading(options: Iterable[Option[Any]]) -> dict[str, list[Option[Any]]]:
 
 
 def add_options(parser: Parser, options: Iterable[Option[Any]]) -> None:
-    """Flags for `options`, under their headings.  What was not given is not in the namespace."""
-    for heading, mine in by_heading(options).items():
-        of_format = mine[0].group not in _HEADINGS and mine[0].group not in _LAST
-        group = heading_of(parser, "for one format" if of_format else heading)
+    """Flags for `options`, under their headings.  What was not given is not in the namespace.
+
+    Those of a format are hidden from --help, which stays as long as it is however many formats there are.
+    """
+    options = [*options]
+    for heading, mine in by_heading(option for option in options if not option.format).items():
+        group = parser.last_group(heading) if heading in _LAST.values() else heading_of(parser, heading)
         for option in mine:
-            _add(group, option, f"{heading}: {option.help}" if of_format else option.help)
+            _add(group, option)
+    for name, mine in by_heading(option for option in options if option.format).items():
+        group = heading_of(parser, f"for {name} alone")
+        parser.hide(group)
+        for option in mine:
+            _add(group, option)
+
+
+def full_help(option: Option[Any]) -> str:
+    """All that there is to say of it."""
+    return f"{option.help}.  {option.details}" if option.details else option.help
 
 
 def heading_of(parser: argparse.ArgumentParser, title: str) -> Any:
@@ -50,8 +63,9 @@ def heading_of(parser: argparse.ArgumentParser, title: str) -> Any:
     return parser.add_argument_group(title)
 
 
-def _add(group: Any, option: Option[Any], help: str) -> None:
+def _add(group: Any, option: Option[Any]) -> None:
     flags = [option.short, option.flag] if option.short else [option.flag]
+    help = option.help.replace("%", "%%")
     given: dict[str, Any] = {"dest": option.name, "default": argparse.SUPPRESS, "help": help}
     if isinstance(option.kind, Switch):
         given |= {"action": "store_const", "const": not option.default}
@@ -61,7 +75,7 @@ def _add(group: Any, option: Option[Any], help: str) -> None:
         given |= {"type": _parser(option), "metavar": option.kind.metavar}
     if option.several:
         given["action"] = "append"
-    group.add_argument(*flags, **given)
+    group.add_argument(*flags, **given).details = option.details
 
 
 def _parser(option: Option[Any]) -> Callable[[str], Any]:
@@ -82,18 +96,14 @@ def given_options(args: argparse.Namespace, options: Iterable[Option[Any]]) -> d
 def add_input_arguments(parser: argparse.ArgumentParser) -> None:
     group = heading_of(parser, "input")
     group.add_argument(
-        "-f", "--from", dest="from_", metavar="FORMAT", help="format of the input, if it is not recognized"
+        "-f", "--from", dest="from_", metavar="FORMAT", help="input format (default: recognized by its content)"
     )
 
 
 def add_output_arguments(parser: argparse.ArgumentParser) -> None:
     group = heading_of(parser, "output")
-    group.add_argument(
-        "-o", "--output", default="-", metavar="OUTPUT", help="file to write, standard output if not given"
-    )
-    group.add_argument(
-        "-t", "--to", metavar="FORMAT", help="format to write; by default what the suffix of OUTPUT says"
-    )
+    group.add_argument("-o", "--output", default="-", metavar="OUTPUT", help="output file (default: standard output)")
+    group.add_argument("-t", "--to", metavar="FORMAT", help="output format (default: by the suffix of OUTPUT)")
 
 
 def add_report_arguments(parser: argparse.ArgumentParser, json: str = "print the report as JSON, on stderr") -> None:

@@ -119,8 +119,8 @@ def add_arguments(parser: Parser) -> None:
     _add_inputs(convert)
     add_input_arguments(convert)
     output = heading_of(convert, "output")
-    output.add_argument("-o", "--output", required=True, metavar="OUTDIR", help="folder to write to; it is made")
-    output.add_argument("-t", "--to", required=True, metavar="FORMAT", help="format to write")
+    output.add_argument("-o", "--output", required=True, metavar="OUTDIR", help="output folder; created if missing")
+    output.add_argument("-t", "--to", required=True, metavar="FORMAT", help="output format")
     add_report_arguments(convert)
     add_options(convert, batch.options())
     merge = action(
@@ -144,7 +144,7 @@ def add_arguments(parser: Parser) -> None:
     _add_inputs(archive)
     add_input_arguments(archive)
     heading_of(archive, "output").add_argument(
-        "-o", "--output", required=True, metavar="STORE", help="the archive; it is made if there is none"
+        "-o", "--output", required=True, metavar="STORE", help="the archive; created if missing"
     )
     add_report_arguments(archive)
     add_options(archive, archive_options())
@@ -165,18 +165,16 @@ def add_arguments(parser: Parser) -> None:
         "Say how far a batch is, and which files have no output.",
         _STATUS_EXAMPLES,
     )
-    status.add_argument("outdir", metavar="OUTDIR", help="the folder, or the archive, that the batch writes to")
+    status.add_argument("outdir", metavar="OUTDIR", help="the folder or archive that the batch writes to")
     status.add_argument("--json", action="store_true", help="print JSON")
 
 
 def _add_inputs(parser: Parser) -> None:
-    parser.add_argument(
-        "inputs", nargs="*", metavar="INPUT", help="a file, or a directory with all files in it and below"
-    )
+    parser.add_argument("inputs", nargs="*", metavar="INPUT", help="a file, or a directory with all files below it")
     heading_of(parser, "input").add_argument(
         "--files0-from",
         metavar="FILE",
-        help="read names of further inputs from FILE (- for standard input), each ended by a NUL byte",
+        help="read more input names from FILE, NUL-terminated",
     )
     parser.set_defaults(more="inputs")
 

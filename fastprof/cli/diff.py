@@ -43,17 +43,17 @@ FAILED = 4  # exit code of --fail-over
 
 def add_arguments(parser: Parser) -> None:
     parser.add_argument("old", metavar="OLD", help="a file, a directory, or - for standard input")
-    parser.add_argument("new", metavar="NEW", help="what it is compared with")
+    parser.add_argument("new", metavar="NEW", help="the profile to compare with OLD")
     add_input_arguments(parser)
     add_output_arguments(parser)
-    add_report_arguments(parser, json="print the rows as JSON; with OUTPUT the report, on stderr")
+    add_report_arguments(parser, json="print JSON; with OUTPUT the report, on stderr")
     group = heading_of(parser, "output")
     group.add_argument("--csv", action="store_true", help="print the rows as CSV, with exact figures")
     group.add_argument(
         "--fail-over",
         type=_percent,
         metavar="PERCENT",
-        help=f"exit with code {FAILED} if a total grew by more; that of any value type",
+        help=f"exit with code {FAILED} if any total grew by more",
     )
     add_options(parser, options())
 

@@ -12,7 +12,7 @@ from fastprof.cli.text import print_table
 from fastprof.verbs.info import info
 
 DESCRIPTION = """\
-Read a profile to its end and say what is in it: format,
+Read a profile to its end and describe it: format,
 version, counts, time range, totals, repairs.  An archive
 says it by itself and is not read, unless --lenient."""
 EXAMPLES = """\

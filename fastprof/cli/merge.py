@@ -34,17 +34,15 @@ examples:
 
 
 def add_arguments(parser: Parser) -> None:
-    parser.add_argument(
-        "inputs", nargs="*", metavar="INPUT", help="a file, a directory (with those below it), or - for standard input"
-    )
+    parser.add_argument("inputs", nargs="*", metavar="INPUT", help="a file, a directory, or - for standard input")
     add_input_arguments(parser)
     group = heading_of(parser, "input")
     group.add_argument(
         "--files0-from",
         metavar="FILE",
-        help="read names of further inputs from FILE (- for standard input), each ended by a NUL byte",
+        help="read more input names from FILE, NUL-terminated",
     )
-    group.add_argument("--keep-going", action="store_true", help="leave out inputs that cannot be read; exit code 3")
+    group.add_argument("--keep-going", action="store_true", help="skip inputs that cannot be read; exit code 3")
     add_output_arguments(parser)
     add_report_arguments(parser)
     add_options(parser, plan.known_options())

@@ -1,7 +1,7 @@
 """The parser of the command line: errors that say what is wrong in a line, help that fits on two screens.
 
-fastprof convert --help        every option in a few words
-fastprof convert --help-all    all that there is to say of each
+fastprof convert --help        the shared options, a line each
+fastprof convert --help-all    all options with all details
 """
 
 from __future__ import annotations
@@ -24,10 +24,7 @@ _ELSEWHERE = {
     "--format": "--from is the format of the input, --to that of the output",
     "--verbose": "the report has it all; --json has it for programs",
 }
-# "xray: a map; may be repeated" and "graph to stacks: all callers (arcs)" in a few words end here
-_FEW_WORDS = re.compile(r"((?:[\w-]+|\w+ (?:to|and) \w+): )?(.*?)(?:; | \(|: |, e\.g\.|$)")
 _NEAR = 0.75  # difflib's measure: topp and top have 0.86, bogus and counts 0.55
-_DEFAULT = re.compile(r"\(default: [^)]*\)")
 
 
 class Parser(argparse.ArgumentParser):
@@ -38,16 +35,36 @@ class Parser(argparse.ArgumentParser):
         # argparse makes a formatter for every argument, and its own way to find the width is slow
         self._width = min(terminal_width() or 80, 80)
         self._brief = False
+        self._hidden: list[Any] = []  # groups of arguments that only --help-all shows
         self.formatter_class = self._formatter
         self.add_argument("-h", "--help", action="help", help="show this help")
         self._positionals.title = "arguments"
         self._optionals.title = "help"
 
     def offer_all_help(self) -> None:
-        """--help shows each option in a few words from now on, --help-all every detail, also of all actions."""
+        """--help shows a line of each shared option from now on, --help-all all details, also of all actions."""
         if not self._brief:
             self._brief = True
-            self._optionals.add_argument("--help-all", action=_HelpAll, nargs=0, help="show all details of each option")
+            self._optionals.add_argument("--help-all", action=_HelpAll, nargs=0, help="show all options and details")
+
+    def hide(self, group: Any) -> None:
+        """Show this group of arguments with --help-all only."""
+        self._hidden.append(group)
+
+    def last_group(self, title: str) -> Any:
+        """The group of --help, which is the last one from now on."""
+        self._optionals.title = title
+        self._action_groups.remove(self._optionals)
+        self._action_groups.append(self._optionals)
+        return self._optionals
+
+    def format_help(self) -> str:
+        groups = self._action_groups
+        self._action_groups = [group for group in groups if not (self._brief and group in self._hidden)]
+        try:
+            return super().format_help()
+        finally:
+            self._action_groups = groups
 
     def print_all_help(self) -> None:
         self._brief = False
@@ -92,7 +109,7 @@ class Parser(argparse.ArgumentParser):
         except argparse.ArgumentError:
             if action.nargs is not None or not action.option_strings:
                 raise
-            what = f"{action.metavar or action.dest} is missing: {_few_words(action.help or '')}"
+            what = f"{action.metavar or action.dest} is missing: {action.help or ''}"
             said = [_ELSEWHERE[flag] for flag in action.option_strings if flag in _ELSEWHERE]
             raise argparse.ArgumentError(action, "; ".join([what, *said])) from None
 
@@ -128,7 +145,7 @@ class _HelpAll(argparse.Action):
 
 class _Formatter(argparse.RawDescriptionHelpFormatter):
     def __init__(self, prog: str, width: int, brief: bool) -> None:
-        super().__init__(prog, max_help_position=26 if brief else 24, width=width)
+        super().__init__(prog, max_help_position=27 if brief else 24, width=width)
         self._brief = brief
 
     def _format_usage(self, usage: object, actions: Iterable[argparse.Action], groups: object, prefix: object) -> str:
@@ -159,12 +176,5 @@ class _Formatter(argparse.RawDescriptionHelpFormatter):
         return f"{', '.join(action.option_strings)} {self._format_args(action, action.dest.upper())}"
 
     def _expand_help(self, action: argparse.Action) -> str:
-        text = super()._expand_help(action)
-        return _few_words(text) if self._brief else text
-
-
-def _few_words(text: str) -> str:
-    """An option's help up to its first semicolon, colon or bracket, and its default if there is room on the line."""
-    found, default = _FEW_WORDS.match(text), _DEFAULT.search(text)
-    few = f"{found[1] or ''}{found[2]}" if found else text
-    return f"{few} {default[0]}" if default and len(few) + len(default[0]) <= 50 else few
+        text, details = super()._expand_help(action), getattr(action, "details", "")
+        return text if self._brief or not details else f"{text}.  {details}"

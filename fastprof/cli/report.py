@@ -34,9 +34,7 @@ examples:
 
 
 def add_arguments(parser: Parser) -> None:
-    parser.add_argument(
-        "inputs", nargs="+", metavar="INPUT", help="a file, a directory, or - for standard input; two are compared"
-    )
+    parser.add_argument("inputs", nargs="+", metavar="INPUT", help="a file, a directory, or -; two are compared")
     add_input_arguments(parser)
     group = heading_of(parser, "output")
     group.add_argument("-o", "--output", default="-", metavar="OUTPUT", help="page to write (default: standard output)")

@@ -41,13 +41,13 @@ examples:
 
 def add_arguments(parser: Parser) -> None:
     parser.add_argument("input", metavar="FILE", nargs="+", help="a file, or - for standard input")
-    parser.add_argument("query", metavar="QUERY", help="what is asked, in SQL")
+    parser.add_argument("query", metavar="QUERY", help="the SQL query")
     add_input_arguments(parser)
     group = heading_of(parser, "output")
     group.add_argument("-q", "--quiet", action="store_true", help="suppress the summary")
     form = group.add_mutually_exclusive_group()
-    form.add_argument("--json", action="store_true", help="print an array of objects, one for each row")
-    form.add_argument("--csv", action="store_true", help="print CSV; the names of columns first")
+    form.add_argument("--json", action="store_true", help="print an array of objects, one per row")
+    form.add_argument("--csv", action="store_true", help="print CSV with a header line")
     add_options(parser, options())
 
 

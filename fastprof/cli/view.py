@@ -32,14 +32,14 @@ def add_arguments(parser: Parser) -> None:
     parser.add_argument("input", metavar="INPUT", help="a file, a directory, or - for standard input")
     add_input_arguments(parser)
     group = heading_of(parser, "browser")
-    group.add_argument("--serve", action="store_true", help="serve page and profile on 127.0.0.1; until interrupted")
+    group.add_argument("--serve", action="store_true", help="serve page and profile on 127.0.0.1")
     group.add_argument(
         "--port",
         type=int,
         metavar="N",
-        help=f"where to serve (default: {PORT}, the only port that Perfetto's page may fetch from; 0: any)",
-    )
-    group.add_argument("--no-browser", action="store_true", help="only say where the page is")
+        help=f"where to serve (default: {PORT}; 0: any)",
+    ).details = f"Perfetto's page may fetch from port {PORT} only."
+    group.add_argument("--no-browser", action="store_true", help="print the page's address, open no browser")
     add_options(parser, options())
 
 

@@ -1,6 +1,6 @@
 """Options: each is declared once, beside the code that looks at it.
 
-    PERIOD = Option("period_us", Whole(1), None, flag="--period", group="gperftools", help="the time of one sample")
+    PERIOD = Option("period_us", Whole(1), None, format="gperftools", help="override the sampling interval")
     ...
     options[PERIOD]
 
@@ -32,6 +32,7 @@ class Kind:
     """
 
     metavar = "TEXT"
+    values = ""  # what the documentation has instead of `metavar`
 
     def check(self, value: Any) -> Any:
         """The value as it is kept: a path as text, a list as a tuple."""
@@ -68,7 +69,7 @@ class Words(Kind):
 
     def __init__(self, *words: str, metavar: str = "") -> None:
         self.words = words
-        self.metavar = metavar or "{" + ",".join(words) + "}"
+        self.metavar, self.values = metavar or "{" + ",".join(words) + "}", "|".join(words)
 
     def check(self, value: Any) -> Any:
         if value not in self.words:
@@ -81,6 +82,7 @@ class WordList(Words):
 
     def __init__(self, *words: str) -> None:
         super().__init__(*words, metavar="LIST")
+        self.values = ",".join(words)
 
     def check(self, value: Any) -> Any:
         if not isinstance(value, (list, tuple)):
@@ -152,7 +154,8 @@ class Size(Whole):
 class Split(Kind):
     """What becomes a file of its own: "thread", or "time:SECONDS"."""
 
-    metavar = "thread|time:SECONDS"
+    metavar = "HOW"
+    values = "thread|time:SECONDS"
 
     def check(self, value: Any) -> Any:
         word, _, seconds = str(super().check(value)).partition(":")
@@ -207,7 +210,8 @@ class Pattern(Kind):
 class Substitution(Kind):
     """s/old/new/[gi], as core/substitution.py says."""
 
-    metavar = "s/OLD/NEW/"
+    metavar = "s/A/B/"
+    values = "s/OLD/NEW/"
 
     def check(self, value: Any) -> Any:
         from fastprof.core.substitution import parse
@@ -269,7 +273,10 @@ class Option(Generic[T]):
 
     `name` is its Python keyword.  `flag` is its command-line flag (default: --NAME with dashes; --no-NAME for a switch
     that is on by default), `short` a letter beside it.  With `several` the value is a tuple, and the flag may be
-    repeated.  `group` is the heading under which --help shows it.
+    repeated.  `help` is one line: the effect, the default, the limit.  `details` are sentences with the rest.
+
+    `group` is the heading under which --help shows it.  An option of one format names that `format` instead: then it
+    is not in the help of verbs.
 
     `kept_unused`: values whose promise holds where nothing looks at the option, so that a script may give it for every
     file: "do not look up addresses" holds where none are looked up.  False for a switch that is on by default belongs
@@ -283,14 +290,16 @@ class Option(Generic[T]):
         default: T,
         *,
         help: str,
+        details: str = "",
         group: str = "",
+        format: str = "",
         flag: str = "",
         short: str = "",
         several: bool = False,
         kept_unused: Container[Any] = (),
     ) -> None:
-        self.name, self.kind, self.default, self.help = name, kind, default, help
-        self.group, self.short, self.several = group, short, several
+        self.name, self.kind, self.default, self.help, self.details = name, kind, default, help, details
+        self.group, self.format, self.short, self.several = group or format, format, short, several
         self.kept_unused = (False,) if default is True and not kept_unused else kept_unused
         self.flag = flag or ("--no-" if default is True else "--") + name.replace("_", "-")
         ARGUMENTS[self.flag] = f"{name}={not default}" if isinstance(kind, Switch) else f"{name}="
@@ -374,7 +383,8 @@ LENIENT = Option(
     Switch(),
     False,
     group="input",
-    help="read as much of a damaged input as can be understood; losses are counted, and the exit code is 3",
+    help="read what can be understood of a damaged input",
+    details="Losses are counted and reported, and the exit code is 3.",
 )
 
 # So does every conversion: what can be done at the same time, is.  The output does not depend on it.
@@ -384,8 +394,8 @@ CORES: Option[int | None] = Option(
     None,
     flag="--threads",
     group="limits",
-    help="how many threads fastprof itself uses; the output is the same (default: one a core); --thread TID "
-    "chooses threads of the input",
+    help="worker threads of fastprof (default: one per core)",
+    details="The output does not depend on it.  --thread TID chooses threads of the input.",
 )
 
 
@@ -410,7 +420,8 @@ TIME_RANGE: Option[tuple[int, int] | None] = Option(
     Range(),
     None,
     group="filters",
-    help="keep what happened from A to B; in ticks of a timeline or nanoseconds of stacks; either may be left out",
+    help="keep what happened from A to B; either may be omitted",
+    details="In ticks of a timeline or nanoseconds of stacks.",
 )
 THREADS: Option[tuple[int, ...]] = Option(
     "threads",
@@ -419,7 +430,7 @@ THREADS: Option[tuple[int, ...]] = Option(
     several=True,
     flag="--thread",
     group="filters",
-    help="keep this thread; may be repeated",
+    help="keep this thread; repeatable",
 )
 PART: Option[int | None] = Option(
     "part", Whole(1, UINT64), None, group="filters", help="keep this part of each input; the first one is 1"
@@ -431,14 +442,16 @@ BUDGET: Option[int | None] = Option(
     Size(),
     None,
     group="output",
-    help="write no more than viewers open, as 200M; before compression: short calls of a timeline are merged "
-    "into their callers, stacks that cost little into [pruned] (default: by format, see its page)",
+    help="limit the output size, e.g. 200M",
+    details="The size before compression.  Short calls of a timeline are merged into their callers, stacks that cost "
+    "little into [pruned].  Default: by format, see its page.",
 )
 SPLIT: Option[str | None] = Option(
     "split",
     Split(),
     None,
     group="output",
-    help="write a file for each thread (OUTPUT.thread-TID), or for each slice of a timeline (OUTPUT.slice-N); what is "
-    "added stands before the suffix",
+    help="write a file per thread, or per slice (time:SECONDS)",
+    details="The files are OUTPUT.thread-TID or, for slices of a timeline, OUTPUT.slice-N; the addition comes before "
+    "the suffix.",
 )

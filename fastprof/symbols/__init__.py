@@ -11,8 +11,8 @@ SYMBOLS: Option[tuple[str, ...]] = Option(
     several=True,
     short="-s",
     group="symbols",
-    help="take names from BINARY: a program, a shared object, a directory of them, or a map made by `llvm-xray "
-    "extract`; may be repeated",
+    help="read symbols from BINARY; repeatable",
+    details="BINARY is a program, a shared object, a directory of them, or a map made by `llvm-xray extract`.",
 )
 SYMBOLIZE = Option("symbolize", Switch(), True, flag="--no-symbols", group="symbols", help="do not look up addresses")
 SYSROOT = Option(
@@ -25,14 +25,16 @@ DEBUG_DIRS: Option[tuple[str, ...]] = Option(
     several=True,
     flag="--debug-dir",
     group="symbols",
-    help="look for separate debug files in DIR (default: /usr/lib/debug); may be repeated",
+    help="look for debug files in DIR (default: /usr/lib/debug)",
+    details="Separate debug files, by build id or debug link.  Repeatable.",
 )
 FORCE_SYMBOLS = Option(
     "force_symbols",
     Switch(),
     False,
     group="symbols",
-    help="use a BINARY of another build; by default its build id has to be the profile's",
+    help="accept a BINARY of another build",
+    details="By default its build id must be the profile's.",
     kept_unused=(True,),
 )
 DEMANGLE = Option(
@@ -40,7 +42,8 @@ DEMANGLE = Option(
     Words("full", "templates", "short", "none", metavar="STYLE"),
     "full",
     group="symbols",
-    help="write C++ names as full, templates, short or none; Rust and D names, too: in full (default), without "
-    "parameters (templates), also without template arguments (short, the default for targets made to be "
-    "looked at: pprof, folded, speedscope ...), or as the linker has them (none)",
+    help="write C++ names as full, templates, short or none",
+    details="Also Rust and D names: in full (default), without parameters (`templates`), also without template "
+    "arguments (`short`, the default for targets made for viewing: pprof, folded, speedscope ...), or as the linker "
+    "has them (`none`).",
 )

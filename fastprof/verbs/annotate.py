@@ -28,16 +28,14 @@ from fastprof.verbs.by_place import Places
 from fastprof.verbs.disassembly import FINDING, Binaries, disassemble, find_tool
 from fastprof.verbs.sources import UNKNOWN, Sources, ends_alike, lines_of
 
-CONTEXT = Option(
-    "context", Whole(0), 8, group="annotate", help="how many lines to show around those with costs (default: 8)"
-)
+CONTEXT = Option("context", Whole(0), 8, group="annotate", help="show N lines around those with costs (default: 8)")
 THRESHOLD = Option(
     "threshold",
     Share(),
     0.001,
     group="annotate",
-    help="show files with functions of at least this share; a function's self cost, of the total: 0.01 or 1%% "
-    "(default: 0.1%%)",
+    help="show files of functions above this share (0.1%)",
+    details="A function's self cost, of the total: 0.01 or 1%.  Default: 0.1%.",
 )
 INCLUDE: Option[tuple[str, ...]] = Option(
     "include",
@@ -46,16 +44,16 @@ INCLUDE: Option[tuple[str, ...]] = Option(
     several=True,
     short="-I",
     group="annotate",
-    help="look for source files in DIR: for /build/src/a.c as DIR/build/src/a.c, DIR/src/a.c and DIR/a.c; may be "
-    "repeated",
+    help="look for source files in DIR; repeatable",
+    details="For /build/src/a.c as DIR/build/src/a.c, DIR/src/a.c and DIR/a.c.",
 )
 ASM = Option(
     "asm",
     Switch(),
     False,
     group="annotate",
-    help="show instructions instead of source lines; the profile must have their addresses, and the program "
-    "must be found",
+    help="show instructions instead of source lines",
+    details="The profile must have their addresses, and the program must be found.",
 )
 
 
@@ -64,7 +62,8 @@ CALLS = Option(
     Whole(0),
     20,
     group="annotate",
-    help="how many called functions to show below each line; the last row sums up the others (default: 20; 0: all)",
+    help="show N callees below each line (default: 20; 0: all)",
+    details="The last row sums up the others.",
 )
 
 

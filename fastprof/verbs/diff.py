@@ -77,12 +77,13 @@ def growth(old: int, new: int) -> float:
 
 BY = Option(
     "by",
-    Words(*BY_WORDS),
+    Words(*BY_WORDS, metavar="WHAT"),
     "function",
     group="rows",
-    help="what rows are of; function (default), line, file, object, or arc, a call from one function to another",
+    help="group by function, line, file, object or arc",
+    details="Default: function.  An arc is a call from one function to another.",
 )
-N = Option("n", Whole(0, 1 << 31), 30, flag="-n", group="rows", help="how many rows (default: 30; 0: all)")
+N = Option("n", Whole(0, 1 << 31), 30, flag="-n", group="rows", help="print N rows (default: 30; 0: all)")
 
 # All rows of a profile are added up, and BY says how; inlined functions have rows of their own.
 _IDLE = (bridges.PER_THREAD, bridges.LABELS, bridges.AGGREGATE, bridges.BY, bridges.INLINE_CALLS)

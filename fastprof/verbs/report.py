@@ -26,8 +26,9 @@ PRUNE: Option[float | None] = Option(
     Share(),
     None,
     group="output",
-    help="leave out what costs less than this share; with its callers' other small costs it becomes [pruned] "
-    "(default: as much as makes the page smaller than 2 MB; 0: nothing)",
+    help="leave out what costs less; 0: leave out nothing",
+    details="A share of the total.  With its callers' other small costs it becomes [pruned].  Default: as much as "
+    "keeps the page smaller than 2 MB.",
 )
 
 # What others do with these, the page does by itself or has no use for.

@@ -21,52 +21,56 @@ from fastprof.inputs import Inputs, Progress
 from fastprof.inputs.expand import expand
 from fastprof.verbs.top_costs import Arc, Costs
 
-N = Option("n", Whole(0, 1 << 31), 30, flag="-n", group="rows", help="how many rows (default: 30; 0: all)")
+N = Option("n", Whole(0, 1 << 31), 30, flag="-n", group="rows", help="print N rows (default: 30; 0: all)")
 SORT = Option(
     "sort",
-    Text("self|total|calls|NAME"),
+    Text("KEY"),
     "self",
     group="rows",
-    help="what is largest comes first, self if nothing is said; or inclusive cost (total), calls, or the self "
-    "cost in the value type NAME",
+    help="sort by self (default), total, calls or a value type",
+    details="`total` is the inclusive cost, NAME the self cost in that value type; the largest come first.",
 )
 THRESHOLD: Option[float | None] = Option(
     "threshold",
     Share(),
     None,
     group="rows",
-    help="all rows with at least this share of the total; 0.1%% is 0.001",
+    help="show rows with at least this share of the total",
+    details="0.1% is 0.001.",
 )
 CUMULATIVE = Option(
     "cumulative",
     Switch(),
     False,
     group="rows",
-    help="all rows down to the share --threshold in sum (default: 99%%)",
+    help="show rows until they add up to --threshold",
+    details="The default of --threshold is then 99%.",
 )
-FOCUS: Option[str | None] = Option("focus", Pattern(), None, group="rows", help="only rows whose name matches")
-IGNORE: Option[str | None] = Option("ignore", Pattern(), None, group="rows", help="no rows whose name matches")
+FOCUS: Option[str | None] = Option("focus", Pattern(), None, group="rows", help="show rows with a matching name")
+IGNORE: Option[str | None] = Option("ignore", Pattern(), None, group="rows", help="hide rows with a matching name")
 BY = Option(
     "by",
     Words("function", "line", "file", "object", "thread", "label", metavar="WHAT"),
     "function",
     group="rows",
-    help="function, line, file, object, thread or label; what rows are of (default: function)",
+    help="group by function, line, file, object, thread, label",
+    details="Default: function.",
 )
 TREE: Option[str | None] = Option(
     "tree",
-    Words("caller", "calling", "both"),
+    Words("caller", "calling", "both", metavar="WHAT"),
     None,
     group="rows",
-    help="with each function those around it: its callers (caller), what it calls (calling), or both",
+    help="show caller, calling or both with each function",
+    details="`caller`: its callers; `calling`: what it calls.",
 )
 CYCLES = Option(
     "cycles",
     Switch(),
     True,
     group="rows",
-    help="do not join functions of a graph that call each other; without this a cycle of them is one row; with "
-    "it their inclusive costs count each other's again and again",
+    help="keep members of a recursive cycle apart",
+    details="By default a cycle is one row; apart, their inclusive costs overlap.",
 )
 OPTIONS = (N, SORT, THRESHOLD, CUMULATIVE, FOCUS, IGNORE, BY, TREE, CYCLES)
 
@@ -97,7 +101,7 @@ class Call(NamedTuple):
 
 
 class Row(NamedTuple):
-    """One function, line, file, object, thread or label; shares are of the total, from 0 to 1."""
+    """One group by function, line, file, object, thread, label; shares are of the total, from 0 to 1."""
 
     name: str  # of the function; "" for a file or an object; `<cycle 1>` for a cycle of functions
     file: str

@@ -8,10 +8,16 @@ from fastprof.core.options import Option, Text, Whole
 MAGIC = b"\x89FPA\r\n\x1a\n"
 
 MEMBER: Option[str | None] = Option(
-    "member", Text("NAME"), None, group="archive", help="read this profile of the archive"
+    "member", Text("NAME"), None, format="archive", flag="--member", help="read this profile of the archive"
 )
 LEVEL: Option[int | None] = Option(
-    "level", Whole(1, 22), None, group="archive", help="compression level, from 1 to 22, the smallest (default: 3)"
+    "level",
+    Whole(1, 22),
+    None,
+    format="archive",
+    flag="--level",
+    help="compression level, 1 to 22 (default: 3)",
+    details="22 is the smallest and slowest.",
 )
 
 

@@ -7,9 +7,16 @@ import re
 from fastprof.core.engine import MAYBE, NO, SURE, Format, Holds
 from fastprof.core.options import Option, Switch
 
-COMPRESS_NAMES = Option("compress_names", Switch(), True, group="callgrind", help="write every name in full")
+COMPRESS_NAMES = Option(
+    "compress_names", Switch(), True, format="callgrind", flag="--no-compress-names", help="write every name in full"
+)
 COMPRESS_POSITIONS = Option(
-    "compress_positions", Switch(), True, group="callgrind", help="write every position in full"
+    "compress_positions",
+    Switch(),
+    True,
+    format="callgrind",
+    flag="--no-compress-positions",
+    help="write every position in full",
 )
 
 

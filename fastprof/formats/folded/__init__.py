@@ -12,25 +12,31 @@ COUNTS: Option[int | None] = Option(
     "counts",
     Whole(1, 2),
     None,
-    group="folded",
-    help="numbers at the end of each line (default: 2, as in a comparison, if all of the first lines have two; else 1)",
+    format="folded",
+    flag="--counts",
+    help="read N numbers at the end of each line",
+    details="Default: 2, as in a comparison, if all of the first lines have two; else 1.",
 )
 DECIMALS = Option(
     "decimals",
     Whole(0, 9),
     0,
-    group="folded",
-    help="keep N digits behind the point of counts; they become 10^N times as large (default: 0, rounded)",
+    format="folded",
+    flag="--decimals",
+    help="keep N decimal places of counts (default: 0, rounded)",
+    details="Counts become 10^N times as large.",
 )
 ROOT: Option[str | None] = Option(
-    "root", Text("NAME"), None, group="folded", help="begin every stack with a frame of this name"
+    "root", Text("NAME"), None, format="folded", flag="--root", help="begin every stack with a frame of this name"
 )
 NANOSECONDS = Option(
     "nanoseconds",
     Switch(),
     False,
-    group="folded",
-    help="write times in nanoseconds (default: in microseconds; some viewers make an object of each count)",
+    format="folded",
+    flag="--nanoseconds",
+    help="write times in nanoseconds (default: microseconds)",
+    details="Some viewers make an object of each count.",
 )
 
 BOM = b"\xef\xbb\xbf"

@@ -11,15 +11,17 @@ PERIOD: Option[int | None] = Option(
     Whole(1, INT64 // 1000, "MICROSECONDS"),  # nanoseconds are counted
     None,
     flag="--period",
-    group="gperftools",
-    help="time between two samples; instead of the one in the profile",
+    format="gperftools",
+    help="override the sampling interval",
 )
 KEEP_SIGNAL_FRAMES = Option(
     "keep_signal_frames",
     Switch(),
     False,
-    group="gperftools",
-    help="keep frames of the signal handler; those are the profiler's own",
+    format="gperftools",
+    flag="--keep-signal-frames",
+    help="keep frames of the signal handler",
+    details="Those are the profiler's own.",
     kept_unused=(True,),
 )
 NANOSECONDS = {"nanoseconds": 1, "microseconds": 1000, "milliseconds": 1_000_000, "seconds": 1_000_000_000}

@@ -13,17 +13,19 @@ SPEC: Option[tuple[str, ...]] = Option(
     Text("SPEC"),
     (),
     several=True,
-    group="oprofile",
-    help="read what a profile specification says; as opreport does: 'event:LLC_MISSES tid:17,18', or the "
-    "difference of two, '{ cpu:0 } { cpu:1 }'; may be repeated",
+    format="oprofile",
+    flag="--spec",
+    help="read what a profile specification selects; repeatable",
+    details="As in opreport: 'event:LLC_MISSES tid:17,18', or the difference of two, '{ cpu:0 } { cpu:1 }'.",
 )
 MERGE: Option[tuple[str, ...]] = Option(
     "merge",
     WordList("cpu", "lib", "tid", "tgid", "unitmask", "all"),
     (),
-    group="oprofile",
-    help="add up samples of cpu,lib,tid,tgid,unitmask; those of all CPUs, programs (lib), threads, processes, "
-    "unit masks, or all",
+    format="oprofile",
+    flag="--merge",
+    help="add up samples of cpu,lib,tid,tgid,unitmask or all",
+    details="Those of all CPUs, programs (lib), threads, processes, unit masks, or all.",
 )
 
 TAR_MAGIC, TAR_MAGIC_AT = b"ustar", 257

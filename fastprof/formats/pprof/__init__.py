@@ -18,8 +18,8 @@ TIME: Option[int | None] = Option(
     Whole(0, INT64, "NANOSECONDS"),
     None,
     flag="--time",
-    group="pprof",
-    help="when the profile was taken, since 1970",
+    format="pprof",
+    help="set the time of the profile, since 1970",
 )
 COMMENTS: Option[tuple[str, ...]] = Option(
     "comments",
@@ -27,15 +27,17 @@ COMMENTS: Option[tuple[str, ...]] = Option(
     (),
     several=True,
     flag="--comment",
-    group="pprof",
-    help="add a comment to the profile; may be repeated",
+    format="pprof",
+    help="add a comment to the profile; repeatable",
 )
 NAME_ADDRESSES = Option(
     "name_addresses",
     Switch(),
     False,
-    group="pprof",
-    help="name unknown functions [object+0xADDR]; those of addresses without a symbol, as in a call graph",
+    format="pprof",
+    flag="--name-addresses",
+    help="name unknown functions [object+0xADDR]",
+    details="Functions of addresses without a symbol, as in a call graph.",
 )
 
 

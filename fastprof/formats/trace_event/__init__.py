@@ -10,16 +10,20 @@ ARGS = Option(
     "args",
     Switch(),
     False,
-    group="trace-event",
-    help="write arguments of calls; speedscope then takes calls with other arguments for other functions",
+    format="trace-event",
+    flag="--args",
+    help="write arguments of calls",
+    details="speedscope then treats calls with different arguments as different functions.",
 )
 
 SAMPLES = Option(
     "samples",
     Switch(),
     False,
-    group="trace-event",
-    help="read samples, if there are calls, too; they become stacks",
+    format="trace-event",
+    flag="--samples",
+    help="read samples of a trace that also has calls",
+    details="They become stacks.",
 )
 
 

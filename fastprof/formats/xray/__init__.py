@@ -12,7 +12,8 @@ PROGRAM = Option(
     "program",
     Text("NAME"),
     "",
-    group="xray",
+    format="xray",
+    flag="--program",
     help="the program of the log, if --symbols is a map",
 )
 

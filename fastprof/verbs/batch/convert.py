@@ -45,7 +45,8 @@ INCLUDE: Option[tuple[str, ...]] = Option(
     (),
     several=True,
     group="input",
-    help="only files whose name matches, or path if GLOB has a /; may be repeated",
+    help="only files with a matching name; repeatable",
+    details="Of a GLOB with a / the path must match.",
 )
 EXCLUDE: Option[tuple[str, ...]] = Option(
     "exclude",
@@ -53,33 +54,33 @@ EXCLUDE: Option[tuple[str, ...]] = Option(
     (),
     several=True,
     group="input",
-    help="no files whose name, or path, matches; may be repeated",
+    help="no files with a matching name; repeatable",
+    details="Of a GLOB with a / the path must match.",
 )
 PLAN: Option[str | None] = Option(
     "plan",
     Text("PLAN"),
     None,
     group="input",
-    help="read the names of files from `fastprof batch plan`; instead of INPUT",
+    help="read the files from PLAN instead of INPUT",
+    details="A list that `fastprof batch plan` wrote.",
 )
 SHARD: Option[tuple[int, int] | None] = Option(
-    "shard", Shard(), None, group="batch", help="do the I-th of N shares of the files; for N processes or machines"
+    "shard", Shard(), None, group="batch", help="process shard I of N", details="For N processes or machines."
 )
 JOBS: Option[int | None] = Option(
-    "jobs", Whole(1, 4096), None, short="-j", group="batch", help="how many processes (default: one a processor)"
+    "jobs", Whole(1, 4096), None, short="-j", group="batch", help="use N processes (default: one per processor)"
 )
-RETRIES = Option(
-    "retries", Whole(0, 1000), 1, group="batch", help="try a file again at which a process died (default: 1)"
-)
+RETRIES = Option("retries", Whole(0, 1000), 1, group="batch", help="retries after a worker crash (default: 1)")
 TIMEOUT: Option[float] = Option(
-    "timeout", Seconds(), 3600.0, group="batch", help="give a file up that takes longer than S seconds (default: 3600)"
+    "timeout", Seconds(), 3600.0, group="batch", help="give up on a file after S seconds (default: 3600)"
 )
 RETRY_ERRORS = Option(
     "retry_errors",
     Switch(),
     False,
     group="batch",
-    help="try failed files again; those that could not be converted last time",
+    help="retry files that could not be converted last time",
 )
 DRY_RUN = Option("dry_run", Switch(), False, group="batch", help="only print what would be converted")
 FINDING = (INCLUDE, EXCLUDE)

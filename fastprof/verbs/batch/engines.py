@@ -45,8 +45,9 @@ ENGINE = Option(
     Engine("ENGINE"),
     LOCAL,
     group="batch",
-    help="where files are read: local, in processes of this machine (default); dask, by the scheduler that Dask is "
-    "configured for, or else by one of its own; dask://HOST:PORT, by that scheduler",
+    help="where to read files: local, dask or dask://HOST:PORT",
+    details="`local`: in processes of this machine (default).  `dask`: by the scheduler that Dask is configured for, "
+    "else by one of its own.  dask://HOST:PORT: by that scheduler.",
 )
 
 

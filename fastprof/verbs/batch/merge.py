@@ -46,7 +46,8 @@ FAN_IN = Option(
     Whole(2, 4096),
     32,
     group="batch",
-    help="how many files are merged at a time, or results of merging some (default: 32)",
+    help="merge N files at a time (default: 32)",
+    details="Or N results of earlier merges.",
 )
 RUNNING = (ENGINE, JOBS, FAN_IN, RETRIES, TIMEOUT)
 # What is done to rows when they are read, and must not be done to partials again.
