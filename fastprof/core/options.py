@@ -414,7 +414,7 @@ def available() -> int:
 
 
 # Which rows to keep.  A reader that selects by one of these itself says so (Reader.selects); the rows of the others go
-# through an operator.  docs/bridges.md says for each view what they mean.
+# through an operator.  docs/filters.md says for each view what they mean.
 TIME_RANGE: Option[tuple[int, int] | None] = Option(
     "time_range",
     Range(),
