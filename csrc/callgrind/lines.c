@@ -24,7 +24,7 @@ typedef struct block block_fn(const uint8_t *p);
 
 /* ---- any machine -------------------------------------------------------- */
 
-INLINE struct block block_plain(const uint8_t *p) {
+FP_INLINE struct block block_plain(const uint8_t *p) {
     struct block m = {0, 0, 0, 0, 0, 0};
 #if defined(__SSE2__)
 #define EQUAL(c) ((uint64_t)(uint32_t)_mm_movemask_epi8(_mm_cmpeq_epi8(text, _mm_set1_epi8(c))) << i)
@@ -57,13 +57,13 @@ INLINE struct block block_plain(const uint8_t *p) {
 /* ---- AVX2 with BMI2 ------------------------------------------------------ */
 
 #if WIDE
-AVX2_TARGET INLINE uint64_t equal_avx2(__m256i low, __m256i high, char c) {
+AVX2_TARGET FP_INLINE uint64_t equal_avx2(__m256i low, __m256i high, char c) {
     const __m256i all = _mm256_set1_epi8(c);
     return (uint32_t)_mm256_movemask_epi8(_mm256_cmpeq_epi8(low, all)) |
            (uint64_t)(uint32_t)_mm256_movemask_epi8(_mm256_cmpeq_epi8(high, all)) << 32;
 }
 
-AVX2_TARGET INLINE struct block block_avx2(const uint8_t *p) {
+AVX2_TARGET FP_INLINE struct block block_avx2(const uint8_t *p) {
     const __m256i low = _mm256_loadu_si256((const __m256i *)(const void *)p);
     const __m256i high = _mm256_loadu_si256((const __m256i *)(const void *)(p + 32));
     const __m256i shift = _mm256_set1_epi8((char)(0x80 - '0')), ten = _mm256_set1_epi8(-118);
@@ -80,7 +80,7 @@ AVX2_TARGET INLINE struct block block_avx2(const uint8_t *p) {
 
 /* ---- AVX-512 with VBMI2 -------------------------------------------------- */
 
-WIDE_TARGET INLINE struct block block_wide(const uint8_t *p) {
+WIDE_TARGET FP_INLINE struct block block_wide(const uint8_t *p) {
     const __m512i text = _mm512_loadu_si512(p);
     struct block m;
     m.newline = _mm512_cmpeq_epi8_mask(text, _mm512_set1_epi8('\n'));
@@ -109,11 +109,11 @@ struct found {
     unsigned size; /* how many these are */
 };
 
-INLINE uint64_t below(unsigned n) { /* the n lowest bits, 0 <= n <= 64 */
+FP_INLINE uint64_t below(unsigned n) { /* the n lowest bits, 0 <= n <= 64 */
     return n < 64 ? ((uint64_t)1 << n) - 1 : ~(uint64_t)0;
 }
 
-INLINE struct found find_numbers(const struct block m, uint32_t columns) {
+FP_INLINE struct found find_numbers(const struct block m, uint32_t columns) {
     const uint64_t space = m.blank | m.newline, mark = m.sign | m.star;
     struct found f = {.newline = m.newline,
                       .digit = m.digit,
@@ -144,7 +144,7 @@ INLINE struct found find_numbers(const struct block m, uint32_t columns) {
 }
 
 /* Appends bits to a map whose first `at` bits are in use.  Of `bits`, those from 57 on must be 0. */
-INLINE void append_bits(uint8_t *map, uint32_t at, uint64_t bits) {
+FP_INLINE void append_bits(uint8_t *map, uint32_t at, uint64_t bits) {
     uint8_t *to = map + (at >> 3);
     const uint64_t word = (*to & ((1u << (at & 7)) - 1)) | bits << (at & 7);
     for (unsigned k = 0; k < 8; k++) to[k] = (uint8_t)(word >> 8 * k); /* compilers make one store of this */
@@ -155,7 +155,7 @@ struct line_bits {
     uint64_t cost, odd, relative[3];
 };
 
-INLINE void append_line_bits(struct fp_lines *l, const struct line_bits b, uint32_t columns) {
+FP_INLINE void append_line_bits(struct fp_lines *l, const struct line_bits b, uint32_t columns) {
     append_bits(l->cost, l->n, b.cost);
     append_bits(l->odd, l->n, b.odd);
     for (uint32_t k = 0; k < columns; k++) append_bits(l->relative[k], l->n, b.relative[k]);
@@ -165,8 +165,8 @@ INLINE void append_line_bits(struct fp_lines *l, const struct line_bits b, uint3
 typedef unsigned take_fn(struct fp_lines *l, const uint8_t *p, uint32_t at, uint32_t n_numbers, const struct found f,
                          uint32_t columns);
 
-INLINE unsigned take_plain(struct fp_lines *l, const uint8_t *p, uint32_t at, uint32_t n_numbers, const struct found f,
-                           uint32_t columns) {
+FP_INLINE unsigned take_plain(struct fp_lines *l, const uint8_t *p, uint32_t at, uint32_t n_numbers,
+                              const struct found f, uint32_t columns) {
     uint64_t start = f.start, end = f.end, line = f.line, newline = f.newline;
     int64_t *value = l->value + n_numbers;
     struct line_bits bits = {0, 0, {0, 0, 0}};
@@ -191,7 +191,7 @@ INLINE unsigned take_plain(struct fp_lines *l, const uint8_t *p, uint32_t at, ui
 }
 
 #if WIDE
-AVX2_TARGET INLINE struct line_bits find_line_bits(const struct found *f, uint32_t columns) {
+AVX2_TARGET FP_INLINE struct line_bits find_line_bits(const struct found *f, uint32_t columns) {
     /* adding a bit within a line carries to the newline behind it */
     const uint64_t within = ~f->newline & f->in;
     struct line_bits b = {_pext_u64(f->cost, f->line), _pext_u64(within + f->odd, f->newline), {0, 0, 0}};
@@ -202,7 +202,7 @@ AVX2_TARGET INLINE struct line_bits find_line_bits(const struct found *f, uint32
 
 /* A block's numbers; returns how many.  First the digits of each at the end of eight bytes, then the numbers of four.
  */
-AVX2_TARGET INLINE unsigned numbers_avx2(int64_t *value, const uint8_t *p, const struct found *f) {
+AVX2_TARGET FP_INLINE unsigned numbers_avx2(int64_t *value, const uint8_t *p, const struct found *f) {
     uint64_t start = f->start, end = f->end;
     unsigned n = 0;
     for (; start; n++, start &= start - 1, end &= end - 1) {
@@ -227,8 +227,8 @@ AVX2_TARGET INLINE unsigned numbers_avx2(int64_t *value, const uint8_t *p, const
     return n;
 }
 
-AVX2_TARGET INLINE unsigned take_avx2(struct fp_lines *l, const uint8_t *p, uint32_t at, uint32_t n_numbers,
-                                      const struct found f, uint32_t columns) {
+AVX2_TARGET FP_INLINE unsigned take_avx2(struct fp_lines *l, const uint8_t *p, uint32_t at, uint32_t n_numbers,
+                                         const struct found f, uint32_t columns) {
     const unsigned n = numbers_avx2(l->value + n_numbers, p, &f);
     uint64_t newline = f.newline;
     append_line_bits(l, find_line_bits(&f, columns), columns);
@@ -249,7 +249,7 @@ AVX2_TARGET INLINE unsigned take_avx2(struct fp_lines *l, const uint8_t *p, uint
  *     digits          0   0       0   0   4    0       1   2
  *
  * then pairs, fours and eights of digits are put together by multiply-and-add. */
-WIDE_TARGET INLINE __m512i eight_numbers(__m512i digits, __m512i starts, __m512i ends, __m512i lane) {
+WIDE_TARGET FP_INLINE __m512i eight_numbers(__m512i digits, __m512i starts, __m512i ends, __m512i lane) {
     const __m512i back = _mm512_set1_epi64((long long)0xfffefdfcfbfaf9f8); /* -8 .. -1 */
     const __m512i index = _mm512_add_epi8(_mm512_permutexvar_epi8(lane, ends), back);
     const __mmask64 in = _mm512_cmpge_epi8_mask(index, _mm512_permutexvar_epi8(lane, starts));
@@ -259,13 +259,13 @@ WIDE_TARGET INLINE __m512i eight_numbers(__m512i digits, __m512i starts, __m512i
     return _mm512_add_epi64(_mm512_mul_epu32(v, _mm512_set1_epi64(10000)), _mm512_srli_epi64(v, 32));
 }
 
-WIDE_TARGET INLINE void store_words(uint16_t *to, __m512i bytes, uint32_t more) {
+WIDE_TARGET FP_INLINE void store_words(uint16_t *to, __m512i bytes, uint32_t more) {
     _mm512_storeu_si512(
         to, _mm512_add_epi16(_mm512_cvtepu8_epi16(_mm512_castsi512_si256(bytes)), _mm512_set1_epi16((short)more)));
 }
 
-WIDE_TARGET INLINE unsigned take_wide(struct fp_lines *l, const uint8_t *p, uint32_t at, uint32_t n_numbers,
-                                      const struct found f, uint32_t columns) {
+WIDE_TARGET FP_INLINE unsigned take_wide(struct fp_lines *l, const uint8_t *p, uint32_t at, uint32_t n_numbers,
+                                         const struct found f, uint32_t columns) {
     const __m512i iota =
         _mm512_set_epi64(0x3f3e3d3c3b3a3938, 0x3736353433323130, 0x2f2e2d2c2b2a2928, 0x2726252423222120,
                          0x1f1e1d1c1b1a1918, 0x1716151413121110, 0x0f0e0d0c0b0a0908, 0x0706050403020100);
@@ -312,8 +312,8 @@ static const uint8_t *take_long(struct fp_lines *l, const uint8_t *p, const uint
     return newline + 1;
 }
 
-INLINE const uint8_t *read_lines(struct fp_lines *l, const uint8_t *p, const uint8_t *end, const uint8_t *readable,
-                                 uint32_t columns, block_fn *masks, take_fn *take) {
+FP_INLINE const uint8_t *read_lines(struct fp_lines *l, const uint8_t *p, const uint8_t *end, const uint8_t *readable,
+                                    uint32_t columns, block_fn *masks, take_fn *take) {
     const uint8_t *const text = p;
     uint32_t n_numbers = 0;
     uint8_t tail[TAIL];
@@ -348,8 +348,8 @@ INLINE const uint8_t *read_lines(struct fp_lines *l, const uint8_t *p, const uin
 }
 
 /* The usual numbers of columns as constants. */
-INLINE const uint8_t *read_any(struct fp_lines *l, const uint8_t *p, const uint8_t *end, const uint8_t *readable,
-                               uint32_t columns, block_fn *masks, take_fn *take) {
+FP_INLINE const uint8_t *read_any(struct fp_lines *l, const uint8_t *p, const uint8_t *end, const uint8_t *readable,
+                                  uint32_t columns, block_fn *masks, take_fn *take) {
     if (columns == 1) return read_lines(l, p, end, readable, 1, masks, take);
     if (columns == 2) return read_lines(l, p, end, readable, 2, masks, take);
     return read_lines(l, p, end, readable, 3, masks, take);

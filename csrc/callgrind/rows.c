@@ -15,8 +15,8 @@ struct columns {
 
 /* Writes line i's positions into row `row`.  Returns 0 if the line has too few positions or too many counts, or if a
  * position does not fit. */
-INLINE int take_positions(const struct fp_lines *l, uint32_t i, uint32_t row, struct fp_position *base,
-                          const struct columns *c) {
+FP_INLINE int take_positions(const struct fp_lines *l, uint32_t i, uint32_t row, struct fp_position *base,
+                             const struct columns *c) {
     const uint32_t columns = c->instr + c->has_bb + c->lines, n = l->first[i + 1] - l->first[i];
     const int64_t *value = l->value + l->first[i];
     struct fp_position here = *base;
@@ -47,8 +47,8 @@ INLINE int take_positions(const struct fp_lines *l, uint32_t i, uint32_t row, st
 
 /* Makes rows of `run` lines from line i on, none of which is odd; returns how many.  `self`: -1 when they are self
  * cost, else 0. */
-INLINE uint32_t rows_plain(struct fp_costs *s, const struct fp_lines *l, uint32_t i, uint32_t run, struct fp_batch *b,
-                           const struct columns c, int64_t self) {
+FP_INLINE uint32_t rows_plain(struct fp_costs *s, const struct fp_lines *l, uint32_t i, uint32_t run,
+                              struct fp_batch *b, const struct columns c, int64_t self) {
     const uint32_t columns = c.instr + c.has_bb + c.lines, from = b->n;
     struct fp_position base = s->base;
     int64_t sum = 0;
@@ -75,7 +75,7 @@ INLINE uint32_t rows_plain(struct fp_costs *s, const struct fp_lines *l, uint32_
 
 #if WIDE
 /* Rows and columns of 8 x 8 exchanged. */
-WIDE_TARGET INLINE void transpose(__m512i m[8]) {
+WIDE_TARGET FP_INLINE void transpose(__m512i m[8]) {
     __m512i pairs[8], fours[8];
     for (unsigned i = 0; i < 8; i += 2) {
         pairs[i] = _mm512_unpacklo_epi64(m[i], m[i + 1]);
@@ -101,7 +101,7 @@ WIDE_TARGET INLINE void transpose(__m512i m[8]) {
  *     sums s                2   2  102 103 103
  *     s before that lane    0   0    2   2   2    which is the last absolute one: what is taken off
  *     base                  7   7    0   0   0    added before the first one: last, so that eight more need not wait */
-WIDE_TARGET INLINE __m512i eight_positions(__m512i v, __mmask8 absolute, uint64_t base) {
+WIDE_TARGET FP_INLINE __m512i eight_positions(__m512i v, __mmask8 absolute, uint64_t base) {
     const __m512i zero = _mm512_setzero_si512();
     const __mmask8 to_base = (__mmask8)((absolute & (0u - absolute)) - 1);
     absolute |= 1;
@@ -116,13 +116,13 @@ WIDE_TARGET INLINE __m512i eight_positions(__m512i v, __mmask8 absolute, uint64_
     return _mm512_mask_add_epi64(s, to_base, s, _mm512_set1_epi64((long long)base));
 }
 
-WIDE_TARGET INLINE uint64_t lane_of(__m512i v, uint32_t lane) {
+WIDE_TARGET FP_INLINE uint64_t lane_of(__m512i v, uint32_t lane) {
     return (uint64_t)_mm_cvtsi128_si64(
         _mm512_castsi512_si128(_mm512_permutexvar_epi64(_mm512_set1_epi64((long long)lane), v)));
 }
 
 /* Numbers 0 3 6 .., 1 4 7 .. and 2 5 8 .. of 24. */
-WIDE_TARGET INLINE void every_third(const int64_t *value, __m512i m[3]) {
+WIDE_TARGET FP_INLINE void every_third(const int64_t *value, __m512i m[3]) {
     const __m512i a = _mm512_loadu_si512(value), b = _mm512_loadu_si512(value + 8), c = _mm512_loadu_si512(value + 16);
     for (int k = 0; k < 3; k++) {
         /* up to 15 of the first two; lane 5 of 2 5 8 .. is beyond them */
@@ -132,10 +132,38 @@ WIDE_TARGET INLINE void every_third(const int64_t *value, __m512i m[3]) {
     }
 }
 
+/* The numbers of eight lines from line i on, of which those `in` count, column by column: the first eight in `low`, in
+ * `high` the others if `many`.  `sums` are those of the values as fp_costs has them, of `low` and of `high`. */
+WIDE_TARGET FP_INLINE void columns_of(const struct fp_lines *l, uint32_t i, __mmask8 in, __m128i width,
+                                      const struct columns c, const int many, __m512i low[8], __m512i high[8],
+                                      __m512i sums[2]) {
+    const uint32_t columns = c.instr + c.has_bb + c.lines;
+    sums[0] = sums[1] = _mm512_setzero_si512();
+    if (columns == 2 && c.n_values == 1 && !_mm_mask_cmpneq_epu16_mask(in, width, _mm_set1_epi16(3))) {
+        every_third(l->value + l->first[i], low);
+        sums[0] = low[2] = _mm512_maskz_mov_epi64(in, low[2]);
+        return;
+    }
+    uint16_t have[8]; /* as many bits */
+    _mm_storeu_si128((__m128i *)(void *)have,
+                     _mm_maskz_sub_epi16(in, _mm_sllv_epi16(_mm_set1_epi16(1), width), _mm_set1_epi16(1)));
+    for (unsigned k = 0; k < 8; k++) {
+        const int64_t *value = l->value + l->first[i + k];
+        low[k] = _mm512_maskz_loadu_epi64((__mmask8)have[k], value);
+        sums[0] = _mm512_add_epi64(sums[0], low[k]);
+        if (!many) continue;
+        high[k] = _mm512_maskz_loadu_epi64((__mmask8)(have[k] >> 8), value + 8);
+        sums[1] = _mm512_add_epi64(sums[1], high[k]);
+    }
+    transpose(low);
+    if (many) transpose(high);
+    if (c.n_values == 1) sums[0] = low[columns];
+}
+
 /* Makes eight rows at a time, so that a column of them is one store; the last ones may be fewer.  Stops when a line is
  * not as expected or the batch has no room for eight.  A line may have 8 positions and counts, or 16 if `many`. */
-WIDE_TARGET INLINE uint32_t rows_wide(struct fp_costs *s, const struct fp_lines *l, uint32_t i, uint32_t run,
-                                      struct fp_batch *b, const struct columns c, const int many) {
+WIDE_TARGET FP_INLINE uint32_t rows_wide(struct fp_costs *s, const struct fp_lines *l, uint32_t i, uint32_t run,
+                                         struct fp_batch *b, const struct columns c, const int many) {
     const uint32_t columns = c.instr + c.has_bb + c.lines, from = b->n;
     const uint32_t has[3] = {c.instr, c.has_bb, c.lines};
     struct fp_position base = s->base;
@@ -149,26 +177,8 @@ WIDE_TARGET INLINE uint32_t rows_wide(struct fp_costs *s, const struct fp_lines 
         const __m128i width = _mm_sub_epi16(_mm_loadu_si128((const __m128i *)(const void *)(l->first + i + 1)), first);
         const __m128i counts = _mm_sub_epi16(width, _mm_set1_epi16((short)columns));
         if (_mm_mask_cmpgt_epu16_mask(in, counts, _mm_set1_epi16((short)c.max_counts))) break;
-        __m512i low[8], high[8], rows_low = _mm512_setzero_si512(), rows_high = rows_low;
-        if (columns == 2 && c.n_values == 1 && !_mm_mask_cmpneq_epu16_mask(in, width, _mm_set1_epi16(3))) {
-            every_third(l->value + l->first[i], low);
-            rows_low = low[2] = _mm512_maskz_mov_epi64(in, low[2]);
-        } else {
-            uint16_t have[8]; /* as many bits */
-            _mm_storeu_si128((__m128i *)(void *)have,
-                             _mm_maskz_sub_epi16(in, _mm_sllv_epi16(_mm_set1_epi16(1), width), _mm_set1_epi16(1)));
-            for (unsigned k = 0; k < 8; k++) {
-                const int64_t *value = l->value + l->first[i + k];
-                low[k] = _mm512_maskz_loadu_epi64((__mmask8)have[k], value);
-                rows_low = _mm512_add_epi64(rows_low, low[k]);
-                if (!many) continue;
-                high[k] = _mm512_maskz_loadu_epi64((__mmask8)(have[k] >> 8), value + 8);
-                rows_high = _mm512_add_epi64(rows_high, high[k]);
-            }
-            transpose(low);
-            if (many) transpose(high);
-            if (c.n_values == 1) rows_low = low[columns];
-        }
+        __m512i low[8], high[8], sums[2];
+        columns_of(l, i, in, width, c, many, low, high, sums);
         uint64_t bases[3] = {base.address, base.bb, base.line};
         __mmask8 beyond = 0;
         for (unsigned j = 0, k = 0; j < 3; j++) {
@@ -186,8 +196,8 @@ WIDE_TARGET INLINE uint32_t rows_wide(struct fp_costs *s, const struct fp_lines 
         int64_t *to = c.values + row;
         for (; k < (many ? 16 : 8) && k - columns < c.n_values; k++, to += c.cap)
             _mm512_storeu_si512(to, k < 8 ? low[k] : high[k - 8]);
-        sum_low = _mm512_add_epi64(sum_low, rows_low);
-        if (many) sum_high = _mm512_add_epi64(sum_high, rows_high);
+        sum_low = _mm512_add_epi64(sum_low, sums[0]);
+        if (many) sum_high = _mm512_add_epi64(sum_high, sums[1]);
         base = (struct fp_position){bases[0], bases[1], bases[2]};
         row += n;
         i += n;
@@ -200,12 +210,12 @@ WIDE_TARGET INLINE uint32_t rows_wide(struct fp_costs *s, const struct fp_lines 
 }
 #endif
 
-INLINE void fill(uint32_t *to, uint32_t v, uint32_t n) {
+FP_INLINE void fill(uint32_t *to, uint32_t v, uint32_t n) {
     for (uint32_t k = 0; k < n; k++) to[k] = v;
 }
 
 /* How many lines from i on are cost lines and not odd. */
-INLINE uint32_t run_length(const struct fp_lines *l, uint32_t i) {
+FP_INLINE uint32_t run_length(const struct fp_lines *l, uint32_t i) {
     enum { STEP = 56 }; /* bits that are there for sure */
     for (uint32_t n = 0;; n += STEP) {
         const uint64_t costs = fp_line_bits(l->cost, i + n) & ~fp_line_bits(l->odd, i + n);
@@ -218,14 +228,14 @@ INLINE uint32_t run_length(const struct fp_lines *l, uint32_t i) {
 typedef void run_fn(struct fp_costs *s, const struct fp_lines *l, uint32_t i, uint32_t run, struct fp_batch *b,
                     const struct columns c);
 
-INLINE void run_plain(struct fp_costs *s, const struct fp_lines *l, uint32_t i, uint32_t run, struct fp_batch *b,
-                      const struct columns c) {
+FP_INLINE void run_plain(struct fp_costs *s, const struct fp_lines *l, uint32_t i, uint32_t run, struct fp_batch *b,
+                         const struct columns c) {
     rows_plain(s, l, i, run, b, c, -1);
 }
 
 #if WIDE
-WIDE_TARGET INLINE void run_wide(struct fp_costs *s, const struct fp_lines *l, uint32_t i, uint32_t run,
-                                 struct fp_batch *b, const struct columns c) {
+WIDE_TARGET FP_INLINE void run_wide(struct fp_costs *s, const struct fp_lines *l, uint32_t i, uint32_t run,
+                                    struct fp_batch *b, const struct columns c) {
     const uint32_t width = c.instr + c.has_bb + c.lines + c.n_values;
     const uint32_t n = width > 16 ? 0 : rows_wide(s, l, i, run, b, c, width > 8);
     if (n != run) rows_plain(s, l, i + n, run - n, b, c, -1);
@@ -233,8 +243,8 @@ WIDE_TARGET INLINE void run_wide(struct fp_costs *s, const struct fp_lines *l, u
 #endif
 
 /* The same for a run whose first line is of `kind`. */
-INLINE void take_run(struct fp_costs *s, uint32_t kind, const struct fp_lines *l, uint32_t i, uint32_t run,
-                     struct fp_batch *b, const struct columns c, run_fn *take) {
+FP_INLINE void take_run(struct fp_costs *s, uint32_t kind, const struct fp_lines *l, uint32_t i, uint32_t run,
+                        struct fp_batch *b, const struct columns c, run_fn *take) {
     if (kind != FP_COST) {
         const struct fp_position base = s->base;
         struct columns first = c;
@@ -248,8 +258,8 @@ INLINE void take_run(struct fp_costs *s, uint32_t kind, const struct fp_lines *l
     take(s, l, i, run, b, c);
 }
 
-INLINE uint32_t take_rows(struct fp_costs *s, uint32_t kind, const struct fp_lines *l, uint32_t i, struct fp_batch *b,
-                          run_fn *take) {
+FP_INLINE uint32_t take_rows(struct fp_costs *s, uint32_t kind, const struct fp_lines *l, uint32_t i,
+                             struct fp_batch *b, run_fn *take) {
     struct columns c = {s->instr, s->bb,      s->lines, s->n_values, s->n_values,
                         b->cap,   b->address, b->bb,    b->line,     b->values};
     const uint32_t shape = c.instr << 2 | c.has_bb << 1 | c.lines, from = b->n, room = c.cap - from;

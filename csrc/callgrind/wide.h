@@ -16,6 +16,5 @@
 #else
 #define WIDE 0
 #endif
-#define INLINE static inline __attribute__((always_inline))
 
 #endif

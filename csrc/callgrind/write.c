@@ -42,7 +42,7 @@ static const struct near nears[199] = {
 };
 
 /* Writes v relative to `base`.  NULL, and nothing written, if base is not known (0) or more than 99 away. */
-INLINE uint8_t *put_near(uint8_t *p, uint64_t v, uint64_t base) {
+FP_INLINE uint8_t *put_near(uint8_t *p, uint64_t v, uint64_t base) {
     const uint64_t step = v - base + 99;
     if (step > 198 || !base) return NULL;
     if ((v ^ base) >> 63 && (v < base) != (step < 99)) return NULL; /* 99 apart only because 64 bits wrap */
@@ -51,7 +51,7 @@ INLINE uint8_t *put_near(uint8_t *p, uint64_t v, uint64_t base) {
 }
 
 /* An address or basic block. */
-INLINE uint8_t *put_address(uint8_t *p, uint64_t v, uint64_t base) {
+FP_INLINE uint8_t *put_address(uint8_t *p, uint64_t v, uint64_t base) {
     uint8_t *near = put_near(p, v, base);
     if (near) return near;
     *p++ = '0';
@@ -63,7 +63,7 @@ INLINE uint8_t *put_address(uint8_t *p, uint64_t v, uint64_t base) {
     return p + 1;
 }
 
-INLINE uint8_t *put_line(uint8_t *p, uint32_t v, uint32_t base) {
+FP_INLINE uint8_t *put_line(uint8_t *p, uint32_t v, uint32_t base) {
     uint8_t *near = put_near(p, v, base);
     if (near) return near;
     p = fp_put_decimal(p, v);
@@ -75,7 +75,7 @@ INLINE uint8_t *put_line(uint8_t *p, uint32_t v, uint32_t base) {
 
 typedef uint8_t *counts_fn(struct fp_body *w, const struct fp_batch *b, uint32_t row, uint32_t n, uint8_t *p);
 
-INLINE uint8_t *counts_plain(struct fp_body *w, const struct fp_batch *b, uint32_t row, uint32_t n, uint8_t *p) {
+FP_INLINE uint8_t *counts_plain(struct fp_body *w, const struct fp_batch *b, uint32_t row, uint32_t n, uint8_t *p) {
     const int64_t *v = b->values + row;
     while (n > 1 && v[(size_t)(n - 1) * b->cap] == 0 && !w->all_counts) n--;
     if (n == 0) *p++ = '0';
@@ -91,7 +91,7 @@ INLINE uint8_t *counts_plain(struct fp_body *w, const struct fp_batch *b, uint32
 #if WIDE
 /* Sixteen rows of a column as 32-bit numbers.  A value that does not fit becomes 2^32 - 1.  0 if there is no such
  * column. */
-WIDE_TARGET INLINE __m512i column(const struct fp_batch *b, uint32_t n_values, uint32_t k, uint32_t from) {
+WIDE_TARGET FP_INLINE __m512i column(const struct fp_batch *b, uint32_t n_values, uint32_t k, uint32_t from) {
     if (k >= n_values) return _mm512_setzero_si512();
     const int64_t *v = b->values + (size_t)k * b->cap + from;
     const uint32_t there = b->n - from < 16 ? (1u << (b->n - from)) - 1 : 0xffff;
@@ -133,7 +133,7 @@ WIDE_TARGET static void load_rows(struct fp_body *w, const struct fp_batch *b, u
  *     number           1234
  *     hundreds, rest   12 34     16 bits each
  *     digits           1 2 3 4   8 bits each */
-WIDE_TARGET INLINE __m512i four_digits(__m512i v) {
+WIDE_TARGET FP_INLINE __m512i four_digits(__m512i v) {
     __m512i q = _mm512_srli_epi16(_mm512_mulhi_epu16(v, _mm512_set1_epi32(5243)), 3);
     v = _mm512_or_si512(q, _mm512_slli_epi32(_mm512_sub_epi16(v, _mm512_mullo_epi16(q, _mm512_set1_epi32(100))), 16));
     q = _mm512_mulhi_epu16(v, _mm512_set1_epi16(6554));
@@ -146,7 +146,7 @@ WIDE_TARGET INLINE __m512i four_digits(__m512i v) {
  *     as text         ?1234     ?0000     ?0077     ? = blank
  *     written         ?1234        ?0       ?77     without leading zeros
  */
-WIDE_TARGET INLINE uint8_t *put_fours(__m512i d, unsigned n, uint8_t *p) {
+WIDE_TARGET FP_INLINE uint8_t *put_fours(__m512i d, unsigned n, uint8_t *p) {
     /* all ones in the bytes of leading zeros; the last digit always counts as one that is not 0 */
     const __m512i some = _mm512_or_si512(d, _mm512_set1_epi32(1 << 24));
     const __m512i before = _mm512_andnot_si512(some, _mm512_sub_epi32(some, _mm512_set1_epi32(1)));
@@ -187,8 +187,8 @@ WIDE_TARGET static uint8_t *put_eights(__m256i lanes, unsigned n, uint8_t *p) {
     return p + __builtin_popcountll(written);
 }
 
-WIDE_TARGET INLINE uint8_t *counts_wide(struct fp_body *w, const struct fp_batch *b, uint32_t row, uint32_t n,
-                                        uint8_t *p) {
+WIDE_TARGET FP_INLINE uint8_t *counts_wide(struct fp_body *w, const struct fp_batch *b, uint32_t row, uint32_t n,
+                                           uint8_t *p) {
     if (n - 2 > 14) return counts_plain(w, b, row, n, p); /* not 2 to 16 */
     if ((row & ~(uint32_t)15) != w->ahead) load_rows(w, b, row & ~(uint32_t)15);
     const __m512i v = _mm512_loadu_si512(w->rows[row & 15]);
@@ -279,7 +279,7 @@ __attribute__((noinline)) static uint32_t add_name(struct fp_body *w, uint32_t f
 }
 
 /* The row of `names` that a function of the model is; FP_NO_ID when memory ran out. */
-INLINE uint32_t name_of(struct fp_body *w, uint32_t function) {
+FP_INLINE uint32_t name_of(struct fp_body *w, uint32_t function) {
     const uint32_t known = function < w->n_name_of ? w->name_of[function] : 0;
     return FP_LIKELY(known) ? known - 1 : add_name(w, function);
 }
@@ -343,12 +343,12 @@ static uint8_t *put_name_in_full(struct fp_body *w, uint8_t *p, unsigned kind, u
 }
 
 /* Does `id` have a number in this part? */
-INLINE int is_named(const struct fp_body *w, unsigned kind, uint32_t id) {
+FP_INLINE int is_named(const struct fp_body *w, unsigned kind, uint32_t id) {
     return id < w->n_named[kind] && w->named[kind][id].part == w->part;
 }
 
 /* Writes `key` and the name of `id`; NULL when memory ran out. */
-INLINE uint8_t *put_name(struct fp_body *w, uint8_t *p, const char *key, unsigned kind, uint32_t id) {
+FP_INLINE uint8_t *put_name(struct fp_body *w, uint8_t *p, const char *key, unsigned kind, uint32_t id) {
     memcpy(p, key, strlen(key));
     p += strlen(key);
     /* compressed, and written before in this part */
@@ -363,7 +363,7 @@ INLINE uint8_t *put_name(struct fp_body *w, uint8_t *p, const char *key, unsigne
 
 /* Ends a block.  If no row followed `fn=(5) name`, readers take it for the definition of the number alone: a second
  * `fn=(5)` makes it a block. */
-INLINE uint8_t *close_block(struct fp_body *w, uint8_t *p) {
+FP_INLINE uint8_t *close_block(struct fp_body *w, uint8_t *p) {
     if (w->empty && is_named(w, FP_NAMED_FUNCTION, w->function))
         p = put_name(w, p, "fn=", FP_NAMED_FUNCTION, w->function);
     w->empty = 0;
@@ -371,7 +371,7 @@ INLINE uint8_t *close_block(struct fp_body *w, uint8_t *p) {
 }
 
 /* Ends the block before and writes the lines that begin a function's block; NULL when memory ran out. */
-INLINE uint8_t *put_block(struct fp_body *w, uint8_t *p, uint32_t model_function) {
+FP_INLINE uint8_t *put_block(struct fp_body *w, uint8_t *p, uint32_t model_function) {
     const uint32_t function = name_of(w, model_function);
     if (function == FP_NO_ID) return NULL;
     w->model_function = model_function;
@@ -399,7 +399,7 @@ INLINE uint8_t *put_block(struct fp_body *w, uint8_t *p, uint32_t model_function
     return put_name(w, p, "fn=", FP_NAMED_FUNCTION, function);
 }
 
-INLINE uint8_t *put_callee(struct fp_body *w, uint8_t *p, uint32_t model_function) {
+FP_INLINE uint8_t *put_callee(struct fp_body *w, uint8_t *p, uint32_t model_function) {
     const uint32_t callee = name_of(w, model_function);
     if (callee == FP_NO_ID) return NULL;
     const uint32_t *f = fp_table_row(&w->names, callee);
@@ -410,7 +410,7 @@ INLINE uint8_t *put_callee(struct fp_body *w, uint8_t *p, uint32_t model_functio
     return put_name(w, p, "cfn=", FP_NAMED_FUNCTION, callee);
 }
 
-INLINE uint8_t *put_jump_target(struct fp_body *w, uint8_t *p, uint32_t model_function, uint32_t file) {
+FP_INLINE uint8_t *put_jump_target(struct fp_body *w, uint8_t *p, uint32_t model_function, uint32_t file) {
     const uint32_t function = name_of(w, model_function);
     if (function == FP_NO_ID) return NULL;
     if (file != w->file && !(p = put_name(w, p, "jfi=", FP_NAMED_FILE, file))) return NULL;
@@ -425,8 +425,8 @@ struct shape {
     uint32_t instr, bb, lines, n_values;
 };
 
-INLINE uint8_t *put_positions(const struct shape s, uint8_t *p, const struct fp_position *at,
-                              const struct fp_position *from) {
+FP_INLINE uint8_t *put_positions(const struct shape s, uint8_t *p, const struct fp_position *at,
+                                 const struct fp_position *from) {
     if (s.instr) p = put_address(p, at->address, from->address);
     if (s.bb) p = put_address(p, at->bb, from->bb);
     if (s.lines) p = put_line(p, (uint32_t)at->line, (uint32_t)from->line);
@@ -434,8 +434,8 @@ INLINE uint8_t *put_positions(const struct shape s, uint8_t *p, const struct fp_
 }
 
 /* Writes cost lines of one function and file, at most up to row `until`.  *next is the first row that is left. */
-INLINE uint8_t *put_costs(struct fp_body *w, const struct fp_batch *b, const struct shape s, uint32_t i, uint32_t until,
-                          uint8_t *p, uint32_t *next, counts_fn *counts) {
+FP_INLINE uint8_t *put_costs(struct fp_body *w, const struct fp_batch *b, const struct shape s, uint32_t i,
+                             uint32_t until, uint8_t *p, uint32_t *next, counts_fn *counts) {
     const uint32_t function = w->model_function, file = w->file, compress = w->compress_positions;
     struct fp_position from = w->from;
     do {
@@ -451,8 +451,8 @@ INLINE uint8_t *put_costs(struct fp_body *w, const struct fp_batch *b, const str
 }
 
 /* Writes a call or jump; NULL when memory ran out. */
-INLINE uint8_t *put_arc(struct fp_body *w, const struct fp_batch *b, const struct shape s, uint32_t i, uint8_t *p,
-                        counts_fn *counts) {
+FP_INLINE uint8_t *put_arc(struct fp_body *w, const struct fp_batch *b, const struct shape s, uint32_t i, uint8_t *p,
+                           counts_fn *counts) {
     const uint8_t kind = b->kind[i];
     if (kind == FP_CALL) {
         if (!(p = put_callee(w, p, b->callee[i]))) return NULL;
@@ -481,7 +481,7 @@ INLINE uint8_t *put_arc(struct fp_body *w, const struct fp_batch *b, const struc
     return p + 1;
 }
 
-INLINE int put_rows(struct fp_body *w, const struct fp_batch *b, const struct shape s, counts_fn *counts) {
+FP_INLINE int put_rows(struct fp_body *w, const struct fp_batch *b, const struct shape s, counts_fn *counts) {
     if (fp_buf_reserve(w->out, w->room)) return FP_E_NOMEM;
     uint8_t *p = w->out->p + w->out->n;
     for (uint32_t i = 0; i < b->n;) {
@@ -510,7 +510,7 @@ INLINE int put_rows(struct fp_body *w, const struct fp_batch *b, const struct sh
     return 0;
 }
 
-INLINE int put_shape(struct fp_body *w, const struct fp_batch *b, counts_fn *counts) {
+FP_INLINE int put_shape(struct fp_body *w, const struct fp_batch *b, counts_fn *counts) {
     if (w->instr && !w->bb && w->lines && w->n_values == 1)
         return put_rows(w, b, (struct shape){1, 0, 1, 1}, counts_plain);
     if (!w->instr && !w->bb && w->lines) return put_rows(w, b, (struct shape){0, 0, 1, w->n_values}, counts);

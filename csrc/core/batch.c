@@ -191,11 +191,9 @@ int fp_batch_payload(struct fp_batch *b, const void *p, size_t n, uint64_t *slic
 
 enum { RUN = 512 };
 
-#define INLINE static inline __attribute__((always_inline))
-
 /* Adds values[i] & self[i] of up to RUN rows; 1 on overflow.  The usual values have
  * less than 50 bits: a run of them cannot overflow, so one check is enough. */
-INLINE int add_run(int64_t *total, const int64_t *restrict values, const int64_t *restrict self, uint32_t n) {
+FP_INLINE int add_run(int64_t *total, const int64_t *restrict values, const int64_t *restrict self, uint32_t n) {
     uint64_t sum = 0, size = 0;
     for (uint32_t i = 0; i < n; i++) {
         const uint64_t v = (uint64_t)(values[i] & self[i]);
@@ -209,7 +207,7 @@ INLINE int add_run(int64_t *total, const int64_t *restrict values, const int64_t
 }
 
 /* Adds the counts of the calls among up to RUN rows; 1 on overflow. */
-INLINE int add_calls(uint64_t *total, const uint64_t *restrict count, const uint8_t *restrict kind, uint32_t n) {
+FP_INLINE int add_calls(uint64_t *total, const uint64_t *restrict count, const uint8_t *restrict kind, uint32_t n) {
     uint64_t sum = 0, size = 0;
     for (uint32_t i = 0; i < n; i++) {
         const uint64_t v = count[i] & (0 - (uint64_t)(kind[i] == FP_CALL));
@@ -225,7 +223,7 @@ INLINE int add_calls(uint64_t *total, const uint64_t *restrict count, const uint
 
 /* Adds up the self values of a batch's first `n_values` columns and, unless `calls` is NULL, its call counts; 1 on
  * overflow. */
-INLINE int add_columns(const struct fp_batch *b, int64_t *totals, uint32_t n_values, uint64_t *calls) {
+FP_INLINE int add_columns(const struct fp_batch *b, int64_t *totals, uint32_t n_values, uint64_t *calls) {
     int overflow = 0;
     for (uint32_t from = 0; from < b->n; from += RUN) {
         int64_t self[RUN]; /* -1 in rows that count, else 0 */

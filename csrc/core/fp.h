@@ -14,9 +14,11 @@
 #if defined(__GNUC__)
 #define FP_LIKELY(x) __builtin_expect(!!(x), 1)
 #define FP_UNLIKELY(x) __builtin_expect(!!(x), 0)
+#define FP_INLINE static inline __attribute__((always_inline))
 #else
 #define FP_LIKELY(x) (x)
 #define FP_UNLIKELY(x) (x)
+#define FP_INLINE static inline
 #endif
 
 /* cffi-begin */

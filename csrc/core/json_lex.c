@@ -109,6 +109,20 @@ static int is_mark(const struct fp_in *in) {
     return !in->base && in->n && !memcmp(in->p, "\xef\xbb\xbf", in->n < 3 ? in->n : 3);
 }
 
+/* A key, which begins at `at`, and the colon behind it. */
+static int key_at(struct fp_json *j, struct fp_in *in, size_t at, struct fp_err *err) {
+    if (in->p[at] != '"') return fail(in, at, "a key in quotes", err);
+    const int status = string_at(j, in, at + 1, err);
+    if (status) return status;
+    size_t colon = j->end;
+    while (colon < in->n && is_blank(in->p[colon])) colon++;
+    if (colon == in->n) return more(in, err);
+    if (in->p[colon] != ':') return fail(in, colon, "a colon", err);
+    j->end = colon + 1;
+    j->token = FP_JSON_KEY;
+    return FP_DONE;
+}
+
 int fp_json_next(struct fp_json *j, struct fp_in *in, struct fp_err *err) {
     for (;;) {
         size_t at = in->pos;
@@ -136,19 +150,9 @@ int fp_json_next(struct fp_json *j, struct fp_in *in, struct fp_err *err) {
                 j->expects = in_object ? NEXT_KEY : NEXT_ELEMENT;
                 continue;
             case FIRST_KEY:
-            case NEXT_KEY: {
+            case NEXT_KEY:
                 if (c == '}') break;
-                if (c != '"') return fail(in, at, "a key in quotes", err);
-                const int status = string_at(j, in, at + 1, err);
-                if (status) return status;
-                size_t colon = j->end;
-                while (colon < in->n && is_blank(in->p[colon])) colon++;
-                if (colon == in->n) return more(in, err);
-                if (in->p[colon] != ':') return fail(in, colon, "a colon", err);
-                j->end = colon + 1;
-                j->token = FP_JSON_KEY;
-                return FP_DONE;
-            }
+                return key_at(j, in, at, err);
             case ELEMENT:
             case NEXT_ELEMENT:
                 if (c == ']') break;
@@ -287,55 +291,80 @@ int fp_json_is(const struct fp_json *j, const char *text) {
     return j->text_n == strlen(text) && !memcmp(j->text, text, j->text_n);
 }
 
-int fp_json_number(const uint8_t *p, size_t n, int scale, int64_t *value, int *rounded) {
-    enum { LARGE = 10000 };
-    const uint8_t *const end = p + n;
-    const int negative = n && *p == '-';
-    uint64_t v = 0;
-    int exponent = scale, dropped = 0, half = 0, lost = 0;
-    p += negative;
-    if (p == end || !fp_is_digit(*p)) return FP_E_MALFORMED;
-    for (int fraction = 0; p < end; p++) {
-        if (*p == '.' && !fraction) {
+enum { LARGE = 10000 }; /* an exponent */
+
+/* v x 10^exponent.  `half`: the first digit that v has no room for is 5 or more; `lost`: some of those is not 0. */
+struct decimal {
+    uint64_t v;
+    int exponent, half, lost;
+};
+
+/* The digits and the fraction of a number at *p, which begins with a digit.  0 or an error. */
+static int take_digits(const uint8_t **p, const uint8_t *end, struct decimal *d) {
+    int dropped = 0;
+    for (int fraction = 0; *p < end; ++*p) {
+        if (**p == '.' && !fraction) {
             fraction = 1;
-            if (p + 1 == end || !fp_is_digit(p[1])) return FP_E_MALFORMED;
+            if (*p + 1 == end || !fp_is_digit((*p)[1])) return FP_E_MALFORMED;
             continue;
         }
-        if (!fp_is_digit(*p)) break;
-        const unsigned digit = *p - '0';
-        if (exponent > LARGE || exponent < -LARGE) return FP_E_OVERFLOW;
-        if (dropped || v > (UINT64_MAX - digit) / 10) {
-            if (!dropped++) half = digit >= 5;
-            lost |= digit > 0;
-            exponent += !fraction;
+        if (!fp_is_digit(**p)) break;
+        const unsigned digit = **p - '0';
+        if (d->exponent > LARGE || d->exponent < -LARGE) return FP_E_OVERFLOW;
+        if (dropped || d->v > (UINT64_MAX - digit) / 10) {
+            if (!dropped++) d->half = digit >= 5;
+            d->lost |= digit > 0;
+            d->exponent += !fraction;
         } else {
-            v = v * 10 + digit;
-            exponent -= fraction;
+            d->v = d->v * 10 + digit;
+            d->exponent -= fraction;
         }
     }
-    if (p < end && (*p | 0x20) == 'e') {
-        int64_t e = 0;
-        const int less = ++p < end && *p == '-';
-        p += p < end && (*p == '-' || *p == '+');
-        if (p == end) return FP_E_MALFORMED;
-        for (; p < end && fp_is_digit(*p); p++)
-            if (e < LARGE) e = e * 10 + (*p - '0');
-        exponent += (int)(less ? -e : e);
+    return 0;
+}
+
+/* The exponent, if there is one.  0 or FP_E_MALFORMED. */
+static int take_exponent(const uint8_t **p, const uint8_t *end, struct decimal *d) {
+    if (*p == end || (**p | 0x20) != 'e') return 0;
+    int64_t e = 0;
+    const int less = ++*p < end && **p == '-';
+    *p += *p < end && (**p == '-' || **p == '+');
+    if (*p == end) return FP_E_MALFORMED;
+    for (; *p < end && fp_is_digit(**p); ++*p)
+        if (e < LARGE) e = e * 10 + (**p - '0');
+    d->exponent += (int)(less ? -e : e);
+    return 0;
+}
+
+/* Brings the exponent to 0.  FP_E_OVERFLOW if v is then beyond 63 bits. */
+static int take_off_exponent(struct decimal *d) {
+    for (; d->v && d->exponent > 0; d->exponent--) {
+        if (d->v > UINT64_MAX / 10) return FP_E_OVERFLOW;
+        d->v *= 10;
+        d->half = 0;
     }
-    if (p != end) return FP_E_MALFORMED;
-    for (; v && exponent > 0; exponent--) {
-        if (v > UINT64_MAX / 10) return FP_E_OVERFLOW;
-        v *= 10;
-        half = 0;
+    for (; (d->v || d->half) && d->exponent < 0; d->exponent++) {
+        d->half = d->v % 10 >= 5;
+        d->lost |= d->v % 10 > 0;
+        d->v /= 10;
     }
-    for (; (v || half) && exponent < 0; exponent++) {
-        half = v % 10 >= 5;
-        lost |= v % 10 > 0;
-        v /= 10;
-    }
-    if (v + (uint64_t)half > INT64_MAX) return FP_E_OVERFLOW;
-    v += (uint64_t)half;
-    if (rounded) *rounded = lost;
-    *value = negative ? -(int64_t)v : (int64_t)v;
+    if (d->v + (uint64_t)d->half > INT64_MAX) return FP_E_OVERFLOW;
+    d->v += (uint64_t)d->half;
+    return 0;
+}
+
+int fp_json_number(const uint8_t *p, size_t n, int scale, int64_t *value, int *rounded) {
+    const uint8_t *const end = p + n;
+    const int negative = n && *p == '-';
+    struct decimal d = {.exponent = scale};
+    p += negative;
+    if (p == end || !fp_is_digit(*p)) return FP_E_MALFORMED;
+    int status = take_digits(&p, end, &d);
+    if (!status) status = take_exponent(&p, end, &d);
+    if (!status && p != end) status = FP_E_MALFORMED;
+    if (!status) status = take_off_exponent(&d);
+    if (status) return status;
+    if (rounded) *rounded = d.lost;
+    *value = negative ? -(int64_t)d.v : (int64_t)d.v;
     return 0;
 }

@@ -129,6 +129,34 @@ static inline int next_in_sample(struct fp_wire *m, struct fp_wire_field *f) {
     return FP_WIRE_KNOWN;
 }
 
+/* A field with values of a sample, of which there were *n before.  NULL, or where it is broken. */
+FP_INLINE const uint8_t *take_values(struct fp_pprof_reader *r, const struct fp_wire_field *f, uint32_t *n) {
+    struct fp_wire list = fp_wire_inside(f);
+    uint64_t v;
+    int status;
+    while ((status = fp_wire_next_number(&list, &v)) > 0) {
+        if (*n < r->n_types) r->values[*n] = (int64_t)v;
+        ++*n; /* less than 2^32: a message is not that long */
+    }
+    return status ? list.p : NULL;
+}
+
+/* A label field, up to `end`.  0, or FP_E_NOMEM when labels that do not follow each other cannot be joined. */
+FP_INLINE int take_label(struct fp_pprof_reader *r, struct sample *s, const uint8_t *at, const uint8_t *end) {
+    if (s->set && s->set + s->set_n == at) { /* right behind the label before it */
+        s->set_n = (size_t)(end - s->set);
+        return 0;
+    }
+    if (!s->set && !r->label_set.n) {
+        s->set = at;
+        s->set_n = (size_t)(end - at);
+        return 0;
+    }
+    if (s->set && fp_buf_put(&r->label_set, s->set, s->set_n)) return FP_E_NOMEM;
+    s->set = NULL;
+    return fp_buf_put(&r->label_set, at, (size_t)(end - at));
+}
+
 /* Finds the fields of a sample; its values become those of row `row`.  0, an error, or 1 when its list of locations
  * or its labels stand in r->chain or r->label_set, which the next sample uses, too. */
 static int sample_fields(struct fp_pprof_reader *r, const struct fp_in *in, const struct fp_wire_field *entry,
@@ -153,28 +181,13 @@ static int sample_fields(struct fp_pprof_reader *r, const struct fp_in *in, cons
                 if (fp_buf_put(&r->chain, f.p, f.n)) return fp_no_memory(err);
                 break;
             case 2: {
-                struct fp_wire list = fp_wire_inside(&f);
-                uint64_t v;
-                int status;
-                while ((status = fp_wire_next_number(&list, &v)) > 0) {
-                    if (n_values < r->n_types) r->values[n_values] = (int64_t)v;
-                    n_values++; /* less than 2^32: a message is not that long */
-                }
-                if (status)
-                    return fp_fail(err, FP_E_MALFORMED, fp_pprof_offset(in, list.p), "a value of a sample is broken");
+                const uint8_t *broken = take_values(r, &f, &n_values);
+                if (broken)
+                    return fp_fail(err, FP_E_MALFORMED, fp_pprof_offset(in, broken), "a value of a sample is broken");
                 break;
             }
             case 3:
-                if (s->set && s->set + s->set_n == f.at) { /* right behind the label before it */
-                    s->set_n = (size_t)(message.p - s->set);
-                } else if (!s->set && !r->label_set.n) {
-                    s->set = f.at;
-                    s->set_n = (size_t)(message.p - f.at);
-                } else {
-                    if (s->set && fp_buf_put(&r->label_set, s->set, s->set_n)) return fp_no_memory(err);
-                    s->set = NULL;
-                    if (fp_buf_put(&r->label_set, f.at, (size_t)(message.p - f.at))) return fp_no_memory(err);
-                }
+                if (take_label(r, s, f.at, message.p)) return fp_no_memory(err);
                 break;
             case BREAKDOWN: r->stats.breakdowns++; break;
             default: r->stats.unknown_sample_fields++;

@@ -242,81 +242,98 @@ static int define_file(struct fp_lines *l, uint32_t unit, struct fp_cursor *c) {
     return 0;
 }
 
-/* Runs a program from the start of a sequence to its end.  `rows`: fill l->rows; otherwise measure the sequence in *low
- * and *s.  Returns 1 behind a sequence, 0 at the end of the program, FP_E_MALFORMED or FP_E_NOMEM. */
-static inline __attribute__((always_inline)) int run(struct fp_lines *l, uint32_t number, struct fp_cursor *c,
-                                                     const int rows, uint64_t *low, struct sequence *s) {
+/* What is wanted of a run: `rows`: they are appended to l->rows; otherwise the sequence is measured in *low and *s. */
+struct wanted {
+    int rows;
+    uint64_t mask; /* of addresses */
+    uint64_t *low;
+    struct sequence *s;
+};
+
+/* The n-th row.  Line numbers beyond 32 bits come from damage.  0 or FP_E_NOMEM. */
+FP_INLINE int add_row(struct fp_lines *l, struct machine *m, uint64_t n, const struct wanted w) {
+    const uint64_t address = m->address & w.mask;
+    if (w.rows) {
+        if (fp_array_room(&l->rows, &l->cap_rows, (uint64_t)l->n_rows + 1, sizeof *l->rows)) return FP_E_NOMEM;
+        l->rows[l->n_rows++] = (struct fp_pair){address, (m->body ? BODY : 0) | m->file << 32 | (m->line & UINT32_MAX)};
+    } else if (!n) {
+        *w.low = address;
+    }
+    m->body &= NO_STATEMENT;
+    return 0;
+}
+
+/* An extended instruction, behind its opcode, after n rows.  1 if it ends the sequence, 0, FP_E_MALFORMED or
+ * FP_E_NOMEM. */
+FP_INLINE int extended(struct fp_lines *l, uint32_t number, struct fp_cursor *c, struct machine *m, uint64_t n,
+                       const struct wanted w) {
+    const uint64_t length = fp_take_uleb(c);
+    const uint8_t *start = fp_take_bytes(c, length);
+    if (!start || !length) return FP_E_MALFORMED;
+    struct fp_cursor inside = {start + 1, start + length, c->swap, 0};
+    if (*start == END_SEQUENCE) {
+        if (w.rows) return 1;
+        w.s->high = m->address & w.mask;
+        w.s->n = n < UINT32_MAX ? (uint32_t)n : UINT32_MAX;
+        return 1;
+    }
+    if (*start == SET_ADDRESS) {
+        if (length - 1 > 8) return FP_E_MALFORMED;
+        m->address = fp_take(&inside, (unsigned)(length - 1));
+        m->operation = 0;
+    } else if (*start == DEFINE_FILE && !w.rows) {
+        return define_file(l, number, &inside);
+    }
+    return 0;
+}
+
+/* An instruction that neither makes a row nor is extended. */
+FP_INLINE void standard(const struct unit *u, unsigned opcode, struct fp_cursor *c, struct machine *m) {
+    switch (opcode) {
+        case ADVANCE_PC: advance(u, m, fp_take_uleb(c)); break;
+        case ADVANCE_LINE: m->line += (uint64_t)fp_take_sleb(c); break;
+        case SET_FILE: m->file = fp_take_uleb(c) & (UINT32_MAX >> 1); break;
+        case SET_COLUMN:
+        case SET_ISA: fp_take_uleb(c); break;
+        case NEGATE_STMT: m->body ^= NO_STATEMENT; break;
+        case SET_BASIC_BLOCK:
+        case SET_EPILOGUE_BEGIN: break;
+        case SET_PROLOGUE_END: m->body |= BEHIND_PROLOGUE; break;
+        case CONST_ADD_PC: advance(u, m, (255u - u->opcode_base) / u->line_range); break;
+        case FIXED_ADVANCE_PC:
+            m->address += fp_take(c, 2);
+            m->operation = 0;
+            break;
+        default: /* one of later versions */
+            for (unsigned i = 0; i < u->operands[opcode - 1]; i++) fp_take_uleb(c);
+    }
+}
+
+/* Runs a program from the start of a sequence to its end.  Returns 1 behind a sequence, 0 at the end of the program,
+ * FP_E_MALFORMED or FP_E_NOMEM. */
+FP_INLINE int run(struct fp_lines *l, uint32_t number, struct fp_cursor *c, const struct wanted w) {
     const struct unit u = l->units[number];
     struct machine m = {.file = 1, .line = 1, .body = u.is_statement ? 0 : NO_STATEMENT};
     uint64_t n = 0;
-    const uint64_t mask = l->mask;
-/* A row.  Line numbers beyond 32 bits come from damage. */
-#define ROW()                                                                                          \
-    do {                                                                                               \
-        const uint64_t address = m.address & mask;                                                     \
-        if (rows) {                                                                                    \
-            if (l->n_rows == l->cap_rows &&                                                            \
-                fp_array_room(&l->rows, &l->cap_rows, (uint64_t)l->n_rows + 1, sizeof *l->rows))       \
-                return FP_E_NOMEM;                                                                     \
-            l->rows[l->n_rows++] =                                                                     \
-                (struct fp_pair){address, (m.body ? BODY : 0) | m.file << 32 | (m.line & UINT32_MAX)}; \
-        } else if (!n) {                                                                               \
-            *low = address;                                                                            \
-        }                                                                                              \
-        m.body &= NO_STATEMENT;                                                                        \
-        n++;                                                                                           \
-    } while (0)
     while (c->p < c->end) {
         const unsigned opcode = *c->p++;
         if (FP_LIKELY(opcode >= u.opcode_base)) {
             const unsigned adjusted = opcode - u.opcode_base;
             advance(&u, &m, adjusted / u.line_range);
             m.line += (uint64_t)(int64_t)(u.line_base + (int)(adjusted % u.line_range));
-            ROW();
+            if (add_row(l, &m, n++, w)) return FP_E_NOMEM;
             continue;
         }
-        switch (opcode) {
-            case EXTENDED: {
-                const uint64_t length = fp_take_uleb(c);
-                const uint8_t *start = fp_take_bytes(c, length);
-                if (!start || !length) return FP_E_MALFORMED;
-                struct fp_cursor inside = {start + 1, start + length, c->swap, 0};
-                if (*start == END_SEQUENCE) {
-                    if (rows) return 1;
-                    s->high = m.address & mask;
-                    s->n = n < UINT32_MAX ? (uint32_t)n : UINT32_MAX;
-                    return 1;
-                }
-                if (*start == SET_ADDRESS) {
-                    if (length - 1 > 8) return FP_E_MALFORMED;
-                    m.address = fp_take(&inside, (unsigned)(length - 1));
-                    m.operation = 0;
-                } else if (*start == DEFINE_FILE && !rows) {
-                    if (define_file(l, number, &inside)) return FP_E_NOMEM;
-                }
-                break;
-            }
-            case COPY: ROW(); break;
-            case ADVANCE_PC: advance(&u, &m, fp_take_uleb(c)); break;
-            case ADVANCE_LINE: m.line += (uint64_t)fp_take_sleb(c); break;
-            case SET_FILE: m.file = fp_take_uleb(c) & (UINT32_MAX >> 1); break;
-            case SET_COLUMN:
-            case SET_ISA: fp_take_uleb(c); break;
-            case NEGATE_STMT: m.body ^= NO_STATEMENT; break;
-            case SET_BASIC_BLOCK:
-            case SET_EPILOGUE_BEGIN: break;
-            case SET_PROLOGUE_END: m.body |= BEHIND_PROLOGUE; break;
-            case CONST_ADD_PC: advance(&u, &m, (255u - u.opcode_base) / u.line_range); break;
-            case FIXED_ADVANCE_PC:
-                m.address += fp_take(c, 2);
-                m.operation = 0;
-                break;
-            default: /* one of later versions */
-                for (unsigned i = 0; i < u.operands[opcode - 1]; i++) fp_take_uleb(c);
+        if (opcode == COPY) {
+            if (add_row(l, &m, n++, w)) return FP_E_NOMEM;
+        } else if (opcode == EXTENDED) {
+            const int status = extended(l, number, c, &m, n, w);
+            if (status) return status;
+        } else {
+            standard(&u, opcode, c, &m);
         }
         if (c->bad) return FP_E_MALFORMED;
     }
-#undef ROW
     return n ? FP_E_MALFORMED : 0; /* rows without an end */
 }
 
@@ -328,7 +345,7 @@ static int list_sequences(struct fp_lines *l, uint32_t number) {
     for (;;) {
         struct sequence s = {.program = (uint64_t)(c.p - section), .unit = number};
         uint64_t low = 0;
-        const int status = run(l, number, &c, 0, &low, &s);
+        const int status = run(l, number, &c, (struct wanted){0, l->mask, &low, &s});
         if (status <= 0) return status;
         l->stats.rows += s.n;
         if (!low || low >= s.high) continue; /* left out by the linker (0 or -1), or without rows */
@@ -409,9 +426,9 @@ static const struct sequence *sequence_at(struct fp_lines *l, uint64_t address, 
     if (!s->rows) {
         const uint32_t first = l->n_rows;
         struct fp_cursor c = fp_cursor_at(l->d, FP_DWARF_LINE, s->program);
-        uint64_t low;
         c.end = l->d->sections[FP_DWARF_LINE].p + l->units[s->unit].end;
-        *status = run(l, s->unit, &c, 1, &low, s) == FP_E_NOMEM || fp_pairs_sort(l->rows + first, l->n_rows - first)
+        const struct wanted rows = {1, l->mask, NULL, NULL};
+        *status = run(l, s->unit, &c, rows) == FP_E_NOMEM || fp_pairs_sort(l->rows + first, l->n_rows - first)
                       ? FP_E_NOMEM
                       : 0;
         if (*status) {

@@ -330,6 +330,50 @@ static int outer_token(struct fp_trace_read *r, struct fp_in *in, struct fp_err 
     return FP_DONE;
 }
 
+/* A string, a number or a word of an event. */
+static int value_token(struct fp_trace_read *r, const struct fp_in *in, struct fp_err *err) {
+    const int status = take_value(r);
+    if (status == FP_E_NOMEM) return fp_no_memory(err);
+    if (!status) return FP_DONE;
+    if (!r->lenient)
+        return fp_fail_text(err, status, in->base + in->pos, 0,
+                            r->field == PH ? "the phase of an event" : "a number of an event", r->json.text,
+                            r->json.text_n, r->field == PH ? "one letter" : "a number within 64 bits");
+    r->broken++;
+    return FP_DONE;
+}
+
+/* A token among the fields of an event. */
+static int field_token(struct fp_trace_read *r, const struct fp_in *in, struct fp_err *err) {
+    const struct fp_json *j = &r->json;
+    if (j->token == FP_JSON_OBJECT_END) return end_event(r, err);
+    if (j->token == FP_JSON_KEY) {
+        r->field = field_of(j);
+        r->event.keys = 1;
+        r->event.has_stack |= r->field == STACK;
+    } else if (j->token == FP_JSON_OBJECT || j->token == FP_JSON_ARRAY) {
+        r->in_args = j->token == FP_JSON_OBJECT && r->field == ARGS;
+    } else if (j->token >= FP_JSON_STRING) {
+        return value_token(r, in, err);
+    }
+    return FP_DONE;
+}
+
+/* A token within a field: only those of the args matter. */
+static int arg_token(struct fp_trace_read *r, const struct fp_in *in, struct fp_err *err) {
+    const struct fp_json *j = &r->json;
+    if (j->token == FP_JSON_OBJECT_END || j->token == FP_JSON_ARRAY_END) {
+        r->in_args = 0;
+    } else if (r->in_args && j->token == FP_JSON_KEY) {
+        r->arg_field = arg_field_of(r);
+    } else if (r->in_args && (j->token == FP_JSON_OBJECT || j->token == FP_JSON_ARRAY)) {
+        r->event.other_args = 1;
+    } else if (r->in_args && j->token >= FP_JSON_STRING) {
+        return value_token(r, in, err);
+    }
+    return FP_DONE;
+}
+
 static int event_token(struct fp_trace_read *r, struct fp_in *in, struct fp_err *err) {
     struct fp_json *j = &r->json;
     const uint32_t depth = j->depth - r->events_depth; /* 0: between events, 1: in one, 2: in its args */
@@ -340,33 +384,8 @@ static int event_token(struct fp_trace_read *r, struct fp_in *in, struct fp_err 
         begin_event(r, in);
         r->event.is_object = j->token == FP_JSON_OBJECT;
         r->strays += !r->event.is_object;
-    } else if (!r->event.is_object) {
-        ;
-    } else if (depth == 1 && j->token == FP_JSON_OBJECT_END) {
-        status = end_event(r, err);
-    } else if (depth == 1 && j->token == FP_JSON_KEY) {
-        r->field = field_of(j);
-        r->event.keys = 1;
-        r->event.has_stack |= r->field == STACK;
-    } else if (depth == 1 && (j->token == FP_JSON_OBJECT || j->token == FP_JSON_ARRAY)) {
-        r->in_args = j->token == FP_JSON_OBJECT && r->field == ARGS;
-    } else if (depth == 2 && r->in_args && j->token == FP_JSON_KEY) {
-        r->arg_field = arg_field_of(r);
-    } else if (depth == 2 && r->in_args && (j->token == FP_JSON_OBJECT || j->token == FP_JSON_ARRAY)) {
-        r->event.other_args = 1;
-    } else if (depth == 2 && (j->token == FP_JSON_OBJECT_END || j->token == FP_JSON_ARRAY_END)) {
-        r->in_args = 0;
-    } else if ((depth == 1 || (depth == 2 && r->in_args)) && j->token >= FP_JSON_STRING) {
-        status = take_value(r);
-        if (status == FP_E_NOMEM) return fp_no_memory(err);
-        if (status && r->lenient) {
-            r->broken++;
-            status = FP_DONE;
-        }
-        if (status)
-            return fp_fail_text(err, status, in->base + in->pos, 0,
-                                r->field == PH ? "the phase of an event" : "a number of an event", j->text, j->text_n,
-                                r->field == PH ? "one letter" : "a number within 64 bits");
+    } else if (r->event.is_object && depth <= 2) {
+        status = depth == 1 ? field_token(r, in, err) : arg_token(r, in, err);
     }
     if (status == FP_DONE) fp_json_take(j, in);
     return status;

@@ -261,6 +261,32 @@ static int past_the_buffer(struct fp_xray *x, const uint8_t *p, uint64_t nbytes,
                        "at most %, the rest of its buffer", f->left);
 }
 
+/* A record of `nbytes` that is whole, but of no kind that the fast path takes.  0 or an error. */
+static int take_whole(struct fp_xray *x, struct fp_in *in, uint64_t nbytes, struct fp_batch *out, struct fp_err *err) {
+    struct fp_xray_fdr *f = x->fdr;
+    const uint8_t *p = in->p + in->pos;
+    const uint64_t offset = in->base + in->pos;
+    if (!(p[0] & 1)) {
+        if (f->state != BODY)
+            return fp_fail(err, FP_E_MALFORMED, offset, "a function record before the buffer's first CPU record");
+        return fp_fail_got(err, FP_E_MALFORMED, offset, "function record kind", FP_GOT_UNSIGNED,
+                           fp_u32s(p, x->swap) >> 1 & 7, "0..3", 0);
+    }
+    if (f->left == NOT_STATED && (p[0] == BUFFER_EXTENTS || (p[0] == NEW_BUFFER && f->state == BODY))) {
+        end_buffer(f); /* the next one begins here */
+        return 0;
+    }
+    if (p[0] == BUFFER_EXTENTS) return fp_fail(err, FP_E_MALFORMED, offset, "a buffer extents record inside a buffer");
+    if ((p[0] == CUSTOM_EVENT || p[0] == TYPED_EVENT) && (int32_t)fp_u32s(p + 1, x->swap) < 0)
+        return fp_fail_got(err, FP_E_MALFORMED, offset, "event size", FP_GOT_SIGNED,
+                           (uint64_t)(int64_t)(int32_t)fp_u32s(p + 1, x->swap), "0 or more", 0);
+    int status = take_metadata(x, p, nbytes, offset, out, err);
+    if (status) return status;
+    in->pos += (size_t)nbytes;
+    if (f->left != NOT_STATED && f->state != BETWEEN) f->left -= nbytes;
+    return 0;
+}
+
 /* Takes the record of a buffer at the front of the window.  0, FP_MORE or an error. */
 static int take_record(struct fp_xray *x, struct fp_in *in, struct fp_batch *out, struct fp_err *err) {
     struct fp_xray_fdr *f = x->fdr;
@@ -290,25 +316,7 @@ static int take_record(struct fp_xray *x, struct fp_in *in, struct fp_batch *out
         return fp_fail_got(err, FP_E_TRUNCATED, offset, "length of the last record", FP_GOT_UNSIGNED, have, "% bytes",
                            nbytes ? nbytes : METADATA_NBYTES);
     }
-    if (!(p[0] & 1)) {
-        if (f->state != BODY)
-            return fp_fail(err, FP_E_MALFORMED, offset, "a function record before the buffer's first CPU record");
-        return fp_fail_got(err, FP_E_MALFORMED, offset, "function record kind", FP_GOT_UNSIGNED,
-                           fp_u32s(p, x->swap) >> 1 & 7, "0..3", 0);
-    }
-    if (f->left == NOT_STATED && (p[0] == BUFFER_EXTENTS || (p[0] == NEW_BUFFER && f->state == BODY))) {
-        end_buffer(f); /* the next one begins here */
-        return 0;
-    }
-    if (p[0] == BUFFER_EXTENTS) return fp_fail(err, FP_E_MALFORMED, offset, "a buffer extents record inside a buffer");
-    if ((p[0] == CUSTOM_EVENT || p[0] == TYPED_EVENT) && (int32_t)fp_u32s(p + 1, x->swap) < 0)
-        return fp_fail_got(err, FP_E_MALFORMED, offset, "event size", FP_GOT_SIGNED,
-                           (uint64_t)(int64_t)(int32_t)fp_u32s(p + 1, x->swap), "0 or more", 0);
-    int status = take_metadata(x, p, nbytes, offset, out, err);
-    if (status) return status;
-    in->pos += (size_t)nbytes;
-    if (f->left != NOT_STATED && f->state != BETWEEN) f->left -= nbytes;
-    return 0;
+    return take_whole(x, in, nbytes, out, err);
 }
 
 /* ---- ranges -------------------------------------------------------------------- */

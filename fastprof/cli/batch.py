@@ -103,14 +103,20 @@ exit codes:
 
 def add_arguments(parser: Parser) -> None:
     actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
+    for add in (_add_convert, _add_merge, _add_archive, _add_plan, _add_status):
+        add(actions)
 
-    def action(name: str, does: str, describes: str, examples: str) -> Parser:
-        made = actions.add_parser(name, help=does, description=describes, epilog=examples)
-        made.set_defaults(parser=made)
-        made.offer_all_help()
-        return made
 
-    convert = action(
+def _action(actions: Any, name: str, does: str, describes: str, examples: str) -> Parser:
+    made: Parser = actions.add_parser(name, help=does, description=describes, epilog=examples)
+    made.set_defaults(parser=made)
+    made.offer_all_help()
+    return made
+
+
+def _add_convert(actions: Any) -> None:
+    convert = _action(
+        actions,
         "convert",
         "convert each file to one of its own",
         "Convert each file of INPUT to OUTDIR/NAME.SUFFIX, where NAME\nis the file's path within the folder INPUT.",
@@ -123,7 +129,11 @@ def add_arguments(parser: Parser) -> None:
     output.add_argument("-t", "--to", required=True, metavar="FORMAT", help="output format")
     add_report_arguments(convert)
     add_options(convert, batch.options())
-    merge = action(
+
+
+def _add_merge(actions: Any) -> None:
+    merge = _action(
+        actions,
         "merge",
         "merge all files into one",
         "Merge all files of INPUT into OUTPUT, as `fastprof merge`\ndoes; with --jobs or --engine by many workers.",
@@ -134,7 +144,11 @@ def add_arguments(parser: Parser) -> None:
     add_output_arguments(merge)
     add_report_arguments(merge)
     add_options(merge, merging.options())
-    archive = action(
+
+
+def _add_archive(actions: Any) -> None:
+    archive = _action(
+        actions,
         "archive",
         "add each file to an archive",
         "Add each file of INPUT to the archive STORE, as\n"
@@ -148,7 +162,11 @@ def add_arguments(parser: Parser) -> None:
     )
     add_report_arguments(archive)
     add_options(archive, archive_options())
-    plan = action(
+
+
+def _add_plan(actions: Any) -> None:
+    plan = _action(
+        actions,
         "plan",
         "write down which files there are, for --plan",
         "Write down which files there are, the largest first, so that\n"
@@ -159,7 +177,11 @@ def add_arguments(parser: Parser) -> None:
     heading_of(plan, "output").add_argument("-o", "--output", required=True, metavar="PLAN", help="file to write")
     heading_of(plan, "output").add_argument("-q", "--quiet", action="store_true", help="suppress the summary")
     add_options(plan, batch.FINDING)
-    status = action(
+
+
+def _add_status(actions: Any) -> None:
+    status = _action(
+        actions,
         "status",
         "say how far a batch is, and what failed",
         "Say how far a batch is, and which files have no output.",

@@ -75,8 +75,10 @@ def expand(
                 failed(error)
         else:
             found.append(path)
-    if len(found) == 1:
-        return found
+    return found if len(found) == 1 else _without_emptied(found)
+
+
+def _without_emptied(found: list[Any]) -> list[Any]:
     # in NAME.1-01 the 1 may be the number of a dump, or belong to the name
     apart = [re.fullmatch(r"(?s)((.*?)(?:\.[0-9]+)?)-[0-9]+", path) for path in found if isinstance(path, str)]
     of_threads = {name for match in apart if match for name in match.groups()}

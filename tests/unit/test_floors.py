@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+import tokenize
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -41,6 +42,9 @@ PY_FLOORS = {
 }
 PY_FILES = {"__init__": {"core", "verbs"}, "__main__": {"cli"}, "plan": {"core", "symbols", "formats", "bridges"}}
 LONGEST = 600  # lines
+LONGEST_FUNCTION = 60  # from its name to its last line
+MOST_BRANCHES = 30  # of a function; a switch is one, whatever its cases
+LONG = {"top", "converted", "add", "make"}  # to be split
 
 C_FILES = sorted((REPO / "csrc").rglob("*.[ch]"))
 PY_SOURCES = sorted(p for s in ("py", "pyx", "pxd") for p in (REPO / "fastprof").rglob(f"*.{s}"))
@@ -65,6 +69,57 @@ def test_no_file_is_longer_than_one_can_keep_in_mind() -> None:
     lengths = {str(path.relative_to(REPO)): path.read_text().count("\n") for path in OUR_FILES}
     assert len(lengths) > 200
     assert {name: n for name, n in lengths.items() if n > LONGEST} == {}
+
+
+def c_functions(path: Path) -> Iterator[tuple[str, int, int]]:
+    """Name, lines and branches of each function: clang-format has put its closing brace at the margin."""
+    code = re.sub(
+        r"""/\*.*?\*/|//[^\n]*|"(?:\\.|[^"\\])*"|'(?:\\.|[^'\\])*'""",
+        lambda found: "\n" * found[0].count("\n"),
+        path.read_text(),
+        flags=re.DOTALL,
+    )
+    # the name is the word before the parenthesis that ends the head
+    for found in re.finditer(r"^\w[^;{}#]*?(\w+)\([^;{}]*\) \{\n.*?^\}", code, re.DOTALL | re.MULTILINE):
+        branches = re.findall(r"\b(?:if|for|while|switch)\b|&&|\|\||\?", found[0])
+        yield found[1], found[0].count("\n") + 1, len(branches)
+
+
+def python_functions(path: Path) -> Iterator[tuple[str, int, int]]:
+    """The same of Python and Cython, whose words and indentation are those of Python."""
+    blocks: list[tuple[str, int]] = []  # those that are open: the name if it is a function, the first line
+    branches = [0]  # of each of them, and outside of them
+    head: list[tokenize.TokenInfo] = []  # the line before
+    line: list[tokenize.TokenInfo] = []
+    last = 0
+    with path.open("rb") as file:
+        for token in tokenize.tokenize(file.readline):
+            if token.type == tokenize.INDENT:
+                found = re.match(r"\s*(?:async )?c?p?def (?!class)[^=(]*?(\w+)\(", head[0].line)
+                blocks.append((found[1] if found else "", head[0].start[0]))
+                branches.append(0)
+            elif token.type == tokenize.DEDENT:
+                name, first = blocks.pop()
+                n = branches.pop()
+                branches[-1] += n
+                if name:
+                    yield name, last - first + 1, n
+            elif token.type == tokenize.NEWLINE:
+                head, line, last = line, [], token.end[0]
+            elif token.type not in (tokenize.NL, tokenize.COMMENT, tokenize.ENCODING):
+                line.append(token)
+                branches[-1] += token.string in ("if", "elif", "for", "while", "except", "and", "or", "match")
+
+
+def test_no_function_is_longer_than_one_can_keep_in_mind() -> None:
+    functions = [(path, *found) for path in C_FILES for found in c_functions(path)]
+    functions += [(path, *found) for path in PY_SOURCES for found in python_functions(path)]
+    assert len(functions) > 3000
+    assert [
+        f"{path.relative_to(REPO)}: {name} has {lines} lines and {branches} branches"
+        for path, name, lines, branches in functions
+        if (lines > LONGEST_FUNCTION or branches > MOST_BRANCHES) and name not in LONG
+    ] == []
 
 
 def includes() -> Iterator[tuple[Path, str]]:

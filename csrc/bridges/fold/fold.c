@@ -125,20 +125,66 @@ static uint32_t group_of(struct fp_fold *f, uint32_t thread, uint32_t cpu) {
 /* What a sum was that passed 2^64 - 1. */
 enum { TICKS = 1, SELF = 2 };
 
-/* Ends the top frame at `now`.  `inclusive` is that of the fold. */
-static inline void pop(struct fp_arc *arcs, struct fp_fold_function *by_function, uint64_t *inclusive,
-                       struct fp_fold_frame *top, uint64_t now, uint64_t thread_calls, int *overflowed) {
-    struct fp_arc *a = &arcs[top->arc];
+/* What playing rows changes.  Its functions are inlined, so that it stays in registers: the compiler cannot know that a
+ * frame is not part of the fold.  Slow paths write back and reload. */
+struct player {
+    struct fp_arc *arcs;
+    const uint32_t *index;
+    unsigned shift;
+    uint32_t mask, group, n_functions;
+    struct fp_fold_function *by_function;
+    uint64_t *inclusive; /* of the fold */
+    struct fp_fold_frame *top, *limit;
+    uint64_t calls; /* of the thread */
+    int tree, overflowed;
+};
+
+FP_INLINE void reload_arcs(struct player *p, const struct fp_fold *f) {
+    p->arcs = f->arcs;
+    p->index = f->index;
+    p->shift = f->index_shift;
+    p->mask = fp_fold_mask(p->shift);
+}
+
+FP_INLINE struct player player_of(const struct fp_fold *f, const struct fp_fold_thread *t, uint32_t group) {
+    struct player p = {.group = group,
+                       .n_functions = f->n_functions,
+                       .by_function = f->by_function,
+                       .inclusive = f->inclusive,
+                       .top = t->frames + t->n - 1,
+                       .limit = t->frames + t->cap - 1,
+                       .calls = t->calls,
+                       .tree = f->into == FP_FOLD_TREE};
+    reload_arcs(&p, f);
+    return p;
+}
+
+/* Ends the top frame at `now`. */
+FP_INLINE void pop(struct player *p, struct fp_fold_frame *top, uint64_t now) {
+    struct fp_arc *a = &p->arcs[top->arc];
+    uint64_t *const inclusive = p->inclusive;
     const uint64_t ticks = now - top->enter;
-    by_function[top->function].active--;
-    if (FP_UNLIKELY(inclusive != NULL) && !by_function[top->function].active)
-        *overflowed |= __builtin_add_overflow(inclusive[top->function], ticks, &inclusive[top->function]) * TICKS;
-    *overflowed |= __builtin_add_overflow(a->self, ticks - top->child, &a->self) * SELF;
+    p->by_function[top->function].active--;
+    if (FP_UNLIKELY(inclusive != NULL) && !p->by_function[top->function].active)
+        p->overflowed |= __builtin_add_overflow(inclusive[top->function], ticks, &inclusive[top->function]) * TICKS;
+    p->overflowed |= __builtin_add_overflow(a->self, ticks - top->child, &a->self) * SELF;
     top[-1].child += ticks;
     if (FP_LIKELY(--a->active == 0)) {
-        *overflowed |= __builtin_add_overflow(a->ticks, ticks, &a->ticks) * TICKS;
-        a->subcalls += thread_calls - top->calls_before;
+        p->overflowed |= __builtin_add_overflow(a->ticks, ticks, &a->ticks) * TICKS;
+        a->subcalls += p->calls - top->calls_before;
     }
+}
+
+/* The number of the arc from `caller` to `callee`.  UINT32_MAX when memory ran out. */
+FP_INLINE uint32_t arc_of(struct fp_fold *f, struct player *p, uint32_t caller, uint32_t callee) {
+    uint32_t at = fp_fold_slot(caller, callee, p->group, p->shift), arc;
+    for (; (arc = p->index[at]); at = (at + 1) & p->mask) {
+        const struct fp_arc *a = &p->arcs[arc - 1];
+        if (FP_LIKELY(a->callee == callee && a->caller == caller && a->group == p->group)) return arc - 1;
+    }
+    arc = fp_fold_arc(f, caller, callee, p->group);
+    reload_arcs(p, f);
+    return arc;
 }
 
 /* Of an arc the own ticks are part of the inclusive ones.  Of a context only its own ticks are kept: those that were
@@ -200,25 +246,19 @@ static uint32_t cpu_run(const struct fp_batch *in, uint32_t from, uint32_t to, i
 /* Ends what is on the stack at `now` and enters it again in another group, without
  * counting calls.  0, FP_E_NOMEM or FP_E_OVERFLOW. */
 static int move_to(struct fp_fold *f, struct fp_fold_thread *t, uint32_t group, uint64_t now) {
-    int overflowed = 0;
-    for (uint32_t i = t->n; i-- > 1;)
-        pop(f->arcs, f->by_function, f->inclusive, &t->frames[i], now, t->calls, &overflowed);
+    struct player p = player_of(f, t, group);
+    while (p.top != t->frames) pop(&p, p.top--, now);
     for (uint32_t i = 1; i < t->n; i++) {
         struct fp_fold_frame *frame = &t->frames[i];
-        const uint32_t caller = i > 1 ? frame[-1].arc + 1 : 0, mask = fp_fold_mask(f->index_shift);
-        const uint32_t callee = f->by_function[frame->function].as;
-        uint32_t at = fp_fold_slot(caller, callee, group, f->index_shift), arc;
-        for (; (arc = f->index[at]); at = (at + 1) & mask) {
-            const struct fp_arc *a = &f->arcs[arc - 1];
-            if (a->callee == callee && a->caller == caller && a->group == group) break;
-        }
-        if (!arc && (arc = fp_fold_arc(f, caller, callee, group) + 1) == 0) return FP_E_NOMEM;
-        *frame = (struct fp_fold_frame){now, 0, t->calls, arc - 1, frame->function};
-        f->arcs[arc - 1].active++;
-        f->by_function[frame->function].active++;
+        const uint32_t caller = i > 1 ? frame[-1].arc + 1 : 0;
+        const uint32_t arc = arc_of(f, &p, caller, p.by_function[frame->function].as);
+        if (arc == UINT32_MAX) return FP_E_NOMEM;
+        *frame = (struct fp_fold_frame){now, 0, t->calls, arc, frame->function};
+        p.arcs[arc].active++;
+        p.by_function[frame->function].active++;
     }
     t->group = group;
-    return too_long(f, overflowed) ? FP_E_OVERFLOW : 0;
+    return too_long(f, p.overflowed) ? FP_E_OVERFLOW : 0;
 }
 
 struct run {
@@ -312,131 +352,144 @@ int fp_fold_feed(struct fp_fold *f, struct fp_feed *feed, struct fp_err *err) {
     }
 }
 
-static int put(struct fp_fold *f, const struct fp_batch *in, int sorted, struct fp_err *err) {
-    const uint64_t switched = f->switched;
-    const int tree = f->into == FP_FOLD_TREE;
-    const uint32_t n = in->n;
+/* Enters a function.  0, or an error when memory ran out. */
+FP_INLINE int enter(struct fp_fold *f, struct fp_fold_thread *t, struct player *p, uint32_t function, uint64_t now,
+                    struct fp_err *err) {
+    const uint32_t caller = FP_LIKELY(!p->tree) ? p->top->function : p->top->function ? p->top->arc + 1 : 0;
+    const uint64_t from = (uint64_t)p->group << 32 | caller;
+    if (FP_UNLIKELY(p->top == p->limit)) {
+        const size_t depth = (size_t)(p->top - t->frames);
+        if (fp_array_room(&t->frames, &t->cap, (uint64_t)t->cap + 1, sizeof *t->frames))
+            return fp_fail(err, FP_E_NOMEM, 0, "a thread's stack");
+        p->top = t->frames + depth;
+        p->limit = t->frames + t->cap - 1;
+    }
+    struct fp_fold_function *const known = &p->by_function[function];
+    uint32_t arc = known->last_arc;
+    if (known->last_from != from) {
+        arc = arc_of(f, p, caller, known->as);
+        if (arc == UINT32_MAX) return fp_fail(err, FP_E_NOMEM, 0, "the table of call arcs");
+        known->last_arc = arc;
+        known->last_from = from;
+        known->entered = 1;
+    }
+    p->arcs[arc].active++;
+    p->arcs[arc].calls++;
+    known->active++;
+    *++p->top = (struct fp_fold_frame){now, 0, p->calls++, arc, function};
+    return 0;
+}
+
+FP_INLINE void leave(struct fp_fold *f, struct player *p, uint32_t function, uint64_t now) {
+    if (FP_LIKELY(p->top->function == function && function)) {
+        __builtin_prefetch(&p->arcs[p->top[-1].arc]); /* exits come in runs */
+        pop(p, p->top--, now);
+    } else if (function >= p->n_functions || !p->by_function[function].active) {
+        f->stats.orphan_exits++;
+    } else {
+        while (p->top->function != function) {
+            f->stats.unwound++;
+            pop(p, p->top--, now);
+        }
+        pop(p, p->top--, now);
+    }
+}
+
+/* Plays rows i to `to`, which are of one thread and one group.  0 or an error. */
+static int play(struct fp_fold *f, struct fp_fold_thread *t, const struct fp_batch *in, uint32_t i, uint32_t to,
+                uint32_t group, struct fp_err *err) {
+    struct player p = player_of(f, t, group);
+    uint64_t last = t->last;
+    const uint32_t *foreseen = NULL;
+    if (f->n_arcs > MANY_ARCS && !p.tree) {
+        if (fp_array_room(&f->foreseen, &f->cap_foreseen, (uint64_t)in->cap * 2, sizeof *f->foreseen))
+            return fp_fail(err, FP_E_NOMEM, 0, "a batch's lookups");
+        foresee(f, t, in, i, to, group);
+        foreseen = f->foreseen;
+    }
     const uint64_t *const time = in->time;
-    const uint32_t *const functions = in->function, *const threads = in->thread;
+    const uint32_t *const functions = in->function;
     const uint8_t *const ops = in->op;
-    for (uint32_t i = 0; i < n;) {
-        if (FP_UNLIKELY(f->switched - switched > MANY_SWITCHED && !sorted)) return put_by_thread(f, in, i, err);
-        const uint32_t thread = threads[i];
-        uint32_t to = run_of(threads, i, n);
-        if (FP_UNLIKELY(f->shares != NULL) && fp_share_of(f->shares, thread) != f->share) {
-            i = to;
+    for (; i < to; i++) {
+        if (foreseen && i + FAR < to) {
+            __builtin_prefetch(&p.index[foreseen[i + FAR] & p.mask]);
+            __builtin_prefetch(&p.arcs[p.index[foreseen[i + NEAR] & p.mask]]);
+        }
+        const uint8_t op = ops[i];
+        uint64_t now = time[i];
+        if (FP_UNLIKELY(op > FP_OP_ENTER_ARGS)) {
+            f->stats.arguments += op == FP_OP_ARGUMENT;
+            f->stats.events += op == FP_OP_CUSTOM || op == FP_OP_TYPED;
+            if (now > last) last = now;
             continue;
         }
-        struct fp_fold_thread *t = switch_to(f, thread);
-        if (!t) return fp_fail(err, FP_E_NOMEM, 0, "the threads' stacks");
-        f->n_taken += to - i;
-        if (!t->seen) {
-            t->first = t->last = time[i];
-            t->own = group_of(f, thread, 0);
-            if (t->own == FP_NO_ID) return fp_fail(err, FP_E_NOMEM, 0, "the table of threads");
-            t->seen = 1;
+        if (FP_UNLIKELY(now < last)) {
+            f->stats.clamped++;
+            now = last;
         }
+        last = now;
+        if (op == FP_OP_ENTER || op == FP_OP_ENTER_ARGS) {
+            const int status = enter(f, t, &p, functions[i], now, err);
+            if (FP_UNLIKELY(status)) return status;
+        } else {
+            leave(f, &p, functions[i], now);
+        }
+    }
+    t->n = (uint32_t)(p.top - t->frames) + 1;
+    t->last = last;
+    t->calls = p.calls;
+    return too_long(f, p.overflowed) ? fp_fold_fail_too_long(f, err) : 0;
+}
+
+/* Makes `thread` the current one for its rows from row i on.  NULL when memory ran out. */
+static struct fp_fold_thread *begin_thread(struct fp_fold *f, const struct fp_batch *in, uint32_t i,
+                                           struct fp_err *err) {
+    struct fp_fold_thread *t = switch_to(f, in->thread[i]);
+    if (!t) {
+        fp_fail(err, FP_E_NOMEM, 0, "the threads' stacks");
+        return NULL;
+    }
+    if (t->seen) return t;
+    t->first = t->last = in->time[i];
+    t->own = group_of(f, in->thread[i], 0);
+    if (t->own == FP_NO_ID) {
+        fp_fail(err, FP_E_NOMEM, 0, "the table of threads");
+        return NULL;
+    }
+    t->seen = 1;
+    return t;
+}
+
+/* By CPU: moves the stack to the group of the CPU that row i is on.  *to becomes the end of the rows on it.  0 or an
+ * error. */
+static int begin_cpu(struct fp_fold *f, struct fp_fold_thread *t, const struct fp_batch *in, uint32_t i, uint32_t *to,
+                     struct fp_err *err) {
+    int32_t cpu;
+    *to = cpu_run(in, i, *to, &cpu);
+    const uint32_t group = cpu < 0 ? t->group : group_of(f, in->thread[i], (uint32_t)cpu);
+    if (group == FP_NO_ID) return fp_fail(err, FP_E_NOMEM, 0, "the table of CPUs");
+    const int status = group == t->group ? 0 : move_to(f, t, group, in->time[i] > t->last ? in->time[i] : t->last);
+    if (status == FP_E_NOMEM) return fp_fail(err, FP_E_NOMEM, 0, "the table of call paths");
+    return status ? fp_fold_fail_too_long(f, err) : 0;
+}
+
+static int put(struct fp_fold *f, const struct fp_batch *in, int sorted, struct fp_err *err) {
+    const uint64_t switched = f->switched;
+    for (uint32_t i = 0, to; i < in->n; i = to) {
+        if (FP_UNLIKELY(f->switched - switched > MANY_SWITCHED && !sorted)) return put_by_thread(f, in, i, err);
+        to = run_of(in->thread, i, in->n);
+        if (FP_UNLIKELY(f->shares != NULL) && fp_share_of(f->shares, in->thread[i]) != f->share) continue;
+        struct fp_fold_thread *t = begin_thread(f, in, i, err);
+        if (!t) return FP_E_NOMEM;
+        f->n_taken += to - i;
         uint32_t group = t->own;
         if (FP_UNLIKELY(f->by & FP_FOLD_BY_CPU)) {
-            int32_t cpu;
-            to = cpu_run(in, i, to, &cpu);
-            group = cpu < 0 ? t->group : group_of(f, thread, (uint32_t)cpu);
-            if (group == FP_NO_ID) return fp_fail(err, FP_E_NOMEM, 0, "the table of CPUs");
-            int status = group == t->group ? 0 : move_to(f, t, group, time[i] > t->last ? time[i] : t->last);
-            if (status == FP_E_NOMEM) return fp_fail(err, FP_E_NOMEM, 0, "the table of call paths");
-            if (status) return fp_fold_fail_too_long(f, err);
+            const int status = begin_cpu(f, t, in, i, &to, err);
+            if (status) return status;
+            group = t->group;
         }
-        const uint64_t from = (uint64_t)group << 32;
-        /* What the loop uses stays in registers: the compiler cannot know that
-         * a frame is not part of the fold.  Slow paths write back and reload. */
-        struct fp_arc *arcs = f->arcs;
-        const uint32_t *index = f->index;
-        unsigned shift = f->index_shift;
-        uint32_t mask = fp_fold_mask(shift), n_functions = f->n_functions;
-        struct fp_fold_function *by_function = f->by_function;
-        uint64_t *const inclusive = f->inclusive;
-        struct fp_fold_frame *top = t->frames + t->n - 1, *limit = t->frames + t->cap - 1;
-        uint64_t last = t->last, calls = t->calls;
-        int overflowed = 0;
-        const uint32_t *foreseen = NULL;
-        if (f->n_arcs > MANY_ARCS && !tree) {
-            if (fp_array_room(&f->foreseen, &f->cap_foreseen, (uint64_t)in->cap * 2, sizeof *f->foreseen))
-                return fp_fail(err, FP_E_NOMEM, 0, "a batch's lookups");
-            foresee(f, t, in, i, to, group);
-            foreseen = f->foreseen;
-        }
-        for (; i < to; i++) {
-            if (foreseen && i + FAR < to) {
-                __builtin_prefetch(&index[foreseen[i + FAR] & mask]);
-                __builtin_prefetch(&arcs[index[foreseen[i + NEAR] & mask]]);
-            }
-            const uint8_t op = ops[i];
-            const uint32_t function = functions[i];
-            uint64_t now = time[i];
-            if (FP_UNLIKELY(op > FP_OP_ENTER_ARGS)) {
-                f->stats.arguments += op == FP_OP_ARGUMENT;
-                f->stats.events += op == FP_OP_CUSTOM || op == FP_OP_TYPED;
-                if (now > last) last = now;
-                continue;
-            }
-            if (FP_UNLIKELY(now < last)) {
-                f->stats.clamped++;
-                now = last;
-            }
-            last = now;
-            if (op == FP_OP_ENTER || op == FP_OP_ENTER_ARGS) {
-                const uint32_t caller = FP_LIKELY(!tree) ? top->function : top->function ? top->arc + 1 : 0;
-                if (FP_UNLIKELY(top == limit)) {
-                    const size_t depth = (size_t)(top - t->frames);
-                    if (fp_array_room(&t->frames, &t->cap, (uint64_t)t->cap + 1, sizeof *t->frames))
-                        return fp_fail(err, FP_E_NOMEM, 0, "a thread's stack");
-                    top = t->frames + depth;
-                    limit = t->frames + t->cap - 1;
-                }
-                struct fp_fold_function *const known = &by_function[function];
-                uint32_t arc = known->last_arc;
-                if (known->last_from != (from | caller)) {
-                    const uint32_t callee = known->as;
-                    uint32_t at = fp_fold_slot(caller, callee, group, shift);
-                    for (; (arc = index[at]); at = (at + 1) & mask) {
-                        const struct fp_arc *a = &arcs[arc - 1];
-                        if (FP_LIKELY(a->callee == callee && a->caller == caller && a->group == group)) break;
-                    }
-                    if (FP_LIKELY(arc)) {
-                        arc--;
-                    } else {
-                        arc = fp_fold_arc(f, caller, callee, group);
-                        if (arc == UINT32_MAX) return fp_fail(err, FP_E_NOMEM, 0, "the table of call arcs");
-                        arcs = f->arcs;
-                        index = f->index;
-                        shift = f->index_shift;
-                        mask = fp_fold_mask(shift);
-                    }
-                    known->last_arc = arc;
-                    known->last_from = from | caller;
-                    known->entered = 1;
-                }
-                arcs[arc].active++;
-                arcs[arc].calls++;
-                known->active++;
-                *++top = (struct fp_fold_frame){now, 0, calls++, arc, function};
-            } else if (FP_LIKELY(top->function == function && function)) {
-                __builtin_prefetch(&arcs[top[-1].arc]); /* exits come in runs */
-                pop(arcs, by_function, inclusive, top--, now, calls, &overflowed);
-            } else if (function >= n_functions || !by_function[function].active) {
-                f->stats.orphan_exits++;
-            } else {
-                while (top->function != function) {
-                    f->stats.unwound++;
-                    pop(arcs, by_function, inclusive, top--, now, calls, &overflowed);
-                }
-                pop(arcs, by_function, inclusive, top--, now, calls, &overflowed);
-            }
-        }
-        t->n = (uint32_t)(top - t->frames) + 1;
-        t->last = last;
-        t->calls = calls;
-        if (too_long(f, overflowed)) return fp_fold_fail_too_long(f, err);
+        const int status = play(f, t, in, i, to, group, err);
+        if (status) return status;
     }
     return FP_DONE;
 }
@@ -462,8 +515,9 @@ int fp_fold_end(struct fp_fold *f, struct fp_err *err) {
         if (!t->frames) continue;
         switch_to(f, i);
         f->stats.unfinished += t->n - 1;
-        for (; t->n > 1; t->n--)
-            pop(f->arcs, f->by_function, f->inclusive, t->frames + t->n - 1, t->last, t->calls, &overflowed);
+        struct player p = player_of(f, t, t->own);
+        while (p.top != t->frames) pop(&p, p.top--, t->last);
+        overflowed |= p.overflowed;
         f->stats.calls += t->calls;
         free(t->frames);
         t->frames = NULL;

@@ -46,15 +46,8 @@ cdef inline bint short_line(Body *body, uint32_t i, const uint8_t *text) noexcep
         return False
     # a byte is looked at only when the one before it is not the newline
     if p[0] == c'c':
-        if p[1] == c'f' and p[2] == c'n' and p[3] == c'=':
-            return named_function(body, i, p + 4, stop, True)
-        if p[1] == c'f' and (p[2] == c'i' or p[2] == c'l') and p[3] == c'=':
-            return reference(body, i, p + 4, stop, FL, &body.cfi)
-        if p[1] == c'o' and p[2] == c'b' and p[3] == c'=':
-            return reference(body, i, p + 4, stop, OB, &body.cob)
-        if p[1] == c'a' and p[2] == c'l' and p[3] == c'l' and p[4] == c's' and p[5] == c'=':
-            return short_count(body, p, p + 6, FP_CALL)
-    elif p[0] == c'f':
+        return callee_line(body, i, p, stop)
+    if p[0] == c'f':
         if p[1] == c'n' and p[2] == c'=':
             if block_is_due(body):
                 return False
@@ -65,15 +58,34 @@ cdef inline bint short_line(Body *body, uint32_t i, const uint8_t *text) noexcep
             body.block_file = body.file
             return True
     elif p[0] == c'j':
-        if p[1] == c'u' and p[2] == c'm' and p[3] == c'p' and p[4] == c'=':
-            return short_count(body, p, p + 5, FP_JUMP)
-        if p[1] == c'c' and p[2] == c'n' and p[3] == c'd' and p[4] == c'=':
-            return short_count(body, p, p + 5, FP_JCND)
-        if p[1] == c'f' and p[2] == c'i' and p[3] == c'=':
-            return reference(body, i, p + 4, stop, FL, &body.jfi)
+        return jump_line(body, i, p, stop)
     elif p[0] == c'o' and p[1] == c'b' and p[2] == c'=':
         return reference(body, i, p + 3, stop, OB, &body.object)
     return p[0] == c'\n'
+
+
+cdef inline bint callee_line(Body *body, uint32_t i, const uint8_t *p, const uint8_t *stop) noexcept nogil:
+    """What begins with c."""
+    if p[1] == c'f' and p[2] == c'n' and p[3] == c'=':
+        return named_function(body, i, p + 4, stop, True)
+    if p[1] == c'f' and (p[2] == c'i' or p[2] == c'l') and p[3] == c'=':
+        return reference(body, i, p + 4, stop, FL, &body.cfi)
+    if p[1] == c'o' and p[2] == c'b' and p[3] == c'=':
+        return reference(body, i, p + 4, stop, OB, &body.cob)
+    if p[1] == c'a' and p[2] == c'l' and p[3] == c'l' and p[4] == c's' and p[5] == c'=':
+        return short_count(body, p, p + 6, FP_CALL)
+    return False
+
+
+cdef inline bint jump_line(Body *body, uint32_t i, const uint8_t *p, const uint8_t *stop) noexcept nogil:
+    """What begins with j."""
+    if p[1] == c'u' and p[2] == c'm' and p[3] == c'p' and p[4] == c'=':
+        return short_count(body, p, p + 5, FP_JUMP)
+    if p[1] == c'c' and p[2] == c'n' and p[3] == c'd' and p[4] == c'=':
+        return short_count(body, p, p + 5, FP_JCND)
+    if p[1] == c'f' and p[2] == c'i' and p[3] == c'=':
+        return reference(body, i, p + 4, stop, FL, &body.jfi)
+    return False
 
 
 cdef inline bint reference(Body *body, uint32_t i, const uint8_t *p, const uint8_t *stop, int kind,

@@ -49,7 +49,6 @@ cdef inline int any_line(Body *body, const uint8_t *p, const uint8_t *next, uint
                          fp_err *err) noexcept nogil:
     cdef const uint8_t *stop = next - 1  # behind the text, at CR or newline
     cdef uint8_t c
-    cdef size_t n
     while stop != p and (stop - 1)[0] == c'\r':
         stop -= 1
     if p[0] == c' ' or p[0] == c'\t':
@@ -70,7 +69,13 @@ cdef inline int any_line(Body *body, const uint8_t *p, const uint8_t *next, uint
             return FP_ASK
         body.counts.comments += 1
         return OK
-    n = stop - p
+    return keyword_line(body, p, stop, offset, b, err)
+
+
+cdef inline int keyword_line(Body *body, const uint8_t *p, const uint8_t *stop, uint64_t offset, fp_batch *b,
+                             fp_err *err) noexcept nogil:
+    """A line that begins with a word and `=`."""
+    cdef size_t n = stop - p
     if n >= 3 and p[2] == c'=':
         if p[0] == c'f':
             if p[1] == c'n':
@@ -95,13 +100,12 @@ cdef inline int any_line(Body *body, const uint8_t *p, const uint8_t *next, uint
         if memcmp(p, b"rec", 3) == 0:
             begin_context(body)
             return OK
-    if n >= 5 and p[4] == c'=':
-        if memcmp(p, b"jump", 4) == 0:
-            return count_line(body, p + 5, stop, offset, FP_JUMP, err)
-        if memcmp(p, b"jcnd", 4) == 0:
-            return count_line(body, p + 5, stop, offset, FP_JCND, err)
-        if memcmp(p, b"frfn", 4) == 0:
-            return context_line(body, p + 5, stop, offset, err)
+    if n >= 5 and p[4] == c'=' and memcmp(p, b"frfn", 4) == 0:
+        return context_line(body, p + 5, stop, offset, err)
+    if n >= 5 and memcmp(p, b"jump=", 5) == 0:
+        return count_line(body, p + 5, stop, offset, FP_JUMP, err)
+    if n >= 5 and memcmp(p, b"jcnd=", 5) == 0:
+        return count_line(body, p + 5, stop, offset, FP_JCND, err)
     if n >= 6 and memcmp(p, b"calls=", 6) == 0:
         return count_line(body, p + 6, stop, offset, FP_CALL, err)
     if n >= 7 and memcmp(p, b"rcalls=", 7) == 0:

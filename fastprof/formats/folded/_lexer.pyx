@@ -75,6 +75,13 @@ cdef inline bint is_blank(uint8_t c) noexcept nogil:
     return c == c' ' or c == c'\t'
 
 
+cdef inline const uint8_t *without_blanks(const uint8_t *p, const uint8_t *stop) noexcept nogil:
+    """The end of p up to `stop` without the blanks there."""
+    while stop != p and is_blank((stop - 1)[0]):
+        stop -= 1
+    return stop
+
+
 cdef class Lexer:
     """Reads lines into stacks batches.
 
@@ -213,8 +220,7 @@ cdef class Lexer:
             self.seen.carriage_returns += 1
             stop -= 1
         token = stop
-        while stop != p and is_blank((stop - 1)[0]):
-            stop -= 1
+        stop = without_blanks(p, stop)
         if stop == p:
             self.seen.blank += 1
             return OK
@@ -238,9 +244,7 @@ cdef class Lexer:
             if status != OK:
                 return self.bad(err, FP_E_MALFORMED if whole else FP_E_TRUNCATED, offset + (token - first),
                                 "the count", token, stop - token, "digits")
-            stop = token
-            while stop != p and is_blank((stop - 1)[0]):
-                stop -= 1
+            stop = without_blanks(p, token)
         if stop != p and (stop - 1)[0] == c';':
             self.seen.trailing_frames += 1
             while stop != p and (stop - 1)[0] == c';':
