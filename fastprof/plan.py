@@ -22,7 +22,6 @@ from fastprof.core.errors import UsageError, inputs_of
 from fastprof.core.model import Batch, Model
 from fastprof.core.options import CORES, LENIENT, Option, Options, cores_of
 from fastprof.core.report import Report
-from fastprof.core.words import counted
 from fastprof.symbols import SYMBOLIZE, SYMBOLS
 
 
@@ -307,7 +306,8 @@ def refuse_total_loss(inputs: Iterable[Input], writer: Writer, report: Report) -
     from fastprof.bridges.rows.unheld import CODES
 
     no_rows = {"zero-values", *CODES}
-    lost = sorted(counted(n, text) for code, text, n in report.not_representable.as_counted() if code not in no_rows)
+    not_written = report.not_representable.counted()
+    lost = sorted(entry.counted(n, values, flags=True) for entry, values, n in not_written if entry.code not in no_rows)
     if not writer.written and lost and any(input_.n_read for input_ in inputs):
         advice = "".join(f"; {text}" for text in (writer.advice, report.zeros) if text)
         raise UsageError(

@@ -200,5 +200,5 @@ def _as_dict(found: Annotation) -> dict[str, Any]:
         "shares": found.shares,
         "listings": listings,
         "missing": [missing._asdict() for missing in found.missing],
-        "report": found.report.as_dict(),
+        "report": found.report.as_dict(flags=True),
     }

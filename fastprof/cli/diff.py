@@ -128,7 +128,7 @@ def _print_json(found: Difference) -> None:
         for value in found.values
     ]
     whole = {"old": found.old, "new": found.new, "by": found.by, "values": values, "changed": found.n_changed}
-    print(json_text(whole | {"rows": rows, "report": found.report.as_dict()}, indent=1))
+    print(json_text(whole | {"rows": rows, "report": found.report.as_dict(flags=True)}, indent=1))
 
 
 def _print_csv(found: Difference) -> None:

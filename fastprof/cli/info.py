@@ -45,7 +45,7 @@ def run(args: argparse.Namespace) -> int:
             rows.append((name, ", ".join(map(str, value)) if isinstance(value, list) else value))
     for title, counts in (("repairs", report.repairs), ("losses", report.losses)):
         rows.append((title, "" if counts else "none"))
-        rows += [(f"  {name}", n) for name, n in sorted(counts.items())]
+        rows += [(f"  {name}", n) for name, n in sorted(counts.texts(flags=True).items())]
     print_table(rows)
     say_warnings(report.warnings)
     return exit_code(report)

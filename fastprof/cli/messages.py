@@ -106,13 +106,13 @@ def _counts(report: Report, quiet: bool = False) -> list[str]:
     )
     for title, counts in counts_of:
         if counts and (counts is report.losses or not quiet):
-            parts.append(f"{title}: " + ", ".join(counts.said()))
+            parts.append(f"{title}: " + ", ".join(counts.said(flags=True)))
     return parts
 
 
 def report_json(report: Report) -> str:
     """The report as one JSON object."""
-    return json_text(report.as_dict())
+    return json_text(report.as_dict(flags=True))
 
 
 def tell(args: argparse.Namespace, report: Report, headline: str) -> int:

@@ -68,7 +68,7 @@ def _as_json(found: Top) -> dict[str, Any]:
         "value": found.value._asdict(),
         "second": found.second and found.second._asdict(),
         "rows": [with_calls(row) for row in found.rows],
-        "report": found.report.as_dict(),
+        "report": found.report.as_dict(flags=True),
     }
 
 

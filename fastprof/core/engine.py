@@ -11,9 +11,9 @@ from fastprof.core.model import Batch, Model, ValueType
 from fastprof.core.options import LENIENT, Option, Options
 from fastprof.core.owner import owned
 from fastprof.core.report import Report
+from fastprof.core.reported import REPORTED
 from fastprof.core.sink import Sink
 from fastprof.core.source import Source
-from fastprof.core.words import counted
 
 # Rows of a batch.  They are few enough for its columns to fit into a core's L2 cache.  Value columns follow each other
 # in memory, so with a power of two all values of a row would fall into the same cache set.
@@ -345,14 +345,14 @@ def finish(reader: Reader) -> None:
     Errors: FastprofError if there was no row, and all of the input's content is among what cannot be represented.  It
     is no FormatError, because nothing is damaged.
     """
-    before = {code: n for code, _, n in reader.report.not_representable.as_counted()}
+    before = {entry.code: n for entry, _, n in reader.report.not_representable.counted()}
     reader.finish()
     if reader.n_read:
         return
     content = [
-        counted(n - before.get(code, 0), text)
-        for code, text, n in reader.report.not_representable.as_counted()
-        if code not in reader.remarks and n > before.get(code, 0)
+        entry.counted(n - before.get(entry.code, 0), values, flags=True)
+        for entry, values, n in reader.report.not_representable.counted()
+        if entry.code not in reader.remarks and n > before.get(entry.code, 0)
     ]
     if content:
         detail = f"it has no {_ROWS[reader.view]} that can be read, only {', '.join(content)}"
@@ -387,7 +387,7 @@ def tell_cut_names(reader: Reader) -> None:
     strings = model.c.strings
     n, model.n_cut = strings.n_cut - model.n_cut, strings.n_cut
     if reader.options[LENIENT]:
-        reader.report.losses.add("long-names", f"names cut after {most}", n)
+        reader.report.count(REPORTED["cut-names"], n, most=most)
         return
     place = reader.source.find(model.string(strings.cut)[:_RECOGNIZED])
     detail = f"a name is longer than {most}, the most that is kept; --lenient cuts it"

@@ -7,7 +7,8 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from fastprof.core._typing import Any
 from fastprof.core.options import Option, Options
-from fastprof.core.words import counted, worded
+from fastprof.core.reported import REPORTED, Entry
+from fastprof.core.words import Message, packed, unpacked, worded
 
 
 def percent(share: float) -> str:
@@ -15,46 +16,47 @@ def percent(share: float) -> str:
     return f"{100 * share:.1f} %" if share >= 0.0005 else "less than 0.1 %"
 
 
-class Counts(Mapping[str, int]):
-    """How often each thing happened, by the text that a person sees; what did not happen is 0.
+Values = tuple[tuple[str, Any], ...]  # what goes into the words, by name
 
-    Each text has a code.  Codes stay the same when texts are reworded, so scripts may rely on them.  Texts speak of
-    options as whoever looks at them does (core/words.py): `--samples reads them`, or `samples=True reads them`.
+
+class Counts(Mapping[str, int]):
+    """How often each thing happened, by the words of several of it; what did not happen is 0.
+
+    Options are spelled as in Python: `samples=True reads them`.  `said` and `entries` also spell them as flags.
     """
 
     def __init__(self) -> None:
-        self._counts: Counter[tuple[str, str]] = Counter()  # of code and text, written with flags
+        self._counts: Counter[tuple[Entry, Values]] = Counter()
 
-    def add(self, code: str, text: str, n: int = 1) -> None:
+    def add(self, entry: Entry, n: int = 1, **values: Any) -> None:
         """Count `n` more.  0 makes no entry."""
         if n:
-            self._counts[code, text] += int(n)
+            self._counts[entry, tuple(values.items())] += int(n)
 
     def drop(self, code: str) -> None:
         """Forget what has this code."""
-        self._counts = Counter({key: n for key, n in self._counts.items() if key[0] != code})
+        self._counts = Counter({key: n for key, n in self._counts.items() if key[0].code != code})
 
-    def as_counted(self) -> Iterator[tuple[str, str, int]]:
-        """Code, text and count of each, for an error, which finds its words when it is told."""
-        yield from ((code, text, n) for (code, text), n in self._counts.items())
+    def counted(self) -> Iterator[tuple[Entry, Values, int]]:
+        yield from ((entry, values, n) for (entry, values), n in self._counts.items())
 
-    def _told(self) -> dict[str, int]:
-        return {worded(text): n for _, text, n in self.as_counted()}
+    def texts(self, *, flags: bool = False) -> dict[str, int]:
+        return {entry.text(values, flags=flags): n for entry, values, n in self.counted()}
 
     def __getitem__(self, text: str) -> int:
-        return self._told().get(text, 0)
+        return self.texts().get(text, 0)
 
     def __contains__(self, text: object) -> bool:
-        return text in self._told()
+        return text in self.texts()
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._told())
+        return iter(self.texts())
 
     def __len__(self) -> int:
         return len(self._counts)
 
     def __repr__(self) -> str:
-        return f"Counts({self._told()})"
+        return f"Counts({self.texts()})"
 
     def total(self) -> int:
         return self._counts.total()
@@ -63,13 +65,25 @@ class Counts(Mapping[str, int]):
         """Add another report's counts."""
         self._counts.update(other._counts)
 
-    def said(self) -> list[str]:
+    def said(self, *, flags: bool = False) -> list[str]:
         """For a person: `2 orphan exits`, by text."""
-        return [counted(n, text) for text, n in sorted(self.items())]
+        found = sorted(self.counted(), key=lambda one: one[0].text(one[1], flags=flags))
+        return [entry.counted(n, values, flags=flags) for entry, values, n in found]
 
-    def entries(self) -> list[dict[str, Any]]:
+    def data(self) -> list[Any]:
+        """For another process, which takes it with `take_data`: lists that JSON keeps."""
+        return [[*entry, packed(values), n] for entry, values, n in self.counted()]
+
+    def take_data(self, data: Iterable[Any]) -> None:
+        for *entry, values, n in data:
+            self._counts[Entry(*entry), unpacked(values)] += n
+
+    def entries(self, *, flags: bool = False) -> list[dict[str, Any]]:
         """For JSON: code, text and count of each, by text."""
-        entries = [{"code": code, "text": worded(text), "count": n} for code, text, n in self.as_counted()]
+        entries = [
+            {"code": entry.code, "text": entry.text(values, flags=flags), "count": n}
+            for entry, values, n in self.counted()
+        ]
         return sorted(entries, key=lambda entry: str(entry["text"]))
 
 
@@ -95,6 +109,16 @@ class Report:
         shown = {name.lstrip("_"): getattr(self, name.lstrip("_")) for name in vars(self)}
         return f"Report({', '.join(f'{name}={value!r}' for name, value in shown.items() if value)})"
 
+    def count(self, entry: Entry, n: int = 1, **values: Any) -> None:
+        """Count `n` more of what a room's table has, with what goes into its words."""
+        counts: Counts = getattr(self, entry.kind)
+        counts.add(entry, n, **values)
+
+    def count_all(self, table: Mapping[str, Entry], counts: Mapping[str, int]) -> None:
+        """Count several, by code."""
+        for code, n in counts.items():
+            self.count(table[code], n)
+
     def warn(self, message: str) -> None:
         self._warnings[message] = None
 
@@ -116,17 +140,17 @@ class Report:
 
     def leave_out(self, rows: int, filters: Iterable[Option[Any]], options: Options) -> None:
         """Count rows that one of `filters` leaves out, of those that are in `options`."""
-        flags = ", ".join(option.flag for option in filters if option in options)
-        self.left_out.add("filtered-rows", f"rows by {flags}", rows)
+        asked = Message(", ".join(f"{{{option.flag}}}" for option in filters if option in options))
+        self.count(REPORTED["filtered-rows"], rows, options=asked)
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self, *, flags: bool = False) -> dict[str, Any]:
         """For JSON."""
         return {
             "rows": dict(self.rows),
-            "repairs": self.repairs.entries(),
-            "losses": self.losses.entries(),
-            "left_out": self.left_out.entries(),
-            "not_representable": self.not_representable.entries(),
+            "repairs": self.repairs.entries(flags=flags),
+            "losses": self.losses.entries(flags=flags),
+            "left_out": self.left_out.entries(flags=flags),
+            "not_representable": self.not_representable.entries(flags=flags),
             "warnings": self.warnings,
             "facts": self.facts,
         }

@@ -14,6 +14,7 @@ from fastprof.core._typing import IO, TYPE_CHECKING, Any
 from fastprof.core.errors import FastprofError, FileError
 from fastprof.core.folder import Folder
 from fastprof.core.remote import Download, is_url, shown
+from fastprof.core.reported import REPORTED
 from fastprof.core.streams import (
     PEEK,
     Damaged,
@@ -75,7 +76,7 @@ class Source:
     Of a directory, `folder`, the window shows the files one after the other;
     `head` is empty and `size` unknown.
     With `lost`, a damaged compressed stream ends at the damage instead, and
-    `lost` is called with the name under which to count that.
+    `lost` is called with what to count: `Report.count`.
     With more than one of `cores` a large compressed file is decompressed ahead of the window, in a thread of its own.
     """
 
@@ -84,7 +85,7 @@ class Source:
         path: str | os.PathLike[str] | bytes | IO[bytes],
         name: str | None = None,
         *,
-        lost: Callable[[str], None] | None = None,
+        lost: Callable[..., None] | None = None,
         cores: int = 1,
     ) -> None:
         from fastprof.core._c import ffi
@@ -342,7 +343,7 @@ class Source:
         if self.size is not None and self._at < self.size:
             if self._lost is None:
                 raise FastprofError(f"{self.name}: {_SHRUNK}: {self._at} of {self.size} bytes")
-            self._lost("files that became shorter while they were read")
+            self._lost(REPORTED["shortened-files"])
 
     def select(self, offset: int, length: int | None = None) -> None:
         """Go on reading at `offset`, up to `length` bytes (None: to the end).

@@ -12,6 +12,7 @@ from collections.abc import Callable
 
 from fastprof.core._typing import IO, Any
 from fastprof.core.errors import FastprofError, UsageError
+from fastprof.core.reported import REPORTED
 
 PEEK = 4096
 _ROOM = 64 * 1024  # compressed bytes that a decompressor gets at a time
@@ -38,7 +39,7 @@ class Damaged(Exception):
     """Compressed data that is damaged; says where."""
 
 
-def decompressed(raw: IO[bytes], kind: str, lost: Callable[[str], None] | None) -> Any:
+def decompressed(raw: IO[bytes], kind: str, lost: Callable[..., None] | None) -> Any:
     """A readable stream of the decompressed bytes of `raw`.
 
     Errors: Damaged.  With `lost`, the stream ends at the damage instead, and `lost` is called with the name under which
@@ -73,7 +74,7 @@ def _damage(error: Exception) -> bool:
 class _Decompressed:
     """What the decompressed streams below share.  Damage is an error or, with `lost`, the end: see `decompressed`."""
 
-    def __init__(self, raw: Any, kind: str, lost: Callable[[str], None] | None) -> None:
+    def __init__(self, raw: Any, kind: str, lost: Callable[..., None] | None) -> None:
         self._raw = raw
         self._kind = kind
         self._magic = next(magic for suffix, magic in _COMPRESSIONS if suffix == kind)
@@ -84,7 +85,7 @@ class _Decompressed:
     def _fail(self, what: str) -> bytes:
         if self._lost is None:
             raise Damaged(f"{what}; --lenient reads what is before it")
-        self._lost(f"damaged {self._kind[1:]} streams, read up to the damage")
+        self._lost(REPORTED["damaged-streams"], kind=self._kind[1:])
         self._ended = True
         return b""
 
@@ -120,7 +121,7 @@ class _Streams(_Decompressed):
     there without an error.
     """
 
-    def __init__(self, raw: Any, kind: str, lost: Callable[[str], None] | None) -> None:
+    def __init__(self, raw: Any, kind: str, lost: Callable[..., None] | None) -> None:
         super().__init__(raw, kind, lost)
         self._one: Any = None  # the decompressor of the current stream
         self._data = b""  # compressed bytes that it has not got yet
@@ -168,7 +169,7 @@ class _Streams(_Decompressed):
 class _Frames(_Decompressed):
     """Any number of zstandard frames."""
 
-    def __init__(self, raw: Any, kind: str, lost: Callable[[str], None] | None) -> None:
+    def __init__(self, raw: Any, kind: str, lost: Callable[..., None] | None) -> None:
         import zstandard
 
         super().__init__(raw, kind, lost)

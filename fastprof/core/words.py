@@ -15,6 +15,8 @@ What is no flag of fastprof stays as it is: `--tool=memcheck`, --lenient.prof.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from fastprof.core._typing import Any
 
 # The arguments by their flags: of options, each of which adds itself, and those that are not declared as options.
@@ -111,3 +113,59 @@ def counted(n: int, things: str) -> str:
     )
     rest = re.sub(r"\b(they|their)\b", lambda found: {"they": "it", "their": "its"}[found[0]], rest)
     return f"1 {things[: head.start()]}{singular}{rest}"
+
+
+class _Fields(dict[str, Any]):
+    """Values by the names of their fields; a field that has none is an option."""
+
+    flags = False
+
+    def __missing__(self, field: str) -> str:
+        if self.flags:
+            return field
+        flag, joined = (field[:-1], "=") if field.endswith("=") else (field, "")
+        name, _, value = ARGUMENTS[flag].partition("=")
+        return f"{name}{joined}" if joined else f"{name}={value}"
+
+
+def filled(template: str, values: Iterable[tuple[str, Any]], *, flags: bool) -> str:
+    """`template` with its values, and with its options as flags or as keyword arguments."""
+    if "{" not in template:
+        return template
+    fields = _Fields((name, value.told(flags=flags) if isinstance(value, Message) else value) for name, value in values)
+    fields.flags = flags
+    return template.format_map(fields)
+
+
+class Message:
+    """A text with options in it, which whoever prints it spells as flags or as keyword arguments.
+
+    Message("{file}: use {--to}", file="a.pb")      on the command line: a.pb: use --to      in Python: a.pb: use to=
+    """
+
+    def __init__(self, template: str, **values: Any) -> None:
+        self.template, self.values = template, tuple(values.items())
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Message) and vars(self) == vars(other)
+
+    def __hash__(self) -> int:
+        return hash((self.template, self.values))
+
+    def __str__(self) -> str:
+        return self.told()
+
+    def told(self, *, flags: bool = False) -> str:
+        return filled(self.template, self.values, flags=flags)
+
+
+def packed(values: Iterable[tuple[str, Any]]) -> list[Any]:
+    """Values as lists that JSON keeps."""
+    return [
+        [name, *([value.template, packed(value.values)] if isinstance(value, Message) else [value])]
+        for name, value in values
+    ]
+
+
+def unpacked(values: Iterable[Any]) -> tuple[tuple[str, Any], ...]:
+    return tuple((name, Message(one[0], **dict(unpacked(one[1]))) if len(one) > 1 else one[0]) for name, *one in values)

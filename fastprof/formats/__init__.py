@@ -10,10 +10,12 @@ from __future__ import annotations
 import os
 from functools import cache
 from importlib import import_module
+from importlib.util import find_spec
 
 from fastprof.core.engine import NO, Format
 from fastprof.core.errors import UnrecognizedError, UsageError
 from fastprof.core.remote import shown
+from fastprof.core.reported import Entry
 from fastprof.core.source import Source
 from fastprof.core.streams import compression_of_name
 
@@ -73,6 +75,13 @@ def formats() -> list[Format]:
     [('cpuprofile', 'stacks'), ('oprofile', 'graph')]
     """
     return [*_by_name().values()]
+
+
+def reported_by(name: str) -> dict[str, Entry]:
+    """What reports count and warn of when the format is read or written, by code.  Errors: UsageError, as `get`."""
+    table = f"{get(name).room}.reported"
+    found: dict[str, Entry] = import_module(table).REPORTED if find_spec(table) else {}
+    return found
 
 
 def of_directory(path: str) -> Format | None:

@@ -60,10 +60,7 @@ def open_reader(
 def _opened(path: Any, options: Options, report: Report) -> tuple[Source, Options]:
     """The source of an input, and the options for its reader: of STORE:NAME those that choose the profile."""
 
-    def lost(what: str) -> None:
-        report.losses.add("input-damage", what)
-
-    handler = lost if options[LENIENT] else None
+    handler = report.count if options[LENIENT] else None
     at = (path.state.path, path.name) if isinstance(path, Stored) else in_store(path)
     if at is None:
         return Source(path, lost=handler, cores=cores_of(options)), options

@@ -65,7 +65,7 @@ class State:
             os.close(self._fd)
             State._n_open -= 1
 
-    def source(self, name: str, lost: Callable[[str], None] | None = None) -> Source:
+    def source(self, name: str, lost: Callable[..., None] | None = None) -> Source:
         """The store as a Source of this name."""
         for path in (self.path, f"/dev/fd/{self._fd}"):  # another file may have the path by now
             with suppress(FileError):

@@ -22,6 +22,7 @@ from fastprof.core.model import Model
 from fastprof.core.options import LENIENT, Option, Options, checked
 from fastprof.core.remote import is_url, shown
 from fastprof.core.report import Report
+from fastprof.core.reported import REPORTED
 from fastprof.core.sink import Sink
 from fastprof.core.source import Source
 from fastprof.core.streams import compression_of_name
@@ -368,7 +369,7 @@ def add(
     def failed(error: FastprofError) -> None:
         if not keep_going or isinstance(error, UsageError):
             raise error
-        report.losses.add("inputs-passed-over", "inputs that could not be read")
+        report.count(REPORTED["inputs-passed-over"])
         report.warn(str(error))
 
     lenient = options.get(LENIENT.name) is True

@@ -13,6 +13,7 @@ from fastprof.core.errors import FastprofError, Outgrown, OutOfOrder, UsageError
 from fastprof.core.model import Model
 from fastprof.core.options import LENIENT, SPLIT, Option, checked
 from fastprof.core.report import Report
+from fastprof.core.reported import REPORTED
 from fastprof.core.streams import name_of
 from fastprof.inputs import Inputs, Progress
 from fastprof.inputs.expand import expand
@@ -72,7 +73,7 @@ def converted(
     report = Report()
 
     def failed(error: FastprofError) -> None:
-        report.losses.add("inputs-passed-over", "inputs that could not be read")
+        report.count(REPORTED["inputs-passed-over"])
         report.warn(str(error))
 
     given, output = _paths(inputs, output)

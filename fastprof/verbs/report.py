@@ -15,6 +15,7 @@ from fastprof.core.parts import zeros_warning
 from fastprof.core.report import Report
 from fastprof.core.sink import Sink
 from fastprof.core.version import __version__
+from fastprof.core.words import speaks_of_flags
 from fastprof.inputs import Inputs, Progress
 from fastprof.inputs.expand import expand
 from fastprof.verbs.page import html
@@ -172,10 +173,10 @@ class _Page:
             "shown": shown.default or 0,
             "estimated": shown.estimated and any(costs.inclusive_known for costs in shown.costs),
             "said": {
-                "repaired": said.repairs.said(),
-                "lost": said.losses.said(),
-                "left out": said.left_out.said(),
-                "not shown": said.not_representable.said(),
+                "repaired": said.repairs.said(flags=speaks_of_flags()),
+                "lost": said.losses.said(flags=speaks_of_flags()),
+                "left out": said.left_out.said(flags=speaks_of_flags()),
+                "not shown": said.not_representable.said(flags=speaks_of_flags()),
                 "warnings": said.warnings,
             },
         }

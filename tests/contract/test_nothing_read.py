@@ -14,6 +14,7 @@ from fastprof.core.errors import FastprofError
 from fastprof.core.model import Model
 from fastprof.core.options import Options
 from fastprof.core.report import Report
+from fastprof.core.reported import Entry
 from fastprof.core.source import Source
 from tests.support.oprofile import sample_file
 from tests.support.xraylog import FdrLog
@@ -51,12 +52,15 @@ def test_an_input_that_is_empty_is_read(name: str, tmp_path: Path) -> None:
     assert facts["format"] == name and facts["records"] == 0
 
 
+COUNTERS = Entry("other-events", "not_representable", "counter", "counters")
+
+
 def spoiled(reader: type[Reader]) -> Callable[[Reader], None]:
     """`finish` of a reader that has met events which it cannot represent."""
     finish = reader.finish
 
     def finish_(self: Reader) -> None:
-        self.report.not_representable.add("other-events", "counters", 3)
+        self.report.count(COUNTERS, 3)
         finish(self)
 
     return finish_

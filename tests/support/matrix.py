@@ -18,6 +18,7 @@ _VIEW = {"joined-stacks", "call-times", "frames"}  # stacks or calls become a su
 _NAMES = {"function-names", "renamed"}  # of functions
 _PLACES = {"places", "function-places", "function-names", "frames"}
 _ROWS = {"value-types"}
+_LABELS = {"sample-labels", "labels-and-threads"}
 _HEADER = {f"header: {name}": {"header-fields"} for name in (*attributes.HEADER, *attributes.HEADER_EXTRA)}
 # The codes of which one has to be in the report if something of an attribute is missing.
 TOLD_BY: dict[str, set[str]] = {
@@ -29,7 +30,7 @@ TOLD_BY: dict[str, set[str]] = {
     "default type": {"default-type", "value-types"},
     "self costs": _ROWS | _NAMES | {"value-names", "inlined"},
     "stacks": _VIEW | _NAMES | _ROWS | {"inlined"},
-    "calls": {"calls-and-jumps", "inlined", "frames"} | _NAMES | _ROWS,
+    "calls": {"calls-and-jumps", "frames"} | {"inlined"} | _NAMES | _ROWS,
     "call counts": {"calls-and-jumps", "frames", "call-counts", "value-types"} | _NAMES,
     "jumps": {"jumps", "calls-and-jumps"},
     "inlined functions": {"inlined"} | _PLACES,
@@ -41,12 +42,13 @@ TOLD_BY: dict[str, set[str]] = {
     "build ids": {"build-ids"},
     "mappings": {"mappings", "places"},
     "system names": {"system-names", "function-names"},
-    "addresses": {"addresses", "mappings"} | _PLACES,  # some viewers count from the start of the object
-    "labels": {"sample-labels"},
+    # some viewers count from the start of the object
+    "addresses": {"addresses", "part-addresses", "mappings"} | _PLACES,
+    "labels": _LABELS,
     "times": {"sample-times", "call-times", "start-time", "events"},
     "CPUs": {"cpus"},
-    "threads": {"threads", "thread-numbers", "sample-labels", "header-fields"},
-    "thread names": {"thread-names", "idle-threads", "thread-numbers", "threads", "sample-labels"},
+    "threads": {"threads", "thread-numbers", "header-fields"} | _LABELS,
+    "thread names": {"thread-names", "idle-threads", "thread-numbers", "threads"} | _LABELS,
     "process names": {"thread-names", "idle-threads", "thread-numbers"},
     "events": {"events"},
     "arguments": {"call-arguments"} | _NAMES,
@@ -69,7 +71,7 @@ def _made(data: bytes, from_: str, to: str, said: Attributes) -> Leg:
     written = READERS[to](done.data) if to in READERS else attributes.of_file(done.data, to)
     lost = {name: missing for name in attributes.NAMES if (missing := attributes.lost(name, said, written))}
     counts = (done.report.not_representable, done.report.repairs, done.report.left_out)
-    return Leg(done.data, lost, {code for its in counts for code, _, _ in its.as_counted()})
+    return Leg(done.data, lost, {entry.code for its in counts for entry, _, _ in its.counted()})
 
 
 @cache

@@ -12,6 +12,7 @@ import fastprof
 from fastprof.core.errors import FormatError, SymbolError, UnrecognizedError, UsageError
 from fastprof.core.options import Options
 from fastprof.core.report import Report
+from fastprof.core.reported import SHARED
 from tests.support.paths import CORPUS
 
 
@@ -30,7 +31,7 @@ def test_exceptions() -> None:
 
 def test_reports_and_options() -> None:
     report = Report()
-    report.repairs.add("unwound-frames", "unwound frames", 3)
+    report.count(SHARED["unwound-frames"], 3)
     report.rows["calls"] += 7
     report.warn("mind the gap")
     again = same(report)

@@ -1,152 +1,224 @@
-"""Codes of report entries: scripts rely on them, so each is spelled in one way and means one thing."""
+"""Codes of report entries: scripts rely on them, so each is declared in its room's table, and means one thing."""
 
 from __future__ import annotations
 
 import ast
 import json
 import re
+import string
 import subprocess
 import sys
 from collections.abc import Iterator
+from functools import cache
+from importlib import import_module
 from pathlib import Path
 
 import pytest
 
 import fastprof
+from fastprof import formats
 from fastprof.core.errors import UsageError
 from fastprof.core.report import Counts, Report
-from fastprof.core.words import speak_of_flags
+from fastprof.core.reported import SHARED, Entry
+from fastprof.core.words import ARGUMENTS, Message, speak_of_flags
 from fastprof.plan import known_options
 from tests.support.paths import CORPUS, REPO
 
-KINDS = ("repairs", "losses", "not_representable")
 SOURCES = sorted((REPO / "fastprof").rglob("*.py"))
+TABLES = [path for path in SOURCES if path.name == "reported.py"]
 
 
-def kind_of(node: ast.expr) -> str | None:
-    """Of `report.repairs`, or of a variable that is called so."""
-    name = node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
-    return name if name in KINDS else None
+@cache
+def tree(path: Path) -> ast.Module:
+    return ast.parse(path.read_text())
 
 
-def added(tree: ast.Module) -> Iterator[tuple[str, ast.expr, ast.expr, int]]:
-    """(kind, code, text, line) of every `.add(code, text, n)`, and of the rows of a loop that does nothing else."""
-    for node in ast.walk(tree):
-        if isinstance(node, ast.For) and (call := loop_body(node)) is not None:
-            assert isinstance(node.iter, ast.Tuple) and isinstance(call.func, ast.Attribute)
-            for row in node.iter.elts:
-                assert isinstance(row, ast.Tuple)
-                *counter, code, text, _ = row.elts
-                kind = kind_of(counter[0] if counter else call.func.value)
-                assert kind, f"line {row.lineno}: counted as nothing"
-                yield kind, code, text, row.lineno
-        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "add":
-            kind = kind_of(node.func.value)
-            if kind and not (isinstance(node.args[0], ast.Name) and node.args[0].id == "code"):
-                yield kind, node.args[0], node.args[1], node.lineno
+def module_of(path: Path) -> str:
+    return ".".join(path.relative_to(REPO).with_suffix("").parts)
 
 
-def loop_body(loop: ast.For) -> ast.Call | None:
-    """`COUNTER.add(code, text, n)`, if that is what is done with each row."""
-    (*_, last) = loop.body
-    call = last.value if isinstance(last, ast.Expr) else None
-    if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Attribute) or call.func.attr != "add":
-        return None
-    names = [arg.id for arg in call.args if isinstance(arg, ast.Name)]
-    return call if names == ["code", "text", "n"] else None
+def table_of(path: Path) -> dict[str, Entry]:
+    table: dict[str, Entry] = import_module(module_of(path)).REPORTED
+    return table
 
 
-def shown(node: ast.expr) -> str:
-    """A text; what is put into it, one of a few words, is `*`."""
-    if isinstance(node, ast.JoinedStr):
-        return "".join(str(v.value) if isinstance(v, ast.Constant) else "*" for v in node.values)
-    return str(node.value) if isinstance(node, ast.Constant) else "*"
+def constants(node: ast.AST) -> Iterator[str]:
+    yield from (each.value for each in ast.walk(node) if isinstance(each, ast.Constant) and isinstance(each.value, str))
 
 
-ENTRIES = [
-    (f"{path.relative_to(REPO)}:{line}", kind, shown(code), shown(text))
-    for path in SOURCES
-    for kind, code, text, line in added(ast.parse(path.read_text()))
-    if path.name != "report.py"
-]
+def keys(node: ast.AST) -> Iterator[str]:
+    """Of the dictionaries that are written there."""
+    for each in ast.walk(node):
+        if isinstance(each, ast.Dict):
+            yield from (text for key in each.keys if key is not None for text in constants(key))
+
+
+def is_table(node: ast.AST) -> bool:
+    return isinstance(node, ast.Name) and node.id == "REPORTED"
+
+
+def used(path: Path) -> Iterator[tuple[str, int]]:
+    """(code, line) of each that a file takes from its table: REPORTED["x"], and the keys of what is counted at once."""
+    for node in ast.walk(tree(path)):
+        if isinstance(node, ast.Subscript) and is_table(node.value):
+            of = (node.slice.body, node.slice.orelse) if isinstance(node.slice, ast.IfExp) else (node.slice,)
+            yield from ((code, node.lineno) for each in of for code in constants(each))
+        elif isinstance(node, ast.Call) and any(map(is_table, node.args)):
+            yield from ((code, node.lineno) for code in keys(node))
+        elif isinstance(node, ast.For) and any(
+            isinstance(each, ast.Subscript) and is_table(each.value) for each in ast.walk(node)
+        ):
+            yield from ((code, node.lineno) for code in keys(node.iter))
+
+
+def imported_from(path: Path) -> str:
+    """The module of the table that a file uses, "" for none."""
+    for node in ast.walk(tree(path)):
+        if isinstance(node, ast.ImportFrom) and any(name.name == "REPORTED" for name in node.names):
+            return node.module or ""
+    return ""
+
+
+def users(table: Path) -> list[Path]:
+    return [path for path in SOURCES if imported_from(path) == module_of(table)]
 
 
 def test_all_are_found() -> None:
-    """As many calls as there are, and nothing is counted without a code."""
-    assert len(ENTRIES) > 60
-    for path in SOURCES:
-        for node in ast.walk(ast.parse(path.read_text())):
-            if isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Subscript):
-                assert kind_of(node.target.value) is None, f"{path}:{node.lineno}: counted without a code"
+    assert len(TABLES) > 15 and sum(len(table_of(path)) for path in TABLES) > 150
+    assert {module_of(path) for path in TABLES} == {*map(imported_from, SOURCES)} - {""}
 
 
-@pytest.mark.parametrize(("place", "kind", "code", "text"), ENTRIES)
-def test_a_code_is_words_joined_by_dashes(place: str, kind: str, code: str, text: str) -> None:
-    assert re.fullmatch(r"[a-z][a-z0-9]*(-([a-z0-9]+|[*]))*", code), place
+@pytest.mark.parametrize("table", TABLES, ids=module_of)
+def test_what_is_used_is_declared_and_what_is_declared_is_used(table: Path) -> None:
+    declared = table_of(table)
+    for path in users(table):
+        undeclared = [f"{path}:{line}: {code}" for code, line in used(path) if code not in declared]
+        assert not undeclared
+        assert path.parent == table.parent or table.parent.name == "core", f"{path} uses the table of another room"
+    texts = {text for path in users(table) for text in constants(tree(path))}
+    assert not declared.keys() - texts, "declared, and never used"
 
 
-def test_a_code_belongs_to_one_kind() -> None:
+def test_what_is_shared_has_several_users() -> None:
+    for code, entry in SHARED.items():
+        assert sum(entry in table_of(path).values() for path in TABLES) > 1, f"{code} is of one room"
+
+
+def test_nothing_is_declared_twice() -> None:
+    """Neither a code in one table, nor words that are shared."""
+    words = {(entry.code, entry.several) for entry in SHARED.values()}
+    for path in TABLES:
+        codes = [code for code in keys(tree(path)) if re.fullmatch("[a-z0-9]+(-[a-z0-9]+)*", code)]
+        assert path.parent.name == "core" or len(codes) == len({*codes}), path
+        own = [entry for entry in table_of(path).values() if entry not in SHARED.values()]
+        assert not [entry for entry in own if (entry.code, entry.several) in words], path
+
+
+ENTRIES = sorted({*SHARED.values(), *(entry for path in TABLES for entry in table_of(path).values())})
+
+
+def test_a_code_is_of_one_kind() -> None:
     kinds: dict[str, set[str]] = {}
-    for _, kind, code, _ in ENTRIES:
-        kinds.setdefault(code, set()).add(kind)
+    for entry in ENTRIES:
+        kinds.setdefault(entry.code, set()).add(entry.kind)
     assert {code: its for code, its in kinds.items() if len(its) > 1} == {}
 
 
-def test_a_text_has_one_code() -> None:
-    """Texts are what is counted by."""
-    codes: dict[tuple[str, str], set[str]] = {}
-    for _, kind, code, text in ENTRIES:
-        if text != "*":
-            codes.setdefault((kind, text), set()).add(code)
-    assert {text: its for text, its in codes.items() if len(its) > 1} == {}
+def test_words() -> None:
+    assert known_options()  # declares them
+    for entry in ENTRIES:
+        check(entry)
+
+
+def check(entry: Entry) -> None:
+    assert re.fullmatch(r"[a-z][a-z0-9]*(-[a-z0-9]+)*", entry.code)
+    fields, of_one = (
+        {field for _, field, _, _ in string.Formatter().parse(text) if field} for text in (entry.several, entry.one)
+    )
+    assert {field.rstrip("=") for field in fields if field.startswith("-")} <= ARGUMENTS.keys()
+    if entry.kind != "warnings":
+        assert fields == of_one
+        one = entry.one.partition(", too")[0]
+        assert not re.search(r"\b(were|they|their)\b|that (have|end|name|tell|cost|stand|say)\b", one)
+        assert one != entry.several or one.startswith(("byte order", "calls= without", "summary or", "the time"))
+
+
+def test_an_archive_counts_its_damage_as_losses() -> None:
+    """It has no report yet when it is opened: the only place where the kind is not looked up in the table."""
+    for path in SOURCES:
+        for node in ast.walk(tree(path)):
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "add":
+                for of in node.args[:1]:
+                    if isinstance(of, ast.Subscript) and is_table(of.value):
+                        (code,) = constants(of.slice)
+                        assert isinstance(node.func.value, ast.Attribute) and path.name == "index.py"
+                        assert table_of(path.parent / "reported.py")[code].kind == node.func.value.attr == "losses"
+
+
+def test_the_table_of_a_format() -> None:
+    table = formats.reported_by("gperftools")
+    assert table["duplicated-leaves"].counted(1) == "1 duplicated leaf removed"
+    assert {f.name for f in formats.formats() if not formats.reported_by(f.name)} == {"arrow", "parquet"}
+
+
+ODD = Entry("odd-lines", "repairs", "odd line", "odd lines")
+CUT = Entry(
+    "cut-lines", "repairs", "line cut at {most:,} ({--args} keeps it)", "lines cut at {most:,} ({--args} keeps them)"
+)
 
 
 def test_entries_for_json() -> None:
     counts, others = Counts(), Counts()
-    counts.add("odd-lines", "odd lines", 2)
-    counts.add("no-lines", "no lines", 0)
-    others.add("odd-lines", "odd lines", 3)
-    others.add("cut-lines", "cut lines")
+    counts.add(ODD, 2)
+    counts.add(CUT, 0, most=7)
+    others.add(ODD, 3)
+    others.add(CUT, most=1000)
     counts.take(others)
-    assert counts.entries() == [
-        {"code": "cut-lines", "text": "cut lines", "count": 1},
+    assert counts.entries(flags=True) == [
+        {"code": "cut-lines", "text": "lines cut at 1,000 (--args keeps them)", "count": 1},
         {"code": "odd-lines", "text": "odd lines", "count": 5},
     ]
+    assert counts.said(flags=True) == ["1 line cut at 1,000 (--args keeps it)", "5 odd lines"]
+    assert counts.said() == ["1 line cut at 1,000 (args=True keeps it)", "5 odd lines"]
+    assert dict(counts) == {"lines cut at 1,000 (args=True keeps them)": 1, "odd lines": 5}
+    assert counts["odd lines"] == 5 and counts["others"] == 0
     assert [*Report().as_dict()] == ["rows", "repairs", "losses", "left_out", "not_representable", "warnings", "facts"]
+
+
+def test_counts_go_to_another_process() -> None:
+    """As data: whoever prints them spells their options."""
+    counts, others = Counts(), Counts()
+    counts.add(CUT, 3, most=2)
+    counts.add(ODD, 4, by=Message("{--thread}, {--label}"))
+    others.take_data(json.loads(json.dumps(counts.data())))
+    others.take_data(counts.data())
+    assert others.data() == [[*one[:-1], 2 * one[-1]] for one in counts.data()]
+    assert [*others.counted()] == [(entry, values, 2 * n) for entry, values, n in counts.counted()]
 
 
 def test_the_command_says_them(tmp_path: Path) -> None:
     source = CORPUS / "callgrind" / "good" / "contexts.callgrind"
-    command = [
-        sys.executable,
-        "-m",
-        "fastprof",
-        "convert",
-        "--json",
-        str(source),
-        "-o",
-        str(tmp_path / "out.cachegrind"),
-    ]
+    out = str(tmp_path / "out.cachegrind")
+    command = [sys.executable, "-m", "fastprof", "convert", "--json", str(source), "-o", out]
     report = json.loads(subprocess.run(command, cwd=REPO, check=True, capture_output=True).stderr)
     assert {entry["code"] for entry in report["not_representable"]} == {"caller-contexts", "calls-and-jumps", "objects"}
     for name in ("repairs", "losses", "not_representable"):
         assert all([*entry] == ["code", "text", "count"] for entry in report[name])
 
 
-def test_losses_are_worded_when_they_are_told(tmp_path: Path) -> None:
-    """What is said of options is said as whoever asks knows them, not as it was when a loss was counted."""
+def test_options_are_spelled_where_they_are_printed() -> None:
+    """As whoever asks knows them, not as it was when something was counted."""
     assert known_options()  # declares their words
-    counts, others, report = Counts(), Counts(), Report()
-    others.add("x", "calls (--args writes them)", 2)
-    counts.take(others)
+    report = Report()
+    report.count(CUT, 2, most=1)
     report.warn("see --args")
-    assert dict(counts) == {"calls (args=True writes them)": 2} and report.warnings == ["see args=True"]
+    assert dict(report.repairs) == {"lines cut at 1 (args=True keeps them)": 2} and report.warnings == ["see args=True"]
     before = speak_of_flags(True)
     try:
-        assert counts.said() == ["2 calls (--args writes them)"] and report.warnings == ["see --args"]
-        assert counts["calls (--args writes them)"] == 2 and counts["others"] == 0
+        assert report.repairs.said(flags=True) == ["2 lines cut at 1 (--args keeps them)"]
+        assert report.warnings == ["see --args"]
         with pytest.raises(UsageError) as error:
-            fastprof.convert(CORPUS / "trace-event/good/devtools.json", tmp_path / "x.prof")
+            fastprof.convert(CORPUS / "trace-event/good/devtools.json", "x.prof")
         assert "--samples reads" in str(error.value)
     finally:
         speak_of_flags(before)

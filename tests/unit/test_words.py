@@ -7,7 +7,6 @@ import importlib
 import pickle
 import re
 from collections.abc import Callable, Iterator
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -265,32 +264,6 @@ def test_a_damaged_file_called_like_a_flag(tmp_path: Path, monkeypatch: pytest.M
 def test_one_of_several_things(things: str, one: str) -> None:
     assert words.counted(1, things) == f"1 {one}"
     assert words.counted(2000, things) == f"2,000 {things}" and words.counted(0, things) == f"0 {things}"
-
-
-def test_nothing_that_is_counted_is_said_of_one_as_of_several() -> None:
-    """Every text that a report counts, and what its reader would see of a single one."""
-    found = set()
-    for path in (REPO / "fastprof").rglob("*.py"):
-        for node in ast.walk(ast.parse(path.read_text())):
-            is_add = isinstance(node, ast.Call) and getattr(node.func, "attr", "") == "add"
-            of = node.args if is_add else node.elts if isinstance(node, ast.Tuple) else []  # type: ignore[attr-defined]
-            for code, text in pairwise(said(one) for one in of[:3]):
-                if re.fullmatch("[a-z]+(-[a-z]+)+", code) and " " in text:
-                    found.add(text)
-    assert len(found) > 80
-    for text in found:
-        one = words.counted(1, text)
-        assert not re.search(r"\b(were|are|they|their|have) |that (end|name|tell|cost)\b", one.partition(", too")[0]), (
-            one
-        )
-        assert one != f"1 {text}" or text in {"byte order mark skipped", "calls= without cfn="}, text
-
-
-def said(node: ast.AST) -> str:
-    """A text, with something in each place that is filled in."""
-    if isinstance(node, ast.JoinedStr):
-        return "".join(str(part.value) if isinstance(part, ast.Constant) else "7" for part in node.values)
-    return node.value if isinstance(node, ast.Constant) and isinstance(node.value, str) else ""
 
 
 def test_messages_count_by_one_rule() -> None:

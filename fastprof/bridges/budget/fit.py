@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
+from fastprof.bridges.budget.reported import REPORTED
 from fastprof.core._c import ffi, lib
 from fastprof.core._typing import Any, NamedTuple
 from fastprof.core.engine import CAPACITY, Budget
@@ -128,11 +129,14 @@ class Fit:
         calls, time, of = (sum(column) for column in [*zip(*files, strict=True)][1:])
         below = max((file.below for file in files if file.calls), default=0)
         unit = "ns" if all(part.extra.get("ticks_per_second") for part in self._model.parts) else "ticks"
-        report.not_representable.add(
-            "short-calls",
-            f"calls shorter than {'up to ' * (len(files) > 1)}{below:,} {unit} (with {time / max(of, 1):.2%} of the "
-            f"time), merged into their callers to keep within {budget:,} bytes (--budget)",
+        report.count(
+            REPORTED["short-calls"],
             calls,
+            most="up to " * (len(files) > 1),
+            below=below,
+            unit=unit,
+            share=f"{time / max(of, 1):.2%}",
+            budget=budget,
         )
 
 

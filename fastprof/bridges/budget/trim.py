@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
+from fastprof.bridges.budget.reported import REPORTED
 from fastprof.bridges.sums.sum import repeated
 from fastprof.core._c import ffi, lib
 from fastprof.core._typing import Any, NamedTuple
@@ -170,10 +171,10 @@ class Trim:
             value, of = sum(file.values[k] for file in files), sum(file.of[k] for file in files)
             if value:
                 shares.append(f"{percent(value / of)} of {event.name}")
-        of_the_total = f"{'up to ' * (len(files) > 1)}{100 * max(file.share for file in files):.2g} %"
-        report.not_representable.add(
-            "pruned-stacks",
-            f"stacks that cost less than {of_the_total} of the total ({', '.join(shares) or 'nothing'} together), "
-            f"merged into [pruned] under their callers to keep within {budget:,} bytes (--budget)",
+        report.count(
+            REPORTED["pruned-stacks"],
             sum(file.stacks for file in files),
+            share=f"{'up to ' * (len(files) > 1)}{100 * max(file.share for file in files):.2g} %",
+            shares=", ".join(shares) or "nothing",
+            budget=budget,
         )

@@ -19,6 +19,7 @@ from collections.abc import Iterable, Iterator
 from functools import partial
 
 from fastprof.bridges import BY, PRUNE, STACKS, labels_apart
+from fastprof.bridges.estimate.reported import REPORTED
 from fastprof.core._c import ffi, lib
 from fastprof.core._typing import Any, NamedTuple
 from fastprof.core.engine import EVERYTHING, Holds, batches_of
@@ -81,9 +82,9 @@ def to_stacks(
         pull = partial(group.pull, thread)
         yield from batches_of("stacks", len(group.events), model.add_part(group.part(comment)), pull)
         report.rows["estimated stacks"] += c.stacks
-        report.not_representable.add("call-counts", "call counts", c.calls)
-        report.not_representable.add("jumps", "jumps", c.jumps)
-        report.not_representable.add("addresses", "parts whose addresses are left out", group.n_addressed(by))
+        report.count(REPORTED["call-counts"], c.calls)
+        report.count(REPORTED["jumps"], c.jumps)
+        report.count(REPORTED["part-addresses"], group.n_addressed(by))
         _tell(group, by, prune, f"thread {model.row('threads', thread)[2]}: " if thread else "", report)
 
 

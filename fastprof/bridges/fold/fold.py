@@ -15,6 +15,7 @@ from itertools import chain, groupby
 
 from fastprof.bridges import MAX_MEMORY, PER_THREAD, labels_apart, tell_missing_labels
 from fastprof.bridges.fold.accumulators import Accumulator, Arcs, Paths
+from fastprof.bridges.fold.reported import REPORTED
 from fastprof.bridges.rows.nest import Clocks
 from fastprof.bridges.sums.aggregate import merge as one_graph
 from fastprof.bridges.sums.sorted_runs import Merge
@@ -259,16 +260,16 @@ class _Machine:
 
     def _tell(self) -> None:
         stats, report = self._whole.fold.stats, self._report
-        report.repairs.add("orphan-exits", "orphan exits", stats.orphan_exits)
-        report.repairs.add("unwound-frames", "unwound frames", stats.unwound)
-        report.repairs.add("unfinished-calls", "unfinished calls", stats.unfinished)
-        report.repairs.add("clamped-times", "times clamped", stats.clamped)
-        report.not_representable.add("events", "events", stats.events)
-        report.not_representable.add("call-arguments", "call arguments", stats.arguments)
-        report.not_representable.add("call-times", "calls, kept as sums without their times", stats.calls)
+        report.count(REPORTED["orphan-exits"], stats.orphan_exits)
+        report.count(REPORTED["unwound-frames"], stats.unwound)
+        report.count(REPORTED["unfinished-calls"], stats.unfinished)
+        report.count(REPORTED["clamped-times"], stats.clamped)
+        report.count(REPORTED["events"], stats.events)
+        report.count(REPORTED["call-arguments"], stats.arguments)
+        report.count(REPORTED["call-times"], stats.calls)
         cpus = stats.calls if stats.cpus and not self._by & lib.FP_FOLD_BY_CPU else 0
-        report.not_representable.add("cpus", "calls whose CPU is left out (--labels=cpu keeps it in stacks)", cpus)
-        report.not_representable.add("places", "frames whose address, file or line is left out", stats.placed)
+        report.count(REPORTED["cpus"], cpus)
+        report.count(REPORTED["places"], stats.placed)
         report.rows["calls"] += stats.calls
 
 

@@ -24,6 +24,7 @@ from functools import partial
 from itertools import zip_longest
 
 from fastprof.bridges import INLINE_CALLS, MAX_MEMORY, PER_THREAD
+from fastprof.bridges.project.reported import REPORTED
 from fastprof.bridges.sums.aggregate import Table
 from fastprof.core._c import ffi, lib
 from fastprof.core._typing import Any
@@ -147,13 +148,12 @@ class _Graph:
         if not self._per_thread:
             self._table(0)
         report.rows["samples"] += c.samples
-        report.not_representable.add("sample-labels", "labels of samples", c.labelled)
-        report.not_representable.add("sample-times", "times of samples", c.timed)
-        report.not_representable.add("joined-stacks", "call stacks, kept as single calls", c.joined)
+        report.count(REPORTED["sample-labels"], c.labelled)
+        report.count(REPORTED["sample-times"], c.timed)
+        report.count(REPORTED["joined-stacks"], c.joined)
         unheld = ffi.new("struct fp_unheld *")
         lib.fp_unheld_count(model.c, unheld)
-        inlined = "called like others" if c.inline_calls else "costs of their callers (--inline-calls keeps them)"
-        report.not_representable.add("inlined", f"inlined functions, now {inlined}", unheld.inlined)
+        report.count(REPORTED["inlined-calls" if c.inline_calls else "inlined"], unheld.inlined)
         sources = [model.parts[i] for i in self._columns]
         order = [*range(len(self._events))] if len(model.inputs) == 1 else in_any_order(sources, self._events)
         for group in sorted(self._tables):

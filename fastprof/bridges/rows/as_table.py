@@ -14,6 +14,7 @@ from collections.abc import Iterable, Iterator
 
 from fastprof.bridges import TABLE, TABLES
 from fastprof.bridges.rows.nest import Clocks, nest
+from fastprof.bridges.rows.reported import REPORTED
 from fastprof.core._c import ffi, lib
 from fastprof.core._typing import Any, NamedTuple
 from fastprof.core.column import Column, Texts, address_of
@@ -188,19 +189,19 @@ class _Table:
         """Yields the rest; something, if it is all."""
         if self._rows.n or not self._given:
             yield self._full()
-        c, not_representable = self.c, self._report.not_representable
+        c, report = self.c, self._report
         if self.name == "spans":
-            not_representable.add("events", "events", c.events)
+            report.count(REPORTED["events"], c.events)
         else:
-            not_representable.add("payloads", "payloads of events", c.events)
-        not_representable.add("call-arguments", "call arguments", c.arguments)
-        not_representable.add("replaced-bytes", "bytes of names that are no UTF-8, replaced", c.replaced)
-        not_representable.add("jumps", "targets of jumps", c.jumps)
+            report.count(REPORTED["payloads"], c.events)
+        report.count(REPORTED["call-arguments"], c.arguments)
+        report.count(REPORTED["replaced-bytes"], c.replaced)
+        report.count(REPORTED["jumps"], c.jumps)
         if self.name == "samples":
             frames = self._model.count("frames") - 1
-            not_representable.add("frames", "frames of stacks (--table=frames writes them)", frames)
+            report.count(REPORTED["frames"], frames)
         elif self.name == "frames":
-            not_representable.add("samples", "samples (--table=samples writes them)", self._samples)
+            report.count(REPORTED["samples"], self._samples)
 
     def _full(self) -> Rows:
         self._given += 1
@@ -320,7 +321,7 @@ def of_timeline(
         on_cpus += lib.fp_unheld_cpus(batch.c) if spans else 0
         yield from table.put(batch)
     yield from table.end()
-    report.not_representable.add("cpus", "rows whose CPU is left out", on_cpus)
+    report.count(REPORTED["cpus"], on_cpus)
     if not spans:
         clocks.tell(report)
 

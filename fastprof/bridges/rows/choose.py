@@ -13,6 +13,7 @@ import copy
 from collections.abc import Iterable, Iterator
 
 from fastprof.bridges import VALUE
+from fastprof.bridges.rows.reported import REPORTED
 from fastprof.core._c import ffi
 from fastprof.core.changed import Changed
 from fastprof.core.engine import EVERYTHING, Holds
@@ -79,4 +80,4 @@ def _tell(model: Model, chosen: dict[int, int], holds: Holds, report: Report) ->
         told = holds.told if kept >= 0 and types[kept].name in holds.told else ()
         for k, t in enumerate(types):
             if k != kept and t.name not in told:
-                report.not_representable.add("value-types", f"values of type {t.name}")
+                report.count(REPORTED["value-types"], name=t.name)

@@ -18,6 +18,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 
 from fastprof.bridges import FUNCTION, LABEL, LONGEST_NAME, OBJECT
+from fastprof.bridges.rows.reported import REPORTED
 from fastprof.core._c import ffi, lib
 from fastprof.core._typing import Any
 from fastprof.core.changed import Changed
@@ -126,7 +127,7 @@ def functions(
             yield from changed.lend(batch, _unsummed)
     changed.end()
     report.leave_out(c.left_out, (FUNCTION, OBJECT), options)
-    report.repairs.add("unwound-frames", "unwound frames", c.unwound)
+    report.count(REPORTED["unwound-frames"], c.unwound)
 
 
 def _unsummed(part: Part) -> Part:

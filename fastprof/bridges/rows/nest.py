@@ -13,6 +13,7 @@ import copy
 from collections.abc import Iterable, Iterator
 
 from fastprof.bridges import TIME_UNIT
+from fastprof.bridges.rows.reported import REPORTED
 from fastprof.core._c import ffi, lib
 from fastprof.core.changed import Changed
 from fastprof.core.engine import CAPACITY, EVERYTHING, Holds
@@ -94,7 +95,7 @@ def nest(
     yield from lend()
     changed.end()
     clocks.tell(report)
-    report.repairs.add("orphan-exits", "orphan exits", c.orphan_exits)
-    report.repairs.add("unwound-frames", "unwound frames", c.unwound)
-    report.repairs.add("unfinished-calls", "unfinished calls", c.unfinished)
-    report.repairs.add("clamped-times", "times clamped", c.clamped)
+    report.count(REPORTED["orphan-exits"], c.orphan_exits)
+    report.count(REPORTED["unwound-frames"], c.unwound)
+    report.count(REPORTED["unfinished-calls"], c.unfinished)
+    report.count(REPORTED["clamped-times"], c.clamped)

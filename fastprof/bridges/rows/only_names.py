@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+from fastprof.bridges.rows.reported import REPORTED
 from fastprof.core._c import ffi, lib
 from fastprof.core.engine import EVERYTHING, Holds
 from fastprof.core.errors import check_sums
@@ -32,4 +33,4 @@ def only_names(
         check_sums(lib.fp_restack_names(restack, err), err, model, "stacks of names")
         check_sums(lib.fp_restack_batch(restack, batch.c, err), err, model, "stacks of names")
         yield batch
-    report.not_representable.add("places", "frames whose address, file or line is left out", restack.placed)
+    report.count(REPORTED["places"], restack.placed)

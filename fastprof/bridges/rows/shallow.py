@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from fastprof.bridges import MAX_DEPTH
+from fastprof.bridges.rows.reported import REPORTED
 from fastprof.core._c import lib
 from fastprof.core.engine import EVERYTHING, Holds
 from fastprof.core.errors import inputs_of
@@ -36,7 +37,7 @@ def shallow(
             raise MemoryError("no memory for the depths of stacks")
         yield batch
     if c.n_cut:
-        report.not_representable.add("deep-stacks", "samples with too many frames, cut", c.n_cut)
+        report.count(REPORTED["deep-stacks"], c.n_cut)
         report.warn(
             f"{inputs_of(model)}stacks of up to {c.deepest:,} frames are cut at {limit:,}, because each is written "
             f"with all of its frames; --max-depth={c.deepest} keeps them whole"

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+from fastprof.bridges.rows.reported import REPORTED
 from fastprof.core._c import ffi, lib
 from fastprof.core._typing import Any
 from fastprof.core.engine import Holds
@@ -39,7 +40,16 @@ LACKS = frozenset(
     }
 )
 # Codes that are no reason to refuse an output: rows are written without it.
-CODES = LACKS | {"header-fields", "threads", "inlined", "joined-stacks", "call-times", "start-time"}
+CODES = LACKS | {
+    "call-times",
+    "header-fields",
+    "inlined",
+    "inlined-calls",
+    "joined-stacks",
+    "part-addresses",
+    "start-time",
+    "threads",
+}
 
 # Fields of a part, of which Holds.header lists those that the target keeps, and what people call them.
 HEADER = {
@@ -96,7 +106,7 @@ class Unheld:
 
     def tell(self) -> None:
         """To be called when all rows have been written."""
-        self._report.not_representable.add("cpus", "rows whose CPU is left out", self._on_cpus)
+        self._report.count(REPORTED["cpus"], self._on_cpus)
         sources = [self._model.parts[i] for i in self._given]
         written = sources if self._holds.table else [self._model.parts[i] for i in self._taken]
         self._tell_header(sources, written)
@@ -115,8 +125,7 @@ class Unheld:
             and ((kept is not None and name not in kept) or not any(_kept(part, name) for part in written))
             and not (name in ("pid", "thread") and self._threads)
         ]
-        text = f"header fields ({', '.join(lost)})"
-        self._report.not_representable.add("header-fields", text, len(lost))
+        self._report.count(REPORTED["header-fields"], len(lost), fields=", ".join(lost))
 
     def _tell_values(self, sources: list[Part], written: list[Part]) -> None:
         lacks = self._holds.lacks
@@ -124,32 +133,32 @@ class Unheld:
         types = [*dict.fromkeys(known[t.name] for part in written for t in part.value_types if t.name in known)]
         several = any(len(part.value_types) > 1 for part in written)
         defaults = {part.extra.get("default_sample_type") for part in sources} - {None}
-        for code, text, n in (
-            ("value-names", "names of value types", sum(map(_is_named, types))),
-            ("units", "units of value types", sum(t.unit not in ("", "count") for t in types)),
-            ("long-names", "descriptions of value types", sum(bool(t.long_name) for t in types)),
-            ("inherited-events", "events that are formulas of others", len(_inherited(sources))),
-            ("default-type", "value types to show first", several * len(defaults)),
-        ):
+        for code, n in {
+            "value-names": sum(map(_is_named, types)),
+            "units": sum(t.unit not in ("", "count") for t in types),
+            "long-names": sum(bool(t.long_name) for t in types),
+            "inherited-events": len(_inherited(sources)),
+            "default-type": several * len(defaults),
+        }.items():
             if code in lacks:
-                self._report.not_representable.add(code, text, n)
+                self._report.count(REPORTED[code], n)
 
     def _tell_entries(self) -> None:
         lacks = self._holds.lacks
         found = self._found
         lib.fp_unheld_count(self._model.c, found)
         places = found.places if "timeline" in self._given.values() else 0
-        for code, text, n in (
-            ("objects", "functions whose object is left out", found.objects),
-            ("first-lines", "first lines of functions", found.first_lines),
-            ("function-places", "functions whose object, file or first line is left out", places),
-            ("system-names", "symbol names of functions", found.system_names),
-            ("columns", "columns of lines", found.columns),
-            ("build-ids", "build ids", found.build_ids),
-            ("mappings", "address ranges of objects", found.mappings),
-        ):
+        for code, n in {
+            "objects": found.objects,
+            "first-lines": found.first_lines,
+            "function-places": places,
+            "system-names": found.system_names,
+            "columns": found.columns,
+            "build-ids": found.build_ids,
+            "mappings": found.mappings,
+        }.items():
             if code in lacks:
-                self._report.not_representable.add(code, text, n)
+                self._report.count(REPORTED[code], n)
 
     def _tell_threads(self, sources: list[Part], written: list[Part]) -> None:
         lacks, model = self._holds.lacks, self._model
@@ -167,25 +176,29 @@ class Unheld:
         else:
             names = 0
         unnamed = {(pid, tid) for pid, tid in numbers if pid or (pid, tid) not in threads}
-        for code, text, n in (
-            ("threads", "threads, added up (--per-thread keeps them apart)", joined * len(numbers)),
-            ("thread-names", "names of threads and processes", ("thread-names" in lacks) * names),
-            ("idle-threads", "names of threads and processes without rows", ("thread-names" not in lacks) * names),
-            ("thread-numbers", "numbers of threads", ("thread-numbers" in lacks) * len(unnamed)),
-        ):
-            self._report.not_representable.add(code, text, n)
+        self._report.count_all(
+            REPORTED,
+            {
+                "threads": joined * len(numbers),
+                "thread-names": ("thread-names" in lacks) * names,
+                "idle-threads": ("thread-names" not in lacks) * names,
+                "thread-numbers": ("thread-numbers" in lacks) * len(unnamed),
+            },
+        )
 
     def _tell_parts(self, sources: list[Part]) -> None:
         lacks = self._holds.lacks
         joined = len(sources) > max(len(self._taken), 1) or (len(self._taken) > 1 and "parts" in lacks)
         addresses = sum({"instr", "bb"} & {*part.positions} != set() for part in sources)
         frames = self._found.addresses if "stacks" in self._given.values() else 0
-        for code, text, n in (
-            ("parts", "parts, added up", (joined and self._inputs == 1) * len(sources)),
-            ("addresses", "parts whose addresses are left out", ("addresses" in lacks) * addresses),
-            ("addresses", "frames whose address is left out", ("addresses" in lacks) * frames),
-        ):
-            self._report.not_representable.add(code, text, n)
+        self._report.count_all(
+            REPORTED,
+            {
+                "parts": (joined and self._inputs == 1) * len(sources),
+                "part-addresses": ("addresses" in lacks) * addresses,
+                "addresses": ("addresses" in lacks) * frames,
+            },
+        )
 
 
 def _is_named(value_type: ValueType) -> bool:

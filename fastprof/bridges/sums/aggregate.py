@@ -28,6 +28,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from fastprof.bridges import MAX_MEMORY, PER_THREAD
+from fastprof.bridges.sums.reported import REPORTED
 from fastprof.bridges.sums.sorted_runs import Runs
 from fastprof.core._c import ffi, lib
 from fastprof.core._typing import Any
@@ -96,7 +97,7 @@ def lines(
         table.put(batch)
     sources = [model.parts[i] for i in parts] or model.parts[-1:]
     yield from table.batches(model.add_part(merge_parts(sources, table.in_any_order())))
-    report.not_representable.add("calls-and-jumps", "calls and jumps", table.dropped)
+    report.count(REPORTED["calls-and-jumps"], table.dropped)
 
 
 def lines_in_order(

@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 
 from fastprof.bridges import MAX_MEMORY, PER_THREAD, labels_apart, labels_wanted, tell_missing_labels
+from fastprof.bridges.sums.reported import REPORTED
 from fastprof.bridges.sums.sorted_runs import Pull, Words
 from fastprof.core._c import ffi, lib
 from fastprof.core._typing import Any
@@ -203,8 +204,7 @@ class StackSums:
         bits = {"process": lib.FP_SUM_PROCESS, "thread": lib.FP_SUM_THREAD}
         self._found |= {name for name, bit in bits.items() if self._c.had & bit}
         tell_missing_labels(self._options, self._holds, self._report, self._found)
-        not_representable = self._report.not_representable
-        not_representable.add("sample-times", "times of samples", self._c.timed)
+        self._report.count(REPORTED["sample-times"], self._c.timed)
         if not self._holds.labels:
-            what = "labels of samples" if self._holds.threads else "labels and threads of samples"
-            not_representable.add("sample-labels", what, self._c.unlabelled)
+            what = "sample-labels" if self._holds.threads else "labels-and-threads"
+            self._report.count(REPORTED[what], self._c.unlabelled)

@@ -13,6 +13,7 @@ from fastprof.core.shapes import fits
 from fastprof.core.source import Source
 from fastprof.formats.archive import sections as archive_sections
 from fastprof.formats.archive.parts import from_plain
+from fastprof.formats.archive.reported import REPORTED
 from fastprof.formats.archive.sections import (
     END,
     FILE_HEADER_NBYTES,
@@ -289,16 +290,16 @@ def _rebuild(source: Source, codec: Codec, size: int, lenient: bool) -> Archive:
         raise SectionError(at, f"{detail}; --lenient recovers what is there", not damage or damage[0].truncated)
     archive = Archive([], size)
     archive.notes.append("the index is missing or damaged and was rebuilt")
-    archive.losses.add("archive-indexes", "indexes")
+    archive.losses.add(REPORTED["archive-indexes"])
     for error in damage:
         archive.notes.append(f"at byte {error.offset}: {error.detail}")
-        archive.losses.add("archive-damaged-places", "damaged places")
+        archive.losses.add(REPORTED["archive-damaged-places"])
     members: dict[int, Member] = {}
     for section in found:
         _add(source, codec, section, members, archive)
     for member in members.values():
         if member.end is None:
-            archive.losses.add("archive-unfinished-profiles", "unfinished profiles")
+            archive.losses.add(REPORTED["archive-unfinished-profiles"])
     archive.members = list(members.values())
     return archive
 
@@ -322,6 +323,6 @@ def _add(source: Source, codec: Codec, section: Section, members: dict[int, Memb
             member.chunks[section.offset] = Chunk(section.offset)  # the damage is reported when it is read
         else:
             archive.notes.append(f"at byte {error.offset}: {error.detail}")
-            archive.losses.add("archive-damaged-places", "damaged places")
+            archive.losses.add(REPORTED["archive-damaged-places"])
             return
     member.sections.append((section.offset, section.type, section.nbytes))

@@ -25,6 +25,7 @@ from fastprof.formats.archive import MEMBER as MEMBER_NAME
 from fastprof.formats.archive import sections as archive_sections
 from fastprof.formats.archive.index import Archive, listed, load, payload, read_end, read_header
 from fastprof.formats.archive.parts import from_plain
+from fastprof.formats.archive.reported import REPORTED
 from fastprof.formats.archive.sections import (
     BASED,
     END,
@@ -51,6 +52,9 @@ def _base(source: Source, codec: Codec, offset: int) -> bytes:
     if section.flags & BASED:
         raise SectionError(offset, "section is a base and has one")
     return payload(source, codec, section)
+
+
+_LOST = {TABLES: "archive-tables", NUMBERS: "archive-numbers", PARTS: "archive-parts", END: "archive-summaries"}
 
 
 class ArchiveReader(Reader):
@@ -343,8 +347,8 @@ class ArchiveReader(Reader):
             chunk = self._member.chunks.get(offset, Chunk(offset))
             # damage that checksums cannot see shows after some rows were read
             read = self._rows_read if self._open else 0
-            report.losses.add("archive-chunks", "chunks")
-            report.losses.add("archive-rows", "rows", max(chunk.rows - read, 0))
+            report.count(REPORTED["archive-chunks"])
+            report.count(REPORTED["archive-rows"], max(chunk.rows - read, 0))
             lost += f"a chunk of {counted(chunk.rows, 'rows') if chunk.rows else 'unknown many rows'} is lost"
             if read:
                 lost += f" from row {read} on"
@@ -353,8 +357,7 @@ class ArchiveReader(Reader):
             elif self._last_time is not None:
                 lost += f", behind time {self._last_time}"
         else:
-            kind = {TABLES: "tables", NUMBERS: "numbers", PARTS: "parts", END: "summaries"}.get(type_, "sections")
-            report.losses.add(f"archive-{kind}", kind)
+            report.count(REPORTED[_LOST.get(type_, "archive-sections")])
             lost += f"{archive_sections.NAMES.get(type_, 'a section')} is lost"
         report.warn(lost)
         self._open = False
@@ -376,7 +379,7 @@ class ArchiveReader(Reader):
         said = f"the profile has {counted(sum(kinds), 'rows')}, but {counted(self._rows_kept, 'rows are')} there"
         if not self.options[LENIENT] or missing < 0:
             raise self._error(SectionError(self._member.sections[-1][0], said))
-        self.report.losses.add("archive-rows", "rows", missing)
+        self.report.count(REPORTED["archive-rows"], missing)
         self.report.warn(f"{name}: {said}")
 
     def finish(self) -> None:

@@ -245,9 +245,7 @@ class ArchiveWriter(Writer):
             end["threads"] = [list(row) for row in self._summary.threads]
         # from an archive to an archive, what was recorded of the source stays
         facts = report.facts
-        repairs, losses = (
-            {text: n for _, text, n in counts.as_counted()} for counts in (report.repairs, report.losses)
-        )
+        repairs, losses = (counts.texts(flags=True) for counts in (report.repairs, report.losses))
         if "archive version" in facts:
             repairs = Counter(facts.get("recorded repairs", {})) + Counter(repairs)
             losses = Counter(facts.get("recorded losses", {})) + Counter(losses)

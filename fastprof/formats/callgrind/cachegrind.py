@@ -14,6 +14,7 @@ from fastprof.core.sink import Sink
 from fastprof.core.source import Source
 from fastprof.formats.callgrind._write import CostLines
 from fastprof.formats.callgrind.read import CREATOR, CallgrindReader
+from fastprof.formats.callgrind.reported import REPORTED
 from fastprof.formats.callgrind.types import described_types
 from fastprof.formats.callgrind.write import desc_line, event_names, one_line
 
@@ -40,7 +41,7 @@ class CachegrindReader(CallgrindReader):
         command = self._part.command
         if self._index < 0 and command is not None and not re.match(rb"events:|#", line):
             self._part.command = command + b"\n" + line
-            self.report.repairs.add("command-newlines", "newlines in a command")
+            self.report.count(REPORTED["command-newlines"])
             return
         super()._header_line(line, offset)
 
@@ -68,7 +69,7 @@ class CachegrindWriter(Writer):
         lines = [desc_line(key, value) for key, value in descriptions]
         command = part.command or b"(unknown)"
         if b"\n" in command:
-            self.report.not_representable.add("blanked-newlines", "newlines in the command, written as blanks")
+            self.report.count(REPORTED["blanked-newlines"])
         lines.append(b"cmd: " + one_line(command))
         lines.append(b"events: " + " ".join(names or ["none"]).encode("utf-8", "surrogateescape"))
         self.text(b"\n".join([*lines, b""]))
@@ -88,7 +89,6 @@ class CachegrindWriter(Writer):
             self.report.warn("a sum passes 2^63 - 1; the `summary:` line is left out, without which cg_annotate stops")
         else:
             self.text(b"summary: " + " ".join(map(str, body.totals or [0])).encode() + b"\n")
-        not_representable = self.report.not_representable
         comments = len(comments_of(self._part)) + len(remarks_of(self._part))
-        not_representable.add("comments", "comments, which cg_merge refuses", comments)
-        not_representable.add("escaped-names", "names with a line end or NUL byte, which was escaped", body.escaped)
+        self.report.count(REPORTED["comments"], comments)
+        self.report.count(REPORTED["escaped-names"], body.escaped)

@@ -15,6 +15,7 @@ from fastprof.core.report import Report
 from fastprof.core.source import WINDOW, Source
 from fastprof.core.version import __version__
 from fastprof.formats.callgrind._lexer import Lexer, nearest
+from fastprof.formats.callgrind.reported import REPORTED
 from fastprof.formats.callgrind.types import take_described
 
 CREATOR = b"fastprof-" + __version__.encode()
@@ -159,14 +160,14 @@ class CallgrindReader(Reader):
 
     def _take_events(self) -> None:
         """A part without `events:` has those of the part before."""
-        self.report.repairs.add("parts-without-events", "parts without `events:`, which keep those of the part before")
+        self.report.count(REPORTED["parts-without-events"])
         self._index = self.model.add_part(self._part)
         self._parts += 1
         self._lexer.take_events(*self._has_positions())
 
     def _header_line(self, line: bytes, offset: int) -> None:
         if line.startswith(b"\xef\xbb\xbf") and offset == 0:
-            self.report.repairs.add("byte-order-mark", "byte order mark skipped")
+            self.report.count(REPORTED["byte-order-mark"])
             line = line[3:]
         line = line.lstrip(b" \t")
         if line.startswith(b"#"):
@@ -178,7 +179,7 @@ class CallgrindReader(Reader):
                 self._skip(line, offset)
             return
         if match.end() == match.end(1):
-            self.report.repairs.add("sums-without-colon", "summary or totals without a colon")
+            self.report.count(REPORTED["sums-without-colon"])
         key, value = match[1].strip(), line[match.end() :].strip()
         read = _LINES.get(key)
         if read is None:
@@ -212,10 +213,10 @@ class CallgrindReader(Reader):
         """An error; with --lenient a loss."""
         if not self.options[LENIENT]:
             raise FormatError(self.source.name, self.format, detail, offset=offset, line=line or 1, code=code)
-        self.report.losses.add("unreadable-lines", "lines that could not be read")
+        self.report.count(REPORTED["unreadable-lines"])
 
     def _unknown_key(self, key: bytes) -> None:
-        self.report.not_representable.add("unknown-keys", "lines of unknown keys")
+        self.report.count(REPORTED["unknown-keys"])
         if key not in self._unknown:
             self._unknown.add(key)
             self.report.warn(
@@ -288,7 +289,7 @@ class CallgrindReader(Reader):
             raise ValueError(f"positions are {_decode(value)!r}, expected each of them once")
         if tuple(known) != ordered:
             # Orbuculum names them so, and writes the columns as everyone does and KCachegrind reads them
-            self.report.repairs.add("positions-order", "positions: lines in another order than instr bb line")
+            self.report.count(REPORTED["positions-order"])
         self._part.positions = ordered
         self._start_body()
 
@@ -342,7 +343,7 @@ class CallgrindReader(Reader):
             # them take it below 0.  `totals:` is right, and callgrind_annotate shows it if there is no `summary:`.
             del self._wrapped[before:]
             self._part.summary = None
-            self.report.repairs.add("wrapped-summary", "summary: lines that wrapped around below 0, left out")
+            self.report.count(REPORTED["wrapped-summary"])
         if self._lexer.begun:
             self._part.extra["late_summary"] = True
         if self.last_line == "summary":
@@ -351,7 +352,7 @@ class CallgrindReader(Reader):
 
     def _totals(self, value: bytes) -> None:
         if value.strip() == b"(null)":  # Valgrind's xtree of a program that allocated nothing
-            self.report.repairs.add("null-totals", "totals: lines of (null), which stands for no costs")
+            self.report.count(REPORTED["null-totals"])
             value = b""
         self._part.totals = self._counts(value)
         self._ended = True
@@ -389,11 +390,9 @@ class CallgrindReader(Reader):
             and not lexer.overflowed
             and all(k < min(len(numbers), len(sums)) and numbers[k] == sums[k] for numbers in stated for k in columns)
         ):
-            self.report.repairs.add("unsigned-negatives", "counts below 0 that were written as 2^64 more", n)
+            self.report.count(REPORTED["unsigned-negatives"], n)
         elif self.options[LENIENT]:
-            self.report.losses.add(
-                "wrapped-counts", "counts of more than 2^63, read as 2^64 less though no sum says so", n
-            )
+            self.report.count(REPORTED["wrapped-counts"], n)
         else:
             line, offset, number, _ = min(wrapped)
             detail = f"count is '{number}', expected at most 2^63 - 1: no sum of its part says that it is one below 0"
@@ -417,13 +416,13 @@ class CallgrindReader(Reader):
             )
             if not self.options[LENIENT]:
                 self._lose(detail, offset, self._lexer.line, code=lib.FP_E_TRUNCATED)
-            self.report.losses.add("cut-off-parts", "parts that end before they are complete")
+            self.report.count(REPORTED["cut-off-parts"])
             self.report.warn(f"{self.source.name}: {detail}")
         elif stated is None:
             # a file that ends between two lines shows no other damage; we ourselves leave out totals that do not fit
             if self.has_last_line and not self._lexer.overflowed:
-                text = f"parts without `{self.last_line}:`, which their writer ends them with"
-                (self.report.losses if self.options[LENIENT] else self.report.repairs).add("missing-totals", text)
+                code = "lost-totals" if self.options[LENIENT] else "missing-totals"
+                self.report.count(REPORTED[code], key=self.last_line)
                 self.report.warn(
                     f"{self.source.name}: part {part.number or self._index + 1} does not end in `{self.last_line}:`, "
                     "so the input may have been cut off"
@@ -431,8 +430,7 @@ class CallgrindReader(Reader):
         elif self._lexer.overflowed:
             self.report.warn(f"{self.source.name}: the sum of a part's costs passes 2^63 - 1")
         elif _padded(stated, sums) != sums:
-            text = f"{self.last_line}: lines that do not equal the sum of the costs"
-            self.report.repairs.add("wrong-totals", text)
+            self.report.count(REPORTED["wrong-totals"], key=self.last_line)
             self.report.warn(
                 f"{self.source.name}: `{self.last_line}:` of part {part.number or self._index + 1} is {stated}, "
                 f"but its costs add up to {sums}"
@@ -463,44 +461,40 @@ class CallgrindReader(Reader):
         name = self._later.get((kind, number))
         if name is None:
             name = b"(%d)" % number
-            self.report.repairs.add("unnamed-numbers", "numbers without a name, which became their name")
+            self.report.count(REPORTED["unnamed-numbers"])
         else:
-            self.report.repairs.add("late-definitions", "numbers used before they were defined")
+            self.report.count(REPORTED["late-definitions"])
         lexer.define(kind, number, self.model.intern(name))
 
     # ---- the end -----------------------------------------------------------
 
     def finish(self) -> None:
         counts, report = self._lexer.counts, self.report
-        for code, text, n in (
-            ("indented-lines", "lines that were indented", counts["indented"]),
-            ("position-ranges", "positions that were ranges", counts["ranges"]),
-            ("extra-numbers", "calls= or jump lines with extra numbers", counts["extra_numbers"]),
-            ("unnamed-callees", "calls= without cfn=", counts["unnamed_callees"]),
-            ("costs-outside-functions", "blocks of cost lines outside any function", counts["outside"]),
-            ("composed-names", "names made of numbered names, put together", counts["expanded"]),
-            (
-                "long-composed-names",
-                "names made of numbered names, longer than 64 KiB, left as they are written",
-                counts["unexpanded"],
-            ),
-            ("negative-lines", "lines before 0, taken for 0", counts["before_zero"]),
-        ):
-            report.repairs.add(code, text, n)
+        report.count_all(
+            REPORTED,
+            {
+                "indented-lines": counts["indented"],
+                "position-ranges": counts["ranges"],
+                "extra-numbers": counts["extra_numbers"],
+                "unnamed-callees": counts["unnamed_callees"],
+                "costs-outside-functions": counts["outside"],
+                "composed-names": counts["expanded"],
+                "long-composed-names": counts["unexpanded"],
+                "negative-lines": counts["before_zero"],
+            },
+        )
         rounded = counts["rounded"] + self._rounded
-        report.repairs.add("rounded-counts", "counts with a fraction or exponent, rounded", rounded)
+        report.count(REPORTED["rounded-counts"], rounded)
         if rounded:
             line = min(filter(None, (counts["first_rounded"], self._first_rounded)))
             report.warn(
                 f"{self.source.name}: line {line}: a count with a fraction or exponent; "
                 "such counts are taken as the nearest whole number"
             )
-        report.losses.add("unreadable-lines", "lines that could not be read", counts["skipped"])
-        report.not_representable.add(
-            "caller-contexts", "lines that tell callers and recursion levels apart (rec=, frfn=)", counts["contexts"]
-        )
-        report.not_representable.add("trailing-comments", "comments behind the counts of a line", counts["trailing"])
-        report.not_representable.add("excess-comments", "comments beyond the first 1 MiB of them", counts["comments"])
+        report.count(REPORTED["unreadable-lines"], counts["skipped"])
+        report.count(REPORTED["caller-contexts"], counts["contexts"])
+        report.count(REPORTED["trailing-comments"], counts["trailing"])
+        report.count(REPORTED["excess-comments"], counts["comments"])
 
 
 _LINES = {

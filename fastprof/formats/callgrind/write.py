@@ -12,6 +12,7 @@ from fastprof.core.sink import Sink
 from fastprof.formats.callgrind import COMPRESS_NAMES, COMPRESS_POSITIONS
 from fastprof.formats.callgrind._write import Body
 from fastprof.formats.callgrind.read import CREATOR
+from fastprof.formats.callgrind.reported import REPORTED
 from fastprof.formats.callgrind.types import described_types, long_name_of
 
 
@@ -56,9 +57,7 @@ class CallgrindWriter(Writer):
             # a profile without a row still has its header
             self._start(len(self.model.parts) - 1 if self.model.parts else self.model.add_part(Part()))
         self._finish()
-        self.report.not_representable.add(
-            "escaped-names", "names with a line end or NUL byte, which was escaped", self._body.escaped
-        )
+        self.report.count(REPORTED["escaped-names"], self._body.escaped)
 
     # ---- a part's header and end -----------------------------------------
 
@@ -139,7 +138,7 @@ def event_names(value_types: list[ValueType], report: Report) -> list[str]:
             copy += 1
             name = f"{word}_{copy}"
         if name != event.name:
-            report.repairs.add("renamed-events", "event names changed to be single, distinct words")
+            report.count(REPORTED["renamed-events"])
         names.append(name)
     return names
 

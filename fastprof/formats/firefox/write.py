@@ -18,6 +18,7 @@ from fastprof.core.sink import Sink
 from fastprof.core.spill import Groups
 from fastprof.core.thread_ids import Threads
 from fastprof.core.version import __version__
+from fastprof.formats.firefox.reported import REPORTED
 
 # Later front-ends upgrade profiles of earlier versions, and refuse those of later ones.
 _VERSION = 60
@@ -105,7 +106,7 @@ class FirefoxWriter(Writer):
                 if at < len(columns):
                     columns[at] = k
                 else:
-                    self.report.not_representable.add("value-types", f"values of type {of_part[k].name}")
+                    self.report.count(REPORTED["value-types"], name=of_part[k].name)
             self._columns[index] = ffi.new("int32_t[]", columns or 1)
         return w
 
@@ -140,19 +141,20 @@ class FirefoxWriter(Writer):
         self.written = int(w.samples + w.events)
         report.rows["samples written"] += int(w.samples)
         report.rows["markers written"] += int(w.events)
-        lost = "samples without stack, given the function [no stack]"
-        report.repairs.add("samples-without-stack", lost, w.without_stack)
-        for code, text, n in (
-            ("empty-calls", "calls that took no time, which samples cannot show", w.empty),
-            ("value-names", "names of value types", len(self._types or ()) == 1 and self._named),
-            ("units", "units of value types", sum(t.unit not in _TOLD_UNITS for t in self._types or ())),
-            ("addresses", "frames whose address is left out", w.unplaced),
-            ("start-time", "the time of the start, from which times are counted", self._start > 0),
-            ("call-arguments", "call arguments", w.arguments),
-            ("invalid-utf8", "bytes of names that are not UTF-8, mended", w.replaced),
-            ("thread-numbers", "threads whose numbers others have, too, given new ones", threads.renumbered),
-        ):
-            report.not_representable.add(code, text, n)
+        report.count(REPORTED["samples-without-stack"], w.without_stack)
+        report.count_all(
+            REPORTED,
+            {
+                "empty-calls": w.empty,
+                "value-names": len(self._types or ()) == 1 and self._named,
+                "units": sum(t.unit not in _TOLD_UNITS for t in self._types or ()),
+                "addresses": w.unplaced,
+                "start-time": self._start > 0,
+                "call-arguments": w.arguments,
+                "invalid-utf8": w.replaced,
+                "thread-numbers": threads.renumbered,
+            },
+        )
 
     def _thread(self, k: int, threads: Threads) -> None:
         """A thread; of stacks one for each value type."""

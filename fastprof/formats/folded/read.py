@@ -14,6 +14,7 @@ from fastprof.core.report import Report
 from fastprof.core.source import Source
 from fastprof.formats.folded import COUNTS, DECIMALS, first_stacks
 from fastprof.formats.folded._lexer import Lexer
+from fastprof.formats.folded.reported import REPORTED
 
 _TWO_COUNTS = rb".*[ \t]\d+(\.\d*)?[ \t]+\d+(\.\d*)?"
 _VALUE_TYPES = {
@@ -54,25 +55,22 @@ class FoldedReader(Reader):
 
     def finish(self) -> None:
         counts, report, name = self._lexer.counts, self.report, self.source.name
-        for counter, code, text, n in (
-            (report.repairs, "byte-order-marks", "byte order marks", counts["byte_order_mark"]),
-            (report.repairs, "carriage-returns", "lines that end in a carriage return", counts["carriage_returns"]),
-            (report.repairs, "blank-lines", "lines without text", counts["blank"]),
-            (report.repairs, "blanks-behind-counts", "lines with blanks behind the count", counts["trailing_blanks"]),
-            (
-                report.repairs,
-                "trailing-empty-frames",
-                "stacks that end in empty frames, left out",
-                counts["trailing_frames"],
-            ),
-            (report.repairs, "empty-frames", "frames without a name, called [unknown]", counts["empty_frames"]),
-            (report.repairs, "no-frames", "counts without a stack", counts["no_frames"]),
-            (report.repairs, "rounded-counts", "counts with a fraction, rounded", counts["rounded"]),
-            (report.repairs, "open-end", "files that do not end in a newline", counts["open_end"]),
-            (report.losses, "unreadable-lines", "lines that could not be read", counts["skipped"]),
-            (report.not_representable, "comments", "comments", counts["comments"]),
-        ):
-            counter.add(code, text, n)
+        report.count_all(
+            REPORTED,
+            {
+                "byte-order-marks": counts["byte_order_mark"],
+                "carriage-returns": counts["carriage_returns"],
+                "blank-lines": counts["blank"],
+                "blanks-behind-counts": counts["trailing_blanks"],
+                "trailing-empty-frames": counts["trailing_frames"],
+                "empty-frames": counts["empty_frames"],
+                "no-frames": counts["no_frames"],
+                "rounded-counts": counts["rounded"],
+                "open-end": counts["open_end"],
+                "unreadable-lines": counts["skipped"],
+                "comments": counts["comments"],
+            },
+        )
         if counts["rounded"]:
             report.warn(
                 f"{name}: line {counts['first_rounded']}: a count with a fraction; such counts are taken as the "

@@ -11,6 +11,7 @@ from fastprof.core.owner import owned
 from fastprof.core.report import Report, percent
 from fastprof.core.sink import Sink
 from fastprof.formats.folded import NANOSECONDS, ROOT
+from fastprof.formats.folded.reported import REPORTED
 
 
 class FoldedWriter(Writer):
@@ -45,14 +46,16 @@ class FoldedWriter(Writer):
         if stats.rounded and not stats.lines:
             what = "all times are below half a microsecond and would be 0: write them with --nanoseconds"
             raise UsageError(f"{inputs_of(self.model)}{what}")
-        for code, text, n in (
-            ("no-stack", "samples without stack, written as [no stack]", stats.no_stack),
-            ("renamed", "names that would be read as something else, changed", stats.renamed),
-            ("zero-values", "stacks of value 0", stats.zero),
-            ("negative-values", "stacks of negative value", stats.negative),
-            ("rounded-times", "times rounded to whole microseconds", stats.rounded),
-        ):
-            report.not_representable.add(code, text, n)
+        report.count_all(
+            REPORTED,
+            {
+                "no-stack": stats.no_stack,
+                "renamed": stats.renamed,
+                "zero-values": stats.zero,
+                "negative-values": stats.negative,
+                "rounded-times": stats.rounded,
+            },
+        )
         if stats.left_out and stats.lines:
             why = "below 0, or rounded to 0"
             report.warn(f"{percent(stats.left_out / stats.cost)} of the cost is left out, in stacks of values {why}")

@@ -16,6 +16,7 @@ from fastprof.core.report import Report
 from fastprof.core.source import Source
 from fastprof.core.words import counted
 from fastprof.formats.gperftools import KEEP_SIGNAL_FRAMES, PERIOD, SYMBOLIZED
+from fastprof.formats.gperftools.reported import REPORTED
 from fastprof.symbols.maps import MapsText, arrange
 
 # Frames that pprof prunes from reports of CPU profiles, by name: the profiler's own.
@@ -165,18 +166,16 @@ class GperftoolsReader(Reader):
     def finish(self) -> None:
         g, report = self._g, self.report
         stats = g.stats
-        for code, text, n in (
-            ("signal-frames", "signal frames removed", stats.signal_frames),
-            ("duplicated-leaves", "duplicated leaves removed", stats.duplicate_leaves),
-            ("missing-trailer", "files without trailer", not g.trailer),
-            ("forked-profiles", "profiles by forked processes in the file", stats.forks),
-        ):
-            report.repairs.add(code, text, n)
-        for code, text, n in (
-            ("damaged-records", "damaged records", stats.bad_records),
-            ("skipped-bytes", "bytes passed over", stats.lost_bytes),
-        ):
-            report.losses.add(code, text, n)
+        report.count_all(
+            REPORTED,
+            {
+                "signal-frames": stats.signal_frames,
+                "duplicated-leaves": stats.duplicate_leaves,
+                "missing-trailer": not g.trailer,
+                "forked-profiles": stats.forks,
+            },
+        )
+        report.count_all(REPORTED, {"damaged-records": stats.bad_records, "skipped-bytes": stats.lost_bytes})
         if stats.forks_in_pieces:
             report.warn(
                 f"{self.source.name}: forked processes have written into the profile: samples from before they were "
@@ -187,10 +186,9 @@ class GperftoolsReader(Reader):
                 f"{self.source.name}: the stacks of {stats.cut_ticks:,} of {counted(stats.ticks, 'samples')} were cut "
                 "by the profiler at 254 frames: their callers are missing"
             )
-        report.repairs.add("unreadable-mapped-objects", "lines that name no mapped object", self._maps.unknown)
+        report.count(REPORTED["unreadable-mapped-objects"], self._maps.unknown)
         if self._cut_text:
-            counter = report.losses if self.options[LENIENT] else report.repairs
-            counter.add("cut-text", "lists of mapped objects that end within a line")
+            report.count(REPORTED["lost-text" if self.options[LENIENT] else "cut-text"])
             report.warn(f"{self.source.name}: the text ends within a line, so the input may have been cut off")
         facts = report.facts
         facts["word size"] = int(g.word)

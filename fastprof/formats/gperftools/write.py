@@ -11,6 +11,7 @@ from fastprof.core.options import Options
 from fastprof.core.report import Report, percent
 from fastprof.core.sink import Sink
 from fastprof.formats.gperftools import NANOSECONDS, PERIOD
+from fastprof.formats.gperftools.reported import REPORTED
 from fastprof.symbols.maps import MapsText, arrange
 
 
@@ -67,19 +68,21 @@ class GperftoolsWriter(Writer):
         # arranged as a reader would, so that what it reads and writes again is the same
         for m in arrange(dict.fromkeys(maps.objects)):
             self.text(_maps_line(m.start, m.limit, m.offset, m.path))
-        w, not_representable = self._w, self.report.not_representable
-        for code, text, n in (
-            ("function-names", "function names (gperftools profiles hold only addresses)", w.rows and self._n_named()),
-            ("frames-without-address", "frames without address", w.no_address),
-            ("samples-without-addresses", "samples without addresses", w.no_stack),
-            ("negative-samples", "samples of negative value", w.negative),
-            ("sample-labels", "labels, threads and times of samples", w.labels),
-            ("rounded-times", "times rounded to whole ticks", w.rounded),
-            ("changed-paths", "paths of mapped objects that a reader would take for others, changed", changed),
-            ("build-ids", "build ids", build_ids),
-            ("mappings-without-addresses", "mappings without addresses", maps.unknown),
-        ):
-            not_representable.add(code, text, n)
+        w = self._w
+        self.report.count_all(
+            REPORTED,
+            {
+                "function-names": w.rows and self._n_named(),
+                "frames-without-address": w.no_address,
+                "samples-without-addresses": w.no_stack,
+                "negative-samples": w.negative,
+                "sample-labels": w.labels,
+                "rounded-times": w.rounded,
+                "changed-paths": changed,
+                "build-ids": build_ids,
+                "mappings-without-addresses": maps.unknown,
+            },
+        )
         self.written = int(w.rows)
         self.report.rows["samples written"] += self.written
         for value, what in (

@@ -20,7 +20,7 @@ def is_tar(head: bytes) -> bool:
     return head[TAR_MAGIC_AT : TAR_MAGIC_AT + 5] == TAR_MAGIC
 
 
-def members(source: Source, lost: Callable[[str], None] | None) -> list[File]:
+def members(source: Source, lost: Callable[[], None] | None) -> list[File]:
     """The files of an input, by name; a source that cannot seek is spooled.
 
     Errors: FormatError for a damaged tar; with `lost`, what stands before the damage, and `lost` is told.
@@ -38,7 +38,7 @@ def members(source: Source, lost: Callable[[str], None] | None) -> list[File]:
     except FormatError:
         if lost is None:
             raise
-        lost("archives that end at damage")
+        lost()
     return sorted(found.values())
 
 

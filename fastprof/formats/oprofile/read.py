@@ -21,6 +21,7 @@ from fastprof.formats.oprofile.cpus import CPU_TYPES
 from fastprof.formats.oprofile.images import Images, Loaded
 from fastprof.formats.oprofile.members import is_tar, members
 from fastprof.formats.oprofile.names import BadNameError, Image, SampleName, is_sample_file, parse
+from fastprof.formats.oprofile.reported import REPORTED
 from fastprof.formats.oprofile.session import read_abi, tell_lost
 from fastprof.formats.oprofile.spec import parse as parse_specs
 
@@ -102,8 +103,8 @@ class OProfileReader(Reader):
 
     # ---- which files
 
-    def _lose_archive(self, what: str) -> None:
-        self.report.losses.add("damaged-archives", what)
+    def _lose_archive(self) -> None:
+        self.report.count(REPORTED["damaged-archives"])
 
     def _chosen(self) -> Iterator[tuple[File, SampleName, int]]:
         """The sample files that the specification asks for, with the signs of their samples."""
@@ -142,7 +143,7 @@ class OProfileReader(Reader):
                 except BadNameError as error:
                     if not self.options[LENIENT]:
                         raise FormatError(self._where(file), self.format, str(error), offset=0) from None
-                    self.report.losses.add("unknown-files", "sample files with names that are none")
+                    self.report.count(REPORTED["unknown-files"])
                     continue
                 yield file, name._replace(session=None) if self._single else name
 
@@ -204,10 +205,10 @@ class OProfileReader(Reader):
         if status < 0:
             if status == lib.FP_E_NOMEM or not self.options[LENIENT]:
                 check(status, err, self._where(sample.file), self.format)
-            report.losses.add("damaged-files", "sample files that are damaged")
-        report.losses.add("cut-files", "sample files that end too early", r.cut)
-        report.losses.add("lost-nodes", "nodes missing at the ends of sample files", r.lost_nodes)
-        report.repairs.add("trailing-bytes", "bytes behind the ends of sample files", r.trailing)
+            report.count(REPORTED["damaged-files"])
+        report.count(REPORTED["cut-files"], r.cut)
+        report.count(REPORTED["lost-nodes"], r.lost_nodes)
+        report.count(REPORTED["trailing-bytes"], r.trailing)
         if r.header_nbytes:
             h = r.header
             if self._header is None:

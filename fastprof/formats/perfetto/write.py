@@ -10,6 +10,7 @@ from fastprof.core.owner import owned
 from fastprof.core.report import Report
 from fastprof.core.sink import Sink
 from fastprof.core.thread_ids import Threads, Who
+from fastprof.formats.perfetto.reported import REPORTED
 
 # Of a sequence without events: readers do not recognize an empty file.
 _NOTHING = b"\x0a\x07\x50\x01\x68\x01\xb8\x05\x01"
@@ -62,12 +63,8 @@ class PerfettoWriter(Writer):
             self.text(_NOTHING)
         report.rows["calls written"] += int(w.calls)
         report.rows["events written"] += int(w.events)
-        for code, text, n in (
-            ("deep-calls", f"calls and events below {lib.FP_PERFETTO_DEPTH} others, left out", w.deep),
-            ("invalid-utf8", "names that are not UTF-8, mended", w.mended),
-            ("thread-numbers", "threads whose numbers others have, too, given new ones", self._threads.renumbered),
-        ):
-            report.not_representable.add(code, text, n)
+        report.count(REPORTED["deep-calls"], w.deep, depth=lib.FP_PERFETTO_DEPTH)
+        report.count_all(REPORTED, {"invalid-utf8": w.mended, "thread-numbers": self._threads.renumbered})
 
     @staticmethod
     def _status(status: int) -> int:

@@ -13,6 +13,7 @@ from fastprof.core.options import LENIENT, Options
 from fastprof.core.owner import owned
 from fastprof.core.report import Report
 from fastprof.core.source import Source
+from fastprof.formats.pprof.reported import REPORTED
 
 
 class PprofReader(Reader):
@@ -75,26 +76,23 @@ class PprofReader(Reader):
 
     def finish(self) -> None:
         stats, report = self._r.stats, self.report
-        for counter, code, text, n in (
-            (report.not_representable, "unknown-fields", "unknown fields", stats.unknown_fields),
-            (
-                report.not_representable,
-                "unknown-sample-fields",
-                "unknown fields of samples",
-                stats.unknown_sample_fields,
-            ),
-            (report.not_representable, "sample-breakdowns", "breakdowns of samples into events", stats.breakdowns),
-            (report.not_representable, "label-sets", "label sets of events", stats.label_sets),
-            (report.not_representable, "wide-line-numbers", "line numbers beyond 32 bits", stats.wide_lines),
-            (report.not_representable, "negative-line-numbers", "line numbers below 0", stats.negative_lines),
-            (report.repairs, "unknown-mappings", "locations of unknown mappings", stats.no_mapping),
-            (report.repairs, "functions-without-id", "functions without an id", stats.functions_without_id),
-            (report.losses, "damaged-samples", "damaged samples", stats.bad_samples),
-            (report.losses, "damaged-entries", "damaged table entries", stats.bad_entries),
-            (report.losses, "dangling-references", "references to nothing", stats.bad_references),
-            (report.losses, "skipped-bytes", "bytes passed over", stats.lost_bytes),
-        ):
-            counter.add(code, text, n)
+        report.count_all(
+            REPORTED,
+            {
+                "unknown-fields": stats.unknown_fields,
+                "unknown-sample-fields": stats.unknown_sample_fields,
+                "sample-breakdowns": stats.breakdowns,
+                "label-sets": stats.label_sets,
+                "wide-line-numbers": stats.wide_lines,
+                "negative-line-numbers": stats.negative_lines,
+                "unknown-mappings": stats.no_mapping,
+                "functions-without-id": stats.functions_without_id,
+                "damaged-samples": stats.bad_samples,
+                "damaged-entries": stats.bad_entries,
+                "dangling-references": stats.bad_references,
+                "skipped-bytes": stats.lost_bytes,
+            },
+        )
         extra = self.model.parts[self._part].extra
         facts = report.facts
         facts["sample types"] = [f"{t.name}/{t.unit}" for t in self.model.parts[self._part].value_types]

@@ -13,6 +13,7 @@ from fastprof.core.parts import comments_of, descriptions_of, match_values, merg
 from fastprof.core.report import Report
 from fastprof.core.sink import Sink
 from fastprof.formats.pprof import COMMENTS, NAME_ADDRESSES, TIME
+from fastprof.formats.pprof.reported import REPORTED
 
 
 class PprofWriter(Writer):
@@ -68,7 +69,7 @@ class PprofWriter(Writer):
             if at < len(columns):
                 columns[at] = k
             else:
-                self.report.not_representable.add("value-types", f"values of type {part.value_types[k].name}")
+                self.report.count(REPORTED["value-types"], name=part.value_types[k].name)
         self._columns[index] = columns
         self._used.append(part)
 
@@ -88,11 +89,9 @@ class PprofWriter(Writer):
         check_sums(status, self._err, self.model, self.format)
         self._metadata(part)
         stats, report = self._w.stats, self.report
-        report.repairs.add(
-            "samples-without-stack", "samples without stack, given the function [no stack]", stats.no_stack
-        )
-        report.not_representable.add("sample-times", "times of samples", stats.times)
-        report.not_representable.add("invalid-utf8", "strings that are not UTF-8, mended", stats.mended)
+        report.count(REPORTED["samples-without-stack"], stats.no_stack)
+        report.count(REPORTED["sample-times"], stats.times)
+        report.count(REPORTED["invalid-utf8"], stats.mended)
         self.written = int(stats.samples)
         report.rows["samples written"] += self.written
 
@@ -113,7 +112,7 @@ class PprofWriter(Writer):
         self._number(9, extra.get("time_ns", 0) if time_ns is None else time_ns)
         duration = extra.get("duration_ns", 0)
         if duration > INT64:
-            self.report.not_representable.add("duration", "durations of more than 64 bits")
+            self.report.count(REPORTED["duration"])
         else:
             self._number(10, duration)
         for field, key in ((7, "drop_frames"), (8, "keep_frames"), (14, "default_sample_type"), (15, "doc_url")):

@@ -16,6 +16,7 @@ from fastprof.core.owner import owned
 from fastprof.core.report import Report
 from fastprof.core.source import Source
 from fastprof.core.spill import Spilled
+from fastprof.formats.speedscope.reported import REPORTED
 
 _TYPE = re.compile(rb'"type"\s{0,8}:\s{0,8}"(evented|sampled)"')
 _LONGEST = 48  # bytes that match, at most
@@ -157,9 +158,9 @@ class SpeedscopeReader(Reader):
 
     def finish(self) -> None:
         r, report = self._r, self.report
-        report.repairs.add("nested-frames", "frames of samples that stand in an array of their own", r.nested)
-        report.losses.add("unreadable-events", "events, samples or weights that could not be understood", r.broken)
-        report.losses.add("unreadable-rest", "ends of texts that could not be read", r.bad_end)
-        report.not_representable.add("other-profiles", "profiles of another kind than the first one", self._others)
-        report.not_representable.add("rounded-weights", "weights with a fraction, rounded", r.rounded)
+        report.count(REPORTED["nested-frames"], r.nested)
+        report.count(REPORTED["unreadable-events"], r.broken)
+        report.count(REPORTED["unreadable-rest"], r.bad_end)
+        report.count(REPORTED["other-profiles"], self._others)
+        report.count(REPORTED["rounded-weights"], r.rounded)
         report.facts["profiles"] = int(r.n_profiles)

@@ -16,6 +16,7 @@ from fastprof.core.sink import Sink
 from fastprof.core.spill import Groups
 from fastprof.core.thread_ids import Threads, Who
 from fastprof.core.version import __version__
+from fastprof.formats.speedscope.reported import REPORTED
 
 SCHEMA = "https://www.speedscope.app/file-format-schema.json"
 PACKED = 1 << 20  # bytes of packed rows that there may be in memory
@@ -108,18 +109,19 @@ class SpeedscopeWriter(Writer):
         self.text(b"\n]}}\n")
         self.written = int(w.written)
         report.rows["events written" if self.view == "timeline" else "samples written"] += self.written
-        below = f"calls below {lib.FP_SPEEDSCOPE_DEPTH} others, left out"
-        frames = f"frames of samples beyond {lib.FP_SPEEDSCOPE_DEPTH}, left out"
-        for code, text, count in (
-            ("deep-calls", below if self.view == "timeline" else frames, w.deep),
-            ("start-time", "the time of the start, from which times are counted", zero > 0),
-            ("events", "events", w.events),
-            ("call-arguments", "call arguments", w.arguments),
-            ("zero-values", "samples of value 0, left out", w.zero),
-            ("negative-values", "values below 0, left out", w.negative),
-            ("replaced-bytes", "bytes of names that are no UTF-8, replaced", w.replaced),
-        ):
-            report.not_representable.add(code, text, count)
+        deep = REPORTED["deep-calls" if self.view == "timeline" else "deep-frames"]
+        report.count(deep, w.deep, depth=lib.FP_SPEEDSCOPE_DEPTH)
+        report.count_all(
+            REPORTED,
+            {
+                "start-time": zero > 0,
+                "events": w.events,
+                "call-arguments": w.arguments,
+                "zero-values": w.zero,
+                "negative-values": w.negative,
+                "replaced-bytes": w.replaced,
+            },
+        )
 
     def _evented(self, number: int, part: Part, zero: int, n: int) -> None:
         group = self._w.groups[number]

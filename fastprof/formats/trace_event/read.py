@@ -15,12 +15,12 @@ from fastprof.core.report import Report
 from fastprof.core.source import Source
 from fastprof.core.spill import Spilled
 from fastprof.formats.trace_event import SAMPLES
+from fastprof.formats.trace_event.reported import REPORTED
 from fastprof.formats.trace_event.samples import SamplesReader, count_ends
 from fastprof.formats.trace_event.threads import Who
 
 _CALLS = re.compile(rb'"ph"\s{0,8}:\s{0,8}"[BEX]"')
 _SAMPLED = re.compile(rb'"ph"\s{0,8}:\s{0,8}"P"|"samples"\s{0,8}:\s{0,8}\[')
-_SAMPLES = "samples, or tables of them (--samples reads these instead of the calls)"
 _LONGEST = 32  # bytes that match, at most
 _RUN = 1 << 17  # bytes of each run that are in memory when runs are merged
 
@@ -113,24 +113,26 @@ class TraceEventReader(Reader):
         r, report = self._r, self.report
         self._who.say([self.model.parts[self._part]], at_end=True)
         count_ends(report, r)
-        for counter, code, text, n in (
-            (report.repairs, "blank-events", "events that say nothing", r.empty),
-            (report.repairs, "stray-elements", "elements of traceEvents that are no events, skipped", r.strays),
-            (report.repairs, "nameless-ends", "ends without a name, of the innermost call", r.nameless_ends),
-            (report.repairs, "orphan-exits", "orphan exits", r.lost_ends),
-            (report.repairs, "unwound-frames", "unwound frames", r.unwound),
-            (report.repairs, "negative-times", "times below 0, shifting the file", r.below_zero),
-            (report.repairs, "negative-durations", "durations below 0, set to 0", r.backwards),
-            (report.repairs, "overlapping-calls", "overlapping calls, moved to lanes of their thread", r.beside),
-            (report.repairs, "cut-calls", "calls that end just after their caller, cut", r.cut),
-            (report.losses, "unreadable-events", "events that could not be understood", r.broken),
-            (report.losses, "unreadable-rest", "ends of texts that could not be read", r.bad_end),
-            (report.not_representable, "other-events", "counters, flows and other events", r.unsaid),
-            (report.not_representable, "event-arguments", "events with arguments that are no numbers", r.other_args),
-            (report.not_representable, "trace-samples", _SAMPLES, r.samples),
-            (report.not_representable, "call-stacks", "stacks that stand beside calls and events", r.stacks),
-        ):
-            counter.add(code, text, n)
+        report.count_all(
+            REPORTED,
+            {
+                "blank-events": r.empty,
+                "stray-elements": r.strays,
+                "nameless-ends": r.nameless_ends,
+                "orphan-exits": r.lost_ends,
+                "unwound-frames": r.unwound,
+                "negative-times": r.below_zero,
+                "negative-durations": r.backwards,
+                "overlapping-calls": r.beside,
+                "cut-calls": r.cut,
+                "unreadable-events": r.broken,
+                "unreadable-rest": r.bad_end,
+                "other-events": r.unsaid,
+                "event-arguments": r.other_args,
+                "trace-samples": r.samples,
+                "call-stacks": r.stacks,
+            },
+        )
         report.facts["events"] = int(r.events)
 
 

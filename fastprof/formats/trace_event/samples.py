@@ -14,6 +14,7 @@ from fastprof.core.owner import owned
 from fastprof.core.report import Report
 from fastprof.core.source import Source
 from fastprof.core.spill import Spilled
+from fastprof.formats.trace_event.reported import REPORTED
 from fastprof.formats.trace_event.threads import Who
 
 _BLOCK = 8 * lib.FP_SAMPLES_KEPT  # bytes of a column
@@ -24,14 +25,16 @@ def count_ends(report: Report, r: Any) -> None:
     if r.killed:
         report.warn("the trace ends before it is complete, as after its writer was killed; the rest is missing")
     json = r.json
-    for code, text, n in (
-        ("open-end", "arrays without an end", r.open_end),
-        ("bare-words", "bare words instead of values, such as nan", json.odd_words),
-        ("bare-backslashes", "texts with backslashes that are not escaped", json.odd_escapes),
-        ("nul-padding", "NUL bytes after the end", json.rest == 1),
-        ("rest-after-end", "texts after the end, skipped", json.rest == 2),
-    ):
-        report.repairs.add(code, text, n)
+    report.count_all(
+        REPORTED,
+        {
+            "open-end": r.open_end,
+            "bare-words": json.odd_words,
+            "bare-backslashes": json.odd_escapes,
+            "nul-padding": json.rest == 1,
+            "rest-after-end": json.rest == 2,
+        },
+    )
 
 
 class SamplesReader(Reader):
@@ -116,21 +119,18 @@ class SamplesReader(Reader):
         r, report = self._r, self.report
         self._who.say(self._parts, at_end=True)
         count_ends(report, r)
-        for counter, code, text, n in (
-            (
-                report.repairs,
-                "unequal-deltas",
-                "samples without timeDeltas, or the reverse",
-                r.no_deltas,
-            ),
-            (report.repairs, "backward-samples", "samples before the one before, taken to be at its time", r.backwards),
-            (report.repairs, "times-since-year-1", "times since the year 1, counted from 1970", r.since_year_1),
-            (report.losses, "unreadable-samples", "samples and frames that could not be understood", r.broken),
-            (report.losses, "unreadable-rest", "ends of texts that could not be read", r.bad_end),
-            (report.not_representable, "beside-samples", "calls and other events beside samples", r.others),
-            (report.not_representable, "rounded-weights", "weights with a fraction, rounded", r.rounded),
-        ):
-            counter.add(code, text, n)
+        report.count_all(
+            REPORTED,
+            {
+                "unequal-deltas": r.no_deltas,
+                "backward-samples": r.backwards,
+                "times-since-year-1": r.since_year_1,
+                "unreadable-samples": r.broken,
+                "unreadable-rest": r.bad_end,
+                "beside-samples": r.others,
+                "rounded-weights": r.rounded,
+            },
+        )
         report.facts["samples"] = int(r.rows)
         if r.by_hits != lib.FP_NO_ID:
             report.warn(f"{self.source.name}: a profile has hit counts and no samples: its rows have no times")

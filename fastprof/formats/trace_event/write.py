@@ -13,6 +13,7 @@ from fastprof.core.sink import Sink
 from fastprof.core.thread_ids import Threads, Who
 from fastprof.core.version import __version__
 from fastprof.formats.trace_event import ARGS
+from fastprof.formats.trace_event.reported import REPORTED
 
 _MOST = (1 << 31) - 1  # what Perfetto takes for a process or thread
 
@@ -68,13 +69,15 @@ class TraceEventWriter(Writer):
         if w.zero:
             report.warn(f"times are {w.zero} ns less than in the source, so that viewers can tell nanoseconds apart")
         report.rows["rows written"] += self.written
-        for code, text, n in (
-            ("deep-calls", f"calls below {lib.FP_TRACE_DEPTH} others, left out", w.deep),
-            ("call-arguments", "call arguments (--args writes them)", w.arguments),
-            ("replaced-bytes", "bytes of names that are no UTF-8, replaced", w.replaced),
-            ("thread-numbers", "threads whose numbers others have, too, given new ones", self._threads.renumbered),
-        ):
-            report.not_representable.add(code, text, n)
+        report.count(REPORTED["deep-calls"], w.deep, depth=lib.FP_TRACE_DEPTH)
+        report.count_all(
+            REPORTED,
+            {
+                "call-arguments": w.arguments,
+                "replaced-bytes": w.replaced,
+                "thread-numbers": self._threads.renumbered,
+            },
+        )
 
     def _named(self, thread: int, who: Who, part: Part) -> list[str]:
         """Rows that say what a thread is called, and its process if it is the first of that."""

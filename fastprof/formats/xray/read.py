@@ -15,6 +15,7 @@ from fastprof.core.report import Report
 from fastprof.core.source import Source
 from fastprof.core.words import counted
 from fastprof.formats.xray import PROGRAM
+from fastprof.formats.xray.reported import REPORTED
 from fastprof.symbols import DEMANGLE, SYMBOLS
 
 if TYPE_CHECKING:
@@ -198,21 +199,25 @@ class XRayReader(Reader):
     def finish(self) -> None:
         x, report = self.x, self.report
         stats = x.stats
-        for code, text, n in (
-            ("duplicate-buffers", "duplicate buffers", stats.duplicate_buffers),
-            ("duplicate-records", "duplicate records", stats.duplicate_records),
-            ("orphan-arguments", "orphan arguments", stats.orphan_arguments),
-            ("short-buffers", "buffers cut short by typed events", stats.short_buffers),
-            ("negative-times", "negative times", stats.negative_times),
-            ("joined-logs", "further logs in the same file", stats.joined),
-        ):
-            report.repairs.add(code, text, n)
-        for code, text, n in (
-            ("damaged-buffers", "damaged buffers", stats.bad_buffers),
-            ("damaged-records", "damaged records", stats.bad_records),
-            ("skipped-bytes", "bytes passed over", stats.lost_bytes),
-        ):
-            report.losses.add(code, text, n)
+        report.count_all(
+            REPORTED,
+            {
+                "duplicate-buffers": stats.duplicate_buffers,
+                "duplicate-records": stats.duplicate_records,
+                "orphan-arguments": stats.orphan_arguments,
+                "short-buffers": stats.short_buffers,
+                "negative-times": stats.negative_times,
+                "joined-logs": stats.joined,
+            },
+        )
+        report.count_all(
+            REPORTED,
+            {
+                "damaged-buffers": stats.bad_buffers,
+                "damaged-records": stats.bad_records,
+                "skipped-bytes": stats.lost_bytes,
+            },
+        )
         self._tell_names()
         if stats.joined:
             self.model.parts[self.part].pid = None  # a profile's was that of its first log only

@@ -13,6 +13,7 @@ from fastprof.core.options import Options
 from fastprof.core.owner import owned
 from fastprof.core.report import Report
 from fastprof.core.sink import Sink
+from fastprof.formats.xray.reported import REPORTED
 
 _ID_LIMIT = 1 << 28  # a function record has 28 bits for the id
 BUFFER_SIZE = 16384  # for the file header; only readers of version 1 need it
@@ -129,18 +130,20 @@ class XRayWriter(Writer):
     def end(self) -> None:
         if not self._begun:
             self._begin(self.model.parts[0] if self.model.parts else None)
-        w, not_representable = self._w, self.report.not_representable
+        w = self._w
         self._status(lib.fp_xray_write_end(w, self.out))
-        for code, text, n in (
-            ("function-names", "function names (XRay logs hold only ids)", self._unnumbered),
-            ("wide-function-ids", "function ids beyond 28 bits, replaced by others", self._wide),
-            ("shared-function-ids", "function ids that another function has, too, replaced by others", self._shared),
-            ("thread-numbers", "threads whose numbers others have, too, given new ones", self._renumbered),
-            ("empty-events", "empty events", w.empty_events),
-            ("large-events", "events of 2 GiB and more", w.large_events),
-            ("wide-event-types", "event types beyond 16 bits", w.wide_types),
-        ):
-            not_representable.add(code, text, n)
+        self.report.count_all(
+            REPORTED,
+            {
+                "function-names": self._unnumbered,
+                "wide-function-ids": self._wide,
+                "shared-function-ids": self._shared,
+                "thread-numbers": self._renumbered,
+                "empty-events": w.empty_events,
+                "large-events": w.large_events,
+                "wide-event-types": w.wide_types,
+            },
+        )
 
 
 class _Numbers:

@@ -31,6 +31,7 @@ from fastprof.core._typing import Any
 from fastprof.core.errors import FastprofError, FormatError, UnrecognizedError, UsageError
 from fastprof.core.options import Option
 from fastprof.core.report import Report
+from fastprof.core.words import speaks_of_flags
 from fastprof.verbs.convert import converted
 
 Job = dict[str, Any]
@@ -105,7 +106,7 @@ def identity(job: Job) -> Record:
 
 
 def _of_report(report: Report, idle: set[str]) -> Record:
-    said = report.as_dict()
+    said = report.as_dict(flags=speaks_of_flags())
     facts = said.pop("facts")
     found = {"status": LOSSY if report.losses else OK, "bytes": facts["output bytes"]}
     files = [{"output": file["path"], "bytes": file["bytes"]} for file in facts.get("files", [])]

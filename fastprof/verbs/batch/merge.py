@@ -246,8 +246,7 @@ class _Tree:
             raise FastprofError(record["error"]["message"])
         self._idle.append({*record["idle"]})
         for name in _COUNTS:
-            for entry in record["counts"][name]:
-                getattr(self._report, name).add(entry["code"], entry["text"], entry["count"])
+            getattr(self._report, name).take_data(record["counts"][name])
         for warning in record["warnings"]:
             self._report.warn(warning)
 
@@ -290,12 +289,11 @@ def merge_one(job: Job) -> Record:
             idle=lambda option: idle.append(option.flag),
             of=(job["view"], _holds(formats.get(job["for"]))),
         )
-        said = report.as_dict()
         found = {
             "status": OK,
             "idle": idle,
-            "counts": {name: said[name] for name in _COUNTS},
-            "warnings": said["warnings"],
+            "counts": {name: getattr(report, name).data() for name in _COUNTS},
+            "warnings": report.warnings,
         }
         record = _record(job, found, began)
         with Sink(_record_of(job), durable=False) as sink:

@@ -1,0 +1,22 @@
+"""What is left out so that an output fits."""
+
+from __future__ import annotations
+
+from fastprof.core.reported import reported
+
+_CHEAP = "less than {share} of the total ({shares} together)"
+_KEEP = "to keep within {budget:,} bytes ({--budget})"
+_SHORT = "shorter than {most}{below:,} {unit} (with {share} of the time)"
+
+REPORTED = reported(
+    not_representable={
+        "pruned-stacks": (
+            f"stack that costs {_CHEAP}, merged into [pruned] under its caller {_KEEP}",
+            f"stacks that cost {_CHEAP}, merged into [pruned] under their callers {_KEEP}",
+        ),
+        "short-calls": (
+            f"call {_SHORT}, merged into its caller {_KEEP}",
+            f"calls {_SHORT}, merged into their callers {_KEEP}",
+        ),
+    },
+)

@@ -1,0 +1,24 @@
+"""What this room counts and warns of."""
+
+from __future__ import annotations
+
+from fastprof.core.reported import reported
+
+REPORTED = reported(
+    shared=(
+        "call-arguments",
+        "clamped-times",
+        "events",
+        "orphan-exits",
+        "places",
+        "unfinished-calls",
+        "unwound-frames",
+    ),
+    not_representable={
+        "call-times": ("call, kept as a sum without its time", "calls, kept as sums without their times"),
+        "cpus": (
+            "call whose CPU is left out ({--labels=}cpu keeps it in stacks)",
+            "calls whose CPU is left out ({--labels=}cpu keeps it in stacks)",
+        ),
+    },
+)

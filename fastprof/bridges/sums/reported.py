@@ -1,0 +1,13 @@
+"""What this room counts and warns of."""
+
+from __future__ import annotations
+
+from fastprof.core.reported import reported
+
+REPORTED = reported(
+    shared=("sample-labels", "sample-times"),
+    not_representable={
+        "labels-and-threads": ("label or thread of a sample", "labels and threads of samples"),
+        "calls-and-jumps": ("call or jump", "calls and jumps"),
+    },
+)

@@ -1,0 +1,121 @@
+"""What reports count and warn of: each room declares its own as a table of words, in `reported.py`.
+
+    REPORTED = reported(
+        shared=("orphan-exits",),
+        repairs={"blank-lines": ("line without text", "lines without text")},
+        warnings={"zero-period": "{file}: the period is 0, so is all CPU time; use {--period}"},
+    )
+    report.count(REPORTED["blank-lines"], n)
+    report.warn(REPORTED["zero-period"], file=source.name)
+
+Scripts rely on codes: they stay when words change.  A code is of the same kind in all rooms.  In the words `{file}` is
+a value that is given when it is reported, `{--period}` an option (core/words.py).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from fastprof.core._typing import Any, NamedTuple
+from fastprof.core.words import filled
+
+Words = Mapping[str, tuple[str, str]]  # of one and of several, by code
+
+
+class Entry(NamedTuple):
+    """What a report has an entry of."""
+
+    code: str
+    kind: str  # "repairs", "losses", "not_representable", "left_out", "warnings": the place in a report
+    one: str  # "orphan exit"; of a warning ""
+    several: str  # "orphan exits"; of a warning all of it
+
+    def text(self, values: Iterable[tuple[str, Any]] = (), *, flags: bool = False) -> str:
+        """In the plural, without a number."""
+        return filled(self.several, values, flags=flags)
+
+    def counted(self, n: int, values: Iterable[tuple[str, Any]] = (), *, flags: bool = False) -> str:
+        """For a person: "2 orphan exits"."""
+        return f"{n:,} {filled(self.one if n == 1 else self.several, values, flags=flags)}"
+
+
+def reported(
+    *,
+    shared: Iterable[str] = (),
+    repairs: Words | None = None,
+    losses: Words | None = None,
+    not_representable: Words | None = None,
+    left_out: Words | None = None,
+    warnings: Mapping[str, str] | None = None,
+) -> dict[str, Entry]:
+    """A room's table, by code.  `shared`: codes of SHARED that it has, too."""
+    found = {code: SHARED[code] for code in shared}
+    kinds = {"repairs": repairs, "losses": losses, "not_representable": not_representable, "left_out": left_out}
+    for kind, words in kinds.items():
+        for code, (one, several) in (words or {}).items():
+            found[code] = Entry(code, kind, one, several)
+    for code, text in (warnings or {}).items():
+        found[code] = Entry(code, "warnings", "", text)
+    return found
+
+
+# What several rooms have in common.
+SHARED: dict[str, Entry] = {}
+SHARED |= reported(
+    repairs={
+        "clamped-times": ("time clamped", "times clamped"),
+        "orphan-exits": ("orphan exit", "orphan exits"),
+        "samples-without-stack": (
+            "sample without stack, given the function [no stack]",
+            "samples without stack, given the function [no stack]",
+        ),
+        "unfinished-calls": ("unfinished call", "unfinished calls"),
+        "unwound-frames": ("unwound frame", "unwound frames"),
+    },
+    losses={
+        "damaged-records": ("damaged record", "damaged records"),
+        "skipped-bytes": ("byte passed over", "bytes passed over"),
+        "unreadable-lines": ("line that could not be read", "lines that could not be read"),
+        "unreadable-rest": ("end of a text that could not be read", "ends of texts that could not be read"),
+    },
+    not_representable={
+        "addresses": ("frame whose address is left out", "frames whose address is left out"),
+        "build-ids": ("build id", "build ids"),
+        "call-arguments": ("call argument", "call arguments"),
+        "events": ("event", "events"),
+        "part-addresses": ("part whose addresses are left out", "parts whose addresses are left out"),
+        "places": ("frame whose address, file or line is left out", "frames whose address, file or line is left out"),
+        "replaced-bytes": ("byte of a name that is no UTF-8, replaced", "bytes of names that are no UTF-8, replaced"),
+        "rounded-weights": ("weight with a fraction, rounded", "weights with a fraction, rounded"),
+        "sample-labels": ("label of a sample", "labels of samples"),
+        "sample-times": ("time of a sample", "times of samples"),
+        "start-time": (
+            "the time of the start, from which times are counted",
+            "the time of the start, from which times are counted",
+        ),
+        "thread-numbers": (
+            "thread whose number another has, too, given a new one",
+            "threads whose numbers others have, too, given new ones",
+        ),
+        "units": ("unit of a value type", "units of value types"),
+        "value-names": ("name of a value type", "names of value types"),
+        "value-types": ("value of type {name}", "values of type {name}"),
+    },
+)
+
+# What floor 0 itself reports.
+REPORTED = reported(
+    losses={
+        "cut-names": ("name cut after {most}", "names cut after {most}"),
+        "damaged-streams": (
+            "damaged {kind} stream, read up to the damage",
+            "damaged {kind} streams, read up to the damage",
+        ),
+        "inputs-passed-over": ("input that could not be read", "inputs that could not be read"),
+        "shortened-files": (
+            "file that became shorter while it was read",
+            "files that became shorter while they were read",
+        ),
+    },
+    left_out={"filtered-rows": ("row by {options}", "rows by {options}")},
+)

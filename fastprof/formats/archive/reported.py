@@ -1,0 +1,20 @@
+"""What this room counts and warns of."""
+
+from __future__ import annotations
+
+from fastprof.core.reported import reported
+
+REPORTED = reported(
+    losses={
+        "archive-tables": ("table", "tables"),
+        "archive-numbers": ("number", "numbers"),
+        "archive-parts": ("part", "parts"),
+        "archive-summaries": ("summary", "summaries"),
+        "archive-sections": ("section", "sections"),
+        "archive-chunks": ("chunk", "chunks"),
+        "archive-damaged-places": ("damaged place", "damaged places"),
+        "archive-indexes": ("index", "indexes"),
+        "archive-rows": ("row", "rows"),
+        "archive-unfinished-profiles": ("unfinished profile", "unfinished profiles"),
+    },
+)
