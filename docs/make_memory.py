@@ -75,11 +75,11 @@ there is no option for it.""",
     ),
     "e": (
         """The calls of each source line, 60 to 100 bytes for each function that a line calls, however many are shown.
-Here there are 0.75 to 3 million of them in the 2,000 lines of one file.""",
-        {"stacks": "annotate", "graph": "annotate"},
+Here there are 3 million of them in the 2,000 lines of one file.""",
+        {"stacks": "annotate"},
     ),
     "f": (
-        "DuckDB: the library takes some 50 MiB, and has a limit of its own for what a query sorts and groups.",
+        "DuckDB: the library takes 35 to 80 MiB, and has a limit of its own for what a query sorts and groups.",
         dict.fromkeys(TABLES, "sql"),
     ),
 }
